@@ -9,7 +9,7 @@ import { Engine } from '../src/engine/engine.ts';
 import type { Model } from '../src/model/model.ts';
 import { rebuild } from '../src/operations/projections/rebuild.ts';
 import { drop } from '../src/operations/projections/drop.ts';
-import type { Services } from '../src/runtime/workspace.ts';
+import { servicesOn } from '../src/testing/test-pipeline.ts';
 import { copyRunner } from '../src/projections/copy/copy-runner.ts';
 import { openHost } from './support/host.ts';
 import { type Benchmark, atMost, median, plain } from './support/measure.ts';
@@ -39,7 +39,7 @@ const [V1, V2] = [version(1, 'Sink'), version(2, 'SinkTwo')];
 
 /** Builds version 2 from nothing in this process, and drops it again; resolves with the documents it took a second. */
 export async function rebuildOnce(account: { endpoint: string; key: string }, ruPerSecond: number): Promise<number> {
-  const client = await connect({ kind: 'key', ...account });
+  const client = connect({ kind: 'key', ...account });
   const database = client.database('bench');
   const options = {
     ...partsOf(database, account),
@@ -71,12 +71,6 @@ function partsOf(database: Database, account: { endpoint: string; key: string })
     ingests: [],
     findings: [],
   };
-  const services = {
-    database,
-    leaseDatabase: database,
-    leases: database.container('leases'),
-    state: database.container('millrace'),
-  };
   const cosmos = { kind: 'key', ...account } as const;
   return {
     settings: {
@@ -86,7 +80,7 @@ function partsOf(database: Database, account: { endpoint: string; key: string })
       stateContainer: 'millrace',
       preferredRegions: [],
     },
-    services: services as unknown as Services,
+    services: servicesOn(database.client, { endpoint: account.endpoint, database: database.id }),
     loaded: { pipeline: pipeline as unknown as Pipeline, model: { file: '', containers } as unknown as Model },
   };
 }

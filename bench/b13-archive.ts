@@ -11,6 +11,7 @@ import { startAzurite } from '../src/host/dev/storage.ts';
 import type { Model } from '../src/model/model.ts';
 import { verify } from '../src/operations/projections/verify.ts';
 import type { Services } from '../src/runtime/workspace.ts';
+import { servicesOn } from '../src/testing/test-pipeline.ts';
 import { type Benchmark, atLeast, atMost, plain, ratios, seconds } from './support/measure.ts';
 import { pull } from './support/pull.ts';
 import { type Stage, fill, openStage } from './support/stage.ts';
@@ -46,12 +47,9 @@ async function measure(stage: Stage, connectionString: string) {
   const state = await stage.container('millrace', '/pk');
   const { database } = stage;
   const services: Services = {
+    ...servicesOn(database.client, { endpoint: stage.endpoint, database: database.id }),
     inBulk: async () => services,
-    cosmos: database.client,
-    database,
-    leaseDatabase: database,
-    leases: state,
-    state,
+    global: { state, leaseDatabase: database, leases: state },
     blobs: async () => blobs,
     hubs: { producer: noHub, consumer: noHub, check: noHub },
   };

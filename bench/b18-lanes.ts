@@ -71,9 +71,9 @@ export const b18: Benchmark = {
     await host.processor.start();
     const account = { kind: 'key', endpoint: stage.endpoint, key: stage.key } as const;
     const clients = {
-      unmarked: await connect(account),
-      low: await connect(account, [], bulkMarks()),
-      bucket: await connect(account, [], { throughputBucket: BUCKET.number }),
+      unmarked: connect(account),
+      low: connect(account, [], bulkMarks()),
+      bucket: connect(account, [], { throughputBucket: BUCKET.number }),
     };
     /** Copies as fast as the container lets it, as a rebuild does. */
     const bulk = async (lanes: Exclude<Lanes, 'none'>, label: string, stop: AbortSignal): Promise<Meter> => {

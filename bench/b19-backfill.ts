@@ -4,6 +4,7 @@ import type { Model } from '../src/model/model.ts';
 import { backfill } from '../src/operations/tenants/backfill.ts';
 import { positionsNow } from '../src/operations/positions-now.ts';
 import type { Services } from '../src/runtime/workspace.ts';
+import { servicesOn } from '../src/testing/test-pipeline.ts';
 import { type Benchmark, plain, seconds } from './support/measure.ts';
 import { fill, openStage } from './support/stage.ts';
 
@@ -39,12 +40,9 @@ export const b19: Benchmark = {
     const source = await stage.container('Source', '/key');
     const state = await stage.container('millrace', '/pk');
     const services: Services = {
+      ...servicesOn(database.client, { endpoint: stage.endpoint, database: database.id }),
       inBulk: async () => services,
-      cosmos: database.client,
-      database,
-      leaseDatabase: database,
-      leases: state,
-      state,
+      global: { state, leaseDatabase: database, leases: state },
       blobs: nothing,
       hubs: { producer: nothing, consumer: nothing, check: nothing },
     };

@@ -16,11 +16,13 @@ const READERS = { archives: [], embeds: [], effects: [], publishes: [], ingests:
 
 const setup = JSON.parse(process.argv[2] ?? '') as Setup;
 const { pollMs, workMs, ruPerSecond, source: name, sink } = setup;
-const client = await connect({ kind: 'key', ...setup.account });
+const client = connect({ kind: 'key', ...setup.account });
 if (ruPerSecond !== undefined) limitSpending(client, ruPerSecond);
 const database = client.database('bench');
 const leases = database.container('leases');
 const state = database.container('millrace');
+const place = { endpoint: setup.account.endpoint, database, state };
+const global = { state, leases };
 const spec: CopySpec = {
   kind: 'copy',
   name: 'copied',
@@ -58,7 +60,7 @@ const map = {
 const settings = { cosmos: { kind: 'key', ...setup.account }, database: database.id, stateContainer: state.id };
 const pipeline = { name: 'bench', tenant: 'storeId', sources: [], ...READERS, projections: [spec] };
 const model = { file: '', containers: [{ name, partitionKey: ['/storeId'], types: [] }] };
-const parts = { settings, services: { database, state, leases }, loaded: { pipeline, model } };
+const parts = { settings, services: { place, global }, loaded: { pipeline, model } };
 const { processor } = await openReading({ ...(parts as unknown as Parts), host: 'bench', timings: { pollMs } }, map, {
   engine,
   cold: () => Promise.resolve(undefined),

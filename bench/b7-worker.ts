@@ -4,7 +4,7 @@ import { connect } from '../src/cosmos/connect.ts';
 import { openHost } from './support/host.ts';
 
 const [endpoint = '', key = '', name = '', prefix = '', timings = '{}'] = process.argv.slice(2);
-const client = await connect({ kind: 'key', endpoint, key });
+const client = connect({ kind: 'key', endpoint, key });
 const database = client.database('bench');
 let page = 0;
 /** By page, who waits for the parent's answer: answers may come several in one turn. */

@@ -20,7 +20,7 @@ export interface Stage extends AsyncDisposable {
 export async function openStage(): Promise<Stage> {
   const child = fork(new URL('../server.ts', import.meta.url), { execArgv: ['--conditions=millrace-source'] });
   const [account] = (await once(child, 'message')) as [{ endpoint: string; key: string }];
-  const client = await connect({ kind: 'key', ...account });
+  const client = connect({ kind: 'key', ...account });
   const { database } = await client.databases.create({ id: 'bench' });
   return {
     ...account,

@@ -29,16 +29,22 @@ export interface EventHubsSettings {
   readonly checkpoints: string;
 }
 
-export interface Settings {
+/** The accounts of Cosmos DB, and how to sign in to them. */
+export interface Accounts {
   readonly cosmos: AccountSettings;
+  /** Other accounts that are signed in to by key. Accounts that are named nowhere are signed in to by identity. */
+  readonly accounts?: readonly AccountSettings[];
+  /** Azure region names, nearest first. Empty: the account's own order. */
+  readonly preferredRegions: readonly string[];
+}
+
+export interface Settings extends Accounts {
   readonly database: string;
   readonly leases: { readonly account: AccountSettings; readonly database: string; readonly container: string };
   /** Where the shard maps are. Absent: not set. Only the verbs of shards need it (`requireShardMaps`). */
-  readonly shardMaps?: { readonly account: AccountSettings; readonly database: string };
+  readonly shardMaps?: { readonly endpoint: string; readonly database: string };
   /** Container of Millrace's own documents that belong to no sink: locators, join state, dead letters, progress. */
   readonly stateContainer: string;
-  /** Azure region names, nearest first. Empty: the account's own order. */
-  readonly preferredRegions: readonly string[];
   /** Absent: not set. Only a pipeline with an archive needs it (`requireStorage`). */
   readonly storage?: StorageSettings;
   /** Absent: not set. Only a pipeline that publishes or ingests needs it (`requireEventHubs`). */
@@ -102,6 +108,7 @@ const schedule = z.string().refine((value) => {
 const schema = z.object({
   COSMOS: z.string().optional(),
   COSMOS__accountEndpoint: endpoint.optional(),
+  COSMOS_ACCOUNTS: z.string().optional(),
   COSMOS_DATABASE: resourceName('A database name').optional(),
   COSMOS_PREFERRED_REGIONS: z.string().optional(),
   LEASES: z.string().optional(),
@@ -110,7 +117,6 @@ const schema = z.object({
   LEASES_CONTAINER: resourceName('A container name').default('leases'),
   LEASES_START_ANEW: z.string().optional(),
   STATE_CONTAINER: resourceName('A container name').default('millrace'),
-  SHARD_MAPS: z.string().optional(),
   SHARD_MAPS__accountEndpoint: endpoint.optional(),
   SHARD_MAPS_DATABASE: resourceName('A database name').optional(),
   STORAGE: z.string().optional(),
@@ -147,6 +153,8 @@ const HINTS: Readonly<Record<keyof Variables, string>> = {
   COSMOS:
     'Set COSMOS to a connection string (Azure portal: account → Keys → PRIMARY CONNECTION STRING), or COSMOS__accountEndpoint to the address to sign in with your identity. `millrace dev` needs neither.',
   COSMOS__accountEndpoint: 'Set COSMOS__accountEndpoint to the account’s URI (Azure portal: account → Overview → URI).',
+  COSMOS_ACCOUNTS:
+    'Set COSMOS_ACCOUNTS to the connection strings of the other accounts, separated by spaces, or leave it out to sign in to them with your identity.',
   COSMOS_DATABASE: 'Set COSMOS_DATABASE to the name of the database (Azure portal: account → Data Explorer).',
   COSMOS_PREFERRED_REGIONS:
     'Set COSMOS_PREFERRED_REGIONS to region names, separated by commas, such as "West Europe,North Europe".',
@@ -160,10 +168,8 @@ const HINTS: Readonly<Record<keyof Variables, string>> = {
     'Set LEASES_START_ANEW to the pipeline’s name and a dot if a renamed pipeline must read everything from the beginning.',
   STATE_CONTAINER:
     'Set STATE_CONTAINER to the name of the container for Millrace’s own documents, or leave it out to use `millrace`.',
-  SHARD_MAPS:
-    'Set SHARD_MAPS to a connection string like COSMOS, or leave it out if the shard maps are in the same account.',
   SHARD_MAPS__accountEndpoint:
-    'Set SHARD_MAPS__accountEndpoint to the account’s URI, or leave it out if the shard maps are in the same account.',
+    'Set SHARD_MAPS__accountEndpoint to the account’s URI, or leave it out if the shard maps are in the account of COSMOS.',
   SHARD_MAPS_DATABASE:
     'Set SHARD_MAPS_DATABASE to the name of the database that has the shard maps. It is none of the shards; `millrace shards init` creates it.',
   STORAGE:
@@ -197,12 +203,13 @@ const HINTS: Readonly<Record<keyof Variables, string>> = {
  */
 export function loadSettings(source: SettingsSource = {}): Settings {
   const variables = readVariables(source);
-  const cosmos = account(variables, 'COSMOS') ?? missing('COSMOS');
+  const accounts = accountsOf(variables);
+  const { cosmos } = accounts;
   const database = variables.COSMOS_DATABASE ?? missing('COSMOS_DATABASE');
   const storage = storageAccount(variables);
   const eventHubs = eventHubsNamespace(variables);
   return {
-    cosmos,
+    ...accounts,
     database,
     leases: {
       account: account(variables, 'LEASES') ?? cosmos,
@@ -210,13 +217,12 @@ export function loadSettings(source: SettingsSource = {}): Settings {
       container: variables.LEASES_CONTAINER,
     },
     ...(variables.SHARD_MAPS_DATABASE !== undefined && {
-      shardMaps: { account: account(variables, 'SHARD_MAPS') ?? cosmos, database: variables.SHARD_MAPS_DATABASE },
+      shardMaps: {
+        endpoint: variables.SHARD_MAPS__accountEndpoint ?? cosmos.endpoint,
+        database: variables.SHARD_MAPS_DATABASE,
+      },
     }),
     stateContainer: variables.STATE_CONTAINER,
-    preferredRegions: (variables.COSMOS_PREFERRED_REGIONS ?? '')
-      .split(',')
-      .map((region) => region.trim())
-      .filter(Boolean),
     ...(storage ? { storage: { account: storage, container: variables.STORAGE_CONTAINER } } : {}),
     ...(eventHubs ? { eventHubs: { account: eventHubs, checkpoints: variables.CHECKPOINTS_CONTAINER } } : {}),
     ...(variables.RU_BUDGET === undefined ? {} : { ruBudget: variables.RU_BUDGET }),
@@ -228,6 +234,25 @@ export function loadSettings(source: SettingsSource = {}): Settings {
     ...(variables.LEASES_START_ANEW === undefined ? {} : { startAnew: variables.LEASES_START_ANEW }),
     ...(variables.JOBS_URL === undefined ? {} : { jobsUrl: variables.JOBS_URL }),
     ...(variables.TRIGGER_ALL_VERSIONS === undefined ? {} : { triggerAllVersions: true }),
+  };
+}
+
+/**
+ * The settings of the accounts alone.
+ * @throws UsageError `setting-missing`, `setting-invalid`, `env-invalid`, `env-file-unreadable`
+ */
+export const loadAccounts = (source: SettingsSource = {}): Accounts => accountsOf(readVariables(source));
+
+function accountsOf(variables: Variables): Accounts {
+  const cosmos = account(variables, 'COSMOS') ?? missing('COSMOS');
+  const others = (variables.COSMOS_ACCOUNTS ?? '').split(/\s+/).filter(Boolean);
+  return {
+    cosmos,
+    ...(others.length > 0 && { accounts: others.map((text) => parseConnectionString(text, 'COSMOS_ACCOUNTS')) }),
+    preferredRegions: (variables.COSMOS_PREFERRED_REGIONS ?? '')
+      .split(',')
+      .map((region) => region.trim())
+      .filter(Boolean),
   };
 }
 
@@ -284,10 +309,8 @@ function readEnvFile(file: string, env: string): NodeJS.Dict<string> {
   return parseEnv(text);
 }
 
-type Account = 'COSMOS' | 'LEASES' | 'SHARD_MAPS';
-
 /** `COSMOS` wins over `COSMOS__accountEndpoint`, as in the Functions host. */
-function account(variables: Variables, prefix: Account): AccountSettings | undefined {
+function account(variables: Variables, prefix: 'COSMOS' | 'LEASES'): AccountSettings | undefined {
   const text = variables[prefix];
   if (text !== undefined) return parseConnectionString(text, prefix);
   const at = variables[`${prefix}__accountEndpoint`];
@@ -319,7 +342,7 @@ function eventHubsNamespace(variables: Variables): EventHubsSettings['account'] 
 }
 
 /** No message may contain the value, because it holds a key. */
-function parseConnectionString(text: string, setting: Account): AccountSettings {
+function parseConnectionString(text: string, setting: 'COSMOS' | 'COSMOS_ACCOUNTS' | 'LEASES'): AccountSettings {
   const parts = new Map<string, string>();
   for (const part of text.split(';')) {
     const at = part.indexOf('=');

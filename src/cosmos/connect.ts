@@ -1,8 +1,9 @@
 import { lookup } from 'node:dns/promises';
 import { Constants, CosmosClient, type CosmosClientOptions, PriorityLevel } from '@azure/cosmos';
 import { UsageError, messageOf } from '../base/errors.ts';
-import { cosmosError } from './errors.ts';
+import { once } from '../base/once.ts';
 import type { AccountSettings } from '../base/settings.ts';
+import { cosmosError } from './errors.ts';
 import { failureOf } from './failure.ts';
 import { REQUEST_TIMEOUT_MS } from './landing.ts';
 
@@ -19,13 +20,13 @@ export const bulkMarks = (bucket?: number): Pick<CosmosClientOptions, 'defaultHe
 /**
  * A client with session consistency, so that a read after our own write is not older than the write. The SDK's own
  * retries of throttled requests are off: they know no fence and count no requests (see retry.ts).
- * `more`: the transport to a server in this process, or `bulkMarks`.
+ * `more`: the transport to a server in this process, `bulkMarks`, or another identity than the environment's.
  */
-export async function connect(
+export function connect(
   account: AccountSettings,
   preferredRegions: readonly string[] = [],
-  more: Pick<CosmosClientOptions, 'httpClient' | 'defaultHeaders' | 'throughputBucket'> = {},
-): Promise<CosmosClient> {
+  more: Pick<CosmosClientOptions, 'httpClient' | 'defaultHeaders' | 'throughputBucket' | 'aadCredentials'> = {},
+): CosmosClient {
   const options: CosmosClientOptions = {
     ...more,
     endpoint: account.endpoint,
@@ -38,9 +39,14 @@ export async function connect(
     },
   };
   if (account.kind === 'key') return new CosmosClient({ ...options, key: account.key });
-  const { DefaultAzureCredential } = await import('@azure/identity');
-  return new CosmosClient({ ...options, aadCredentials: new DefaultAzureCredential() });
+  return new CosmosClient({ ...options, aadCredentials: more.aadCredentials ?? environment });
 }
+
+/** The identity of the environment. The library is loaded for the first token, and all clients share its tokens. */
+const ofEnvironment = once(async () => new (await import('@azure/identity')).DefaultAzureCredential());
+const environment: NonNullable<CosmosClientOptions['aadCredentials']> = {
+  getToken: async (...given) => (await ofEnvironment()).getToken(...given),
+};
 
 const isLoopback = (endpoint: string): boolean => /^https?:\/\/(127\.|localhost|\[::1\])/.test(endpoint);
 

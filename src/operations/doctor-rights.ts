@@ -18,7 +18,7 @@ interface Use {
  */
 export async function containerRights(
   { pipeline, model }: Pick<LoadedPipeline, 'pipeline' | 'model'>,
-  { database }: Pick<Services, 'database'>,
+  { place: { database } }: Pick<Services, 'place'>,
 ): Promise<Finding[]> {
   const uses = [
     ...[...pipeline.projections, ...pipeline.embeds, ...pipeline.ingests].map((spec): Use => ({

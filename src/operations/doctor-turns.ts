@@ -9,7 +9,7 @@ import { plural } from './table.ts';
 /** Whether floods of a tenant can be set aside, and whether anything is set aside that no host drains. */
 export async function fairTurns(
   { pipeline, model }: Pick<LoadedPipeline, 'pipeline' | 'model'>,
-  { state }: Pick<Services, 'state'>,
+  { place: { state } }: Pick<Services, 'place'>,
   signal: AbortSignal,
 ): Promise<Finding[]> {
   const read = sourceContainers(pipeline, model);

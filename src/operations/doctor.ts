@@ -61,14 +61,14 @@ export async function examine(context: Context, expirationMs: number): Promise<F
   const services = await attempt(
     'account',
     () => workspace.services(),
-    () => `${new URL(settings.cosmos.endpoint).host} answers, with one write region`,
+    ({ place }) => `${new URL(place.endpoint).host} answers, with one write region`,
   );
   if (!services || !loaded) return findings;
   const parts: readonly (readonly [check: string, look: () => Promise<Finding[]>])[] = [
     ['containers', () => containers(loaded, services)],
     ['rights', () => rightsAndClock(services)],
     ['rights', () => containerRights(loaded, services)],
-    ['migrations', () => migrations(loaded, services, settings.cosmos.endpoint)],
+    ['migrations', () => migrations(loaded, services)],
     ['formats', () => formats(services, context)],
     ['storage', () => storage(loaded, services, context)],
     ['views', () => views(loaded, services)],
@@ -115,8 +115,8 @@ async function rightsAndClock(services: Services): Promise<Finding[]> {
   const findings: Finding[] = [];
   const id = `doctor-${randomUUID()}`;
   for (const [container, pk] of [
-    [services.state, 'pk'],
-    [services.leases, 'id'],
+    [services.place.state, 'pk'],
+    [services.global.leases, 'id'],
   ] as const) {
     try {
       const before = Date.now();
@@ -155,8 +155,7 @@ function clock(before: number, service: number, after: number): Finding {
 /** The pipeline must read the containers that writers write. */
 async function migrations(
   { pipeline, model }: LoadedPipeline,
-  { state, database }: Services,
-  endpoint: string,
+  { place: { endpoint, database, state } }: Services,
 ): Promise<Finding[]> {
   const read = new Set(sourceContainers(pipeline, model).keys());
   const moved = await movedSources(read, { state, database: database.id, endpoint });
@@ -188,7 +187,7 @@ async function storage(loaded: LoadedPipeline, services: Services, { signal }: C
   return [good('storage', 'the archive’s blob container exists')];
 }
 
-async function views({ pipeline }: LoadedPipeline, { state }: Services): Promise<Finding[]> {
+async function views({ pipeline }: LoadedPipeline, { global: { state } }: Services): Promise<Finding[]> {
   const all = await new Views(state, pipeline.name).read();
   if (!all)
     return [
@@ -284,7 +283,7 @@ async function hosts(services: Services, { signal }: Context): Promise<Finding[]
 /** Verify each week; a day is left for it to run. */
 const UNVERIFIED_MS = 8 * 86_400_000;
 
-async function verification({ state }: Services, { pipeline }: LoadedPipeline): Promise<Finding[]> {
+async function verification({ global: { state } }: Services, { pipeline }: LoadedPipeline): Promise<Finding[]> {
   const [whole, sample] = await Promise.all(
     VERIFIED_KINDS.map(async (kind) => readVerified(state, pipeline.name, kind)),
   );

@@ -74,7 +74,7 @@ export const STATUS_KEY = 'status';
 export const STATUS_TTL = 86_400;
 
 /** The hosts' last reports, newest first. Reports that another version of Millrace wrote are left out if they differ. */
-export async function readHostStatuses({ state }: Services, signal: AbortSignal): Promise<HostStatus[]> {
+export async function readHostStatuses({ global: { state } }: Services, signal: AbortSignal): Promise<HostStatus[]> {
   const found: HostStatus[] = [];
   const query = `SELECT * FROM c WHERE c.pk = '${STATUS_KEY}'`;
   for await (const raw of fetchAll<unknown>(state, query, signal, { partitionKey: STATUS_KEY, anyFormat: true })) {

@@ -1,3 +1,4 @@
+import type { Container } from '@azure/cosmos';
 import { erasuresUnderWay } from '../engine/erasures/record.ts';
 import { isKept } from '../engine/views/kept.ts';
 import type { View, ViewsByName } from '../engine/views/views.ts';
@@ -23,17 +24,17 @@ export interface InProgress {
  * erasures.
  */
 export async function readInProgress(
-  { state }: Pick<Services, 'state'>,
+  { place, global }: Services,
   views: ViewsByName | undefined,
   signal: AbortSignal,
 ): Promise<InProgress[]> {
-  const running = await readRunning(state, signal);
+  const running = await readRunning(global.state, signal);
   const builders = running.filter(({ verb }) => /^projections (rebuild|promote)$/.test(verb));
   return [
     ...running.map(ofOperation),
     ...Object.entries(views ?? {}).flatMap(([name, view]) => ofView(name, view, builders)),
-    ...(await ofMigrations(state, running, signal)),
-    ...(await ofErasures(state, signal)),
+    ...(await ofMigrations(place.state, running, signal)),
+    ...(await ofErasures(global.state, signal)),
   ];
 }
 
@@ -63,7 +64,7 @@ function ofView(name: string, { staged, previous }: View, builders: readonly Run
 }
 
 /** An erasure that was killed has no note: its record says that it has to be resumed. */
-const ofErasures = async (state: Services['state'], signal: AbortSignal): Promise<InProgress[]> =>
+const ofErasures = async (state: Container, signal: AbortSignal): Promise<InProgress[]> =>
   (await erasuresUnderWay(state, signal)).map(({ id, at, state: step }) => ({
     what: `erasure ${id} of a tenant: ${step}`,
     by: null,
@@ -74,11 +75,7 @@ type Gate = GateDocument & { readonly _ts: number };
 type Migrating = Pick<MigrationRecord, 'name' | 'into' | 'target' | 'direction'>;
 
 /** Closed write gates, and migrations whose writers were not switched yet. */
-async function ofMigrations(
-  state: Services['state'],
-  running: readonly Running[],
-  signal: AbortSignal,
-): Promise<InProgress[]> {
+async function ofMigrations(state: Container, running: readonly Running[], signal: AbortSignal): Promise<InProgress[]> {
   const gates = await all<Gate>(state, "SELECT * FROM c WHERE c.type = 'millrace.gate'", signal);
   const migrations = await all<Migrating>(state, "SELECT * FROM c WHERE c.pk = 'migrations'", signal);
   const closed = gates.filter((gate) => gate.state === 'closing');
@@ -98,7 +95,7 @@ async function ofMigrations(
   ];
 }
 
-async function all<T>(state: Services['state'], query: string, signal: AbortSignal): Promise<T[]> {
+async function all<T>(state: Container, query: string, signal: AbortSignal): Promise<T[]> {
   const found: T[] = [];
   for await (const one of fetchAll<T>(state, query, signal, { anyFormat: true })) found.push(one);
   return found;

@@ -134,7 +134,7 @@ async function noted<R>(
   const services = await workspace.services().catch(() => undefined);
   if (!services) return work();
   const of = { verb: operationName(description), arguments: description.withheld ? {} : { ...given }, actor };
-  return whileNoted(services.state, { ...of, ...(clock && { clock }) }, work);
+  return whileNoted(services.global.state, { ...of, ...(clock && { clock }) }, work);
 }
 
 /** Throws an error as users should see it: with the missing database or container, or the missing rights. */
@@ -150,8 +150,8 @@ const MISSING = /^(lease-)?container-missing$|^account-unprepared$/;
 
 /** An error if the whole database of the settings is missing, not only a container of it. */
 async function missingDatabase(workspace: Workspace, cause: unknown): Promise<UsageError | undefined> {
-  const { cosmos, database } = await workspace.services();
-  const databases = await withRetry(() => cosmos.databases.readAll().fetchAll(), { reads: true }).catch(
+  const { database } = (await workspace.services()).place;
+  const databases = await withRetry(() => database.client.databases.readAll().fetchAll(), { reads: true }).catch(
     () => undefined,
   );
   const known = databases?.resources.map(({ id }) => id);

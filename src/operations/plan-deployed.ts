@@ -27,8 +27,8 @@ export interface Deployed {
 
 /** @throws UsageError if the account can't be reached */
 export async function againstDeployed(pipeline: Pipeline, model: Model, services: Services): Promise<Deployed[]> {
-  const views = await new Views(services.state, pipeline.name).read();
-  const fingerprints = new Fingerprints(services.state, { pipeline, model });
+  const views = await new Views(services.global.state, pipeline.name).read();
+  const fingerprints = new Fingerprints(services.global.state, { pipeline, model });
   const specs: readonly (ProjectionSpec | EmbedSpec)[] = [...pipeline.projections, ...pipeline.embeds];
   const declared = await Promise.all(
     specs.map(async (spec): Promise<Deployed> => {

@@ -25,8 +25,8 @@ export interface PlannedStart {
 
 /** @throws UsageError if the account can't be reached */
 export async function plannedStarts(pipeline: Pipeline, services: Services): Promise<PlannedStart[]> {
-  const recorded = await readStarts(services.state, pipeline.name);
-  const views = new Views(services.state, pipeline.name);
+  const recorded = await readStarts(services.place.state, pipeline.name);
+  const views = new Views(services.global.state, pipeline.name);
   const runs = recorded !== undefined || (await views.read()) !== undefined;
   const older = !recorded && (await views.isBeforeStarts());
   return Promise.all(

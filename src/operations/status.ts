@@ -35,23 +35,24 @@ export async function readStatus(context: Context, expirationMs: number, tenant?
   const groups = inventory.groups.some(({ own }) => own) ? chooseGroups(inventory) : [];
   const [leases, letters, said, formats] = await Promise.all([
     leaseRows(groups, { expirationMs, stuckMs: STUCK_MS }),
-    (only === undefined ? countLetters(services.state) : selectLetters(workspace, { tenant }).then(countsOf)).catch(
-      throwMissing(services.state),
-    ),
+    (only === undefined
+      ? countLetters(services.place.state)
+      : selectLetters(workspace, { tenant }).then(countsOf)
+    ).catch(throwMissing(services.place.state)),
     readHostStatuses(services, signal),
     controlFormats(services, signal),
   ]);
   const unreadable = formats.filter(({ readable }) => !readable);
   const views = unreadable.some(({ kind }) => kind === 'views')
     ? undefined
-    : await new Views(services.state, pipeline.name).read();
+    : await new Views(services.global.state, pipeline.name).read();
 
   const starts = unreadable.some(({ kind }) => kind === 'starts')
     ? undefined
-    : await readStarts(services.state, pipeline.name);
+    : await readStarts(services.place.state, pipeline.name);
 
   return {
-    database: services.database.id,
+    database: services.place.database.id,
     /** Null: all tenants. */
     tenant: only ?? null,
     /** Formats of later versions, which this version can't read. Its hosts wait. */
@@ -74,19 +75,19 @@ export async function readStatus(context: Context, expirationMs: number, tenant?
     /** Who spends of RU_BUDGET, and which share of it; empty: nobody. */
     budget: unreadable.some(({ kind }) => kind === 'budget')
       ? []
-      : (await readMembers(services.state, services.database.id)).map(({ name, share, live, bulk }) => ({
+      : (await readMembers(services.place.state, services.place.database.id)).map(({ name, share, live, bulk }) => ({
           name,
           share,
           live,
           bulk,
         })),
     /** The last verification of all projections; null: none has ended. `sampled`: of a sample. */
-    verified: (await readVerified(services.state, pipeline.name, 'whole')) ?? null,
-    sampled: (await readVerified(services.state, pipeline.name, 'sample')) ?? null,
+    verified: (await readVerified(services.global.state, pipeline.name, 'whole')) ?? null,
+    sampled: (await readVerified(services.global.state, pipeline.name, 'sample')) ?? null,
     /** What the costliest tenants took since their hosts started, and their dead letters; null: no tenant is known. */
-    tenants: await tenantsOf(said, () => lettersByTenant(services.state), only),
+    tenants: await tenantsOf(said, () => lettersByTenant(services.place.state), only),
     /** The tenants whose changes are set aside; null: the pipeline declares no tenant; text: why it can't be read. */
-    backlog: await waitingTenants(pipeline, services.state, signal, only).catch(unreadableText),
+    backlog: await waitingTenants(pipeline, services.place.state, signal, only).catch(unreadableText),
     jobs: await jobCounts(context),
     leases: { all: leases.length, free: leases.filter(({ owner }) => owner === null).length },
     sources: [...Map.groupBy(leases, ({ container }) => container ?? '')].map(([container, of]) => ({

@@ -24,7 +24,7 @@ export async function openPipelineHistory(
   services: Services,
   { signal, readLagMs }: { signal: AbortSignal; readLagMs?: number | undefined },
 ): Promise<History> {
-  const { database, state } = services;
+  const { database, state } = services.place;
   const store = pipeline.archives.length > 0 ? await storeIfNeeded(services, signal) : undefined;
   const settled = readLagMs === undefined ? {} : { readLagMs };
   return openHistory({ ...pipeline, sources: asStored(pipeline.sources) }, model, {
@@ -65,7 +65,7 @@ const EMPTY: BlobStore = {
   list: async function* () {},
 };
 
-async function isAnythingArchived({ state }: Services, signal: AbortSignal): Promise<boolean> {
+async function isAnythingArchived({ place: { state } }: Services, signal: AbortSignal): Promise<boolean> {
   const query = {
     query: 'SELECT TOP 1 c.id FROM c WHERE c.type = @type',
     parameters: [{ name: '@type', value: ENTRY }],

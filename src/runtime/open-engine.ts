@@ -61,21 +61,28 @@ export const READ_LAG_MS = 5_000;
 
 /** Which tenants of a pipeline are erased. Undefined: it declares no tenant, so nothing is read. */
 export const watchErasures = (
-  of: { readonly services: Pick<Services, 'state'>; readonly loaded: Pick<LoadedPipeline, 'pipeline'> },
+  of: { readonly services: Pick<Services, 'global'>; readonly loaded: Pick<LoadedPipeline, 'pipeline'> },
   refreshMs?: number,
 ): ErasureWatch | undefined => {
   const { name, tenant } = of.loaded.pipeline;
   return tenant === undefined
     ? undefined
-    : new ErasureWatch(new ErasureRecords(of.services.state, name), { refreshMs });
+    : new ErasureWatch(new ErasureRecords(of.services.global.state, name), { refreshMs });
 };
 
-/** Opens the engine of a pipeline. Every reader of feeds gets its engine here. */
+/** Where the projections of a pipeline begin in the feeds of the place. */
+export const openStarts = ({ place, global }: Pick<Services, 'place' | 'global'>, pipeline: Pipeline): Starts => {
+  const { database, state } = place;
+  return new Starts({ database, state, views: new Views(global.state, pipeline.name), pipeline });
+};
+
+/** Opens the engine of a pipeline in the place of the services. Every reader of feeds gets its engine here. */
 export function openEngine(parts: EngineParts, purpose: Purpose): OpenEngine {
   const { services, loaded, readLagMs = READ_LAG_MS, viewsRefreshMs, instead } = parts;
-  const { database, state, hubs } = services;
+  const { place, global, hubs } = services;
+  const { database, state } = place;
   const { name, projections } = loaded.pipeline;
-  const fingerprints = new Fingerprints(state, loaded);
+  const fingerprints = new Fingerprints(global.state, loaded);
   const blobs = async (): Promise<BlobStore> => new AzureBlobStore(await services.blobs());
   const cold = instead?.cold ?? coldReader(blobs, state.id);
   const declared = runnersOf(only(loaded.pipeline, purpose), loaded.model, {
@@ -89,10 +96,10 @@ export function openEngine(parts: EngineParts, purpose: Purpose): OpenEngine {
   const around = purpose === 'live' ? aroundLive(parts, fingerprints) : [];
   const runners = declared.map((runner) => around.reduce((inner, put) => put(inner), runner));
   const deadLetters = new DeadLetters(state, letterBodies(services));
-  const control = new ViewControl(new Views(state, name), projections, {
+  const control = new ViewControl(new Views(global.state, name), projections, {
     ...(viewsRefreshMs !== undefined && { refreshMs: viewsRefreshMs }),
   });
-  const starts = new Starts({ database, state, pipeline: loaded.pipeline });
+  const starts = openStarts(services, loaded.pipeline);
   const erasures = watchErasures(parts, viewsRefreshMs);
   const engine = new Engine({
     database,

@@ -40,10 +40,10 @@ export async function openFeed(
 ): Promise<OpenFeed> {
   const [name, map] = typeof of === 'string' ? [of, undefined] : [of.name, of];
   const { mode = feedModeOf(pipeline, name) } = options;
-  const opened = await openSource(services.database.container(name), { ...options, mode, ...(map && { map }) });
+  const opened = await openSource(services.place.database.container(name), { ...options, mode, ...(map && { map }) });
   const { container: monitored, rid } = opened;
   const named = `${leaseNameOf(pipeline, name, settings)}${purpose === undefined ? '' : `${purpose}.`}`;
-  const prefix = leasePrefix(named, settings.cosmos.endpoint, await ridOf(monitored.database), rid);
-  const leases = new CosmosLeaseStore({ monitored, leases: services.leases, host, prefix, mode });
+  const prefix = leasePrefix(named, services.place.endpoint, await ridOf(monitored.database), rid);
+  const leases = new CosmosLeaseStore({ monitored, leases: services.global.leases, host, prefix, mode });
   return { ...opened, leases, prefix };
 }

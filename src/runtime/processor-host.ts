@@ -97,7 +97,7 @@ const ingestorsOf = ({ services, loaded, host }: ComposeOptions, opened: OpenEng
         spec,
         target: targetOf(spec, loaded.pipeline, loaded.model),
         hubs: services.hubs,
-        database: services.database,
+        database: services.place.database,
         deadLetters: opened.deadLetters,
         control: opened.control,
         erasures: opened.erasures,

@@ -29,14 +29,14 @@ export const feedContainers = (pipeline: Pipeline): string[] => [
  */
 export async function refuseRenamedPrefix(
   pipeline: Pipeline,
-  { database, leases }: Pick<Services, 'database' | 'leases'>,
-  settings: Pick<Settings, 'cosmos' | 'startAnew' | 'triggerAllVersions'>,
+  { place: { endpoint, database }, global: { leases } }: Pick<Services, 'place' | 'global'>,
+  settings: Pick<Settings, 'startAnew' | 'triggerAllVersions'>,
 ): Promise<void> {
-  const { cosmos, startAnew } = settings;
+  const { startAnew } = settings;
   if (startAnew === processorName(pipeline)) return;
   const [homeRid, containers] = await Promise.all([ifFound(() => ridOf(database)), existingContainers(database)]);
   if (homeRid === undefined) return;
-  const named = (rid: string): string => leasePrefix('', cosmos.endpoint, homeRid, rid);
+  const named = (rid: string): string => leasePrefix('', endpoint, homeRid, rid);
   const query = {
     query: 'SELECT c.id, c.ContinuationToken FROM c WHERE CONTAINS(c.id, @database)',
     parameters: [{ name: '@database', value: named('') }],

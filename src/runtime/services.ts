@@ -1,13 +1,14 @@
-import { hostname } from 'node:os';
-import type { Container, CosmosClient } from '@azure/cosmos';
+import type { CosmosClient, Database } from '@azure/cosmos';
 import type { AccountSettings, Settings } from '../base/settings.ts';
+import { once } from '../base/once.ts';
 import { bulkMarks, checkAccount, connect } from '../cosmos/connect.ts';
-import { Shares } from '../cosmos/shares.ts';
 import { limitSpending, shareSpending } from '../cosmos/spending.ts';
-import type { ContainerClient } from '@azure/storage-blob';
-import type { Services } from './workspace.ts';
+import type { ShardLocation } from '../shards/map/documents.ts';
+import { Places } from '../shards/places/places.ts';
 import { blobContainer } from './blob-container.ts';
+import { Budgets } from './budgets.ts';
 import { eventHubs } from './event-hubs.ts';
+import type { Global, Place, Services } from './workspace.ts';
 
 export interface OpenServices extends Services {
   /** Closes the clients' connections. */
@@ -19,56 +20,52 @@ export interface OpenServices extends Services {
  * @throws UsageError `account-unreachable`, `account-denied`, `multi-region-writes`
  */
 export async function openServices(settings: Settings): Promise<OpenServices> {
-  const { cosmos: account, leases, database, stateContainer } = settings;
-  // Its budget is shared, and set below.
-  const cosmos = await openAccount(account, { preferredRegions: settings.preferredRegions });
+  const { cosmos: account, leases, stateContainer, ruBudget, bulkBucket } = settings;
+  const budgets = ruBudget === undefined ? undefined : new Budgets(ruBudget);
+  const live = new Places({ ...settings, opened: (client) => budgets?.limit(client) });
+  const bulk = new Places({ ...settings, client: bulkMarks(bulkBucket) });
+  const home = await live.open({ database: settings.database });
   const apart = leases.account.endpoint !== account.endpoint;
-  const leaseClient = apart ? await openAccount(leases.account, settings, { setting: 'LEASES' }) : cosmos;
-  const main = cosmos.database(database);
-  const leaseDatabase = apart || leases.database !== database ? leaseClient.database(leases.database) : main;
-  const state = main.container(stateContainer);
-  const shares = settings.ruBudget === undefined ? undefined : shareBudget(cosmos, settings.ruBudget, state, database);
-  let blobs: Promise<ContainerClient> | undefined;
-  let bulk: Promise<Services> | undefined;
+  const leaseClient = apart ? await openAccount(leases.account, settings, { setting: 'LEASES' }) : home.client;
+  const leaseDatabase = apart || leases.database !== home.id ? leaseClient.database(leases.database) : home;
+  const state = home.container(stateContainer);
+  const global: Global = { state, leaseDatabase, leases: leaseDatabase.container(leases.container) };
   const hubs = eventHubs(settings);
-  const services: OpenServices = {
-    cosmos,
-    database: main,
-    leaseDatabase,
-    leases: leaseDatabase.container(leases.container),
-    state,
-    blobs: () => (blobs ??= blobContainer(settings)),
-    hubs,
-    inBulk: () => {
-      bulk ??= inBulk(services, settings);
-      bulk.catch(() => (bulk = undefined));
-      return bulk;
-    },
+  const shared = { global, places: live, hubs, blobs: once(() => blobContainer(settings)) };
+
+  const on = (location: ShardLocation, database: Database): Services => {
+    const { endpoint = account.endpoint } = location;
+    const place: Place = {
+      endpoint,
+      database,
+      state: database === home ? state : database.container(stateContainer),
+    };
+    budgets?.share(place);
+    const at = async (other: ShardLocation): Promise<Services> => on(other, await live.open(other));
+    const inBulk = once(async (): Promise<Services> => {
+      const marked = bulk.connect(location);
+      shareSpending(database.client, marked.client);
+      return {
+        ...shared,
+        place: { ...place, database: marked },
+        global: leaseDatabase === database ? { ...global, leaseDatabase: marked } : global,
+        inBulk,
+        at: async (other) => (await at(other)).inBulk(),
+      };
+    });
+    return { ...shared, place, inBulk, at };
+  };
+
+  return {
+    ...on({ database: home.id }, home),
     close: () => {
       void hubs.close();
-      void bulk?.then(({ cosmos: client }) => client.dispose());
-      // The share is given back with the client that is disposed of.
-      void (shares?.close() ?? Promise.resolve()).finally(() => cosmos.dispose());
+      bulk.close();
+      // The shares are given back with the clients that are closed.
+      void (budgets?.close() ?? Promise.resolve()).finally(live.close);
       if (apart) leaseClient.dispose();
     },
   };
-  return services;
-}
-
-/** All processes with this setting keep to the budget of the database together. */
-function shareBudget(cosmos: CosmosClient, ruPerSecond: number, state: Container, database: string): Shares {
-  const shares = new Shares({ state, database, ruPerSecond, name: `${hostname()} ${process.pid}` });
-  limitSpending(cosmos, ruPerSecond, undefined, (of) => (of === database ? shares : undefined));
-  return shares;
-}
-
-async function inBulk(services: Services, settings: Settings): Promise<Services> {
-  const { cosmos: account, preferredRegions, bulkBucket } = settings;
-  const cosmos = await connect(account, preferredRegions, bulkMarks(bulkBucket));
-  shareSpending(services.cosmos, cosmos);
-  const database = cosmos.database(services.database.id);
-  const leaseDatabase = services.leaseDatabase === services.database ? database : services.leaseDatabase;
-  return { ...services, cosmos, database, leaseDatabase };
 }
 
 /**
@@ -81,7 +78,7 @@ export async function openAccount(
   { preferredRegions, ruBudget }: Partial<Pick<Settings, 'preferredRegions' | 'ruBudget'>> = {},
   { setting, ...marks }: { readonly setting?: string } & Partial<ReturnType<typeof bulkMarks>> = {},
 ): Promise<CosmosClient> {
-  const client = await connect(account, preferredRegions, marks);
+  const client = connect(account, preferredRegions, marks);
   if (ruBudget !== undefined) limitSpending(client, ruBudget);
   await checkAccount(client, account.endpoint, setting).catch((error: unknown) => {
     client.dispose();

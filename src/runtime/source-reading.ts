@@ -78,7 +78,7 @@ export async function openReading(
   { engine, cold }: Pick<OpenEngine, 'engine' | 'cold'>,
 ): Promise<SourceReading> {
   const { services, loaded, host, pageSize, mostUnacknowledged, readLagMs = READ_LAG_MS } = options;
-  const { database, state } = services;
+  const { database, state } = services.place;
   const meter = new Meter();
   const feed = await openFeed(options, map, { host }, { state, meter, ...(pageSize && { pageSize }) });
   const { container, rid, mode, leases, source, hashOf } = feed;

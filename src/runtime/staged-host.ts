@@ -153,7 +153,7 @@ export class StagedHost implements AsyncDisposable {
    */
   async applySetAside(signal: AbortSignal): Promise<void> {
     const { loaded, services, readLagMs = READ_LAG_MS } = this.#options;
-    const { database, state } = services;
+    const { database, state } = services.place;
     const fence = untilStopped(signal);
     const access = new CosmosAccess(database, fence, this.#meter, spendingOf(database));
     const reading = { sources: this.#sources, access, cold: this.#cold, readLagMs, signal };
@@ -212,7 +212,7 @@ export class StagedHost implements AsyncDisposable {
   /** `fill`: the latest versions of a container that is read by its all-versions feed, with leases of their own. */
   async #open(map: SourceContainer, part: 'follow' | 'fill' = 'follow'): Promise<Feed> {
     const { services, timings } = this.#options;
-    const { state, database } = services;
+    const { state, database } = services.place;
     const purpose = part === 'fill' ? `${this.#options.purpose}.fill` : this.#options.purpose;
     const feed = { state, meter: this.#meter, ...(part === 'fill' && { mode: 'latest-version' as const }) };
     const opened = await openFeed(this.#options, map, { host: purpose, purpose }, feed);
@@ -240,7 +240,7 @@ export class StagedHost implements AsyncDisposable {
 }
 
 /** Deletes the marker document of the leases. If that fails, the marker does no harm. */
-async function removeMarker({ leases }: Services, prefix: string): Promise<void> {
+async function removeMarker({ global: { leases } }: Services, prefix: string): Promise<void> {
   const id = `${prefix}.info`;
   await withRetry(() => leases.item(id, id).delete(), { reads: true }).catch(() => undefined);
 }

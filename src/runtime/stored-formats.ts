@@ -1,3 +1,4 @@
+import type { Container } from '@azure/cosmos';
 import { type Clock, systemClock } from '../base/clock.ts';
 import { FORMATS, FormatUnreadable, type Kind, assertFormat, isReadable, kindOf } from '../base/format.ts';
 import { isObject } from '../base/json.ts';
@@ -13,7 +14,7 @@ export interface StoredFormat {
   readonly readable: boolean;
 }
 
-type Where = Pick<Services, 'state' | 'leases'>;
+type Where = Pick<Services, 'place' | 'global'>;
 
 /** Finds control documents: a host reads them before it starts and while it works. About 9 RU, because format 1 has no number. */
 const CONTROL =
@@ -23,8 +24,8 @@ const EVERY = 'SELECT DISTINCT c.type, c.kind, c.pk, c.epoch, c.format FROM c WH
 
 /** The formats of the documents that control the hosts. */
 export async function controlFormats(services: Where, signal: AbortSignal): Promise<StoredFormat[]> {
-  const documents = await queried(services.state, CONTROL, signal);
-  const leases = await queried(services.leases, LEASES, signal);
+  const documents = await ofState(services, CONTROL, signal);
+  const leases = await queried(services.global.leases, LEASES, signal);
   return [
     ...documents.flatMap((document) => formatIn(document, kindOf(document), true)),
     ...leases.flatMap((document) => formatIn(document, 'lease', true)),
@@ -33,7 +34,7 @@ export async function controlFormats(services: Where, signal: AbortSignal): Prom
 
 /** The highest format of each kind in the state container and the leases. A search of sink containers would read every document. */
 export async function highestFormats(services: Where, signal: AbortSignal): Promise<StoredFormat[]> {
-  const documents = await queried(services.state, EVERY, signal);
+  const documents = await ofState(services, EVERY, signal);
   const all = [
     ...(await controlFormats(services, signal)),
     ...documents.flatMap((document) => formatIn(document, kindOf(document), false)),
@@ -82,7 +83,13 @@ export const sayFormat = ({ kind, format, id }: StoredFormat): string => {
   return `${kind}${which}: format ${format} is stored, this version writes ${writes} and reads up to ${reads}`;
 };
 
-async function queried(container: Services['state'], query: string, signal: AbortSignal) {
+/** What the state containers have, those of the place and what is global. Where both are one, it is asked once. */
+async function ofState({ place, global }: Where, query: string, signal: AbortSignal) {
+  const containers = [...new Set([place.state, global.state])];
+  return (await Promise.all(containers.map((state) => queried(state, query, signal)))).flat();
+}
+
+async function queried(container: Container, query: string, signal: AbortSignal) {
   const found: Record<string, unknown>[] = [];
   try {
     for await (const one of fetchAll<unknown>(container, query, signal, { anyFormat: true }))

@@ -5,7 +5,6 @@ import { spendingOf } from '../cosmos/spending.ts';
 import { ridOf } from '../cosmos/rid.ts';
 import { feedModeOf } from '../definition/all-versions.ts';
 import { type Pipeline, projectionId } from '../definition/specs.ts';
-import { Starts } from '../engine/views/starts.ts';
 import { feedReaders, sourcesOf } from '../definition/pipeline.ts';
 import { sourceContainers } from '../engine/runners.ts';
 import { type SourceContainer, isWanted, toChange } from '../feed/reading/mapper.ts';
@@ -14,7 +13,7 @@ import { whileFresh } from '../feed/tenure/fences.ts';
 import type { Services } from './workspace.ts';
 import { CosmosAccess } from '../sinks/cosmos-access.ts';
 import { deliveredVersions } from './delivered-versions.ts';
-import { type EngineParts, READ_LAG_MS, openEngine } from './open-engine.ts';
+import { type EngineParts, READ_LAG_MS, openEngine, openStarts } from './open-engine.ts';
 import { currentDocuments, mayBeRewritten, withStoredIdentity } from './current-documents.ts';
 import { sharedError } from '../base/shared-errors.ts';
 import { runtimeError } from './errors.ts';
@@ -43,7 +42,7 @@ export type Consume = (batch: Batch) => Promise<{ applied: number; parked: numbe
  */
 export function triggerConsumer(options: TriggerOptions): Consume {
   const { services, loaded, readLagMs = READ_LAG_MS, clock = systemClock, held = new Map() } = options;
-  const { database } = services;
+  const { database } = services.place;
   const { engine, starts } = openEngine(options, 'live');
   const sources = sourceContainers(loaded.pipeline, loaded.model);
   const generations = new Map<string, Promise<Generation>>();
@@ -55,7 +54,7 @@ export function triggerConsumer(options: TriggerOptions): Consume {
     // A failure is not cached: the next batch asks again.
     first.catch(() => generations.delete(name));
     const { rid, epoch } = await first;
-    return latestEpoch(services.state, name, rid, epoch);
+    return latestEpoch(services.place.state, name, rid, epoch);
   };
 
   return async ({ container, documents, again, signal }) => {
@@ -101,8 +100,7 @@ export function triggerConsumer(options: TriggerOptions): Consume {
 
 /** Records where the projections begin, if no host has. Without it the first batch does, and passes over what it holds. */
 export async function recordStarts({ services, loaded }: Pick<EngineParts, 'services' | 'loaded'>): Promise<void> {
-  const { database, state } = services;
-  await new Starts({ database, state, pipeline: loaded.pipeline }).recorded();
+  await openStarts(services, loaded.pipeline).recorded();
 }
 
 /** If all readers are held, the batch is rejected: the lease of the Functions host stays where it is, and nothing is parked. */
@@ -122,7 +120,7 @@ interface Generation {
   readonly epoch: number;
 }
 
-async function readGeneration({ database, state }: Services, container: string): Promise<Generation> {
+async function readGeneration({ place: { database, state } }: Services, container: string): Promise<Generation> {
   const rid = await ridOf(database.container(container));
   return { rid, epoch: await currentEpoch(state, container, rid) };
 }

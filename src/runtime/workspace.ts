@@ -1,4 +1,4 @@
-import type { Container, CosmosClient, Database } from '@azure/cosmos';
+import type { Container, Database } from '@azure/cosmos';
 import type { ContainerClient } from '@azure/storage-blob';
 import type { UsageError } from '../base/errors.ts';
 import type { Settings } from '../base/settings.ts';
@@ -6,6 +6,8 @@ import type { PipelineSource } from '../contract/declared.ts';
 import type { Pipeline } from '../definition/specs.ts';
 import type { Jobs } from '../jobs/jobs.ts';
 import type { Model } from '../model/model.ts';
+import type { ShardLocation } from '../shards/map/documents.ts';
+import type { Places } from '../shards/places/places.ts';
 import type { HubClients } from '../sinks/hub-clients.ts';
 
 /** A loaded pipeline folder. */
@@ -23,15 +25,35 @@ export type DeclaredPipeline = { readonly source: PipelineSource } & (
   | { readonly unloadable: UsageError }
 );
 
-/** The connected services of the settings. */
-export interface Services {
-  readonly cosmos: CosmosClient;
+/** An account and a database, and what belongs to them alone. */
+export interface Place {
+  /** Address of the account. */
+  readonly endpoint: string;
   /** Sources, sinks and the state container. */
   readonly database: Database;
+  /**
+   * Millrace's own documents about the changes and documents of this place: epochs, starts, locators, dead letters, the
+   * backlog, archive entries, gates, shares of the budget.
+   */
+  readonly state: Container;
+}
+
+/** What there is once, however many places a pipeline has. */
+export interface Global {
+  /** Documents that name no place: views, fingerprints, erasures, audit records, checkpoints, locks, the status of hosts. */
+  readonly state: Container;
   /** The database of the lease container; it may be in another account. */
   readonly leaseDatabase: Database;
+  /** The names of leases have their place in them. */
   readonly leases: Container;
-  readonly state: Container;
+}
+
+/** The connected services of the settings, to work on one place. Without a shard map there is no other. */
+export interface Services {
+  readonly place: Place;
+  readonly global: Global;
+  /** The databases of shards and shard maps. */
+  readonly places: Pick<Places, 'connect'>;
   /**
    * The blob container of the archive. It may not exist.
    * @throws UsageError `setting-missing`, `setting-invalid`
@@ -44,6 +66,11 @@ export interface Services {
    * state container's own records stay live, so that bulk work that waits doesn't lose its leases.
    */
   inBulk(): Promise<Services>;
+  /**
+   * The same services, to work on another place. Its state container has the name of this one's.
+   * @throws UsageError `account-unreachable`, `account-denied`, `multi-region-writes`
+   */
+  at(location: ShardLocation): Promise<Services>;
 }
 
 /** The workspace with the services for bulk work. */

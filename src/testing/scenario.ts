@@ -93,7 +93,7 @@ export class Scenario {
       const expected = verification.differences.map((difference) => difference.expected ?? null);
       throw new assert.AssertionError({ message, ...sides, expected, operator: 'deepStrictEqual' });
     }
-    const parked = (await new DeadLetters(services.state).list()).map(
+    const parked = (await new DeadLetters(services.place.state).list()).map(
       ({ projection, container, id, message }) => `${projection}: ${container}/${id}: ${message}`,
     );
     return { documents: await this.#derived(), parked };
@@ -114,7 +114,7 @@ export class Scenario {
     const parts = { settings: {}, services, loaded, readLagMs: lagMs, instead: { cold, hub } };
     const { engine } = openEngine(parts, 'redrive');
     const sources = sourceContainers(loaded.pipeline, loaded.model);
-    return Promise.all([...sources.values()].map((source) => Delivery.open(engine, services.database, source)));
+    return Promise.all([...sources.values()].map((source) => Delivery.open(engine, services.place.database, source)));
   }
 
   async #step(changes: Documents, adversity: Adversity, deliveries: readonly Delivery[]): Promise<void> {
@@ -152,7 +152,7 @@ export class Scenario {
       if (!known.includes(container)) throw unknownContainer(container, known, 'the model does not have');
       return documents.map(
         (document) => () =>
-          withRetry(() => services.database.container(container).items.upsert(document), { reads: true }),
+          withRetry(() => services.place.database.container(container).items.upsert(document), { reads: true }),
       );
     });
   }
@@ -163,7 +163,7 @@ export class Scenario {
     const documents: Record<string, Doc[]> = {};
     for (const [container, projections] of sinks) {
       const types = new Set(projections.map(({ into }) => into.type));
-      const stored = services.database.container(container);
+      const stored = services.place.database.container(container);
       documents[container] = [];
       for await (const doc of fetchAll<Doc>(stored, 'SELECT * FROM c', NEVER))
         if (types.has(String(doc['type'])) && !isEmptied(doc)) documents[container].push(doc);

@@ -1,8 +1,9 @@
-import { CosmosClient, type Database } from '@azure/cosmos';
+import { CosmosClient } from '@azure/cosmos';
 import type { Model } from '../model/model.ts';
 import type { Doc, Pipeline } from '../definition/specs.ts';
 import { loadPipeline } from '../runtime/load-pipeline.ts';
 import { planModel } from '../operations/model/apply.ts';
+import type { ShardLocation } from '../shards/map/documents.ts';
 import type { Services } from '../runtime/workspace.ts';
 import { Scenario } from './scenario.ts';
 import type { Documents } from './documents.ts';
@@ -56,7 +57,7 @@ export async function testPipeline(folder: string): Promise<TestPipeline> {
     model,
     given: (documents = {}) => {
       scenarios += 1;
-      const services = servicesOn(client, client.database(`scenario-${scenarios}`));
+      const services = servicesOn(client, { endpoint: emulator.endpoint, database: `scenario-${scenarios}` });
       const prepare = async (): Promise<void> => {
         for (const step of await planModel(loaded, services)) await step.apply();
       };
@@ -78,20 +79,24 @@ export async function testPipeline(folder: string): Promise<TestPipeline> {
  * The services of an embedded server for operations, without blobs and event hubs.
  * @internal
  */
-export const servicesOn = (cosmos: CosmosClient, database: Database): Services => ({
-  inBulk: async () => servicesOn(cosmos, database),
-  cosmos,
-  database,
-  leaseDatabase: database,
-  leases: database.container('leases'),
-  state: database.container('millrace'),
-  blobs: () => absent('blob storage'),
-  hubs: {
-    producer: () => absent('event hubs'),
-    consumer: () => absent('event hubs'),
-    check: () => absent('event hubs'),
-  },
-});
+export function servicesOn(cosmos: CosmosClient, { endpoint, database: name }: Required<ShardLocation>): Services {
+  const database = cosmos.database(name);
+  const state = database.container('millrace');
+  const services: Services = {
+    place: { endpoint, database, state },
+    global: { state, leaseDatabase: database, leases: database.container('leases') },
+    places: { connect: (location) => cosmos.database(location.database) },
+    at: async (location) => servicesOn(cosmos, { endpoint, ...location }),
+    inBulk: async () => services,
+    blobs: () => absent('blob storage'),
+    hubs: {
+      producer: () => absent('event hubs'),
+      consumer: () => absent('event hubs'),
+      check: () => absent('event hubs'),
+    },
+  };
+  return services;
+}
 
 const absent = (what: string): never => {
   throw testingError('not-in-tests', `A test pipeline has no ${what}`);

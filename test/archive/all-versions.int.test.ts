@@ -44,7 +44,7 @@ beforeEach(async () => {
   const { resource } = await orders.read();
   await orders.delete();
   const changeFeedPolicy = new ChangeFeedPolicy(ChangeFeedRetentionTimeSpan.fromMinutes(10));
-  await stage.services.database.containers.create({ ...resource, changeFeedPolicy });
+  await stage.services.place.database.containers.create({ ...resource, changeFeedPolicy });
   const { pipeline } = stage.loaded;
   const { archives } = pipeline;
   const sources = [{ container: 'Orders', type: 'order', feed: 'all-versions' } as const];
@@ -58,7 +58,7 @@ beforeEach(async () => {
   });
   await app.start();
   await app.drained(signal);
-  const { database, state } = stage.services;
+  const { database, state } = stage.services.place;
   const store = await openStore(stage.services, signal);
   const [spec] = archives;
   if (!spec) throw new Error('The fixture has an archive');
@@ -91,7 +91,7 @@ async function rows(of: Container, type: string): Promise<Doc[]> {
 }
 const cents = async (): Promise<unknown> => (await rows(stage.container('Days'), 'day')).map((day) => day['cents']);
 async function history(): Promise<[string, unknown, boolean][]> {
-  const { database, state } = stage.services;
+  const { database, state } = stage.services.place;
   const all = openHistory(loaded.pipeline, loaded.model, { database, state, store: archive.store, readLagMs: 0 });
   const found: [string, unknown, boolean][] = [];
   for await (const { id, doc, cold } of all.documents('Orders', signal)) found.push([id, doc, cold]);
@@ -188,7 +188,7 @@ it('a container without a default time to live is refused before anything leaves
   const { defaultTtl: _, ...without } = resource ?? { id: 'Orders' };
   await orders.replace(without);
   const { spec, store } = archive;
-  const { database, state } = stage.services;
+  const { database, state } = stage.services.place;
   await expect(openArchive(spec, loaded.pipeline, loaded.model, { database, state, store })).rejects.toMatchObject({
     code: 'archive-no-ttl',
     hint: expect.stringContaining('`TTL: -1`'),

@@ -65,7 +65,7 @@ beforeAll(async () => {
   emulator = await startEmulator({ seed: SEED });
   const account = { kind: 'key', endpoint: emulator.endpoint, key: emulator.key } as const;
   const { httpClient } = emulator.clientOptions;
-  clients = await Promise.all([1, 2, 3].map(() => connect(account, [], { httpClient })));
+  clients = [1, 2, 3].map(() => connect(account, [], { httpClient }));
   await clients[0]?.databases.create({ id: 'model' });
   databases = clients.map((client) => client.database('model'));
   await create('Groups', '/group');

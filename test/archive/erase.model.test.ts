@@ -43,7 +43,7 @@ let close: () => void;
 
 beforeAll(async () => {
   emulator = await startEmulator({ seed: SEED });
-  const client = await connect({ kind: 'key', endpoint: emulator.endpoint, key: emulator.key });
+  const client = connect({ kind: 'key', endpoint: emulator.endpoint, key: emulator.key });
   close = () => client.dispose();
   database = (await client.databases.create({ id: 'model' })).database;
 });

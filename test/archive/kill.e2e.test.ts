@@ -101,7 +101,7 @@ const withPort = (connection: string, port: number): string => connection.replac
 async function check(orders: readonly Doc[]): Promise<void> {
   const store = new AzureBlobStore(await stage.services.blobs());
   const { pipeline, model } = stage.loaded;
-  const history = openHistory(pipeline, model, { ...stage.services, store, readLagMs: 0 });
+  const history = openHistory(pipeline, model, { ...stage.services.place, store, readLagMs: 0 });
   const found: Doc[] = [];
   for await (const { doc = {} } of history.documents('Orders', SIGNAL)) found.push(visible(doc));
   const byId = (a: Doc, b: Doc): number => Number(String(a['id']).slice(6)) - Number(String(b['id']).slice(6));

@@ -68,7 +68,7 @@ export async function archiveStage(
   mode: FeedMode = 'latest-version',
 ): Promise<ArchiveStage> {
   const emulator = await startEmulator();
-  const client = await connect({ kind: 'key', endpoint: emulator.endpoint, key: emulator.key });
+  const client = connect({ kind: 'key', endpoint: emulator.endpoint, key: emulator.key });
   onTestFinished(async () => {
     client.dispose();
     await emulator.close();

@@ -112,7 +112,7 @@ async function main(): Promise<number> {
   if (!existsSync(join(values.app, 'dist/functions/index.js')))
     throw new Error('There is no dist/: run `npm run build`.');
   const services = await openServices(loadSettings({ processEnv: { ...process.env, ...env, STORAGE: '' } }));
-  const { database } = services;
+  const { database } = services.place;
   try {
     const { signal } = stopped;
     const container = async (): Promise<Container> => Promise.reject(new Error('These probes make none.'));

@@ -71,6 +71,6 @@ it('an endpoint is asked with its key, without roles, and its database is delete
       ),
     ).toMatchObject({ verdict: 'not probed' });
   }
-  const { resources } = await stage.services.database.client.databases.readAll().fetchAll();
+  const { resources } = await stage.services.place.database.client.databases.readAll().fetchAll();
   expect(resources.map(({ id }) => id)).toEqual(['shop']);
 });

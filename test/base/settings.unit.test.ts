@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { UsageError } from '../../src/base/errors.ts';
-import { loadSettings, requireEventHubs, requireStorage } from '../../src/base/settings.ts';
+import { loadAccounts, loadSettings, requireEventHubs, requireStorage } from '../../src/base/settings.ts';
 
 const COSMOS = 'AccountEndpoint=https://shop.documents.azure.com:443/;AccountKey=c2VjcmV0LWtleQ==;';
 
@@ -29,6 +29,15 @@ describe('settings', () => {
       preferredRegions: [],
       verify: { sample: '30 3 * * *', whole: '0 4 * * 0' },
     });
+  });
+
+  it('reads the accounts that shards are in', () => {
+    const processEnv = { COSMOS, COSMOS_ACCOUNTS: ['east', 'west'].map((of) => COSMOS.replace('shop', of)).join('\n') };
+    const { accounts = [] } = loadAccounts({ processEnv });
+    expect(accounts.map(({ endpoint }) => new URL(endpoint).host)).toEqual([
+      'east.documents.azure.com',
+      'west.documents.azure.com',
+    ]);
   });
 
   it('reads when to verify', () => {

@@ -7,7 +7,7 @@ import { checkAccount, connect } from '../../src/cosmos/connect.ts';
 import { EMULATOR_KEY, startEmulator } from '../../src/emulator/index.ts';
 
 async function check(endpoint: string, key = EMULATOR_KEY, setting?: string): Promise<void> {
-  const client = await connect({ kind: 'key', endpoint, key });
+  const client = connect({ kind: 'key', endpoint, key });
   onTestFinished(() => client.dispose());
   await checkAccount(client, endpoint, setting);
 }
@@ -81,7 +81,7 @@ describe('an account', () => {
 
 it('a client waits for nothing by itself: throttling comes through at once', async () => {
   const emulator = await startEmulator();
-  const client = await connect({ kind: 'key', endpoint: emulator.endpoint, key: EMULATOR_KEY });
+  const client = connect({ kind: 'key', endpoint: emulator.endpoint, key: EMULATOR_KEY });
   onTestFinished(async () => {
     client.dispose();
     await emulator.close();
@@ -95,7 +95,7 @@ it('a client waits for nothing by itself: throttling comes through at once', asy
 
 it('a client reads what it wrote, however far replicas lag', async () => {
   const emulator = await startEmulator({ faults: { replicaLagMs: 5_000 } });
-  const client = await connect({ kind: 'key', endpoint: emulator.endpoint, key: EMULATOR_KEY });
+  const client = connect({ kind: 'key', endpoint: emulator.endpoint, key: EMULATOR_KEY });
   onTestFinished(async () => {
     client.dispose();
     await emulator.close();

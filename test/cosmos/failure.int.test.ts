@@ -21,7 +21,7 @@ async function failure(call: Promise<unknown>): Promise<Failure> {
 /** Container `c` of a new server, as Millrace's own client sees it. */
 async function connected(): Promise<{ emulator: Emulator; container: Container }> {
   const { emulator } = await emulate();
-  const client = await connect({ kind: 'key', endpoint: emulator.endpoint, key: emulator.key });
+  const client = connect({ kind: 'key', endpoint: emulator.endpoint, key: emulator.key });
   onTestFinished(() => client.dispose());
   return { emulator, container: client.database('d').container('c') };
 }
@@ -110,7 +110,7 @@ describe('trouble', () => {
     const port = typeof address === 'object' ? address?.port : undefined;
     probe.close();
     await once(probe, 'close');
-    const client = await connect({ kind: 'key', endpoint: `http://127.0.0.1:${port}/`, key: EMULATOR_KEY });
+    const client = connect({ kind: 'key', endpoint: `http://127.0.0.1:${port}/`, key: EMULATOR_KEY });
     onTestFinished(() => client.dispose());
     const found = await failure(client.database('d').container('c').items.create(doc('x')));
     expect(found).toMatchObject({ kind: 'unreachable', status: undefined });

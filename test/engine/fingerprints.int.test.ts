@@ -55,9 +55,10 @@ test('a declaration that changed under its version is refused, the others go on,
   ).toEqual([id]);
   expect((await run(pipeline))[id]).toEqual({ changes: 1, parked: 0 });
 
-  const error = await new Fingerprints(stage.services.state, { pipeline: moved, model: stage.loaded.model }).check(
-    moved.projections[0] ?? first,
-  );
+  const error = await new Fingerprints(stage.services.place.state, {
+    pipeline: moved,
+    model: stage.loaded.model,
+  }).check(moved.projections[0] ?? first);
   expect(error).toMatchObject({
     code: 'projection-incompatible',
     message: expect.stringContaining('elsewhere'),

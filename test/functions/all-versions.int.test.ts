@@ -87,7 +87,7 @@ describe('indexing', () => {
     const { resource } = await stage.container('Orders').read();
     const { changeFeedPolicy: _, ...without } = resource ?? {};
     await stage.container('Orders').delete();
-    await stage.services.database.containers.create(without);
+    await stage.services.place.database.containers.create(without);
     expect(await ready()).toMatchObject({
       status: 503,
       body: {
@@ -202,7 +202,7 @@ it('the local host delivers every version and deletion, and continues after a re
       query: 'SELECT * FROM c WHERE STARTSWITH(c.id, @prefix) AND IS_DEFINED(c.ContinuationToken)',
       parameters: [{ name: '@prefix', value: prefix }],
     };
-    return (await stage.services.leases.items.query<{ ContinuationToken: unknown }>(query).fetchAll()).resources;
+    return (await stage.services.global.leases.items.query<{ ContinuationToken: unknown }>(query).fetchAll()).resources;
   };
   {
     await using _ = await run();

@@ -160,7 +160,7 @@ describe('delivery', () => {
     await app.deliver('feed-Orders', await feed(orders));
     await app.terminate();
     expect(await sinkDocuments(stage.container('Days'))).toEqual([expect.objectContaining({ orders: 1, cents: 100 })]);
-    const { resources } = await stage.services.state.items
+    const { resources } = await stage.services.place.state.items
       .query(`SELECT * FROM c WHERE c.kind = 'dead-letter'`)
       .fetchAll();
     // The copy would hold a number where its type has text.
@@ -177,7 +177,7 @@ describe('delivery', () => {
     let done = false;
     const delivered = app.deliver('feed-Orders', batch).then(() => (done = true));
     // Noted before anything is applied.
-    const noted = stage.services.state.item('days@1', 'fingerprints');
+    const noted = stage.services.place.state.item('days@1', 'fingerprints');
     await vi.waitUntil(async () => (await noted.read()).statusCode === 200, 30_000);
     await app.terminate();
     expect(done).toBe(true);

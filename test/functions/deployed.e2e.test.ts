@@ -160,7 +160,7 @@ describe('functions start', () => {
     [
       'the lease container isn’t there',
       {},
-      async (of: Stage) => void (await of.services.leases.delete()),
+      async (of: Stage) => void (await of.services.global.leases.delete()),
       /lease container leases/,
     ],
   ])('ends with what is wrong and how to mend it where %s', async (_, more, spoil, message) => {

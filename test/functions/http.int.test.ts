@@ -215,7 +215,7 @@ describe('timers', () => {
 
   it('log a failure as an error, and reject, so that the host counts it', async () => {
     await using other = await openStage();
-    await other.services.leases.delete();
+    await other.services.global.leases.delete();
     const broken = await indexApp({ ...other.env, MILLRACE_PIPELINE: SHOP });
     await expect(broken.fire('metrics')).rejects.toThrow(/container leases/);
     expect(broken.logged.at(-1)).toMatch(/^error: .*"ok":false/);

@@ -55,7 +55,7 @@ describe('the Event Hubs trigger of an ingest', () => {
       ]),
     );
     expect(await readings()).toHaveLength(2);
-    const letters = await new DeadLetters(stage.services.state).list('readings-in@1');
+    const letters = await new DeadLetters(stage.services.place.state).list('readings-in@1');
     expect(letters.map(({ id, key, code, attempts, message }) => ({ id, key, code, attempts, message }))).toEqual(
       expect.arrayContaining([
         {
@@ -78,7 +78,7 @@ describe('the Event Hubs trigger of an ingest', () => {
     await expect(app.deliverEvents('ingest-readings-in', '0', [reading('room-1', 1)], 1)).rejects.toThrow(
       /Readings|404|exist/,
     );
-    expect(await new DeadLetters(stage.services.state).list('readings-in@1')).toEqual([]);
+    expect(await new DeadLetters(stage.services.place.state).list('readings-in@1')).toEqual([]);
     await app.terminate();
   });
 });

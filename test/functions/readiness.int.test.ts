@@ -24,11 +24,11 @@ const start = async (more: Readonly<Record<string, string>> = {}): Promise<Funct
   (app = await indexApp({ ...stage.env, MILLRACE_PIPELINE: SHOP, ...more }));
 const ready = async () => (await start()).request('millrace-health', { params: { probe: 'ready' } });
 const letters = async () =>
-  (await stage.services.state.items.query(`SELECT * FROM c WHERE c.kind = 'dead-letter'`).fetchAll()).resources;
+  (await stage.services.place.state.items.query(`SELECT * FROM c WHERE c.kind = 'dead-letter'`).fetchAll()).resources;
 
 async function remake(name: string, definition: object): Promise<void> {
   await stage.container(name).delete();
-  await stage.services.database.containers.create({ id: name, ...definition });
+  await stage.services.place.database.containers.create({ id: name, ...definition });
 }
 
 describe('readiness', () => {
@@ -69,7 +69,7 @@ describe('readiness', () => {
   });
 
   it('names a lease container that is not there: an identity could not make it', async () => {
-    await stage.services.leases.delete();
+    await stage.services.global.leases.delete();
     expect((await ready()).body).toMatchObject({
       ready: false,
       differences: [{ container: 'leases', what: 'does not exist', holds: true }],
@@ -125,7 +125,7 @@ describe('a projection that does not match what is deployed', () => {
     app = await start();
     await app.deliver('feed-Orders', [delivered('o1')]);
     // As another build has left it, which counted nothing but orders.
-    const written = stage.services.state.item('days@1', 'fingerprints');
+    const written = stage.services.place.state.item('days@1', 'fingerprints');
     const { resource } = await written.read<{ parts: object }>();
     await written.replace({ ...resource, parts: { ...resource?.parts, measures: { orders: ['count'] } } });
     expect((await ready()).body).toEqual({
@@ -160,9 +160,9 @@ describe('a projection that does not match what is deployed', () => {
 
 describe('a renamed pipeline', () => {
   const lease = async (prefix: string, token: string | null) => {
-    const [home, source] = await Promise.all([stage.services.database.read(), stage.container('Orders').read()]);
+    const [home, source] = await Promise.all([stage.services.place.database.read(), stage.container('Orders').read()]);
     const name = leasePrefix(prefix, stage.settings.cosmos.endpoint, home.resource!._rid, source.resource!._rid);
-    await stage.services.leases.items.upsert({ id: `${name}..0`, ContinuationToken: token });
+    await stage.services.global.leases.items.upsert({ id: `${name}..0`, ContinuationToken: token });
   };
 
   it('is refused, since it would read everything from the beginning', async () => {

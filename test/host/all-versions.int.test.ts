@@ -62,7 +62,7 @@ async function running(
   const { resource } = await orders.read();
   await orders.delete();
   const changeFeedPolicy = new ChangeFeedPolicy(ChangeFeedRetentionTimeSpan.fromMinutes(10));
-  await stage.services.database.containers.create({ ...resource, changeFeedPolicy });
+  await stage.services.place.database.containers.create({ ...resource, changeFeedPolicy });
   const { pipeline, model } = stage.loaded;
   const loaded = { pipeline: { ...pipeline, ...change(pipeline) }, model };
   const app = await compose({

@@ -70,18 +70,18 @@ async function loadFlights(signal: AbortSignal): Promise<void> {
       }
     },
   };
-  const { loaded: count } = await load({ ...services, containers, input: some, directory, signal });
+  const { loaded: count } = await load({ ...services.place, containers, input: some, directory, signal });
   expect(count).toBe(AIRPORTS + ARRIVALS);
 }
 
 const owners = async (): Promise<(string | null)[]> => {
   const query = 'SELECT VALUE c.Owner FROM c WHERE IS_DEFINED(c.LeaseToken)';
-  return (await withRetry(() => services.leases.items.query<string | null>(query).fetchAll(), { reads: true }))
+  return (await withRetry(() => services.global.leases.items.query<string | null>(query).fetchAll(), { reads: true }))
     .resources;
 };
 
 async function arrivals(): Promise<number> {
-  const { items } = services.database.container('FlightsByDestination');
+  const { items } = services.place.database.container('FlightsByDestination');
   const { resources } = await withRetry(() => items.query<number>('SELECT VALUE COUNT(1) FROM c').fetchAll(), {
     reads: true,
   });

@@ -34,10 +34,10 @@ const PLATFORM = /^(AzureWebJobsStorage__|APPLICATIONINSIGHTS_|AZURE_CLIENT_ID$|
 /** Read by the code and not for the app settings: what only a machine with keys, a checkout or a command line has. */
 const ELSEWHERE = new Set([
   'COSMOS',
+  'COSMOS_ACCOUNTS',
   'LEASES',
   'STORAGE',
   'EVENTHUBS',
-  'SHARD_MAPS',
   'SHARD_MAPS__accountEndpoint',
   'SHARD_MAPS_DATABASE',
 ]);

@@ -63,7 +63,7 @@ async function ingesting(
     },
     consumer: async (hub, group) => ({ client: hubs.consumer(group, hub, store), store }),
   };
-  const deadLetters = new DeadLetters(stage.services.state);
+  const deadLetters = new DeadLetters(stage.services.place.state);
   const own: IngestSpec = {
     kind: 'ingest',
     name,
@@ -80,7 +80,7 @@ async function ingesting(
       spec: own,
       target,
       hubs: clients,
-      database: stage.services.database,
+      database: stage.services.place.database,
       deadLetters,
       host,
       erasures,
@@ -159,7 +159,7 @@ describe('events', () => {
 
 describe('a paused ingest', () => {
   it('takes nothing until it is resumed, and then all of it', async () => {
-    const views = new Views(stage.services.state, 'paused');
+    const views = new Views(stage.services.place.state, 'paused');
     await views.adopt([]);
     const paused = { since: '2026-11-21T00:00:00Z', by: 'test', reason: '', reads: [] };
     await views.change('held', (view) => ({ ...view, paused }));
@@ -236,7 +236,7 @@ describe('bad input', () => {
 
   it('drops the events of a tenant that is erased, also those of dead letters, and takes those of others', async () => {
     const tenant = { field: 'storeId', kind: 'string' } as const;
-    const records = new ErasureRecords(stage.services.state, stage.loaded.pipeline.name);
+    const records = new ErasureRecords(stage.services.place.state, stage.loaded.pipeline.name);
     const erasures = new ErasureWatch(records, { refreshMs: 0 });
     const body = (store: string, id: string, cents = 1) => ({ body: { id, store, cents } });
     await using own = await ingesting({}, undefined, { ...TARGET, tenant }, erasures);

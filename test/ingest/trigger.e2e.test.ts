@@ -97,7 +97,7 @@ async function found(stage: Stage) {
     .items.query<Record<string, unknown>>("SELECT * FROM c WHERE c.type = 'reading'")
     .fetchAll();
   const place = ({ deviceId, siteId, id }: Record<string, unknown>): string => JSON.stringify([siteId, deviceId, id]);
-  const letters = await new DeadLetters(stage.services.state).list('readings-in@1');
+  const letters = await new DeadLetters(stage.services.place.state).list('readings-in@1');
   return {
     readings: resources.map(visible).toSorted((a, b) => (place(a) < place(b) ? -1 : 1)),
     letters: letters

@@ -53,7 +53,7 @@ describe.each(DATASTORES)('operations by jobs on %s', (_name, available, start) 
     it('each verb is enqueued once however often it is asked for, done by a worker, and told with its progress', async () => {
       const app = await live(stage);
       await app.drained(signal);
-      await stage.services.database.containers.create({
+      await stage.services.place.database.containers.create({
         id: 'ByCustomer',
         partitionKey: { paths: ['/customerId'] },
         defaultTtl: -1,
@@ -76,7 +76,7 @@ describe.each(DATASTORES)('operations by jobs on %s', (_name, available, start) 
       expect(await jobs.drain(jobHandlers(registry, workspace), WITHIN)).toBe(asked.length);
       for (const id of ids) expect(await rowOf(id)).toMatchObject({ state: 'completed', failure: null });
       expect(await rowOf(ids[0])).toMatchObject({ done: 30, of: 30 });
-      expect((await new Views(stage.services.state, 'versions').read())?.['summaries']?.staged).toMatchObject({
+      expect((await new Views(stage.services.place.state, 'versions').read())?.['summaries']?.staged).toMatchObject({
         phase: 'filled',
       });
       const { expected, found } = await compare(stage, 'summaries@2');
@@ -101,7 +101,7 @@ describe.each(DATASTORES)('operations by jobs on %s', (_name, available, start) 
       const { job } = await ask('projections', 'rebuild', 'summaries@2', '--ru-per-second', '50');
       const handlers = jobHandlers(registry, workspace);
       const working = jobs.work(handlers);
-      const views = new Views(stage.services.state, 'versions');
+      const views = new Views(stage.services.place.state, 'versions');
       await vi.waitFor(async () => expect((await views.read())?.['summaries']?.staged).not.toBeFalsy(), 60_000);
       await working.stop();
       expect(await jobs.counts()).toMatchObject({ waiting: 1, active: 0 });
@@ -114,7 +114,7 @@ describe.each(DATASTORES)('operations by jobs on %s', (_name, available, start) 
 
     it('what a person has to mend ends the job with its reason', async () => {
       const { job } = await ask('projections', 'rebuild', 'summaries@1');
-      await new Views(stage.services.state, 'versions').adopt(stage.loaded.pipeline.projections);
+      await new Views(stage.services.place.state, 'versions').adopt(stage.loaded.pipeline.projections);
       expect(await jobs.drain(jobHandlers(registry, workspace), WITHIN)).toBe(1);
       expect(await rowOf(job)).toMatchObject({ state: 'failed', attempts: 1 });
       expect((await rowOf(job))?.failure).toContain('is current');
@@ -148,7 +148,9 @@ describe.each(DATASTORES)('operations by jobs on %s', (_name, available, start) 
       const version = { epoch: 1, lsn: 5, etag: resource?._etag ?? '' };
       const changes = [{ ...change, id: 'o1', version, doc: { ...resource } }];
       await engine.consume({ changes, charge: 0, readAt: performance.now() }, untilStopped(signal), { only: 'call@1' });
-      expect(await new DeadLetters(stage.services.state).list()).toMatchObject([{ projection: 'call@1', id: 'o1' }]);
+      expect(await new DeadLetters(stage.services.place.state).list()).toMatchObject([
+        { projection: 'call@1', id: 'o1' },
+      ]);
       const [row] = await jobs.list();
       expect(row).toMatchObject({ name: 'reaction', state: 'delayed', payload: { projection: 'call@1', id: 'o1' } });
       // What the worker does once its time has come.
@@ -159,7 +161,7 @@ describe.each(DATASTORES)('operations by jobs on %s', (_name, available, start) 
       broken = false;
       expect(await retry()).toMatchObject([{ outcome: 'applied' }]);
       expect(heard).toEqual(['o1']);
-      expect(await new DeadLetters(stage.services.state).list()).toEqual([]);
+      expect(await new DeadLetters(stage.services.place.state).list()).toEqual([]);
       expect(await retry()).toEqual([]);
     });
   });

@@ -28,7 +28,7 @@ async function live(): Promise<App> {
 }
 
 it('a container that is read so is not migrated, nor is another migrated into it', async () => {
-  await stage.services.database.containers.create({ id: 'Others', partitionKey: { paths: ['/customerId'] } });
+  await stage.services.place.database.containers.create({ id: 'Others', partitionKey: { paths: ['/customerId'] } });
   for (const [from, into] of [
     ['Orders', 'Others'],
     ['Others', 'Orders'],
@@ -62,7 +62,7 @@ it('takes over no other processor’s leases', async () => {
   await app.start();
   await app.drained(signal);
   await app.stop();
-  const { resources } = await stage.services.leases.items.readAll().fetchAll();
+  const { resources } = await stage.services.global.leases.items.readAll().fetchAll();
   const marker = resources.map(({ id }) => String(id)).find((id) => /^other\..*\.info$/.test(id));
   const { code, stderr } = await millrace('leases', 'adopt', marker?.slice(0, -'.info'.length) ?? '', '--dry-run');
   expect({ code, stderr }).toEqual({

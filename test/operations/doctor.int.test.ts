@@ -56,7 +56,7 @@ describe('doctor', () => {
 
   it('says what is missing and how to make it', async () => {
     await stage.container('Days').delete();
-    await stage.services.leases.delete();
+    await stage.services.global.leases.delete();
     const { code, of } = await doctor();
     expect(code).toBe(1);
     expect(of('containers').map(({ what }) => what)).toEqual(
@@ -165,7 +165,7 @@ describe('doctor', () => {
     await writeAny(stage, new Random(1));
     await app.drained(signal);
     await app.stop();
-    const views = new Views(stage.services.state, 'versions');
+    const views = new Views(stage.services.place.state, 'versions');
     const staged = { version: 2, container: 'DaysTwo', type: 'day', reads: [], since: '2020-01-01T00:00:00.000Z' };
     await views.change('days', (view) => ({
       ...view,

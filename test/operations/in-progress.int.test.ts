@@ -52,7 +52,7 @@ it('an operation that runs, with its operator, until it ends', async () => {
   await app.drained(signal);
   stage.emulator.faults({ rules: [{ operation: 'query', container: 'Summaries', status: 429, retryAfterMs: 100 }] });
   const verifying = run('projections verify', { name: 'summaries' });
-  await vi.waitUntil(async () => (await readRunning(stage.services.state, signal)).length > 0, 30_000);
+  await vi.waitUntil(async () => (await readRunning(stage.services.place.state, signal)).length > 0, 30_000);
   const { inProgress, text } = await status();
   expect(inProgress).toMatchObject([{ what: 'projections verify summaries', by: 'Ada', since: expect.any(String) }]);
   expect(text).toMatch(/projections verify summaries +Ada +20.*Z +\d+ s/);
@@ -63,7 +63,7 @@ it('an operation that runs, with its operator, until it ends', async () => {
 });
 
 it('nothing of a process that died a while ago', async () => {
-  const { state } = stage.services;
+  const { state } = stage.services.place;
   let end = (): void => undefined;
   const dead = { verb: 'archive sweep', arguments: {}, actor: 'timer:sweep' };
   const working = whileNoted(state, dead, () => new Promise<void>((resolve) => (end = resolve)));
@@ -80,13 +80,13 @@ it('a version that is built, frozen or kept; a closed gate; a migration', async 
   await rebuild(options(stage, 'summaries@2', signal));
   expect((await status()).inProgress).toMatchObject([{ what: 'rebuild of summaries@2: filled', by: null }]);
   await promote({ ...options(stage, 'summaries@2', signal), keepMs: 60_000 });
-  const views = new Views(stage.services.state, 'versions');
+  const views = new Views(stage.services.place.state, 'versions');
   const frozenUntil = new Date(Date.now() + 60_000).toISOString();
   await views.change('summaries', (of) => ({ ...of, previous: of.previous && { ...of.previous, frozenUntil } }));
-  const gate = await ensureGate(stage.services.state, 'Orders');
-  await stage.services.state.items.upsert({ ...gate, state: 'closing' });
+  const gate = await ensureGate(stage.services.place.state, 'Orders');
+  await stage.services.place.state.items.upsert({ ...gate, state: 'closing' });
   const migration = { id: 'Orders', pk: 'migrations', type: 'millrace.migration', name: 'Orders', into: 'Other' };
-  await stage.services.state.items.upsert({
+  await stage.services.place.state.items.upsert({
     ...migration,
     rids: ['', ''],
     direction: 'forward',
@@ -105,7 +105,7 @@ it('a version that is built, frozen or kept; a closed gate; a migration', async 
 });
 
 it('who spends of the budget, and how much each may', async () => {
-  const { state } = stage.services;
+  const { state } = stage.services.place;
   const shares = new Shares({ state, database: 'shop', name: 'machine 1', ruPerSecond: 100 });
   shares.want('bulk', false);
   await vi.waitUntil(() => shares.now() > 0, 30_000);
@@ -117,7 +117,7 @@ it('who spends of the budget, and how much each may', async () => {
 });
 
 it('an erasure that has not ended, by its id, also when no process works on it', async () => {
-  const records = new ErasureRecords(stage.services.state, stage.loaded.pipeline.name);
+  const records = new ErasureRecords(stage.services.place.state, stage.loaded.pipeline.name);
   const { id, at } = await records.begin('store-4711', Date.now());
   const { inProgress, text } = await status();
   expect(inProgress).toEqual([{ what: `erasure ${id} of a tenant: stopping`, by: null, since: at }]);

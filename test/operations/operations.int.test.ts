@@ -40,7 +40,7 @@ const order = (id: string, placedAt: unknown = '2026-01-01T10:00:00.000Z') => ({
 it.each([['status'], ['dead-letters', 'list'], ['projections', 'pause', 'days', '--dry-run'], ['run', '--once']])(
   'names the database where it is what lacks, not a container in it: %s %s',
   async (...verb) => {
-    await stage.services.database.container('millrace').delete();
+    await stage.services.place.database.container('millrace').delete();
     expect((await millrace('dead-letters', 'list')).stderr).toContain(
       'There is no container millrace in database shop',
     );
@@ -69,9 +69,9 @@ describe('model apply', () => {
         'create container millrace, key /pk, TTL on',
       ],
     });
-    expect((await stage.services.cosmos.databases.readAll().fetchAll()).resources.map(({ id }) => id)).toEqual([
-      'shop',
-    ]);
+    expect(
+      (await stage.services.place.database.client.databases.readAll().fetchAll()).resources.map(({ id }) => id),
+    ).toEqual(['shop']);
     expect((await json('model', 'apply')).code).toBe(0);
     expect(await json('model', 'apply', '--dry-run')).toEqual({ code: 0, value: { steps: [], ru: 0 } });
     expect(await json('model', 'apply')).toEqual({ code: 0, value: { done: [] } });
@@ -91,7 +91,7 @@ describe('model apply', () => {
 
   it('refuses what Cosmos DB fixes at creation, and names it', async () => {
     await stage.container('Days').delete();
-    await stage.services.database.containers.create({ id: 'Days', partitionKey: { paths: ['/day'] } });
+    await stage.services.place.database.containers.create({ id: 'Days', partitionKey: { paths: ['/day'] } });
     const { code, stderr } = await millrace('model', 'apply');
     expect(code).toBe(2);
     expect(stderr).toContain('Days: partitionKey from {"paths":["/day"]');

@@ -4,7 +4,7 @@ import { definePipeline, model, publish, react, send } from 'millrace';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import type { Doc } from '../../src/definition/specs.ts';
 import { entryId } from '../../src/definition/sink-id.ts';
-import { Starts } from '../../src/engine/views/starts.ts';
+import { openStarts } from '../../src/runtime/open-engine.ts';
 import { plannedStarts, sayStart } from '../../src/operations/plan-starts.ts';
 import { verify } from '../../src/operations/projections/verify.ts';
 import { cli } from '../cli/cli.ts';
@@ -19,14 +19,13 @@ const run = async (): Promise<void> => undefined;
 async function shop() {
   const stage = await openStage();
   onTestFinished(() => stage[Symbol.asyncDispose]());
-  const { database, state } = stage.services;
   const write = (id: string) =>
     stage
       .container('Orders')
       .items.upsert({ id, storeId: 's', type: 'order', customerId: 'c', placedAt: '', cents: 1 });
   const pipelineOf = (...projections: Parameters<typeof definePipeline>[0]['projections'][number][]) =>
     definePipeline({ model: m, projections });
-  const record = (pipeline: ReturnType<typeof pipelineOf>) => new Starts({ database, state, pipeline }).recorded();
+  const record = (pipeline: ReturnType<typeof pipelineOf>) => openStarts(stage.services, pipeline).recorded();
   return { stage, write, pipelineOf, record };
 }
 
@@ -80,7 +79,7 @@ test('a plan says what a start passes over, before it is recorded and afterwards
 
 test('a pipeline of an older version begins as it was, and the plan says so', async () => {
   const { stage, pipelineOf } = await shop();
-  await stage.services.state.items.create({ id: 'millrace', pk: 'views', type: 'millrace.views', views: {} });
+  await stage.services.place.state.items.create({ id: 'millrace', pk: 'views', type: 'millrace.views', views: {} });
   const [calls] = await plannedStarts(pipelineOf(react('calls', { from, run })), stage.services);
   expect(calls).toEqual({
     id: 'calls@1',
@@ -129,9 +128,8 @@ test('list, show and status have the recorded start, and a plan the declared one
   expect(JSON.parse(await text('projections', 'list', '--json'))).toContainEqual(
     expect.objectContaining({ id: 'shipped-mail@1', start: null }),
   );
-  const { database, state } = stage.services;
   const { pipeline } = stage.loaded;
-  const { 'shipped-mail@1': start } = await new Starts({ database, state, pipeline }).recorded();
+  const { 'shipped-mail@1': start } = await openStarts(stage.services, pipeline).recorded();
   const at = String(start?.at);
   expect(await text('projections', 'list')).toMatch(new RegExp(`shipped-mail@1 .* ${at} `));
   expect(await text('projections', 'show', 'shipped-mail')).toContain(`begins at ${at}, recorded at ${at}`);

@@ -24,12 +24,12 @@ test('what a pipeline would change is told before it is deployed, and nothing is
     { id: 'summaries@1', state: 'first', rebuild: { documents: 7 } },
     { id: 'days@1', state: 'first', rebuild: { documents: 7, ru: 112 } },
   ]);
-  expect((await stage.services.state.items.readAll().fetchAll()).resources).toEqual([]);
+  expect((await stage.services.place.state.items.readAll().fetchAll()).resources).toEqual([]);
 
   // As the first host would.
-  const fingerprints = new Fingerprints(stage.services.state, { pipeline, model });
+  const fingerprints = new Fingerprints(stage.services.place.state, { pipeline, model });
   for (const spec of pipeline.projections) expect(await fingerprints.check(spec)).toBeUndefined();
-  await new Views(stage.services.state, pipeline.name).adopt(pipeline.projections);
+  await new Views(stage.services.place.state, pipeline.name).adopt(pipeline.projections);
   expect((await against(pipeline)).map(({ state }) => state)).toEqual(['unchanged', 'unchanged']);
 
   const days = pipeline.projections.find((spec): spec is AggregateSpec => spec.kind === 'aggregate');
@@ -66,7 +66,9 @@ test('what a pipeline would change is told before it is deployed, and nothing is
   const added = (await against(embedding)).at(-1);
   expect(added).toMatchObject({ id: 'names@2', state: 'version', rebuild: { documents: 7, ru: 175 } });
   expect(added && sayDeployed(added)).toContain('millrace projections rebuild names after the deployment');
-  expect(await new Fingerprints(stage.services.state, { pipeline: embedding, model }).check(embed)).toBeUndefined();
+  expect(
+    await new Fingerprints(stage.services.place.state, { pipeline: embedding, model }).check(embed),
+  ).toBeUndefined();
   expect((await against(embedding)).at(-1)).toMatchObject({ id: 'names@2', state: 'unchanged' });
 });
 

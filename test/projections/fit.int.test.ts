@@ -60,7 +60,7 @@ const order = async (id: string, more: Doc = {}): Promise<void> => {
 const summary = async (id: string): Promise<Doc | undefined> =>
   (await stage.container('Summaries').item(id, 's1').read<Doc>()).resource;
 const letters = async (): Promise<string[]> =>
-  (await new DeadLetters(stage.services.state).list()).map(
+  (await new DeadLetters(stage.services.place.state).list()).map(
     ({ projection, id, code, message }) => `${projection} ${id} ${code} ${message}`,
   );
 
@@ -94,7 +94,7 @@ it('counts and warns of what is of another type where an earlier release applied
   await copying(() => ({}));
   await order('before');
   await app?.stop();
-  const fingerprint = stage.services.state.item('summaries@1', 'fingerprints');
+  const fingerprint = stage.services.place.state.item('summaries@1', 'fingerprints');
   await fingerprint.patch([{ op: 'remove', path: '/strict' }]);
   const misfits: unknown[] = [];
   const note = (event: unknown): void => void misfits.push(event);

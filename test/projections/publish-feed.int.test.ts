@@ -157,7 +157,7 @@ it('publishes every version with what was before, where the feed has all of them
   const { resource } = await readings.read();
   await readings.delete();
   const changeFeedPolicy = new ChangeFeedPolicy(ChangeFeedRetentionTimeSpan.fromMinutes(10));
-  await stage.services.database.containers.create({ ...resource, changeFeedPolicy });
+  await stage.services.place.database.containers.create({ ...resource, changeFeedPolicy });
   const producer = hubs.producer();
   const spec: PublishSpec = { ...SPEC, images: true, map: ({ celsius }) => celsius };
   const sources = [{ ...SPEC.from, feed: 'all-versions' as const }];

@@ -53,10 +53,10 @@ function publishing(
   { echoes = false, attemptMs = 5_000, patienceMs = 60_000 } = {},
 ) {
   const own: PublishSpec = { ...SPEC, name: `out-${names++}`, ...spec };
-  const deadLetters = new DeadLetters(stage.services.state);
+  const deadLetters = new DeadLetters(stage.services.place.state);
   const sink = new EventHubSink(own.to, producer, { attemptMs, patienceMs });
   const runner = publishRunner(own, { sink, echoes, stateContainer: 'millrace' });
-  const engine = new Engine({ database: stage.services.database, runners: [runner], deadLetters });
+  const engine = new Engine({ database: stage.services.place.database, runners: [runner], deadLetters });
   const fence: Fence = { kind: 'lease', tenure: {}, signal: new AbortController().signal, assert: () => {} };
   return {
     id: runner.id,

@@ -44,7 +44,7 @@ let lsn = 0;
 
 beforeAll(async () => {
   emulator = await startEmulator();
-  client = await connect({ kind: 'key', endpoint: emulator.endpoint, key: emulator.key });
+  client = connect({ kind: 'key', endpoint: emulator.endpoint, key: emulator.key });
   ({ database } = await client.databases.create({ id: 'refusals' }));
   for (const [id, path] of [
     ['Source', '/key'],

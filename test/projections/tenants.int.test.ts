@@ -40,7 +40,7 @@ const summaries = async (): Promise<string[]> =>
     .map(({ id, storeId }) => `${String(storeId)} ${String(id)}`)
     .toSorted();
 const letters = async (): Promise<string[]> =>
-  (await new DeadLetters(stage.services.state).list())
+  (await new DeadLetters(stage.services.place.state).list())
     .map(({ projection, id, code, message }) => `${projection} ${id} ${code} ${message}`)
     .toSorted();
 

@@ -51,7 +51,7 @@ export function useHistories(containers: Readonly<Record<string, string>>): Hist
     emulator = await startEmulator({ seed: SEED });
     const account = { kind: 'key', endpoint: emulator.endpoint, key: emulator.key } as const;
     const { httpClient } = emulator.clientOptions;
-    clients = await Promise.all([1, 2, 3].map(() => connect(account, [], { httpClient })));
+    clients = [1, 2, 3].map(() => connect(account, [], { httpClient }));
   });
   afterAll(async () => {
     for (const client of clients) client.dispose();

@@ -76,11 +76,15 @@ async function limited({ onTestFinished }: Pick<TestContext, 'onTestFinished'>, 
       return answer;
     },
   };
-  const cosmos: CosmosClient = await connect(stage.settings.cosmos, [], { httpClient: counting });
+  const cosmos: CosmosClient = connect(stage.settings.cosmos, [], { httpClient: counting });
   onTestFinished(() => cosmos.dispose());
   const database = cosmos.database('shop');
   const [leases, state] = [database.container('leases'), database.container('millrace')];
-  const services = { ...stage.services, cosmos, database, leaseDatabase: database, leases, state };
+  const services = {
+    ...stage.services,
+    place: { ...stage.services.place, database, state },
+    global: { state, leaseDatabase: database, leases },
+  };
   for (let n = 0; n < ORDERS; n++)
     await stage.container('Orders').items.create({
       id: `o${n}`,
@@ -150,10 +154,10 @@ it('a redrive', async (context) => {
   });
   const loaded = { ...stage.loaded, pipeline: { ...stage.loaded.pipeline, projections } };
   await derive({ ...plain, loaded });
-  expect(await new DeadLetters(plain.services.state).list()).toHaveLength(ORDERS);
+  expect(await new DeadLetters(plain.services.place.state).list()).toHaveLength(ORDERS);
   broken = false;
   await expectKept(20, () => redrive({ ...stage, loaded, signal, readLagMs: 0 }), 'Summaries');
-  expect(await new DeadLetters(plain.services.state).list()).toEqual([]);
+  expect(await new DeadLetters(plain.services.place.state).list()).toEqual([]);
 });
 
 it('a sweep', async (context) => {
@@ -161,15 +165,15 @@ it('a sweep', async (context) => {
   await derive(plain);
   const { pipeline, model } = stage.loaded;
   const [spec] = pipeline.archives;
-  const archive = await openArchive(spec!, pipeline, model, { ...stage.services, store: new MemoryBlobStore() });
+  const archive = await openArchive(spec!, pipeline, model, { ...stage.services.place, store: new MemoryBlobStore() });
   const gate = async () => ({ acknowledged: () => Number.MAX_SAFE_INTEGER, parked: () => false, waits: () => false });
   await expectKept(20, () => sweepArchive(archive, { now: Date.now(), gate, signal, dryRun: false }), 'Orders');
 });
 
 it('a migration', async (context) => {
   const { plain, stage, expectKept } = await limited(context);
-  await plain.services.database.containers.create({ id: 'Moved', partitionKey: { paths: ['/customerId'] } });
-  const { database, state } = stage.services;
+  await plain.services.place.database.containers.create({ id: 'Moved', partitionKey: { paths: ['/customerId'] } });
+  const { database, state } = stage.services.place;
   const [source, target] = [database.container('Orders'), database.container('Moved')];
   await expectKept(20, () => migrate({ state, source, target, signal, readLagMs: 0 }), 'Moved');
 });

@@ -55,8 +55,8 @@ it('says nothing of what isn’t there: others name it better', async () => {
   const check = async (): Promise<void> => refuseRenamedPrefix(loaded.pipeline, services, settings);
   await stage.container('Orders').delete();
   await expect(check()).resolves.toBeUndefined();
-  await services.leases.delete();
+  await services.global.leases.delete();
   await expect(check()).resolves.toBeUndefined();
-  await services.database.delete();
+  await services.place.database.delete();
   await expect(check()).resolves.toBeUndefined();
 });

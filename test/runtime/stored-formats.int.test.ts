@@ -104,7 +104,7 @@ describe(`a host at work that meets a document of a later version (seed ${SEED})
         ]);
         await putBack();
         await app.drained(signal);
-        expect(await new DeadLetters(stage.services.state).list()).toEqual([]);
+        expect(await new DeadLetters(stage.services.place.state).list()).toEqual([]);
         await assertExact();
       } finally {
         unsubscribe('millrace:feed:failed', note);
@@ -120,9 +120,13 @@ describe(`a host at work that meets a document of a later version (seed ${SEED})
     await writeAll(random);
     await first.drained(signal);
     await first.stop();
-    const { id, later, putBack } = await raiseFormat(stage.services.leases, 'IS_DEFINED(c.millrace)', 'millrace');
+    const { id, later, putBack } = await raiseFormat(
+      stage.services.global.leases,
+      'IS_DEFINED(c.millrace)',
+      'millrace',
+    );
     await expect(live(stage, 'second')).rejects.toMatchObject({ code: 'format-too-new', kind: 'lease' });
-    expect((await stage.services.leases.item(id, id).read<Stored>()).resource).toEqual(later);
+    expect((await stage.services.global.leases.item(id, id).read<Stored>()).resource).toEqual(later);
     await putBack();
     const app = await live(stage, 'second');
     await writeAll(random);
@@ -148,7 +152,7 @@ describe('a format that is raised in two releases', () => {
       await app.drained(signal);
       await app.stop();
       await assertExact();
-      expect(await new DeadLetters(stage.services.state).list()).toEqual([]);
+      expect(await new DeadLetters(stage.services.place.state).list()).toEqual([]);
     };
     const places = [
       ['millrace', "c.type = 'millrace.locator'", 'format'],
@@ -180,7 +184,7 @@ describe('control documents of a later version', () => {
     await app.drained(signal);
     await app.stop();
     await assertControlReadable(stage.services, signal);
-    const { putBack } = await raiseFormat(stage.services.state, where, undefined);
+    const { putBack } = await raiseFormat(stage.services.place.state, where, undefined);
 
     await expect(assertControlReadable(stage.services, signal)).rejects.toMatchObject({ kind, format: LATER });
     const said: string[] = [];

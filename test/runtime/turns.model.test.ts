@@ -26,7 +26,8 @@ beforeEach(async () => {
 });
 afterEach(() => stage[Symbol.asyncDispose]());
 
-const waiting = () => backlogOf(stage.services.state, { pipeline: 'versions', source: 'Orders' }, signal).queues();
+const waiting = () =>
+  backlogOf(stage.services.place.state, { pipeline: 'versions', source: 'Orders' }, signal).queues();
 
 /** Runs a host until it has read everything, with a window of its own size. */
 function hostOf(random: Random, host: string): Work {
@@ -84,7 +85,7 @@ it(`in ${HISTORIES} histories every projection is right, whichever host dies in 
       }
     } else if (history > HISTORIES / 2 && random.chance(0.3)) {
       // With what dead hosts have set aside, and no host to drain it.
-      const version = (await new Views(stage.services.state, 'versions').read())?.['days']?.current?.version ?? 1;
+      const version = (await new Views(stage.services.place.state, 'versions').read())?.['days']?.current?.version ?? 1;
       await promoteBack({ ...options(stage, `days@${3 - version}`, signal), keepMs: 3_600_000 });
       await judge(`days@${3 - version}`, `after history ${history} and the way back`);
     }

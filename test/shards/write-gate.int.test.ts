@@ -61,7 +61,7 @@ describe('a migration that decides late', () => {
 
 it('a pass has a signal that a write takes, on the clock of the machine', async () => {
   await using stage = await openStage({}, SHOP);
-  await using gate = await openWriteGate(stage.services.state, 'Orders');
+  await using gate = await openWriteGate(stage.services.place.state, 'Orders');
   using pass = await gate.enter();
   const written = stage
     .container(pass.target.container)

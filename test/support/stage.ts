@@ -52,7 +52,7 @@ export async function openStage(
     settings,
     services,
     loaded,
-    container: (name) => services.database.container(name),
+    container: (name) => services.place.database.container(name),
     env: {
       COSMOS: emulator.connectionString,
       COSMOS_DATABASE: 'shop',

@@ -11,7 +11,7 @@ import { startOf } from '../../definition/start.ts';
 import type { Change } from '../../feed/reading/change.ts';
 import { areInOneOrder } from '../../feed/reading/epochs.ts';
 import { type StartPosition, isBelow, positionNow } from './start-position.ts';
-import { Views } from './views.ts';
+import type { Views } from './views.ts';
 
 /** Where one version of a projection begins. Never changed once it is stored. */
 export interface Start {
@@ -37,6 +37,7 @@ const PARTITION = 'starts';
 export interface StartsOptions {
   readonly database: Database;
   readonly state: Container;
+  readonly views: Pick<Views, 'isBeforeStarts'>;
   readonly pipeline: Pipeline;
   readonly clock?: Clock;
 }
@@ -146,10 +147,10 @@ export class Starts {
   }
 
   async #missingIn(stored: StartsById | undefined): Promise<StartsById> {
-    const { state, pipeline } = this.#options;
+    const { views, pipeline } = this.#options;
     const specs = [...pipeline.effects, ...pipeline.publishes].filter((spec) => !stored?.[projectionId(spec)]);
     // What ran on an older version began at the beginning, and its leases say how far it is.
-    const older = !stored && (await new Views(state, pipeline.name).isBeforeStarts());
+    const older = !stored && (await views.isBeforeStarts());
     const at = new Date(this.#clock.now()).toISOString();
     const ends = new Map<string, Promise<StartPosition | undefined>>();
     const added = specs.map(async (spec): Promise<[string, Start]> => {

@@ -109,8 +109,8 @@ async function play(
   const loading = async (): Promise<void> => {
     if (!source) return;
     result = await load({
-      database: services.database,
-      state: services.state,
+      database: services.place.database,
+      state: services.place.state,
       containers: new Map(loaded.model.containers.map(({ name, partitionKey }) => [name, partitionKey.map(splitPath)])),
       eventHubs: { names: hubNames(loaded), clients: services.hubs },
       input: source,
@@ -165,7 +165,7 @@ async function play(
   );
   const verification = options.once ? await verify(loaded, services, { signal, screen, ...lag }) : null;
   const checkable = options.once && eventsOf && loaded.pipeline.publishes.length > 0;
-  const published = checkable ? await checkPublished(loaded.pipeline, services.database, eventsOf, signal) : null;
+  const published = checkable ? await checkPublished(loaded.pipeline, services.place.database, eventsOf, signal) : null;
   return {
     pipeline: relative(context.workspace.directory, loaded.folder) || '.',
     loaded: result,

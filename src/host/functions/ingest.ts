@@ -75,7 +75,7 @@ interface Admission {
 async function openAdmission(workspace: Workspace): Promise<Admission> {
   const [loaded, services] = await Promise.all([workspace.pipeline(), workspace.services()]);
   const { name, projections } = loaded.pipeline;
-  const control = new ViewControl(new Views(services.state, name), projections);
+  const control = new ViewControl(new Views(services.global.state, name), projections);
   return { control, erasures: watchErasures({ loaded, services }) };
 }
 
@@ -86,7 +86,8 @@ async function take(
   { control, erasures }: Admission,
   signal: AbortSignal,
 ) {
-  const [{ pipeline, model }, { database, state }] = await Promise.all([workspace.pipeline(), workspace.services()]);
+  const [{ pipeline, model }, { place }] = await Promise.all([workspace.pipeline(), workspace.services()]);
+  const { database, state } = place;
   const fence = ingestFence(signal, erasures);
   await control.admitEvents(spec.name, fence);
   const access = new CosmosAccess(database, fence, new Meter(), spendingOf(database, 'live'));

@@ -50,7 +50,7 @@ export async function compareDeployed(loaded: Loaded, services: Services): Promi
   );
   const held = new Map<string, string>();
   // Every projection needs Millrace's own containers.
-  const ours = [services.leases.id, services.state.id].flatMap((id) => bad.get(id) ?? []);
+  const ours = [services.global.leases.id, services.place.state.id].flatMap((id) => bad.get(id) ?? []);
   for (const spec of feedReaders(loaded.pipeline)) {
     const id = projectionId(spec);
     const used = new Set(
@@ -67,7 +67,7 @@ export async function compareDeployed(loaded: Loaded, services: Services): Promi
 }
 
 /** Projections whose declaration changed under the same version: another build wrote the data. */
-async function redeclaredUnder(loaded: Loaded, { state }: Services): Promise<Difference[]> {
+async function redeclaredUnder(loaded: Loaded, { global: { state } }: Services): Promise<Difference[]> {
   const fingerprints = new Fingerprints(state, loaded);
   const { projections, embeds } = loaded.pipeline;
   const found = await Promise.all(
@@ -86,7 +86,10 @@ async function redeclaredUnder(loaded: Loaded, { state }: Services): Promise<Dif
  * All-versions feeds that the service refuses to read: the account or the container lacks them. The app's role can't read
  * the account's properties, so this asks the feed itself.
  */
-async function unreadableFeeds({ sources }: Loaded['pipeline'], { database }: Services): Promise<Difference[]> {
+async function unreadableFeeds(
+  { sources }: Loaded['pipeline'],
+  { place: { database } }: Services,
+): Promise<Difference[]> {
   const asked = [...allVersionsContainers(sources)].map(async (container): Promise<Difference[]> => {
     const feed = database.container(container).items.getChangeFeedIterator({
       changeFeedMode: ChangeFeedMode.AllVersionsAndDeletes,

@@ -45,11 +45,11 @@ export async function runPipeline(
   const ranges = (): ReturnType<typeof rangesOf> => rangesOf(app, rates, systemClock.monotonic());
   const endTelemetry = startTelemetry({ lags: () => app.lags(), ranges });
   const projections = app.stats().map(({ id }) => id);
-  const endLetterMetrics = startLetterMetrics(composition.services.state, { projections });
+  const endLetterMetrics = startLetterMetrics(composition.services.place.state, { projections });
   const endTenantMetrics = startTenantMetrics(app);
   const { services, loaded, signal } = composition;
-  const endBacklogMetrics = startBacklogMetrics(() => waitingTenants(loaded.pipeline, services.state, signal));
-  const endVerificationMetrics = startVerificationMetrics(composition.services.state, {
+  const endBacklogMetrics = startBacklogMetrics(() => waitingTenants(loaded.pipeline, services.place.state, signal));
+  const endVerificationMetrics = startVerificationMetrics(composition.services.global.state, {
     pipeline: composition.loaded.pipeline.name,
   });
   const redraw = setInterval(() => show(progressOf(app)), REDRAW_MS);

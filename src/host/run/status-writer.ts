@@ -11,7 +11,7 @@ import { progressOf } from './progress.ts';
 import { failureText, rangesOf, sampleRates } from './ranges.ts';
 
 export interface StatusWriterOptions {
-  readonly services: Pick<Services, 'state'>;
+  readonly services: Pick<Services, 'global'>;
   readonly host: string;
   readonly app: Pick<App, 'stats' | 'tenants' | 'sources' | 'lags'>;
   /** Samples the ranges at each writing. */
@@ -51,7 +51,7 @@ export function startStatusWriter({
       ...formatOf('status'),
       ttl: STATUS_TTL,
     };
-    await withRetry(() => services.state.items.upsert(document), { reads: false, withinMs: EVERY_MS / 2 }).catch(
+    await withRetry(() => services.global.state.items.upsert(document), { reads: false, withinMs: EVERY_MS / 2 }).catch(
       () => undefined,
     );
   };
@@ -64,9 +64,10 @@ export function startStatusWriter({
   return async () => {
     ended.abort();
     await writing;
-    await withRetry(() => services.state.item(host, STATUS_KEY).delete(), { reads: true, withinMs: 1_000 }).catch(
-      () => undefined,
-    );
+    await withRetry(() => services.global.state.item(host, STATUS_KEY).delete(), {
+      reads: true,
+      withinMs: 1_000,
+    }).catch(() => undefined);
   };
 }
 

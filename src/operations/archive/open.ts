@@ -28,7 +28,7 @@ export async function openArchives(
 ): Promise<Archive[]> {
   const chosen = choose(pipeline, only);
   const store = await openStore(services, signal, (text) => screen.line(text));
-  const { database, state } = services;
+  const { database, state } = services.place;
   return Promise.all(chosen.map((spec) => openArchive(spec, pipeline, model, { database, state, store })));
 }
 
@@ -56,12 +56,12 @@ export async function gateOf(
   signal: AbortSignal,
 ): Promise<() => Promise<Gate>> {
   const { services, loaded } = parts;
-  const { state } = services;
+  const { state } = services.place;
   const { leases } = await openFeed(parts, spec.from.container, { host: 'archive' });
   // A lease created here has no position, so no document of its range is archived.
   await leases.prepare(signal);
   const deadLetters = new DeadLetters(state);
-  const views = new Views(state, loaded.pipeline.name);
+  const views = new Views(services.global.state, loaded.pipeline.name);
   const migrations = new Migrations(state);
   const backlog = backlogOf(state, { pipeline: loaded.pipeline.name, source: source.name }, signal);
   return async () => {

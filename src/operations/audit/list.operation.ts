@@ -17,7 +17,7 @@ export const auditList = defineOperation({
   }),
   run: async ({ most, tenant }, { workspace, signal }) => {
     const asked = tenant === undefined ? undefined : askedTenant(await workspace.pipeline(), tenant);
-    const { state } = await workspace.services();
+    const { state } = (await workspace.services()).global;
     const records: AuditRecord[] = [];
     const query = {
       query: `SELECT ${asked ? '' : 'TOP @most '}c.id, c.actor, c.at, c.verb, c.arguments, c.outcome, c.endedAt, c.result FROM c WHERE c.pk = 'audit'${asked ? ' AND IS_DEFINED(c.arguments.tenant)' : ''} ORDER BY c.id DESC`,

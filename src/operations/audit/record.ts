@@ -34,7 +34,7 @@ export async function audited<T>(
   given: Readonly<Record<string, unknown>>,
   work: () => Promise<T>,
 ): Promise<T> {
-  const { state } = await workspace.services();
+  const { state } = (await workspace.services()).global;
   const at = new Date().toISOString();
   const record: AuditRecord = {
     id: `${at}-${randomUUID().slice(0, 8)}`,

@@ -28,7 +28,7 @@ export const backlogDiscard = defineOperation({
   run: async (asked, context) => {
     const { container } = asked;
     await discardable(container, context);
-    const { state } = await context.workspace.services();
+    const { state } = (await context.workspace.services()).place;
     const { pipeline } = await context.workspace.pipeline();
     return audited(context, 'backlog discard', asked, async () => ({
       container,
@@ -44,7 +44,7 @@ async function discardable(
   { workspace, signal }: Pick<Context, 'workspace' | 'signal'>,
 ): Promise<{ readonly queues: number }> {
   const { pipeline, model } = await workspace.pipeline();
-  const { state } = await workspace.services();
+  const { state } = (await workspace.services()).place;
   const stored = await storedBacklogs(state, pipeline.name, signal);
   const found = stored.find(({ source }) => source === container);
   if (!found) {

@@ -21,7 +21,7 @@ export const checkpointsDelete = defineOperation({
     const services = await context.workspace.services();
     const checkpoint = await readCheckpoint(services, name, context.signal);
     return audited(context, 'checkpoints delete', { name }, async () => {
-      const item = services.state.item(name, 'checkpoints');
+      const item = services.global.state.item(name, 'checkpoints');
       await withRetry(() => item.delete(), { reads: true }).catch((error: unknown) => {
         if (failureOf(error).kind !== 'not-found') throw error;
       });

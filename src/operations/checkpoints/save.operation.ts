@@ -21,7 +21,7 @@ const input = z.object({
 });
 
 async function setsOf(prefix: string | undefined, context: Context): Promise<SavedSet[]> {
-  const { state } = await context.workspace.services();
+  const { state } = (await context.workspace.services()).place;
   // Before the positions: a container that loses changes in between makes the checkpoint unusable, not wrong.
   const epochs = await storedEpochs(state, context.signal).catch(throwMissing(state));
   return chooseGroups(await openLeases(context), prefix).map((group: LeaseGroup) => {
@@ -58,7 +58,7 @@ export const checkpointsSave = defineOperation({
   run: async ({ name, prefix }, context) => {
     const sets = await setsOf(prefix, context);
     return audited(context, 'checkpoints save', { name, prefix }, async () => {
-      const { state } = await context.workspace.services();
+      const { state } = (await context.workspace.services()).global;
       const at = new Date().toISOString();
       const document: Checkpoint = {
         id: name,

@@ -50,7 +50,7 @@ export interface Checkpoint {
   readonly sets: readonly SavedSet[];
 }
 
-export async function listCheckpoints({ state }: Services, signal: AbortSignal): Promise<Checkpoint[]> {
+export async function listCheckpoints({ global: { state } }: Services, signal: AbortSignal): Promise<Checkpoint[]> {
   const found: Checkpoint[] = [];
   const query = "SELECT * FROM c WHERE c.pk = 'checkpoints'";
   for await (const one of fetchAll<Checkpoint>(state, query, signal, { partitionKey: 'checkpoints' })) found.push(one);
@@ -60,8 +60,8 @@ export async function listCheckpoints({ state }: Services, signal: AbortSignal):
 /** @throws UsageError `checkpoint-unknown`, with a similar name; `input-invalid` */
 export async function readCheckpoint(services: Services, name: string, signal: AbortSignal): Promise<Checkpoint> {
   assertCheckpointName(name);
-  const item = services.state.item(name, 'checkpoints');
-  const stored = await readItem<Checkpoint>(item, { signal }).catch(throwMissing(services.state));
+  const item = services.global.state.item(name, 'checkpoints');
+  const stored = await readItem<Checkpoint>(item, { signal }).catch(throwMissing(services.global.state));
   if (stored) return stored;
   const names = (await listCheckpoints(services, signal)).map(({ id }) => id);
   throw operationsError('checkpoint-unknown', `There is no checkpoint ${name}${suggestion(name, names)}`, {
@@ -77,7 +77,7 @@ export async function comparedSets(services: Services, name: string, signal: Abo
       const { container, rid, epoch } = set;
       return {
         ...set,
-        renumbered: epoch !== undefined && (await isRenumbered(services.state, container, { rid, epoch })),
+        renumbered: epoch !== undefined && (await isRenumbered(services.place.state, container, { rid, epoch })),
       };
     }),
   );

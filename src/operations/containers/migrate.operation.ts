@@ -45,7 +45,7 @@ async function withContainers<R>(
   work: (containers: Pick<MigrateOptions, 'state' | 'source' | 'target' | 'endpoint'>) => Promise<R>,
 ): Promise<R> {
   const services = await workspace.services();
-  const source = services.database.container(name);
+  const source = services.place.database.container(name);
   const elsewhere: Settings | undefined =
     intoEnv === undefined ? undefined : loadSettings({ env: intoEnv, directory: workspace.directory, processEnv: {} });
   const ruBudget = elsewhere?.ruBudget ?? workspace.settings().ruBudget;
@@ -55,19 +55,23 @@ async function withContainers<R>(
         { ...elsewhere, ...(ruBudget !== undefined && { ruBudget }) },
         { setting: `COSMOS of millrace.${intoEnv}.env`, ...bulkMarks(elsewhere.bulkBucket) },
       )
-    : services.cosmos;
+    : services.place.database.client;
   try {
-    const target = client.database(intoDatabase ?? elsewhere?.database ?? services.database.id).container(into);
+    const target = client.database(intoDatabase ?? elsewhere?.database ?? services.place.database.id).container(into);
     for (const container of [source, target]) {
       await withRetry(() => container.read(), { reads: true }).catch(async (error: unknown) => {
         throw await missing(error, container);
       });
     }
-    if (source.id === target.id && !elsewhere && (intoDatabase ?? services.database.id) === services.database.id) {
+    if (
+      source.id === target.id &&
+      !elsewhere &&
+      (intoDatabase ?? services.place.database.id) === services.place.database.id
+    ) {
       throw operationsError('same-container', `${name} can't be migrated into itself`);
     }
     return await work({
-      state: services.state,
+      state: services.place.state,
       source,
       target,
       ...(elsewhere ? { endpoint: elsewhere.cosmos.endpoint } : {}),
@@ -154,7 +158,7 @@ export const containersMigrate = defineOperation({
     if (asked.background) return enqueue('containers migrate', asked, context);
     const { workspace, signal, screen } = context;
     if (asked.giveUp) {
-      const { state } = await workspace.services();
+      const { state } = (await workspace.services()).place;
       return audited(context, 'containers migrate', asked, async () => {
         await new Migrations(state).forget(asked.name);
         return { givenUp: true };

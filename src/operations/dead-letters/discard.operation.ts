@@ -40,7 +40,7 @@ export const deadLettersDiscard = defineOperation({
     const services = await context.workspace.services();
     const chosen = await selectLetters(context.workspace, asked);
     return audited(context, 'dead-letters discard', asked, async () => {
-      const letters = new DeadLetters(services.state, letterBodies(services));
+      const letters = new DeadLetters(services.place.state, letterBodies(services));
       const discarded: { projection: string; container: string; id: string }[] = [];
       for (const letter of chosen) {
         const { projection, container, id } = letter;

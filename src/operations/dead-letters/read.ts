@@ -3,6 +3,6 @@ import { throwMissing } from '../../cosmos/container-missing.ts';
 import type { Services } from '../../runtime/workspace.ts';
 
 /** @throws UsageError `container-missing` if there is no state container yet */
-export async function readDeadLetters({ state }: Services): Promise<DeadLetter[]> {
+export async function readDeadLetters({ place: { state } }: Services): Promise<DeadLetter[]> {
   return new DeadLetters(state).list().catch(throwMissing(state));
 }

@@ -42,9 +42,9 @@ export async function redrive(options: RedriveOptions): Promise<Redriven[]> {
     const unknown = some.filter(({ projection }) => !known.has(projection) && !ingests.has(projection));
     for (const [projection, spec] of ingests) {
       const own = some.filter((letter) => letter.projection === projection);
-      const access = new CosmosAccess(services.database, fence(), new Meter());
+      const access = new CosmosAccess(services.place.database, fence(), new Meter());
       const target = targetOf(spec, loaded.pipeline, loaded.model);
-      const deadLetters = new DeadLetters(services.state, letterBodies(services));
+      const deadLetters = new DeadLetters(services.place.state, letterBodies(services));
       results.push(
         ...(await redriveEvents(own, { spec, target, deadLetters, access, isErased: await engine.erased() })),
       );
@@ -61,9 +61,9 @@ export async function redrive(options: RedriveOptions): Promise<Redriven[]> {
         some.filter(({ projection }) => known.has(projection)),
         {
           engine,
-          deadLetters: new DeadLetters(services.state, letterBodies(services)),
+          deadLetters: new DeadLetters(services.place.state, letterBodies(services)),
           sources: sourceContainers(loaded.pipeline, loaded.model),
-          access: new CosmosAccess(services.database, fence(), new Meter()),
+          access: new CosmosAccess(services.place.database, fence(), new Meter()),
           cold,
           readLagMs,
           signal,

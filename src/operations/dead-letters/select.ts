@@ -55,7 +55,7 @@ export interface LetterSources {
  * @throws UsageError `dead-letter-unknown`, `projection-unknown`, `input-invalid`, `container-missing`
  */
 export async function selectLetters(from: LetterSources, asked: LetterSelection): Promise<DeadLetter[]> {
-  const { state } = await from.services();
+  const { state } = (await from.services()).place;
   const ofTenant = await tenantFilter(from, asked);
   const found = (await listLetters(state, filterOf(asked))).filter(ofTenant);
   const { id, only, code, key, since, tenant } = asked;
@@ -77,7 +77,7 @@ export async function selectGroups(
   asked: LetterSelection,
   signal: AbortSignal,
 ): Promise<LetterGroup[]> {
-  const { state } = await from.services();
+  const { state } = (await from.services()).place;
   const found = await groupLetters(state, filterOf(asked), await tenantFilter(from, asked), signal);
   if (found.length === 0) await refuseUnknown(from, asked.only);
   return found;
@@ -98,7 +98,7 @@ async function tenantFilter(
 /** A projection without dead letters must be declared. */
 async function refuseUnknown(from: LetterSources, only: string | undefined): Promise<void> {
   if (only === undefined) return;
-  const { state } = await from.services();
+  const { state } = (await from.services()).place;
   if ((await countLetters(state)).some(({ projection }) => projection === only || splitId(projection).name === only))
     return;
   chooseDeclared((await from.pipeline()).pipeline, only);

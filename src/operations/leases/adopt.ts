@@ -18,7 +18,7 @@ export async function takeOver(
   const prepare = async ({ ownPrefix, monitored }: Counterparts): Promise<void> =>
     new CosmosLeaseStore({
       monitored: monitored.container,
-      leases: services.leases,
+      leases: services.global.leases,
       host: 'adopt',
       prefix: ownPrefix,
     }).prepare(context.signal);

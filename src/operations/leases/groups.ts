@@ -91,12 +91,11 @@ export async function openLeases({
   signal,
 }: Pick<Context, 'workspace' | 'signal'>): Promise<LeaseInventory> {
   const services = await workspace.services();
-  const { database } = services;
+  const { endpoint, database } = services.place;
   const pipeline = await pipelineIfAny(workspace);
-  const leases = await LeaseContainer.open(services.leases);
+  const leases = await LeaseContainer.open(services.global.leases);
   const settings = workspace.settings();
-  const { endpoint } = settings.cosmos;
-  const rid = await ridOf(database, signal).catch(throwMissing(services.leases));
+  const rid = await ridOf(database, signal).catch(throwMissing(services.global.leases));
   const definitions = await withRetry(() => database.containers.readAll().fetchAll(), { reads: true, signal });
   const known = definitions.resources.map((definition) => ({
     name: definition.id,

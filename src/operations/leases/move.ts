@@ -119,7 +119,7 @@ export async function moveLeases(
 
 /** Raises the epoch of the pipeline's own containers whose leases go back, so that versions read again count as newer (PROC-L3). */
 export async function raiseEpochs({ workspace }: Pick<Context, 'workspace'>, moves: readonly Move[]): Promise<void> {
-  const { state } = await workspace.services();
+  const { state } = (await workspace.services()).place;
   const back = moves.filter((move) => move.group.own && goesBack(move));
   const containers = new Map(back.map(({ group }) => [group.monitored?.container.id, group.monitored?.rid]));
   for (const [name, rid] of containers) {

@@ -18,7 +18,7 @@ export async function recorded<T>(
 }
 
 async function hasState({ workspace, signal }: Pick<Context, 'workspace' | 'signal'>): Promise<boolean> {
-  const { state } = await workspace.services();
+  const { state } = (await workspace.services()).global;
   try {
     await ridOf(state, signal);
     return true;

@@ -15,7 +15,7 @@ export async function assertNothingSetAside(
   const own = new Set(containers);
   // Leases of others need no pipeline.
   if (own.size === 0) return;
-  const { state } = await workspace.services();
+  const { state } = (await workspace.services()).place;
   const { pipeline } = await workspace.pipeline();
   for (const container of own) {
     const { size } = await backlogOf(state, { pipeline: pipeline.name, source: container }, signal).tenants();

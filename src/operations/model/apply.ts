@@ -41,16 +41,16 @@ export function wantedContainers(
   services: Services,
 ): { database: Database; definition: ContainerDefinition }[] {
   const wanted = modelContainers(loaded).map((definition) => ({
-    database: services.database,
+    database: services.place.database,
     definition,
   }));
   const ours = [
-    { database: services.leaseDatabase, definition: ownContainer('leases', services.leases.id) },
-    { database: services.database, definition: ownContainer('state', services.state.id) },
+    { database: services.global.leaseDatabase, definition: ownContainer('leases', services.global.leases.id) },
+    { database: services.place.database, definition: ownContainer('state', services.place.state.id) },
   ];
   const clash = ours.find(
     ({ database, definition }) =>
-      database === services.database && wanted.some((of) => of.definition.id === definition.id),
+      database === services.place.database && wanted.some((of) => of.definition.id === definition.id),
   );
   if (clash) {
     throw operationsError(
@@ -71,7 +71,7 @@ export const planModel = async (
 ): Promise<Step[]> => planContainers(wantedContainers(loaded, services));
 
 /** The steps for the state container alone: an operation may need its lock before it changes anything else. */
-export const planState = ({ database, state }: Services): Promise<Step[]> =>
+export const planState = ({ place: { database, state } }: Services): Promise<Step[]> =>
   planContainers([{ database, definition: ownContainer('state', state.id) }]);
 
 /** The steps that make databases and containers agree with definitions. @throws UsageError `change-impossible` */

@@ -60,7 +60,7 @@ export const modelDrift = defineOperation({
       const detail = design.containers.find(({ container }) => container.name === id);
       if (!detail) continue;
       const types = detail.container.types.map(({ name }) => name);
-      const found = await sample(services.database.container(id), there, { count, types, signal });
+      const found = await sample(services.place.database.container(id), there, { count, types, signal });
       sampled += found.length;
       drifts.push(...driftOf(detail, found));
     }

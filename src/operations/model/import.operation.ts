@@ -59,17 +59,17 @@ export const modelImport = defineOperation({
     const services = await workspace.services();
     const definitions = await liveContainers(services, signal);
     if (definitions.length === 0)
-      throw operationsError('database-empty', `Database ${services.database.id} has no containers`);
+      throw operationsError('database-empty', `Database ${services.place.database.id} has no containers`);
     const names = definitions.map(({ id }) => id);
     const metrics = await readMetrics(asked.metrics, names, workspace.directory);
     const containers = [];
     for (const [at, definition] of definitions.entries()) {
       screen.progress(`containers, now ${definition.id}`, at, definitions.length);
-      const container = services.database.container(definition.id);
+      const container = services.place.database.container(definition.id);
       const samples = await sample(container, definition, { count: asked.sample, types: [], signal });
       containers.push({ definition, samples, load: metrics[definition.id] });
     }
-    const { requirements, design } = draft(containers, { name: services.database.id, redact: asked.redact });
+    const { requirements, design } = draft(containers, { name: services.place.database.id, redact: asked.redact });
     const flag = asked.overwrite ? 'w' : 'wx';
     for (const [at, text] of [requirements, design].entries())
       await writeText(files[at] ?? '', text, { code: 'model-unwritable', flag });

@@ -1,5 +1,5 @@
 // The containers of a live account, and samples of their documents.
-import type { Container } from '@azure/cosmos';
+import type { Container, Database } from '@azure/cosmos';
 import { ownFields } from '../../definition/oracle/recompute.ts';
 import type { ContainerDefinition } from '../../model/apply.ts';
 import type { Doc } from '../../model/drift.ts';
@@ -11,7 +11,7 @@ import { sharedError } from '../../base/shared-errors.ts';
 
 /** The database's containers in the order of their names, without Millrace's own. */
 export async function liveContainers(
-  { database, leaseDatabase, leases, state }: Services,
+  { place: { database, state }, global: { leaseDatabase, leases } }: Services,
   signal: AbortSignal,
 ): Promise<ContainerDefinition[]> {
   const own = new Set([state.id, ...(leaseDatabase === database ? [leases.id] : [])]);
@@ -25,7 +25,7 @@ export async function liveContainers(
   return definitions.toSorted((a, b) => (a.id < b.id ? -1 : 1));
 }
 
-async function namesIn(database: Services['database']): Promise<readonly { readonly id: string }[]> {
+async function namesIn(database: Database): Promise<readonly { readonly id: string }[]> {
   try {
     return (await database.containers.readAll().fetchAll()).resources;
   } catch (cause) {

@@ -1,4 +1,5 @@
-import { type Start, Starts } from '../../engine/views/starts.ts';
+import type { Start } from '../../engine/views/starts.ts';
+import { openStarts } from '../../runtime/open-engine.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 
 /** Where a projection begins, for tables and sentences: `now` is the time that it was. */
@@ -6,10 +7,10 @@ export const sayBegin = ({ start, at }: Start): string => (start === 'now' ? at 
 
 /** The same of a projection that begins later than the beginning; records its start if no host has. */
 export async function beginOf(
-  { database, state }: Pick<Services, 'database' | 'state'>,
+  services: Pick<Services, 'place' | 'global'>,
   { pipeline }: Pick<LoadedPipeline, 'pipeline'>,
   id: string,
 ): Promise<string | undefined> {
-  const start = (await new Starts({ database, state, pipeline }).recorded())[id];
+  const start = (await openStarts(services, pipeline).recorded())[id];
   return start && start.start !== 'beginning' ? sayBegin(start) : undefined;
 }

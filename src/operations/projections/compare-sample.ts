@@ -117,7 +117,7 @@ class SampleLook {
         return { of, docs, keyPaths: this.#keyPathsOf(of.container) };
       });
       this.#note(sources);
-      const letters = await parkedOf(this.#services.state, projectionId(spec), sources);
+      const letters = await parkedOf(this.#services.place.state, projectionId(spec), sources);
       this.#parked.push(...letters.documents);
       const rules = this.#loaded.pipeline.sources;
       const context: LookContext = { letters, rules, keyPathsOf: (name) => this.#keyPathsOf(name), only: part.only };
@@ -156,7 +156,7 @@ class SampleLook {
 
   async #groups(spec: AggregateSpec, own: ReadonlyMap<string, Doc>): Promise<Part> {
     const { largeGroups, ...part } = await drawnGroups(spec, new Set(own.keys()), {
-      database: this.#services.database,
+      database: this.#services.place.database,
       documents: this.#documents,
       drawn: this.#drawn(spec.from),
       limits: this.#options.drawn,
@@ -236,7 +236,7 @@ class SampleLook {
       parents.set(nameOf(from), this.#once(from, [...(parents.get(nameOf(from)) ?? []), ...found]));
     }
     const documentsOf = (of: SourceRef): readonly Doc[] => parents.get(nameOf(of)) ?? [];
-    const context = { pipeline, model, documentsOf, state: this.#services.state };
+    const context = { pipeline, model, documentsOf, state: this.#services.place.state };
     for (const { from } of specs)
       this.#note([{ of: from, docs: documentsOf(from), keyPaths: this.#keyPathsOf(from.container) }]);
     for await (const one of checkChildren(context, specs, into, children)) {
@@ -290,7 +290,7 @@ class SampleLook {
     const { signal, screen } = this.#options;
     const read = async (): Promise<readonly Doc[]> => {
       const history = await openPipelineHistory(this.#loaded, this.#services, { signal });
-      const reading = { pipeline, database: this.#services.database, history, signal, screen };
+      const reading = { pipeline, database: this.#services.place.database, history, signal, screen };
       return (await readTypes([of], reading)).get(nameOf(of)) ?? [];
     };
     const reading = read();

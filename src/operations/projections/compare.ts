@@ -62,7 +62,7 @@ export async function compare(
     [...together.flatMap(sourcesOf), ...together.map(({ into }) => into), ...others.map(({ from }) => from)],
     {
       pipeline,
-      database: services.database,
+      database: services.place.database,
       history: await openPipelineHistory({ pipeline, model }, services, { signal, readLagMs }),
       reads,
       signal,
@@ -75,7 +75,7 @@ export async function compare(
   const parkedBy = async (spec: ProjectionSpec): Promise<ParkedDocuments> => {
     const of = [...new Map(sourcesOf(spec).map((source) => [nameOf(source), source])).values()];
     const sources = of.map((one) => ({ of: one, docs: documentsOf(one), keyPaths: keyPathsOf(one.container) }));
-    return parkedOf(services.state, projectionId(spec), sources);
+    return parkedOf(services.place.state, projectionId(spec), sources);
   };
   const differences: Candidate[] = [];
   const parked: ParkedDocument[] = [];
@@ -93,7 +93,7 @@ export async function compare(
       parked.push(...letters.documents);
       const { expected, refused } = looked.expect(spec, own, { letters, rules: pipeline.sources, keyPathsOf });
       projections.push({ id: projectionId(spec), expected, refused });
-      const within = { database: services.database, signal, reads, keyPaths };
+      const within = { database: services.place.database, signal, reads, keyPaths };
       if (spec.kind === 'aggregate') {
         const stored = contributionsOf(spec, within);
         const sourceKeys = keyPathsOf(spec.from.container);
@@ -110,8 +110,8 @@ export async function compare(
     pipeline,
     model,
     documentsOf,
-    state: services.state,
-    database: services.database,
+    state: services.place.state,
+    database: services.place.database,
     reads,
     signal,
   })) {

@@ -11,8 +11,8 @@ export async function countChanges(options: ReplayOptions): Promise<{ changes: n
   const { services, startOf = () => 'beginning' as const, signal } = options;
   let changes = 0;
   for (const source of sourcesFor(options.loaded, options.spec).values()) {
-    const container = services.database.container(source.name);
-    const budget = spendingOf(services.database)?.reading(source.name);
+    const container = services.place.database.container(source.name);
+    const budget = spendingOf(services.place.database)?.reading(source.name);
     const { rid, source: feed } = await openSource(container, { map: source, epoch: 0, budget });
     const start = startOf(source.name, rid);
     for (const range of await physicalRanges(container, signal)) {

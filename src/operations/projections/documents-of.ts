@@ -45,7 +45,7 @@ export class DocumentsOf {
     this.#loaded = loaded;
     this.#services = services;
     this.#signal = signal;
-    this.#access = new CosmosAccess(services.database, untilStopped(signal), new Meter());
+    this.#access = new CosmosAccess(services.place.database, untilStopped(signal), new Meter());
   }
 
   /** The existing documents of a type among these, archived ones included, each once. */
@@ -118,7 +118,7 @@ export class DocumentsOf {
     const cold = [...new Map(who.map((one) => [identityText(one), one])).values()].filter(
       (one) => !hot.has(identityText(one)),
     );
-    const entries = await new Entries(this.#services.state.id).read(cold, this.#access);
+    const entries = await new Entries(this.#services.place.state.id).read(cold, this.#access);
     for (const [index, entry] of entries.entries()) {
       if (entry?.state !== 'archived') continue;
       const archived = await findArchived(

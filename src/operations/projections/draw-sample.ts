@@ -43,7 +43,7 @@ export async function drawSample(
     }
     const typeOf = (stored: Doc): string | undefined =>
       of.find((each) => isOfType(each.type, typeRules(pipeline.sources, each), stored))?.type;
-    const found = await draw(services.database.container(container), { typeOf, most, random, signal });
+    const found = await draw(services.place.database.container(container), { typeOf, most, random, signal });
     for (const [type, some] of found) documents.set(nameOf({ container, type }), some);
     screen.progress('drawn', [...documents.values()].flat().length);
   }

@@ -43,7 +43,7 @@ export const projectionsDrop = defineOperation({
   plan: async (asked, { workspace }) => {
     const loaded = await workspace.pipeline();
     const services = await workspace.services();
-    const views = new Views(services.state, loaded.pipeline.name);
+    const views = new Views(services.global.state, loaded.pipeline.name);
     const sink = findSink(loaded.pipeline, asked.name);
     if (sink) {
       const { container } = stagedTarget((await views.read())?.[sink.name], sink);
@@ -57,7 +57,7 @@ export const projectionsDrop = defineOperation({
       parameters: [{ name: '@id', value: id }],
     };
     const { resources } = await withRetry(
-      () => services.database.container(container).items.query<number>(query).fetchAll(),
+      () => services.place.database.container(container).items.query<number>(query).fetchAll(),
       { reads: true },
     );
     const count = resources[0] ?? 0;
@@ -75,7 +75,7 @@ export const projectionsDrop = defineOperation({
     const sink = findSink(loaded.pipeline, asked.name);
     if (sink)
       return audited(context, 'projections drop', { name: asked.name }, () => dropTarget({ ...parts, spec: sink }));
-    const meant = await versionMeant(asked.name, new Views(services.state, loaded.pipeline.name));
+    const meant = await versionMeant(asked.name, new Views(services.global.state, loaded.pipeline.name));
     return audited(context, 'projections drop', { name: projectionId(meant) }, () =>
       drop({ ...parts, ...meant, progress: (removed) => context.screen.progress('removed', removed) }),
     );

@@ -46,7 +46,7 @@ export interface DropOptions extends VersionOptions {
  */
 export async function drop(options: DropOptions): Promise<Dropped> {
   const { services, loaded, name, version, signal, progress, now = Date.now() } = options;
-  const views = new Views(services.state, loaded.pipeline.name);
+  const views = new Views(services.global.state, loaded.pipeline.name);
   const view = (await views.read())?.[name];
   const id = projectionId({ name, version });
   const target = droppable(view, options, now);
@@ -67,9 +67,10 @@ export async function drop(options: DropOptions): Promise<Dropped> {
 
 /** Removes the documents of a version in its sink `container` and in the state container. No process may build it. */
 export async function removeVersion(
-  { services: { database, state }, loaded, name, version, signal, progress }: VersionOptions,
+  { services: { place }, loaded, name, version, signal, progress }: VersionOptions,
   container: string,
 ): Promise<Pick<Dropped, 'documents' | 'state'>> {
+  const { database, state } = place;
   const id = projectionId({ name, version });
   let removed = 0;
   const remove = async (from: Container, keyPaths: readonly KeyPath[], where: string): Promise<number> => {

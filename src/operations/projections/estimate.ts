@@ -29,7 +29,7 @@ export const rateInput = {
 /** The number of source documents by the service's count, and the RU to read and write each of them once. */
 export async function estimate(
   spec: ReplayedSpec,
-  services: Pick<Services, 'database'>,
+  services: Pick<Services, 'place'>,
   rules: readonly SourceRules[],
 ): Promise<{ documents: number; ru: number }> {
   let documents = 0;
@@ -40,7 +40,7 @@ export async function estimate(
 /** The number of documents of a type, by the service's count; with `before`, of those that were last written before. */
 export async function countDocuments(
   of: SourceRef,
-  { database }: Pick<Services, 'database'>,
+  { place: { database } }: Pick<Services, 'place'>,
   rules: readonly SourceRules[],
   before?: Date,
 ): Promise<number> {

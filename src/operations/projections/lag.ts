@@ -55,7 +55,7 @@ export async function untilPassed(options: PassedOptions): Promise<Passed> {
   // After the positions, and before the lag: what is drained until then must be visible to the next comparison.
   const setAside = new Map<string, ReadonlySet<string>>();
   for (const source of containers) {
-    const tenants = await backlogOf(services.state, { pipeline: loaded.pipeline.name, source }, signal).tenants();
+    const tenants = await backlogOf(services.place.state, { pipeline: loaded.pipeline.name, source }, signal).tenants();
     if (tenants.size > 0) setAside.set(source, tenants);
   }
   if (!live) return { hosts: 'none', setAside };

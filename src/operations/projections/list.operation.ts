@@ -16,7 +16,7 @@ async function readUnlessUnreachable<T>(
   read: (state: Container) => Promise<T>,
 ): Promise<T | undefined> {
   try {
-    return await read((await workspace.services()).state);
+    return await read((await workspace.services()).global.state);
   } catch (error) {
     if (error instanceof UsageError || failureOf(error).kind === 'not-found') return undefined;
     throw error;

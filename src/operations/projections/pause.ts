@@ -10,7 +10,7 @@ export const input = z.object({
 /** Pausing and resuming start with this: the declaration of that name, and the views, which store its pause. */
 export async function open(name: string, { workspace }: Context) {
   const { pipeline } = await workspace.pipeline();
-  const { state } = await workspace.services();
+  const { state } = (await workspace.services()).global;
   const spec = chooseDeclared(pipeline, name);
   const views = new Views(state, pipeline.name);
   await views.adopt(pipeline.projections);

@@ -30,7 +30,7 @@ export async function promoteBack(options: PromoteOptions): Promise<Promoted> {
   const { services, loaded, spec, signal, readLagMs = 5_000, viewsRefreshMs = VIEWS_REFRESH_MS } = options;
   const { longestReadS = LONGEST_READ_S, keepMs } = options;
   const { name, version } = spec;
-  const views = new Views(services.state, loaded.pipeline.name);
+  const views = new Views(services.global.state, loaded.pipeline.name);
   const view = (await views.read())?.[name];
   const purpose = `${projectionId(spec)}.back`;
   if (view?.current?.version === version) {
@@ -41,7 +41,7 @@ export async function promoteBack(options: PromoteOptions): Promise<Promoted> {
     return promoted(view, name, 0);
   }
   keptOf(view, name, version);
-  if (view && !options.evenParked) await assertNothingNewParked(view, spec, new DeadLetters(services.state));
+  if (view && !options.evenParked) await assertNothingNewParked(view, spec, new DeadLetters(services.place.state));
 
   const { after, heldMs, staged } = await whileFrozen(
     views,

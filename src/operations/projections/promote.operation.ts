@@ -48,7 +48,7 @@ export const projectionsPromote = defineOperation({
   }),
   plan: async ({ name, keep, back }, { workspace }) => {
     const { pipeline } = await workspace.pipeline();
-    const { state } = await workspace.services();
+    const { state } = (await workspace.services()).global;
     const given = splitId(name);
     const view = (await new Views(state, pipeline.name).read())?.[given.name];
     if (back) {
@@ -100,7 +100,7 @@ export const projectionsPromote = defineOperation({
     const progress = (changes: number): void => context.screen.progress('caught up', changes);
     const keepMs = milliseconds(keep);
     if (back) {
-      const before = (await new Views(services.state, loaded.pipeline.name).read())?.[splitId(name).name];
+      const before = (await new Views(services.global.state, loaded.pipeline.name).read())?.[splitId(name).name];
       const kept = chooseKept(loaded.pipeline, name, before);
       return audited(
         context,
@@ -115,7 +115,7 @@ export const projectionsPromote = defineOperation({
         swapSink({ ...parts, spec: sink, evenParked, progress }),
       );
     const given = splitId(name);
-    const view = (await new Views(services.state, loaded.pipeline.name).read())?.[given.name];
+    const view = (await new Views(services.global.state, loaded.pipeline.name).read())?.[given.name];
     const staged = given.version ?? view?.staged?.version;
     const spec = chooseProjection(loaded.pipeline, staged === undefined ? name : `${given.name}@${staged}`);
     return audited(context, 'projections promote', { name, longestRead, evenParked, keep }, () =>

@@ -44,12 +44,12 @@ export interface PromoteOptions extends RebuildOptions {
 export async function promote(options: PromoteOptions): Promise<Promoted> {
   const { services, loaded, spec, signal, readLagMs = 5_000, viewsRefreshMs = VIEWS_REFRESH_MS } = options;
   const { longestReadS = LONGEST_READ_S } = options;
-  const views = new Views(services.state, loaded.pipeline.name);
+  const views = new Views(services.global.state, loaded.pipeline.name);
   const view = (await views.read())?.[spec.name];
   const done = view?.current?.version === spec.version && !view.staged;
   assertFilled(view, spec.name, spec.version);
   if (done) return promoted(options.keepMs === 0 ? await keepNoLonger(views, spec.name) : view, spec.name, 0);
-  if (!options.evenParked) await assertNothingNewParked(view, spec, new DeadLetters(services.state));
+  if (!options.evenParked) await assertNothingNewParked(view, spec, new DeadLetters(services.place.state));
   await using staged = await StagedHost.open({ ...options, purpose: rebuildPurpose(spec), resumes: true });
   await staged.drained(signal);
 

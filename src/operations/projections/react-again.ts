@@ -82,7 +82,7 @@ async function runOne(
   const source = sourcesFor(loaded, spec).get(container);
   const fence = untilStopped(signal);
   const erased = await erasures?.current();
-  const access = new CosmosAccess(services.database, fence, new Meter());
+  const access = new CosmosAccess(services.place.database, fence, new Meter());
   let [raw] = await access.read(container, key, [id]);
   if (!raw) {
     // A lagging replica may not have it yet.

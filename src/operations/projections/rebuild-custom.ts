@@ -23,7 +23,7 @@ export async function rebuildCustom(
   options: Omit<RebuildOptions, 'spec'> & { readonly spec: ResetSpec },
 ): Promise<Rebuilt> {
   const { services, loaded, spec, signal, progress } = options;
-  const views = new Views(services.state, loaded.pipeline.name);
+  const views = new Views(services.global.state, loaded.pipeline.name);
   await views.adopt(loaded.pipeline.projections);
   const begun: Staged = {
     version: spec.version,

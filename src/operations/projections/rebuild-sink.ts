@@ -31,7 +31,7 @@ export type SwapOptions = Omit<PromoteOptions, 'spec' | 'longestReadS' | 'keepMs
  */
 export async function rebuildSink(options: SinkOptions): Promise<Rebuilt> {
   const { services, loaded, spec, signal, progress } = options;
-  const views = new Views(services.state, loaded.pipeline.name);
+  const views = new Views(services.global.state, loaded.pipeline.name);
   await views.adopt(loaded.pipeline.projections);
   const begun = (await views.read())?.[spec.name]?.staged;
   const since = new Date().toISOString();
@@ -71,7 +71,7 @@ export async function rebuildSink(options: SinkOptions): Promise<Rebuilt> {
  */
 export async function swapSink(options: SwapOptions): Promise<Promoted> {
   const { services, loaded, spec, signal, readLagMs = READ_LAG_MS, viewsRefreshMs = VIEWS_REFRESH_MS } = options;
-  const views = new Views(services.state, loaded.pipeline.name);
+  const views = new Views(services.global.state, loaded.pipeline.name);
   const { container: target } = filledTarget((await views.read())?.[spec.name], spec);
   const own = await openTarget(options, target);
   if (!options.evenParked) await assertNothingNewRefused(options, own.spec);
@@ -113,7 +113,7 @@ const NO_PREVIOUS = { previous: null, readableUntil: null, keptUntil: null };
  */
 export async function dropTarget(options: Omit<SinkOptions, 'progress'>): Promise<Dropped> {
   const { services, loaded, spec, signal } = options;
-  const views = new Views(services.state, loaded.pipeline.name);
+  const views = new Views(services.global.state, loaded.pipeline.name);
   const target = stagedTarget((await views.read())?.[spec.name], spec).container;
   // A process that still fills it loses its leases, and so the right to write.
   const own = await openTarget(options, target);
@@ -181,7 +181,7 @@ function ownStaged(view: View, spec: SendSpec, target: string): Staged {
 }
 
 const lettersOf = ({ services }: Pick<SinkOptions, 'services'>, spec: Pick<SendSpec, 'name' | 'version'>) =>
-  new DeadLetters(services.state).list(projectionId(spec));
+  new DeadLetters(services.place.state).list(projectionId(spec));
 
 /** Rows that the target refuses and the live content has would be missing after the swap. */
 async function assertNothingNewRefused(
@@ -205,7 +205,7 @@ async function assertNothingNewRefused(
 
 /** Removes the dead letters of the target; resolves with their number. */
 async function discardOwn({ services, spec }: Pick<Own, 'services' | 'spec'>): Promise<number> {
-  const letters = new DeadLetters(services.state, letterBodies(services));
+  const letters = new DeadLetters(services.place.state, letterBodies(services));
   const own = await letters.list(projectionId(spec));
   for (const letter of own) await letters.discard(letter);
   return own.length;
@@ -220,9 +220,9 @@ async function redriveOwn(options: Own): Promise<void> {
   const fence = () => untilStopped(signal);
   await redrive(letters, {
     engine,
-    deadLetters: new DeadLetters(services.state, letterBodies(services)),
+    deadLetters: new DeadLetters(services.place.state, letterBodies(services)),
     sources: sourceContainers(loaded.pipeline, loaded.model),
-    access: new CosmosAccess(services.database, fence(), new Meter()),
+    access: new CosmosAccess(services.place.database, fence(), new Meter()),
     cold,
     readLagMs,
     signal,

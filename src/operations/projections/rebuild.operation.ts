@@ -77,7 +77,7 @@ export const projectionsRebuild = defineOperation({
     const { pipeline } = await workspace.pipeline();
     const services = await workspace.services();
     const spec = chooseRebuilt(pipeline, name);
-    const view = (await new Views(services.state, pipeline.name).read())?.[spec.name];
+    const view = (await new Views(services.global.state, pipeline.name).read())?.[spec.name];
     if (view && spec.kind !== 'embed' && spec.kind !== 'send' && spec.kind !== 'custom') refuseVersion(view, spec);
     const { documents, ru } = await estimate(spec, services, pipeline.sources);
     return {

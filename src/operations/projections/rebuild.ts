@@ -60,7 +60,7 @@ const UNFOLLOWED = new Set(['retention-passed', 'position-lost']);
 
 async function fillVersion(options: RebuildOptions): Promise<Rebuilt> {
   const { services, loaded, spec, signal, progress } = options;
-  const views = new Views(services.state, loaded.pipeline.name);
+  const views = new Views(services.global.state, loaded.pipeline.name);
   await views.adopt(loaded.pipeline.projections);
   const known = (await views.read())?.[spec.name];
   if (known) refuseVersion(known, spec);
@@ -124,7 +124,7 @@ export function refuseVersion({ current, staged, previous }: View, spec: Project
 }
 
 /** Documents of an earlier attempt would count as correct, so a new rebuild needs an empty sink. */
-async function assertEmptySink(spec: ProjectionSpec, { database }: Services): Promise<void> {
+async function assertEmptySink(spec: ProjectionSpec, { place: { database } }: Services): Promise<void> {
   const container = database.container(spec.into.container);
   const id = projectionId(spec);
   const query = {

@@ -66,7 +66,7 @@ export interface RepairOptions extends Parts {
 export async function repair(options: RepairOptions, differences: readonly Candidate[]): Promise<Round> {
   const { services, loaded, settings, chosen, signal, readLagMs = 5_000 } = options;
   const meter = new Meter();
-  const access = new CosmosAccess(services.database, untilStopped(signal), meter);
+  const access = new CosmosAccess(services.place.database, untilStopped(signal), meter);
   const total = { removed: 0, reset: 0, applied: 0, charge: 0 };
   const obstacles = new Map<string, string>();
   for (const spec of chosen) {

@@ -99,7 +99,7 @@ async function prepare(asked: ReplayInput, { workspace, signal }: Context): Prom
   const loaded = await workspace.pipeline();
   const tenant = asked.tenant === undefined ? undefined : askedTenant(loaded, asked.tenant).tenant;
   const services = await workspace.services();
-  const views = await new Views(services.state, loaded.pipeline.name).read();
+  const views = await new Views(services.global.state, loaded.pipeline.name).read();
   const { projections } = loaded.pipeline;
   const live =
     currentOf(projections, views).find(({ name }) => name === asked.name) ??

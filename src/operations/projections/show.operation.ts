@@ -69,9 +69,9 @@ export const projectionsShow = defineOperation({
     const { pipeline } = await workspace.pipeline();
     const services = await workspace.services();
     const stream = streamOf(pipeline, name);
-    const recorded = await new Views(services.state, pipeline.name).read();
+    const recorded = await new Views(services.global.state, pipeline.name).read();
     if (stream) {
-      const starts = await readStarts(services.state, pipeline.name);
+      const starts = await readStarts(services.place.state, pipeline.name);
       const letters = await readDeadLetters(services);
       return showStream(stream, { letters, view: recorded?.[stream.name], start: starts?.[projectionId(stream)] });
     }

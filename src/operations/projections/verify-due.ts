@@ -105,7 +105,8 @@ export async function verifyDue(context: Context, withinMs = Infinity): Promise<
   const { actor, signal, clock = systemClock } = context;
   const workspace = bulkWorkspace(context.workspace);
   const schedule = workspace.settings().verify ?? {};
-  const [{ pipeline }, { state }] = await Promise.all([workspace.pipeline(), workspace.services()]);
+  const [{ pipeline }, { global }] = await Promise.all([workspace.pipeline(), workspace.services()]);
+  const { state } = global;
   const { name } = pipeline;
   if ((await dueNow(state, name, schedule, clock.now())).length === 0) return [];
   const until = clock.monotonic() + withinMs;
@@ -150,14 +151,14 @@ async function sample({ workspace, actor, signal, screen, clock = systemClock }:
       ...movingLeft(found.moving + (found.setAside ?? 0)),
     ],
   };
-  await recordVerified(services.state, loaded.pipeline.name, 'sample', result);
+  await recordVerified(services.global.state, loaded.pipeline.name, 'sample', result);
   return { kind: 'sample', result };
 }
 
 async function whole({ workspace, actor, signal, screen, clock = systemClock }: Context, until: number): Promise<Due> {
   const [loaded, services] = await Promise.all([workspace.pipeline(), workspace.services()]);
   const { pipeline } = loaded;
-  const { state } = services;
+  const { state } = services.global;
   const stored = await scheduleOf(state, pipeline.name, clock.now());
   const began = clock.monotonic();
   const worked = (): number => (stored.worked ?? 0) + clock.monotonic() - began;

@@ -68,12 +68,12 @@ export async function verifyPages(
   options: PagesOptions,
 ): Promise<Pages> {
   const { pipeline } = loaded;
-  const kept = currentOf(pipeline.projections, await new Views(services.state, pipeline.name).read());
+  const kept = currentOf(pipeline.projections, await new Views(services.global.state, pipeline.name).read());
   const embeds = othersOf(pipeline).filter((spec) => spec.kind === 'embed');
   const types = new Map([...kept, ...embeds].flatMap(({ from, into }) => [from, into]).map((of) => [nameOf(of), of]));
   let pages = options.from;
   for (const [container, of] of Map.groupBy(types.values(), (type) => type.container)) {
-    const rid = await ridOf(services.database.container(container), options.signal);
+    const rid = await ridOf(services.place.database.container(container), options.signal);
     if (pages.ended.includes(rid)) continue;
     for await (const { changes, positions } of pagesOf(container, services, pages.positions[rid] ?? [], options)) {
       const found = await comparePage(loaded, services, { changes, of, kept, embeds }, options);
@@ -95,7 +95,7 @@ interface FeedPage {
 /** The documents of a container, from some positions to its end. */
 async function* pagesOf(
   name: string,
-  { database }: Services,
+  { place: { database } }: Services,
   saved: readonly RangePosition[],
   { signal, screen, pageSize = PAGE }: PagesOptions,
 ): AsyncGenerator<FeedPage> {

@@ -46,7 +46,8 @@ async function verifyRecorded(asked: Asked, context: Context): Promise<Verificat
   const began = clock.monotonic();
   const result = await verifyWith(asked, context);
   if (asked.name !== undefined || asked.tenant !== undefined) return result;
-  const [{ pipeline }, { state }] = await Promise.all([workspace.pipeline(), workspace.services()]);
+  const [{ pipeline }, { global }] = await Promise.all([workspace.pipeline(), workspace.services()]);
+  const { state } = global;
   const seconds = Math.round((clock.monotonic() - began) / 1_000);
   const at = new Date(clock.now()).toISOString();
   // An identity that may only read verifies too.
@@ -98,7 +99,7 @@ export const projectionsVerify = defineOperation({
     assertNoSample({ repair, sample });
     const loaded = await workspace.pipeline();
     const services = await workspace.services();
-    const views = await new Views(services.state, loaded.pipeline.name).read();
+    const views = await new Views(services.global.state, loaded.pipeline.name).read();
     const kept = currentOf(loaded.pipeline.projections, views);
     const others = othersOf(loaded.pipeline).filter(
       (spec) => name === undefined || spec.name === name || projectionId(spec) === name,

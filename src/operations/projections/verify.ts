@@ -98,7 +98,10 @@ export async function verify(
   services: Services,
   options: VerifyOptions,
 ): Promise<Verification> {
-  const kept = currentOf(loaded.pipeline.projections, await new Views(services.state, loaded.pipeline.name).read());
+  const kept = currentOf(
+    loaded.pipeline.projections,
+    await new Views(services.global.state, loaded.pipeline.name).read(),
+  );
   const { only } = options;
   const meant = ({ name, version }: { readonly name: string; readonly version: number }): boolean =>
     only === undefined || name === only || projectionId({ name, version }) === only;

@@ -12,7 +12,7 @@ import type { Finding } from './finding.ts';
  */
 export async function findBacklogs(
   { pipeline }: Pick<LoadedPipeline, 'pipeline'>,
-  { state }: Pick<Services, 'state'>,
+  { place: { state } }: Pick<Services, 'place'>,
   { sources }: Pick<LeaseInventory, 'sources'>,
   signal: AbortSignal,
 ): Promise<{ findings: Finding[]; oldest: number | undefined }> {
@@ -47,7 +47,7 @@ export async function findBacklogs(
  */
 export async function removeBacklogs(
   { pipeline }: Pick<LoadedPipeline, 'pipeline'>,
-  { state }: Pick<Services, 'state'>,
+  { place: { state } }: Pick<Services, 'place'>,
   { sources }: Pick<LeaseInventory, 'sources'>,
   signal: AbortSignal,
 ): Promise<void> {

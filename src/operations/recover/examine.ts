@@ -80,7 +80,7 @@ export const toCreate = (say: string): Finding => ({ about: 'containers', what: 
 async function ofSources(
   { sources, groups }: LeaseInventory,
   { pipeline }: LoadedPipeline,
-  { state }: Services,
+  { place: { state } }: Services,
   signal: AbortSignal,
 ): Promise<Finding[]> {
   const findings: Finding[] = [];
@@ -115,7 +115,7 @@ async function ofSources(
 /** Versions in a sink that are newer than any that hosts would write now: its guards would reject every change. */
 async function ofSinks(
   { pipeline: { projections } }: LoadedPipeline,
-  { database, state }: Services,
+  { place: { database, state } }: Services,
   { sources }: LeaseInventory,
   signal: AbortSignal,
 ): Promise<Finding[]> {
@@ -141,10 +141,10 @@ async function ofSinks(
 
 async function ofViews(
   { pipeline }: LoadedPipeline,
-  { database, state }: Services,
+  { place: { database }, global }: Services,
   signal: AbortSignal,
 ): Promise<Pick<Examined, 'hasViews' | 'versions' | 'asked'> & { findings: Finding[] }> {
-  const views = await new Views(state, pipeline.name).read();
+  const views = await new Views(global.state, pipeline.name).read();
   const findings = findStaged(views ?? {});
   const versions = new Map<string, readonly ProjectionSpec[]>();
   const asked = new Map<string, readonly ProjectionSpec[]>();
@@ -229,7 +229,7 @@ async function ofArchives(
   return { findings, damaged, unentered };
 }
 
-async function ofLetters({ state }: Services): Promise<Finding[]> {
+async function ofLetters({ place: { state } }: Services): Promise<Finding[]> {
   const { length } = await new DeadLetters(state).list();
   if (length === 0) return [];
   return [

@@ -27,7 +27,7 @@ const KEPT = `SELECT c.id, c.pk, c.type, c["of"], c.parent FROM c WHERE c.type I
  * source; an entry of a list or the state of an embed's parent goes only if its document is in neither the container nor
  * the archive.
  */
-export async function forget({ database, state }: Services, signal: AbortSignal): Promise<number> {
+export async function forget({ place: { database, state } }: Services, signal: AbortSignal): Promise<number> {
   const access = new CosmosAccess(database, untilStopped(signal), new Meter());
   const entries = new Entries(state.id);
   const exists = async (of: Identity): Promise<boolean> => {

@@ -1,4 +1,4 @@
-import type { Database } from '@azure/cosmos';
+import type { Container, Database } from '@azure/cosmos';
 import { fetchAll } from '../../cosmos/fetch-all.ts';
 import { withRetry } from '../../cosmos/retry.ts';
 import type { Services } from '../../runtime/workspace.ts';
@@ -25,7 +25,7 @@ interface Account {
  * container, while those that run stay with the other: they ignore a generation below the one that they know. Another
  * migration may then copy old versions over new ones.
  */
-export async function findGates({ database, state }: Services, signal: AbortSignal): Promise<Finding[]> {
+export async function findGates({ place: { database, state } }: Services, signal: AbortSignal): Promise<Finding[]> {
   const gates = await all<GateDocument>(state, "SELECT * FROM c WHERE c.type = 'millrace.gate'", signal);
   const records = await all<MigrationRecord>(state, "SELECT * FROM c WHERE c.pk = 'migrations'", signal);
   const { rids, copies } = await look(database, [state.id], signal);
@@ -114,7 +114,7 @@ async function look(database: Database, without: readonly string[], signal: Abor
   return { rids, copies };
 }
 
-async function all<T>(state: Services['state'], query: string, signal: AbortSignal): Promise<T[]> {
+async function all<T>(state: Container, query: string, signal: AbortSignal): Promise<T[]> {
   const found: T[] = [];
   for await (const one of fetchAll<T>(state, query, signal, { anyFormat: true })) found.push(one);
   return found;
@@ -135,7 +135,11 @@ export function parseWriters(text: string | undefined): Writers {
 }
 
 /** @throws UsageError `input-invalid` */
-export async function assertWriters(writers: Writers, { database }: Services, signal: AbortSignal): Promise<void> {
+export async function assertWriters(
+  writers: Writers,
+  { place: { database } }: Services,
+  signal: AbortSignal,
+): Promise<void> {
   if (writers.size === 0) return;
   const { resources } = await withRetry(() => database.containers.readAll().fetchAll(), { reads: true, signal });
   const known = resources.map(({ id }) => id);
@@ -154,7 +158,11 @@ export async function assertWriters(writers: Writers, { database }: Services, si
  * Opens each gate where the operator says (REC-G1). The generation becomes the time in seconds, above every one that a
  * running writer knows. The migration's record goes: its positions are of another time.
  */
-export async function decideGates(writers: Writers, { database, state }: Services, now: number): Promise<void> {
+export async function decideGates(
+  writers: Writers,
+  { place: { database, state } }: Services,
+  now: number,
+): Promise<void> {
   for (const [name, into] of writers) {
     const target = into === name ? { container: name } : { container: into, database: database.id };
     await new Migrations(state).remove(name);

@@ -18,7 +18,7 @@ const LEAVING = { query: 'SELECT * FROM c WHERE c.ttl = @ttl', parameters: [{ na
  */
 export async function letStay(
   { pipeline, model }: Pick<LoadedPipeline, 'pipeline' | 'model'>,
-  { database }: Services,
+  { place: { database } }: Services,
   signal: AbortSignal,
 ): Promise<number> {
   const access = new CosmosAccess(database, untilStopped(signal), new Meter());

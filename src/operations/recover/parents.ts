@@ -39,7 +39,9 @@ async function knownEtags(spec: EmbedSpec, { services }: Parts, signal: AbortSig
     parameters: [{ name: '@projection', value: projectionId(spec) }],
   };
   const known = new Map<string, string>();
-  const all = fetchAll<{ parent: Identity; version: Version }>(services.state, stored, signal, { anyFormat: true });
+  const all = fetchAll<{ parent: Identity; version: Version }>(services.place.state, stored, signal, {
+    anyFormat: true,
+  });
   for await (const { parent, version } of all) known.set(refOf(parent), version.etag);
   return known;
 }

@@ -100,7 +100,7 @@ export async function recover(given: RecoverInput, context: Context): Promise<Re
   const held = { kind: 'recovery', of: loaded.pipeline.name, actor, holder: randomUUID() } as const;
   const lock = { ...held, format: formatOf('recovery'), refusal: runsAlready, clock, signal };
   return audited(context, 'recover', { ...given }, () =>
-    whileLocked(services.state, lock, (locked) => correct(given, target, first, { ...context, signal: locked })),
+    whileLocked(services.global.state, lock, (locked) => correct(given, target, first, { ...context, signal: locked })),
   );
 }
 
@@ -162,8 +162,8 @@ async function tie(
   if (!inventory) throw operationsError('account-unprepared', 'A container was deleted meanwhile');
   await decideGates(writers, services, (context.clock ?? systemClock).now());
   const since = target.kind === 'time' ? (target.at.toISOString() as StartSpec) : 'beginning';
-  await recordLostStarts(services.state, loaded.pipeline, since, (context.clock ?? systemClock).now());
-  const views = new Views(services.state, loaded.pipeline.name);
+  await recordLostStarts(services.place.state, loaded.pipeline, since, (context.clock ?? systemClock).now());
+  const views = new Views(services.global.state, loaded.pipeline.name);
   if (!hasViews) await views.adopt(chosen(given, versions, loaded));
   else await makeCurrent(views, named(given, loaded));
   await removeWorkLeases(inventory, loaded);
@@ -197,7 +197,7 @@ async function endGraces(views: Views): Promise<void> {
  */
 async function raiseAll(
   { sources }: LeaseInventory,
-  { state }: Services,
+  { place: { state } }: Services,
   now: number,
 ): Promise<Record<string, number>> {
   const raised: Record<string, number> = {};

@@ -82,7 +82,7 @@ export async function removeWorkLeases(
  * must be reset again. No host runs, and the leases were removed before. Returns the dropped versions.
  */
 export async function dropStaged(loaded: LoadedPipeline, services: Services, signal: AbortSignal): Promise<string[]> {
-  const views = new Views(services.state, loaded.pipeline.name);
+  const views = new Views(services.global.state, loaded.pipeline.name);
   const dropped: string[] = [];
   for (const [name, { staged }] of Object.entries((await views.read()) ?? {})) {
     if (!staged || kindOf(staged) === 'content') continue;

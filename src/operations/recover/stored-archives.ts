@@ -18,8 +18,8 @@ export async function storedArchives(
   const meter = new Meter();
   return archives.map((spec) => ({
     spec,
-    access: (fence) => new CosmosAccess(services.database, fence, meter),
-    stateContainer: services.state.id,
+    access: (fence) => new CosmosAccess(services.place.database, fence, meter),
+    stateContainer: services.place.state.id,
     store,
   }));
 }

@@ -5,7 +5,7 @@ import { shardsError } from '../../shards/errors.ts';
 import type { ChangeOptions, Inspection, LoggedOperation, ShardMap, ShardsAndMappings } from '../../shards/index.ts';
 import { audited } from '../audit/record.ts';
 import { type Context, type Operation, type Plan, defineOperation } from '../operation.ts';
-import { mapNamed, withManager } from './open.ts';
+import { mapNamed, openManager } from './open.ts';
 import { type MappingRow, type ShardRow, rowsOf } from './rows.ts';
 
 /** What a change took away and brought. */
@@ -53,25 +53,30 @@ interface ChangeSpec<S extends z.ZodObject> {
 /** A verb that changes one map in one map operation: with a dry run, an audit record, and the repetition of a lost call. */
 export function defineChange<S extends z.ZodObject>(spec: ChangeSpec<S>): Operation {
   const { change, plan, done, ...description } = spec;
-  const act = (given: z.output<S>, context: Context, operationId: string, dryRun: boolean): Promise<ChangeResult> =>
-    withManager(context, async (manager) => {
-      const asked = given as Common;
-      const map = await mapNamed(manager, asked.map);
-      // The same id with other flags is another call, which the map must not take for this one.
-      const id = `${operationId}.${digest({ ...given, operationId, verb: spec.verb }).slice(0, 16)}`;
-      const before = asked.operationId === undefined ? undefined : await earlier(map, operationId, id);
-      const now = await map.inspect();
-      const options = { operationId: id, dryRun, ...(asked.owner !== undefined && { owner: asked.owner }) };
-      const changed = before ?? (await change(given, { map, now, options }));
-      const rows = (of: Partial<ShardsAndMappings> = {}) => rowsOf(of, [...now.shards, ...(of.shards ?? [])]);
-      return {
-        map: map.name,
-        operationId,
-        repeated: before !== undefined,
-        removed: rows(changed.removed),
-        added: rows(changed.added),
-      };
-    });
+  const act = async (
+    given: z.output<S>,
+    context: Context,
+    operationId: string,
+    dryRun: boolean,
+  ): Promise<ChangeResult> => {
+    const manager = await openManager(context);
+    const asked = given as Common;
+    const map = await mapNamed(manager, asked.map);
+    // The same id with other flags is another call, which the map must not take for this one.
+    const id = `${operationId}.${digest({ ...given, operationId, verb: spec.verb }).slice(0, 16)}`;
+    const before = asked.operationId === undefined ? undefined : await earlier(map, operationId, id);
+    const now = await map.inspect();
+    const options = { operationId: id, dryRun, ...(asked.owner !== undefined && { owner: asked.owner }) };
+    const changed = before ?? (await change(given, { map, now, options }));
+    const rows = (of: Partial<ShardsAndMappings> = {}) => rowsOf(of, [...now.shards, ...(of.shards ?? [])]);
+    return {
+      map: map.name,
+      operationId,
+      repeated: before !== undefined,
+      removed: rows(changed.removed),
+      added: rows(changed.added),
+    };
+  };
   const idOf = (given: z.output<S>): string => (given as Common).operationId ?? randomUUID();
   return defineOperation<S, ChangeResult>({
     noun: 'shards',

@@ -7,7 +7,7 @@ import { rowOf, sayDifference } from './compare.ts';
 import { type Drift, driftOf } from './document.ts';
 import { pendingOf, sayPending } from './draw.ts';
 import { mapInput, shardFilter } from './inputs.ts';
-import { mapNamed, withManager } from './open.ts';
+import { mapNamed, openManager } from './open.ts';
 import { shardNamed } from './select.ts';
 import { shownLocation } from '../../shards/map/documents.ts';
 
@@ -33,16 +33,16 @@ export const shardsCheck = defineOperation({
   effect: 'reads',
   argument: 'map',
   input,
-  run: (asked, context) =>
-    withManager(context, async (manager) => {
-      const maps = asked.map === undefined ? await manager.maps() : [await mapNamed(manager, asked.map)];
-      const checked = [];
-      for (const map of maps) {
-        context.signal.throwIfAborted();
-        checked.push(await checkMap(map, asked, context));
-      }
-      return checked;
-    }),
+  run: async (asked, context) => {
+    const manager = await openManager(context);
+    const maps = asked.map === undefined ? await manager.maps() : [await mapNamed(manager, asked.map)];
+    const checked = [];
+    for (const map of maps) {
+      context.signal.throwIfAborted();
+      checked.push(await checkMap(map, asked, context));
+    }
+    return checked;
+  },
   ok: (maps) => maps.every((map) => map.differences.length + map.drift.length + map.pending.length === 0),
   format: (maps) =>
     maps

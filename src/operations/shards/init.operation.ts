@@ -7,7 +7,7 @@ import type { Step } from '../model/step.ts';
 import { type Context, defineOperation } from '../operation.ts';
 import { plural } from '../table.ts';
 import { shardFilter } from './inputs.ts';
-import { withPlaces } from './open.ts';
+import { openPlaces } from './open.ts';
 import { locationOf } from './select.ts';
 
 const input = z.object({
@@ -23,38 +23,32 @@ export const shardsInit = defineOperation({
   examples: ['millrace shards init --dry-run', 'millrace shards init', 'millrace shards init --shard west'],
   effect: 'changes',
   input,
-  plan: (asked, context) => withSteps(asked, context, async (steps) => ({ steps: steps.map(({ say }) => say), ru: 0 })),
-  run: (asked, context) =>
-    withSteps(asked, context, async (steps) => {
-      for (const { say, apply } of steps) {
-        context.signal.throwIfAborted();
-        context.screen.line(`${say} …`);
-        await withRetry(apply, { reads: true, signal: context.signal });
-      }
-      return { done: steps.map(({ say }) => say) };
-    }),
+  plan: async (asked, context) => ({ steps: (await stepsOf(asked, context)).map(({ say }) => say), ru: 0 }),
+  run: async (asked, context) => {
+    const steps = await stepsOf(asked, context);
+    for (const { say, apply } of steps) {
+      context.signal.throwIfAborted();
+      context.screen.line(`${say} …`);
+      await withRetry(apply, { reads: true, signal: context.signal });
+    }
+    return { done: steps.map(({ say }) => say) };
+  },
   format: ({ done }) => (done.length === 0 ? 'Everything is there already.' : `${plural(done.length, 'change')} made.`),
 });
 
-const withSteps = <R>(
-  { shard, endpoint }: Input,
-  context: Context,
-  work: (steps: readonly Step[]) => Promise<R>,
-): Promise<R> =>
-  withPlaces(context, async (places) => {
-    if (shard !== undefined) {
-      const database = places.connect(locationOf({ shard, endpoint }));
-      return work(await planContainers([{ database, definition: ownContainer('state', LOCAL_CONTAINER) }]));
-    }
-    const { database } = places;
-    const wanted = [MAP_CONTAINER, ROUTERS].map((id) => ({ database, definition: ownContainer('state', id) }));
-    const steps = [...(await planContainers(wanted)), ...(await planState(await context.workspace.services()))];
-    const isStored = steps.some(({ say }) => say.includes(MAP_CONTAINER))
-      ? undefined
-      : await ShardMapManager.tryGet(places);
-    const store = { say: 'create the store of shard maps', apply: () => ShardMapManager.create(places) };
-    return work(isStored ? steps : [...steps, store]);
-  });
+async function stepsOf({ shard, endpoint }: Input, context: Context): Promise<Step[]> {
+  const places = await openPlaces(context);
+  if (shard !== undefined) {
+    const database = places.connect(locationOf({ shard, endpoint }));
+    return planContainers([{ database, definition: ownContainer('state', LOCAL_CONTAINER) }]);
+  }
+  const { database } = places;
+  const wanted = [MAP_CONTAINER, ROUTERS].map((id) => ({ database, definition: ownContainer('state', id) }));
+  const store = await planContainers(wanted);
+  const steps = [...store, ...(await planState(await context.workspace.services()))];
+  if (await ShardMapManager.tryGet(places)) return steps;
+  return [...steps, { say: 'create the store of shard maps', apply: () => ShardMapManager.create(places) }];
+}
 
 /** Routers register here; the only container of the maps' database that they may write. */
 const ROUTERS = 'routers';

@@ -3,7 +3,7 @@ import type { ShardMap } from '../../shards/index.ts';
 import { defineOperation } from '../operation.ts';
 import { plural, table } from '../table.ts';
 import { pendingOf, sayPending } from './draw.ts';
-import { withManager } from './open.ts';
+import { openManager } from './open.ts';
 import { shardRow, shownShard } from './rows.ts';
 
 export const shardsList = defineOperation({
@@ -13,7 +13,7 @@ export const shardsList = defineOperation({
   examples: ['millrace shards list', 'millrace shards list --env production --json'],
   effect: 'reads',
   input: z.object({}),
-  run: (_, context) => withManager(context, async (manager) => Promise.all((await manager.maps()).map(rowOf))),
+  run: async (_, context) => Promise.all((await (await openManager(context)).maps()).map(rowOf)),
   format: (maps) =>
     maps.length === 0
       ? 'No shard map yet. Create one: `millrace shards create-map`.'

@@ -6,7 +6,7 @@ import { audited } from '../audit/record.ts';
 import { operationsError } from '../errors.ts';
 import { defineOperation } from '../operation.ts';
 import { mapInput } from './inputs.ts';
-import { mapNamed, withManager } from './open.ts';
+import { mapNamed, openManager } from './open.ts';
 
 const keyTypes = Object.keys(KEY_TYPES) as [KeyTypeName, ...KeyTypeName[]];
 
@@ -27,24 +27,24 @@ export const shardsCreateMap = defineOperation({
     sharded: z.string().describe('containers with the path of the key: NAME=/PATH, several with commas'),
     reference: z.string().optional().describe('containers that every shard has in full, several with commas'),
   }),
-  plan: ({ map, kind, keyType, sharded, reference }, context) =>
-    withManager(context, async (manager) => {
-      schemaOf(sharded, reference);
-      const known = await manager.tryGetMap(map);
-      if (known) throw shardsError('shard-map-exists', `There is a shard map ${known.name} already`);
-      return { steps: [`create the ${kind} map ${map} of ${keyType} keys`], ru: 0 };
-    }),
-  run: (asked, context) =>
-    withManager(context, (manager) =>
-      audited(context, 'shards create-map', asked, async () => {
-        const { keyType, kind } = asked;
-        const wanted = { keyType, schema: schemaOf(asked.sharded, asked.reference) };
-        const map = await (kind === 'list'
-          ? manager.createListMap(asked.map, wanted)
-          : manager.createRangeMap(asked.map, wanted));
-        return { map: map.name, kind, keyType, schema: map.schema };
-      }),
-    ),
+  plan: async ({ map, kind, keyType, sharded, reference }, context) => {
+    const manager = await openManager(context);
+    schemaOf(sharded, reference);
+    const known = await manager.tryGetMap(map);
+    if (known) throw shardsError('shard-map-exists', `There is a shard map ${known.name} already`);
+    return { steps: [`create the ${kind} map ${map} of ${keyType} keys`], ru: 0 };
+  },
+  run: async (asked, context) => {
+    const manager = await openManager(context);
+    return audited(context, 'shards create-map', asked, async () => {
+      const { keyType, kind } = asked;
+      const wanted = { keyType, schema: schemaOf(asked.sharded, asked.reference) };
+      const map = await (kind === 'list'
+        ? manager.createListMap(asked.map, wanted)
+        : manager.createRangeMap(asked.map, wanted));
+      return { map: map.name, kind, keyType, schema: map.schema };
+    });
+  },
   format: ({ map, kind, keyType }) =>
     `The ${kind} map ${map} of ${keyType} keys has no shard yet. Create one: \`millrace shards create ${map}\`.`,
 });
@@ -75,19 +75,19 @@ export const shardsDeleteMap = defineOperation({
   effect: 'destroys',
   argument: 'map',
   input: z.object(mapInput),
-  plan: ({ map: name }, context) =>
-    withManager(context, async (manager) => {
-      const map = await mapNamed(manager, name);
-      if ((await map.shards()).length > 0) throw shardsError('shard-map-used', `The shard map ${map.name} has shards`);
-      return { steps: [`delete the map ${map.name}`], ru: 0 };
-    }),
-  run: (asked, context) =>
-    withManager(context, async (manager) => {
-      const { name } = await mapNamed(manager, asked.map);
-      return audited(context, 'shards delete-map', asked, async () => {
-        await manager.deleteMap(name);
-        return { map: name };
-      });
-    }),
+  plan: async ({ map: name }, context) => {
+    const manager = await openManager(context);
+    const map = await mapNamed(manager, name);
+    if ((await map.shards()).length > 0) throw shardsError('shard-map-used', `The shard map ${map.name} has shards`);
+    return { steps: [`delete the map ${map.name}`], ru: 0 };
+  },
+  run: async (asked, context) => {
+    const manager = await openManager(context);
+    const { name } = await mapNamed(manager, asked.map);
+    return audited(context, 'shards delete-map', asked, async () => {
+      await manager.deleteMap(name);
+      return { map: name };
+    });
+  },
   format: ({ map }) => `The map ${map} is deleted.`,
 });

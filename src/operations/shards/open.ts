@@ -1,11 +1,9 @@
-import type { CosmosClient, Database } from '@azure/cosmos';
+import type { Database } from '@azure/cosmos';
 import { suggestion } from '../../base/near.ts';
 import { requireShardMaps } from '../../base/settings.ts';
-import { openAccount } from '../../runtime/services.ts';
 import { shardsError } from '../../shards/errors.ts';
 import { type ShardLocation, ShardMapManager, type ShardMap } from '../../shards/index.ts';
 import type { Context } from '../operation.ts';
-import { shardVerbsError } from './errors.ts';
 
 type Opening = Pick<Context, 'workspace'>;
 
@@ -15,35 +13,24 @@ export interface MapPlaces {
   readonly connect: (location: ShardLocation) => Database;
 }
 
-export async function withPlaces<R>({ workspace }: Opening, work: (places: MapPlaces) => Promise<R>): Promise<R> {
-  const settings = workspace.settings();
-  const { account, database } = requireShardMaps(settings);
-  const apart = account.endpoint !== settings.cosmos.endpoint;
-  const client: CosmosClient = apart
-    ? await openAccount(account, settings, { setting: 'SHARD_MAPS' })
-    : (await workspace.services()).cosmos;
-  const connect = ({ database: name, endpoint }: ShardLocation): Database => {
-    if (endpoint === undefined || addressOf(endpoint) === addressOf(account.endpoint)) return client.database(name);
-    throw shardVerbsError('shard-account-unknown', `The shard ${name} is in the account ${endpoint}`);
-  };
-  try {
-    return await work({ database: client.database(database), connect });
-  } finally {
-    if (apart) client.dispose();
-  }
+/** A location without an endpoint is in the account of the maps. @throws UsageError `setting-missing` */
+export async function openPlaces({ workspace }: Opening): Promise<MapPlaces> {
+  const maps = requireShardMaps(workspace.settings());
+  const { places } = await workspace.services();
+  const connect = ({ database, endpoint = maps.endpoint }: ShardLocation): Database =>
+    places.connect({ database, endpoint }, { purpose: 'administration' });
+  return { database: connect(maps), connect };
 }
 
-const addressOf = (endpoint: string): string => new URL(endpoint).host;
-
 /** @throws UsageError `setting-missing`; MillraceError `shard-map-store-missing` */
-export const withManager = <R>(context: Opening, work: (manager: ShardMapManager) => Promise<R>): Promise<R> =>
-  withPlaces(context, async (places) => {
-    const manager = await ShardMapManager.tryGet(places);
-    if (manager) return work(manager);
-    throw shardsError('shard-map-store-missing', `Database ${places.database.id} has no store of shard maps`, {
-      hint: 'Check `SHARD_MAPS_DATABASE`, or create the store with `millrace shards init`.',
-    });
+export async function openManager(context: Opening): Promise<ShardMapManager> {
+  const places = await openPlaces(context);
+  const manager = await ShardMapManager.tryGet(places);
+  if (manager) return manager;
+  throw shardsError('shard-map-store-missing', `Database ${places.database.id} has no store of shard maps`, {
+    hint: 'Check `SHARD_MAPS_DATABASE`, or create the store with `millrace shards init`.',
   });
+}
 
 /** @throws MillraceError `shard-map-missing` */
 export async function mapNamed(manager: ShardMapManager, name: string): Promise<ShardMap> {

@@ -6,7 +6,7 @@ import { plural } from '../table.ts';
 import { choiceOf, repairShard, rowOf, sayDifference } from './compare.ts';
 import { pendingOf, sayPending } from './draw.ts';
 import { keysInput, mapInput, shardFilter } from './inputs.ts';
-import { mapNamed, withManager } from './open.ts';
+import { mapNamed, openManager } from './open.ts';
 import { shardNamed } from './select.ts';
 
 const input = z.object({
@@ -32,44 +32,44 @@ export const shardsRecover = defineOperation({
   effect: 'destroys',
   argument: 'map',
   input,
-  plan: (asked, context) =>
-    withManager(context, async (manager) => {
-      const map = await mapNamed(manager, asked.map);
-      const pending = pendingOf(await map.inspect()).map(({ verb }) => `finish or undo the pending ${verb}`);
-      if (asked.from === undefined) return { steps: pending, ru: 0 };
-      // To compare would finish them.
-      if (pending.length > 0) return { steps: [...pending, 'compare, and repair what differs then'], ru: 0 };
+  plan: async (asked, context) => {
+    const manager = await openManager(context);
+    const map = await mapNamed(manager, asked.map);
+    const pending = pendingOf(await map.inspect()).map(({ verb }) => `finish or undo the pending ${verb}`);
+    if (asked.from === undefined) return { steps: pending, ru: 0 };
+    // To compare would finish them.
+    if (pending.length > 0) return { steps: [...pending, 'compare, and repair what differs then'], ru: 0 };
+    const shards = await shardsOf(map, asked);
+    const chosen = choiceOf(map, asked);
+    const steps: string[] = [];
+    for (const shard of shards)
+      for (const one of (await map.check(shard)).filter(chosen))
+        steps.push(`repair from the ${asked.from}: ${sayDifference(rowOf(one, shards))}`);
+    return { steps, ru: 0 };
+  },
+  run: async (asked, context) => {
+    const manager = await openManager(context);
+    const map = await mapNamed(manager, asked.map);
+    return audited(context, 'shards recover', asked, async () => {
+      const before = pendingOf(await map.inspect());
+      await map.settle();
+      const repaired = [];
       const shards = await shardsOf(map, asked);
-      const chosen = choiceOf(map, asked);
-      const steps: string[] = [];
-      for (const shard of shards)
-        for (const one of (await map.check(shard)).filter(chosen))
-          steps.push(`repair from the ${asked.from}: ${sayDifference(rowOf(one, shards))}`);
-      return { steps, ru: 0 };
-    }),
-  run: (asked, context) =>
-    withManager(context, async (manager) => {
-      const map = await mapNamed(manager, asked.map);
-      return audited(context, 'shards recover', asked, async () => {
-        const before = pendingOf(await map.inspect());
-        await map.settle();
-        const repaired = [];
-        const shards = await shardsOf(map, asked);
-        if (asked.from !== undefined)
-          for (const shard of shards) {
-            const done = await repairShard(map, shard, asked.from, choiceOf(map, asked), context.signal);
-            repaired.push(...done.map((one) => rowOf(one, shards)));
-          }
-        const waiting = pendingOf(await map.inspect());
-        const still = new Set(waiting.map(({ operation }) => operation));
-        return {
-          map: map.name,
-          settled: before.filter(({ operation }) => !still.has(operation)),
-          waiting,
-          repaired,
-        };
-      });
-    }),
+      if (asked.from !== undefined)
+        for (const shard of shards) {
+          const done = await repairShard(map, shard, asked.from, choiceOf(map, asked), context.signal);
+          repaired.push(...done.map((one) => rowOf(one, shards)));
+        }
+      const waiting = pendingOf(await map.inspect());
+      const still = new Set(waiting.map(({ operation }) => operation));
+      return {
+        map: map.name,
+        settled: before.filter(({ operation }) => !still.has(operation)),
+        waiting,
+        repaired,
+      };
+    });
+  },
   ok: ({ waiting }) => waiting.length === 0,
   format: ({ settled, waiting, repaired }, { from }) =>
     [

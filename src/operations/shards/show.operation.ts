@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { defineOperation } from '../operation.ts';
 import { type Line, pendingOf, sayPending, strip, tableOf, withGaps } from './draw.ts';
 import { keysInput, mapInput, shardFilter } from './inputs.ts';
-import { mapNamed, withManager } from './open.ts';
+import { mapNamed, openManager } from './open.ts';
 import { mappingRow, shardRow, shownShard } from './rows.ts';
 import { mappingNamed, shardNamed } from './select.ts';
 
@@ -23,33 +23,33 @@ export const shardsShow = defineOperation({
     ...shardFilter,
     most: z.int().min(1).default(200).describe('how many lines of mappings and gaps to show'),
   }),
-  run: ({ map: name, key, shard, endpoint }, context) =>
-    withManager(context, async (manager) => {
-      const map = await mapNamed(manager, name);
-      const now = await map.inspect();
-      const only = shard === undefined ? undefined : shardNamed(map, now, { shard, endpoint });
-      const chosen = key === undefined ? now.mappings : [await mappingNamed(map, now, { key })];
-      const mappings = chosen
-        .filter((mapping) => !only || mapping.shard === only.id)
-        .map((mapping) => mappingRow(mapping, now.shards));
-      const whole = key === undefined && !only;
-      return {
-        map: map.name,
-        kind: map.kind,
-        keyType: map.keyType,
-        schema: map.schema,
-        generation: now.generation,
-        shards: now.shards.map(shardRow),
-        mappings,
-        gaps:
-          whole && map.kind === 'range'
-            ? withGaps(mappings)
-                .filter((line) => 'gap' in line)
-                .map(({ keys }) => keys)
-            : [],
-        pending: pendingOf(now),
-      };
-    }),
+  run: async ({ map: name, key, shard, endpoint }, context) => {
+    const manager = await openManager(context);
+    const map = await mapNamed(manager, name);
+    const now = await map.inspect();
+    const only = shard === undefined ? undefined : shardNamed(map, now, { shard, endpoint });
+    const chosen = key === undefined ? now.mappings : [await mappingNamed(map, now, { key })];
+    const mappings = chosen
+      .filter((mapping) => !only || mapping.shard === only.id)
+      .map((mapping) => mappingRow(mapping, now.shards));
+    const whole = key === undefined && !only;
+    return {
+      map: map.name,
+      kind: map.kind,
+      keyType: map.keyType,
+      schema: map.schema,
+      generation: now.generation,
+      shards: now.shards.map(shardRow),
+      mappings,
+      gaps:
+        whole && map.kind === 'range'
+          ? withGaps(mappings)
+              .filter((line) => 'gap' in line)
+              .map(({ keys }) => keys)
+          : [],
+      pending: pendingOf(now),
+    };
+  },
   format: ({ map, kind, keyType, schema, shards, mappings, gaps, pending }, { most, key }) => {
     const sharded = Object.entries(schema.sharded).map(([container, path]) => `${container} by ${path}`);
     const reference = schema.reference?.length ? `; in every shard ${schema.reference.join(', ')}` : '';

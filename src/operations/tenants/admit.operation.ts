@@ -20,7 +20,7 @@ export const tenantsAdmit = defineOperation({
     const { workspace, actor, signal, clock = systemClock } = context;
     const loaded = await workspace.pipeline();
     const asked = askedTenant(loaded, tenant, 'the tenant');
-    const { state } = await workspace.services();
+    const { state } = (await workspace.services()).global;
     const records = new ErasureRecords(state, loaded.pipeline.name);
     const of = { state, pipeline: loaded.pipeline.name, actor, holder: randomUUID(), clock, signal };
     return whileNoOtherErases(of, async () => {

@@ -27,17 +27,17 @@ const PATIENCE_MS = 60_000;
 export async function backfill(options: BackfillOptions): Promise<Backfilled> {
   const { services, container: name, actor, signal, clock = systemClock, readLagMs = READ_LAG_MS } = options;
   const rule = declaredTenant(options.loaded);
-  const container = services.database.container(name);
+  const container = services.place.database.container(name);
   const opened = await openTarget(container, rule, options.loaded.model);
   const lacking = new Lacking(container, rule.field, options.type, options.loaded.pipeline.sources);
   const values = await openValues(options.values, options);
   const holder = randomUUID();
   const lock = { kind: 'backfilling', of: name, actor, holder, format: formatOf('backfilling'), clock } as const;
-  return whileLocked(services.state, { ...lock, refusal: runsAlready(name), signal }, async (locked) => {
-    const epoch = await currentEpoch(services.state, name, opened.rid);
+  return whileLocked(services.place.state, { ...lock, refusal: runsAlready(name), signal }, async (locked) => {
+    const epoch = await currentEpoch(services.place.state, name, opened.rid);
     const given = { field: rule.field, type: options.type ?? null, ...options.values };
-    const progress = await Progress.begin(services.state, name, { rid: opened.rid, epoch, given }, holder);
-    await using gate = await openWriteGate(services.state, name, { clock });
+    const progress = await Progress.begin(services.place.state, name, { rid: opened.rid, epoch, given }, holder);
+    await using gate = await openWriteGate(services.place.state, name, { clock });
     const projections = eventReaders(options.loaded.pipeline, name).map(projectionId);
     const gated = projections.length > 0;
     const watching = { projections, clock, readLagMs, signal: locked };

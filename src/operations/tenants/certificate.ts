@@ -44,9 +44,9 @@ const PK = 'certificates';
 
 /** The certificate of one erasure in the state container. Only the process with the lock writes it. */
 export class Certificates {
-  readonly #state: EraseParts['services']['state'];
+  readonly #state: EraseParts['services']['global']['state'];
 
-  constructor(state: EraseParts['services']['state']) {
+  constructor(state: EraseParts['services']['global']['state']) {
     this.#state = state;
   }
 
@@ -93,7 +93,7 @@ export async function certified(
     { what: 'backups of the Cosmos DB account', until: 'the backup policy of the account removes them' },
     { what: 'files that operators exported', until: 'their owners delete them' },
   ];
-  for (const { id, changeFeedPolicy } of (await existingContainers(services.database)).values()) {
+  for (const { id, changeFeedPolicy } of (await existingContainers(services.place.database)).values()) {
     const minutes = changeFeedPolicy?.retentionDuration;
     if (typeof minutes === 'number' && minutes > 0)
       stays.push({ what: `versions in the all-versions feed of ${id}`, until: later(clock.now(), minutes / 1_440) });

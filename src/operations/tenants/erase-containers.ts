@@ -18,7 +18,9 @@ export async function addOwned(owned: Owned, options: EraseParts): Promise<void>
   for (const container of loaded.model.containers) {
     if (!isOfTenants(container, asked.rule.field)) continue;
     const paths = container.partitionKey.map(splitPath);
-    const documents = storedDocuments<Doc>(services.database.container(container.name), container, asked, { signal });
+    const documents = storedDocuments<Doc>(services.place.database.container(container.name), container, asked, {
+      signal,
+    });
     for await (const document of documents) addTo(owned, container.name, paths, document);
   }
   if (!store) return;
@@ -78,6 +80,6 @@ export async function removeStored(owned: Owned, count: Count, options: ErasePar
 }
 
 const fromOf = ({ name, keyPaths }: ErasePlace, { services }: EraseParts) => ({
-  container: services.database.container(name),
+  container: services.place.database.container(name),
   keyPaths,
 });

@@ -24,7 +24,7 @@ export async function removeKept(owned: Owned, count: Count, options: EraseParts
   const ofOthers = new Set<string>();
   const ofTenant = new Set<string>();
   const letters = `SELECT ${FIELDS.join(', ')}, c.change.doc, c.change.before FROM c WHERE c.kind = 'dead-letter' AND (IS_DEFINED(c.parts) OR IS_DEFINED(c.blob))`;
-  for await (const letter of fetchAll<SinkDocument>(services.state, letters, signal, { anyFormat: true })) {
+  for await (const letter of fetchAll<SinkDocument>(services.place.state, letters, signal, { anyFormat: true })) {
     const { parts, blob } = letter as { parts?: { readonly name: string }; blob?: string };
     const mine = owned.hasLetter(letter);
     for (const name of [parts?.name, blob]) if (name !== undefined) (mine ? ofTenant : ofOthers).add(name);
@@ -32,10 +32,10 @@ export async function removeKept(owned: Owned, count: Count, options: EraseParts
   const goes = async (name: string, read: () => Promise<string | undefined>): Promise<boolean> =>
     ofTenant.has(name) || (!ofOthers.has(name) && owned.hasChange(parsed(await read())));
   for (const [name, parts] of await partsByName(options)) {
-    if (!(await goes(name, () => textOf(parts, services.state)))) continue;
+    if (!(await goes(name, () => textOf(parts, services.place.state)))) continue;
     for (const { id, pk } of parts) {
       const query = { query: 'SELECT * FROM c WHERE c.id = @id', parameters: [{ name: '@id', value: id }] };
-      const from = { container: services.state, keyPaths: [['pk']] };
+      const from = { container: services.place.state, keyPaths: [['pk']] };
       count('dead letters', await removeFrom(from, query, () => true, options, { partitionKey: pk }));
     }
   }
@@ -55,7 +55,7 @@ export async function partsByName({
 }: Pick<EraseParts, 'services' | 'signal'>): Promise<Map<string, Part[]>> {
   const found = new Map<string, Part[]>();
   const query = "SELECT c.id, c.pk FROM c WHERE c.kind = 'dead-letter-part'";
-  for await (const part of fetchAll<Part>(services.state, query, signal, { anyFormat: true })) {
+  for await (const part of fetchAll<Part>(services.place.state, query, signal, { anyFormat: true })) {
     const name = part.id.slice(0, part.id.lastIndexOf('.'));
     found.set(name, [...(found.get(name) ?? []), part]);
   }
@@ -63,7 +63,7 @@ export async function partsByName({
 }
 
 /** The JSON of a change from its parts; cut off if one is missing. */
-export async function textOf(parts: readonly Part[], state: EraseParts['services']['state']): Promise<string> {
+export async function textOf(parts: readonly Part[], state: EraseParts['services']['place']['state']): Promise<string> {
   const numbered = parts.toSorted((a, b) => numberOf(a) - numberOf(b));
   const read: Buffer[] = [];
   for (const { id, pk } of numbered)

@@ -28,17 +28,17 @@ export async function placesOf({ loaded, services, asked, signal }: EraseParts):
   });
   const others = new Set<string>();
   const migrations = "SELECT c.name, c['into'] FROM c WHERE c.pk = 'migrations'";
-  for await (const of of fetchAll<{ name: string; into: string }>(services.state, migrations, signal, {
+  for await (const of of fetchAll<{ name: string; into: string }>(services.place.state, migrations, signal, {
     anyFormat: true,
   }))
     for (const name of [of.name, of.into]) others.add(name);
   for (const { current, staged, previous } of Object.values(
-    (await new Views(services.state, loaded.pipeline.name).read()) ?? {},
+    (await new Views(services.global.state, loaded.pipeline.name).read()) ?? {},
   ))
     for (const version of [current, staged, previous]) if (version) others.add(version.container);
-  for (const name of [...designed.map((place) => place.name), services.state.id, services.leases.id])
+  for (const name of [...designed.map((place) => place.name), services.place.state.id, services.global.leases.id])
     others.delete(name);
-  const existing = others.size > 0 ? await existingContainers(services.database) : undefined;
+  const existing = others.size > 0 ? await existingContainers(services.place.database) : undefined;
   return [
     ...designed,
     ...[...others].flatMap((name): ErasePlace[] => {

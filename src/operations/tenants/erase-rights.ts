@@ -16,10 +16,10 @@ export async function assertMayErase({ loaded, services, asked, store }: ErasePa
   const containers = loaded.model.containers.filter((container) => isOfTenants(container, asked.rule.field));
   const places = [
     ...containers.map(({ name, partitionKey: { length } }) => ({
-      container: services.database.container(name),
+      container: services.place.database.container(name),
       length,
     })),
-    { container: services.state, length: 1 },
+    { container: services.place.state, length: 1 },
   ];
   for (const { container, length } of places) {
     const item = container.item(`erase-${randomUUID()}`, Array<string>(length).fill('erase'));

@@ -37,11 +37,11 @@ export async function searchEverything(options: SearchOptions): Promise<Searched
   const { services, signal, store, jobs } = options;
   for (const { name } of places) {
     signal.throwIfAborted();
-    await search.container(services.database.container(name), name);
+    await search.container(services.place.database.container(name), name);
   }
-  await search.container(services.state, 'state');
+  await search.container(services.place.state, 'state');
   await search.parts();
-  await search.container(services.leases, 'leases');
+  await search.container(services.global.leases, 'leases');
   if (store)
     for await (const name of store.listEver('')) {
       signal.throwIfAborted();
@@ -90,7 +90,7 @@ class Search {
   async parts(): Promise<void> {
     const { services } = this.#options;
     for (const [name, parts] of await partsByName(this.#options))
-      this.#text('state', await textOf(parts, services.state), name);
+      this.#text('state', await textOf(parts, services.place.state), name);
   }
 
   async blob(name: string, bytes: Uint8Array | undefined): Promise<void> {

@@ -42,7 +42,7 @@ export async function removeState(
     if (kind === 'audit' && isNamed([document['arguments'], document['result']], names)) audits.add(document.id);
     return kind !== undefined && isGone(document, kind, owned, queues, asked.tenant);
   };
-  const from = { container: services.state, keyPaths: [['pk']] };
+  const from = { container: services.place.state, keyPaths: [['pk']] };
   // Parts of letters were looked at before: they are large.
   const query = "SELECT * FROM c WHERE NOT IS_DEFINED(c.kind) OR c.kind != 'dead-letter-part'";
   const gone = (document: SinkDocument): void => {
@@ -55,7 +55,7 @@ export async function removeState(
   // A bundle that is still there needs it.
   if (found === removed) count('changes set aside', all((await queuesOf(options, true)).length));
   for (const id of audits) {
-    await rewrite(services.state, { id, pk: 'audit' }, (stored: SinkDocument | undefined) => {
+    await rewrite(services.global.state, { id, pk: 'audit' }, (stored: SinkDocument | undefined) => {
       if (!stored) return stored;
       const { arguments: given, result, ...rest } = withoutSystemFields(stored);
       return {
@@ -110,7 +110,7 @@ async function queuesOf({ loaded, services, asked }: EraseParts, forget = false)
   const found: QueueEntry[] = [];
   for (const source of loaded.model.containers) {
     const at = { id: REGISTER, pk: backlogPartition(loaded.pipeline.name, source.name) };
-    await rewrite(services.state, at, (stored: Pick<Register, 'queues'> | undefined) => {
+    await rewrite(services.place.state, at, (stored: Pick<Register, 'queues'> | undefined) => {
       const own = stored?.queues.filter(({ tenant }) => tenant === asked.tenant) ?? [];
       found.push(...own);
       if (!stored || own.length === 0 || !forget) return stored;

@@ -86,7 +86,7 @@ async function partsFor(tenant: string, { workspace, signal, clock = systemClock
   const asked = askedTenant(loaded, tenant, 'the tenant');
   const services = await workspace.services();
   const jobs = workspace.settings().jobsUrl === undefined ? undefined : await workspace.jobs();
-  const access = new CosmosAccess(services.database, untilStopped(signal), new Meter());
+  const access = new CosmosAccess(services.place.database, untilStopped(signal), new Meter());
   const store = await storeToErase(services, signal);
   return { loaded, services, asked, store, jobs, access, readLagMs: READ_LAG_MS, clock, signal };
 }
@@ -94,7 +94,7 @@ async function partsFor(tenant: string, { workspace, signal, clock = systemClock
 async function eraseAudited(tenant: string, parts: EraseParts, context: Context): Promise<Certificate> {
   const { loaded, services, asked, clock, signal } = parts;
   const { workspace, actor, screen } = context;
-  const records = new ErasureRecords(services.state, loaded.pipeline.name);
+  const records = new ErasureRecords(services.global.state, loaded.pipeline.name);
   if (!erasing(await records.read(), asked.tenant) && !(await isKnown(parts)))
     throw await unknownTenant(tenant, asked, loaded, services, signal);
   await assertMayErase(parts);
@@ -104,7 +104,7 @@ async function eraseAudited(tenant: string, parts: EraseParts, context: Context)
       `waits ${seconds} s until no host applies what it read before`,
       ...operations.map((one) => `waits for ${one}`),
     ]);
-  const waits = { state: services.state, readLagMs: parts.readLagMs, clock, waiting };
+  const waits = { state: services.place.state, readLagMs: parts.readLagMs, clock, waiting };
   const given = {
     ...parts,
     settings: workspace.settings(),
@@ -123,7 +123,7 @@ async function isKnown(parts: EraseParts): Promise<boolean> {
   const { loaded, services, asked, signal } = parts;
   for (const container of loaded.model.containers) {
     if (!isOfTenants(container, asked.rule.field)) continue;
-    const stored = services.database.container(container.name);
+    const stored = services.place.database.container(container.name);
     for await (const _ of storedDocuments(stored, container, asked, { signal, most: 1 })) return true;
   }
   return Object.keys((await searchEverything({ ...parts, held: new Set() })).left).length > 0;
@@ -131,7 +131,7 @@ async function isKnown(parts: EraseParts): Promise<boolean> {
 
 async function planOf(tenant: string, parts: EraseParts, { signal }: Context): Promise<Plan> {
   const { loaded, services, asked } = parts;
-  const record = erasing(await new ErasureRecords(services.state, loaded.pipeline.name).read(), asked.tenant);
+  const record = erasing(await new ErasureRecords(services.global.state, loaded.pipeline.name).read(), asked.tenant);
   const { left, mentions } = await searchEverything({ ...parts, held: new Set() });
   if (!record && Object.keys(left).length === 0) throw await unknownTenant(tenant, asked, loaded, services, signal);
   const bound = Math.ceil(stopBoundMs(parts.readLagMs) / 1_000);

@@ -38,7 +38,14 @@ const ROUNDS = 4;
  */
 export async function erase(options: EraseOptions): Promise<Certificate> {
   const { services, loaded, actor, clock, signal } = options;
-  const lock = { state: services.state, pipeline: loaded.pipeline.name, actor, holder: randomUUID(), clock, signal };
+  const lock = {
+    state: services.global.state,
+    pipeline: loaded.pipeline.name,
+    actor,
+    holder: randomUUID(),
+    clock,
+    signal,
+  };
   return whileNoOtherErases(lock, (locked) =>
     new Erasure({ ...options, signal: AbortSignal.any([signal, locked]) }).run(),
   );
@@ -77,7 +84,7 @@ class Erasure {
   constructor(options: EraseOptions) {
     this.#options = options;
     this.#owned = new Owned(options.asked, options.loaded.model);
-    this.#certificates = new Certificates(options.services.state);
+    this.#certificates = new Certificates(options.services.global.state);
   }
 
   async run(): Promise<Certificate> {
@@ -145,7 +152,7 @@ class Erasure {
     const { services, signal } = this.#options;
     const query = "SELECT c.projection, c.container, c.key, c.document, c.tenant FROM c WHERE c.kind = 'dead-letter'";
     const found = new Set<string>();
-    for await (const letter of fetchAll<SinkDocument>(services.state, query, signal, { anyFormat: true }))
+    for await (const letter of fetchAll<SinkDocument>(services.place.state, query, signal, { anyFormat: true }))
       if (owned.hasLetter(letter)) found.add(reactionOf(String(letter['projection']), String(letter['document'])));
     return found;
   }
@@ -154,7 +161,7 @@ class Erasure {
     const { store, services, access, asked, readLagMs: settleMs, clock, signal } = this.#options;
     if (!store) return;
     const { tenant, owns } = asked;
-    const stateContainer = services.state.id;
+    const stateContainer = services.place.state.id;
     const erased = await eraseFromArchive({ store, stateContainer, access, tenant, owns, settleMs, clock, signal });
     count('archived versions', all(erased.lines));
     count('archive entries', all(erased.entries));

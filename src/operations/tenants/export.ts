@@ -67,14 +67,14 @@ async function* documentsOf(container: Container, options: ExportOptions): Async
     yield line(container, document, false, options);
   }
   if (!archives || !store) return;
-  const access = new CosmosAccess(services.database, untilStopped(signal), new Meter());
-  const stateContainer = services.state.id;
+  const access = new CosmosAccess(services.place.database, untilStopped(signal), new Meter());
+  const stateContainer = services.place.state.id;
   const cold = archivedOf({ container: name, asked, seen, store, stateContainer, access, readLagMs, clock, signal });
   for await (const { document, cold: isCold } of cold) yield line(container, document, isCold, options);
 }
 
 async function* hotOf(container: Container, { services, asked, signal }: ExportOptions): AsyncGenerator<Doc> {
-  const stored = services.database.container(container.name);
+  const stored = services.place.database.container(container.name);
   for await (const document of storedDocuments<Doc>(stored, container, asked, { signal }))
     if (!isOwn(document)) yield document;
 }
@@ -99,7 +99,7 @@ function line({ name, types }: Container, stored: Doc, cold: boolean, { loaded }
 
 async function* lettersOf(options: ExportOptions): AsyncGenerator<ExportedLetter> {
   const { loaded, services, asked, signal } = options;
-  const letters = new DeadLetters(services.state, letterBodies(services));
+  const letters = new DeadLetters(services.place.state, letterBodies(services));
   const tenantOf = letterTenants(loaded);
   const apart = await storedApart(options);
   for (const deadLetter of await letters.list()) {
@@ -117,10 +117,11 @@ async function* lettersOf(options: ExportOptions): AsyncGenerator<ExportedLetter
 }
 
 /** The letters whose change is stored apart from them, where it may be missing. */
-async function storedApart({ services: { state }, signal }: ExportOptions): Promise<Set<string>> {
+async function storedApart({ services: { place }, signal }: ExportOptions): Promise<Set<string>> {
   const query = "SELECT c.pk, c.id FROM c WHERE c.kind = 'dead-letter' AND (IS_DEFINED(c.parts) OR IS_DEFINED(c.blob))";
   const apart = new Set<string>();
-  for await (const { pk, id } of fetchAll<{ pk: string; id: string }>(state, query, signal)) apart.add(placeOf(pk, id));
+  for await (const { pk, id } of fetchAll<{ pk: string; id: string }>(place.state, query, signal))
+    apart.add(placeOf(pk, id));
   return apart;
 }
 

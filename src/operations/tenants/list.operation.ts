@@ -42,7 +42,7 @@ export const tenantsList = defineOperation({
     }
     const services = await workspace.services();
     const sizes = await sizesOf({
-      database: services.database,
+      database: services.place.database,
       model,
       rule,
       only: container,
@@ -50,7 +50,7 @@ export const tenantsList = defineOperation({
       signal,
       progress: (done, of) => screen.progress('containers counted', done, of),
     });
-    const letters = await lettersByTenant(services.state);
+    const letters = await lettersByTenant(services.place.state);
     const shown = await tenantsOf(await readHostStatuses(services, signal), async () => letters);
     const work = new Map(shown?.tenants.map((of) => [of.tenant, of.charge]));
     return {

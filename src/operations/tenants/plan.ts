@@ -27,7 +27,7 @@ export async function planBackfill(options: PlanOptions): Promise<Plan> {
   const { services, loaded, container: name, type, values } = options;
   const { pipeline } = loaded;
   const rule = declaredTenant(loaded);
-  const container = services.database.container(name);
+  const container = services.place.database.container(name);
   const { defaultTtl } = await openTarget(container, rule, loaded.model);
   await openValues(values, options);
   const { lacking, all } = await new Lacking(container, rule.field, type, pipeline.sources).count();

@@ -44,8 +44,8 @@ export class Processed {
     options: ProcessedOptions,
   ) {
     this.#list = list;
-    this.#letters = new DeadLetters(services.state);
-    this.#backlog = backlogOf(services.state, { pipeline: pipeline.name, source: container }, options.signal);
+    this.#letters = new DeadLetters(services.place.state);
+    this.#backlog = backlogOf(services.place.state, { pipeline: pipeline.name, source: container }, options.signal);
     this.#source = sourceContainers(pipeline, model).get(container);
     this.#options = options;
   }

@@ -63,7 +63,7 @@ export class Rounds {
   constructor(options: RoundsOptions) {
     this.#options = options;
     this.#written = options.progressing.written;
-    this.#access = new CosmosAccess(options.services.database, untilStopped(options.signal), this.#meter);
+    this.#access = new CosmosAccess(options.services.place.database, untilStopped(options.signal), this.#meter);
   }
 
   /** Reads the feed to its present end, and again what was written meanwhile, until no document is left but for a reason. */
@@ -136,7 +136,7 @@ export class Rounds {
       using pass = await until(gate.enter(), signal);
       this.#assertHere(pass.target);
       const fence = untilStopped(AbortSignal.any([signal, pass.signal]));
-      const access = new CosmosAccess(services.database, fence, this.#meter);
+      const access = new CosmosAccess(services.place.database, fence, this.#meter);
       const one = async (due: Due): Promise<void> => {
         const outcome = await write(due, access, writing);
         open.delete(due);
@@ -195,7 +195,7 @@ export class Rounds {
 
   #look(): Promise<void> {
     const { services, signal, writing } = this.#options;
-    return writing.clock.look(services.state, signal);
+    return writing.clock.look(services.place.state, signal);
   }
 }
 

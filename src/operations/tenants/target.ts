@@ -52,7 +52,7 @@ export async function openValues(
   const lookup = lookupOf(input);
   if (input.value !== undefined) return sameValue(input.value, rule);
   if (!lookup) return fromField(input.from ?? '', rule);
-  const other = services.database.container(lookup.container);
+  const other = services.place.database.container(lookup.container);
   const { resource } = await withRetry(() => other.read(), { reads: true }).catch(throwMissing(other));
   return byLookup(lookup, rule, (resource?.partitionKey?.paths ?? []).map(splitPath));
 }

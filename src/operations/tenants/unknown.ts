@@ -10,7 +10,7 @@ export async function unknownTenant(
   tenant: string,
   { rule }: AskedTenant,
   { model }: Pick<LoadedPipeline, 'model'>,
-  { database }: Services,
+  { place: { database } }: Services,
   signal: AbortSignal,
 ): Promise<Error> {
   const known = new Set<string>();

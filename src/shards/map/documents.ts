@@ -127,7 +127,8 @@ export const isOperation = (entry: SheetDocument): entry is OperationDocument =>
 export const isSameLocation = (one: ShardLocation, other: ShardLocation): boolean =>
   one.database === other.database && addressOf(one) === addressOf(other);
 
-const addressOf = ({ endpoint = '' }: ShardLocation): string =>
+/** Addresses of one account are alike in this form. */
+export const addressOf = ({ endpoint = '' }: { readonly endpoint?: string }): string =>
   endpoint.toLowerCase().replace(/\/+$/, '').replace(/:443$/, '');
 
 export const shownLocation = ({ database, endpoint }: ShardLocation): string =>

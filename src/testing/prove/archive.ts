@@ -42,7 +42,7 @@ const NEVER = new AbortController().signal;
 /** The archives of a pipeline with their blobs. */
 export class ColdHalf {
   readonly #loaded: Pick<LoadedPipeline, 'pipeline' | 'model'>;
-  readonly #services: Pick<Services, 'database' | 'state'>;
+  readonly #services: Pick<Services, 'place'>;
   readonly #archives: readonly Archive[];
   readonly #store: BlobStore;
   /** Reads an archived source document for projections. */
@@ -50,7 +50,7 @@ export class ColdHalf {
 
   private constructor(
     loaded: Pick<LoadedPipeline, 'pipeline' | 'model'>,
-    services: Pick<Services, 'database' | 'state'>,
+    services: Pick<Services, 'place'>,
     archives: readonly Archive[],
     store: BlobStore,
   ) {
@@ -58,15 +58,15 @@ export class ColdHalf {
     this.#services = services;
     this.#archives = archives;
     this.#store = store;
-    this.read = coldReader(() => Promise.resolve(store), services.state.id);
+    this.read = coldReader(() => Promise.resolve(store), services.place.state.id);
   }
 
   static async open(
     loaded: Pick<LoadedPipeline, 'pipeline' | 'model'>,
-    services: Pick<Services, 'database' | 'state'>,
+    services: Pick<Services, 'place'>,
   ): Promise<ColdHalf> {
     const store = new MemoryBlobs();
-    const { database, state } = services;
+    const { database, state } = services.place;
     const { pipeline, model } = loaded;
     const archives: Archive[] = [];
     const latest = pipeline.sources.map((rules) => ({ ...rules, feed: 'latest' as const }));
@@ -89,7 +89,7 @@ export class ColdHalf {
   /** The documents that are only in the archive, as read from there; `lagMs`: how old a read may be. */
   async documents(lagMs: number): Promise<ByContainer> {
     const { pipeline, model } = this.#loaded;
-    const services = { ...this.#services, store: this.#store, readLagMs: lagMs };
+    const services = { ...this.#services.place, store: this.#store, readLagMs: lagMs };
     const history = openHistory({ ...pipeline, sources: asStored(pipeline.sources) }, model, services);
     const found = new Map<string, Doc[]>();
     for (const name of new Set(pipeline.archives.map(({ from }) => from.container))) {

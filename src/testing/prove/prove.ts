@@ -43,7 +43,8 @@ export async function prove(
   const { startEmulator } = await import('../../emulator/index.ts');
   await using emulator = await closing(startEmulator({ seed }));
   const client = new CosmosClient({ ...emulator.server.clientOptions, consistencyLevel: 'Session' });
-  const services = servicesOn(client, client.database('proof'));
+  const { endpoint } = emulator.server;
+  const services = servicesOn(client, { endpoint, database: 'proof' });
   const { archives } = loaded.pipeline;
   // Images need the feed of all versions and deletes, which deliveries don't read.
   const publishes = loaded.pipeline.publishes.filter(({ images }) => !images);
@@ -60,9 +61,9 @@ export async function prove(
   const cold = archives.map(({ from }) => from);
   const asking = patternsOf(design, requirements, model, only);
   const proving = new Proving(ground, asking, async (name) => {
-    const scratch = servicesOn(client, client.database(name));
+    const scratch = servicesOn(client, { endpoint, database: name });
     await prepare(scratch)();
-    return scratch.database;
+    return scratch.place.database;
   });
   const stages: readonly (readonly [name: string, run: () => Promise<void>])[] = [
     ['examples', () => proving.deliver('examples', changes.examples())],

@@ -69,7 +69,7 @@ export class Proving {
   async write(stage: string, changes: Changes): Promise<void> {
     const wrote: Asking[] = [];
     for (const one of this.#asking)
-      if (await one.write(stage, this.#ground.services.database, changes)) wrote.push(one);
+      if (await one.write(stage, this.#ground.services.place.database, changes)) wrote.push(one);
     if (wrote.length === 0) return;
     const difference = await scenario(new Scenario(this.#ground, {}));
     if (difference !== undefined) for (const one of wrote) one.blame(stage, difference);
@@ -119,7 +119,7 @@ export class Proving {
     const { half, ground, left } = this.#archive;
     const restored = await half.restore();
     await new Scenario(ground, {}).deliver();
-    const { database } = this.#ground.services;
+    const { database } = this.#ground.services.place;
     await this.#endCold(stage, restored, left, (container, doc) => readOne(database, container, doc));
   }
 
@@ -161,7 +161,7 @@ export class Proving {
     side?: ColdSide,
   ): Promise<void> {
     const { loaded, services } = this.#ground;
-    const parked = (await new DeadLetters(services.state).list()).map(
+    const parked = (await new DeadLetters(services.place.state).list()).map(
       ({ projection, container, id, message }) => `${projection}: ${container}/${id}: ${message}`,
     );
     const expected = expectedDocuments(loaded, await this.stored(), cold);
@@ -178,7 +178,7 @@ export class Proving {
     for (const [container, documents] of expected)
       for (const doc of documents) await scratch.container(container).items.upsert(doc);
     remember(this.#seen, expected, loaded.model);
-    const sides = { actual: services.database, expected: scratch, ...(cold && { cold }) };
+    const sides = { actual: services.place.database, expected: scratch, ...(cold && { cold }) };
     for (const one of this.#asking) await one.look(stage, sides, expected, this.#seen);
     await scratch.delete();
   }
@@ -219,7 +219,7 @@ async function scenario(of: Scenario): Promise<string | undefined> {
   }
 }
 
-async function everything({ database }: Services, { containers }: Model): Promise<Map<string, Doc[]>> {
+async function everything({ place: { database } }: Services, { containers }: Model): Promise<Map<string, Doc[]>> {
   const stored = new Map<string, Doc[]>();
   for (const { name } of containers) {
     const documents: Doc[] = [];

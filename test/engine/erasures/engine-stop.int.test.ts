@@ -37,7 +37,7 @@ afterAll(() => stage[Symbol.asyncDispose]());
 beforeEach(() => {
   tests += 1;
   [gone, other] = [`gone-${tests}`, `other-${tests}`];
-  records = new ErasureRecords(stage.services.state, stage.loaded.pipeline.name);
+  records = new ErasureRecords(stage.services.place.state, stage.loaded.pipeline.name);
 });
 
 const order = (storeId: string, id: string) => ({
@@ -57,7 +57,7 @@ const open = (purpose: Purpose = 'live') => openEngine({ ...stage, readLagMs: 0,
 async function page(): Promise<Page> {
   const map = sourceContainers(stage.loaded.pipeline, stage.loaded.model).get('Orders');
   if (!map) throw new Error('The pipeline does not read Orders');
-  const { source } = await openSource(stage.container('Orders'), { map, state: stage.services.state });
+  const { source } = await openSource(stage.container('Orders'), { map, state: stage.services.place.state });
   const changes: Change[] = [];
   for (let from = ''; ;) {
     const read: Page & { next: string } = await source.read(FULL_RANGE, from, NEVER);
@@ -78,7 +78,9 @@ async function derived(): Promise<string[]> {
     .toSorted();
 }
 const letters = async () =>
-  (await new DeadLetters(stage.services.state).list()).filter(({ tenant }) => tenant === gone || tenant === other);
+  (await new DeadLetters(stage.services.place.state).list()).filter(
+    ({ tenant }) => tenant === gone || tenant === other,
+  );
 
 describe('changes of a tenant that is erased', () => {
   test('reach no runner and no letter, and those of others are applied; when it comes back, its changes are applied', async () => {
@@ -136,7 +138,7 @@ describe('changes of a tenant that is erased', () => {
     await write(gone, 'there');
     await write(gone, 'deleted');
     await write(other, 'there');
-    const deadLetters = new DeadLetters(stage.services.state);
+    const deadLetters = new DeadLetters(stage.services.place.state);
     const error = new MillraceError('refused', 'Refused');
     const { changes } = await page();
     await deadLetters.park(
@@ -149,9 +151,9 @@ describe('changes of a tenant that is erased', () => {
     const { engine, cold } = open('redrive');
     const results = await redrive(await letters(), {
       engine,
-      deadLetters: new DeadLetters(stage.services.state),
+      deadLetters: new DeadLetters(stage.services.place.state),
       sources: sourceContainers(stage.loaded.pipeline, stage.loaded.model),
-      access: new CosmosAccess(stage.services.database, FENCE, new Meter()),
+      access: new CosmosAccess(stage.services.place.database, FENCE, new Meter()),
       cold,
       readLagMs: 0,
       signal: NEVER,
@@ -182,7 +184,7 @@ describe('changes of a tenant that is erased', () => {
         applied.push(...changes.map(({ id }) => id));
       },
     };
-    const { database, state } = stage.services;
+    const { database, state } = stage.services.place;
     const watch = new ErasureWatch(records, { refreshMs: 0 });
     const engine = new Engine({ database, runners: [runner], deadLetters: new DeadLetters(state), erasures: watch });
     // One key has the documents of two tenants.
@@ -217,7 +219,7 @@ describe('changes of a tenant that is erased', () => {
   test('aren’t applied by a host that can’t read the records', async () => {
     await write(other, 'o1');
     const erasures = { current: () => Promise.reject(new MillraceError('away', 'No answer', { retryable: true })) };
-    const { database, state } = stage.services;
+    const { database, state } = stage.services.place;
     const engine = new Engine({ database, runners: [], deadLetters: new DeadLetters(state), erasures });
     await expect(engine.consume(await page(), FENCE)).rejects.toMatchObject({ code: 'away' });
   });

@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => stage[Symbol.asyncDispose]());
 
-const recordsOf = (pipeline: string): ErasureRecords => new ErasureRecords(stage.services.state, pipeline);
+const recordsOf = (pipeline: string): ErasureRecords => new ErasureRecords(stage.services.place.state, pipeline);
 
 describe('the records of erasures', () => {
   test('hold a tenant by a digest, and never by its id', async () => {
@@ -19,7 +19,7 @@ describe('the records of erasures', () => {
     expect(await records.read()).toEqual([]);
     const record = await records.begin('store-4711', NOW);
     expect(record).toMatchObject({ state: 'stopping', at: '2026-03-01T00:00:00.000Z' });
-    const { resource } = await stage.services.state.item('digest', 'erasures').read<object>();
+    const { resource } = await stage.services.place.state.item('digest', 'erasures').read<object>();
     expect(JSON.stringify(resource)).not.toContain('4711');
     const stored = await records.read();
     expect(erasing(stored, 'store-4711')).toEqual(record);

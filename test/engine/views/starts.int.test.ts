@@ -64,7 +64,7 @@ async function shop(server: EmulatorOptions = {}) {
     const deliver = async (container = 'Orders'): Promise<void> => {
       const map = sourceContainers(options.loaded.pipeline, stage.loaded.model).get(container);
       if (!map) throw new Error(`It does not read ${container}`);
-      const { source } = await openSource(stage.container(container), { map, state: stage.services.state });
+      const { source } = await openSource(stage.container(container), { map, state: stage.services.place.state });
       for (let from = ''; ;) {
         const page: Page & { next: string } = await source.read(FULL_RANGE, from, NEVER);
         await opened.engine.consume(page, FENCE);
@@ -76,7 +76,7 @@ async function shop(server: EmulatorOptions = {}) {
   };
   const write = (...docs: readonly object[]) =>
     Promise.all(docs.map((doc) => orders().items.upsert<object>(doc))).then(() => undefined);
-  return { stage, state: stage.services.state, orders, called, calls, at, hostOf, write };
+  return { stage, state: stage.services.place.state, orders, called, calls, at, hostOf, write };
 }
 
 describe('what is recorded', () => {
@@ -176,7 +176,7 @@ describe('what is compared', () => {
     await write(order('a', 1), order('b', 2), order('c', 3));
     await hostOf([calls()]).starts.recorded();
     await stage.container('Orders').delete();
-    await stage.services.database.containers.create({ id: 'Orders', partitionKey: { paths: ['/storeId'] } });
+    await stage.services.place.database.containers.create({ id: 'Orders', partitionKey: { paths: ['/storeId'] } });
     await write(order('d', 4));
     await hostOf([calls()]).deliver();
     expect(called).toEqual([4]);
@@ -187,11 +187,12 @@ describe('what is compared', () => {
     await write(order('a', 1));
     stage.emulator.advance(300_000);
     await write(order('b', 2), order('c', 3));
-    const { database } = stage.services;
     const { pipeline } = at(calls()).loaded;
+    const { database } = stage.services.place;
+    const views = new Views(state, pipeline.name);
     // The server's clock is five minutes ahead, and so is this host's.
     const clock = { ...systemClock, now: () => Date.now() + 300_000 };
-    await new Starts({ database, state, pipeline, clock }).recorded();
+    await new Starts({ database, state, views, pipeline, clock }).recorded();
     stage.emulator.failover('shop/Orders', 100_000);
     const { rid } = await openSource(stage.container('Orders'), { state });
     await renumber(state, 'Orders', rid, 1);
@@ -203,7 +204,7 @@ describe('what is compared', () => {
   test('documents under keys of several levels are found in the ranges of their start', async () => {
     const { stage, calls, hostOf, called } = await shop();
     await stage.container('Orders').delete();
-    await stage.services.database.containers.create({
+    await stage.services.place.database.containers.create({
       id: 'Orders',
       partitionKey: {
         paths: ['/storeId', '/customerId'],
@@ -220,7 +221,7 @@ describe('what is compared', () => {
     stage.emulator.split('shop/Orders');
     for (const doc of all.slice(40)) await orders.items.create(doc);
     const map = { name: 'Orders', keyPaths: [['storeId'], ['customerId']], types: new Map([['order', {}]]) };
-    const { source } = await openSource(orders, { map, state: stage.services.state });
+    const { source } = await openSource(orders, { map, state: stage.services.place.state });
     const host = hostOf([calls()]);
     for (const range of await physicalRanges(orders)) {
       // As under Functions: a page says neither range nor position.
@@ -322,7 +323,7 @@ describe('who passes over what', () => {
     await write({ ...order('b', 5), placedAt: 'Ann' });
     await hostOf([calls(), names]).deliver();
     expect(called).toEqual([5]);
-    expect(await new DeadLetters(stage.services.state).list()).toEqual([]);
+    expect(await new DeadLetters(stage.services.place.state).list()).toEqual([]);
   });
 
   test('a runner of one’s own begins where it says', async () => {

@@ -93,18 +93,18 @@ async function runHistory(seed: number): Promise<void> {
     return opened;
   };
   const application = await connect();
-  await application.cosmos.databases.create({ id: name });
-  await application.database.containers.create({ id: 'millrace', partitionKey: { paths: ['/pk'] } });
+  await application.place.database.client.databases.create({ id: name });
+  await application.place.database.containers.create({ id: 'millrace', partitionKey: { paths: ['/pk'] } });
   const version = random.chance(0.3) ? PartitionKeyDefinitionVersion.V1 : PartitionKeyDefinitionVersion.V2;
   const create = () =>
-    application.database.containers.create({
+    application.place.database.containers.create({
       id: 'Orders',
       partitionKey: { paths: ['/storeId'], kind: PartitionKeyKind.Hash, version },
       throughput: random.pick([1_000, 10_000, 20_000]),
     });
   await create();
-  const orders: Container = application.database.container('Orders');
-  const fresh = (): Container => random.pick(connected).database.container('Orders');
+  const orders: Container = application.place.database.container('Orders');
+  const fresh = (): Container => random.pick(connected).place.database.container('Orders');
 
   const writes: Written[] = [];
   /** The writes that went with a container that was deleted. */
@@ -209,9 +209,9 @@ async function runHistory(seed: number): Promise<void> {
   /** One page of one range, from anywhere; as a processor gives it, or as a trigger does. */
   const deliver = async (from: string, faults: boolean): Promise<string | undefined> => {
     const host = random.pick(hosts);
-    const { source } = await openSource(random.pick(connected).database.container('Orders'), {
+    const { source } = await openSource(random.pick(connected).place.database.container('Orders'), {
       map,
-      state: application.state,
+      state: application.place.state,
       pageSize: 1 + random.int(4),
     });
     const range = random.pick(await physicalRanges(fresh()));
@@ -249,8 +249,8 @@ async function runHistory(seed: number): Promise<void> {
     else if (kind < 0.9 && (await physicalRanges(fresh())).length > 1) emulator.merge(`${name}/Orders`);
     else if (kind < 0.95) {
       // As a rewind does it: what is read again counts as newer.
-      const { rid } = await openSource(fresh(), { state: application.state });
-      await raiseEpoch(application.state, 'Orders', rid, 1 + random.int(3));
+      const { rid } = await openSource(fresh(), { state: application.place.state });
+      await raiseEpoch(application.place.state, 'Orders', rid, 1 + random.int(3));
     } else if (kind < 0.97) {
       // Its lsns begin again, and so do the positions of its readers.
       await orders.delete();
@@ -274,7 +274,7 @@ async function runHistory(seed: number): Promise<void> {
 
   // To the end of every range, twice: the whole feed from its beginning.
   for (let round = 0; round < 2; round++) {
-    const { source } = await openSource(fresh(), { map, state: application.state, pageSize: 3 });
+    const { source } = await openSource(fresh(), { map, state: application.place.state, pageSize: 3 });
     for (const range of await physicalRanges(fresh()))
       for (let from = ''; ;) {
         const next = await page(source, random.pick(hosts), range, from, false);

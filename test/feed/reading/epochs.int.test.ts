@@ -73,7 +73,7 @@ describe('what is raised while a host is there', () => {
       return (await orders.items.upsert(order)).resource;
     };
     const raise = async () => {
-      const { state } = stage.services;
+      const { state } = stage.services.place;
       await raiseEpoch(state, 'Orders', rid, await currentEpoch(state, 'Orders', rid));
     };
     const versions = async () => {

@@ -44,8 +44,8 @@ const input = (): Input => ({
 });
 
 const options = (signal: AbortSignal) => ({
-  database: stage.services.database,
-  state: stage.services.state,
+  database: stage.services.place.database,
+  state: stage.services.place.state,
   containers: new Map([['Orders', [['storeId']]]]),
   input: input(),
   directory,

@@ -93,7 +93,7 @@ it('of a running host: 0 once all is read, nothing of a version that was replace
     await app.drained(signal);
     expect(of('days@1')).toMatchObject({ changes: 1, lag: 0, follows: true });
     expect(of('days@2')).toMatchObject({ changes: 0, lag: null, follows: false });
-    await new Views(stage.services.state, stage.loaded.pipeline.name).change('days', (view) => {
+    await new Views(stage.services.place.state, stage.loaded.pipeline.name).change('days', (view) => {
       const { current } = view;
       if (!current) throw new Error('Nothing is current');
       return { ...view, current: { ...current, version: 2 }, flips: 1 };

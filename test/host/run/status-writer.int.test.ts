@@ -92,7 +92,7 @@ it('a host says every half minute what it is doing, and takes it back when it st
 it('one whose words can’t be written goes on, and what others wrote there is passed over', async () => {
   const world = await leaseWorld(1);
   const { services, emulator } = world.stage;
-  await services.state.items.create({ id: 'old', pk: 'status', something: 'else' });
+  await services.place.state.items.create({ id: 'old', pk: 'status', something: 'else' });
   expect(await readHostStatuses(services, signal)).toEqual([]);
   emulator.faults({ rules: [{ container: 'millrace', status: 403 }] });
   const app = { stats: () => [], tenants: () => NONE, sources: () => [], lags: async () => [] };
@@ -135,7 +135,7 @@ it('the costliest tenants are added up over hosts, with their dead letters, and 
     },
     error: new MillraceError('x', 'no'),
   });
-  await new DeadLetters(services.state).park('days@1', [parked('a', 'big'), parked('b', 'none')], new Date());
+  await new DeadLetters(services.place.state).park('days@1', [parked('a', 'big'), parked('b', 'none')], new Date());
   await vi.waitFor(async () => expect(await readHostStatuses(services, signal)).toHaveLength(2));
   const { text, value } = await world.run(status);
   const { tenants, others } = (value as { tenants: ShownTenants }).tenants;

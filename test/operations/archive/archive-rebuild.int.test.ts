@@ -46,7 +46,7 @@ async function coldStage(
     const { resource } = await stage.container('Orders').read();
     await stage.container('Orders').delete();
     const changeFeedPolicy = new ChangeFeedPolicy(ChangeFeedRetentionTimeSpan.fromMinutes(60));
-    await stage.services.database.containers.create({ ...resource, defaultTtl: -1, changeFeedPolicy });
+    await stage.services.place.database.containers.create({ ...resource, defaultTtl: -1, changeFeedPolicy });
   }
   return { ...stage, loaded: { ...stage.loaded, pipeline }, first, second };
 }
@@ -204,7 +204,7 @@ it('a replay from the beginning brings back what only the archive has, though mo
   // The sink and what is kept about it are lost.
   for (const [container, keyed] of [
     [stage.container('Days'), 'storeId'],
-    [services.state, 'pk'],
+    [services.place.state, 'pk'],
   ] as const) {
     const { resources } = await container.items.query<Doc>('SELECT * FROM c').fetchAll();
     for (const doc of resources)
@@ -226,14 +226,14 @@ it('nothing leaves a container that is being migrated', async () => {
   for (const doc of orders) await stage.container('Orders').items.upsert(doc);
   await app.drained(signal);
   await app.stop();
-  await services.database.containers.create({
+  await services.place.database.containers.create({
     id: 'ByCustomer',
     partitionKey: { paths: ['/customerId'] },
     defaultTtl: -1,
   });
   const [source, target] = [stage.container('Orders'), stage.container('ByCustomer')];
   const ending = new AbortController();
-  const move = { state: services.state, source, target, readLagMs: 0 };
+  const move = { state: services.place.state, source, target, readLagMs: 0 };
   await migrate({ ...move, signal: ending.signal, progress: () => ending.abort() }).catch(() => undefined);
   expect(await sweeping()).toMatchObject([{ removed: 0 }]);
   await migrate({ ...move, signal });

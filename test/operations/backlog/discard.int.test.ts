@@ -9,7 +9,7 @@ const ASKED = { container: 'Gone', reason: 'it was removed' };
 
 it('is reported by doctor, and can be discarded; what hosts drain can’t', async () => {
   const world = await leaseWorld();
-  const { state } = world.stage.services;
+  const { state } = world.stage.services.place;
   const { name } = world.stage.loaded.pipeline;
   for (const source of ['Gone', 'Orders'])
     await (await openBacklog(state, name, source)).setAside('s1', changesOf(source, 's1', 250));

@@ -65,13 +65,13 @@ it('what can’t be done is refused, by name', async () => {
     expect(error.message).toContain('did you mean first?');
   }
   await world.orders.delete();
-  const { database } = world.stage.services;
+  const { database } = world.stage.services.place;
   await database.containers.create({ id: 'Orders', partitionKey: { paths: ['/storeId'] } });
   await world.derive();
   expect(await world.refusal(checkpointsRestore, { name: 'first' })).toMatchObject({
     code: 'checkpoint-other-container',
   });
-  await world.stage.services.state.delete();
+  await world.stage.services.place.state.delete();
   expect(await world.refusal(checkpointsList)).toMatchObject({ code: 'container-missing' });
 });
 

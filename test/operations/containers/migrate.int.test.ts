@@ -20,7 +20,7 @@ let stage: Stage;
 
 beforeEach(async () => {
   stage = await openStage({ seed: SEED });
-  await stage.services.database.containers.create({
+  await stage.services.place.database.containers.create({
     id: 'ByCustomer',
     partitionKey: { paths: ['/customerId'] },
     defaultTtl: -1,
@@ -29,9 +29,9 @@ beforeEach(async () => {
 afterEach(() => stage[Symbol.asyncDispose]());
 
 const options = (of: Stage = stage): MigrateOptions => ({
-  state: of.services.state,
-  source: of.services.database.container('Orders'),
-  target: of.services.database.container('ByCustomer'),
+  state: of.services.place.state,
+  source: of.services.place.database.container('Orders'),
+  target: of.services.place.database.container('ByCustomer'),
   signal,
   readLagMs: 0,
 });
@@ -142,13 +142,13 @@ describe('documents', () => {
   it('of a container in another account arrive there', async () => {
     const { startEmulator } = await import('../../../src/emulator/index.ts');
     const other = await startEmulator();
-    const client = await connect({ kind: 'key', endpoint: other.endpoint, key: other.key });
+    const client = connect({ kind: 'key', endpoint: other.endpoint, key: other.key });
     const { database } = await client.databases.create({ id: 'new' });
     await database.containers.create({ id: 'Orders', partitionKey: { paths: ['/storeId'] }, defaultTtl: -1 });
     await stage.container('Orders').items.upsert({ id: 'a', type: 'order', storeId: 's1', customerId: 'c1' });
     await migrate({ ...options(), target: database.container('Orders'), endpoint: other.endpoint });
     expect((await database.container('Orders').item('a', 's1').read()).resource).toMatchObject({ customerId: 'c1' });
-    await using gate = await openWriteGate(stage.services.state, 'Orders');
+    await using gate = await openWriteGate(stage.services.place.state, 'Orders');
     using pass = await gate.enter();
     expect(pass.target).toEqual({ container: 'Orders', database: 'new', endpoint: other.endpoint });
     client.dispose();
@@ -157,7 +157,7 @@ describe('documents', () => {
 });
 
 it('a container that is on its way elsewhere is refused, until that is finished or given up', async () => {
-  await stage.services.database.containers.create({
+  await stage.services.place.database.containers.create({
     id: 'ByDay',
     partitionKey: { paths: ['/placedAt'] },
     defaultTtl: -1,
@@ -168,13 +168,13 @@ it('a container that is on its way elsewhere is refused, until that is finished 
   const ending = new AbortController();
   const begun = migrate({ ...options(), signal: ending.signal, progress: () => ending.abort() });
   await expect(begun).rejects.toMatchObject({ name: 'AbortError' });
-  const elsewhere = { ...options(), target: stage.services.database.container('ByDay') };
+  const elsewhere = { ...options(), target: stage.services.place.database.container('ByDay') };
   await expect(migrate(elsewhere)).rejects.toMatchObject({
     code: 'migration-other',
     message: 'Orders is being migrated to ByCustomer',
     hint: expect.stringContaining('--give-up') as string,
   });
-  const migrations = new Migrations(stage.services.state);
+  const migrations = new Migrations(stage.services.place.state);
   await migrations.forget('Orders');
   expect(await migrate(elsewhere)).toMatchObject({ into: 'ByDay', copied: 1 });
   // The record of a finished one is the way back.
@@ -183,14 +183,14 @@ it('a container that is on its way elsewhere is refused, until that is finished 
 });
 
 it('into a container of the same name in another database ends as one of another name does', async () => {
-  const { database } = await stage.services.cosmos.databases.create({ id: 'other' });
+  const { database } = await stage.services.place.database.client.databases.create({ id: 'other' });
   await database.containers.create({ id: 'Orders', partitionKey: { paths: ['/storeId'] }, defaultTtl: -1 });
   await stage.container('Orders').items.upsert({ id: 'a', type: 'order', storeId: 's1', customerId: 'c1' });
-  const { state } = stage.services;
+  const { state } = stage.services.place;
   const migrations = new Migrations(state);
   const underWay = async () => ({
     isUnderWay: await migrations.isUnderWay('Orders'),
-    inProgress: (await readInProgress({ state }, undefined, signal)).map(({ what }) => what),
+    inProgress: (await readInProgress(stage.services, undefined, signal)).map(({ what }) => what),
   });
   const none = { isUnderWay: false, inProgress: [] };
   const there = { ...options(), target: database.container('Orders') };
@@ -270,7 +270,7 @@ describe('a source that is written faster than it is copied', () => {
       code: 'migrate-too-slow',
       hint: expect.stringContaining('without the gate') as string,
     });
-    await using gate = await openWriteGate(stage.services.state, 'Orders');
+    await using gate = await openWriteGate(stage.services.place.state, 'Orders');
     using pass = await gate.enter();
     expect(pass.target).toEqual({ container: 'Orders' });
   });
@@ -286,7 +286,7 @@ describe('a source that is written faster than it is copied', () => {
 
 describe('a process that does not stop', () => {
   it('keeps the gate from being passed by', async () => {
-    await using gate = await openWriteGate(stage.services.state, 'Orders', { pollMs: 10 });
+    await using gate = await openWriteGate(stage.services.place.state, 'Orders', { pollMs: 10 });
     const pass = await gate.enter();
     const migrating = migrate(options());
     await delay(500);
@@ -327,9 +327,9 @@ describe('after a migration the pipeline still reads the old container', () => {
   });
 
   it('also where the new one has the same name, in another account', async () => {
-    const gate = await ensureGate(stage.services.state, 'Orders');
+    const gate = await ensureGate(stage.services.place.state, 'Orders');
     const target = { container: 'Orders', database: 'new', endpoint: 'https://new.documents.azure.com/' };
-    await changeGate(stage.services.state, gate, { state: 'open', target });
+    await changeGate(stage.services.place.state, gate, { state: 'open', target });
     expect(await findings()).toMatchObject([
       {
         verdict: 'bad',

@@ -49,7 +49,7 @@ export class Writers {
   async start(): Promise<void> {
     const { processes, each, seed } = this.#options;
     for (let process = 0; process < processes; process++) {
-      const gate = await openWriteGate(this.#stage.services.state, 'Orders', { pollMs: 20 });
+      const gate = await openWriteGate(this.#stage.services.place.state, 'Orders', { pollMs: 20 });
       this.#gates.push(gate);
       for (let n = 0; n < each; n++)
         this.#running.push(this.#write(gate, `${process}-${n}`, new Random(seed + process * 100 + n)));

@@ -33,7 +33,7 @@ const refusal = (id: string, code: string, store = 'store-1'): Refusal => ({
   error: new MillraceError(code, `${id} does not fit`),
 });
 const park = (projection: string, second: number, ...refusals: Refusal[]) =>
-  new DeadLetters(stage.services.state).park(projection, refusals, at(second));
+  new DeadLetters(stage.services.place.state).park(projection, refusals, at(second));
 const list = async <T = Record<string, unknown>[]>(...flags: string[]): Promise<T> => {
   const { stdout, stderr } = await cli(['dead-letters', 'list', ...flags, '--json', '--pipeline', STOREFRONT]);
   if (stderr !== '') throw new Error(stderr);

@@ -58,7 +58,7 @@ const summary = async (id: string) =>
   (await stage.container('Summaries').item(id, 's1').read<{ cents: number; type: string }>()).resource;
 const day = async () =>
   (await stage.container('Days').item('day|2026-01-01|s1', 's1').read<{ orders: number; cents: number }>()).resource;
-const letters = () => new DeadLetters(stage.services.state).list();
+const letters = () => new DeadLetters(stage.services.place.state).list();
 
 describe('redriving', () => {
   it('applies what could not be applied, once it can be', async () => {
@@ -167,7 +167,7 @@ describe('what is parked', () => {
     await derive();
     const later = Date.now() + 3_600_000;
     const options = { projections: ['days@1', 'other@1'], meterProvider, now: () => later };
-    const end = startLetterMetrics(stage.services.state, options);
+    const end = startLetterMetrics(stage.services.place.state, options);
     const found = await measured();
     expect(found).toMatchObject({
       'millrace.dead_letters days@1': 2,
@@ -248,7 +248,9 @@ describe('on the command line', () => {
     );
     expect(stdout).toContain('1 dead letter discarded.');
     expect(await letters()).toMatchObject([{ projection: 'summaries@1' }]);
-    const { resources } = await stage.services.state.items.query("SELECT * FROM c WHERE c.pk = 'audit'").fetchAll();
+    const { resources } = await stage.services.place.state.items
+      .query("SELECT * FROM c WHERE c.pk = 'audit'")
+      .fetchAll();
     expect(resources).toMatchObject([
       { verb: 'dead-letters discard', arguments: { reason: 'a test order' }, outcome: 'done' },
     ]);

@@ -55,7 +55,7 @@ describe(`SIGKILL at ${KILLS} random requests (seed ${SEED})`, () => {
         await writing.stop();
         await app.drained(signal);
         expect(await letters()).toEqual([]);
-        const views = await new Views(stage.services.state, 'versions').read();
+        const views = await new Views(stage.services.place.state, 'versions').read();
         for (const name of ['summaries', 'days']) {
           expect(views?.[name]).toMatchObject({ current: { version }, staged: null, flips: round + 1 });
           const { expected, found } = await compare(stage, `${name}@${version}`);
@@ -75,7 +75,7 @@ describe(`SIGKILL at ${KILLS} random requests (seed ${SEED})`, () => {
     beforeEach(async () => {
       stage = await openStage({ seed: SEED });
       const definition = { id: 'ByCustomer', partitionKey: { paths: ['/customerId'] }, defaultTtl: -1 };
-      await stage.services.database.containers.create(definition);
+      await stage.services.place.database.containers.create(definition);
     });
 
     it('run again it ends well, and no write is lost or on both sides', async () => {
@@ -109,7 +109,7 @@ function* alternating(): Generator<'migrate' | 'rollback'> {
   }
 }
 
-const letters = () => new DeadLetters(stage.services.state).list();
+const letters = () => new DeadLetters(stage.services.place.state).list();
 
 const bad = (id: string, n: number) => ({
   id,

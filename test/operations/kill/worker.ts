@@ -16,11 +16,11 @@ const services = await openServices(settings);
 const loaded = await loadPipeline(folder);
 const { signal } = new AbortController();
 const of = { settings, services, loaded };
-const { state } = services;
+const { state } = services.place;
 const move = {
   state,
-  source: services.database.container('Orders'),
-  target: services.database.container('ByCustomer'),
+  source: services.place.database.container('Orders'),
+  target: services.place.database.container('ByCustomer'),
   signal,
   readLagMs: 0,
 };

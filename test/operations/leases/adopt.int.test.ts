@@ -164,7 +164,7 @@ describe('handing back', () => {
     await host.stop();
     await world.run(leasesAdopt, { prefix });
     const { pipeline } = world.stage.loaded;
-    const backlog = await openBacklog(world.stage.services.state, pipeline.name, 'Orders');
+    const backlog = await openBacklog(world.stage.services.place.state, pipeline.name, 'Orders');
     await backlog.setAside('s1', changesOf('Orders', 's1', 3));
     const before = await world.documents();
     const refused = { code: 'leases-backlog', message: expect.stringContaining('Orders') as string };

@@ -53,7 +53,7 @@ describe('leases list', () => {
     const world = await leaseWorld(2);
     await world.write(0, 10);
     await world.derive();
-    const { state } = world.stage.services;
+    const { state } = world.stage.services.place;
     const [own, billing] = [await world.ownPrefix(), await world.prefixOf('billing')];
     const host = world.foreign(own);
     await host.acquire();
@@ -103,7 +103,7 @@ describe('leases list', () => {
     const world = await leaseWorld(1);
     await world.write(0, 1);
     await world.derive();
-    await world.stage.services.state.delete();
+    await world.stage.services.place.state.delete();
     expect(await rows(world)).toContainEqual(expect.objectContaining({ container: 'Orders', rates: null }));
   });
 

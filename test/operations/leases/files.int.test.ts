@@ -112,7 +112,7 @@ describe('exported and imported', () => {
     const { ContinuationToken: _a, timestamp: _b, _etag: _c, _ts: _d, ...rest } = before ?? { id: '' };
     void [_a, _b, _c, _d];
     expect(after).toMatchObject({ ...rest, ContinuationToken: '"5"', Owner: null });
-    const { resource } = await world.stage.services.state.item('Orders', 'epochs').read<{ epoch: number }>();
+    const { resource } = await world.stage.services.place.state.item('Orders', 'epochs').read<{ epoch: number }>();
     expect(resource?.epoch).toBe(2);
   });
 });

@@ -86,7 +86,10 @@ export async function leaseWorld(partitions = 1): Promise<LeaseWorld> {
   };
   const context = () => ({ workspace, actor: 'tester', signal: AbortSignal.timeout(50_000), screen, clock });
   const prefixOf = async (processor: string, container = 'Orders'): Promise<string> => {
-    const [home, source] = [await services.database.read(), await services.database.container(container).read()];
+    const [home, source] = [
+      await services.place.database.read(),
+      await services.place.database.container(container).read(),
+    ];
     return leasePrefix(processor, stage.emulator.endpoint, home.resource?._rid ?? '', source.resource?._rid ?? '');
   };
   const orders = stage.container('Orders');
@@ -98,7 +101,7 @@ export async function leaseWorld(partitions = 1): Promise<LeaseWorld> {
     clock,
     shown,
     orders,
-    leases: services.leases,
+    leases: services.global.leases,
     prefixOf,
     namedPrefix: (processor, container = 'Orders') =>
       leasePrefix(processor, stage.emulator.endpoint, 'shop', container),
@@ -106,7 +109,7 @@ export async function leaseWorld(partitions = 1): Promise<LeaseWorld> {
     foreign: (prefix, options = {}) =>
       new ForeignHost({
         source: orders,
-        leases: services.leases,
+        leases: services.global.leases,
         prefix,
         start: 'beginning',
         handle: () => {},
@@ -144,11 +147,11 @@ export async function leaseWorld(partitions = 1): Promise<LeaseWorld> {
       await app.stop();
     },
     documents: async (prefix) => {
-      const all = await query(services.leases);
+      const all = await query(services.global.leases);
       return all
         .filter(({ id }) => prefix === undefined || id.startsWith(`${prefix}..`))
         .toSorted((a, b) => (a.id < b.id ? -1 : 1));
     },
-    audit: () => query(services.state, "WHERE c.pk = 'audit'"),
+    audit: () => query(services.place.state, "WHERE c.pk = 'audit'"),
   };
 }

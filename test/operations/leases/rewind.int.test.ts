@@ -7,7 +7,7 @@ const positions = (documents: readonly Stored[]) => documents.map(({ Continuatio
 const lsns = (documents: readonly Stored[]) =>
   positions(documents).map((token) => Number(String(token).replaceAll('"', '')));
 const epoch = async ({ stage }: LeaseWorld) =>
-  (await stage.services.state.item('Orders', 'epochs').read<{ epoch: number }>()).resource?.epoch;
+  (await stage.services.place.state.item('Orders', 'epochs').read<{ epoch: number }>()).resource?.epoch;
 
 describe('rewinding the pipeline’s own leases', () => {
   it('to the beginning, a time, a checkpoint or a token delivers again what came after, and never skips', async () => {

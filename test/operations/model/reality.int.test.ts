@@ -132,7 +132,7 @@ describe('the shop', () => {
     await orders.create({ id: 'x3', type: 'refund', storeId: 's1' });
     await stage.container('Customers').items.create({ id: 'c9', type: 'customer', storeId: 's1', name: 'B', ttl: 60 });
     await stage.container('Days').delete();
-    await stage.services.database.containers.create({ id: 'Invoices', partitionKey: { paths: ['/id'] } });
+    await stage.services.place.database.containers.create({ id: 'Invoices', partitionKey: { paths: ['/id'] } });
     const { resource } = await stage.container('Orders').read();
     await stage.container('Orders').replace({ ...resource, defaultTtl: 60 });
     expect(await drift()).toEqual({

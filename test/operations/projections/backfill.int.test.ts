@@ -52,10 +52,10 @@ const optionsOf = <S extends SendSpec | CustomSpec | ReactSpec>(spec: S, until =
   timings: { pollMs: 10, acquireMs: 100, stopMs: 300 },
   signal: until,
 });
-const viewOf = async (name: string) => (await new Views(stage.services.state, 'versions').read())?.[name];
+const viewOf = async (name: string) => (await new Views(stage.services.place.state, 'versions').read())?.[name];
 const leases = async () =>
-  (await stage.services.leases.items.query<string>('SELECT VALUE c.id FROM c').fetchAll()).resources.filter((id) =>
-    /search|boards/.test(id),
+  (await stage.services.global.leases.items.query<string>('SELECT VALUE c.id FROM c').fetchAll()).resources.filter(
+    (id) => /search|boards/.test(id),
   );
 
 describe('a sink with a second content', () => {
@@ -128,7 +128,7 @@ describe('a sink with a second content', () => {
       // The promotion's process is suspended for longer than the freeze, and the hosts continue.
       swap: async (target: string) => {
         asked = true;
-        await new Views(stage.services.state, 'versions').change('search', (view) => ({
+        await new Views(stage.services.place.state, 'versions').change('search', (view) => ({
           ...view,
           staged: view.staged && { ...view.staged, frozenUntil: new Date(0).toISOString() },
         }));
@@ -146,7 +146,7 @@ describe('a sink with a second content', () => {
     expect(await rebuildSink(optionsOf(spec()))).toMatchObject({ parked: 1 });
     await expect(swapSink(optionsOf(spec()))).rejects.toMatchObject({ code: 'parked-in-new' });
     expect(shelves.current).toBe('first');
-    const letters = new DeadLetters(stage.services.state);
+    const letters = new DeadLetters(stage.services.place.state);
     expect(await letters.list('search@1')).toEqual([]);
     shelves.refuses = () => false;
     expect(await rebuildSink(optionsOf(spec()))).toMatchObject({ parked: 0, resumed: true });
@@ -161,7 +161,7 @@ describe('a sink with a second content', () => {
     const rows = await rowsOf(stage, spec());
     rows.delete('s1|o6');
     expect(asText(shelves.rows())).toEqual(rows);
-    expect(await new DeadLetters(stage.services.state).list('search-next@1')).toEqual([]);
+    expect(await new DeadLetters(stage.services.place.state).list('search-next@1')).toEqual([]);
   });
 
   it('keeps to the start of its projection when it is filled, unless asked for the whole history', async () => {
@@ -372,7 +372,7 @@ describe('a reaction, again', () => {
     ]);
     expect(calls).toMatchObject([{ id: 'o1', cents: 11 }]);
     expect(calls[0]?.key).toMatch(/^Orders\/%5B%22s1%22%5D\/o1\/.+\/again-1\/mail%401$/);
-    expect(await new DeadLetters(stage.services.state).list('mail@1')).toEqual([]);
+    expect(await new DeadLetters(stage.services.place.state).list('mail@1')).toEqual([]);
     broken = false;
     await again(1);
     await again(2);

@@ -50,7 +50,7 @@ it(`whoever dies at ${DEATHS} moments of rebuilding, promoting, replaying, redri
         // Hosts apply nothing more to it once they have seen that.
         await app.drained(signal);
         // Dropped twice there is nothing left to drop it from.
-        const view = (await new Views(of.services.state, 'versions').read())?.['days'];
+        const view = (await new Views(of.services.place.state, 'versions').read())?.['days'];
         if (view?.previous)
           await drop({ ...options(of, 'days@2', until), name: 'days', version: 1, now: Date.now() + 2 * 3_600_000 });
       },
@@ -72,7 +72,7 @@ it(`whoever dies at ${DEATHS} moments of rebuilding, promoting, replaying, redri
   await writing.stop();
   await app.drained(signal);
   await app.stop();
-  const views = await new Views(stage.services.state, 'versions').read();
+  const views = await new Views(stage.services.place.state, 'versions').read();
   expect(views?.['summaries']).toMatchObject({ current: { version: 2 }, staged: null, flips: 1 });
   expect(views?.['days']).toMatchObject({ current: { version: 2 }, staged: null, flips: 3 });
   for (const id of ['summaries@2', 'days@2']) {

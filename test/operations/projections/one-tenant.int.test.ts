@@ -76,7 +76,7 @@ it('verifies and repairs the documents of one tenant', async () => {
 });
 
 it('shows the dead letters and the changes by hand of one tenant', async () => {
-  const letters = new DeadLetters(stage.services.state);
+  const letters = new DeadLetters(stage.services.place.state);
   const parked = (id: string, tenant: string): Refusal => ({
     change: {
       container: 'Orders',

@@ -131,7 +131,7 @@ it('has the id that its content was published under, though a projection has wri
   const live = bodies(hubs.hubs.events('telemetry'));
   expect(live).toHaveLength(1);
   const published = async () =>
-    (await stage.services.state.items.query("SELECT * FROM c WHERE c.type = 'millrace.published'").fetchAll())
+    (await stage.services.place.state.items.query("SELECT * FROM c WHERE c.type = 'millrace.published'").fetchAll())
       .resources;
   const before = await published();
   expect(before).toHaveLength(1);

@@ -85,7 +85,7 @@ it(`is exact after hard deletes before, while and after it is filled (seed ${SEE
   await app.drained(signal);
   await expectExact('summaries@2', 'days@2');
   // The leases of the building are gone, those of its filling too.
-  const { resources } = await stage.services.leases.items
+  const { resources } = await stage.services.global.leases.items
     .query<string>("SELECT VALUE c.id FROM c WHERE CONTAINS(c.id, '@2')")
     .fetchAll();
   expect(resources).toEqual([]);
@@ -134,7 +134,7 @@ it('begins again from nothing where the retention has passed the position that i
 it('is not promoted, and begins again, where its position is gone', async () => {
   await changes(60);
   await rebuild(of('summaries@2'));
-  const { leases } = stage.services;
+  const { leases } = stage.services.global;
   const { resources } = await leases.items
     .query<string>("SELECT VALUE c.id FROM c WHERE CONTAINS(c.id, 'summaries@2')")
     .fetchAll();

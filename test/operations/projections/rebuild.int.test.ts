@@ -28,7 +28,7 @@ afterEach(async () => {
   await stage[Symbol.asyncDispose]();
 });
 
-const views = () => new Views(stage.services.state, 'versions');
+const views = () => new Views(stage.services.place.state, 'versions');
 const opts = (id: string) => options(stage, id, signal);
 
 describe(`a rebuild beside the live hosts (seed ${SEED})`, () => {
@@ -37,7 +37,7 @@ describe(`a rebuild beside the live hosts (seed ${SEED})`, () => {
     for (let n = 0; n < 200; n++) await log.write();
     await app.drained(signal);
     const writing = log.keepWriting(1);
-    const reader = openViews(stage.services.state, { pipeline: 'versions', refreshMs: 5 });
+    const reader = openViews(stage.services.place.state, { pipeline: 'versions', refreshMs: 5 });
     const stopping = new AbortController();
     const seen = new Map<string, number>();
     const faults: string[] = [];
@@ -83,7 +83,7 @@ describe(`a rebuild beside the live hosts (seed ${SEED})`, () => {
       for (const cents of [1, -1]) expect(log.faults(spec, [{ ...first, cents }, ...others])).toHaveLength(1);
     }
     // The leases that only the rebuild had are gone.
-    const { resources } = await stage.services.leases.items
+    const { resources } = await stage.services.global.leases.items
       .query<string>("SELECT VALUE c.id FROM c WHERE CONTAINS(c.id, '@2') AND CONTAINS(c.id, '..')")
       .fetchAll();
     expect(resources).toEqual([]);
@@ -116,7 +116,7 @@ describe(`a rebuild beside the live hosts (seed ${SEED})`, () => {
     expect(dropped.documents).toBeGreaterThanOrEqual(before.size);
     expect((await compare(stage, 'summaries@1')).found.size).toBe(0);
     expect((await compare(stage, 'days@1')).found).toEqual((await compare(stage, 'days@1')).expected);
-    const left = await stage.services.state.items
+    const left = await stage.services.place.state.items
       .query("SELECT * FROM c WHERE c.projection = 'summaries@1'")
       .fetchAll();
     expect(left.resources).toEqual([]);
@@ -182,7 +182,7 @@ describe(`a rebuild beside the live hosts (seed ${SEED})`, () => {
       op: 'upsert' as const,
     };
     const { MillraceError } = await import('../../../src/base/errors.ts');
-    await new DeadLetters(stage.services.state).park(
+    await new DeadLetters(stage.services.place.state).park(
       'summaries@2',
       [{ change, error: new MillraceError('projection-threw', 'No') }],
       new Date(),

@@ -34,7 +34,7 @@ const look = (more: Partial<VerifyOptions> = {}) =>
 const read = async (container: string, id: string, key = 's1'): Promise<Stored | undefined> =>
   (await stage.container(container).item(id, key).read<Stored>()).resource;
 const write = (container: string, doc: Stored) => stage.container(container).items.upsert(doc);
-const letters = () => new DeadLetters(stage.services.state).list();
+const letters = () => new DeadLetters(stage.services.place.state).list();
 
 const customer = (id: string, name = 'Ada') => write('Customers', { id, type: 'customer', storeId: 's1', name });
 const order = (id: string, more: Record<string, unknown> = {}) => {
@@ -59,7 +59,7 @@ async function without(container: string, id: string, ...fields: string[]): Prom
 describe(`repairing (seed ${SEED})`, () => {
   it('sets reference data right where both of its lists are older than its rows', async () => {
     await shop();
-    const { state } = stage.services;
+    const { state } = stage.services.place;
     const query = "SELECT * FROM c WHERE c.type = 'millrace.listed'";
     const { resources } = await state.items.query<Stored>(query).fetchAll();
     expect(resources).toHaveLength(6);
@@ -86,13 +86,13 @@ describe(`repairing (seed ${SEED})`, () => {
     expect(await read('StoreCountries', 'AT', 's4')).toMatchObject({ name: 'Austria' });
     expect(await look()).toMatchObject({ different: 0 });
     // Its lists are wrong: one entry is gone with its copies, one says what is not so.
-    const { resources } = await stage.services.state.items
+    const { resources } = await stage.services.place.state.items
       .query<Stored & { of: { id: string }; pk: string }>("SELECT * FROM c WHERE c.type = 'millrace.listed'")
       .fetchAll();
     const entry = (id: string) => resources.find(({ of }) => of.id === id)!;
-    await stage.services.state.item(entry('s2').id, entry('s2').pk).delete();
+    await stage.services.place.state.item(entry('s2').id, entry('s2').pk).delete();
     for (const id of ['AT', 'CH', 'DE']) await stage.container('StoreCountries').item(id, 's2').delete();
-    await stage.services.state.items.upsert({ ...entry('DE'), part: { id: 'DE', name: 'Wrong' } });
+    await stage.services.place.state.items.upsert({ ...entry('DE'), part: { id: 'DE', name: 'Wrong' } });
     await write('Stores', { id: 's5', type: 'store', storeId: 's5', name: 's5' });
     await app.drained(signal);
     expect(await look()).toMatchObject({ different: 4 });

@@ -58,7 +58,7 @@ describe('replaying', () => {
   it('refuses a checkpoint of another container, a time that is none, and an unknown side sink', async () => {
     await cli(['checkpoints', 'save', 'before', '--pipeline', VERSIONS]);
     await stage.container('Orders').delete();
-    await stage.services.database.containers.create({
+    await stage.services.place.database.containers.create({
       id: 'Orders',
       partitionKey: { paths: ['/storeId'] },
       defaultTtl: -1,

@@ -59,7 +59,7 @@ it(`no row is lost and none goes back when a sink is swapped under load, though 
   const swap = patient((...of) => swapSink(options(...of)));
   const drop = patient((...of) => dropTarget(options(...of)));
   const underWay = async (): Promise<boolean> =>
-    (await new Views(stage.services.state, 'versions').read())?.['search']?.staged != null;
+    (await new Views(stage.services.place.state, 'versions').read())?.['search']?.staged != null;
   for (let n = 0; n < REBUILDS; n++) {
     for (let deaths = random.int(4); deaths > 0; deaths--) await dies(stage, rebuild, 15 + random.int(150));
     if (random.chance(0.3) && (await underWay())) {

@@ -25,7 +25,9 @@ beforeAll(async () => {
     doc: { body: 1 },
   };
   const error = new MillraceError('ingest-threw', 'No');
-  await new DeadLetters(stage.services.state).park('readings-in@1', [{ change, error }], new Date(), { whole: true });
+  await new DeadLetters(stage.services.place.state).park('readings-in@1', [{ change, error }], new Date(), {
+    whole: true,
+  });
 });
 afterAll(async () => {
   vi.unstubAllEnvs();
@@ -80,7 +82,9 @@ describe('pausing', () => {
     const { pipeline } = stage.loaded;
     let now = 0;
     const clock = { now: Date.now, monotonic: () => (now += 30_000), sleep: async () => undefined };
-    const control = new ViewControl(new Views(stage.services.state, pipeline.name), pipeline.projections, { clock });
+    const control = new ViewControl(new Views(stage.services.place.state, pipeline.name), pipeline.projections, {
+      clock,
+    });
     const fence: Fence = { kind: 'host', tenure: {}, signal: new AbortController().signal, assert: () => undefined };
     return ask(control, fence).then(
       () => 'goes on',

@@ -8,7 +8,7 @@ import { leaseWorld } from '../leases/lease-world.ts';
 
 it('status and doctor know when all projections were last verified, and what was found', async () => {
   const world = await leaseWorld(1);
-  const { state } = world.stage.services;
+  const { state } = world.stage.services.place;
   const verified = async () => ((await world.run(status)).value as { verified: unknown }).verified;
   const findings = async () =>
     ((await world.run(doctor)).value as Finding[]).filter(({ check }) => check === 'verification');

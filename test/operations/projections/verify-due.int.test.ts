@@ -124,7 +124,7 @@ it('a host looks by itself, says what it found, and reports it to OpenTelemetry'
   const reader = new PeriodicExportingMetricReader({ exporter, exportIntervalMillis: 60_000 });
   const meterProvider = new MeterProvider({ readers: [reader] });
   const pipeline = stage.loaded.pipeline.name;
-  const endMetrics = startVerificationMetrics(stage.services.state, {
+  const endMetrics = startVerificationMetrics(stage.services.place.state, {
     pipeline,
     meterProvider,
     now: () => clock.now(),
@@ -250,7 +250,7 @@ it('judges nothing that hosts have not passed, and nothing is due while a projec
   await app.drained(signal);
   const clock = startingAt(MONDAY);
   await verifyDue(contextOf(clock));
-  const views = new Views(stage.services.state, stage.loaded.pipeline.name);
+  const views = new Views(stage.services.place.state, stage.loaded.pipeline.name);
   const paused = {
     since: new Date().toISOString(),
     by: 'tester',

@@ -100,7 +100,7 @@ test('an embed that was added to a running pipeline is filled in from history, i
   expect(await rebuildInPlace(options)).toMatchObject({ changes: 5 });
   expect((await stage.container('Catalog').items.query('SELECT c._etag FROM c').fetchAll()).resources).toEqual(before);
   // Its leases are gone.
-  const { resources } = await stage.services.leases.items.query('SELECT VALUE c.id FROM c').fetchAll();
+  const { resources } = await stage.services.global.leases.items.query('SELECT VALUE c.id FROM c').fetchAll();
   expect(resources).toEqual([]);
 });
 

@@ -132,7 +132,7 @@ for (const feed of ['latest', 'all-versions'] as const)
       const { resource } = await stage.container('Orders').read();
       await stage.container('Orders').delete();
       const changeFeedPolicy = new ChangeFeedPolicy(ChangeFeedRetentionTimeSpan.fromMinutes(60));
-      await stage.services.database.containers.create({ ...resource, defaultTtl: -1, changeFeedPolicy });
+      await stage.services.place.database.containers.create({ ...resource, defaultTtl: -1, changeFeedPolicy });
     }
     const sources = stage.loaded.pipeline.sources.map((rules) => ({ ...rules, feed, discriminator: 'kind' }));
     const loaded = { ...stage.loaded, pipeline: { ...stage.loaded.pipeline, sources } };

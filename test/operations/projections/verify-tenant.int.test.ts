@@ -48,7 +48,7 @@ it.each([
     await app.drained(signal);
     await app.stop();
     for (const name of sinks) await falsify(name);
-    await new DeadLetters(stage.services.state).park('days@1', ['s0', 's3'].map(parkedDeletion), new Date());
+    await new DeadLetters(stage.services.place.state).park('days@1', ['s0', 's3'].map(parkedDeletion), new Date());
 
     const look = async (more: Partial<VerifyOptions> = {}): Promise<[Verification, number]> => {
       const before = stage.emulator.stats().charge;

@@ -41,7 +41,7 @@ const start = async (host: string, of: Stage = stage, timings: Partial<Timings> 
   apps.push(app);
   return app;
 };
-const views = () => new Views(stage.services.state, 'versions');
+const views = () => new Views(stage.services.place.state, 'versions');
 const view = async (name: string) => (await views().read())?.[name];
 const opts = (id: string) => ({ ...options(stage, id, signal), keepMs: HOUR_MS });
 
@@ -75,7 +75,7 @@ describe(`a way back (seed ${SEED})`, () => {
     await start('two');
     await app.drained(signal);
     const writing = log.keepWriting(1);
-    const reader = openViews(stage.services.state, { pipeline: 'versions', refreshMs: 5 });
+    const reader = openViews(stage.services.place.state, { pipeline: 'versions', refreshMs: 5 });
     const stopping = new AbortController();
     const current: Record<string, number[]> = { summaries: [], days: [] };
     const faults: string[] = [];
@@ -233,7 +233,7 @@ describe(`a way back (seed ${SEED})`, () => {
       op: 'upsert' as const,
     };
     const error = new MillraceError('projection-threw', 'No');
-    await new DeadLetters(stage.services.state).park('summaries@1', [{ change, error }], new Date());
+    await new DeadLetters(stage.services.place.state).park('summaries@1', [{ change, error }], new Date());
     await expect(promoteBack(opts('summaries@1'))).rejects.toMatchObject({ code: 'parked-in-new' });
     expect(await promoteBack({ ...opts('summaries@1'), evenParked: true })).toMatchObject({
       projection: 'summaries@1',

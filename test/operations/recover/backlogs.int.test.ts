@@ -25,7 +25,7 @@ const place = async (...numbers: number[]): Promise<void> => {
     });
 };
 const setAside = async (container: string): Promise<void> => {
-  const backlog = await openBacklog(stage.services.state, stage.loaded.pipeline.name, container);
+  const backlog = await openBacklog(stage.services.place.state, stage.loaded.pipeline.name, container);
   await backlog.setAside('s1', changesOf(container, 's1', 3, AT));
 };
 const run = (input: object = {}) => afresh(stage, (now) => recoverOn(now, newRun(), { ...input }));
@@ -36,8 +36,8 @@ it('a recovery brings what leases have passed, and removes what is set aside', a
   await place(3, 4);
   // As if a host had set both aside, and the restored state knew nothing of it.
   const query = 'SELECT * FROM c WHERE IS_DEFINED(c.ContinuationToken)';
-  for (const lease of (await stage.services.leases.items.query<{ id: string }>(query).fetchAll()).resources)
-    await stage.services.leases.items.upsert({ ...lease, ContinuationToken: '"1000"' });
+  for (const lease of (await stage.services.global.leases.items.query<{ id: string }>(query).fetchAll()).resources)
+    await stage.services.global.leases.items.upsert({ ...lease, ContinuationToken: '"1000"' });
   await setAside('Orders');
   await setAside('Gone');
 
@@ -57,7 +57,7 @@ it('a recovery brings what leases have passed, and removes what is set aside', a
   expect(found.found).toEqual(found.expected);
   expect(found.expected.size).toBe(4);
   const left = "SELECT VALUE c.pk FROM c WHERE c.type = 'millrace.backlog' AND c.id = 'register'";
-  expect((await stage.services.state.items.query<string>(left).fetchAll()).resources).toEqual([
+  expect((await stage.services.place.state.items.query<string>(left).fetchAll()).resources).toEqual([
     `backlog|${stage.loaded.pipeline.name}|Gone`,
   ]);
 });

@@ -44,7 +44,7 @@ it('a recovery without views asks which version was current, and makes it so', a
   const { ok, value } = await again({ current: 'summaries@2' });
   expect({ ok, left: value.left }).toEqual({ ok: true, left: [] });
   await afresh(stage, async (now) => {
-    const views = await new Views(now.services.state, 'versions').read();
+    const views = await new Views(now.services.place.state, 'versions').read();
     expect(views).toMatchObject({ summaries: { current: { version: 2 } }, days: { current: { version: 1 } } });
     const { expected, found } = await compare(now, 'summaries@2');
     expect(expected.size).toBe(3);

@@ -27,7 +27,7 @@ afterEach(async () => {
 
 const createTarget = async (): Promise<void> => {
   const partitionKey = { paths: ['/customerId'] };
-  await stage.services.database.containers.create({ id: 'ByCustomer', partitionKey, defaultTtl: -1 });
+  await stage.services.place.database.containers.create({ id: 'ByCustomer', partitionKey, defaultTtl: -1 });
 };
 const order = (id: string, cents: number) => ({
   id,
@@ -42,7 +42,7 @@ const place = (container: string, id: string, cents: number) =>
 const move = (more: Partial<MigrateOptions> = {}) =>
   afresh(stage, (now) =>
     migrate({
-      state: now.services.state,
+      state: now.services.place.state,
       source: now.container('Orders'),
       target: now.container('ByCustomer'),
       signal,
@@ -54,18 +54,21 @@ const run = (input: Record<string, unknown> = {}) => afresh(stage, (now) => reco
 const ofGates = (findings: readonly Finding[]) => findings.filter(({ about }) => about.startsWith('write gate'));
 type Stored = { readonly id: string; readonly pk: string };
 const stored = () =>
-  afresh(stage, async (now) => (await now.services.state.items.query<Stored>('SELECT * FROM c').fetchAll()).resources);
+  afresh(
+    stage,
+    async (now) => (await now.services.place.state.items.query<Stored>('SELECT * FROM c').fetchAll()).resources,
+  );
 /** Restores the state into the same container, so that the clients of running processes are not cut off. */
 const putBack = (documents: readonly Stored[]) =>
   afresh(stage, async (now) => {
-    const { state } = now.services;
+    const { state } = now.services.place;
     for (const { id, pk } of await stored())
       if (!documents.some((of) => of.id === id && of.pk === pk)) await state.item(id, pk).delete();
     for (const document of documents) await state.items.upsert(document);
   });
 /** A process that writes through the gate of Orders. */
 async function open(): Promise<() => Promise<string>> {
-  const gate = await openWriteGate(stage.services.state, 'Orders', { pollMs: 20 });
+  const gate = await openWriteGate(stage.services.place.state, 'Orders', { pollMs: 20 });
   gates.push(gate);
   return async () => {
     using pass = await gate.enter();

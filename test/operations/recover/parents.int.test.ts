@@ -16,15 +16,25 @@ beforeEach(async () => {
 afterEach(() => stage[Symbol.asyncDispose]());
 
 const put = (name: string, doc: Doc) =>
-  afresh(stage, async ({ services: { database } }) => void (await database.container(name).items.upsert(doc)));
+  afresh(
+    stage,
+    async ({
+      services: {
+        place: { database },
+      },
+    }) => void (await database.container(name).items.upsert(doc)),
+  );
 const store = (name: string) => put('Stores', { id: 's1', type: 'store', storeId: 's1', name });
 const customer = (id: string) => put('Customers', { id, type: 'customer', storeId: 's1', name: id });
 
 const nameIn = (id: string) =>
   afresh(
     stage,
-    async ({ services: { database } }) =>
-      (await database.container('Customers').item(id, 's1').read<Doc>()).resource?.['storeName'],
+    async ({
+      services: {
+        place: { database },
+      },
+    }) => (await database.container('Customers').item(id, 's1').read<Doc>()).resource?.['storeName'],
   );
 
 async function run(input: Record<string, unknown> = {}): Promise<Recovered> {
@@ -38,7 +48,14 @@ it('a parent that was lost gives its fields to no new child', async () => {
   await customer('before');
   await derive(stage);
   expect(await nameIn('before')).toBe('First');
-  await afresh(stage, ({ services: { database } }) => database.container('Stores').delete());
+  await afresh(
+    stage,
+    ({
+      services: {
+        place: { database },
+      },
+    }) => database.container('Stores').delete(),
+  );
   await run();
   await customer('after');
   await derive(stage);
@@ -61,7 +78,14 @@ it('with --since, a parent that lost its last write gives new children the field
 it('with --since, a parent whose state was lost gives new children its fields', async () => {
   await store('First');
   await derive(stage);
-  await afresh(stage, ({ services: { state } }) => state.delete());
+  await afresh(
+    stage,
+    ({
+      services: {
+        place: { state },
+      },
+    }) => state.delete(),
+  );
   const { parents } = await run({ since: new Date(Date.now() + HOUR).toISOString() });
   await customer('after');
   await derive(stage);

@@ -60,7 +60,7 @@ const order = (n: number): Doc & { id: string } => ({
 
 async function derive(...orders: Doc[]): Promise<void> {
   const services = await openServices(stage.settings);
-  for (const one of orders) await services.database.container('Orders').items.upsert(one);
+  for (const one of orders) await services.place.database.container('Orders').items.upsert(one);
   const app = await compose({ ...stage, services, host: 'test', readLagMs: 0, timings: { pollMs: 20 } });
   await app.start();
   await app.drained(AbortSignal.timeout(60_000));
@@ -70,7 +70,10 @@ async function derive(...orders: Doc[]): Promise<void> {
 
 async function all(container: string): Promise<Doc[]> {
   const services = await openServices(stage.settings);
-  const { resources } = await services.database.container(container).items.query<Doc>('SELECT * FROM c').fetchAll();
+  const { resources } = await services.place.database
+    .container(container)
+    .items.query<Doc>('SELECT * FROM c')
+    .fetchAll();
   services.close();
   return resources;
 }
@@ -187,7 +190,7 @@ describe('a recovery', () => {
 
   it('keeps no version before: it has corrected the current ones alone', async () => {
     await derive(order(1));
-    const views = new Views(stage.services.state, 'cold');
+    const views = new Views(stage.services.place.state, 'cold');
     await views.change('days', (view) => {
       const times = { replacedAt: new Date().toISOString(), readableUntil: new Date().toISOString() };
       const keptUntil = new Date(Date.now() + 3_600_000).toISOString();
@@ -219,7 +222,7 @@ describe('a recovery', () => {
     const lock = { id: 'cold', pk: 'recovery', type: 'millrace.recovery', holder: 'x', actor: 'Ada' };
     await stage.container('millrace').items.create({ ...lock, renewedAt: new Date().toISOString() });
     expect(await refusal()).toMatchObject({ code: 'recover-runs' });
-    const { resources } = await stage.services.database.containers.readAll().fetchAll();
+    const { resources } = await stage.services.place.database.containers.readAll().fetchAll();
     expect(resources.map(({ id }) => id)).not.toContain('Days');
   }, 120_000);
 

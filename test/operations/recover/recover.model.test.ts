@@ -52,26 +52,33 @@ afterEach(async () => {
 /** Returns the ids of the customers that it wrote, by store. */
 async function write(random: Random, count: number): Promise<ReadonlySet<string>> {
   const customers = new Set<string>();
-  await afresh(stage, async ({ services: { database } }) => {
-    for (let n = 0; n < count; n++) {
-      const storeId = `s${random.int(3)}`;
-      const put = (name: string, doc: Doc) => database.container(name).items.upsert(doc);
-      const kind = random.int(8);
-      if (kind === 0) await put('Stores', { id: storeId, type: 'store', storeId, name: storeId });
-      else if (kind === 1) {
-        const id = `k${random.int(3)}`;
-        await put('Countries', { id, type: 'country', region: 'eu', name: `N${random.int(99)}` });
-      } else if (kind === 2) {
-        const id = `c${random.int(3)}`;
-        customers.add(`${storeId} ${id}`);
-        await put('Customers', { id, type: 'customer', storeId, name: `N${random.int(99)}` });
-      } else {
-        const placedAt = `2026-01-0${1 + random.int(3)}T10:00:00.000Z`;
-        const more = { customerId: `c${random.int(3)}`, placedAt, amount: 1 + random.int(9) };
-        await put('Orders', { id: `o${random.int(12)}`, type: 'order', storeId, ...more });
+  await afresh(
+    stage,
+    async ({
+      services: {
+        place: { database },
+      },
+    }) => {
+      for (let n = 0; n < count; n++) {
+        const storeId = `s${random.int(3)}`;
+        const put = (name: string, doc: Doc) => database.container(name).items.upsert(doc);
+        const kind = random.int(8);
+        if (kind === 0) await put('Stores', { id: storeId, type: 'store', storeId, name: storeId });
+        else if (kind === 1) {
+          const id = `k${random.int(3)}`;
+          await put('Countries', { id, type: 'country', region: 'eu', name: `N${random.int(99)}` });
+        } else if (kind === 2) {
+          const id = `c${random.int(3)}`;
+          customers.add(`${storeId} ${id}`);
+          await put('Customers', { id, type: 'customer', storeId, name: `N${random.int(99)}` });
+        } else {
+          const placedAt = `2026-01-0${1 + random.int(3)}T10:00:00.000Z`;
+          const more = { customerId: `c${random.int(3)}`, placedAt, amount: 1 + random.int(9) };
+          await put('Orders', { id: `o${random.int(12)}`, type: 'order', storeId, ...more });
+        }
       }
-    }
-  });
+    },
+  );
   return customers;
 }
 
@@ -99,33 +106,41 @@ async function run(random: Random) {
 
 /** By projection: what it must be, and what it is. */
 const compared = () =>
-  afresh(stage, async ({ services: { database }, loaded: { pipeline, model } }) => {
-    const all = async (name: string): Promise<Doc[]> =>
-      (await database.container(name).items.query<Doc>('SELECT * FROM c').fetchAll()).resources;
-    const documents = new Map<string, Doc[]>();
-    for (const name of SOURCES) documents.set(name, await all(name));
-    const result: Record<string, { expected: Record<string, Doc>; found: Record<string, Doc> }> = {};
-    for (const spec of pipeline.projections) {
-      const { container, type } = spec.into;
-      const keyPaths = model.containers.find(({ name }) => name === container)?.partitionKey ?? [];
-      const read = (of: { container: string; type: string }) =>
-        (documents.get(of.container) ?? []).filter((doc) => doc['type'] === of.type);
-      const expected = recompute(spec, read, pipeline.sources, { keyPaths });
-      const found = (await all(container)).filter((doc) => doc['type'] === type);
-      result[projectionId(spec)] = {
-        expected: Object.fromEntries(expected),
-        found: Object.fromEntries(found.map((doc) => [rowKey(doc, keyPaths), visible(doc)])),
-      };
-    }
-    const read = (of: { container: string; type: string }) => documents.get(of.container) ?? [];
-    for (const { found, expected } of recomputeEmbeds(pipeline.embeds, read, pipeline.sources, failed)) {
-      const one = (result['store-names@1'] ??= { expected: {}, found: {} });
-      const key = `${String(found['storeId'])} ${String(found['id'])}`;
-      one.expected[key] = expected;
-      one.found[key] = found;
-    }
-    return result;
-  });
+  afresh(
+    stage,
+    async ({
+      services: {
+        place: { database },
+      },
+      loaded: { pipeline, model },
+    }) => {
+      const all = async (name: string): Promise<Doc[]> =>
+        (await database.container(name).items.query<Doc>('SELECT * FROM c').fetchAll()).resources;
+      const documents = new Map<string, Doc[]>();
+      for (const name of SOURCES) documents.set(name, await all(name));
+      const result: Record<string, { expected: Record<string, Doc>; found: Record<string, Doc> }> = {};
+      for (const spec of pipeline.projections) {
+        const { container, type } = spec.into;
+        const keyPaths = model.containers.find(({ name }) => name === container)?.partitionKey ?? [];
+        const read = (of: { container: string; type: string }) =>
+          (documents.get(of.container) ?? []).filter((doc) => doc['type'] === of.type);
+        const expected = recompute(spec, read, pipeline.sources, { keyPaths });
+        const found = (await all(container)).filter((doc) => doc['type'] === type);
+        result[projectionId(spec)] = {
+          expected: Object.fromEntries(expected),
+          found: Object.fromEntries(found.map((doc) => [rowKey(doc, keyPaths), visible(doc)])),
+        };
+      }
+      const read = (of: { container: string; type: string }) => documents.get(of.container) ?? [];
+      for (const { found, expected } of recomputeEmbeds(pipeline.embeds, read, pipeline.sources, failed)) {
+        const one = (result['store-names@1'] ??= { expected: {}, found: {} });
+        const key = `${String(found['storeId'])} ${String(found['id'])}`;
+        one.expected[key] = expected;
+        one.found[key] = found;
+      }
+      return result;
+    },
+  );
 
 const failed = (_spec: unknown, _child: unknown, cause: unknown): never => {
   throw new Error('An embed can not be computed', { cause });
@@ -133,15 +148,22 @@ const failed = (_spec: unknown, _child: unknown, cause: unknown): never => {
 
 /** The oracle expects what it finds in a child without a parent. But a child written now gets nothing from a lost parent. */
 async function assertNothingFromLost(written: ReadonlySet<string>): Promise<void> {
-  await afresh(stage, async ({ services: { database } }) => {
-    const all = async (of: string) =>
-      (await database.container(of).items.query<Doc>('SELECT * FROM c').fetchAll()).resources;
-    const stores = new Set((await all('Stores')).map(({ id }) => id));
-    const orphans = (await all('Customers')).filter(
-      ({ id, storeId }) => !stores.has(storeId) && written.has(`${String(storeId)} ${String(id)}`),
-    );
-    expect(orphans.filter((doc) => 'storeName' in doc)).toEqual([]);
-  });
+  await afresh(
+    stage,
+    async ({
+      services: {
+        place: { database },
+      },
+    }) => {
+      const all = async (of: string) =>
+        (await database.container(of).items.query<Doc>('SELECT * FROM c').fetchAll()).resources;
+      const stores = new Set((await all('Stores')).map(({ id }) => id));
+      const orphans = (await all('Customers')).filter(
+        ({ id, storeId }) => !stores.has(storeId) && written.has(`${String(storeId)} ${String(id)}`),
+      );
+      expect(orphans.filter((doc) => 'storeName' in doc)).toEqual([]);
+    },
+  );
 }
 
 async function assertRight(when: string): Promise<void> {

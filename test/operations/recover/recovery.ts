@@ -11,7 +11,7 @@ import { SteppingClock } from '../leases/lease-world.ts';
 export async function afresh<T>(stage: Stage, work: (now: Stage) => Promise<T>): Promise<T> {
   const services = await openServices(stage.settings);
   try {
-    return await work({ ...stage, services, container: (name) => services.database.container(name) });
+    return await work({ ...stage, services, container: (name) => services.place.database.container(name) });
   } finally {
     services.close();
   }

@@ -44,7 +44,7 @@ async function twoTimes(): Promise<void> {
 
 const build = (id: string) => afresh(stage, (now) => rebuild(options(now, id, signal)));
 const run = (input: object = {}) => afresh(stage, (now) => recoverOn(now, newRun(), { ...input }));
-const viewsOf = ({ services, loaded }: Stage) => new Views(services.state, loaded.pipeline.name);
+const viewsOf = ({ services, loaded }: Stage) => new Views(services.place.state, loaded.pipeline.name);
 const count = (name: string, where: string) =>
   afresh(stage, async (now) => {
     const query = `SELECT VALUE COUNT(1) FROM c WHERE ${where}`;

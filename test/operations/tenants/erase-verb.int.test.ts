@@ -128,7 +128,7 @@ it('erases, certifies in a file and in the state container, and names the tenant
     'files that operators exported',
   ]);
   expect(naming(await everything(stage, blobs), GONE)).toEqual([]);
-  const { resources } = await stage.services.state.items
+  const { resources } = await stage.services.place.state.items
     .query<object>("SELECT * FROM c WHERE c.pk = 'audit' AND c.verb = 'tenants erase'")
     .fetchAll();
   expect(resources).toMatchObject([{ arguments: { erasure: value.erasure, digest }, outcome: 'done' }]);
@@ -140,7 +140,7 @@ it('erases, certifies in a file and in the state container, and names the tenant
 });
 
 it('admits the tenant again, but not while it is removed', async () => {
-  const records = new ErasureRecords(stage.services.state, 'erase');
+  const records = new ErasureRecords(stage.services.place.state, 'erase');
   const { id } = await records.begin('open-store', 0);
   await records.update(id, (one) => ({ ...one, state: 'removing' }));
   expect(await cli(['tenants', 'admit', 'open-store'])).toMatchObject({

@@ -17,7 +17,7 @@ let stage: Stage;
 let records: ErasureRecords;
 beforeAll(async () => {
   stage = await openStage();
-  records = new ErasureRecords(stage.services.state, stage.loaded.pipeline.name);
+  records = new ErasureRecords(stage.services.place.state, stage.loaded.pipeline.name);
   for (const [name, value] of Object.entries(stage.env)) vi.stubEnv(name, value);
   for (const storeId of ['gone', 'stays'])
     await stage.container('Orders').items.create({
@@ -84,7 +84,7 @@ it('a verification doesn’t judge its documents', async () => {
 });
 
 it('a migration doesn’t begin while a tenant is being erased, ends at its next page, and runs once it is erased', async () => {
-  const { database, state } = stage.services;
+  const { database, state } = stage.services.place;
   const { container: target } = await database.containers.create({
     id: 'Moved',
     partitionKey: { paths: ['/storeId'] },

@@ -38,7 +38,7 @@ class PassingClock implements Clock {
 /** A long operation, which runs until it is ended. */
 async function operation(verb: string): Promise<() => Promise<void>> {
   const [begun, end] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-  const running = whileNoted(stage.services.state, { verb, arguments: {}, actor: 'Ada' }, () => {
+  const running = whileNoted(stage.services.place.state, { verb, arguments: {}, actor: 'Ada' }, () => {
     begun.resolve();
     return end.promise;
   });
@@ -49,7 +49,7 @@ async function operation(verb: string): Promise<() => Promise<void>> {
   };
 }
 
-const options = (clock: Clock) => ({ state: stage.services.state, readLagMs: READ_LAG_MS, clock });
+const options = (clock: Clock) => ({ state: stage.services.place.state, readLagMs: READ_LAG_MS, clock });
 
 it('until no host acts on what it read before, and no longer', async () => {
   const clock = new PassingClock();
@@ -76,7 +76,7 @@ it('until long operations have ended that ran before, and for no later one', asy
 });
 
 it('again in full after a process died in the wait, and not at all once it was waited for', async () => {
-  const records = new ErasureRecords(stage.services.state, 'waits');
+  const records = new ErasureRecords(stage.services.place.state, 'waits');
   // A clock that is years behind, and one that is years ahead, say the same.
   const record = await records.begin('gone', Date.parse('2001-01-01T00:00:00Z'));
   const clock = new PassingClock();

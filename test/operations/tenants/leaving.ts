@@ -52,7 +52,7 @@ export const documentsOf = (storeId: string): [string, Doc & { id: string }][] =
 ];
 
 const { signal } = new AbortController();
-const accessOf = ({ services }: Stage) => new CosmosAccess(services.database, untilStopped(signal), new Meter());
+const accessOf = ({ services }: Stage) => new CosmosAccess(services.place.database, untilStopped(signal), new Meter());
 
 /** Stores documents of both stores, derives everything, moves old orders to the archive, and adds every other record. */
 export async function fill(stage: Stage, stores: readonly string[] = [GONE, STAYS]): Promise<void> {
@@ -82,7 +82,7 @@ const changeOf = (storeId: string, id: string, more: Doc = {}): Change => ({
 
 /** What hosts and operators leave in the state container. */
 async function addRecords(stage: Stage, storeId: string): Promise<void> {
-  const { state } = stage.services;
+  const { state } = stage.services.place;
   const access = accessOf(stage);
   const refused = (change: Change) => ({
     change,
@@ -114,7 +114,14 @@ async function addRecords(stage: Stage, storeId: string): Promise<void> {
 }
 
 /** Sets a change of the store aside. Hosts drain it. */
-export async function setAside({ services: { state } }: Stage, storeId: string): Promise<void> {
+export async function setAside(
+  {
+    services: {
+      place: { state },
+    },
+  }: Stage,
+  storeId: string,
+): Promise<void> {
   const backlog = new CosmosBacklogStore(
     state,
     { pipeline: 'erase', source: 'Orders' },
@@ -135,7 +142,7 @@ export async function setAside({ services: { state } }: Stage, storeId: string):
 /** Without a wait: no host runs. */
 export async function eraseOptions(stage: Stage, jobs?: Jobs, of = GONE): Promise<EraseOptions> {
   const { services, loaded, settings } = stage;
-  const records = new ErasureRecords(services.state, loaded.pipeline.name);
+  const records = new ErasureRecords(services.place.state, loaded.pipeline.name);
   return {
     loaded,
     services,
@@ -160,9 +167,9 @@ export async function everything(stage: Stage, blobs: ContainerClient): Promise<
   const found = new Map<string, string>();
   const { services, loaded } = stage;
   const containers = [
-    ...loaded.model.containers.map(({ name }) => services.database.container(name)),
-    services.state,
-    services.leases,
+    ...loaded.model.containers.map(({ name }) => services.place.database.container(name)),
+    services.place.state,
+    services.global.leases,
   ];
   for (const container of containers) {
     const parts: { name: string; n: number; bytes: string }[] = [];

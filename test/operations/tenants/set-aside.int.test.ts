@@ -57,7 +57,7 @@ async function writeFlood(stage: Stage, count = FLOOD): Promise<void> {
 }
 
 const waitingOf = ({ services, loaded }: Stage) =>
-  backlogOf(services.state, { pipeline: loaded.pipeline.name, source: 'Orders' }, signal);
+  backlogOf(services.place.state, { pipeline: loaded.pipeline.name, source: 'Orders' }, signal);
 
 /** The number of orders that `Days` has of a store. */
 async function applied(stage: Stage, storeId: string, container = 'Days'): Promise<number> {

@@ -52,7 +52,7 @@ it('asks for a confirmation, writes, and leaves a record and nothing in progress
   const audit = JSON.parse((await cli(['audit', 'list', '--json', '--pipeline', TENANTS])).stdout) as unknown[];
   expect(audit[0]).toMatchObject({ verb: 'tenants backfill', outcome: 'done', result: { written: 3, left: 0 } });
   expect(await readInProgress(stage.services, undefined, new AbortController().signal)).toEqual([]);
-  const { resources } = await stage.services.state.items
+  const { resources } = await stage.services.place.state.items
     .query("SELECT * FROM c WHERE c.pk LIKE 'backfill%'")
     .fetchAll();
   expect(resources).toEqual([]);

@@ -100,7 +100,7 @@ describe('documents', () => {
 
   it('that the container refuses are named', async () => {
     await shop.container('Orders').delete();
-    await shop.services.database.containers.create({
+    await shop.services.place.database.containers.create({
       id: 'Orders',
       partitionKey: { paths: ['/customerId'] },
       uniqueKeyPolicy: { uniqueKeys: [{ paths: ['/storeId'] }] },
@@ -245,7 +245,7 @@ it('positions count once a letter that was written before them must be visible, 
   expect(await isProcessed()).toBe(false);
   clock.advance(1);
   expect(await isProcessed()).toBe(true);
-  const { state } = shop.services;
+  const { state } = shop.services.place;
   const pk = `backlog|${shop.loaded.pipeline.name}|Orders`;
   const queues = [{ id: 'of-a-host|0', tenant: 's1', min: '', max: 'FF' }];
   await state.items.create({ id: 'register', pk, type: 'millrace.backlog', owners: [], queues });
@@ -257,7 +257,7 @@ describe('one process', () => {
     await put(order('o1'));
     const lock = { id: 'Orders', pk: 'backfilling', type: 'millrace.backfilling', holder: 'x', actor: 'root' };
     const renewedAt = new Date().toISOString();
-    await shop.services.state.items.create({ ...lock, renewedAt });
+    await shop.services.place.state.items.create({ ...lock, renewedAt });
     await expect(run(quiet(shop))).rejects.toMatchObject({ code: 'backfill-runs', message: /root renewed it/ });
     const later = { ...systemClock, now: () => Date.now() + ABANDONED_MS };
     expect(await run(quiet(shop), { clock: later })).toMatchObject({ written: 1, left: 0 });
@@ -273,7 +273,7 @@ describe('one process', () => {
 
   it('writes through the write gate, and not where writers no longer write', async () => {
     await put(order('o1'));
-    const { state } = shop.services;
+    const { state } = shop.services.place;
     const gate = await ensureGate(state, 'Orders');
     await changeGate(state, gate, { state: 'open', target: { container: 'Summaries' } });
     await expect(run(quiet(shop))).rejects.toMatchObject({ code: 'backfill-moved' });
@@ -281,7 +281,7 @@ describe('one process', () => {
   });
 });
 
-const access = () => new CosmosAccess(shop.services.database, untilStopped(signal), new Meter());
+const access = () => new CosmosAccess(shop.services.place.database, untilStopped(signal), new Meter());
 
 const writing = (from = 'at'): WriteOptions => ({
   field: 'storeId',

@@ -111,7 +111,7 @@ it('killed at any request and run again, it ends as if it had not been', { timeo
 
 /** A process that was killed leaves its lock to its age. */
 async function freed(): Promise<void> {
-  await stage.services.state
+  await stage.services.place.state
     .item('erase', 'erasing')
     .delete()
     .catch(() => undefined);
@@ -169,7 +169,7 @@ it('one process at a time erases', async () => {
   const { promise, resolve } = Promise.withResolvers<void>();
   const first = erase({ ...options, stopped: () => promise });
   await vi.waitFor(async () =>
-    expect((await stage.services.state.item('erase', 'erasing').read()).statusCode).toBe(200),
+    expect((await stage.services.place.state.item('erase', 'erasing').read()).statusCode).toBe(200),
   );
   await expect(erase(options)).rejects.toMatchObject({ code: 'erase-runs' });
   resolve();
@@ -233,7 +233,7 @@ it('ends on a day with lagging replicas, lost answers and throttled requests', a
 });
 
 it('removes the copy of a document that a migration left in another container', async () => {
-  const { database, state } = stage.services;
+  const { database, state } = stage.services.place;
   await database.containers.create({ id: 'OldOrders', partitionKey: { paths: ['/customerId'] } });
   const old = database.container('OldOrders');
   for (const storeId of [GONE, STAYS]) await old.items.create({ id: `o-${storeId}`, storeId, customerId: 'c1' });
@@ -292,7 +292,7 @@ it('the search counts what mentions the tenant in documents of others, and leave
 it('erases a tenant whose name is a word of the pipeline, and leaves that word alone', async () => {
   await erase(await eraseOptions(stage));
   await fill(stage, ['Orders']);
-  await stage.services.state.items.create({
+  await stage.services.place.state.items.create({
     id: 'host',
     pk: 'status',
     type: 'millrace.status',

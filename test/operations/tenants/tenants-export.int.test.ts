@@ -209,7 +209,7 @@ it('finds the tenant’s documents in blobs that it shares with others', async (
   const { loaded, services } = stage;
   const { tenantField: _, ...together } = loaded.pipeline.archives[0]!;
   const store = await openStore(services, signal);
-  const archive = await openArchive(together, loaded.pipeline, loaded.model, { ...services, store });
+  const archive = await openArchive(together, loaded.pipeline, loaded.model, { ...services.place, store });
   const open = { acknowledged: () => Number.MAX_SAFE_INTEGER, parked: () => false, waits: () => false };
   expect(await sweepArchive(archive, { now: Date.now(), gate: async () => open, signal })).toMatchObject({
     removed: 4,
@@ -222,7 +222,7 @@ it('finds the tenant’s documents in blobs that it shares with others', async (
 
 it('writes the dead letters with their changes, and names a change that is missing', async () => {
   await stage.container('Customers').items.upsert({ id: 'c1', type: 'customer', storeId: 's1', name: 'Ada' });
-  const letters = new DeadLetters(stage.services.state, letterBodies(stage.services));
+  const letters = new DeadLetters(stage.services.place.state, letterBodies(stage.services));
   const park = (storeId: string, id: string, pad: number) =>
     letters.park(
       'days@1',

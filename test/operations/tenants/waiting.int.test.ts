@@ -21,7 +21,7 @@ afterEach(async () => {
 
 it('shows ten tenants with their backlogs, and the others together', async () => {
   const { pipeline } = stage.loaded;
-  const { state } = stage.services;
+  const { state } = stage.services.place;
   const look = () => waitingTenants(pipeline, state, signal);
   expect(await look()).toEqual({ tenants: [], others: null });
   const backlog = await openBacklog(state, pipeline.name, 'Orders');
@@ -49,7 +49,7 @@ it('says how many were drained lately, and when it is empty', async () => {
   vi.useFakeTimers({ toFake: ['Date'], now: AT });
   try {
     const { pipeline } = stage.loaded;
-    const { state } = stage.services;
+    const { state } = stage.services.place;
     const look = () => waitingTenants(pipeline, state, signal);
     const backlog = await openBacklog(state, pipeline.name, 'Orders');
     await backlog.setAside('s1', changesOf('Orders', 's1', 1_000));

@@ -31,7 +31,7 @@ const app = await compose({
 });
 const isStored = async (): Promise<boolean> => {
   const query = 'SELECT VALUE c.ContinuationToken FROM c';
-  const { resources } = await stage.services.leases.items.query<string>(query).fetchAll();
+  const { resources } = await stage.services.global.leases.items.query<string>(query).fetchAll();
   return resources.some((position) => position === watchedPosition());
 };
 await app.start();

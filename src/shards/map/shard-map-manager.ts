@@ -220,7 +220,7 @@ export class ShardMapManager {
   }
 
   #sheet(name: string): Sheet<MapHeader> {
-    const options = { clock: this.#clock, withinMs: MAP_WITHIN_MS };
+    const options = { clock: this.#clock, withinMs: MAP_WITHIN_MS, logged: true };
     return new Sheet(cosmosSheet<MapHeader>(this.#container, mapPartition(name), options), this.#clock);
   }
 

@@ -7,11 +7,14 @@ import {
   type LocalHeader,
   type MapHeader,
   type MapKind,
+  type OperationDocument,
   type ShardLocation,
+  isEnded,
   isOperation,
   localPartition,
   mapPartition,
 } from '../../src/shards/map/documents.ts';
+import { shardsError } from '../../src/shards/errors.ts';
 import { ShardMap } from '../../src/shards/map/shard-map.ts';
 import { type Commit, EMPTY_DIGEST, Sheet, type SheetStore, type Whole, digestOf } from '../../src/shards/map/sheet.ts';
 import type { Random } from '../support/random.ts';
@@ -27,10 +30,11 @@ export const MISTAKES = {
   'undo without raising the generation': 154_535_022,
   'operations forgotten': 154_534_470,
   'refusals not confirmed': 154_536_047,
+  'the last operation expires like the others': 154_534_470,
 } as const;
 export type Mistake = keyof typeof MISTAKES;
 
-interface State {
+export interface State {
   readonly header: Header;
   readonly etag: string;
   readonly entries: ReadonlyMap<string, SheetDocument>;
@@ -48,8 +52,8 @@ interface Request {
 
 /** The stores of a map and its shards, in memory. Requests take effect in any order, and the answers may not come. */
 export class MapWorld {
-  /** Every state that each sheet had. */
-  readonly #sheets = new Map<string, State[]>();
+  /** Every state that each sheet had, since it was restored. */
+  readonly #sheets = new Map<string, readonly State[]>();
   readonly #random: Random;
   readonly #mistake: Mistake | undefined;
   #requests: Request[] = [];
@@ -64,11 +68,16 @@ export class MapWorld {
   constructor(random: Random, kind: MapKind, mistake?: Mistake) {
     this.#random = random;
     this.#mistake = mistake;
+    this.createMap(kind, 'first');
+  }
+
+  /** A new map, in place of any that is there. */
+  createMap(kind: MapKind, created: string): void {
     const header: MapHeader = {
       id: HEADER_ID,
       pk: PARTITION,
       type: 'millrace.shardmap',
-      created: 'map',
+      created,
       generation: 1,
       digest: EMPTY_DIGEST,
       name: MAP,
@@ -76,7 +85,34 @@ export class MapWorld {
       keyType: 'int32',
       schema: { sharded: { Orders: '/tenantId' } },
     };
-    this.#sheets.set(PARTITION, [{ header, etag: '0', entries: new Map() }]);
+    this.#restore(PARTITION, { header, etag: '', entries: new Map() });
+  }
+
+  /** Every state that the map had since it was restored. */
+  get mapStates(): readonly State[] {
+    return this.#sheets.get(PARTITION)!;
+  }
+
+  restoreMap(state: State): void {
+    this.#restore(PARTITION, state);
+  }
+
+  /** An older copy of a shard's local map, in another database. */
+  restoreLocal(shard: string, from: ShardLocation, to: ShardLocation): void {
+    this.#restore(sheetAt(to, shard), this.#random.pick(this.#sheets.get(sheetAt(from, shard))!));
+  }
+
+  /** No reading shows what was before. */
+  #restore(sheet: string, state: State): void {
+    this.#sheets.set(sheet, [{ ...state, etag: String((this.#etags += 1)) }]);
+  }
+
+  /** As the query for the local maps of a database. */
+  localHeaders({ database }: ShardLocation): LocalHeader[] {
+    const headers = [...this.#sheets]
+      .filter(([sheet]) => sheet.startsWith(`${database}|`))
+      .map(([, states]) => states.at(-1)?.header);
+    return (headers as LocalHeader[]).filter(({ removed }) => !removed);
   }
 
   /** The map as it is. */
@@ -128,7 +164,8 @@ export class MapWorld {
 
   store<H extends Header>(by: Administrator, sheet: string, database?: string): SheetStore<H> {
     const reach = (): void => {
-      if (database !== undefined && this.down.has(database)) throw new Error(`${database} is down`);
+      if (database !== undefined && this.down.has(database))
+        throw Object.assign(new Error(`${database} is down`), { code: 'down' });
     };
     let shown: State | undefined;
     return {
@@ -146,9 +183,18 @@ export class MapWorld {
         this.request(by, () => {
           reach();
           const all = [...((shown ?? this.#read(sheet))?.entries.values() ?? [])];
-          if (this.#mistake !== 'operations forgotten') return all;
-          return all.filter((entry) => !isOperation(entry) || entry.state !== 'done');
+          return all.filter((entry) => !this.#isForgotten(entry));
         }),
+      ...(database === undefined && {
+        operationsAfter: (generation) =>
+          this.request(
+            by,
+            () =>
+              [...((shown ?? this.#read(sheet))?.entries.values() ?? [])].filter(
+                (entry) => isOperation(entry) && entry.at > generation && !this.#isForgotten(entry),
+              ) as OperationDocument[],
+          ),
+      }),
       drop: () => Promise.resolve(false),
       commit: (commit) =>
         this.request(
@@ -163,6 +209,14 @@ export class MapWorld {
           true,
         ),
     };
+  }
+
+  #isExpiring(entry: SheetDocument): boolean {
+    return this.#mistake === 'the last operation expires like the others' && isOperation(entry) && isEnded(entry);
+  }
+
+  #isForgotten(entry: SheetDocument): boolean {
+    return this.#mistake === 'operations forgotten' && isOperation(entry) && isEnded(entry) && entry.ttl !== undefined;
   }
 
   #read(sheet: string): State | undefined {
@@ -180,8 +234,10 @@ export class MapWorld {
     const unchecked = isMap ? 'map without header condition' : 'local map without header condition';
     if (now?.etag !== ifMatch && this.#mistake !== unchecked) return undefined;
     const entries = new Map(now?.entries);
-    for (const id of drop) entries.delete(id);
-    for (const entry of put) entries.set(entry.id, entry);
+    for (const id of drop)
+      if (!entries.delete(id) && this.#mistake === undefined)
+        throw shardsError('shard-map-damaged', `${id} is not in ${sheet}`);
+    for (const entry of put) entries.set(entry.id, this.#isExpiring(entry) ? { ...entry, ttl: 1 } : entry);
     const isRaised =
       this.#mistake !== 'undo without raising the generation' || isMap || !this.#undoes(header.generation);
     const generation = isRaised ? header.generation : (now?.header.generation ?? 0);
@@ -218,7 +274,7 @@ export class Administrator {
       openLocal: (location, shard) =>
         new Sheet(world.store<LocalHeader>(this, sheetAt(location, shard), location.database), clock),
       assertFit: () => Promise.resolve(),
-      localHeaders: () => Promise.resolve([]),
+      localHeaders: (location) => world.request(this, () => world.localHeaders(location)),
     });
   }
 }

@@ -58,6 +58,11 @@ export const SHARDS_ERRORS = {
     hint: 'Use an operation id for one call and its repetitions only.',
     usage: true,
   },
+  'routers-not-stopped': {
+    meaning: 'Routers of a shard did not acknowledge in time that they write no more what the shard has lost.',
+    hint: 'End the processes that the message names, or wait until they answer, then call again. A process that is dead is forgotten after 82 seconds.',
+    retryable: true,
+  },
   'shard-detached': {
     meaning: 'The shard is detached, so it takes no mapping and can’t be deleted.',
     hint: 'Attach the shard first.',

@@ -44,13 +44,17 @@ export interface Header extends SheetDocument {
   readonly digest: string;
 }
 
-/** The header of a map. */
-export interface MapHeader extends Header {
-  readonly type: 'millrace.shardmap';
-  readonly name: string;
+/** What a map is created with, for its whole life. */
+export interface MapFacts {
   readonly kind: MapKind;
   readonly keyType: KeyTypeName;
   readonly schema: ShardSchema;
+}
+
+/** The header of a map. */
+export interface MapHeader extends Header, MapFacts {
+  readonly type: 'millrace.shardmap';
+  readonly name: string;
 }
 
 /** The header of a local map, in the shard. */
@@ -60,6 +64,8 @@ export interface LocalHeader extends Header {
   readonly shard: string;
   /** The operation that made the last commit. */
   readonly operation: string;
+  /** Those of the map, so that a lost map can be created again. Earlier versions didn't store them. */
+  readonly facts?: MapFacts;
   /** The shard was deleted from the map, or never came into it. */
   readonly removed?: true;
 }

@@ -3,6 +3,8 @@ import { shardsError } from '../errors.ts';
 import {
   HEADER_ID,
   type LocalHeader,
+  type MapFacts,
+  type MapHeader,
   type MappingDocument,
   type OperationDocument,
   type ShardLocation,
@@ -33,10 +35,12 @@ const ROUNDS = 100;
 /** The local maps of one map. The generation of a local map decides which operations it takes. */
 export class LocalMaps {
   readonly #map: string;
+  readonly #facts: MapFacts;
   readonly #open: OpenLocal;
 
-  constructor(map: string, open: OpenLocal) {
-    this.#map = map;
+  constructor({ name, kind, keyType, schema }: Pick<MapHeader, 'name'> & MapFacts, open: OpenLocal) {
+    this.#map = name;
+    this.#facts = { kind, keyType, schema };
     this.#open = open;
   }
 
@@ -104,6 +108,7 @@ export class LocalMaps {
         shard,
         generation,
         operation: id,
+        facts: this.#facts,
         ...(removed && { removed }),
       };
       if (await sheet.commit(stored, next, { before, after })) return true;

@@ -16,9 +16,11 @@ import {
   isShard,
   shownLocation,
 } from './documents.ts';
+import { assertLocalForm } from './forms.ts';
 import { LocalMaps, type OpenLocal, lost } from './local-maps.ts';
 import { Operations, type Plan, operationsOf } from './operations.ts';
 import * as plans from './plans.ts';
+import { type RepairChoice, type RepairOptions, type Repaired, repairAll } from './repair.ts';
 import type { Sheet, Whole } from './sheet.ts';
 import { type Mapping, type Shard, mappingOf, shardOf } from './values.ts';
 
@@ -54,7 +56,7 @@ export interface ShardMapParts {
   readonly header: MapHeader;
   readonly sheet: Sheet<MapHeader>;
   readonly openLocal: OpenLocal;
-  /** The local maps of this map at a location. */
+  /** The local maps of this map at a location, without those of deleted shards. */
   readonly localHeaders: (location: ShardLocation) => Promise<readonly LocalHeader[]>;
   /** Throws unless a shard at this location has what the map needs. */
   readonly assertFit: (location: ShardLocation, schema: ShardSchema) => Promise<void>;
@@ -80,7 +82,7 @@ export class ShardMap {
     this.keyType = keyType;
     this.schema = schema;
     this.#parts = parts;
-    this.#locals = new LocalMaps(name, parts.openLocal);
+    this.#locals = new LocalMaps(parts.header, parts.openLocal);
     this.#operations = new Operations(parts.sheet, this.#locals);
   }
 
@@ -131,7 +133,7 @@ export class ShardMap {
    */
   async adoptShard(location: ShardLocation, options: OperationOptions = {}): Promise<Shard> {
     await this.#parts.assertFit(location, this.schema);
-    const found = (await this.#parts.localHeaders(location)).filter(({ removed }) => !removed);
+    const found = await this.#parts.localHeaders(location);
     const known = new Set(plans.shardsOf(await this.#whole()).map(({ shard }) => shard));
     const [local] = found.filter(({ shard }) => !known.has(shard));
     if (!local) throw lost(location);
@@ -277,7 +279,9 @@ export class ShardMap {
       const whole = await this.#whole();
       const local = await this.#locals.wholeFrom(location, shard, at);
       const isLater = operationsOf(whole).some((other) => other.shards.includes(shard) && other.at > at);
-      if (local.header.generation === at && !isLater) return differencesOf(whole, document, local);
+      if (local.header.generation !== at || isLater) continue;
+      assertLocalForm(whole.header, document, local);
+      return differencesOf(whole, document, local);
     }
   }
 
@@ -287,6 +291,21 @@ export class ShardMap {
    */
   async repair(differences: readonly Difference[], side: RepairSide, options: OperationOptions = {}): Promise<void> {
     await this.#run('repair', { differences, side }, options, (map) => repairPlan(map, differences, side));
+  }
+
+  /**
+   * The same for all differences of a shard, however many: in steps, each a map operation of its own, with a new check
+   * where another process changed the map between them. `choice` may decide by the keys. After a failure the steps that
+   * were made stay; call it again.
+   */
+  repairShard(shard: Shard, choice: RepairChoice, options: RepairOptions = {}): Promise<Repaired> {
+    const check = (): Promise<Difference[]> => this.check(shard);
+    const repair = async (differences: readonly Difference[], side: RepairSide): Promise<number> => {
+      const { at } = await this.#run('repair', { differences, side }, {}, (map) => repairPlan(map, differences, side));
+      // Its begin has the generation `at`, and showing it is the next commit.
+      return at + 1;
+    };
+    return repairAll({ check, repair }, choice, options);
   }
 
   async #whole(): Promise<Whole<MapHeader>> {

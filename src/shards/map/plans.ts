@@ -8,6 +8,7 @@ import {
   type MappingStatus,
   type ShardDocument,
   type ShardLocation,
+  type StraysChange,
   isMapping,
   isSameLocation,
   isShard,
@@ -16,10 +17,10 @@ import {
 } from './documents.ts';
 import type { Plan } from './operations.ts';
 import type { Whole } from './sheet.ts';
+import { type Span, covers, overlaps } from './spans.ts';
 import { type Mapping, type Shard, span } from './values.ts';
 
 type Map = Whole<MapHeader>;
-type Span = Pick<MappingDocument, 'low' | 'high'>;
 
 /** The token of a lock's owner. A change of a locked mapping must bring it. */
 export interface LockOptions {
@@ -29,13 +30,6 @@ export interface LockOptions {
 export const shardsOf = ({ entries }: Map): ShardDocument[] => [...entries.values()].filter(isShard);
 export const mappingsOf = ({ entries }: Map): MappingDocument[] =>
   [...entries.values()].filter(isMapping).toSorted((a, b) => (a.low < b.low ? -1 : 1));
-
-/** A list map's mapping has one key: the same code in `low` and `high`. */
-export const covers = ({ low, high }: Span, code: string): boolean =>
-  code === low || (low <= code && (high === undefined || code < high));
-
-/** Whether two mappings have a key in common. */
-export const overlaps = (one: Span, other: Span): boolean => covers(one, other.low) || covers(other, one.low);
 
 export function createShard(map: Map, shard: string, location: ShardLocation): Plan {
   const there = shardsOf(map).find((entry) => isSameLocation(entry.location, location));
@@ -125,6 +119,17 @@ export function mergeMappings(
   const { high: _, ...rest } = lower;
   const merged = newMapping(map, { ...rest, ...(upper.high !== undefined && { high: upper.high }) });
   return { removes: [lower, upper], adds: [merged], shards: [lower.shard] };
+}
+
+/** Keys that are mapped to the shard are no strays. So an undo, which may leave strays behind, hides nothing that counts. */
+export function changeStrays(map: Map, shard: Shard, strays: StraysChange): Plan {
+  const { shard: id } = usableShard(map, shard);
+  const keys = strays.add ?? strays.clear;
+  const mapped = mappingsOf(map).find(
+    (entry) => entry.shard === id && typeof keys === 'object' && overlaps(entry, keys),
+  );
+  if (mapped) throw shardsError('keys-mapped', `The shard has the mapping ${span(map.header, mapped)}`);
+  return { removes: [], adds: [], shards: [id], strays };
 }
 
 export function lockMapping(map: Map, mapping: Mapping, owner: string): Plan {

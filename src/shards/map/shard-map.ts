@@ -22,7 +22,8 @@ import { Operations, type Plan, operationsOf } from './operations.ts';
 import * as plans from './plans.ts';
 import { type RepairChoice, type RepairOptions, type Repaired, repairAll } from './repair.ts';
 import type { Sheet, Whole } from './sheet.ts';
-import { type Mapping, type Shard, mappingOf, shardOf } from './values.ts';
+import { type Span, covers, overlaps } from './spans.ts';
+import { type Keys, type Mapping, type Shard, keysOf, mappingOf, shardOf } from './values.ts';
 
 export interface OperationOptions {
   /**
@@ -43,6 +44,8 @@ export interface NewMapping {
   /** Default `online`. */
   readonly status?: MappingStatus;
 }
+
+export type StrayKeys = Pick<NewMapping, 'key' | 'low' | 'high'>;
 
 export interface MappingFilter {
   readonly shard?: Shard;
@@ -147,7 +150,7 @@ export class ShardMap {
     const keys = low === undefined && high === undefined ? undefined : this.#range(low, high);
     return plans
       .mappingsOf(whole)
-      .filter((entry) => (!shard || entry.shard === shard.id) && (!keys || plans.overlaps(entry, keys)))
+      .filter((entry) => (!shard || entry.shard === shard.id) && (!keys || overlaps(entry, keys)))
       .map((entry) => mappingOf(whole.header, entry));
   }
 
@@ -161,7 +164,7 @@ export class ShardMap {
   async tryMapping(key: KeyValue): Promise<Mapping | undefined> {
     const code = encodeKey(this.keyType, key);
     const whole = await this.#whole();
-    const entry = plans.mappingsOf(whole).find((one) => plans.covers(one, code));
+    const entry = plans.mappingsOf(whole).find((one) => covers(one, code));
     return entry && mappingOf(whole.header, entry);
   }
 
@@ -174,7 +177,41 @@ export class ShardMap {
     );
   }
 
-  /** The mapping must be offline. The documents of its keys stay. */
+  /**
+   * Before documents of other shards' keys are copied to a shard: multi-shard queries leave the keys out there, until
+   * the map gives them to this shard. A query that runs on meanwhile ends or begins again. The keys that a shard loses
+   * become strays by themselves.
+   * @throws MillraceError `keys-mapped` if the shard has some of the keys
+   */
+  async addStrays(shard: Shard, keys: StrayKeys, options: OperationOptions = {}): Promise<void> {
+    await this.#run('addStrays', { shard, keys }, options, (map) =>
+      plans.changeStrays(map, shard, { add: this.#keys({ shard, ...keys }) }),
+    );
+  }
+
+  /**
+   * After the documents of strays were deleted from the shard; without keys: of all its strays. Delete them when no query
+   * runs that is older than the change of the map: it still reads them here.
+   */
+  async clearStrays(shard: Shard, keys?: StrayKeys, options: OperationOptions = {}): Promise<void> {
+    await this.#run('clearStrays', { shard, keys }, options, (map) =>
+      plans.changeStrays(map, shard, { clear: keys ? this.#keys({ shard, ...keys }) : 'all' }),
+    );
+  }
+
+  /**
+   * Keys whose documents may be in the shard though the map doesn't give them to it. `unknown`: there are too many to
+   * list, and multi-shard queries are refused until all are cleared.
+   * @throws MillraceError `local-map-missing`
+   */
+  async strays(shard: Shard): Promise<readonly Keys[] | 'unknown'> {
+    const header = await this.#locals.header(shard.location, shard.id);
+    if (!header || header.removed) throw lost(shard.location);
+    const { strays = [] } = header;
+    return strays === 'unknown' ? strays : strays.map((one) => keysOf(this, one));
+  }
+
+  /** The mapping must be offline. The documents of its keys stay, as strays. */
   async deleteMapping(mapping: Mapping, options: ChangeOptions = {}): Promise<void> {
     await this.#run('deleteMapping', { mapping }, options, (map) => plans.deleteMapping(map, mapping, options));
   }
@@ -338,7 +375,7 @@ export class ShardMap {
     return shardOf(adds.find(isShard)!);
   }
 
-  #keys({ key, low, high }: NewMapping): { readonly low: string; readonly high?: string } {
+  #keys({ key, low, high }: NewMapping): Span {
     if (this.kind === 'range' && key === undefined) return this.#range(low, high);
     if (this.kind === 'list' && key !== undefined && low === undefined && high === undefined) {
       const code = encodeKey(this.keyType, key);
@@ -347,7 +384,7 @@ export class ShardMap {
     throw shardsError('keys-invalid', `A mapping of the ${this.kind} map ${this.name} can't have these keys`);
   }
 
-  #range(from?: KeyValue, to?: KeyValue): { readonly low: string; readonly high?: string } {
+  #range(from?: KeyValue, to?: KeyValue): Span {
     this.#assertRange('read by a range');
     const low = from === undefined ? '' : encodeKey(this.keyType, from);
     if (to === undefined) return { low };

@@ -1,7 +1,7 @@
 import type { Container } from '@azure/cosmos';
 import type { Clock } from '../../base/clock.ts';
 import { formatOf } from '../../base/format.ts';
-import type { Span } from '../keys/span.ts';
+import type { Span } from '../keys/spans.ts';
 import { type Gate, type GateStore, type Member, cosmosGate } from './gate-store.ts';
 
 /** The container in the database of the maps, key `/pk`, default time to live -1. Routers write it, and no map is in it. */

@@ -3,7 +3,7 @@ import type { Container } from '@azure/cosmos';
 import { type Clock, systemClock } from '../../base/clock.ts';
 import { formatOf } from '../../base/format.ts';
 import { shardsError } from '../errors.ts';
-import { covers } from '../keys/span.ts';
+import { covers } from '../keys/spans.ts';
 import { type GateRules, Membership } from './membership.ts';
 import { GatePass } from './pass.ts';
 import {

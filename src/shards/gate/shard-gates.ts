@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Clock } from '../../base/clock.ts';
 import { shardsError } from '../errors.ts';
-import type { Span } from '../keys/span.ts';
+import type { Span } from '../keys/spans.ts';
 import type { Closing, ShardGateDocument, ShardGateStore } from './shard-gate-store.ts';
 
 export interface WaitOptions {

@@ -62,6 +62,11 @@ export const SHARDS_ERRORS = {
     hint: 'Use an operation id for one call and its repetitions only.',
     usage: true,
   },
+  'routers-not-stopped': {
+    meaning: 'Routers of a shard did not acknowledge in time that they write no more what the shard has lost.',
+    hint: 'End the processes that the message names, or wait until they answer, then call again. A process that is dead is forgotten after 82 seconds.',
+    retryable: true,
+  },
   'shard-schedule-invalid': {
     meaning: 'A schedule of shards is not valid, or the shard map has no times as keys.',
     hint: 'Correct the value that the message names. A schedule needs a range map of dateTime or dateTimeOffset.',

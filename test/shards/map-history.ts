@@ -337,7 +337,7 @@ export class History {
     if (!shard) return;
     const pieces = this.#pieces;
     const elsewhere = { database: `${shard.location.database}2` };
-    this.#world.restoreLocal(shard.id, shard.location, elsewhere);
+    this.#world.restore(shard.id, shard.location, elsewhere);
     await map.repairShard(await map.attachShard(await map.detachShard(shard), elsewhere), 'map');
     this.#expect(pieces);
   }

@@ -15,6 +15,7 @@ import {
   mapPartition,
 } from '../../src/shards/map/documents.ts';
 import { shardsError } from '../../src/shards/errors.ts';
+import type { Drain } from '../../src/shards/map/draining.ts';
 import { ShardMap } from '../../src/shards/map/shard-map.ts';
 import { type Commit, EMPTY_DIGEST, Sheet, type SheetStore, type Whole, digestOf } from '../../src/shards/map/sheet.ts';
 import type { Random } from '../support/random.ts';
@@ -40,12 +41,17 @@ export interface State {
   readonly entries: ReadonlyMap<string, SheetDocument>;
 }
 
-const MAP = 'm';
-const PARTITION = mapPartition(MAP);
+export const MAP = 'm';
+export const PARTITION = mapPartition(MAP);
 
-/** One request or pause of an administrator. It takes effect when the world picks it. */
+/** A process that sends requests. */
+export interface Actor {
+  dead: boolean;
+}
+
+/** One request or pause of a process. It takes effect when the world picks it. */
 interface Request {
-  readonly by: Administrator;
+  readonly by: Actor;
   readonly run: () => void;
   readonly isWrite: boolean;
 }
@@ -62,6 +68,8 @@ export class MapWorld {
   readonly down = new Set<string>();
   /** False: every request takes effect once and is answered, and reads are of the newest state. */
   faults = false;
+  /** Called where no process has a request. Returns whether time has passed. */
+  idle: () => boolean = () => false;
   /** Called after each commit. */
   watch: () => void = () => undefined;
 
@@ -85,7 +93,7 @@ export class MapWorld {
       keyType: 'int32',
       schema: { sharded: { Orders: '/tenantId' } },
     };
-    this.#restore(PARTITION, { header, etag: '', entries: new Map() });
+    this.#set(PARTITION, { header, etag: '', entries: new Map() });
   }
 
   /** Every state that the map had since it was restored. */
@@ -94,16 +102,16 @@ export class MapWorld {
   }
 
   restoreMap(state: State): void {
-    this.#restore(PARTITION, state);
+    this.#set(PARTITION, state);
   }
 
   /** An older copy of a shard's local map, in another database. */
-  restoreLocal(shard: string, from: ShardLocation, to: ShardLocation): void {
-    this.#restore(sheetAt(to, shard), this.#random.pick(this.#sheets.get(sheetAt(from, shard))!));
+  restore(shard: string, from: ShardLocation, to: ShardLocation): void {
+    this.#set(sheetAt(to, shard), this.#random.pick(this.#sheets.get(sheetAt(from, shard))!));
   }
 
   /** No reading shows what was before. */
-  #restore(sheet: string, state: State): void {
+  #set(sheet: string, state: State): void {
     this.#sheets.set(sheet, [{ ...state, etag: String((this.#etags += 1)) }]);
   }
 
@@ -124,14 +132,15 @@ export class MapWorld {
     return this.#sheets.get(sheetAt(location, shard))?.at(-1);
   }
 
-  administrator(): Administrator {
-    return new Administrator(this, this.map.header);
+  administrator(parts: Pick<AdministratorParts, 'clock' | 'drain'> = {}): Administrator {
+    return new Administrator(this, { header: this.map.header, ...parts });
   }
 
   /** Runs requests, one after the other in any order, until no process has one. */
   async run(step: () => void = () => undefined): Promise<void> {
     for (;;) {
       await turn();
+      if (this.#requests.length === 0 && this.idle()) continue;
       if (this.#requests.length === 0) return;
       step();
       const [request] = this.#requests.splice(this.#random.int(this.#requests.length), 1);
@@ -140,14 +149,14 @@ export class MapWorld {
   }
 
   /** What the process has sent may still take effect. */
-  kill(by: Administrator): void {
+  kill(by: Actor): void {
     by.dead = true;
     this.#requests = this.#requests.filter(
       (request) => request.by !== by || (request.isWrite && this.#random.chance(0.7)),
     );
   }
 
-  request<T>(by: Administrator, run: () => T, isWrite = false): Promise<T> {
+  request<T>(by: Actor, run: () => T, isWrite = false): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       if (by.dead) return;
       const settled = (): void => {
@@ -162,7 +171,7 @@ export class MapWorld {
     });
   }
 
-  store<H extends Header>(by: Administrator, sheet: string, database?: string): SheetStore<H> {
+  store<H extends Header>(by: Actor, sheet: string, database?: string): SheetStore<H> {
     const reach = (): void => {
       if (database !== undefined && this.down.has(database))
         throw Object.assign(new Error(`${database} is down`), { code: 'down' });
@@ -255,15 +264,22 @@ export class MapWorld {
   }
 }
 
-const sheetAt = ({ database }: ShardLocation, shard: string): string => `${database}|${localPartition(MAP, shard)}`;
+export const sheetAt = ({ database }: ShardLocation, shard: string): string =>
+  `${database}|${localPartition(MAP, shard)}`;
+
+export interface AdministratorParts {
+  readonly header: MapHeader;
+  readonly clock?: Clock;
+  readonly drain?: Drain;
+}
 
 /** A process that changes the map. */
-export class Administrator {
+export class Administrator implements Actor {
   readonly map: ShardMap;
   dead = false;
 
-  constructor(world: MapWorld, header: MapHeader) {
-    const clock: Clock = {
+  constructor(world: MapWorld, { header, clock: given, drain = () => Promise.resolve() }: AdministratorParts) {
+    const clock: Clock = given ?? {
       now: () => 0,
       monotonic: () => 0,
       sleep: () => world.request(this, () => undefined),
@@ -275,6 +291,7 @@ export class Administrator {
         new Sheet(world.store<LocalHeader>(this, sheetAt(location, shard), location.database), clock),
       assertFit: () => Promise.resolve(),
       localHeaders: (location) => world.request(this, () => world.localHeaders(location)),
+      drain,
     });
   }
 }

@@ -66,8 +66,23 @@ export interface LocalHeader extends Header {
   readonly operation: string;
   /** Those of the map, so that a lost map can be created again. Earlier versions didn't store them. */
   readonly facts?: MapFacts;
+  /** Keys whose documents may be in the shard, though the map doesn't give them to it. None of them is mapped here. */
+  readonly strays?: Strays;
+  /** The generation at which keys last began to arrive: from then on documents of other shards' keys may come. */
+  readonly arrivals?: number;
+  /** The shards of the last operation, if it has several. */
+  readonly shards?: readonly string[];
   /** The shard was deleted from the map, or never came into it. */
   readonly removed?: true;
+}
+
+/** In the order of keys. `unknown`: there were too many to store. */
+export type Strays = readonly { readonly low: string; readonly high?: string }[] | 'unknown';
+
+/** What an operation changes in the strays of its shard, beside what follows from its mappings. */
+export interface StraysChange {
+  readonly add?: { readonly low: string; readonly high?: string } | 'all';
+  readonly clear?: { readonly low: string; readonly high?: string } | 'all';
 }
 
 export interface ShardDocument extends SheetDocument {
@@ -77,6 +92,16 @@ export interface ShardDocument extends SheetDocument {
   readonly version: string;
   readonly location: ShardLocation;
   readonly detached?: true;
+  readonly draining?: Draining;
+}
+
+/**
+ * Routers of a shard are not known to have stopped yet: they may still write by readings of its local map below this
+ * generation. Only the map has it, local maps don't.
+ */
+export interface Draining {
+  readonly shard: string;
+  readonly below: number;
 }
 
 export interface MappingDocument extends SheetDocument {
@@ -88,6 +113,8 @@ export interface MappingDocument extends SheetDocument {
   readonly status: MappingStatus;
   /** The token of the lock's owner. Only the map has it, local maps don't. */
   readonly owner?: string;
+  /** Until it is taken away, the keys are not online on another shard. */
+  readonly draining?: Draining;
 }
 
 /**
@@ -113,6 +140,7 @@ export interface OperationDocument extends SheetDocument {
   readonly adds: readonly MapDocument[];
   /** For a repair: what changes in the local map, where that isn't what changes in the map. */
   readonly local?: { readonly removes: readonly MappingDocument[]; readonly adds: readonly MappingDocument[] };
+  readonly strays?: StraysChange;
   /** The shards whose local maps change, in this order: those that lose a mapping come first. */
   readonly shards: readonly string[];
   readonly left?: readonly string[];

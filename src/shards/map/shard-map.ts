@@ -14,15 +14,18 @@ import {
   isMapping,
   isSameLocation,
   isShard,
+  shardId,
   shownLocation,
 } from './documents.ts';
+import { type Drain, Drains, type StopOptions } from './draining.ts';
 import { assertFacts, assertLocalForm } from './forms.ts';
 import { LocalMaps, type OpenLocal, lost } from './local-maps.ts';
 import { Operations, type Plan, operationsOf } from './operations.ts';
 import * as plans from './plans.ts';
 import { type RepairChoice, type RepairOptions, type Repaired, repairAll } from './repair.ts';
 import type { Sheet, Whole } from './sheet.ts';
-import { type Mapping, type Shard, mappingOf, shardOf } from './values.ts';
+import { type Span, covers, overlaps } from '../keys/spans.ts';
+import { type Keys, type Mapping, type Shard, keysOf, mappingOf, shardOf } from './values.ts';
 
 export interface OperationOptions {
   /**
@@ -44,6 +47,8 @@ export interface NewMapping {
   readonly status?: MappingStatus;
 }
 
+export type StrayKeys = Pick<NewMapping, 'key' | 'low' | 'high'>;
+
 export interface MappingFilter {
   readonly shard?: Shard;
   /** With keys from this one on. Range maps only, like `high`. */
@@ -60,6 +65,7 @@ export interface ShardMapParts {
   readonly localHeaders: (location: ShardLocation) => Promise<readonly LocalHeader[]>;
   /** Throws unless a shard at this location has what the map needs. */
   readonly assertFit: (location: ShardLocation, schema: ShardSchema) => Promise<void>;
+  readonly drain: Drain;
 }
 
 /**
@@ -74,6 +80,7 @@ export class ShardMap {
   readonly #parts: ShardMapParts;
   readonly #operations: Operations;
   readonly #locals: LocalMaps;
+  readonly #drains: Drains;
 
   constructor(parts: ShardMapParts) {
     const { name, kind, keyType, schema } = parts.header;
@@ -84,6 +91,7 @@ export class ShardMap {
     this.#parts = parts;
     this.#locals = new LocalMaps(parts.header, parts.openLocal);
     this.#operations = new Operations(parts.sheet, this.#locals);
+    this.#drains = new Drains(this.#operations, parts.drain);
   }
 
   async shards(): Promise<Shard[]> {
@@ -111,10 +119,14 @@ export class ShardMap {
 
   /**
    * For a shard whose database is lost, or is being restored elsewhere. Its mappings stay, and changes of other shards no
-   * longer wait for it. Its old database is not written to: what reads its local map finds it as it was.
+   * longer wait for it. Its old database is not written to: what reads its local map finds it as it was. Resolves when all
+   * routers have stopped to write there.
+   * @throws MillraceError `shard-void`, `routers-not-stopped`: it is detached then, and attaching it waits again
    */
-  detachShard(shard: Shard, options: OperationOptions = {}): Promise<Shard> {
-    return this.#shard('detachShard', { shard }, options, (map) => plans.detachShard(map, shard));
+  async detachShard(shard: Shard, options: OperationOptions & StopOptions = {}): Promise<Shard> {
+    const detached = await this.#shard('detachShard', { shard }, options, (map) => plans.detachShard(map, shard));
+    await this.#drains.end(await this.#whole(), shardId(shard.id), options);
+    return detached;
   }
 
   /**
@@ -151,7 +163,7 @@ export class ShardMap {
     const keys = low === undefined && high === undefined ? undefined : this.#range(low, high);
     return plans
       .mappingsOf(whole)
-      .filter((entry) => (!shard || entry.shard === shard.id) && (!keys || plans.overlaps(entry, keys)))
+      .filter((entry) => (!shard || entry.shard === shard.id) && (!keys || overlaps(entry, keys)))
       .map((entry) => mappingOf(whole.header, entry));
   }
 
@@ -165,7 +177,7 @@ export class ShardMap {
   async tryMapping(key: KeyValue): Promise<Mapping | undefined> {
     const code = encodeKey(this.keyType, key);
     const whole = await this.#whole();
-    const entry = plans.mappingsOf(whole).find((one) => plans.covers(one, code));
+    const entry = plans.mappingsOf(whole).find((one) => covers(one, code));
     return entry && mappingOf(whole.header, entry);
   }
 
@@ -178,7 +190,41 @@ export class ShardMap {
     );
   }
 
-  /** The mapping must be offline. The documents of its keys stay. */
+  /**
+   * Before documents of other shards' keys are copied to a shard: multi-shard queries leave the keys out there, until
+   * the map gives them to this shard. A query that runs on meanwhile ends or begins again. The keys that a shard loses
+   * become strays by themselves.
+   * @throws MillraceError `keys-mapped` if the shard has some of the keys
+   */
+  async addStrays(shard: Shard, keys: StrayKeys, options: OperationOptions = {}): Promise<void> {
+    await this.#run('addStrays', { shard, keys }, options, (map) =>
+      plans.changeStrays(map, shard, { add: this.#keys({ shard, ...keys }) }),
+    );
+  }
+
+  /**
+   * After the documents of strays were deleted from the shard; without keys: of all its strays. Delete them when no query
+   * runs that is older than the change of the map: it still reads them here.
+   */
+  async clearStrays(shard: Shard, keys?: StrayKeys, options: OperationOptions = {}): Promise<void> {
+    await this.#run('clearStrays', { shard, keys }, options, (map) =>
+      plans.changeStrays(map, shard, { clear: keys ? this.#keys({ shard, ...keys }) : 'all' }),
+    );
+  }
+
+  /**
+   * Keys whose documents may be in the shard though the map doesn't give them to it. `unknown`: there are too many to
+   * list, and multi-shard queries are refused until all are cleared.
+   * @throws MillraceError `local-map-missing`
+   */
+  async strays(shard: Shard): Promise<readonly Keys[] | 'unknown'> {
+    const header = await this.#locals.header(shard.location, shard.id);
+    if (!header || header.removed) throw lost(shard.location);
+    const { strays = [] } = header;
+    return strays === 'unknown' ? strays : strays.map((one) => keysOf(this, one));
+  }
+
+  /** The mapping must be offline. The documents of its keys stay, as strays. */
   async deleteMapping(mapping: Mapping, options: ChangeOptions = {}): Promise<void> {
     await this.#run('deleteMapping', { mapping }, options, (map) => plans.deleteMapping(map, mapping, options));
   }
@@ -190,9 +236,15 @@ export class ShardMap {
     );
   }
 
-  /** Resolves when the map and the shard's local map say so. It doesn't wait for requests that are under way. */
-  markOffline(mapping: Mapping, options: ChangeOptions = {}): Promise<Mapping> {
-    return this.updateMapping(mapping, { status: 'offline' }, options);
+  /**
+   * Resolves when the map and the shard's local map say so, and all routers have stopped: no write of these keys that the
+   * shard's gate admitted is under way, or lands later.
+   * @throws MillraceError `routers-not-stopped`: the mapping is offline then, and the mapping in hand is void
+   */
+  async markOffline(mapping: Mapping, options: ChangeOptions & StopOptions = {}): Promise<Mapping> {
+    const offline = await this.updateMapping(mapping, { status: 'offline' }, options);
+    await this.#drains.end(await this.#whole(), offline.id, options);
+    return offline;
   }
 
   markOnline(mapping: Mapping, options: ChangeOptions = {}): Promise<Mapping> {
@@ -298,7 +350,16 @@ export class ShardMap {
    * the local map is, without locks. At most 40, of one shard, from a check of that shard after which the map has not changed.
    */
   async repair(differences: readonly Difference[], side: RepairSide, options: OperationOptions = {}): Promise<void> {
-    await this.#run('repair', { differences, side }, options, (map) => repairPlan(map, differences, side));
+    await this.#repair(differences, side, options);
+  }
+
+  /** Returns the generation of its begin. What the local map had before counts no longer, so its routers stop. */
+  async #repair(differences: readonly Difference[], side: RepairSide, options: OperationOptions): Promise<number> {
+    const { at, shards } = await this.#run('repair', { differences, side }, options, (map) =>
+      repairPlan(map, differences, side),
+    );
+    for (const shard of shards) await this.#parts.drain({ shard, below: at }, {});
+    return at;
   }
 
   /**
@@ -309,7 +370,7 @@ export class ShardMap {
   repairShard(shard: Shard, choice: RepairChoice, options: RepairOptions = {}): Promise<Repaired> {
     const check = (): Promise<Difference[]> => this.check(shard);
     const repair = async (differences: readonly Difference[], side: RepairSide): Promise<number> => {
-      const { at } = await this.#run('repair', { differences, side }, {}, (map) => repairPlan(map, differences, side));
+      const at = await this.#repair(differences, side, {});
       // Its begin has the generation `at`, and showing it is the next commit.
       return at + 1;
     };
@@ -328,7 +389,7 @@ export class ShardMap {
     { operationId = randomUUID() }: OperationOptions,
     plan: (map: Whole<MapHeader>) => Plan,
   ): Promise<OperationDocument> {
-    return this.#operations.run({ id: operationId, verb, request }, plan);
+    return this.#drains.run({ id: operationId, verb, request }, plan);
   }
 
   async #mappings(...[verb, request, options, plan]: RunArguments): Promise<Mapping[]> {
@@ -346,7 +407,7 @@ export class ShardMap {
     return shardOf(adds.find(isShard)!);
   }
 
-  #keys({ key, low, high }: NewMapping): { readonly low: string; readonly high?: string } {
+  #keys({ key, low, high }: NewMapping): Span {
     if (this.kind === 'range' && key === undefined) return this.#range(low, high);
     if (this.kind === 'list' && key !== undefined && low === undefined && high === undefined) {
       const code = encodeKey(this.keyType, key);
@@ -355,7 +416,7 @@ export class ShardMap {
     throw shardsError('keys-invalid', `A mapping of the ${this.kind} map ${this.name} can't have these keys`);
   }
 
-  #range(from?: KeyValue, to?: KeyValue): { readonly low: string; readonly high?: string } {
+  #range(from?: KeyValue, to?: KeyValue): Span {
     this.#assertRange('read by a range');
     const low = from === undefined ? '' : encodeKey(this.keyType, from);
     if (to === undefined) return { low };

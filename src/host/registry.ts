@@ -62,8 +62,9 @@ import {
   shardsSplit,
   shardsUnmap,
 } from '../operations/shards/mappings.operation.ts';
-import { shardsCreateMap, shardsDeleteMap } from '../operations/shards/maps.operation.ts';
+import { shardsCreateMap, shardsDeleteMap, shardsRebuild } from '../operations/shards/maps.operation.ts';
 import { shardsRecover } from '../operations/shards/recover.operation.ts';
+import { shardsSchedule } from '../operations/shards/schedule.operation.ts';
 import { shardsAttach, shardsCreate, shardsDelete, shardsDetach } from '../operations/shards/shards.operation.ts';
 import { shardsShow } from '../operations/shards/show.operation.ts';
 import { tenantsBackfill } from '../operations/tenants/backfill.operation.ts';
@@ -153,6 +154,7 @@ export const registry: Registry = new Registry([
   shardsDelete,
   shardsDetach,
   shardsAttach,
+  shardsSchedule,
   shardsMap,
   shardsUnmap,
   shardsOffline,
@@ -163,6 +165,7 @@ export const registry: Registry = new Registry([
   shardsUnlock,
   shardsCheck,
   shardsRecover,
+  shardsRebuild,
   deadLettersList,
   deadLettersShow,
   deadLettersRedrive,

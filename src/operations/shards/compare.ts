@@ -1,8 +1,8 @@
 // Differences between a map and the local maps of its shards, and their repair.
-import { type Difference, type RepairSide, type Shard, type ShardMap } from '../../shards/index.ts';
+import type { Difference, Shard, ShardMap } from '../../shards/index.ts';
 import { encodeKey } from '../../shards/keys/key-type.ts';
 import { shownLocation } from '../../shards/map/documents.ts';
-import { overlaps } from '../../shards/map/plans.ts';
+import { overlaps } from '../../shards/keys/spans.ts';
 import { operationsError } from '../errors.ts';
 import type { KeysInput } from './inputs.ts';
 import { keyOf } from './keys.ts';
@@ -43,25 +43,4 @@ export function choiceOf(map: ShardMap, { key, low, high }: KeysInput): (differe
       ? { low: low === undefined ? '' : code('low', low), ...(high !== undefined && { high: code('high', high) }) }
       : { low: code('key', key), high: code('key', key) };
   return ({ stored }) => [stored.map, stored.local].some((entry) => entry !== undefined && overlaps(entry, span));
-}
-
-/** The most differences of one call of `repair`. */
-const AT_ONCE = 40;
-
-/** Repairs the chosen differences of a shard. Each call makes the other differences in hand void, so it compares again. */
-export async function repairShard(
-  map: ShardMap,
-  shard: Shard,
-  side: RepairSide,
-  chosen: (difference: Difference) => boolean,
-  signal: AbortSignal,
-): Promise<Difference[]> {
-  const repaired: Difference[] = [];
-  for (;;) {
-    signal.throwIfAborted();
-    const some = (await map.check(shard)).filter(chosen).slice(0, AT_ONCE);
-    if (some.length === 0) return repaired;
-    await map.repair(some, side);
-    repaired.push(...some);
-  }
 }

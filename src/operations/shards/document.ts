@@ -4,7 +4,7 @@ import { keyTypeNamed } from '../../model/shard-keys.ts';
 import type { Inspection, InspectedMapping, ShardMap } from '../../shards/index.ts';
 import { encodeKey, type KeyTypeName } from '../../shards/keys/key-type.ts';
 import { shownLocation } from '../../shards/map/documents.ts';
-import { overlaps } from '../../shards/map/plans.ts';
+import { type Span, overlaps, without } from '../../shards/keys/spans.ts';
 import { keyOf } from './keys.ts';
 
 export interface Drift {
@@ -12,12 +12,6 @@ export interface Drift {
   readonly line: number | null;
   readonly file: string | null;
   readonly what: string;
-}
-
-/** Codes of keys: `[low, high)`, without `high` up to the end. A single key is a span with itself as `high`. */
-interface Span {
-  readonly low: string;
-  readonly high?: string;
 }
 
 const WORDS: Readonly<Record<KeyTypeName, ReturnType<typeof keyTypeNamed>>> = {
@@ -97,15 +91,10 @@ function* mappingsDrift(map: ShardMap, now: Inspection, found: DocumentedMap): G
       if (!names.includes(row.shard.trim()))
         yield at(row, `${mapping.text} is on ${names[1] ?? mapping.shard} in the store, not on ${row.shard.trim()}`);
     }
-    if (uncovered(span, there)) yield at(row, `The store has no mapping for all of ${row.key.trim()}`);
+    if (without([span], there).length > 0) yield at(row, `The store has no mapping for all of ${row.key.trim()}`);
   }
   for (const one of stored)
-    if (
-      uncovered(
-        one,
-        covered.filter((span) => overlaps(span, one)),
-      )
-    )
+    if (without([one], covered).length > 0)
       yield { line: null, file: null, what: `The document lacks keys of ${one.mapping.text}, which the store has` };
 }
 
@@ -129,18 +118,4 @@ function rowSpan({ keyType }: ShardMap, { key }: ShardMapping): Span | string {
   } catch {
     return `${key.trim()} is not a key of type ${keyType}, or not a range of them`;
   }
-}
-
-const isOne = ({ low, high }: Span): boolean => low === high;
-
-/** Whether others leave a part of a span. */
-function uncovered(span: Span, others: readonly Span[]): boolean {
-  if (isOne(span)) return others.length === 0;
-  let end: string | undefined = span.low;
-  for (const other of others.toSorted((a, b) => (a.low < b.low ? -1 : 1))) {
-    if (end === undefined || other.low > end) break;
-    if (other.high === undefined) end = undefined;
-    else if (other.high > end) end = other.high;
-  }
-  return end !== undefined && (span.high === undefined || end < span.high);
 }

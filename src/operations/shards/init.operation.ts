@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { withRetry } from '../../cosmos/retry.ts';
 import { ShardMapManager } from '../../shards/index.ts';
+import { ROUTERS_CONTAINER } from '../../shards/gate/shard-gate-store.ts';
 import { LOCAL_CONTAINER, MAP_CONTAINER } from '../../shards/map/documents.ts';
 import { ownContainer, planContainers, planState } from '../model/apply.ts';
 import type { Step } from '../model/step.ts';
@@ -43,12 +44,9 @@ async function stepsOf({ shard, endpoint }: Input, context: Context): Promise<St
     return planContainers([{ database, definition: ownContainer('state', LOCAL_CONTAINER) }]);
   }
   const { database } = places;
-  const wanted = [MAP_CONTAINER, ROUTERS].map((id) => ({ database, definition: ownContainer('state', id) }));
+  const wanted = [MAP_CONTAINER, ROUTERS_CONTAINER].map((id) => ({ database, definition: ownContainer('state', id) }));
   const store = await planContainers(wanted);
   const steps = [...store, ...(await planState(await context.workspace.services()))];
   if (await ShardMapManager.tryGet(places)) return steps;
   return [...steps, { say: 'create the store of shard maps', apply: () => ShardMapManager.create(places) }];
 }
-
-/** Routers register here; the only container of the maps' database that they may write. */
-const ROUTERS = 'routers';

@@ -43,3 +43,27 @@ export interface KeysInput {
   readonly low?: string | undefined;
   readonly high?: string | undefined;
 }
+
+/** For verbs after which no router may write any more. */
+export const stopInput = {
+  within: z
+    .number()
+    .min(0)
+    .optional()
+    .describe('seconds to wait until all routers have stopped (default: 90; a router that died is forgotten before)'),
+  unwaited: z
+    .boolean()
+    .default(false)
+    .describe('don’t wait: routers may still write for a while, and the change that needs them stopped waits'),
+};
+
+export const stopOptions = ({
+  within,
+  unwaited,
+}: {
+  readonly within?: number | undefined;
+  readonly unwaited: boolean;
+}) => ({
+  wait: !unwaited,
+  ...(within !== undefined && { withinMs: within * 1_000 }),
+});

@@ -1,7 +1,16 @@
 // The verbs that change mappings. None of them moves a document.
 import { z } from 'zod';
 import { defineChange } from './change.ts';
-import { changeInput, keysInput, mapInput, ownerInput, shardFilter, shardInput } from './inputs.ts';
+import {
+  changeInput,
+  keysInput,
+  mapInput,
+  ownerInput,
+  shardFilter,
+  shardInput,
+  stopInput,
+  stopOptions,
+} from './inputs.ts';
 import { keysOf, mappingNamed, neighboursAt, shardNamed } from './select.ts';
 import { keyOf } from './keys.ts';
 import type { ChangeResult } from './change.ts';
@@ -52,15 +61,16 @@ export const shardsUnmap = defineChange({
 
 export const shardsOffline = defineChange({
   verb: 'offline',
-  summary: 'Take a mapping offline: its keys can’t be used until it is online again',
+  summary: 'Take a mapping offline, and wait until no router writes its keys any more',
   examples: [
     'millrace shards offline tenants --key 4711 --dry-run',
     'millrace shards offline tenants --low 0 --high 1000 --owner move-7',
   ],
-  input: z.object({ ...mapInput, ...keysInput, ...ownerInput, ...changeInput }),
+  input: z.object({ ...mapInput, ...keysInput, ...stopInput, ...ownerInput, ...changeInput }),
   change: async (input, { map, now, options }) => {
     const mapping = await mappingNamed(map, now, input);
-    return { removed: { mappings: [mapping] }, added: { mappings: [await map.markOffline(mapping, options)] } };
+    const offline = await map.markOffline(mapping, { ...options, ...stopOptions(input) });
+    return { removed: { mappings: [mapping] }, added: { mappings: [offline] } };
   },
   plan: (result) => `take ${keysOfFirst(result)} on ${shardOfFirst(result)} offline`,
   done: (result) => `${keysOfFirst(result)} on ${shardOfFirst(result)} is offline.`,

@@ -1,10 +1,12 @@
 import { z } from 'zod';
 import { KEY_TYPES, type KeyTypeName } from '../../shards/keys/key-type.ts';
-import type { ShardSchema } from '../../shards/index.ts';
+import type { ShardLocation, ShardSchema } from '../../shards/index.ts';
+import { shownLocation } from '../../shards/map/documents.ts';
 import { shardsError } from '../../shards/errors.ts';
 import { audited } from '../audit/record.ts';
 import { operationsError } from '../errors.ts';
 import { defineOperation } from '../operation.ts';
+import { plural } from '../table.ts';
 import { mapInput } from './inputs.ts';
 import { mapNamed, openManager } from './open.ts';
 
@@ -91,3 +93,37 @@ export const shardsDeleteMap = defineOperation({
   },
   format: ({ map }) => `The map ${map} is deleted.`,
 });
+
+export const shardsRebuild = defineOperation({
+  noun: 'shards',
+  verb: 'rebuild',
+  summary: 'Rebuild a map that was lost from the local maps of its shards, without locks',
+  examples: ['millrace shards rebuild tenants --shards west,east@https://east.documents.azure.com'],
+  effect: 'changes',
+  argument: 'map',
+  input: z.object({
+    map: z.string().min(1).describe('name that the map had'),
+    shards: z.string().describe('databases of all its shards, DATABASE or DATABASE@ENDPOINT, several with commas'),
+  }),
+  plan: async ({ map, shards }, context) => {
+    const known = (await (await openManager(context)).tryGetMap(map)) ? 'complete' : 'create';
+    const steps = locationsOf(shards).map((location) => `take the mappings of ${shownLocation(location)} into the map`);
+    return { steps: [`${known} the map ${map}`, ...steps], ru: 0 };
+  },
+  run: async (asked, context) => {
+    const manager = await openManager(context);
+    return audited(context, 'shards rebuild', asked, async () => {
+      const map = await manager.rebuildMap(asked.map, locationsOf(asked.shards));
+      const { shards, mappings } = await map.inspect();
+      return { map: map.name, shards: shards.length, mappings: mappings.length };
+    });
+  },
+  format: ({ map, shards, mappings }) =>
+    `${map} has ${plural(shards, 'shard')} and ${plural(mappings, 'mapping')}. Look at it: \`millrace shards show ${map}\`.`,
+});
+
+const locationsOf = (text: string): ShardLocation[] =>
+  listOf(text).map((part) => {
+    const [, database = part, endpoint] = /^(.+)@(https?:.+)$/.exec(part) ?? [];
+    return { database, ...(endpoint !== undefined && { endpoint }) };
+  });

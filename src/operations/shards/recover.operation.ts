@@ -3,7 +3,7 @@ import type { Shard, ShardMap } from '../../shards/index.ts';
 import { audited } from '../audit/record.ts';
 import { defineOperation } from '../operation.ts';
 import { plural } from '../table.ts';
-import { choiceOf, repairShard, rowOf, sayDifference } from './compare.ts';
+import { choiceOf, rowOf, sayDifference } from './compare.ts';
 import { pendingOf, sayPending } from './draw.ts';
 import { keysInput, mapInput, shardFilter } from './inputs.ts';
 import { mapNamed, openManager } from './open.ts';
@@ -48,26 +48,24 @@ export const shardsRecover = defineOperation({
     return { steps, ru: 0 };
   },
   run: async (asked, context) => {
-    const manager = await openManager(context);
-    const map = await mapNamed(manager, asked.map);
+    const { screen, signal } = context;
+    const map = await mapNamed(await openManager(context), asked.map);
+    const chosen = choiceOf(map, asked);
     return audited(context, 'shards recover', asked, async () => {
       const before = pendingOf(await map.inspect());
       await map.settle();
-      const repaired = [];
-      const shards = await shardsOf(map, asked);
-      if (asked.from !== undefined)
-        for (const shard of shards) {
-          const done = await repairShard(map, shard, asked.from, choiceOf(map, asked), context.signal);
-          repaired.push(...done.map((one) => rowOf(one, shards)));
-        }
+      let repaired = 0;
+      for (const shard of asked.from === undefined ? [] : await shardsOf(map, asked)) {
+        signal.throwIfAborted();
+        const progress = (of: { readonly repaired: number; readonly left: number }): void =>
+          screen.progress('differences repaired', repaired + of.repaired, repaired + of.repaired + of.left);
+        const done = await map.repairShard(shard, (one) => (chosen(one) ? asked.from : undefined), { progress });
+        repaired += done.repaired;
+      }
       const waiting = pendingOf(await map.inspect());
       const still = new Set(waiting.map(({ operation }) => operation));
-      return {
-        map: map.name,
-        settled: before.filter(({ operation }) => !still.has(operation)),
-        waiting,
-        repaired,
-      };
+      const settled = before.filter(({ operation }) => !still.has(operation));
+      return { map: map.name, settled, waiting, repaired };
     });
   },
   ok: ({ waiting }) => waiting.length === 0,
@@ -75,8 +73,7 @@ export const shardsRecover = defineOperation({
     [
       `${plural(settled.length, 'pending operation')} ended.`,
       ...waiting.map(sayPending),
-      ...repaired.map((row) => `repaired: ${sayDifference(row)}`),
-      ...(from === undefined ? [] : [`${plural(repaired.length, 'difference')} repaired.`]),
+      ...(from === undefined ? [] : [`${plural(repaired, 'difference')} repaired.`]),
     ].join('\n'),
 });
 

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { resourceName } from '../../base/settings.ts';
 import { type ChangeResult, defineChange } from './change.ts';
-import { address, changeInput, mapInput, shardInput } from './inputs.ts';
+import { address, changeInput, mapInput, shardInput, stopInput, stopOptions } from './inputs.ts';
 import { shownShard } from './rows.ts';
 import { locationOf, shardNamed } from './select.ts';
 
@@ -44,10 +44,11 @@ export const shardsDetach = defineChange({
   verb: 'detach',
   summary: 'Detach a shard whose database is lost: its mappings stay, and changes of other shards don’t wait for it',
   examples: ['millrace shards detach tenants --shard west'],
-  input: z.object({ ...mapInput, ...shardInput, ...changeInput }),
+  input: z.object({ ...mapInput, ...shardInput, ...stopInput, ...changeInput }),
   change: async (input, { map, now, options }) => {
     const shard = shardNamed(map, now, input);
-    return { removed: { shards: [shard] }, added: { shards: [await map.detachShard(shard, options)] } };
+    const detached = await map.detachShard(shard, { ...options, ...stopOptions(input) });
+    return { removed: { shards: [shard] }, added: { shards: [detached] } };
   },
   plan: (result) => `detach the shard ${shardOf(result)} from ${result.map}`,
   done: (result) =>

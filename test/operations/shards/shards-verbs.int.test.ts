@@ -55,7 +55,7 @@ it('mappings are created, moved, split, merged and deleted, and shown with their
   expect(await refused('map tenants --shard nowhere --low 1000')).toBe('1 shard-missing');
   expect(await told('split tenants --at 40')).toBe('[0, 100) on west is [0, 40) and [40, 100) now.');
   expect(await told('offline tenants --key 50 --dry-run')).toContain('take [40, 100) on west offline');
-  expect(await told('offline tenants --key 50')).toBe('[40, 100) on west is offline.');
+  expect(await told('offline tenants --key 50 --within 5')).toBe('[40, 100) on west is offline.');
   expect(await refused('merge tenants --at 40')).toBe('1 mappings-not-neighbours');
   expect(await refused('online tenants --low 40 --high 90')).toBe('1 mapping-missing');
   expect(await refused('online tenants')).toBe('2 input-invalid');
@@ -78,7 +78,7 @@ it('mappings are created, moved, split, merged and deleted, and shown with their
   });
   expect(await refused('unmap tenants --key 7')).toBe('1 mapping-online');
   expect(await told('unmap tenants --low 200')).toContain('has no shard any more');
-  await told('offline tenants --key 50');
+  await told('offline tenants --key 50 --unwaited');
   await told('online tenants --key 50 --shard west');
   expect(await told('merge tenants --at 40')).toBe('[0, 100) on west is one mapping.');
   expect(await told('list')).toMatch(/^west +1 +0$/m);
@@ -191,6 +191,39 @@ it('a lost shard is detached, and attached elsewhere', async () => {
   expect(await told('check tenants')).toContain('was not compared');
   expect(await told('attach tenants --shard west')).toContain('is attached');
   expect(await told('check tenants')).toBe('tenants: no differences.');
+});
+
+it('shards are scheduled by month, and what is missing is a finding', async () => {
+  await told('create-map orders --kind range --key-type dateTime --sharded Orders=/tenantId');
+  const month = new Date().toISOString().slice(0, 7);
+  const schedule = 'schedule orders --every month --ahead 1 --shard orders-{yyyy}-{mm}';
+  expect(await refused('schedule orders --every month --ahead 1 --shard orders')).toBe('2 shard-schedule-invalid');
+  expect(await told(`${schedule} --dry-run`)).toContain(`orders-${month}, unless they are mapped`);
+  expect(await refused(schedule)).toBe('1 scheduled-shard-missing');
+  const client = clientInside(stage.emulator);
+  const { database } = await client.databases.create({ id: `orders-${month}` });
+  await database.containers.create({ id: 'Orders', partitionKey: '/tenantId' });
+  client.dispose();
+  await told(`init --shard orders-${month}`);
+  const { code, value } = await stage.json(schedule);
+  expect(code).toBe(1);
+  expect(value).toMatchObject([{ shard: `orders-${month}`, state: 'created' }, { state: 'missing' }]);
+});
+
+it('a map that was lost comes back from its shards', async () => {
+  const client = clientInside(stage.emulator);
+  const before = await stage.json('show tenants');
+  const maps = client.database('maps').container('shardmaps');
+  const { resources } = await maps.items
+    .query<Stored>("SELECT c.id, c.pk FROM c WHERE c.pk = 'map|tenants'")
+    .fetchAll();
+  for (const { id, pk } of resources) await maps.item(id, pk).delete();
+  client.dispose();
+  expect(await refused('show tenants')).toBe('1 shard-map-missing');
+  expect(await told('rebuild tenants --shards west,east --dry-run')).toContain('create the map tenants');
+  expect(await told('rebuild tenants --shards west,east')).toContain('tenants has 2 shards and 1 mapping');
+  const { mappings } = before.value as { mappings: unknown };
+  expect((await stage.json('show tenants')).value).toMatchObject({ mappings });
 });
 
 /** Puts the local map of west back to what it was before the last change. */

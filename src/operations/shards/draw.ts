@@ -50,7 +50,9 @@ export function tableOf(lines: readonly Line[], most: number): string[] {
     table(
       ['keys', 'shard', 'status', 'lock'],
       shown.map((line) =>
-        'gap' in line ? [line.keys, '(no shard)', '', ''] : [line.keys, line.shard, line.status, line.owner ?? ''],
+        'gap' in line
+          ? [line.keys, '(no shard)', '', '']
+          : [line.keys, line.shard, line.draining ? `${line.status}, draining` : line.status, line.owner ?? ''],
       ),
     ),
     ...(lines.length > most ? [`${plural(lines.length - most, 'more line')}: \`--most N\` shows more.`] : []),

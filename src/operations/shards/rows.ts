@@ -9,7 +9,7 @@ export interface ShardRow {
   readonly detached: boolean;
 }
 
-export interface MappingRow extends Pick<InspectedMapping, 'key' | 'low' | 'high' | 'status' | 'owner'> {
+export interface MappingRow extends Pick<InspectedMapping, 'key' | 'low' | 'high' | 'status' | 'owner' | 'draining'> {
   /** The keys, for people: `[0, 10)`. */
   readonly keys: string;
   /** The location of the shard, for people. */
@@ -23,7 +23,7 @@ export function rowsOf({ shards = [], mappings = [] }: Partial<ShardsAndMappings
 export const shardRow = ({ id, location, detached }: Shard): ShardRow => ({ id, ...location, detached });
 
 export function mappingRow(mapping: InspectedMapping, known: readonly Shard[]): MappingRow {
-  const { key, low, high, status, owner, text } = mapping;
+  const { key, low, high, status, owner, draining, text } = mapping;
   const shard = known.find(({ id }) => id === mapping.shard);
   return {
     keys: text,
@@ -33,6 +33,7 @@ export function mappingRow(mapping: InspectedMapping, known: readonly Shard[]): 
     shard: shard ? shownLocation(shard.location) : mapping.shard,
     status,
     ...(owner !== undefined && { owner }),
+    ...(draining && { draining }),
   };
 }
 

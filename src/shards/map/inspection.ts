@@ -12,9 +12,11 @@ import { mappingsOf, shardsOf } from './plans.ts';
 import type { Whole } from './sheet.ts';
 import { type Mapping, type Shard, mappingOf, shardOf } from './values.ts';
 
-/** A mapping with the owner of its lock. */
 export interface InspectedMapping extends Mapping {
+  /** Token of its lock. */
   readonly owner?: string;
+  /** It is offline, and routers of its shard may not have stopped yet. */
+  readonly draining?: true;
 }
 
 /** A map operation that has not ended, or that ended less than a day ago. */
@@ -57,5 +59,6 @@ const partsOf = (header: MapHeader, entries: readonly MapDocument[]): ShardsAndM
   mappings: entries.filter(isMapping).map((entry) => ({
     ...mappingOf(header, entry),
     ...(entry.owner !== undefined && { owner: entry.owner }),
+    ...(entry.draining && { draining: true }),
   })),
 });

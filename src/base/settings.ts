@@ -41,6 +41,8 @@ export interface Accounts {
 export interface Settings extends Accounts {
   readonly database: string;
   readonly leases: { readonly account: AccountSettings; readonly database: string; readonly container: string };
+  /** Where the shard maps are. Absent: not set. Only the verbs of shards need it (`requireShardMaps`). */
+  readonly shardMaps?: { readonly endpoint: string; readonly database: string };
   /** Container of Millrace's own documents that belong to no sink: locators, join state, dead letters, progress. */
   readonly stateContainer: string;
   /** Absent: not set. Only a pipeline with an archive needs it (`requireStorage`). */
@@ -115,6 +117,8 @@ const schema = z.object({
   LEASES_CONTAINER: resourceName('A container name').default('leases'),
   LEASES_START_ANEW: z.string().optional(),
   STATE_CONTAINER: resourceName('A container name').default('millrace'),
+  SHARD_MAPS__accountEndpoint: endpoint.optional(),
+  SHARD_MAPS_DATABASE: resourceName('A database name').optional(),
   STORAGE: z.string().optional(),
   STORAGE__blobServiceUri: address('https://NAME.blob.core.windows.net').optional(),
   STORAGE_CONTAINER: blobContainerName.default('archive'),
@@ -164,6 +168,10 @@ const HINTS: Readonly<Record<keyof Variables, string>> = {
     'Set LEASES_START_ANEW to the pipeline’s name and a dot if a renamed pipeline must read everything from the beginning.',
   STATE_CONTAINER:
     'Set STATE_CONTAINER to the name of the container for Millrace’s own documents, or leave it out to use `millrace`.',
+  SHARD_MAPS__accountEndpoint:
+    'Set SHARD_MAPS__accountEndpoint to the account’s URI, or leave it out if the shard maps are in the account of COSMOS.',
+  SHARD_MAPS_DATABASE:
+    'Set SHARD_MAPS_DATABASE to the name of the database that has the shard maps. It is none of the shards; `millrace shards init` creates it.',
   STORAGE:
     'Set STORAGE to a connection string (Azure portal: storage account → Access keys → Connection string), or STORAGE__blobServiceUri to the address to sign in with your identity. `millrace dev` needs neither.',
   STORAGE__blobServiceUri:
@@ -208,6 +216,12 @@ export function loadSettings(source: SettingsSource = {}): Settings {
       database: variables.LEASES_DATABASE ?? database,
       container: variables.LEASES_CONTAINER,
     },
+    ...(variables.SHARD_MAPS_DATABASE !== undefined && {
+      shardMaps: {
+        endpoint: variables.SHARD_MAPS__accountEndpoint ?? cosmos.endpoint,
+        database: variables.SHARD_MAPS_DATABASE,
+      },
+    }),
     stateContainer: variables.STATE_CONTAINER,
     ...(storage ? { storage: { account: storage, container: variables.STORAGE_CONTAINER } } : {}),
     ...(eventHubs ? { eventHubs: { account: eventHubs, checkpoints: variables.CHECKPOINTS_CONTAINER } } : {}),
@@ -245,6 +259,10 @@ function accountsOf(variables: Variables): Accounts {
 /** @throws UsageError `setting-missing` */
 export const requireStorage = ({ storage }: Pick<Settings, 'storage'>): StorageSettings =>
   storage ?? missing('STORAGE');
+
+/** @throws UsageError `setting-missing` */
+export const requireShardMaps = ({ shardMaps }: Pick<Settings, 'shardMaps'>): NonNullable<Settings['shardMaps']> =>
+  shardMaps ?? missing('SHARD_MAPS_DATABASE');
 
 /** @throws UsageError `setting-missing` */
 export const requireEventHubs = ({ eventHubs }: Pick<Settings, 'eventHubs'>): EventHubsSettings =>

@@ -50,6 +50,23 @@ import { projectionsVerifyDue } from '../operations/projections/verify-due.opera
 import { Registry } from '../operations/registry.ts';
 import { recover } from '../operations/recover/recover.operation.ts';
 import { status } from '../operations/status.operation.ts';
+import { shardsCheck } from '../operations/shards/check.operation.ts';
+import { shardsInit } from '../operations/shards/init.operation.ts';
+import { shardsList } from '../operations/shards/list.operation.ts';
+import { shardsLock, shardsUnlock } from '../operations/shards/locks.operation.ts';
+import {
+  shardsMap,
+  shardsMerge,
+  shardsOffline,
+  shardsOnline,
+  shardsSplit,
+  shardsUnmap,
+} from '../operations/shards/mappings.operation.ts';
+import { shardsCreateMap, shardsDeleteMap, shardsRebuild } from '../operations/shards/maps.operation.ts';
+import { shardsRecover } from '../operations/shards/recover.operation.ts';
+import { shardsSchedule } from '../operations/shards/schedule.operation.ts';
+import { shardsAttach, shardsCreate, shardsDelete, shardsDetach } from '../operations/shards/shards.operation.ts';
+import { shardsShow } from '../operations/shards/show.operation.ts';
 import { tenantsBackfill } from '../operations/tenants/backfill.operation.ts';
 import { tenantsAdmit } from '../operations/tenants/admit.operation.ts';
 import { tenantsErase } from '../operations/tenants/erase.operation.ts';
@@ -128,6 +145,27 @@ export const registry: Registry = new Registry([
   tenantsExport,
   tenantsErase,
   tenantsAdmit,
+  shardsList,
+  shardsShow,
+  shardsInit,
+  shardsCreateMap,
+  shardsDeleteMap,
+  shardsCreate,
+  shardsDelete,
+  shardsDetach,
+  shardsAttach,
+  shardsSchedule,
+  shardsMap,
+  shardsUnmap,
+  shardsOffline,
+  shardsOnline,
+  shardsSplit,
+  shardsMerge,
+  shardsLock,
+  shardsUnlock,
+  shardsCheck,
+  shardsRecover,
+  shardsRebuild,
   deadLettersList,
   deadLettersShow,
   deadLettersRedrive,

@@ -114,6 +114,19 @@ export interface ShardMapping {
   readonly at: Place;
 }
 
+/** A shard map as a section states it: a table `Key | Shard location`, and labels beside it. */
+export interface DocumentedMap {
+  /** The heading's own words, as in `### tenants` below `## Shard map`; absent: the section names no map. */
+  readonly name?: string;
+  readonly keyType?: Text;
+  /** Containers with the path of the key: `Orders` by `/tenantId`. */
+  readonly sharded?: Text;
+  /** Containers that every shard has in full. */
+  readonly reference?: Text;
+  readonly mappings: readonly ShardMapping[];
+  readonly at: Place;
+}
+
 interface Common {
   readonly file: string;
   readonly title: string;
@@ -122,7 +135,7 @@ interface Common {
   readonly checks: readonly Check[];
   readonly waivers: readonly Waiver[];
   readonly sql: readonly Text[];
-  readonly shards: readonly ShardMapping[];
+  readonly shardMaps: readonly DocumentedMap[];
   /** Ordered steps of a change to the shard map. */
   readonly shardPlan: readonly Text[];
   readonly lines: readonly string[];

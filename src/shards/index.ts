@@ -2,10 +2,15 @@
 export { ShardMapManager } from './map/shard-map-manager.ts';
 export type { NewShardMap, ShardMapManagerOptions } from './map/shard-map-manager.ts';
 export type { ChangeOptions, MappingFilter, NewMapping, OperationOptions, ShardMap } from './map/shard-map.ts';
+export type { InspectedMapping, Inspection, LoggedOperation, ShardsAndMappings } from './map/inspection.ts';
+export type { StopOptions } from './map/draining.ts';
 export type { Difference, RepairSide } from './map/differences.ts';
+export type { RepairChoice, RepairOptions, RepairProgress, Repaired } from './map/repair.ts';
+export { ensureScheduled } from './map/schedule.ts';
+export type { Period, ScheduledPeriod, ShardSchedule } from './map/schedule.ts';
 export type { LockOptions, MappingUpdate } from './map/plans.ts';
 export type { Mapping, Shard } from './map/values.ts';
-export type { MapKind, MappingStatus, ShardLocation, ShardSchema } from './map/documents.ts';
+export type { MapFacts, MapKind, MappingStatus, ShardLocation, ShardSchema } from './map/documents.ts';
 export { Places } from './places/places.ts';
 export type { ConnectOptions, Credential, Identity, PlacesOptions, Purpose } from './places/places.ts';
 export type { AccountSettings, SettingsSource } from '../base/settings.ts';

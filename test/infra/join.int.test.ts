@@ -32,7 +32,15 @@ function settingsSet(): string[] {
 /** Read by the platform, the extension or the identity library; not by us. */
 const PLATFORM = /^(AzureWebJobsStorage__|APPLICATIONINSIGHTS_|AZURE_CLIENT_ID$|\w+__(credential|clientId)$)/;
 /** Read by the code and not for the app settings: what only a machine with keys, a checkout or a command line has. */
-const ELSEWHERE = new Set(['COSMOS', 'COSMOS_ACCOUNTS', 'LEASES', 'STORAGE', 'EVENTHUBS']);
+const ELSEWHERE = new Set([
+  'COSMOS',
+  'COSMOS_ACCOUNTS',
+  'LEASES',
+  'STORAGE',
+  'EVENTHUBS',
+  'SHARD_MAPS__accountEndpoint',
+  'SHARD_MAPS_DATABASE',
+]);
 /** Names the code looks up beside the schema of settings. */
 const BESIDE = ['MILLRACE_AUTH'];
 

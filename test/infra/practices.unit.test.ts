@@ -72,7 +72,9 @@ describe('identity instead of keys', () => {
       'applier',
       'router',
     ]);
-    const data = ofType('Microsoft.DocumentDB/databaseAccounts/sqlRoleAssignments');
+    const data = ofType('Microsoft.DocumentDB/databaseAccounts/sqlRoleAssignments').filter(
+      ({ file }) => file === 'modules/cosmos.bicep',
+    );
     expect(data.map(({ name, text }) => [name, /roleDefinitionId:.*\$\{(\w+)\}/.exec(text)?.[1]])).toEqual([
       ['appWorks', 'dataContributor'],
       ['developerWorks', 'dataContributor'],
@@ -90,6 +92,23 @@ describe('identity instead of keys', () => {
 });
 
 describe('roles', () => {
+  it('on shard maps let a router write one container, and none of the application', () => {
+    const apart = resources.filter(({ file }) => file === 'shard-maps.bicep');
+    const roles = apart.flatMap(({ name, text }) => {
+      const [, role] = /roleDefinitionId:.*\$\{(\w+)\}/.exec(text) ?? [];
+      const [, scope] = /scope: '\$\{account.id\}(.*)'/.exec(text) ?? [];
+      return role === undefined ? [] : [`${name}: ${role} on ${scope}`];
+    });
+    expect(roles).toEqual([
+      'administratorWritesMaps: dataContributor on /dbs/${mapsDatabase}',
+      'routerReadsMaps: dataReader on /dbs/${mapsDatabase}/colls/shardmaps',
+      'routerRegisters: dataContributor on /dbs/${mapsDatabase}/colls/routers',
+      'administratorReadsShards: dataReader on /dbs/${shard}',
+      'administratorWritesLocalMaps: dataContributor on /dbs/${shard}/colls/shardmap',
+      'routerReadsLocalMaps: dataReader on /dbs/${shard}/colls/shardmap',
+    ]);
+  });
+
   it('are the least that the work needs', () => {
     const given = (file: string): string[] =>
       [

@@ -7,11 +7,15 @@ import {
   type LocalHeader,
   type MapHeader,
   type MapKind,
+  type OperationDocument,
   type ShardLocation,
+  isEnded,
   isOperation,
   localPartition,
   mapPartition,
 } from '../../src/shards/map/documents.ts';
+import { shardsError } from '../../src/shards/errors.ts';
+import type { Drain } from '../../src/shards/map/draining.ts';
 import { ShardMap } from '../../src/shards/map/shard-map.ts';
 import { type Commit, EMPTY_DIGEST, Sheet, type SheetStore, type Whole, digestOf } from '../../src/shards/map/sheet.ts';
 import type { Random } from '../support/random.ts';
@@ -27,29 +31,35 @@ export const MISTAKES = {
   'undo without raising the generation': 154_535_022,
   'operations forgotten': 154_534_470,
   'refusals not confirmed': 154_536_047,
+  'the last operation expires like the others': 154_534_470,
 } as const;
 export type Mistake = keyof typeof MISTAKES;
 
-interface State {
+export interface State {
   readonly header: Header;
   readonly etag: string;
   readonly entries: ReadonlyMap<string, SheetDocument>;
 }
 
-const MAP = 'm';
-const PARTITION = mapPartition(MAP);
+export const MAP = 'm';
+export const PARTITION = mapPartition(MAP);
 
-/** One request or pause of an administrator. It takes effect when the world picks it. */
+/** A process that sends requests. */
+export interface Actor {
+  dead: boolean;
+}
+
+/** One request or pause of a process. It takes effect when the world picks it. */
 interface Request {
-  readonly by: Administrator;
+  readonly by: Actor;
   readonly run: () => void;
   readonly isWrite: boolean;
 }
 
 /** The stores of a map and its shards, in memory. Requests take effect in any order, and the answers may not come. */
 export class MapWorld {
-  /** Every state that each sheet had. */
-  readonly #sheets = new Map<string, State[]>();
+  /** Every state that each sheet had, since it was restored. */
+  readonly #sheets = new Map<string, readonly State[]>();
   readonly #random: Random;
   readonly #mistake: Mistake | undefined;
   #requests: Request[] = [];
@@ -58,17 +68,24 @@ export class MapWorld {
   readonly down = new Set<string>();
   /** False: every request takes effect once and is answered, and reads are of the newest state. */
   faults = false;
+  /** Called where no process has a request. Returns whether time has passed. */
+  idle: () => boolean = () => false;
   /** Called after each commit. */
   watch: () => void = () => undefined;
 
   constructor(random: Random, kind: MapKind, mistake?: Mistake) {
     this.#random = random;
     this.#mistake = mistake;
+    this.createMap(kind, 'first');
+  }
+
+  /** A new map, in place of any that is there. */
+  createMap(kind: MapKind, created: string): void {
     const header: MapHeader = {
       id: HEADER_ID,
       pk: PARTITION,
       type: 'millrace.shardmap',
-      created: 'map',
+      created,
       generation: 1,
       digest: EMPTY_DIGEST,
       name: MAP,
@@ -76,7 +93,34 @@ export class MapWorld {
       keyType: 'int32',
       schema: { sharded: { Orders: '/tenantId' } },
     };
-    this.#sheets.set(PARTITION, [{ header, etag: '0', entries: new Map() }]);
+    this.#set(PARTITION, { header, etag: '', entries: new Map() });
+  }
+
+  /** Every state that the map had since it was restored. */
+  get mapStates(): readonly State[] {
+    return this.#sheets.get(PARTITION)!;
+  }
+
+  restoreMap(state: State): void {
+    this.#set(PARTITION, state);
+  }
+
+  /** An older copy of a shard's local map, in another database. */
+  restore(shard: string, from: ShardLocation, to: ShardLocation): void {
+    this.#set(sheetAt(to, shard), this.#random.pick(this.#sheets.get(sheetAt(from, shard))!));
+  }
+
+  /** No reading shows what was before. */
+  #set(sheet: string, state: State): void {
+    this.#sheets.set(sheet, [{ ...state, etag: String((this.#etags += 1)) }]);
+  }
+
+  /** As the query for the local maps of a database. */
+  localHeaders({ database }: ShardLocation): LocalHeader[] {
+    const headers = [...this.#sheets]
+      .filter(([sheet]) => sheet.startsWith(`${database}|`))
+      .map(([, states]) => states.at(-1)?.header);
+    return (headers as LocalHeader[]).filter(({ removed }) => !removed);
   }
 
   /** The map as it is. */
@@ -88,14 +132,15 @@ export class MapWorld {
     return this.#sheets.get(sheetAt(location, shard))?.at(-1);
   }
 
-  administrator(): Administrator {
-    return new Administrator(this, this.map.header);
+  administrator(parts: Pick<AdministratorParts, 'clock' | 'drain'> = {}): Administrator {
+    return new Administrator(this, { header: this.map.header, ...parts });
   }
 
   /** Runs requests, one after the other in any order, until no process has one. */
   async run(step: () => void = () => undefined): Promise<void> {
     for (;;) {
       await turn();
+      if (this.#requests.length === 0 && this.idle()) continue;
       if (this.#requests.length === 0) return;
       step();
       const [request] = this.#requests.splice(this.#random.int(this.#requests.length), 1);
@@ -104,14 +149,14 @@ export class MapWorld {
   }
 
   /** What the process has sent may still take effect. */
-  kill(by: Administrator): void {
+  kill(by: Actor): void {
     by.dead = true;
     this.#requests = this.#requests.filter(
       (request) => request.by !== by || (request.isWrite && this.#random.chance(0.7)),
     );
   }
 
-  request<T>(by: Administrator, run: () => T, isWrite = false): Promise<T> {
+  request<T>(by: Actor, run: () => T, isWrite = false): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       if (by.dead) return;
       const settled = (): void => {
@@ -126,9 +171,10 @@ export class MapWorld {
     });
   }
 
-  store<H extends Header>(by: Administrator, sheet: string, database?: string): SheetStore<H> {
+  store<H extends Header>(by: Actor, sheet: string, database?: string): SheetStore<H> {
     const reach = (): void => {
-      if (database !== undefined && this.down.has(database)) throw new Error(`${database} is down`);
+      if (database !== undefined && this.down.has(database))
+        throw Object.assign(new Error(`${database} is down`), { code: 'down' });
     };
     let shown: State | undefined;
     return {
@@ -146,9 +192,18 @@ export class MapWorld {
         this.request(by, () => {
           reach();
           const all = [...((shown ?? this.#read(sheet))?.entries.values() ?? [])];
-          if (this.#mistake !== 'operations forgotten') return all;
-          return all.filter((entry) => !isOperation(entry) || entry.state !== 'done');
+          return all.filter((entry) => !this.#isForgotten(entry));
         }),
+      ...(database === undefined && {
+        operationsAfter: (generation) =>
+          this.request(
+            by,
+            () =>
+              [...((shown ?? this.#read(sheet))?.entries.values() ?? [])].filter(
+                (entry) => isOperation(entry) && entry.at > generation && !this.#isForgotten(entry),
+              ) as OperationDocument[],
+          ),
+      }),
       drop: () => Promise.resolve(false),
       commit: (commit) =>
         this.request(
@@ -163,6 +218,14 @@ export class MapWorld {
           true,
         ),
     };
+  }
+
+  #isExpiring(entry: SheetDocument): boolean {
+    return this.#mistake === 'the last operation expires like the others' && isOperation(entry) && isEnded(entry);
+  }
+
+  #isForgotten(entry: SheetDocument): boolean {
+    return this.#mistake === 'operations forgotten' && isOperation(entry) && isEnded(entry) && entry.ttl !== undefined;
   }
 
   #read(sheet: string): State | undefined {
@@ -180,8 +243,10 @@ export class MapWorld {
     const unchecked = isMap ? 'map without header condition' : 'local map without header condition';
     if (now?.etag !== ifMatch && this.#mistake !== unchecked) return undefined;
     const entries = new Map(now?.entries);
-    for (const id of drop) entries.delete(id);
-    for (const entry of put) entries.set(entry.id, entry);
+    for (const id of drop)
+      if (!entries.delete(id) && this.#mistake === undefined)
+        throw shardsError('shard-map-damaged', `${id} is not in ${sheet}`);
+    for (const entry of put) entries.set(entry.id, this.#isExpiring(entry) ? { ...entry, ttl: 1 } : entry);
     const isRaised =
       this.#mistake !== 'undo without raising the generation' || isMap || !this.#undoes(header.generation);
     const generation = isRaised ? header.generation : (now?.header.generation ?? 0);
@@ -199,15 +264,22 @@ export class MapWorld {
   }
 }
 
-const sheetAt = ({ database }: ShardLocation, shard: string): string => `${database}|${localPartition(MAP, shard)}`;
+export const sheetAt = ({ database }: ShardLocation, shard: string): string =>
+  `${database}|${localPartition(MAP, shard)}`;
+
+export interface AdministratorParts {
+  readonly header: MapHeader;
+  readonly clock?: Clock;
+  readonly drain?: Drain;
+}
 
 /** A process that changes the map. */
-export class Administrator {
+export class Administrator implements Actor {
   readonly map: ShardMap;
   dead = false;
 
-  constructor(world: MapWorld, header: MapHeader) {
-    const clock: Clock = {
+  constructor(world: MapWorld, { header, clock: given, drain = () => Promise.resolve() }: AdministratorParts) {
+    const clock: Clock = given ?? {
       now: () => 0,
       monotonic: () => 0,
       sleep: () => world.request(this, () => undefined),
@@ -218,7 +290,8 @@ export class Administrator {
       openLocal: (location, shard) =>
         new Sheet(world.store<LocalHeader>(this, sheetAt(location, shard), location.database), clock),
       assertFit: () => Promise.resolve(),
-      localHeaders: () => Promise.resolve([]),
+      localHeaders: (location) => world.request(this, () => world.localHeaders(location)),
+      drain,
     });
   }
 }

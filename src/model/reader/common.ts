@@ -1,11 +1,10 @@
 // The parts that both documents have: prose, checks, waivers, SQL, a shard map.
 import type { UsageError } from '../../base/errors.ts';
-import type { ModelFinding, Place } from '../model.ts';
-import type { ShardMapping, Text } from '../documents.ts';
+import type { ModelFinding } from '../model.ts';
 import { tooDeepAt } from './depth.ts';
-import { type Section, lineOf, outline, sourceOf, within } from './outline.ts';
+import { type Section, outline } from './outline.ts';
 import { piecesOf } from './prose.ts';
-import { hasColumns, column, plainText, tablesOf } from './tables.ts';
+import { shardPlanOf, shardMapsOf } from './shard-maps.ts';
 import { waiversOf } from './waivers.ts';
 import { modelError } from '../errors.ts';
 
@@ -38,35 +37,10 @@ export function commonOf(root: Section, text: string, file: string) {
     sql,
     waivers,
     lines,
-    ...shardsOf(root, text, file),
+    shardMaps: shardMapsOf(root, prose, text, file),
+    shardPlan: shardPlanOf(root, text, file),
     findings,
   };
-}
-
-/** Tables `Key | Shard location`, and the steps of a planned change. */
-function shardsOf(root: Section, text: string, file: string): { shards: ShardMapping[]; shardPlan: Text[] } {
-  const shards: ShardMapping[] = [];
-  const shardPlan: Text[] = [];
-  for (const section of within(root)) {
-    for (const table of tablesOf(section.blocks, text, file)) {
-      if (!hasColumns(table, ['key', 'key range', '键'], ['shard location', 'shard', '分片', '分片位置'])) continue;
-      for (const row of table.rows) {
-        if (row.struck) continue;
-        const key = column(row, ['key', 'key range', '键']) ?? '';
-        const shard = column(row, ['shard location', 'shard', '分片位置', '分片']) ?? '';
-        shards.push({ key: key.replaceAll('`', ''), shard: shard.replaceAll('`', ''), cells: row.cells, at: row.at });
-      }
-    }
-    if (!/shard.*(plan|change)|(plan|change).*shard|分片.*变更/i.test(section.title)) continue;
-    for (const block of section.blocks) {
-      if (block.type !== 'list' || block.ordered !== true) continue;
-      for (const item of block.children) {
-        const at: Place = { file, line: lineOf(item) };
-        shardPlan.push({ text: plainText(sourceOf(item.children[0], text)), at });
-      }
-    }
-  }
-  return { shards, shardPlan };
 }
 
 /** Sections of the second level that the reader doesn't read. */

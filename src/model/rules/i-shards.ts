@@ -1,51 +1,44 @@
 // I: shard maps (tables `Key | Shard location`), and the planned steps of a change to a shard map.
-import type { ShardMapping, Text } from '../documents.ts';
+import type { DocumentedMap, ShardMapping, Text } from '../documents.ts';
+import { type KeyTypeWord, boundOf, keyTypeNamed, typeOfKey } from '../shard-keys.ts';
 import type { Facts } from './facts.ts';
-import { type Rule, type RuleResult, SOURCES, missing, n, quoted } from './rule.ts';
+import { type Rule, type RuleResult, SOURCES, missing, quoted } from './rule.ts';
 
 const noMap = missing('a shard map (a table Key | Shard location)');
 const noPlan = missing('the steps of a change (a numbered list under "Shard map change plan")');
 
 interface Range {
-  readonly low: number;
-  readonly high: number;
+  readonly low: bigint | number;
+  readonly high: bigint | number;
+  /** The bounds as they are written. */
+  readonly from: string;
+  readonly to: string;
 }
 
-const shards = (facts: Facts): readonly ShardMapping[] => [
-  ...(facts.design?.shards ?? []),
-  ...(facts.requirements?.shards ?? []),
+const maps = (facts: Facts): readonly DocumentedMap[] => [
+  ...(facts.design?.shardMaps ?? []),
+  ...(facts.requirements?.shardMaps ?? []),
 ];
+const shards = (facts: Facts): readonly ShardMapping[] => maps(facts).flatMap(({ mappings }) => mappings);
 const plan = (facts: Facts): readonly Text[] => [
   ...(facts.design?.shardPlan ?? []),
   ...(facts.requirements?.shardPlan ?? []),
 ];
 
 const isRange = (key: string): boolean => /^[[({]|\.\.|,.*[\])]$/.test(key.trim());
-const bound = (text: string): number => {
-  const word = text.trim();
-  if (/^(-∞|min|-inf)/i.test(word)) return -Infinity;
-  if (/^(\+?∞|max|inf)/i.test(word)) return Infinity;
-  return /^-?[\d_]+(\.\d+)?$/.test(word) ? Number(word.replaceAll('_', '')) : Date.parse(word);
-};
 function rangeOf(key: string): Range | undefined {
-  const [, low, high] = /^\[\s*([^,]+?)\s*,\s*([^,]+?)\s*\)$/.exec(key.trim()) ?? [];
-  if (low === undefined || high === undefined) return undefined;
-  const range = { low: bound(low), high: bound(high) };
-  return Number.isNaN(range.low) || Number.isNaN(range.high) ? undefined : range;
+  const [, from, to] = /^\[\s*([^,]+?)\s*,\s*([^,]+?)\s*\)$/.exec(key.trim()) ?? [];
+  if (from === undefined || to === undefined) return undefined;
+  const [low, high] = [boundOf(from, 'low'), boundOf(to, 'high')];
+  return low === undefined || high === undefined ? undefined : { low, high, from, to };
 }
+const typeOf = (key: string): KeyTypeWord | 'any' => typeOfKey(/^[[(]\s*([^,]+)/.exec(key.trim())?.[1] ?? key);
+/** What the map says its keys are; undefined: it says nothing, or a type that a map can't have. */
+const statedType = ({ keyType }: DocumentedMap) => (keyType ? keyTypeNamed(keyType.text) : undefined);
 
-/** The type of a key; a shard map accepts all of them except `text`. */
-function typeOf(key: string): string {
-  const value = (/^[[(]\s*([^,]+)/.exec(key.trim())?.[1] ?? key).trim();
-  if (/^(-?∞|min|max|[-+]?inf\w*)$/i.test(value)) return 'any';
-  if (/^-?\d+$/.test(value)) return 'integer';
-  if (/^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$/i.test(value)) return 'guid';
-  if (/^0x[0-9a-f]+$/i.test(value)) return 'bytes';
-  if (/^\d{4}-\d\d-\d\d([T ][\d:.]+)?[+-]\d\d:?\d\d$/.test(value)) return 'datetimeoffset';
-  if (/^\d{4}-\d\d-\d\d([T ][\d:.]+Z?)?$/.test(value)) return 'datetime';
-  if (/^(\d+\.)?\d\d:\d\d(:\d\d)?$|^P(\d|T)/.test(value)) return 'timespan';
-  return 'text';
-}
+/** A day without a time may be a key of both types of times. */
+const fits = (type: KeyTypeWord, stated: KeyTypeWord): boolean =>
+  type === stated || (type === 'datetime' && stated === 'datetimeoffset');
 
 /** Runs over the steps of the plan, if the documents have one. */
 function* steps(facts: Facts, rule: (list: readonly Text[]) => Iterable<RuleResult>): Iterable<RuleResult> {
@@ -99,21 +92,23 @@ export const SHARDS: readonly Rule[] = [
     why: 'A key in two ranges would have two shards. Gaps are allowed; the rule reports them as information, because their keys have no shard.',
     hint: 'Shorten one of the ranges.',
     *check(facts) {
-      const ranges = shards(facts).flatMap(({ key, at }) => {
-        const range = rangeOf(key);
-        return range && range.low < range.high ? [{ key, at, ...range }] : [];
-      });
-      if (ranges.length === 0) {
+      if (!shards(facts).some(({ key }) => isRange(key))) {
         yield shards(facts).length === 0 ? noMap : missing('a range mapping');
         return;
       }
-      const sorted = ranges.toSorted((a, b) => a.low - b.low);
-      for (const [index, range] of sorted.entries()) {
-        const next = sorted[index + 1];
-        if (next && next.low < range.high)
-          yield { message: `${range.key} and ${next.key} overlap`, at: next.at, related: [range.at] };
-        if (next && next.low > range.high)
-          yield { severity: 'information', message: `[${n(range.high)},${n(next.low)}) has no shard`, at: next.at };
+      for (const { mappings } of maps(facts)) {
+        const ranges = mappings.flatMap(({ key, at }) => {
+          const range = rangeOf(key);
+          return range && range.low < range.high ? [{ key, at, ...range }] : [];
+        });
+        const sorted = ranges.toSorted((a, b) => (a.low < b.low ? -1 : 1));
+        for (const [index, range] of sorted.entries()) {
+          const next = sorted[index + 1];
+          if (next && next.low < range.high)
+            yield { message: `${range.key} and ${next.key} overlap`, at: next.at, related: [range.at] };
+          if (next && next.low > range.high)
+            yield { severity: 'information', message: `[${range.to},${next.from}) has no shard`, at: next.at };
+        }
       }
     },
   },
@@ -125,14 +120,16 @@ export const SHARDS: readonly Rule[] = [
     why: 'Many keys may have the same shard, but one key has only one shard.',
     hint: 'Remove one of the rows.',
     *check(facts) {
-      const keys = shards(facts).filter(({ key }) => !isRange(key));
-      if (keys.length === 0) {
+      if (shards(facts).every(({ key }) => isRange(key))) {
         yield shards(facts).length === 0 ? noMap : missing('a list mapping');
         return;
       }
-      for (const [index, { key, at }] of keys.entries()) {
-        const first = keys.slice(0, index).find((other) => other.key.trim() === key.trim());
-        if (first) yield { message: `Key ${key} is mapped twice: also in line ${first.at.line}`, at };
+      for (const { mappings } of maps(facts)) {
+        const keys = mappings.filter(({ key }) => !isRange(key));
+        for (const [index, { key, at }] of keys.entries()) {
+          const first = keys.slice(0, index).find((other) => other.key.trim() === key.trim());
+          if (first) yield { message: `Key ${key} is mapped twice: also in line ${first.at.line}`, at };
+        }
       }
     },
   },
@@ -142,37 +139,42 @@ export const SHARDS: readonly Rule[] = [
     severity: 'error',
     source: SOURCES.shards,
     why: 'A shard map supports one kind of mapping and one type of key.',
-    hint: 'Use two maps.',
+    hint: 'Use two maps, or state the type beside the table: `- **Key type**: text`.',
     *check(facts) {
-      const all = shards(facts);
-      const [first] = all;
-      if (!first) {
-        yield noMap;
-        return;
-      }
-      for (const { key, at } of all.slice(1)) {
-        const [a, b] = [typeOf(first.key), typeOf(key)];
-        if (isRange(key) !== isRange(first.key))
-          yield { message: `${key} is a ${isRange(key) ? 'range' : 'single key'}, but ${first.key} isn't`, at };
-        else if (a !== b && a !== 'any' && b !== 'any')
-          yield { message: `${key} has the type ${b}, but ${first.key} has the type ${a}`, at };
+      if (shards(facts).length === 0) yield noMap;
+      for (const map of maps(facts)) {
+        const [first] = map.mappings;
+        const stated = statedType(map);
+        for (const { key, at } of map.mappings) {
+          const type = typeOf(key);
+          if (first && isRange(key) !== isRange(first.key))
+            yield { message: `${key} is a ${isRange(key) ? 'range' : 'single key'}, but ${first.key} isn't`, at };
+          else if (stated && stated !== 'text' && type !== 'any' && !fits(type, stated))
+            yield { message: `${key} has the type ${type}, but the keys of the map have the type ${stated}`, at };
+          else if (first && !stated && type !== 'any' && typeOf(first.key) !== 'any' && type !== typeOf(first.key))
+            yield { message: `${key} has the type ${type}, but ${first.key} has the type ${typeOf(first.key)}`, at };
+        }
       }
     },
   },
   {
     id: 'I5',
-    title: 'Keys are integers, guids, bytes, times or durations',
+    title: 'Keys have a type that shard maps know, and ranges have no text',
     severity: 'error',
-    source: SOURCES.shards,
-    why: 'These types have the same order in every system; text doesn’t.',
-    hint: 'Use a number or a guid of the tenant as the key, not its name.',
+    source: `${SOURCES.shards}; text in list maps: ${SOURCES.ours}`,
+    why: 'Integers, guids, bytes, times and durations have the same order in every system. Text has not, so only a list map, which has no order, can have keys of text.',
+    hint: 'For ranges use a number or a guid of the tenant as the key, not its name, or use a list map.',
     *check(facts) {
-      if (shards(facts).length === 0) {
-        yield noMap;
-        return;
-      }
-      for (const { key, at } of shards(facts)) {
-        if (typeOf(key) === 'text') yield { message: `A key of a shard map can't be text: ${quoted(key, 40)}`, at };
+      if (shards(facts).length === 0) yield noMap;
+      for (const map of maps(facts)) {
+        const { keyType } = map;
+        const stated = statedType(map);
+        if (keyType && !stated)
+          yield { message: `${quoted(keyType.text, 40)} is not a type of keys of a shard map`, at: keyType.at };
+        for (const { key, at } of map.mappings) {
+          if (isRange(key) && (stated ?? typeOf(key)) === 'text')
+            yield { message: `A range of a shard map can't have keys of text: ${quoted(key, 40)}`, at };
+        }
       }
     },
   },
@@ -244,7 +246,7 @@ export const SHARDS: readonly Rule[] = [
         const known = shards(facts);
         for (const step of list) {
           const ranges = [...step.text.matchAll(/\[[^\])]*\)/g)].flatMap((match) => rangeOf(match[0]) ?? []);
-          const [a, b] = ranges.toSorted((one, other) => one.low - other.low);
+          const [a, b] = ranges.toSorted((one, other) => (one.low < other.low ? -1 : 1));
           if (!/\bmerg/i.test(step.text) || !a || !b) continue;
           const homes = new Set([a, b].map((range) => known.find(({ key }) => rangeOf(key)?.low === range.low)?.shard));
           if (a.high !== b.low)
@@ -345,7 +347,9 @@ export const SHARDS: readonly Rule[] = [
       }
       for (const { text, label, at } of about) {
         const all = `${label ?? ''} ${text}`;
-        if (/shard map[^.;]{0,40}\b(same database|together with|shared with|also holds|alongside)\b/i.test(all))
+        // The containers `shardmaps` and `routers` are the store itself.
+        const others = all.replaceAll(/`?\b(shardmaps|routers)\b`?/gi, '').replace(/also holds\s*(?=$|[.,;])/i, '');
+        if (/shard map[^.;]{0,40}\b(same database|together with|shared with|also holds|alongside)\b/i.test(others))
           yield { message: 'The shard map shares its database with other data', at };
         if (
           /\b(manager|map)\b[^.;]{0,30}\b(per|each|every) (request|call|connection)\b|new shard map manager[^.;]{0,30}(per|each|every)/i.test(

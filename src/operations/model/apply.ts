@@ -73,7 +73,8 @@ export const planModel = async (
 export const planState = ({ place: { database, state } }: Services): Promise<Step[]> =>
   planContainers([{ database, definition: ownContainer('state', state.id) }]);
 
-async function planContainers(
+/** The steps that make databases and containers agree with definitions. @throws UsageError `change-impossible` */
+export async function planContainers(
   wanted: readonly { readonly database: Database; readonly definition: ContainerDefinition }[],
 ): Promise<Step[]> {
   const steps: Step[] = [];

@@ -3,14 +3,18 @@ import { shardsError } from '../errors.ts';
 import {
   HEADER_ID,
   type LocalHeader,
+  type MapFacts,
+  type MapHeader,
   type MappingDocument,
   type OperationDocument,
   type ShardLocation,
+  type StraysChange,
   isMapping,
   localPartition,
   shownLocation,
 } from './documents.ts';
 import { type Edit, type Sheet, type Whole } from './sheet.ts';
+import { reversed, straysAfter } from './strays.ts';
 
 /** Opens the local map of a shard, whether it exists or not. */
 export type OpenLocal = (location: ShardLocation, shard: string) => Sheet<LocalHeader>;
@@ -30,13 +34,21 @@ export class Overtaken extends Error {
 
 const ROUNDS = 100;
 
+interface Decided {
+  readonly generation: number;
+  readonly removed: boolean;
+  readonly strays?: StraysChange | undefined;
+}
+
 /** The local maps of one map. The generation of a local map decides which operations it takes. */
 export class LocalMaps {
   readonly #map: string;
+  readonly #facts: MapFacts;
   readonly #open: OpenLocal;
 
-  constructor(map: string, open: OpenLocal) {
-    this.#map = map;
+  constructor({ name, kind, keyType, schema }: Pick<MapHeader, 'name'> & MapFacts, open: OpenLocal) {
+    this.#map = name;
+    this.#facts = { kind, keyType, schema };
     this.#open = open;
   }
 
@@ -58,8 +70,9 @@ export class LocalMaps {
     return this.#commit(operation, location, shard, (header) => {
       if (header && isApplied(operation, header)) return undefined;
       if (header && header.generation >= operation.at) throw new Overtaken(location, header.generation);
-      if (operation.verb !== 'createShard' && (!header || header.removed)) throw lost(location);
-      return { generation: operation.at, removed, before, after };
+      // A map that was restored to an older state has shards that were deleted since: their local maps count again.
+      if (operation.verb !== 'createShard' && !header) throw lost(location);
+      return { generation: operation.at, removed, before, after, strays: operation.strays };
     });
   }
 
@@ -70,30 +83,32 @@ export class LocalMaps {
   undo(operation: OperationDocument, shard: string, location: ShardLocation): Promise<boolean> {
     const { undoAt: generation = Infinity } = operation;
     const { before, after } = changesIn(operation, shard, this.#map);
-    const removed = operation.verb === 'createShard';
+    const isCreated = operation.verb === 'createShard';
     return this.#commit(operation, location, shard, (header) => {
       // A late write of the operation needs a header too, except the one that creates it.
-      if (!header && operation.verb !== 'createShard') return undefined;
+      if (!header && !isCreated) return undefined;
       if (header && header.generation >= generation) return undefined;
       const isThere = header !== undefined && isApplied(operation, header);
-      return { generation, removed, before: isThere ? after : [], after: isThere ? before : [] };
+      // A map that was restored to an older state undoes the creation of a shard that has lived on since.
+      const removed = header?.removed === true || (isCreated && (!header || isThere));
+      if (!isThere) return { generation, removed, before: [], after: [] };
+      return { generation, removed, before: after, after: before, strays: reversed(operation.strays ?? {}) };
     });
   }
 
   async #commit(
-    { id }: OperationDocument,
+    { id, shards }: OperationDocument,
     location: ShardLocation,
     shard: string,
-    decide: (
-      header: LocalHeader | undefined,
-    ) => (Edit & { readonly generation: number; readonly removed: boolean }) | undefined,
+    decide: (header: LocalHeader | undefined) => (Edit & Decided) | undefined,
   ): Promise<true> {
     const sheet = this.#open(location, shard);
     for (let round = 0; round < ROUNDS; round++) {
       const stored = await sheet.header();
       const decided = decide(stored?.header);
       if (!decided) return true;
-      const { generation, removed, before, after } = decided;
+      const { generation, removed, before, after, strays = {} } = decided;
+      const [lost, gained] = [before.filter(isMapping), after.filter(isMapping)];
       const next: Omit<LocalHeader, 'digest'> = {
         id: HEADER_ID,
         pk: localPartition(this.#map, shard),
@@ -104,6 +119,10 @@ export class LocalMaps {
         shard,
         generation,
         operation: id,
+        // Those of another map stay, and a repair finds them.
+        facts: stored?.header.facts ?? this.#facts,
+        ...straysAfter(stored?.header ?? {}, { before: lost, after: gained }, strays, generation),
+        ...(shards.length > 1 && { shards }),
         ...(removed && { removed }),
       };
       if (await sheet.commit(stored, next, { before, after })) return true;
@@ -125,8 +144,8 @@ function changesIn({ removes, adds, local }: OperationDocument, shard: string, m
   return { before: of(local?.removes ?? removes), after: of(local?.adds ?? adds) };
 }
 
-/** A mapping as a local map has it: without its lock. */
+/** A mapping as a local map has it: without its lock and what routers may still do. */
 function localForm(mapping: MappingDocument, pk: string): MappingDocument {
-  const { owner: _, ...entry } = mapping;
+  const { owner: _, draining: __, ...entry } = mapping;
   return { ...entry, pk };
 }

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Container, ContainerDefinition, Database } from '@azure/cosmos';
 import { type Clock, systemClock } from '../../base/clock.ts';
+import { MillraceError } from '../../base/errors.ts';
 import { formatOf } from '../../base/format.ts';
 import { orContainerMissing } from '../../cosmos/container-missing.ts';
 import { failureOf } from '../../cosmos/failure.ts';
@@ -8,9 +9,12 @@ import { readItem } from '../../cosmos/read-item.ts';
 import { withRetry } from '../../cosmos/retry.ts';
 import { rewrite } from '../../cosmos/rewrite.ts';
 import { shardsError } from '../errors.ts';
+import { ROUTERS_CONTAINER, shardGateStore } from '../gate/shard-gate-store.ts';
+import { ShardGates, type WaitOptions } from '../gate/shard-gates.ts';
 import { KEY_TYPES, type KeyTypeName } from '../keys/key-type.ts';
 import { allOf, cosmosSheet } from './cosmos-sheet.ts';
 import {
+  type Draining,
   HEADER_ID,
   LOCAL_CONTAINER,
   MAP_CONTAINER,
@@ -24,6 +28,7 @@ import {
   mapPartition,
   shownLocation,
 } from './documents.ts';
+import { isSameFacts } from './forms.ts';
 import { operationsOf } from './operations.ts';
 import { shardsOf } from './plans.ts';
 import { EMPTY_DIGEST, Sheet } from './sheet.ts';
@@ -155,6 +160,32 @@ export class ShardMapManager {
     }
   }
 
+  /**
+   * Creates a map again that was lost, from the local maps of its shards: with the ids that its shards and mappings had,
+   * without locks. A map that is there keeps what it has, so that a call which failed can be made again.
+   * @throws MillraceError `local-map-missing`, `shard-map-facts`; `keys-mapped`: two shards have a key
+   */
+  async rebuildMap(name: string, locations: readonly ShardLocation[]): Promise<ShardMap> {
+    const map = (await this.tryGetMap(name)) ?? (await this.#createFromLocal(name, locations));
+    for (const location of locations) {
+      const known = (await map.shards()).find((shard) => isSameLocation(shard.location, location));
+      const shard = known ?? (await map.adoptShard(location));
+      await map.repairShard(shard, ({ inMap }) => (inMap ? undefined : 'shard'));
+    }
+    return map;
+  }
+
+  async #createFromLocal(name: string, locations: readonly ShardLocation[]): Promise<ShardMap> {
+    const headers = (await Promise.all(locations.map((location) => this.#localHeaders(name, location)))).flat();
+    const [first] = headers;
+    if (!first) throw shardsError('local-map-missing', `No shard at these locations has a local map of ${name}`);
+    const { facts } = headers.find((header) => header.facts) ?? {};
+    const other = headers.find((header) => header.facts && facts && !isSameFacts(header.facts, facts));
+    if (!facts || other)
+      throw shardsError('shard-map-facts', `The local maps of ${name} have ${facts ? 'different facts' : 'no facts'}`);
+    return this.#create(first.map, facts.kind, facts);
+  }
+
   async maps(): Promise<ShardMap[]> {
     const query = "SELECT * FROM c WHERE c.type = 'millrace.shardmap'";
     const headers = await allOf<MapHeader>(this.#container, query);
@@ -193,7 +224,7 @@ export class ShardMapManager {
   }
 
   #sheet(name: string): Sheet<MapHeader> {
-    const options = { clock: this.#clock, withinMs: MAP_WITHIN_MS };
+    const options = { clock: this.#clock, withinMs: MAP_WITHIN_MS, logged: true };
     return new Sheet(cosmosSheet<MapHeader>(this.#container, mapPartition(name), options), this.#clock);
   }
 
@@ -201,12 +232,18 @@ export class ShardMapManager {
   #open(header: MapHeader, sheet: Sheet<MapHeader>): ShardMap {
     const known = this.#maps.get(header.pk);
     if (known?.created === header.created) return known.map;
+    const routers = this.#options.database.container(ROUTERS_CONTAINER);
+    const gates = new ShardGates(
+      (shard) => shardGateStore(routers, { map: header.name, shard }, this.#clock),
+      this.#clock,
+    );
     const map = new ShardMap({
       header,
       sheet,
       openLocal: (location, shard) => this.#local(header.name, location, shard),
       localHeaders: (location) => this.#localHeaders(header.name, location),
       assertFit: (location, schema) => this.#assertFit(location, schema),
+      drain: (draining, options) => this.#drain(gates, draining, options),
     });
     this.#maps.set(header.pk, { created: header.created, map });
     return map;
@@ -218,10 +255,18 @@ export class ShardMapManager {
     return new Sheet(cosmosSheet<LocalHeader>(container, localPartition(map, shard), options), this.#clock);
   }
 
+  /** Without the container of routers, the map has none. */
+  async #drain(gates: ShardGates, { shard, below }: Draining, options: WaitOptions): Promise<void> {
+    await gates.drain(shard, below, options).catch((error: unknown) => {
+      if (!(error instanceof MillraceError && error.code === 'container-missing')) throw error;
+    });
+  }
+
+  /** Local maps of shards that were deleted from the map don't count. */
   #localHeaders(name: string, location: ShardLocation): Promise<LocalHeader[]> {
     const query = {
-      query: "SELECT * FROM c WHERE c.type = 'millrace.localmap' AND c.map = @map",
-      parameters: [{ name: '@map', value: name }],
+      query: `SELECT * FROM c WHERE c.type = 'millrace.localmap' AND LOWER(c.map) = @map AND NOT IS_DEFINED(c.removed)`,
+      parameters: [{ name: '@map', value: name.toLowerCase() }],
     };
     return allOf(this.#options.connect(location).container(LOCAL_CONTAINER), query);
   }

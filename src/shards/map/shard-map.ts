@@ -14,13 +14,19 @@ import {
   isMapping,
   isSameLocation,
   isShard,
+  shardId,
   shownLocation,
 } from './documents.ts';
+import { type Drain, Drains, type StopOptions, asDrained } from './draining.ts';
+import { assertFacts, assertLocalForm } from './forms.ts';
+import { type Inspection, inspectionOf } from './inspection.ts';
 import { LocalMaps, type OpenLocal, lost } from './local-maps.ts';
 import { Operations, type Plan, operationsOf } from './operations.ts';
 import * as plans from './plans.ts';
+import { type RepairChoice, type RepairOptions, type Repaired, repairAll } from './repair.ts';
 import type { Sheet, Whole } from './sheet.ts';
-import { type Mapping, type Shard, mappingOf, shardOf } from './values.ts';
+import { type Span, covers, overlaps } from '../keys/spans.ts';
+import { type Keys, type Mapping, type Shard, keysOf, mappingOf, shardOf } from './values.ts';
 
 export interface OperationOptions {
   /**
@@ -28,6 +34,8 @@ export interface OperationOptions {
    * whose answer was lost.
    */
   readonly operationId?: string;
+  /** True: checks the call and returns what it would leave, from the map as it is now. Changes nothing. */
+  readonly dryRun?: boolean;
 }
 
 export interface ChangeOptions extends OperationOptions, plans.LockOptions {}
@@ -42,6 +50,8 @@ export interface NewMapping {
   readonly status?: MappingStatus;
 }
 
+export type StrayKeys = Pick<NewMapping, 'key' | 'low' | 'high'>;
+
 export interface MappingFilter {
   readonly shard?: Shard;
   /** With keys from this one on. Range maps only, like `high`. */
@@ -54,10 +64,11 @@ export interface ShardMapParts {
   readonly header: MapHeader;
   readonly sheet: Sheet<MapHeader>;
   readonly openLocal: OpenLocal;
-  /** The local maps of this map at a location. */
+  /** The local maps of this map at a location, without those of deleted shards. */
   readonly localHeaders: (location: ShardLocation) => Promise<readonly LocalHeader[]>;
   /** Throws unless a shard at this location has what the map needs. */
   readonly assertFit: (location: ShardLocation, schema: ShardSchema) => Promise<void>;
+  readonly drain: Drain;
 }
 
 /**
@@ -72,6 +83,7 @@ export class ShardMap {
   readonly #parts: ShardMapParts;
   readonly #operations: Operations;
   readonly #locals: LocalMaps;
+  readonly #drains: Drains;
 
   constructor(parts: ShardMapParts) {
     const { name, kind, keyType, schema } = parts.header;
@@ -80,8 +92,14 @@ export class ShardMap {
     this.keyType = keyType;
     this.schema = schema;
     this.#parts = parts;
-    this.#locals = new LocalMaps(name, parts.openLocal);
+    this.#locals = new LocalMaps(parts.header, parts.openLocal);
     this.#operations = new Operations(parts.sheet, this.#locals);
+    this.#drains = new Drains(this.#operations, parts.drain);
+  }
+
+  /** Shards, mappings with their locks, and the operation log, all of one reading. Finishes no pending operation. */
+  async inspect(): Promise<Inspection> {
+    return inspectionOf(await this.#whole());
   }
 
   async shards(): Promise<Shard[]> {
@@ -109,10 +127,14 @@ export class ShardMap {
 
   /**
    * For a shard whose database is lost, or is being restored elsewhere. Its mappings stay, and changes of other shards no
-   * longer wait for it. Its old database is not written to: what reads its local map finds it as it was.
+   * longer wait for it. Its old database is not written to: what reads its local map finds it as it was. Resolves when all
+   * routers have stopped to write there.
+   * @throws MillraceError `shard-void`, `routers-not-stopped`: it is detached then, and attaching it waits again
    */
-  detachShard(shard: Shard, options: OperationOptions = {}): Promise<Shard> {
-    return this.#shard('detachShard', { shard }, options, (map) => plans.detachShard(map, shard));
+  async detachShard(shard: Shard, options: OperationOptions & StopOptions = {}): Promise<Shard> {
+    const detached = await this.#shard('detachShard', { shard }, options, (map) => plans.detachShard(map, shard));
+    if (!options.dryRun) await this.#drains.end(await this.#whole(), shardId(shard.id), options);
+    return detached;
   }
 
   /**
@@ -121,21 +143,25 @@ export class ShardMap {
    */
   async attachShard(shard: Shard, location: ShardLocation, options: OperationOptions = {}): Promise<Shard> {
     await this.#parts.assertFit(location, this.schema);
+    // A shard that can't be read is a matter of the operation, which may be done already.
+    const local = await this.#locals.header(location, shard.id).catch(() => undefined);
+    if (local && !options.dryRun) await this.#operations.raise(local.generation);
     return this.#shard('attachShard', { shard, location }, options, (map) => plans.attachShard(map, shard, location));
   }
 
   /**
    * Takes a shard into a map that was lost and created again under its name: with the id of the local map there, and
    * without mappings. `check` and `repair` bring them.
-   * @throws MillraceError `local-map-missing`, `shard-exists`
+   * @throws MillraceError `local-map-missing`, `local-map-unfit`, `shard-exists`
    */
   async adoptShard(location: ShardLocation, options: OperationOptions = {}): Promise<Shard> {
     await this.#parts.assertFit(location, this.schema);
-    const found = (await this.#parts.localHeaders(location)).filter(({ removed }) => !removed);
+    const found = await this.#parts.localHeaders(location);
     const known = new Set(plans.shardsOf(await this.#whole()).map(({ shard }) => shard));
     const [local] = found.filter(({ shard }) => !known.has(shard));
     if (!local) throw lost(location);
-    await this.#operations.raise(local.generation);
+    assertFacts(this.#parts.header, location, local);
+    if (!options.dryRun) await this.#operations.raise(local.generation);
     return this.#shard('adoptShard', { location }, options, (map) => plans.createShard(map, local.shard, location));
   }
 
@@ -145,7 +171,7 @@ export class ShardMap {
     const keys = low === undefined && high === undefined ? undefined : this.#range(low, high);
     return plans
       .mappingsOf(whole)
-      .filter((entry) => (!shard || entry.shard === shard.id) && (!keys || plans.overlaps(entry, keys)))
+      .filter((entry) => (!shard || entry.shard === shard.id) && (!keys || overlaps(entry, keys)))
       .map((entry) => mappingOf(whole.header, entry));
   }
 
@@ -159,7 +185,7 @@ export class ShardMap {
   async tryMapping(key: KeyValue): Promise<Mapping | undefined> {
     const code = encodeKey(this.keyType, key);
     const whole = await this.#whole();
-    const entry = plans.mappingsOf(whole).find((one) => plans.covers(one, code));
+    const entry = plans.mappingsOf(whole).find((one) => covers(one, code));
     return entry && mappingOf(whole.header, entry);
   }
 
@@ -172,7 +198,41 @@ export class ShardMap {
     );
   }
 
-  /** The mapping must be offline. The documents of its keys stay. */
+  /**
+   * Before documents of other shards' keys are copied to a shard: multi-shard queries leave the keys out there, until
+   * the map gives them to this shard. A query that runs on meanwhile ends or begins again. The keys that a shard loses
+   * become strays by themselves.
+   * @throws MillraceError `keys-mapped` if the shard has some of the keys
+   */
+  async addStrays(shard: Shard, keys: StrayKeys, options: OperationOptions = {}): Promise<void> {
+    await this.#run('addStrays', { shard, keys }, options, (map) =>
+      plans.changeStrays(map, shard, { add: this.#keys({ shard, ...keys }) }),
+    );
+  }
+
+  /**
+   * After the documents of strays were deleted from the shard; without keys: of all its strays. Delete them when no query
+   * runs that is older than the change of the map: it still reads them here.
+   */
+  async clearStrays(shard: Shard, keys?: StrayKeys, options: OperationOptions = {}): Promise<void> {
+    await this.#run('clearStrays', { shard, keys }, options, (map) =>
+      plans.changeStrays(map, shard, { clear: keys ? this.#keys({ shard, ...keys }) : 'all' }),
+    );
+  }
+
+  /**
+   * Keys whose documents may be in the shard though the map doesn't give them to it. `unknown`: there are too many to
+   * list, and multi-shard queries are refused until all are cleared.
+   * @throws MillraceError `local-map-missing`
+   */
+  async strays(shard: Shard): Promise<readonly Keys[] | 'unknown'> {
+    const header = await this.#locals.header(shard.location, shard.id);
+    if (!header || header.removed) throw lost(shard.location);
+    const { strays = [] } = header;
+    return strays === 'unknown' ? strays : strays.map((one) => keysOf(this, one));
+  }
+
+  /** The mapping must be offline. The documents of its keys stay, as strays. */
   async deleteMapping(mapping: Mapping, options: ChangeOptions = {}): Promise<void> {
     await this.#run('deleteMapping', { mapping }, options, (map) => plans.deleteMapping(map, mapping, options));
   }
@@ -184,9 +244,15 @@ export class ShardMap {
     );
   }
 
-  /** Resolves when the map and the shard's local map say so. It doesn't wait for requests that are under way. */
-  markOffline(mapping: Mapping, options: ChangeOptions = {}): Promise<Mapping> {
-    return this.updateMapping(mapping, { status: 'offline' }, options);
+  /**
+   * Resolves when the map and the shard's local map say so, and all routers have stopped: no write of these keys that the
+   * shard's gate admitted is under way, or lands later.
+   * @throws MillraceError `routers-not-stopped`: the mapping is offline then, and the mapping in hand is void
+   */
+  async markOffline(mapping: Mapping, options: ChangeOptions & StopOptions = {}): Promise<Mapping> {
+    const offline = await this.updateMapping(mapping, { status: 'offline' }, options);
+    if (!options.dryRun) await this.#drains.end(await this.#whole(), offline.id, options);
+    return offline;
   }
 
   markOnline(mapping: Mapping, options: ChangeOptions = {}): Promise<Mapping> {
@@ -264,20 +330,26 @@ export class ShardMap {
     const all = plans.shardsOf(await this.#operations.settled());
     const found: Difference[] = [];
     for (const document of all)
-      if (!document.detached && (!shard || document.shard === shard.id)) found.push(...(await this.#compare(document)));
+      if (!shard || document.shard === shard.id) found.push(...(await this.#compare(document.shard)));
     return found;
   }
 
-  async #compare(document: ShardDocument): Promise<Difference[]> {
-    const { location, shard } = document;
-    await this.#operations.raise((await this.#locals.header(location, shard))?.generation ?? 0);
+  async #compare(shard: string): Promise<Difference[]> {
     for (;;) {
+      const document = shardIn(await this.#operations.settled(), shard);
+      if (!document || document.detached) return [];
+      const { location, version } = document;
+      await this.#operations.raise((await this.#locals.header(location, shard))?.generation ?? 0);
       // An operation that changes nothing: its generation in the local map says how fresh a reading is.
       const { at } = await this.#run('check', { shard }, {}, () => ({ removes: [], adds: [], shards: [shard] }));
       const whole = await this.#whole();
+      // A shard that was detached meanwhile hasn't taken the operation.
+      if (shardIn(whole, shard)?.version !== version) continue;
       const local = await this.#locals.wholeFrom(location, shard, at);
       const isLater = operationsOf(whole).some((other) => other.shards.includes(shard) && other.at > at);
-      if (local.header.generation === at && !isLater) return differencesOf(whole, document, local);
+      if (local.header.generation !== at || isLater) continue;
+      assertLocalForm(whole.header, document, local);
+      return differencesOf(whole, document, local);
     }
   }
 
@@ -286,7 +358,31 @@ export class ShardMap {
    * the local map is, without locks. At most 40, of one shard, from a check of that shard after which the map has not changed.
    */
   async repair(differences: readonly Difference[], side: RepairSide, options: OperationOptions = {}): Promise<void> {
-    await this.#run('repair', { differences, side }, options, (map) => repairPlan(map, differences, side));
+    await this.#repair(differences, side, options);
+  }
+
+  /** Returns the generation of its begin. What the local map had before counts no longer, so its routers stop. */
+  async #repair(differences: readonly Difference[], side: RepairSide, options: OperationOptions): Promise<number> {
+    const { at, shards } = await this.#run('repair', { differences, side }, options, (map) =>
+      repairPlan(map, differences, side),
+    );
+    if (!options.dryRun) for (const shard of shards) await this.#parts.drain({ shard, below: at }, {});
+    return at;
+  }
+
+  /**
+   * The same for all differences of a shard, however many: in steps, each a map operation of its own, with a new check
+   * where another process changed the map between them. `choice` may decide by the keys. After a failure the steps that
+   * were made stay; call it again.
+   */
+  repairShard(shard: Shard, choice: RepairChoice, options: RepairOptions = {}): Promise<Repaired> {
+    const check = (): Promise<Difference[]> => this.check(shard);
+    const repair = async (differences: readonly Difference[], side: RepairSide): Promise<number> => {
+      const at = await this.#repair(differences, side, {});
+      // Its begin has the generation `at`, and showing it is the next commit.
+      return at + 1;
+    };
+    return repairAll({ check, repair }, choice, options);
   }
 
   async #whole(): Promise<Whole<MapHeader>> {
@@ -295,13 +391,15 @@ export class ShardMap {
     throw shardsError('shard-map-missing', `There is no shard map ${this.name}`);
   }
 
-  #run(
+  async #run(
     verb: string,
     request: unknown,
-    { operationId = randomUUID() }: OperationOptions,
+    { operationId = randomUUID(), dryRun }: OperationOptions,
     plan: (map: Whole<MapHeader>) => Plan,
-  ): Promise<OperationDocument> {
-    return this.#operations.run({ id: operationId, verb, request }, plan);
+  ): Promise<Pick<OperationDocument, 'at' | 'removes' | 'adds' | 'shards'>> {
+    if (!dryRun) return this.#drains.run({ id: operationId, verb, request }, plan);
+    const whole = await this.#whole();
+    return { ...plan(asDrained(whole)), at: whole.header.generation };
   }
 
   async #mappings(...[verb, request, options, plan]: RunArguments): Promise<Mapping[]> {
@@ -319,7 +417,7 @@ export class ShardMap {
     return shardOf(adds.find(isShard)!);
   }
 
-  #keys({ key, low, high }: NewMapping): { readonly low: string; readonly high?: string } {
+  #keys({ key, low, high }: NewMapping): Span {
     if (this.kind === 'range' && key === undefined) return this.#range(low, high);
     if (this.kind === 'list' && key !== undefined && low === undefined && high === undefined) {
       const code = encodeKey(this.keyType, key);
@@ -328,7 +426,7 @@ export class ShardMap {
     throw shardsError('keys-invalid', `A mapping of the ${this.kind} map ${this.name} can't have these keys`);
   }
 
-  #range(from?: KeyValue, to?: KeyValue): { readonly low: string; readonly high?: string } {
+  #range(from?: KeyValue, to?: KeyValue): Span {
     this.#assertRange('read by a range');
     const low = from === undefined ? '' : encodeKey(this.keyType, from);
     if (to === undefined) return { low };
@@ -341,5 +439,8 @@ export class ShardMap {
     if (this.kind !== 'range') throw shardsError('keys-invalid', `Mappings of a list map can't be ${verb}`);
   }
 }
+
+const shardIn = (map: Whole<MapHeader>, id: string): ShardDocument | undefined =>
+  plans.shardsOf(map).find(({ shard }) => shard === id);
 
 type RunArguments = [string, unknown, OperationOptions, (map: Whole<MapHeader>) => Plan];

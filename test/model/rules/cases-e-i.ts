@@ -28,6 +28,11 @@ const map = (...rows: string[]): Edit => [
   '',
   `## Shard map\n| Key | Shard location |\n|---|---|\n${rows.map((row) => `| ${row} |`).join('\n')}`,
 ];
+const typed = (type: string, ...rows: string[]): Edit => [
+  '',
+  `## Shard map\n- **Key type**: ${type}\n\n| Key | Shard location |\n|---|---|\n${rows.map((row) => `| ${row} |`).join('\n')}`,
+];
+const GUID = '5c0f6a0e-3b1c-4e0a-9d53-0c9a4b1a7f11';
 const steps = (...list: string[]): Edit => [
   '',
   `## Shard map change plan\n${list.map((step, index) => `${index + 1}. ${step}`).join('\n')}`,
@@ -227,10 +232,37 @@ export const E_TO_I: readonly Case[] = [
   },
   { rule: 'I4', given: [RANGES], wrong: [['[100,150) | shard B', '7 | shard B']], at: '| 7 | shard B' },
   {
+    rule: 'I2',
+    given: [map(`[min,${GUID}) | shard A`, `[${GUID},max) | shard B`)],
+    wrong: [[`[${GUID},max)`, '[1c0f6a0e-3b1c-4e0a-9d53-0c9a4b1a7f11,max)']],
+    at: '[1c0f6a0e',
+    severity: 'error',
+  },
+  {
+    rule: 'I2',
+    given: [map('[9007199254740992,9007199254740993) | shard A', '[9007199254740993,max) | shard B')],
+    wrong: [['[9007199254740993,max)', '[9007199254740992,max)']],
+    at: '[9007199254740992,max)',
+    severity: 'error',
+  },
+  {
+    rule: 'I2',
+    given: [
+      RANGES,
+      ['', '### months\n| Key | Shard location |\n|---|---|\n| [1,50) | shard C |\n| [50,60) | shard C |'],
+    ],
+    wrong: [['| [50,60) |', '| [40,60) |']],
+    at: '[40,60)',
+    severity: 'error',
+  },
+  { rule: 'I4', given: [typed('guid', `${GUID} | shard A`)], wrong: [[`| ${GUID} |`, '| 7 |']], at: '| 7 |' },
+  { rule: 'I4', given: [typed('text', '7 | shard A', 'acme | shard B')], wrong: [['text', 'int64']], at: '| acme |' },
+  { rule: 'I5', given: [typed('text', 'acme | shard A')], wrong: [['text', 'colour']], at: 'Key type' },
+  {
     rule: 'I5',
-    given: [map('1 | shard A', '2 | shard A')],
-    wrong: [['| 2 | shard A', '| acme | shard A']],
-    at: '| acme |',
+    given: [map('acme | shard A', 'zeta | shard A')],
+    wrong: [['| acme | shard A', '| [acme,zeta) | shard A']],
+    at: '[acme,zeta)',
   },
   {
     rule: 'I6',
@@ -288,6 +320,12 @@ export const E_TO_I: readonly Case[] = [
     given: [RANGES, ['', '- **Shard map store**: a database of its own, one manager a process']],
     wrong: [['a database of its own, one manager a process', 'the shard map lies in the same database as the orders']],
     at: 'same database',
+  },
+  {
+    rule: 'I13',
+    given: [RANGES, ['', '- **Shard map store**: the database of the shard map also holds `routers`.']],
+    wrong: [['`routers`', '`orders`']],
+    at: 'also holds',
   },
   {
     rule: 'I14',

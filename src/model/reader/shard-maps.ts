@@ -1,0 +1,58 @@
+// Shard maps: a table `Key | Shard location` for each map, and the planned steps of a change.
+import type { DocumentedMap, Prose, ShardMapping, Text } from '../documents.ts';
+import { normalised } from './labels.ts';
+import { type Section, lineOf, sourceOf, within } from './outline.ts';
+import { column, hasColumns, plainText, tablesOf } from './tables.ts';
+
+const KEYS = ['key', 'key range', '键'];
+const SHARDS = ['shard location', 'shard', '分片', '分片位置'];
+
+/** Each section with such a table is one map. */
+export function shardMapsOf(root: Section, prose: readonly Prose[], text: string, file: string): DocumentedMap[] {
+  return [...within(root)].flatMap((section, at, all) => {
+    const mappings = tablesOf(section.blocks, text, file)
+      .filter((table) => hasColumns(table, KEYS, SHARDS))
+      .flatMap(({ rows }) => rows)
+      .filter(({ struck }) => !struck)
+      .map((row): ShardMapping => ({
+        key: (column(row, KEYS) ?? '').replaceAll('`', ''),
+        shard: (column(row, ['shard location', 'shard', '分片位置', '分片']) ?? '').replaceAll('`', ''),
+        cells: row.cells,
+        at: row.at,
+      }));
+    if (mappings.length === 0) return [];
+    const end = all[at + 1]?.line ?? Infinity;
+    const own = prose.filter((piece) => piece.at.line >= section.line && piece.at.line < end);
+    const labelled = (...names: string[]): Text | undefined =>
+      own.find(({ label }) => label !== undefined && names.includes(normalised(label)));
+    const name = nameOf(section);
+    const keyType = labelled('key type', 'type of keys', '键类型');
+    const sharded = labelled('sharded containers', 'sharded', '分片容器');
+    const reference = labelled('reference containers', 'reference', '引用容器');
+    return [
+      {
+        ...(name !== undefined && { name }),
+        ...(keyType && { keyType }),
+        ...(sharded && { sharded }),
+        ...(reference && { reference }),
+        mappings,
+        at: { file, line: section.line },
+      },
+    ];
+  });
+}
+
+/** `### tenants`, `### Shard map: tenants` and ``## Shard map `tenants` `` name a map; `## Shard map` doesn't. */
+function nameOf({ code, title }: Section): string | undefined {
+  const name = code ?? title.replace(/^\s*(the\s+)?(shard maps?|分片映射)\s*[::]?\s*/iu, '').trim();
+  return name === '' ? undefined : name;
+}
+
+/** The steps of a numbered list under a heading such as "Shard map change plan". */
+export function shardPlanOf(root: Section, text: string, file: string): Text[] {
+  return [...within(root)]
+    .filter(({ title }) => /shard.*(plan|change)|(plan|change).*shard|分片.*变更/i.test(title))
+    .flatMap(({ blocks }) => blocks)
+    .flatMap((block) => (block.type === 'list' && block.ordered === true ? block.children : []))
+    .map((item) => ({ text: plainText(sourceOf(item.children[0], text)), at: { file, line: lineOf(item) } }));
+}

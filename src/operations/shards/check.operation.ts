@@ -1,0 +1,77 @@
+import { z } from 'zod';
+import type { ShardMap } from '../../shards/index.ts';
+import { readPair } from '../model/pair.ts';
+import { type Context, defineOperation } from '../operation.ts';
+import { plural } from '../table.ts';
+import { rowOf, sayDifference } from './compare.ts';
+import { type Drift, driftOf } from './document.ts';
+import { pendingOf, sayPending } from './draw.ts';
+import { mapInput, shardFilter } from './inputs.ts';
+import { mapNamed, openManager } from './open.ts';
+import { shardNamed } from './select.ts';
+import { shownLocation } from '../../shards/map/documents.ts';
+
+const input = z.object({
+  map: mapInput.map.optional().describe('name of the shard map (default: all maps)'),
+  ...shardFilter,
+  document: z
+    .boolean()
+    .default(false)
+    .describe('compare with the section "Shard map" of the data-model document in the pipeline folder too'),
+});
+type Input = z.output<typeof input>;
+
+export const shardsCheck = defineOperation({
+  noun: 'shards',
+  verb: 'check',
+  summary: 'Check that shard maps and the local maps of their shards agree, and that they are as the document says',
+  examples: [
+    'millrace shards check',
+    'millrace shards check tenants --shard west',
+    'millrace shards check tenants --document --pipeline pipelines/shop',
+  ],
+  effect: 'reads',
+  argument: 'map',
+  input,
+  run: async (asked, context) => {
+    const manager = await openManager(context);
+    const maps = asked.map === undefined ? await manager.maps() : [await mapNamed(manager, asked.map)];
+    const checked = [];
+    for (const map of maps) {
+      context.signal.throwIfAborted();
+      checked.push(await checkMap(map, asked, context));
+    }
+    return checked;
+  },
+  ok: (maps) => maps.every((map) => map.differences.length + map.drift.length + map.pending.length === 0),
+  format: (maps) =>
+    maps
+      .flatMap(({ map, differences, drift, pending, detached }) => [
+        ...differences.map((row) => `${map}: ${sayDifference(row)}`),
+        ...drift.map(({ line, what }) => `${map}: ${line === null ? '' : `line ${line}: `}${what}`),
+        ...pending.map((one) => `${map}: ${sayPending(one)}`),
+        ...detached.map((shard) => `${map}: ${shard} is detached, and was not compared.`),
+        ...(differences.length > 0
+          ? [
+              `${plural(differences.length, 'difference')} of ${map}. Decide which side is right: \`millrace shards recover ${map} --from map\`, or \`--from shard\`.`,
+            ]
+          : []),
+        ...(differences.length + drift.length + pending.length === 0 ? [`${map}: no differences.`] : []),
+      ])
+      .join('\n') || 'No shard map yet.',
+});
+
+async function checkMap(map: ShardMap, { shard, endpoint, document }: Input, { workspace }: Context) {
+  const before = await map.inspect();
+  const only = shard === undefined ? undefined : shardNamed(map, before, { shard, endpoint });
+  const differences = await map.check(only);
+  const now = await map.inspect();
+  const drift: Drift[] = document ? driftOf(map, now, (await readPair(workspace, undefined)).documents) : [];
+  return {
+    map: map.name,
+    differences: differences.map((one) => rowOf(one, now.shards)),
+    drift,
+    pending: pendingOf(now),
+    detached: now.shards.filter(({ detached }) => detached).map(({ location }) => shownLocation(location)),
+  };
+}

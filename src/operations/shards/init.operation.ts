@@ -1,0 +1,52 @@
+import { z } from 'zod';
+import { withRetry } from '../../cosmos/retry.ts';
+import { ShardMapManager } from '../../shards/index.ts';
+import { ROUTERS_CONTAINER } from '../../shards/gate/shard-gate-store.ts';
+import { LOCAL_CONTAINER, MAP_CONTAINER } from '../../shards/map/documents.ts';
+import { ownContainer, planContainers, planState } from '../model/apply.ts';
+import type { Step } from '../model/step.ts';
+import { type Context, defineOperation } from '../operation.ts';
+import { plural } from '../table.ts';
+import { shardFilter } from './inputs.ts';
+import { openPlaces } from './open.ts';
+import { locationOf } from './select.ts';
+
+const input = z.object({
+  ...shardFilter,
+  shard: shardFilter.shard.describe('prepare this database to be a shard: create its container for the local map'),
+});
+type Input = z.output<typeof input>;
+
+export const shardsInit = defineOperation({
+  noun: 'shards',
+  verb: 'init',
+  summary: 'Create the store of shard maps, or the container of the local map in the database of a shard',
+  examples: ['millrace shards init --dry-run', 'millrace shards init', 'millrace shards init --shard west'],
+  effect: 'changes',
+  input,
+  plan: async (asked, context) => ({ steps: (await stepsOf(asked, context)).map(({ say }) => say), ru: 0 }),
+  run: async (asked, context) => {
+    const steps = await stepsOf(asked, context);
+    for (const { say, apply } of steps) {
+      context.signal.throwIfAborted();
+      context.screen.line(`${say} …`);
+      await withRetry(apply, { reads: true, signal: context.signal });
+    }
+    return { done: steps.map(({ say }) => say) };
+  },
+  format: ({ done }) => (done.length === 0 ? 'Everything is there already.' : `${plural(done.length, 'change')} made.`),
+});
+
+async function stepsOf({ shard, endpoint }: Input, context: Context): Promise<Step[]> {
+  const places = await openPlaces(context);
+  if (shard !== undefined) {
+    const database = places.connect(locationOf({ shard, endpoint }));
+    return planContainers([{ database, definition: ownContainer('state', LOCAL_CONTAINER) }]);
+  }
+  const { database } = places;
+  const wanted = [MAP_CONTAINER, ROUTERS_CONTAINER].map((id) => ({ database, definition: ownContainer('state', id) }));
+  const store = await planContainers(wanted);
+  const steps = [...store, ...(await planState(await context.workspace.services()))];
+  if (await ShardMapManager.tryGet(places)) return steps;
+  return [...steps, { say: 'create the store of shard maps', apply: () => ShardMapManager.create(places) }];
+}

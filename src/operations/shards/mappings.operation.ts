@@ -1,0 +1,145 @@
+// The verbs that change mappings. None of them moves a document.
+import { z } from 'zod';
+import { defineChange } from './change.ts';
+import {
+  changeInput,
+  keysInput,
+  mapInput,
+  ownerInput,
+  shardFilter,
+  shardInput,
+  stopInput,
+  stopOptions,
+} from './inputs.ts';
+import { keysOf, mappingNamed, neighboursAt, shardNamed } from './select.ts';
+import { keyOf } from './keys.ts';
+import type { ChangeResult } from './change.ts';
+
+const keysOfFirst = ({ added, removed }: ChangeResult): string =>
+  (added.mappings[0] ?? removed.mappings[0])?.keys ?? '';
+const shardOfFirst = ({ added, removed }: ChangeResult): string =>
+  (added.mappings[0] ?? removed.mappings[0])?.shard ?? '';
+
+export const shardsMap = defineChange({
+  verb: 'map',
+  summary: 'Map a key, or a range of keys, to a shard',
+  examples: [
+    'millrace shards map tenants --shard west --low 0 --high 1000',
+    'millrace shards map customers --shard east --key 4711 --offline',
+  ],
+  input: z.object({
+    ...mapInput,
+    ...shardInput,
+    key: z.string().optional().describe('the key, on a list map'),
+    low: keysInput.low,
+    high: keysInput.high,
+    offline: z.boolean().default(false).describe('create the mapping offline: its keys can’t be used yet'),
+    ...changeInput,
+  }),
+  change: async (input, { map, now, options }) => {
+    const status = input.offline ? 'offline' : 'online';
+    const keys = { shard: shardNamed(map, now, input), ...keysOf(map, input), status } as const;
+    return { added: { mappings: [await map.createMapping(keys, options)] } };
+  },
+  plan: (result) => `map ${keysOfFirst(result)} to ${shardOfFirst(result)}, ${result.added.mappings[0]?.status}`,
+  done: (result) => `${keysOfFirst(result)} is mapped to ${shardOfFirst(result)}, ${result.added.mappings[0]?.status}.`,
+});
+
+export const shardsUnmap = defineChange({
+  verb: 'unmap',
+  summary: 'Delete a mapping that is offline; the documents stay where they are',
+  examples: ['millrace shards unmap tenants --low 0 --high 1000', 'millrace shards unmap customers --key 4711'],
+  input: z.object({ ...mapInput, ...keysInput, ...ownerInput, ...changeInput }),
+  change: async (input, { map, now, options }) => {
+    const mapping = await mappingNamed(map, now, input);
+    await map.deleteMapping(mapping, options);
+    return { removed: { mappings: [mapping] } };
+  },
+  plan: (result) => `delete the mapping ${keysOfFirst(result)} of ${shardOfFirst(result)}`,
+  done: (result) => `${keysOfFirst(result)} has no shard any more. Its documents are in ${shardOfFirst(result)}.`,
+});
+
+export const shardsOffline = defineChange({
+  verb: 'offline',
+  summary: 'Take a mapping offline, and wait until no router writes its keys any more',
+  examples: [
+    'millrace shards offline tenants --key 4711 --dry-run',
+    'millrace shards offline tenants --low 0 --high 1000 --owner move-7',
+  ],
+  input: z.object({ ...mapInput, ...keysInput, ...stopInput, ...ownerInput, ...changeInput }),
+  change: async (input, { map, now, options }) => {
+    const mapping = await mappingNamed(map, now, input);
+    const offline = await map.markOffline(mapping, { ...options, ...stopOptions(input) });
+    return { removed: { mappings: [mapping] }, added: { mappings: [offline] } };
+  },
+  plan: (result) => `take ${keysOfFirst(result)} on ${shardOfFirst(result)} offline`,
+  done: (result) => `${keysOfFirst(result)} on ${shardOfFirst(result)} is offline.`,
+});
+
+export const shardsOnline = defineChange({
+  verb: 'online',
+  summary: 'Bring a mapping online, on its shard or on another one that has its documents now',
+  examples: [
+    'millrace shards online tenants --key 4711',
+    'millrace shards online tenants --low 0 --high 1000 --shard east',
+  ],
+  input: z.object({ ...mapInput, ...keysInput, ...shardFilter, ...ownerInput, ...changeInput }),
+  change: async (input, { map, now, options }) => {
+    const mapping = await mappingNamed(map, now, input);
+    const shard = input.shard === undefined ? undefined : shardNamed(map, now, { ...input, shard: input.shard });
+    const update = { status: 'online', ...(shard && { shard }) } as const;
+    return {
+      removed: { mappings: [mapping] },
+      added: { mappings: [await map.updateMapping(mapping, update, options)] },
+    };
+  },
+  plan: (result) => `bring ${keysOfFirst(result)} online on ${shardOfFirst(result)}${moved(result)}`,
+  done: (result) => `${keysOfFirst(result)} is online on ${shardOfFirst(result)}${moved(result)}.`,
+});
+
+const moved = ({ removed, added }: ChangeResult): string => {
+  const [before, after] = [removed.mappings[0]?.shard, added.mappings[0]?.shard];
+  return before === after ? '' : `, not on ${before} any more`;
+};
+
+export const shardsSplit = defineChange({
+  verb: 'split',
+  summary: 'Split the mapping that has a key into two on the same shard: below the key, and from the key on',
+  examples: ['millrace shards split tenants --at 5000', 'millrace shards split months --at 2026-03-01 --dry-run'],
+  input: z.object({
+    ...mapInput,
+    at: z.string().describe('first key of the upper half'),
+    ...ownerInput,
+    ...changeInput,
+  }),
+  change: async ({ at }, { map, now, options }) => {
+    const mapping = await mappingNamed(map, now, { key: at });
+    const halves = await map.splitMapping(mapping, keyOf(map.keyType, 'at', at), options);
+    return { removed: { mappings: [mapping] }, added: { mappings: halves } };
+  },
+  plan: (result) => `split ${result.removed.mappings[0]?.keys} on ${shardOfFirst(result)} into ${both(result)}`,
+  done: (result) => `${result.removed.mappings[0]?.keys} on ${shardOfFirst(result)} is ${both(result)} now.`,
+});
+
+const both = ({ added }: ChangeResult): string => added.mappings.map(({ keys }) => keys).join(' and ');
+
+export const shardsMerge = defineChange({
+  verb: 'merge',
+  summary: 'Merge the two mappings that meet at a key: they are on one shard, in one status',
+  examples: ['millrace shards merge tenants --at 5000'],
+  input: z.object({
+    ...mapInput,
+    at: z.string().describe('the key at which the lower mapping ends and the upper one begins'),
+    ...ownerInput,
+    upperOwner: z.string().min(1).optional().describe('token of the lock of the upper mapping'),
+    ...changeInput,
+  }),
+  change: async ({ at, upperOwner }, { map, now, options }) => {
+    const [lower, upper] = neighboursAt(map, now, at);
+    const owners = { ...options, ...(upperOwner !== undefined && { upperOwner }) };
+    const merged = await map.mergeMappings(lower, upper, owners);
+    return { removed: { mappings: [lower, upper] }, added: { mappings: [merged] } };
+  },
+  plan: (result) => `merge ${result.removed.mappings.map(({ keys }) => keys).join(' and ')} on ${shardOfFirst(result)}`,
+  done: (result) => `${keysOfFirst(result)} on ${shardOfFirst(result)} is one mapping.`,
+});

@@ -1,0 +1,129 @@
+import { z } from 'zod';
+import { KEY_TYPES, type KeyTypeName } from '../../shards/keys/key-type.ts';
+import type { ShardLocation, ShardSchema } from '../../shards/index.ts';
+import { shownLocation } from '../../shards/map/documents.ts';
+import { shardsError } from '../../shards/errors.ts';
+import { audited } from '../audit/record.ts';
+import { operationsError } from '../errors.ts';
+import { defineOperation } from '../operation.ts';
+import { plural } from '../table.ts';
+import { mapInput } from './inputs.ts';
+import { mapNamed, openManager } from './open.ts';
+
+const keyTypes = Object.keys(KEY_TYPES) as [KeyTypeName, ...KeyTypeName[]];
+
+export const shardsCreateMap = defineOperation({
+  noun: 'shards',
+  verb: 'create-map',
+  summary: 'Create a shard map: by single keys (list) or by ranges of keys (range)',
+  examples: [
+    'millrace shards create-map tenants --kind range --key-type int64 --sharded Orders=/tenantId,Invoices=/tenantId',
+    'millrace shards create-map customers --kind list --key-type guid --sharded Orders=/customerId --reference Currencies',
+  ],
+  effect: 'changes',
+  argument: 'map',
+  input: z.object({
+    map: z.string().min(1).describe('name of the new map'),
+    kind: z.enum(['list', 'range']).describe('list: a mapping has one key; range: a mapping has all keys of a range'),
+    keyType: z.enum(keyTypes).describe('type of the keys. Ranges can’t have keys of type text'),
+    sharded: z.string().describe('containers with the path of the key: NAME=/PATH, several with commas'),
+    reference: z.string().optional().describe('containers that every shard has in full, several with commas'),
+  }),
+  plan: async ({ map, kind, keyType, sharded, reference }, context) => {
+    const manager = await openManager(context);
+    schemaOf(sharded, reference);
+    const known = await manager.tryGetMap(map);
+    if (known) throw shardsError('shard-map-exists', `There is a shard map ${known.name} already`);
+    return { steps: [`create the ${kind} map ${map} of ${keyType} keys`], ru: 0 };
+  },
+  run: async (asked, context) => {
+    const manager = await openManager(context);
+    return audited(context, 'shards create-map', asked, async () => {
+      const { keyType, kind } = asked;
+      const wanted = { keyType, schema: schemaOf(asked.sharded, asked.reference) };
+      const map = await (kind === 'list'
+        ? manager.createListMap(asked.map, wanted)
+        : manager.createRangeMap(asked.map, wanted));
+      return { map: map.name, kind, keyType, schema: map.schema };
+    });
+  },
+  format: ({ map, kind, keyType }) =>
+    `The ${kind} map ${map} of ${keyType} keys has no shard yet. Create one: \`millrace shards create ${map}\`.`,
+});
+
+/** @throws UsageError `input-invalid` */
+function schemaOf(sharded: string, reference?: string): ShardSchema {
+  const parts = listOf(sharded).map((part) => /^([^=]+)=(\/.+)$/.exec(part));
+  const wrong = listOf(sharded).find((_, at) => !parts[at]);
+  if (wrong !== undefined)
+    throw operationsError('input-invalid', `--sharded: ${wrong} is not a container with the path of its key`, {
+      hint: 'Write it as NAME=/PATH, several with commas: --sharded Orders=/tenantId,Invoices=/tenantId.',
+    });
+  const paths = Object.fromEntries(parts.map((part) => [part?.[1], part?.[2]]));
+  return { sharded: paths, ...(reference !== undefined && { reference: listOf(reference) }) };
+}
+
+const listOf = (text: string): string[] =>
+  text
+    .split(',')
+    .map((part) => part.trim())
+    .filter(Boolean);
+
+export const shardsDeleteMap = defineOperation({
+  noun: 'shards',
+  verb: 'delete-map',
+  summary: 'Delete a shard map that has no shards',
+  examples: ['millrace shards delete-map tenants --dry-run', 'millrace shards delete-map tenants --yes'],
+  effect: 'destroys',
+  argument: 'map',
+  input: z.object(mapInput),
+  plan: async ({ map: name }, context) => {
+    const manager = await openManager(context);
+    const map = await mapNamed(manager, name);
+    if ((await map.shards()).length > 0) throw shardsError('shard-map-used', `The shard map ${map.name} has shards`);
+    return { steps: [`delete the map ${map.name}`], ru: 0 };
+  },
+  run: async (asked, context) => {
+    const manager = await openManager(context);
+    const { name } = await mapNamed(manager, asked.map);
+    return audited(context, 'shards delete-map', asked, async () => {
+      await manager.deleteMap(name);
+      return { map: name };
+    });
+  },
+  format: ({ map }) => `The map ${map} is deleted.`,
+});
+
+export const shardsRebuild = defineOperation({
+  noun: 'shards',
+  verb: 'rebuild',
+  summary: 'Rebuild a map that was lost from the local maps of its shards, without locks',
+  examples: ['millrace shards rebuild tenants --shards west,east@https://east.documents.azure.com'],
+  effect: 'changes',
+  argument: 'map',
+  input: z.object({
+    map: z.string().min(1).describe('name that the map had'),
+    shards: z.string().describe('databases of all its shards, DATABASE or DATABASE@ENDPOINT, several with commas'),
+  }),
+  plan: async ({ map, shards }, context) => {
+    const known = (await (await openManager(context)).tryGetMap(map)) ? 'complete' : 'create';
+    const steps = locationsOf(shards).map((location) => `take the mappings of ${shownLocation(location)} into the map`);
+    return { steps: [`${known} the map ${map}`, ...steps], ru: 0 };
+  },
+  run: async (asked, context) => {
+    const manager = await openManager(context);
+    return audited(context, 'shards rebuild', asked, async () => {
+      const map = await manager.rebuildMap(asked.map, locationsOf(asked.shards));
+      const { shards, mappings } = await map.inspect();
+      return { map: map.name, shards: shards.length, mappings: mappings.length };
+    });
+  },
+  format: ({ map, shards, mappings }) =>
+    `${map} has ${plural(shards, 'shard')} and ${plural(mappings, 'mapping')}. Look at it: \`millrace shards show ${map}\`.`,
+});
+
+const locationsOf = (text: string): ShardLocation[] =>
+  listOf(text).map((part) => {
+    const [, database = part, endpoint] = /^(.+)@(https?:.+)$/.exec(part) ?? [];
+    return { database, ...(endpoint !== undefined && { endpoint }) };
+  });

@@ -1,0 +1,85 @@
+import { z } from 'zod';
+import type { Shard, ShardMap } from '../../shards/index.ts';
+import { audited } from '../audit/record.ts';
+import { defineOperation } from '../operation.ts';
+import { plural } from '../table.ts';
+import { choiceOf, rowOf, sayDifference } from './compare.ts';
+import { pendingOf, sayPending } from './draw.ts';
+import { keysInput, mapInput, shardFilter } from './inputs.ts';
+import { mapNamed, openManager } from './open.ts';
+import { shardNamed } from './select.ts';
+
+const input = z.object({
+  ...mapInput,
+  from: z
+    .enum(['map', 'shard'])
+    .optional()
+    .describe('repair what differs too. map: the map is right; shard: the local map of the shard is right'),
+  ...shardFilter,
+  ...keysInput,
+});
+type Input = z.output<typeof input>;
+
+export const shardsRecover = defineOperation({
+  noun: 'shards',
+  verb: 'recover',
+  summary: 'Recover a shard map: finish or undo pending operations, and repair where it and its shards differ',
+  examples: [
+    'millrace shards recover tenants --yes',
+    'millrace shards recover tenants --from map --dry-run',
+    'millrace shards recover tenants --from shard --shard west --low 0 --high 1000 --yes',
+  ],
+  effect: 'destroys',
+  argument: 'map',
+  input,
+  plan: async (asked, context) => {
+    const manager = await openManager(context);
+    const map = await mapNamed(manager, asked.map);
+    const pending = pendingOf(await map.inspect()).map(({ verb }) => `finish or undo the pending ${verb}`);
+    if (asked.from === undefined) return { steps: pending, ru: 0 };
+    // To compare would finish them.
+    if (pending.length > 0) return { steps: [...pending, 'compare, and repair what differs then'], ru: 0 };
+    const shards = await shardsOf(map, asked);
+    const chosen = choiceOf(map, asked);
+    const steps: string[] = [];
+    for (const shard of shards)
+      for (const one of (await map.check(shard)).filter(chosen))
+        steps.push(`repair from the ${asked.from}: ${sayDifference(rowOf(one, shards))}`);
+    return { steps, ru: 0 };
+  },
+  run: async (asked, context) => {
+    const { screen, signal } = context;
+    const map = await mapNamed(await openManager(context), asked.map);
+    const chosen = choiceOf(map, asked);
+    return audited(context, 'shards recover', asked, async () => {
+      const before = pendingOf(await map.inspect());
+      await map.settle();
+      let repaired = 0;
+      for (const shard of asked.from === undefined ? [] : await shardsOf(map, asked)) {
+        signal.throwIfAborted();
+        const progress = (of: { readonly repaired: number; readonly left: number }): void =>
+          screen.progress('differences repaired', repaired + of.repaired, repaired + of.repaired + of.left);
+        const done = await map.repairShard(shard, (one) => (chosen(one) ? asked.from : undefined), { progress });
+        repaired += done.repaired;
+      }
+      const waiting = pendingOf(await map.inspect());
+      const still = new Set(waiting.map(({ operation }) => operation));
+      const settled = before.filter(({ operation }) => !still.has(operation));
+      return { map: map.name, settled, waiting, repaired };
+    });
+  },
+  ok: ({ waiting }) => waiting.length === 0,
+  format: ({ settled, waiting, repaired }, { from }) =>
+    [
+      `${plural(settled.length, 'pending operation')} ended.`,
+      ...waiting.map(sayPending),
+      ...(from === undefined ? [] : [`${plural(repaired, 'difference')} repaired.`]),
+    ].join('\n'),
+});
+
+/** The shards to repair: those that are not detached. */
+async function shardsOf(map: ShardMap, { shard, endpoint }: Input): Promise<Shard[]> {
+  const now = await map.inspect();
+  if (shard !== undefined) return [shardNamed(map, now, { shard, endpoint })];
+  return now.shards.filter(({ detached }) => !detached);
+}

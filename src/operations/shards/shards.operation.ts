@@ -1,0 +1,85 @@
+// The verbs that change which shards a map has. None of them creates, deletes or moves a database.
+import { z } from 'zod';
+import { resourceName } from '../../base/settings.ts';
+import { type ChangeResult, defineChange } from './change.ts';
+import { address, changeInput, mapInput, shardInput, stopInput, stopOptions } from './inputs.ts';
+import { shownShard } from './rows.ts';
+import { locationOf, shardNamed } from './select.ts';
+
+const shardOf = ({ added, removed }: ChangeResult): string => {
+  const row = added.shards[0] ?? removed.shards[0];
+  return row ? shownShard(row) : '';
+};
+
+export const shardsCreate = defineChange({
+  verb: 'create',
+  summary: 'Create a shard in a map; its database must exist, with the containers of the map’s schema',
+  examples: [
+    'millrace shards create tenants --shard west --dry-run',
+    'millrace shards create tenants --shard east --endpoint https://east.documents.azure.com',
+  ],
+  input: z.object({ ...mapInput, ...shardInput, ...changeInput }),
+  change: async (input, { map, options }) => ({
+    added: { shards: [await map.createShard(locationOf(input), options)] },
+  }),
+  plan: (result) => `create the shard ${shardOf(result)} in ${result.map}`,
+  done: (result) => `${result.map} has the shard ${shardOf(result)} now, without mappings.`,
+});
+
+export const shardsDelete = defineChange({
+  verb: 'delete',
+  summary: 'Delete a shard without mappings from a map; its database stays',
+  examples: ['millrace shards delete tenants --shard west'],
+  input: z.object({ ...mapInput, ...shardInput, ...changeInput }),
+  change: async (input, { map, now, options }) => {
+    const shard = shardNamed(map, now, input);
+    await map.deleteShard(shard, options);
+    return { removed: { shards: [shard] } };
+  },
+  plan: (result) => `delete the shard ${shardOf(result)} from ${result.map}`,
+  done: (result) => `${result.map} has no shard ${shardOf(result)} any more. The database stays.`,
+});
+
+export const shardsDetach = defineChange({
+  verb: 'detach',
+  summary: 'Detach a shard whose database is lost: its mappings stay, and changes of other shards don’t wait for it',
+  examples: ['millrace shards detach tenants --shard west'],
+  input: z.object({ ...mapInput, ...shardInput, ...stopInput, ...changeInput }),
+  change: async (input, { map, now, options }) => {
+    const shard = shardNamed(map, now, input);
+    const detached = await map.detachShard(shard, { ...options, ...stopOptions(input) });
+    return { removed: { shards: [shard] }, added: { shards: [detached] } };
+  },
+  plan: (result) => `detach the shard ${shardOf(result)} from ${result.map}`,
+  done: (result) =>
+    `${shardOf(result)} is detached. Restore its database, then run \`millrace shards attach ${result.map}\`.`,
+});
+
+export const shardsAttach = defineChange({
+  verb: 'attach',
+  summary:
+    'Attach a detached shard, also at another location, or take a shard into a map that was lost and created again',
+  examples: [
+    'millrace shards attach tenants --shard west --to west-restored',
+    'millrace shards attach tenants --shard west --to west --to-endpoint https://new.documents.azure.com',
+    'millrace shards attach tenants --shard west',
+  ],
+  input: z.object({
+    ...mapInput,
+    ...shardInput,
+    to: resourceName('A database name').optional().describe('database where the shard is now (default: the same)'),
+    toEndpoint: address.optional().describe('account where the shard is now (default: the same)'),
+    ...changeInput,
+  }),
+  change: async (input, { map, now, options }) => {
+    const location = locationOf({ shard: input.to ?? input.shard, endpoint: input.toEndpoint ?? input.endpoint });
+    // A map that was created again knows none of its former shards.
+    if (now.shards.every((known) => known.location.database !== input.shard))
+      return { added: { shards: [await map.adoptShard(location, options)] } };
+    const shard = shardNamed(map, now, input);
+    return { removed: { shards: [shard] }, added: { shards: [await map.attachShard(shard, location, options)] } };
+  },
+  plan: (result) => `attach the shard ${shardOf(result)} to ${result.map}`,
+  done: (result) =>
+    `${shardOf(result)} is attached. Compare its local map with the map: \`millrace shards check ${result.map}\`.`,
+});

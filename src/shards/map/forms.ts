@@ -1,0 +1,55 @@
+// Local maps are read at an edge: by a repair their mappings come into the map, and from their facts a map is created.
+import { canonical } from '../../base/json.ts';
+import { shardsError } from '../errors.ts';
+import { encodeKey, keyJson } from '../keys/key-type.ts';
+import {
+  type LocalHeader,
+  type MapFacts,
+  type MapHeader,
+  type MappingDocument,
+  type ShardLocation,
+  isMapping,
+  shownLocation,
+} from './documents.ts';
+import type { Whole } from './sheet.ts';
+
+/** @throws MillraceError `local-map-unfit` unless this is the local map of a shard of this map, with whole mappings. */
+export function assertLocalForm(
+  map: MapHeader,
+  { shard, location }: { readonly shard: string; readonly location: ShardLocation },
+  { header, entries }: Whole<LocalHeader>,
+): void {
+  if (header.map !== map.name || header.shard !== shard)
+    throw unfit(location, `is of the map ${header.map} and the shard ${header.shard}`);
+  assertFacts(map, location, header);
+  for (const entry of entries.values())
+    if (isMapping(entry) && !(entry.shard === shard && isWhole(map, entry)))
+      throw unfit(location, `has the document ${entry.id}, which is no mapping of ${map.name} and this shard`);
+}
+
+/** @throws MillraceError `local-map-unfit` unless the local map has the kind, key type and schema of the map. */
+export function assertFacts(map: MapHeader, location: ShardLocation, { facts }: LocalHeader): void {
+  if (facts && !isSameFacts(facts, map)) throw unfit(location, `has another kind, key type or schema than ${map.name}`);
+}
+
+const unfit = (location: ShardLocation, what: string): Error =>
+  shardsError('local-map-unfit', `The local map in ${shownLocation(location)} ${what}`);
+
+export const isSameFacts = (one: MapFacts, other: MapFacts): boolean => textOf(one) === textOf(other);
+
+const textOf = ({ kind, keyType, schema }: MapFacts): string => canonical({ kind, keyType, schema });
+
+function isWhole({ kind, keyType }: MapFacts, { low, high, status }: MappingDocument): boolean {
+  const isCode = (code: unknown): code is string => typeof code === 'string' && isCodeOf(keyType, code);
+  if (status !== 'online' && status !== 'offline') return false;
+  if (kind === 'list') return isCode(low) && high === low;
+  return (low === '' || isCode(low)) && (high === undefined || (isCode(high) && low < high));
+}
+
+function isCodeOf(keyType: MapFacts['keyType'], code: string): boolean {
+  try {
+    return encodeKey(keyType, keyJson(keyType, code)) === code;
+  } catch {
+    return false;
+  }
+}

@@ -7,7 +7,7 @@ import { currentEpoch, raiseEpoch } from '../../src/feed/reading/epochs.ts';
 import { planModel } from '../../src/operations/model/apply.ts';
 import { compose } from '../../src/runtime/processor-host.ts';
 import type { Place } from '../../src/runtime/workspace.ts';
-import { decideGate, gateTarget } from '../../src/shards/write-gate.ts';
+import { decideGate, gateTarget } from '../../src/shards/gate/write-gate.ts';
 import { type Stage, openStage } from '../support/stage.ts';
 import { compare, fast } from '../operations/projections/versions.ts';
 

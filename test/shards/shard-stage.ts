@@ -9,6 +9,8 @@ type Sent = Parameters<Transport['sendRequest']>[0];
 type Answer = Awaited<ReturnType<Transport['sendRequest']>>;
 export type Around = (request: Sent, send: () => Promise<Answer>) => Promise<Answer>;
 
+export const bodyOf = ({ body }: Sent): string => (typeof body === 'string' ? body : '');
+
 export const SCHEMA: ShardSchema = { sharded: { Orders: '/tenantId' }, reference: ['Currencies'] };
 
 export interface Stored {

@@ -2,7 +2,7 @@
 // all documents. Requests fail and are slow, shards are left out, containers and mappings are split, readings are resumed
 // by their continuations. ROUTE-Q1 to ROUTE-Q6.
 import { setImmediate as turn } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { KeyTypeName } from '../../src/shards/index.ts';
 import { ShardMapManager } from '../../src/shards/index.ts';
 import { type Case, type Doc, type Pick, comparable, condition, query } from '../emulator/naive-sql.ts';
@@ -12,7 +12,7 @@ import { QueryWorld } from './query-world.ts';
 import { type Around, ShardStage } from './shard-stage.ts';
 
 const SEED = suiteSeed();
-const QUERIES = Number(process.env['MILLRACE_HISTORIES'] ?? 150);
+const QUERIES = Number(process.env['MILLRACE_HISTORIES'] ?? 75);
 /** A world serves so many queries. */
 const OF_A_WORLD = 75;
 const TYPES: readonly KeyTypeName[] = ['int64', 'text', 'int32', 'duration', 'guid'];
@@ -185,7 +185,23 @@ it(`${QUERIES} random queries find each document once, also while keys move (see
     // A world is repeated from its first query on.
     expect(wrong, `MILLRACE_SEED=${SEED + n - (n % OF_A_WORLD)}, query ${n % OF_A_WORLD}`).toBeUndefined();
   }
-  console.info(counts);
   expect(counts.found).toBeGreaterThan(QUERIES / 3);
   expect(counts.moved + counts.failed).toBeLessThan(QUERIES / 3);
+});
+
+it('is seen to fail where strays are not left out', async () => {
+  const forgetful: Around = async (request, send) => {
+    const answer = await send();
+    if (!request.url.endsWith('/colls/shardmap/docs/header') || answer.status !== 200) return answer;
+    const { strays: _, ...header } = JSON.parse(answer.bodyAsText ?? '{}') as Record<string, unknown>;
+    return { ...answer, bodyAsText: JSON.stringify(header) };
+  };
+  const counts = { found: 0, moved: 0, failed: 0 };
+  let wrong: string | undefined;
+  let world!: QueryWorld;
+  for (let n = 0; wrong === undefined; n++) {
+    if (n % OF_A_WORLD === 0) world = await worldOf(SEED + n, forgetful);
+    wrong = await one(world, SEED + n, counts);
+  }
+  expect(wrong).toContain(' instead of ');
 });

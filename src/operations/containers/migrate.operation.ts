@@ -4,7 +4,7 @@ import { type Settings, loadSettings, resourceName } from '../../base/settings.t
 import { bulkMarks } from '../../cosmos/connect.ts';
 import { withRetry } from '../../cosmos/retry.ts';
 import { openAccount } from '../../runtime/services.ts';
-import { readWriters } from '../../shards/write-gate.ts';
+import { readWriters } from '../../shards/gate/write-gate.ts';
 import { audited } from '../audit/record.ts';
 import { orContainerMissing } from '../../cosmos/container-missing.ts';
 import { allVersionsContainers } from '../../definition/all-versions.ts';

@@ -14,7 +14,7 @@ import {
   ensureGate,
   isSameTarget,
   readWriters,
-} from '../../shards/write-gate.ts';
+} from '../../shards/gate/write-gate.ts';
 import { erasuresUnderWay } from '../../engine/erasures/record.ts';
 import { currentEpoch, raiseEpoch } from '../../feed/reading/epochs.ts';
 import type { StartOption } from '../../feed/processor/processor-options.ts';

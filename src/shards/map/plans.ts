@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { formatOf } from '../../base/format.ts';
 import { shardsError } from '../errors.ts';
+import { type Span, covers, overlaps } from '../keys/span.ts';
 import {
   type MapHeader,
   type MappingDocument,
@@ -19,7 +20,6 @@ import type { Whole } from './sheet.ts';
 import { type Mapping, type Shard, span } from './values.ts';
 
 type Map = Whole<MapHeader>;
-type Span = Pick<MappingDocument, 'low' | 'high'>;
 
 /** The token of a lock's owner. A change of a locked mapping must bring it. */
 export interface LockOptions {
@@ -29,13 +29,6 @@ export interface LockOptions {
 export const shardsOf = ({ entries }: Map): ShardDocument[] => [...entries.values()].filter(isShard);
 export const mappingsOf = ({ entries }: Map): MappingDocument[] =>
   [...entries.values()].filter(isMapping).toSorted((a, b) => (a.low < b.low ? -1 : 1));
-
-/** A list map's mapping has one key: the same code in `low` and `high`. */
-export const covers = ({ low, high }: Span, code: string): boolean =>
-  code === low || (low <= code && (high === undefined || code < high));
-
-/** Whether two mappings have a key in common. */
-export const overlaps = (one: Span, other: Span): boolean => covers(one, other.low) || covers(other, one.low);
 
 export function createShard(map: Map, shard: string, location: ShardLocation): Plan {
   const there = shardsOf(map).find((entry) => isSameLocation(entry.location, location));

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { shardsError } from '../errors.ts';
 import { type KeyTypeName, type KeyValue, encodeKey } from '../keys/key-type.ts';
+import { covers, overlaps } from '../keys/span.ts';
 import { type Difference, type RepairSide, differencesOf, repairPlan } from './differences.ts';
 import {
   type LocalHeader,
@@ -145,7 +146,7 @@ export class ShardMap {
     const keys = low === undefined && high === undefined ? undefined : this.#range(low, high);
     return plans
       .mappingsOf(whole)
-      .filter((entry) => (!shard || entry.shard === shard.id) && (!keys || plans.overlaps(entry, keys)))
+      .filter((entry) => (!shard || entry.shard === shard.id) && (!keys || overlaps(entry, keys)))
       .map((entry) => mappingOf(whole.header, entry));
   }
 
@@ -159,7 +160,7 @@ export class ShardMap {
   async tryMapping(key: KeyValue): Promise<Mapping | undefined> {
     const code = encodeKey(this.keyType, key);
     const whole = await this.#whole();
-    const entry = plans.mappingsOf(whole).find((one) => plans.covers(one, code));
+    const entry = plans.mappingsOf(whole).find((one) => covers(one, code));
     return entry && mappingOf(whole.header, entry);
   }
 

@@ -1,16 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import type { Container, OperationInput } from '@azure/cosmos';
-import { LANDING_BOUND_MS } from '../base/bounds.ts';
-import { type Clock, systemClock } from '../base/clock.ts';
-import { FormatUnreadable, assertReadable, formatOf, isReadable, readableWhere } from '../base/format.ts';
-import { canonical } from '../base/json.ts';
-import { failureOf } from '../cosmos/failure.ts';
-import { REQUEST_TIMEOUT_MS } from '../cosmos/landing.ts';
-import { AmbiguousOutcome, withRetry } from '../cosmos/retry.ts';
-import { readItem } from '../cosmos/read-item.ts';
-import { rewrite } from '../cosmos/rewrite.ts';
-import { transact } from '../cosmos/transact.ts';
-import { shardsError } from './errors.ts';
+import { LANDING_BOUND_MS } from '../../base/bounds.ts';
+import { type Clock, systemClock } from '../../base/clock.ts';
+import { FormatUnreadable, assertReadable, formatOf, isReadable, readableWhere } from '../../base/format.ts';
+import { canonical } from '../../base/json.ts';
+import { failureOf } from '../../cosmos/failure.ts';
+import { REQUEST_TIMEOUT_MS } from '../../cosmos/landing.ts';
+import { AmbiguousOutcome, withRetry } from '../../cosmos/retry.ts';
+import { readItem } from '../../cosmos/read-item.ts';
+import { rewrite } from '../../cosmos/rewrite.ts';
+import { transact } from '../../cosmos/transact.ts';
+import { shardsError } from '../errors.ts';
 
 /** The container that writes must go to. */
 export interface WriteTarget {

@@ -28,6 +28,10 @@ export const SHARDS_ERRORS = {
     meaning: 'The shard has no local map.',
     hint: 'Check the location. If the shard is elsewhere, detach it and attach it there.',
   },
+  'local-map-unfit': {
+    meaning: 'A local map is of another map or shard, or has documents that its shard map can’t have.',
+    hint: 'Check the location, and which identities may write to the container `shardmap`. Restore the database of the shard if its documents were changed.',
+  },
   'map-operation-undone': {
     meaning: 'An operation on the shard map was begun and then undone, because a shard could not be changed.',
     hint: 'Remove the cause that the message names, then call again, with another operation id.',
@@ -57,6 +61,21 @@ export const SHARDS_ERRORS = {
     meaning: 'An operation id was used again for another call.',
     hint: 'Use an operation id for one call and its repetitions only.',
     usage: true,
+  },
+  'routers-not-stopped': {
+    meaning: 'Routers of a shard did not acknowledge in time that they write no more what the shard has lost.',
+    hint: 'End the processes that the message names, or wait until they answer, then call again. A process that is dead is forgotten after 82 seconds.',
+    retryable: true,
+  },
+  'shard-schedule-invalid': {
+    meaning: 'A schedule of shards is not valid, or the shard map has no times as keys.',
+    hint: 'Correct the value that the message names. A schedule needs a range map of dateTime or dateTimeOffset.',
+    usage: true,
+  },
+  'scheduled-shard-missing': {
+    meaning: 'A period of a schedule has no shard. It is a warning before the period begins, and an error afterwards.',
+    hint: 'Create the database and its containers that the message names, then run the schedule again.',
+    retryable: true,
   },
   'shard-detached': {
     meaning: 'The shard is detached, so it takes no mapping and can’t be deleted.',
@@ -88,6 +107,11 @@ export const SHARDS_ERRORS = {
   'shard-map-denied': {
     meaning: 'The identity may not write to the shard map, or to the local map of a shard.',
     hint: GIVE_DATA_ROLE,
+  },
+  'shard-map-facts': {
+    meaning:
+      'A shard map can’t be rebuilt, because its local maps have no kind, key type and schema, or different ones.',
+    hint: 'Give the locations of one map only. If an earlier version wrote them, create the map with the facts that it had, then call again.',
   },
   'shard-map-exists': {
     meaning: 'There is a shard map of this name already; names that differ in case only are one name.',

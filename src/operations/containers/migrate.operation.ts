@@ -136,7 +136,7 @@ export const containersMigrate = defineOperation({
         reads: true,
       });
       const documents = resources[0] ?? 0;
-      const writers = (await readWriters(state, source.id)).length;
+      const writers = (await readWriters(state, source.id, 0))?.length ?? 0;
       return {
         steps: [
           `copy ${plural(documents, 'document')} of ${from.id} to ${into.id}, then all changes of ${from.id} since`,

@@ -20,7 +20,8 @@ export interface Difference {
 /** Which of the two is right. */
 export type RepairSide = 'map' | 'shard';
 
-const AT_ONCE = 40;
+/** Of one call of `repair`: its commit is one batch, which has a hundred operations. */
+export const MOST_AT_ONCE = 40;
 
 export function differencesOf(
   map: Whole<MapHeader>,
@@ -53,10 +54,10 @@ const isSame = (one: MappingDocument, other: MappingDocument): boolean =>
  */
 export function repairPlan(map: Whole<MapHeader>, differences: readonly Difference[], side: RepairSide): Plan {
   const [first] = differences;
-  if (!first || differences.length > AT_ONCE || differences.some(({ shard }) => shard !== first.shard))
+  if (!first || differences.length > MOST_AT_ONCE || differences.some(({ shard }) => shard !== first.shard))
     throw shardsError(
       'differences-invalid',
-      `Give 1 to ${AT_ONCE} differences of one shard, not ${differences.length}`,
+      `Give 1 to ${MOST_AT_ONCE} differences of one shard, not ${differences.length}`,
     );
   if (differences.some(({ stored }) => stored.generation !== map.header.generation))
     throw shardsError('differences-void', `The map ${map.header.name} was changed since it was compared`);

@@ -44,13 +44,17 @@ export interface Header extends SheetDocument {
   readonly digest: string;
 }
 
-/** The header of a map. */
-export interface MapHeader extends Header {
-  readonly type: 'millrace.shardmap';
-  readonly name: string;
+/** What a map is created with, for its whole life. */
+export interface MapFacts {
   readonly kind: MapKind;
   readonly keyType: KeyTypeName;
   readonly schema: ShardSchema;
+}
+
+/** The header of a map. */
+export interface MapHeader extends Header, MapFacts {
+  readonly type: 'millrace.shardmap';
+  readonly name: string;
 }
 
 /** The header of a local map, in the shard. */
@@ -60,8 +64,25 @@ export interface LocalHeader extends Header {
   readonly shard: string;
   /** The operation that made the last commit. */
   readonly operation: string;
+  /** Those of the map, so that a lost map can be created again. Earlier versions didn't store them. */
+  readonly facts?: MapFacts;
+  /** Keys whose documents may be in the shard, though the map doesn't give them to it. None of them is mapped here. */
+  readonly strays?: Strays;
+  /** The generation at which keys last began to arrive: from then on documents of other shards' keys may come. */
+  readonly arrivals?: number;
+  /** The shards of the last operation, if it has several. */
+  readonly shards?: readonly string[];
   /** The shard was deleted from the map, or never came into it. */
   readonly removed?: true;
+}
+
+/** In the order of keys. `unknown`: there were too many to store. */
+export type Strays = readonly { readonly low: string; readonly high?: string }[] | 'unknown';
+
+/** What an operation changes in the strays of its shard, beside what follows from its mappings. */
+export interface StraysChange {
+  readonly add?: { readonly low: string; readonly high?: string } | 'all';
+  readonly clear?: { readonly low: string; readonly high?: string } | 'all';
 }
 
 export interface ShardDocument extends SheetDocument {
@@ -106,6 +127,7 @@ export interface OperationDocument extends SheetDocument {
   readonly adds: readonly MapDocument[];
   /** For a repair: what changes in the local map, where that isn't what changes in the map. */
   readonly local?: { readonly removes: readonly MappingDocument[]; readonly adds: readonly MappingDocument[] };
+  readonly strays?: StraysChange;
   /** The shards whose local maps change, in this order: those that lose a mapping come first. */
   readonly shards: readonly string[];
   readonly left?: readonly string[];

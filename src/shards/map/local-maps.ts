@@ -3,14 +3,18 @@ import { shardsError } from '../errors.ts';
 import {
   HEADER_ID,
   type LocalHeader,
+  type MapFacts,
+  type MapHeader,
   type MappingDocument,
   type OperationDocument,
   type ShardLocation,
+  type StraysChange,
   isMapping,
   localPartition,
   shownLocation,
 } from './documents.ts';
 import { type Edit, type Sheet, type Whole } from './sheet.ts';
+import { reversed, straysAfter } from './strays.ts';
 
 /** Opens the local map of a shard, whether it exists or not. */
 export type OpenLocal = (location: ShardLocation, shard: string) => Sheet<LocalHeader>;
@@ -30,13 +34,21 @@ export class Overtaken extends Error {
 
 const ROUNDS = 100;
 
+interface Decided {
+  readonly generation: number;
+  readonly removed: boolean;
+  readonly strays?: StraysChange | undefined;
+}
+
 /** The local maps of one map. The generation of a local map decides which operations it takes. */
 export class LocalMaps {
   readonly #map: string;
+  readonly #facts: MapFacts;
   readonly #open: OpenLocal;
 
-  constructor(map: string, open: OpenLocal) {
-    this.#map = map;
+  constructor({ name, kind, keyType, schema }: Pick<MapHeader, 'name'> & MapFacts, open: OpenLocal) {
+    this.#map = name;
+    this.#facts = { kind, keyType, schema };
     this.#open = open;
   }
 
@@ -59,7 +71,7 @@ export class LocalMaps {
       if (header && isApplied(operation, header)) return undefined;
       if (header && header.generation >= operation.at) throw new Overtaken(location, header.generation);
       if (operation.verb !== 'createShard' && (!header || header.removed)) throw lost(location);
-      return { generation: operation.at, removed, before, after };
+      return { generation: operation.at, removed, before, after, strays: operation.strays };
     });
   }
 
@@ -76,24 +88,24 @@ export class LocalMaps {
       if (!header && operation.verb !== 'createShard') return undefined;
       if (header && header.generation >= generation) return undefined;
       const isThere = header !== undefined && isApplied(operation, header);
-      return { generation, removed, before: isThere ? after : [], after: isThere ? before : [] };
+      if (!isThere) return { generation, removed, before: [], after: [] };
+      return { generation, removed, before: after, after: before, strays: reversed(operation.strays ?? {}) };
     });
   }
 
   async #commit(
-    { id }: OperationDocument,
+    { id, shards }: OperationDocument,
     location: ShardLocation,
     shard: string,
-    decide: (
-      header: LocalHeader | undefined,
-    ) => (Edit & { readonly generation: number; readonly removed: boolean }) | undefined,
+    decide: (header: LocalHeader | undefined) => (Edit & Decided) | undefined,
   ): Promise<true> {
     const sheet = this.#open(location, shard);
     for (let round = 0; round < ROUNDS; round++) {
       const stored = await sheet.header();
       const decided = decide(stored?.header);
       if (!decided) return true;
-      const { generation, removed, before, after } = decided;
+      const { generation, removed, before, after, strays = {} } = decided;
+      const [lost, gained] = [before.filter(isMapping), after.filter(isMapping)];
       const next: Omit<LocalHeader, 'digest'> = {
         id: HEADER_ID,
         pk: localPartition(this.#map, shard),
@@ -104,6 +116,9 @@ export class LocalMaps {
         shard,
         generation,
         operation: id,
+        facts: this.#facts,
+        ...straysAfter(stored?.header ?? {}, { before: lost, after: gained }, strays, generation),
+        ...(shards.length > 1 && { shards }),
         ...(removed && { removed }),
       };
       if (await sheet.commit(stored, next, { before, after })) return true;

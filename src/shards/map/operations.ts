@@ -28,6 +28,7 @@ export interface Plan {
   /** In this order: shards that lose a mapping come first. */
   readonly shards: readonly string[];
   readonly local?: OperationDocument['local'];
+  readonly strays?: OperationDocument['strays'];
 }
 
 export interface Asked {
@@ -142,7 +143,7 @@ export class Operations {
         );
       return;
     }
-    const { removes, adds, shards, local } = plan;
+    const { removes, adds, shards, local, strays } = plan;
     const operation: OperationDocument = {
       id: operationId(id),
       pk: whole.header.pk,
@@ -156,6 +157,7 @@ export class Operations {
       adds,
       shards,
       ...(local && { local }),
+      ...(strays && { strays }),
     };
     if (shards.length > 0) await this.#commit(whole, { before: [], after: [operation] });
     else await this.#show(whole, operation, { before: [], after: [] });

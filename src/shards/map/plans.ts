@@ -2,13 +2,13 @@
 import { randomUUID } from 'node:crypto';
 import { formatOf } from '../../base/format.ts';
 import { shardsError } from '../errors.ts';
-import { type Span, covers, overlaps } from '../keys/span.ts';
 import {
   type MapHeader,
   type MappingDocument,
   type MappingStatus,
   type ShardDocument,
   type ShardLocation,
+  type StraysChange,
   isMapping,
   isSameLocation,
   isShard,
@@ -17,6 +17,7 @@ import {
 } from './documents.ts';
 import type { Plan } from './operations.ts';
 import type { Whole } from './sheet.ts';
+import { type Span, covers, overlaps } from '../keys/spans.ts';
 import { type Mapping, type Shard, span } from './values.ts';
 
 type Map = Whole<MapHeader>;
@@ -118,6 +119,17 @@ export function mergeMappings(
   const { high: _, ...rest } = lower;
   const merged = newMapping(map, { ...rest, ...(upper.high !== undefined && { high: upper.high }) });
   return { removes: [lower, upper], adds: [merged], shards: [lower.shard] };
+}
+
+/** Keys that are mapped to the shard are no strays. So an undo, which may leave strays behind, hides nothing that counts. */
+export function changeStrays(map: Map, shard: Shard, strays: StraysChange): Plan {
+  const { shard: id } = usableShard(map, shard);
+  const keys = strays.add ?? strays.clear;
+  const mapped = mappingsOf(map).find(
+    (entry) => entry.shard === id && typeof keys === 'object' && overlaps(entry, keys),
+  );
+  if (mapped) throw shardsError('keys-mapped', `The shard has the mapping ${span(map.header, mapped)}`);
+  return { removes: [], adds: [], shards: [id], strays };
 }
 
 export function lockMapping(map: Map, mapping: Mapping, owner: string): Plan {

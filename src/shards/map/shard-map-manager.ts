@@ -24,6 +24,7 @@ import {
   mapPartition,
   shownLocation,
 } from './documents.ts';
+import { isSameFacts } from './forms.ts';
 import { operationsOf } from './operations.ts';
 import { shardsOf } from './plans.ts';
 import { EMPTY_DIGEST, Sheet } from './sheet.ts';
@@ -155,6 +156,32 @@ export class ShardMapManager {
     }
   }
 
+  /**
+   * Creates a map again that was lost, from the local maps of its shards: with the ids that its shards and mappings had,
+   * without locks. A map that is there keeps what it has, so that a call which failed can be made again.
+   * @throws MillraceError `local-map-missing`, `shard-map-facts`; `keys-mapped`: two shards have a key
+   */
+  async rebuildMap(name: string, locations: readonly ShardLocation[]): Promise<ShardMap> {
+    const map = (await this.tryGetMap(name)) ?? (await this.#createFromLocal(name, locations));
+    for (const location of locations) {
+      const known = (await map.shards()).find((shard) => isSameLocation(shard.location, location));
+      const shard = known ?? (await map.adoptShard(location));
+      await map.repairShard(shard, ({ inMap }) => (inMap ? undefined : 'shard'));
+    }
+    return map;
+  }
+
+  async #createFromLocal(name: string, locations: readonly ShardLocation[]): Promise<ShardMap> {
+    const headers = (await Promise.all(locations.map((location) => this.#localHeaders(name, location)))).flat();
+    const [first] = headers;
+    if (!first) throw shardsError('local-map-missing', `No shard at these locations has a local map of ${name}`);
+    const { facts } = headers.find((header) => header.facts) ?? {};
+    const other = headers.find((header) => header.facts && facts && !isSameFacts(header.facts, facts));
+    if (!facts || other)
+      throw shardsError('shard-map-facts', `The local maps of ${name} have ${facts ? 'different facts' : 'no facts'}`);
+    return this.#create(first.map, facts.kind, facts);
+  }
+
   async maps(): Promise<ShardMap[]> {
     const query = "SELECT * FROM c WHERE c.type = 'millrace.shardmap'";
     const headers = await allOf<MapHeader>(this.#container, query);
@@ -218,10 +245,11 @@ export class ShardMapManager {
     return new Sheet(cosmosSheet<LocalHeader>(container, localPartition(map, shard), options), this.#clock);
   }
 
+  /** Local maps of shards that were deleted from the map don't count. */
   #localHeaders(name: string, location: ShardLocation): Promise<LocalHeader[]> {
     const query = {
-      query: "SELECT * FROM c WHERE c.type = 'millrace.localmap' AND c.map = @map",
-      parameters: [{ name: '@map', value: name }],
+      query: `SELECT * FROM c WHERE c.type = 'millrace.localmap' AND LOWER(c.map) = @map AND NOT IS_DEFINED(c.removed)`,
+      parameters: [{ name: '@map', value: name.toLowerCase() }],
     };
     return allOf(this.#options.connect(location).container(LOCAL_CONTAINER), query);
   }

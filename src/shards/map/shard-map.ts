@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { shardsError } from '../errors.ts';
 import { type KeyTypeName, type KeyValue, encodeKey } from '../keys/key-type.ts';
-import { covers, overlaps } from '../keys/span.ts';
 import { type Difference, type RepairSide, differencesOf, repairPlan } from './differences.ts';
 import {
   type LocalHeader,
@@ -17,11 +16,14 @@ import {
   isShard,
   shownLocation,
 } from './documents.ts';
+import { assertLocalForm } from './forms.ts';
 import { LocalMaps, type OpenLocal, lost } from './local-maps.ts';
 import { Operations, type Plan, operationsOf } from './operations.ts';
 import * as plans from './plans.ts';
+import { type RepairChoice, type RepairOptions, type Repaired, repairAll } from './repair.ts';
 import type { Sheet, Whole } from './sheet.ts';
-import { type Mapping, type Shard, mappingOf, shardOf } from './values.ts';
+import { type Span, covers, overlaps } from '../keys/spans.ts';
+import { type Keys, type Mapping, type Shard, keysOf, mappingOf, shardOf } from './values.ts';
 
 export interface OperationOptions {
   /**
@@ -43,6 +45,8 @@ export interface NewMapping {
   readonly status?: MappingStatus;
 }
 
+export type StrayKeys = Pick<NewMapping, 'key' | 'low' | 'high'>;
+
 export interface MappingFilter {
   readonly shard?: Shard;
   /** With keys from this one on. Range maps only, like `high`. */
@@ -55,7 +59,7 @@ export interface ShardMapParts {
   readonly header: MapHeader;
   readonly sheet: Sheet<MapHeader>;
   readonly openLocal: OpenLocal;
-  /** The local maps of this map at a location. */
+  /** The local maps of this map at a location, without those of deleted shards. */
   readonly localHeaders: (location: ShardLocation) => Promise<readonly LocalHeader[]>;
   /** Throws unless a shard at this location has what the map needs. */
   readonly assertFit: (location: ShardLocation, schema: ShardSchema) => Promise<void>;
@@ -81,7 +85,7 @@ export class ShardMap {
     this.keyType = keyType;
     this.schema = schema;
     this.#parts = parts;
-    this.#locals = new LocalMaps(name, parts.openLocal);
+    this.#locals = new LocalMaps(parts.header, parts.openLocal);
     this.#operations = new Operations(parts.sheet, this.#locals);
   }
 
@@ -132,7 +136,7 @@ export class ShardMap {
    */
   async adoptShard(location: ShardLocation, options: OperationOptions = {}): Promise<Shard> {
     await this.#parts.assertFit(location, this.schema);
-    const found = (await this.#parts.localHeaders(location)).filter(({ removed }) => !removed);
+    const found = await this.#parts.localHeaders(location);
     const known = new Set(plans.shardsOf(await this.#whole()).map(({ shard }) => shard));
     const [local] = found.filter(({ shard }) => !known.has(shard));
     if (!local) throw lost(location);
@@ -173,7 +177,41 @@ export class ShardMap {
     );
   }
 
-  /** The mapping must be offline. The documents of its keys stay. */
+  /**
+   * Before documents of other shards' keys are copied to a shard: multi-shard queries leave the keys out there, until
+   * the map gives them to this shard. A query that runs on meanwhile ends or begins again. The keys that a shard loses
+   * become strays by themselves.
+   * @throws MillraceError `keys-mapped` if the shard has some of the keys
+   */
+  async addStrays(shard: Shard, keys: StrayKeys, options: OperationOptions = {}): Promise<void> {
+    await this.#run('addStrays', { shard, keys }, options, (map) =>
+      plans.changeStrays(map, shard, { add: this.#keys({ shard, ...keys }) }),
+    );
+  }
+
+  /**
+   * After the documents of strays were deleted from the shard; without keys: of all its strays. Delete them when no query
+   * runs that is older than the change of the map: it still reads them here.
+   */
+  async clearStrays(shard: Shard, keys?: StrayKeys, options: OperationOptions = {}): Promise<void> {
+    await this.#run('clearStrays', { shard, keys }, options, (map) =>
+      plans.changeStrays(map, shard, { clear: keys ? this.#keys({ shard, ...keys }) : 'all' }),
+    );
+  }
+
+  /**
+   * Keys whose documents may be in the shard though the map doesn't give them to it. `unknown`: there are too many to
+   * list, and multi-shard queries are refused until all are cleared.
+   * @throws MillraceError `local-map-missing`
+   */
+  async strays(shard: Shard): Promise<readonly Keys[] | 'unknown'> {
+    const header = await this.#locals.header(shard.location, shard.id);
+    if (!header || header.removed) throw lost(shard.location);
+    const { strays = [] } = header;
+    return strays === 'unknown' ? strays : strays.map((one) => keysOf(this, one));
+  }
+
+  /** The mapping must be offline. The documents of its keys stay, as strays. */
   async deleteMapping(mapping: Mapping, options: ChangeOptions = {}): Promise<void> {
     await this.#run('deleteMapping', { mapping }, options, (map) => plans.deleteMapping(map, mapping, options));
   }
@@ -278,7 +316,9 @@ export class ShardMap {
       const whole = await this.#whole();
       const local = await this.#locals.wholeFrom(location, shard, at);
       const isLater = operationsOf(whole).some((other) => other.shards.includes(shard) && other.at > at);
-      if (local.header.generation === at && !isLater) return differencesOf(whole, document, local);
+      if (local.header.generation !== at || isLater) continue;
+      assertLocalForm(whole.header, document, local);
+      return differencesOf(whole, document, local);
     }
   }
 
@@ -288,6 +328,21 @@ export class ShardMap {
    */
   async repair(differences: readonly Difference[], side: RepairSide, options: OperationOptions = {}): Promise<void> {
     await this.#run('repair', { differences, side }, options, (map) => repairPlan(map, differences, side));
+  }
+
+  /**
+   * The same for all differences of a shard, however many: in steps, each a map operation of its own, with a new check
+   * where another process changed the map between them. `choice` may decide by the keys. After a failure the steps that
+   * were made stay; call it again.
+   */
+  repairShard(shard: Shard, choice: RepairChoice, options: RepairOptions = {}): Promise<Repaired> {
+    const check = (): Promise<Difference[]> => this.check(shard);
+    const repair = async (differences: readonly Difference[], side: RepairSide): Promise<number> => {
+      const { at } = await this.#run('repair', { differences, side }, {}, (map) => repairPlan(map, differences, side));
+      // Its begin has the generation `at`, and showing it is the next commit.
+      return at + 1;
+    };
+    return repairAll({ check, repair }, choice, options);
   }
 
   async #whole(): Promise<Whole<MapHeader>> {
@@ -320,7 +375,7 @@ export class ShardMap {
     return shardOf(adds.find(isShard)!);
   }
 
-  #keys({ key, low, high }: NewMapping): { readonly low: string; readonly high?: string } {
+  #keys({ key, low, high }: NewMapping): Span {
     if (this.kind === 'range' && key === undefined) return this.#range(low, high);
     if (this.kind === 'list' && key !== undefined && low === undefined && high === undefined) {
       const code = encodeKey(this.keyType, key);
@@ -329,7 +384,7 @@ export class ShardMap {
     throw shardsError('keys-invalid', `A mapping of the ${this.kind} map ${this.name} can't have these keys`);
   }
 
-  #range(from?: KeyValue, to?: KeyValue): { readonly low: string; readonly high?: string } {
+  #range(from?: KeyValue, to?: KeyValue): Span {
     this.#assertRange('read by a range');
     const low = from === undefined ? '' : encodeKey(this.keyType, from);
     if (to === undefined) return { low };

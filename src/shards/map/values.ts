@@ -1,7 +1,7 @@
 // What a caller holds of a map: immutable values. Each change of a shard or a mapping makes the value in hand void.
 import type { KeyJson } from '../keys/codec.ts';
 import { keyJson } from '../keys/key-type.ts';
-import type { Span } from '../keys/span.ts';
+import type { Span } from '../keys/spans.ts';
 import type { MapHeader, MappingDocument, MappingStatus, ShardDocument, ShardLocation } from './documents.ts';
 
 /** A database with a part of the documents. */
@@ -45,7 +45,10 @@ export function mappingOf(map: Typed, entry: MappingDocument): Mapping {
   return { id, shard, status, ...keysOf(map, entry), text: span(map, entry) };
 }
 
-function keysOf({ kind, keyType }: Typed, { low, high }: Span): Pick<Mapping, 'key' | 'low' | 'high'> {
+/** Keys as documents have them: `key` of a list map, `low` and `high` of a range map. */
+export type Keys = Pick<Mapping, 'key' | 'low' | 'high'>;
+
+export function keysOf({ kind, keyType }: Typed, { low, high }: Span): Keys {
   if (kind === 'list') return { key: keyJson(keyType, low) };
   return {
     ...(low !== '' && { low: keyJson(keyType, low) }),

@@ -1,0 +1,81 @@
+// Repairs all differences of a shard, however many: in steps, and with a new check where another process came between.
+import { shardsError } from '../errors.ts';
+import { type Difference, MOST_AT_ONCE, type RepairSide } from './differences.ts';
+
+/** Which side is right, for all differences or for each; undefined: the difference stays. */
+export type RepairChoice = RepairSide | ((difference: Difference) => RepairSide | undefined);
+
+export interface RepairOptions {
+  /** Called after each step. */
+  readonly progress?: (progress: RepairProgress) => void;
+}
+
+export interface RepairProgress {
+  readonly repaired: number;
+  /** Of the last check. */
+  readonly left: number;
+}
+
+export interface Repaired {
+  readonly repaired: number;
+  /** Differences that the choice leaves as they are. */
+  readonly stays: readonly Difference[];
+}
+
+interface Steps {
+  readonly check: () => Promise<readonly Difference[]>;
+  /** Resolves with the map's generation after it, if no other process has changed the map since. */
+  readonly repair: (differences: readonly Difference[], side: RepairSide) => Promise<number>;
+}
+
+/** Rounds of checks. Each but the first and the last means that another process changed the map. */
+const ROUNDS = 100;
+
+export async function repairAll(
+  { check, repair }: Steps,
+  choice: RepairChoice,
+  { progress }: RepairOptions,
+): Promise<Repaired> {
+  const sideOf = (difference: Difference): RepairSide | undefined =>
+    typeof choice === 'function' ? choice(difference) : choice;
+  let repaired = 0;
+  for (let round = 0; round < ROUNDS; round++) {
+    const chosen = (await check()).map((difference) => ({ difference, side: sideOf(difference) }));
+    const of = (side: RepairSide | undefined): Difference[] =>
+      chosen.filter((one) => one.side === side).map(({ difference }) => difference);
+    const stays = of(undefined);
+    let left = chosen.length - stays.length;
+    if (left === 0) return { repaired, stays };
+    let generation: number | undefined;
+    try {
+      for (const side of ['map', 'shard'] as const)
+        for (const step of stepsOf(of(side), side)) {
+          // After a step of this call, and no other change, the rest is as it was compared.
+          generation = await repair(step.map(compared(generation)), side);
+          repaired += step.length;
+          left -= step.length;
+          progress?.({ repaired, left });
+        }
+    } catch (error) {
+      if ((error as { code?: unknown }).code !== 'differences-void') throw error;
+    }
+  }
+  throw shardsError(
+    'shard-map-contended',
+    'Other processes changed the map between the steps of a repair, in every round',
+  );
+}
+
+/** What is only taken away comes first: a mapping that comes may have its keys. */
+function stepsOf(differences: readonly Difference[], side: RepairSide): Difference[][] {
+  const comes = ({ inMap, inShard }: Difference): number => Number((side === 'map' ? inMap : inShard) !== undefined);
+  const sorted = differences.toSorted((one, other) => comes(one) - comes(other));
+  const steps: Difference[][] = [];
+  for (let at = 0; at < sorted.length; at += MOST_AT_ONCE) steps.push(sorted.slice(at, at + MOST_AT_ONCE));
+  return steps;
+}
+
+const compared =
+  (generation: number | undefined) =>
+  (difference: Difference): Difference =>
+    generation === undefined ? difference : { ...difference, stored: { ...difference.stored, generation } };

@@ -3,7 +3,7 @@ import type { Container, Database, Resource, SqlQuerySpec } from '@azure/cosmos'
 import type { Clock } from '../../base/clock.ts';
 import type { KeyLevel } from '../../client/tenant-key.ts';
 import type { TenantPage } from '../../client/tenant-query.ts';
-import type { TenantQueryOptions } from '../../client/tenant-reader.ts';
+import type { TenantOptions, TenantQueryOptions } from '../../client/tenant-reader.ts';
 import type { KeyJson } from '../keys/codec.ts';
 import type { ShardLocation } from '../map/documents.ts';
 
@@ -16,10 +16,15 @@ export interface RouterOptions {
   readonly fill?: boolean;
   /** A mapping is used for at most this long before the shard is asked whether it still holds, milliseconds. Default 30,000. */
   readonly validForMs?: number;
-  /** A shard that gives no answer for this long counts as one that doesn't answer, milliseconds. Default 10,000. */
+  /** A shard that gives no answer for this long counts as one that doesn't answer, milliseconds. Default 3,000. */
   readonly shardWithinMs?: number;
+  /** How long `enter` waits for a key that is held for a moment, milliseconds. Default 30,000. */
+  readonly waitMs?: number;
   readonly clock?: Clock;
 }
+
+/** Of `forTenant`, which see. */
+export type ReaderOptions<D extends object> = Pick<TenantOptions<D>, 'of' | 'withOwn'>;
 
 /** Where the documents of a key are. */
 export interface RoutedShard {

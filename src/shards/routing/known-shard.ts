@@ -1,26 +1,13 @@
-import type { Container, Database } from '@azure/cosmos';
+import type { Database } from '@azure/cosmos';
 import type { Clock } from '../../base/clock.ts';
 import { failureOf } from '../../cosmos/failure.ts';
-import { QueryPages } from '../../cosmos/query-pages.ts';
-import { readItem } from '../../cosmos/read-item.ts';
 import { Unavailable } from '../../cosmos/retry.ts';
-import { assertReadable } from '../../base/format.ts';
 import { shardsError } from '../errors.ts';
 import type { Span } from '../keys/spans.ts';
-import {
-  HEADER_ID,
-  LOCAL_CONTAINER,
-  type LocalHeader,
-  type MappingStatus,
-  type ShardDocument,
-  type SheetDocument,
-  localPartition,
-  shownLocation,
-} from '../map/documents.ts';
+import { type LocalHeader, type MappingStatus, type ShardDocument, shownLocation } from '../map/documents.ts';
 import { lost } from '../map/local-maps.ts';
-import { cosmosSheet } from '../map/cosmos-sheet.ts';
-import { Sheet } from '../map/sheet.ts';
 import { BackOff } from './back-off.ts';
+import type { LocalReader, LocalReading } from './local-reader.ts';
 import type { RouterOptions } from './values.ts';
 
 /** The shard has no answer that counts: the map may name another location by now. `error` is for the application. */
@@ -35,7 +22,7 @@ export class Silence extends Error {
   }
 }
 
-export interface KnownShardOptions extends Required<Pick<RouterOptions, 'validForMs' | 'shardWithinMs'>> {
+export interface KnownShardOptions extends Required<Pick<RouterOptions, 'validForMs'>> {
   readonly clock: Clock;
 }
 
@@ -49,6 +36,8 @@ export interface CachedMapping extends Span {
   /** A reading of the local map didn't have this mapping. */
   isVoid?: true;
 }
+
+export type Local = Pick<LocalReader, 'validations' | 'header' | 'find' | 'whole'>;
 
 /** The most mappings that one query asks for. Its page must have them all. */
 const AT_ONCE = 50;
@@ -64,12 +53,9 @@ export class KnownShard {
   readonly database: Database;
   /** Of the last reading of the local map's header. */
   generation = -1;
-  /** Requests to the local map so far. */
-  validations = 0;
   readonly #detached: boolean;
   readonly #options: KnownShardOptions;
-  readonly #local: Container;
-  readonly #pk: string;
+  readonly #local: Local;
   /** Of look-ups in the map because the shard doesn't answer. */
   readonly silence = new BackOff();
   /** Of look-ups because the local map is older than the shard's gate allows. */
@@ -84,7 +70,7 @@ export class KnownShard {
   #next: Promise<void> | undefined;
   #lookUp: Promise<void> | undefined;
 
-  constructor(map: string, document: ShardDocument, database: Database, options: KnownShardOptions) {
+  constructor(document: ShardDocument, database: Database, local: Local, options: KnownShardOptions) {
     this.id = document.shard;
     this.version = document.version;
     this.location = document.location;
@@ -92,8 +78,12 @@ export class KnownShard {
     this.database = database;
     this.#options = options;
     this.locatedAt = options.clock.monotonic();
-    this.#local = database.container(LOCAL_CONTAINER);
-    this.#pk = localPartition(map, document.shard);
+    this.#local = local;
+  }
+
+  /** Requests to the local map so far. */
+  get validations(): number {
+    return this.#local.validations;
   }
 
   /** Whether the last reading of the local map had the mapping, and is not too old. In memory only. */
@@ -160,45 +150,28 @@ export class KnownShard {
 
   /** The same for all mappings of the shard that are known, by one reading of the whole local map. @throws Silence */
   async checkAll(mappings: readonly CachedMapping[]): Promise<void> {
-    const sheet = new Sheet(cosmosSheet<LocalHeader>(this.#local, this.#pk, this.#retry), this.#options.clock);
     await this.ask(async () => {
       const sentAt = this.#options.clock.monotonic();
-      this.validations += 2;
-      const whole = await sheet.whole();
+      const whole = await this.#local.whole();
       this.#take(whole?.header, sentAt);
-      if (whole) mark(mappings, whole.entries, whole.header);
+      mark(mappings, { header: whole?.header, found: whole?.entries ?? new Map() });
     });
   }
 
   async #read(asked: readonly CachedMapping[]): Promise<void> {
     const sentAt = this.#options.clock.monotonic();
-    this.validations += 1;
-    const header = await readItem<LocalHeader>(this.#local.item(HEADER_ID, this.#pk), this.#retry);
+    const header = await this.#local.header();
     this.#take(header, sentAt);
     const unsure = asked.filter(({ digest }) => digest !== header?.digest);
     for (let at = 0; at < unsure.length; at += AT_ONCE) await this.#find(unsure.slice(at, at + AT_ONCE));
   }
 
-  /** Reads the header together with some mappings. A page shows one state of a logical partition (ASM-E85). */
   async #find(mappings: readonly CachedMapping[]): Promise<void> {
     const sentAt = this.#options.clock.monotonic();
-    this.validations += 1;
-    const ids = [HEADER_ID, ...mappings.map(({ id }) => id)];
-    const names = ids.map((_, at) => `@id${at}`);
-    const query = {
-      query: `SELECT * FROM c WHERE c.id IN (${names.join(', ')})`,
-      parameters: ids.map((value, at) => ({ name: names[at]!, value })),
-    };
-    const feed = { partitionKey: this.#pk, maxItemCount: 1_000 };
-    const pages = new QueryPages<SheetDocument>(this.#local, query, feed, { withinMs: this.#options.shardWithinMs });
-    const page = await pages.next();
-    // What a later page has is of another moment.
-    if (!pages.done) return;
-    for (const document of page) assertReadable(document);
-    const found = new Map(page.map((document) => [document.id, document]));
-    const header = found.get(HEADER_ID) as LocalHeader | undefined;
-    this.#take(header, sentAt);
-    mark(mappings, found, header);
+    const reading = await this.#local.find(mappings.map(({ id }) => id));
+    if (!reading) return;
+    this.#take(reading.header, sentAt);
+    mark(mappings, reading);
   }
 
   #take(header: LocalHeader | undefined, sentAt: number): void {
@@ -207,17 +180,9 @@ export class KnownShard {
     this.#digest = header.digest;
     this.#readAt = sentAt;
   }
-
-  get #retry(): { readonly clock: Clock; readonly withinMs: number } {
-    return { clock: this.#options.clock, withinMs: this.#options.shardWithinMs };
-  }
 }
 
-function mark(
-  mappings: readonly CachedMapping[],
-  found: ReadonlyMap<string, unknown>,
-  header: LocalHeader | undefined,
-): void {
+function mark(mappings: readonly CachedMapping[], { header, found }: LocalReading): void {
   for (const mapping of mappings)
     if (header && found.has(mapping.id)) mapping.digest = header.digest;
     else mapping.isVoid = true;

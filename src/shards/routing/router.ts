@@ -6,7 +6,9 @@ import { shardsError } from '../errors.ts';
 import { type Held, type ShardGate, type ShardPass, openShardGate } from '../gate/shard-gate.ts';
 import type { KeyJson } from '../keys/codec.ts';
 import { type KeyTypeName, type KeyValue, encodeKey, keyJson } from '../keys/key-type.ts';
-import { type MapKind, type ShardSchema, shownLocation } from '../map/documents.ts';
+import { type MapKind, type ShardDocument, type ShardSchema, shownLocation } from '../map/documents.ts';
+import { KnownShard } from './known-shard.ts';
+import { LocalReader } from './local-reader.ts';
 import { MapReader } from './map-reader.ts';
 import { routedReader } from './routed-reader.ts';
 import { Routes } from './routes.ts';
@@ -19,7 +21,12 @@ import type { ReaderOptions, RoutedPass, RoutedReader, RoutedShard, RouterCounte
 export async function openRouter(map: string, options: RouterOptions): Promise<Router> {
   const { database, connect, clock = systemClock, validForMs = 30_000, shardWithinMs = 3_000 } = options;
   const reader = await MapReader.open(map, database, clock);
-  const routes = new Routes(reader, connect, { clock, validForMs, shardWithinMs });
+  const open = (shard: ShardDocument): KnownShard => {
+    const at = connect(shard.location);
+    const local = new LocalReader(reader.header.name, shard.shard, at, { clock, withinMs: shardWithinMs });
+    return new KnownShard(shard, at, local, { clock, validForMs });
+  };
+  const routes = new Routes(reader, open, { clock, validForMs });
   if (options.fill) await routes.fill();
   return new Router(
     { reader, routes, clock, shardWithinMs, waitMs: options.waitMs ?? 30_000 },

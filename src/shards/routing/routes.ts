@@ -1,12 +1,13 @@
-import type { Database } from '@azure/cosmos';
 import type { Clock } from '../../base/clock.ts';
 import { MillraceError } from '../../base/errors.ts';
 import { shardsError } from '../errors.ts';
 import { keyJson } from '../keys/key-type.ts';
-import type { MappingDocument, ShardDocument, ShardLocation } from '../map/documents.ts';
+import type { MappingDocument, ShardDocument } from '../map/documents.ts';
 import { type CachedMapping, KnownShard, type KnownShardOptions, Silence } from './known-shard.ts';
 import { ListCache, type MappingCache, RangeCache } from './mapping-cache.ts';
 import type { MapReader } from './map-reader.ts';
+
+export type Lookups = Pick<MapReader, 'header' | 'mapping' | 'mappings' | 'mappingIds' | 'shard' | 'shards'>;
 
 /** Rounds of one call. Each means that a mapping changed, or that a reading was older than another. */
 const ROUNDS = 40;
@@ -19,9 +20,9 @@ const LOCATED_FOR = 10;
  * the map showed, and that a reading of the local map had too, is used. docs/SPEC-routing.md, ROUTE-C.
  */
 export class Routes {
-  readonly #map: MapReader;
+  readonly #map: Lookups;
   readonly #cache: MappingCache<CachedMapping>;
-  readonly #connect: (location: ShardLocation) => Database;
+  readonly #open: (document: ShardDocument) => KnownShard;
   readonly #options: KnownShardOptions;
   readonly #clock: Clock;
   readonly #shards = new Map<string, KnownShard>();
@@ -30,10 +31,10 @@ export class Routes {
   /** Of shards that are forgotten. */
   #validationsBefore = 0;
 
-  constructor(map: MapReader, connect: (location: ShardLocation) => Database, options: KnownShardOptions) {
+  constructor(map: Lookups, open: (document: ShardDocument) => KnownShard, options: KnownShardOptions) {
     this.#map = map;
     this.#cache = map.header.kind === 'list' ? new ListCache() : new RangeCache();
-    this.#connect = connect;
+    this.#open = open;
     this.#options = options;
     this.#clock = options.clock;
   }
@@ -195,7 +196,7 @@ export class Routes {
     const known = this.#shards.get(document.shard);
     if (known?.version === document.version) return known;
     if (known) this.#forget(known);
-    const shard = new KnownShard(this.#name, document, this.#connect(document.location), this.#options);
+    const shard = this.#open(document);
     this.#shards.set(shard.id, shard);
     return shard;
   }

@@ -2,6 +2,7 @@
 export { ShardMapManager } from './map/shard-map-manager.ts';
 export type { NewShardMap, ShardMapManagerOptions } from './map/shard-map-manager.ts';
 export type { ChangeOptions, MappingFilter, NewMapping, OperationOptions, ShardMap } from './map/shard-map.ts';
+export type { StopOptions } from './map/draining.ts';
 export type { Difference, RepairSide } from './map/differences.ts';
 export type { RepairChoice, RepairOptions, RepairProgress, Repaired } from './map/repair.ts';
 export { ensureScheduled } from './map/schedule.ts';

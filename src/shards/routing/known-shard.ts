@@ -189,4 +189,4 @@ function mark(mappings: readonly CachedMapping[], { header, found }: LocalReadin
 }
 
 /** How long an offline mapping is refused without asking again, milliseconds. */
-const OFFLINE_MS = 1_000;
+const OFFLINE_MS = 500;

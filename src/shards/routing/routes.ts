@@ -3,7 +3,7 @@ import { MillraceError } from '../../base/errors.ts';
 import { shardsError } from '../errors.ts';
 import { keyJson } from '../keys/key-type.ts';
 import type { MappingDocument, ShardDocument } from '../map/documents.ts';
-import { type CachedMapping, KnownShard, type KnownShardOptions, Silence } from './known-shard.ts';
+import { type CachedMapping, type KnownShard, type KnownShardOptions, Silence } from './known-shard.ts';
 import { ListCache, type MappingCache, RangeCache } from './mapping-cache.ts';
 import type { MapReader } from './map-reader.ts';
 

@@ -35,7 +35,7 @@ export async function openRouter(map: string, options: RouterOptions): Promise<R
 }
 
 interface RouterParts {
-  readonly reader: MapReader;
+  readonly reader: Pick<MapReader, 'header' | 'lookups'>;
   readonly routes: Routes;
   readonly clock: Clock;
   readonly shardWithinMs: number;

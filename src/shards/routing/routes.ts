@@ -4,7 +4,7 @@ import { shardsError } from '../errors.ts';
 import { keyJson } from '../keys/key-type.ts';
 import type { MappingDocument, ShardDocument } from '../map/documents.ts';
 import { type CachedMapping, type KnownShard, type KnownShardOptions, Silence } from './known-shard.ts';
-import { ListCache, type MappingCache, RangeCache } from './mapping-cache.ts';
+import { MappingCache } from './mapping-cache.ts';
 import type { MapReader } from './map-reader.ts';
 
 export type Lookups = Pick<MapReader, 'header' | 'mapping' | 'mappings' | 'mappingIds' | 'shard' | 'shards'>;
@@ -21,7 +21,7 @@ const LOCATED_FOR = 10;
  */
 export class Routes {
   readonly #map: Lookups;
-  readonly #cache: MappingCache<CachedMapping>;
+  readonly #cache = new MappingCache<CachedMapping>();
   readonly #open: (document: ShardDocument) => KnownShard;
   readonly #options: KnownShardOptions;
   readonly #clock: Clock;
@@ -33,7 +33,6 @@ export class Routes {
 
   constructor(map: Lookups, open: (document: ShardDocument) => KnownShard, options: KnownShardOptions) {
     this.#map = map;
-    this.#cache = map.header.kind === 'list' ? new ListCache() : new RangeCache();
     this.#open = open;
     this.#options = options;
     this.#clock = options.clock;
@@ -163,7 +162,7 @@ export class Routes {
   }
 
   #removeVoid(mapping: CachedMapping): boolean {
-    if (mapping.isVoid) this.counts.removed += this.#cache.remove(mapping);
+    if (mapping.isVoid && this.#cache.remove(mapping)) this.counts.removed += 1;
     return mapping.isVoid === true;
   }
 

@@ -35,7 +35,7 @@ const PURE: Readonly<Record<string, readonly string[]>> = {
 /** Inside big rooms, from the ground up: a floor may import those before it, and files beside the floors may import any. */
 const FLOORS: Readonly<Record<string, readonly string[]>> = {
   'src/feed': ['reading', 'leases', 'tenure', 'sharing', 'processor'],
-  'src/shards': ['keys', 'map', 'places', 'gate', 'query', 'routing'],
+  'src/shards': ['keys', 'gate', 'map', 'places', 'query', 'routing'],
   'src/engine': ['views', 'erasures', 'dead-letters', 'backlog'],
   'src/emulator/cosmos': ['wire', 'physics', 'storage', 'feed', 'query', 'items', 'resources', 'server'],
 };

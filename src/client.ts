@@ -8,5 +8,16 @@ export type { TenantPage, TenantQuery } from './client/tenant-query.ts';
 export { acrossTenants, guardTenants } from './client/tenant-guard.ts';
 export type { TenantGuardOptions } from './client/tenant-guard.ts';
 export type { KeyLevel, Tenant } from './client/tenant-key.ts';
-export { openWriteGate } from './shards/write-gate.ts';
-export type { Pass, WriteGate, WriteGateOptions, WriteTarget } from './shards/write-gate.ts';
+export { openWriteGate } from './shards/gate/write-gate.ts';
+export type { Pass, WriteGate, WriteGateOptions, WriteTarget } from './shards/gate/write-gate.ts';
+export { openRouter } from './shards/routing/router.ts';
+export type { Router } from './shards/routing/router.ts';
+export type {
+  ReaderOptions,
+  RoutedPass,
+  RoutedQuery,
+  RoutedReader,
+  RoutedShard,
+  RouterCounters,
+  RouterOptions,
+} from './shards/routing/values.ts';

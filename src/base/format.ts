@@ -48,6 +48,8 @@ export const FORMATS = {
   shard: { writes: 1, reads: 1 },
   mapping: { writes: 1, reads: 1 },
   mapoperation: { writes: 1, reads: 1 },
+  shardgate: { writes: 1, reads: 1 },
+  router: { writes: 1, reads: 1 },
   // One document or more for each source document.
   locator: { writes: 1, reads: 1 },
   contribution: { writes: 1, reads: 1 },

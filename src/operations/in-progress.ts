@@ -2,7 +2,7 @@ import { erasuresUnderWay } from '../engine/erasures/record.ts';
 import { isKept } from '../engine/views/kept.ts';
 import type { View, ViewsByName } from '../engine/views/views.ts';
 import { fetchAll } from '../cosmos/fetch-all.ts';
-import { type GateDocument, gatedContainer } from '../shards/write-gate.ts';
+import { type GateDocument, gatedContainer } from '../shards/gate/write-gate.ts';
 import type { Services } from '../runtime/workspace.ts';
 import { type MigrationRecord, isUnfinished } from './containers/migrations.ts';
 import { type Running, readRunning } from './running.ts';

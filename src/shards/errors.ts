@@ -6,6 +6,11 @@ export const SHARDS_ERRORS = {
     meaning: 'The application closed the write gate, and then tried to write through it.',
     hint: 'Close the gate after the last write, or open a new one.',
   },
+  'container-unsharded': {
+    meaning: 'The schema of the shard map has no such sharded container, so no key says where its documents are.',
+    hint: 'Correct the name, or read the container of one shard: every shard has reference containers in full.',
+    usage: true,
+  },
   'differences-invalid': {
     meaning: '`repair` got no differences, too many, or differences of several shards.',
     hint: 'Repair one shard at a time, and at most 40 differences in one call.',
@@ -14,6 +19,11 @@ export const SHARDS_ERRORS = {
   'differences-void': {
     meaning: 'The differences in hand are not the current ones: the shard map was changed since `check`.',
     hint: 'Call `check` again, and decide again.',
+  },
+  'keys-held': {
+    meaning: 'Writes of a key were held back for longer than the router waits.',
+    hint: 'Try again. The message says what holds them back.',
+    retryable: true,
   },
   'keys-invalid': {
     meaning: 'The keys of a mapping don’t fit the kind of the map, or its low key is not below its high key.',
@@ -37,6 +47,12 @@ export const SHARDS_ERRORS = {
     hint: 'Remove the cause that the message names, then call again, with another operation id.',
     retryable: true,
   },
+  'mapping-changing': {
+    meaning:
+      'The shard map and a shard have different mappings of a key: an operation is under way, or its process died.',
+    hint: 'Try again. If it stays so, call `settle` of the shard map, then `check`.',
+    retryable: true,
+  },
   'mapping-locked': {
     meaning: 'The mapping has a lock, and the call didn’t bring exactly the token of its owner.',
     hint: 'Pass the owner’s token as `owner`, wait until the owner unlocks the mapping, or unlock it by force.',
@@ -44,6 +60,11 @@ export const SHARDS_ERRORS = {
   'mapping-missing': {
     meaning: 'No mapping of the shard map has the key.',
     hint: 'Create a mapping for the key.',
+  },
+  'mapping-offline': {
+    meaning: 'The mapping of a key is offline, so a router neither reads nor writes its documents.',
+    hint: 'Try again when it is online. An administrator calls `markOnline`.',
+    retryable: true,
   },
   'mapping-online': {
     meaning: 'The mapping is online, so it can’t be deleted or moved to another shard.',
@@ -62,6 +83,11 @@ export const SHARDS_ERRORS = {
     hint: 'Use an operation id for one call and its repetitions only.',
     usage: true,
   },
+  'routers-not-stopped': {
+    meaning: 'Routers of a shard did not acknowledge in time that they write no more what the shard has lost.',
+    hint: 'End the processes that the message names, or wait until they answer, then call again. A process that is dead is forgotten after 82 seconds.',
+    retryable: true,
+  },
   'shard-schedule-invalid': {
     meaning: 'A schedule of shards is not valid, or the shard map has no times as keys.',
     hint: 'Correct the value that the message names. A schedule needs a range map of dateTime or dateTimeOffset.',
@@ -73,7 +99,7 @@ export const SHARDS_ERRORS = {
     retryable: true,
   },
   'shard-detached': {
-    meaning: 'The shard is detached, so it takes no mapping and can’t be deleted.',
+    meaning: 'The shard is detached, so it takes no mapping and no request, and can’t be deleted.',
     hint: 'Attach the shard first.',
   },
   'shard-exists': {
@@ -151,11 +177,6 @@ export const SHARDS_ERRORS = {
     meaning: 'The shard map has no such shard.',
     hint: 'List the shards of the map.',
   },
-  'shard-query-container': {
-    meaning: 'A multi-shard query names a container that is not a sharded container of the map.',
-    hint: 'Name a sharded container of the map’s schema. Read a reference container in one shard.',
-    usage: true,
-  },
   'shard-query-failed': {
     meaning: 'A shard did not answer a multi-shard query, or refused it.',
     hint: 'Remove the cause that the message names. For the rows of the other shards, set `onFailure` to `partial`.',
@@ -182,6 +203,11 @@ export const SHARDS_ERRORS = {
     meaning: 'A multi-shard query has a form that can’t be merged from the answers of several shards.',
     hint: 'Write one SELECT over the whole document, with aggregates and grouped expressions as columns of their own.',
     usage: true,
+  },
+  'shard-silent': {
+    meaning: 'The shard that has a key doesn’t answer, and the shard map names no other place for the key.',
+    hint: 'Check that the account of the shard is reachable. If the database is lost, detach the shard.',
+    retryable: true,
   },
   'shard-unfit': {
     meaning:

@@ -9,6 +9,7 @@ export type {
   ShardMap,
   StrayKeys,
 } from './map/shard-map.ts';
+export type { StopOptions } from './map/draining.ts';
 export type { Difference, RepairSide } from './map/differences.ts';
 export type { RepairChoice, RepairOptions, RepairProgress, Repaired } from './map/repair.ts';
 export { ensureScheduled } from './map/schedule.ts';

@@ -9,7 +9,7 @@ import { rebuild } from '../../src/operations/projections/rebuild.ts';
 import { readRunning, whileNoted } from '../../src/operations/running.ts';
 import type { Status } from '../../src/operations/status.ts';
 import { openWorkspace } from '../../src/runtime/open-workspace.ts';
-import { ensureGate } from '../../src/shards/write-gate.ts';
+import { ensureGate } from '../../src/shards/gate/write-gate.ts';
 import { type Stage, openStage } from '../support/stage.ts';
 import { VERSIONS, live, options } from './projections/versions.ts';
 

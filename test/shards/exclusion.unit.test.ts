@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { prepare } from '../../src/emulator/sql/prepare.ts';
 import { type KeyTypeName, encodeKey, keyJson } from '../../src/shards/keys/key-type.ts';
 import type { MapFacts } from '../../src/shards/map/documents.ts';
-import { type Span, covers, joined, without } from '../../src/shards/map/spans.ts';
+import { type Span, covers, joined, without } from '../../src/shards/keys/spans.ts';
 import { exclusionOf } from '../../src/shards/query/exclusion.ts';
 
 const LONG = { min: -(2n ** 63n), max: 2n ** 63n - 1n };

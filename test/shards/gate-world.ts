@@ -1,6 +1,6 @@
 import { CosmosClient, type Database } from '@azure/cosmos';
 import { type Emulator, startEmulator } from '../../src/emulator/index.ts';
-import { type GateDocument, type WriteGate, gatePartition, openWriteGate } from '../../src/shards/write-gate.ts';
+import { type GateDocument, type WriteGate, gatePartition, openWriteGate } from '../../src/shards/gate/write-gate.ts';
 import { type MigrateOptions, type Migrated, migrate } from '../../src/operations/containers/migrate.ts';
 import { type Answer, type Request, VirtualProcess, VirtualTime, answerOf } from '../support/virtual-time.ts';
 

@@ -12,6 +12,7 @@ import {
   localPartition,
   mapPartition,
 } from '../../src/shards/map/documents.ts';
+import type { Drain } from '../../src/shards/map/draining.ts';
 import { ShardMap } from '../../src/shards/map/shard-map.ts';
 import { type Commit, EMPTY_DIGEST, Sheet, type SheetStore, type Whole, digestOf } from '../../src/shards/map/sheet.ts';
 import type { Random } from '../support/random.ts';
@@ -36,12 +37,17 @@ interface State {
   readonly entries: ReadonlyMap<string, SheetDocument>;
 }
 
-const MAP = 'm';
-const PARTITION = mapPartition(MAP);
+export const MAP = 'm';
+export const PARTITION = mapPartition(MAP);
 
-/** One request or pause of an administrator. It takes effect when the world picks it. */
+/** A process that sends requests. */
+export interface Actor {
+  dead: boolean;
+}
+
+/** One request or pause of a process. It takes effect when the world picks it. */
 interface Request {
-  readonly by: Administrator;
+  readonly by: Actor;
   readonly run: () => void;
   readonly isWrite: boolean;
 }
@@ -58,6 +64,8 @@ export class MapWorld {
   readonly down = new Set<string>();
   /** False: every request takes effect once and is answered, and reads are of the newest state. */
   faults = false;
+  /** Called where no process has a request. Returns whether time has passed. */
+  idle: () => boolean = () => false;
   /** Called after each commit. */
   watch: () => void = () => undefined;
 
@@ -88,14 +96,22 @@ export class MapWorld {
     return this.#sheets.get(sheetAt(location, shard))?.at(-1);
   }
 
-  administrator(): Administrator {
-    return new Administrator(this, this.map.header);
+  administrator(parts: Pick<AdministratorParts, 'clock' | 'drain'> = {}): Administrator {
+    return new Administrator(this, { header: this.map.header, ...parts });
+  }
+
+  /** A shard's database as it was some commits ago, at another location. */
+  restore(shard: string, from: ShardLocation, to: ShardLocation): void {
+    const states = this.#sheets.get(sheetAt(from, shard)) ?? [];
+    const back = Math.max(1, states.length - this.#random.int(4));
+    this.#sheets.set(sheetAt(to, shard), states.slice(0, back));
   }
 
   /** Runs requests, one after the other in any order, until no process has one. */
   async run(step: () => void = () => undefined): Promise<void> {
     for (;;) {
       await turn();
+      if (this.#requests.length === 0 && this.idle()) continue;
       if (this.#requests.length === 0) return;
       step();
       const [request] = this.#requests.splice(this.#random.int(this.#requests.length), 1);
@@ -104,14 +120,14 @@ export class MapWorld {
   }
 
   /** What the process has sent may still take effect. */
-  kill(by: Administrator): void {
+  kill(by: Actor): void {
     by.dead = true;
     this.#requests = this.#requests.filter(
       (request) => request.by !== by || (request.isWrite && this.#random.chance(0.7)),
     );
   }
 
-  request<T>(by: Administrator, run: () => T, isWrite = false): Promise<T> {
+  request<T>(by: Actor, run: () => T, isWrite = false): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       if (by.dead) return;
       const settled = (): void => {
@@ -126,7 +142,7 @@ export class MapWorld {
     });
   }
 
-  store<H extends Header>(by: Administrator, sheet: string, database?: string): SheetStore<H> {
+  store<H extends Header>(by: Actor, sheet: string, database?: string): SheetStore<H> {
     const reach = (): void => {
       if (database !== undefined && this.down.has(database)) throw new Error(`${database} is down`);
     };
@@ -199,15 +215,22 @@ export class MapWorld {
   }
 }
 
-const sheetAt = ({ database }: ShardLocation, shard: string): string => `${database}|${localPartition(MAP, shard)}`;
+export const sheetAt = ({ database }: ShardLocation, shard: string): string =>
+  `${database}|${localPartition(MAP, shard)}`;
+
+export interface AdministratorParts {
+  readonly header: MapHeader;
+  readonly clock?: Clock;
+  readonly drain?: Drain;
+}
 
 /** A process that changes the map. */
-export class Administrator {
+export class Administrator implements Actor {
   readonly map: ShardMap;
   dead = false;
 
-  constructor(world: MapWorld, header: MapHeader) {
-    const clock: Clock = {
+  constructor(world: MapWorld, { header, clock: given, drain = () => Promise.resolve() }: AdministratorParts) {
+    const clock: Clock = given ?? {
       now: () => 0,
       monotonic: () => 0,
       sleep: () => world.request(this, () => undefined),
@@ -219,6 +242,7 @@ export class Administrator {
         new Sheet(world.store<LocalHeader>(this, sheetAt(location, shard), location.database), clock),
       assertFit: () => Promise.resolve(),
       localHeaders: () => Promise.resolve([]),
+      drain,
     });
   }
 }

@@ -107,7 +107,7 @@ describe('a query over all shards', () => {
   });
 
   it('refuses containers that aren’t sharded, a map without shards, and too many groups', async () => {
-    const refused = { code: 'shard-query-container' };
+    const refused = { code: 'container-unsharded' };
     expect(() => query('SELECT * FROM c', { container: 'Currencies' })).toThrow(expect.objectContaining(refused));
     expect(() => query('SELECT * FROM c', { container: 'toString' })).toThrow(expect.objectContaining(refused));
     const of = await manager.createListMap('empty', { keyType: 'text', schema: SCHEMA });

@@ -14,6 +14,8 @@ export const SCHEMA: ShardSchema = { sharded: { Orders: '/tenantId' }, reference
 /** Pauses take no time, because on one server no reading is stale. */
 const clock: Clock = { ...systemClock, sleep: () => Promise.resolve() };
 
+const FIRST_MAPS = 'm1';
+
 /** An embedded server with databases for maps and shards. */
 export class ShardStage implements AsyncDisposable {
   readonly emulator: Emulator;
@@ -25,7 +27,9 @@ export class ShardStage implements AsyncDisposable {
   }
 
   static async open(): Promise<ShardStage> {
-    const principals = { router: 'reader', administrator: 'contributor' } as const;
+    // A router writes `routers` alone, in the first database of maps.
+    const router = [{ role: 'reader' }, { role: 'contributor', scope: `${FIRST_MAPS}/routers` }] as const;
+    const principals = { router, administrator: 'contributor' } as const;
     return new ShardStage(await startEmulator({ seed: 1, principals, tls: true }));
   }
 
@@ -53,7 +57,7 @@ export class ShardStage implements AsyncDisposable {
 
   /** Options of a manager whose database has no store yet. */
   async options(around?: Around): Promise<ShardMapManagerOptions> {
-    return this.optionsOf(await this.#database('m', { shardmaps: '/pk' }), around);
+    return this.optionsOf(await this.#database('m', { shardmaps: '/pk', routers: '/pk' }), around);
   }
 
   /** As another process would open them. */

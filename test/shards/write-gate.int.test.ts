@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { openWriteGate } from '../../src/shards/write-gate.ts';
+import { openWriteGate } from '../../src/shards/gate/write-gate.ts';
 import { suiteSeed } from '../support/seed.ts';
 import { SHOP, openStage } from '../support/stage.ts';
 import { GateWorld, MigratingProcess, SOURCE, TARGET, WritingProcess } from './gate-world.ts';

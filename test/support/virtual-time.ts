@@ -77,10 +77,10 @@ export class VirtualTime implements Clock {
 
 /** A process in virtual time: while it stands still, none of its code runs, and what it is answered waits for it. */
 export class VirtualProcess implements Clock {
-  readonly #time: VirtualTime;
+  readonly #time: Clock;
   #standsUntil = 0;
 
-  constructor(time: VirtualTime) {
+  constructor(time: Clock) {
     this.#time = time;
   }
 
@@ -98,6 +98,10 @@ export class VirtualProcess implements Clock {
     } finally {
       await this.awake();
     }
+  }
+
+  get isAwake(): boolean {
+    return this.#standsUntil <= this.#time.monotonic();
   }
 
   standStill(ms: number): void {

@@ -4,7 +4,7 @@ import { type Settings, loadSettings, resourceName } from '../../base/settings.t
 import { bulkMarks } from '../../cosmos/connect.ts';
 import { withRetry } from '../../cosmos/retry.ts';
 import { openAccount } from '../../runtime/services.ts';
-import { readWriters } from '../../shards/write-gate.ts';
+import { readWriters } from '../../shards/gate/write-gate.ts';
 import { audited } from '../audit/record.ts';
 import { orContainerMissing } from '../../cosmos/container-missing.ts';
 import { allVersionsContainers } from '../../definition/all-versions.ts';
@@ -136,7 +136,7 @@ export const containersMigrate = defineOperation({
         reads: true,
       });
       const documents = resources[0] ?? 0;
-      const writers = (await readWriters(state, source.id)).length;
+      const writers = (await readWriters(state, source.id, 0))?.length ?? 0;
       return {
         steps: [
           `copy ${plural(documents, 'document')} of ${from.id} to ${into.id}, then all changes of ${from.id} since`,

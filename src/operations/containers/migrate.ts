@@ -8,13 +8,13 @@ import { rangeId } from '../../cosmos/ranges.ts';
 import { withRetry } from '../../cosmos/retry.ts';
 import {
   type GateDocument,
-  REOPEN_MS,
   type WriteTarget,
   changeGate,
   ensureGate,
   isSameTarget,
   readWriters,
-} from '../../shards/write-gate.ts';
+} from '../../shards/gate/write-gate.ts';
+import { REOPEN_MS } from '../../shards/gate/times.ts';
 import { erasuresUnderWay } from '../../engine/erasures/record.ts';
 import { currentEpoch, raiseEpoch } from '../../feed/reading/epochs.ts';
 import type { StartOption } from '../../feed/processor/processor-options.ts';
@@ -287,8 +287,9 @@ async function openedGate(state: Container, container: string): Promise<GateDocu
 
 async function untilStoppedWriting({ state, source, clock, signal }: Work, generation: number): Promise<void> {
   for (const since = clock.monotonic(); ; await clock.sleep(POLL_MS, signal)) {
-    const open = (await readWriters(state, source.id)).filter(({ stopped }) => stopped !== generation);
-    if (open.length === 0) return;
+    const writers = await readWriters(state, source.id, generation);
+    const open = (writers ?? []).filter(({ stopped }) => stopped !== generation);
+    if (writers && open.length === 0) return;
     if (clock.monotonic() - since < SILENT_MS) continue;
     throw operationsError(
       'writers-silent',

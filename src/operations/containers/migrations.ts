@@ -4,7 +4,7 @@ import { formatOf } from '../../base/format.ts';
 import { failureOf } from '../../cosmos/failure.ts';
 import { readItem } from '../../cosmos/read-item.ts';
 import { withRetry } from '../../cosmos/retry.ts';
-import { type WriteTarget, gateTarget, isSameTarget } from '../../shards/write-gate.ts';
+import { type WriteTarget, gateTarget, isSameTarget } from '../../shards/gate/write-gate.ts';
 import type { RangePosition } from '../../feed/reading/position.ts';
 import { suggestion } from '../../base/near.ts';
 import { operationsError } from '../errors.ts';

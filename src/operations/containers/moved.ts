@@ -1,5 +1,5 @@
 import type { Container } from '@azure/cosmos';
-import { type GateDocument, type WriteTarget, gatedContainer, readGates } from '../../shards/write-gate.ts';
+import { type GateDocument, type WriteTarget, gatedContainer, readGates } from '../../shards/gate/write-gate.ts';
 
 /** A container that was migrated: its writers now write to another one. */
 export interface MovedSource {

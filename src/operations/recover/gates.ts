@@ -2,7 +2,7 @@ import type { Database } from '@azure/cosmos';
 import { fetchAll } from '../../cosmos/fetch-all.ts';
 import { withRetry } from '../../cosmos/retry.ts';
 import type { Services } from '../../runtime/workspace.ts';
-import { type GateDocument, type WriteTarget, decideGate, gatedContainer } from '../../shards/write-gate.ts';
+import { type GateDocument, type WriteTarget, decideGate, gatedContainer } from '../../shards/gate/write-gate.ts';
 import { type MigrationRecord, Migrations, isUnfinished } from '../containers/migrations.ts';
 import { operationsError } from '../errors.ts';
 import type { Finding } from './finding.ts';

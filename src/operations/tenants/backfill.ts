@@ -3,7 +3,7 @@ import { systemClock } from '../../base/clock.ts';
 import { formatOf } from '../../base/format.ts';
 import { projectionId } from '../../definition/specs.ts';
 import { currentEpoch } from '../../feed/reading/epochs.ts';
-import { openWriteGate } from '../../shards/write-gate.ts';
+import { openWriteGate } from '../../shards/gate/write-gate.ts';
 import { tenantsError } from './errors.ts';
 import { type LockDocument, whileLocked } from '../lock.ts';
 import { Lacking } from './lacking.ts';

@@ -9,7 +9,7 @@ import { type ChangesPage, readChanges } from '../../feed/processor/read-changes
 import type { Change } from '../../feed/processor/handed-change.ts';
 import { type RangePosition, lsnOf, positionIn } from '../../feed/reading/position.ts';
 import { untilStopped } from '../../feed/tenure/fences.ts';
-import type { WriteGate, WriteTarget } from '../../shards/write-gate.ts';
+import type { WriteGate, WriteTarget } from '../../shards/gate/write-gate.ts';
 import { CosmosAccess } from '../../sinks/cosmos-access.ts';
 import { tenantsError } from './errors.ts';
 import { positionsNow } from '../positions-now.ts';

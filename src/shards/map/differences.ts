@@ -1,5 +1,6 @@
 import { shardsError } from '../errors.ts';
 import { type LocalHeader, type MapHeader, type MappingDocument, type ShardDocument, isMapping } from './documents.ts';
+import { assertDrained } from './draining.ts';
 import type { Plan } from './operations.ts';
 import { mappingsOf, refuseOverlap } from './plans.ts';
 import type { Whole } from './sheet.ts';
@@ -62,6 +63,7 @@ export function repairPlan(map: Whole<MapHeader>, differences: readonly Differen
   if (differences.some(({ stored }) => stored.generation !== map.header.generation))
     throw shardsError('differences-void', `The map ${map.header.name} was changed since it was compared`);
   const ours = differences.flatMap(({ stored }) => stored.map ?? []);
+  for (const entry of ours) assertDrained(entry);
   const theirs = differences.flatMap(({ stored }) => stored.local ?? []);
   const shards = [first.shard];
   if (side === 'map') return { removes: [], adds: [], shards, local: { removes: theirs, adds: ours } };

@@ -92,6 +92,16 @@ export interface ShardDocument extends SheetDocument {
   readonly version: string;
   readonly location: ShardLocation;
   readonly detached?: true;
+  readonly draining?: Draining;
+}
+
+/**
+ * Routers of a shard are not known to have stopped yet: they may still write by readings of its local map below this
+ * generation. Only the map has it, local maps don't.
+ */
+export interface Draining {
+  readonly shard: string;
+  readonly below: number;
 }
 
 export interface MappingDocument extends SheetDocument {
@@ -103,6 +113,8 @@ export interface MappingDocument extends SheetDocument {
   readonly status: MappingStatus;
   /** The token of the lock's owner. Only the map has it, local maps don't. */
   readonly owner?: string;
+  /** Until it is taken away, the keys are not online on another shard. */
+  readonly draining?: Draining;
 }
 
 /**

@@ -140,8 +140,8 @@ function changesIn({ removes, adds, local }: OperationDocument, shard: string, m
   return { before: of(local?.removes ?? removes), after: of(local?.adds ?? adds) };
 }
 
-/** A mapping as a local map has it: without its lock. */
+/** A mapping as a local map has it: without its lock and what routers may still do. */
 function localForm(mapping: MappingDocument, pk: string): MappingDocument {
-  const { owner: _, ...entry } = mapping;
+  const { owner: _, draining: __, ...entry } = mapping;
   return { ...entry, pk };
 }

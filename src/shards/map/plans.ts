@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { formatOf } from '../../base/format.ts';
 import { shardsError } from '../errors.ts';
 import {
+  type Draining,
   type MapHeader,
   type MappingDocument,
   type MappingStatus,
@@ -15,9 +16,10 @@ import {
   shardId,
   shownLocation,
 } from './documents.ts';
+import { assertDrained, drainingOf } from './draining.ts';
 import type { Plan } from './operations.ts';
 import type { Whole } from './sheet.ts';
-import { type Span, covers, overlaps } from './spans.ts';
+import { type Span, covers, overlaps } from '../keys/spans.ts';
 import { type Mapping, type Shard, span } from './values.ts';
 
 type Map = Whole<MapHeader>;
@@ -52,16 +54,19 @@ export function deleteShard(map: Map, shard: Shard): Plan {
 
 export function detachShard(map: Map, shard: Shard): Plan {
   const entry = shardDocumentOf(map, shard);
-  return { removes: [entry], adds: [{ ...entry, version: randomUUID(), detached: true }], shards: [] };
+  const added: ShardDocument = { ...entry, version: randomUUID(), detached: true, draining: drainingOf(map, shard.id) };
+  return { removes: [entry], adds: [added], shards: [] };
 }
 
 export function attachShard(map: Map, shard: Shard, location: ShardLocation): Plan {
-  const { detached, ...entry } = shardDocumentOf(map, shard);
+  const document = shardDocumentOf(map, shard);
+  const { detached, ...entry } = document;
   if (!detached) throw shardsError('shard-not-detached', `The shard ${shownLocation(shard.location)} is not detached`);
   const there = shardsOf(map).find((other) => other.shard !== shard.id && isSameLocation(other.location, location));
   if (there) throw shardsError('shard-exists', `The map ${map.header.name} has a shard at ${shownLocation(location)}`);
+  assertDrained(document);
   const added: ShardDocument = { ...entry, version: randomUUID(), location };
-  return { removes: [{ ...entry, detached }], adds: [added], shards: [shard.id] };
+  return { removes: [document], adds: [added], shards: [shard.id] };
 }
 
 export function createMapping(map: Map, shard: Shard, keys: Span, status: MappingStatus): Plan {
@@ -73,6 +78,7 @@ export function createMapping(map: Map, shard: Shard, keys: Span, status: Mappin
 export function deleteMapping(map: Map, mapping: Mapping, { owner }: LockOptions): Plan {
   const entry = mappingDocumentOf(map, mapping, owner);
   if (entry.status === 'online') throw notOffline(map, entry, 'deleted');
+  assertDrained(entry);
   return { removes: [entry], adds: [], shards: [entry.shard] };
 }
 
@@ -81,19 +87,27 @@ export interface MappingUpdate {
   readonly shard?: Shard;
 }
 
-/** All pairs of status and shard are legal, except from online to online in another shard. */
+/**
+ * All pairs of status and shard are legal, except from online to online in another shard. Keys may be online on the same
+ * shard again while it is drained: what its routers still write by the mapping before is right there.
+ */
 export function updateMapping(map: Map, mapping: Mapping, update: MappingUpdate, { owner }: LockOptions): Plan {
   const entry = mappingDocumentOf(map, mapping, owner);
   const shard = update.shard ? usableShard(map, update.shard).shard : entry.shard;
   const status = update.status ?? entry.status;
   const moves = shard !== entry.shard;
   if (moves && entry.status === 'online' && status === 'online') throw notOffline(map, entry, 'moved');
-  const added = newMapping(map, { ...entry, shard, status });
+  const isBack = status === 'online' && shard === entry.draining?.shard;
+  if (!isBack) assertDrained(entry);
+  const stops = entry.status === 'online' && status === 'offline';
+  const facts = { ...entry, shard, status, draining: stops ? drainingOf(map, entry.shard) : undefined };
+  const added = newMapping(map, facts);
   return { removes: [entry], adds: [added], shards: moves ? [entry.shard, shard] : [shard] };
 }
 
 export function splitMapping(map: Map, mapping: Mapping, at: string, { owner }: LockOptions): Plan {
   const entry = mappingDocumentOf(map, mapping, owner);
+  assertDrained(entry);
   if (!covers(entry, at) || at === entry.low)
     throw shardsError('split-outside', `The key to split at is not inside of ${span(map.header, entry)}`);
   const { high, ...rest } = entry;
@@ -111,6 +125,8 @@ export function mergeMappings(
 ): Plan {
   const lower = mappingDocumentOf(map, left, owners.left);
   const upper = mappingDocumentOf(map, right, owners.right);
+  assertDrained(lower);
+  assertDrained(upper);
   if (lower.high !== upper.low || lower.shard !== upper.shard || lower.status !== upper.status)
     throw shardsError(
       'mappings-not-neighbours',
@@ -180,9 +196,11 @@ function newShard({ header: { pk } }: Map, shard: string, location: ShardLocatio
 /** A mapping with an id of its own: an id is the version. */
 function newMapping(
   { header: { pk } }: Map,
-  facts: Pick<MappingDocument, 'shard' | 'low' | 'high' | 'status' | 'owner'>,
+  facts: Pick<MappingDocument, 'shard' | 'low' | 'high' | 'status' | 'owner'> & {
+    readonly draining?: Draining | undefined;
+  },
 ) {
-  const { shard, low, high, status, owner } = facts;
+  const { shard, low, high, status, owner, draining } = facts;
   const entry: MappingDocument = {
     id: `mapping|${randomUUID()}`,
     pk,
@@ -193,6 +211,7 @@ function newMapping(
     ...(high !== undefined && { high }),
     status,
     ...(owner !== undefined && { owner }),
+    ...(draining && { draining }),
   };
   return entry;
 }

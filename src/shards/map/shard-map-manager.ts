@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Container, ContainerDefinition, Database } from '@azure/cosmos';
 import { type Clock, systemClock } from '../../base/clock.ts';
+import { MillraceError } from '../../base/errors.ts';
 import { formatOf } from '../../base/format.ts';
 import { orContainerMissing } from '../../cosmos/container-missing.ts';
 import { failureOf } from '../../cosmos/failure.ts';
@@ -8,9 +9,12 @@ import { readItem } from '../../cosmos/read-item.ts';
 import { withRetry } from '../../cosmos/retry.ts';
 import { rewrite } from '../../cosmos/rewrite.ts';
 import { shardsError } from '../errors.ts';
+import { ROUTERS_CONTAINER, shardGateStore } from '../gate/shard-gate-store.ts';
+import { ShardGates, type WaitOptions } from '../gate/shard-gates.ts';
 import { KEY_TYPES, type KeyTypeName } from '../keys/key-type.ts';
 import { allOf, cosmosSheet } from './cosmos-sheet.ts';
 import {
+  type Draining,
   HEADER_ID,
   LOCAL_CONTAINER,
   MAP_CONTAINER,
@@ -228,12 +232,18 @@ export class ShardMapManager {
   #open(header: MapHeader, sheet: Sheet<MapHeader>): ShardMap {
     const known = this.#maps.get(header.pk);
     if (known?.created === header.created) return known.map;
+    const routers = this.#options.database.container(ROUTERS_CONTAINER);
+    const gates = new ShardGates(
+      (shard) => shardGateStore(routers, { map: header.name, shard }, this.#clock),
+      this.#clock,
+    );
     const map = new ShardMap({
       header,
       sheet,
       openLocal: (location, shard) => this.#local(header.name, location, shard),
       localHeaders: (location) => this.#localHeaders(header.name, location),
       assertFit: (location, schema) => this.#assertFit(location, schema),
+      drain: (draining, options) => this.#drain(gates, draining, options),
     });
     this.#maps.set(header.pk, { created: header.created, map });
     return map;
@@ -246,6 +256,13 @@ export class ShardMapManager {
   }
 
   /** Local maps of shards that were deleted from the map don't count. */
+  /** Without the container of routers, the map has none. */
+  async #drain(gates: ShardGates, { shard, below }: Draining, options: WaitOptions): Promise<void> {
+    await gates.drain(shard, below, options).catch((error: unknown) => {
+      if (!(error instanceof MillraceError && error.code === 'container-missing')) throw error;
+    });
+  }
+
   #localHeaders(name: string, location: ShardLocation): Promise<LocalHeader[]> {
     const query = {
       query: `SELECT * FROM c WHERE c.type = 'millrace.localmap' AND LOWER(c.map) = @map AND NOT IS_DEFINED(c.removed)`,

@@ -14,15 +14,17 @@ import {
   isMapping,
   isSameLocation,
   isShard,
+  shardId,
   shownLocation,
 } from './documents.ts';
+import { type Drain, Drains, type StopOptions } from './draining.ts';
 import { assertLocalForm } from './forms.ts';
 import { LocalMaps, type OpenLocal, lost } from './local-maps.ts';
 import { Operations, type Plan, operationsOf } from './operations.ts';
 import * as plans from './plans.ts';
 import { type RepairChoice, type RepairOptions, type Repaired, repairAll } from './repair.ts';
 import type { Sheet, Whole } from './sheet.ts';
-import { type Span, covers, overlaps } from './spans.ts';
+import { type Span, covers, overlaps } from '../keys/spans.ts';
 import { type Keys, type Mapping, type Shard, keysOf, mappingOf, shardOf } from './values.ts';
 
 export interface OperationOptions {
@@ -63,6 +65,7 @@ export interface ShardMapParts {
   readonly localHeaders: (location: ShardLocation) => Promise<readonly LocalHeader[]>;
   /** Throws unless a shard at this location has what the map needs. */
   readonly assertFit: (location: ShardLocation, schema: ShardSchema) => Promise<void>;
+  readonly drain: Drain;
 }
 
 /**
@@ -77,6 +80,7 @@ export class ShardMap {
   readonly #parts: ShardMapParts;
   readonly #operations: Operations;
   readonly #locals: LocalMaps;
+  readonly #drains: Drains;
 
   constructor(parts: ShardMapParts) {
     const { name, kind, keyType, schema } = parts.header;
@@ -87,6 +91,7 @@ export class ShardMap {
     this.#parts = parts;
     this.#locals = new LocalMaps(parts.header, parts.openLocal);
     this.#operations = new Operations(parts.sheet, this.#locals);
+    this.#drains = new Drains(this.#operations, parts.drain);
   }
 
   async shards(): Promise<Shard[]> {
@@ -114,10 +119,14 @@ export class ShardMap {
 
   /**
    * For a shard whose database is lost, or is being restored elsewhere. Its mappings stay, and changes of other shards no
-   * longer wait for it. Its old database is not written to: what reads its local map finds it as it was.
+   * longer wait for it. Its old database is not written to: what reads its local map finds it as it was. Resolves when all
+   * routers have stopped to write there.
+   * @throws MillraceError `shard-void`, `routers-not-stopped`: it is detached then, and attaching it waits again
    */
-  detachShard(shard: Shard, options: OperationOptions = {}): Promise<Shard> {
-    return this.#shard('detachShard', { shard }, options, (map) => plans.detachShard(map, shard));
+  async detachShard(shard: Shard, options: OperationOptions & StopOptions = {}): Promise<Shard> {
+    const detached = await this.#shard('detachShard', { shard }, options, (map) => plans.detachShard(map, shard));
+    await this.#drains.end(await this.#whole(), shardId(shard.id), options);
+    return detached;
   }
 
   /**
@@ -223,9 +232,15 @@ export class ShardMap {
     );
   }
 
-  /** Resolves when the map and the shard's local map say so. It doesn't wait for requests that are under way. */
-  markOffline(mapping: Mapping, options: ChangeOptions = {}): Promise<Mapping> {
-    return this.updateMapping(mapping, { status: 'offline' }, options);
+  /**
+   * Resolves when the map and the shard's local map say so, and all routers have stopped: no write of these keys that the
+   * shard's gate admitted is under way, or lands later.
+   * @throws MillraceError `routers-not-stopped`: the mapping is offline then, and the mapping in hand is void
+   */
+  async markOffline(mapping: Mapping, options: ChangeOptions & StopOptions = {}): Promise<Mapping> {
+    const offline = await this.updateMapping(mapping, { status: 'offline' }, options);
+    await this.#drains.end(await this.#whole(), offline.id, options);
+    return offline;
   }
 
   markOnline(mapping: Mapping, options: ChangeOptions = {}): Promise<Mapping> {
@@ -327,7 +342,16 @@ export class ShardMap {
    * the local map is, without locks. At most 40, of one shard, from a check of that shard after which the map has not changed.
    */
   async repair(differences: readonly Difference[], side: RepairSide, options: OperationOptions = {}): Promise<void> {
-    await this.#run('repair', { differences, side }, options, (map) => repairPlan(map, differences, side));
+    await this.#repair(differences, side, options);
+  }
+
+  /** Returns the generation of its begin. What the local map had before counts no longer, so its routers stop. */
+  async #repair(differences: readonly Difference[], side: RepairSide, options: OperationOptions): Promise<number> {
+    const { at, shards } = await this.#run('repair', { differences, side }, options, (map) =>
+      repairPlan(map, differences, side),
+    );
+    for (const shard of shards) await this.#parts.drain({ shard, below: at }, {});
+    return at;
   }
 
   /**
@@ -338,7 +362,7 @@ export class ShardMap {
   repairShard(shard: Shard, choice: RepairChoice, options: RepairOptions = {}): Promise<Repaired> {
     const check = (): Promise<Difference[]> => this.check(shard);
     const repair = async (differences: readonly Difference[], side: RepairSide): Promise<number> => {
-      const { at } = await this.#run('repair', { differences, side }, {}, (map) => repairPlan(map, differences, side));
+      const at = await this.#repair(differences, side, {});
       // Its begin has the generation `at`, and showing it is the next commit.
       return at + 1;
     };
@@ -357,7 +381,7 @@ export class ShardMap {
     { operationId = randomUUID() }: OperationOptions,
     plan: (map: Whole<MapHeader>) => Plan,
   ): Promise<OperationDocument> {
-    return this.#operations.run({ id: operationId, verb, request }, plan);
+    return this.#drains.run({ id: operationId, verb, request }, plan);
   }
 
   async #mappings(...[verb, request, options, plan]: RunArguments): Promise<Mapping[]> {

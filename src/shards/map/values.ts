@@ -1,6 +1,7 @@
 // What a caller holds of a map: immutable values. Each change of a shard or a mapping makes the value in hand void.
 import type { KeyJson } from '../keys/codec.ts';
 import { keyJson } from '../keys/key-type.ts';
+import type { Span } from '../keys/spans.ts';
 import type { MapHeader, MappingDocument, MappingStatus, ShardDocument, ShardLocation } from './documents.ts';
 
 /** A database with a part of the documents. */
@@ -30,7 +31,6 @@ export interface Mapping {
   readonly text: string;
 }
 
-type Span = Pick<MappingDocument, 'low' | 'high'>;
 type Typed = Pick<MapHeader, 'kind' | 'keyType'>;
 
 export const shardOf = ({ shard, version, location, detached }: ShardDocument): Shard => ({

@@ -2,7 +2,7 @@
 import type { SqlParameter } from '@azure/cosmos';
 import { keyJson } from '../keys/key-type.ts';
 import type { MapFacts } from '../map/documents.ts';
-import type { Span } from '../map/spans.ts';
+import type { Span } from '../keys/spans.ts';
 
 export interface Exclusion {
   readonly conditions: readonly string[];

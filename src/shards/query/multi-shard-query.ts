@@ -27,14 +27,14 @@ export class MultiShardQuery<T> implements AsyncIterable<T> {
   readonly #key: string;
   readonly #asked: string;
 
-  /** @throws UsageError `shard-query-unreadable`, `shard-query-container` */
+  /** @throws UsageError `shard-query-unreadable`, `container-unsharded` */
   constructor(input: MultiShardQueryInput) {
     const { map, container, sql } = input;
     this.#input = input;
     this.#plan = planOf(typeof sql === 'string' ? { query: sql } : sql);
     const path = Object.hasOwn(map.schema.sharded, container) ? map.schema.sharded[container] : undefined;
     if (path === undefined)
-      throw shardsError('shard-query-container', `${container} is no sharded container of the map ${map.name}`);
+      throw shardsError('container-unsharded', `The map ${map.name} has no sharded container ${container}`);
     this.#key = property(this.#plan.alias, splitPath(path));
     this.#asked = askedOf(input);
   }
@@ -88,7 +88,7 @@ export class MultiShardQuery<T> implements AsyncIterable<T> {
   }
 }
 
-/** @throws UsageError `shard-query-unreadable`, `shard-query-container` */
+/** @throws UsageError `shard-query-unreadable`, `container-unsharded` */
 export const multiShardQuery = <T>(input: MultiShardQueryInput): MultiShardQuery<T> => new MultiShardQuery<T>(input);
 
 /** One reading of a query. */

@@ -2,7 +2,7 @@
 import type { Clock } from '../../base/clock.ts';
 import { shardsError } from '../errors.ts';
 import type { LocalHeader } from '../map/documents.ts';
-import type { Span } from '../map/spans.ts';
+import type { Span } from '../keys/spans.ts';
 
 /** What a query leaves out in one shard. */
 export interface ShardState {

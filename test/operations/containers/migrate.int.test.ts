@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { connect } from '../../../src/cosmos/connect.ts';
-import { changeGate, ensureGate, openWriteGate } from '../../../src/shards/write-gate.ts';
+import { changeGate, ensureGate, openWriteGate } from '../../../src/shards/gate/write-gate.ts';
 import { openServices } from '../../../src/runtime/services.ts';
 import { type Migrated, type MigrateOptions, migrate } from '../../../src/operations/containers/migrate.ts';
 import { Migrations } from '../../../src/operations/containers/migrations.ts';

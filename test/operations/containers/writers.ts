@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Container, OperationInput } from '@azure/cosmos';
-import { type WriteGate, openWriteGate } from '../../../src/shards/write-gate.ts';
+import { type WriteGate, openWriteGate } from '../../../src/shards/gate/write-gate.ts';
 import { Random } from '../../support/random.ts';
 import type { Stage } from '../../support/stage.ts';
 

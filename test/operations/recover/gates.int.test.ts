@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { type MigrateOptions, migrate } from '../../../src/operations/containers/migrate.ts';
 import type { Finding } from '../../../src/operations/recover/finding.ts';
-import { type WriteGate, openWriteGate } from '../../../src/shards/write-gate.ts';
+import { type WriteGate, openWriteGate } from '../../../src/shards/gate/write-gate.ts';
 import { type Stage, SHOP, openStage } from '../../support/stage.ts';
 import { afresh, derive, newRun, recoverOn } from './recovery.ts';
 

@@ -10,7 +10,7 @@ import { systemClock } from '../../../src/base/clock.ts';
 import { Meter } from '../../../src/cosmos/meter.ts';
 import { physicalRanges } from '../../../src/cosmos/physical-ranges.ts';
 import { ManualClock } from '../../support/clock.ts';
-import { changeGate, ensureGate } from '../../../src/shards/write-gate.ts';
+import { changeGate, ensureGate } from '../../../src/shards/gate/write-gate.ts';
 import { untilStopped } from '../../../src/feed/tenure/fences.ts';
 import { CosmosAccess } from '../../../src/sinks/cosmos-access.ts';
 import { type Shop, addCustomers, openShop, order, quiet, run, stored } from './shop.ts';

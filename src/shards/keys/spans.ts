@@ -1,8 +1,10 @@
 // Keys from one to another, as codes.
-import type { MappingDocument } from './documents.ts';
 
 /** Keys from `low` up to `high`, without `high`; absent: up to the end. A single key has its code in both. */
-export type Span = Pick<MappingDocument, 'low' | 'high'>;
+export interface Span {
+  readonly low: string;
+  readonly high?: string;
+}
 
 export const covers = ({ low, high }: Span, code: string): boolean =>
   code === low || (low <= code && (high === undefined || code < high));

@@ -1,0 +1,51 @@
+import type { Container } from '@azure/cosmos';
+import type { Clock } from '../../base/clock.ts';
+import { formatOf } from '../../base/format.ts';
+import type { Span } from '../keys/spans.ts';
+import { type Gate, type GateStore, type Member, cosmosGate } from './gate-store.ts';
+
+/** The container in the database of the maps, key `/pk`, default time to live -1. Routers write it, and no map is in it. */
+export const ROUTERS_CONTAINER = 'routers';
+
+/** Keys that an administrator holds for a moment. */
+export interface Closing extends Span {
+  readonly id: string;
+}
+
+/** The gate of a shard of a map. */
+export interface ShardGateDocument extends Gate {
+  readonly type: 'millrace.shardgate';
+  /** The lowest generation of the shard's local map whose readings admit writes. It never falls. */
+  readonly needs: number;
+  readonly closing: readonly Closing[];
+}
+
+/** A process that writes on a shard. */
+export interface RouterDocument extends Member {
+  readonly type: 'millrace.router';
+  /** The last generation of the gate of which this process has no write under way that the gate excludes; 0: none. */
+  readonly acknowledged: number;
+  readonly name: string;
+}
+
+export type ShardGateStore = GateStore<ShardGateDocument, RouterDocument>;
+
+export interface GateOf {
+  readonly map: string;
+  readonly shard: string;
+}
+
+export const shardGatePartition = ({ map, shard }: GateOf): string => `gate|${map.toLowerCase()}|${shard}`;
+
+export const firstShardGate = (of: GateOf): ShardGateDocument => ({
+  id: 'gate',
+  pk: shardGatePartition(of),
+  type: 'millrace.shardgate',
+  ...formatOf('shardgate'),
+  generation: 1,
+  needs: 0,
+  closing: [],
+});
+
+export const shardGateStore = (routers: Container, of: GateOf, clock: Clock): ShardGateStore =>
+  cosmosGate(routers, firstShardGate(of), { gate: 'shardgate', member: 'router' }, clock);

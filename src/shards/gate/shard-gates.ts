@@ -1,0 +1,108 @@
+import { randomUUID } from 'node:crypto';
+import type { Clock } from '../../base/clock.ts';
+import { shardsError } from '../errors.ts';
+import type { Span } from '../keys/spans.ts';
+import type { Closing, ShardGateDocument, ShardGateStore } from './shard-gate-store.ts';
+
+export interface WaitOptions {
+  /** How long to wait for routers. Default 90 s, which is longer than a router that died is remembered. */
+  readonly withinMs?: number | undefined;
+}
+
+/** Keys of a shard that are held. */
+export interface Closed {
+  /** Writes go on. True: they were held all the time. False: the routers have opened before, because it took too long. */
+  open(): Promise<boolean>;
+}
+
+const WITHIN_MS = 90_000;
+const POLL_MS = 100;
+
+/** The gates of a map's shards, as administrators change them. */
+export class ShardGates {
+  readonly #storeOf: (shard: string) => ShardGateStore;
+  readonly #clock: Clock;
+
+  constructor(storeOf: (shard: string) => ShardGateStore, clock: Clock) {
+    this.#storeOf = storeOf;
+    this.#clock = clock;
+  }
+
+  /**
+   * Resolves when no routed write is under way, or will be admitted, by a reading of the shard's local map below this
+   * generation. May be repeated, by any process.
+   * @throws MillraceError `routers-not-stopped`
+   */
+  async drain(shard: string, generation: number, options: WaitOptions = {}): Promise<void> {
+    const store = this.#storeOf(shard);
+    let gate = await store.ensure();
+    while (gate.needs < generation)
+      gate = (await store.change(gate, { needs: generation })) ?? (await this.#again(store));
+    await this.#untilAcknowledged(store, shard, gate.generation, options);
+  }
+
+  /**
+   * Holds writes of these keys, and resolves when none is under way. Routers open again after two minutes.
+   * @throws MillraceError `routers-not-stopped`
+   */
+  async close(shard: string, spans: readonly Span[], options: WaitOptions = {}): Promise<Closed> {
+    const store = this.#storeOf(shard);
+    const added = spans.map((span): Closing => ({ id: randomUUID(), ...span }));
+    const isOurs = ({ id }: Closing): boolean => added.some((one) => one.id === id);
+    const closed = await this.#change(store, 0, ({ closing }) => [...closing, ...added]);
+    const open = async (): Promise<boolean> => {
+      let left = 0;
+      await this.#change(store, closed.generation, ({ closing }) => {
+        left = closing.filter(isOurs).length;
+        return left === 0 ? undefined : closing.filter((one) => !isOurs(one));
+      });
+      return left === added.length;
+    };
+    try {
+      await this.#untilAcknowledged(store, shard, closed.generation, options);
+    } catch (error) {
+      await open();
+      throw error;
+    }
+    return { open };
+  }
+
+  /** Changes what a gate of this generation or a later one holds. Undefined from `next`: nothing is to be changed. */
+  async #change(
+    store: ShardGateStore,
+    generation: number,
+    next: (gate: ShardGateDocument) => readonly Closing[] | undefined,
+  ): Promise<ShardGateDocument> {
+    for (let gate = await store.ensure(); ; gate = await this.#again(store)) {
+      // A lagging replica may show an older gate.
+      if (gate.generation < generation) continue;
+      const closing = next(gate);
+      const changed = closing ? await store.change(gate, { closing }) : gate;
+      if (changed) return changed;
+    }
+  }
+
+  async #again(store: ShardGateStore): Promise<ShardGateDocument> {
+    await this.#clock.sleep(POLL_MS / 2);
+    return store.ensure();
+  }
+
+  async #untilAcknowledged(
+    store: ShardGateStore,
+    shard: string,
+    generation: number,
+    { withinMs = WITHIN_MS }: WaitOptions,
+  ): Promise<void> {
+    for (const since = this.#clock.monotonic(); ; await this.#clock.sleep(POLL_MS)) {
+      const routers = await store.members(generation);
+      const open = (routers ?? []).filter(({ acknowledged }) => acknowledged < generation);
+      if (routers && open.length === 0) return;
+      if (this.#clock.monotonic() - since < withinMs) continue;
+      const names = open.map(({ name }) => name).join(', ');
+      throw shardsError(
+        'routers-not-stopped',
+        `${open.length} routers of the shard ${shard} did not stop within ${withinMs} ms: ${names}`,
+      );
+    }
+  }
+}

@@ -1,0 +1,99 @@
+// Keys that go offline are drained: until all routers of their shard have stopped, a mark in the map keeps them from being
+// online on another shard. An operation for which the mark must be gone drains first, by whatever process. SPEC-routing.
+import { randomUUID } from 'node:crypto';
+import { canonical } from '../../base/json.ts';
+import {
+  type Draining,
+  type MapHeader,
+  type MappingDocument,
+  type OperationDocument,
+  type ShardDocument,
+  isMapping,
+  isShard,
+} from './documents.ts';
+import type { Asked, Operations, Plan } from './operations.ts';
+import type { Whole } from './sheet.ts';
+
+/** Whether to wait until all routers of a shard have stopped. */
+export interface StopOptions {
+  /**
+   * Default true. False: they may still write for a while. The next change for which they must have stopped waits for
+   * them, by whatever process.
+   */
+  readonly wait?: boolean;
+  /** How long to wait, milliseconds. Default 90,000: a router that died is forgotten before. */
+  readonly withinMs?: number;
+}
+
+/** Resolves when no router of a shard writes by a reading of its local map below a generation. */
+export type Drain = (draining: Draining, options: Pick<StopOptions, 'withinMs'>) => Promise<void>;
+
+/** A mapping or a shard whose routers may not have stopped. */
+interface Marked {
+  readonly id: string;
+  readonly draining: Draining;
+}
+
+/** An operation is refused until the routers have stopped. */
+class Undrained extends Error {
+  readonly marked: Marked;
+
+  constructor(marked: Marked) {
+    super(`Routers of the shard ${marked.draining.shard} may not have stopped`);
+    this.marked = marked;
+  }
+}
+
+export function assertDrained({ id, draining }: MappingDocument | ShardDocument): void {
+  if (draining) throw new Undrained({ id, draining });
+}
+
+/** The mark of an operation that is decided from the map as it is. */
+export const drainingOf = ({ header }: Whole<MapHeader>, shard: string): Draining => ({
+  shard,
+  below: header.generation + 1,
+});
+
+export class Drains {
+  readonly #operations: Operations;
+  readonly #drain: Drain;
+
+  constructor(operations: Operations, drain: Drain) {
+    this.#operations = operations;
+    this.#drain = drain;
+  }
+
+  /** Runs an operation, and drains before it where that is what it needs. */
+  async run(asked: Asked, plan: (whole: Whole<MapHeader>) => Plan): Promise<OperationDocument> {
+    for (;;) {
+      try {
+        return await this.#operations.run(asked, plan);
+      } catch (error) {
+        if (!(error instanceof Undrained)) throw error;
+        await this.#end(error.marked, {});
+      }
+    }
+  }
+
+  /** Drains a mapping or a shard, if it is marked. */
+  async end({ entries }: Whole<MapHeader>, id: string, { wait = true, ...options }: StopOptions): Promise<void> {
+    const entry = entries.get(id);
+    if (!wait || !entry || !(isMapping(entry) || isShard(entry)) || !entry.draining) return;
+    await this.#end({ id, draining: entry.draining }, options);
+  }
+
+  async #end(marked: Marked, options: Pick<StopOptions, 'withinMs'>): Promise<void> {
+    await this.#drain(marked.draining, options);
+    const asked: Asked = { id: randomUUID(), verb: 'markDrained', request: marked };
+    await this.#operations.run(asked, (map) => markDrained(map, marked));
+  }
+}
+
+/** Takes the mark away. The values in hand stay valid. */
+function markDrained({ entries }: Whole<MapHeader>, { id, draining }: Marked): Plan {
+  const entry = entries.get(id);
+  const isMarked = entry && (isMapping(entry) || isShard(entry)) && canonical(entry.draining) === canonical(draining);
+  if (!isMarked) return { removes: [], adds: [], shards: [] };
+  const { draining: _, ...drained } = entry;
+  return { removes: [entry], adds: [drained], shards: [] };
+}

@@ -1,4 +1,17 @@
-import fc from 'fast-check';
+import {
+  type Arbitrary,
+  assert,
+  bigInt,
+  boolean as truth,
+  integer,
+  nat,
+  oneof,
+  property,
+  string as texts,
+  uint8Array,
+  uniqueArray,
+  uuid,
+} from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { prepare } from '../../src/emulator/sql/prepare.ts';
 import { type KeyTypeName, encodeKey, keyJson } from '../../src/shards/keys/key-type.ts';
@@ -8,17 +21,17 @@ import { exclusionOf } from '../../src/shards/query/exclusion.ts';
 
 const LONG = { min: -(2n ** 63n), max: 2n ** 63n - 1n };
 /** Also numbers of few digits, so that lengths and signs meet. */
-const long = fc.oneof(fc.bigInt(LONG), fc.bigInt({ min: -1_200n, max: 1_200n }));
-const point = fc.bigInt({ min: 0n, max: 3_155_378_975_999_999_999n });
-const VALUES: Readonly<Record<KeyTypeName, fc.Arbitrary<unknown>>> = {
-  int32: fc.integer({ min: -(2 ** 31), max: 2 ** 31 - 1 }),
+const long = oneof(bigInt(LONG), bigInt({ min: -1_200n, max: 1_200n }));
+const point = bigInt({ min: 0n, max: 3_155_378_975_999_999_999n });
+const VALUES: Readonly<Record<KeyTypeName, Arbitrary<unknown>>> = {
+  int32: integer({ min: -(2 ** 31), max: 2 ** 31 - 1 }),
   int64: long,
-  duration: fc.oneof(long, fc.bigInt({ min: -(10n ** 14n), max: 10n ** 14n })),
-  guid: fc.uuid(),
-  bytes: fc.uint8Array({ maxLength: 3 }),
+  duration: oneof(long, bigInt({ min: -(10n ** 14n), max: 10n ** 14n })),
+  guid: uuid(),
+  bytes: uint8Array({ maxLength: 3 }),
   dateTime: point,
   dateTimeOffset: point,
-  text: fc.string({ maxLength: 3, unit: 'grapheme' }),
+  text: texts({ maxLength: 3, unit: 'grapheme' }),
 };
 
 /** Which keys pass the condition, by the embedded server's SQL. */
@@ -35,15 +48,15 @@ function passing(facts: MapFacts, strays: readonly Span[], codes: readonly strin
 
 describe('the condition that leaves strays out holds for every key that is none', () => {
   const schema = { sharded: { Orders: '/k' } };
-  const types = Object.entries(VALUES) as [KeyTypeName, fc.Arbitrary<unknown>][];
+  const types = Object.entries(VALUES) as [KeyTypeName, Arbitrary<unknown>][];
 
   it.each(types.filter(([keyType]) => keyType !== 'text'))('of a range map of type %s', (keyType, values) => {
-    const codes = fc.uniqueArray(
+    const codes = uniqueArray(
       values.map((value) => encodeKey(keyType, value)),
       { minLength: 2, maxLength: 12 },
     );
-    fc.assert(
-      fc.property(codes, fc.boolean(), fc.boolean(), (keys, fromStart, toEnd) => {
+    assert(
+      property(codes, truth(), truth(), (keys, fromStart, toEnd) => {
         const sorted = keys.toSorted();
         const [low, high] = [fromStart ? '' : sorted[0]!, toEnd ? undefined : sorted.at(-1)!];
         const strays = [{ low, ...(high !== undefined && { high }) }];
@@ -57,12 +70,12 @@ describe('the condition that leaves strays out holds for every key that is none'
   });
 
   it.each(types)('of a list map of type %s', (keyType, values) => {
-    const codes = fc.uniqueArray(
+    const codes = uniqueArray(
       values.map((value) => encodeKey(keyType, value)),
       { minLength: 1, maxLength: 12 },
     );
-    fc.assert(
-      fc.property(codes, fc.nat(12), (keys, count) => {
+    assert(
+      property(codes, nat(12), (keys, count) => {
         const strays = keys.slice(0, count).map((code) => ({ low: code, high: code }));
         expect(passing({ kind: 'list', keyType, schema }, strays, keys)).toEqual(keys.map((_, n) => n >= count));
       }),
@@ -91,11 +104,11 @@ describe('spans of keys', () => {
     [...numbers].map((n) => ({ low: code(n), ...(n < SIZE - 1 && { high: code(n + 1) }) }));
   const numbersOf = (spans: readonly Span[]): number[] =>
     Array.from({ length: SIZE }, (_, n) => n).filter((n) => spans.some((span) => covers(span, code(n))));
-  const sets = fc.uniqueArray(fc.nat(SIZE - 1)).map((all) => new Set(all));
+  const sets = uniqueArray(nat(SIZE - 1)).map((all) => new Set(all));
 
   it('are added and taken away as sets of keys are', () =>
-    fc.assert(
-      fc.property(sets, sets, sets, (one, more, less) => {
+    assert(
+      property(sets, sets, sets, (one, more, less) => {
         const result = without(joined(joined([], spansOf(one)), spansOf(more)), joined([], spansOf(less)));
         const all = new Set([...one, ...more]);
         const wanted = [...all].filter((n) => !less.has(n)).toSorted((a, b) => a - b);
@@ -107,9 +120,9 @@ describe('spans of keys', () => {
     ));
 
   it('of single keys stay single', () => {
-    const point = (key: string): Span => ({ low: key, high: key });
-    const both = joined([point('b')], [point('a'), point('b')]);
-    expect(both).toEqual([point('a'), point('b')]);
-    expect(without(both, [point('a')])).toEqual([point('b')]);
+    const single = (key: string): Span => ({ low: key, high: key });
+    const both = joined([single('b')], [single('a'), single('b')]);
+    expect(both).toEqual([single('a'), single('b')]);
+    expect(without(both, [single('a')])).toEqual([single('b')]);
   });
 });

@@ -53,8 +53,7 @@ function caseOf(pick: Pick): Case {
   const where = condition(pick);
   const [skip, most] = [pick(4), 1 + pick(9)];
   const found = (docs: readonly Doc[]): Doc[] => docs.filter((doc) => where.of(doc) === true);
-  const text = (one: unknown, other: unknown): number =>
-    (one as string) < (other as string) ? -1 : one === other ? 0 : 1;
+  const text = (a: unknown, b: unknown): number => ((a as string) < (b as string) ? -1 : a === b ? 0 : 1);
   const byNumber = (a: Doc, b: Doc): number => (b['n'] as number) - (a['n'] as number) || text(a['id'], b['id']);
   switch (pick(4)) {
     case 0:

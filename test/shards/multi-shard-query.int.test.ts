@@ -135,6 +135,18 @@ describe('a query over all shards', () => {
       await expect(query(sql, { mostGroups: 2 }).all()).rejects.toMatchObject({ code: 'shard-query-groups' });
   });
 
+  it('can’t sort by null where the client merges several physical partitions', async () => {
+    const [of, first] = await twoShards('nulls');
+    for (const tenantId of [3, 4, 5]) await ordersOf(first).items.create({ id: 'n', tenantId, n: null });
+    const sql = 'SELECT VALUE c.n FROM c ORDER BY c.n';
+    expect((await query(sql, { of }).all()).items.slice(0, 4)).toEqual([null, null, null, 1]);
+    stage.emulator.split(`${first.location.database}/Orders`);
+    stage.emulator.faults({ demandPlans: true });
+    const failing = query(sql, { of }).all();
+    await expect(failing).rejects.toMatchObject({ message: expect.stringContaining('unrecognizable type object') });
+    stage.emulator.faults({});
+  });
+
   it('refuses to sort by objects', async () => {
     await expect(query('SELECT * FROM c ORDER BY c.o').all()).resolves.toBeDefined();
     for (const shard of [west!, east!]) await ordersOf(shard).items.create({ id: 'o', tenantId: 7, o: { x: 1 } });

@@ -127,6 +127,20 @@ const LIST: readonly Line[] = [
     test: 'mutants',
     histories: 2_000,
   },
+  {
+    kind: 'shard query',
+    mode: 'random queries while keys move',
+    file: 'test/shards/multi-shard-query.model.test.ts',
+    test: 'random queries find each document once',
+    histories: 5_000,
+  },
+  {
+    kind: 'shard query',
+    mode: 'the state of all shards at one moment',
+    file: 'test/shards/snapshot.model.test.ts',
+    test: 'gives each key to one shard',
+    histories: 5_000,
+  },
   { kind: 'write gate', mode: 'in virtual time', file: 'test/shards/write-gate.model.test.ts', histories: 200 },
   ...['range', 'list'].map((kind) => ({
     kind: 'shard map',

@@ -22,6 +22,8 @@ export interface Stored {
 /** Pauses take no time, because on one server no reading is stale. */
 const clock: Clock = { ...systemClock, sleep: () => Promise.resolve() };
 
+const FIRST_MAPS = 'm1';
+
 /** An embedded server with databases for maps and shards. */
 export class ShardStage implements AsyncDisposable {
   readonly emulator: Emulator;
@@ -33,7 +35,9 @@ export class ShardStage implements AsyncDisposable {
   }
 
   static async open(): Promise<ShardStage> {
-    const principals = { router: 'reader', administrator: 'contributor' } as const;
+    // A router writes `routers` alone, in the first database of maps.
+    const router = [{ role: 'reader' }, { role: 'contributor', scope: `${FIRST_MAPS}/routers` }] as const;
+    const principals = { router, administrator: 'contributor' } as const;
     return new ShardStage(await startEmulator({ seed: 1, principals, tls: true }));
   }
 
@@ -61,7 +65,7 @@ export class ShardStage implements AsyncDisposable {
 
   /** Options of a manager whose database has no store yet. */
   async options(around?: Around): Promise<ShardMapManagerOptions> {
-    return this.optionsOf(await this.#database(this.#name('m'), { shardmaps: '/pk' }), around);
+    return this.optionsOf(await this.#database(this.#name('m'), { shardmaps: '/pk', routers: '/pk' }), around);
   }
 
   /** As another process would open them. */

@@ -20,6 +20,16 @@ async function filled(bench: Bench, values: readonly object[], indexingPolicy?: 
 
 export const queries: readonly Probe[] = [
   {
+    number: 'ASM-E89',
+    asks: 'the argument of an aggregate may be a conditional expression with the constant undefined',
+    run: async (bench) => {
+      const container = await filled(bench, [{ v: 'text' }, { v: 2 }, { v: 1 }, {}]);
+      const least =
+        'SELECT MIN(IS_NUMBER(c.v) ? c.v : undefined) AS least, SUM(IS_NUMBER(c.v) ? 1 : 0) AS numbers FROM c';
+      same(await ask(container, least), [{ least: 1, numbers: 2 }], 'the parts of MIN');
+    },
+  },
+  {
     number: 'ASM-E19',
     asks: 'conditions on a missing property hold in no direction, and results leave it out',
     run: async (bench) => {

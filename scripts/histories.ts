@@ -135,6 +135,13 @@ const LIST: readonly Line[] = [
     test: 'do what a plain map does',
     histories: 5_000,
   },
+  {
+    kind: 'router',
+    mode: 'beside two administrators',
+    file: 'test/shards/router.model.test.ts',
+    test: 'uses only what the map and a local map had',
+    histories: 5_000,
+  },
   { kind: 'budget', mode: 'shares in virtual time', file: 'test/cosmos/shares.model.test.ts', histories: 1_000 },
   {
     kind: 'tenant',

@@ -126,7 +126,7 @@ export const SHARDS_ERRORS = {
     hint: 'Restore the database of the message to a time before that, and check which identities may write to it.',
   },
   'shard-map-denied': {
-    meaning: 'The identity may not write to the shard map, or to the local map of a shard.',
+    meaning: 'The identity may not read or write the shard map, or the local map of a shard.',
     hint: GIVE_DATA_ROLE,
   },
   'shard-map-facts': {

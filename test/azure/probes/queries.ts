@@ -60,6 +60,25 @@ export const queries: readonly Probe[] = [
     },
   },
   {
+    number: 'ASM-E95',
+    asks: 'a query for a few documents of a large logical partition costs by those',
+    run: async (bench) => {
+      const container = await bench.container();
+      for (let from = 0; from < 1_100; from += 100)
+        await container.items.batch(
+          Array.from({ length: 100 }, (_, n) => ({
+            operationType: 'Create' as const,
+            resourceBody: { id: `${from + n}`, pk: 'a', type: 'logged', at: from + n },
+          })),
+          'a',
+        );
+      const query = "SELECT VALUE c.id FROM c WHERE c.type = 'logged' AND c.at > 1097";
+      const { resources, requestCharge } = await container.items.query(query, { partitionKey: 'a' }).fetchAll();
+      same(resources.toSorted(), ['1098', '1099'], 'what is found');
+      same(requestCharge < 10, true, `the charge of ${requestCharge} is small`);
+    },
+  },
+  {
     number: 'ASM-E22',
     asks: 'SUM and AVG over anything but numbers, and MIN over a list, are undefined; over nothing SUM is 0',
     run: async (bench) => {

@@ -118,5 +118,6 @@ async function warm(database: Database, { kind, keyType, key }: (typeof KINDS)[n
   const routes = new Routes(lookups, open, { clock, validForMs: 600_000 });
   await routes.fill();
   const reader = { header, lookups: 0 };
-  return new Router({ reader, routes, clock, shardWithinMs: 0, waitMs: 0 }, database.container('routers'));
+  const list = () => Promise.resolve([]);
+  return new Router({ reader, list, routes, clock, shardWithinMs: 0, waitMs: 0 }, database.container('routers'));
 }

@@ -127,12 +127,11 @@ const LIST: readonly Line[] = [
     test: 'mutants',
     histories: 2_000,
   },
-  { kind: 'write gate', mode: 'in virtual time', file: 'test/shards/write-gate.model.test.ts', histories: 200 },
   {
-    kind: 'shard map',
-    mode: 'administrators',
-    file: 'test/shards/shard-map.model.test.ts',
-    test: 'do what a plain map does',
+    kind: 'shard query',
+    mode: 'random queries while keys move',
+    file: 'test/shards/multi-shard-query.model.test.ts',
+    test: 'random queries find each document once',
     histories: 5_000,
   },
   {
@@ -142,6 +141,21 @@ const LIST: readonly Line[] = [
     test: 'uses only what the map and a local map had',
     histories: 5_000,
   },
+  {
+    kind: 'shard query',
+    mode: 'the state of all shards at one moment',
+    file: 'test/shards/snapshot.model.test.ts',
+    test: 'gives each key to one shard',
+    histories: 5_000,
+  },
+  { kind: 'write gate', mode: 'in virtual time', file: 'test/shards/write-gate.model.test.ts', histories: 200 },
+  ...['range', 'list'].map((kind) => ({
+    kind: 'shard map',
+    mode: `administrators of a ${kind} map`,
+    file: 'test/shards/shard-map.model.test.ts',
+    test: `of kind ${kind} do what`,
+    histories: 5_000,
+  })),
   { kind: 'budget', mode: 'shares in virtual time', file: 'test/cosmos/shares.model.test.ts', histories: 1_000 },
   {
     kind: 'tenant',

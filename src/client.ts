@@ -20,4 +20,7 @@ export type {
   RoutedShard,
   RouterCounters,
   RouterOptions,
+  RouterQueryOptions,
 } from './shards/routing/values.ts';
+export type { MultiShardQuery } from './shards/query/multi-shard-query.ts';
+export type { MultiShardQueryOptions, ShardDiagnostics, ShardFailure, ShardPage } from './shards/query/types.ts';

@@ -158,8 +158,8 @@ function isHidden(stored: object): boolean {
   return (typeof type === 'string' && type.startsWith(OWN_TYPE)) || (isObject(own) && own['rows'] === 0);
 }
 
-/** The same for a query. A missing field is undefined, and so would be its negation: hence the checks of types. */
-function hiding(alias: string): string[] {
+/** The same as conditions of a query. A missing field is undefined, and so would be its negation: hence the checks of types. */
+export function hiding(alias: string): string[] {
   const [type, rows] = [property(alias, ['type']), property(alias, ['_mr', 'rows'])];
   return [
     `NOT (IS_STRING(${type}) AND STARTSWITH(${type}, "${OWN_TYPE}"))`,

@@ -116,6 +116,12 @@ export const SHARDS_ERRORS = {
     hint: 'Create the container with the partition key `/pk` and a default time to live of -1.',
     usage: true,
   },
+  'shard-map-changing': {
+    meaning:
+      'An operation on the shard map was under way for so long that a query could not be told who has which keys.',
+    hint: 'Try again. If it keeps happening, call `settle` on the map.',
+    retryable: true,
+  },
   'shard-map-contended': {
     meaning: 'Other processes changed the shard map during every attempt.',
     hint: 'Try again with the same operation id. If it keeps happening, let fewer processes change one map.',
@@ -171,6 +177,33 @@ export const SHARDS_ERRORS = {
     meaning: 'The shard map has no such shard.',
     hint: 'List the shards of the map.',
   },
+  'shard-query-failed': {
+    meaning: 'A shard did not answer a multi-shard query, or refused it.',
+    hint: 'Remove the cause that the message names. For the rows of the other shards, set `onFailure` to `partial`.',
+  },
+  'shard-query-groups': {
+    meaning: 'A multi-shard query has more groups or different results than it may keep in memory.',
+    hint: 'Narrow the query, or raise `mostGroups`.',
+  },
+  'shard-query-late': {
+    meaning: 'A multi-shard query, or one answer of a shard, took longer than it may.',
+    hint: 'Raise `withinMs` or `shardWithinMs`, or narrow the query.',
+    retryable: true,
+  },
+  'shard-query-moved': {
+    meaning: 'Keys began to move to a shard after a multi-shard query had given rows.',
+    hint: 'Run the query again from its beginning.',
+    retryable: true,
+  },
+  'shard-query-order': {
+    meaning: 'A multi-shard query sorts by an array or an object, for which Cosmos DB documents no order.',
+    hint: 'Sort by a path that has texts, numbers, booleans or null, or exclude the other documents in WHERE.',
+  },
+  'shard-query-unreadable': {
+    meaning: 'A multi-shard query has a form that can’t be merged from the answers of several shards.',
+    hint: 'Write one SELECT over the whole document, with aggregates and grouped expressions as columns of their own.',
+    usage: true,
+  },
   'shard-silent': {
     meaning: 'The shard that has a key doesn’t answer, and the shard map names no other place for the key.',
     hint: 'Check that the account of the shard is reachable. If the database is lost, detach the shard.',
@@ -194,6 +227,10 @@ export const SHARDS_ERRORS = {
   'split-outside': {
     meaning: 'A mapping can’t be split at a key that is outside of it or is its first key.',
     hint: 'Give a key above the low key and below the high key of the mapping.',
+  },
+  'strays-unknown': {
+    meaning: 'A shard had more strays than its local map lists, so a query can’t leave their documents out.',
+    hint: 'Delete the documents of keys that the map gives to other shards, then call `clearStrays(shard)`.',
   },
 } as const satisfies ErrorCatalogue;
 

@@ -1,4 +1,4 @@
-import type { Container } from '@azure/cosmos';
+import type { Container, Resource, SqlQuerySpec } from '@azure/cosmos';
 import { type Clock, systemClock } from '../../base/clock.ts';
 import { MillraceError } from '../../base/errors.ts';
 import { suggestion } from '../../base/near.ts';
@@ -6,13 +6,24 @@ import { shardsError } from '../errors.ts';
 import { type Held, type ShardGate, type ShardPass, openShardGate } from '../gate/shard-gate.ts';
 import type { KeyJson } from '../keys/codec.ts';
 import { type KeyTypeName, type KeyValue, encodeKey, keyJson } from '../keys/key-type.ts';
+import type { Span } from '../keys/spans.ts';
 import { type MapKind, type ShardDocument, type ShardSchema, shownLocation } from '../map/documents.ts';
+import { type MultiShardQuery, multiShardQuery } from '../query/multi-shard-query.ts';
+import type { QueryShard } from '../query/types.ts';
 import { KnownShard } from './known-shard.ts';
 import { LocalReader } from './local-reader.ts';
 import { MapReader } from './map-reader.ts';
 import { routedReader } from './routed-reader.ts';
 import { Routes } from './routes.ts';
-import type { ReaderOptions, RoutedPass, RoutedReader, RoutedShard, RouterCounters, RouterOptions } from './values.ts';
+import type {
+  ReaderOptions,
+  RoutedPass,
+  RoutedReader,
+  RoutedShard,
+  RouterCounters,
+  RouterOptions,
+  RouterQueryOptions,
+} from './values.ts';
 
 /**
  * Opens a router of one map; a process opens one for each map.
@@ -26,16 +37,28 @@ export async function openRouter(map: string, options: RouterOptions): Promise<R
     const local = new LocalReader(reader.header.name, shard.shard, at, { clock, withinMs: shardWithinMs });
     return new KnownShard(shard, at, local, { clock, validForMs });
   };
+  const list = async (keys: Span | undefined): Promise<readonly QueryShard[]> => {
+    const [all, ids] = await Promise.all([reader.shards(), keys && reader.shardIds(keys)]);
+    return all
+      .filter(({ shard }) => ids?.has(shard) ?? true)
+      .map(({ shard: id, location, detached }) => ({
+        id,
+        location,
+        ...(!detached && { database: connect(location) }),
+      }));
+  };
   const routes = new Routes(reader, open, { clock, validForMs });
   if (options.fill) await routes.fill();
   return new Router(
-    { reader, routes, clock, shardWithinMs, waitMs: options.waitMs ?? 30_000 },
+    { reader, list, routes, clock, shardWithinMs, waitMs: options.waitMs ?? 30_000 },
     database.container('routers'),
   );
 }
 
 interface RouterParts {
   readonly reader: Pick<MapReader, 'header' | 'lookups'>;
+  /** The shards of the map now, or those that have some of the keys. */
+  readonly list: (keys: Span | undefined) => Promise<readonly QueryShard[]>;
   readonly routes: Routes;
   readonly clock: Clock;
   readonly shardWithinMs: number;
@@ -100,6 +123,27 @@ export class Router implements AsyncDisposable {
   async enter(key: KeyValue): Promise<RoutedPass> {
     const code = encodeKey(this.keyType, key);
     return this.#tryEnter(code) ?? this.#counted(this.#enter(code));
+  }
+
+  /**
+   * One query over a sharded container of all shards; sent when its results are read. It counts a document once, also
+   * while keys move. With `low` or `high` it asks the shards that have keys from `low` up to `high`, and finds all of
+   * their documents: the query's own condition says which keys it wants.
+   * @throws UsageError `shard-query-unreadable`, `container-unsharded`, `shard-key-invalid`
+   */
+  query<T = Record<string, unknown> & Resource>(
+    container: string,
+    sql: string | SqlQuerySpec,
+    { low, high, ...options }: RouterQueryOptions = {},
+  ): MultiShardQuery<T> {
+    const part: Span = {
+      low: low === undefined ? '' : encodeKey(this.keyType, low),
+      ...(high !== undefined && { high: encodeKey(this.keyType, high) }),
+    };
+    const keys = low === undefined && high === undefined ? undefined : part;
+    const shards = (): Promise<readonly QueryShard[]> => this.#parts.list(keys);
+    const { map: name, kind, keyType, schema } = this;
+    return multiShardQuery<T>({ ...options, map: { name, kind, keyType, schema }, shards, container, sql });
   }
 
   /** The shards of the map, read from the map. */

@@ -5,7 +5,9 @@ import type { KeyLevel } from '../../client/tenant-key.ts';
 import type { TenantPage } from '../../client/tenant-query.ts';
 import type { TenantOptions, TenantQueryOptions } from '../../client/tenant-reader.ts';
 import type { KeyJson } from '../keys/codec.ts';
+import type { KeyValue } from '../keys/key-type.ts';
 import type { ShardLocation } from '../map/documents.ts';
+import type { MultiShardQueryOptions } from '../query/types.ts';
 
 export interface RouterOptions {
   /** The database of the maps. The identity needs to read `shardmaps`, and to write `routers` if it uses `enter`. */
@@ -65,6 +67,14 @@ export interface RoutedQuery<T> extends AsyncIterable<T> {
   all(): Promise<T[]>;
   /** A continuation is of one shard: it is refused after the key moved. */
   page(continuation?: string): Promise<TenantPage<T>>;
+}
+
+/** Of a query over several shards. */
+export interface RouterQueryOptions extends MultiShardQueryOptions {
+  /** Only shards with keys from this one on. */
+  readonly low?: KeyValue;
+  /** Only shards with keys below this one. */
+  readonly high?: KeyValue;
 }
 
 /** What a router has done since it was opened. */

@@ -47,6 +47,16 @@ export const queries: readonly Probe[] = [
     },
   },
   {
+    number: 'ASM-E89',
+    asks: 'the argument of an aggregate may be a conditional expression with the constant undefined',
+    run: async (bench) => {
+      const container = await filled(bench, [{ v: 'text' }, { v: 2 }, { v: 1 }, {}]);
+      const least =
+        'SELECT MIN(IS_NUMBER(c.v) ? c.v : undefined) AS least, SUM(IS_NUMBER(c.v) ? 1 : 0) AS numbers FROM c';
+      same(await ask(container, least), [{ least: 1, numbers: 2 }], 'the parts of MIN');
+    },
+  },
+  {
     number: 'ASM-E19',
     asks: 'conditions on a missing property hold in no direction, and results leave it out',
     run: async (bench) => {
@@ -74,6 +84,25 @@ export const queries: readonly Probe[] = [
     run: async (bench) => {
       const container = await filled(bench, [{ v: 'a' }, { v: 1 }, { v: true }, { v: null }, {}]);
       same(await ask(container, 'SELECT VALUE c.id FROM c ORDER BY c.v'), ['4', '3', '2', '1', '0'], 'the order');
+    },
+  },
+  {
+    number: 'ASM-E95',
+    asks: 'a query for a few documents of a large logical partition costs by those',
+    run: async (bench) => {
+      const container = await bench.container();
+      for (let from = 0; from < 1_100; from += 100)
+        await container.items.batch(
+          Array.from({ length: 100 }, (_, n) => ({
+            operationType: 'Create' as const,
+            resourceBody: { id: `${from + n}`, pk: 'a', type: 'logged', at: from + n },
+          })),
+          'a',
+        );
+      const query = "SELECT VALUE c.id FROM c WHERE c.type = 'logged' AND c.at > 1097";
+      const { resources, requestCharge } = await container.items.query(query, { partitionKey: 'a' }).fetchAll();
+      same(resources.toSorted(), ['1098', '1099'], 'what is found');
+      same(requestCharge < 10, true, `the charge of ${requestCharge} is small`);
     },
   },
   {

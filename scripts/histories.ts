@@ -127,6 +127,13 @@ const LIST: readonly Line[] = [
     test: 'mutants',
     histories: 2_000,
   },
+  {
+    kind: 'shard gate',
+    mode: 'keys that move, in virtual time',
+    file: 'test/shards/shard-gate.model.test.ts',
+    test: 'let no key be written on two shards',
+    histories: 5_000,
+  },
   { kind: 'write gate', mode: 'in virtual time', file: 'test/shards/write-gate.model.test.ts', histories: 200 },
   {
     kind: 'shard map',

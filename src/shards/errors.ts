@@ -6,6 +6,10 @@ export const SHARDS_ERRORS = {
     meaning: 'The application closed the write gate, and then tried to write through it.',
     hint: 'Close the gate after the last write, or open a new one.',
   },
+  'gate-damaged': {
+    meaning: 'The gate of a shard is not as this version of Millrace, or any other, writes it.',
+    hint: 'Delete the document that the message names: the next process creates it again. Check which identities may write to the container `routers`.',
+  },
   'differences-invalid': {
     meaning: '`repair` got no differences, too many, or differences of several shards.',
     hint: 'Repair one shard at a time, and at most 40 differences in one call.',

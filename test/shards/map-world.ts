@@ -100,6 +100,13 @@ export class MapWorld {
     return new Administrator(this, { header: this.map.header, ...parts });
   }
 
+  /** The generation that the local map of a shard had before another one. */
+  generationBefore(shard: string, generation: number): number {
+    const states = [...this.#sheets].flatMap(([sheet, all]) => (sheet.endsWith(localPartition(MAP, shard)) ? all : []));
+    const before = states.map(({ header }) => header.generation).filter((one) => one < generation);
+    return Math.max(0, ...before);
+  }
+
   /** A shard's database as it was some commits ago, at another location. */
   restore(shard: string, from: ShardLocation, to: ShardLocation): void {
     const states = this.#sheets.get(sheetAt(from, shard)) ?? [];

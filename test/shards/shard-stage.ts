@@ -1,7 +1,7 @@
 import { CosmosClient, type CosmosClientOptions, type Database } from '@azure/cosmos';
 import type { Clock } from '../../src/base/clock.ts';
 import { systemClock } from '../../src/base/clock.ts';
-import { type Emulator, startEmulator } from '../../src/emulator/index.ts';
+import { type Emulator, type Principals, startEmulator } from '../../src/emulator/index.ts';
 import { ShardMapManager, type ShardMapManagerOptions, type ShardSchema } from '../../src/shards/index.ts';
 
 type Transport = Required<CosmosClientOptions>['httpClient'];
@@ -24,8 +24,7 @@ export class ShardStage implements AsyncDisposable {
     this.emulator = emulator;
   }
 
-  static async open(): Promise<ShardStage> {
-    const principals = { router: 'reader', administrator: 'contributor' } as const;
+  static async open(principals: Principals = { router: 'reader', administrator: 'contributor' }): Promise<ShardStage> {
     return new ShardStage(await startEmulator({ seed: 1, principals, tls: true }));
   }
 
@@ -54,6 +53,12 @@ export class ShardStage implements AsyncDisposable {
   /** Options of a manager whose database has no store yet. */
   async options(around?: Around): Promise<ShardMapManagerOptions> {
     return this.optionsOf(await this.#database('m', { shardmaps: '/pk' }), around);
+  }
+
+  /** The same with the container of routers, and pauses that take their time. */
+  async routedOptions(): Promise<ShardMapManagerOptions> {
+    const database = await this.#database('m', { shardmaps: '/pk', routers: '/pk' });
+    return { ...this.optionsOf(database), clock: systemClock };
   }
 
   /** As another process would open them. */

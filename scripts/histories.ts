@@ -135,13 +135,13 @@ const LIST: readonly Line[] = [
     histories: 5_000,
   },
   { kind: 'write gate', mode: 'in virtual time', file: 'test/shards/write-gate.model.test.ts', histories: 200 },
-  {
+  ...['range', 'list'].map((kind) => ({
     kind: 'shard map',
-    mode: 'administrators',
+    mode: `administrators of a ${kind} map`,
     file: 'test/shards/shard-map.model.test.ts',
-    test: 'do what a plain map does',
+    test: `of kind ${kind} do what`,
     histories: 5_000,
-  },
+  })),
   { kind: 'budget', mode: 'shares in virtual time', file: 'test/cosmos/shares.model.test.ts', histories: 1_000 },
   {
     kind: 'tenant',

@@ -7,6 +7,8 @@ export const KEYS = 8;
 export type Call =
   | { readonly verb: 'createShard'; readonly database: string }
   | { readonly verb: 'deleteShard'; readonly shard: Shard }
+  | { readonly verb: 'detachShard'; readonly shard: Shard }
+  | { readonly verb: 'attachShard'; readonly shard: Shard; readonly database: string }
   | {
       readonly verb: 'createMapping';
       readonly shard: Shard;
@@ -32,6 +34,8 @@ export type Call =
     }
   | { readonly verb: 'lockMapping' | 'unlockMapping'; readonly mapping: Mapping; readonly owner: string };
 
+type MappingCall = Extract<Call, { mapping: Mapping } | { lower: Mapping }>;
+
 export interface Piece {
   readonly low: number;
   readonly high: number;
@@ -42,29 +46,44 @@ export interface Piece {
 
 /** A plain map in memory. It knows nothing of operations, generations or documents; it says what a call may do. */
 export class Oracle {
-  readonly shards = new Set<string>();
-  pieces: Piece[] = [];
+  /** By id: whether it is detached. */
+  #shards = new Map<string, boolean>();
+  pieces: readonly Piece[] = [];
+
+  /** What the map is after a disaster. */
+  reset(shards: readonly { readonly shard: string; readonly detached?: boolean }[], pieces: readonly Piece[]): void {
+    this.#shards = new Map(shards.map(({ shard, detached = false }) => [shard, detached]));
+    this.pieces = pieces;
+  }
 
   /** Makes a call that took effect. Returns what was wrong with it. */
   take(call: Call, made: { readonly shard?: string }): string | undefined {
     if (call.verb === 'createShard') {
-      this.shards.add(made.shard ?? '');
+      this.#shards.set(made.shard ?? '', false);
       return undefined;
     }
-    if (call.verb === 'deleteShard') {
-      if (this.pieces.some(({ shard }) => shard === call.shard.id)) return 'a shard with mappings was deleted';
-      return this.shards.delete(call.shard.id) ? undefined : 'a shard was deleted twice';
-    }
+    if (call.verb === 'deleteShard' || call.verb === 'detachShard' || call.verb === 'attachShard')
+      return this.#changeShard(call.verb, call.shard.id);
     if (call.verb === 'createMapping') {
       const { low, high, status, shard } = call;
-      if (!this.shards.has(shard.id)) return 'a shard that is no more was mapped';
+      if (this.#shards.get(shard.id) !== false) return 'a shard that is detached or no more was mapped';
       if (this.pieces.some((piece) => piece.low < high && low < piece.high)) return 'keys were mapped twice';
       return this.#replace([], [{ low, high, status, shard: shard.id }]);
     }
     return this.#change(call);
   }
 
-  #change(call: Exclude<Call, { verb: 'createShard' | 'deleteShard' | 'createMapping' }>): string | undefined {
+  #changeShard(verb: 'deleteShard' | 'detachShard' | 'attachShard', id: string): string | undefined {
+    const detached = this.#shards.get(id);
+    if (detached === undefined) return `${verb} of a shard that is no more`;
+    if (verb === 'attachShard' && !detached) return 'a shard was attached that was not detached';
+    if (verb !== 'deleteShard') return void this.#shards.set(id, verb === 'detachShard');
+    if (detached) return 'a detached shard was deleted';
+    if (this.pieces.some(({ shard }) => shard === id)) return 'a shard with mappings was deleted';
+    return void this.#shards.delete(id);
+  }
+
+  #change(call: MappingCall): string | undefined {
     const inHand = call.verb === 'mergeMappings' ? call.lower : call.mapping;
     const piece = this.#piece(inHand);
     if (!piece) return `a void mapping ${inHand.text} was changed`;
@@ -89,7 +108,8 @@ export class Oracle {
 
   #update(piece: Piece, call: Extract<Call, { verb: 'updateMapping' }>): string | undefined {
     const shard = call.shard?.id ?? piece.shard;
-    if (!this.shards.has(shard)) return 'a mapping was moved to a shard that is no more';
+    if (call.shard && this.#shards.get(shard) !== false)
+      return 'a mapping was moved to a shard that is detached or no more';
     const moves = shard !== piece.shard && piece.status === 'online' && call.status === 'online';
     return moves ? 'an online mapping was moved' : this.#replace([piece], [{ ...piece, shard, status: call.status }]);
   }
@@ -106,9 +126,13 @@ export class Oracle {
     this.pieces = [...this.pieces.filter((one) => !out.includes(one)), ...put];
   }
 
-  #piece({ low = 0, high = KEYS, shard, status }: Mapping): Piece | undefined {
+  #piece({ key, low = key ?? 0, high = KEYS, shard, status }: Mapping): Piece | undefined {
     return this.pieces.find(
-      (piece) => piece.low === low && piece.high === high && piece.shard === shard && piece.status === status,
+      (piece) =>
+        piece.low === low &&
+        piece.high === (key === undefined ? high : Number(key) + 1) &&
+        piece.shard === shard &&
+        piece.status === status,
     );
   }
 
@@ -117,6 +141,10 @@ export class Oracle {
     return textOf(this.pieces);
   }
 }
+
+/** Without locks, which a map loses with its store. */
+export const unlockedText = (pieces: readonly Piece[]): string =>
+  textOf(pieces.map((piece) => ({ ...piece, owner: undefined })));
 
 export const textOf = (pieces: readonly Piece[]): string =>
   pieces

@@ -7,11 +7,14 @@ import {
   type LocalHeader,
   type MapHeader,
   type MapKind,
+  type OperationDocument,
   type ShardLocation,
+  isEnded,
   isOperation,
   localPartition,
   mapPartition,
 } from '../../src/shards/map/documents.ts';
+import { shardsError } from '../../src/shards/errors.ts';
 import type { Drain } from '../../src/shards/map/draining.ts';
 import { ShardMap } from '../../src/shards/map/shard-map.ts';
 import { type Commit, EMPTY_DIGEST, Sheet, type SheetStore, type Whole, digestOf } from '../../src/shards/map/sheet.ts';
@@ -22,16 +25,16 @@ import type { Random } from '../support/random.ts';
  * the code.
  */
 export const MISTAKES = {
-  'map without header condition': 154_534_474,
-  'local map without header condition': 154_534_480,
-  'entries not compared with their header': 154_534_495,
-  'undo without raising the generation': 154_535_022,
-  'operations forgotten': 154_534_470,
-  'refusals not confirmed': 154_536_047,
+  'map without header condition': 154_534_473,
+  'local map without header condition': 154_534_473,
+  'entries not compared with their header': 154_534_474,
+  'undo without raising the generation': 154_534_591,
+  'operations forgotten': 154_534_472,
+  'refusals not confirmed': 154_534_680,
 } as const;
 export type Mistake = keyof typeof MISTAKES;
 
-interface State {
+export interface State {
   readonly header: Header;
   readonly etag: string;
   readonly entries: ReadonlyMap<string, SheetDocument>;
@@ -54,8 +57,8 @@ interface Request {
 
 /** The stores of a map and its shards, in memory. Requests take effect in any order, and the answers may not come. */
 export class MapWorld {
-  /** Every state that each sheet had. */
-  readonly #sheets = new Map<string, State[]>();
+  /** Every state that each sheet had, since it was restored. */
+  readonly #sheets = new Map<string, readonly State[]>();
   readonly #random: Random;
   readonly #mistake: Mistake | undefined;
   #requests: Request[] = [];
@@ -72,11 +75,16 @@ export class MapWorld {
   constructor(random: Random, kind: MapKind, mistake?: Mistake) {
     this.#random = random;
     this.#mistake = mistake;
+    this.createMap(kind, 'first');
+  }
+
+  /** A new map, in place of any that is there. */
+  createMap(kind: MapKind, created: string): void {
     const header: MapHeader = {
       id: HEADER_ID,
       pk: PARTITION,
       type: 'millrace.shardmap',
-      created: 'map',
+      created,
       generation: 1,
       digest: EMPTY_DIGEST,
       name: MAP,
@@ -84,7 +92,34 @@ export class MapWorld {
       keyType: 'int32',
       schema: { sharded: { Orders: '/tenantId' } },
     };
-    this.#sheets.set(PARTITION, [{ header, etag: '0', entries: new Map() }]);
+    this.#set(PARTITION, { header, etag: '', entries: new Map() });
+  }
+
+  /** Every state that the map had since it was restored. */
+  get mapStates(): readonly State[] {
+    return this.#sheets.get(PARTITION)!;
+  }
+
+  restoreMap(state: State): void {
+    this.#set(PARTITION, state);
+  }
+
+  /** An older copy of a shard's local map, in another database. */
+  restore(shard: string, from: ShardLocation, to: ShardLocation): void {
+    this.#set(sheetAt(to, shard), this.#random.pick(this.#sheets.get(sheetAt(from, shard))!));
+  }
+
+  /** No reading shows what was before. */
+  #set(sheet: string, state: State): void {
+    this.#sheets.set(sheet, [{ ...state, etag: String((this.#etags += 1)) }]);
+  }
+
+  /** As the query for the local maps of a database. */
+  localHeaders({ database }: ShardLocation): LocalHeader[] {
+    const headers = [...this.#sheets]
+      .filter(([sheet]) => sheet.startsWith(`${database}|`))
+      .map(([, states]) => states.at(-1)?.header);
+    return (headers as LocalHeader[]).filter(({ removed }) => !removed);
   }
 
   /** The map as it is. */
@@ -105,13 +140,6 @@ export class MapWorld {
     const states = [...this.#sheets].flatMap(([sheet, all]) => (sheet.endsWith(localPartition(MAP, shard)) ? all : []));
     const before = states.map(({ header }) => header.generation).filter((one) => one < generation);
     return Math.max(0, ...before);
-  }
-
-  /** A shard's database as it was some commits ago, at another location. */
-  restore(shard: string, from: ShardLocation, to: ShardLocation): void {
-    const states = this.#sheets.get(sheetAt(from, shard)) ?? [];
-    const back = Math.max(1, states.length - this.#random.int(4));
-    this.#sheets.set(sheetAt(to, shard), states.slice(0, back));
   }
 
   /** Runs requests, one after the other in any order, until no process has one. */
@@ -151,7 +179,8 @@ export class MapWorld {
 
   store<H extends Header>(by: Actor, sheet: string, database?: string): SheetStore<H> {
     const reach = (): void => {
-      if (database !== undefined && this.down.has(database)) throw new Error(`${database} is down`);
+      if (database !== undefined && this.down.has(database))
+        throw Object.assign(new Error(`${database} is down`), { code: 'down' });
     };
     let shown: State | undefined;
     return {
@@ -169,9 +198,18 @@ export class MapWorld {
         this.request(by, () => {
           reach();
           const all = [...((shown ?? this.#read(sheet))?.entries.values() ?? [])];
-          if (this.#mistake !== 'operations forgotten') return all;
-          return all.filter((entry) => !isOperation(entry) || entry.state !== 'done');
+          return all.filter((entry) => !this.#isForgotten(entry));
         }),
+      ...(database === undefined && {
+        operationsAfter: (generation) =>
+          this.request(
+            by,
+            () =>
+              [...((shown ?? this.#read(sheet))?.entries.values() ?? [])].filter(
+                (entry) => isOperation(entry) && entry.at > generation && !this.#isForgotten(entry),
+              ) as OperationDocument[],
+          ),
+      }),
       drop: () => Promise.resolve(false),
       commit: (commit) =>
         this.request(
@@ -186,6 +224,10 @@ export class MapWorld {
           true,
         ),
     };
+  }
+
+  #isForgotten(entry: SheetDocument): boolean {
+    return this.#mistake === 'operations forgotten' && isOperation(entry) && isEnded(entry) && entry.ttl !== undefined;
   }
 
   #read(sheet: string): State | undefined {
@@ -203,7 +245,9 @@ export class MapWorld {
     const unchecked = isMap ? 'map without header condition' : 'local map without header condition';
     if (now?.etag !== ifMatch && this.#mistake !== unchecked) return undefined;
     const entries = new Map(now?.entries);
-    for (const id of drop) entries.delete(id);
+    for (const id of drop)
+      if (!entries.delete(id) && this.#mistake === undefined)
+        throw shardsError('shard-map-damaged', `${id} is not in ${sheet}`);
     for (const entry of put) entries.set(entry.id, entry);
     const isRaised =
       this.#mistake !== 'undo without raising the generation' || isMap || !this.#undoes(header.generation);
@@ -248,7 +292,7 @@ export class Administrator implements Actor {
       openLocal: (location, shard) =>
         new Sheet(world.store<LocalHeader>(this, sheetAt(location, shard), location.database), clock),
       assertFit: () => Promise.resolve(),
-      localHeaders: () => Promise.resolve([]),
+      localHeaders: (location) => world.request(this, () => world.localHeaders(location)),
       drain,
     });
   }

@@ -6,7 +6,7 @@ import {
   ShardMapManager,
   type ShardMapManagerOptions,
 } from '../../src/shards/index.ts';
-import { type Around, SCHEMA, ShardStage } from './shard-stage.ts';
+import { type Around, SCHEMA, ShardStage, bodyOf } from './shard-stage.ts';
 
 let stage: ShardStage;
 let options: ShardMapManagerOptions;
@@ -159,7 +159,7 @@ describe('a shard that can’t be reached', () => {
     const moved = await map.updateMapping(await map.markOffline(of.online), { shard: of.b, status: 'online' });
     down = undefined;
     const restored = await stage.shardDatabase();
-    await copyLocal(lost, restored);
+    await stage.restore(restored, await stage.copyOf(lost));
     const attached = await map.attachShard(detached, { database: restored });
     expect(attached).toMatchObject({ id: of.a.id, detached: false, location: { database: restored } });
     await expect(map.attachShard(attached, of.a.location)).rejects.toMatchObject({ code: 'shard-not-detached' });
@@ -185,10 +185,10 @@ describe('a shard that can’t be reached', () => {
 describe('differences between the map and a shard', () => {
   it('are repaired from either side, and refused once the map was changed', async () => {
     const of = await scene();
-    const old = await copyOf(of.a.location.database);
+    const old = await stage.copyOf(of.a.location.database);
     await of.map.deleteMapping(await of.map.markOffline(of.online));
     await of.map.markOnline(of.offline);
-    await restore(of.a.location.database, old);
+    await stage.restore(of.a.location.database, old);
     const differences = await of.map.check(of.a);
     expect(differences).toHaveLength(3);
     await of.map.createMapping({ shard: of.b, low: 90 });
@@ -205,10 +205,10 @@ describe('differences between the map and a shard', () => {
 
   it('are not taken into the map where another shard has the keys', async () => {
     const of = await scene();
-    const old = await copyOf(of.a.location.database);
+    const old = await stage.copyOf(of.a.location.database);
     await of.map.deleteMapping(await of.map.markOffline(of.online));
     await of.map.createMapping({ shard: of.b, low: 0, high: 5 });
-    await restore(of.a.location.database, old);
+    await stage.restore(of.a.location.database, old);
     await expect(of.map.repair(await of.map.check(of.a), 'shard')).rejects.toMatchObject({ code: 'keys-mapped' });
     await of.map.repair(await of.map.check(of.a), 'map');
     expect(await of.map.check()).toEqual([]);
@@ -217,10 +217,10 @@ describe('differences between the map and a shard', () => {
   it('of a map that is older than its shards don’t keep it from changing', async () => {
     const of = await scene();
     const database = options.database.id;
-    const old = await copyOf(database, 'shardmaps');
+    const old = await stage.copyOf(database, 'shardmaps');
     const online = await of.map.markOnline(of.offline);
     await of.map.markOffline(online);
-    await restore(database, old, 'shardmaps');
+    await stage.restore(database, old, 'shardmaps');
     const map = await elsewhere(of);
     // The shard refuses it; from then on the map is newer.
     await expect(map.splitMapping(of.online, 5)).rejects.toMatchObject({ code: 'map-operation-undone' });
@@ -235,7 +235,7 @@ it('a map that was lost comes back from its shards', async () => {
   const of = await scene();
   const moved = await of.map.updateMapping(of.offline, { shard: of.b });
   const partition = `map|${of.map.name}`;
-  await remove(options.database.id, 'shardmaps', partition);
+  await stage.remove(options.database.id, 'shardmaps', partition);
   const map = await manager.createRangeMap(of.map.name, { keyType: 'int32', schema: SCHEMA });
   await expect(map.adoptShard({ database: of.free })).rejects.toMatchObject({ code: 'local-map-missing' });
   for (const { location, id } of [of.a, of.b]) {
@@ -258,28 +258,24 @@ it('a document that was deleted without a commit is found', async () => {
   await expect(of.map.splitMapping(of.online, 5)).rejects.toMatchObject({ code: 'shard-map-damaged' });
 });
 
-type Stored = { readonly id: string; readonly pk: string };
-
-async function copyOf(database: string, container = 'shardmap'): Promise<Stored[]> {
-  const { resources } = await stage
-    .database(database)
-    .container(container)
-    .items.query<Stored>('SELECT * FROM c')
-    .fetchAll();
-  return resources;
-}
-
-/** The container as it was at the time of the copy. */
-async function restore(database: string, old: readonly Stored[], name = 'shardmap'): Promise<void> {
-  const container = stage.database(database).container(name);
-  await remove(database, name);
-  for (const document of old) await container.items.upsert(document);
-}
-
-async function remove(database: string, container: string, partition?: string): Promise<void> {
-  for (const { id, pk } of await copyOf(database, container))
-    if (partition === undefined || pk === partition)
-      await stage.database(database).container(container).item(id, pk).delete();
-}
-
-const copyLocal = async (from: string, to: string): Promise<void> => restore(to, await copyOf(from));
+it('documents from before the last operation are not taken for the current ones', async () => {
+  const of = await scene();
+  const recorded: Awaited<ReturnType<Around>>[] = [];
+  let replayed = 0;
+  const isWhole: typeof isWrite = (request) => bodyOf(request).includes('c.id != @header');
+  const recording: Around = async (request, send) => {
+    const answer = await send();
+    if (isWhole(request)) recorded.push(answer);
+    return answer;
+  };
+  const lagging: Around = (request, send) =>
+    isWhole(request) && replayed < recorded.length ? Promise.resolve(recorded[replayed++]!) : send();
+  await (await elsewhere(of, recording)).mappings();
+  // What these leave is what there was before, but for the log.
+  await of.map.lockMapping(of.next, 'x', { operationId: 'locked' });
+  await of.map.unlockMapping(of.next, 'x');
+  const map = await elsewhere(of, lagging);
+  await map.lockMapping(of.next, 'x', { operationId: 'locked' });
+  expect(replayed).toBeGreaterThan(0);
+  expect(await of.map.lockOwner(of.next)).toBeUndefined();
+});

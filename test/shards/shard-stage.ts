@@ -9,7 +9,15 @@ type Sent = Parameters<Transport['sendRequest']>[0];
 type Answer = Awaited<ReturnType<Transport['sendRequest']>>;
 export type Around = (request: Sent, send: () => Promise<Answer>) => Promise<Answer>;
 
+export const bodyOf = ({ body }: Sent): string => (typeof body === 'string' ? body : '');
+
 export const SCHEMA: ShardSchema = { sharded: { Orders: '/tenantId' }, reference: ['Currencies'] };
+
+export interface Stored {
+  readonly id: string;
+  readonly pk: string;
+  readonly [field: string]: unknown;
+}
 
 /** Pauses take no time, because on one server no reading is stale. */
 const clock: Clock = { ...systemClock, sleep: () => Promise.resolve() };
@@ -45,19 +53,19 @@ export class ShardStage implements AsyncDisposable {
   }
 
   /** The name of a new database with the containers that a shard must have. */
-  async shardDatabase(containers: Readonly<Record<string, string>> = {}): Promise<string> {
+  async shardDatabase(containers: Readonly<Record<string, string>> = {}, id = this.#name('s')): Promise<string> {
     const all = { shardmap: '/pk', Orders: '/tenantId', Currencies: '/code', ...containers };
-    return this.#database('s', all);
+    return this.#database(id, all);
   }
 
   /** Options of a manager whose database has no store yet. */
   async options(around?: Around): Promise<ShardMapManagerOptions> {
-    return this.optionsOf(await this.#database('m', { shardmaps: '/pk' }), around);
+    return this.optionsOf(await this.#database(this.#name('m'), { shardmaps: '/pk' }), around);
   }
 
   /** The same with the container of routers, and pauses that take their time. */
   async routedOptions(): Promise<ShardMapManagerOptions> {
-    const database = await this.#database('m', { shardmaps: '/pk', routers: '/pk' });
+    const database = await this.#database(this.#name('m'), { shardmaps: '/pk', routers: '/pk' });
     return { ...this.optionsOf(database), clock: systemClock };
   }
 
@@ -80,11 +88,32 @@ export class ShardStage implements AsyncDisposable {
     return this.client().database(name);
   }
 
-  async #database(prefix: string, containers: Readonly<Record<string, string>>): Promise<string> {
-    const { database } = await this.client().databases.create({ id: `${prefix}${(this.#databases += 1)}` });
-    for (const [id, partitionKey] of Object.entries(containers))
-      if (partitionKey !== '') await database.containers.create({ id, partitionKey, defaultTtl: -1 });
-    return database.id;
+  async copyOf(database: string, container = 'shardmap'): Promise<Stored[]> {
+    const { items } = this.database(database).container(container);
+    return (await items.query<Stored>('SELECT * FROM c').fetchAll()).resources;
+  }
+
+  /** The container is as it was at the time of the copy. */
+  async restore(database: string, old: readonly Stored[], name = 'shardmap'): Promise<void> {
+    await this.remove(database, name);
+    for (const document of old) await this.database(database).container(name).items.upsert(document);
+  }
+
+  async remove(database: string, name: string, partition?: string): Promise<void> {
+    const container = this.database(database).container(name);
+    for (const { id, pk } of await this.copyOf(database, name))
+      if (partition === undefined || pk === partition) await container.item(id, pk).delete();
+  }
+
+  #name(prefix: string): string {
+    return `${prefix}${(this.#databases += 1)}`;
+  }
+
+  async #database(id: string, containers: Readonly<Record<string, string>>): Promise<string> {
+    const { database } = await this.client().databases.create({ id });
+    for (const [name, partitionKey] of Object.entries(containers))
+      if (partitionKey !== '') await database.containers.create({ id: name, partitionKey, defaultTtl: -1 });
+    return id;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -9,35 +9,39 @@ import { AmbiguousOutcome } from '../../cosmos/retry.ts';
 import { withoutSystemFields } from '../../cosmos/system-fields.ts';
 import { Refused, transact } from '../../cosmos/transact.ts';
 import { shardsError } from '../errors.ts';
-import { type SheetDocument, HEADER_ID, type Header } from './documents.ts';
+import { type SheetDocument, HEADER_ID, type Header, type OperationDocument } from './documents.ts';
 import type { Commit, SheetStore } from './sheet.ts';
 
 export interface CosmosSheetOptions {
   readonly clock: Clock;
   /** A request that gets no answer for this long fails, milliseconds. */
   readonly withinMs: number;
+  /** Its operations are logged in it. */
+  readonly logged?: boolean;
 }
 
 /** A sheet in a logical partition of a container with the key `/pk`. */
 export function cosmosSheet<H extends Header>(
   container: Container,
   pk: string,
-  { clock, withinMs }: CosmosSheetOptions,
+  { clock, withinMs, logged }: CosmosSheetOptions,
 ): SheetStore<H> {
   const options = { clock, withinMs };
+  const found = async <T extends SheetDocument>(where: string, name: string, value: string | number): Promise<T[]> => {
+    const query = { query: `SELECT * FROM c WHERE ${where}`, parameters: [{ name, value }] };
+    const all = await allOf<T>(container, query, { partitionKey: pk });
+    return all.map((entry) => withoutSystemFields(entry) as unknown as T);
+  };
   return {
     header: async () => {
       const stored = await readItem<H>(container.item(HEADER_ID, pk), options);
       return stored && { header: withoutSystemFields(stored) as unknown as H, etag: stored._etag };
     },
-    entries: async () => {
-      const query = {
-        query: 'SELECT * FROM c WHERE c.id != @header',
-        parameters: [{ name: '@header', value: HEADER_ID }],
-      };
-      const found = await allOf<SheetDocument>(container, query, { partitionKey: pk });
-      return found.map((entry) => withoutSystemFields(entry) as unknown as SheetDocument);
-    },
+    entries: () => found<SheetDocument>('c.id != @header', '@header', HEADER_ID),
+    ...(logged && {
+      operationsAfter: (generation) =>
+        found<OperationDocument>("c.type = 'millrace.mapoperation' AND c.at > @after", '@after', generation),
+    }),
     drop: async ({ header, etag, entries }) => {
       // What has a time to live expires.
       const lasting = [...entries.values()].filter(({ ttl }) => ttl === undefined);

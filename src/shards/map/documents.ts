@@ -121,7 +121,8 @@ export interface MappingDocument extends SheetDocument {
  * A document of the operation log.
  * - `pending`: begun; a process that meets it finishes it, or decides to undo it
  * - `undoing`: decided; `left` are the shards in which it isn't undone yet
- * - `done`, `undone`: ended; kept for a day, so that a repeated call learns what became of the first one
+ * - `done`, `undone`: ended; kept for a day after the end of the next one, so that a repeated call learns what became of
+ *   the first one
  */
 export interface OperationDocument extends SheetDocument {
   readonly type: 'millrace.mapoperation';
@@ -156,6 +157,8 @@ export const operationId = (operation: string): string => `operation|${operation
 export const isShard = (entry: SheetDocument): entry is ShardDocument => entry.type === 'millrace.shard';
 export const isMapping = (entry: SheetDocument): entry is MappingDocument => entry.type === 'millrace.mapping';
 export const isOperation = (entry: SheetDocument): entry is OperationDocument => entry.type === 'millrace.mapoperation';
+
+export const isEnded = ({ state }: OperationDocument): boolean => state === 'done' || state === 'undone';
 
 /** Account addresses are compared without regard to case and a slash at the end; names of databases are exact. */
 export const isSameLocation = (one: ShardLocation, other: ShardLocation): boolean =>

@@ -19,14 +19,21 @@ export function assertLocalForm(
   { shard, location }: { readonly shard: string; readonly location: ShardLocation },
   { header, entries }: Whole<LocalHeader>,
 ): void {
-  const unfit = (what: string): Error =>
-    shardsError('local-map-unfit', `The local map of ${map.name} in ${shownLocation(location)} ${what}`);
-  if (header.map !== map.name || header.shard !== shard) throw unfit(`is of ${header.map} and shard ${header.shard}`);
-  if (header.facts && !isSameFacts(header.facts, map)) throw unfit('has another kind, key type or schema');
+  if (header.map !== map.name || header.shard !== shard)
+    throw unfit(location, `is of the map ${header.map} and the shard ${header.shard}`);
+  assertFacts(map, location, header);
   for (const entry of entries.values())
     if (isMapping(entry) && !(entry.shard === shard && isWhole(map, entry)))
-      throw unfit(`has the document ${entry.id}, which is no mapping of this map and shard`);
+      throw unfit(location, `has the document ${entry.id}, which is no mapping of ${map.name} and this shard`);
 }
+
+/** @throws MillraceError `local-map-unfit` unless the local map has the kind, key type and schema of the map. */
+export function assertFacts(map: MapHeader, location: ShardLocation, { facts }: LocalHeader): void {
+  if (facts && !isSameFacts(facts, map)) throw unfit(location, `has another kind, key type or schema than ${map.name}`);
+}
+
+const unfit = (location: ShardLocation, what: string): Error =>
+  shardsError('local-map-unfit', `The local map in ${shownLocation(location)} ${what}`);
 
 export const isSameFacts = (one: MapFacts, other: MapFacts): boolean => textOf(one) === textOf(other);
 

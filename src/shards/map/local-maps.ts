@@ -70,7 +70,8 @@ export class LocalMaps {
     return this.#commit(operation, location, shard, (header) => {
       if (header && isApplied(operation, header)) return undefined;
       if (header && header.generation >= operation.at) throw new Overtaken(location, header.generation);
-      if (operation.verb !== 'createShard' && (!header || header.removed)) throw lost(location);
+      // A map that was restored to an older state has shards that were deleted since: their local maps count again.
+      if (operation.verb !== 'createShard' && !header) throw lost(location);
       return { generation: operation.at, removed, before, after, strays: operation.strays };
     });
   }
@@ -82,12 +83,14 @@ export class LocalMaps {
   undo(operation: OperationDocument, shard: string, location: ShardLocation): Promise<boolean> {
     const { undoAt: generation = Infinity } = operation;
     const { before, after } = changesIn(operation, shard, this.#map);
-    const removed = operation.verb === 'createShard';
+    const isCreated = operation.verb === 'createShard';
     return this.#commit(operation, location, shard, (header) => {
       // A late write of the operation needs a header too, except the one that creates it.
-      if (!header && operation.verb !== 'createShard') return undefined;
+      if (!header && !isCreated) return undefined;
       if (header && header.generation >= generation) return undefined;
       const isThere = header !== undefined && isApplied(operation, header);
+      // A map that was restored to an older state undoes the creation of a shard that has lived on since.
+      const removed = header?.removed === true || (isCreated && (!header || isThere));
       if (!isThere) return { generation, removed, before: [], after: [] };
       return { generation, removed, before: after, after: before, strays: reversed(operation.strays ?? {}) };
     });
@@ -116,7 +119,8 @@ export class LocalMaps {
         shard,
         generation,
         operation: id,
-        facts: this.#facts,
+        // Those of another map stay, and a repair finds them.
+        facts: stored?.header.facts ?? this.#facts,
         ...straysAfter(stored?.header ?? {}, { before: lost, after: gained }, strays, generation),
         ...(shards.length > 1 && { shards }),
         ...(removed && { removed }),

@@ -8,6 +8,7 @@ import {
   type OperationDocument,
   type ShardDocument,
   type ShardLocation,
+  isEnded,
   isOperation,
   isShard,
   operationId,
@@ -185,8 +186,8 @@ export class Operations {
     const { removes, adds } = operation;
     const before = [...removes, ...adds].flatMap(({ id }) => whole.entries.get(id) ?? []);
     const unique = new Map(before.map((document) => [document.id, document])).values();
-    const done: OperationDocument = { ...operation, state: 'done', ttl: REMEMBERED_S };
-    return this.#commit(whole, {
+    const done: OperationDocument = { ...operation, state: 'done' };
+    return this.#end(whole, {
       before: [...edit.before, ...unique],
       after: [...edit.after, ...adds, done],
     });
@@ -223,9 +224,9 @@ export class Operations {
       const left = (undoing.left ?? []).filter((shard) => !reached.has(shard));
       if (left.length === undoing.left?.length) return true;
       const { left: _, ...rest } = undoing;
-      const after: OperationDocument =
-        left.length > 0 ? { ...rest, left } : { ...rest, state: 'undone', ttl: REMEMBERED_S };
-      return this.#commit(now, { before: [undoing], after: [after] });
+      const after: OperationDocument = left.length > 0 ? { ...rest, left } : { ...rest, state: 'undone' };
+      const edit = { before: [undoing], after: [after] };
+      return isEnded(after) ? this.#end(now, edit) : this.#commit(now, edit);
     });
   }
 
@@ -246,6 +247,16 @@ export class Operations {
       }
     }
     throw shardsError('shard-map-contended', `The operation ${id} met other changes of its map in every round`);
+  }
+
+  /**
+   * Commits the end of an operation. The one that ended last expires only when the next one ends: until then the header's
+   * digest has it, and a reader doesn't take documents from before it for the current ones.
+   */
+  #end(whole: Whole<MapHeader>, { before, after }: Edit): Promise<boolean> {
+    const last = operationsOf(whole).filter((one) => isEnded(one) && one.ttl === undefined);
+    const expiring = last.map((one) => ({ ...one, ttl: REMEMBERED_S }));
+    return this.#commit(whole, { before: [...before, ...last], after: [...after, ...expiring] });
   }
 
   #commit(whole: Whole<MapHeader>, edit: Edit, generation = whole.header.generation + 1): Promise<boolean> {

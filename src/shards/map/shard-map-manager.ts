@@ -224,7 +224,7 @@ export class ShardMapManager {
   }
 
   #sheet(name: string): Sheet<MapHeader> {
-    const options = { clock: this.#clock, withinMs: MAP_WITHIN_MS };
+    const options = { clock: this.#clock, withinMs: MAP_WITHIN_MS, logged: true };
     return new Sheet(cosmosSheet<MapHeader>(this.#container, mapPartition(name), options), this.#clock);
   }
 
@@ -255,7 +255,6 @@ export class ShardMapManager {
     return new Sheet(cosmosSheet<LocalHeader>(container, localPartition(map, shard), options), this.#clock);
   }
 
-  /** Local maps of shards that were deleted from the map don't count. */
   /** Without the container of routers, the map has none. */
   async #drain(gates: ShardGates, { shard, below }: Draining, options: WaitOptions): Promise<void> {
     await gates.drain(shard, below, options).catch((error: unknown) => {
@@ -263,6 +262,7 @@ export class ShardMapManager {
     });
   }
 
+  /** Local maps of shards that were deleted from the map don't count. */
   #localHeaders(name: string, location: ShardLocation): Promise<LocalHeader[]> {
     const query = {
       query: `SELECT * FROM c WHERE c.type = 'millrace.localmap' AND LOWER(c.map) = @map AND NOT IS_DEFINED(c.removed)`,

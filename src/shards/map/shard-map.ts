@@ -18,7 +18,7 @@ import {
   shownLocation,
 } from './documents.ts';
 import { type Drain, Drains, type StopOptions } from './draining.ts';
-import { assertLocalForm } from './forms.ts';
+import { assertFacts, assertLocalForm } from './forms.ts';
 import { LocalMaps, type OpenLocal, lost } from './local-maps.ts';
 import { Operations, type Plan, operationsOf } from './operations.ts';
 import * as plans from './plans.ts';
@@ -135,13 +135,16 @@ export class ShardMap {
    */
   async attachShard(shard: Shard, location: ShardLocation, options: OperationOptions = {}): Promise<Shard> {
     await this.#parts.assertFit(location, this.schema);
+    // A shard that can't be read is a matter of the operation, which may be done already.
+    const local = await this.#locals.header(location, shard.id).catch(() => undefined);
+    if (local) await this.#operations.raise(local.generation);
     return this.#shard('attachShard', { shard, location }, options, (map) => plans.attachShard(map, shard, location));
   }
 
   /**
    * Takes a shard into a map that was lost and created again under its name: with the id of the local map there, and
    * without mappings. `check` and `repair` bring them.
-   * @throws MillraceError `local-map-missing`, `shard-exists`
+   * @throws MillraceError `local-map-missing`, `local-map-unfit`, `shard-exists`
    */
   async adoptShard(location: ShardLocation, options: OperationOptions = {}): Promise<Shard> {
     await this.#parts.assertFit(location, this.schema);
@@ -149,6 +152,7 @@ export class ShardMap {
     const known = new Set(plans.shardsOf(await this.#whole()).map(({ shard }) => shard));
     const [local] = found.filter(({ shard }) => !known.has(shard));
     if (!local) throw lost(location);
+    assertFacts(this.#parts.header, location, local);
     await this.#operations.raise(local.generation);
     return this.#shard('adoptShard', { location }, options, (map) => plans.createShard(map, local.shard, location));
   }
@@ -318,17 +322,21 @@ export class ShardMap {
     const all = plans.shardsOf(await this.#operations.settled());
     const found: Difference[] = [];
     for (const document of all)
-      if (!document.detached && (!shard || document.shard === shard.id)) found.push(...(await this.#compare(document)));
+      if (!shard || document.shard === shard.id) found.push(...(await this.#compare(document.shard)));
     return found;
   }
 
-  async #compare(document: ShardDocument): Promise<Difference[]> {
-    const { location, shard } = document;
-    await this.#operations.raise((await this.#locals.header(location, shard))?.generation ?? 0);
+  async #compare(shard: string): Promise<Difference[]> {
     for (;;) {
+      const document = shardIn(await this.#operations.settled(), shard);
+      if (!document || document.detached) return [];
+      const { location, version } = document;
+      await this.#operations.raise((await this.#locals.header(location, shard))?.generation ?? 0);
       // An operation that changes nothing: its generation in the local map says how fresh a reading is.
       const { at } = await this.#run('check', { shard }, {}, () => ({ removes: [], adds: [], shards: [shard] }));
       const whole = await this.#whole();
+      // A shard that was detached meanwhile hasn't taken the operation.
+      if (shardIn(whole, shard)?.version !== version) continue;
       const local = await this.#locals.wholeFrom(location, shard, at);
       const isLater = operationsOf(whole).some((other) => other.shards.includes(shard) && other.at > at);
       if (local.header.generation !== at || isLater) continue;
@@ -421,5 +429,8 @@ export class ShardMap {
     if (this.kind !== 'range') throw shardsError('keys-invalid', `Mappings of a list map can't be ${verb}`);
   }
 }
+
+const shardIn = (map: Whole<MapHeader>, id: string): ShardDocument | undefined =>
+  plans.shardsOf(map).find(({ shard }) => shard === id);
 
 type RunArguments = [string, unknown, OperationOptions, (map: Whole<MapHeader>) => Plan];

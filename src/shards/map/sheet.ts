@@ -2,7 +2,8 @@ import { createHash } from 'node:crypto';
 import type { Clock } from '../../base/clock.ts';
 import { canonical } from '../../base/json.ts';
 import { shardsError } from '../errors.ts';
-import type { SheetDocument, Header } from './documents.ts';
+import { changedAfter, changesBy } from './catch-up.ts';
+import type { Header, OperationDocument, SheetDocument } from './documents.ts';
 
 // A sheet is a logical partition with a header document and other documents. Every commit is one transactional batch that
 // replaces the header under its ETag. So commits to a sheet come one after the other, and each was decided from what the
@@ -26,6 +27,8 @@ export interface Commit {
 export interface SheetStore<H extends Header> {
   header(): Promise<StoredHeader<H> | undefined>;
   entries(): Promise<readonly SheetDocument[]>;
+  /** The operations that began after a generation. Absent: the sheet's changes are not logged in it. */
+  readonly operationsAfter?: (generation: number) => Promise<readonly OperationDocument[]>;
   /** Deletes all of a sheet in one transaction, if the header is still this one. False: it is another one, or unknown. */
   drop(whole: Whole<H>): Promise<boolean>;
   /** Resolves with the new ETag; undefined: the header is another one, or it is unknown whether the commit took effect. */
@@ -47,6 +50,13 @@ export interface Edit {
 const STALE_MS = 50;
 /** A sheet whose digest doesn't fit after this many readings is damaged. */
 const READINGS = 40;
+/** Readings of what changed since, before all is read again. */
+const CATCH_UPS = 3;
+/**
+ * How long a process goes on without reading all. So it forgets what has expired, and finds what was written without a
+ * commit.
+ */
+const WHOLE_MS = 3_600_000;
 
 const bits = (entry: SheetDocument): bigint =>
   BigInt(`0x${createHash('sha256').update(canonical(entry)).digest('hex').slice(0, 32)}`);
@@ -60,12 +70,31 @@ function toggled(digest: string, entries: readonly SheetDocument[]): string {
 
 export const EMPTY_DIGEST = '0';
 
+const digestAfter = (digest: string, { before, after }: Edit): string => toggled(toggled(digest, before), after);
+
+function entriesAfter(
+  entries: ReadonlyMap<string, SheetDocument>,
+  { before, after }: Edit,
+): ReadonlyMap<string, SheetDocument> {
+  const next = new Map(entries);
+  for (const { id } of before) next.delete(id);
+  for (const entry of after) next.set(entry.id, entry);
+  return next;
+}
+
 export const digestOf = (entries: readonly SheetDocument[]): string => toggled(EMPTY_DIGEST, entries);
 
 export class Sheet<H extends Header> {
   readonly #store: SheetStore<H>;
   readonly #clock: Clock;
   #known: Whole<H> | undefined;
+  /**
+   * A commit on it has failed. Until then a stored header that is older than the known one is of a lagging replica. From
+   * then on the map may have been restored to an older state.
+   */
+  #isDoubtful = false;
+  /** When all was read last, by the monotonic clock. */
+  #readAt = 0;
 
   constructor(store: SheetStore<H>, clock: Clock) {
     this.#store = store;
@@ -83,18 +112,41 @@ export class Sheet<H extends Header> {
 
   /** The same, not older than a generation that the sheet is known to have had. */
   async wholeFrom(generation: number): Promise<Whole<H> | undefined> {
+    if (this.#clock.monotonic() - this.#readAt > WHOLE_MS) this.#known = undefined;
     for (let readings = 1; ; readings++) {
       const stored = await this.#store.header();
       if (!stored) return (this.#known = undefined);
-      // A lagging replica may show an older header.
-      if (this.#known && isSuccessor(this.#known.header, stored.header)) return this.#known;
-      const entries = await this.#store.entries();
-      if (digestOf(entries) === stored.header.digest && stored.header.generation >= generation)
-        return (this.#known = { ...stored, entries: new Map(entries.map((entry) => [entry.id, entry])) });
+      const known = this.#known;
+      if (known && (known.etag === stored.etag || (!this.#isDoubtful && isSuccessor(known.header, stored.header))))
+        return known;
+      const found = await (readings <= CATCH_UPS ? this.#catchUp(known, stored) : this.#read(stored));
+      if (found && stored.header.generation >= generation) return this.#know(found);
       if (readings === READINGS)
         throw shardsError('shard-map-damaged', `The documents of ${stored.header.pk} don't fit its header`);
       await this.#clock.sleep(STALE_MS);
     }
+  }
+
+  #know(whole: Whole<H>): Whole<H> {
+    this.#isDoubtful = false;
+    return (this.#known = whole);
+  }
+
+  async #read(stored: StoredHeader<H>): Promise<Whole<H> | undefined> {
+    const began = this.#clock.monotonic();
+    const entries = await this.#store.entries();
+    if (digestOf(entries) !== stored.header.digest) return undefined;
+    this.#readAt = began;
+    return { ...stored, entries: new Map(entries.map((entry) => [entry.id, entry])) };
+  }
+
+  async #catchUp(known: Whole<H> | undefined, stored: StoredHeader<H>): Promise<Whole<H> | undefined> {
+    const { operationsAfter } = this.#store;
+    if (!operationsAfter || !known || !isSuccessor(stored.header, known.header)) return this.#read(stored);
+    const after = changedAfter(known.header.generation, known.entries);
+    const edit = changesBy(known.entries, await operationsAfter(after));
+    if (digestAfter(known.header.digest, edit) !== stored.header.digest) return undefined;
+    return { ...stored, entries: entriesAfter(known.entries, edit) };
   }
 
   /** Deletes the sheet as it was read. False: decide again from another reading. */
@@ -109,25 +161,23 @@ export class Sheet<H extends Header> {
     next: Omit<H, 'digest'>,
     { before, after }: Edit,
   ): Promise<boolean> {
-    const digest = toggled(toggled(stored?.header.digest ?? EMPTY_DIGEST, before), after);
+    const digest = digestAfter(stored?.header.digest ?? EMPTY_DIGEST, { before, after });
     const header = { ...next, digest } as H;
     const kept = new Set(after.map(({ id }) => id));
     const drop = before.map(({ id }) => id).filter((id) => !kept.has(id));
     const etag = await this.#store.commit({ header, ifMatch: stored?.etag, put: after, drop });
     const known = this.#known;
     if (etag === undefined || known?.etag !== stored?.etag) {
-      this.#known = undefined;
-      if (etag === undefined) await this.#clock.sleep(STALE_MS);
+      if (etag !== undefined) this.#known = undefined;
+      else await this.#clock.sleep(STALE_MS);
+      this.#isDoubtful = true;
       return etag !== undefined;
     }
-    const entries = new Map(known?.entries);
-    for (const id of drop) entries.delete(id);
-    for (const entry of after) entries.set(entry.id, entry);
-    this.#known = { header, etag, entries };
+    this.#know({ header, etag, entries: entriesAfter(known?.entries ?? new Map(), { before, after }) });
     return true;
   }
 }
 
-/** Whether the known header is the stored one or a later one of the same sheet. */
-const isSuccessor = (known: Header, stored: Header): boolean =>
-  known.created === stored.created && known.generation >= stored.generation;
+/** Whether the first header is the other one, or a later one of the same sheet. */
+const isSuccessor = (one: Header, other: Header): boolean =>
+  one.created === other.created && one.generation >= other.generation;

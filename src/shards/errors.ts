@@ -6,10 +6,6 @@ export const SHARDS_ERRORS = {
     meaning: 'The application closed the write gate, and then tried to write through it.',
     hint: 'Close the gate after the last write, or open a new one.',
   },
-  'gate-damaged': {
-    meaning: 'The gate of a shard is not as this version of Millrace, or any other, writes it.',
-    hint: 'Delete the document that the message names: the next process creates it again. Check which identities may write to the container `routers`.',
-  },
   'differences-invalid': {
     meaning: '`repair` got no differences, too many, or differences of several shards.',
     hint: 'Repair one shard at a time, and at most 40 differences in one call.',
@@ -23,6 +19,10 @@ export const SHARDS_ERRORS = {
     meaning: 'The keys of a mapping don’t fit the kind of the map, or its low key is not below its high key.',
     hint: 'Give `key` on a list map, and `low` below `high` on a range map.',
     usage: true,
+  },
+  'gate-damaged': {
+    meaning: 'The gate of a shard is not as this version of Millrace, or any other, writes it.',
+    hint: 'Delete the document that the message names: the next process creates it again. Check which identities may write to the container `routers`.',
   },
   'keys-mapped': {
     meaning: 'Another mapping of the shard map has one of the keys already.',

@@ -16,9 +16,8 @@ const CODE = encodeKey('int32', 5);
 let stage: ShardStage;
 let options: ShardMapManagerOptions;
 beforeAll(async () => {
-  const router = [{ role: 'reader' }, { role: 'contributor', scope: 'm1/routers' }] as const;
-  stage = await ShardStage.open({ router });
-  options = await stage.routedOptions();
+  stage = await ShardStage.open();
+  options = await stage.pausingOptions();
   await ShardMapManager.create(options);
 });
 afterAll(() => stage[Symbol.asyncDispose]());

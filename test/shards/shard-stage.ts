@@ -1,7 +1,7 @@
 import { CosmosClient, type CosmosClientOptions, type Database } from '@azure/cosmos';
 import type { Clock } from '../../src/base/clock.ts';
 import { systemClock } from '../../src/base/clock.ts';
-import { type Emulator, type Principals, startEmulator } from '../../src/emulator/index.ts';
+import { type Emulator, startEmulator } from '../../src/emulator/index.ts';
 import { ShardMapManager, type ShardMapManagerOptions, type ShardSchema } from '../../src/shards/index.ts';
 
 type Transport = Required<CosmosClientOptions>['httpClient'];
@@ -22,6 +22,8 @@ export interface Stored {
 /** Pauses take no time, because on one server no reading is stale. */
 const clock: Clock = { ...systemClock, sleep: () => Promise.resolve() };
 
+const FIRST_MAPS = 'm1';
+
 /** An embedded server with databases for maps and shards. */
 export class ShardStage implements AsyncDisposable {
   readonly emulator: Emulator;
@@ -32,7 +34,10 @@ export class ShardStage implements AsyncDisposable {
     this.emulator = emulator;
   }
 
-  static async open(principals: Principals = { router: 'reader', administrator: 'contributor' }): Promise<ShardStage> {
+  static async open(): Promise<ShardStage> {
+    // A router writes `routers` alone, in the first database of maps.
+    const router = [{ role: 'reader' }, { role: 'contributor', scope: `${FIRST_MAPS}/routers` }] as const;
+    const principals = { router, administrator: 'contributor' } as const;
     return new ShardStage(await startEmulator({ seed: 1, principals, tls: true }));
   }
 
@@ -60,13 +65,12 @@ export class ShardStage implements AsyncDisposable {
 
   /** Options of a manager whose database has no store yet. */
   async options(around?: Around): Promise<ShardMapManagerOptions> {
-    return this.optionsOf(await this.#database(this.#name('m'), { shardmaps: '/pk' }), around);
+    return this.optionsOf(await this.#database(this.#name('m'), { shardmaps: '/pk', routers: '/pk' }), around);
   }
 
-  /** The same with the container of routers, and pauses that take their time. */
-  async routedOptions(): Promise<ShardMapManagerOptions> {
-    const database = await this.#database(this.#name('m'), { shardmaps: '/pk', routers: '/pk' });
-    return { ...this.optionsOf(database), clock: systemClock };
+  /** The same with pauses that take their time. */
+  async pausingOptions(): Promise<ShardMapManagerOptions> {
+    return { ...(await this.options()), clock: systemClock };
   }
 
   /** As another process would open them. */

@@ -148,6 +148,13 @@ const LIST: readonly Line[] = [
     test: 'gives each key to one shard',
     histories: 5_000,
   },
+  {
+    kind: 'shard gate',
+    mode: 'keys that move, in virtual time',
+    file: 'test/shards/shard-gate.model.test.ts',
+    test: 'let no key be written on two shards',
+    histories: 5_000,
+  },
   { kind: 'write gate', mode: 'in virtual time', file: 'test/shards/write-gate.model.test.ts', histories: 200 },
   ...['range', 'list'].map((kind) => ({
     kind: 'shard map',

@@ -68,6 +68,11 @@ export class ShardStage implements AsyncDisposable {
     return this.optionsOf(await this.#database(this.#name('m'), { shardmaps: '/pk', routers: '/pk' }), around);
   }
 
+  /** The same with pauses that take their time. */
+  async pausingOptions(): Promise<ShardMapManagerOptions> {
+    return { ...(await this.options()), clock: systemClock };
+  }
+
   /** As another process would open them. */
   optionsOf(database: string, around?: Around): ShardMapManagerOptions {
     const client = this.client(around);

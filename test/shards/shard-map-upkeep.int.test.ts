@@ -128,6 +128,22 @@ it('a process that has read a map reads what other processes changed, and the re
   expect(wholes()).toBe(first);
 });
 
+it('a process that has read a map finds within an hour what was deleted without a commit', async () => {
+  const map = await rangeMap();
+  const shard = await map.createShard({ database: await stage.shardDatabase() });
+  const mapped = await map.createMapping({ shard, low: 0 });
+  let now = 0;
+  const options = stage.optionsOf(maps);
+  const clock = { ...options.clock!, monotonic: () => now };
+  const reader = await (await ShardMapManager.get({ ...options, clock })).getMap(map.name);
+  expect(await reader.mappings()).toEqual([mapped]);
+  await stage.database(maps).container('shardmaps').item(mapped.id, `map|${map.name}`).delete();
+  now = 3_600_000;
+  expect(await reader.mappings()).toEqual([mapped]);
+  now += 1;
+  await expect(reader.mappings()).rejects.toMatchObject({ code: 'shard-map-damaged' });
+});
+
 describe('a shard with many differences', () => {
   it('is repaired in steps, also while another process changes the map', async () => {
     const map = await rangeMap();

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Mapping, RepairChoice, Shard } from '../../src/shards/index.ts';
+import type { Mapping, Shard } from '../../src/shards/index.ts';
 import {
   type LocalHeader,
   type MapKind,
@@ -43,7 +43,6 @@ export class History {
   readonly #random: Random;
   readonly #world: MapWorld;
   readonly #oracle = new Oracle();
-  readonly #mistake: Mistake | undefined;
   readonly #calls = new Map<string, Call>();
   readonly #ended = new Set<string>();
   /** Mappings that the map has shown, by id, and those of them that an operation has made void. */
@@ -57,12 +56,12 @@ export class History {
   readonly #states: (readonly Piece[])[] = [];
   /** A person restores the stores: the oracle doesn't follow the steps, but judges what comes of them. */
   #isRestoring = false;
+  #disaster: (typeof DISASTERS)[number] = 'none';
   #wrong: string | undefined;
 
   constructor(seed: number, { kind = 'range', mistake }: HistoryOptions = {}) {
     this.#kind = kind;
     this.#random = new Random(seed);
-    this.#mistake = mistake;
     this.#world = new MapWorld(this.#random, kind, mistake);
     this.#world.watch = () => this.#look();
   }
@@ -74,13 +73,14 @@ export class History {
     );
     await this.#administrators();
     await this.#as((one) => this.#end(one));
-    const disaster = this.#mistake === undefined ? this.#random.pick(DISASTERS) : 'none';
+    const disaster = this.#random.pick(DISASTERS);
     count(disaster);
-    if (disaster === 'none') return this.#wrong;
+    if (disaster === 'none' || this.#wrong !== undefined) return this.#wrong;
+    this.#disaster = disaster;
     await this.#befall(disaster);
     await this.#administrators();
     await this.#as((one) => this.#end(one));
-    return this.#wrong === undefined ? undefined : `${disaster}: ${this.#wrong}`;
+    return this.#wrong;
   }
 
   /** One process, without faults. */
@@ -317,19 +317,26 @@ export class History {
       await map.settle();
       if (!isRight) {
         const known = new Set((await map.shards()).map(({ id }) => id));
-        for (const { location, shard } of before.shards) if (!known.has(shard)) await map.adoptShard(location);
+        for (const { location, shard } of before.shards) if (!known.has(shard)) await this.#adopt(one, location);
       }
-      // What a shard lost goes first: another one may have its keys.
-      const choices: RepairChoice[] = isRight ? ['map'] : [({ inShard }) => (inShard ? undefined : 'shard'), 'shard'];
-      for (const choice of choices)
-        for (const shard of await map.shards()) {
-          const attached = shard.detached ? await map.attachShard(shard, shard.location) : shard;
-          await map.repairShard(attached, choice);
-        }
+      for (const shard of await map.shards()) if (shard.detached) await map.attachShard(shard, shard.location);
+      const { stays } = await map.repairAll(isRight ? 'map' : 'shard');
+      if (stays.length > 0) this.#fail('a repair of all left differences');
     });
     // The pending one may have been finished, or undone.
     if (!isRight) this.#expect(before.pieces);
     else if (!pending) this.#expect(restored);
+  }
+
+  /** A shard that the map still has there was deleted in the lost time. */
+  async #adopt({ map }: Administrator, location: ShardLocation): Promise<void> {
+    const deleted = (await map.shards()).find((shard) => shard.location.database === location.database);
+    if (deleted) {
+      const attached = deleted.detached ? await map.attachShard(deleted, location) : deleted;
+      await map.repairShard(attached, 'shard');
+      await map.deleteShard(attached);
+    }
+    await map.adoptShard(location);
   }
 
   async #loseShard({ map }: Administrator): Promise<void> {
@@ -348,7 +355,7 @@ export class History {
   }
 
   #fail(said: string): void {
-    this.#wrong ??= said;
+    this.#wrong ??= this.#disaster === 'none' ? said : `${this.#disaster}: ${said}`;
   }
 }
 

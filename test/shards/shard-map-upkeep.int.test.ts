@@ -1,7 +1,7 @@
 // A map over the years: shards by time, many mappings, long repairs, a map that was lost.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type KeyTypeName, type ShardMap, ShardMapManager, ensureScheduled } from '../../src/shards/index.ts';
-import { SCHEMA, ShardStage, type Stored } from './shard-stage.ts';
+import { SCHEMA, ShardStage, type Stored, bodyOf } from './shard-stage.ts';
 
 let stage: ShardStage;
 let manager: ShardMapManager;
@@ -100,6 +100,50 @@ describe('shards by time', () => {
   });
 });
 
+it('a process that has read a map reads what other processes changed, and the rest not again', async () => {
+  const map = await rangeMap();
+  const shard = await map.createShard({ database: await stage.shardDatabase() });
+  const mapped = await map.createMapping({ shard, low: 0, high: 100 });
+  const queries: string[] = [];
+  const spied = await ShardMapManager.get(
+    stage.optionsOf(maps, (request, send) => {
+      queries.push(/"query":"([^"]*)"/.exec(bodyOf(request))?.[1] ?? '');
+      return send();
+    }),
+  );
+  const reader = await spied.getMap(map.name);
+  const wholes = (): number => queries.filter((query) => query.includes('c.id !=')).length;
+  expect(await reader.mappings()).toEqual([mapped]);
+  const first = wholes();
+  expect(first).toBeGreaterThan(0);
+  await map.lockMapping(mapped, 'x');
+  const [lower, upper] = await map.splitMapping(mapped, 50, { owner: 'x' });
+  await map.deleteMapping(await map.markOffline(lower, { owner: 'x' }), { owner: 'x' });
+  expect(await reader.mappings()).toEqual([upper]);
+  // Its own changes, beside others.
+  const made = await reader.createMapping({ shard, low: 100 });
+  await map.unlockMapping(upper, 'x');
+  expect(await reader.mergeMappings(upper, made)).toMatchObject({ low: 50 });
+  expect(await map.mappings()).toEqual(await reader.mappings());
+  expect(wholes()).toBe(first);
+});
+
+it('a process that has read a map finds within an hour what was deleted without a commit', async () => {
+  const map = await rangeMap();
+  const shard = await map.createShard({ database: await stage.shardDatabase() });
+  const mapped = await map.createMapping({ shard, low: 0 });
+  let now = 0;
+  const options = stage.optionsOf(maps);
+  const clock = { ...options.clock!, monotonic: () => now };
+  const reader = await (await ShardMapManager.get({ ...options, clock })).getMap(map.name);
+  expect(await reader.mappings()).toEqual([mapped]);
+  await stage.database(maps).container('shardmaps').item(mapped.id, `map|${map.name}`).delete();
+  now = 3_600_000;
+  expect(await reader.mappings()).toEqual([mapped]);
+  now += 1;
+  await expect(reader.mappings()).rejects.toMatchObject({ code: 'shard-map-damaged' });
+});
+
 describe('a shard with many differences', () => {
   it('is repaired in steps, also while another process changes the map', async () => {
     const map = await rangeMap();
@@ -107,7 +151,7 @@ describe('a shard with many differences', () => {
     const other = await map.createShard({ database: await stage.shardDatabase() });
     const { database } = shard.location;
     const empty = await stage.copyOf(database);
-    for (let low = 0; low < 100; low++) await map.createMapping({ shard, low, high: low + 1 });
+    for (let low = 0; low < 50; low++) await map.createMapping({ shard, low, high: low + 1 });
     const mapped = await shownOf(map);
     await stage.restore(database, empty);
     const steps: number[] = [];
@@ -117,14 +161,14 @@ describe('a shard with many differences', () => {
       // Another process comes between the first step and the second.
       change ??= elsewhere(map).then((one) => one.createMapping({ shard: other, low: 1_000 }));
     };
-    const first = ({ inMap }: { inMap?: { low?: unknown } }) => (Number(inMap?.low) < 90 ? 'map' : undefined);
+    const first = ({ inMap }: { inMap?: { low?: unknown } }) => (Number(inMap?.low) < 45 ? 'map' : undefined);
     const { repaired, stays } = await map.repairShard(shard, first, { progress });
-    expect([repaired, stays.length, steps]).toEqual([90, 10, [40, 80, 90]]);
+    expect([repaired, stays.length, steps]).toEqual([45, 5, [40, 45]]);
     await change;
-    expect(await map.check(shard)).toHaveLength(10);
+    expect(await map.check(shard)).toHaveLength(5);
     await map.repairShard(shard, 'shard');
     expect(await map.check()).toEqual([]);
-    expect((await shownOf(map)).slice(0, -1)).toEqual(mapped.slice(0, 90));
+    expect((await shownOf(map)).slice(0, -1)).toEqual(mapped.slice(0, 45));
     expect(await map.repairShard(shard, 'map')).toEqual({ repaired: 0, stays: [] });
   });
 });

@@ -1,5 +1,5 @@
 import type { Database } from '@azure/cosmos';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { type Clock, systemClock } from '../../src/base/clock.ts';
 import { type Router, type RouterOptions, openRouter } from '../../src/client.ts';
 import {
@@ -258,6 +258,42 @@ describe('a pass', () => {
     expect(await entered(router, 5)).toBe('mapping-offline');
     await map.updateMapping(offline, { shard: east, status: 'online' });
     await expect.poll(() => entered(router, 5), { timeout: 5_000 }).toBe(east.location.database);
+  });
+
+  it('is held while its key moves: every acknowledged write is on the new shard in the end', async () => {
+    const at = await scene();
+    const application = stage.client();
+    await using router = await route(at.map, undefined, { connect: ({ database }) => application.database(database) });
+    const acknowledged: string[] = [];
+    const refusals = new Set<string>();
+    const end = new AbortController();
+    const write = async (): Promise<void> => {
+      while (!end.signal.aborted) {
+        const entering = await router.enter(5).catch((error: { code: string }) => error.code);
+        if (typeof entering === 'string') {
+          refusals.add(entering);
+          await vi.waitUntil(async () => (await entered(router, 5)) !== 'mapping-offline', { timeout: 5_000 });
+          continue;
+        }
+        using pass = entering;
+        const id = `o${acknowledged.length}`;
+        await pass.container('Orders').items.create(order(id, 5), { abortSignal: pass.signal });
+        acknowledged.push(id);
+      }
+    };
+    const writing = write();
+    const writes = async (least: number): Promise<void> =>
+      expect.poll(() => acknowledged.length, { timeout: 5_000 }).toBeGreaterThan(least);
+    await writes(3);
+    await move(at, at.lower, at.west, at.east);
+    await writes(acknowledged.length + 3);
+    end.abort();
+    await writing;
+    const ids = async (shard: Shard): Promise<string[]> =>
+      (await ordersIn(shard).items.query<string>('SELECT VALUE c.id FROM c').fetchAll()).resources;
+    expect([...refusals].filter((code) => code !== 'mapping-offline')).toEqual([]);
+    expect(await ids(at.west)).toEqual([]);
+    expect((await ids(at.east)).toSorted()).toEqual(acknowledged.toSorted());
   });
 
   it('is not given after the router was closed', async () => {

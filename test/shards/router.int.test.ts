@@ -150,6 +150,33 @@ describe('a router reads', () => {
     await read();
   });
 
+  it('many keys of a list map, and asks a shard for all of them at once', async () => {
+    const map = await manager.createListMap('many', { keyType: 'text', schema: { sharded: { Orders: '/tenantId' } } });
+    const shards = [await stage.shardDatabase(), await stage.shardDatabase()];
+    const [west, east] = [
+      await map.createShard({ database: shards[0]! }),
+      await map.createShard({ database: shards[1]! }),
+    ];
+    const keys = Array.from({ length: 40 }, (_, at) => `tenant ${at}`);
+    for (const [at, key] of keys.entries()) {
+      const shard = at % 2 === 0 ? west : east;
+      await map.createMapping({ shard, key });
+      await ordersIn(shard).items.create({ id: 'o', tenantId: key, at });
+    }
+    const clock = new Hand();
+    await using router = await route(map, undefined, { clock });
+    const read = (): Promise<unknown[]> => Promise.all(keys.map((key) => router.container(key, 'Orders').read('o')));
+    const expected = keys.map((tenantId, at) => expect.objectContaining({ tenantId, at }) as unknown);
+    expect(await read()).toEqual(expected);
+    const cold = router.counters();
+    expect(cold).toMatchObject({ mappings: 40, added: 40, misses: 40, removed: 0 });
+    // A change of another mapping: the header, and one query for twenty mappings, in the west only.
+    await map.createMapping({ shard: west, key: 'new' });
+    clock.ms += 30_001;
+    expect(await read()).toEqual(expected);
+    expect(router.counters()).toMatchObject({ lookups: cold.lookups, validations: cold.validations + 3, removed: 0 });
+  });
+
   it('every mapping before it opens, if it is told to', async () => {
     const { map, lower, upper } = await scene();
     await map.splitMapping(lower, 50);

@@ -20,7 +20,7 @@ export interface RouterOptions {
   readonly validForMs?: number;
   /**
    * A shard that gives no answer for this long counts as one that doesn't answer, milliseconds. A request that is throttled
-   * for longer ends with `unavailable`. Default 3,000.
+   * for longer fails too. Default 3,000.
    */
   readonly shardWithinMs?: number;
   /** How long `enter` waits for a key that is held for a moment, milliseconds. Default 30,000. */

@@ -72,7 +72,7 @@ it('a pass has a signal that a write takes, on the clock of the machine', async 
 
 it('stores what the version before stores, which works beside', async () => {
   await using stage = await openStage({}, SHOP);
-  const { state } = stage.services;
+  const { state } = stage.services.place;
   await using _ = await openWriteGate(state, 'Orders');
   const first = await ensureGate(state, 'Orders');
   const closed = await changeGate(state, first, { state: 'closing', target: first.target });

@@ -99,7 +99,7 @@ export const shardsOnline = defineChange({
 
 const moved = ({ removed, added }: ChangeResult): string => {
   const [before, after] = [removed.mappings[0]?.shard, added.mappings[0]?.shard];
-  return before === after ? '' : `, not on ${before} any more`;
+  return before === after ? '' : `, not on ${before} any more. It moves no document`;
 };
 
 export const shardsSplit = defineChange({

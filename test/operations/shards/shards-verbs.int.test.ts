@@ -60,7 +60,7 @@ it('mappings are created, moved, split, merged and deleted, and shown with their
   expect(await refused('online tenants --low 40 --high 90')).toBe('1 mapping-missing');
   expect(await refused('online tenants')).toBe('2 input-invalid');
   expect(await told('online tenants --low 40 --high 100 --shard east')).toBe(
-    '[40, 100) is online on east, not on west any more.',
+    '[40, 100) is online on east, not on west any more. It moves no document.',
   );
   expect((await told('show tenants')).split('\n')).toEqual([
     'tenants: a range map of int32 keys. Sharded: Orders by /tenantId; in every shard Currencies',

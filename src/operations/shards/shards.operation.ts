@@ -50,6 +50,8 @@ export const shardsDetach = defineChange({
     const detached = await map.detachShard(shard, { ...options, ...stopOptions(input) });
     return { removed: { shards: [shard] }, added: { shards: [detached] } };
   },
+  again: (input, { removed }, { map, options }) =>
+    map.detachShard(removed.shards[0]!, { ...options, ...stopOptions(input) }),
   plan: (result) => `detach the shard ${shardOf(result)} from ${result.map}`,
   done: (result) =>
     `${shardOf(result)} is detached. Restore its database, then run \`millrace shards attach ${result.map}\`.`,

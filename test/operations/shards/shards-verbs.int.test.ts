@@ -109,6 +109,9 @@ it('a call under one operation id takes effect once, with exactly its flags', as
   expect(second.value).toEqual({ ...(first.value as object), repeated: true });
   expect(await refused('split tenants --at 11 --operation-id first')).toBe('2 operation-id-used');
   await told('merge tenants --at 10');
+  for (const answer of ['is offline.', 'The first call with this id had done it.'])
+    expect(await told('offline tenants --key 5 --operation-id second')).toContain(answer);
+  await told('online tenants --key 5');
   const audit = await cli(['audit', 'list', '--json'], { directory: stage.directory });
   const split = JSON.parse(audit.stdout).find(({ verb }: { verb: string }) => verb === 'shards split');
   expect(split).toMatchObject({ arguments: { map: 'tenants' }, outcome: expect.stringMatching(/done|failed/) });

@@ -9,6 +9,7 @@ import type { Emulator } from '../../src/emulator/index.ts';
 import { ChangeFeedProcessor } from '../../src/feed/index.ts';
 import { loadPipeline } from '../../src/runtime/load-pipeline.ts';
 import { processorName } from '../../src/runtime/processor-name.ts';
+import { keyLines } from './keys.ts';
 import type { Request } from './verdict.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
@@ -52,6 +53,8 @@ export class Ours {
     switch (request.turn) {
       case 'split':
         return { ranges: this.#emulator.split(`shop/${of.parse(request).container}`) };
+      case 'keys':
+        return { keys: keyLines() };
       case 'export':
         return { changes: await this.#handOver(exported.parse(request)) };
       case 'adopt':

@@ -78,6 +78,24 @@ export const CLIENTS: readonly Client[] = [
       return { command: 'java', args: [...trust, '-cp', join(folder, '*'), join(SOURCES, 'java/Judge.java')] };
     },
   },
+  // Keys of shard maps need no client, and so no packages.
+  {
+    name: 'keys-python',
+    needs: ['python3'],
+    version: () => 'standard library',
+    fetch: (all) => Promise.resolve(all),
+    start: () => Promise.resolve({ command: 'python3', args: [join(SOURCES, 'keys/judge.py')] }),
+  },
+  {
+    name: 'keys-java',
+    needs: ['java'],
+    version: () => 'standard library',
+    fetch: async (all) => {
+      await able('java', '--add-modules', 'jdk.compiler', '-version');
+      return all;
+    },
+    start: () => Promise.resolve({ command: 'java', args: [join(SOURCES, 'keys/Judge.java')] }),
+  },
 ];
 
 /** Throws `CannotTry` where a program isn't on PATH. */

@@ -20,6 +20,10 @@ export const SHARDS_ERRORS = {
     hint: 'Give `key` on a list map, and `low` below `high` on a range map.',
     usage: true,
   },
+  'gate-damaged': {
+    meaning: 'The gate of a shard is not as this version of Millrace, or any other, writes it.',
+    hint: 'Delete the document that the message names: the next process creates it again. Check which identities may write to the container `routers`.',
+  },
   'keys-mapped': {
     meaning: 'Another mapping of the shard map has one of the keys already.',
     hint: 'Choose keys that no mapping has, or update, split or delete the mapping that the message names.',

@@ -168,6 +168,24 @@ test('ids and keys are looked up, not searched for', async () => {
   }
 });
 
+test('some documents of a large logical partition are found by an index, and of no other partition', async () => {
+  const { container } = await emulate();
+  const operations = (pk: string) =>
+    Array.from({ length: 100 }, (_, n) => ({ operationType: 'Create' as const, resourceBody: { id: `${n}`, pk, n } }));
+  await container.items.batch(operations('other'), 'other');
+  for (let batch = 0; batch < 10; batch++) {
+    const bodies = operations('large').map((one) => ({
+      ...one,
+      resourceBody: { ...one.resourceBody, id: `${batch}-${one.resourceBody.id}` },
+    }));
+    await container.items.batch(bodies, 'large');
+  }
+  const query = 'SELECT VALUE c.id FROM c WHERE c.n > 98';
+  const { resources, requestCharge } = await container.items.query(query, { partitionKey: 'large' }).fetchAll();
+  expect(resources).toEqual(Array.from({ length: 10 }, (_, batch) => `${batch}-99`));
+  expect(requestCharge).toBeLessThan(6);
+});
+
 test('a mistake says where it is', async () => {
   const { container } = await emulate();
   const { code, message } = await refusal(container.items.query('SELECT * FORM c').fetchAll());

@@ -43,7 +43,6 @@ export class History {
   readonly #random: Random;
   readonly #world: MapWorld;
   readonly #oracle = new Oracle();
-  readonly #mistake: Mistake | undefined;
   readonly #calls = new Map<string, Call>();
   readonly #ended = new Set<string>();
   /** Mappings that the map has shown, by id, and those of them that an operation has made void. */
@@ -57,12 +56,12 @@ export class History {
   readonly #states: (readonly Piece[])[] = [];
   /** A person restores the stores: the oracle doesn't follow the steps, but judges what comes of them. */
   #isRestoring = false;
+  #disaster: (typeof DISASTERS)[number] = 'none';
   #wrong: string | undefined;
 
   constructor(seed: number, { kind = 'range', mistake }: HistoryOptions = {}) {
     this.#kind = kind;
     this.#random = new Random(seed);
-    this.#mistake = mistake;
     this.#world = new MapWorld(this.#random, kind, mistake);
     this.#world.watch = () => this.#look();
   }
@@ -74,13 +73,14 @@ export class History {
     );
     await this.#administrators();
     await this.#as((one) => this.#end(one));
-    const disaster = this.#mistake === undefined ? this.#random.pick(DISASTERS) : 'none';
+    const disaster = this.#random.pick(DISASTERS);
     count(disaster);
-    if (disaster === 'none') return this.#wrong;
+    if (disaster === 'none' || this.#wrong !== undefined) return this.#wrong;
+    this.#disaster = disaster;
     await this.#befall(disaster);
     await this.#administrators();
     await this.#as((one) => this.#end(one));
-    return this.#wrong === undefined ? undefined : `${disaster}: ${this.#wrong}`;
+    return this.#wrong;
   }
 
   /** One process, without faults. */
@@ -348,7 +348,7 @@ export class History {
   }
 
   #fail(said: string): void {
-    this.#wrong ??= said;
+    this.#wrong ??= this.#disaster === 'none' ? said : `${this.#disaster}: ${said}`;
   }
 }
 

@@ -25,13 +25,12 @@ import type { Random } from '../support/random.ts';
  * the code.
  */
 export const MISTAKES = {
-  'map without header condition': 154_534_474,
-  'local map without header condition': 154_534_480,
-  'entries not compared with their header': 154_534_495,
-  'undo without raising the generation': 154_535_022,
-  'operations forgotten': 154_534_470,
-  'refusals not confirmed': 154_536_047,
-  'the last operation expires like the others': 154_534_470,
+  'map without header condition': 154_534_473,
+  'local map without header condition': 154_534_473,
+  'entries not compared with their header': 154_534_474,
+  'undo without raising the generation': 154_534_591,
+  'operations forgotten': 154_534_472,
+  'refusals not confirmed': 154_534_680,
 } as const;
 export type Mistake = keyof typeof MISTAKES;
 
@@ -136,6 +135,13 @@ export class MapWorld {
     return new Administrator(this, { header: this.map.header, ...parts });
   }
 
+  /** The generation that the local map of a shard had before another one. */
+  generationBefore(shard: string, generation: number): number {
+    const states = [...this.#sheets].flatMap(([sheet, all]) => (sheet.endsWith(localPartition(MAP, shard)) ? all : []));
+    const before = states.map(({ header }) => header.generation).filter((one) => one < generation);
+    return Math.max(0, ...before);
+  }
+
   /** Runs requests, one after the other in any order, until no process has one. */
   async run(step: () => void = () => undefined): Promise<void> {
     for (;;) {
@@ -220,10 +226,6 @@ export class MapWorld {
     };
   }
 
-  #isExpiring(entry: SheetDocument): boolean {
-    return this.#mistake === 'the last operation expires like the others' && isOperation(entry) && isEnded(entry);
-  }
-
   #isForgotten(entry: SheetDocument): boolean {
     return this.#mistake === 'operations forgotten' && isOperation(entry) && isEnded(entry) && entry.ttl !== undefined;
   }
@@ -246,7 +248,7 @@ export class MapWorld {
     for (const id of drop)
       if (!entries.delete(id) && this.#mistake === undefined)
         throw shardsError('shard-map-damaged', `${id} is not in ${sheet}`);
-    for (const entry of put) entries.set(entry.id, this.#isExpiring(entry) ? { ...entry, ttl: 1 } : entry);
+    for (const entry of put) entries.set(entry.id, entry);
     const isRaised =
       this.#mistake !== 'undo without raising the generation' || isMap || !this.#undoes(header.generation);
     const generation = isRaised ? header.generation : (now?.header.generation ?? 0);

@@ -6,7 +6,7 @@ import {
   ShardMapManager,
   type ShardMapManagerOptions,
 } from '../../src/shards/index.ts';
-import { type Around, SCHEMA, ShardStage } from './shard-stage.ts';
+import { type Around, SCHEMA, ShardStage, bodyOf } from './shard-stage.ts';
 
 let stage: ShardStage;
 let options: ShardMapManagerOptions;
@@ -256,4 +256,26 @@ it('a document that was deleted without a commit is found', async () => {
   await maps.item(of.online.id, `map|${of.map.name}`).delete();
   await expect((await elsewhere(of)).mappings()).rejects.toMatchObject({ code: 'shard-map-damaged' });
   await expect(of.map.splitMapping(of.online, 5)).rejects.toMatchObject({ code: 'shard-map-damaged' });
+});
+
+it('documents from before the last operation are not taken for the current ones', async () => {
+  const of = await scene();
+  const recorded: Awaited<ReturnType<Around>>[] = [];
+  let replayed = 0;
+  const isWhole: typeof isWrite = (request) => bodyOf(request).includes('c.id != @header');
+  const recording: Around = async (request, send) => {
+    const answer = await send();
+    if (isWhole(request)) recorded.push(answer);
+    return answer;
+  };
+  const lagging: Around = (request, send) =>
+    isWhole(request) && replayed < recorded.length ? Promise.resolve(recorded[replayed++]!) : send();
+  await (await elsewhere(of, recording)).mappings();
+  // What these leave is what there was before, but for the log.
+  await of.map.lockMapping(of.next, 'x', { operationId: 'locked' });
+  await of.map.unlockMapping(of.next, 'x');
+  const map = await elsewhere(of, lagging);
+  await map.lockMapping(of.next, 'x', { operationId: 'locked' });
+  expect(replayed).toBeGreaterThan(0);
+  expect(await of.map.lockOwner(of.next)).toBeUndefined();
 });

@@ -1,7 +1,7 @@
 // A map over the years: shards by time, many mappings, long repairs, a map that was lost.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type KeyTypeName, type ShardMap, ShardMapManager, ensureScheduled } from '../../src/shards/index.ts';
-import { SCHEMA, ShardStage, type Stored } from './shard-stage.ts';
+import { SCHEMA, ShardStage, type Stored, bodyOf } from './shard-stage.ts';
 
 let stage: ShardStage;
 let manager: ShardMapManager;
@@ -98,6 +98,34 @@ describe('shards by time', () => {
     const done = ensureScheduled(await rangeMap(keyType), schedule, now);
     await expect(done).rejects.toMatchObject({ code: 'shard-schedule-invalid' });
   });
+});
+
+it('a process that has read a map reads what other processes changed, and the rest not again', async () => {
+  const map = await rangeMap();
+  const shard = await map.createShard({ database: await stage.shardDatabase() });
+  const mapped = await map.createMapping({ shard, low: 0, high: 100 });
+  const queries: string[] = [];
+  const spied = await ShardMapManager.get(
+    stage.optionsOf(maps, (request, send) => {
+      queries.push(/"query":"([^"]*)"/.exec(bodyOf(request))?.[1] ?? '');
+      return send();
+    }),
+  );
+  const reader = await spied.getMap(map.name);
+  const wholes = (): number => queries.filter((query) => query.includes('c.id !=')).length;
+  expect(await reader.mappings()).toEqual([mapped]);
+  const first = wholes();
+  expect(first).toBeGreaterThan(0);
+  await map.lockMapping(mapped, 'x');
+  const [lower, upper] = await map.splitMapping(mapped, 50, { owner: 'x' });
+  await map.deleteMapping(await map.markOffline(lower, { owner: 'x' }), { owner: 'x' });
+  expect(await reader.mappings()).toEqual([upper]);
+  // Its own changes, beside others.
+  const made = await reader.createMapping({ shard, low: 100 });
+  await map.unlockMapping(upper, 'x');
+  expect(await reader.mergeMappings(upper, made)).toMatchObject({ low: 50 });
+  expect(await map.mappings()).toEqual(await reader.mappings());
+  expect(wholes()).toBe(first);
 });
 
 describe('a shard with many differences', () => {

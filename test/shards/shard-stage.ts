@@ -9,6 +9,8 @@ type Sent = Parameters<Transport['sendRequest']>[0];
 type Answer = Awaited<ReturnType<Transport['sendRequest']>>;
 export type Around = (request: Sent, send: () => Promise<Answer>) => Promise<Answer>;
 
+export const bodyOf = ({ body }: Sent): string => (typeof body === 'string' ? body : '');
+
 export const SCHEMA: ShardSchema = { sharded: { Orders: '/tenantId' }, reference: ['Currencies'] };
 
 export interface Stored {
@@ -19,6 +21,8 @@ export interface Stored {
 
 /** Pauses take no time, because on one server no reading is stale. */
 const clock: Clock = { ...systemClock, sleep: () => Promise.resolve() };
+
+const FIRST_MAPS = 'm1';
 
 /** An embedded server with databases for maps and shards. */
 export class ShardStage implements AsyncDisposable {
@@ -31,7 +35,9 @@ export class ShardStage implements AsyncDisposable {
   }
 
   static async open(): Promise<ShardStage> {
-    const principals = { router: 'reader', administrator: 'contributor' } as const;
+    // A router writes `routers` alone, in the first database of maps.
+    const router = [{ role: 'reader' }, { role: 'contributor', scope: `${FIRST_MAPS}/routers` }] as const;
+    const principals = { router, administrator: 'contributor' } as const;
     return new ShardStage(await startEmulator({ seed: 1, principals, tls: true }));
   }
 
@@ -59,7 +65,12 @@ export class ShardStage implements AsyncDisposable {
 
   /** Options of a manager whose database has no store yet. */
   async options(around?: Around): Promise<ShardMapManagerOptions> {
-    return this.optionsOf(await this.#database(this.#name('m'), { shardmaps: '/pk' }), around);
+    return this.optionsOf(await this.#database(this.#name('m'), { shardmaps: '/pk', routers: '/pk' }), around);
+  }
+
+  /** The same with pauses that take their time. */
+  async pausingOptions(): Promise<ShardMapManagerOptions> {
+    return { ...(await this.options()), clock: systemClock };
   }
 
   /** As another process would open them. */

@@ -12,6 +12,9 @@ const MAX_KEY_COMBINATIONS = 1000;
 /** For more paths, building the indexes takes longer than reading everything once. */
 const MAX_PATHS = 16;
 
+/** From so many documents on, an index finds some of a logical partition faster than reading it. */
+const LARGE = 1_000;
+
 /**
  * The versions that can match, by ascending seq, beginning with `from`. They come by id and key or from an index if the
  * query restricts those, else they are all versions of the target.
@@ -25,23 +28,29 @@ export function* candidates(
 ): Generator<Version, void> {
   const ids = bounds(restrictions).find(({ path, values }) => values && path.length === 1 && path[0] === 'id')?.values;
   const keys = target.key ? [target.key] : keysOf(container, restrictions);
-  if (ids || keys) {
+  const among = ids || keys ? [...homes(container, target, keys, replica)] : undefined;
+  if (among && (ids || !isLarge(among))) {
     const wanted = ids && [...new Set(ids.filter((id) => typeof id === 'string'))];
-    yield* versionsOf(homes(container, target, keys, replica), wanted, replica, from);
+    yield* versionsOf(among, wanted, replica, from);
     return;
   }
   const few = pathsOf(restrictions).size <= MAX_PATHS;
   const indexed = replica.lags || !few ? undefined : lookUp(container, restrictions);
   if (!indexed) {
-    for (const version of replica.all(from)) if (covers(target, version.item.home)) yield version;
+    const all = among ? versionsOf(among, undefined, replica, from) : replica.all(from);
+    for (const version of all) if (covers(target, version.item.home)) yield version;
     return;
   }
-  const items = [...indexed].filter(({ seq, home }) => seq >= from && covers(target, home));
+  const isIn = (home: LogicalPartition): boolean => covers(target, home) && (!among || among.includes(home));
+  const items = [...indexed].filter(({ seq, home }) => seq >= from && isIn(home));
   for (const { home, id } of items.toSorted((a, b) => a.seq - b.seq)) {
     const version = replica.read(home, id);
     if (version) yield version;
   }
 }
+
+const isLarge = (among: readonly LogicalPartition[]): boolean =>
+  among.reduce((sum, { items }) => sum + items.size, 0) >= LARGE;
 
 /** The versions with one of the ids, or all versions without `ids`. */
 function versionsOf(

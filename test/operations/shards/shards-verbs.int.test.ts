@@ -1,8 +1,10 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Container } from '@azure/cosmos';
+import { type Container, CosmosClient, type CosmosClientOptions } from '@azure/cosmos';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { systemClock } from '../../../src/base/clock.ts';
 import type { Drift } from '../../../src/operations/shards/document.ts';
+import { ShardMapManager } from '../../../src/shards/index.ts';
 import { cli } from '../../cli/cli.ts';
 import { clientInside } from '../../emulator/emulate.ts';
 import { SHOP } from '../../support/stage.ts';
@@ -188,6 +190,20 @@ it('check compares with the section of the document, and names the line', async 
   expect(await drift()).toEqual(['no line: The document lacks keys of [0, 100), which the store has']);
 });
 
+it('what waits for a shard to be undone is shown, and recover ends it', async () => {
+  await using world = unreachable('west');
+  const manager = await ShardMapManager.get(world.options);
+  const map = await manager.getMap('tenants');
+  const [shard] = await map.shards();
+  await expect(map.createMapping({ shard: shard!, low: 500, high: 600 })).rejects.toMatchObject({
+    code: 'map-operation-undone',
+  });
+  expect(await told('list')).toContain('not undone in every shard yet: createMapping');
+  expect(await told('recover tenants --dry-run')).toContain('finish or undo the pending createMapping');
+  expect(await told('recover tenants --yes')).toBe('1 pending operation ended.');
+  expect(await told('check tenants')).toBe('tenants: no differences.');
+});
+
 it('a lost shard is detached, and attached elsewhere', async () => {
   expect(await told('detach tenants --shard west')).toContain('is detached');
   expect(await told('show tenants')).toContain('west is detached.');
@@ -228,6 +244,32 @@ it('a map that was lost comes back from its shards', async () => {
   const { mappings } = before.value as { mappings: unknown };
   expect((await stage.json('show tenants')).value).toMatchObject({ mappings });
 });
+
+/** Options of a manager whose requests to the documents of one database fail. */
+function unreachable(database: string) {
+  const { httpClient, ...options } = stage.emulator.clientOptions as Required<CosmosClientOptions>;
+  const retryOptions = { maxRetryAttemptCount: 0, fixedRetryIntervalInMilliseconds: 0, maxWaitTimeInSeconds: 0 };
+  const client = new CosmosClient({
+    ...options,
+    connectionPolicy: { retryOptions },
+    httpClient: {
+      sendRequest: (request) =>
+        request.url.includes(`/dbs/${database}/colls/shardmap/docs`)
+          ? Promise.reject(new Error('cut off'))
+          : httpClient.sendRequest(request),
+    },
+  });
+  const connect = (to: { readonly database: string }) => client.database(to.database);
+  return {
+    options: {
+      database: client.database('maps'),
+      connect,
+      shardWithinMs: 0,
+      clock: { ...systemClock, sleep: async () => {} },
+    },
+    [Symbol.asyncDispose]: async () => client.dispose(),
+  };
+}
 
 /** Puts the local map of west back to what it was before the last change. */
 async function restoreLocalMap(): Promise<void> {

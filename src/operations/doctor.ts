@@ -111,13 +111,13 @@ async function containers(loaded: LoadedPipeline, services: Services): Promise<F
 }
 
 /** Writes and removes a document in Millrace's own containers; the answer also shows the service's time. */
-async function rightsAndClock(services: Services): Promise<Finding[]> {
+async function rightsAndClock({ place, global }: Services): Promise<Finding[]> {
   const findings: Finding[] = [];
   const id = `doctor-${randomUUID()}`;
   for (const [container, pk] of [
-    [services.place.state, 'pk'],
-    [services.global.leases, 'id'],
-  ] as const) {
+    ...[...new Set([place.state, global.state])].map((state) => [state, 'pk'] as const),
+    [global.leases, 'id'] as const,
+  ]) {
     try {
       const before = Date.now();
       const { resource } = await withRetry(

@@ -50,7 +50,9 @@ export async function compareDeployed(loaded: Loaded, services: Services): Promi
   );
   const held = new Map<string, string>();
   // Every projection needs Millrace's own containers.
-  const ours = [services.global.leases.id, services.place.state.id].flatMap((id) => bad.get(id) ?? []);
+  const { place, global } = services;
+  const own = new Set([global.leases.id, place.state.id, global.state.id]);
+  const ours = [...own].flatMap((id) => bad.get(id) ?? []);
   for (const spec of feedReaders(loaded.pipeline)) {
     const id = projectionId(spec);
     const used = new Set(

@@ -38,19 +38,18 @@ export function modelContainers({ pipeline, model }: { pipeline: Pipeline; model
 /** The containers that a pipeline needs: its model's, and Millrace's own for leases and state. */
 export function wantedContainers(
   loaded: { pipeline: Pipeline; model: Model },
-  services: Services,
+  { place, global }: Services,
 ): { database: Database; definition: ContainerDefinition }[] {
-  const wanted = modelContainers(loaded).map((definition) => ({
-    database: services.place.database,
-    definition,
-  }));
+  const { database, state } = place;
+  const wanted = modelContainers(loaded).map((definition) => ({ database, definition }));
+  const apart = global.state === state ? [] : [global.state];
   const ours = [
-    { database: services.global.leaseDatabase, definition: ownContainer('leases', services.global.leases.id) },
-    { database: services.place.database, definition: ownContainer('state', services.place.state.id) },
+    { database: global.leaseDatabase, definition: ownContainer('leases', global.leases.id) },
+    { database, definition: ownContainer('state', state.id) },
+    ...apart.map((of) => ({ database: of.database, definition: ownContainer('state', of.id) })),
   ];
   const clash = ours.find(
-    ({ database, definition }) =>
-      database === services.place.database && wanted.some((of) => of.definition.id === definition.id),
+    (of) => of.database === database && wanted.some(({ definition }) => definition.id === of.definition.id),
   );
   if (clash) {
     throw operationsError(

@@ -64,7 +64,7 @@ export interface RepairOptions extends Parts {
  * Hosts meanwhile apply newer versions; if a conflict remains, the next comparison finds it.
  */
 export async function repair(options: RepairOptions, differences: readonly Candidate[]): Promise<Round> {
-  const { services, loaded, settings, chosen, signal, readLagMs = 5_000 } = options;
+  const { services, loaded, chosen, signal, readLagMs = 5_000 } = options;
   const meter = new Meter();
   const access = new CosmosAccess(services.place.database, untilStopped(signal), meter);
   const total = { removed: 0, reset: 0, applied: 0, charge: 0 };
@@ -87,7 +87,7 @@ export async function repair(options: RepairOptions, differences: readonly Candi
     if (wanted.length === 0) continue;
     const met = new Set<string>();
     const concerned = concernedBy(spec, keyPaths, new Set(wanted.map(({ document }) => document)), met);
-    const reopen = spec.kind === 'reference' ? listsOf(spec, settings.stateContainer, access) : undefined;
+    const reopen = spec.kind === 'reference' ? listsOf(spec, services.place.state.id, access) : undefined;
     // A repair opens the lists that it needs.
     const { engine } = openEngine({ ...options, again: false }, spec);
     const history = await openPipelineHistory(loaded, services, { signal, readLagMs });

@@ -39,7 +39,7 @@ export async function searchEverything(options: SearchOptions): Promise<Searched
     signal.throwIfAborted();
     await search.container(services.place.database.container(name), name);
   }
-  await search.container(services.place.state, 'state');
+  for (const state of new Set([services.place.state, services.global.state])) await search.container(state, 'state');
   await search.parts();
   await search.container(services.global.leases, 'leases');
   if (store)

@@ -47,6 +47,8 @@ export const WITHOUT_PROBE: ReadonlyMap<string, string> = new Map([
   ...because(CLIENT, 'ASM-E3', 'ASM-E4', 'ASM-E24', 'ASM-E26', 'ASM-E36', 'ASM-E73', 'ASM-E81', 'ASM-E82', 'ASM-E90'),
   ...because('Nothing depends on it: the map says which shard has a key.', 'ASM-E91'),
   ...because('It is a limit or a minimum of an account, for guidance only.', 'ASM-E97', 'ASM-E98'),
+  ...because('Nothing but speed depends on it.', 'ASM-E93'),
+  ...because('It takes an identity and two accounts.', 'ASM-E94'),
   ...because('ASM-A2 asks it.', 'ASM-E9'),
   ...because(
     'The client checks ids itself; what the gateway does behind it needs requests of another client.',

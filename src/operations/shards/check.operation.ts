@@ -6,7 +6,7 @@ import { readPair } from '../model/pair.ts';
 import { defineOperation } from '../operation.ts';
 import { plural } from '../table.ts';
 import { rowOf, sayDifference } from './compare.ts';
-import { type Drift, driftOf } from './document.ts';
+import { type Drift, driftOf, missingMaps } from './document.ts';
 import { pendingOf, sayPending } from './draw.ts';
 import { mapInput, shardFilter } from './inputs.ts';
 import { mapNamed, openManager } from './open.ts';
@@ -44,6 +44,8 @@ export const shardsCheck = defineOperation({
       signal.throwIfAborted();
       checked.push(await checkMap(map, asked, documents));
     }
+    for (const { map, ...drift } of asked.map === undefined && documents ? missingMaps(maps, documents) : [])
+      checked.push({ map, differences: [], drift: [drift], pending: [], detached: [] });
     return checked;
   },
   ok: (maps) => maps.every((map) => map.differences.length + map.drift.length + map.pending.length === 0),

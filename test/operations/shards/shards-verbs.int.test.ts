@@ -81,6 +81,7 @@ it('mappings are created, moved, split, merged and deleted, and shown with their
   expect(await refused('unmap tenants --key 7')).toBe('1 mapping-online');
   expect(await told('unmap tenants --low 200')).toContain('has no shard any more');
   await told('offline tenants --key 50 --unwaited');
+  expect(await told('show tenants')).toMatch(/east +offline, draining$/m);
   await told('online tenants --key 50 --shard west');
   expect(await told('merge tenants --at 40')).toBe('[0, 100) on west is one mapping.');
   expect(await told('list')).toMatch(/^west +1 +0$/m);
@@ -168,7 +169,7 @@ it('check compares with the section of the document, and names the line', async 
         '',
         '| Key | Shard location |',
         '|---|---|',
-        ...rows.map((row) => `| ${row} |`),
+        ...rows.map((row) => (/^$|^[#|]/.test(row) ? row : `| ${row} |`)),
         '',
       ].join('\n'),
     );
@@ -188,6 +189,9 @@ it('check compares with the section of the document, and names the line', async 
   ]);
   document('[10, 100) | west');
   expect(await drift()).toEqual(['no line: The document lacks keys of [0, 100), which the store has']);
+  document('[0, 100) | west', '', '### months', '', '| Key | Shard location |', '|---|---|', '| 1 | west |');
+  const all = await stage.run('check --document', ['--pipeline', stage.directory]);
+  expect(all.stdout).toMatch(/^months: line \d+: The store has no shard map months$/m);
 });
 
 it('what waits for a shard to be undone is shown, and recover ends it', async () => {
@@ -208,6 +212,8 @@ it('a lost shard is detached, and attached elsewhere', async () => {
   expect(await told('detach tenants --shard west')).toContain('is detached');
   expect(await told('show tenants')).toContain('west is detached.');
   expect(await told('check tenants')).toContain('was not compared');
+  expect(await refused('attach tenants --shard west --to nowhere --dry-run')).toBe('2 shard-unfit');
+  expect(await told('attach tenants --shard west --dry-run')).toContain('attach the shard west to tenants');
   expect(await told('attach tenants --shard west')).toContain('is attached');
   expect(await told('check tenants')).toBe('tenants: no differences.');
 });

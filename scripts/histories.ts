@@ -128,6 +128,27 @@ const LIST: readonly Line[] = [
     histories: 2_000,
   },
   {
+    kind: 'shard query',
+    mode: 'random queries while keys move',
+    file: 'test/shards/multi-shard-query.model.test.ts',
+    test: 'random queries find each document once',
+    histories: 5_000,
+  },
+  {
+    kind: 'router',
+    mode: 'beside two administrators',
+    file: 'test/shards/router.model.test.ts',
+    test: 'uses only what the map and a local map had',
+    histories: 5_000,
+  },
+  {
+    kind: 'shard query',
+    mode: 'the state of all shards at one moment',
+    file: 'test/shards/snapshot.model.test.ts',
+    test: 'gives each key to one shard',
+    histories: 5_000,
+  },
+  {
     kind: 'shard gate',
     mode: 'keys that move, in virtual time',
     file: 'test/shards/shard-gate.model.test.ts',

@@ -10,3 +10,17 @@ export type { TenantGuardOptions } from './client/tenant-guard.ts';
 export type { KeyLevel, Tenant } from './client/tenant-key.ts';
 export { openWriteGate } from './shards/gate/write-gate.ts';
 export type { Pass, WriteGate, WriteGateOptions, WriteTarget } from './shards/gate/write-gate.ts';
+export { openRouter } from './shards/routing/router.ts';
+export type { Router } from './shards/routing/router.ts';
+export type {
+  ReaderOptions,
+  RoutedPass,
+  RoutedQuery,
+  RoutedReader,
+  RoutedShard,
+  RouterCounters,
+  RouterOptions,
+  RouterQueryOptions,
+} from './shards/routing/values.ts';
+export type { MultiShardQuery } from './shards/query/multi-shard-query.ts';
+export type { MultiShardQueryOptions, ShardDiagnostics, ShardFailure, ShardPage } from './shards/query/types.ts';

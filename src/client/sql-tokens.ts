@@ -1,5 +1,3 @@
-import { clientError } from './errors.ts';
-
 /** A piece of a query's text. Strings keep their quotes. */
 export interface Token {
   readonly kind: 'name' | 'parameter' | 'string' | 'number' | 'sign';
@@ -35,12 +33,14 @@ const PIECE = new RegExp(
 const KINDS = ['name', 'parameter', 'string', 'number', 'sign'] as const;
 const CLOSING: Readonly<Record<string, string>> = { '(': ')', '[': ']', '{': '}' };
 
+/** Makes the error of a text that can't be read. */
+export type Refuse = (query: string, why: string) => Error;
+
 /**
  * Reads the text of a query. Comments are removed, so that no reader of the text can take them for anything else. What
  * isn't certain is refused: another reading of a quote or a bracket could move a condition out of its place.
- * @throws UsageError `tenant-query-unreadable`
  */
-export function tokensOf(query: string): Tokens {
+export function tokensOf(query: string, refuse: Refuse): Tokens {
   const text = query.replace(COMMENT, (_, string?: string) => string ?? ' ').trimEnd();
   const tokens: Token[] = [];
   const open: string[] = [];
@@ -48,21 +48,18 @@ export function tokensOf(query: string): Tokens {
     PIECE.lastIndex = at;
     const found = PIECE.exec(text);
     const kind = found && KINDS.find((each) => found.groups?.[each] !== undefined);
-    if (!kind) throw unreadable(query, `at character ${at + 1}, ${JSON.stringify(text.slice(at, at + 12))}`);
+    if (!kind) throw refuse(query, `at character ${at + 1}, ${JSON.stringify(text.slice(at, at + 12))}`);
     at = PIECE.lastIndex;
     const piece = found.groups![kind]!;
     const before = tokens.at(-1);
-    if (piece === '*' && before?.text === '/') throw unreadable(query, 'it has a comment of the form /* … */');
+    if (piece === '*' && before?.text === '/') throw refuse(query, 'it has a comment of the form /* … */');
     if (kind === 'sign' && Object.values(CLOSING).includes(piece) && open.pop() !== piece)
-      throw unreadable(query, `it has a ${piece} too many`);
+      throw refuse(query, `it has a ${piece} too many`);
     const isName = kind === 'name' && before?.text !== '.' && before?.word !== 'AS';
     const word = isName ? piece.toUpperCase() : '';
     tokens.push({ kind, text: piece, word, start: at - piece.length, end: at, depth: open.length });
     if (kind === 'sign' && piece in CLOSING) open.push(CLOSING[piece]!);
   }
-  if (open.length > 0) throw unreadable(query, `it lacks a ${open.at(-1)}`);
+  if (open.length > 0) throw refuse(query, `it lacks a ${open.at(-1)}`);
   return { text, tokens };
 }
-
-export const unreadable = (query: string, why: string): Error =>
-  clientError('tenant-query-unreadable', `The query can't be bound to a tenant, ${why}: ${query}`);

@@ -29,31 +29,37 @@ export const fieldPath = (field: string): KeyPath => splitPath(field.startsWith(
 
 export const pathText = (path: KeyPath): string => `/${path.join('/')}`;
 
-type Read = (container: Container) => Promise<readonly KeyPath[]>;
+/** `withinMs`: gives a request up after this long. Default 60 s. */
+type Retry = { readonly withinMs?: number };
+type Read = (container: Container, retry: Retry) => Promise<readonly KeyPath[]>;
 const known = new WeakMap<CosmosClient, Map<string, Read>>();
 
 /**
  * The levels of a container's partition key. They never change, so a client reads them once for each container.
  * @throws UsageError `container-missing`
  */
-export function keyPathsOf(container: Container): Promise<readonly KeyPath[]> {
+export function keyPathsOf(container: Container, retry: Retry = {}): Promise<readonly KeyPath[]> {
   const { client } = container.database;
   const reads = known.get(client) ?? new Map<string, Read>();
   known.set(client, reads);
   const read = reads.get(container.url) ?? once(readKeyPaths);
   reads.set(container.url, read);
-  return read(container);
+  return read(container, retry);
 }
 
-async function readKeyPaths(container: Container): Promise<readonly KeyPath[]> {
+async function readKeyPaths(container: Container, retry: Retry): Promise<readonly KeyPath[]> {
   const read = () => container.read();
-  const { resource } = await withRetry(read, { reads: true }).catch(throwMissing(container));
+  const { resource } = await withRetry(read, { ...retry, reads: true }).catch(throwMissing(container));
   return (resource?.partitionKey?.paths ?? []).map(splitPath);
 }
 
 /** The levels of a container's key, of which the first is the tenant's. @throws UsageError `tenant-field-wrong` */
-export async function tenantPaths(container: Container, field: string | undefined): Promise<readonly KeyPath[]> {
-  const paths = await keyPathsOf(container);
+export async function tenantPaths(
+  container: Container,
+  field: string | undefined,
+  retry: Retry = {},
+): Promise<readonly KeyPath[]> {
+  const paths = await keyPathsOf(container, retry);
   const [first] = paths;
   const wanted = field === undefined ? undefined : pathText(fieldPath(field));
   if (first && (wanted === undefined || pathText(first) === wanted)) return paths;

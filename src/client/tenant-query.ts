@@ -10,6 +10,7 @@ export interface BoundQuery {
   readonly container: Container;
   readonly spec: SqlQuerySpec;
   readonly options: FeedOptions;
+  readonly withinMs?: number | undefined;
   /** Called for each result before it is passed on. */
   readonly check: (row: unknown) => void;
 }
@@ -81,8 +82,8 @@ export class TenantQuery<T> implements AsyncIterable<T> {
   }
 }
 
-const pagesOf = <T>({ container, spec, options }: BoundQuery, token?: string): QueryPages<T> =>
-  new QueryPages<T>(container, spec, options, { token, signal: options.abortSignal });
+const pagesOf = <T>({ container, spec, options, withinMs }: BoundQuery, token?: string): QueryPages<T> =>
+  new QueryPages<T>(container, spec, options, { token, signal: options.abortSignal, withinMs });
 
 /** All are checked before the first is passed on. */
 function checked<T>({ check }: BoundQuery, items: readonly T[]): readonly T[] {

@@ -34,6 +34,8 @@ export interface TenantOptions<D extends object = Record<string, unknown>> {
   readonly of?: Type<D>;
   /** True: the documents that Millrace stores for itself come too, and no condition hides them. Default false. */
   readonly withOwn?: boolean;
+  /** A request that gets no answer for this long fails, milliseconds. Default 60,000. */
+  readonly withinMs?: number;
 }
 
 export interface TenantQueryOptions extends Pick<FeedOptions, (typeof HARMLESS)[number]> {
@@ -68,16 +70,17 @@ export interface TenantReader<D extends object> {
 export function forTenant<D extends object = Record<string, unknown>>(
   container: Container,
   tenant: Tenant,
-  { field, withOwn = false }: TenantOptions<D> = {},
+  { field, withOwn = false, withinMs }: TenantOptions<D> = {},
 ): TenantReader<D> {
   const value = checkedTenant(tenant);
-  const paths = () => tenantPaths(container, field);
+  const retry = withinMs === undefined ? {} : { withinMs };
+  const paths = () => tenantPaths(container, field, retry);
   return {
     tenant: value,
     read: async (id, ...rest) => {
       const key = fullKeyOf(container, await paths(), value, rest, id);
       if (NO_ID.test(id)) return undefined;
-      const { resource } = await withRetry(() => container.item(id, key).read<D>(), { reads: true });
+      const { resource } = await withRetry(() => container.item(id, key).read<D>(), { ...retry, reads: true });
       if (resource === undefined || (!withOwn && isHidden(resource))) return undefined;
       ensureTenant(resource, (await paths())[0]!, value, container);
       return resource;
@@ -95,6 +98,7 @@ export function forTenant<D extends object = Record<string, unknown>>(
         const first = key[0]!;
         return {
           container,
+          withinMs,
           spec: {
             query: withConditions(query, [
               ...levels.map((_, level) => `${property(query.alias, key[level]!)} = ${parameterOf(level)}`),
@@ -154,8 +158,8 @@ function isHidden(stored: object): boolean {
   return (typeof type === 'string' && type.startsWith(OWN_TYPE)) || (isObject(own) && own['rows'] === 0);
 }
 
-/** The same for a query. A missing field is undefined, and so would be its negation: hence the checks of types. */
-function hiding(alias: string): string[] {
+/** The same as conditions of a query. A missing field is undefined, and so would be its negation: hence the checks of types. */
+export function hiding(alias: string): string[] {
   const [type, rows] = [property(alias, ['type']), property(alias, ['_mr', 'rows'])];
   return [
     `NOT (IS_STRING(${type}) AND STARTSWITH(${type}, "${OWN_TYPE}"))`,

@@ -11,6 +11,8 @@ export interface QueryPagesOptions<T> {
   /** Where to begin; absent: at the beginning. */
   readonly token?: string | undefined;
   readonly signal?: AbortSignal | undefined;
+  /** Gives a request of a page up after this long. Default 60 s. */
+  readonly withinMs?: number | undefined;
   /** Called for each request of a page, to spend of a budget. */
   readonly around?: ((request: () => Promise<FeedResponse<T>>) => Promise<FeedResponse<T>>) | undefined;
 }
@@ -48,11 +50,12 @@ export class QueryPages<T> {
 
   /** @throws MillraceError `query-interrupted`, `query-lost`, `unavailable`; UsageError `container-missing` */
   async next(): Promise<readonly T[]> {
-    const { signal, around } = this.#options;
+    const { signal, around, withinMs } = this.#options;
     const request = (): Promise<FeedResponse<T>> => this.#fetch();
     const page = await withRetry(() => (around ? around(request) : request()), {
       reads: true,
       ...(signal && { signal }),
+      ...(withinMs !== undefined && { withinMs }),
     }).catch(throwMissing(this.#container));
     const items = page.resources ?? [];
     this.#idle = items.length > 0 || page.requestCharge > 0 ? 0 : this.#idle + 1;

@@ -48,7 +48,8 @@ export function compareRanks(a: Rank, b: Rank, terms: readonly OrderTerm[]): num
   return 0;
 }
 
-function compareValues(a: unknown, b: unknown): number {
+/** The same for two values. */
+export function compareValues(a: unknown, b: unknown): number {
   const kinds = kindOf(a) - kindOf(b);
   if (kinds !== 0) return kinds;
   if (typeof a === 'string' && typeof b === 'string') return a === b ? 0 : a < b ? -1 : 1;

@@ -6,6 +6,11 @@ export const SHARDS_ERRORS = {
     meaning: 'The application closed the write gate, and then tried to write through it.',
     hint: 'Close the gate after the last write, or open a new one.',
   },
+  'container-unsharded': {
+    meaning: 'The schema of the shard map has no such sharded container, so no key says where its documents are.',
+    hint: 'Correct the name, or read the container of one shard: every shard has reference containers in full.',
+    usage: true,
+  },
   'differences-invalid': {
     meaning: '`repair` got no differences, too many, or differences of several shards.',
     hint: 'Repair one shard at a time, and at most 40 differences in one call.',
@@ -14,6 +19,11 @@ export const SHARDS_ERRORS = {
   'differences-void': {
     meaning: 'The differences in hand are not the current ones: the shard map was changed since `check`.',
     hint: 'Call `check` again, and decide again.',
+  },
+  'keys-held': {
+    meaning: 'Writes of a key were held back for longer than the router waits.',
+    hint: 'Try again. The message says what holds them back.',
+    retryable: true,
   },
   'keys-invalid': {
     meaning: 'The keys of a mapping don’t fit the kind of the map, or its low key is not below its high key.',
@@ -41,6 +51,12 @@ export const SHARDS_ERRORS = {
     hint: 'Remove the cause that the message names, then call again, with another operation id.',
     retryable: true,
   },
+  'mapping-changing': {
+    meaning:
+      'The shard map and a shard have different mappings of a key: an operation is under way, or its process died.',
+    hint: 'Try again. If it stays so, call `settle` of the shard map, then `check`.',
+    retryable: true,
+  },
   'mapping-locked': {
     meaning: 'The mapping has a lock, and the call didn’t bring exactly the token of its owner.',
     hint: 'Pass the owner’s token as `owner`, wait until the owner unlocks the mapping, or unlock it by force.',
@@ -48,6 +64,11 @@ export const SHARDS_ERRORS = {
   'mapping-missing': {
     meaning: 'No mapping of the shard map has the key.',
     hint: 'Create a mapping for the key.',
+  },
+  'mapping-offline': {
+    meaning: 'The mapping of a key is offline, so a router neither reads nor writes its documents.',
+    hint: 'Try again when it is online. An administrator calls `markOnline`.',
+    retryable: true,
   },
   'mapping-online': {
     meaning: 'The mapping is online, so it can’t be deleted or moved to another shard.',
@@ -82,7 +103,7 @@ export const SHARDS_ERRORS = {
     retryable: true,
   },
   'shard-detached': {
-    meaning: 'The shard is detached, so it takes no mapping and can’t be deleted.',
+    meaning: 'The shard is detached, so it takes no mapping and no request, and can’t be deleted.',
     hint: 'Attach the shard first.',
   },
   'shard-exists': {
@@ -99,6 +120,12 @@ export const SHARDS_ERRORS = {
     hint: 'Create the container with the partition key `/pk` and a default time to live of -1.',
     usage: true,
   },
+  'shard-map-changing': {
+    meaning:
+      'An operation on the shard map was under way for so long that a query could not be told who has which keys.',
+    hint: 'Try again. If it keeps happening, call `settle` on the map.',
+    retryable: true,
+  },
   'shard-map-contended': {
     meaning: 'Other processes changed the shard map during every attempt.',
     hint: 'Try again with the same operation id. If it keeps happening, let fewer processes change one map.',
@@ -109,7 +136,7 @@ export const SHARDS_ERRORS = {
     hint: 'Restore the database of the message to a time before that, and check which identities may write to it.',
   },
   'shard-map-denied': {
-    meaning: 'The identity may not write to the shard map, or to the local map of a shard.',
+    meaning: 'The identity may not read or write the shard map, or the local map of a shard.',
     hint: GIVE_DATA_ROLE,
   },
   'shard-map-facts': {
@@ -154,6 +181,38 @@ export const SHARDS_ERRORS = {
     meaning: 'The shard map has no such shard.',
     hint: 'List the shards of the map.',
   },
+  'shard-query-failed': {
+    meaning: 'A shard did not answer a multi-shard query, or refused it.',
+    hint: 'Remove the cause that the message names. For the rows of the other shards, set `onFailure` to `partial`.',
+  },
+  'shard-query-groups': {
+    meaning: 'A multi-shard query has more groups or different results than it may keep in memory.',
+    hint: 'Narrow the query, or raise `mostGroups`.',
+  },
+  'shard-query-late': {
+    meaning: 'A multi-shard query, or one answer of a shard, took longer than it may.',
+    hint: 'Raise `withinMs` or `shardWithinMs`, or narrow the query.',
+    retryable: true,
+  },
+  'shard-query-moved': {
+    meaning: 'Keys began to move to a shard after a multi-shard query had given rows.',
+    hint: 'Run the query again from its beginning.',
+    retryable: true,
+  },
+  'shard-query-order': {
+    meaning: 'A multi-shard query sorts by an array or an object, for which Cosmos DB documents no order.',
+    hint: 'Sort by a path that has texts, numbers, booleans or null, or exclude the other documents in WHERE.',
+  },
+  'shard-query-unreadable': {
+    meaning: 'A multi-shard query has a form that can’t be merged from the answers of several shards.',
+    hint: 'Write one SELECT over the whole document, with aggregates and grouped expressions as columns of their own.',
+    usage: true,
+  },
+  'shard-silent': {
+    meaning: 'The shard that has a key doesn’t answer, and the shard map names no other place for the key.',
+    hint: 'Check that the account of the shard is reachable. If the database is lost, detach the shard.',
+    retryable: true,
+  },
   'shard-unfit': {
     meaning:
       'The database of a shard lacks a container, or one of its containers has another key than the map’s schema says.',
@@ -172,6 +231,10 @@ export const SHARDS_ERRORS = {
   'split-outside': {
     meaning: 'A mapping can’t be split at a key that is outside of it or is its first key.',
     hint: 'Give a key above the low key and below the high key of the mapping.',
+  },
+  'strays-unknown': {
+    meaning: 'A shard had more strays than its local map lists, so a query can’t leave their documents out.',
+    hint: 'Delete the documents of keys that the map gives to other shards, then call `clearStrays(shard)`.',
   },
 } as const satisfies ErrorCatalogue;
 

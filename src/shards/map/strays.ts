@@ -1,7 +1,7 @@
 // Strays are keys whose documents may be in a shard though the map doesn't give them to it. Those that a shard loses become
 // strays by the operation that takes them; those that it gains stop being strays. docs/SPEC-routing.md has why.
-import type { LocalHeader, Strays, StraysChange } from './documents.ts';
 import { type Span, joined, without } from '../keys/spans.ts';
+import type { LocalHeader, Strays, StraysChange } from './documents.ts';
 
 /** More are not stored: the header would grow, which every validation reads. Queries are refused then. */
 const MOST_STRAYS = 1_000;

@@ -20,6 +20,43 @@ async function filled(bench: Bench, values: readonly object[], indexingPolicy?: 
 
 export const queries: readonly Probe[] = [
   {
+    number: 'ASM-E85',
+    asks: 'a page of one logical partition has a batch as a whole or not at all',
+    run: async (bench) => {
+      const container = await bench.container();
+      const ids = ['x', 'y', 'z'];
+      const write = (n: number): Promise<unknown> =>
+        container.items.batch(
+          ids.map((id) => ({ operationType: 'Upsert', resourceBody: { id, pk: 'a', n } as never })),
+          'a',
+        );
+      await write(0);
+      for (let n = 1; n <= 30; n++) {
+        const [, ...pages] = await Promise.all([write(n), ...ids.map(() => ask(container, 'SELECT VALUE c.n FROM c'))]);
+        for (const page of pages) holds(new Set(page).size === 1, `a page has ${JSON.stringify(page)}`);
+      }
+    },
+  },
+  {
+    number: 'ASM-E86',
+    asks: 'a point read in a container that is not there is answered with 404',
+    run: async (bench) => {
+      const { database } = await bench.container();
+      const read = (): Promise<string> => statusOf(database.container('nothing').item('x', 'a').read());
+      same(await read(), '404', 'a point read');
+    },
+  },
+  {
+    number: 'ASM-E89',
+    asks: 'the argument of an aggregate may be a conditional expression with the constant undefined',
+    run: async (bench) => {
+      const container = await filled(bench, [{ v: 'text' }, { v: 2 }, { v: 1 }, {}]);
+      const least =
+        'SELECT MIN(IS_NUMBER(c.v) ? c.v : undefined) AS least, SUM(IS_NUMBER(c.v) ? 1 : 0) AS numbers FROM c';
+      same(await ask(container, least), [{ least: 1, numbers: 2 }], 'the parts of MIN');
+    },
+  },
+  {
     number: 'ASM-E19',
     asks: 'conditions on a missing property hold in no direction, and results leave it out',
     run: async (bench) => {
@@ -47,6 +84,25 @@ export const queries: readonly Probe[] = [
     run: async (bench) => {
       const container = await filled(bench, [{ v: 'a' }, { v: 1 }, { v: true }, { v: null }, {}]);
       same(await ask(container, 'SELECT VALUE c.id FROM c ORDER BY c.v'), ['4', '3', '2', '1', '0'], 'the order');
+    },
+  },
+  {
+    number: 'ASM-E95',
+    asks: 'a query for a few documents of a large logical partition costs by those',
+    run: async (bench) => {
+      const container = await bench.container();
+      for (let from = 0; from < 1_100; from += 100)
+        await container.items.batch(
+          Array.from({ length: 100 }, (_, n) => ({
+            operationType: 'Create' as const,
+            resourceBody: { id: `${from + n}`, pk: 'a', type: 'logged', at: from + n },
+          })),
+          'a',
+        );
+      const query = "SELECT VALUE c.id FROM c WHERE c.type = 'logged' AND c.at > 1097 ORDER BY c.at";
+      const { resources, requestCharge } = await container.items.query(query, { partitionKey: 'a' }).fetchAll();
+      same(resources, ['1098', '1099'], 'what is found');
+      same(requestCharge < 10, true, 'a charge below 10 RU');
     },
   },
   {

@@ -1,0 +1,180 @@
+import { canonical } from '../../base/json.ts';
+import { mapSettled } from '../../base/map-settled.ts';
+import { compareValues } from '../../patterns/order.ts';
+import { shardsError } from '../errors.ts';
+import { type GroupRow, Groups } from './groups.ts';
+import { type GroupsPlan, ORDER_FIELD, type QueryPlan, type RowsPlan } from './plan.ts';
+import type { ShardReading } from './shard-reading.ts';
+
+type Reading = ShardReading<unknown>;
+
+export interface MergeOptions {
+  /** Called with the failure of a shard. Throws unless the query goes on without the shard. */
+  readonly fail: (reading: Reading, error: unknown) => void;
+  readonly concurrency: number;
+  readonly mostGroups: number;
+  readonly skip: number;
+  readonly left: number;
+}
+
+interface Result {
+  readonly value: unknown;
+  /** The id of the shard. */
+  readonly shard: string;
+}
+
+/** Makes one answer of the shards' answers. */
+export class Merge {
+  readonly readings: Reading[];
+  readonly #plan: QueryPlan;
+  readonly #options: MergeOptions;
+  readonly #results: AsyncGenerator<Result, void, undefined>;
+  readonly #seen = new Set<string>();
+  /** Results that are still to be passed over, and those that may still be given. */
+  skip: number;
+  left: number;
+
+  constructor(plan: QueryPlan, readings: readonly Reading[], options: MergeOptions) {
+    this.readings = [...readings];
+    this.#plan = plan;
+    this.#options = options;
+    this.skip = options.skip;
+    this.left = options.left;
+    this.#results = plan.kind === 'groups' ? this.#groups(plan) : this.#rows(plan);
+  }
+
+  /** At most `size` results; groups come all at once. */
+  async page(size: number): Promise<{ items: unknown[]; shards: string[]; done: boolean }> {
+    const items: unknown[] = [];
+    const shards: string[] = [];
+    while (this.left > 0) {
+      if (items.length >= size && this.#plan.kind === 'rows') return { items, shards, done: false };
+      const { value: result } = await this.#results.next();
+      if (!result) break;
+      if (this.#plan.distinct && !this.#isNew(result.value)) continue;
+      if (this.skip > 0) {
+        this.skip -= 1;
+        continue;
+      }
+      this.left -= 1;
+      items.push(result.value);
+      shards.push(result.shard);
+    }
+    return { items, shards, done: true };
+  }
+
+  #isNew(value: unknown): boolean {
+    const text = canonical(value);
+    if (this.#seen.has(text)) return false;
+    this.#seen.add(text);
+    this.#assertFew(this.#seen.size);
+    return true;
+  }
+
+  async *#rows({ order, wrapped }: RowsPlan): AsyncGenerator<Result, void, undefined> {
+    if (order.length === 0) {
+      yield* this.#concatenated(wrapped);
+      return;
+    }
+    await this.#fillAll();
+    for (;;) {
+      const first = this.#firstOf(order);
+      if (!first) return;
+      const row = first.take();
+      yield { value: payloadOf(row, wrapped), shard: first.access.shard.id };
+      await this.#fill(first);
+    }
+  }
+
+  /** Shard by shard. The next ones are asked for their first page meanwhile. */
+  async *#concatenated(wrapped: boolean): AsyncGenerator<Result, void, undefined> {
+    const all = [...this.readings];
+    for (const [at, reading] of all.entries()) {
+      const next = all.slice(at + 1, at + this.#options.concurrency);
+      for (const one of next) void one.fill().catch(() => undefined);
+      while (await this.#fill(reading)) {
+        const row = reading.take();
+        yield { value: wrapped ? payloadOf(row, wrapped) : row, shard: reading.access.shard.id };
+      }
+    }
+  }
+
+  /** All rows of all shards. A shard that fails adds nothing. */
+  async *#groups(plan: GroupsPlan): AsyncGenerator<Result, void, undefined> {
+    const { concurrency } = this.#options;
+    const found = await mapSettled(
+      this.readings,
+      async (reading) => {
+        const rows: GroupRow[] = [];
+        while (await this.#fill(reading)) {
+          rows.push(reading.pass() as GroupRow);
+          this.#assertFew(rows.length);
+        }
+        return this.readings.includes(reading) ? rows : [];
+      },
+      { concurrency },
+    );
+    const groups = new Groups(plan);
+    for (const row of found.flat()) {
+      groups.add(row);
+      this.#assertFew(groups.size);
+    }
+    for (const value of groups.results()) yield { value, shard: '' };
+  }
+
+  #fillAll(): Promise<boolean[]> {
+    return mapSettled([...this.readings], (reading) => this.#fill(reading), { concurrency: this.#options.concurrency });
+  }
+
+  /** True: the reading has a row at hand. */
+  async #fill(reading: Reading): Promise<boolean> {
+    try {
+      return await reading.fill();
+    } catch (error) {
+      this.#options.fail(reading, error);
+      this.readings.splice(this.readings.indexOf(reading), 1);
+      return false;
+    }
+  }
+
+  /** The reading whose row is the next. Of equal rows the first shard's comes first. */
+  #firstOf(order: readonly boolean[]): Reading | undefined {
+    let first: Reading | undefined;
+    for (const reading of this.readings)
+      if (reading.hasRow && (!first || compareRows(reading.row, first.row, order) < 0)) first = reading;
+    return first;
+  }
+
+  #assertFew(size: number): void {
+    const { mostGroups } = this.#options;
+    if (size > mostGroups)
+      throw shardsError('shard-query-groups', `The query has more than ${mostGroups} groups or different results`);
+  }
+}
+
+type Keys = readonly { readonly v?: unknown }[];
+
+const keysOf = (row: unknown): Keys => {
+  const { k, [ORDER_FIELD]: keys = k } = row as { readonly k?: Keys; readonly [ORDER_FIELD]?: Keys };
+  return keys ?? [];
+};
+
+function compareRows(one: unknown, other: unknown, order: readonly boolean[]): number {
+  const [a, b] = [keysOf(one), keysOf(other)];
+  for (const [at, descending] of order.entries()) {
+    const compared = compareValues(sortable(a[at]?.v), sortable(b[at]?.v));
+    if (compared !== 0) return descending ? -compared : compared;
+  }
+  return 0;
+}
+
+function sortable(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value;
+  throw shardsError('shard-query-order', `The query sorts by ${Array.isArray(value) ? 'an array' : 'an object'}`);
+}
+
+function payloadOf(row: unknown, wrapped: boolean): unknown {
+  if (wrapped) return (row as { readonly p: unknown }).p;
+  const { [ORDER_FIELD]: _, ...columns } = row as Record<string, unknown>;
+  return columns;
+}

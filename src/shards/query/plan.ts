@@ -1,0 +1,226 @@
+// What a query over several shards asks each of them, and how their answers become one.
+import type { SqlParameter, SqlQuerySpec } from '@azure/cosmos';
+import { readQuery } from '../../client/query-text.ts';
+import type { Refuse, Token } from '../../client/sql-tokens.ts';
+import { shardsError } from '../errors.ts';
+import { partsOf } from './aggregates.ts';
+import { type Column, calls, columnOf, listOf, normal, textOf } from './columns.ts';
+
+interface Common {
+  /** The name of the document in the query. */
+  readonly alias: string;
+  readonly parameters: readonly SqlParameter[];
+  /** The query for one shard, with conditions on its documents. */
+  readonly text: (conditions: readonly string[]) => string;
+  readonly distinct: boolean;
+  /** Results to pass over, and the most to give. */
+  readonly skip: number;
+  readonly limit: number;
+}
+
+/** Rows of single documents. In a query with an order a shard's row has the values to sort by. */
+export interface RowsPlan extends Common {
+  readonly kind: 'rows';
+  /** For each term of ORDER BY, whether it is descending. */
+  readonly order: readonly boolean[];
+  /** A shard's row is `{ k, p }`, or `{ p }` without an order; else the values of the order are beside its columns. */
+  readonly wrapped: boolean;
+}
+
+/** Rows of groups: of a GROUP BY, or the one group of all documents. */
+export interface GroupsPlan extends Common {
+  readonly kind: 'groups';
+  readonly bare: boolean;
+  /** How many expressions are grouped by. */
+  readonly keys: number;
+  readonly columns: readonly GroupColumn[];
+}
+
+export type GroupColumn = { readonly name: string } & (
+  | { readonly key: number }
+  | { readonly aggregate: NonNullable<Column['aggregate']>['kind'] }
+);
+
+export type QueryPlan = RowsPlan | GroupsPlan;
+
+/** The property of a shard's row with the values to sort by. */
+export const ORDER_FIELD = 'millraceOrder';
+const OWN_PARAMETER = '@millrace';
+
+const refuse: Refuse = (query, why) =>
+  shardsError('shard-query-unreadable', `The query can't be merged over several shards, ${why}: ${query}`);
+
+/** @throws UsageError `shard-query-unreadable` */
+export function planOf(spec: SqlQuerySpec): QueryPlan {
+  const { query, parameters = [] } = spec;
+  const read = readQuery(query, refuse);
+  const { text, alias, clauses, condition, head } = read;
+  const taken = parameters.find(({ name }) => name.toLowerCase().startsWith(OWN_PARAMETER));
+  if (taken) throw refuse(query, `it has the parameter ${taken.name}, and ${OWN_PARAMETER}… are Millrace's own`);
+  const select = selectOf(query, clauses.SELECT ?? []);
+  const from = head.slice(clauses.FROM![0]!.start);
+  const where = (conditions: readonly string[]): string => {
+    const all = condition === '' ? conditions : [...conditions, `(${condition})`];
+    return all.length > 0 ? ` WHERE ${all.join(' AND ')}` : '';
+  };
+  const number = numberIn(query, parameters);
+  const [offset, limit] = boundsOf(query, clauses.OFFSET, number);
+  const top = select.top && number(select.top);
+  if (top !== undefined && limit !== undefined) throw refuse(query, 'it has TOP and LIMIT');
+  const parts: Parts = {
+    query,
+    text,
+    from,
+    where,
+    select,
+    group: clauses.GROUP && listOf(afterBy(query, clauses.GROUP)),
+    order: clauses.ORDER && listOf(afterBy(query, clauses.ORDER)),
+    joins: (clauses.FROM ?? []).some(({ word, depth }) => word === 'JOIN' && depth === 0),
+  };
+  const common = { alias, parameters, distinct: select.distinct, skip: offset, limit: top ?? limit ?? Infinity };
+  return rowsOrGroups(parts, common);
+}
+
+interface Parts {
+  readonly query: string;
+  readonly text: string;
+  readonly from: string;
+  readonly where: (conditions: readonly string[]) => string;
+  readonly select: Select;
+  readonly group: readonly (readonly Token[])[] | undefined;
+  readonly order: readonly (readonly Token[])[] | undefined;
+  readonly joins: boolean;
+}
+
+function rowsOrGroups(parts: Parts, common: Omit<Common, 'text'>): QueryPlan {
+  const { query, text, select, group } = parts;
+  if (select.list[0]?.text === '*') {
+    if (group || parts.joins) throw refuse(query, 'SELECT * has neither GROUP BY nor JOIN');
+    return rowsPlan(parts, common);
+  }
+  const columns = (select.bare ? [select.list] : listOf(select.list)).map((tokens) =>
+    columnOf(query, text, tokens, refuse),
+  );
+  if (group || columns.some(({ aggregate }) => aggregate)) return groupsPlan(parts, common, columns);
+  return rowsPlan(parts, common);
+}
+
+function rowsPlan({ query, text, from, where, select, order }: Parts, common: Omit<Common, 'text'>): RowsPlan {
+  const terms = (order ?? []).map((tokens) => termOf(query, text, tokens));
+  const orderBy = order ? ` ORDER BY ${terms.map(({ all }) => all).join(', ')}` : '';
+  // Which of an order's rows are equal is known after merging, so any number of a shard's rows may be needed.
+  const isCut = Number.isFinite(common.limit) && !(common.distinct && order);
+  const most = isCut ? common.skip + common.limit : undefined;
+  const cut = most !== undefined && common.skip > 0 ? ` OFFSET 0 LIMIT ${most}` : '';
+  const top = most !== undefined && cut === '' ? `TOP ${most} ` : '';
+  const list = textOf(text, select.list);
+  const keys = `[${terms.map(({ expression }) => `{"v": ${expression}}`).join(', ')}]`;
+  const isStar = list === '*';
+  // Results of a DISTINCT are wrapped, because the client drops those that are falsy (ASM-E36).
+  const wrapped = (order !== undefined && isStar) || (select.bare && (order !== undefined || select.distinct));
+  const payload = isStar ? common.alias : list;
+  const columns = (): string => {
+    const start = `${select.distinct && !order ? 'DISTINCT ' : ''}${top}`;
+    if (wrapped) return `${start}VALUE {${order ? `"k": ${keys}, ` : ''}"p": ${payload}}`;
+    return `${start}${select.bare ? 'VALUE ' : ''}${list}${order ? `, ${keys} AS ${ORDER_FIELD}` : ''}`;
+  };
+  // A result that is undefined is none, and doesn't count in TOP.
+  const defined = wrapped && !isStar ? [`IS_DEFINED(${payload})`] : [];
+  return {
+    ...common,
+    kind: 'rows',
+    order: terms.map(({ descending }) => descending),
+    wrapped,
+    text: (conditions) => `SELECT ${columns()} FROM ${from}${where([...conditions, ...defined])}${orderBy}${cut}`,
+  };
+}
+
+function groupsPlan(
+  { query, text, from, where, select, group = [], order }: Parts,
+  common: Omit<Common, 'text'>,
+  columns: readonly Column[],
+): GroupsPlan {
+  if (order) throw refuse(query, 'it has ORDER BY with GROUP BY or aggregates');
+  const keys = group.map(normal);
+  let unnamed = 0;
+  const planned = columns.map((column): GroupColumn => {
+    const name = column.name ?? `$${(unnamed += 1)}`;
+    if (column.aggregate) return { name, aggregate: column.aggregate.kind };
+    const key = keys.indexOf(normal(column.tokens));
+    if (key < 0) throw refuse(query, `its column ${column.text} is neither an aggregate nor in GROUP BY`);
+    return { name, key };
+  });
+  const asked = [
+    ...group.map((tokens, at) => `${textOf(text, tokens)} AS key${at}`),
+    ...columns.flatMap(({ aggregate }, at) => {
+      const parts = aggregate ? Object.entries(partsOf(aggregate.kind, aggregate.argument)) : [];
+      return parts.map(([part, expression]) => `${expression} AS ${part}${at}`);
+    }),
+  ];
+  const groupBy = group.length > 0 ? ` GROUP BY ${group.map((tokens) => textOf(text, tokens)).join(', ')}` : '';
+  return {
+    ...common,
+    kind: 'groups',
+    bare: select.bare,
+    keys: group.length,
+    columns: planned,
+    text: (conditions) => `SELECT ${asked.join(', ')} FROM ${from}${where(conditions)}${groupBy}`,
+  };
+}
+
+interface Select {
+  readonly distinct: boolean;
+  readonly top: Token | undefined;
+  readonly bare: boolean;
+  readonly list: readonly Token[];
+}
+
+function selectOf(query: string, tokens: readonly Token[]): Select {
+  let list = tokens;
+  const eat = (word: string): boolean => {
+    if (list[0]?.word !== word) return false;
+    list = list.slice(1);
+    return true;
+  };
+  const distinct = eat('DISTINCT');
+  const top = eat('TOP') ? list[0] : undefined;
+  if (top) list = list.slice(1);
+  const bare = eat('VALUE');
+  if (list.length === 0) throw refuse(query, 'its SELECT has no columns');
+  return { distinct, top, bare, list };
+}
+
+function afterBy(query: string, [by, ...tokens]: readonly Token[]): Token[] {
+  if (by?.word !== 'BY' || tokens.length === 0) throw refuse(query, 'it has GROUP or ORDER without BY');
+  return tokens;
+}
+
+function termOf(query: string, text: string, tokens: readonly Token[]) {
+  const last = tokens.at(-1)?.word;
+  const expression = last === 'ASC' || last === 'DESC' ? tokens.slice(0, -1) : tokens;
+  if (expression.length === 0) throw refuse(query, 'its ORDER BY lacks an expression');
+  if (expression[0]?.word === 'RANK' || calls(expression, ['VECTORDISTANCE', 'RRF']))
+    throw refuse(query, 'its order is a rank that each shard would count for itself');
+  return { all: textOf(text, tokens), expression: textOf(text, expression), descending: last === 'DESC' };
+}
+
+function boundsOf(
+  query: string,
+  tokens: readonly Token[] | undefined,
+  number: (token: Token | undefined) => number,
+): [offset: number, limit: number | undefined] {
+  if (!tokens) return [0, undefined];
+  const [offset, word, limit, ...more] = tokens;
+  if (word?.word !== 'LIMIT' || more.length > 0) throw refuse(query, 'its OFFSET is not followed by one LIMIT');
+  return [number(offset), number(limit)];
+}
+
+/** Reads a bound of TOP, OFFSET or LIMIT: a whole number, or a parameter with one. */
+const numberIn =
+  (query: string, parameters: readonly SqlParameter[]) =>
+  (token: Token | undefined): number => {
+    const value =
+      token?.kind === 'parameter' ? parameters.find(({ name }) => name === token.text)?.value : Number(token?.text);
+    if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0) return value;
+    throw refuse(query, 'TOP, OFFSET and LIMIT take a whole number that is not negative');
+  };

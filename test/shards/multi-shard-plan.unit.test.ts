@@ -1,0 +1,86 @@
+import { describe, expect, it } from 'vitest';
+import { planOf } from '../../src/shards/query/plan.ts';
+
+const asked = (query: string): string => planOf({ query, parameters: [{ name: '@n', value: 3 }] }).text(['T']);
+const KEYS = '[{"v": c.a}, {"v": c["b"]}]';
+
+describe('what a shard is asked', () => {
+  it.each([
+    ['SELECT * FROM c', 'SELECT * FROM c WHERE T'],
+    ['SELECT TOP @n c.a FROM c WHERE c.b OR c.d', 'SELECT TOP 3 c.a FROM c WHERE T AND (c.b OR c.d)'],
+    ['SELECT c.a FROM c OFFSET 2 LIMIT @n', 'SELECT c.a FROM c WHERE T OFFSET 0 LIMIT 5'],
+    [
+      'SELECT * FROM root AS r ORDER BY r.a',
+      'SELECT VALUE {"k": [{"v": r.a}], "p": r} FROM root AS r WHERE T ORDER BY r.a',
+    ],
+    [
+      'SELECT c.x, p.y FROM c JOIN p IN c.parts ORDER BY c.a, c["b"] DESC',
+      `SELECT c.x, p.y, ${KEYS} AS millraceOrder FROM c JOIN p IN c.parts WHERE T ORDER BY c.a, c["b"] DESC`,
+    ],
+    [
+      'SELECT TOP 4 VALUE c.x FROM c ORDER BY c.a',
+      'SELECT TOP 4 VALUE {"k": [{"v": c.a}], "p": c.x} FROM c WHERE T AND IS_DEFINED(c.x) ORDER BY c.a',
+    ],
+    ['SELECT DISTINCT TOP 4 c.x FROM c', 'SELECT DISTINCT TOP 4 c.x FROM c WHERE T'],
+    ['SELECT DISTINCT VALUE c.x FROM c', 'SELECT DISTINCT VALUE {"p": c.x} FROM c WHERE T AND IS_DEFINED(c.x)'],
+    [
+      'SELECT DISTINCT TOP 4 c.x FROM c ORDER BY c.a',
+      'SELECT c.x, [{"v": c.a}] AS millraceOrder FROM c WHERE T ORDER BY c.a',
+    ],
+    ['SELECT VALUE COUNT(1) FROM c', 'SELECT COUNT(1) AS count0 FROM c WHERE T'],
+    [
+      "SELECT c['a'] AS one, COUNTIF(c.d) FROM c GROUP BY c.a",
+      'SELECT c.a AS key0, COUNTIF(c.d) AS count1 FROM c WHERE T GROUP BY c.a',
+    ],
+    [
+      'SELECT TOP 2 c.a, SUM(c.x) total FROM c GROUP BY c.a',
+      'SELECT c.a AS key0, COUNT(c.x) AS count1, SUM(IS_NUMBER(c.x) ? 1 : 0) AS numbers1, SUM(IS_NUMBER(c.x) ? (c.x) : 0) AS sum1 FROM c WHERE T GROUP BY c.a',
+    ],
+  ])('%s', (query, wanted) => expect(asked(query)).toBe(wanted));
+});
+
+describe('what can’t be merged is refused', () => {
+  it.each([
+    ['SELECT VALUE COUNT(1) + 1 FROM c', 'has an aggregate that can'],
+    ['SELECT VALUE {"n": COUNT(1)} FROM c', 'has an aggregate that can'],
+    ['SELECT VALUE ABS(SUM(c.a)) FROM c', 'has an aggregate that can'],
+    ['SELECT MAKELIST(c.a) AS all FROM c', 'has an aggregate that can'],
+    ['SELECT c.a, COUNT(1) AS n FROM c', 'neither an aggregate nor in GROUP BY'],
+    ['SELECT c.b FROM c GROUP BY c.a', 'neither an aggregate nor in GROUP BY'],
+    ['SELECT * FROM c GROUP BY c.a', 'neither GROUP BY nor JOIN'],
+    ['SELECT * FROM c JOIN p IN c.parts ORDER BY c.a', 'neither GROUP BY nor JOIN'],
+    ['SELECT c.a, COUNT(1) AS n FROM c GROUP BY c.a ORDER BY c.a', 'ORDER BY with GROUP BY'],
+    ['SELECT TOP 5 c.a FROM c ORDER BY RANK FullTextScore(c.a, "x")', 'its order is a rank'],
+    ['SELECT TOP 5 c.a FROM c ORDER BY VectorDistance(c.a, [1])', 'its order is a rank'],
+    ['SELECT TOP 5 c.a FROM c OFFSET 1 LIMIT 2', 'TOP and LIMIT'],
+    ['SELECT TOP -1 c.a FROM c', 'a whole number'],
+    ['SELECT TOP @other c.a FROM c', 'a whole number'],
+    ['SELECT TOP 1.5 c.a FROM c', 'a whole number'],
+    ['SELECT c.a FROM c OFFSET 1', 'not followed by one LIMIT'],
+    ['SELECT c.a FROM c ORDER c.a', 'without BY'],
+    ['SELECT c.a FROM c ORDER BY c.a,', 'lacks an expression'],
+    ['SELECT TOP 3 FROM c', 'no columns'],
+    ['SELECT * FROM p IN c.parts', 'does not begin with the whole document'],
+    ['SELECT 1', 'has no FROM'],
+  ])('%s', (query, why) => {
+    const error = (() => {
+      try {
+        return asked(query);
+      } catch (thrown) {
+        return thrown;
+      }
+    })();
+    expect(error).toMatchObject({ code: 'shard-query-unreadable' });
+    expect(String(error)).toContain(why);
+  });
+
+  it('a parameter of a name that Millrace uses', () => {
+    const query = { query: 'SELECT * FROM c', parameters: [{ name: '@millraceStrays', value: 1 }] };
+    expect(() => planOf(query)).toThrow('@millraceStrays');
+  });
+
+  it('but aggregates of subqueries are the document’s own', () => {
+    const query = 'SELECT VALUE (SELECT VALUE COUNT(1) FROM p IN c.parts) FROM c';
+    expect(asked(query)).toBe(`${query} WHERE T`);
+  });
+});

@@ -255,16 +255,29 @@ describe('keys that move', () => {
     await of.addStrays(to, { low: 2, high: 10 });
     for (const n of [1, 2, 3]) await ordersOf(to).items.create(order(2, n));
     const sql = 'SELECT c.id FROM c ORDER BY c.id';
-    const pages = query(sql, { of, pageSize: 5 }).pages();
-    const { items, continuation } = (await pages.next()).value!;
+    const reading = query(sql, { of, pageSize: 5 }).pages();
+    const { items, continuation } = (await reading.next()).value!;
     const [lower] = await of.mappings();
     const [, mapping] = await of.splitMapping(lower!, 2);
     await of.updateMapping(await of.markOffline(mapping), { shard: to, status: 'online' });
     const rest = await pagesOf(query(sql, { of, pageSize: 5 }).pages(continuation));
     expect([...items, ...rest.flatMap((page) => page.items)].map(({ id }) => id)).toEqual(ALL);
-    await expect(pagesOf(query('SELECT c.n FROM c', { of }).pages(continuation))).rejects.toMatchObject({
-      code: 'continuation-invalid',
-    });
+    const { asked, state } = JSON.parse(Buffer.from(continuation!, 'base64url').toString()) as Record<string, object>;
+    const [shard] = (state as { shards: object[] }).shards;
+    const changed = [
+      { shards: 1 },
+      { failed: [1] },
+      { skip: -1 },
+      { left: '1' },
+      { shards: [{ ...shard, strays: 1 }] },
+    ];
+    const tokens = changed.map((change) => JSON.stringify({ asked, state: { ...state, ...change } }));
+    const refused = { code: 'continuation-invalid' };
+    await expect(pagesOf(query('SELECT c.n FROM c', { of }).pages(continuation))).rejects.toMatchObject(refused);
+    for (const token of [...tokens, 'x', '{}']) {
+      const pages = query(sql, { of, pageSize: 5 }).pages(Buffer.from(token).toString('base64url'));
+      await expect(pagesOf(pages)).rejects.toMatchObject(refused);
+    }
   });
 
   it('are refused a query if a local map has too many to list', async () => {

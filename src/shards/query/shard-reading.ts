@@ -67,16 +67,19 @@ export class ShardAccess {
   }
 
   async #answer<R>(ask: (signal: AbortSignal) => Promise<R>): Promise<R> {
-    const late = AbortSignal.timeout(this.#withinMs);
-    const signal = AbortSignal.any([this.#signal, late]);
+    const late = new AbortController();
+    const timer = setTimeout(() => late.abort(), this.#withinMs);
+    const signal = AbortSignal.any([this.#signal, late.signal]);
     try {
       return await until(ask(signal), signal);
     } catch (error) {
-      if (!late.aborted || this.#signal.aborted) throw error;
+      if (!late.signal.aborted || this.#signal.aborted) throw error;
       const { location } = this.shard;
       throw shardsError('shard-query-late', `${shownLocation(location)} gave no answer for ${this.#withinMs} ms`, {
         cause: error,
       });
+    } finally {
+      clearTimeout(timer);
     }
   }
 }

@@ -14,7 +14,7 @@ const ROUNDS = 7;
 const CALLS = 50_000;
 const SHARDS = 10;
 
-const uuid = (at: number): string => `${(at * 2_654_435_761).toString(16).padStart(12, '0')}`.slice(-12);
+const uuid = (at: number): string => (at * 2_654_435_761).toString(16).padStart(12, '0').slice(-12);
 
 /** The keys of the mappings, and how a key in one of them is written. */
 const KINDS: readonly {

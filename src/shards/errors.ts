@@ -30,6 +30,10 @@ export const SHARDS_ERRORS = {
     hint: 'Give `key` on a list map, and `low` below `high` on a range map.',
     usage: true,
   },
+  'gate-damaged': {
+    meaning: 'The gate of a shard is not as this version of Millrace, or any other, writes it.',
+    hint: 'Delete the document that the message names: the next process creates it again. Check which identities may write to the container `routers`.',
+  },
   'keys-mapped': {
     meaning: 'Another mapping of the shard map has one of the keys already.',
     hint: 'Choose keys that no mapping has, or update, split or delete the mapping that the message names.',
@@ -132,7 +136,7 @@ export const SHARDS_ERRORS = {
     hint: 'Restore the database of the message to a time before that, and check which identities may write to it.',
   },
   'shard-map-denied': {
-    meaning: 'The identity may not write to the shard map, or to the local map of a shard.',
+    meaning: 'The identity may not read or write the shard map, or the local map of a shard.',
     hint: GIVE_DATA_ROLE,
   },
   'shard-map-facts': {

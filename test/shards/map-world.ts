@@ -135,6 +135,13 @@ export class MapWorld {
     return new Administrator(this, { header: this.map.header, ...parts });
   }
 
+  /** The generation that the local map of a shard had before another one. */
+  generationBefore(shard: string, generation: number): number {
+    const states = [...this.#sheets].flatMap(([sheet, all]) => (sheet.endsWith(localPartition(MAP, shard)) ? all : []));
+    const before = states.map(({ header }) => header.generation).filter((one) => one < generation);
+    return Math.max(0, ...before);
+  }
+
   /** Runs requests, one after the other in any order, until no process has one. */
   async run(step: () => void = () => undefined): Promise<void> {
     for (;;) {

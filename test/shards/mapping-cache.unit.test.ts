@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type KeyTypeName, encodeKey } from '../../src/shards/keys/key-type.ts';
 import { type Span, overlaps } from '../../src/shards/keys/spans.ts';

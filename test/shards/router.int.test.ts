@@ -55,7 +55,8 @@ function route(map: ShardMap, around?: Around, given: Partial<RouterOptions> = {
   return openRouter(map.name, {
     database: client.database(options.database.id),
     connect: ({ database }) => client.database(database),
-    shardWithinMs: 0,
+    // The first failure counts, also where time stands still.
+    shardWithinMs: -1,
     ...given,
   });
 }
@@ -87,6 +88,7 @@ describe('a router reads', () => {
     await ordersIn(east).items.create(order('p', 150, 'east'));
     await ordersIn(east).items.create(order('o', 151));
     await using router = await route(map);
+    expect((await router.shards()).map(({ id }) => id).toSorted()).toEqual([west.id, east.id].toSorted());
     expect(await router.container(5, 'Orders').read('o')).toMatchObject({ note: 'west' });
     const orders = router.container<{ id: string; note: string }>(150, 'Orders');
     expect(await orders.read('o')).toMatchObject({ note: 'east' });
@@ -204,12 +206,13 @@ describe('a shard that does not answer', () => {
     const { map, west, east, lower } = await scene();
     const [, second] = await map.splitMapping(lower, 50);
     for (const key of [5, 60]) await ordersIn(east).items.create(order('o', key));
-    let dead = west.location.database;
+    const dead = west.location.database;
     const around: Around = (request, send) => {
       if (request.url.includes(`/dbs/${dead}/`)) throw refused();
       return send();
     };
-    await using router = await route(map, around, { fill: true });
+    const clock = new Hand();
+    await using router = await route(map, around, { clock, fill: true });
     const offline = await map.markOffline(second);
     await map.updateMapping(offline, { shard: east, status: 'online' });
     const detached = await map.detachShard(west);
@@ -226,9 +229,7 @@ describe('a shard that does not answer', () => {
       .container('Orders')
       .items.create(order('o', 5, 'restored'));
     await map.attachShard(detached, { database: restored });
-    dead = '';
-    await using other = await route(map);
-    expect(await other.container(5, 'Orders').read('o')).toMatchObject({ note: 'restored' });
+    expect(await router.container(5, 'Orders').read('o')).toMatchObject({ note: 'restored' });
   });
 });
 
@@ -281,6 +282,16 @@ describe('a router refuses', () => {
     const store = stage.database(other.database.id).container('shardmaps').item('store', 'store');
     await store.patch([{ op: 'set', path: '/format', value: 99 }]);
     await expect(open(map.name, other.database.id)).rejects.toMatchObject({ code: 'format-too-new' });
+  });
+
+  it('to go on without the role of a reader', async () => {
+    const { map } = await scene();
+    const stranger = stage.client(undefined, { aadCredentials: stage.emulator.credential('stranger') });
+    const denied = { code: 'shard-map-denied' };
+    const database = stranger.database(options.database.id);
+    await expect(route(map, undefined, { database })).rejects.toMatchObject(denied);
+    await using router = await route(map, undefined, { connect: (to) => stranger.database(to.database) });
+    await expect(router.enter(5)).rejects.toMatchObject(denied);
   });
 
   it('a key that has no mapping or another type, and a map that was deleted', async () => {

@@ -37,7 +37,7 @@ export class ShardStage implements AsyncDisposable {
   static async open(): Promise<ShardStage> {
     // A router writes `routers` alone, in the first database of maps.
     const router = [{ role: 'reader' }, { role: 'contributor', scope: `${FIRST_MAPS}/routers` }] as const;
-    const principals = { router, administrator: 'contributor' } as const;
+    const principals = { router, administrator: 'contributor', stranger: [] } as const;
     return new ShardStage(await startEmulator({ seed: 1, principals, tls: true }));
   }
 
@@ -66,6 +66,11 @@ export class ShardStage implements AsyncDisposable {
   /** Options of a manager whose database has no store yet. */
   async options(around?: Around): Promise<ShardMapManagerOptions> {
     return this.optionsOf(await this.#database(this.#name('m'), { shardmaps: '/pk', routers: '/pk' }), around);
+  }
+
+  /** The same with pauses that take their time. */
+  async pausingOptions(): Promise<ShardMapManagerOptions> {
+    return { ...(await this.options()), clock: systemClock };
   }
 
   /** As another process would open them. */

@@ -1,5 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { openWriteGate } from '../../src/shards/gate/write-gate.ts';
+import { withoutSystemFields } from '../../src/cosmos/system-fields.ts';
+import { changeGate, ensureGate, gatePartition, openWriteGate } from '../../src/shards/gate/write-gate.ts';
 import { suiteSeed } from '../support/seed.ts';
 import { SHOP, openStage } from '../support/stage.ts';
 import { GateWorld, MigratingProcess, SOURCE, TARGET, WritingProcess } from './gate-world.ts';
@@ -67,4 +68,23 @@ it('a pass has a signal that a write takes, on the clock of the machine', async 
     .container(pass.target.container)
     .items.create({ id: 'o1', storeId: 's1' }, { abortSignal: pass.signal });
   expect((await written).statusCode).toBe(201);
+});
+
+it('stores what the version before stores, which works beside', async () => {
+  await using stage = await openStage({}, SHOP);
+  const { state } = stage.services;
+  await using _ = await openWriteGate(state, 'Orders');
+  const first = await ensureGate(state, 'Orders');
+  const closed = await changeGate(state, first, { state: 'closing', target: first.target });
+  const { resources } = await state.items
+    .query<Record<string, unknown>>('SELECT * FROM c', { partitionKey: gatePartition('Orders') })
+    .fetchAll();
+  const stored = resources.map((document) => JSON.stringify(withoutSystemFields(document as never)));
+  const gate = '"id":"gate","pk":"gate|Orders","type":"millrace.gate","state":"closing","generation":2';
+  const writer = '"pk":"gate|Orders","type":"millrace.writer","stopped":[02],"ttl":82';
+  expect(closed?.generation).toBe(2);
+  expect(stored.toSorted()).toEqual([
+    `{${gate},"target":{"container":"Orders"},"joined":1}`,
+    expect.stringMatching(`^{"id":"writer\\|[-0-9a-f]{36}",${writer.replaceAll('|', '\\|')}}$`),
+  ]);
 });

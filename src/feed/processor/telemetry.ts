@@ -6,12 +6,14 @@ import type {
   Counter,
   Meter,
   MeterProvider,
+  ObservableCounter,
   ObservableGauge,
   Tracer,
   TracerProvider,
 } from '@opentelemetry/api';
 import type { Events } from '../../base/diagnostics.ts';
 import { MillraceError, messageOf } from '../../base/errors.ts';
+import type { RouterCounters } from '../../shards/routing/values.ts';
 import { around } from '../tenure/around.ts';
 import type { Lag } from './estimator.ts';
 import type { RangeRates } from './rates.ts';
@@ -36,6 +38,8 @@ export interface TelemetryOptions {
   readonly lags?: () => Promise<readonly LeaseLag[]>;
   /** Called whenever metrics are collected. Asks no service. */
   readonly ranges?: () => readonly RangeSpeed[];
+  /** The counters of the process's routers: `() => [router.counters()]`. Called whenever metrics are collected. */
+  readonly routers?: () => readonly RouterCounters[];
 }
 
 const NAME = 'millrace';
@@ -50,13 +54,14 @@ const load = (): Api => createRequire(import.meta.url)('@opentelemetry/api') as 
  */
 export function startTelemetry(options: TelemetryOptions = {}): () => void {
   const api = load();
-  const { meterProvider = api.metrics, tracerProvider = api.trace, lags, ranges } = options;
+  const { meterProvider = api.metrics, tracerProvider = api.trace, lags, ranges, routers } = options;
   const meter = meterProvider.getMeter(NAME);
   const ends = [
     tellEvents(meter),
     tellSpans(tracerProvider.getTracer(NAME), api),
     ...(lags ? [tellLags(meter, lags)] : []),
     ...(ranges ? [tellRanges(meter, ranges)] : []),
+    ...(routers ? [tellRouters(meter, routers)] : []),
   ];
   return () => {
     for (const end of ends) end();
@@ -162,6 +167,35 @@ function tellRanges(meter: Meter, ranges: () => readonly RangeSpeed[]): () => vo
       if (typeof seconds === 'number') result.observe(catchUp, seconds, of);
       result.observe(age, inHand?.seconds ?? 0, of);
       result.observe(deliveries, inHand?.deliveries ?? 0, of);
+    }
+  };
+  meter.addBatchObservableCallback(observe, all);
+  return () => meter.removeBatchObservableCallback(observe, all);
+}
+
+function tellRouters(meter: Meter, routers: () => readonly RouterCounters[]): () => void {
+  const counter = (name: string, unit: string, description: string): ObservableCounter =>
+    meter.createObservableCounter(name, { unit, description });
+  const mappings = meter.createObservableGauge('millrace.router.mappings', {
+    unit: '{mapping}',
+    description: 'Mappings that a router has in memory',
+  });
+  const uses = counter('millrace.router.uses', '{use}', 'Uses of keys, by whether the mapping was in memory');
+  const changes = counter('millrace.router.changes', '{mapping}', 'Mappings added to and removed from the memory');
+  const lookups = counter('millrace.router.lookups', '{request}', 'Requests to the database of the shard maps');
+  const validations = counter('millrace.router.validations', '{request}', 'Requests to local maps');
+  const refusals = counter('millrace.router.refusals', '{call}', 'Calls that ended with an error of the router');
+  const all = [mappings, uses, changes, lookups, validations, refusals];
+  const observe = (result: BatchObservableResult): void => {
+    for (const { map, ...counts } of routers()) {
+      result.observe(mappings, counts.mappings, { map });
+      result.observe(uses, counts.hits, { map, found: true });
+      result.observe(uses, counts.misses, { map, found: false });
+      result.observe(changes, counts.added, { map, change: 'added' });
+      result.observe(changes, counts.removed, { map, change: 'removed' });
+      result.observe(lookups, counts.lookups, { map });
+      result.observe(validations, counts.validations, { map });
+      result.observe(refusals, counts.refusals, { map });
     }
   };
   meter.addBatchObservableCallback(observe, all);

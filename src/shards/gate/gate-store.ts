@@ -1,6 +1,6 @@
 import type { Container, OperationInput } from '@azure/cosmos';
 import type { Clock } from '../../base/clock.ts';
-import { type Kind, assertReadable, formatOf, readableWhere } from '../../base/format.ts';
+import { type Kind, assertReadable, formatOf, isReadable, readableWhere } from '../../base/format.ts';
 import { canonical } from '../../base/json.ts';
 import { throwMissing } from '../../cosmos/container-missing.ts';
 import { failureOf } from '../../cosmos/failure.ts';
@@ -59,30 +59,40 @@ export interface GateStore<G extends Gate, M extends Member> {
 /** Pause before reading again whether a change of the gate took effect. */
 const LAG_MS = 50;
 
-/** `first` is the gate as it is created; the kinds are those of formats. */
+export interface GateForm<G extends Gate> {
+  /** The gate as it is created. */
+  readonly first: G;
+  readonly kind: Kind;
+  /** Throws where a stored gate can't be one of this version. Applications write in its container too. */
+  readonly assertForm?: (gate: G) => void;
+}
+
 export function cosmosGate<G extends Gate, M extends Member>(
   container: Container,
-  first: G,
-  kinds: { readonly gate: Kind; readonly member: Kind },
+  { first, kind, assertForm = () => undefined }: GateForm<G>,
   clock: Clock,
 ): GateStore<G, M> {
+  const checked = <T extends G | undefined>(gate: T): T => {
+    if (gate && isReadable(kind, gate.format)) assertForm(gate);
+    return gate;
+  };
   const { pk } = first;
-  const readable = readableWhere(kinds.gate);
+  const readable = readableWhere(kind);
   const ensure = async (): Promise<G> => {
     const ensured = rewrite(container, first, (stored?: G) => stored ?? first, { clock });
-    return (await ensured.catch(throwMissing(container))).after;
+    return checked((await ensured.catch(throwMissing(container))).after);
   };
   return {
     ensure,
     read: async () => {
       const retry = { reads: true, withinMs: EXPIRY_MS / 3, clock };
-      return (await withRetry(() => container.item('gate', pk).read<G>(), retry)).resource;
+      return checked((await withRetry(() => container.item('gate', pk).read<G>(), retry)).resource);
     },
     beat: async (next, withinMs) => {
       const operations = (): OperationInput[] => [...presence(next(), readable), { operationType: 'Read', id: 'gate' }];
       try {
         const results = await transact(container, pk, operations, { reads: true, withinMs, clock });
-        return results.at(-1)?.resourceBody as unknown as G;
+        return checked(results.at(-1)?.resourceBody as unknown as G);
       } catch (error) {
         if (failureOf(error).kind !== 'not-found') throw error;
         return undefined;
@@ -91,7 +101,7 @@ export function cosmosGate<G extends Gate, M extends Member>(
     change: async (gate, next, withinMs = 60_000) => {
       const since = clock.monotonic();
       const changed = { ...next, generation: gate.generation + 1 };
-      const operations = Object.entries({ ...changed, ...formatOf(kinds.gate) }).map(
+      const operations = Object.entries({ ...changed, ...formatOf(kind) }).map(
         ([name, value]) => ({ op: 'set', path: `/${name}`, value }) as const,
       );
       const condition = `from c where c.generation = ${gate.generation} and ${readable}`;

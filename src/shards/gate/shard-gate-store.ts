@@ -1,6 +1,7 @@
 import type { Container } from '@azure/cosmos';
 import type { Clock } from '../../base/clock.ts';
 import { formatOf } from '../../base/format.ts';
+import { shardsError } from '../errors.ts';
 import type { Span } from '../keys/spans.ts';
 import { type Gate, type GateStore, type Member, cosmosGate } from './gate-store.ts';
 
@@ -47,5 +48,12 @@ export const firstShardGate = (of: GateOf): ShardGateDocument => ({
   closing: [],
 });
 
+function assertForm({ pk, generation, needs, closing }: ShardGateDocument): void {
+  const isClosing = ({ id, low, high = '' }: Closing): boolean =>
+    [id, low, high].every((one) => typeof one === 'string');
+  if ([generation, needs].every(Number.isSafeInteger) && Array.isArray(closing) && closing.every(isClosing)) return;
+  throw shardsError('gate-damaged', `The document gate of ${pk} in ${ROUTERS_CONTAINER} is not a gate`);
+}
+
 export const shardGateStore = (routers: Container, of: GateOf, clock: Clock): ShardGateStore =>
-  cosmosGate(routers, firstShardGate(of), { gate: 'shardgate', member: 'router' }, clock);
+  cosmosGate(routers, { first: firstShardGate(of), kind: 'shardgate', assertForm }, clock);

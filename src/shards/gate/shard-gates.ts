@@ -95,7 +95,7 @@ export class ShardGates {
   ): Promise<void> {
     for (const since = this.#clock.monotonic(); ; await this.#clock.sleep(POLL_MS)) {
       const routers = await store.members(generation);
-      const open = (routers ?? []).filter(({ acknowledged }) => acknowledged < generation);
+      const open = (routers ?? []).filter(({ acknowledged }) => !(acknowledged >= generation));
       if (routers && open.length === 0) return;
       if (this.#clock.monotonic() - since < withinMs) continue;
       const names = open.map(({ name }) => name).join(', ');

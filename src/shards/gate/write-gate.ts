@@ -86,7 +86,7 @@ function storeOf(state: Container, container: string, clock: Clock = systemClock
     generation: 1,
     target: { container },
   };
-  return cosmosGate(state, first, { gate: 'gate', member: 'writer' }, clock);
+  return cosmosGate(state, { first, kind: 'gate' }, clock);
 }
 
 class ContainerPass extends GatePass implements Pass {

@@ -63,11 +63,11 @@ export function repairPlan(map: Whole<MapHeader>, differences: readonly Differen
   if (differences.some(({ stored }) => stored.generation !== map.header.generation))
     throw shardsError('differences-void', `The map ${map.header.name} was changed since it was compared`);
   const ours = differences.flatMap(({ stored }) => stored.map ?? []);
-  for (const entry of ours) assertDrained(entry);
   const theirs = differences.flatMap(({ stored }) => stored.local ?? []);
   const shards = [first.shard];
   if (side === 'map') return { removes: [], adds: [], shards, local: { removes: theirs, adds: ours } };
   const adds = theirs.map((entry) => ({ ...entry, pk: map.header.pk }));
+  for (const entry of ours) assertDrained(entry);
   const removed = new Set(ours.map(({ id }) => id));
   for (const entry of adds) refuseOverlap(map, entry, removed);
   return { removes: ours, adds, shards, local: { removes: [], adds: [] } };

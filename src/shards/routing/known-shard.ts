@@ -53,7 +53,7 @@ export class KnownShard {
   readonly database: Database;
   /** Of the last reading of the local map's header. */
   generation = -1;
-  readonly #detached: boolean;
+  readonly detached: boolean;
   readonly #options: KnownShardOptions;
   readonly #local: Local;
   /** Of look-ups in the map because the shard doesn't answer. */
@@ -74,7 +74,7 @@ export class KnownShard {
     this.id = document.shard;
     this.version = document.version;
     this.location = document.location;
-    this.#detached = document.detached === true;
+    this.detached = document.detached === true;
     this.database = database;
     this.#options = options;
     this.locatedAt = options.clock.monotonic();
@@ -121,7 +121,7 @@ export class KnownShard {
   /** Sends a request to the shard. @throws Silence: the shard didn't answer */
   async ask<T>(request: () => Promise<T>): Promise<T> {
     const name = shownLocation(this.location);
-    if (this.#detached)
+    if (this.detached)
       throw new Silence(
         this,
         shardsError('shard-detached', `The shard ${name} is detached, so its keys can't be used`),

@@ -5,6 +5,7 @@ import { readItem } from '../../cosmos/read-item.ts';
 import { type CosmosSheetOptions, cosmosSheet } from '../map/cosmos-sheet.ts';
 import { HEADER_ID, LOCAL_CONTAINER, type LocalHeader, type SheetDocument, localPartition } from '../map/documents.ts';
 import { Sheet, type Whole } from '../map/sheet.ts';
+import { throwDenied } from './denied.ts';
 
 /** A local map's header, and which of the wanted mappings it had at that moment. */
 export interface LocalReading {
@@ -28,7 +29,8 @@ export class LocalReader {
 
   header(): Promise<LocalHeader | undefined> {
     this.validations += 1;
-    return readItem<LocalHeader>(this.#container.item(HEADER_ID, this.#pk), this.#options);
+    const item = this.#container.item(HEADER_ID, this.#pk);
+    return readItem<LocalHeader>(item, this.#options).catch(throwDenied(this.#container));
   }
 
   /**

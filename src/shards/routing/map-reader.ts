@@ -13,6 +13,7 @@ import {
   mapPartition,
   shardId,
 } from '../map/documents.ts';
+import { throwDenied } from './denied.ts';
 
 const IS_MAPPING = "c.type = 'millrace.mapping'";
 
@@ -36,8 +37,8 @@ export class MapReader {
   /** @throws MillraceError `shard-map-store-missing`, `shard-map-missing`; FormatUnreadable */
   static async open(name: string, database: Database, clock: Clock): Promise<MapReader> {
     const container = database.container(MAP_CONTAINER);
-    if (!(await readItem(container.item('store', 'store'), { clock })))
-      throw shardsError('shard-map-store-missing', `Database ${database.id} has no store of shard maps`);
+    const store = await readItem(container.item('store', 'store'), { clock }).catch(throwDenied(container));
+    if (!store) throw shardsError('shard-map-store-missing', `Database ${database.id} has no store of shard maps`);
     const header = await readItem<MapHeader>(container.item(HEADER_ID, mapPartition(name)), { clock });
     if (!header) throw shardsError('shard-map-missing', `There is no shard map ${name}`);
     return new MapReader(header, database, clock);

@@ -1,5 +1,6 @@
 import type { Clock } from '../../base/clock.ts';
 import { MillraceError } from '../../base/errors.ts';
+import { Unavailable } from '../../cosmos/retry.ts';
 import { shardsError } from '../errors.ts';
 import { keyJson } from '../keys/key-type.ts';
 import type { MappingDocument, ShardDocument } from '../map/documents.ts';
@@ -126,7 +127,7 @@ export class Routes {
         await known.shard.check(known);
         // Another mapping isn't there either: an operation is between the map and the shard.
         if (this.#removeVoid(known) && (found += 1) > 1) await this.#clock.sleep(PAUSE_MS);
-        await this.#locateAgain(known.shard);
+        this.#locateAgain(known.shard);
       } else await this.#lookUp(code);
     }
     throw shardsError(
@@ -168,18 +169,23 @@ export class Routes {
 
   /** A shard that doesn't answer may have another location, and its mappings may be elsewhere. False: not asked. */
   async #lookAgain(shard: KnownShard): Promise<boolean> {
-    return shard.lookUp(shard.silence, async () => {
+    const run = async (): Promise<void> => {
       if (!(await this.#isThere(shard))) return;
       const ids = await this.#map.mappingIds(shard.id);
       this.counts.removed += this.#cache.removeIf((mapping) => mapping.shard === shard && !ids.has(mapping.id));
+    };
+    return shard.lookUp(shard.silence, run).catch((error: unknown) => {
+      if (error instanceof Unavailable) return false;
+      throw error;
     });
   }
 
   /** The old database of a shard that was attached elsewhere may answer for long. */
-  async #locateAgain(shard: KnownShard): Promise<void> {
+  #locateAgain(shard: KnownShard): void {
     if (this.#clock.monotonic() - shard.locatedAt <= LOCATED_FOR * this.#options.validForMs) return;
     shard.locatedAt = this.#clock.monotonic();
-    await this.#isThere(shard);
+    // No call waits for it, and a database of maps that doesn't answer stops no call.
+    this.#isThere(shard).catch(() => undefined);
   }
 
   /** Reads the shard's document in the map. If it changed, the shard and its mappings are forgotten. */

@@ -33,6 +33,8 @@ export interface RoutedShard {
   /** The id of the shard in the map. */
   readonly id: string;
   readonly location: ShardLocation;
+  /** Its database is lost, or is being restored. */
+  readonly detached: boolean;
   readonly database: Database;
 }
 

@@ -26,7 +26,7 @@ const because = (why: string, ...numbers: string[]): [string, string][] => numbe
 
 /** Numbers without a probe, and why. */
 export const WITHOUT_PROBE: ReadonlyMap<string, string> = new Map([
-  ...because(NO_PROOF, 'ASM-A3', 'ASM-A11', 'ASM-E7', 'ASM-E64', 'ASM-E72', 'ASM-H2'),
+  ...because(NO_PROOF, 'ASM-A3', 'ASM-A11', 'ASM-E7', 'ASM-E64', 'ASM-E72', 'ASM-E83', 'ASM-H2'),
   ...because(FAILOVER, 'ASM-A6', 'ASM-E47', 'ASM-E76', 'ASM-E77', 'ASM-E78'),
   ...because(OTHERS, 'ASM-A8', 'ASM-A10', 'ASM-E42', 'ASM-E51', 'ASM-E66', 'ASM-E67', 'ASM-E68', 'ASM-E69', 'ASM-E70'),
   ...because(

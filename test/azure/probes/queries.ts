@@ -20,6 +20,33 @@ async function filled(bench: Bench, values: readonly object[], indexingPolicy?: 
 
 export const queries: readonly Probe[] = [
   {
+    number: 'ASM-E85',
+    asks: 'a page of one logical partition has a batch as a whole or not at all',
+    run: async (bench) => {
+      const container = await bench.container();
+      const ids = ['x', 'y', 'z'];
+      const write = (n: number): Promise<unknown> =>
+        container.items.batch(
+          ids.map((id) => ({ operationType: 'Upsert', resourceBody: { id, pk: 'a', n } as never })),
+          'a',
+        );
+      await write(0);
+      for (let n = 1; n <= 30; n++) {
+        const [, ...pages] = await Promise.all([write(n), ...ids.map(() => ask(container, 'SELECT VALUE c.n FROM c'))]);
+        for (const page of pages) holds(new Set(page).size === 1, `a page has ${JSON.stringify(page)}`);
+      }
+    },
+  },
+  {
+    number: 'ASM-E86',
+    asks: 'a point read in a container that is not there is answered with 404',
+    run: async (bench) => {
+      const { database } = await bench.container();
+      const read = (): Promise<string> => statusOf(database.container('nothing').item('x', 'a').read());
+      same(await read(), '404', 'a point read');
+    },
+  },
+  {
     number: 'ASM-E89',
     asks: 'the argument of an aggregate may be a conditional expression with the constant undefined',
     run: async (bench) => {

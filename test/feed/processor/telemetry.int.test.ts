@@ -22,7 +22,7 @@ class Reader extends MetricReader {
   protected override async onShutdown(): Promise<void> {}
 }
 
-function telemetry(options: Pick<TelemetryOptions, 'lags' | 'ranges'> = {}) {
+function telemetry(options: Pick<TelemetryOptions, 'lags' | 'ranges' | 'routers'> = {}) {
   const reader = new Reader();
   const exporter = new InMemorySpanExporter();
   const meterProvider = new MeterProvider({ readers: [reader] });
@@ -149,6 +149,30 @@ it('gives the speed of each lease, and no number for what is not known or never 
   expect(await of('0')).toEqual([10, 20, 60, 31, 3]);
   expect(await of('1')).toEqual([undefined, 20, undefined, 0, 0]);
   expect(await metric('millrace.feed.pages.rejected', { container: 'c', 'error.type': 'unknown' })).toBe(1);
+});
+
+it('gives what a router has done', async () => {
+  const { metric } = telemetry({
+    routers: () => [
+      {
+        map: 'tenants',
+        mappings: 7,
+        added: 9,
+        removed: 2,
+        hits: 500,
+        misses: 8,
+        lookups: 10,
+        validations: 30,
+        refusals: 1,
+      },
+    ],
+  });
+  const of = (name: string, attributes: Attributes = {}) =>
+    metric(`millrace.router.${name}`, { map: 'tenants', ...attributes });
+  expect(await of('mappings')).toBe(7);
+  expect([await of('uses', { found: true }), await of('uses', { found: false })]).toEqual([500, 8]);
+  expect([await of('changes', { change: 'added' }), await of('changes', { change: 'removed' })]).toEqual([9, 2]);
+  expect([await of('lookups'), await of('validations'), await of('refusals')]).toEqual([10, 30, 1]);
 });
 
 it('costs nothing where nobody has set telemetry up', () => {

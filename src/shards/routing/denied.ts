@@ -1,0 +1,15 @@
+import type { Container } from '@azure/cosmos';
+import { failureOf } from '../../cosmos/failure.ts';
+import { shardsError } from '../errors.ts';
+
+/** For `catch`: `shard-map-denied` for the service's 401 and 403. */
+export const throwDenied =
+  ({ id, database }: Container) =>
+  (error: unknown): never => {
+    const { kind, message } = failureOf(error);
+    if (kind !== 'denied') throw error;
+    throw shardsError('shard-map-denied', `The router may not read ${id} in database ${database.id}: ${message}`, {
+      cause: error,
+      hint: 'Give the identity the role "Cosmos DB Built-in Data Reader" on the container.',
+    });
+  };

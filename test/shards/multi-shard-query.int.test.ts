@@ -226,7 +226,7 @@ describe('keys that move', () => {
     expect(await of.strays(from)).toEqual([{ low: 4, high: 10 }]);
     await of.clearStrays(from);
     expect(await of.strays(from)).toEqual([]);
-    // A mapping that is deleted leaves its documents, which are nobody's.
+    // A mapping that is deleted leaves its documents, of keys that the map gives to no shard.
     await of.deleteMapping(await of.markOffline(moved));
     expect(await of.strays(to)).toEqual([{ low: 2, high: 10 }]);
   });

@@ -191,7 +191,7 @@ class Reading<T> {
     };
   }
 
-  /** What a caller is told in place of an abort that the reading's own time caused. */
+  /** The error of a caller, in place of an abort that the reading's own time caused. */
   reasonOf(error: unknown): unknown {
     const { withinMs = 300_000, signal } = this.#input;
     if (!this.#late.aborted || signal?.aborted || error instanceof MillraceError) return error;

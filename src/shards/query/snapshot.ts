@@ -1,4 +1,4 @@
-// Who has which keys, at one moment. docs/SPEC-routing.md says why the headers are read twice.
+// Which shard has which keys, at one moment. docs/SPEC-routing.md says why the headers are read twice.
 import type { Clock } from '../../base/clock.ts';
 import { mapSettled } from '../../base/map-settled.ts';
 import { shardsError } from '../errors.ts';

@@ -17,13 +17,14 @@ import { type Lookups, Routes } from '../../src/shards/routing/routes.ts';
 import type { Random } from '../support/random.ts';
 import type { Actor, MapWorld } from './map-world.ts';
 
-/** Mistakes that routing tempts to. */
-export const ROUTING_MISTAKES = [
-  'header and mapping read apart',
-  'generations without digests',
-  'never validated again',
-] as const;
-export type RoutingMistake = (typeof ROUTING_MISTAKES)[number];
+/** Mistakes that routing tempts to, with the seed of a history that shows each. */
+export const ROUTING_MISTAKES = {
+  'header and mapping read apart': 2,
+  'generations without digests': 1,
+  'never validated again': 1,
+  'filled from local maps alone': 14,
+} as const;
+export type RoutingMistake = keyof typeof ROUTING_MISTAKES;
 
 /** How long a mapping may be used without validation, in steps of the world. */
 export const VALID_FOR = 30;
@@ -118,7 +119,14 @@ export class RouterWorld implements Actor {
     return {
       header: this.#world.map.header,
       mapping: (code) => ask((all) => all.filter(isMapping).find((entry) => covers(entry, code))),
-      mappings: () => ask((all) => all.filter(isMapping).toSorted((a, b) => (a.low < b.low ? -1 : 1))),
+      mappings: () =>
+        ask((all) => {
+          const local = [...this.#locals.values()].flatMap((states) => [
+            ...(states.at(-1)?.state.entries.values() ?? []),
+          ]);
+          const from = this.#mistake === 'filled from local maps alone' ? local : all;
+          return from.filter(isMapping).toSorted((a, b) => (a.low < b.low ? -1 : 1));
+        }),
       mappingIds: (shard) =>
         ask((all) => new Set(all.filter((one) => isMapping(one) && one.shard === shard).map(({ id }) => id))),
       shard: (id) => ask((all) => all.filter(isShard).find(({ shard }) => shard === id)),

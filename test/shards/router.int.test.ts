@@ -88,6 +88,7 @@ describe('a router reads', () => {
     await ordersIn(east).items.create(order('p', 150, 'east'));
     await ordersIn(east).items.create(order('o', 151));
     await using router = await route(map);
+    expect((await router.shards()).map(({ id }) => id).toSorted()).toEqual([west.id, east.id].toSorted());
     expect(await router.container(5, 'Orders').read('o')).toMatchObject({ note: 'west' });
     const orders = router.container<{ id: string; note: string }>(150, 'Orders');
     expect(await orders.read('o')).toMatchObject({ note: 'east' });

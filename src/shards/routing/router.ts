@@ -74,7 +74,7 @@ export class Router implements AsyncDisposable {
   readonly #parts: RouterParts;
   readonly #routers: Container;
   readonly #gates = new Map<string, ShardGate>();
-  readonly #opening = new Map<string, Promise<ShardGate>>();
+  readonly #opening = new Map<string, Promise<void>>();
   #closed = false;
   #refusals = 0;
 
@@ -160,6 +160,7 @@ export class Router implements AsyncDisposable {
   /** Ends the heartbeats. Passes that are open stay valid. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closed = true;
+    await Promise.allSettled(this.#opening.values());
     await Promise.all([...this.#gates.values()].map((gate) => gate[Symbol.asyncDispose]()));
   }
 
@@ -198,13 +199,14 @@ export class Router implements AsyncDisposable {
   /** One gate for each shard, opened with the first write. */
   async #open(shard: string): Promise<void> {
     if (this.#closed) throw shardsError('gate-closed', `The router of ${this.map} is closed`);
-    const opening =
-      this.#opening.get(shard) ??
-      openShardGate(this.#routers, { map: this.map, shard }, { clock: this.#parts.clock }).finally(() =>
-        this.#opening.delete(shard),
-      );
+    const opening = this.#opening.get(shard) ?? this.#openGate(shard).finally(() => this.#opening.delete(shard));
     this.#opening.set(shard, opening);
-    this.#gates.set(shard, await opening);
+    await opening;
+  }
+
+  async #openGate(shard: string): Promise<void> {
+    const { clock } = this.#parts;
+    this.#gates.set(shard, await openShardGate(this.#routers, { map: this.map, shard }, { clock }));
   }
 
   async #changed(gate: ShardGate, withinMs: number): Promise<void> {

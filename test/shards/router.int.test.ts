@@ -1,5 +1,5 @@
 import type { Database } from '@azure/cosmos';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { type Clock, systemClock } from '../../src/base/clock.ts';
 import { type Router, type RouterOptions, openRouter } from '../../src/client.ts';
 import {
@@ -150,6 +150,33 @@ describe('a router reads', () => {
     await read();
   });
 
+  it('many keys of a list map, and asks a shard for all of them at once', async () => {
+    const map = await manager.createListMap('many', { keyType: 'text', schema: { sharded: { Orders: '/tenantId' } } });
+    const shards = [await stage.shardDatabase(), await stage.shardDatabase()];
+    const [west, east] = [
+      await map.createShard({ database: shards[0]! }),
+      await map.createShard({ database: shards[1]! }),
+    ];
+    const keys = Array.from({ length: 40 }, (_, at) => `tenant ${at}`);
+    for (const [at, key] of keys.entries()) {
+      const shard = at % 2 === 0 ? west : east;
+      await map.createMapping({ shard, key });
+      await ordersIn(shard).items.create({ id: 'o', tenantId: key, at });
+    }
+    const clock = new Hand();
+    await using router = await route(map, undefined, { clock });
+    const read = (): Promise<unknown[]> => Promise.all(keys.map((key) => router.container(key, 'Orders').read('o')));
+    const expected = keys.map((tenantId, at) => expect.objectContaining({ tenantId, at }) as unknown);
+    expect(await read()).toEqual(expected);
+    const cold = router.counters();
+    expect(cold).toMatchObject({ mappings: 40, added: 40, misses: 40, removed: 0 });
+    // A change of another mapping: the header, and one query for twenty mappings, in the west only.
+    await map.createMapping({ shard: west, key: 'new' });
+    clock.ms += 30_001;
+    expect(await read()).toEqual(expected);
+    expect(router.counters()).toMatchObject({ lookups: cold.lookups, validations: cold.validations + 3, removed: 0 });
+  });
+
   it('every mapping before it opens, if it is told to', async () => {
     const { map, lower, upper } = await scene();
     await map.splitMapping(lower, 50);
@@ -258,6 +285,42 @@ describe('a pass', () => {
     expect(await entered(router, 5)).toBe('mapping-offline');
     await map.updateMapping(offline, { shard: east, status: 'online' });
     await expect.poll(() => entered(router, 5), { timeout: 5_000 }).toBe(east.location.database);
+  });
+
+  it('is held while its key moves: every acknowledged write is on the new shard in the end', async () => {
+    const at = await scene();
+    const application = stage.client();
+    await using router = await route(at.map, undefined, { connect: ({ database }) => application.database(database) });
+    const acknowledged: string[] = [];
+    const refusals = new Set<string>();
+    const end = new AbortController();
+    const write = async (): Promise<void> => {
+      while (!end.signal.aborted) {
+        const entering = await router.enter(5).catch((error: { code: string }) => error.code);
+        if (typeof entering === 'string') {
+          refusals.add(entering);
+          await vi.waitUntil(async () => (await entered(router, 5)) !== 'mapping-offline', { timeout: 5_000 });
+          continue;
+        }
+        using pass = entering;
+        const id = `o${acknowledged.length}`;
+        await pass.container('Orders').items.create(order(id, 5), { abortSignal: pass.signal });
+        acknowledged.push(id);
+      }
+    };
+    const writing = write();
+    const writes = async (least: number): Promise<void> =>
+      expect.poll(() => acknowledged.length, { timeout: 5_000 }).toBeGreaterThan(least);
+    await writes(3);
+    await move(at, at.lower, at.west, at.east);
+    await writes(acknowledged.length + 3);
+    end.abort();
+    await writing;
+    const ids = async (shard: Shard): Promise<string[]> =>
+      (await ordersIn(shard).items.query<string>('SELECT VALUE c.id FROM c').fetchAll()).resources;
+    expect([...refusals].filter((code) => code !== 'mapping-offline')).toEqual([]);
+    expect(await ids(at.west)).toEqual([]);
+    expect((await ids(at.east)).toSorted()).toEqual(acknowledged.toSorted());
   });
 
   it('is not given after the router was closed', async () => {

@@ -18,7 +18,10 @@ export interface RouterOptions {
   readonly fill?: boolean;
   /** A mapping is used for at most this long before the shard is asked whether it still holds, milliseconds. Default 30,000. */
   readonly validForMs?: number;
-  /** A shard that gives no answer for this long counts as one that doesn't answer, milliseconds. Default 3,000. */
+  /**
+   * A shard that gives no answer for this long counts as one that doesn't answer, milliseconds. A request that is throttled
+   * for longer fails too. Default 3,000.
+   */
   readonly shardWithinMs?: number;
   /** How long `enter` waits for a key that is held for a moment, milliseconds. Default 30,000. */
   readonly waitMs?: number;

@@ -13,7 +13,7 @@ import { suiteSeed } from '../support/seed.ts';
 import { GATE_MISTAKES, type GateMistake, ModelRouter, RoutingWorld, type Write } from './routing-world.ts';
 
 const SEED = suiteSeed();
-const HISTORIES = Number(process.env['MILLRACE_HISTORIES'] ?? 20);
+const HISTORIES = Number(process.env['MILLRACE_HISTORIES'] ?? 12);
 const KEYS = 4;
 const LONGEST_MS = 300_000;
 /** Within this, routers go on after the last fault: what was closed opens, and what has lapsed joins again. */
@@ -219,7 +219,7 @@ class History {
     const { maps } = this.#world;
     if (!maps.faults) return;
     const database = this.#random.pick(['A', 'B']);
-    if (this.#random.chance(0.002) && !maps.down.delete(database)) maps.down.add(database);
+    if (this.#random.chance(0.005) && !maps.down.delete(database)) maps.down.add(database);
     if (!this.#random.chance(0.1)) return;
     for (let key = 0; key < KEYS; key++) {
       const admitting = new Set(this.#routers.flatMap((router) => router.admits(key) ?? []));

@@ -122,7 +122,7 @@ export const SHARDS_ERRORS = {
   },
   'shard-map-changing': {
     meaning:
-      'An operation on the shard map was under way for so long that a query could not be told who has which keys.',
+      'During every attempt of a query to read which shard has which keys, an operation on the shard map was under way.',
     hint: 'Try again. If it keeps happening, call `settle` on the map.',
     retryable: true,
   },

@@ -3,7 +3,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { UsageError } from '../../src/base/errors.ts';
-import { loadAccounts, loadSettings, requireEventHubs, requireStorage } from '../../src/base/settings.ts';
+import {
+  loadAccounts,
+  loadSettings,
+  requireEventHubs,
+  requireShardMaps,
+  requireStorage,
+} from '../../src/base/settings.ts';
 
 const COSMOS = 'AccountEndpoint=https://shop.documents.azure.com:443/;AccountKey=c2VjcmV0LWtleQ==;';
 
@@ -87,6 +93,22 @@ describe('settings', () => {
     expect(code).toBe('setting-invalid');
     expect(message).toMatch(new RegExp(`The setting ${setting}: .*without user, password, query or fragment`));
     expect(`${message}${hint}`).not.toContain('S3CRET');
+  });
+
+  it('reads where the shard maps are, in the same account unless another is named', () => {
+    const cosmos = { COSMOS, COSMOS_DATABASE: 'shop' };
+    const none = loadSettings({ processEnv: cosmos });
+    expect(failure(() => requireShardMaps(none))).toMatchObject({
+      code: 'setting-missing',
+      hint: expect.stringContaining('millrace shards init'),
+    });
+    const here = { ...cosmos, SHARD_MAPS_DATABASE: 'maps' };
+    expect(loadSettings({ processEnv: here }).shardMaps).toEqual({
+      endpoint: 'https://shop.documents.azure.com:443/',
+      database: 'maps',
+    });
+    const apart = { ...here, SHARD_MAPS__accountEndpoint: 'https://maps.documents.azure.com:443/' };
+    expect(loadSettings({ processEnv: apart }).shardMaps?.endpoint).toBe('https://maps.documents.azure.com:443/');
   });
 
   it('reads what a process may spend', () => {

@@ -19,6 +19,8 @@ import type { MapFacts } from '../../src/shards/map/documents.ts';
 import { type Span, covers, joined, without } from '../../src/shards/keys/spans.ts';
 import { exclusionOf } from '../../src/shards/query/exclusion.ts';
 
+/** Runs of each property: there are many types. */
+const RUNS = { numRuns: 40 };
 const LONG = { min: -(2n ** 63n), max: 2n ** 63n - 1n };
 /** Also numbers of few digits, so that lengths and signs meet. */
 const long = oneof(bigInt(LONG), bigInt({ min: -1_200n, max: 1_200n }));
@@ -66,6 +68,7 @@ describe('the condition that leaves strays out holds for every key that is none'
             keys.map((code) => !spans.some((span) => covers(span, code))),
           );
       }),
+      RUNS,
     );
   });
 
@@ -79,6 +82,7 @@ describe('the condition that leaves strays out holds for every key that is none'
         const strays = keys.slice(0, count).map((code) => ({ low: code, high: code }));
         expect(passing({ kind: 'list', keyType, schema }, strays, keys)).toEqual(keys.map((_, n) => n >= count));
       }),
+      RUNS,
     );
   });
 

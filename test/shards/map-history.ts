@@ -12,6 +12,8 @@ import {
   isShard,
   operationId,
 } from '../../src/shards/map/documents.ts';
+import { encodeKey } from '../../src/shards/keys/key-type.ts';
+import { type Span, covers } from '../../src/shards/keys/spans.ts';
 import { Random } from '../support/random.ts';
 import { type Call, KEYS, Oracle, type Piece, textOf, unlockedText } from './map-oracle.ts';
 import { type Administrator, MapWorld, type Mistake } from './map-world.ts';
@@ -52,6 +54,8 @@ export class History {
   readonly #unrepaired = new Set<string>();
   /** Where the map has shown each shard last. */
   readonly #locations = new Map<string, ShardLocation>();
+  /** The keys that each shard's local map has had since the last disaster. */
+  readonly #had = new Map<string, Set<number>>();
   /** What the map has shown, in order. */
   readonly #states: (readonly Piece[])[] = [];
   /** A person restores the stores: the oracle doesn't follow the steps, but judges what comes of them. */
@@ -237,6 +241,26 @@ export class History {
     if (textOf(pieces) !== this.#oracle.text)
       this.#fail(`the map shows\n${textOf(pieces)}\nand should show\n${this.#oracle.text}`);
     this.#admits();
+    this.#assertStrays();
+  }
+
+  /** What a shard has lost since the last disaster is a stray of it, and nothing that it has. */
+  #assertStrays(): void {
+    for (const [shard, location] of this.#locations) {
+      const local = this.#localOf(shard);
+      const { strays = [] } = (local?.header ?? {}) as Partial<LocalHeader>;
+      const name = `${shard} ${JSON.stringify(location)}`;
+      const had = this.#had.get(name) ?? new Set<number>();
+      this.#had.set(name, had);
+      const mapped = [...(local?.entries.values() ?? [])].filter(isMapping);
+      for (let key = 0; key < KEYS; key++) {
+        const isIn = (spans: readonly Span[]): boolean => spans.some((one) => covers(one, encodeKey('int32', key)));
+        const [isMapped, isStray] = [isIn(mapped), strays !== 'unknown' && isIn(strays)];
+        if (isMapped) had.add(key);
+        if (isMapped && isStray) this.#fail(`the key ${key} is mapped and a stray in ${shard}`);
+        if (!isMapped && !isStray && had.has(key)) this.#fail(`the key ${key} was lost by ${shard} and is no stray`);
+      }
+    }
   }
 
   /** A router may know any mapping that the map ever showed. The local map of its shard says whether it counts. */
@@ -298,7 +322,7 @@ export class History {
       });
       this.#expect(before.pieces);
     } else await this.#restoreMap(before, disaster === 'the map is older, and right');
-    for (const known of [this.#shown, this.#void, this.#unrepaired]) known.clear();
+    for (const known of [this.#shown, this.#void, this.#unrepaired, this.#had]) known.clear();
     this.#isRestoring = false;
     this.#oracle.reset(this.#shards, this.#pieces);
     this.#look();

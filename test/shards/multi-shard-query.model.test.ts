@@ -98,10 +98,11 @@ function caseOf(pick: Pick): Case {
   }
 }
 
-/** Reads a query page by page, and resumes it by each continuation. */
-async function resumed(world: QueryWorld, sql: string, pageSize: number): Promise<unknown[]> {
+/** Reads a query page by page, and resumes it by each continuation, with pages of another size. */
+async function resumed(world: QueryWorld, sql: string, pick: Pick): Promise<unknown[]> {
   const found: unknown[] = [];
   for (let continuation: string | undefined; ;) {
+    const pageSize = 1 + pick(20);
     for await (const page of world.query(sql, { pageSize }).pages(continuation)) {
       found.push(...page.items);
       ({ continuation } = page);
@@ -157,7 +158,7 @@ async function one(world: QueryWorld, seed: number, counts: Counts): Promise<str
     const partial = { pageSize, onFailure: without.length > 0 ? ('partial' as const) : ('complete' as const) };
     const items =
       mode === 1
-        ? await resumed(world, sql, pageSize)
+        ? await resumed(world, sql, pick)
         : mode === 2
           ? await disturbed(world, sql, pageSize, pick)
           : (await world.query(sql, partial, without).all()).items;

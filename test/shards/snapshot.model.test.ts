@@ -113,7 +113,8 @@ async function history(seed: number, mistake?: Mistake): Promise<string[]> {
     return (listed ??= now);
   };
   const clock = { ...systemClock, sleep: () => turn() };
-  const { states } = await snapshotOf(list, header, clock, new AbortController().signal);
+  const options = { clock, signal: new AbortController().signal, concurrency: 3 };
+  const { states } = await snapshotOf(list, header, options);
   await moves;
   return KEYS.filter((key) => {
     // Where keys began to arrive later, the query ends or begins again.

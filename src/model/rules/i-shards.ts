@@ -336,7 +336,7 @@ export const SHARDS: readonly Rule[] = [
     severity: 'warning',
     source: SOURCES.shards,
     why: 'Every request depends on the database of the map. Each shard map manager has separate caches and connections.',
-    hint: 'Store the map in a separate database. Create the manager once in each process.',
+    hint: 'Store the map in a database that has `shardmaps` and `routers` only. Create the manager once in each process.',
     *check({ prose }) {
       const about = prose.filter(
         ({ section, text, label }) => section === 'shards' || /shard map|分片映射/i.test(`${label ?? ''} ${text}`),

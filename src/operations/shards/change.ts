@@ -45,6 +45,8 @@ interface ChangeSpec<S extends z.ZodObject> {
   readonly input: S;
   /** Must bring `options` to the one method that changes the map, so that --dry-run only checks. */
   readonly change: (input: z.output<S>, target: Target) => Promise<Changed>;
+  /** For a verb that waits after its operation: waits again, for a call that is repeated. */
+  readonly again?: (input: z.output<S>, before: LoggedOperation, target: Target) => Promise<unknown>;
   /** In the imperative, for --dry-run. */
   readonly plan: (result: ChangeResult) => string;
   readonly done: (result: ChangeResult) => string;
@@ -52,7 +54,7 @@ interface ChangeSpec<S extends z.ZodObject> {
 
 /** A verb that changes one map in one map operation: with a dry run, an audit record, and the repetition of a lost call. */
 export function defineChange<S extends z.ZodObject>(spec: ChangeSpec<S>): Operation {
-  const { change, plan, done, ...description } = spec;
+  const { change, again, plan, done, ...description } = spec;
   const act = async (
     given: z.output<S>,
     context: Context,
@@ -67,6 +69,7 @@ export function defineChange<S extends z.ZodObject>(spec: ChangeSpec<S>): Operat
     const before = asked.operationId === undefined ? undefined : await earlier(map, operationId, id);
     const now = await map.inspect();
     const options = { operationId: id, dryRun, ...(asked.owner !== undefined && { owner: asked.owner }) };
+    if (before && !dryRun) await again?.(given, before, { map, now, options });
     const changed = before ?? (await change(given, { map, now, options }));
     const rows = (of: Partial<ShardsAndMappings> = {}) => rowsOf(of, [...now.shards, ...(of.shards ?? [])]);
     return {

@@ -1,15 +1,16 @@
 import { z } from 'zod';
+import type { Documents } from '../../model/documents.ts';
 import type { ShardMap } from '../../shards/index.ts';
+import { shownLocation } from '../../shards/map/documents.ts';
 import { readPair } from '../model/pair.ts';
-import { type Context, defineOperation } from '../operation.ts';
+import { defineOperation } from '../operation.ts';
 import { plural } from '../table.ts';
 import { rowOf, sayDifference } from './compare.ts';
-import { type Drift, driftOf } from './document.ts';
+import { type Drift, driftOf, missingMaps } from './document.ts';
 import { pendingOf, sayPending } from './draw.ts';
 import { mapInput, shardFilter } from './inputs.ts';
 import { mapNamed, openManager } from './open.ts';
 import { shardNamed } from './select.ts';
-import { shownLocation } from '../../shards/map/documents.ts';
 
 const input = z.object({
   map: mapInput.map.optional().describe('name of the shard map (default: all maps)'),
@@ -34,13 +35,17 @@ export const shardsCheck = defineOperation({
   argument: 'map',
   input,
   run: async (asked, context) => {
+    const { workspace, signal } = context;
+    const documents = asked.document ? (await readPair(workspace, undefined)).documents : undefined;
     const manager = await openManager(context);
     const maps = asked.map === undefined ? await manager.maps() : [await mapNamed(manager, asked.map)];
     const checked = [];
     for (const map of maps) {
-      context.signal.throwIfAborted();
-      checked.push(await checkMap(map, asked, context));
+      signal.throwIfAborted();
+      checked.push(await checkMap(map, asked, documents));
     }
+    for (const { map, ...drift } of asked.map === undefined && documents ? missingMaps(maps, documents) : [])
+      checked.push({ map, differences: [], drift: [drift], pending: [], detached: [] });
     return checked;
   },
   ok: (maps) => maps.every((map) => map.differences.length + map.drift.length + map.pending.length === 0),
@@ -61,12 +66,12 @@ export const shardsCheck = defineOperation({
       .join('\n') || 'No shard map yet.',
 });
 
-async function checkMap(map: ShardMap, { shard, endpoint, document }: Input, { workspace }: Context) {
+async function checkMap(map: ShardMap, { shard, endpoint }: Input, documents: Documents | undefined) {
   const before = await map.inspect();
   const only = shard === undefined ? undefined : shardNamed(map, before, { shard, endpoint });
   const differences = await map.check(only);
   const now = await map.inspect();
-  const drift: Drift[] = document ? driftOf(map, now, (await readPair(workspace, undefined)).documents) : [];
+  const drift: Drift[] = documents ? driftOf(map, now, documents) : [];
   return {
     map: map.name,
     differences: differences.map((one) => rowOf(one, now.shards)),

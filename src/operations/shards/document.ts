@@ -34,6 +34,19 @@ export function driftOf(map: ShardMap, now: Inspection, { design, requirements }
   return [...factsDrift(map, found), ...mappingsDrift(map, now, found)];
 }
 
+/** Documented maps that the store doesn't have. */
+export function missingMaps(
+  stored: readonly ShardMap[],
+  { design, requirements }: Documents,
+): (Drift & { readonly map: string })[] {
+  const known = new Set(stored.map(({ name }) => name.toLowerCase()));
+  return [...(design?.shardMaps ?? []), ...(requirements?.shardMaps ?? [])].flatMap((map) =>
+    map.name === undefined || known.has(map.name.toLowerCase())
+      ? []
+      : [{ map: map.name, ...at(map, `The store has no shard map ${map.name}`) }],
+  );
+}
+
 const at = ({ at: { file, line } }: Pick<Text, 'at'>, what: string): Drift => ({ file, line, what });
 
 function* factsDrift({ kind, keyType, schema }: ShardMap, found: DocumentedMap): Generator<Drift> {

@@ -72,6 +72,8 @@ export const shardsOffline = defineChange({
     const offline = await map.markOffline(mapping, { ...options, ...stopOptions(input) });
     return { removed: { mappings: [mapping] }, added: { mappings: [offline] } };
   },
+  again: (input, { removed }, { map, options }) =>
+    map.markOffline(removed.mappings[0]!, { ...options, ...stopOptions(input) }),
   plan: (result) => `take ${keysOfFirst(result)} on ${shardOfFirst(result)} offline`,
   done: (result) => `${keysOfFirst(result)} on ${shardOfFirst(result)} is offline.`,
 });
@@ -99,7 +101,7 @@ export const shardsOnline = defineChange({
 
 const moved = ({ removed, added }: ChangeResult): string => {
   const [before, after] = [removed.mappings[0]?.shard, added.mappings[0]?.shard];
-  return before === after ? '' : `, not on ${before} any more`;
+  return before === after ? '' : `, not on ${before} any more. It moves no document`;
 };
 
 export const shardsSplit = defineChange({

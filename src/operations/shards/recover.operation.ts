@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import type { Shard, ShardMap } from '../../shards/index.ts';
+import type { RepairChoice, RepairProgress, Shard, ShardMap } from '../../shards/index.ts';
 import { audited } from '../audit/record.ts';
-import { defineOperation } from '../operation.ts';
+import { type Context, defineOperation } from '../operation.ts';
 import { plural } from '../table.ts';
 import { choiceOf, rowOf, sayDifference } from './compare.ts';
 import { pendingOf, sayPending } from './draw.ts';
@@ -48,20 +48,11 @@ export const shardsRecover = defineOperation({
     return { steps, ru: 0 };
   },
   run: async (asked, context) => {
-    const { screen, signal } = context;
     const map = await mapNamed(await openManager(context), asked.map);
-    const chosen = choiceOf(map, asked);
     return audited(context, 'shards recover', asked, async () => {
       const before = pendingOf(await map.inspect());
       await map.settle();
-      let repaired = 0;
-      for (const shard of asked.from === undefined ? [] : await shardsOf(map, asked)) {
-        signal.throwIfAborted();
-        const progress = (of: { readonly repaired: number; readonly left: number }): void =>
-          screen.progress('differences repaired', repaired + of.repaired, repaired + of.repaired + of.left);
-        const done = await map.repairShard(shard, (one) => (chosen(one) ? asked.from : undefined), { progress });
-        repaired += done.repaired;
-      }
+      const repaired = asked.from === undefined ? 0 : await repair(map, asked, context);
       const waiting = pendingOf(await map.inspect());
       const still = new Set(waiting.map(({ operation }) => operation));
       const settled = before.filter(({ operation }) => !still.has(operation));
@@ -76,6 +67,17 @@ export const shardsRecover = defineOperation({
       ...(from === undefined ? [] : [`${plural(repaired, 'difference')} repaired.`]),
     ].join('\n'),
 });
+
+/** Returns how many differences were repaired. */
+async function repair(map: ShardMap, asked: Input, { screen }: Context): Promise<number> {
+  const chosen = choiceOf(map, asked);
+  const choice: RepairChoice = (one) => (chosen(one) ? asked.from : undefined);
+  const progress = (of: RepairProgress): void =>
+    screen.progress('differences of a shard repaired', of.repaired, of.repaired + of.left);
+  if (asked.shard === undefined) return (await map.repairAll(choice, { progress })).repaired;
+  const [shard] = await shardsOf(map, asked);
+  return (await map.repairShard(shard!, choice, { progress })).repaired;
+}
 
 /** The shards to repair: those that are not detached. */
 async function shardsOf(map: ShardMap, { shard, endpoint }: Input): Promise<Shard[]> {

@@ -1,6 +1,7 @@
 // The verbs that change which shards a map has. None of them creates, deletes or moves a database.
 import { z } from 'zod';
 import { resourceName } from '../../base/settings.ts';
+import type { ShardLocation } from '../../shards/index.ts';
 import { type ChangeResult, defineChange } from './change.ts';
 import { address, changeInput, mapInput, shardInput, stopInput, stopOptions } from './inputs.ts';
 import { shownShard } from './rows.ts';
@@ -50,6 +51,8 @@ export const shardsDetach = defineChange({
     const detached = await map.detachShard(shard, { ...options, ...stopOptions(input) });
     return { removed: { shards: [shard] }, added: { shards: [detached] } };
   },
+  again: (input, { removed }, { map, options }) =>
+    map.detachShard(removed.shards[0]!, { ...options, ...stopOptions(input) }),
   plan: (result) => `detach the shard ${shardOf(result)} from ${result.map}`,
   done: (result) =>
     `${shardOf(result)} is detached. Restore its database, then run \`millrace shards attach ${result.map}\`.`,
@@ -72,12 +75,14 @@ export const shardsAttach = defineChange({
     ...changeInput,
   }),
   change: async (input, { map, now, options }) => {
-    const location = locationOf({ shard: input.to ?? input.shard, endpoint: input.toEndpoint ?? input.endpoint });
+    const moved = (from: ShardLocation): ShardLocation =>
+      locationOf({ shard: input.to ?? from.database, endpoint: input.toEndpoint ?? from.endpoint });
     // A map that was created again knows none of its former shards.
     if (now.shards.every((known) => known.location.database !== input.shard))
-      return { added: { shards: [await map.adoptShard(location, options)] } };
+      return { added: { shards: [await map.adoptShard(moved(locationOf(input)), options)] } };
     const shard = shardNamed(map, now, input);
-    return { removed: { shards: [shard] }, added: { shards: [await map.attachShard(shard, location, options)] } };
+    const attached = await map.attachShard(shard, moved(shard.location), options);
+    return { removed: { shards: [shard] }, added: { shards: [attached] } };
   },
   plan: (result) => `attach the shard ${shardOf(result)} to ${result.map}`,
   done: (result) =>

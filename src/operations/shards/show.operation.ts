@@ -57,7 +57,7 @@ export const shardsShow = defineOperation({
     const lines: readonly Line[] = gaps.length > 0 ? withGaps(mappings) : mappings;
     return [
       `${map}: a ${kind} map of ${keyType} keys. Sharded: ${sharded.join(', ')}${reference}`,
-      ...(lines.length > 1 ? strip(lines) : []),
+      ...(lines.length > 1 ? strip(lines.slice(0, most)) : []),
       ...(lines.length > 0 ? tableOf(lines, most) : ['No mapping: no key has a shard.']),
       ...(key === undefined && unused.length > 0
         ? [`Shards without these keys: ${unused.map(shownShard).join(', ')}`]

@@ -97,18 +97,20 @@ export class LocalMaps {
   }
 
   async #commit(
-    { id, shards }: OperationDocument,
+    { id, shards, local }: OperationDocument,
     location: ShardLocation,
     shard: string,
     decide: (header: LocalHeader | undefined) => (Edit & Decided) | undefined,
   ): Promise<true> {
     const sheet = this.#open(location, shard);
     for (let round = 0; round < ROUNDS; round++) {
-      const stored = await sheet.header();
+      // A repair changes less than the map and the local map differ by, so what is mapped here is read.
+      const whole = local && (await sheet.whole());
+      const stored = whole ?? (await sheet.header());
       const decided = decide(stored?.header);
       if (!decided) return true;
       const { generation, removed, before, after, strays = {} } = decided;
-      const [lost, gained] = [before.filter(isMapping), after.filter(isMapping)];
+      const mapped = whole ? mappingsAfter(whole, { before, after }) : after.filter(isMapping);
       const next: Omit<LocalHeader, 'digest'> = {
         id: HEADER_ID,
         pk: localPartition(this.#map, shard),
@@ -121,7 +123,7 @@ export class LocalMaps {
         operation: id,
         // Those of another map stay, and a repair finds them.
         facts: stored?.header.facts ?? this.#facts,
-        ...straysAfter(stored?.header ?? {}, { before: lost, after: gained }, strays, generation),
+        ...straysAfter(stored?.header ?? {}, { before: before.filter(isMapping), after: mapped }, strays, generation),
         ...(shards.length > 1 && { shards }),
         ...(removed && { removed }),
       };
@@ -130,6 +132,11 @@ export class LocalMaps {
     throw shardsError('shard-map-contended', `The local map of ${shownLocation(location)} changed in every round`);
   }
 }
+
+const mappingsAfter = ({ entries }: Whole<LocalHeader>, { before, after }: Edit): MappingDocument[] => {
+  const taken = new Set(before.map(({ id }) => id));
+  return [...[...entries.values()].filter(({ id }) => !taken.has(id)), ...after].filter(isMapping);
+};
 
 const isApplied = ({ id, at }: OperationDocument, { operation, generation }: LocalHeader): boolean =>
   generation === at && operation === id;

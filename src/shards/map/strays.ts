@@ -8,7 +8,7 @@ const MOST_STRAYS = 1_000;
 
 type Fields = Pick<LocalHeader, 'strays' | 'arrivals'>;
 
-/** The mappings that a shard loses and gains. */
+/** The mappings that a shard loses, and those that it has then, at least what it gains. */
 interface Change {
   readonly before: readonly Span[];
   readonly after: readonly Span[];

@@ -28,9 +28,34 @@ export function stateIn(continuation: string, asked: string): ReadingState {
   } catch {
     // Refused below.
   }
-  if (isObject(read) && read['asked'] === asked && isObject(read['state']))
-    return read['state'] as unknown as ReadingState;
+  if (isObject(read) && read['asked'] === asked && isState(read['state'])) return read['state'];
   throw sharedError('continuation-invalid', 'The continuation does not belong to this query of this shard map', {
     hint: 'Pass the continuation as it was returned, with the same map, container, query and parameters.',
   });
 }
+
+/** A continuation comes from outside. */
+function isState(state: unknown): state is ReadingState {
+  if (!isObject(state) || !Array.isArray(state['shards']) || !Array.isArray(state['failed'])) return false;
+  const {
+    shards,
+    failed,
+    skip,
+    left = 0,
+  } = state as { shards: unknown[]; failed: unknown[]; skip: unknown; left?: unknown };
+  return (
+    shards.every(isShardState) && failed.every((one) => hasTexts(one, ['id', 'reason'])) && [skip, left].every(isCount)
+  );
+}
+
+function isShardState(shard: unknown): boolean {
+  if (!hasTexts(shard, ['id']) || !isObject(shard['place']) || !Array.isArray(shard['strays'])) return false;
+  const { token = '', skip } = shard['place'];
+  const isSpan = (one: unknown): boolean => hasTexts(one, ['low']) && hasTexts({ high: '', ...one }, ['high']);
+  return isCount(shard['generation']) && isCount(skip) && typeof token === 'string' && shard['strays'].every(isSpan);
+}
+
+const isCount = (value: unknown): boolean => Number.isSafeInteger(value) && Number(value) >= 0;
+
+const hasTexts = (value: unknown, names: readonly string[]): value is Record<string, unknown> =>
+  isObject(value) && names.every((name) => typeof value[name] === 'string');

@@ -119,10 +119,16 @@ class Reading<T> {
       this.#accesses.set(shard.id, known);
       return known;
     };
-    const shards = await list();
-    if (shards.length === 0) throw shardsError('shard-missing', `The query of ${map.name} has no shards`);
+    let count = 0;
+    const listed = async (): Promise<readonly QueryShard[]> => {
+      const found = await list();
+      count = found.length;
+      if (count > 0) return found;
+      throw shardsError('shard-missing', `The query of ${map.name} has no shards`);
+    };
     const readings: ShardReading<unknown>[] = [];
     if (from) {
+      const shards = await listed();
       for (const { id, place, ...state } of from.shards) {
         const shard = shards.find((one) => one.id === id);
         if (!shard)
@@ -143,21 +149,22 @@ class Reading<T> {
         try {
           return await access(shard).header();
         } catch (error) {
-          this.#fail(access(shard), error, false, shards.length);
+          this.#fail(access(shard), error, false, count);
           return undefined;
         }
       };
-      const { shards: all, states } = await snapshotOf(list, header, this.#input.clock ?? systemClock, this.#signal);
-      for (const shard of all) {
+      const clock = this.#input.clock ?? systemClock;
+      const { shards, states } = await snapshotOf(listed, header, { clock, signal: this.#signal, concurrency });
+      for (const shard of shards) {
         const state = states.get(shard.id);
         if (!state) continue;
         this.#states.set(shard.id, state);
         readings.push(this.#readingOf(access(shard), state));
       }
     }
-    const count = readings.length + this.#failed.length;
+    const all = readings.length + this.#failed.length;
     const fail = (reading: ShardReading<unknown>, error: unknown): void =>
-      this.#fail(reading.access, error, reading.given, count);
+      this.#fail(reading.access, error, reading.given, all);
     const { skip = this.#plan.skip, left = this.#plan.limit } = from ?? {};
     this.#merge = new Merge(this.#plan, readings, { fail, concurrency, mostGroups, skip, left });
   }
@@ -184,7 +191,7 @@ class Reading<T> {
     };
   }
 
-  /** What a caller is told in place of an abort that the reading's own time caused. */
+  /** The error of a caller, in place of an abort that the reading's own time caused. */
   reasonOf(error: unknown): unknown {
     const { withinMs = 300_000, signal } = this.#input;
     if (!this.#late.aborted || signal?.aborted || error instanceof MillraceError) return error;

@@ -67,16 +67,19 @@ export class ShardAccess {
   }
 
   async #answer<R>(ask: (signal: AbortSignal) => Promise<R>): Promise<R> {
-    const late = AbortSignal.timeout(this.#withinMs);
-    const signal = AbortSignal.any([this.#signal, late]);
+    const late = new AbortController();
+    const timer = setTimeout(() => late.abort(), this.#withinMs);
+    const signal = AbortSignal.any([this.#signal, late.signal]);
     try {
       return await until(ask(signal), signal);
     } catch (error) {
-      if (!late.aborted || this.#signal.aborted) throw error;
+      if (!late.signal.aborted || this.#signal.aborted) throw error;
       const { location } = this.shard;
       throw shardsError('shard-query-late', `${shownLocation(location)} gave no answer for ${this.#withinMs} ms`, {
         cause: error,
       });
+    } finally {
+      clearTimeout(timer);
     }
   }
 }
@@ -114,6 +117,8 @@ export class ShardReading<T> {
   #place: Place | undefined;
   #page: readonly T[] = [];
   #at = 0;
+  /** Rows that were given before the continuation. Its pages may have had another size. */
+  #skip = 0;
   #attempts = 1;
   #loading: Promise<void> | undefined;
   #failure: { readonly error: unknown } | undefined;
@@ -183,10 +188,10 @@ export class ShardReading<T> {
       if (page.length > 0) {
         await this.#assertSame();
         this.access.rows += page.length;
-        const skip = isFirst ? (this.#place?.skip ?? 0) : 0;
-        this.#place = isFirst || token !== undefined ? { ...(token !== undefined && { token }), skip } : undefined;
+        this.#place = isFirst || token !== undefined ? { ...(token !== undefined && { token }), skip: 0 } : undefined;
         this.#page = page;
-        this.#at = Math.min(skip, page.length);
+        this.#at = Math.min(this.#skip, page.length);
+        this.#skip -= this.#at;
       }
       this.#ended = this.#pages.done;
       if (this.#ended || this.#at < this.#page.length) return;
@@ -208,6 +213,7 @@ export class ShardReading<T> {
 
   #open(): QueryPages<T> {
     const { container, spec, pageSize, from } = this.#input;
+    this.#skip = from?.skip ?? 0;
     return this.access.pages<T>(container, spec, pageSize, from?.token);
   }
 

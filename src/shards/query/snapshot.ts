@@ -1,5 +1,6 @@
-// Who has which keys, at one moment. docs/SPEC-routing.md says why the headers are read twice.
+// Which shard has which keys, at one moment. docs/SPEC-routing.md says why the headers are read twice.
 import type { Clock } from '../../base/clock.ts';
+import { mapSettled } from '../../base/map-settled.ts';
 import { shardsError } from '../errors.ts';
 import type { LocalHeader } from '../map/documents.ts';
 import type { Span } from '../keys/spans.ts';
@@ -9,6 +10,13 @@ export interface ShardState {
   /** Of the local map. */
   readonly generation: number;
   readonly strays: readonly Span[];
+}
+
+export interface SnapshotOptions {
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+  /** How many headers are read at the same time. */
+  readonly concurrency: number;
 }
 
 const ROUNDS = 40;
@@ -22,16 +30,15 @@ const PAUSE_MS = 50;
 export async function snapshotOf<S extends { readonly id: string }>(
   list: () => Promise<readonly S[]>,
   header: (shard: S) => Promise<LocalHeader | undefined>,
-  clock: Clock,
-  signal: AbortSignal,
+  { clock, signal, concurrency }: SnapshotOptions,
 ): Promise<{ readonly shards: readonly S[]; readonly states: ReadonlyMap<string, ShardState> }> {
   let shards = await list();
   for (let round = 0; round < ROUNDS; round++) {
-    const before = await headersOf(shards, header);
+    const before = await headersOf(shards, header, concurrency);
     // At the moment of this reading every shard was as it is found before and after it.
     const now = await list();
     if (isSameList(shards, now)) {
-      const after = await headersOf(shards, header);
+      const after = await headersOf(shards, header, concurrency);
       if (isSameState(before, after) && isWhole(after)) return { shards, states: statesOf(after) };
     }
     shards = now;
@@ -45,8 +52,9 @@ type Headers = ReadonlyMap<string, LocalHeader>;
 async function headersOf<S extends { readonly id: string }>(
   shards: readonly S[],
   header: (shard: S) => Promise<LocalHeader | undefined>,
+  concurrency: number,
 ): Promise<Headers> {
-  const read = await Promise.all(shards.map(async (shard) => [shard.id, await header(shard)] as const));
+  const read = await mapSettled(shards, async (shard) => [shard.id, await header(shard)] as const, { concurrency });
   return new Map(read.flatMap(([id, found]) => (found ? [[id, found] as const] : [])));
 }
 

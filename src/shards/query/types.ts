@@ -69,9 +69,9 @@ export interface ShardPage<T> {
   /** True: this is the last page. */
   readonly done: boolean;
   /**
-   * Where the next page begins, for another process. Absent on the last page, and where the client can't resume: in a
-   * query with DISTINCT, and in a shard whose container has several physical partitions if the query has ORDER BY,
-   * OFFSET or DISTINCT.
+   * Where the next page begins, for another process. Absent on the last page, in a query with DISTINCT, and where the
+   * client can't resume: in a shard whose container has several physical partitions, if the query has ORDER BY, TOP or
+   * OFFSET.
    */
   readonly continuation?: string;
 }

@@ -59,6 +59,7 @@ export const WITHOUT_PROBE: ReadonlyMap<string, string> = new Map([
     'ASM-E90',
   ),
   ...because('Nothing depends on it: the map says which shard has a key.', 'ASM-E91'),
+  ...because('It is a limit or a minimum of an account, for guidance only.', 'ASM-E97', 'ASM-E98'),
   ...because('Nothing but speed depends on it.', 'ASM-E93'),
   ...because('It takes an identity and two accounts.', 'ASM-E94'),
   ...because('ASM-A2 asks it.', 'ASM-E9'),

@@ -1,8 +1,10 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Container } from '@azure/cosmos';
+import { type Container, CosmosClient, type CosmosClientOptions } from '@azure/cosmos';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { systemClock } from '../../../src/base/clock.ts';
 import type { Drift } from '../../../src/operations/shards/document.ts';
+import { ShardMapManager } from '../../../src/shards/index.ts';
 import { cli } from '../../cli/cli.ts';
 import { clientInside } from '../../emulator/emulate.ts';
 import { SHOP } from '../../support/stage.ts';
@@ -60,7 +62,7 @@ it('mappings are created, moved, split, merged and deleted, and shown with their
   expect(await refused('online tenants --low 40 --high 90')).toBe('1 mapping-missing');
   expect(await refused('online tenants')).toBe('2 input-invalid');
   expect(await told('online tenants --low 40 --high 100 --shard east')).toBe(
-    '[40, 100) is online on east, not on west any more.',
+    '[40, 100) is online on east, not on west any more. It moves no document.',
   );
   expect((await told('show tenants')).split('\n')).toEqual([
     'tenants: a range map of int32 keys. Sharded: Orders by /tenantId; in every shard Currencies',
@@ -79,6 +81,7 @@ it('mappings are created, moved, split, merged and deleted, and shown with their
   expect(await refused('unmap tenants --key 7')).toBe('1 mapping-online');
   expect(await told('unmap tenants --low 200')).toContain('has no shard any more');
   await told('offline tenants --key 50 --unwaited');
+  expect(await told('show tenants')).toMatch(/east +offline, draining$/m);
   await told('online tenants --key 50 --shard west');
   expect(await told('merge tenants --at 40')).toBe('[0, 100) on west is one mapping.');
   expect(await told('list')).toMatch(/^west +1 +0$/m);
@@ -109,6 +112,9 @@ it('a call under one operation id takes effect once, with exactly its flags', as
   expect(second.value).toEqual({ ...(first.value as object), repeated: true });
   expect(await refused('split tenants --at 11 --operation-id first')).toBe('2 operation-id-used');
   await told('merge tenants --at 10');
+  for (const answer of ['is offline.', 'The first call with this id had done it.'])
+    expect(await told('offline tenants --key 5 --operation-id second')).toContain(answer);
+  await told('online tenants --key 5');
   const audit = await cli(['audit', 'list', '--json'], { directory: stage.directory });
   const split = JSON.parse(audit.stdout).find(({ verb }: { verb: string }) => verb === 'shards split');
   expect(split).toMatchObject({ arguments: { map: 'tenants' }, outcome: expect.stringMatching(/done|failed/) });
@@ -163,7 +169,7 @@ it('check compares with the section of the document, and names the line', async 
         '',
         '| Key | Shard location |',
         '|---|---|',
-        ...rows.map((row) => `| ${row} |`),
+        ...rows.map((row) => (/^$|^[#|]/.test(row) ? row : `| ${row} |`)),
         '',
       ].join('\n'),
     );
@@ -183,12 +189,31 @@ it('check compares with the section of the document, and names the line', async 
   ]);
   document('[10, 100) | west');
   expect(await drift()).toEqual(['no line: The document lacks keys of [0, 100), which the store has']);
+  document('[0, 100) | west', '', '### months', '', '| Key | Shard location |', '|---|---|', '| 1 | west |');
+  const all = await stage.run('check --document', ['--pipeline', stage.directory]);
+  expect(all.stdout).toMatch(/^months: line \d+: The store has no shard map months$/m);
+});
+
+it('what waits for a shard to be undone is shown, and recover ends it', async () => {
+  await using world = unreachable('west');
+  const manager = await ShardMapManager.get(world.options);
+  const map = await manager.getMap('tenants');
+  const [shard] = await map.shards();
+  await expect(map.createMapping({ shard: shard!, low: 500, high: 600 })).rejects.toMatchObject({
+    code: 'map-operation-undone',
+  });
+  expect(await told('list')).toContain('not undone in every shard yet: createMapping');
+  expect(await told('recover tenants --dry-run')).toContain('finish or undo the pending createMapping');
+  expect(await told('recover tenants --yes')).toBe('1 pending operation ended.');
+  expect(await told('check tenants')).toBe('tenants: no differences.');
 });
 
 it('a lost shard is detached, and attached elsewhere', async () => {
   expect(await told('detach tenants --shard west')).toContain('is detached');
   expect(await told('show tenants')).toContain('west is detached.');
   expect(await told('check tenants')).toContain('was not compared');
+  expect(await refused('attach tenants --shard west --to nowhere --dry-run')).toBe('2 shard-unfit');
+  expect(await told('attach tenants --shard west --dry-run')).toContain('attach the shard west to tenants');
   expect(await told('attach tenants --shard west')).toContain('is attached');
   expect(await told('check tenants')).toBe('tenants: no differences.');
 });
@@ -225,6 +250,32 @@ it('a map that was lost comes back from its shards', async () => {
   const { mappings } = before.value as { mappings: unknown };
   expect((await stage.json('show tenants')).value).toMatchObject({ mappings });
 });
+
+/** Options of a manager whose requests to the documents of one database fail. */
+function unreachable(database: string) {
+  const { httpClient, ...options } = stage.emulator.clientOptions as Required<CosmosClientOptions>;
+  const retryOptions = { maxRetryAttemptCount: 0, fixedRetryIntervalInMilliseconds: 0, maxWaitTimeInSeconds: 0 };
+  const client = new CosmosClient({
+    ...options,
+    connectionPolicy: { retryOptions },
+    httpClient: {
+      sendRequest: (request) =>
+        request.url.includes(`/dbs/${database}/colls/shardmap/docs`)
+          ? Promise.reject(new Error('cut off'))
+          : httpClient.sendRequest(request),
+    },
+  });
+  const connect = (to: { readonly database: string }) => client.database(to.database);
+  return {
+    options: {
+      database: client.database('maps'),
+      connect,
+      shardWithinMs: 0,
+      clock: { ...systemClock, sleep: async () => {} },
+    },
+    [Symbol.asyncDispose]: async () => client.dispose(),
+  };
+}
 
 /** Puts the local map of west back to what it was before the last change. */
 async function restoreLocalMap(): Promise<void> {

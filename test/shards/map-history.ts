@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Mapping, RepairChoice, Shard } from '../../src/shards/index.ts';
+import type { Mapping, Shard } from '../../src/shards/index.ts';
 import {
   type LocalHeader,
   type MapKind,
@@ -341,19 +341,26 @@ export class History {
       await map.settle();
       if (!isRight) {
         const known = new Set((await map.shards()).map(({ id }) => id));
-        for (const { location, shard } of before.shards) if (!known.has(shard)) await map.adoptShard(location);
+        for (const { location, shard } of before.shards) if (!known.has(shard)) await this.#adopt(one, location);
       }
-      // What a shard lost goes first: another one may have its keys.
-      const choices: RepairChoice[] = isRight ? ['map'] : [({ inShard }) => (inShard ? undefined : 'shard'), 'shard'];
-      for (const choice of choices)
-        for (const shard of await map.shards()) {
-          const attached = shard.detached ? await map.attachShard(shard, shard.location) : shard;
-          await map.repairShard(attached, choice);
-        }
+      for (const shard of await map.shards()) if (shard.detached) await map.attachShard(shard, shard.location);
+      const { stays } = await map.repairAll(isRight ? 'map' : 'shard');
+      if (stays.length > 0) this.#fail('a repair of all left differences');
     });
     // The pending one may have been finished, or undone.
     if (!isRight) this.#expect(before.pieces);
     else if (!pending) this.#expect(restored);
+  }
+
+  /** A shard that the map still has there was deleted in the lost time. */
+  async #adopt({ map }: Administrator, location: ShardLocation): Promise<void> {
+    const deleted = (await map.shards()).find((shard) => shard.location.database === location.database);
+    if (deleted) {
+      const attached = deleted.detached ? await map.attachShard(deleted, location) : deleted;
+      await map.repairShard(attached, 'shard');
+      await map.deleteShard(attached);
+    }
+    await map.adoptShard(location);
   }
 
   async #loseShard({ map }: Administrator): Promise<void> {

@@ -1,4 +1,5 @@
-// Repairs all differences of a shard, however many: in steps, and with a new check where another process came between.
+// Repairs all differences of a shard or of a map, however many: in steps, and with a new check where another process came
+// between.
 import { shardsError } from '../errors.ts';
 import { type Difference, MOST_AT_ONCE, type RepairSide } from './differences.ts';
 
@@ -36,8 +37,7 @@ export async function repairAll(
   choice: RepairChoice,
   { progress }: RepairOptions,
 ): Promise<Repaired> {
-  const sideOf = (difference: Difference): RepairSide | undefined =>
-    typeof choice === 'function' ? choice(difference) : choice;
+  const sideOf = chooser(choice);
   let repaired = 0;
   for (let round = 0; round < ROUNDS; round++) {
     const chosen = (await check()).map((difference) => ({ difference, side: sideOf(difference) }));
@@ -66,10 +66,39 @@ export async function repairAll(
   );
 }
 
+/** Repairs several shards one after the other. What is only taken away goes first in all of them: another one may have its keys. */
+export async function repairInTurn(
+  repairs: readonly ((choice: RepairChoice) => Promise<Repaired>)[],
+  choice: RepairChoice,
+): Promise<Repaired> {
+  const sideOf = chooser(choice);
+  const going: RepairChoice = (difference) => {
+    const side = sideOf(difference);
+    return side && comes(difference, side) ? undefined : side;
+  };
+  let repaired = 0;
+  for (const repair of repairs) repaired += (await repair(going)).repaired;
+  const stays: Difference[] = [];
+  for (const repair of repairs) {
+    const rest = await repair(choice);
+    repaired += rest.repaired;
+    stays.push(...rest.stays);
+  }
+  return { repaired, stays };
+}
+
+const chooser =
+  (choice: RepairChoice) =>
+  (difference: Difference): RepairSide | undefined =>
+    typeof choice === 'function' ? choice(difference) : choice;
+
+/** Whether the right side has the mapping. */
+const comes = ({ inMap, inShard }: Difference, side: RepairSide): boolean =>
+  (side === 'map' ? inMap : inShard) !== undefined;
+
 /** What is only taken away comes first: a mapping that comes may have its keys. */
 function stepsOf(differences: readonly Difference[], side: RepairSide): Difference[][] {
-  const comes = ({ inMap, inShard }: Difference): number => Number((side === 'map' ? inMap : inShard) !== undefined);
-  const sorted = differences.toSorted((one, other) => comes(one) - comes(other));
+  const sorted = differences.toSorted((one, other) => Number(comes(one, side)) - Number(comes(other, side)));
   const steps: Difference[][] = [];
   for (let at = 0; at < sorted.length; at += MOST_AT_ONCE) steps.push(sorted.slice(at, at + MOST_AT_ONCE));
   return steps;

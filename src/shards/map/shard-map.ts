@@ -22,7 +22,7 @@ import { assertFacts, assertLocalForm } from './forms.ts';
 import { LocalMaps, type OpenLocal, lost } from './local-maps.ts';
 import { Operations, type Plan, operationsOf } from './operations.ts';
 import * as plans from './plans.ts';
-import { type RepairChoice, type RepairOptions, type Repaired, repairAll } from './repair.ts';
+import { type RepairChoice, type RepairOptions, type Repaired, repairAll, repairInTurn } from './repair.ts';
 import type { Sheet, Whole } from './sheet.ts';
 import { type Span, covers, overlaps } from '../keys/spans.ts';
 import { type Keys, type Mapping, type Shard, keysOf, mappingOf, shardOf } from './values.ts';
@@ -375,6 +375,13 @@ export class ShardMap {
       return at + 1;
     };
     return repairAll({ check, repair }, choice, options);
+  }
+
+  /** The same for all shards. A key that moved between two of them leaves the one before it comes to the other. */
+  async repairAll(choice: RepairChoice, options: RepairOptions = {}): Promise<Repaired> {
+    const shards = await this.shards();
+    const repairs = shards.map((shard) => (chosen: RepairChoice) => this.repairShard(shard, chosen, options));
+    return repairInTurn(repairs, choice);
   }
 
   async #whole(): Promise<Whole<MapHeader>> {

@@ -99,10 +99,10 @@ export const queries: readonly Probe[] = [
           })),
           'a',
         );
-      const query = "SELECT VALUE c.id FROM c WHERE c.type = 'logged' AND c.at > 1097";
+      const query = "SELECT VALUE c.id FROM c WHERE c.type = 'logged' AND c.at > 1097 ORDER BY c.at";
       const { resources, requestCharge } = await container.items.query(query, { partitionKey: 'a' }).fetchAll();
-      same(resources.toSorted(), ['1098', '1099'], 'what is found');
-      same(requestCharge < 10, true, `the charge of ${requestCharge} is small`);
+      same(resources, ['1098', '1099'], 'what is found');
+      same(requestCharge < 10, true, 'a charge below 10 RU');
     },
   },
   {

@@ -1,5 +1,6 @@
 import type { KeyPath } from '../cosmos/paths.ts';
-import { type Token, tokensOf, unreadable } from './sql-tokens.ts';
+import type { Token } from '../base/sql-tokens.ts';
+import { tokensOf, unreadable } from './sql-tokens.ts';
 
 /** One query, cut where a condition can be added. */
 export interface QueryText {

@@ -24,11 +24,12 @@ type Stated = Mutable<Pick<Container, 'defaultTtl' | 'uniqueKeys' | 'throughput'
 const WHOSE = /purpose|document types|partition key|用途/i;
 const SHARED = /reference data|lookup (table|data)|shared by all tenants|参考数据|所有租户共享/i;
 
-/** `### Orders Container`, `` ### 3.1 `orders` – Long Title ``, `### Orders (Multi-Document: A + B)`. */
+/** `### Orders Container`, `` ### 3.1 `orders` – Long Title ``, `### Container: Orders`, `### Orders (Multi-Document: A + B)`. */
 const containerName = (section: Section): string =>
   section.code ??
   (section.title
     .replace(/^[\d.\s]+/, '')
+    .replace(/^(?:\bContainer\b|容器)\s*(?:[::]|[-–—]\s)\s*/i, '')
     .split(/\s*(?:\bContainer\b|容器|\(|\[|[-–—::]\s|\s[-–—])/i)[0]
     ?.replaceAll(/[^\p{L}\p{N}_\- ]/gu, '')
     .trim() ||

@@ -36,16 +36,15 @@ export interface ReadModel {
 export function readDrafts(text: string, file: string): ReadModel {
   const root = outlineOf(text, file);
   const all = [...within(root)].slice(1);
-  if (!all.some((section) => sectionName(section.title))) {
-    throw modelError(
-      'not-a-model-document',
-      `${file} is not a data-model document: it has none of the expected headings`,
-    );
-  }
   const findings = new Findings(file);
   const drafts = containers(all, text, findings);
   if (drafts.length === 0) {
-    throw modelError('model-without-containers', `${file} designs no container`);
+    if (all.some((section) => sectionName(section.title)))
+      throw modelError('model-without-containers', `${file} designs no container`);
+    throw modelError(
+      'not-a-model-document',
+      `${file} is not a data-model document: it has none of the expected headings, and states no partition key`,
+    );
   }
   indexingElsewhere(all, drafts, text, findings);
   const known = (title: string): boolean => sectionNameOf(title) !== undefined || /\bcontainer\b/i.test(title);
@@ -64,18 +63,12 @@ export function readDrafts(text: string, file: string): ReadModel {
   };
 }
 
-/** Sections under "Container Designs" with a design; without that heading, all sections with "container" in their title. */
+/** Sections under "Container Designs" with a design; and others with "container" in their title that state a key. */
 function containers(all: readonly Section[], text: string, findings: Findings): ContainerDraft[] {
   const designs = all.filter((section) => sectionName(section.title) === 'containers');
-  const stray = all.filter(
-    (section) => /\bcontainer\b/i.test(section.title) && section.depth > 1 && !sectionName(section.title),
-  );
-  const candidates = new Set([
-    ...designs.flatMap((section) => section.sections),
-    ...(designs.length === 0 ? stray : []),
-  ]);
+  const children = new Set(designs.flatMap((section) => section.sections));
   const drafts: ContainerDraft[] = [];
-  for (const section of candidates) {
+  for (const section of [...children, ...strayContainers(all, designs, text)]) {
     if (section.struck || sectionName(section.title) === 'indexing') continue;
     const draft = new ContainerDraft(section, text, findings);
     const before = drafts.find(({ name }) => name === draft.name);
@@ -95,6 +88,32 @@ function containers(all: readonly Section[], text: string, findings: Findings): 
     } else drafts.push(draft);
   }
   return drafts;
+}
+
+/**
+ * Containers that aren't under "Container Designs". A title with "container" is enough if it states a key itself or in a
+ * section below: `## Container Architecture` with a section for each container isn't one, nor is "Container
+ * Configuration" below a container. If nothing states a key, the titles alone decide.
+ */
+function strayContainers(all: readonly Section[], designs: readonly Section[], text: string): Section[] {
+  const under = new Set(designs.flatMap((section) => [...within(section)]));
+  const titled = all.filter(
+    (section) =>
+      /\bcontainer\b|容器/i.test(section.title) &&
+      section.depth > 1 &&
+      !under.has(section) &&
+      (designs.length === 0 || !sectionName(section.title)),
+  );
+  const own = (section: Section): boolean =>
+    labelledFacts(section.blocks, text).facts.some((fact) => fact.name === 'partitionKey' && fact.text !== '');
+  const keyed = titled.filter(
+    (section) =>
+      own(section) ||
+      (section.sections.some(own) && !section.sections.some((child) => titled.includes(child) && own(child))),
+  );
+  const inside = new Set(keyed.flatMap((section) => [...within(section)].slice(1)));
+  const stated = keyed.filter((section) => !inside.has(section));
+  return stated.length > 0 || designs.length > 0 ? stated : titled.filter((section) => !sectionName(section.title));
 }
 
 /** Indexing in other sections. A `Container` bullet or the heading names its container; if not, it is the nearest above. */

@@ -172,6 +172,16 @@ export interface Mapping {
   readonly at: Place;
 }
 
+/** What a document says is asked of a container, outside the rows of the mapping. */
+export interface Asked {
+  readonly container: string;
+  readonly text: string;
+  readonly queries: readonly Query[];
+  /** The text says that it reads several partitions. */
+  readonly crossing: boolean;
+  readonly at: Place;
+}
+
 export interface Reference {
   readonly container: string;
   readonly type?: string;
@@ -238,6 +248,7 @@ export interface Design extends Common {
   readonly model: Model;
   readonly containers: readonly ContainerDetail[];
   readonly mapping: readonly Mapping[];
+  readonly asked: readonly Asked[];
   readonly projections: readonly ProjectionRow[];
   /** Where the section of projections begins; undefined: there is no such section. */
   readonly projectionsAt: Place | undefined;

@@ -1,6 +1,7 @@
 // Reads the whole `cosmosdb_data_model.md`: the Model, and the further facts for the rules.
 import type { Design, Mapping, ProjectionRow } from '../documents.ts';
 import type { ModelFinding } from '../model.ts';
+import { askedOf } from './asked.ts';
 import { candidates } from './candidates.ts';
 import { commonOf } from './common.ts';
 import { detailOf } from './detail.ts';
@@ -55,6 +56,7 @@ function designOf(document: string, file: string, known: readonly string[]): Des
     model,
     containers,
     mapping,
+    asked: askedOf(root, text, file, model.containers, new Set(mapping.map(({ at }) => at.line))),
     projections,
     exampleLines: lines,
     projectionsAt: section ? { file, line: section.line } : projections[0]?.at,

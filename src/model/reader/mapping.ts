@@ -2,7 +2,7 @@
 import type { Mapping, Operation } from '../documents.ts';
 import { patternIds } from './pattern-ids.ts';
 import { quantities } from './quantity.ts';
-import { queryOf } from './sql.ts';
+import { queriesIn, saysCrossing } from './asked.ts';
 import { type Row, type Table, column, hasColumns } from './tables.ts';
 
 export const isMapping = (table: Table): boolean =>
@@ -18,9 +18,7 @@ export function mappingRow(row: Row, names: readonly string[], known: readonly s
   const operationText = column(row, ['cosmos db operations', 'operations', 'operation', '操作']) ?? '';
   const notes = column(row, ['implementation notes', 'notes', 'implementation', '实现说明', '备注']) ?? '';
   const everything = Object.values(row.cells).join(' ');
-  const queries = [...operationText.matchAll(/`([^`]+)`/g), ...notes.matchAll(/`([^`]+)`/g)].flatMap(
-    (match) => queryOf(match[1] ?? '') ?? [],
-  );
+  const queries = [operationText, notes].flatMap(queriesIn);
   const ru = statedRu(row, notes, operationText);
   const times = /(\d+)\s+point reads/i.exec(operationText)?.[1];
   return {
@@ -69,9 +67,7 @@ function operationsOf(text: string, all: string): Operation[] {
     .replaceAll(/`[^`]*`/g, (code) => (/^`\s*select/i.test(code) ? ' SELECT ' : code))
     .replaceAll(/\bwith deletedAt\b/gi, '');
   const found = OPERATIONS.filter(([, pattern]) => pattern.test(words)).map(([name]) => name);
-  const crosses = /cross[- ]partition|fan[- ]?out over|all partitions|跨分区/i;
-  const denied = /\b(no|not|never|avoids?|without|instead of)\b[^.;]{0,20}cross[- ]partition|single[- ]partition/i;
-  return crosses.test(all) && !denied.test(all) ? [...found, 'cross-partition'] : found;
+  return saysCrossing(all) ? [...found, 'cross-partition'] : found;
 }
 
 /** Words that can begin a part of the cell, but aren't containers. */

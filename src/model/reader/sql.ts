@@ -93,13 +93,13 @@ function unwrapped(tokens: readonly Token[]): readonly Token[] | undefined {
 /** Splits where the brackets are as open as at the first token; the AND of a BETWEEN is no separator. */
 function split(tokens: readonly Token[], separates: (token: Token) => boolean): Token[][] {
   const parts: Token[][] = [[]];
-  let between = false;
+  let inRange = false;
   for (const token of tokens) {
     const outside = token.depth === tokens[0]?.depth;
-    if (outside && token.word === 'BETWEEN') between = true;
-    if (outside && separates(token) && !(between && token.word === 'AND')) parts.push([]);
+    if (outside && token.word === 'BETWEEN') inRange = true;
+    if (outside && separates(token) && !(inRange && token.word === 'AND')) parts.push([]);
     else parts.at(-1)?.push(token);
-    if (outside && token.word === 'AND') between = false;
+    if (outside && token.word === 'AND') inRange = false;
   }
   return parts.filter((part) => part.length > 0);
 }

@@ -1,6 +1,6 @@
 // C8 to C12: hierarchical and synthetic keys, ids and uniqueness.
 import type { ContainerDetail } from '../documents.ts';
-import { type Facts, examplesIn, sum, valueAt } from './facts.ts';
+import { type Facts, examplesIn, namesKey, sum, valueAt } from './facts.ts';
 import { type Need, type Rule, DESIGN, SOURCES, n, quoted } from './rule.ts';
 
 const LIMITS = SOURCES.microsoft('Azure Cosmos DB service quotas');
@@ -28,12 +28,12 @@ export const IDENTITY: readonly Rule[] = [
             at: facts.place(detail, 'partitionKey'),
           };
         const [first = ''] = partitionKey;
-        for (const { row } of facts.accesses.filter((access) => access.detail === detail)) {
-          for (const query of row.queries) {
-            if (!query.equal.includes(first.slice(1).replaceAll('/', '.')))
+        for (const { who, queries, at } of facts.questions.filter((question) => question.detail === detail)) {
+          for (const query of queries) {
+            if (!namesKey(detail.container, query))
               yield {
-                message: `Row ${row.printed} doesn't filter by ${first.slice(1)}, the first level of ${name}'s key, so it reads every partition`,
-                at: row.at,
+                message: `${who} doesn't filter by ${first.slice(1)}, the first level of ${name}'s key, so it reads every partition`,
+                at,
               };
           }
         }

@@ -7,10 +7,10 @@ const POLICY = SOURCES.microsoft('Indexing policies in Azure Cosmos DB');
 const TTL = SOURCES.microsoft('Time to Live (TTL) in Azure Cosmos DB');
 
 const stated = ({ index }: ContainerDetail): Text[] => [...index.included, ...index.excluded];
-const queriesOf = (facts: Facts, detail: ContainerDetail) =>
-  facts.accesses
-    .filter((access) => access.detail === detail)
-    .flatMap(({ row }) => row.queries.map((query) => ({ row, query })));
+const queriesOf = ({ questions }: Facts, detail: ContainerDetail) =>
+  questions
+    .filter((question) => question.detail === detail)
+    .flatMap(({ who, at, queries }) => queries.map((query) => ({ who, at, query })));
 
 /** `/a/b/?` and `/a/*` as the dotted field they begin with. */
 const fieldOf = (path: string): string =>
@@ -56,10 +56,8 @@ export const INDEXES: readonly Rule[] = [
         const fields = fieldsIn(container);
         if (fields.size < 10) continue;
         const queries = queriesOf(facts, detail);
-        if (
-          queries.length === 0 &&
-          facts.accesses.some(({ row, detail: of }) => of === detail && row.operations.includes('query'))
-        ) {
+        const rows = facts.accesses.filter((access) => access.detail === detail);
+        if (queries.length === 0 && (rows.length === 0 || rows.some(({ row }) => row.operations.includes('query')))) {
           yield missing(`the queries on ${container.name}`);
           continue;
         }
@@ -193,7 +191,7 @@ export const INDEXES: readonly Rule[] = [
       let known = false;
       for (const detail of facts.containers) {
         const examples = examplesIn(detail.container);
-        for (const { row, query } of queriesOf(facts, detail)) {
+        for (const { who, at: place, query } of queriesOf(facts, detail)) {
           known = true;
           const asked = [...new Set([...query.filters, ...query.order.map(({ path }) => path)])].filter(
             (field) => field !== 'id' && !field.startsWith('_'),
@@ -201,8 +199,8 @@ export const INDEXES: readonly Rule[] = [
           const bare = asked.filter((field) => !indexed(detail, field));
           if (bare.length > 0)
             yield {
-              message: `Row ${row.printed} queries ${detail.container.name} by ${bare.join(', ')}, which its policy doesn't index`,
-              at: row.at,
+              message: `${who} queries ${detail.container.name} by ${bare.join(', ')}, which its policy doesn't index`,
+              at: place,
               related: [facts.place(detail, 'indexingPolicy')],
             };
           const absent = asked.filter(
@@ -213,15 +211,15 @@ export const INDEXES: readonly Rule[] = [
           );
           if (absent.length > 0)
             yield {
-              message: `Row ${row.printed} queries ${detail.container.name} by ${absent.join(', ')}, which no example has`,
-              at: row.at,
+              message: `${who} queries ${detail.container.name} by ${absent.join(', ')}, which no example has`,
+              at: place,
               related: [detail.container.at],
             };
           const [, named] = /\btype\s*=\s*'([^']+)'/.exec(query.text) ?? [];
           if (named !== undefined && !detail.container.types.some(({ name }) => name === named))
             yield {
-              message: `Row ${row.printed} queries ${detail.container.name} for type ${named}, which has no example`,
-              at: row.at,
+              message: `${who} queries ${detail.container.name} for type ${named}, which has no example`,
+              at: place,
               related: [detail.container.at],
             };
         }
@@ -264,7 +262,7 @@ export const INDEXES: readonly Rule[] = [
         yield missing('a query in the mapping');
         return;
       }
-      for (const { detail, row, query } of all) {
+      for (const { detail, who, at: place, query } of all) {
         if (query.order.length < 2) continue;
         const wanted = query.order.map(({ path, descending }) => ({
           path: `/${path.replaceAll('.', '/')}`,
@@ -283,8 +281,8 @@ export const INDEXES: readonly Rule[] = [
         );
         if (!fits)
           yield {
-            message: `Row ${row.printed} orders ${detail.container.name} by ${wanted.map(({ path, descending }) => `${path}${descending ? ' DESC' : ''}`).join(', ')} without a composite index`,
-            at: row.at,
+            message: `${who} orders ${detail.container.name} by ${wanted.map(({ path, descending }) => `${path}${descending ? ' DESC' : ''}`).join(', ')} without a composite index`,
+            at: place,
             related: [...detail.index.composites.map(({ at }) => at), facts.place(detail, 'indexingPolicy')],
           };
       }

@@ -15,6 +15,8 @@ export interface Prose extends Text {
   /** Heading of its section. */
   readonly heading: string;
   readonly kind: 'paragraph' | 'bullet' | 'cell';
+  /** Of a cell: the first cell of its row. */
+  readonly subject?: string;
 }
 
 /** Requests a second. `per`: the rate is for each unit, such as a practice, so the total needs a multiplier. */
@@ -236,6 +238,8 @@ export interface ContainerDetail {
 
 /** The index paths as written, before the reader adds the missing ones. */
 export interface StatedIndex {
+  /** A policy is written as JSON, so it has every path. Bullets may name only what differs from the default. */
+  readonly json: boolean;
   readonly included: readonly Text[];
   readonly excluded: readonly Text[];
   readonly composites: readonly {

@@ -45,7 +45,7 @@ function designOf(document: string, file: string, known: readonly string[]): Des
       container,
       proseOf(read, container.at.line, common.prose),
       common,
-      stated.get(container.name) ?? { included: [], excluded: [], composites: [] },
+      stated.get(container.name) ?? { json: false, included: [], excluded: [], composites: [] },
       projections,
       known,
     ),
@@ -86,7 +86,7 @@ function rowsOf(
   for (const section of within(root)) {
     for (const table of tablesOf(section.blocks, text, file)) {
       if (isProjections(table)) projections.push(...table.rows.filter(({ struck }) => !struck).map(projectionOf));
-      else if (isMapping(table)) {
+      else if (isMapping(table, sectionNameOf(section.title))) {
         for (const row of table.rows) {
           if (row.struck) continue;
           const read = mappingRow(row, names, known);

@@ -1,6 +1,7 @@
 // Facts of a container's bullets that the Model lacks: sizes, cardinality, served patterns, hot keys, index paths as written.
 import type { ContainerDetail, Design, ProjectionRow, Prose, StatedIndex } from '../documents.ts';
 import type { Container, Place } from '../model.ts';
+import { hasName } from './names.ts';
 import { patternIds } from './pattern-ids.ts';
 import { bytesOf, quantities, sizeOf } from './quantity.ts';
 
@@ -52,13 +53,8 @@ export function detailOf(
     serves: serves && { ids: patternIds(serves.text, known), at: serves.at },
     ...(range && { range }),
     hot: all.prose.filter(
-      ({ section, label }) =>
-        section === 'hotPartitions' &&
-        label !== undefined &&
-        label
-          .toLowerCase()
-          .split(/[^\p{L}\p{N}_-]+/u)
-          .includes(name),
+      ({ section, label, subject }) =>
+        section === 'hotPartitions' && hasName(`${label ?? ''} ; ${subject ?? ''}`, container.name),
     ),
     index,
     derived:
@@ -82,6 +78,9 @@ function cardinalityOf(text: string): number | undefined {
 }
 
 function rangeOf(text: string, at: Place): ContainerDetail['range'] {
+  const [, from, to] = /([\d,]+)\s*RU\/s\s*\(auto-?scales? to ([\d,]+)/i.exec(text) ?? [];
+  if (from !== undefined && to !== undefined)
+    return { low: Number(from.replaceAll(',', '')), high: Number(to.replaceAll(',', '')), at };
   const found = quantities(text).find(
     ({ low, high, unit, index }) =>
       low !== high &&

@@ -133,7 +133,7 @@ export const IDENTITY: readonly Rule[] = [
     title: 'The design relies only on uniqueness that Cosmos DB can enforce',
     severity: 'error',
     source: `${SOURCES.seed}; ${SOURCES.microsoft('Unique key constraints in Azure Cosmos DB')}`,
-    why: 'Id and partition key together are unique. A unique key policy (the prompt says that there is none) makes values unique within one logical partition. It is fixed when the container is created, counts a missing value as null, and has at most 10 constraints and 16 paths. Cosmos DB enforces no uniqueness across partitions.',
+    why: 'Id and partition key together are unique. A unique key policy (the prompt says that there is none) makes values unique within one logical partition. It is fixed when the container is created, counts a missing value as null, and has at most 10 constraints and 16 paths. Cosmos DB enforces no uniqueness across partitions, so a unique key under the partition key /id has no effect.',
     hint: 'Reserve the value: first write a document whose partition key and id are the value.',
     needs: [DESIGN],
     *check(facts) {
@@ -149,6 +149,12 @@ export const IDENTITY: readonly Rule[] = [
         const paths = sum(keys.map((key) => key.paths.length));
         if (keys.some((key) => key.paths.length > 16) || paths > 16)
           yield { message: `${container.name} has ${paths} paths in unique keys; the maximum is 16`, at };
+        if (keys.length > 0 && container.partitionKey.join() === '/id')
+          yield {
+            message: `${container.name}: the unique key ${keys.map((key) => key.paths.join(', ')).join('; ')} enforces nothing, because each partition of the key /id has one document`,
+            at,
+            related: [facts.place(detail, 'partitionKey')],
+          };
         const text = facts.labelled(detail, /unique key|唯一键/i);
         if (text && wide.test(text.text) && !reserved)
           yield {

@@ -292,6 +292,17 @@ export const A_TO_D: readonly Case[] = [
     at: '`/day` - 3,650 values',
   },
   {
+    rule: 'C12',
+    wrong: [
+      [
+        '`/id` - 100,000 values\n- **Document Types**: `customer`',
+        '`/id` - 100,000 values\n- **Unique Key Policy**: `/name`\n- **Document Types**: `customer`',
+      ],
+    ],
+    at: 'Unique Key Policy',
+    says: 'enforces nothing',
+  },
+  {
     rule: 'C13',
     wrong: [['WHERE c.customerId = @c`', 'WHERE c.placedAt = @c`']],
     at: 'WHERE c.placedAt',

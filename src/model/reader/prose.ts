@@ -53,7 +53,8 @@ class ProseReader implements Pieces {
     else if (node.type === 'table') {
       for (const row of node.children.slice(1)) {
         const [subject = '', ...others] = row.children.map((cell) => cut(cell, this.#source));
-        this.#add(subject, lineOf(row), 'cell');
+        // Of two cells the first is the label of the other.
+        if (others.length !== 1) this.#add(subject, lineOf(row), 'cell');
         for (const text of others) this.#add(text, lineOf(row), 'cell', plainText(subject), others.length === 1);
       }
     } else if (node.type === 'code' && /^(sql|psql|postgres\w*|tsql)$/i.test(node.lang ?? '')) {

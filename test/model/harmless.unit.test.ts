@@ -89,3 +89,29 @@ test('a part of a document after the examples is no example, and a field that is
   expect(model.containers[0]?.types.flatMap(({ examples }) => examples)).toHaveLength(1);
   expect(generateTypes(model)).toContain('note: unknown;');
 });
+
+test('an overview gives the key that a section lacks, and a second key is an error', () => {
+  const overview = (key: string): string =>
+    `# Shop\n## Overview\n| Container | Initial Partition Key |\n|---|---|\n| \`Sales\` | ${key} |\n| Days | \`[tenantId, day]\` |\n`;
+  const only = parseModel(overview('`/storeId`'), 'm.md');
+  expect(only.containers.map(({ name, partitionKey }) => [name, partitionKey])).toEqual([
+    ['Sales', ['/storeId']],
+    ['Days', ['/tenantId', '/day']],
+  ]);
+  const section = '## Container: `Sales`\n- **Partition Key**: `/storeId`\n';
+  const codes = (text: string): string[] => parseModel(text, 'm.md').findings.map(({ code }) => code);
+  expect(codes(overview('`/storeId`') + section)).not.toContain('partition-key-twice');
+  expect(codes(overview('`/shopId`') + section)).toContain('partition-key-twice');
+});
+
+test('a definition in JavaScript is read, with its policy once', () => {
+  const definition =
+    "\n```ts\n{\n  id: 'sales', // one a store\n  partitionKey: '/storeId',\n  defaultTtl: 7 * 24 * 3600,\n  uniqueKeys: [['/storeId', '/number']],\n  indexingPolicy: { includedPaths: [{ path: '/*' }] },\n}\n```\n";
+  const text = `# Shop\n## Indexing Policies\n### Sales Container\n- **Partition Key**: \`/storeId\`\n${definition}`;
+  expect(parseModel(text, 'm.md').containers[0]).toMatchObject({
+    defaultTtl: 604_800,
+    uniqueKeys: [{ paths: ['/storeId', '/number'] }],
+    indexingPolicy: { includedPaths: [{ path: '/*' }] },
+  });
+  expect(found('E2', text)).toEqual([]);
+});

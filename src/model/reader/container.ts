@@ -242,6 +242,8 @@ export class ContainerDraft {
       const message = `${this.name} has the key ${this.#key.join(', ')} in line ${before.line} and ${key.join(', ')} here`;
       this.#findings.add('error', 'partition-key-twice', line, message, 'State the key once.');
     }
+    // The first statement is the one that the container's section makes.
+    if (before) return;
     this.#key = key;
     this.#places.partitionKey = this.#findings.at(line);
   }

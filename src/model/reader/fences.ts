@@ -18,11 +18,14 @@ export type Content =
 const POLICY = ['indexingMode', 'includedPaths', 'excludedPaths', 'compositeIndexes'];
 const DEFINITION = ['paths', 'partitionKey', 'uniqueKeys', 'uniqueKeyPolicy', 'defaultTtl', 'indexingPolicy'];
 
-/** A literal of JavaScript as JSON: names and strings get double quotes. Lines stay the same. */
+/** A literal of JavaScript as JSON: products are worked out, names and strings get double quotes. Lines stay the same. */
 const quoted = (text: string): string =>
   text
+    .replaceAll(/\d+(?:\s*\*\s*\d+)+/g, (product) =>
+      String(product.split('*').reduce((value, factor) => value * Number(factor), 1)),
+    )
     .replaceAll(/'((?:[^'\\\n]|\\.)*)'/g, (_, inner: string) => JSON.stringify(inner))
-    .replaceAll(/([{,]\s*)([A-Za-z_$][\w$]*)(\s*:)/g, '$1"$2"$3');
+    .replaceAll(/(^\s*|[{,]\s*)([A-Za-z_$][\w$]*)(\s*:)/gm, '$1"$2"$3');
 
 /** Undefined for a fence that isn't JSON at all (SQL, C#, a diagram); broken JSON is a finding. */
 export function contentOf(fence: Fence, findings: Findings): Content | undefined {

@@ -9,6 +9,8 @@ import { normalised } from './labels.ts';
 import { type Section, within } from './outline.ts';
 import { parsed, readDocument } from './source.ts';
 import { sectionName, sectionNameOf } from './sections.ts';
+import { column, hasColumns, tablesOf } from './tables.ts';
+import { partitionKey } from './values.ts';
 import { modelError } from '../errors.ts';
 
 /** Reads `cosmosdb_data_model.md`. Throws the errors of `readDocument` and `parseModel`. */
@@ -38,6 +40,7 @@ export function readDrafts(text: string, file: string): ReadModel {
   const all = [...within(root)].slice(1);
   const findings = new Findings(file);
   const drafts = containers(all, text, findings);
+  if (drafts.length === 0) drafts.push(...tabled(all, text, file, findings));
   if (drafts.length === 0) {
     if (all.some((section) => sectionName(section.title)))
       throw modelError('model-without-containers', `${file} designs no container`);
@@ -46,6 +49,7 @@ export function readDrafts(text: string, file: string): ReadModel {
       `${file} is not a data-model document: it has none of the expected headings, and states no partition key`,
     );
   }
+  keysInTables(all, drafts, text, file);
   indexingElsewhere(all, drafts, text, findings);
   const known = (title: string): boolean => sectionNameOf(title) !== undefined || /\bcontainer\b/i.test(title);
   findings.list.push(...skippedSections(root, known, file));
@@ -73,7 +77,8 @@ function containers(all: readonly Section[], text: string, findings: Findings): 
     const draft = new ContainerDraft(section, text, findings);
     const before = drafts.find(({ name }) => name === draft.name);
     if (!draft.designed) {
-      if (/container|容器/i.test(section.title) || section.code !== undefined) {
+      // "Container Strategy" names no container.
+      if ((/container|容器/i.test(section.title) && draft.name !== section.title) || section.code !== undefined) {
         findings.add(
           'warning',
           'design-elsewhere',
@@ -116,6 +121,41 @@ function strayContainers(all: readonly Section[], designs: readonly Section[], t
   return stated.length > 0 || designs.length > 0 ? stated : titled.filter((section) => !sectionName(section.title));
 }
 
+/** The rows of overviews such as `| Container | Partition Key | Purpose |`, each with the name and the key. */
+function overviews(all: readonly Section[], text: string, file: string): { name: string; key: string; line: number }[] {
+  return all.flatMap(({ blocks }) =>
+    tablesOf(blocks, text, file)
+      .filter((table) => hasColumns(table, ['container', 'containers', '容器'], ['partition key', '分区键']))
+      .flatMap(({ rows }) => rows)
+      .flatMap((row) => {
+        const name = /^`?([\p{L}_][\p{L}\p{N}_-]*)`?$/u.exec(
+          column(row, ['container', 'containers', '容器']) ?? '',
+        )?.[1];
+        const key = column(row, ['partition key', '分区键']) ?? '';
+        return name !== undefined && !row.struck && partitionKey(key, []) ? [{ name, key, line: row.at.line }] : [];
+      }),
+  );
+}
+
+/** A document that has only an overview designs the containers of its rows. */
+const tabled = (all: readonly Section[], text: string, file: string, findings: Findings): ContainerDraft[] =>
+  overviews(all, text, file).map(
+    ({ name, line }) =>
+      new ContainerDraft(
+        { depth: 7, title: name, code: name, struck: false, line, blocks: [], sections: [] },
+        text,
+        findings,
+      ),
+  );
+
+/** An overview gives a container the key that its section lacks; the same key twice agrees, another is an error. */
+function keysInTables(all: readonly Section[], drafts: readonly ContainerDraft[], text: string, file: string): void {
+  for (const { name, key, line } of overviews(all, text, file))
+    drafts
+      .find((draft) => draft.name.toLowerCase() === name.toLowerCase())
+      ?.fact({ name: 'partitionKey', label: 'Partition Key', text: key, line, items: [], fences: [] });
+}
+
 /** Indexing in other sections. A `Container` bullet or the heading names its container; if not, it is the nearest above. */
 function indexingElsewhere(
   all: readonly Section[],
@@ -130,6 +170,7 @@ function indexingElsewhere(
   );
   const roots = all.filter((section) => sectionName(section.title) === 'indexing' && !inside.has(section));
   for (const section of new Set(roots.flatMap((root) => [...within(root)]))) {
+    if (inside.has(section)) continue;
     const { facts, loose } = labelledFacts(section.blocks, text);
     const named = (words: string) =>
       drafts.find(({ name }) => ` ${normalised(words)} `.includes(` ${normalised(name)} `));

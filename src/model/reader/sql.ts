@@ -128,8 +128,8 @@ function pathsAt(tokens: readonly Token[], sources: Sources): { path: string; le
       if (sign?.text === '.' && name?.kind === 'name') {
         steps.push(name.text);
         end += 2;
-      } else if (sign?.text === '[' && name?.kind === 'string' && close?.text === ']') {
-        steps.push(name.text.slice(1, -1));
+      } else if (sign?.text === '[' && (name?.kind === 'string' || name?.kind === 'number') && close?.text === ']') {
+        steps.push(name.kind === 'string' ? name.text.slice(1, -1) : name.text);
         end += 3;
       } else break;
     }

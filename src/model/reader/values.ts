@@ -26,7 +26,7 @@ function keyPaths(value: string): string[] | undefined {
   const quoted = codes(value);
   const names =
     quoted.length > 0
-      ? quoted
+      ? quoted.flatMap((code) => code.replaceAll(/[[\]"']/g, '').split(/\s*,\s*/))
       : value.split(/\s*(?:,|\+|→|->|>|\band\b)\s*/).map((name) => name.replaceAll(/[[\]"']/g, '').trim());
   if (names.length === 0 || !names.every((name) => FIELD.test(name))) return undefined;
   return [...new Set(names.map((name) => `/${name.replaceAll('.', '/')}`))];

@@ -21,18 +21,19 @@ const fieldOf = (path: string): string =>
     .replaceAll('/[]', '')
     .replaceAll('/', '.');
 
-/** Whether a field is indexed: the most precise of the lists' paths wins. */
-function indexed({ container }: ContainerDetail, field: string): boolean {
+/** Whether a field is indexed: the most precise of the lists' paths wins. An element's number is no step of a path. */
+function indexed({ container }: ContainerDetail, path: string): boolean {
   const policy = container.indexingPolicy;
   if (!policy) return true;
+  const field = path.replaceAll(/\.\d+(?=\.|$)/g, '');
   const reach = (paths: readonly { readonly path: string }[] = []): number =>
     Math.max(
       -1,
-      ...paths.map(({ path }) => {
-        const own = fieldOf(path);
-        if (path === '/*') return 0;
-        const covers = path.endsWith('*') ? field === own || field.startsWith(`${own}.`) : field === own;
-        return covers ? own.length + (path.endsWith('?') ? 1 : 0) : -1;
+      ...paths.map(({ path: each }) => {
+        const own = fieldOf(each);
+        if (each === '/*') return 0;
+        const covers = each.endsWith('*') ? field === own || field.startsWith(`${own}.`) : field === own;
+        return covers ? own.length + (each.endsWith('?') ? 1 : 0) : -1;
       }),
     );
   return (

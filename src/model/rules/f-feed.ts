@@ -364,7 +364,7 @@ export const FEED: readonly Rule[] = [
     source: SOURCES.feed,
     why: 'The feed delivers a change at least once, and doesn’t show the document before it. A counter that each change increments or decrements counts twice after a redelivery, and can’t subtract the old value. The rule reads sentences that name the change feed and a counter; it accepts those that say how a repeated change is recognised.',
     hint: 'Store the contribution of each source document beside the total, and replace it. Or compute the total from the documents. A projection of the kind `aggregate` does the first.',
-    *check({ prose }) {
+    *check({ prose, design }) {
       let known = false;
       for (const { text: words, label, at } of prose) {
         const all = `${label ?? ''} ${words}`;
@@ -378,6 +378,17 @@ export const FEED: readonly Rule[] = [
             message: `"${counts[0]}" by the change feed counts a change twice when it is delivered twice`,
             at,
           };
+      }
+      const headings = design?.headings ?? [];
+      for (const [index, line] of (design?.lines ?? []).entries()) {
+        if (!/\bop"?\s*:\s*["']incr/i.test(line)) continue;
+        const above = headings.findLast(({ at }) => at.line <= index + 1);
+        if (!above || !/change feed|变更源/i.test(above.text)) continue;
+        known = true;
+        yield {
+          message: 'An increment by the change feed counts a change twice when it is delivered twice',
+          at: { file: above.at.file, line: index + 1 },
+        };
       }
       if (!known) yield missing('a sentence about the change feed');
     },

@@ -157,6 +157,14 @@ export const E_TO_I: readonly Case[] = [
   {
     rule: 'F12',
     given: [
+      ['', "### Change Feed\nEach change replaces a contribution.\n\n```ts\n{ op: 'set', path: '/orders' }\n```"],
+    ],
+    wrong: [["{ op: 'set', path", "{ op: 'incr', path"]],
+    at: "op: 'incr'",
+  },
+  {
+    rule: 'F12',
+    given: [
       ['- **Load**: 25', '- **Totals**: the change feed replaces the contribution of each order\n- **Load**: 25'],
     ],
     wrong: [

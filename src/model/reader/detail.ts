@@ -8,6 +8,10 @@ import { bytesOf, quantities, sizeOf } from './quantity.ts';
 const CARDINALITY =
   /(?:distinct|different|unique|values|keys|cardinality|users|customers|tenants|stores|devices|products|accounts|orders|items|partitions)\b|个|值/i;
 
+/** Words for other things than the values of a key. */
+const UNCOUNTED =
+  /\b(levels|parts|paths|fields|regions|types|shards|suffixes|characters|digits|hours|days|times|rus)$/i;
+
 export function detailOf(
   container: Container,
   own: readonly Prose[],
@@ -72,7 +76,13 @@ function cardinalityOf(text: string): number | undefined {
     const after = text.slice(quantity.end, quantity.end + 40);
     const before = text.slice(Math.max(0, quantity.index - 25), quantity.index);
     const counted = /^\s*(?:new |distinct |different |unique |active |possible |个)*[\p{L}]*/u.exec(after)?.[0] ?? '';
-    if (quantity.unit === '' && (CARDINALITY.test(counted) || /cardinality\W*$/i.test(before))) return quantity.high;
+    if (
+      quantity.unit === '' &&
+      (CARDINALITY.test(counted) ||
+        (/\p{L}{3,}s$/u.test(counted) && !UNCOUNTED.test(counted)) ||
+        /cardinality\W*$/i.test(before))
+    )
+      return quantity.high;
   }
   return undefined;
 }

@@ -133,7 +133,7 @@ export const IDENTITY: readonly Rule[] = [
     title: 'The design relies only on uniqueness that Cosmos DB can enforce',
     severity: 'error',
     source: `${SOURCES.seed}; ${SOURCES.microsoft('Unique key constraints in Azure Cosmos DB')}`,
-    why: 'Id and partition key together are unique. A unique key policy (the prompt says that there is none) makes values unique within one logical partition. It is fixed when the container is created, counts a missing value as null, and has at most 10 constraints and 16 paths. Cosmos DB enforces no uniqueness across partitions, so a unique key under the partition key /id has no effect.',
+    why: 'Id and partition key together are unique. A unique key policy (the prompt says that there is none) makes values unique within one logical partition. It is fixed when the container is created, counts a missing value as null, and has at most 10 constraints and 16 paths. Cosmos DB enforces no uniqueness across partitions, so a unique key under the partition key /id has no effect. Nor does a composite index enforce any, or a query before the write.',
     hint: 'Reserve the value: first write a document whose partition key and id are the value.',
     needs: [DESIGN],
     *check(facts) {
@@ -161,6 +161,19 @@ export const IDENTITY: readonly Rule[] = [
             message: `${container.name}: a unique key is enforced within one partition key value only`,
             at: text.at,
           };
+      }
+      for (const { text, label, at } of facts.prose) {
+        const all = `${label ?? ''} ${text}`;
+        if (
+          /\bcomposite ind(?:ex|ices)\w*\b[^.;]{0,60}\b(?:unique|uniqueness|no duplicates|prevents? duplicates?)\b/i.test(
+            all,
+          )
+        )
+          yield { message: 'A composite index makes nothing unique', at };
+        const first =
+          /\b(?:check|query|look ?up|search)\w*\b[^.;]{0,50}\b(?:exists?|duplicates?|taken)\b[^.;]{0,40}\b(?:then|before)\b[^.;]{0,20}\b(?:insert|creat|upsert|add|writ)/i;
+        if (first.test(all) && !reserved)
+          yield { message: 'A check before a write makes nothing unique: two writers can both find no document', at };
       }
       for (const { requirements, considerations, printed, at } of facts.patterns) {
         if (wide.test(`${requirements} ${considerations}`) && !reserved)

@@ -1,4 +1,4 @@
-// C13 and C14: what requests must name so that they read one partition, or one document.
+// C13 to C15: what requests must name so that they read one partition, or one document.
 import { type Facts, type Question, examplesIn, namesKey, valueAt } from './facts.ts';
 import { type Rule, DESIGN, SOURCES, missing } from './rule.ts';
 
@@ -109,6 +109,28 @@ export const REQUESTS: readonly Rule[] = [
             at,
             related,
           };
+      }
+    },
+  },
+  {
+    id: 'C15',
+    title: 'A document whose id and key are known is read by a point read',
+    severity: 'warning',
+    source: SOURCES.microsoft('Read an item in Azure Cosmos DB for NoSQL'),
+    why: 'A point read of 1 KB costs 1 RU, and a query that finds the same document at least 2 to 3. The rule warns about a query that sets the id and the whole key equal to a value.',
+    hint: 'Write "Point read", and read the item by its id and key.',
+    needs: [DESIGN],
+    *check(facts) {
+      const all = asked(facts).flatMap((question) => question.queries.map((query) => ({ ...question, query })));
+      if (all.length === 0) {
+        yield missing('a query');
+        return;
+      }
+      for (const { detail, who, at, query } of all) {
+        const { name, partitionKey } = detail.container;
+        const single = /\bid\s*=|=\s*\w+\.id\b/.test(query.text);
+        if (single && query.equal.includes('id') && partitionKey.every((path) => query.equal.includes(field(path))))
+          yield { message: `${who} queries ${name} by its id and key; a point read costs less`, at };
       }
     },
   },

@@ -5,9 +5,10 @@ import type { RuleFinding } from '../../../src/model/rules/rule.ts';
 import { MODEL_RULES, type Report, checkDocuments } from '../../../src/model/rules/index.ts';
 import { type Texts, documentsOf, edited } from './base.ts';
 import { A_TO_D } from './cases-a-d.ts';
+import { C_REQUESTS } from './cases-c-requests.ts';
 import { E_TO_I } from './cases-e-i.ts';
 
-const CASES = [...A_TO_D, ...E_TO_I];
+const CASES = [...A_TO_D, ...C_REQUESTS, ...E_TO_I];
 const TODAY = new Date('2026-06-01T00:00:00Z');
 
 function check(texts: Texts, price?: number): Report {

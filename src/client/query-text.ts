@@ -1,6 +1,7 @@
 import type { KeyPath } from '../cosmos/paths.ts';
 import { clientError } from './errors.ts';
-import { type Refuse, type Token, tokensOf } from './sql-tokens.ts';
+import { type Refuse, tokensOf } from './sql-tokens.ts';
+import type { Token } from '../base/sql-tokens.ts';
 
 /** One query, cut where a condition can be added. */
 export interface QueryText {

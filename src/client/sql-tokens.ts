@@ -1,65 +1,11 @@
-/** A piece of a query's text. Strings keep their quotes. */
-export interface Token {
-  readonly kind: 'name' | 'parameter' | 'string' | 'number' | 'sign';
-  readonly text: string;
-  /** Of a name that may be a keyword, in upper case; else empty. A name after a dot or after `AS` is none. */
-  readonly word: string;
-  readonly start: number;
-  readonly end: number;
-  /** How many brackets are open around it. A bracket itself counts as outside. */
-  readonly depth: number;
-}
-
-/** A query's text without comments, and its tokens. */
-export interface Tokens {
-  readonly text: string;
-  readonly tokens: readonly Token[];
-}
-
-const STRING = String.raw`"(?:[^"\\]|\\[^])*"|'(?:[^'\\]|\\[^])*'`;
-const COMMENT = new RegExp(`(${STRING})|--[^\\n]*`, 'g');
-const PIECE = new RegExp(
-  [
-    String.raw`\s*(?:`,
-    String.raw`(?<name>[\p{L}_$][\p{L}\p{N}_$]*)`,
-    String.raw`|(?<parameter>@[\p{L}\p{N}_]+)`,
-    `|(?<string>${STRING})`,
-    String.raw`|(?<number>0[xX][0-9a-fA-F]+|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)`,
-    String.raw`|(?<sign>[-=<>+*/%|&^~?:.,!()[\]{}])`,
-    ')',
-  ].join(''),
-  'uy',
-);
-const KINDS = ['name', 'parameter', 'string', 'number', 'sign'] as const;
-const CLOSING: Readonly<Record<string, string>> = { '(': ')', '[': ']', '{': '}' };
+import { type Tokens, readTokens } from '../base/sql-tokens.ts';
 
 /** Makes the error of a text that can't be read. */
 export type Refuse = (query: string, why: string) => Error;
 
-/**
- * Reads the text of a query. Comments are removed, so that no reader of the text can take them for anything else. What
- * isn't certain is refused: another reading of a quote or a bracket could move a condition out of its place.
- */
+/** @throws what `refuse` makes of a text without a certain reading */
 export function tokensOf(query: string, refuse: Refuse): Tokens {
-  const text = query.replace(COMMENT, (_, string?: string) => string ?? ' ').trimEnd();
-  const tokens: Token[] = [];
-  const open: string[] = [];
-  for (let at = 0; at < text.length;) {
-    PIECE.lastIndex = at;
-    const found = PIECE.exec(text);
-    const kind = found && KINDS.find((each) => found.groups?.[each] !== undefined);
-    if (!kind) throw refuse(query, `at character ${at + 1}, ${JSON.stringify(text.slice(at, at + 12))}`);
-    at = PIECE.lastIndex;
-    const piece = found.groups![kind]!;
-    const before = tokens.at(-1);
-    if (piece === '*' && before?.text === '/') throw refuse(query, 'it has a comment of the form /* … */');
-    if (kind === 'sign' && Object.values(CLOSING).includes(piece) && open.pop() !== piece)
-      throw refuse(query, `it has a ${piece} too many`);
-    const isName = kind === 'name' && before?.text !== '.' && before?.word !== 'AS';
-    const word = isName ? piece.toUpperCase() : '';
-    tokens.push({ kind, text: piece, word, start: at - piece.length, end: at, depth: open.length });
-    if (kind === 'sign' && piece in CLOSING) open.push(CLOSING[piece]!);
-  }
-  if (open.length > 0) throw refuse(query, `it lacks a ${open.at(-1)}`);
-  return { text, tokens };
+  const read = readTokens(query);
+  if ('why' in read) throw refuse(query, read.why);
+  return read;
 }

@@ -2,7 +2,7 @@
 import type { SqlQuerySpec } from '@azure/cosmos';
 import type { KeyPath } from '../cosmos/paths.ts';
 import { readQuery } from './query-text.ts';
-import type { Token } from './sql-tokens.ts';
+import type { Token } from '../base/sql-tokens.ts';
 
 /**
  * True: every result of the query has one value, a text or a number, at the path. Only an equality counts that stands

@@ -1,6 +1,7 @@
 // Writes `## Change Feed Projections` from the pipeline. Rows that agree with the code stay unchanged, byte for byte.
 import type { Design, ProjectionRow } from '../model/documents.ts';
 import { keyPathsOf } from '../model/model.ts';
+import { hasName } from '../model/reader/names.ts';
 import { duration } from '../model/reader/quantity.ts';
 import { type TableSpan, tableSpans } from '../model/reader/spans.ts';
 import type { Doc, Pipeline, SourceRef } from '../definition/specs.ts';
@@ -197,7 +198,7 @@ function served({ into, name }: Declared, { mapping }: Design): string[] {
     return [
       ...new Set(
         mapping
-          .filter(({ operationText, notes }) => `${operationText} ${notes}`.includes(name))
+          .filter(({ operationText, notes }) => hasName(`${operationText} ${notes}`, name))
           .flatMap(({ ids }) => ids),
       ),
     ];

@@ -15,6 +15,8 @@ export interface Prose extends Text {
   /** Heading of its section. */
   readonly heading: string;
   readonly kind: 'paragraph' | 'bullet' | 'cell';
+  /** Of a cell: the first cell of its row. */
+  readonly subject?: string;
 }
 
 /** Requests a second. `per`: the rate is for each unit, such as a practice, so the total needs a multiplier. */
@@ -185,6 +187,16 @@ export interface Mapping {
   readonly at: Place;
 }
 
+/** What a document says is asked of a container, outside the rows of the mapping. */
+export interface Asked {
+  readonly container: string;
+  readonly text: string;
+  readonly queries: readonly Query[];
+  /** The text says that it reads several partitions. */
+  readonly crossing: boolean;
+  readonly at: Place;
+}
+
 export interface Reference {
   readonly container: string;
   readonly type?: string;
@@ -239,6 +251,8 @@ export interface ContainerDetail {
 
 /** The index paths as written, before the reader adds the missing ones. */
 export interface StatedIndex {
+  /** A policy is written as JSON, so it has every path. Bullets may name only what differs from the default. */
+  readonly json: boolean;
   readonly included: readonly Text[];
   readonly excluded: readonly Text[];
   readonly composites: readonly {
@@ -251,6 +265,7 @@ export interface Design extends Common {
   readonly model: Model;
   readonly containers: readonly ContainerDetail[];
   readonly mapping: readonly Mapping[];
+  readonly asked: readonly Asked[];
   readonly projections: readonly ProjectionRow[];
   /** Where the section of projections begins; undefined: there is no such section. */
   readonly projectionsAt: Place | undefined;

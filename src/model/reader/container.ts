@@ -24,11 +24,12 @@ type Stated = Mutable<Pick<Container, 'defaultTtl' | 'uniqueKeys' | 'throughput'
 const WHOSE = /purpose|document types|partition key|用途/i;
 const SHARED = /reference data|lookup (table|data)|shared by all tenants|参考数据|所有租户共享/i;
 
-/** `### Orders Container`, `` ### 3.1 `orders` – Long Title ``, `### Orders (Multi-Document: A + B)`. */
+/** `### Orders Container`, `` ### 3.1 `orders` – Long Title ``, `### Container: Orders`, `### Orders (Multi-Document: A + B)`. */
 const containerName = (section: Section): string =>
   section.code ??
   (section.title
     .replace(/^[\d.\s]+/, '')
+    .replace(/^(?:\bContainer\b|容器)\s*(?:[::]|[-–—]\s)\s*/i, '')
     .split(/\s*(?:\bContainer\b|容器|\(|\[|[-–—::]\s|\s[-–—])/i)[0]
     ?.replaceAll(/[^\p{L}\p{N}_\- ]/gu, '')
     .trim() ||
@@ -177,22 +178,24 @@ export class ContainerDraft {
   #content(content: Content): void {
     this.#designed = true;
     if (content.kind === 'examples') for (const { value, line } of content.elements) this.#example(value, line);
-    else if (content.kind === 'definition') this.#definition(content.value, content.line);
+    else if (content.kind === 'definition') this.#definition(content.value, content.line, content.text);
     else this.indexing.content(content, this.#findings);
   }
 
   /** A container definition in the form of the SDK or an ARM template. */
-  #definition(value: Record<string, unknown>, line: number): void {
+  #definition(value: Record<string, unknown>, line: number, text: string): void {
     const key = isObject(value['partitionKey']) ? value['partitionKey'] : value;
     if (Array.isArray(key['paths'])) this.#setKey(key['paths'].map(String), line);
+    else if (typeof value['partitionKey'] === 'string') this.#setKey([value['partitionKey']], line);
     if (typeof value['defaultTtl'] === 'number') this.#set('defaultTtl', value['defaultTtl'], line);
     if (isObject(value['indexingPolicy']))
-      this.indexing.content({ kind: 'policy', value: value['indexingPolicy'], line }, this.#findings);
+      this.indexing.content({ kind: 'policy', value: value['indexingPolicy'], line, text }, this.#findings);
     const unique = isObject(value['uniqueKeyPolicy']) ? value['uniqueKeyPolicy']['uniqueKeys'] : value['uniqueKeys'];
     if (!Array.isArray(unique)) return;
-    const keys = unique.flatMap((entry: unknown) =>
-      isObject(entry) && Array.isArray(entry['paths']) ? [{ paths: entry['paths'].map(String) }] : [],
-    );
+    const keys = unique.flatMap((entry: unknown) => {
+      const paths = isObject(entry) ? entry['paths'] : entry;
+      return Array.isArray(paths) ? [{ paths: paths.map(String) }] : [];
+    });
     if (keys.length > 0) this.#set('uniqueKeys', keys, line);
   }
 
@@ -208,6 +211,15 @@ export class ContainerDraft {
       return;
     }
     const { id, type } = value;
+    if (id === undefined && this.lines.size > 0) {
+      this.#findings.add(
+        'information',
+        'example-part',
+        line,
+        `${this.name}: an object without id is a part of a document`,
+      );
+      return;
+    }
     if (typeof id !== 'string' || id === '') {
       this.#findings.add('warning', 'example-id', line, `${this.name}: an example has no id`, 'Add an id, a string.');
     }
@@ -230,6 +242,8 @@ export class ContainerDraft {
       const message = `${this.name} has the key ${this.#key.join(', ')} in line ${before.line} and ${key.join(', ')} here`;
       this.#findings.add('error', 'partition-key-twice', line, message, 'State the key once.');
     }
+    // The first statement is the one that the container's section makes.
+    if (before) return;
     this.#key = key;
     this.#places.partitionKey = this.#findings.at(line);
   }

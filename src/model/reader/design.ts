@@ -1,6 +1,7 @@
 // Reads the whole `cosmosdb_data_model.md`: the Model, and the further facts for the rules.
 import type { Design, Mapping, ProjectionRow } from '../documents.ts';
 import type { ModelFinding } from '../model.ts';
+import { askedOf } from './asked.ts';
 import { candidates } from './candidates.ts';
 import { commonOf } from './common.ts';
 import { detailOf } from './detail.ts';
@@ -44,7 +45,7 @@ function designOf(document: string, file: string, known: readonly string[]): Des
       container,
       proseOf(read, container.at.line, common.prose),
       common,
-      stated.get(container.name) ?? { included: [], excluded: [], composites: [] },
+      stated.get(container.name) ?? { json: false, included: [], excluded: [], composites: [] },
       projections,
       known,
     ),
@@ -55,6 +56,7 @@ function designOf(document: string, file: string, known: readonly string[]): Des
     model,
     containers,
     mapping,
+    asked: askedOf(root, text, file, model.containers, new Set(mapping.map(({ at }) => at.line))),
     projections,
     exampleLines: lines,
     projectionsAt: section ? { file, line: section.line } : projections[0]?.at,
@@ -84,7 +86,7 @@ function rowsOf(
   for (const section of within(root)) {
     for (const table of tablesOf(section.blocks, text, file)) {
       if (isProjections(table)) projections.push(...table.rows.filter(({ struck }) => !struck).map(projectionOf));
-      else if (isMapping(table)) {
+      else if (isMapping(table, sectionNameOf(section.title))) {
         for (const row of table.rows) {
           if (row.struck) continue;
           const read = mappingRow(row, names, known);

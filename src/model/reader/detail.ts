@@ -1,11 +1,16 @@
 // Facts of a container's bullets that the Model lacks: sizes, cardinality, served patterns, hot keys, index paths as written.
 import type { ContainerDetail, Design, ProjectionRow, Prose, StatedIndex } from '../documents.ts';
 import type { Container, Place } from '../model.ts';
+import { hasName } from './names.ts';
 import { patternIds } from './pattern-ids.ts';
 import { bytesOf, quantities, sizeOf } from './quantity.ts';
 
 const CARDINALITY =
   /(?:distinct|different|unique|values|keys|cardinality|users|customers|tenants|stores|devices|products|accounts|orders|items|partitions)\b|个|值/i;
+
+/** Words for other things than the values of a key. */
+const UNCOUNTED =
+  /\b(levels|parts|paths|fields|regions|types|shards|suffixes|characters|digits|hours|days|times|rus)$/i;
 
 export function detailOf(
   container: Container,
@@ -52,13 +57,8 @@ export function detailOf(
     serves: serves && { ids: patternIds(serves.text, known), at: serves.at },
     ...(range && { range }),
     hot: all.prose.filter(
-      ({ section, label }) =>
-        section === 'hotPartitions' &&
-        label !== undefined &&
-        label
-          .toLowerCase()
-          .split(/[^\p{L}\p{N}_-]+/u)
-          .includes(name),
+      ({ section, label, subject }) =>
+        section === 'hotPartitions' && hasName(`${label ?? ''} ; ${subject ?? ''}`, container.name),
     ),
     index,
     derived:
@@ -76,12 +76,21 @@ function cardinalityOf(text: string): number | undefined {
     const after = text.slice(quantity.end, quantity.end + 40);
     const before = text.slice(Math.max(0, quantity.index - 25), quantity.index);
     const counted = /^\s*(?:new |distinct |different |unique |active |possible |个)*[\p{L}]*/u.exec(after)?.[0] ?? '';
-    if (quantity.unit === '' && (CARDINALITY.test(counted) || /cardinality\W*$/i.test(before))) return quantity.high;
+    if (
+      quantity.unit === '' &&
+      (CARDINALITY.test(counted) ||
+        (/\p{L}{3,}s$/u.test(counted) && !UNCOUNTED.test(counted)) ||
+        /cardinality\W*$/i.test(before))
+    )
+      return quantity.high;
   }
   return undefined;
 }
 
 function rangeOf(text: string, at: Place): ContainerDetail['range'] {
+  const [, from, to] = /([\d,]+)\s*RU\/s\s*\(auto-?scales? to ([\d,]+)/i.exec(text) ?? [];
+  if (from !== undefined && to !== undefined)
+    return { low: Number(from.replaceAll(',', '')), high: Number(to.replaceAll(',', '')), at };
   const found = quantities(text).find(
     ({ low, high, unit, index }) =>
       low !== high &&

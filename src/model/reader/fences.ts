@@ -7,22 +7,37 @@ import { composites } from './values.ts';
 
 export type Content =
   | { readonly kind: 'examples'; readonly elements: readonly Element[]; readonly line: number }
-  | { readonly kind: 'policy' | 'definition'; readonly value: Record<string, unknown>; readonly line: number }
+  | {
+      readonly kind: 'policy' | 'definition';
+      readonly value: Record<string, unknown>;
+      readonly line: number;
+      readonly text: string;
+    }
   | { readonly kind: 'composites'; readonly value: NonNullable<ReturnType<typeof composites>>; readonly line: number };
 
 const POLICY = ['indexingMode', 'includedPaths', 'excludedPaths', 'compositeIndexes'];
 const DEFINITION = ['paths', 'partitionKey', 'uniqueKeys', 'uniqueKeyPolicy', 'defaultTtl', 'indexingPolicy'];
 
+/** A literal of JavaScript as JSON: products are worked out, names and strings get double quotes. Lines stay the same. */
+const quoted = (text: string): string =>
+  text
+    .replaceAll(/\d+(?:\s*\*\s*\d+)+/g, (product) =>
+      String(product.split('*').reduce((value, factor) => value * Number(factor), 1)),
+    )
+    .replaceAll(/'((?:[^'\\\n]|\\.)*)'/g, (_, inner: string) => JSON.stringify(inner))
+    .replaceAll(/(^\s*|[{,]\s*)([A-Za-z_$][\w$]*)(\s*:)/gm, '$1"$2"$3');
+
 /** Undefined for a fence that isn't JSON at all (SQL, C#, a diagram); broken JSON is a finding. */
 export function contentOf(fence: Fence, findings: Findings): Content | undefined {
   if (!/^\s*(?:\/\/[^\n]*\n\s*|\/\*[^]*?\*\/\s*)*[[{]/.test(fence.text)) return undefined;
-  const json = readJson(fence);
+  const strict = readJson(fence);
+  const json = 'error' in strict ? readJson({ ...fence, text: quoted(fence.text) }) : strict;
   if ('error' in json) {
     findings.add(
       'error',
       'json',
-      json.line,
-      `The JSON can't be read here: ${json.error}`,
+      'error' in strict ? strict.line : json.line,
+      `The JSON can't be read here: ${'error' in strict ? strict.error : json.error}`,
       'Correct the JSON. Comments and trailing commas are allowed.',
     );
     return undefined;
@@ -36,9 +51,12 @@ export function contentOf(fence: Fence, findings: Findings): Content | undefined
       `The JSON was read, but it isn't strict JSON: it has ${json.forgiven.join(', ')}`,
     );
   const [only] = json.elements;
-  if (!json.list && only && isObject(only.value) && !('id' in only.value)) {
-    if (POLICY.some((name) => name in Object(only.value))) return { kind: 'policy', value: only.value, line };
-    if (DEFINITION.some((name) => name in Object(only.value))) return { kind: 'definition', value: only.value, line };
+  const definition = only && isObject(only.value) && ('partitionKey' in only.value || 'indexingPolicy' in only.value);
+  if (!json.list && only && isObject(only.value) && (definition || !('id' in only.value))) {
+    if (POLICY.some((name) => name in Object(only.value)))
+      return { kind: 'policy', value: only.value, line, text: fence.text };
+    if (DEFINITION.some((name) => name in Object(only.value)))
+      return { kind: 'definition', value: only.value, line, text: fence.text };
   }
   if (json.list && json.elements.length > 0) {
     const value = composites(json.elements.map((element) => element.value));

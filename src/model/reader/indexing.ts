@@ -6,6 +6,9 @@ import { contentOf, type Content } from './fences.ts';
 import type { Findings } from './findings.ts';
 import { composites, indexPaths, statedPaths } from './values.ts';
 
+type Stated = { json: boolean } & {
+  readonly [K in Exclude<keyof StatedIndex, 'json'>]: StatedIndex[K][number][];
+};
 type Composites = NonNullable<IndexingPolicy['compositeIndexes']>;
 
 /** Collects one container's indexing from all places of the document; a later policy replaces the modes that it names. */
@@ -17,7 +20,8 @@ export class IndexingDraft {
   #excluded: string[] = [];
   #composites: Composites = [];
   /** The paths as written; the policy also has the paths that the document leaves out. */
-  readonly stated: { -readonly [K in keyof StatedIndex]: StatedIndex[K][number][] } = {
+  readonly stated: Stated = {
+    json: false,
     included: [],
     excluded: [],
     composites: [],
@@ -36,7 +40,7 @@ export class IndexingDraft {
     if (content.kind !== 'composites' && content.kind !== 'policy') return;
     this.at ??= findings.at(content.line);
     if (content.kind === 'composites') this.#addComposites(content.value, findings.at(content.line));
-    if (content.kind === 'policy') this.#policy(content.value, content.line, findings);
+    if (content.kind === 'policy') this.#policy(content.value, content.line, content.text, findings);
   }
 
   /** The policy in the form of Cosmos DB; undefined if the document states none: then the service's default applies. */
@@ -65,7 +69,7 @@ export class IndexingDraft {
     };
   }
 
-  #policy(value: Record<string, unknown>, line: number, findings: Findings): void {
+  #policy(value: Record<string, unknown>, line: number, source: string, findings: Findings): void {
     const stated = value['indexingMode'] ?? 'consistent';
     const mode = typeof stated === 'string' ? stated.toLowerCase() : typeof stated;
     if (mode === 'none' || mode === 'consistent') this.#mode = mode;
@@ -74,8 +78,14 @@ export class IndexingDraft {
     const at = findings.at(line);
     this.#included.push(...pathsOf(value['includedPaths']));
     this.#excluded.push(...pathsOf(value['excludedPaths']));
-    this.stated.included.push(...pathsOf(value['includedPaths']).map((text) => ({ text, at })));
-    this.stated.excluded.push(...pathsOf(value['excludedPaths']).map((text) => ({ text, at })));
+    this.stated.json = true;
+    const lines = source.split('\n');
+    const placed = (text: string) => {
+      const row = lines.findIndex((each) => each.includes(`"${text}"`) || each.includes(`'${text}'`));
+      return { text, at: row < 0 ? at : findings.at(line + row) };
+    };
+    this.stated.included.push(...pathsOf(value['includedPaths']).map(placed));
+    this.stated.excluded.push(...pathsOf(value['excludedPaths']).map(placed));
     if (value['compositeIndexes'] === undefined) return;
     const read = composites(value['compositeIndexes']);
     if (read) this.#addComposites(read, at);

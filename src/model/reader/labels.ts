@@ -26,7 +26,14 @@ const LABELS = {
   uniqueKeys: ['unique key policy', 'unique keys', 'unique key', '唯一键'],
   indexingPolicy: ['indexing policy', 'indexing', 'index policy', 'indexing strategy', '索引策略'],
   includedPaths: ['included paths', 'included path', 'include paths', 'indexed paths', '包含路径'],
-  excludedPaths: ['excluded paths', 'excluded path', 'exclude paths', '排除路径'],
+  excludedPaths: [
+    'excluded paths',
+    'excluded path',
+    'exclude paths',
+    'exclude from indexing',
+    'excluded from indexing',
+    '排除路径',
+  ],
   compositeIndexes: ['composite indexes', 'composite indices', 'composite index', '复合索引'],
   container: ['container', 'container id', 'container name', '容器'],
   ignored: [

@@ -1,12 +1,20 @@
 // The rows of "Access Pattern Mapping".
 import type { Mapping, Operation } from '../documents.ts';
+import { hasName } from './names.ts';
 import { patternIds } from './pattern-ids.ts';
 import { quantities } from './quantity.ts';
-import { queryOf } from './sql.ts';
+import { queriesIn, saysCrossing } from './asked.ts';
 import { type Row, type Table, column, hasColumns } from './tables.ts';
 
-export const isMapping = (table: Table): boolean =>
-  hasColumns(table, ['pattern', 'id', '模式'], ['containers indexes', 'container', 'containers', '容器', '容器 索引']);
+/** A table of hot partitions or costs may name patterns and containers too; only a mapping says what is done. */
+export const isMapping = (table: Table, section: string | undefined): boolean =>
+  hasColumns(
+    table,
+    ['pattern', 'id', '模式'],
+    ['containers indexes', 'container', 'containers', '容器', '容器 索引'],
+  ) &&
+  (section === 'mapping' ||
+    hasColumns(table, ['cosmos db operations', 'operations', 'operation', 'implementation notes', 'notes', '操作']));
 
 /** Undefined for a row without a pattern. `names` are the designed containers, `known` all pattern ids. */
 export function mappingRow(row: Row, names: readonly string[], known: readonly string[]): Mapping | undefined {
@@ -18,9 +26,7 @@ export function mappingRow(row: Row, names: readonly string[], known: readonly s
   const operationText = column(row, ['cosmos db operations', 'operations', 'operation', '操作']) ?? '';
   const notes = column(row, ['implementation notes', 'notes', 'implementation', '实现说明', '备注']) ?? '';
   const everything = Object.values(row.cells).join(' ');
-  const queries = [...operationText.matchAll(/`([^`]+)`/g), ...notes.matchAll(/`([^`]+)`/g)].flatMap(
-    (match) => queryOf(match[1] ?? '') ?? [],
-  );
+  const queries = [operationText, notes].flatMap(queriesIn);
   const ru = statedRu(row, notes, operationText);
   const times = /(\d+)\s+point reads/i.exec(operationText)?.[1];
   return {
@@ -69,9 +75,7 @@ function operationsOf(text: string, all: string): Operation[] {
     .replaceAll(/`[^`]*`/g, (code) => (/^`\s*select/i.test(code) ? ' SELECT ' : code))
     .replaceAll(/\bwith deletedAt\b/gi, '');
   const found = OPERATIONS.filter(([, pattern]) => pattern.test(words)).map(([name]) => name);
-  const crosses = /cross[- ]partition|fan[- ]?out over|all partitions|跨分区/i;
-  const denied = /\b(no|not|never|avoids?|without|instead of)\b[^.;]{0,20}cross[- ]partition|single[- ]partition/i;
-  return crosses.test(all) && !denied.test(all) ? [...found, 'cross-partition'] : found;
+  return saysCrossing(all) ? [...found, 'cross-partition'] : found;
 }
 
 /** Words that can begin a part of the cell, but aren't containers. */
@@ -87,7 +91,7 @@ function containersOf(text: string, names: readonly string[]): { containers: str
     if (word === undefined) continue;
     const known =
       names.find((name) => name.toLowerCase() === word.toLowerCase()) ??
-      names.find((name) => part.toLowerCase().includes(name.toLowerCase()) && !/^blob/i.test(part));
+      names.find((name) => hasName(part, name) && !/^blob/i.test(part));
     if (known !== undefined) containers.push(known);
     // A part after the first may be a remark: it names a container only if it is in backticks or capitalised.
     else if (

@@ -51,8 +51,12 @@ class ProseReader implements Pieces {
     else if (node.type === 'list') this.#list(node);
     else if (node.type === 'blockquote') for (const child of node.children) this.#block(child, kind);
     else if (node.type === 'table') {
-      for (const row of node.children.slice(1))
-        for (const cell of row.children) this.#add(cut(cell, this.#source), lineOf(row), 'cell');
+      for (const row of node.children.slice(1)) {
+        const [subject = '', ...others] = row.children.map((cell) => cut(cell, this.#source));
+        // Of two cells the first is the label of the other.
+        if (others.length !== 1) this.#add(subject, lineOf(row), 'cell');
+        for (const text of others) this.#add(text, lineOf(row), 'cell', plainText(subject), others.length === 1);
+      }
     } else if (node.type === 'code' && /^(sql|psql|postgres\w*|tsql)$/i.test(node.lang ?? '')) {
       this.sql.push({ text: node.value, at: { file: this.#file, line: lineOf(node) + 1 } });
     }
@@ -89,9 +93,10 @@ class ProseReader implements Pieces {
     for (const child of rest) this.#block(child, 'bullet');
   }
 
-  #add(text: string, line: number, kind: Prose['kind']): void {
+  /** `pair`: a row of two cells is a label and its value. */
+  #add(text: string, line: number, kind: Prose['kind'], subject?: string, pair = false): void {
     const match = LABEL.exec(text.trim());
-    const label = match?.groups?.['bold']?.trim();
+    const label = match?.groups?.['bold']?.trim() ?? (pair ? subject : undefined);
     const value = plainText(match?.groups?.['value'] ?? text);
     if (value === '' && label === undefined) return;
     this.prose.push({
@@ -101,6 +106,7 @@ class ProseReader implements Pieces {
       section: this.#name,
       heading: this.#heading,
       kind,
+      ...(subject !== undefined && { subject }),
     });
   }
 

@@ -9,6 +9,8 @@ import { normalised } from './labels.ts';
 import { type Section, within } from './outline.ts';
 import { parsed, readDocument } from './source.ts';
 import { sectionName, sectionNameOf } from './sections.ts';
+import { column, hasColumns, tablesOf } from './tables.ts';
+import { partitionKey } from './values.ts';
 import { modelError } from '../errors.ts';
 
 /** Reads `cosmosdb_data_model.md`. Throws the errors of `readDocument` and `parseModel`. */
@@ -36,17 +38,18 @@ export interface ReadModel {
 export function readDrafts(text: string, file: string): ReadModel {
   const root = outlineOf(text, file);
   const all = [...within(root)].slice(1);
-  if (!all.some((section) => sectionName(section.title))) {
-    throw modelError(
-      'not-a-model-document',
-      `${file} is not a data-model document: it has none of the expected headings`,
-    );
-  }
   const findings = new Findings(file);
   const drafts = containers(all, text, findings);
+  if (drafts.length === 0) drafts.push(...tabled(all, text, file, findings));
   if (drafts.length === 0) {
-    throw modelError('model-without-containers', `${file} designs no container`);
+    if (all.some((section) => sectionName(section.title)))
+      throw modelError('model-without-containers', `${file} designs no container`);
+    throw modelError(
+      'not-a-model-document',
+      `${file} is not a data-model document: it has none of the expected headings, and states no partition key`,
+    );
   }
+  keysInTables(all, drafts, text, file);
   indexingElsewhere(all, drafts, text, findings);
   const known = (title: string): boolean => sectionNameOf(title) !== undefined || /\bcontainer\b/i.test(title);
   findings.list.push(...skippedSections(root, known, file));
@@ -64,23 +67,18 @@ export function readDrafts(text: string, file: string): ReadModel {
   };
 }
 
-/** Sections under "Container Designs" with a design; without that heading, all sections with "container" in their title. */
+/** Sections under "Container Designs" with a design; and others with "container" in their title that state a key. */
 function containers(all: readonly Section[], text: string, findings: Findings): ContainerDraft[] {
   const designs = all.filter((section) => sectionName(section.title) === 'containers');
-  const stray = all.filter(
-    (section) => /\bcontainer\b/i.test(section.title) && section.depth > 1 && !sectionName(section.title),
-  );
-  const candidates = new Set([
-    ...designs.flatMap((section) => section.sections),
-    ...(designs.length === 0 ? stray : []),
-  ]);
+  const children = new Set(designs.flatMap((section) => section.sections));
   const drafts: ContainerDraft[] = [];
-  for (const section of candidates) {
+  for (const section of [...children, ...strayContainers(all, designs, text)]) {
     if (section.struck || sectionName(section.title) === 'indexing') continue;
     const draft = new ContainerDraft(section, text, findings);
     const before = drafts.find(({ name }) => name === draft.name);
     if (!draft.designed) {
-      if (/container|容器/i.test(section.title) || section.code !== undefined) {
+      // "Container Strategy" names no container.
+      if ((/container|容器/i.test(section.title) && draft.name !== section.title) || section.code !== undefined) {
         findings.add(
           'warning',
           'design-elsewhere',
@@ -97,6 +95,67 @@ function containers(all: readonly Section[], text: string, findings: Findings): 
   return drafts;
 }
 
+/**
+ * Containers that aren't under "Container Designs". A title with "container" is enough if it states a key itself or in a
+ * section below: `## Container Architecture` with a section for each container isn't one, nor is "Container
+ * Configuration" below a container. If nothing states a key, the titles alone decide.
+ */
+function strayContainers(all: readonly Section[], designs: readonly Section[], text: string): Section[] {
+  const under = new Set(designs.flatMap((section) => [...within(section)]));
+  const titled = all.filter(
+    (section) =>
+      /\bcontainer\b|容器/i.test(section.title) &&
+      section.depth > 1 &&
+      !under.has(section) &&
+      (designs.length === 0 || !sectionName(section.title)),
+  );
+  const own = (section: Section): boolean =>
+    labelledFacts(section.blocks, text).facts.some((fact) => fact.name === 'partitionKey' && fact.text !== '');
+  const keyed = titled.filter(
+    (section) =>
+      own(section) ||
+      (section.sections.some(own) && !section.sections.some((child) => titled.includes(child) && own(child))),
+  );
+  const inside = new Set(keyed.flatMap((section) => [...within(section)].slice(1)));
+  const stated = keyed.filter((section) => !inside.has(section));
+  return stated.length > 0 || designs.length > 0 ? stated : titled.filter((section) => !sectionName(section.title));
+}
+
+/** The rows of overviews such as `| Container | Partition Key | Purpose |`, each with the name and the key. */
+function overviews(all: readonly Section[], text: string, file: string): { name: string; key: string; line: number }[] {
+  return all.flatMap(({ blocks }) =>
+    tablesOf(blocks, text, file)
+      .filter((table) => hasColumns(table, ['container', 'containers', '容器'], ['partition key', '分区键']))
+      .flatMap(({ rows }) => rows)
+      .flatMap((row) => {
+        const name = /^`?([\p{L}_][\p{L}\p{N}_-]*)`?$/u.exec(
+          column(row, ['container', 'containers', '容器']) ?? '',
+        )?.[1];
+        const key = column(row, ['partition key', '分区键']) ?? '';
+        return name !== undefined && !row.struck && partitionKey(key, []) ? [{ name, key, line: row.at.line }] : [];
+      }),
+  );
+}
+
+/** A document that has only an overview designs the containers of its rows. */
+const tabled = (all: readonly Section[], text: string, file: string, findings: Findings): ContainerDraft[] =>
+  overviews(all, text, file).map(
+    ({ name, line }) =>
+      new ContainerDraft(
+        { depth: 7, title: name, code: name, struck: false, line, blocks: [], sections: [] },
+        text,
+        findings,
+      ),
+  );
+
+/** An overview gives a container the key that its section lacks; the same key twice agrees, another is an error. */
+function keysInTables(all: readonly Section[], drafts: readonly ContainerDraft[], text: string, file: string): void {
+  for (const { name, key, line } of overviews(all, text, file))
+    drafts
+      .find((draft) => draft.name.toLowerCase() === name.toLowerCase())
+      ?.fact({ name: 'partitionKey', label: 'Partition Key', text: key, line, items: [], fences: [] });
+}
+
 /** Indexing in other sections. A `Container` bullet or the heading names its container; if not, it is the nearest above. */
 function indexingElsewhere(
   all: readonly Section[],
@@ -111,6 +170,7 @@ function indexingElsewhere(
   );
   const roots = all.filter((section) => sectionName(section.title) === 'indexing' && !inside.has(section));
   for (const section of new Set(roots.flatMap((root) => [...within(root)]))) {
+    if (inside.has(section)) continue;
     const { facts, loose } = labelledFacts(section.blocks, text);
     const named = (words: string) =>
       drafts.find(({ name }) => ` ${normalised(words)} `.includes(` ${normalised(name)} `));

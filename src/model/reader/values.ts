@@ -26,7 +26,7 @@ function keyPaths(value: string): string[] | undefined {
   const quoted = codes(value);
   const names =
     quoted.length > 0
-      ? quoted
+      ? quoted.flatMap((code) => code.replaceAll(/[[\]"']/g, '').split(/\s*,\s*/))
       : value.split(/\s*(?:,|\+|→|->|>|\band\b)\s*/).map((name) => name.replaceAll(/[[\]"']/g, '').trim());
   if (names.length === 0 || !names.every((name) => FIELD.test(name))) return undefined;
   return [...new Set(names.map((name) => `/${name.replaceAll('.', '/')}`))];
@@ -56,15 +56,18 @@ const number = (text = ''): number => Number(text.replaceAll(/[,_ ]/g, ''));
 export function throughput(text: string): Container['throughput'] | null {
   if (/serverless/i.test(text)) return null;
   const kind = /auto-?scal/i.test(text) ? 'autoscale' : 'manual';
+  // What is planned for later isn't what the container has.
+  const now = text.split(/;\s/)[0] ?? '';
   const amount = String.raw`(\d[\d,_.]*)\s*(k?)(?![\w%])`;
   const patterns = [
     String.raw`max(?:imum)?(?:\s+of)?\D{0,12}?${amount}`,
     String.raw`\d[\d,_.]*\s*k?\s*(?:RU\/?s?)?\s*(?:[-–—]|to|\.\.)\s*${amount}`,
+    String.raw`auto-?scales?\s+to\s+${amount}`,
     String.raw`${amount}(?=\s*RU)`,
     String.raw`(?:autoscale|auto-scale|manual|provisioned)\D{0,6}${amount}`,
   ];
   for (const pattern of patterns) {
-    const match = new RegExp(pattern, 'i').exec(text.replaceAll('`', ''));
+    const match = new RegExp(pattern, 'i').exec((/\d/.test(now) ? now : text).replaceAll('`', ''));
     if (match) return { kind, max: number(match[1]) * (match[2] ? 1000 : 1) };
   }
   return undefined;

@@ -1,5 +1,5 @@
 // A9 to A14: requirements of the modelling prompt for its documents.
-import { type Rule, PATTERNS, SOURCES, missing, noDesign, quoted, say } from './rule.ts';
+import { type Rule, PATTERNS, SOURCES, missing, more, noDesign, quoted, say } from './rule.ts';
 
 export const PROMPT: readonly Rule[] = [
   {
@@ -21,12 +21,19 @@ export const PROMPT: readonly Rule[] = [
         distribution: 'Global Distribution Strategy',
         validation: 'Validation Results',
       };
-      for (const [name, title] of Object.entries(wanted)) {
-        if (!sections.has(name))
-          yield { message: `The section "${title}" is missing`, at: { file: design.file, line: 1 } };
-      }
-      for (const { ticked, text, at } of [...design.checks, ...(requirements?.checks ?? [])])
-        if (!ticked) yield { message: `The item "${quoted(text)}" isn't ticked`, at };
+      const lacking = Object.entries(wanted).flatMap(([name, title]) => (sections.has(name) ? [] : [`"${title}"`]));
+      if (lacking.length > 0)
+        yield {
+          message: `${lacking.length === 1 ? 'The section' : 'The sections'} ${lacking.join(', ')} ${lacking.length === 1 ? 'is' : 'are'} missing`,
+          at: { file: design.file, line: 1 },
+        };
+      const [first, ...others] = [...design.checks, ...(requirements?.checks ?? [])].filter(({ ticked }) => !ticked);
+      if (first)
+        yield {
+          message: `The item "${quoted(first.text)}"${more(others.length)} isn't ticked`,
+          at: first.at,
+          related: others.map(({ at }) => at),
+        };
     },
   },
   {
@@ -47,16 +54,17 @@ export const PROMPT: readonly Rule[] = [
         return;
       }
       const mapped = new Set(design.mapping.flatMap(({ ids }) => ids));
-      for (const pattern of patterns) {
-        if (
-          mapped.has(pattern.id) &&
-          !/✅|✔|☑|\b(done|validated|confirmed|complete|ok|yes|final)\b|完成|已确认/i.test(pattern.status ?? '')
-        )
-          yield {
-            message: `Pattern ${say(pattern)} is in the model, but its Status is "${pattern.status ?? ''}"`,
-            at: pattern.at,
-          };
-      }
+      const [first, ...others] = patterns.filter(
+        ({ id, status }) =>
+          mapped.has(id) &&
+          !/✅|✔|☑|\b(done|validated|confirmed|complete|ok|yes|final)\b|完成|已确认/i.test(status ?? ''),
+      );
+      if (first)
+        yield {
+          message: `Pattern ${say(first)}${more(others.length)} is in the model, but its Status is "${first.status ?? ''}"`,
+          at: first.at,
+          related: others.map(({ at }) => at),
+        };
     },
   },
   {
@@ -70,17 +78,18 @@ export const PROMPT: readonly Rule[] = [
     *check({ patterns }) {
       const source =
         /\bsource|\bmeasured|\bestimat|\bbased on|\bassum|\bfrom (the |our )?(logs?|analytics|billing|report|metrics)|\bper (user|day|hour|session|minute|month)|\d\s*[÷×/*]\s*\d.*=|来源|估算|测量/i;
-      for (const pattern of patterns) {
-        if (
-          pattern.rate &&
-          !source.test(Object.values(pattern.cells).join(' ')) &&
-          !Object.entries(pattern.cells).some(([header, cell]) => /source|来源/i.test(header) && cell !== '')
-        )
-          yield {
-            message: `Pattern ${say(pattern)} states no source for its rate ${quoted(pattern.rateText, 24)}`,
-            at: pattern.at,
-          };
-      }
+      const [first, ...others] = patterns.filter(
+        ({ rate, cells }) =>
+          rate &&
+          !source.test(Object.values(cells).join(' ')) &&
+          !Object.entries(cells).some(([header, cell]) => /source|来源/i.test(header) && cell !== ''),
+      );
+      if (first)
+        yield {
+          message: `Pattern ${say(first)}${more(others.length)} states no source for its rate ${quoted(first.rateText, 24)}`,
+          at: first.at,
+          related: others.map(({ at }) => at),
+        };
     },
   },
   {

@@ -7,7 +7,7 @@ export interface Sum {
 }
 
 type Token =
-  | { readonly kind: 'number'; readonly value: number; readonly step: number }
+  | { readonly kind: 'number'; readonly value: number; readonly step: number; readonly percent: boolean }
   | { readonly kind: 'op'; readonly op: string };
 
 const TOKEN =
@@ -17,7 +17,10 @@ const TOKEN =
 export function sums(text: string): Sum[] {
   const found: Sum[] = [];
   // Semicolons, commas, full stops and the like separate expressions; brackets inside a sum are part of it.
-  for (const clause of text.replaceAll(/`[^`]*`/g, ' ').split(/;|,(?!\d)|\.(?!\d)|:|\band\b|->|→/)) {
+  const equations = text
+    .replaceAll(/`[^`]*`/g, ' ')
+    .replaceAll(/=>|⇒|,?\s(?:is|makes|together)\s(?=[~≈]?[$€£]?\d)/g, ' = ');
+  for (const clause of equations.split(/;|,(?!\d)|\.(?!\d)|:|\band\b|->|→/)) {
     const sides = clause.split('=');
     for (const [index, right] of sides.entries()) {
       const left = sides[index - 1];
@@ -29,21 +32,28 @@ export function sums(text: string): Sum[] {
       if (value === undefined || unscaled === undefined || stated?.kind !== 'number' || bare?.kind !== 'number')
         continue;
       // The right side is a bound, or its number comes after other words and means something else.
-      if (/^[^\d]*[<>~≈]/.test(right) || /^\D{6,}\d/.test(right.trim())) continue;
+      if (/^[^\d]*[<>]/.test(right) || /^\D{6,}\d/.test(right.trim())) continue;
       const perSecond = /\/s\b/.test(right) ? (PERIODS.find(([words]) => words.test(left))?.[1] ?? 1) : 1;
       // If only the left side has a size, the result has another unit: `192 GB ÷ 50 = 4 partitions`.
       const sized = stated.value !== bare.value;
-      const fits = [value, value / perSecond].some((result) => close(result, stated.value, stated));
-      if (!fits && (sized || ![unscaled, unscaled / perSecond].some((result) => close(result, bare.value, bare))))
+      const about = /^[^\d]*[~≈]/.test(right) ? 0.2 : 0.011;
+      // A size may be counted in steps of 1,024.
+      const fits = [value, value / perSecond, value === unscaled ? value : 1.024 * value].some((result) =>
+        close(result, stated.value, stated, about),
+      );
+      if (
+        !fits &&
+        (sized || ![unscaled, unscaled / perSecond].some((result) => close(result, bare.value, bare, about)))
+      )
         found.push({ written: `${left.trim()} =${right.trimEnd()}`, value: unscaled, stated: bare.value });
     }
   }
   return found;
 }
 
-/** Accepts rounding of the last written digit, or one percent, because terms are rounded too. */
-const close = (value: number, stated: number, { step }: { readonly step: number }): boolean =>
-  Math.abs(value - stated) <= Math.max(0.51 * step, 0.011 * Math.abs(value));
+/** Accepts rounding of the last written digit, or a share of the value, because terms are rounded too. */
+const close = (value: number, stated: number, { step }: { readonly step: number }, share: number): boolean =>
+  Math.abs(value - stated) <= Math.max(0.51 * step, share * Math.abs(value));
 
 /** Seconds of the period on the left side, if the result is a rate a second. */
 const PERIODS: readonly (readonly [RegExp, number])[] = [
@@ -62,14 +72,19 @@ function tokens(text: string, scaled: boolean): Token[] {
     const after = text[match.index + match[0].length] ?? ' ';
     if (number !== undefined) {
       if (/[\p{L}_]/u.test(before)) continue;
+      // In `$0.25/GB` the size divides.
+      const per = scaled
+        ? (UNITS[/^\/([KMGT]B)\b/i.exec(text.slice(match.index + match[0].length))?.[1]?.toLowerCase() ?? ''] ?? 1)
+        : 1;
       const times =
         ({ k: 1e3, m: 1e6, million: 1e6, billion: 1e9 }[scale?.toLowerCase() ?? ''] ?? 1) *
         (percent === undefined ? 1 : 0.01) *
-        (scaled ? (UNITS[unit?.toLowerCase() ?? ''] ?? 1) : 1);
+        ((scaled ? (UNITS[unit?.toLowerCase() ?? ''] ?? 1) : 1) / per);
       list.push({
         kind: 'number',
         value: Number(number.replaceAll(',', '')) * times,
         step: times * 10 ** -(number.split('.')[1]?.length ?? 0),
+        percent: percent !== undefined,
       });
     } else if (op !== undefined) {
       // The slash of `RU/s` or `creates/s`, and the x of a word, aren't operators.
@@ -78,7 +93,10 @@ function tokens(text: string, scaled: boolean): Token[] {
         (/^[a-z]+$/i.test(op) && /\p{L}/u.test(before + after))
       )
         continue;
-      list.push({ kind: 'op', op: op.toLowerCase() });
+      // "2 of 5 stores" isn't a product; "5 % of 40" is one.
+      const last = list.at(-1);
+      const product = op.toLowerCase() !== 'of' || (last?.kind === 'number' && last.percent);
+      list.push({ kind: 'op', op: product ? op.toLowerCase() : 'words' });
     }
   }
   return list;

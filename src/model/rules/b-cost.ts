@@ -56,12 +56,19 @@ export const COST: readonly Rule[] = [
     title: 'No query across partitions is frequent or reads many partitions',
     severity: 'error',
     source: `${SOURCES.seed}; ${SOURCES.microsoft('Query a container in Azure Cosmos DB')}: avoid above 30,000 RU/s or 100 GB`,
-    why: 'Such a query costs RU in every physical partition. The rule warns if a query reads more than one partition and runs 10 times a second or more (a setting). It fails from 100 partitions on.',
+    why: 'Such a query costs RU in every physical partition. The rule warns if a query reads more than one partition and runs 10 times a second or more (a setting). It also warns about such a query if the document doesn’t state the container’s size. It fails from 100 partitions on.',
     hint: 'Derive a copy by the change feed, in a container whose partition key the query knows.',
     needs: [DESIGN, MAPPING],
     *check(facts) {
       for (const { row, detail, peak } of facts.crossing) {
         const partitions = facts.partitions(detail);
+        if (partitions < 2 && peak !== undefined && peak >= facts.settings.frequent && !detail.data)
+          yield {
+            severity: 'warning',
+            message: `Row ${row.printed} reads every partition of ${detail.container.name} ${n(peak)} times a second, and the document doesn't state the container's size`,
+            at: row.at,
+            hint: 'Derive a copy whose key the query knows. If the container stays below 50 GB, write its size.',
+          };
         if (partitions < 2) continue;
         if (partitions >= 100)
           yield {

@@ -1,6 +1,6 @@
 // C8 to C12: hierarchical and synthetic keys, ids and uniqueness.
 import type { ContainerDetail } from '../documents.ts';
-import { type Facts, examplesIn, sum, valueAt } from './facts.ts';
+import { type Facts, examplesIn, namesKey, sum, valueAt } from './facts.ts';
 import { type Need, type Rule, DESIGN, SOURCES, n, quoted } from './rule.ts';
 
 const LIMITS = SOURCES.microsoft('Azure Cosmos DB service quotas');
@@ -28,12 +28,12 @@ export const IDENTITY: readonly Rule[] = [
             at: facts.place(detail, 'partitionKey'),
           };
         const [first = ''] = partitionKey;
-        for (const { row } of facts.accesses.filter((access) => access.detail === detail)) {
-          for (const query of row.queries) {
-            if (!query.equal.includes(first.slice(1).replaceAll('/', '.')))
+        for (const { who, queries, at } of facts.questions.filter((question) => question.detail === detail)) {
+          for (const query of queries) {
+            if (!namesKey(detail.container, query))
               yield {
-                message: `Row ${row.printed} doesn't filter by ${first.slice(1)}, the first level of ${name}'s key, so it reads every partition`,
-                at: row.at,
+                message: `${who} doesn't filter by ${first.slice(1)}, the first level of ${name}'s key, so it reads every partition`,
+                at,
               };
           }
         }
@@ -133,7 +133,7 @@ export const IDENTITY: readonly Rule[] = [
     title: 'The design relies only on uniqueness that Cosmos DB can enforce',
     severity: 'error',
     source: `${SOURCES.seed}; ${SOURCES.microsoft('Unique key constraints in Azure Cosmos DB')}`,
-    why: 'Id and partition key together are unique. A unique key policy (the prompt says that there is none) makes values unique within one logical partition. It is fixed when the container is created, counts a missing value as null, and has at most 10 constraints and 16 paths. Cosmos DB enforces no uniqueness across partitions.',
+    why: 'Id and partition key together are unique. A unique key policy (the prompt says that there is none) makes values unique within one logical partition. It is fixed when the container is created, counts a missing value as null, and has at most 10 constraints and 16 paths. Cosmos DB enforces no uniqueness across partitions, so a unique key under the partition key /id has no effect. Nor does a composite index enforce any, or a query before the write.',
     hint: 'Reserve the value: first write a document whose partition key and id are the value.',
     needs: [DESIGN],
     *check(facts) {
@@ -149,12 +149,31 @@ export const IDENTITY: readonly Rule[] = [
         const paths = sum(keys.map((key) => key.paths.length));
         if (keys.some((key) => key.paths.length > 16) || paths > 16)
           yield { message: `${container.name} has ${paths} paths in unique keys; the maximum is 16`, at };
+        if (keys.length > 0 && container.partitionKey.join() === '/id')
+          yield {
+            message: `${container.name}: the unique key ${keys.map((key) => key.paths.join(', ')).join('; ')} enforces nothing, because each partition of the key /id has one document`,
+            at,
+            related: [facts.place(detail, 'partitionKey')],
+          };
         const text = facts.labelled(detail, /unique key|唯一键/i);
         if (text && wide.test(text.text) && !reserved)
           yield {
             message: `${container.name}: a unique key is enforced within one partition key value only`,
             at: text.at,
           };
+      }
+      for (const { text, label, at } of facts.prose) {
+        const all = `${label ?? ''} ${text}`;
+        if (
+          /\bcomposite ind(?:ex|ices)\w*\b[^.;]{0,60}\b(?:unique|uniqueness|no duplicates|prevents? duplicates?)\b/i.test(
+            all,
+          )
+        )
+          yield { message: 'A composite index makes nothing unique', at };
+        const first =
+          /\b(?:check|query|look ?up|search)\w*\b[^.;]{0,50}\b(?:exists?|duplicates?|taken)\b[^.;]{0,40}\b(?:then|before)\b[^.;]{0,20}\b(?:insert|creat|upsert|add|writ)/i;
+        if (first.test(all) && !reserved)
+          yield { message: 'A check before a write makes nothing unique: two writers can both find no document', at };
       }
       for (const { requirements, considerations, printed, at } of facts.patterns) {
         if (wide.test(`${requirements} ${considerations}`) && !reserved)

@@ -2,7 +2,7 @@
 import type { ContainerDetail, Text } from '../documents.ts';
 import { bytesOf, quantities } from '../reader/quantity.ts';
 import { type Facts, examplesIn, valueAt } from './facts.ts';
-import { type Rule, DESIGN, SOURCES, missing, n } from './rule.ts';
+import { type Rule, DESIGN, SOURCES, missing, more, n } from './rule.ts';
 
 const LIMITS = SOURCES.microsoft('Azure Cosmos DB service quotas');
 const words = (name: string): string => name.toLowerCase().replaceAll(/[^a-z0-9]|s$/g, '');
@@ -96,15 +96,8 @@ export const KEYS: readonly Rule[] = [
             at,
             evidence: `${n(cardinality)} < 100`,
           };
-        if (cardinality === undefined && !/high cardinality|guid|uuid|unique/i.test(facts.keyText(detail)?.text ?? ''))
-          yield {
-            severity: 'warning',
-            message: `${container.name}: the document doesn't state how many values the key has`,
-            at,
-            hint: 'Write it next to the key: `/storeId` - 400 values.',
-          };
         if (
-          /\/(status|type|kind|state|country|region|tier|category|level|role|gender|is[A-Z]\w*|has[A-Z]\w*|active|enabled|deleted|priority)$/.test(
+          /\/(status|type|kind|state|country|region|tier|category|level|role|gender|is[A-Z]\w*|has[A-Z]\w*|\w+(?:Type|Status|Category|Kind|Level|Role|State)|active|enabled|deleted|priority)$/.test(
             first,
           ) &&
           !(cardinality !== undefined && cardinality >= 100)
@@ -127,6 +120,20 @@ export const KEYS: readonly Rule[] = [
             hint: 'Correct one of the numbers, or the key.',
           };
       }
+      const [first, ...others] = facts.containers.filter(
+        (detail) =>
+          detail.cardinality === undefined &&
+          detail.container.partitionKey.length > 0 &&
+          !/high cardinality|guid|uuid|unique/i.test(facts.keyText(detail)?.text ?? ''),
+      );
+      if (first)
+        yield {
+          severity: 'warning',
+          message: `${first.container.name}${more(others.length)}: the document doesn't state how many values the key has`,
+          at: facts.place(first, 'partitionKey'),
+          related: others.map((detail) => facts.place(detail, 'partitionKey')),
+          hint: 'Write it next to the key: `/storeId` - 400 values.',
+        };
     },
   },
   {
@@ -329,7 +336,7 @@ export const KEYS: readonly Rule[] = [
             first,
           ) ||
           (values.length > 0 &&
-            values.every((value) => typeof value === 'string' && /^\d{4}[-/]\d\d([-/]\d\d)?/.test(value)));
+            values.every((value) => typeof value === 'string' && /^\d{4}[-/]\d\d([-/]\d\d|$)/.test(value)));
         if (
           dated &&
           !sharding.test(

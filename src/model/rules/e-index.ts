@@ -6,11 +6,12 @@ import { type Rule, DESIGN, SOURCES, missing, n } from './rule.ts';
 const POLICY = SOURCES.microsoft('Indexing policies in Azure Cosmos DB');
 const TTL = SOURCES.microsoft('Time to Live (TTL) in Azure Cosmos DB');
 
+const list = (paths: readonly Text[]): string => paths.map(({ text }) => text).join(', ');
 const stated = ({ index }: ContainerDetail): Text[] => [...index.included, ...index.excluded];
-const queriesOf = (facts: Facts, detail: ContainerDetail) =>
-  facts.accesses
-    .filter((access) => access.detail === detail)
-    .flatMap(({ row }) => row.queries.map((query) => ({ row, query })));
+const queriesOf = ({ questions }: Facts, detail: ContainerDetail) =>
+  questions
+    .filter((question) => question.detail === detail)
+    .flatMap(({ who, at, queries }) => queries.map((query) => ({ who, at, query })));
 
 /** `/a/b/?` and `/a/*` as the dotted field they begin with. */
 const fieldOf = (path: string): string =>
@@ -20,18 +21,19 @@ const fieldOf = (path: string): string =>
     .replaceAll('/[]', '')
     .replaceAll('/', '.');
 
-/** Whether a field is indexed: the most precise of the lists' paths wins. */
-function indexed({ container }: ContainerDetail, field: string): boolean {
+/** Whether a field is indexed: the most precise of the lists' paths wins. An element's number is no step of a path. */
+function indexed({ container }: ContainerDetail, path: string): boolean {
   const policy = container.indexingPolicy;
   if (!policy) return true;
+  const field = path.replaceAll(/\.\d+(?=\.|$)/g, '');
   const reach = (paths: readonly { readonly path: string }[] = []): number =>
     Math.max(
       -1,
-      ...paths.map(({ path }) => {
-        const own = fieldOf(path);
-        if (path === '/*') return 0;
-        const covers = path.endsWith('*') ? field === own || field.startsWith(`${own}.`) : field === own;
-        return covers ? own.length + (path.endsWith('?') ? 1 : 0) : -1;
+      ...paths.map(({ path: each }) => {
+        const own = fieldOf(each);
+        if (each === '/*') return 0;
+        const covers = each.endsWith('*') ? field === own || field.startsWith(`${own}.`) : field === own;
+        return covers ? own.length + (each.endsWith('?') ? 1 : 0) : -1;
       }),
     );
   return (
@@ -56,10 +58,8 @@ export const INDEXES: readonly Rule[] = [
         const fields = fieldsIn(container);
         if (fields.size < 10) continue;
         const queries = queriesOf(facts, detail);
-        if (
-          queries.length === 0 &&
-          facts.accesses.some(({ row, detail: of }) => of === detail && row.operations.includes('query'))
-        ) {
+        const rows = facts.accesses.filter((access) => access.detail === detail);
+        if (queries.length === 0 && (rows.length === 0 || rows.some(({ row }) => row.operations.includes('query')))) {
           yield missing(`the queries on ${container.name}`);
           continue;
         }
@@ -94,7 +94,8 @@ export const INDEXES: readonly Rule[] = [
         const roots = stated(detail).filter(({ text }) => text === '/*').length;
         if (
           roots === 0 &&
-          (detail.index.included.length > 0 || detail.index.excluded.some(({ text }) => !text.includes('_etag')))
+          (detail.index.included.length > 0 ||
+            (detail.index.json && detail.index.excluded.some(({ text }) => !text.includes('_etag'))))
         )
           yield {
             message: `${detail.container.name}: the policy neither includes nor excludes /*`,
@@ -118,23 +119,35 @@ export const INDEXES: readonly Rule[] = [
     needs: [DESIGN],
     *check(facts) {
       for (const detail of facts.containers) {
-        for (const { text, at } of stated(detail)) {
-          if (/\*(?!$)/.test(text) || /\[\d+\]/.test(text))
-            yield {
-              message: `${detail.container.name}: ${text} isn't a valid index path`,
-              at,
-              hint: `Write ${text.replaceAll(/\*(?!$)|\[\d+\]/g, '[]')}.`,
-            };
-        }
-        for (const { text, at } of stated(detail)) {
-          // A path into an array without `[]` matches no property.
-          const steps = fieldOf(text).split('.');
-          const list = examplesIn(detail.container).some((example) =>
-            steps.slice(0, -1).some((_, index) => Array.isArray(valueAt(example, steps.slice(0, index + 1).join('/')))),
+        const invalid = stated(detail).filter(({ text }) => /\*(?!$)/.test(text) || /\[\d+\]/.test(text));
+        const [first] = invalid;
+        if (first)
+          yield {
+            message: `${detail.container.name}: ${list(invalid)} ${invalid.length === 1 ? "isn't a valid index path" : "aren't valid index paths"}`,
+            at: first.at,
+            related: invalid.slice(1).map(({ at }) => at),
+            hint: `Write ${first.text.replaceAll(/\*(?!$)|\[\d+\]/g, '[]')}.`,
+          };
+        // A path into an array without `[]` matches no property.
+        const into = stated(detail).filter((path) => {
+          const steps = fieldOf(path.text).split('.');
+          return (
+            !path.text.includes('[]') &&
+            !invalid.includes(path) &&
+            examplesIn(detail.container).some((example) =>
+              steps
+                .slice(0, -1)
+                .some((_, index) => Array.isArray(valueAt(example, steps.slice(0, index + 1).join('/')))),
+            )
           );
-          if (list && !text.includes('[]'))
-            yield { message: `${detail.container.name}: ${text} goes into an array, but has no /[]/`, at };
-        }
+        });
+        const [inside] = into;
+        if (inside)
+          yield {
+            message: `${detail.container.name}: ${list(into)} ${into.length === 1 ? 'goes' : 'go'} into an array, but ${into.length === 1 ? 'has' : 'have'} no /[]/`,
+            at: inside.at,
+            related: into.slice(1).map(({ at }) => at),
+          };
       }
     },
   },
@@ -193,7 +206,7 @@ export const INDEXES: readonly Rule[] = [
       let known = false;
       for (const detail of facts.containers) {
         const examples = examplesIn(detail.container);
-        for (const { row, query } of queriesOf(facts, detail)) {
+        for (const { who, at: place, query } of queriesOf(facts, detail)) {
           known = true;
           const asked = [...new Set([...query.filters, ...query.order.map(({ path }) => path)])].filter(
             (field) => field !== 'id' && !field.startsWith('_'),
@@ -201,8 +214,8 @@ export const INDEXES: readonly Rule[] = [
           const bare = asked.filter((field) => !indexed(detail, field));
           if (bare.length > 0)
             yield {
-              message: `Row ${row.printed} queries ${detail.container.name} by ${bare.join(', ')}, which its policy doesn't index`,
-              at: row.at,
+              message: `${who} queries ${detail.container.name} by ${bare.join(', ')}, which its policy doesn't index`,
+              at: place,
               related: [facts.place(detail, 'indexingPolicy')],
             };
           const absent = asked.filter(
@@ -213,15 +226,15 @@ export const INDEXES: readonly Rule[] = [
           );
           if (absent.length > 0)
             yield {
-              message: `Row ${row.printed} queries ${detail.container.name} by ${absent.join(', ')}, which no example has`,
-              at: row.at,
+              message: `${who} queries ${detail.container.name} by ${absent.join(', ')}, which no example has`,
+              at: place,
               related: [detail.container.at],
             };
           const [, named] = /\btype\s*=\s*'([^']+)'/.exec(query.text) ?? [];
-          if (named !== undefined && !detail.container.types.some(({ name }) => name === named))
+          if (named !== undefined && examples.length > 0 && !detail.container.types.some(({ name }) => name === named))
             yield {
-              message: `Row ${row.printed} queries ${detail.container.name} for type ${named}, which has no example`,
-              at: row.at,
+              message: `${who} queries ${detail.container.name} for type ${named}, which has no example`,
+              at: place,
               related: [detail.container.at],
             };
         }
@@ -264,7 +277,7 @@ export const INDEXES: readonly Rule[] = [
         yield missing('a query in the mapping');
         return;
       }
-      for (const { detail, row, query } of all) {
+      for (const { detail, who, at: place, query } of all) {
         if (query.order.length < 2) continue;
         const wanted = query.order.map(({ path, descending }) => ({
           path: `/${path.replaceAll('.', '/')}`,
@@ -283,8 +296,8 @@ export const INDEXES: readonly Rule[] = [
         );
         if (!fits)
           yield {
-            message: `Row ${row.printed} orders ${detail.container.name} by ${wanted.map(({ path, descending }) => `${path}${descending ? ' DESC' : ''}`).join(', ')} without a composite index`,
-            at: row.at,
+            message: `${who} orders ${detail.container.name} by ${wanted.map(({ path, descending }) => `${path}${descending ? ' DESC' : ''}`).join(', ')} without a composite index`,
+            at: place,
             related: [...detail.index.composites.map(({ at }) => at), facts.place(detail, 'indexingPolicy')],
           };
       }
@@ -364,6 +377,38 @@ export const INDEXES: readonly Rule[] = [
         if ((within.test(all) || removed.test(all)) && !/\b(not|never|later|hidden)\b/i.test(all))
           yield { message: 'An expired document is hidden immediately, but deleted later, when RU are unused', at };
       }
+    },
+  },
+  {
+    id: 'E9',
+    title: 'A vector index has a vector policy',
+    severity: 'error',
+    source: SOURCES.microsoft('Vector search in Azure Cosmos DB for NoSQL'),
+    why: 'The index needs a vector embedding policy of the container: the path, the data type, the number of dimensions and the distance function. Without it the container has no vectors to index.',
+    hint: 'Add `vectorEmbeddingPolicy` with path, dataType, dimensions and distanceFunction.',
+    needs: [DESIGN],
+    *check(facts) {
+      const lines = facts.design?.lines ?? [];
+      const starts = (facts.design?.headings ?? []).map(({ at }) => at.line);
+      let known = false;
+      for (const { container, prose } of facts.containers) {
+        const last = Math.max(container.at.line, ...prose.map(({ at }) => at.line));
+        const end = Math.min(lines.length + 1, ...starts.filter((line) => line > last));
+        const own = lines.slice(container.at.line - 1, end - 1).map((line) => line.replaceAll('*', ''));
+        const at = own.findIndex((line) => /"?vectorIndexes"?\s*:|\bvector index\b/i.test(line));
+        if (at < 0) continue;
+        known = true;
+        if (
+          !own.some((line) =>
+            /vectorEmbedding|vector (embedding )?policy|distance ?function|\bdimensions\b/i.test(line),
+          )
+        )
+          yield {
+            message: `${container.name} has a vector index, but no vector policy, which the index needs`,
+            at: { file: container.at.file, line: container.at.line + at },
+          };
+      }
+      if (!known) yield missing('a vector index');
     },
   },
 ];

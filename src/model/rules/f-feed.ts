@@ -341,19 +341,56 @@ export const FEED: readonly Rule[] = [
       }
       const multi =
         /multi[- ]region writes?|multi[- ]master|multiple write regions|writes? in (all|every|several|multiple|both) regions|active[- ]active|多区域写入/i;
-      for (const { text: words, label, at } of where) {
+      for (const { text: words, label, at, heading } of where) {
         const found = multi.exec(words) ?? multi.exec(label ?? '');
         const denied =
           /\b(no|not|never|without|disabled|off|single)\b[^.;:]{0,40}(multi[- ](region|master)|multiple write)|multi[- ]region writes?\W{0,4}(no|off|disabled|false|none|not)\b/i.test(
             `${label ?? ''} ${words}`,
           );
-        if (found && !denied)
+        const later = /\b(if|later|future|consider|planned|phase [2-9])\b/i.test(`${heading} ${label ?? ''} ${words}`);
+        if (found && !denied && !later)
           yield {
             severity: facts.rows.length > 0 ? 'error' : 'warning',
             message: `${found[0]}: the versions of a document then have no single order${facts.rows.length > 0 ? ', which projections need' : ''}`,
             at,
           };
       }
+    },
+  },
+  {
+    id: 'F12',
+    title: 'A total that is derived from the feed isn’t counted up',
+    severity: 'error',
+    source: SOURCES.feed,
+    why: 'The feed delivers a change at least once, and doesn’t show the document before it. A counter that each change increments or decrements counts twice after a redelivery, and can’t subtract the old value. The rule reads sentences that name the change feed and a counter; it accepts those that say how a repeated change is recognised.',
+    hint: 'Store the contribution of each source document beside the total, and replace it. Or compute the total from the documents. A projection of the kind `aggregate` does the first.',
+    *check({ prose, design }) {
+      let known = false;
+      for (const { text: words, label, at } of prose) {
+        const all = `${label ?? ''} ${words}`;
+        if (!/change feed|变更源/i.test(all)) continue;
+        known = true;
+        const counts = /\b(increment|decrement)\w*|\+=|\bcounters?\b/i.exec(all);
+        const safe =
+          /idempot|contribution|exactly once|dedup|recomput|version|etag|processed ids?|previous (value|image)/i;
+        if (counts && !safe.test(all))
+          yield {
+            message: `"${counts[0]}" by the change feed counts a change twice when it is delivered twice`,
+            at,
+          };
+      }
+      const headings = design?.headings ?? [];
+      for (const [index, line] of (design?.lines ?? []).entries()) {
+        if (!/\bop"?\s*:\s*["']incr/i.test(line)) continue;
+        const above = headings.findLast(({ at }) => at.line <= index + 1);
+        if (!above || !/change feed|变更源/i.test(above.text)) continue;
+        known = true;
+        yield {
+          message: 'An increment by the change feed counts a change twice when it is delivered twice',
+          at: { file: above.at.file, line: index + 1 },
+        };
+      }
+      if (!known) yield missing('a sentence about the change feed');
     },
   },
 ];

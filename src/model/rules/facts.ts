@@ -10,6 +10,7 @@ import type {
   Pattern,
   ProjectionRow,
   Prose,
+  Query,
   Reference,
   Requirements,
 } from '../documents.ts';
@@ -29,6 +30,18 @@ export interface Access {
   readonly peak: number | undefined;
   readonly average: number | undefined;
   readonly write: boolean;
+}
+
+/** One thing that the documents say is asked of a container: a row of the mapping, or a query elsewhere. */
+export interface Question {
+  readonly detail: ContainerDetail;
+  /** `Row 3` or `Line 120`. */
+  readonly who: string;
+  readonly text: string;
+  readonly queries: readonly Query[];
+  readonly crossing: boolean;
+  readonly mapped: boolean;
+  readonly at: Place;
 }
 
 /** One term of a container's load. */
@@ -54,6 +67,7 @@ export class Facts {
   readonly profile: Profile;
   readonly today: Date;
   readonly accesses: readonly Access[];
+  readonly questions: readonly Question[];
   readonly #byName: ReadonlyMap<string, ContainerDetail>;
 
   constructor({ requirements, design }: Documents, settings: RuleSettings, today: Date) {
@@ -64,6 +78,7 @@ export class Facts {
     this.today = today;
     this.#byName = new Map((design?.containers ?? []).map((detail) => [detail.container.name.toLowerCase(), detail]));
     this.accesses = this.#accesses();
+    this.questions = this.#questions();
   }
 
   get patterns(): readonly Pattern[] {
@@ -91,9 +106,13 @@ export class Facts {
     return [...(this.requirements?.prose ?? []), ...(this.design?.prose ?? [])];
   }
 
-  /** Reads that query every physical partition. */
+  /** Reads that query every physical partition: the row says so, or its query doesn't name the key. */
   get crossing(): readonly Access[] {
-    return this.accesses.filter(({ row, write }) => !write && row.operations.includes('cross-partition'));
+    return this.accesses.filter(
+      ({ row, write, detail }) =>
+        !write &&
+        (row.operations.includes('cross-partition') || row.queries.some((query) => !namesKey(detail.container, query))),
+    );
   }
 
   /** The bullet Scale of the requirements. */
@@ -222,6 +241,22 @@ export class Facts {
     return undefined;
   }
 
+  #questions(): Question[] {
+    const rows = this.mapping.flatMap((row): Question[] => {
+      const detail = this.detail(row.containers[0]);
+      if (!detail) return [];
+      const { queries, at } = row;
+      const crossing = row.operations.includes('cross-partition');
+      const text = `${row.operationText} ; ${row.notes}`;
+      return [{ detail, who: `Row ${row.printed}`, text, queries, crossing, mapped: true, at }];
+    });
+    const others = (this.design?.asked ?? []).flatMap(({ container, ...asked }): Question[] => {
+      const detail = this.detail(container);
+      return detail ? [{ ...asked, detail, who: `Line ${asked.at.line}`, mapped: false }] : [];
+    });
+    return [...rows, ...others];
+  }
+
   #accesses(): Access[] {
     return this.mapping.flatMap((row) => {
       // A row of several containers counts once, for the first.
@@ -245,6 +280,10 @@ export class Facts {
     });
   }
 }
+
+/** Whether a query sets the first level of the key equal to a value, so that it doesn't read every partition. */
+export const namesKey = ({ partitionKey: [first] }: Container, { equal }: Query): boolean =>
+  first === undefined || equal.includes(first.slice(1).replaceAll('/', '.'));
 
 /** The number of properties that a write indexes: the included ones, or all except the excluded. */
 function indexedOf({ container, index }: ContainerDetail): number {

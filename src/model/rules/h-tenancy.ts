@@ -21,8 +21,11 @@ function* tenants(
   yield* rule(tenant.field, (column) => column === tenant.field || column === snake(tenant.field), tenant.at);
 }
 
-/** All containers except those of reference data. */
-const tenanted = (facts: Facts) => facts.containers.filter(({ container }) => !container.reference);
+/** All containers except those of reference data, and those that the document calls cross-tenant. */
+const tenanted = (facts: Facts) =>
+  facts.containers.filter(
+    ({ container, prose }) => !container.reference && !prose.some(({ text }) => /\bcross-tenant\b|跨租户/i.test(text)),
+  );
 const lacksKey = ({ keys }: SqlTable, is: (column: string) => boolean) =>
   keys.filter(({ columns }) => !columns.some(is));
 

@@ -8,6 +8,7 @@ import { COST } from './b-cost.ts';
 import { SIZES } from './b-sizes.ts';
 import { IDENTITY } from './c-identity.ts';
 import { KEYS } from './c-keys.ts';
+import { REQUESTS } from './c-requests.ts';
 import { AGGREGATES } from './d-aggregates.ts';
 import { INDEXES } from './e-index.ts';
 import { FEED } from './f-feed.ts';
@@ -24,6 +25,7 @@ export const MODEL_RULES: readonly Rule[] = [
   ...COST,
   ...KEYS,
   ...IDENTITY,
+  ...REQUESTS,
   ...AGGREGATES,
   ...INDEXES,
   ...FEED,

@@ -73,6 +73,9 @@ export const quoted = (text: string, length = 60): string => {
   return plain.length > length ? `${plain.slice(0, length - 1).trimEnd()}…` : plain;
 };
 
+/** ` and 13 more`, of a finding with several places; empty for none. */
+export const more = (count: number): string => (count === 0 ? '' : ` and ${count} more`);
+
 /** `7 "Read an order"` */
 export const say = ({ printed, description }: Pattern): string => `${printed} "${quoted(description)}"`;
 

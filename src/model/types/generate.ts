@@ -69,7 +69,8 @@ class TypeWriter {
       const element = shape.elements ? this.#type(shape.elements, owner, singular(field)) : 'unknown';
       parts.push(element.includes(' ') ? `(${element})[]` : `${element}[]`);
     }
-    if (shape.scalars.has('null')) parts.push('null');
+    // A field that is null in every example may hold anything.
+    if (shape.scalars.has('null')) parts.push(parts.length === 0 ? 'unknown' : 'null');
     return parts.join(' | ');
   }
 }

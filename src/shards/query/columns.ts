@@ -1,5 +1,6 @@
 // The columns of a query over several shards: which are aggregates, and what their names are.
-import type { Refuse, Token } from '../../client/sql-tokens.ts';
+import type { Token } from '../../base/sql-tokens.ts';
+import type { Refuse } from '../../client/sql-tokens.ts';
 
 export const AGGREGATES = ['COUNT', 'COUNTIF', 'SUM', 'AVG', 'MIN', 'MAX'] as const;
 export type Aggregate = (typeof AGGREGATES)[number];

@@ -1,7 +1,8 @@
 // What a query over several shards asks each of them, and how their answers become one.
 import type { SqlParameter, SqlQuerySpec } from '@azure/cosmos';
 import { readQuery } from '../../client/query-text.ts';
-import type { Refuse, Token } from '../../client/sql-tokens.ts';
+import type { Token } from '../../base/sql-tokens.ts';
+import type { Refuse } from '../../client/sql-tokens.ts';
 import { shardsError } from '../errors.ts';
 import { partsOf } from './aggregates.ts';
 import { type Column, calls, columnOf, listOf, normal, textOf } from './columns.ts';

@@ -240,6 +240,12 @@ export const A_TO_D: readonly Case[] = [
     severity: 'warning',
     says: '100,000 in Orders',
   },
+  {
+    rule: 'C2',
+    given: [['`/id` - 100,000 values', '`/id` - 12,000 bikes']],
+    wrong: [['12,000 bikes', '12 bikes']],
+    at: '12 bikes',
+  },
   { rule: 'C2', wrong: [['`/id` - 100,000 values', '`/id` - 40 values']], at: '40 values', severity: 'error' },
   { rule: 'C2', wrong: [['`/id` - 100,000 values', '`/id` - read by id']], at: 'read by id', severity: 'warning' },
   { rule: 'C2', wrong: [['`/id` - 100,000 values', '`/tier` - read by tier']], at: 'read by tier', says: 'few values' },
@@ -290,6 +296,33 @@ export const A_TO_D: readonly Case[] = [
       ['15,000 RU/s, over 2 shards', '1,500 RU/s'],
     ],
     at: '`/day` - 3,650 values',
+  },
+  {
+    rule: 'C12',
+    wrong: [
+      [
+        '`/id` - 100,000 values\n- **Document Types**: `customer`',
+        '`/id` - 100,000 values\n- **Unique Key Policy**: `/name`\n- **Document Types**: `customer`',
+      ],
+    ],
+    at: 'Unique Key Policy',
+    says: 'enforces nothing',
+  },
+  {
+    rule: 'C12',
+    wrong: [['- **Purpose**: customers\n', '- **Purpose**: customers; a composite index keeps names unique\n']],
+    at: 'keeps names unique',
+  },
+  {
+    rule: 'C12',
+    wrong: [
+      [
+        '- **Purpose**: customers\n',
+        '- **Purpose**: customers; the code checks whether the name exists before it creates one\n',
+      ],
+    ],
+    at: 'before it creates',
+    says: 'two writers',
   },
   {
     rule: 'C8',

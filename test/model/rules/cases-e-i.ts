@@ -56,6 +56,12 @@ export const E_TO_I: readonly Case[] = [
     at: '- **Included Paths**: `/*`',
   },
   { rule: 'E2', wrong: [['- **Excluded Paths**: `/*`\n', '']], at: '- **Included Paths**' },
+  {
+    rule: 'E9',
+    given: [['- **Purpose**: orders\n', '- **Purpose**: orders; a vector index with 4 dimensions\n']],
+    wrong: [['orders; a vector index with 4 dimensions', 'orders; a vector index']],
+    at: 'orders; a vector index',
+  },
   { rule: 'E3', wrong: [['`/placedAt/?`', '`/lines/*/sku/?`']], at: '/lines/*/sku' },
   { rule: 'E4', wrong: [['`/placedAt/?`', '`/placedAt`']], at: '`/placedAt`', severity: 'error' },
   { rule: 'E4', wrong: [['`/placedAt/?`', '`/placedAt/*`']], at: '`/placedAt/*`', severity: 'warning' },
@@ -153,6 +159,24 @@ export const E_TO_I: readonly Case[] = [
     at: 'multi-region writes',
   },
 
+  {
+    rule: 'F12',
+    given: [
+      ['', "### Change Feed\nEach change replaces a contribution.\n\n```ts\n{ op: 'set', path: '/orders' }\n```"],
+    ],
+    wrong: [["{ op: 'set', path", "{ op: 'incr', path"]],
+    at: "op: 'incr'",
+  },
+  {
+    rule: 'F12',
+    given: [
+      ['- **Load**: 25', '- **Totals**: the change feed replaces the contribution of each order\n- **Load**: 25'],
+    ],
+    wrong: [
+      ['the change feed replaces the contribution of each order', 'the change feed increments the counters of a day'],
+    ],
+    at: 'increments the counters',
+  },
   {
     rule: 'H1',
     given: TENANTED,

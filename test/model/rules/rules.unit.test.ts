@@ -1,11 +1,14 @@
+import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
+import { parseDesign } from '../../../src/model/reader/design.ts';
 import type { RuleFinding } from '../../../src/model/rules/rule.ts';
 import { MODEL_RULES, type Report, checkDocuments } from '../../../src/model/rules/index.ts';
 import { type Texts, documentsOf, edited } from './base.ts';
 import { A_TO_D } from './cases-a-d.ts';
+import { C_REQUESTS } from './cases-c-requests.ts';
 import { E_TO_I } from './cases-e-i.ts';
 
-const CASES = [...A_TO_D, ...E_TO_I];
+const CASES = [...A_TO_D, ...C_REQUESTS, ...E_TO_I];
 const TODAY = new Date('2026-06-01T00:00:00Z');
 
 function check(texts: Texts, price?: number): Report {
@@ -47,6 +50,19 @@ test.each(CASES.map((one, index) => [`${one.rule} #${index}`, one] as const))(
     expect(first?.hint).toBeTruthy();
   },
 );
+
+test('a query of the flights that loses its key is found by its SQL', () => {
+  const file = 'examples/flights/cosmosdb_data_model.md';
+  const right = readFileSync(file, 'utf8');
+  const wrong = right.replace('c.origin = @origin AND ', '');
+  expect(wrong).not.toBe(right);
+  const keys = (text: string): string[] =>
+    checkDocuments({ requirements: undefined, design: parseDesign(text, file) })
+      .findings.filter(({ rule }) => rule === 'C13')
+      .map(({ message }) => message);
+  expect(keys(right)).toEqual([]);
+  expect(keys(wrong)).toEqual([expect.stringContaining('without the key /origin')]);
+});
 
 test('every rule over the documents has a case', () => {
   const ids = new Set(CASES.map(({ rule }) => rule));

@@ -1,0 +1,132 @@
+// What a document says is asked of a container outside the mapping: SQL in fences, tables and lists, and rows that name
+// an operation.
+import type { Nodes } from 'mdast';
+import type { Asked, Query } from '../documents.ts';
+import type { Container } from '../model.ts';
+import { normalised } from './labels.ts';
+import { type Section, lineOf, sourceOf, within } from './outline.ts';
+import { queryOf } from './sql.ts';
+import { plainText } from './tables.ts';
+
+/** The text says that a request reads several partitions, and doesn't deny it. */
+export const saysCrossing = (text: string): boolean => CROSSES.test(text) && !DENIED.test(text);
+const CROSSES = /cross[- ]partition|fan[- ]?out over|all partitions|跨分区/i;
+const DENIED = /\b(no|not|never|avoids?|without|instead of)\b[^.;]{0,20}cross[- ]partition|single[- ]partition/i;
+
+const OPERATION = /\bpoint[- ](read|write|delete)s?\b|\bquer(y|ies)\b|\bupserts?\b|\bpatch(es)?\b/i;
+
+/** All queries in a piece of prose or a table cell: in backticks, or written plainly. A lone WHERE counts as one. */
+export function queriesIn(text: string): Query[] {
+  const quoted = [...text.matchAll(/`([^`]+)`/g)].map((match) => match[1] ?? '');
+  const plain = /\bSELECT\s[^]*?\bFROM\s[^`]*/i.exec(text.replaceAll(/`[^`]*`/g, ' '))?.[0];
+  return [...quoted, ...(plain === undefined ? [] : [plain])].flatMap((piece) => {
+    const where = /^\s*WHERE\s/i.test(piece) ? `SELECT * FROM c ${piece.trim()}` : piece;
+    return queryOf(where.replace(/[\s.;]+$/, '')) ?? [];
+  });
+}
+
+/** `skip`: the lines of rows that the mapping has. */
+export function askedOf(
+  root: Section,
+  source: string,
+  file: string,
+  containers: readonly Container[],
+  skip: ReadonlySet<number>,
+): Asked[] {
+  const asked: Asked[] = [];
+  for (const { sections, own } of grouped(root, containers)) {
+    for (const section of sections) {
+      let label = section.title;
+      const visit = (node: Nodes): void => {
+        const text = sourceOf(node, source);
+        if (node.type === 'code') {
+          for (const { text: sql, comment, line } of statements(node.value))
+            add(sql, queryOf(sql), `${label} ${comment}`, lineOf(node) + 1 + line);
+        } else if (node.type === 'table') {
+          for (const child of node.children.slice(1)) visit(child);
+        } else if (node.type === 'tableRow') {
+          if (!skip.has(lineOf(node))) row(node, text);
+        } else if (node.type === 'paragraph') {
+          if (/^\**[^.]{1,60}:\**\s*$/.test(text.trim())) label = text;
+          if (text.includes('`')) for (const query of queriesIn(text)) add(text, query, label, lineOf(node));
+        } else if ('children' in node) for (const child of node.children) visit(child);
+      };
+      const row = (node: Nodes, text: string): void => {
+        const cells = plainText(text.replaceAll('|', ' ; '));
+        const queries = queriesIn(cells);
+        const container = own ?? named(section.title, containers);
+        if (container && (queries.length > 0 || OPERATION.test(cells)))
+          asked.push({
+            container: container.name,
+            text: cells,
+            queries,
+            crossing: saysCrossing(cells),
+            at: { file, line: lineOf(node) },
+          });
+      };
+      const add = (text: string, query: Query | undefined, about: string, line: number): void => {
+        const container = own ?? named(about, containers) ?? byType(text, containers);
+        if (query && container)
+          asked.push({
+            container: container.name,
+            text,
+            queries: [query],
+            crossing: saysCrossing(`${about} ${text}`),
+            at: { file, line },
+          });
+      };
+      for (const block of section.blocks) visit(block);
+    }
+  }
+  return asked;
+}
+
+/** The sections of each container, and all others. */
+function grouped(root: Section, containers: readonly Container[]): { sections: Section[]; own?: Container }[] {
+  const all = [...within(root)];
+  const groups = containers.flatMap((own) => {
+    const section = all.find(({ line, depth }) => depth > 0 && line === own.at.line);
+    return section ? [{ own, sections: [...within(section)] }] : [];
+  });
+  const taken = new Set(groups.flatMap(({ sections }) => sections));
+  return [...groups, { sections: all.filter((section) => !taken.has(section)) }];
+}
+
+/** The one container that a text names. */
+function named(text: string, containers: readonly Container[]): Container | undefined {
+  const words = ` ${normalised(text)} `;
+  const found = containers.filter(({ name }) => words.includes(` ${normalised(name)} `));
+  return found.length === 1 ? found[0] : containers.length === 1 ? containers[0] : undefined;
+}
+
+/** The one container that has the type of `c.type = 'order'`. */
+function byType(query: string, containers: readonly Container[]): Container | undefined {
+  const type = /\btype\s*=\s*['"]([^'"]+)['"]/.exec(query)?.[1];
+  const found = containers.filter(({ types }) => types.some(({ name }) => name === type));
+  return found.length === 1 ? found[0] : undefined;
+}
+
+/** The SELECT statements of a fence with the comments above them; lines count from 0. */
+function statements(code: string): { text: string; comment: string; line: number }[] {
+  const found: { text: string; comment: string; line: number }[] = [];
+  const lines = code.split('\n');
+  const isComment = (line: string): boolean => /^\s*(--|\/\/|#)/.test(line);
+  for (let at = 0; at < lines.length; at++) {
+    const start = /(?:^|[\s("'`=])SELECT\s.*$/i.exec(lines[at] ?? '');
+    if (!start || isComment(lines[at] ?? '')) continue;
+    const end = new RegExp(/^["'`]/.exec(start[0])?.[0] ?? '[;`]|"""');
+    const parts = [start[0].replace(/^[\s("'`=]+/, '')];
+    const first = at;
+    while (at + 1 < lines.length) {
+      const next = lines[at + 1] ?? '';
+      if (next.trim() === '' || isComment(next) || end.test(parts.at(-1) ?? '')) break;
+      parts.push(next);
+      at++;
+    }
+    const [text = ''] = parts.join('\n').split(end);
+    let above = first;
+    while (above > 0 && isComment(lines[above - 1] ?? '')) above--;
+    found.push({ text, comment: lines.slice(above, first).join(' '), line: first });
+  }
+  return found;
+}

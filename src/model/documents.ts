@@ -192,8 +192,8 @@ export interface ProjectionRow {
   readonly fieldsText: string;
   /** `a → b` of copies. */
   readonly pairs: readonly { readonly from: string; readonly to: string }[];
-  /** `orders = count` of aggregates; `kind` is undefined if the row states none. */
-  readonly measures: readonly { readonly field: string; readonly kind: string | undefined }[];
+  /** `cents = sum(cents)` of aggregates; `kind` is undefined if the row states none. `of`: the text behind the kind. */
+  readonly measures: readonly { readonly field: string; readonly kind: string | undefined; readonly of: string }[];
   /** The row says that it has the fields of another one. */
   readonly as?: string;
   readonly serves: readonly string[];

@@ -107,6 +107,14 @@ export interface Waiver {
   readonly to: number;
 }
 
+/** A query over source documents that says what a pattern's answer must be: a fence `sql meaning of 3 over Flights`. */
+export interface Meaning extends Text {
+  readonly ids: readonly string[];
+  /** The type that the pattern reads, where its container has several. */
+  readonly type?: string;
+  readonly container: string;
+}
+
 export interface ShardMapping {
   readonly key: string;
   readonly shard: string;
@@ -122,6 +130,7 @@ interface Common {
   readonly checks: readonly Check[];
   readonly waivers: readonly Waiver[];
   readonly sql: readonly Text[];
+  readonly meanings: readonly Meaning[];
   readonly shards: readonly ShardMapping[];
   /** Ordered steps of a change to the shard map. */
   readonly shardPlan: readonly Text[];

@@ -46,9 +46,11 @@ export const modelProve = defineOperation({
     return prove(loaded, { design, requirements }, { seed, only: chosen(only, known), signal: context.signal, screen });
   },
   format: formatProof,
-  ok: ({ totals, stages, examples }) =>
+  ok: ({ totals, stages, examples, contract, patterns }) =>
     totals.different === 0 &&
     examples.different.length === 0 &&
+    contract.length === 0 &&
+    patterns.every(({ derived, verdict }) => !derived || verdict !== 'run') &&
     stages.every(
       ({ difference, stage, parked }) => difference === undefined && (stage !== 'examples' || parked.length === 0),
     ),
@@ -68,7 +70,7 @@ function chosen(only: string | undefined, known: readonly string[]): string[] | 
   });
 }
 
-export function formatProof({ stages, examples, patterns, notes, totals, seed }: Proof): string {
+export function formatProof({ stages, examples, contract, patterns, notes, totals, seed }: Proof): string {
   const lines = patterns.map(sayPattern);
   lines.push('');
   for (const { stage, changes, moved, parked, difference } of stages) {
@@ -80,10 +82,12 @@ export function formatProof({ stages, examples, patterns, notes, totals, seed }:
     lines.push(`${stage.padEnd(12)} ${said.join('; ')}`);
   }
   for (const { example, line, what } of examples.different) lines.push(`example, line ${line}: ${example}: ${what}`);
+  for (const { rule, message, at } of contract) lines.push(`error ${rule}, ${at.file}:${at.line}: ${message}`);
+  if (contract.length > 0) lines.push('Nothing is proved while the contract has errors (`millrace model check`).');
   lines.push(...notes.map((note) => `note: ${note}`), '');
   const right = examples.compared - examples.different.length;
   lines.push(
-    `${totals.proved} proved, ${totals['not run']} not run, ${totals.different} different; ${right} of ${examples.compared} derived examples agree with the source examples (seed ${seed}).`,
+    `${totals.proved} proved, ${totals.run} run, ${totals['not run']} not run, ${totals.different} different; ${right} of ${examples.compared} derived examples agree with the source examples (seed ${seed}).`,
   );
   return lines.join('\n');
 }
@@ -99,5 +103,7 @@ function sayPattern(of: PatternProof): string {
   if (of.reach === 'all partitions') parts.push('CROSSES PARTITIONS');
   if (of.reach === 'a key prefix') parts.push('every partition of one key prefix');
   if (of.scan) parts.push(`SCANS for ${of.scan.fields.join(', ')}: ${of.scan.loaded} documents loaded at most`);
-  return `${head}proved: ${parts.join(', ')}`;
+  if (of.meant) parts.push(`by its meaning: ${of.meant.join(', ')}`);
+  else if (of.derived) parts.push('NOT PROVED: no meaning was compared');
+  return `${head}${of.verdict}: ${parts.join(', ')}`;
 }

@@ -1,7 +1,10 @@
 // Proves a model and its pipeline on the embedded server: after each stage it runs every access pattern of the document
 // on the documents that projections made and on those recomputed from the sources.
 import { CosmosClient } from '@azure/cosmos';
+import { contractRules } from '../../contract/contract-rules.ts';
 import type { Design, Requirements } from '../../model/documents.ts';
+import type { Model, Place } from '../../model/model.ts';
+import { checkDocuments } from '../../model/rules/index.ts';
 import { planModel } from '../../operations/model/apply.ts';
 import type { Screen } from '../../operations/screen.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
@@ -9,6 +12,7 @@ import { onePartitionEach, servicesOn } from '../test-pipeline.ts';
 import { type PatternProof, type Verdict, patternsOf } from './asking.ts';
 import { Changes } from './changes.ts';
 import { type ExampleProof, proveExamples } from './examples.ts';
+import { evaluator } from './meaning.ts';
 import { refName } from './oracle.ts';
 import { Proving, type StageProof } from './proving.ts';
 
@@ -17,6 +21,8 @@ export interface Proof {
   readonly seed: number;
   readonly stages: readonly StageProof[];
   readonly examples: ExampleProof;
+  /** Errors of the contract between code and document (`model check`, group G). While there is one, nothing is proved. */
+  readonly contract: readonly { readonly rule: string; readonly message: string; readonly at: Place }[];
   readonly patterns: readonly PatternProof[];
   /** What the proof left out, and why. */
   readonly notes: readonly string[];
@@ -58,8 +64,14 @@ export async function prove(
   const ground = { loaded: inside, services, prepare: prepare(services), lag, lagMs: LAG_MS };
   const changes = new Changes(inside, seed);
   const cold = archives.map(({ from }) => from);
-  const asking = patternsOf(design, requirements, model, only);
-  const proving = new Proving(ground, asking, async (name) => {
+  const asking = patternsOf(
+    design,
+    requirements,
+    model,
+    new Set(inside.pipeline.projections.map(({ into }) => into.container)),
+    only,
+  );
+  const proving = new Proving(ground, asking, await evaluator(), async (name) => {
     const scratch = servicesOn(client, client.database(name));
     await prepare(scratch)();
     return scratch.database;
@@ -109,18 +121,36 @@ export async function prove(
   if (changes.unmarked.length > 0)
     notes.push(`not deleted, since no example shows the delete mark: ${changes.unmarked.join(', ')}`);
   if (proving.proofs.every(({ moved }) => moved === 0)) notes.push('no change moved a row to another key of its sink');
-  const patterns = asking.map((one) => one.proof());
+  notes.push(...strayMeanings(design, requirements, model));
+  const contract = checkDocuments({ design, requirements }, contractRules(loaded.pipeline))
+    .findings.filter(({ severity }) => severity === 'error')
+    .map(({ rule, message, at }) => ({ rule, message, at }));
+  const patterns = asking.map((one) => one.proof(contract.length === 0));
   const count = (verdict: Verdict): number => patterns.filter((of) => of.verdict === verdict).length;
   return {
     pipeline: loaded.pipeline.name,
     seed,
     stages: proving.proofs,
     examples,
+    contract,
     patterns,
     notes,
-    totals: { proved: count('proved'), 'not run': count('not run'), different: count('different') },
+    totals: { proved: count('proved'), run: count('run'), 'not run': count('not run'), different: count('different') },
   };
 }
+
+/** Meanings that are compared with nothing. */
+const strayMeanings = (design: Design, requirements: Requirements | undefined, { containers }: Model): string[] =>
+  [...design.meanings, ...(requirements?.meanings ?? [])].flatMap(({ ids, container, at }) => [
+    ...(containers.some(({ name }) => name === container)
+      ? []
+      : [`the meaning in line ${at.line} of ${at.file} is over ${container}, which the model does not have`]),
+    ...ids
+      .filter((id) => !design.mapping.some((row) => row.ids.includes(id)))
+      .map(
+        (id) => `the meaning in line ${at.line} of ${at.file} is of pattern ${id}, which no row of the mapping names`,
+      ),
+  ]);
 
 async function closing<T extends { close(): Promise<void> }>(starting: Promise<T>) {
   const server = await starting;

@@ -1,5 +1,6 @@
 // Proves a model and its pipeline on the embedded server: after each stage it runs every access pattern of the document
 // on the documents that projections made and on those recomputed from the sources.
+import { randomUUID } from 'node:crypto';
 import { CosmosClient } from '@azure/cosmos';
 import { contractRules } from '../../contract/contract-rules.ts';
 import type { Design, Requirements } from '../../model/documents.ts';
@@ -12,6 +13,7 @@ import { onePartitionEach, servicesOn } from '../test-pipeline.ts';
 import { type PatternProof, type Verdict, patternsOf } from './asking.ts';
 import { Changes } from './changes.ts';
 import { type ExampleProof, proveExamples } from './examples.ts';
+import { type HistoriesProof, proveHistories } from './histories.ts';
 import { evaluator } from './meaning.ts';
 import { refName } from './oracle.ts';
 import { Proving, type StageProof } from './proving.ts';
@@ -24,6 +26,8 @@ export interface Proof {
   /** Errors of the contract between code and document (`model check`, group G). While there is one, nothing is proved. */
   readonly contract: readonly { readonly rule: string; readonly message: string; readonly at: Place }[];
   readonly patterns: readonly PatternProof[];
+  /** Of each projection and embed, if histories were asked for. */
+  readonly histories?: readonly HistoriesProof[];
   /** What the proof left out, and why. */
   readonly notes: readonly string[];
   readonly totals: Readonly<Record<Verdict, number>>;
@@ -33,6 +37,8 @@ export interface ProveOptions {
   readonly seed: number;
   /** Ids of patterns; absent: all. */
   readonly only?: readonly string[] | undefined;
+  /** How many seconds all short histories of each projection may take together; absent: none run. */
+  readonly histories?: number | undefined;
   readonly signal: AbortSignal;
   readonly screen: Pick<Screen, 'progress'>;
 }
@@ -44,7 +50,7 @@ const EVERYTHING = { redeliver: true, reorder: true, crash: true, stale: true };
 export async function prove(
   loaded: LoadedPipeline,
   { design, requirements }: { readonly design: Design; readonly requirements: Requirements | undefined },
-  { seed, only, signal, screen }: ProveOptions,
+  { seed, only, histories, signal, screen }: ProveOptions,
 ): Promise<Proof> {
   const { startEmulator } = await import('../../emulator/index.ts');
   await using emulator = await closing(startEmulator({ seed }));
@@ -102,6 +108,27 @@ export async function prove(
     await run();
     if (at === 0) examples = proveExamples(design, inside, await proving.stored());
   }
+  const short =
+    histories === undefined
+      ? undefined
+      : await proveHistories({
+          loaded: inside,
+          seed,
+          seconds: histories,
+          signal,
+          ground: async (of) => {
+            const scratch = servicesOn(client, client.database(`history-${randomUUID()}`));
+            const apply = async (): Promise<void> => {
+              for (const step of await planModel(of, scratch)) await step.apply();
+            };
+            await apply();
+            return {
+              ground: { loaded: of, services: scratch, prepare: apply, lag, lagMs: 0 },
+              remove: () => scratch.database.delete(),
+            };
+          },
+          progress: (what, done, all) => screen.progress(what, done, all),
+        });
   client.dispose();
   const notes = [...proving.notes];
   const names = (of: readonly { readonly name: string }[]): string => of.map(({ name }) => name).join(', ');
@@ -134,6 +161,7 @@ export async function prove(
     examples,
     contract,
     patterns,
+    ...(short && { histories: short }),
     notes,
     totals: { proved: count('proved'), run: count('run'), 'not run': count('not run'), different: count('different') },
   };

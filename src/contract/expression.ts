@@ -3,6 +3,8 @@
 export interface Expression {
   /** The names in it, as written. */
   readonly fields: readonly string[];
+  /** It compares for equality: a name may then be a value, as in `status = paid`. */
+  readonly compares: boolean;
   /** Its numbers: on both sides of each, a comparison may change. */
   readonly numbers: readonly number[];
   /** A comparison is 1 or 0. Undefined: an operand isn't a number. */
@@ -71,7 +73,9 @@ export function expressionOf(text: string): Expression | undefined {
     }
   };
   const root = level(0);
-  return root && at === tokens.length && fields.length > 0 ? { fields, numbers, valueOf: root } : undefined;
+  return root && at === tokens.length && fields.length > 0
+    ? { fields, numbers, valueOf: root, compares: tokens.some((token) => /^(=|==|≠|!=)$/.test(token)) }
+    : undefined;
 }
 
 const both = (operation: (a: number, b: number) => number, a: unknown, b: unknown): number | undefined =>

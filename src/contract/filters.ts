@@ -37,14 +37,14 @@ export function wordsOf(sourceText: string): Words {
   const known = [
     /\bwaits? for (it|them|both)\b/,
     /\btwice\b/,
-    /\b(each|every|per) \w+/,
+    /\b(each|every) \w+/,
     /\b(with|and)\b/,
     ...(text ? [text] : []),
   ];
   return {
     waits: /\bwaits?\b/i.test(rest),
     twice: /\btwice\b/i.test(rest),
-    each: /\b(each|every|per)\b/i.test(rest),
+    each: /\b(each|every)\b/i.test(rest),
     condition:
       text === undefined || values === undefined
         ? undefined
@@ -147,7 +147,8 @@ function* conditions(
   for (const value of new Set([...condition.values, ...known])) {
     const wanted = condition.values.includes(value) !== condition.not;
     const taken = docs.map((doc) => takes({ ...doc, [field]: value }));
-    if (wanted ? taken.includes(true) : !taken.includes(true)) continue;
+    // Other words may state another condition, which none of these meets.
+    if (wanted ? other || taken.includes(true) : !taken.includes(true)) continue;
     yield {
       message: `${row.name} takes documents "${condition.text}" in the document, but the code ${wanted ? 'leaves out' : 'takes'} those with ${field} ${JSON.stringify(value)}`,
       at: row.at,

@@ -9,8 +9,8 @@ import { filters } from './filters.ts';
 import { measured } from './measured.ts';
 import { type Trace, type Whole, depends, isWhole, outputsOf, trace } from './trace.ts';
 
-/** Single words that name no field. */
-const EVERYTHING = /^(all|everything|same|whole|full|none)$/i;
+/** Single words that name no field, or one that no function writes. */
+const EVERYTHING = /^(all|everything|same|whole|full|none|id|type|ttl)$/i;
 
 export function words(contract: Contract): Rule[] {
   return [
@@ -53,15 +53,18 @@ interface Pair {
   readonly from: string;
 }
 
-/** `destination = destination; id = id`: pairs of single names; other forms are skipped. */
-function pairsOf(text: string): Pair[] {
-  return text
+const partsOf = (text: string): string[] =>
+  text
     .replaceAll(/[`[\]]/g, '')
     .split(/[;,]/)
-    .flatMap((part) => {
-      const [, to, from] = /^\s*(?:\p{L}\w*\.)?([\p{L}_]\w*)\s*=\s*([\p{L}_][\w.]*)\s*$/u.exec(part) ?? [];
-      return to === undefined || from === undefined ? [] : [{ to, from }];
-    });
+    .filter((part) => part.trim() !== '');
+
+/** `destination = destination; id = id`: pairs of single names; other forms are skipped. */
+function pairsOf(text: string): Pair[] {
+  return partsOf(text).flatMap((part) => {
+    const [, to, from] = /^\s*(?:\p{L}\w*\.)?([\p{L}_]\w*)\s*=\s*([\p{L}_][\w.]*)\s*$/u.exec(part) ?? [];
+    return to === undefined || from === undefined ? [] : [{ to, from }];
+  });
 }
 
 /** Each field of the sink depends on the field that the row derives it from. */
@@ -77,13 +80,13 @@ function* mapped(
     const known = runs.filter(({ output }) => to in output);
     const answers = known.flatMap(({ source, joined }) => {
       const make = (doc: Doc, others: typeof joined): unknown => outputsOf(spec, doc, others)[0]?.[to];
-      const [alias = '', ...path] = from.split('.');
-      const name = spec.kind === 'copy' && path.length > 0 ? aliasOf(spec.joins, alias) : undefined;
-      const other = name === undefined ? undefined : joined[name];
-      const field = path[0];
-      if (name !== undefined && field !== undefined)
+      const [alias = '', field] = from.split('.');
+      const name = spec.kind === 'copy' && field !== undefined ? aliasOf(spec.joins, alias) : undefined;
+      if (name !== undefined && field !== undefined) {
+        const other = joined[name];
         return other ? [depends(other, field, (doc) => make(source, { ...joined, [name]: doc }))] : [];
-      const own = path.length > 0 ? (path[0] ?? '') : alias;
+      }
+      const own = field !== undefined && [spec.from.type, spec.from.container].includes(alias) ? field : alias;
       return own in source ? [depends(source, own, (doc) => make(doc, joined))] : [];
     });
     if (answers.length > 0 && !answers.includes(true))
@@ -137,12 +140,16 @@ function* embedded(
   spec: EmbedSpec,
 ): Iterable<RuleResult> {
   yield* unwritten(contract, row, declared, new Set(Object.keys(spec.set)));
-  const stated = pairsOf(row.keyText).map(({ to, from }) => `${to} = ${from}`);
-  if (stated.length === 0) return;
-  const code = [...Object.entries(spec.on), ...Object.entries(spec.each?.on ?? {})].map(
-    ([theirs, ours]) => `${ours} = ${theirs}`,
-  );
-  const [more, less] = [stated.filter((one) => !code.includes(one)), code.filter((one) => !stated.includes(one))];
+  const pairs = pairsOf(row.keyText);
+  if (pairs.length === 0 || pairs.length < partsOf(row.keyText).length) return;
+  const on = [...Object.entries(spec.on), ...Object.entries(spec.each?.on ?? {})];
+  // Both directions are written: the child's field first, or the parent's.
+  const agrees = ({ to, from }: Pair, [theirs, ours]: readonly [string, string]): boolean =>
+    (to === ours && from === theirs) || (to === theirs && from === ours);
+  const more = pairs.filter((pair) => !on.some((one) => agrees(pair, one)));
+  const less = on.filter((one) => !pairs.some((pair) => agrees(pair, one)));
+  const stated = pairs.map(({ to, from }) => `${to} = ${from}`);
+  const code = on.map(([theirs, ours]) => `${ours} = ${theirs}`);
   if (more.length + less.length > 0)
     yield {
       message: `${row.name} finds a parent by ${stated.join(', ')} in the document, but by ${code.join(', ')} in the code`,

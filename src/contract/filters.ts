@@ -23,7 +23,7 @@ interface Words {
   readonly other: boolean;
 }
 
-const LIST = String.raw`([\w-]+(?:(?:,| or| and) (?!each\b|every\b|waits?\b|with\b)[\w-]+(?! \w))*)`;
+const LIST = String.raw`([\w-]+(?:(?:,| or| and) (?!each\b|every\b|waits?\b|with\b)[\w-]+(?! (?!or |and )\w))*)`;
 
 export function wordsOf(sourceText: string): Words {
   const rest = sourceText

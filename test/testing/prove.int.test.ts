@@ -165,7 +165,7 @@ test('one pattern alone; one that isn’t there is a usage error', async () => {
   expect(unknown.stderr).toContain('There is no pattern 77');
 });
 
-test('a projection that combines tenants is named, though the host that runs it parks the changes', async () => {
+test('a projection that combines tenants is named, though its host parks the changes; a sink is no meaning', async () => {
   const folder = join(import.meta.dirname, '../fixtures/proof');
   const [loaded, { documents }] = await Promise.all([
     loadPipeline(folder),
@@ -175,11 +175,14 @@ test('a projection that combines tenants is named, though the host that runs it 
     spec.kind === 'aggregate' ? { ...spec, groupBy: ({ day }: Doc) => ({ storeId: 's1', day }) } : spec,
   );
   const pipeline = { ...loaded.pipeline, tenant: 'storeId', publishes: [], projections };
-  const { stages } = await prove(
+  const text = 'SELECT c.id, c.cents FROM c WHERE c.storeId = @store AND c.status = @status';
+  const meanings = [{ text, ids: ['2'], container: 'Lists', at: { file: 'm', line: 1 } }];
+  const { stages, patterns } = await prove(
     { ...loaded, pipeline },
-    { design: documents.design!, requirements: undefined },
-    { seed: 1, only: [], signal: new AbortController().signal, screen: { progress: () => undefined } },
+    { design: { ...documents.design!, meanings }, requirements: undefined },
+    { seed: 1, only: ['2'], signal: new AbortController().signal, screen: { progress: () => undefined } },
   );
+  expect(patterns).toMatchObject([{ verdict: 'different', why: expect.stringContaining('1 rows instead of 0') }]);
   expect(stages[0]?.difference).toMatch(/^Days: .* is from tenant "s2" and has storeId "s1"$/);
   expect(stages.some(({ parked }) => parked.some((one) => one.startsWith('days@1: ')))).toBe(true);
 });

@@ -6,7 +6,7 @@ import type { Design, Mapping, Meaning, Requirements } from '../../model/documen
 import type { Model } from '../../model/model.ts';
 import { type Asked, type Sides, ask } from './ask.ts';
 import type { Changes } from './changes.ts';
-import type { ByContainer } from './oracle.ts';
+import { type ByContainer, refName } from './oracle.ts';
 import { type Evaluate, Meant } from './meaning.ts';
 import { write } from './write.ts';
 import { type Question, questionOf, reachOf, unindexed } from './question.ts';
@@ -43,6 +43,7 @@ export class Asking {
   readonly #question: Question;
   readonly #meaning: Meaning | undefined;
   readonly #derived: boolean;
+  readonly #sinks: ReadonlySet<string>;
   readonly #as: Pick<PatternProof, 'pattern' | 'description'>;
   #runs = 0;
   #rows = 0;
@@ -57,13 +58,15 @@ export class Asking {
     as: Pick<PatternProof, 'pattern' | 'description'>,
     row: Mapping | undefined,
     question: Question,
-    { meaning, derived }: { readonly meaning?: Meaning | undefined; readonly derived: boolean },
+    { meaning, sinks }: { readonly meaning?: Meaning | undefined; readonly sinks: ReadonlySet<string> },
   ) {
     this.#as = as;
     this.#row = row;
     this.#question = question;
     this.#meaning = meaning;
-    this.#derived = derived;
+    this.#sinks = sinks;
+    const reads = question.kind === 'query' || question.kind === 'point-read';
+    this.#derived = reads && [...sinks].some((name) => name.startsWith(`${question.container.name}/`));
     if (question.kind === 'none') this.#why = question.why;
   }
 
@@ -85,7 +88,7 @@ export class Asking {
     // Archived documents are no longer among those that the meaning is about.
     const meant =
       this.#meaning && !sides.cold
-        ? new Meant(this.#meaning, evaluate, now.get(this.#meaning.container) ?? [])
+        ? new Meant(this.#meaning, evaluate, this.#written(this.#meaning.container, now))
         : undefined;
     const documents = [...present.slice(0, 10), ...gone, ...present.slice(10)];
     this.#take(stage, await ask(question, sides, meant ? byType(documents, meant) : documents, meant));
@@ -104,6 +107,13 @@ export class Asking {
   /** Takes the result of a `publish`, if it serves this pattern. */
   published(stage: string, name: string, asked: Asked): void {
     if (this.#question.kind === 'events' && this.#question.of === name) this.#take(stage, asked);
+  }
+
+  /** A meaning over what projections wrote would prove it by itself. */
+  #written(container: string, now: ByContainer): readonly Doc[] {
+    return (now.get(container) ?? []).filter(
+      ({ type }) => !this.#sinks.has(refName({ container, type: String(type) })),
+    );
   }
 
   /** Notes a difference after the writes of this and other patterns were delivered. */
@@ -155,7 +165,7 @@ export function patternsOf(
   design: Design,
   requirements: Requirements | undefined,
   model: Model,
-  derived: ReadonlySet<string>,
+  sinks: ReadonlySet<string>,
   only: readonly string[] | undefined,
 ): Asking[] {
   const meanings = [...design.meanings, ...(requirements?.meanings ?? [])];
@@ -165,12 +175,8 @@ export function patternsOf(
     row.ids.filter(wanted).map((id) => {
       const pattern = patterns.find((of) => of.id === id);
       const as = { pattern: id, description: pattern?.description ?? row.printed };
-      const question = questionOf(row, design.projections, model);
-      const reads = question.kind === 'query' || question.kind === 'point-read';
-      return new Asking(as, row, question, {
-        meaning: meanings.find(({ ids }) => ids.includes(id)),
-        derived: reads && derived.has(question.container.name),
-      });
+      const meaning = meanings.find(({ ids }) => ids.includes(id));
+      return new Asking(as, row, questionOf(row, design.projections, model), { meaning, sinks });
     }),
   );
   const known = new Set(design.mapping.flatMap(({ ids }) => ids));
@@ -178,7 +184,7 @@ export function patternsOf(
     .filter(({ id }) => wanted(id) && !known.has(id))
     .map(({ id, description }) => {
       const why = 'no row of the mapping names it';
-      return new Asking({ pattern: id, description }, undefined, { kind: 'none', why }, { derived: false });
+      return new Asking({ pattern: id, description }, undefined, { kind: 'none', why }, { sinks });
     });
   return [...mapped, ...lacking];
 }

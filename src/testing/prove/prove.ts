@@ -15,7 +15,7 @@ import { Changes } from './changes.ts';
 import { type ExampleProof, proveExamples } from './examples.ts';
 import { type HistoriesProof, proveHistories } from './histories.ts';
 import { evaluator } from './meaning.ts';
-import { refName } from './oracle.ts';
+import { derivedTypes, refName } from './oracle.ts';
 import { Proving, type StageProof } from './proving.ts';
 
 export interface Proof {
@@ -70,13 +70,7 @@ export async function prove(
   const ground = { loaded: inside, services, prepare: prepare(services), lag, lagMs: LAG_MS };
   const changes = new Changes(inside, seed);
   const cold = archives.map(({ from }) => from);
-  const asking = patternsOf(
-    design,
-    requirements,
-    model,
-    new Set(inside.pipeline.projections.map(({ into }) => into.container)),
-    only,
-  );
+  const asking = patternsOf(design, requirements, model, derivedTypes(inside.pipeline), only);
   const proving = new Proving(ground, asking, await evaluator(), async (name) => {
     const scratch = servicesOn(client, client.database(name));
     await prepare(scratch)();

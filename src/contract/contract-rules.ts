@@ -8,13 +8,15 @@ import { fields } from './fields.ts';
 import { keys } from './keys.ts';
 import { aggregatesAndArchives } from './aggregates-and-archives.ts';
 import { load } from './load.ts';
+import { rows } from './rows.ts';
 import { start } from './start.ts';
 import { tenant } from './tenant.ts';
+import { words } from './words.ts';
 
 /** Without a pipeline the rules check only the document's section, and report what they couldn't check. */
 export function contractRules(pipeline?: Pipeline, source?: PipelineSource, unloadable?: Unloadable): Rule[] {
   const contract = new Contract(pipeline, source, unloadable);
-  return [existence, fields, keys, aggregatesAndArchives, load, start, tenant]
+  return [existence, fields, keys, aggregatesAndArchives, load, start, tenant, rows, words]
     .flatMap((rules) => rules(contract))
     .toSorted((a, b) => compareIds(a.id, b.id));
 }

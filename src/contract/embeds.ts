@@ -49,6 +49,31 @@ export function* embeddedFields(
   }
 }
 
+/** G15: no example of a child has a parent, though some show an embedded field. */
+export function* unmatched(
+  facts: Facts,
+  contract: Contract,
+  declared: Declared,
+  spec: EmbedSpec,
+): Iterable<RuleResult> {
+  const model = facts.design?.model;
+  const { pipeline } = contract;
+  if (!model || !pipeline || examplesOf(model, spec.from).length === 0 || allKept(spec, model, pipeline).length > 0)
+    return;
+  for (const field of Object.keys(spec.set)) {
+    const child = examplesOf(model, spec.into).find((of) =>
+      itemsOf(spec, of).some((item) => item[field] !== undefined),
+    );
+    if (child)
+      yield {
+        message: `${spec.into.type} ${String(child['id'])} shows ${field}, but ${declared.name} finds no example of ${spec.from.type} for any example of ${spec.into.type}`,
+        at: facts.example(child, facts.type(spec.into)?.at ?? declared.at),
+        related: [contract.at(declared, spec.each ? 'onEach' : 'on')],
+        hint: 'Correct the fields by which the code joins. Or add an example of the parent.',
+      };
+  }
+}
+
 const valueOf = (set: EmbedSpec['set'][string], parent: Doc, item: Doc): unknown => attempt(() => set(parent, item));
 
 function itemsOf({ each }: EmbedSpec, child: Doc): Doc[] {

@@ -1,15 +1,15 @@
 // G2: compares each copied field in code and document.
-import { canonical } from '../base/json.ts';
 import type { ProjectionRow } from '../model/documents.ts';
 import { type Facts, didYouMean } from '../model/rules/facts.ts';
 import { type Rule, type RuleResult, SOURCES, missing } from '../model/rules/rule.ts';
 import { same } from '../definition/declaration.ts';
 import type { AggregateSpec, Doc, Pipeline, ProjectionSpec, SourceRef } from '../definition/specs.ts';
-import { recompute, rowKey, visible } from '../definition/oracle/recompute.ts';
+import { rowKey, visible } from '../definition/oracle/recompute.ts';
 import { type Contract, type Declared, writing } from './declared.ts';
 import { embeddedFields } from './embeds.ts';
 import { anyProjection } from './existence.ts';
 import { readElsewhere } from './reads.ts';
+import { differing, madeOf } from './rows.ts';
 import type { Read } from './watcher.ts';
 import { type Trace, isWhole, jsonTypes, trace } from './trace.ts';
 import { type DocumentType, type Model, containerOf, examplesOf } from '../model/model.ts';
@@ -266,30 +266,15 @@ function* values(facts: Facts, contract: Contract, spec: ProjectionSpec, pipelin
   const container = model && containerOf(model, spec.into.container);
   const declared = contract.named(spec.name);
   if (!model || !container || !declared) return;
-  let made: Map<string, Doc>;
-  try {
-    made = recompute(spec, (of) => examplesOf(model, of), pipeline.sources, {
-      keyPaths: container.partitionKey,
-      refused: () => {},
-    });
-  } catch {
-    return;
-  }
-  const stated = examplesOf(model, spec.into).map(
-    (example) => [rowKey(example, container.partitionKey), visible(example), example] as const,
-  );
-  const both = stated.filter(([key]) => made.has(key));
-  // Sink examples that don't belong to the source's examples can't be compared.
-  if (both.length === 0) return;
+  const made = madeOf(spec, model, pipeline);
+  if (!made) return;
   const embedded = embeddedInto(contract, spec.into);
   const at = facts.type(spec.into)?.at ?? declared.at;
-  for (const [key, example, raw] of both) {
-    const row = made.get(key) ?? {};
-    const wrong = [...new Set([...Object.keys(row), ...Object.keys(example)])].filter(
-      (field) =>
-        !embedded.has(field) && field !== 'ttl' && canonical(row[field] ?? null) !== canonical(example[field] ?? null),
-    );
-    const [field] = wrong;
+  for (const raw of examplesOf(model, spec.into)) {
+    const row = made.get(rowKey(raw, container.partitionKey));
+    if (!row) continue;
+    const example = visible(raw);
+    const field = differing(row, example).find((name) => !embedded.has(name) && name !== 'ttl');
     if (field !== undefined) {
       yield {
         message: `From the source’s examples ${spec.name} computes ${field} ${JSON.stringify(row[field] ?? null)}, but the example ${String(example['id'])} has ${JSON.stringify(example[field] ?? null)}`,
@@ -297,14 +282,5 @@ function* values(facts: Facts, contract: Contract, spec: ProjectionSpec, pipelin
         related: [contract.at(declared, field, writing(declared))],
       };
     }
-  }
-  if (both.length === stated.length && made.size > stated.length) return;
-  for (const [key, example, raw] of stated) {
-    if (!made.has(key) && both.length * 2 >= stated.length)
-      yield {
-        message: `From the source’s examples ${spec.name} makes no ${spec.into.type} ${String(example['id'])}`,
-        at: facts.example(raw, at),
-        related: [declared.at],
-      };
   }
 }

@@ -4,7 +4,7 @@ import { keyPathsOf } from '../model/model.ts';
 import { hasName } from '../model/reader/names.ts';
 import { duration } from '../model/reader/quantity.ts';
 import { type TableSpan, tableSpans } from '../model/reader/spans.ts';
-import type { Doc, Pipeline, SourceRef } from '../definition/specs.ts';
+import type { DerivedSpec, Doc, Pipeline, SourceRef } from '../definition/specs.ts';
 import { Contract, type Declared } from './declared.ts';
 import { type Run, type Whole, depends, groupOf, isWhole, outputsOf, trace } from './trace.ts';
 
@@ -144,7 +144,7 @@ function cellsOf(declared: Declared, contract: Contract, design: Design, row?: P
   return {
     Projection: name,
     Kind: kind,
-    'Source (type)': `${from ? print(from) : ''}${joins.length > 0 ? ` with ${joins.map(print).join(', ')}` : ''}`,
+    'Source (type)': `${from ? print(from) : ''}${joins.length > 0 ? ` with ${joins.map(print).join(', ')}` : ''}${taking(spec)}`,
     'Sink (type)': into ? print(into) : (sinks[kind] ?? ''),
     'Key mapping': keyed[kind] ?? '',
     'Fields / measures': fieldsOf(declared, contract, design, levels),
@@ -153,6 +153,12 @@ function cellsOf(declared: Declared, contract: Contract, design: Design, row?: P
     Deletes: onDelete === 'keep' || kind === 'archive' ? 'keep' : kind === 'aggregate' ? 'subtract' : 'remove',
     Start: row?.start || 'backfill',
   };
+}
+
+/** What G16 reads beside the source. A condition is a function, so a person must write its words. */
+function taking(spec: DerivedSpec): string {
+  if (spec.kind === 'aggregate' && spec.each) return ', each element';
+  return spec.kind === 'copy' && spec.joins.some(({ missing }) => missing === 'wait') ? ', waits for it' : '';
 }
 
 function fieldsOf(declared: Declared, contract: Contract, design: Design, levels: readonly string[]): string {

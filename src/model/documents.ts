@@ -109,6 +109,14 @@ export interface Waiver {
   readonly to: number;
 }
 
+/** A query over source documents that says what a pattern's answer must be: a fence `sql meaning of 3 over Flights`. */
+export interface Meaning extends Text {
+  readonly ids: readonly string[];
+  /** The type that the pattern reads, where its container has several. */
+  readonly type?: string;
+  readonly container: string;
+}
+
 export interface ShardMapping {
   readonly key: string;
   readonly shard: string;
@@ -138,6 +146,7 @@ interface Common {
   readonly waivers: readonly Waiver[];
   readonly sql: readonly Text[];
   readonly shardMaps: readonly DocumentedMap[];
+  readonly meanings: readonly Meaning[];
   /** Ordered steps of a change to the shard map. */
   readonly shardPlan: readonly Text[];
   readonly lines: readonly string[];
@@ -217,8 +226,8 @@ export interface ProjectionRow {
   readonly fieldsText: string;
   /** `a → b` of copies. */
   readonly pairs: readonly { readonly from: string; readonly to: string }[];
-  /** `orders = count` of aggregates; `kind` is undefined if the row states none. */
-  readonly measures: readonly { readonly field: string; readonly kind: string | undefined }[];
+  /** `cents = sum(cents)` of aggregates; `kind` is undefined if the row states none. `of`: the text behind the kind. */
+  readonly measures: readonly { readonly field: string; readonly kind: string | undefined; readonly of: string }[];
   /** The row says that it has the fields of another one. */
   readonly as?: string;
   readonly serves: readonly string[];

@@ -272,6 +272,66 @@ const CASES: readonly Case[] = [
     at: '**Tenancy**',
     says: 'The document’s tenant is customerId, but the pipeline declares none',
   },
+  {
+    rule: 'G15',
+    code: mapped('customerId', (order) => order['placedAt']),
+    at: '"id": "o1", "type": "summary"',
+    says: 'the nearest row that it makes has customerId',
+  },
+  {
+    rule: 'G15',
+    edits: [['"day": "2026-01-01", "orders": 1, "cents": 100', '"day": "2026-01-03", "orders": 1, "cents": 100']],
+    at: '"type": "day"',
+    says: 'makes no day',
+  },
+  {
+    rule: 'G16',
+    edits: [['customer.name → customerName', 'order.id → customerName']],
+    at: '| summaries |',
+    says: "customerName doesn't depend on order.id",
+  },
+  {
+    rule: 'G16',
+    edits: [['customer.name → customerName', 'discount; customer.name → customerName']],
+    at: '| summaries |',
+    says: 'has the field discount in the document',
+  },
+  {
+    rule: 'G16',
+    edits: [['Orders (order) with Customers (customer)', 'Orders (order) with Customers (customer), waits for it']],
+    at: '| summaries |',
+    says: 'waits for a joined document in the document',
+  },
+  {
+    rule: 'G16',
+    edits: [['cents = sum(cents)', 'cents = sum(cents ÷ 100)']],
+    at: '| days |',
+    says: 'cents is sum(cents ÷ 100) in the document, which gives 1 for the example o1; the code gives 100',
+  },
+  {
+    rule: 'G16',
+    edits: [['cents = sum(cents)', 'cents = sum(lineCents)']],
+    at: '| days |',
+    says: 'no example of order has lineCents',
+  },
+  {
+    rule: 'G16',
+    edits: [['| days | aggregate | Orders (order)', '| days | aggregate | Orders (order), each line']],
+    at: '| days |',
+    says: 'takes each element',
+  },
+  {
+    rule: 'G16',
+    edits: [['| days | aggregate | Orders (order)', '| days | aggregate | Orders (order) not c1']],
+    at: '| days |',
+    says: 'but the code takes those with customerId "c1"',
+  },
+  {
+    rule: 'G16',
+    code: withDays({ where: () => false }),
+    at: '| days |',
+    says: 'the document states no condition',
+  },
 ];
 
 test('code and document agree', () => {
@@ -379,5 +439,7 @@ test('without a pipeline the document is checked alone, and it is said what was 
     'G6: pipeline.ts',
     'G13: pipeline.ts',
     'G14: pipeline.ts',
+    'G15: pipeline.ts',
+    'G16: pipeline.ts',
   ]);
 });

@@ -29,7 +29,7 @@ test('without a section one is written behind the mapping, and agrees with the c
   const without = rest(text);
   const written = format(without);
   expect(section(written)).toContain(
-    '| sku-cards | copy | Catalog (variant) with Catalog (product) | Skus (skuCard) | storeId, sku; id = id |',
+    '| sku-cards | copy | Catalog (variant) with Catalog (product), waits for it | Skus (skuCard) | storeId, sku; id = id |',
   );
   expect(section(written)).toContain('name → variantName');
   expect(section(written)).toContain('product.name → productName');

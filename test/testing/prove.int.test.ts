@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { runCli } from '../../src/cli/run.ts';
 import { Registry } from '../../src/operations/registry.ts';
 import type { PatternProof } from '../../src/testing/prove/asking.ts';
-import { differenceOf } from '../../src/testing/prove/ask.ts';
+import { differenceOf } from '../../src/testing/prove/difference.ts';
 import { modelProve } from '../../src/testing/prove/operation.ts';
 import type { Doc, Pipeline, PublishSpec } from '../../src/definition/specs.ts';
 import type { PublishedEvent } from '../../src/emulator/eventhubs/index.ts';
@@ -14,6 +14,8 @@ import { openWorkspace } from '../../src/runtime/open-workspace.ts';
 import { type Proof, prove } from '../../src/testing/prove/prove.ts';
 import { askEvents } from '../../src/testing/prove/events.ts';
 import { bind } from '../../src/testing/prove/question.ts';
+import { NAMES, pipelineOf, textsOf } from '../model/rules/mutants.ts';
+import { parseDesign } from '../../src/model/reader/design.ts';
 import { queryOf } from '../../src/model/reader/sql.ts';
 import { Writable } from 'node:stream';
 
@@ -50,23 +52,29 @@ describe('a model with one pattern for each verdict', () => {
 
   test('exit code 1, with the counts', () => {
     expect(code).toBe(1);
-    expect(proof.totals).toEqual({ proved: 5, 'not run': 2, different: 2 });
+    expect(proof.totals).toEqual({ proved: 0, run: 5, 'not run': 2, different: 2 });
   });
 
   test('point reads, queries and writes are run as their rows say, with what they take', () => {
     expect(pattern('1')).toMatchObject({
-      verdict: 'proved',
+      verdict: 'run',
       how: 'point-read',
       container: 'Orders',
       ru: 1,
       statedRu: 1,
     });
-    expect(pattern('2')).toMatchObject({ verdict: 'proved', how: 'query', container: 'Lists' });
+    expect(pattern('2')).toMatchObject({ verdict: 'run', derived: true, how: 'query', container: 'Lists' });
     expect(pattern('2')).not.toHaveProperty('reach');
     expect(pattern('2')).not.toHaveProperty('scan');
-    expect(pattern('6')).toMatchObject({ verdict: 'proved', how: 'write', runs: 1 });
+    expect(pattern('6')).toMatchObject({ verdict: 'run', how: 'write', runs: 1 });
     expect(pattern('6')?.ru).toBeGreaterThan(5);
-    expect(pattern('7')).toMatchObject({ verdict: 'proved', how: 'query', container: 'Days' });
+    expect(pattern('7')).toMatchObject({ verdict: 'run', how: 'query', container: 'Days' });
+  });
+
+  test('nothing is proved while the contract has errors, which are named', () => {
+    expect(proof.contract).toContainEqual(
+      expect.objectContaining({ rule: 'G2', at: expect.objectContaining({ line: 26 }) }),
+    );
   });
 
   test('a query that shows what Millrace keeps for itself is different', () => {
@@ -81,7 +89,7 @@ describe('a model with one pattern for each verdict', () => {
   });
 
   test('what crosses partitions and scans is named, with the measured charge', () => {
-    expect(pattern('4')).toMatchObject({ verdict: 'proved', reach: 'all partitions', scan: { fields: ['cents'] } });
+    expect(pattern('4')).toMatchObject({ verdict: 'run', reach: 'all partitions', scan: { fields: ['cents'] } });
     expect(pattern('4')?.ru).toBeGreaterThan(2);
   });
 
@@ -115,23 +123,40 @@ describe('a model with one pattern for each verdict', () => {
 test('an example pair is proved, both halves of its archive too; one line a pattern', async () => {
   const { code, stdout } = await run('../../examples/flights', '--seed', '3');
   expect(stdout).toMatch(
-    /^ {2}3 {2}proved: query of FlightsByDestination, \d+ runs, \d+ rows, [\d.]+ RU at most \(3 stated\)$/m,
+    /^ {2}3 {2}proved: query of FlightsByDestination, \d+ runs, \d+ rows, [\d.]+ RU at most \(3 stated\), by its meaning: id, destination, origin, date, delay, distance$/m,
   );
-  expect(stdout).toMatch(/^ 13 {2}proved: archive of Flights, [1-9]\d* runs, [1-9]\d* rows/m);
+  expect(stdout).toMatch(/^ 13 {2}run: archive of Flights, [1-9]\d* runs, [1-9]\d* rows/m);
   expect(stdout).toMatch(/^archive +[1-9]\d* documents archived; derived documents are right$/m);
   expect(stdout).toMatch(/^cold update +[1-9]\d* changes;.* derived documents are right$/m);
   expect(stdout).toMatch(/^restore +[1-9]\d* documents restored; derived documents are right$/m);
-  expect(stdout).toContain('13 proved, 0 not run, 0 different');
+  expect(stdout).toContain('4 proved, 9 run, 0 not run, 0 different');
   expect(code).toBe(0);
 });
 
-test('what is published is proved by the last event of each document', async () => {
+test('what is published is compared by the last event of each document', async () => {
   const { code, stdout } = await run('../../examples/telemetry', '--json');
   const { patterns, stages } = JSON.parse(stdout) as Proof;
-  expect(patterns.find(({ how }) => how === 'events')).toMatchObject({ verdict: 'proved', container: 'DeviceHours' });
+  expect(patterns.find(({ how }) => how === 'events')).toMatchObject({ verdict: 'run', container: 'DeviceHours' });
   expect(patterns.find(({ how }) => how === 'events')?.rows).toBeGreaterThan(2);
   expect(stages.map(({ stage }) => stage)).toContain('publish');
   expect(code).toBe(0);
+});
+
+test('a fault that is in the code, in the words and in no example contradicts the meaning', async () => {
+  const folder = join(import.meta.dirname, '../../examples/telemetry');
+  const [loaded, texts] = [await loadPipeline(folder), textsOf('telemetry')];
+  const pipeline = pipelineOf(texts.pipeline.replace('celsius > 8', 'celsius > 4'));
+  const design = parseDesign(texts.design.replace('sum(celsius > 8)', 'sum(celsius > 4)'), NAMES.design);
+  const { contract, patterns, stages } = await prove(
+    { ...loaded, pipeline: { ...pipeline, publishes: [], archives: [] } },
+    { design, requirements: undefined },
+    { seed: 1, only: ['3'], signal: new AbortController().signal, screen: { progress: () => undefined } },
+  );
+  expect(stages.filter(({ difference }) => difference !== undefined)).toEqual([]);
+  expect(contract.filter(({ rule }) => rule === 'G2' || rule === 'G16')).toEqual([]);
+  expect(patterns).toMatchObject([
+    { pattern: '3', verdict: 'different', why: expect.stringContaining('by its meaning') },
+  ]);
 });
 
 test('one pattern alone; one that isn’t there is a usage error', async () => {
@@ -140,7 +165,7 @@ test('one pattern alone; one that isn’t there is a usage error', async () => {
   expect(unknown.stderr).toContain('There is no pattern 77');
 });
 
-test('a projection that combines tenants is named, though the host that runs it parks the changes', async () => {
+test('a projection that combines tenants is named, though its host parks the changes; a sink is no meaning', async () => {
   const folder = join(import.meta.dirname, '../fixtures/proof');
   const [loaded, { documents }] = await Promise.all([
     loadPipeline(folder),
@@ -150,11 +175,14 @@ test('a projection that combines tenants is named, though the host that runs it 
     spec.kind === 'aggregate' ? { ...spec, groupBy: ({ day }: Doc) => ({ storeId: 's1', day }) } : spec,
   );
   const pipeline = { ...loaded.pipeline, tenant: 'storeId', publishes: [], projections };
-  const { stages } = await prove(
+  const text = 'SELECT c.id, c.cents FROM c WHERE c.storeId = @store AND c.status = @status';
+  const meanings = [{ text, ids: ['2'], container: 'Lists', at: { file: 'm', line: 1 } }];
+  const { stages, patterns } = await prove(
     { ...loaded, pipeline },
-    { design: documents.design!, requirements: undefined },
-    { seed: 1, only: [], signal: new AbortController().signal, screen: { progress: () => undefined } },
+    { design: { ...documents.design!, meanings }, requirements: undefined },
+    { seed: 1, only: ['2'], signal: new AbortController().signal, screen: { progress: () => undefined } },
   );
+  expect(patterns).toMatchObject([{ verdict: 'different', why: expect.stringContaining('1 rows instead of 0') }]);
   expect(stages[0]?.difference).toMatch(/^Days: .* is from tenant "s2" and has storeId "s1"$/);
   expect(stages.some(({ parked }) => parked.some((one) => one.startsWith('days@1: ')))).toBe(true);
 });
@@ -277,7 +305,7 @@ describe('events', () => {
 test('a group that has lost its last row is gone to who asks for it, though others derive from it', async () => {
   const { code, stdout } = await run('../../examples/storefront', '--json', '--only', '9,30');
   const { totals, stages, notes } = JSON.parse(stdout) as Proof;
-  expect({ code, totals }).toEqual({ code: 0, totals: { proved: 2, 'not run': 0, different: 0 } });
+  expect({ code, totals }).toEqual({ code: 0, totals: { proved: 2, run: 0, 'not run': 0, different: 0 } });
   expect(stages.filter(({ difference }) => difference !== undefined)).toEqual([]);
   expect(notes).toContainEqual(expect.stringContaining('since other projections derive from it: store-days'));
 });

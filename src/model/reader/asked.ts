@@ -5,6 +5,7 @@ import type { Asked, Query } from '../documents.ts';
 import type { Container } from '../model.ts';
 import { normalised } from './labels.ts';
 import { type Section, lineOf, sourceOf, within } from './outline.ts';
+import { MEANING } from './prose.ts';
 import { queryOf } from './sql.ts';
 import { plainText } from './tables.ts';
 
@@ -40,6 +41,8 @@ export function askedOf(
       const visit = (node: Nodes): void => {
         const text = sourceOf(node, source);
         if (node.type === 'code') {
+          // It says what an answer must be; nobody asks it.
+          if (MEANING.test(node.meta ?? '')) return;
           for (const { text: sql, comment, line } of statements(node.value))
             add(sql, queryOf(sql), `${label} ${comment}`, lineOf(node) + 1 + line);
         } else if (node.type === 'table') {

@@ -27,7 +27,7 @@ export const titleOf = (root: Section): string => root.sections.find((section) =
 export function commonOf(root: Section, text: string, file: string) {
   const lines = text.split(/\r\n|\r|\n/);
   const { waivers, findings } = waiversOf(root, lines.length, file);
-  const { prose, headings, checks, sql } = piecesOf(root, text, file);
+  const { prose, headings, checks, sql, meanings } = piecesOf(root, text, file);
   return {
     file,
     title: titleOf(root),
@@ -35,6 +35,7 @@ export function commonOf(root: Section, text: string, file: string) {
     headings,
     checks,
     sql,
+    meanings,
     waivers,
     lines,
     shardMaps: shardMapsOf(root, prose, text, file),

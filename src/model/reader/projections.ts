@@ -114,14 +114,16 @@ function keysOf(text: string): string[] {
     .filter((name) => name !== '');
 }
 
-function measuresOf(text: string): { field: string; kind: string | undefined }[] {
+function measuresOf(text: string): ProjectionRow['measures'][number][] {
   return text
     .split(/\s*;\s*|,\s*(?![^(]*\))/)
     .filter((part) => part.trim() !== '')
     .flatMap((part) => {
       const named = /^`?([\p{L}_]\w*)`?\s*=\s*`?(count|sum|avg|average|min|max|\w+)/iu.exec(part);
-      if (named) return [{ field: named[1] ?? '', kind: named[2]?.toLowerCase().replace('average', 'avg') }];
+      const of = (match: RegExpExecArray): string => part.slice(match[0].length).replaceAll('`', '').trim();
+      if (named)
+        return [{ field: named[1] ?? '', kind: named[2]?.toLowerCase().replace('average', 'avg'), of: of(named) }];
       const bare = /^`?(count|sum|avg|min|max)\b/i.exec(part);
-      return bare ? [{ field: '', kind: bare[1]?.toLowerCase() }] : [];
+      return bare ? [{ field: '', kind: bare[1]?.toLowerCase(), of: of(bare) }] : [];
     });
 }

@@ -1,8 +1,9 @@
 // Splits a document's text into pieces with line, heading and bold label, for the rules that search texts.
 import type { List, ListItem, Paragraph, RootContent } from 'mdast';
-import type { Check, Prose, SectionHeading, Text } from '../documents.ts';
+import type { Check, Meaning, Prose, SectionHeading, Text } from '../documents.ts';
 import { sectionNameOf } from './sections.ts';
 import { type Section, lineOf, partsOf, sourceOf } from './outline.ts';
+import { patternIds } from './pattern-ids.ts';
 import { plainText, cut } from './tables.ts';
 
 const LABEL = /^\*\*(?<bold>[^*]{1,80}?)\s*[::]?\s*\*\*\s*[::]?\s*(?<value>[^]*)$/u;
@@ -12,6 +13,7 @@ export interface Pieces {
   readonly headings: SectionHeading[];
   readonly checks: Check[];
   readonly sql: Text[];
+  readonly meanings: Meaning[];
 }
 
 export function piecesOf(root: Section, source: string, file: string): Pieces {
@@ -20,11 +22,15 @@ export function piecesOf(root: Section, source: string, file: string): Pieces {
   return reader;
 }
 
+/** `meaning of 3 over Flights`, `meaning of 6, 7 for customerTotal over Orders` */
+export const MEANING = /^meaning of (.+?)(?: for ([\p{L}_][\w-]*))? over ([\p{L}_][\w-]*)\s*$/iu;
+
 class ProseReader implements Pieces {
   readonly prose: Prose[] = [];
   readonly headings: SectionHeading[] = [];
   readonly checks: Check[] = [];
   readonly sql: Text[] = [];
+  readonly meanings: Meaning[] = [];
   readonly #source: string;
   readonly #file: string;
   #name: string | undefined;
@@ -58,7 +64,10 @@ class ProseReader implements Pieces {
         for (const text of others) this.#add(text, lineOf(row), 'cell', plainText(subject), others.length === 1);
       }
     } else if (node.type === 'code' && /^(sql|psql|postgres\w*|tsql)$/i.test(node.lang ?? '')) {
-      this.sql.push({ text: node.value, at: { file: this.#file, line: lineOf(node) + 1 } });
+      const text = { text: node.value, at: { file: this.#file, line: lineOf(node) + 1 } };
+      const [, ids, type, container] = MEANING.exec(node.meta ?? '') ?? [];
+      if (ids === undefined || container === undefined) this.sql.push(text);
+      else this.meanings.push({ ...text, ids: patternIds(ids), container, ...(type !== undefined && { type }) });
     }
   }
 

@@ -10,7 +10,9 @@ import { valueAt } from '../../model/rules/facts.ts';
 import type { Query } from '../../model/documents.ts';
 import type { Container } from '../../model/model.ts';
 import type { ByContainer } from './oracle.ts';
-import { type Question, bind } from './question.ts';
+import { differenceOf, short } from './difference.ts';
+import type { Meant } from './meaning.ts';
+import { type Bound, type Question, bind } from './question.ts';
 
 export interface Asked {
   /** Different sets of parameters. */
@@ -43,18 +45,21 @@ export interface Found {
 const RUNS = 20;
 const NOTHING = { runs: 0, rows: 0, ru: 0, loaded: 0 };
 
-/** `documents`: those for which parameters are made, present documents first, then removed ones. */
-export async function ask(question: Question, sides: Sides, documents: readonly Doc[]): Promise<Asked> {
+/**
+ * `documents`: those for which parameters are made, present documents first, then removed ones. `meant`: what the answers
+ * must be by the document.
+ */
+export async function ask(question: Question, sides: Sides, documents: readonly Doc[], meant?: Meant): Promise<Asked> {
   if (question.kind === 'query') {
     try {
-      return await query(question, sides, documents);
+      return await query(question, sides, documents, meant);
     } catch (error) {
       const { status, message } = failureOf(error);
       if (status !== 400) throw error;
       return { ...NOTHING, first: `Cosmos DB refused the query: ${message.split('\n')[0]}` };
     }
   }
-  if (question.kind === 'point-read') return pointReads(question.container, sides, documents);
+  if (question.kind === 'point-read') return pointReads(question.container, sides, documents, meant);
   if (question.kind === 'archive') return archived(question.container, sides);
   return question.kind === 'none' ? { ...NOTHING, why: question.why } : NOTHING;
 }
@@ -63,27 +68,29 @@ async function query(
   { container, query: asked }: { container: Container; query: Query },
   { actual, expected }: Sides,
   documents: readonly Doc[],
+  meant: Meant | undefined,
 ): Promise<Asked> {
-  const sets = new Map<string, SqlQuerySpec>();
+  const sets = new Map<string, readonly Bound[]>();
   let why = 'its container has had no document';
   for (const doc of documents) {
     const bound = bind(asked, doc, documents);
     if (typeof bound === 'string') why = bound;
-    else if (sets.size < RUNS)
-      sets.set(canonical(bound), { query: asked.text, parameters: bound as NonNullable<SqlQuerySpec['parameters']> });
+    else if (sets.size < RUNS) sets.set(canonical(bound), bound);
   }
+  for (const bound of meant?.parameters(asked).slice(0, RUNS) ?? []) sets.set(canonical(bound), bound);
   if (sets.size === 0) return { ...NOTHING, why };
   const total = { ...NOTHING };
-  for (const spec of sets.values()) {
+  for (const bound of sets.values()) {
+    const spec = { query: asked.text, parameters: bound as NonNullable<SqlQuerySpec['parameters']> };
     const found = await run(actual.container(container.name), spec);
     const wanted = await run(expected.container(container.name), spec);
     total.runs += 1;
     total.rows += wanted.rows.length;
     total.ru = Math.max(total.ru, found.ru);
     total.loaded = Math.max(total.loaded, found.loaded);
-    const first = differenceOf(found.rows, wanted.rows, asked);
+    const first = differenceOf(found.rows, wanted.rows, asked) ?? meant?.ofQuery(asked, bound, found.rows);
     if (first !== undefined) {
-      const given = (spec.parameters ?? []).map(({ name, value }) => `${name} = ${JSON.stringify(value)}`);
+      const given = bound.map(({ name, value }) => `${name} = ${JSON.stringify(value)}`);
       return { ...total, first: `${given.join(', ') || 'the query'}: ${first}` };
     }
   }
@@ -116,42 +123,11 @@ function loadedIn(metrics: unknown): number {
   return Object.values(metrics).reduce<number>((sum, part) => sum + loadedIn(part), 0);
 }
 
-const plain = (row: unknown): unknown => (isObject(row) ? ownFields(row) : row);
-
-/** In words; undefined: the rows are equal. Rows that share the last rank of a limited list may differ. */
-export function differenceOf(found: readonly unknown[], wanted: readonly unknown[], of: Query): string | undefined {
-  const ranks = (row: unknown): string => canonical(of.order.map(({ path }) => valueAt(row, path) ?? null));
-  const ordered = of.order.length > 0;
-  const limited = ordered && /\b(top|limit)\b/i.test(of.text);
-  if (found.length !== wanted.length) {
-    const [here, there] = [found, wanted].map((rows) => new Set(rows.map((row) => canonical(plain(row)))));
-    const extra = found.find((row) => !there?.has(canonical(plain(row))));
-    const lacking = wanted.find((row) => !here?.has(canonical(plain(row))));
-    const odd = extra === undefined ? `missing ${short(lacking)}` : `unexpected ${short(extra)}`;
-    return `${found.length} rows instead of ${wanted.length}; ${odd}`;
-  }
-  if (ordered) {
-    const at = found.findIndex((row, index) => ranks(row) !== ranks(wanted[index]));
-    if (at >= 0) return `row ${at + 1} is ${short(found[at])} instead of ${short(wanted[at])}`;
-  }
-  const last = limited ? ranks(wanted.at(-1)) : undefined;
-  const left = wanted.filter((row) => ranks(row) !== last).map((row) => canonical(plain(row)));
-  for (const row of found) {
-    if (ranks(row) === last) continue;
-    const at = left.indexOf(canonical(plain(row)));
-    if (at < 0) return `unexpected ${short(row)}${left[0] === undefined ? '' : `, missing ${cut(left[0])}`}`;
-    left.splice(at, 1);
-  }
-  return undefined;
-}
-
-const cut = (text: string): string => (text.length > 200 ? `${text.slice(0, 199)}…` : text);
-export const short = (row: unknown): string => cut(canonical(plain(row)));
-
 async function pointReads(
   container: Container,
   { actual, expected }: Sides,
   documents: readonly Doc[],
+  meant: Meant | undefined,
 ): Promise<Asked> {
   const total = { ...NOTHING };
   for (const doc of documents.slice(0, RUNS)) {
@@ -162,6 +138,8 @@ async function pointReads(
     total.ru = Math.max(total.ru, found.ru);
     if (canonical(found.doc ?? null) !== canonical(wanted.doc ?? null))
       return { ...total, first: `${short(doc['id'])}: ${short(found.doc)} instead of ${short(wanted.doc)}` };
+    const first = meant?.reads(doc) ? meant.ofRead(doc, found.doc) : undefined;
+    if (first !== undefined) return { ...total, first: `${short(doc['id'])}: ${first}` };
   }
   return total.runs === 0 ? { ...total, why: 'its container has had no document' } : total;
 }

@@ -2,24 +2,30 @@
 import type { Database } from '@azure/cosmos';
 import type { Doc } from '../../definition/specs.ts';
 import { rowKey } from '../../definition/oracle/recompute.ts';
-import type { Design, Mapping, Requirements } from '../../model/documents.ts';
+import type { Design, Mapping, Meaning, Requirements } from '../../model/documents.ts';
 import type { Model } from '../../model/model.ts';
 import { type Asked, type Sides, ask } from './ask.ts';
 import type { Changes } from './changes.ts';
-import type { ByContainer } from './oracle.ts';
+import { type ByContainer, refName } from './oracle.ts';
+import { type Evaluate, Meant } from './meaning.ts';
 import { write } from './write.ts';
 import { type Question, questionOf, reachOf, unindexed } from './question.ts';
 
-export type Verdict = 'proved' | 'not run' | 'different';
+/** `run`: its answers agree with the recomputation, which uses the pipeline's own functions; no meaning was compared. */
+export type Verdict = 'proved' | 'run' | 'not run' | 'different';
 
 export interface PatternProof {
   readonly pattern: string;
   readonly description: string;
   readonly verdict: Verdict;
-  /** Why it was not run, or the first difference with its stage. */
+  /** Why it was not run or is not proved, or the first difference with its stage. */
   readonly why?: string;
   readonly container?: string;
   readonly how?: Question['kind'];
+  /** It reads documents that projections write. */
+  readonly derived: boolean;
+  /** The fields that were compared with its meaning. */
+  readonly meant?: readonly string[];
   /** Over all stages. */
   readonly runs: number;
   readonly rows: number;
@@ -35,18 +41,32 @@ export interface PatternProof {
 export class Asking {
   readonly #row: Mapping | undefined;
   readonly #question: Question;
+  readonly #meaning: Meaning | undefined;
+  readonly #derived: boolean;
+  readonly #sinks: ReadonlySet<string>;
   readonly #as: Pick<PatternProof, 'pattern' | 'description'>;
   #runs = 0;
   #rows = 0;
   #ru = 0;
   #loaded = 0;
   #first: string | undefined;
+  #meant = 0;
+  readonly #columns = new Set<string>();
   #why: string | undefined;
 
-  constructor(as: Pick<PatternProof, 'pattern' | 'description'>, row: Mapping | undefined, question: Question) {
+  constructor(
+    as: Pick<PatternProof, 'pattern' | 'description'>,
+    row: Mapping | undefined,
+    question: Question,
+    { meaning, sinks }: { readonly meaning?: Meaning | undefined; readonly sinks: ReadonlySet<string> },
+  ) {
     this.#as = as;
     this.#row = row;
     this.#question = question;
+    this.#meaning = meaning;
+    this.#sinks = sinks;
+    const reads = question.kind === 'query' || question.kind === 'point-read';
+    this.#derived = reads && [...sinks].some((name) => name.startsWith(`${question.container.name}/`));
     if (question.kind === 'none') this.#why = question.why;
   }
 
@@ -55,6 +75,7 @@ export class Asking {
     sides: Sides,
     now: ByContainer,
     seen: ReadonlyMap<string, ReadonlyMap<string, Doc>>,
+    evaluate: Evaluate,
   ): Promise<void> {
     const question = this.#question;
     const later = question.kind === 'none' || question.kind === 'write' || question.kind === 'events';
@@ -64,7 +85,15 @@ export class Asking {
     const keys = new Set(present.map((doc) => rowKey(doc, partitionKey)));
     const gone = [...(seen.get(name) ?? [])].filter(([key]) => !keys.has(key)).map(([, doc]) => doc);
     // Leave half of the runs to removed documents.
-    this.#take(stage, await ask(question, sides, [...present.slice(0, 10), ...gone, ...present.slice(10)]));
+    // Archived documents are no longer among those that the meaning is about.
+    const meant =
+      this.#meaning && !sides.cold
+        ? new Meant(this.#meaning, evaluate, this.#written(this.#meaning.container, now))
+        : undefined;
+    const documents = [...present.slice(0, 10), ...gone, ...present.slice(10)];
+    this.#take(stage, await ask(question, sides, meant ? byType(documents, meant) : documents, meant));
+    this.#meant += meant?.rows ?? 0;
+    for (const column of meant?.columns ?? []) this.#columns.add(column);
   }
 
   /** False: the pattern doesn't write, or has nothing to write. */
@@ -78,6 +107,13 @@ export class Asking {
   /** Takes the result of a `publish`, if it serves this pattern. */
   published(stage: string, name: string, asked: Asked): void {
     if (this.#question.kind === 'events' && this.#question.of === name) this.#take(stage, asked);
+  }
+
+  /** A meaning over what projections wrote would prove it by itself. */
+  #written(container: string, now: ByContainer): readonly Doc[] {
+    return (now.get(container) ?? []).filter(
+      ({ type }) => !this.#sinks.has(refName({ container, type: String(type) })),
+    );
   }
 
   /** Notes a difference after the writes of this and other patterns were delivered. */
@@ -94,18 +130,22 @@ export class Asking {
     if (asked.first !== undefined) this.#first = `after ${stage}: ${asked.first}`;
   }
 
-  proof(): PatternProof {
+  /** `provable` false: code and document disagree, so its meaning proves nothing. */
+  proof(provable: boolean): PatternProof {
     const question = this.#question;
-    const verdict: Verdict = this.#first !== undefined ? 'different' : this.#rows > 0 ? 'proved' : 'not run';
+    const ran = this.#rows > 0 ? (this.#meant > 0 && provable ? 'proved' : 'run') : 'not run';
+    const verdict: Verdict = this.#first !== undefined ? 'different' : ran;
     const reach = question.kind === 'query' ? reachOf(question.container, question.query) : 'one partition';
     const fields = question.kind === 'query' ? unindexed(question.container, question.query) : [];
     const why =
-      this.#first ?? (verdict === 'proved' ? undefined : (this.#why ?? 'no example document is in its result'));
+      this.#first ?? (verdict === 'not run' ? (this.#why ?? 'no example document is in its result') : undefined);
     return {
       ...this.#as,
       verdict,
       ...(why !== undefined && { why }),
       ...(question.kind !== 'none' && { container: question.container.name, how: question.kind }),
+      derived: this.#derived,
+      ...(verdict === 'proved' && { meant: [...this.#columns] }),
       runs: this.#runs,
       rows: this.#rows,
       ru: this.#ru,
@@ -116,20 +156,27 @@ export class Asking {
   }
 }
 
+/** Documents of the type that the pattern reads come first. */
+const byType = (documents: readonly Doc[], meant: Meant): Doc[] =>
+  documents.toSorted((a, b) => Number(meant.reads(b)) - Number(meant.reads(a)));
+
 /** Every pattern of the mapping, and those of the requirements that no row of the mapping names. */
 export function patternsOf(
   design: Design,
   requirements: Requirements | undefined,
   model: Model,
+  sinks: ReadonlySet<string>,
   only: readonly string[] | undefined,
 ): Asking[] {
+  const meanings = [...design.meanings, ...(requirements?.meanings ?? [])];
   const patterns = requirements?.patterns ?? [];
   const wanted = (id: string): boolean => only === undefined || only.includes(id);
   const mapped = design.mapping.flatMap((row) =>
     row.ids.filter(wanted).map((id) => {
       const pattern = patterns.find((of) => of.id === id);
       const as = { pattern: id, description: pattern?.description ?? row.printed };
-      return new Asking(as, row, questionOf(row, design.projections, model));
+      const meaning = meanings.find(({ ids }) => ids.includes(id));
+      return new Asking(as, row, questionOf(row, design.projections, model), { meaning, sinks });
     }),
   );
   const known = new Set(design.mapping.flatMap(({ ids }) => ids));
@@ -137,7 +184,7 @@ export function patternsOf(
     .filter(({ id }) => wanted(id) && !known.has(id))
     .map(({ id, description }) => {
       const why = 'no row of the mapping names it';
-      return new Asking({ pattern: id, description }, undefined, { kind: 'none', why });
+      return new Asking({ pattern: id, description }, undefined, { kind: 'none', why }, { sinks });
     });
   return [...mapped, ...lacking];
 }

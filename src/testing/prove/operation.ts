@@ -6,6 +6,7 @@ import { readPair } from '../../operations/model/pair.ts';
 import { ruleFlags } from '../../operations/model/settings.ts';
 import { suggestion } from '../../base/near.ts';
 import type { PatternProof } from './asking.ts';
+import type { HistoriesProof } from './histories.ts';
 import { type Proof, prove } from './prove.ts';
 import { operationsError } from '../../operations/errors.ts';
 import { testingError } from '../errors.ts';
@@ -29,9 +30,15 @@ export const modelProve = defineOperation({
       .nonnegative()
       .default(1)
       .describe('seed of the random changes and failures; the same seed repeats them'),
+    histories: z
+      .number()
+      .int()
+      .positive()
+      .optional()
+      .describe('also run every history of up to 4 writes of each projection, for this many seconds'),
     only: z.string().optional().describe('numbers of the patterns, separated by commas: 3 or 3,5 (default: all)'),
   }),
-  run: async ({ directory, seed, only }, context): Promise<Proof> => {
+  run: async ({ directory, seed, only, histories }, context): Promise<Proof> => {
     const { workspace, screen } = context;
     const loaded = await workspace.at(directory).pipeline();
     const { documents } = await readPair(workspace, directory);
@@ -43,12 +50,19 @@ export const modelProve = defineOperation({
     const known = [
       ...new Set([...design.mapping.flatMap(({ ids }) => ids), ...(requirements?.patterns ?? []).map(({ id }) => id)]),
     ];
-    return prove(loaded, { design, requirements }, { seed, only: chosen(only, known), signal: context.signal, screen });
+    return prove(
+      loaded,
+      { design, requirements },
+      { seed, histories, only: chosen(only, known), signal: context.signal, screen },
+    );
   },
   format: formatProof,
-  ok: ({ totals, stages, examples }) =>
+  ok: ({ totals, stages, examples, contract, patterns, histories = [] }) =>
     totals.different === 0 &&
+    histories.every(({ failed }) => failed === undefined) &&
     examples.different.length === 0 &&
+    contract.length === 0 &&
+    patterns.every(({ derived, verdict }) => !derived || verdict !== 'run') &&
     stages.every(
       ({ difference, stage, parked }) => difference === undefined && (stage !== 'examples' || parked.length === 0),
     ),
@@ -68,7 +82,16 @@ function chosen(only: string | undefined, known: readonly string[]): string[] | 
   });
 }
 
-export function formatProof({ stages, examples, patterns, notes, totals, seed }: Proof): string {
+export function formatProof({
+  stages,
+  examples,
+  contract,
+  patterns,
+  histories = [],
+  notes,
+  totals,
+  seed,
+}: Proof): string {
   const lines = patterns.map(sayPattern);
   lines.push('');
   for (const { stage, changes, moved, parked, difference } of stages) {
@@ -79,13 +102,22 @@ export function formatProof({ stages, examples, patterns, notes, totals, seed }:
     if (parked.length > 0) said.push(`${parked.length} parked, the first: ${parked[0]}`);
     lines.push(`${stage.padEnd(12)} ${said.join('; ')}`);
   }
+  lines.push(...histories.map(sayHistories));
   for (const { example, line, what } of examples.different) lines.push(`example, line ${line}: ${example}: ${what}`);
+  for (const { rule, message, at } of contract) lines.push(`error ${rule}, ${at.file}:${at.line}: ${message}`);
+  if (contract.length > 0) lines.push('Nothing is proved while the contract has errors (`millrace model check`).');
   lines.push(...notes.map((note) => `note: ${note}`), '');
   const right = examples.compared - examples.different.length;
   lines.push(
-    `${totals.proved} proved, ${totals['not run']} not run, ${totals.different} different; ${right} of ${examples.compared} derived examples agree with the source examples (seed ${seed}).`,
+    `${totals.proved} proved, ${totals.run} run, ${totals['not run']} not run, ${totals.different} different; ${right} of ${examples.compared} derived examples agree with the source examples (seed ${seed}).`,
   );
   return lines.join('\n');
+}
+
+function sayHistories({ projection, ran, all, failed }: HistoriesProof): string {
+  const head = `histories    ${projection}: ${ran.toLocaleString('en-US')} of ${all.toLocaleString('en-US')}`;
+  if (!failed) return `${head}; derived documents are right`;
+  return `${head}; different after these writes:\n  ${failed.writes.join('\n  ')}\n  ${failed.difference}`;
 }
 
 const ru = (value: number): string => value.toLocaleString('en-US', { maximumFractionDigits: 1 });
@@ -99,5 +131,7 @@ function sayPattern(of: PatternProof): string {
   if (of.reach === 'all partitions') parts.push('CROSSES PARTITIONS');
   if (of.reach === 'a key prefix') parts.push('every partition of one key prefix');
   if (of.scan) parts.push(`SCANS for ${of.scan.fields.join(', ')}: ${of.scan.loaded} documents loaded at most`);
-  return `${head}proved: ${parts.join(', ')}`;
+  if (of.meant) parts.push(`by its meaning: ${of.meant.join(', ')}`);
+  else if (of.derived) parts.push('NOT PROVED: no meaning was compared');
+  return `${head}${of.verdict}: ${parts.join(', ')}`;
 }

@@ -1,7 +1,11 @@
 // Proves a model and its pipeline on the embedded server: after each stage it runs every access pattern of the document
 // on the documents that projections made and on those recomputed from the sources.
+import { randomUUID } from 'node:crypto';
 import { CosmosClient } from '@azure/cosmos';
+import { contractRules } from '../../contract/contract-rules.ts';
 import type { Design, Requirements } from '../../model/documents.ts';
+import type { Model, Place } from '../../model/model.ts';
+import { checkDocuments } from '../../model/rules/index.ts';
 import { planModel } from '../../operations/model/apply.ts';
 import type { Screen } from '../../operations/screen.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
@@ -9,7 +13,9 @@ import { onePartitionEach, servicesOn } from '../test-pipeline.ts';
 import { type PatternProof, type Verdict, patternsOf } from './asking.ts';
 import { Changes } from './changes.ts';
 import { type ExampleProof, proveExamples } from './examples.ts';
-import { refName } from './oracle.ts';
+import { type HistoriesProof, proveHistories } from './histories.ts';
+import { evaluator } from './meaning.ts';
+import { derivedTypes, refName } from './oracle.ts';
 import { Proving, type StageProof } from './proving.ts';
 
 export interface Proof {
@@ -17,7 +23,11 @@ export interface Proof {
   readonly seed: number;
   readonly stages: readonly StageProof[];
   readonly examples: ExampleProof;
+  /** Errors of the contract between code and document (`model check`, group G). While there is one, nothing is proved. */
+  readonly contract: readonly { readonly rule: string; readonly message: string; readonly at: Place }[];
   readonly patterns: readonly PatternProof[];
+  /** Of each projection and embed, if histories were asked for. */
+  readonly histories?: readonly HistoriesProof[];
   /** What the proof left out, and why. */
   readonly notes: readonly string[];
   readonly totals: Readonly<Record<Verdict, number>>;
@@ -27,6 +37,8 @@ export interface ProveOptions {
   readonly seed: number;
   /** Ids of patterns; absent: all. */
   readonly only?: readonly string[] | undefined;
+  /** How many seconds all short histories of each projection may take together; absent: none run. */
+  readonly histories?: number | undefined;
   readonly signal: AbortSignal;
   readonly screen: Pick<Screen, 'progress'>;
 }
@@ -38,7 +50,7 @@ const EVERYTHING = { redeliver: true, reorder: true, crash: true, stale: true };
 export async function prove(
   loaded: LoadedPipeline,
   { design, requirements }: { readonly design: Design; readonly requirements: Requirements | undefined },
-  { seed, only, signal, screen }: ProveOptions,
+  { seed, only, histories, signal, screen }: ProveOptions,
 ): Promise<Proof> {
   const { startEmulator } = await import('../../emulator/index.ts');
   await using emulator = await closing(startEmulator({ seed }));
@@ -59,8 +71,8 @@ export async function prove(
   const ground = { loaded: inside, services, prepare: prepare(services), lag, lagMs: LAG_MS };
   const changes = new Changes(inside, seed);
   const cold = archives.map(({ from }) => from);
-  const asking = patternsOf(design, requirements, model, only);
-  const proving = new Proving(ground, asking, async (name) => {
+  const asking = patternsOf(design, requirements, model, derivedTypes(inside.pipeline), only);
+  const proving = new Proving(ground, asking, await evaluator(), async (name) => {
     const scratch = servicesOn(client, { endpoint, database: name });
     await prepare(scratch)();
     return scratch.place.database;
@@ -91,6 +103,27 @@ export async function prove(
     await run();
     if (at === 0) examples = proveExamples(design, inside, await proving.stored());
   }
+  const short =
+    histories === undefined
+      ? undefined
+      : await proveHistories({
+          loaded: inside,
+          seed,
+          seconds: histories,
+          signal,
+          ground: async (of) => {
+            const scratch = servicesOn(client, { endpoint, database: `history-${randomUUID()}` });
+            const apply = async (): Promise<void> => {
+              for (const step of await planModel(of, scratch)) await step.apply();
+            };
+            await apply();
+            return {
+              ground: { loaded: of, services: scratch, prepare: apply, lag, lagMs: 0 },
+              remove: () => scratch.place.database.delete(),
+            };
+          },
+          progress: (what, done, all) => screen.progress(what, done, all),
+        });
   client.dispose();
   const notes = [...proving.notes];
   const names = (of: readonly { readonly name: string }[]): string => of.map(({ name }) => name).join(', ');
@@ -110,18 +143,37 @@ export async function prove(
   if (changes.unmarked.length > 0)
     notes.push(`not deleted, since no example shows the delete mark: ${changes.unmarked.join(', ')}`);
   if (proving.proofs.every(({ moved }) => moved === 0)) notes.push('no change moved a row to another key of its sink');
-  const patterns = asking.map((one) => one.proof());
+  notes.push(...strayMeanings(design, requirements, model));
+  const contract = checkDocuments({ design, requirements }, contractRules(loaded.pipeline))
+    .findings.filter(({ severity }) => severity === 'error')
+    .map(({ rule, message, at }) => ({ rule, message, at }));
+  const patterns = asking.map((one) => one.proof(contract.length === 0));
   const count = (verdict: Verdict): number => patterns.filter((of) => of.verdict === verdict).length;
   return {
     pipeline: loaded.pipeline.name,
     seed,
     stages: proving.proofs,
     examples,
+    contract,
     patterns,
+    ...(short && { histories: short }),
     notes,
-    totals: { proved: count('proved'), 'not run': count('not run'), different: count('different') },
+    totals: { proved: count('proved'), run: count('run'), 'not run': count('not run'), different: count('different') },
   };
 }
+
+/** Meanings that are compared with nothing. */
+const strayMeanings = (design: Design, requirements: Requirements | undefined, { containers }: Model): string[] =>
+  [...design.meanings, ...(requirements?.meanings ?? [])].flatMap(({ ids, container, at }) => [
+    ...(containers.some(({ name }) => name === container)
+      ? []
+      : [`the meaning in line ${at.line} of ${at.file} is over ${container}, which the model does not have`]),
+    ...ids
+      .filter((id) => !design.mapping.some((row) => row.ids.includes(id)))
+      .map(
+        (id) => `the meaning in line ${at.line} of ${at.file} is of pattern ${id}, which no row of the mapping names`,
+      ),
+  ]);
 
 async function closing<T extends { close(): Promise<void> }>(starting: Promise<T>) {
   const server = await starting;

@@ -15,6 +15,7 @@ import { type Ground, Scenario } from '../scenario.ts';
 import { ColdHalf } from './archive.ts';
 import { type Found, type Sides, readOne } from './ask.ts';
 import type { Asking } from './asking.ts';
+import type { Evaluate } from './meaning.ts';
 import type { Changes } from './changes.ts';
 import { askEvents, openHubs } from './events.ts';
 import { type ByContainer, derivedTypes, expectedDocuments, refName } from './oracle.ts';
@@ -41,6 +42,7 @@ export class Proving {
   readonly #ground: Ground;
   readonly #asking: readonly Asking[];
   readonly #scratch: (name: string) => Promise<Database>;
+  readonly #evaluate: Evaluate;
   /** Every document that ever existed: patterns also ask for removed rows, which must be gone. */
   readonly #seen = new Map<string, Map<string, Doc>>();
   #before: ByContainer = new Map();
@@ -48,7 +50,13 @@ export class Proving {
   #archive: { readonly half: ColdHalf; readonly ground: Ground; readonly left: ByContainer } | undefined;
 
   /** `scratch` makes a database with the model's containers, for the recomputed documents. */
-  constructor(ground: Ground, asking: readonly Asking[], scratch: (name: string) => Promise<Database>) {
+  constructor(
+    ground: Ground,
+    asking: readonly Asking[],
+    evaluate: Evaluate,
+    scratch: (name: string) => Promise<Database>,
+  ) {
+    this.#evaluate = evaluate;
     this.#ground = ground;
     this.#asking = asking;
     this.#scratch = scratch;
@@ -179,7 +187,7 @@ export class Proving {
       for (const doc of documents) await scratch.container(container).items.upsert(doc);
     remember(this.#seen, expected, loaded.model);
     const sides = { actual: services.place.database, expected: scratch, ...(cold && { cold }) };
-    for (const one of this.#asking) await one.look(stage, sides, expected, this.#seen);
+    for (const one of this.#asking) await one.look(stage, sides, expected, this.#seen, this.#evaluate);
     await scratch.delete();
   }
 

@@ -5,7 +5,8 @@ import { canonical } from '../../base/json.ts';
 import { withRetry } from '../../cosmos/retry.ts';
 import type { Doc } from '../../definition/specs.ts';
 import { ownFields } from '../../definition/oracle/recompute.ts';
-import { type Asked, keyOf, readOne, short } from './ask.ts';
+import { type Asked, keyOf, readOne } from './ask.ts';
+import { short } from './difference.ts';
 import type { Changes } from './changes.ts';
 import type { Question } from './question.ts';
 

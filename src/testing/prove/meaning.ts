@@ -1,0 +1,114 @@
+// What a pattern's answer must be, by a query of the document over source documents. It shares nothing with the pipeline:
+// the documents are those that applications wrote, and the embedded server's SQL evaluates the query in memory.
+import { messageOf } from '../../base/errors.ts';
+import { isObject } from '../../base/json.ts';
+import type { Doc } from '../../definition/specs.ts';
+import type { Meaning, Query } from '../../model/documents.ts';
+import { queryOf } from '../../model/reader/sql.ts';
+import { valueAt } from '../../model/rules/facts.ts';
+import { type Bound, bind } from './question.ts';
+import { differenceOf } from './difference.ts';
+
+/** Evaluates a query over documents. */
+export type Evaluate = (text: string, parameters: readonly Bound[], documents: readonly Doc[]) => unknown[];
+
+export async function evaluator(): Promise<Evaluate> {
+  const { prepare } = await import('../../emulator/sql/prepare.ts');
+  return (text, parameters, documents) => {
+    const rows = documents.map((doc) => ({ doc, text: JSON.stringify(doc) }));
+    const values = new Map(parameters.map(({ name, value }) => [name, value]));
+    return [...prepare(text, values).run(rows)].map((row) => JSON.parse(row) as unknown);
+  };
+}
+
+/** One pattern's meaning over the present source documents. */
+export class Meant {
+  readonly #meaning: Meaning;
+  readonly #evaluate: Evaluate;
+  readonly #documents: readonly Doc[];
+  /** Rows that were compared. */
+  rows = 0;
+  /** The fields that the meaning has said, and that were compared. */
+  readonly columns = new Set<string>();
+
+  constructor(meaning: Meaning, evaluate: Evaluate, documents: readonly Doc[]) {
+    this.#meaning = meaning;
+    this.#evaluate = evaluate;
+    this.#documents = documents;
+  }
+
+  /** Whether a document of the pattern's container is of the type that the pattern reads. */
+  reads({ type }: Doc): boolean {
+    return this.#meaning.type === undefined || this.#meaning.type === type;
+  }
+
+  /** Parameters of the pattern's query by source documents: so rows that the sink lacks are asked for too. */
+  parameters({ text }: Query): (readonly Bound[])[] {
+    const query = queryOf(this.#meaning.text);
+    const names = new Set(text.match(/@\w+/g));
+    if (!query) return [];
+    return this.#documents.flatMap((doc) => {
+      const bound = bind(query, doc, this.#documents);
+      return typeof bound !== 'string' && [...names].every((name) => bound.some((one) => one.name === name))
+        ? [bound.filter(({ name }) => names.has(name))]
+        : [];
+    });
+  }
+
+  /** The first difference of a query's rows, in words. */
+  ofQuery(query: Query, parameters: readonly Bound[], found: readonly unknown[]): string | undefined {
+    const rows = this.#rows(parameters);
+    if (typeof rows === 'string') return rows;
+    const ranked = query.order.length > 0 ? rows.toSorted((a, b) => compare(a, b, query)) : rows;
+    const limit = limitOf(query.text, parameters);
+    return this.#difference(found, ranked.slice(0, limit), query);
+  }
+
+  /** The same for a point read, whose parameters are the fields of the document that was there last. */
+  ofRead(read: Doc, found: Doc | undefined): string | undefined {
+    const parameters = Object.entries(read).map(([field, value]) => ({ name: `@${field}`, value }));
+    const rows = this.#rows(parameters);
+    return typeof rows === 'string' ? rows : this.#difference(found ? [found] : [], rows, NO_ORDER);
+  }
+
+  /** In words, why the meaning has no rows. */
+  #rows(parameters: readonly Bound[]): Doc[] | string {
+    try {
+      return this.#evaluate(this.#meaning.text, parameters, this.#documents).filter(isObject);
+    } catch (cause) {
+      return `its meaning can't be evaluated: ${messageOf(cause)}`;
+    }
+  }
+
+  #difference(found: readonly unknown[], meant: readonly Doc[], query: Query): string | undefined {
+    const columns = [...new Set(meant.flatMap((row) => Object.keys(row)))];
+    const said = (row: unknown): Doc =>
+      Object.fromEntries(
+        columns.map((field) => [field, rounded(valueAt(row, field))]).filter(([, value]) => value !== undefined),
+      );
+    this.rows += Math.max(found.length, meant.length);
+    for (const column of columns) this.columns.add(column);
+    const difference = differenceOf(found.map(said), meant.map(said), query);
+    return difference === undefined ? undefined : `by its meaning, ${difference}`;
+  }
+}
+
+const NO_ORDER: Query = { text: '', equal: [], filters: [], order: [] };
+
+/** Sums of the same numbers in another order differ in the last digits. */
+const rounded = (value: unknown): unknown => (typeof value === 'number' ? Number(value.toPrecision(12)) : value);
+
+function compare(a: Doc, b: Doc, { order }: Query): number {
+  for (const { path, descending } of order) {
+    const [one, other] = [valueAt(a, path), valueAt(b, path)] as [string, string];
+    if (one === other || one === undefined || other === undefined) continue;
+    return one < other === descending ? 1 : -1;
+  }
+  return 0;
+}
+
+function limitOf(text: string, parameters: readonly Bound[]): number {
+  const [, limit] = /\b(?:top|limit)\s+(\d+|@\w+)/i.exec(text) ?? [];
+  if (limit === undefined) return Infinity;
+  return Number(limit.startsWith('@') ? parameters.find(({ name }) => name === limit)?.value : limit);
+}

@@ -115,3 +115,10 @@ test('a definition in JavaScript is read, with its policy once', () => {
   });
   expect(found('E2', text)).toEqual([]);
 });
+
+test('a query of a row with two containers is asked of the one whose key it names', () => {
+  const text = (where: string): string =>
+    `# Shop\n## Container Designs\n### Sales Container\n- **Partition Key**: \`/storeId\`\n### Customers Container\n- **Partition Key**: \`/customerId\`\n## Access Pattern Mapping\n| Pattern | Container | Operation |\n|---|---|---|\n| 1 | Sales, Customers | Query \`SELECT * FROM c WHERE c.storeId = @s\`, then \`SELECT * FROM c WHERE ${where}\` |\n`;
+  expect(found('C13', text('c.customerId = @c'))).toEqual([]);
+  expect(found('C13', text('c.name = @n'))).toHaveLength(1);
+});

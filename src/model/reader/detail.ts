@@ -45,7 +45,7 @@ export function detailOf(
   const key = labelled(/partition key|^pk$|分区键|分片键/i);
   const cardinality = key && cardinalityOf(key.text);
   const serves = labelled(/access patterns? served|^access patterns$|服务的访问模式/i);
-  const throughput = labelled(/throughput|ru planning|吞吐量/i);
+  const throughput = labelled(/throughput|ru planning|ru strategy|吞吐量/i);
   const range = throughput && rangeOf(throughput.text, throughput.at);
   const name = container.name.toLowerCase();
   return {

@@ -243,12 +243,25 @@ export class Facts {
 
   #questions(): Question[] {
     const rows = this.mapping.flatMap((row): Question[] => {
-      const detail = this.detail(row.containers[0]);
-      if (!detail) return [];
-      const { queries, at } = row;
-      const crossing = row.operations.includes('cross-partition');
-      const text = `${row.operationText} ; ${row.notes}`;
-      return [{ detail, who: `Row ${row.printed}`, text, queries, crossing, mapped: true, at }];
+      const details = row.containers.flatMap((name) => this.detail(name) ?? []);
+      const [first] = details;
+      // A query of a row with several containers is asked of the first whose key it names.
+      const ofQuery = (query: Query) => details.find(({ container }) => namesKey(container, query)) ?? first;
+      return details.flatMap((detail): Question[] => {
+        const queries = row.queries.filter((query) => ofQuery(query) === detail);
+        if (queries.length === 0 && detail !== first) return [];
+        return [
+          {
+            detail,
+            who: `Row ${row.printed}`,
+            text: `${row.operationText} ; ${row.notes}`,
+            queries,
+            crossing: row.operations.includes('cross-partition'),
+            mapped: true,
+            at: row.at,
+          },
+        ];
+      });
     });
     const others = (this.design?.asked ?? []).flatMap(({ container, ...asked }): Question[] => {
       const detail = this.detail(container);

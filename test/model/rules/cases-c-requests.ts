@@ -1,4 +1,4 @@
-// Cases of C13 to C15: what requests name.
+// Cases of C13 to C15: what requests name; and of B10: what a query costs that names no key.
 import type { Case } from './base.ts';
 
 export const C_REQUESTS: readonly Case[] = [
@@ -51,5 +51,23 @@ export const C_REQUESTS: readonly Case[] = [
     rule: 'C15',
     wrong: [['WHERE c.customerId = @c`', 'WHERE c.customerId = @c AND c.id = @id`']],
     at: 'c.id = @id',
+  },
+  {
+    rule: 'B10',
+    given: [
+      [
+        '| 6 | Rename a customer (source: support) | 5/1 | Write |',
+        '| 7 | Customers of a tier (source: support) | 20/1 | Read | all | | | ✅ |\n| 6 | Rename a customer (source: support) | 5/1 | Write |',
+      ],
+      [
+        '| 6 | Rename a customer | Customers |',
+        '| 7 | Customers of a tier | Customers | Query: `SELECT * FROM c WHERE c.tier = @t` | 20 RU |\n| 6 | Rename a customer | Customers |',
+      ],
+      ['- **Purpose**: customers\n', '- **Purpose**: customers\n- **Size**: 1 GB\n'],
+    ],
+    wrong: [['- **Size**: 1 GB\n', '']],
+    at: 'WHERE c.tier',
+    severity: 'warning',
+    says: 'size',
   },
 ];

@@ -1,14 +1,8 @@
 // Shard maps: which database has which keys. docs/shards.md.
 export { ShardMapManager } from './map/shard-map-manager.ts';
 export type { NewShardMap, ShardMapManagerOptions } from './map/shard-map-manager.ts';
-export type {
-  ChangeOptions,
-  MappingFilter,
-  NewMapping,
-  OperationOptions,
-  ShardMap,
-  StrayKeys,
-} from './map/shard-map.ts';
+export type { ShardMap } from './map/shard-map.ts';
+export type { ChangeOptions, MappingFilter, NewMapping, OperationOptions, StrayKeys } from './map/options.ts';
 export type { InspectedMapping, Inspection, LoggedOperation, ShardsAndMappings } from './map/inspection.ts';
 export type { StopOptions } from './map/draining.ts';
 export type { Difference, RepairSide } from './map/differences.ts';

@@ -6,7 +6,6 @@ import {
   type LocalHeader,
   type MapHeader,
   type MapKind,
-  type MappingStatus,
   type OperationDocument,
   type ShardDocument,
   type ShardLocation,
@@ -22,43 +21,12 @@ import { assertFacts, assertLocalForm } from './forms.ts';
 import { type Inspection, inspectionOf } from './inspection.ts';
 import { LocalMaps, type OpenLocal, lost } from './local-maps.ts';
 import { Operations, type Plan, operationsOf } from './operations.ts';
+import type { ChangeOptions, MappingFilter, NewMapping, OperationOptions, StrayKeys } from './options.ts';
 import * as plans from './plans.ts';
 import { type RepairChoice, type RepairOptions, type Repaired, repairAll, repairInTurn } from './repair.ts';
 import type { Sheet, Whole } from './sheet.ts';
 import { type Span, covers, overlaps } from '../keys/spans.ts';
 import { type Keys, type Mapping, type Shard, keysOf, mappingOf, shardOf } from './values.ts';
-
-export interface OperationOptions {
-  /**
-   * Names the call. A call with the id of one that took effect returns its result, for a day. Give one to repeat a call
-   * whose answer was lost.
-   */
-  readonly operationId?: string;
-  /** True: checks the call and returns what it would leave, from the map as it is now. Changes nothing. */
-  readonly dryRun?: boolean;
-}
-
-export interface ChangeOptions extends OperationOptions, plans.LockOptions {}
-
-/** The keys of a new mapping: `key` on a list map, `low` and `high` on a range map; absent: the end of all keys. */
-export interface NewMapping {
-  readonly shard: Shard;
-  readonly key?: KeyValue;
-  readonly low?: KeyValue;
-  readonly high?: KeyValue;
-  /** Default `online`. */
-  readonly status?: MappingStatus;
-}
-
-export type StrayKeys = Pick<NewMapping, 'key' | 'low' | 'high'>;
-
-export interface MappingFilter {
-  readonly shard?: Shard;
-  /** With keys from this one on. Range maps only, like `high`. */
-  readonly low?: KeyValue;
-  /** With keys before this one. */
-  readonly high?: KeyValue;
-}
 
 export interface ShardMapParts {
   readonly header: MapHeader;

@@ -115,6 +115,7 @@ export const shardsSplit = defineChange({
     ...changeInput,
   }),
   change: async ({ at }, { map, now, options }) => {
+    map.assertRange('split');
     const mapping = await mappingNamed(map, now, { key: at });
     const halves = await map.splitMapping(mapping, keyOf(map.keyType, 'at', at), options);
     return { removed: { mappings: [mapping] }, added: { mappings: halves } };
@@ -137,6 +138,7 @@ export const shardsMerge = defineChange({
     ...changeInput,
   }),
   change: async ({ at, upperOwner }, { map, now, options }) => {
+    map.assertRange('merged');
     const [lower, upper] = neighboursAt(map, now, at);
     const owners = { ...options, ...(upperOwner !== undefined && { upperOwner }) };
     const merged = await map.mergeMappings(lower, upper, owners);

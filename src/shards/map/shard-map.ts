@@ -229,7 +229,7 @@ export class ShardMap {
 
   /** Two mappings in place of one, on the same shard, in its status and with its lock. */
   async splitMapping(mapping: Mapping, at: KeyValue, options: ChangeOptions = {}): Promise<[Mapping, Mapping]> {
-    this.#assertRange('split');
+    this.assertRange('split');
     const code = encodeKey(this.keyType, at);
     const [lower, upper] = await this.#mappings('splitMapping', { mapping, code }, options, (map) =>
       plans.splitMapping(map, mapping, code, options),
@@ -243,7 +243,7 @@ export class ShardMap {
     upper: Mapping,
     options: ChangeOptions & { readonly upperOwner?: string } = {},
   ): Promise<Mapping> {
-    this.#assertRange('merged');
+    this.assertRange('merged');
     const owners = { left: options.owner, right: options.upperOwner };
     return this.#mapping('mergeMappings', { lower, upper }, options, (map) =>
       plans.mergeMappings(map, [lower, upper], owners),
@@ -402,7 +402,7 @@ export class ShardMap {
   }
 
   #range(from?: KeyValue, to?: KeyValue): Span {
-    this.#assertRange('read by a range');
+    this.assertRange('read by a range');
     const low = from === undefined ? '' : encodeKey(this.keyType, from);
     if (to === undefined) return { low };
     const high = encodeKey(this.keyType, to);
@@ -410,7 +410,8 @@ export class ShardMap {
     throw shardsError('keys-invalid', `The low key ${String(from)} is not below the high key ${String(to)}`);
   }
 
-  #assertRange(verb: string): void {
+  /** `verb` is what can't be done to the mappings of a list map, such as `split`. @throws UsageError `keys-invalid` */
+  assertRange(verb: string): void {
     if (this.kind !== 'range') throw shardsError('keys-invalid', `Mappings of a list map can't be ${verb}`);
   }
 }

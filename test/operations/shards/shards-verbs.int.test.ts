@@ -102,6 +102,9 @@ it('keys fit the type of the map, or the message says how to write one', async (
   expect(await refused('delete-map months')).toBe('2 not-confirmed');
   expect(await told('delete-map months --yes')).toContain('is deleted');
   expect(await refused('delete-map tenants --yes')).toBe('1 shard-map-used');
+  await told('create-map names --kind list --key-type text --sharded Orders=/tenantId');
+  for (const verb of ['split', 'merge']) expect(await refused(`${verb} names --at a`)).toBe('2 keys-invalid');
+  await told('delete-map names --yes');
 });
 
 it('a call under one operation id takes effect once, with exactly its flags', async () => {

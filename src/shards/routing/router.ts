@@ -166,12 +166,13 @@ export class Router implements AsyncDisposable {
 
   /** In memory. The mapping and its generation are looked at in one step with the gate. */
   #tryEnter(code: string): RoutedPass | undefined {
-    const mapping = this.#parts.routes.find(code);
-    const gate = mapping && this.#gates.get(mapping.shard.id);
-    const pass = gate?.enter(code, mapping!.shard.generation);
+    const { routes, clock } = this.#parts;
+    const now = clock.monotonic();
+    const shard = routes.find(code, now)?.shard;
+    const pass = shard && this.#gates.get(shard.id)?.enter(code, shard.generation, now);
     if (typeof pass !== 'object') return undefined;
-    this.#parts.routes.counts.hits += 1;
-    return new Pass(this.keyType, code, mapping!.shard, pass);
+    routes.counts.hits += 1;
+    return new Pass(this.keyType, code, shard!, pass);
   }
 
   async #enter(code: string): Promise<RoutedPass> {

@@ -2,7 +2,7 @@ import type { Clock } from '../../base/clock.ts';
 import { MillraceError } from '../../base/errors.ts';
 import { Unavailable } from '../../cosmos/retry.ts';
 import { shardsError } from '../errors.ts';
-import { keyJson } from '../keys/key-type.ts';
+import { type KeyValue, encodeKey, keyJson } from '../keys/key-type.ts';
 import type { MappingDocument, ShardDocument } from '../map/documents.ts';
 import { CachedMapping, type KnownShard, type KnownShardOptions, Silence } from './known-shard.ts';
 import { MappingCache } from './mapping-cache.ts';
@@ -44,9 +44,17 @@ export class Routes {
   }
 
   /** The mapping of a key that may be used now; undefined: the stores must be asked. */
-  find(code: string, now = this.#clock.monotonic()): CachedMapping | undefined {
-    const known = this.#cache.find(code);
+  find(code: string, now = this.#clock.monotonic(), known = this.#cache.find(code)): CachedMapping | undefined {
     return known?.status === 'online' && known.shard.has(known, now) ? known : undefined;
+  }
+
+  /** The cached mapping of a list map's key, whose code it has. `find` says whether it may be used. */
+  single(key: KeyValue): CachedMapping | undefined {
+    const recalled = this.#cache.recall(key);
+    if (recalled) return recalled;
+    const found = this.#cache.find(encodeKey(this.#map.header.keyType, key));
+    if (found) this.#cache.remember(key, found);
+    return found;
   }
 
   /**

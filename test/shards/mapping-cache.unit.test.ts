@@ -63,4 +63,40 @@ describe('a cache of mappings', () => {
       RUNS,
     );
   });
+
+  it('recalls no mapping that has gone, however it went', () => {
+    const change = fc.tuple(fc.constantFrom('put', 'remove', 'removeIf'), fc.integer({ min: 0, max: 9 }));
+    fc.assert(
+      fc.property(fc.array(change, { maxLength: 30 }), (changes) => {
+        const cache = new MappingCache<Span>();
+        const all = Array.from({ length: 10 }, (_, key) => encodeKey('int32', key));
+        for (const [verb, key] of changes) {
+          const low = all[key]!;
+          const known = cache.find(low);
+          if (verb === 'put') cache.put({ low, high: low });
+          else if (verb === 'remove' && known) cache.remove(known);
+          else cache.removeIf((one) => one === known);
+          for (const [at, code] of all.entries()) {
+            const found = cache.find(code);
+            expect([undefined, found]).toContain(cache.recall(at));
+            if (!found) continue;
+            cache.remember(at, found);
+            expect(cache.recall(at)).toBe(found);
+          }
+        }
+      }),
+      RUNS,
+    );
+  });
+
+  it('remembers two forms a mapping at most, and no key that its caller may change', () => {
+    const cache = new MappingCache<Span>();
+    const mapping = { low: '00', high: '00' };
+    cache.put(mapping);
+    const key = new Uint8Array([0]);
+    cache.remember(key, mapping);
+    expect(cache.recall(key)).toBeUndefined();
+    for (const form of ['00', '0', '000']) cache.remember(form, mapping);
+    expect(['00', '0', '000'].map((form) => cache.recall(form))).toStrictEqual([undefined, undefined, mapping]);
+  });
 });

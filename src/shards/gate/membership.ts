@@ -60,8 +60,8 @@ export class Membership<G extends Gate, M extends Member> {
   }
 
   /** True: an administrator may no longer see this process, at the latest before a write that starts now takes effect. */
-  hasLapsed(): boolean {
-    return this.#options.clock.monotonic() - this.#beatAt > EXPIRY_MS;
+  hasLapsed(now = this.#options.clock.monotonic()): boolean {
+    return now - this.#beatAt > EXPIRY_MS;
   }
 
   /** Resolves when the gate was read, a heartbeat was acknowledged, or this process has left. */

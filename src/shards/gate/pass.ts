@@ -8,9 +8,9 @@ export class GatePass implements Disposable {
   readonly #underWay: { delete(pass: GatePass): unknown };
   #signal: AbortSignal | undefined;
 
-  constructor(clock: Clock, underWay: { delete(pass: GatePass): unknown }) {
+  constructor(clock: Clock, now: number, underWay: { delete(pass: GatePass): unknown }) {
     this.#clock = clock;
-    this.#until = clock.monotonic() + REQUEST_TIMEOUT_MS;
+    this.#until = now + REQUEST_TIMEOUT_MS;
     this.#underWay = underWay;
   }
 

@@ -51,10 +51,11 @@ export interface ShardGate extends AsyncDisposable {
   /**
    * Looks in memory only. The caller owes that `validatedAt` is the generation of a local map's header, and that the
    * documents of that same reading had the mapping of `code`, online, under the id that the *map* showed, at the location
-   * that the map showed. Entries of another location or version of the shard don't count.
+   * that the map showed. Entries of another location or version of the shard don't count. `now` is the clock's reading in
+   * this same step.
    * @throws FormatUnreadable; MillraceError `gate-closed`
    */
-  enter(code: string, validatedAt: number): ShardPass | Held;
+  enter(code: string, validatedAt: number, now?: number): ShardPass | Held;
   /** Resolves when the gate, or what is known of the heartbeats, has changed. */
   changed(): Promise<void>;
 }
@@ -77,8 +78,8 @@ class RoutedPass extends GatePass implements ShardPass {
   readonly code: string;
   readonly validatedAt: number;
 
-  constructor(code: string, validatedAt: number, clock: Clock, underWay: Set<RoutedPass>) {
-    super(clock, underWay);
+  constructor(code: string, validatedAt: number, clock: Clock, now: number, underWay: Set<RoutedPass>) {
+    super(clock, now, underWay);
     this.code = code;
     this.validatedAt = validatedAt;
     underWay.add(this);
@@ -87,7 +88,7 @@ class RoutedPass extends GatePass implements ShardPass {
 
 /** Why a gate holds a write back; undefined: it doesn't. */
 function heldBy({ needs, closing }: ShardGateDocument, code: string, validatedAt: number): Held | undefined {
-  if (closing.some((span) => covers(span, code))) return 'closing';
+  for (const span of closing) if (covers(span, code)) return 'closing';
   return validatedAt < needs ? 'stale' : undefined;
 }
 
@@ -137,10 +138,10 @@ export class RouterGate implements ShardGate {
     return this.#membership.open();
   }
 
-  enter(code: string, validatedAt: number): ShardPass | Held {
+  enter(code: string, validatedAt: number, now = this.#clock.monotonic()): ShardPass | Held {
     const { gate } = this.#membership;
-    if (!gate || this.#membership.hasLapsed()) return 'lapsed';
-    return heldBy(gate, code, validatedAt) ?? new RoutedPass(code, validatedAt, this.#clock, this.#underWay);
+    if (!gate || this.#membership.hasLapsed(now)) return 'lapsed';
+    return heldBy(gate, code, validatedAt) ?? new RoutedPass(code, validatedAt, this.#clock, now, this.#underWay);
   }
 
   changed(): Promise<void> {

@@ -93,7 +93,7 @@ class ContainerPass extends GatePass implements Pass {
   readonly target: WriteTarget;
 
   constructor(target: WriteTarget, clock: Clock, underWay: Set<GatePass>) {
-    super(clock, underWay);
+    super(clock, clock.monotonic(), underWay);
     this.target = target;
     underWay.add(this);
   }

@@ -4,7 +4,13 @@ import { failureOf } from '../../cosmos/failure.ts';
 import { Unavailable } from '../../cosmos/retry.ts';
 import { shardsError } from '../errors.ts';
 import type { Span } from '../keys/spans.ts';
-import { type LocalHeader, type MappingStatus, type ShardDocument, shownLocation } from '../map/documents.ts';
+import {
+  type LocalHeader,
+  type MappingDocument,
+  type MappingStatus,
+  type ShardDocument,
+  shownLocation,
+} from '../map/documents.ts';
 import { lost } from '../map/local-maps.ts';
 import { BackOff } from './back-off.ts';
 import type { LocalReader, LocalReading } from './local-reader.ts';
@@ -27,14 +33,24 @@ export interface KnownShardOptions extends Required<Pick<RouterOptions, 'validFo
 }
 
 /** A mapping that the map showed. What the shard says of it is in `digest` and `isVoid`. */
-export interface CachedMapping extends Span {
-  readonly id: string;
+export class CachedMapping implements Span {
   readonly status: MappingStatus;
   readonly shard: KnownShard;
   /** The digest of a local map that has this mapping. */
   digest?: string;
+  readonly low: string;
+  readonly high?: string;
+  readonly id: string;
   /** A reading of the local map didn't have this mapping. */
-  isVoid?: true;
+  isVoid = false;
+
+  constructor({ id, status, low, high }: MappingDocument, shard: KnownShard) {
+    this.status = status;
+    this.shard = shard;
+    this.low = low;
+    if (high !== undefined) this.high = high;
+    this.id = id;
+  }
 }
 
 export type Local = Pick<LocalReader, 'validations' | 'header' | 'find' | 'whole'>;
@@ -87,18 +103,14 @@ export class KnownShard {
   }
 
   /** Whether the last reading of the local map had the mapping, and is not too old. In memory only. */
-  has({ digest, status }: CachedMapping): boolean {
-    return digest !== undefined && digest === this.#digest && this.#ageMs() <= this.#validForMs(status);
+  has({ digest, status }: CachedMapping, now = this.#options.clock.monotonic()): boolean {
+    return digest !== undefined && digest === this.#digest && now - this.#readAt <= this.#validForMs(status);
   }
 
   /** An offline mapping is asked for again soon, because it may be online again. */
   #validForMs(status: CachedMapping['status']): number {
     const { validForMs } = this.#options;
     return status === 'online' ? validForMs : Math.min(OFFLINE_MS, validForMs);
-  }
-
-  #ageMs(): number {
-    return this.#options.clock.monotonic() - this.#readAt;
   }
 
   /**

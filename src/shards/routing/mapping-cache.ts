@@ -1,12 +1,12 @@
+import type { KeyValue } from '../keys/key-type.ts';
 import { type Span, covers, overlaps } from '../keys/spans.ts';
 
-/**
- * Mappings of one map in memory, in the order of their codes; no key has two. A list map's are kept in the same way: among
- * 100,000 of them a table by hash is no faster, because both wait for memory.
- */
+/** Mappings of one map in memory, in the order of their codes; no key has two. */
 export class MappingCache<M extends Span> {
   /** Sorted by `low`. */
   #mappings: M[] = [];
+  /** Keys as callers gave them. Its mappings are all in `#mappings`: where one leaves there, this is cleared. */
+  readonly #byKey = new Map<KeyValue, M>();
 
   get size(): number {
     return this.#mappings.length;
@@ -17,13 +17,26 @@ export class MappingCache<M extends Span> {
     return found && covers(found, code) ? found : undefined;
   }
 
+  /** As `find`, for a key that was remembered, in that same form. */
+  recall(key: KeyValue): M | undefined {
+    return this.#byKey.get(key);
+  }
+
+  /** Remembers the key of a mapping that `find` has just returned, and that has no other key. */
+  remember(key: KeyValue, mapping: M): void {
+    // The caller may change an object. One key may have many forms, such as GUIDs in any case.
+    if (typeof key === 'object') return;
+    if (this.#byKey.size >= 2 * this.size) this.#byKey.clear();
+    this.#byKey.set(key, mapping);
+  }
+
   /** Takes the place of the mappings that have a key in common with it. Returns how many these were. */
   put(mapping: M): number {
     let from = this.#after(mapping.low);
     if (from > 0 && overlaps(this.#mappings[from - 1]!, mapping)) from -= 1;
     let to = from;
     while (to < this.size && overlaps(this.#mappings[to]!, mapping)) to += 1;
-    this.#mappings.splice(from, to - from, mapping);
+    this.#replace(from, to - from, mapping);
     return to - from;
   }
 
@@ -31,13 +44,21 @@ export class MappingCache<M extends Span> {
   removeIf(condition: (mapping: M) => boolean): number {
     const before = this.size;
     this.#mappings = this.#mappings.filter((mapping) => !condition(mapping));
+    this.#byKey.clear();
     return before - this.size;
   }
 
   /** Returns whether it was there. */
   remove(mapping: M): boolean {
     const at = this.#after(mapping.low) - 1;
-    return this.#mappings[at] === mapping && this.#mappings.splice(at, 1).length > 0;
+    if (this.#mappings[at] !== mapping) return false;
+    this.#replace(at, 1);
+    return true;
+  }
+
+  #replace(at: number, count: number, ...mappings: M[]): void {
+    this.#mappings.splice(at, count, ...mappings);
+    if (count > 0) this.#byKey.clear();
   }
 
   /** The place of the first mapping whose `low` is above the code. */

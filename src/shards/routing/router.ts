@@ -10,7 +10,7 @@ import type { Span } from '../keys/spans.ts';
 import { type MapKind, type ShardDocument, type ShardSchema, shownLocation } from '../map/documents.ts';
 import { type MultiShardQuery, multiShardQuery } from '../query/multi-shard-query.ts';
 import type { QueryShard } from '../query/types.ts';
-import { KnownShard } from './known-shard.ts';
+import { type CachedMapping, KnownShard } from './known-shard.ts';
 import { LocalReader } from './local-reader.ts';
 import { MapReader } from './map-reader.ts';
 import { routedReader } from './routed-reader.ts';
@@ -121,8 +121,10 @@ export class Router implements AsyncDisposable {
    * UsageError `shard-key-invalid`
    */
   async enter(key: KeyValue): Promise<RoutedPass> {
-    const code = encodeKey(this.keyType, key);
-    return this.#tryEnter(code) ?? this.#counted(this.#enter(code));
+    // A range map's keys are cheap to find, and may be many more than its mappings.
+    const single = this.kind === 'list' ? this.#parts.routes.single(key) : undefined;
+    const code = single?.low ?? encodeKey(this.keyType, key);
+    return this.#tryEnter(code, single) ?? this.#counted(this.#enter(code));
   }
 
   /**
@@ -165,13 +167,14 @@ export class Router implements AsyncDisposable {
   }
 
   /** In memory. The mapping and its generation are looked at in one step with the gate. */
-  #tryEnter(code: string): RoutedPass | undefined {
-    const mapping = this.#parts.routes.find(code);
-    const gate = mapping && this.#gates.get(mapping.shard.id);
-    const pass = gate?.enter(code, mapping!.shard.generation);
+  #tryEnter(code: string, known?: CachedMapping): RoutedPass | undefined {
+    const { routes, clock } = this.#parts;
+    const now = clock.monotonic();
+    const shard = routes.find(code, now, known)?.shard;
+    const pass = shard && this.#gates.get(shard.id)?.enter(code, shard.generation, now);
     if (typeof pass !== 'object') return undefined;
-    this.#parts.routes.counts.hits += 1;
-    return new Pass(this.keyType, code, mapping!.shard, pass);
+    routes.counts.hits += 1;
+    return new Pass(this.keyType, code, shard!, pass);
   }
 
   async #enter(code: string): Promise<RoutedPass> {

@@ -2,9 +2,9 @@ import type { Clock } from '../../base/clock.ts';
 import { MillraceError } from '../../base/errors.ts';
 import { Unavailable } from '../../cosmos/retry.ts';
 import { shardsError } from '../errors.ts';
-import { keyJson } from '../keys/key-type.ts';
+import { type KeyValue, encodeKey, keyJson } from '../keys/key-type.ts';
 import type { MappingDocument, ShardDocument } from '../map/documents.ts';
-import { type CachedMapping, type KnownShard, type KnownShardOptions, Silence } from './known-shard.ts';
+import { CachedMapping, type KnownShard, type KnownShardOptions, Silence } from './known-shard.ts';
 import { MappingCache } from './mapping-cache.ts';
 import type { MapReader } from './map-reader.ts';
 
@@ -44,9 +44,17 @@ export class Routes {
   }
 
   /** The mapping of a key that may be used now; undefined: the stores must be asked. */
-  find(code: string): CachedMapping | undefined {
-    const known = this.#cache.find(code);
-    return known?.status === 'online' && known.shard.has(known) ? known : undefined;
+  find(code: string, now = this.#clock.monotonic(), known = this.#cache.find(code)): CachedMapping | undefined {
+    return known?.status === 'online' && known.shard.has(known, now) ? known : undefined;
+  }
+
+  /** The cached mapping of a list map's key, whose code it has. `find` says whether it may be used. */
+  single(key: KeyValue): CachedMapping | undefined {
+    const recalled = this.#cache.recall(key);
+    if (recalled) return recalled;
+    const found = this.#cache.find(encodeKey(this.#map.header.keyType, key));
+    if (found) this.#cache.remember(key, found);
+    return found;
   }
 
   /**
@@ -104,7 +112,7 @@ export class Routes {
       await shard.checkAll(mappings).catch((error: unknown) => {
         if (!(error instanceof Silence)) throw error;
       });
-    this.counts.removed += this.#cache.removeIf(({ isVoid }) => isVoid === true);
+    this.counts.removed += this.#cache.removeIf(({ isVoid }) => isVoid);
   }
 
   /** All shards of the map, read from the map. */
@@ -155,8 +163,8 @@ export class Routes {
     if (shard) this.#put(document, this.#know(shard));
   }
 
-  #put({ id, status, low, high }: MappingDocument, shard: KnownShard): CachedMapping {
-    const mapping: CachedMapping = { id, status, low, ...(high !== undefined && { high }), shard };
+  #put(document: MappingDocument, shard: KnownShard): CachedMapping {
+    const mapping = new CachedMapping(document, shard);
     this.counts.removed += this.#cache.put(mapping);
     this.counts.added += 1;
     return mapping;
@@ -164,7 +172,7 @@ export class Routes {
 
   #removeVoid(mapping: CachedMapping): boolean {
     if (mapping.isVoid && this.#cache.remove(mapping)) this.counts.removed += 1;
-    return mapping.isVoid === true;
+    return mapping.isVoid;
   }
 
   /** A shard that doesn't answer may have another location, and its mappings may be elsewhere. False: not asked. */

@@ -160,6 +160,13 @@ const LIST: readonly Line[] = [
     test: 'let no key be written on two shards',
     histories: 5_000,
   },
+  {
+    kind: 'fence',
+    mode: 'keys that move, and writers that sleep',
+    file: 'test/shards/fence.model.test.ts',
+    test: 'land only on the shard that has their key',
+    histories: 5_000,
+  },
   { kind: 'write gate', mode: 'in virtual time', file: 'test/shards/write-gate.model.test.ts', histories: 200 },
   ...['range', 'list'].map((kind) => ({
     kind: 'shard map',

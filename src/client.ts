@@ -12,6 +12,7 @@ export { openWriteGate } from './shards/gate/write-gate.ts';
 export type { Pass, WriteGate, WriteGateOptions, WriteTarget } from './shards/gate/write-gate.ts';
 export { openRouter } from './shards/routing/router.ts';
 export type { Router } from './shards/routing/router.ts';
+export type { FencedWriteOptions } from './shards/routing/fenced-write.ts';
 export type {
   ReaderOptions,
   RoutedPass,

@@ -51,6 +51,8 @@ export const FORMATS = {
   mapoperation: { writes: 1, reads: 1 },
   shardgate: { writes: 1, reads: 1 },
   router: { writes: 1, reads: 1 },
+  // In a container of the application.
+  fence: { writes: 1, reads: 1 },
   // One document or more for each source document.
   locator: { writes: 1, reads: 1 },
   contribution: { writes: 1, reads: 1 },

@@ -1,4 +1,4 @@
-import type { Container, OperationInput, OperationResponse, PartitionKey } from '@azure/cosmos';
+import type { Container, OperationInput, OperationResponse, PartitionKey, RequestOptions } from '@azure/cosmos';
 import { type FailureKind, kindOfStatus } from './failure.ts';
 import { type RetryOptions, withRetry } from './retry.ts';
 
@@ -30,9 +30,10 @@ export function transact(
   pk: PartitionKey,
   operations: () => readonly OperationInput[],
   options: RetryOptions,
+  request: Pick<RequestOptions, 'abortSignal'> = {},
 ): Promise<readonly OperationResponse[]> {
   return withRetry(async () => {
-    const { code = 0, result = [] } = await container.items.batch([...operations()], pk);
+    const { code = 0, result = [] } = await container.items.batch([...operations()], pk, request);
     if (code === 200) return result;
     const at = refusedAt(result);
     throw new Refused(container.id, result[at]?.statusCode ?? code, at);

@@ -11,6 +11,11 @@ export const SHARDS_ERRORS = {
     hint: 'Correct the name, or read the container of one shard: every shard has reference containers in full.',
     usage: true,
   },
+  'container-unfenced': {
+    meaning: 'The schema of the shard map doesn’t name the container in `fenced`, so its keys have no fences.',
+    hint: 'Write with a pass: `router.enter`. Fences are chosen when the shard map is created.',
+    usage: true,
+  },
   'differences-invalid': {
     meaning: '`repair` got no differences, too many, or differences of several shards.',
     hint: 'Repair one shard at a time, and at most 40 differences in one call.',
@@ -19,6 +24,15 @@ export const SHARDS_ERRORS = {
   'differences-void': {
     meaning: 'The differences in hand are not the current ones: the shard map was changed since `check`.',
     hint: 'Call `check` again, and decide again.',
+  },
+  'fence-closed': {
+    meaning: 'The fence of a key doesn’t have its mapping, so no fenced write of the key takes effect.',
+    hint: 'Try again: an operation on the map may be under way. If it stays so, the fence was deleted or restored: mark the mapping offline and online again.',
+    retryable: true,
+  },
+  'fenced-write-refused': {
+    meaning: 'Cosmos DB refused a fenced write because of one of its operations. Nothing of it took effect.',
+    hint: 'Read the status in the message: 409 means that the document exists, 404 that it doesn’t, 412 that its condition does not hold.',
   },
   'keys-held': {
     meaning: 'Writes of a key were held back for longer than the router waits.',

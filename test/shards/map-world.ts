@@ -16,6 +16,7 @@ import {
 } from '../../src/shards/map/documents.ts';
 import { shardsError } from '../../src/shards/errors.ts';
 import type { Drain } from '../../src/shards/map/draining.ts';
+import type { SetFences } from '../../src/shards/map/fences.ts';
 import { ShardMap } from '../../src/shards/map/shard-map.ts';
 import { type Commit, EMPTY_DIGEST, Sheet, type SheetStore, type Whole, digestOf } from '../../src/shards/map/sheet.ts';
 import type { Random } from '../support/random.ts';
@@ -131,7 +132,7 @@ export class MapWorld {
     return this.#sheets.get(sheetAt(location, shard))?.at(-1);
   }
 
-  administrator(parts: Pick<AdministratorParts, 'clock' | 'drain'> = {}): Administrator {
+  administrator(parts: Omit<AdministratorParts, 'header'> = {}): Administrator {
     return new Administrator(this, { header: this.map.header, ...parts });
   }
 
@@ -273,6 +274,7 @@ export interface AdministratorParts {
   readonly header: MapHeader;
   readonly clock?: Clock;
   readonly drain?: Drain;
+  readonly setFences?: SetFences;
 }
 
 /** A process that changes the map. */
@@ -280,7 +282,10 @@ export class Administrator implements Actor {
   readonly map: ShardMap;
   dead = false;
 
-  constructor(world: MapWorld, { header, clock: given, drain = () => Promise.resolve() }: AdministratorParts) {
+  constructor(
+    world: MapWorld,
+    { header, clock: given, drain = () => Promise.resolve(), setFences = () => Promise.resolve() }: AdministratorParts,
+  ) {
     const clock: Clock = given ?? {
       now: () => 0,
       monotonic: () => 0,
@@ -294,6 +299,7 @@ export class Administrator implements Actor {
       assertFit: () => Promise.resolve(),
       localHeaders: (location) => world.request(this, () => world.localHeaders(location)),
       drain,
+      setFences,
     });
   }
 }

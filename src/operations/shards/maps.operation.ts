@@ -28,10 +28,15 @@ export const shardsCreateMap = defineOperation({
     keyType: z.enum(keyTypes).describe('type of the keys. Ranges can’t have keys of type text'),
     sharded: z.string().describe('containers with the path of the key: NAME=/PATH, several with commas'),
     reference: z.string().optional().describe('containers that every shard has in full, several with commas'),
+    fenced: z
+      .string()
+      .optional()
+      .describe('sharded containers with fenced writes, several with commas. List maps only'),
   }),
-  plan: async ({ map, kind, keyType, sharded, reference }, context) => {
+  plan: async (asked, context) => {
+    const { map, kind, keyType } = asked;
     const manager = await openManager(context);
-    schemaOf(sharded, reference);
+    schemaOf(asked);
     const known = await manager.tryGetMap(map);
     if (known) throw shardsError('shard-map-exists', `There is a shard map ${known.name} already`);
     return { steps: [`create the ${kind} map ${map} of ${keyType} keys`], ru: 0 };
@@ -40,7 +45,7 @@ export const shardsCreateMap = defineOperation({
     const manager = await openManager(context);
     return audited(context, 'shards create-map', asked, async () => {
       const { keyType, kind } = asked;
-      const wanted = { keyType, schema: schemaOf(asked.sharded, asked.reference) };
+      const wanted = { keyType, schema: schemaOf(asked) };
       const map = await (kind === 'list'
         ? manager.createListMap(asked.map, wanted)
         : manager.createRangeMap(asked.map, wanted));
@@ -51,8 +56,14 @@ export const shardsCreateMap = defineOperation({
     `The ${kind} map ${map} of ${keyType} keys has no shard yet. Create one: \`millrace shards create ${map}\`.`,
 });
 
+interface Containers {
+  readonly sharded: string;
+  readonly reference?: string | undefined;
+  readonly fenced?: string | undefined;
+}
+
 /** @throws UsageError `input-invalid` */
-function schemaOf(sharded: string, reference?: string): ShardSchema {
+function schemaOf({ sharded, reference, fenced }: Containers): ShardSchema {
   const parts = listOf(sharded).map((part) => /^([^=]+)=(\/.+)$/.exec(part));
   const wrong = listOf(sharded).find((_, at) => !parts[at]);
   if (wrong !== undefined)
@@ -60,7 +71,11 @@ function schemaOf(sharded: string, reference?: string): ShardSchema {
       hint: 'Write it as NAME=/PATH, several with commas: --sharded Orders=/tenantId,Invoices=/tenantId.',
     });
   const paths = Object.fromEntries(parts.map((part) => [part?.[1], part?.[2]]));
-  return { sharded: paths, ...(reference !== undefined && { reference: listOf(reference) }) };
+  return {
+    sharded: paths,
+    ...(reference !== undefined && { reference: listOf(reference) }),
+    ...(fenced !== undefined && { fenced: listOf(fenced) }),
+  };
 }
 
 const listOf = (text: string): string[] =>

@@ -53,10 +53,11 @@ export const shardsShow = defineOperation({
   format: ({ map, kind, keyType, schema, shards, mappings, gaps, pending }, { most, key }) => {
     const sharded = Object.entries(schema.sharded).map(([container, path]) => `${container} by ${path}`);
     const reference = schema.reference?.length ? `; in every shard ${schema.reference.join(', ')}` : '';
+    const fenced = schema.fenced?.length ? `; fenced ${schema.fenced.join(', ')}` : '';
     const unused = shards.filter((shard) => mappings.every((mapping) => mapping.shard !== shownShard(shard)));
     const lines: readonly Line[] = gaps.length > 0 ? withGaps(mappings) : mappings;
     return [
-      `${map}: a ${kind} map of ${keyType} keys. Sharded: ${sharded.join(', ')}${reference}`,
+      `${map}: a ${kind} map of ${keyType} keys. Sharded: ${sharded.join(', ')}${reference}${fenced}`,
       ...(lines.length > 1 ? strip(lines.slice(0, most)) : []),
       ...(lines.length > 0 ? tableOf(lines, most) : ['No mapping: no key has a shard.']),
       ...(key === undefined && unused.length > 0

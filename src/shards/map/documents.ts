@@ -19,6 +19,11 @@ export interface ShardSchema {
   readonly sharded: Readonly<Record<string, string>>;
   /** Containers that every shard has in full. */
   readonly reference?: readonly string[];
+  /**
+   * Sharded containers with fences: `router.batch` writes there, and no such write takes effect on a shard that has lost the
+   * key, however late it arrives. List maps only; the partition key of the container is the key's path alone.
+   */
+  readonly fenced?: readonly string[];
 }
 
 export type MapKind = 'list' | 'range';

@@ -13,6 +13,7 @@ import {
   localPartition,
   shownLocation,
 } from './documents.ts';
+import { type SetFences, fencedKeys } from './fences.ts';
 import { type Edit, type Sheet, type Whole } from './sheet.ts';
 import { reversed, straysAfter } from './strays.ts';
 
@@ -45,11 +46,17 @@ export class LocalMaps {
   readonly #map: string;
   readonly #facts: MapFacts;
   readonly #open: OpenLocal;
+  readonly #setFences: SetFences;
 
-  constructor({ name, kind, keyType, schema }: Pick<MapHeader, 'name'> & MapFacts, open: OpenLocal) {
+  constructor(
+    { name, kind, keyType, schema }: Pick<MapHeader, 'name'> & MapFacts,
+    open: OpenLocal,
+    setFences: SetFences,
+  ) {
     this.#map = name;
     this.#facts = { kind, keyType, schema };
     this.#open = open;
+    this.#setFences = setFences;
   }
 
   async header(location: ShardLocation, shard: string): Promise<LocalHeader | undefined> {
@@ -63,28 +70,29 @@ export class LocalMaps {
     throw lost(location);
   }
 
-  /** Makes an operation's changes in one shard, once. @throws Overtaken */
-  apply(operation: OperationDocument, shard: string, location: ShardLocation): Promise<boolean> {
+  /** Makes an operation's changes in one shard, once: in the local map, then in the fences. @throws Overtaken */
+  async apply(operation: OperationDocument, shard: string, location: ShardLocation): Promise<void> {
     const { before, after } = changesIn(operation, shard, this.#map);
     const removed = operation.verb === 'deleteShard';
-    return this.#commit(operation, location, shard, (header) => {
+    await this.#commit(operation, location, shard, (header) => {
       if (header && isApplied(operation, header)) return undefined;
       if (header && header.generation >= operation.at) throw new Overtaken(location, header.generation);
       // A map that was restored to an older state has shards that were deleted since: their local maps count again.
       if (operation.verb !== 'createShard' && !header) throw lost(location);
       return { generation: operation.at, removed, before, after, strays: operation.strays };
     });
+    await this.#setFences({ shard, location }, fencedKeys(before, after), operation.at);
   }
 
   /**
    * Takes an operation's changes in one shard back, and raises the generation above the operation's. So a write of the
    * operation that is still on its way is refused.
    */
-  undo(operation: OperationDocument, shard: string, location: ShardLocation): Promise<boolean> {
+  async undo(operation: OperationDocument, shard: string, location: ShardLocation): Promise<true> {
     const { undoAt: generation = Infinity } = operation;
     const { before, after } = changesIn(operation, shard, this.#map);
     const isCreated = operation.verb === 'createShard';
-    return this.#commit(operation, location, shard, (header) => {
+    await this.#commit(operation, location, shard, (header) => {
       // A late write of the operation needs a header too, except the one that creates it.
       if (!header && !isCreated) return undefined;
       if (header && header.generation >= generation) return undefined;
@@ -94,6 +102,8 @@ export class LocalMaps {
       if (!isThere) return { generation, removed, before: [], after: [] };
       return { generation, removed, before: after, after: before, strays: reversed(operation.strays ?? {}) };
     });
+    await this.#setFences({ shard, location }, fencedKeys(after, before), generation);
+    return true;
   }
 
   async #commit(
@@ -144,7 +154,12 @@ const isApplied = ({ id, at }: OperationDocument, { operation, generation }: Loc
 export const lost = (location: ShardLocation): Error =>
   shardsError('local-map-missing', `The shard ${shownLocation(location)} has no local map`);
 
-function changesIn({ removes, adds, local }: OperationDocument, shard: string, map: string): Edit {
+interface LocalEdit extends Edit {
+  readonly before: readonly MappingDocument[];
+  readonly after: readonly MappingDocument[];
+}
+
+function changesIn({ removes, adds, local }: OperationDocument, shard: string, map: string): LocalEdit {
   const pk = localPartition(map, shard);
   const of = (entries: OperationDocument['adds']): MappingDocument[] =>
     entries.filter(isMapping).flatMap((entry) => (entry.shard === shard ? [localForm(entry, pk)] : []));

@@ -28,6 +28,7 @@ import {
   mapPartition,
   shownLocation,
 } from './documents.ts';
+import { fenceSetter } from './fences.ts';
 import { isSameFacts } from './forms.ts';
 import { operationsOf } from './operations.ts';
 import { shardsOf } from './plans.ts';
@@ -244,6 +245,7 @@ export class ShardMapManager {
       localHeaders: (location) => this.#localHeaders(header.name, location),
       assertFit: (location, schema) => this.#assertFit(location, schema),
       drain: (draining, options) => this.#drain(gates, draining, options),
+      setFences: fenceSetter(this.#options.connect, header, { clock: this.#clock, withinMs: this.#shardWithinMs }),
     });
     this.#maps.set(header.pk, { created: header.created, map });
     return map;
@@ -271,7 +273,7 @@ export class ShardMapManager {
     return allOf(this.#options.connect(location).container(LOCAL_CONTAINER), query);
   }
 
-  async #assertFit(location: ShardLocation, { sharded, reference = [] }: ShardSchema): Promise<void> {
+  async #assertFit(location: ShardLocation, { sharded, reference = [], fenced = [] }: ShardSchema): Promise<void> {
     const database = this.#options.connect(location);
     if (await isSameDatabase(database, this.#options.database))
       throw shardsError('shard-unfit', `Database ${database.id} has the maps, so it can't be a shard`);
@@ -282,11 +284,17 @@ export class ShardMapManager {
     const retry = { clock: this.#clock, withinMs: this.#shardWithinMs };
     const keys = Object.entries({ [LOCAL_CONTAINER]: '/pk', ...sharded });
     for (const [name, path] of [...keys, ...reference.map((one) => [one, undefined] as const)]) {
-      const first = firstPath(await definitionOf(database.container(name), unfit(name), retry));
+      const definition = await definitionOf(database.container(name), unfit(name), retry);
+      const first = firstPath(definition);
       if (path !== undefined && first !== path)
         throw shardsError(
           'shard-unfit',
           `The key of ${name} in ${shownLocation(location)} begins with ${first}, not with ${path}`,
+        );
+      if (fenced.includes(name) && definition.partitionKey?.paths.length !== 1)
+        throw shardsError(
+          'shard-unfit',
+          `The key of ${name} in ${shownLocation(location)} has several levels, so the container can't be fenced`,
         );
     }
   }
@@ -309,7 +317,12 @@ const isSameDatabase = async (one: Database, other: Database): Promise<boolean> 
 
 const firstPath = ({ partitionKey }: ContainerDefinition): string => partitionKey?.paths[0] ?? 'nothing';
 
-function assertMap(name: string, kind: MapKind, keyType: string, { sharded, reference = [] }: ShardSchema): void {
+function assertMap(
+  name: string,
+  kind: MapKind,
+  keyType: string,
+  { sharded, reference = [], fenced = [] }: ShardSchema,
+): void {
   const invalid = (message: string): Error => shardsError('shard-map-invalid', message);
   if (!/^[^/\\?#|]+$/.test(name) || name.length > MOST_NAME)
     throw invalid(`A name has 1 to ${MOST_NAME} characters without / \\ ? # |, not ${JSON.stringify(name)}`);
@@ -322,4 +335,8 @@ function assertMap(name: string, kind: MapKind, keyType: string, { sharded, refe
   if (twice !== undefined) throw invalid(`The schema of ${name} can't have the container ${twice}`);
   const path = Object.values(sharded).find((one) => !one.startsWith('/'));
   if (path !== undefined) throw invalid(`The path of a key begins with /, not ${JSON.stringify(path)}`);
+  if (fenced.length > 0 && kind === 'range') throw invalid('A range map can’t have fences: take a list map');
+  const unfit = fenced.find((one) => !Object.hasOwn(sharded, one) || !/^\/[^/"]+$/.test(sharded[one]!));
+  if (unfit !== undefined)
+    throw invalid(`${unfit} can't be fenced: it is no sharded container, or the path of its key is not one field`);
 }

@@ -3,7 +3,6 @@ import { shardsError } from '../errors.ts';
 import { type KeyTypeName, type KeyValue, encodeKey } from '../keys/key-type.ts';
 import { type Difference, type RepairSide, differencesOf, repairPlan } from './differences.ts';
 import {
-  type LocalHeader,
   type MapHeader,
   type MapKind,
   type OperationDocument,
@@ -16,28 +15,18 @@ import {
   shardId,
   shownLocation,
 } from './documents.ts';
-import { type Drain, Drains, type StopOptions, asDrained } from './draining.ts';
+import { Drains, type StopOptions, asDrained } from './draining.ts';
 import { assertFacts, assertLocalForm } from './forms.ts';
 import { type Inspection, inspectionOf } from './inspection.ts';
-import { LocalMaps, type OpenLocal, lost } from './local-maps.ts';
+import { LocalMaps, lost } from './local-maps.ts';
 import { Operations, type Plan, operationsOf } from './operations.ts';
 import type { ChangeOptions, MappingFilter, NewMapping, OperationOptions, StrayKeys } from './options.ts';
+import type { ShardMapParts } from './parts.ts';
 import * as plans from './plans.ts';
 import { type RepairChoice, type RepairOptions, type Repaired, repairAll, repairInTurn } from './repair.ts';
-import type { Sheet, Whole } from './sheet.ts';
+import type { Whole } from './sheet.ts';
 import { type Span, covers, overlaps } from '../keys/spans.ts';
 import { type Keys, type Mapping, type Shard, keysOf, mappingOf, shardOf } from './values.ts';
-
-export interface ShardMapParts {
-  readonly header: MapHeader;
-  readonly sheet: Sheet<MapHeader>;
-  readonly openLocal: OpenLocal;
-  /** The local maps of this map at a location, without those of deleted shards. */
-  readonly localHeaders: (location: ShardLocation) => Promise<readonly LocalHeader[]>;
-  /** Throws unless a shard at this location has what the map needs. */
-  readonly assertFit: (location: ShardLocation, schema: ShardSchema) => Promise<void>;
-  readonly drain: Drain;
-}
 
 /**
  * One map: which shard has which keys. Every method that changes it writes metadata only, never documents of the
@@ -60,7 +49,7 @@ export class ShardMap {
     this.keyType = keyType;
     this.schema = schema;
     this.#parts = parts;
-    this.#locals = new LocalMaps(parts.header, parts.openLocal);
+    this.#locals = new LocalMaps(parts.header, parts.openLocal, parts.setFences);
     this.#operations = new Operations(parts.sheet, this.#locals);
     this.#drains = new Drains(this.#operations, parts.drain);
   }

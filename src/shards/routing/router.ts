@@ -1,4 +1,4 @@
-import type { Container, Resource, SqlQuerySpec } from '@azure/cosmos';
+import type { Container, OperationInput, OperationResponse, Resource, SqlQuerySpec } from '@azure/cosmos';
 import { type Clock, systemClock } from '../../base/clock.ts';
 import { MillraceError } from '../../base/errors.ts';
 import { suggestion } from '../../base/near.ts';
@@ -10,6 +10,7 @@ import type { Span } from '../keys/spans.ts';
 import { type MapKind, type ShardDocument, type ShardSchema, shownLocation } from '../map/documents.ts';
 import { type MultiShardQuery, multiShardQuery } from '../query/multi-shard-query.ts';
 import type { QueryShard } from '../query/types.ts';
+import { type FencedWriteOptions, writeFenced } from './fenced-write.ts';
 import { type CachedMapping, KnownShard } from './known-shard.ts';
 import { LocalReader } from './local-reader.ts';
 import { MapReader } from './map-reader.ts';
@@ -128,6 +129,33 @@ export class Router implements AsyncDisposable {
   }
 
   /**
+   * Writes documents of a key in a fenced container, as one transactional batch with the key's fence: all operations take
+   * effect while the mapping is online on the shard, or none does, however late the batch arrives. At most 99 operations.
+   * @throws MillraceError `fence-closed`, `fenced-write-refused`, `ambiguous-outcome`, and as `enter`;
+   * UsageError `container-unfenced`
+   */
+  async batch(
+    key: KeyValue,
+    container: string,
+    operations: readonly OperationInput[],
+    { repeatable = false }: FencedWriteOptions = {},
+  ): Promise<readonly OperationResponse[]> {
+    if (!this.schema.fenced?.includes(container))
+      throw shardsError('container-unfenced', `The map ${this.map} has no fenced container ${container}`);
+    const code = encodeKey(this.keyType, key);
+    const { routes, clock } = this.#parts;
+    for (let again = false; ; again = true) {
+      using pass = this.#tryEnter(code) ?? (await this.#counted(this.#enter(code)));
+      const { mapping } = pass;
+      const written = { container, mapping: mapping.id, operations, repeatable, clock };
+      const results = await this.#counted(writeFenced(pass, written));
+      if (results) return results;
+      await this.#counted(routes.renew(mapping, mapping.shard.generation));
+      if (again || !mapping.isVoid) throw this.#fenceClosed(pass, container);
+    }
+  }
+
+  /**
    * One query over a sharded container of all shards; sent when its results are read. It counts a document once, also
    * while keys move. With `low` or `high` it asks the shards that have keys from `low` up to `high`, and finds all of
    * their documents: the query's own condition says which keys it wants.
@@ -167,17 +195,17 @@ export class Router implements AsyncDisposable {
   }
 
   /** In memory. The mapping and its generation are looked at in one step with the gate. */
-  #tryEnter(code: string, known?: CachedMapping): RoutedPass | undefined {
+  #tryEnter(code: string, known?: CachedMapping): Pass | undefined {
     const { routes, clock } = this.#parts;
     const now = clock.monotonic();
-    const shard = routes.find(code, now, known)?.shard;
-    const pass = shard && this.#gates.get(shard.id)?.enter(code, shard.generation, now);
+    const mapping = routes.find(code, now, known);
+    const pass = mapping && this.#gates.get(mapping.shard.id)?.enter(code, mapping.shard.generation, now);
     if (typeof pass !== 'object') return undefined;
     routes.counts.hits += 1;
-    return new Pass(this.keyType, code, shard!, pass);
+    return new Pass(this.keyType, code, mapping!, pass);
   }
 
-  async #enter(code: string): Promise<RoutedPass> {
+  async #enter(code: string): Promise<Pass> {
     const { routes, clock, waitMs } = this.#parts;
     const until = clock.monotonic() + waitMs;
     for (;;) {
@@ -191,7 +219,7 @@ export class Router implements AsyncDisposable {
       // Another reading may have come between.
       if (!shard.has(mapping)) continue;
       const pass = gate.enter(code, shard.generation);
-      if (typeof pass === 'object') return new Pass(this.keyType, code, shard, pass);
+      if (typeof pass === 'object') return new Pass(this.keyType, code, mapping, pass);
       const left = until - clock.monotonic();
       if (left <= 0) throw this.#held(pass, code, shard);
       if (pass === 'stale') await routes.renew(mapping, gate.needs);
@@ -227,6 +255,14 @@ export class Router implements AsyncDisposable {
     );
   }
 
+  #fenceClosed({ key, shard }: Pass, container: string): Error {
+    this.#refusals += 1;
+    return shardsError(
+      'fence-closed',
+      `The fence of ${JSON.stringify(key)} in ${container} of ${shownLocation(shard.location)} doesn't have its mapping`,
+    );
+  }
+
   async #counted<T>(answer: Promise<T>): Promise<T> {
     try {
       return await answer;
@@ -247,13 +283,17 @@ class Pass implements RoutedPass {
   readonly #keyType: KeyTypeName;
   readonly #code: string;
   readonly #pass: ShardPass;
-  readonly shard: RoutedShard;
+  readonly mapping: CachedMapping;
 
-  constructor(keyType: KeyTypeName, code: string, shard: RoutedShard, pass: ShardPass) {
+  constructor(keyType: KeyTypeName, code: string, mapping: CachedMapping, pass: ShardPass) {
     this.#keyType = keyType;
     this.#code = code;
     this.#pass = pass;
-    this.shard = shard;
+    this.mapping = mapping;
+  }
+
+  get shard(): RoutedShard {
+    return this.mapping.shard;
   }
 
   get key(): KeyJson {

@@ -49,6 +49,7 @@ describe('a change', () => {
   it.each([
     ['of a type nobody asked for', { type: 'customer' }],
     ['of one of our own types', { type: 'millrace.tombstone' }],
+    ['of a fence of a key', { type: 'millrace.fence' }],
     ['without a type', { type: undefined }],
     ['with a type that is no text', { type: 7 }],
   ])('%s is none', (_title, over) => {

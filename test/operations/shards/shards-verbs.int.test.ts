@@ -50,6 +50,14 @@ it('the store, a map and its shards come to be by verbs, and nothing before it i
   expect(await refused('show tenant')).toBe('1 shard-map-missing');
 });
 
+it('a list map may have fenced containers, and shows them', async () => {
+  const fenced = 'create-map customers --key-type int32 --sharded Orders=/tenantId --fenced Orders';
+  expect(await refused(`${fenced} --kind range`)).toBe('2 shard-map-invalid');
+  expect(await told(`${fenced} --kind list`)).toContain('has no shard yet');
+  expect(await told('show customers')).toContain('Sharded: Orders by /tenantId; fenced Orders');
+  await told('delete-map customers --yes');
+});
+
 it('mappings are created, moved, split, merged and deleted, and shown with their gaps', async () => {
   expect(await told('map tenants --shard west --low 0 --high 100')).toBe('[0, 100) is mapped to west, online.');
   expect(await told('map tenants --shard east --low 200 --offline')).toBe('[200, …) is mapped to east, offline.');

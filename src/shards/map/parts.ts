@@ -1,0 +1,18 @@
+// What a map works with: its store, its shards, its gates and fences.
+import type { LocalHeader, MapHeader, ShardLocation, ShardSchema } from './documents.ts';
+import type { Drain } from './draining.ts';
+import type { SetFences } from './fences.ts';
+import type { OpenLocal } from './local-maps.ts';
+import type { Sheet } from './sheet.ts';
+
+export interface ShardMapParts {
+  readonly header: MapHeader;
+  readonly sheet: Sheet<MapHeader>;
+  readonly openLocal: OpenLocal;
+  /** The local maps of this map at a location, without those of deleted shards. */
+  readonly localHeaders: (location: ShardLocation) => Promise<readonly LocalHeader[]>;
+  /** Throws unless a shard at this location has what the map needs. */
+  readonly assertFit: (location: ShardLocation, schema: ShardSchema) => Promise<void>;
+  readonly drain: Drain;
+  readonly setFences: SetFences;
+}

@@ -60,7 +60,7 @@ interface StoreDocument {
 const MOST_NAME = 50;
 const MAP_WITHIN_MS = 60_000;
 
-/** How many managers this process has opened, by the address of their database. */
+/** How many managers this process has opened, by what each store was created with: databases of two accounts may have one name. */
 const opened = new Map<string, number>();
 
 /** Shard maps of one database, by their names. A process opens one manager for it. */
@@ -71,20 +71,19 @@ export class ShardMapManager {
   readonly #shardWithinMs: number;
   readonly #maps = new Map<string, { readonly created: string; readonly map: ShardMap }>();
 
-  private constructor(options: ShardMapManagerOptions) {
+  private constructor(options: ShardMapManagerOptions, store: string) {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
     this.#shardWithinMs = options.shardWithinMs ?? 10_000;
     this.#container = options.database.container(MAP_CONTAINER);
-    const { url } = options.database;
-    const before = opened.get(url) ?? 0;
+    const before = opened.get(store) ?? 0;
     if (before === 1)
       process.emitWarning(`This process has opened the shard maps of database ${options.database.id} more than once.`, {
         type: 'MillraceWarning',
         code: 'shard-map-manager-opened',
         detail: 'Each manager reads the maps for itself. Open one, and use it everywhere.',
       });
-    opened.set(url, before + 1);
+    opened.set(store, before + 1);
   }
 
   /** Creates the store of shard maps. @throws MillraceError `shard-map-store-exists`; UsageError `container-missing` */
@@ -107,7 +106,7 @@ export class ShardMapManager {
       if (!stored || stored.created === store.created) return stored ?? store;
       throw shardsError('shard-map-store-exists', `Database ${options.database.id} has a store of shard maps already`);
     });
-    return new ShardMapManager(options);
+    return new ShardMapManager(options, store.created);
   }
 
   /** @throws MillraceError `shard-map-store-missing`; FormatUnreadable */
@@ -120,7 +119,7 @@ export class ShardMapManager {
   /** Undefined: the database has no store of shard maps. @throws FormatUnreadable */
   static async tryGet(options: ShardMapManagerOptions): Promise<ShardMapManager | undefined> {
     const stored = await readItem<StoreDocument>(options.database.container(MAP_CONTAINER).item('store', 'store'));
-    return stored && new ShardMapManager(options);
+    return stored && new ShardMapManager(options, stored.created);
   }
 
   /** @throws MillraceError `shard-map-exists`; UsageError `shard-map-invalid` */

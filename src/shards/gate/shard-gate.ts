@@ -5,7 +5,7 @@ import { formatOf } from '../../base/format.ts';
 import { shardsError } from '../errors.ts';
 import { covers } from '../keys/spans.ts';
 import { type GateRules, Membership } from './membership.ts';
-import { GatePass } from './pass.ts';
+import { GatePass, UnderWay } from './pass.ts';
 import {
   type GateOf,
   type RouterDocument,
@@ -74,15 +74,14 @@ export async function openShardGate(
   return gate;
 }
 
-class RoutedPass extends GatePass implements ShardPass {
+class RoutedPass extends GatePass<RoutedPass> implements ShardPass {
   readonly code: string;
   readonly validatedAt: number;
 
-  constructor(code: string, validatedAt: number, clock: Clock, now: number, underWay: Set<RoutedPass>) {
+  constructor(code: string, validatedAt: number, clock: Clock, now: number, underWay: UnderWay<RoutedPass>) {
     super(clock, now, underWay);
     this.code = code;
     this.validatedAt = validatedAt;
-    underWay.add(this);
   }
 }
 
@@ -95,7 +94,7 @@ function heldBy({ needs, closing }: ShardGateDocument, code: string, validatedAt
 export class RouterGate implements ShardGate {
   readonly #shard: string;
   readonly #clock: Clock;
-  readonly #underWay = new Set<RoutedPass>();
+  readonly #underWay = new UnderWay<RoutedPass>();
   readonly #membership: Membership<ShardGateDocument, RouterDocument>;
   #needs = 0;
 

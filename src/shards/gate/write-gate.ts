@@ -8,7 +8,7 @@ import { rewrite } from '../../cosmos/rewrite.ts';
 import { shardsError } from '../errors.ts';
 import { type Gate, type GateStore, type Member, cosmosGate } from './gate-store.ts';
 import { type GateRules, Membership } from './membership.ts';
-import { GatePass } from './pass.ts';
+import { GatePass, UnderWay } from './pass.ts';
 import { MEMBER_TTL_S } from './times.ts';
 
 /** The container that writes must go to. */
@@ -89,20 +89,19 @@ function storeOf(state: Container, container: string, clock: Clock = systemClock
   return cosmosGate(state, { first, kind: 'gate' }, clock);
 }
 
-class ContainerPass extends GatePass implements Pass {
+class ContainerPass extends GatePass<ContainerPass> implements Pass {
   readonly target: WriteTarget;
 
-  constructor(target: WriteTarget, clock: Clock, underWay: Set<GatePass>) {
+  constructor(target: WriteTarget, clock: Clock, underWay: UnderWay<ContainerPass>) {
     super(clock, clock.monotonic(), underWay);
     this.target = target;
-    underWay.add(this);
   }
 }
 
 class ContainerGate implements WriteGate {
   readonly #container: string;
   readonly #clock: Clock;
-  readonly #underWay = new Set<GatePass>();
+  readonly #underWay = new UnderWay<ContainerPass>();
   readonly #membership: Membership<GateDocument, WriterDocument>;
 
   constructor(state: Container, container: string, { pollMs = 200, clock = systemClock }: WriteGateOptions) {
@@ -111,7 +110,7 @@ class ContainerGate implements WriteGate {
     const rules: GateRules<GateDocument, WriterDocument> = {
       kind: 'gate',
       of: container,
-      acknowledges: (gate) => (gate?.state === 'closing' && this.#underWay.size === 0 ? gate.generation : 0),
+      acknowledges: (gate) => (gate?.state === 'closing' && this.#underWay.isEmpty ? gate.generation : 0),
       member: (id, stopped) => ({
         id,
         pk: gatePartition(container),

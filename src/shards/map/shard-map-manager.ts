@@ -276,14 +276,20 @@ export class ShardMapManager {
     const database = this.#options.connect(location);
     if (await isSameDatabase(database, this.#options.database))
       throw shardsError('shard-unfit', `Database ${database.id} has the maps, so it can't be a shard`);
-    const unfit = (name: string) => (error: unknown) =>
-      failureOf(error).kind === 'not-found'
-        ? shardsError('shard-unfit', `The shard ${shownLocation(location)} has no container ${name}`, { cause: error })
-        : error;
+    const unfit =
+      (name: string, path = '') =>
+      (error: unknown) =>
+        failureOf(error).kind === 'not-found'
+          ? shardsError(
+              'shard-unfit',
+              `The shard ${shownLocation(location)} has no container ${name}${path && ` with the key ${path}`}`,
+              { cause: error },
+            )
+          : error;
     const retry = { clock: this.#clock, withinMs: this.#shardWithinMs };
     const keys = Object.entries({ [LOCAL_CONTAINER]: '/pk', ...sharded });
     for (const [name, path] of [...keys, ...reference.map((one) => [one, undefined] as const)]) {
-      const definition = await definitionOf(database.container(name), unfit(name), retry);
+      const definition = await definitionOf(database.container(name), unfit(name, path), retry);
       const first = firstPath(definition);
       if (path !== undefined && first !== path)
         throw shardsError(

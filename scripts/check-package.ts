@@ -23,6 +23,9 @@ const INSTALLED_MB = 60;
 /** Of `millrace/feed` as a bundler ships it, minified and compressed, without the client. */
 const FEED_MB = 0.04;
 
+/** Doors that make clients of Cosmos DB: they need the user's `@azure/cosmos`, and no other package that Millrace names. */
+const OPENS_CLIENTS = ['millrace/feed', 'millrace/shards'];
+
 const root = join(import.meta.dirname, '..');
 const place = mkdtempSync(join(tmpdir(), 'millrace-package-'));
 const env = {
@@ -96,7 +99,7 @@ function bare(tarball: string): void {
   mkdirSync(folder);
   writeFileSync(join(folder, 'package.json'), '{ "name": "bare", "private": true, "type": "module" }');
   run(folder, 'npm', ['install', '--no-audit', '--no-fund', tarball]);
-  const open = published().filter((door) => door !== 'millrace/feed');
+  const open = published().filter((door) => !OPENS_CLIENTS.includes(door));
   run(folder, 'node', ['--input-type=module', '--eval', imports(open)]);
   say(`${open.join(', ')} open in a project without @azure/cosmos`);
 }
@@ -121,8 +124,10 @@ const own = files.filter((url) => url.split('/node_modules/').at(-1).startsWith(
 console.log(JSON.stringify({ own: own.length, all: files.filter((url) => url.startsWith('file:')).length - 1 }));
 `,
   );
+  run(folder, 'node', ['--input-type=module', '--eval', imports(OPENS_CLIENTS)]);
+  say(`${OPENS_CLIENTS.join(', ')} open beside @azure/cosmos alone`);
   const { own, all } = JSON.parse(run(folder, 'node', [file]).stdout) as { own: number; all: number };
-  say(`millrace/feed opens beside @azure/cosmos alone: ${own} files of its own, ${all} with those of the client`);
+  say(`millrace/feed loads ${own} files of its own, ${all} with those of the client`);
   const bundle = await rolldown({
     input: join(folder, 'node_modules/millrace/dist/src/feed/index.js'),
     platform: 'node',

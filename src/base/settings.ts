@@ -3,13 +3,9 @@ import { resolve } from 'node:path';
 import { parseEnv } from 'node:util';
 import { Cron } from 'croner';
 import { z } from 'zod';
+import type { AccountSettings, Accounts, SettingsSource } from './accounts.ts';
 import { messageOf } from './errors.ts';
 import { sharedError } from './shared-errors.ts';
-
-/** How to sign in to an account: by key (connection string), or by identity (Microsoft Entra). */
-export type AccountSettings =
-  | { readonly kind: 'key'; readonly endpoint: string; readonly key: string }
-  | { readonly kind: 'identity'; readonly endpoint: string };
 
 /** The storage account of the archive. */
 export interface StorageSettings {
@@ -27,15 +23,6 @@ export interface EventHubsSettings {
     | { readonly kind: 'identity'; readonly namespace: string };
   /** Name of the blob container where ingests store their positions. */
   readonly checkpoints: string;
-}
-
-/** The accounts of Cosmos DB, and how to sign in to them. */
-export interface Accounts {
-  readonly cosmos: AccountSettings;
-  /** Other accounts that are signed in to by key. Accounts that are named nowhere are signed in to by identity. */
-  readonly accounts?: readonly AccountSettings[];
-  /** Azure region names, nearest first. Empty: the account's own order. */
-  readonly preferredRegions: readonly string[];
 }
 
 export interface Settings extends Accounts {
@@ -61,14 +48,6 @@ export interface Settings extends Accounts {
   readonly triggerAllVersions?: true;
   /** Address of the datastore of background jobs. Absent: not set (`requireJobsUrl`). */
   readonly jobsUrl?: string;
-}
-
-export interface SettingsSource {
-  /** NAME: reads `millrace.NAME.env` in `directory` (dotenv syntax). Variables of the process win over the file. */
-  readonly env?: string | undefined;
-  readonly processEnv?: Readonly<Record<string, string | undefined>>;
-  /** The folder of `millrace.NAME.env`. Default: the working directory. */
-  readonly directory?: string;
 }
 
 /** The name of a database or a container, by the rules of Cosmos DB. */

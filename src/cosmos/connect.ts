@@ -2,7 +2,7 @@ import { lookup } from 'node:dns/promises';
 import { Constants, CosmosClient, type CosmosClientOptions, PriorityLevel } from '@azure/cosmos';
 import { UsageError, messageOf } from '../base/errors.ts';
 import { once } from '../base/once.ts';
-import type { AccountSettings } from '../base/settings.ts';
+import type { AccountSettings } from '../base/accounts.ts';
 import { cosmosError } from './errors.ts';
 import { failureOf } from './failure.ts';
 import { REQUEST_TIMEOUT_MS } from './landing.ts';

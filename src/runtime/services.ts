@@ -1,5 +1,6 @@
 import type { CosmosClient, Database } from '@azure/cosmos';
-import type { AccountSettings, Settings } from '../base/settings.ts';
+import type { AccountSettings } from '../base/accounts.ts';
+import type { Settings } from '../base/settings.ts';
 import { once } from '../base/once.ts';
 import { bulkMarks, checkAccount, connect } from '../cosmos/connect.ts';
 import { limitSpending, shareSpending } from '../cosmos/spending.ts';

@@ -14,7 +14,7 @@ export type { Keys, Mapping, Shard } from './map/values.ts';
 export type { MapFacts, MapKind, MappingStatus, ShardLocation, ShardSchema } from './map/documents.ts';
 export { Places } from './places/places.ts';
 export type { ConnectOptions, Credential, Identity, PlacesOptions, Purpose } from './places/places.ts';
-export type { AccountSettings, SettingsSource } from '../base/settings.ts';
+export type { AccountSettings, SettingsSource } from '../base/accounts.ts';
 export { keyForm } from './keys/key-type.ts';
 export type { KeyTypeName, KeyValue } from './keys/key-type.ts';
 export type { KeyJson } from './keys/codec.ts';

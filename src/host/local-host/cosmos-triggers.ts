@@ -1,7 +1,8 @@
 import { hostname } from 'node:os';
 import type { Container } from '@azure/cosmos';
 import { UsageError } from '../../base/errors.ts';
-import { type AccountSettings, loadSettings } from '../../base/settings.ts';
+import type { AccountSettings } from '../../base/accounts.ts';
+import { loadSettings } from '../../base/settings.ts';
 import type { KeyPath } from '../../cosmos/paths.ts';
 import { withRetry } from '../../cosmos/retry.ts';
 import { ridOf } from '../../cosmos/rid.ts';

@@ -1,5 +1,5 @@
 import type { CosmosClient, CosmosClientOptions, Database } from '@azure/cosmos';
-import type { AccountSettings, SettingsSource } from '../../base/settings.ts';
+import type { AccountSettings, SettingsSource } from '../../base/accounts.ts';
 import { checkAccount, connect } from '../../cosmos/connect.ts';
 import { type ShardLocation, addressOf } from '../map/documents.ts';
 

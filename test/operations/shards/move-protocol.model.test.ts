@@ -8,7 +8,7 @@ import { MOVE_MISTAKES, type MoveMistake, MoveWorld } from './move-protocol.ts';
 const SEED = suiteSeed();
 const HISTORIES = Number(process.env['MILLRACE_HISTORIES'] ?? 300);
 /** So many histories find a mistake at the latest. */
-const TRIED = Number(process.env['MILLRACE_VARIANT_HISTORIES'] ?? 3_000);
+const TRIED = Number(process.env['MILLRACE_VARIANT_HISTORIES'] ?? 10_000);
 type Steps = Generator<void, void, undefined>;
 interface Work {
   steps: Steps;

@@ -176,6 +176,8 @@ export class MoveWorld {
   readonly #stragglers = new Map<string, number>();
   /** The documents of all of them: two writes of one document on two shards have no order. */
   readonly #late = new Set<string>();
+  /** Writes that landed where the map had their key, online. */
+  readonly #right = new Set<number>();
   readonly #rate: number;
   /** No faults any more. */
   calm = false;
@@ -246,6 +248,7 @@ export class MoveWorld {
     const owner = this.owner.get(key);
     if (owner === shard || !owner) {
       this.truth.set(id, n);
+      if (owner) this.#right.add(n);
       return;
     }
     this.totals.stragglers += 1;
@@ -438,6 +441,7 @@ export class MoveWorld {
           this.truth.set(doc.id, doc.n);
           this.#stragglers.delete(doc.id);
         } else {
+          if (this.#right.has(doc.n)) this.said.push(`${doc.id}@${doc.n} was written where the map had it, and is parked`);
           this.parked.add(doc.id);
           this.#stragglers.delete(doc.id);
           this.totals.parked += 1;

@@ -441,7 +441,8 @@ export class MoveWorld {
           this.truth.set(doc.id, doc.n);
           this.#stragglers.delete(doc.id);
         } else {
-          if (this.#right.has(doc.n)) this.said.push(`${doc.id}@${doc.n} was written where the map had it, and is parked`);
+          if (this.#right.has(doc.n))
+            this.said.push(`${doc.id}@${doc.n} was written where the map had it, and is parked`);
           this.parked.add(doc.id);
           this.#stragglers.delete(doc.id);
           this.totals.parked += 1;

@@ -2,126 +2,8 @@
 // hosts of each with a sink of the shard and one of all shards, routers that check and send, and a mover that may die
 // between any two steps. It knows nothing of Cosmos DB. docs/SPEC-moves.md says what each step is for.
 import { Random } from '../../support/random.ts';
-
-/** What tempts: each leaves one step out, or does it elsewhere. */
-export const MOVE_MISTAKES = [
-  'the shard is part of the identity',
-  'the epoch is raised at the flip',
-  'running tenures are not waited for',
-  'a copy has a version of its own',
-  'the source is deleted at the clean-up',
-  'the clean-up waits for no host',
-  'derived documents are copied',
-  'a deletion by a move reaches the global sink',
-  'reactions take moves for events',
-  'a copy is copied on as it is',
-  'a marker has the epoch in which it is read',
-  'an epoch is raised while a source is not acknowledged',
-  'a cancelled copy is removed as of the target',
-  'a document is renewed before its hosts had it',
-  'stragglers are not followed',
-  'a straggler replaces what was written since',
-  'a silent router is waited for while writes wait',
-  'the mapping moves without a last look',
-] as const;
-export type MoveMistake = (typeof MOVE_MISTAKES)[number];
-
-interface Version {
-  readonly epoch: number;
-  readonly lsn: number;
-}
-
-/** What a move writes into a document; an application's write takes it away. */
-interface Mark {
-  readonly version?: Version;
-  readonly gone?: true;
-  /** `epoch` of a marker: that in which the document was acknowledged. */
-  readonly of?: { readonly epoch: number; readonly lsn?: number };
-}
-
-interface Stored {
-  readonly id: string;
-  readonly key: string;
-  readonly n: number;
-  readonly lsn: number;
-  readonly mark?: Mark;
-}
-
-interface Change {
-  readonly id: string;
-  readonly key: string;
-  readonly n: number;
-  readonly version: Version;
-  readonly moved: boolean;
-  readonly op: 'upsert' | 'delete';
-}
-
-interface Guard {
-  readonly version: Version;
-  readonly n: number;
-  readonly counts: boolean;
-}
-
-const isNewer = (a: Version, b: Version): boolean => (a.epoch === b.epoch ? a.lsn > b.lsn : a.epoch > b.epoch);
-
-/** The sink of a shard, or that of all: a guard for each document, and a total for each key. */
-class Sink {
-  readonly guards = new Map<string, Guard>();
-  readonly totals = new Map<string, number>();
-
-  apply({ id, key, n, version, op }: Change): void {
-    const known = this.guards.get(id);
-    if (known && !isNewer(version, known.version)) return;
-    const counts = op === 'upsert';
-    const before = known?.counts ? known.n : 0;
-    this.totals.set(key, (this.totals.get(key) ?? 0) - before + (counts ? n : 0));
-    this.guards.set(id, { version, n, counts });
-  }
-}
-
-class Shard {
-  readonly name: string;
-  readonly docs = new Map<string, Stored>();
-  readonly sink = new Sink();
-  lsn: number;
-  epoch: number;
-  /** The epoch in which the running tenure reads, and how far it has acknowledged. */
-  known: number;
-  position: number;
-  /** A page that was read, and not acknowledged yet. */
-  page: { readonly changes: readonly Change[]; readonly to: number } | undefined;
-  /** Its hosts stand still. */
-  downUntil = 0;
-  /** Keys that the gate holds, and since when. */
-  held = new Map<string, number>();
-
-  constructor(name: string, lsn: number, epoch: number) {
-    this.name = name;
-    this.lsn = lsn;
-    this.position = lsn;
-    this.epoch = epoch;
-    this.known = epoch;
-  }
-
-  put(doc: Omit<Stored, 'lsn'>): Stored {
-    const stored = { ...doc, lsn: (this.lsn += 1) };
-    this.docs.set(doc.id, stored);
-    return stored;
-  }
-
-  since(position: number, key?: string): Stored[] {
-    return [...this.docs.values()]
-      .filter((doc) => doc.lsn > position && (key === undefined || doc.key === key))
-      .toSorted((a, b) => a.lsn - b.lsn);
-  }
-
-  /** As the mapper makes it. */
-  changeOf({ id, key, n, lsn, mark }: Stored, epoch: number): Change {
-    const own = { epoch, lsn };
-    const version = mark?.version ?? (mark?.of ? { epoch: mark.of.epoch, lsn: mark.of.lsn ?? lsn } : own);
-    return { id, key, n, version, moved: mark !== undefined, op: mark?.gone ? 'delete' : 'upsert' };
-  }
-}
+import type { MoveMistake } from './move-mistakes.ts';
+import { type Change, Shard, Sink, type Stored, isNewer } from './move-shards.ts';
 
 interface Router {
   /** Where it would write each key, by what it knows of the map. */
@@ -168,7 +50,6 @@ export class MoveWorld {
   readonly parked = new Set<string>();
   /** On which shards each write was reacted to. */
   readonly effects = new Map<string, Set<string>>();
-  /** Each write of the application, and how many of them were on each document. */
   readonly moves: Move[] = [];
   now = 0;
   longestHeld = 0;
@@ -396,7 +277,7 @@ export class MoveWorld {
 
   /** One round over the source's feed. A copy that no application has rewritten gets a version of its own first. */
   *#copy(move: Move): Generator<void, number, undefined> {
-    const { from, to, key } = move;
+    const { from, key } = move;
     const page = from.since(move.copied, key).slice(0, 1 + this.random.int(3));
     for (const doc of page) {
       const now = from.docs.get(doc.id)!;

@@ -13,8 +13,7 @@ type Stored = Readonly<Record<string, unknown>>;
 /** A marker lives this long if no one deletes it: longer than hosts stand still. */
 const MARKER_TTL_S = 30 * 24 * 3_600;
 
-export const markOf = (document: Stored): MovedMark | undefined =>
-  movedMarkOf(document as Record<string, unknown>, contentOf(document as Record<string, unknown>));
+export const markOf = (document: Stored): MovedMark | undefined => movedMarkOf(document, contentOf(document));
 
 /** The documents of one container of a shard, changed on condition that they are as they were read. */
 export class MovedDocuments {

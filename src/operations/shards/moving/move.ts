@@ -120,6 +120,7 @@ export async function cancelMove(options: MoveOptions, id: string): Promise<Move
   if (!found) throw shardVerbsError('move-unknown', `There is no move ${id} of ${map.name}`);
   const places = await placesOf(options, found);
   const containers = await movedContainers(map, found, places);
+  await map.settle();
   const mapping = (await map.inspect()).mappings.find(({ text }) => text === found.keys);
   const isFlipped = mapping?.shard === found.to && mapping.status === 'online';
   if (isFlipped || !['copying', 'cancelling'].includes(found.step))
@@ -150,10 +151,12 @@ async function cancel(moving: Moving): Promise<void> {
 
 /** From the stored step on. Resolves with the pause, if this run has changed over. */
 async function work(moving: Moving): Promise<number | undefined> {
-  const { record, clock, say, to, from } = moving;
+  const { map, record, clock, say, to, from } = moving;
   let pausedMs: number | undefined;
   if (record.now.step === 'cancelling') throw underWay(record.now);
   if (record.now.step === 'copying') {
+    // A map operation of a process that died may be pending, and is finished or undone first.
+    await map.settle();
     const mapping = await mappingNow(moving);
     // The process that moved the mapping died before it stored that.
     if (mapping.shard !== to.shard.id) {

@@ -8,6 +8,8 @@ export interface Part {
   /** Whether a stored document belongs to the part. The service's answer to `condition` is the same. */
   readonly has: (document: Readonly<Record<string, unknown>>) => boolean;
   readonly condition: string;
+  /** The property with the key, in a query. */
+  readonly property: string;
   /** The part of `condition` that is about the keys alone. */
   readonly within: string;
   readonly parameters: readonly SqlParameter[];

@@ -14,12 +14,12 @@ export const SHARD_VERBS_ERRORS = {
   'move-archived': {
     meaning:
       'Some documents of the keys are archived, or on their way to the archive. Moves don’t take archived documents along.',
-    hint: 'Restore them first: `millrace archive restore`.',
+    hint: 'Restore them first: `millrace archive restore`. A move that has begun can be cancelled: `millrace shards cancel-move`.',
     usage: true,
   },
   'move-derived': {
     meaning: 'A source document of the keys has fields that an embed has written. Moves don’t support that.',
-    hint: 'Keep the keys where they are.',
+    hint: 'Cancel the move with `millrace shards cancel-move`, and keep the keys where they are.',
     usage: true,
   },
   'move-flipped': {

@@ -2,6 +2,8 @@ import { z } from 'zod';
 import type { Identity } from '../../feed/reading/change.ts';
 import { requireShardMaps, resourceName } from '../../base/settings.ts';
 import type { ShardLocation } from '../../shards/index.ts';
+import { encodeKey } from '../../shards/keys/key-type.ts';
+import { type Span, overlaps } from '../../shards/keys/spans.ts';
 import { MAP_CONTAINER, shownLocation } from '../../shards/map/documents.ts';
 import { audited } from '../audit/record.ts';
 import { type Context, defineOperation } from '../operation.ts';
@@ -9,8 +11,18 @@ import { secondsToWrite } from '../seconds.ts';
 import { plural, table } from '../table.ts';
 import { shardVerbsError } from './errors.ts';
 import { address, keysInput, mapInput } from './inputs.ts';
-import { type MoveOptions, type Moved, cancelMove, moveMapping, planMove } from './moving/move.ts';
+import {
+  type MoveOptions,
+  type MovePlan,
+  type Moved,
+  cancelMove,
+  moveMapping,
+  planMove,
+  spanOf,
+} from './moving/move.ts';
+import { cutTo, moveRange } from './moving/range.ts';
 import { isUnfinished, movesOf } from './moving/record.ts';
+import { keyOf } from './keys.ts';
 import { mapNamed, openManager } from './open.ts';
 import { mappingNamed, shardNamed } from './select.ts';
 
@@ -40,6 +52,12 @@ const input = z.object({
   ...keysInput,
   to: resourceName('A database name').describe('database of the shard that gets the keys'),
   endpoint: address.optional().describe('account of that shard (default: the account of the shard maps)'),
+  batch: z
+    .number()
+    .int()
+    .min(1)
+    .default(1_000)
+    .describe('with --low or --high: how many keys move at a time; writes of the others don’t wait'),
   ...times,
   takeOver,
 });
@@ -92,6 +110,62 @@ async function chosen(given: MoveInput, options: MoveOptions) {
   return { mapping, shard: shardNamed(options.map, now, { shard: given.to, endpoint }) };
 }
 
+async function planOf(given: MoveInput, options: MoveOptions): Promise<MovePlan> {
+  const { mapping, shard } = await chosen(given, options);
+  return planMove(options, mapping, shard);
+}
+
+/** Each mapping is examined whole: what is outside of the range stays. */
+async function planOfRange(given: MoveInput, options: MoveOptions, range: Span): Promise<MovePlan> {
+  const { map } = options;
+  const now = await map.inspect();
+  const shard = shardNamed(map, now, { shard: given.to, endpoint: given.endpoint });
+  const all = now.mappings.filter((one) => overlaps(spanOf(map, one), range) && one.shard !== shard.id);
+  const documents: Record<string, number> = {};
+  const from = new Set<string>();
+  for (const mapping of all) {
+    const plan = await planMove(options, mapping, shard, cutTo(spanOf(map, mapping), range));
+    from.add(plan.from);
+    for (const [name, count] of Object.entries(plan.documents)) documents[name] = (documents[name] ?? 0) + count;
+  }
+  const keys = `[${given.low ?? '…'}, ${given.high ?? '…'})`;
+  return { keys, from: [...from].join(', '), to: shownLocation(shard.location), documents };
+}
+
+/** The range of the flags, on a range map; undefined: a single mapping moves. */
+function rangeOf({ kind, keyType }: MoveOptions['map'], { key, low, high }: MoveInput): Span | undefined {
+  if (kind !== 'range' || key !== undefined || (low === undefined && high === undefined)) return undefined;
+  const code = (flag: string, text: string): string => encodeKey(keyType, keyOf(keyType, flag, text));
+  return {
+    low: low === undefined ? '' : code('low', low),
+    ...(high !== undefined && { high: code('high', high) }),
+  };
+}
+
+async function moveBatches(given: MoveInput, options: MoveOptions, range: Span): Promise<Moved> {
+  const { map } = options;
+  const shard = shardNamed(map, await map.inspect(), { shard: given.to, endpoint: given.endpoint });
+  const moves = await moveRange(options, range, shard, { keys: given.batch });
+  const [first] = moves;
+  if (!first)
+    throw shardVerbsError(
+      'move-there',
+      `The map ${map.name} has nothing of this range on another shard than ${given.to}`,
+    );
+  const sum = (of: (one: Moved) => number): number => moves.reduce((all, one) => all + of(one), 0);
+  return {
+    id: moves.map(({ id }) => id).join(' '),
+    keys: `[${given.low ?? '…'}, ${given.high ?? '…'})`,
+    from: [...new Set(moves.map(({ from }) => from))].join(', '),
+    to: first.to,
+    copied: sum(({ copied }) => copied),
+    removed: sum(({ removed }) => removed),
+    pausedMs: Math.max(...moves.map(({ pausedMs = 0 }) => pausedMs)),
+    parked: moves.flatMap(({ parked }) => parked),
+    charge: sum(({ charge }) => charge),
+  };
+}
+
 export const shardsMove = defineOperation({
   noun: 'shards',
   verb: 'move',
@@ -107,8 +181,10 @@ export const shardsMove = defineOperation({
   input,
   plan: async (given, context) => {
     const options = await optionsOf(context, given.map, given);
-    const { mapping, shard } = await chosen(given, options);
-    const { keys, from, to, documents, resumes } = await planMove(options, mapping, shard);
+    const range = rangeOf(options.map, given);
+    const { keys, from, to, documents, resumes } = range
+      ? await planOfRange(given, options, range)
+      : await planOf(given, options);
     const all = Object.entries(documents);
     const count = all.reduce((sum, [, one]) => sum + one, 0);
     const what = all.map(([name, one]) => `${one.toLocaleString('en-US')} of ${name}`).join(', ');
@@ -129,6 +205,8 @@ export const shardsMove = defineOperation({
   },
   run: async (given, context): Promise<Moved> => {
     const options = await optionsOf(context, given.map, given);
+    const range = rangeOf(options.map, given);
+    if (range) return audited(context, 'shards move', given, () => moveBatches(given, options, range));
     const { mapping, shard } = await chosen(given, options);
     return audited(context, 'shards move', given, () => moveMapping(options, mapping, shard));
   },

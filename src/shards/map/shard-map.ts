@@ -231,9 +231,9 @@ export class ShardMap {
     return this.#parts.hold(entry.shard, [{ low, ...(high !== undefined && { high }) }], options);
   }
 
-  /** Lets go what a process that died held for this work on the mapping's shard. */
-  letGo(mapping: Mapping, work: string): Promise<void> {
-    return this.#parts.letGo(mapping.shard, work);
+  /** Lets go what a process that died held for this work on a shard. */
+  letGo({ id }: Shard, work: string): Promise<void> {
+    return this.#parts.letGo(id, work);
   }
 
   markOnline(mapping: Mapping, options: ChangeOptions = {}): Promise<Mapping> {

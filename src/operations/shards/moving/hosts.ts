@@ -85,6 +85,11 @@ export class Hosts {
   }
 }
 
+/** @throws UsageError `move-all-versions` */
+export async function assertLatestVersion(of: ReadersOptions): Promise<void> {
+  for (const store of await readersOf(of)) await explained(store.list(), of.monitored);
+}
+
 async function explained<T>(work: Promise<T>, { id, database }: Container): Promise<T> {
   return work.catch((error: unknown) => {
     if (!(error instanceof MillraceError && error.code === 'lease-mode-mismatch')) throw error;

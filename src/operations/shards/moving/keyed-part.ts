@@ -35,6 +35,7 @@ export function keyedPart(
     },
     condition: [...within, SOURCES].join(' AND '),
     within: within.join(' AND '),
+    property,
     parameters,
     options: single !== undefined && whole ? { partitionKey: single } : {},
   };

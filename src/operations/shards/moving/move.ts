@@ -13,6 +13,7 @@ import { shardVerbsError } from '../errors.ts';
 import { clearSource, clearTarget, followLate } from './clear.ts';
 import { compare } from './compare.ts';
 import { changeOver } from './flip.ts';
+import { assertLatestVersion } from './hosts.ts';
 import {
   type MoveTimes,
   type Moving,
@@ -52,6 +53,8 @@ export interface MoveOptions extends Partial<MoveTimes> {
   readonly clock?: Clock;
   /** Goes on with a move though its process has stored progress lately. */
   readonly takeOver?: boolean;
+  /** Called when the map gives the keys to the target. */
+  readonly flipped?: () => void;
   /** Called with each step that begins, and while it waits. */
   readonly say?: (text: string) => void | Promise<void>;
 }
@@ -93,13 +96,13 @@ export async function moveMapping(options: MoveOptions, mapping: Mapping, target
     : await MoveRecord.begin(maps, await factsOf(options, mapping, places, containers), clock);
   if (!found) await assertAlone(options, record, mapping, target);
   const moving = movingOf(options, record, places, containers);
-  const pausedMs = await work(moving);
+  const pausedMs = await work(moving, options.flipped);
   return resultOf(moving, pausedMs);
 }
 
-/** What `moveMapping` would do. Changes nothing. @throws as `moveMapping` */
-export async function planMove(options: MoveOptions, mapping: Mapping, target: Shard): Promise<MovePlan> {
-  const { found, places, containers } = await examine(options, mapping, target);
+/** What `moveMapping` would do, with these keys of the mapping `only`. Changes nothing. @throws as `moveMapping` */
+export async function planMove(options: MoveOptions, mapping: Mapping, target: Shard, only?: Span): Promise<MovePlan> {
+  const { found, places, containers } = await examine(options, mapping, target, only);
   const counts = containers.map(async (of) => [of.name, await countOf(of.source, of, options.signal)] as const);
   return {
     keys: mapping.text,
@@ -131,12 +134,12 @@ export async function cancelMove(options: MoveOptions, id: string): Promise<Move
 }
 
 async function cancel(moving: Moving): Promise<void> {
-  const { map, record, signal, say } = moving;
+  const { map, record, signal, say, from } = moving;
   let mapping = await mappingNow(moving);
   await map.lockMapping(mapping, ownerOf(record.now));
-  await map.letGo(mapping, record.now.id);
   if (mapping.status === 'offline')
     mapping = await map.updateMapping(mapping, { status: 'online' }, ownerOptions(moving));
+  await map.letGo(from.shard, record.now.id);
   await record.save({ step: 'cancelling' });
   await say('removing the copies');
   for (const of of moving.containers) {
@@ -150,7 +153,7 @@ async function cancel(moving: Moving): Promise<void> {
 }
 
 /** From the stored step on. Resolves with the pause, if this run has changed over. */
-async function work(moving: Moving): Promise<number | undefined> {
+async function work(moving: Moving, flipped: () => void = () => undefined): Promise<number | undefined> {
   const { map, record, clock, say, to, from } = moving;
   let pausedMs: number | undefined;
   if (record.now.step === 'cancelling') throw underWay(record.now);
@@ -158,14 +161,16 @@ async function work(moving: Moving): Promise<number | undefined> {
     // A map operation of a process that died may be pending, and is finished or undone first.
     await map.settle();
     const mapping = await mappingNow(moving);
-    // The process that moved the mapping died before it stored that.
-    if (mapping.shard !== to.shard.id) {
+    // The process that moved the mapping died before it stored that, or before it let the keys go.
+    if (mapping.shard === to.shard.id) await map.letGo(from.shard, record.now.id);
+    else {
       await say('preparing');
       await prepare(moving);
       pausedMs = await copyAndChangeOver(moving);
     }
     await record.save({ step: 'flipped', flippedAt: new Date(clock.now()).toISOString() });
   }
+  flipped();
   if (record.now.step === 'flipped') {
     await say('the map gives the keys to the target');
     await followLate(moving);
@@ -209,9 +214,13 @@ interface Examined {
 }
 
 /** Refuses what can't be moved. */
-async function examine(options: MoveOptions, mapping: Mapping, target: Shard): Promise<Examined> {
+async function examine(
+  options: MoveOptions,
+  mapping: Mapping,
+  target: Shard,
+  span = spanOf(options.map, mapping),
+): Promise<Examined> {
   const { map, maps, signal } = options;
-  const span = spanOf(map, mapping);
   const moves = (await movesOf(maps, map.name, signal)).filter(isUnfinished);
   const [found, ...others] = ofKeys(moves, span);
   if (found) {
@@ -230,7 +239,19 @@ async function examine(options: MoveOptions, mapping: Mapping, target: Shard): P
     throw shardVerbsError('move-state-missing', `${shownLocation(target.location)} has no state container`);
   const containers = await movedContainers(map, span, places);
   await assertFree(containers, places, signal);
+  await assertReaders(options, places, containers);
   return { found, places, containers };
+}
+
+async function assertReaders(
+  { leases }: MoveOptions,
+  { from, to }: Examined['places'],
+  containers: readonly MovedContainer[],
+): Promise<void> {
+  if (!leases) return;
+  for (const { endpoint, database } of [from, to])
+    for (const { name } of containers)
+      await assertLatestVersion({ monitored: database.container(name), endpoint, leases, host: 'move' });
 }
 
 /** Two moves that began at the same time have not seen one another: then this one ends. */
@@ -288,7 +309,7 @@ async function factsOf(
   };
 }
 
-function spanOf({ keyType }: ShardMap, { key, low, high }: Mapping): Span {
+export function spanOf({ keyType }: ShardMap, { key, low, high }: Mapping): Span {
   if (key !== undefined) return { low: encodeKey(keyType, key), high: encodeKey(keyType, key) };
   return {
     low: low === undefined ? '' : encodeKey(keyType, low),

@@ -62,9 +62,10 @@ export async function prepare(moving: Moving): Promise<Mapping> {
   const { map, to, from, readLagMs, clock, signal } = moving;
   let mapping = await mappingNow(moving);
   await map.lockMapping(mapping, ownerOf(moving.record.now));
-  await map.letGo(mapping, moving.record.now.id);
   if (mapping.status === 'offline')
     mapping = await map.updateMapping(mapping, { status: 'online' }, ownerOptions(moving));
+  // Not before: a write of an offline mapping waits only while its keys are held.
+  await map.letGo(from.shard, moving.record.now.id);
   const { key, low, high } = mapping;
   await map.addStrays(to.shard, {
     ...(key !== undefined && { key }),

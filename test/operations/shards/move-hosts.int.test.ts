@@ -76,8 +76,8 @@ it('each derives what moves to it, and takes back what moves away, there and bac
     for (const name of ['summaries@1', 'days@1']) {
       const { expected, found } = await compare(stage, name);
       expect(found).toEqual(expected);
-      if (name === 'summaries@1') expect(found.size).toBe(orders);
     }
+    expect((await compare(stage, 'summaries@1')).found.size).toBe(orders);
   };
   for (const storeId of ['s1', 's2']) {
     await home.container('Customers').items.create({ id: 'c1', type: 'customer', storeId, name: 'Ada' });

@@ -63,7 +63,6 @@ export class MoveWorld {
   /** No faults any more. */
   calm = false;
   #count = 0;
-  #ended = false;
 
   constructor(seed: number, mistake?: MoveMistake) {
     this.random = new Random(seed);
@@ -407,8 +406,6 @@ export class MoveWorld {
 
   /** All that is left is sent, and read by the hosts. */
   settle(): void {
-    if (this.#ended) return;
-    this.#ended = true;
     this.calm = true;
     for (let at = 0; at < 3_000; at++) this.disturb(false);
   }

@@ -167,6 +167,13 @@ const LIST: readonly Line[] = [
     test: 'land only on the shard that has their key',
     histories: 5_000,
   },
+  {
+    kind: 'shard move',
+    mode: 'a protocol of its own',
+    file: 'test/operations/shards/move-protocol.model.test.ts',
+    test: 'counted once',
+    histories: 5_000,
+  },
   { kind: 'write gate', mode: 'in virtual time', file: 'test/shards/write-gate.model.test.ts', histories: 200 },
   ...['range', 'list'].map((kind) => ({
     kind: 'shard map',

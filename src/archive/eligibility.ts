@@ -15,8 +15,8 @@ export type Eligibility =
 const STAYS: Eligibility = { kind: 'stays' };
 
 /**
- * `change.doc` is the document as stored. These stay: deleted documents (they are markers), restored documents until
- * they change, and documents with a time to live of their own (they expire, and a restore would bring them back). With
+ * `change.doc` is the document as stored. These stay: deleted documents (they are markers), documents that were restored
+ * or moved to another shard until they change, and documents with a time to live of their own (they expire, and a restore would bring them back). With
  * `tenant` the documents of all other tenants stay.
  */
 export function eligibilityOf(
@@ -26,7 +26,8 @@ export function eligibilityOf(
   { now, tenant }: { readonly now: number; readonly tenant?: string | undefined },
 ): Eligibility {
   const stored = change.doc ?? {};
-  if (change.restored || change.leaving || (typeof stored['ttl'] === 'number' && stored['ttl'] > 0)) return STAYS;
+  if (change.restored || change.moved || change.leaving || (typeof stored['ttl'] === 'number' && stored['ttl'] > 0))
+    return STAYS;
   try {
     const rules = source.types.get(change.type);
     const doc = rules?.upcast ? rules.upcast(stored) : stored;

@@ -14,6 +14,7 @@ import { type LiveHalfOptions, type Sift, liveHalf } from '../projections/archiv
 import { leavingOf } from '../projections/archive/leaving.ts';
 import { isRestored } from '../projections/archive/restored.ts';
 import { isBackfilled } from '../projections/backfilled.ts';
+import { movedMarkOf, versionOf } from '../projections/moved.ts';
 import { archiveRunner } from '../projections/archive/archive-runner.ts';
 import { copyRunner } from '../projections/copy/copy-runner.ts';
 import { embedRunner } from '../projections/embed/embed-runner.ts';
@@ -43,7 +44,16 @@ export interface RunnerOptions {
 }
 
 /** Reads the marks that Millrace writes into source documents, and into sink documents that are sources themselves. */
-export const MARKS: SourceMarks = { isEmptied, isRestored, isBackfilled, leavingOf };
+export const MARKS: SourceMarks = {
+  isEmptied,
+  isRestored,
+  isBackfilled,
+  leavingOf,
+  movedOf: (raw, doc) => {
+    const mark = movedMarkOf(raw, doc);
+    return mark && { gone: mark.gone === true, versionOf: (own) => versionOf(mark, own) };
+  },
+};
 
 /** The containers whose feeds a pipeline reads, with the rules of the types that it reads there. */
 export function sourceContainers(pipeline: Pipeline, model: Model): Map<string, SourceContainer> {

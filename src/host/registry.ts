@@ -54,6 +54,7 @@ import { shardsCheck } from '../operations/shards/check.operation.ts';
 import { shardsInit } from '../operations/shards/init.operation.ts';
 import { shardsList } from '../operations/shards/list.operation.ts';
 import { shardsLock, shardsUnlock } from '../operations/shards/locks.operation.ts';
+import { shardsCancelMove, shardsMove, shardsMoves } from '../operations/shards/move.operation.ts';
 import {
   shardsMap,
   shardsMerge,
@@ -161,6 +162,9 @@ export const registry: Registry = new Registry([
   shardsOnline,
   shardsSplit,
   shardsMerge,
+  shardsMove,
+  shardsMoves,
+  shardsCancelMove,
   shardsLock,
   shardsUnlock,
   shardsCheck,

@@ -94,7 +94,8 @@ export function lastOfEach(changes: readonly Change[]): Change[] {
 export function wantedChanges(changes: readonly Change[], spec: { readonly onDelete: 'remove' | 'keep' }): Change[] {
   const wanted: Change[] = [];
   for (const change of lastOfEach(changes)) {
-    if (change.op === 'upsert' || (change.op === 'delete' && spec.onDelete === 'remove')) wanted.push(change);
+    // A document that is in another shard now is kept there.
+    if (change.op === 'upsert' || spec.onDelete === 'remove' || change.moved) wanted.push(change);
     else if (change.doc) wanted.push({ ...change, op: 'upsert' });
   }
   return wanted;

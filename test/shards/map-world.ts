@@ -299,6 +299,8 @@ export class Administrator implements Actor {
       assertFit: () => Promise.resolve(),
       localHeaders: (location) => world.request(this, () => world.localHeaders(location)),
       drain,
+      hold: () => Promise.resolve({ open: () => Promise.resolve(true) }),
+      letGo: () => Promise.resolve(),
       setFences,
     });
   }

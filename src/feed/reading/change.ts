@@ -57,6 +57,12 @@ export interface Change<D = Record<string, unknown>> extends Identity {
   readonly restored?: boolean;
   /** True: only a backfill of fields wrote this version. It is no event to publish or to react to. */
   readonly backfilled?: boolean;
+  /**
+   * True: a move to another shard, or a migration, wrote this version. Nothing happened to the document, so it is no event.
+   * As a copy it has the epoch and the lsn of the version that it was copied from. As a deletion it says that the document
+   * is in another shard now: what is derived from one shard takes it back, what is derived from all of them ignores it.
+   */
+  readonly moved?: boolean;
   readonly leaving?: Leaving;
   /** The error of the source's `upcast` or `deleted`. A projection must treat the change as poison. */
   readonly failed?: unknown;

@@ -1,7 +1,7 @@
 import { isObject } from '../../base/json.ts';
 import { type KeyPath, fullKey } from '../../cosmos/paths.ts';
 import { SYSTEM_FIELDS } from '../../cosmos/system-fields.ts';
-import type { Change, Key, Leaving } from './change.ts';
+import type { Change, Key, Leaving, Version } from './change.ts';
 import { feedError } from '../errors.ts';
 
 /** Prefix of the types of Millrace's own documents (contributions, tombstones …), which are never a source. */
@@ -39,8 +39,17 @@ export interface SourceMarks {
   isRestored(raw: Record<string, unknown>, doc: Record<string, unknown>): boolean;
   /** True: a backfill wrote the document, and it did not change since. `doc`: without system fields. */
   isBackfilled(raw: Record<string, unknown>, doc: Record<string, unknown>): boolean;
+  /** What a move wrote; undefined if it did not write the document, or it changed since. `doc`: without system fields. */
+  movedOf(raw: Record<string, unknown>, doc: Record<string, unknown>): MovedDocument | undefined;
   /** What the archive added to a document that it lets expire. `doc`: without system fields. */
   leavingOf(raw: Record<string, unknown>, doc: Record<string, unknown>): Leaving | undefined;
+}
+
+export interface MovedDocument {
+  /** The version that the document counts as. `own`: the one that it has where it is. */
+  versionOf(own: Version): Version;
+  /** The document is in another shard now, and counts as deleted. */
+  readonly gone: boolean;
 }
 
 export interface TypeRules {
@@ -80,14 +89,17 @@ export function toChange(source: SourceContainer, raw: unknown, epoch: number): 
   const stored = withoutSystemFields(document);
   const leaving = source.marks?.leavingOf(document, stored);
   const doc = leaving?.stored ?? stored;
+  const moved = source.marks?.movedOf(document, stored);
+  const ruled = byRules(source, rules, document, doc);
   return {
     container: source.name,
     type,
     ...entry,
+    ...(moved && { version: moved.versionOf(entry.version), moved: true }),
     ...(leaving?.intact || source.marks?.isRestored(document, doc) ? { restored: true } : {}),
     ...(source.marks?.isBackfilled(document, doc) ? { backfilled: true } : {}),
     ...(leaving && { leaving }),
-    ...byTenant(source, byRules(source, rules, document, doc)),
+    ...byTenant(source, moved?.gone ? { ...ruled, op: 'delete' } : ruled),
   };
 }
 
@@ -258,6 +270,7 @@ export function toDocument(source: SourceContainer, raw: Record<string, unknown>
   const rules = type === undefined ? undefined : source.types.get(type);
   if (!rules || source.marks?.isEmptied(raw)) return null;
   const stored = withoutSystemFields(raw);
+  if (source.marks?.movedOf(raw, stored)?.gone) return null;
   const doc = source.marks?.leavingOf(raw, stored)?.stored ?? stored;
   const current = rules.upcast ? rules.upcast(doc) : doc;
   return rules.deleted?.(current) ? null : current;

@@ -3,6 +3,8 @@ import { mapSettled } from '../../base/map-settled.ts';
 import { type KeyPath, fullKey } from '../../cosmos/paths.ts';
 import { withoutSystemFields } from '../../cosmos/system-fields.ts';
 import type { Change, Key } from '../../feed/reading/change.ts';
+import { withoutSystemFields as contentOf } from '../../feed/reading/mapper.ts';
+import { movedMarkOf, movedOwn } from '../../projections/moved.ts';
 import { Guess } from '../../projections/guess.ts';
 import { untilDone } from '../../projections/conflict.ts';
 import type { SinkDocument, DocumentAccess } from '../../sinks/document-access.ts';
@@ -25,6 +27,15 @@ export interface Moved {
   readonly id: string;
   readonly lsn: number;
   readonly etag: string;
+  readonly digest?: string;
+}
+
+export interface CopyRules {
+  /**
+   * The copies count as versions of this epoch of the source, and replace no document but copies. Absent: they have
+   * versions of their own, and replace what is there.
+   */
+  readonly epoch?: number;
 }
 
 export const movedOf = (document: Readonly<Record<string, unknown>>, rid: string): Moved | undefined => {
@@ -42,14 +53,16 @@ export class Copier {
   readonly #into: Side;
   readonly #access: DocumentAccess;
   readonly #exists: Exists;
+  readonly #rules: CopyRules;
   readonly #guess = new Guess();
 
   /** `access` is one to the target's database; `exists` asks the source. */
-  constructor(from: Side, into: Side, access: DocumentAccess, exists: Exists) {
+  constructor(from: Side, into: Side, access: DocumentAccess, exists: Exists, rules: CopyRules = {}) {
     this.#from = from;
     this.#into = into;
     this.#access = access;
     this.#exists = exists;
+    this.#rules = rules;
   }
 
   /** Resolves with the number of documents written. */
@@ -80,7 +93,7 @@ export class Copier {
       const [found] = await this.#access.read(this.#into.container, place.key, [place.id]);
       const before = found && movedOf(found, this.#from.rid);
       if (before?.etag === change.version.etag) continue;
-      if (before) await this.#copyOne(change, Date.now());
+      if (before && isAsCopied(found, before)) await this.#copyOne(change, Date.now());
       else left.push(JSON.stringify([change.key, change.id]));
     }
     return left;
@@ -91,9 +104,11 @@ export class Copier {
     const ttl = remainingTtl(doc, this.#from.defaultTtl, now);
     // It has expired: no reader of the source sees it any more.
     if (ttl === 0) return false;
+    const { epoch } = this.#rules;
     const moved: Moved = { rid: this.#from.rid, pk, id, lsn: version.lsn, etag: version.etag };
     const { ttl: _, _mr: own, ...rest } = withoutSystemFields(doc);
-    const body = { ...rest, ...(ttl === undefined ? {} : { ttl }), _mr: { ...(isObject(own) ? own : {}), moved } };
+    const left = { ...rest, ...(ttl === undefined ? {} : { ttl }) };
+    const body = { ...left, _mr: movedOwn(own, { ...moved, ...(epoch !== undefined && { epoch }) }, contentOf(left)) };
     let written = false;
     await untilDone(`Document ${this.#into.container}/${id}`, async (first) => {
       const found = await this.#guess.read(
@@ -116,7 +131,8 @@ export class Copier {
   /** Whether the target's document may be replaced. A document of a migration in the other direction is always older. */
   async #mayReplace(found: SinkDocument, moved: Moved): Promise<boolean> {
     const before = movedOf(found, this.#from.rid);
-    if (!before) return true;
+    if (!before) return this.#rules.epoch === undefined;
+    if (this.#rules.epoch !== undefined && !isAsCopied(found, before)) return false;
     if (before.id === moved.id && JSON.stringify(before.pk) === JSON.stringify(moved.pk)) return before.lsn < moved.lsn;
     // Another document of the source with the same place: a collision, unless it was deleted and created under another key.
     if (!(await this.#exists(before))) return true;
@@ -126,6 +142,10 @@ export class Copier {
     );
   }
 }
+
+/** False: the document was written since. A copy of an older version of Millrace has no digest. */
+const isAsCopied = (found: SinkDocument, { digest }: Moved): boolean =>
+  digest === undefined || movedMarkOf(found, contentOf(found)) !== undefined;
 
 /** Seconds until a document expires, by its own `ttl` or its container's; 0: it has expired; undefined: it never does. */
 export function remainingTtl(

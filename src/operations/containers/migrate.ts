@@ -4,7 +4,6 @@ import { type Clock, systemClock } from '../../base/clock.ts';
 import type { MillraceError } from '../../base/errors.ts';
 import { Meter } from '../../cosmos/meter.ts';
 import { splitPath } from '../../cosmos/paths.ts';
-import { rangeId } from '../../cosmos/ranges.ts';
 import { withRetry } from '../../cosmos/retry.ts';
 import {
   type GateDocument,
@@ -17,10 +16,10 @@ import {
 import { REOPEN_MS } from '../../shards/gate/times.ts';
 import { erasuresUnderWay } from '../../engine/erasures/record.ts';
 import { currentEpoch, raiseEpoch } from '../../feed/reading/epochs.ts';
-import type { StartOption } from '../../feed/processor/processor-options.ts';
 import { readChanges } from '../../feed/processor/read-changes.ts';
 import { CosmosAccess } from '../../sinks/cosmos-access.ts';
 import { Copier, type Exists, type Side } from './copy.ts';
+import { type Following, follow, startAt, untilQuiet } from './follow.ts';
 import { Nearing } from './nearing.ts';
 import { type MigrationRecord, Migrations } from './migrations.ts';
 import { reconcile, sameCount } from './reconcile.ts';
@@ -72,8 +71,6 @@ const DECIDE_MS = REOPEN_MS / 2;
 /** The switch is abandoned if a writer doesn't report for this long; the writer's document expires soon after. */
 const SILENT_MS = 20_000;
 const POLL_MS = 50;
-/** A page with fewer changes counts as caught up while writers write; the rest is copied during the pause. */
-const NEAR = 500;
 
 /**
  * Moves a container's documents into another one (other key, container or account) while applications write them. It
@@ -137,12 +134,12 @@ export async function migrate(options: MigrateOptions): Promise<Migrated> {
     whole,
   };
   const total = { copied: 0, removed: 0 };
-  await follow(work, record, total, 'near');
+  await follow(following(work, record, total), record, 'near');
   // Finds most deletions while writers still write, so that few are left for the pause.
   total.removed += (
     await reconcile({ ...work, from: left, into: right, source: from, target: into, still: false })
   ).removed;
-  await follow(work, record, total, 'near');
+  await follow(following(work, record, total), record, 'near');
   const pausedMs = await switchWriters(work, record, gate, total);
   const late = await lookAgain(work, record);
   return { from: from.id, into: into.id, ...total, pausedMs, late, charge: meter.charge };
@@ -166,40 +163,24 @@ interface Work extends Omit<MigrateOptions, 'source' | 'target'> {
   readonly whole: boolean;
 }
 
-/**
- * Copies the feed from the record's positions until every range has answered that there is nothing new. With `near`,
- * while writers write and there may be no such end, it copies until every range has answered with a small page.
- */
-async function follow(
+/** As `follow` needs it: the record is stored after each page. */
+function following(
   { state, from, copier, migrations, nearing, signal, progress }: Work,
   record: MigrationRecord,
   total: { copied: number },
-  until: 'near' | { readonly endOrThrow: () => void },
-): Promise<number> {
-  let changes = 0;
-  const round = new Set<string>();
-  const start: StartOption = record.positions.length === 0 ? 'beginning' : { checkpoint: record.positions };
-  for await (const page of readChanges(from, { from: start, signal })) {
-    total.copied += await copier.copy(page.changes);
-    changes += page.changes.length;
-    record.positions = [...page.checkpoint];
-    await migrations.save(record);
-    await progress?.(total.copied);
-    await assertNoErasure({ state, signal });
-    if (until !== 'near') {
-      until.endOrThrow();
-      continue;
-    }
-    if (page.changes.length >= NEAR) {
-      round.clear();
-      await nearing.look(record.positions);
-      continue;
-    }
-    // Ranges take turns: a range that comes again with no large page between means that all had small pages.
-    if (round.has(rangeId(page.range))) break;
-    round.add(rangeId(page.range));
-  }
-  return changes;
+): Following {
+  return {
+    from,
+    copy: (changes) => copier.copy(changes),
+    after: async (copied) => {
+      total.copied += copied;
+      await migrations.save(record);
+      await progress?.(total.copied);
+      await assertNoErasure({ state, signal });
+    },
+    nearing,
+    signal,
+  };
 }
 
 /** A copy of a document that was read before its erasure would be left in the target (ERASE-S6). */
@@ -224,8 +205,7 @@ async function switchWriters(
   let opened = false;
   try {
     await untilStoppedWriting(work, closing.generation);
-    // Twice: the last write may have become visible in a range after the first time.
-    for (let quiet = 0; quiet < 2;) quiet = (await follow(work, record, total, { endOrThrow })) === 0 ? quiet + 1 : 0;
+    await untilQuiet(following(work, record, total), record, endOrThrow);
     if (!(await sameCount({ source: from, target: into, signal }))) {
       const found = await reconcile({
         ...work,
@@ -262,8 +242,7 @@ async function switchWriters(
 async function lookAgain({ from, copier, signal, readLagMs }: Work, record: MigrationRecord): Promise<string[]> {
   await systemClock.sleep(readLagMs, signal);
   const late: string[] = [];
-  const start: StartOption = record.positions.length === 0 ? 'beginning' : { checkpoint: record.positions };
-  for await (const { changes } of readChanges(from, { from: start, signal }))
+  for await (const { changes } of readChanges(from, { from: startAt(record), signal }))
     late.push(...(await copier.copyLate(changes)));
   return late;
 }
@@ -298,7 +277,7 @@ async function untilStoppedWriting({ state, source, clock, signal }: Work, gener
   }
 }
 
-async function sideOf(container: Container): Promise<Side> {
+export async function sideOf(container: Container): Promise<Side> {
   const { resource } = await withRetry(() => container.read(), { reads: true });
   return {
     container: container.id,

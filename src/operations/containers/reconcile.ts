@@ -2,9 +2,11 @@ import pMap from 'p-map';
 import { canonical } from '../../base/json.ts';
 import type { Container } from '@azure/cosmos';
 import { fullKey } from '../../cosmos/paths.ts';
+import type { Key } from '../../feed/reading/change.ts';
 import type { DocumentAccess } from '../../sinks/document-access.ts';
 import { fetchAll } from '../../cosmos/fetch-all.ts';
 import { type Copier, type Exists, type Side, movedOf } from './copy.ts';
+import { type Part, queryOf } from './part.ts';
 
 export interface Reconciled {
   /** Documents removed from the target, because the source document was deleted or now has another key. */
@@ -27,6 +29,12 @@ export interface ReconcileOptions {
   readonly still: boolean;
   /** All documents of the target are the migration's: it is, or was before, the container that documents came from. */
   readonly whole: boolean;
+  /** The documents to compare. Default: all. */
+  readonly part?: Part | undefined;
+  /** Removes a document of the target. Default: deletes it, if it is as it was read. */
+  readonly remove?: (document: Record<string, unknown>, key: Key) => Promise<boolean>;
+  /** Documents that are on one side by right. Default: none. */
+  readonly ignores?: (document: Record<string, unknown>) => boolean;
 }
 
 /** Whether both sides have the same number of documents. If all source documents are in the target, it has no others. */
@@ -48,22 +56,26 @@ export async function sameCount({
  * source's feed does not show deletions.
  */
 export async function reconcile(options: ReconcileOptions): Promise<Reconciled> {
-  const { from, into, source, target, access, copier, exists, signal, still, whole } = options;
+  const { from, into, source, target, access, copier, exists, signal, still, whole, part, ignores } = options;
+  const [all, only] = queryOf('SELECT *', part);
   const wanted = new Set<string>();
-  for await (const doc of fetchAll<Record<string, unknown>>(source, 'SELECT * FROM c', signal))
-    wanted.add(canonical(copier.placeOf(doc)));
+  for await (const doc of fetchAll<Record<string, unknown>>(source, all, signal, only))
+    if (!ignores?.(doc)) wanted.add(canonical(copier.placeOf(doc)));
   let removed = 0;
   const look = async (doc: Record<string, unknown>): Promise<void> => {
     const moved = movedOf(doc, from.rid);
     const keyed = fullKey(doc, into.keyPaths);
-    if (!('key' in keyed) || !(moved || whole)) return;
+    if (!('key' in keyed) || !(moved || whole) || ignores?.(doc)) return;
     const id = String(doc['id']);
     if (wanted.delete(canonical({ key: keyed.key, id }))) return;
     // While writers write the source, the document may have come after the scan.
     if (!still && (!moved || (await exists(moved)))) return;
-    const gone = await access.commit(into.container, keyed.key, [{ op: 'delete', id, ifMatch: String(doc['_etag']) }]);
-    if (gone.kind === 'done') removed += 1;
+    const gone = options.remove
+      ? await options.remove(doc, keyed.key)
+      : (await access.commit(into.container, keyed.key, [{ op: 'delete', id, ifMatch: String(doc['_etag']) }])).kind ===
+        'done';
+    if (gone) removed += 1;
   };
-  await pMap(fetchAll<Record<string, unknown>>(target, 'SELECT * FROM c', signal), look, { concurrency: 32 });
+  await pMap(fetchAll<Record<string, unknown>>(target, all, signal, only), look, { concurrency: 32 });
   return { removed, missing: still ? [...wanted] : [] };
 }

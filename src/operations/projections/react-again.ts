@@ -97,8 +97,9 @@ async function runOne(
     if (change.failed !== undefined) return failedBy(change.failed);
     if ((tenant ?? change.tenant) !== change.tenant) return { outcome: 'left out' };
     if (erased?.(change.tenant)) return { outcome: 'left out', message: 'its tenant is erased' };
-    // The operator has asked for this document, restored, backfilled or not.
-    const { restored: _, backfilled: __, ...asked } = change;
+    // The operator has asked for this document, restored, backfilled, moved here or not.
+    const { restored: _, backfilled: __, moved, ...asked } = change;
+    if (moved && change.op === 'delete') return { outcome: 'missing' };
     if (!concerns(spec, asked)) return { outcome: 'left out' };
   } catch (error) {
     return failedBy(error);

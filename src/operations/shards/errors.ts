@@ -6,6 +6,102 @@ export const SHARD_VERBS_ERRORS = {
     hint: 'Add `--endpoint`: the address of the account, as `millrace shards list` shows it.',
     usage: true,
   },
+  'move-all-versions': {
+    meaning: 'A processor reads a sharded container by its all-versions feed. A move would be an event for it.',
+    hint: 'Keep the keys where they are, or stop that processor and delete its leases.',
+    usage: true,
+  },
+  'move-archived': {
+    meaning:
+      'Some documents of the keys are archived, or on their way to the archive. Moves don’t take archived documents along.',
+    hint: 'Restore them first: `millrace archive restore`. A move that has begun can be cancelled: `millrace shards cancel-move`.',
+    usage: true,
+  },
+  'move-derived': {
+    meaning: 'A source document of the keys has fields that an embed has written. Moves don’t support that.',
+    hint: 'Cancel the move with `millrace shards cancel-move`, and keep the keys where they are.',
+    usage: true,
+  },
+  'move-flipped': {
+    meaning: 'The map gives the keys to the target of the move already, so the move can’t be cancelled.',
+    hint: 'Run the command of the move again: it finishes. Then move the keys back.',
+    usage: true,
+  },
+  'move-hosts-behind': {
+    meaning: 'The hosts that read a shard did not acknowledge in time what the move waits for.',
+    hint: 'Start the hosts, or delete the leases of processors that don’t run any more. Then run the command again: it resumes.',
+    retryable: true,
+  },
+  'move-incomplete': {
+    meaning: 'The target lacks documents of the source, though writes were held. The keys stay where they were.',
+    hint: 'Run the command again: it resumes. If it happens again, a process writes without a router.',
+    retryable: true,
+  },
+  'move-in-grace': {
+    meaning: 'Keys have just left the shard that is the target now, and late writes of them may still arrive there.',
+    hint: 'Wait until that move has ended: run its command again if its process has died.',
+    retryable: true,
+  },
+  'move-keys-differ': {
+    meaning: 'A sharded container has another partition key in the target than in the source.',
+    hint: 'Create the container in the target with the same partition key.',
+    usage: true,
+  },
+  'move-letters': {
+    meaning: 'The source has dead letters of documents of these keys. After the move they could not be redriven.',
+    hint: 'Redrive or discard them first: `millrace dead-letters list`.',
+    usage: true,
+  },
+  'move-offline': {
+    meaning: 'The mapping is offline, and no move has taken it offline.',
+    hint: 'Bring it online first: `millrace shards online`.',
+    usage: true,
+  },
+  'move-opposite': {
+    meaning: 'Another move copies in the opposite direction between two shards.',
+    hint: 'Wait until that move has ended, or cancel it.',
+    retryable: true,
+  },
+  'move-routers-silent': {
+    meaning:
+      'Routers did not report that they hold back writes of the keys, each time that the move asked them. Writes go on where they were.',
+    hint: 'End the routers that the message names, or wait until they are forgotten. Then run the command again: it resumes.',
+    retryable: true,
+  },
+  'move-state-missing': {
+    meaning: 'The target has no state container, and the source has one. Epochs of the target can’t be stored.',
+    hint: 'Create the state container in the database of the target: `millrace model apply` with `COSMOS_DATABASE` set to it.',
+    usage: true,
+  },
+  'move-taken': {
+    meaning: 'Another process has taken the move over. This one has stopped.',
+    hint: 'Let the other process finish.',
+  },
+  'move-target-full': {
+    meaning: 'The target already has documents of these keys, which no move has copied.',
+    hint: 'Check which of both shards has the right documents, and delete the others.',
+    usage: true,
+  },
+  'move-there': {
+    meaning: 'The target has the keys already.',
+    hint: 'Run `millrace shards show` to see which shard has which keys.',
+    usage: true,
+  },
+  'move-too-slow': {
+    meaning: 'The change-over did not end while writes may wait. The keys stay where they were.',
+    hint: 'Run the command again: it resumes. Run it nearer to the account, or when less is written.',
+    retryable: true,
+  },
+  'move-under-way': {
+    meaning: 'A move of these keys is under way.',
+    hint: 'Wait for it, or cancel it by its id: `millrace shards cancel-move`. If its process has died, run its command again: it resumes.',
+    retryable: true,
+  },
+  'move-unknown': {
+    meaning: 'There is no move with this id.',
+    hint: 'Run `millrace shards moves` to see the moves.',
+    usage: true,
+  },
 } as const satisfies ErrorCatalogue;
 
 export const shardVerbsError = errorsOf(SHARD_VERBS_ERRORS);

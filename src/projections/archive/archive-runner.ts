@@ -15,7 +15,10 @@ export function archiveRunner(spec: ArchiveSpec, stateContainer: string): Runner
   const apply = async (changes: readonly Change[], access: DocumentAccess): Promise<void> => {
     evaluate(changes, (change) => change);
     // A document that an earlier feed of the pipeline let leave is no newer version.
-    const live = lastOfEach(changes).filter(({ operation, leaving }) => operation === undefined && !leaving?.intact);
+    // What a move wrote is no newer version either: moves leave documents with an entry where they are.
+    const live = lastOfEach(changes).filter(
+      ({ operation, leaving, moved }) => operation === undefined && !leaving?.intact && !moved,
+    );
     await forEach(live, (change) => entries.annul(id, change, access));
   };
   return { id, order: 'document', sources: [spec.from], apply };

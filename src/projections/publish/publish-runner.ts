@@ -22,8 +22,8 @@ export interface PublishRunnerOptions {
 
 /**
  * Publishes changes in their order. It ends only when the hub has the whole page, so at most one page of a range is in
- * flight. It leaves out documents that moved to or from the archive or were backfilled, and deletions of documents whose
- * type is unknown.
+ * flight. It leaves out documents that moved to or from the archive or to another shard or were backfilled, and deletions
+ * of documents whose type is unknown.
  */
 export function publishRunner(
   spec: PublishSpec,
@@ -34,12 +34,10 @@ export function publishRunner(
   const apply = async (changes: readonly Change[], access: DocumentAccess): Promise<void> => {
     if (!again)
       await passOver(
-        changes.filter(({ backfilled }) => backfilled),
+        changes.filter(({ backfilled, moved }) => backfilled || moved),
         access,
       );
-    const relevant = changes.filter((change) =>
-      isEvent(again ? { ...change, restored: false, backfilled: false } : change),
-    );
+    const relevant = changes.filter((change) => isEvent(again ? asEvent(change) : change));
     const before = again ? await last?.versions(relevant, access) : undefined;
     const messages = evaluate(relevant, (change) =>
       messageOf(spec, { ...change, version: before?.get(change) ?? change.version }),
@@ -62,19 +60,29 @@ export function publishRunner(
     if (refusals.length > 0) throw new Poison(refusals);
     if (!again) await last?.note([...changed], access);
   };
-  /** What was there before the start, or was backfilled, counts as published: a write that leaves its content is no event. */
+  /** What was there before the start, was backfilled or moved counts as published: a write that leaves its content is no event. */
   const passOver = async (changes: readonly Change[], access: DocumentAccess): Promise<void> =>
     last?.note(
       changes.filter(
-        ifNoThrow((change) => isEvent({ ...change, backfilled: false }) && messageOf(spec, change) !== undefined),
+        ifNoThrow(
+          (change) =>
+            isEvent({ ...change, backfilled: false, moved: isGone(change) }) && messageOf(spec, change) !== undefined,
+        ),
       ),
       access,
     );
   return { id, order: spec.order, sources: [spec.from], apply, ...(last && { passOver }) };
 }
 
-const isEvent = ({ restored, backfilled, typeUnknown }: Change): boolean =>
-  restored !== true && backfilled !== true && !typeUnknown;
+const isEvent = ({ restored, backfilled, moved, typeUnknown }: Change): boolean =>
+  restored !== true && backfilled !== true && moved !== true && !typeUnknown;
+
+/** The document is in another shard now. */
+const isGone = ({ moved, op }: Change): boolean => moved === true && op === 'delete';
+
+/** For a replay, which publishes each document that is there. */
+const asEvent = (change: Change): Change =>
+  isGone(change) ? change : { ...change, restored: false, backfilled: false, moved: false };
 
 function tooLarge(hub: string, { bytes, limit }: { bytes: number; limit: number }): MillraceError {
   const say = (count: number): string => count.toLocaleString('en-US');

@@ -60,15 +60,22 @@ export function reactRunner(
       { concurrency: AT_ONCE },
     );
     await passOver(
-      changes.filter(({ backfilled }) => backfilled),
+      changes.filter(({ backfilled, moved }) => backfilled || moved),
       access,
     );
     if (refusals.length > 0) throw new Poison(refusals);
   };
 
-  /** What was there before the start, or was backfilled, counts as reacted to: a write of embeds alone runs no reaction. */
+  /** What was there before the start, was backfilled or moved counts as reacted to: a write of embeds alone runs no reaction. */
   const passOver = async (changes: readonly Change[], access: DocumentAccess): Promise<void> =>
-    last?.note(changes.filter(ifNoThrow((change) => concerns(spec, { ...change, backfilled: false }))), access);
+    last?.note(
+      changes.filter(
+        ifNoThrow((change) =>
+          concerns(spec, { ...change, backfilled: false, moved: change.moved === true && change.op === 'delete' }),
+        ),
+      ),
+      access,
+    );
   return { id, order: spec.order, sources: [spec.from], apply, ...(last && { passOver }) };
 }
 
@@ -97,12 +104,12 @@ export async function runReaction(
   }
 }
 
-/** False for backfills; and for moves to and from the archive, and deletions, unless the reaction asks for them. */
+/** False for backfills and moves to another shard; and for moves to and from the archive, and deletions, unless the reaction asks for them. */
 export function concerns(
   spec: ReactSpec,
-  { op, doc, restored, backfilled }: Pick<Change, 'op' | 'doc' | 'restored' | 'backfilled'>,
+  { op, doc, restored, backfilled, moved }: Pick<Change, 'op' | 'doc' | 'restored' | 'backfilled' | 'moved'>,
 ): boolean {
-  if (backfilled === true) return false;
+  if (backfilled === true || moved === true) return false;
   if (restored === true && !spec.restored) return false;
   if (doc === undefined || (op === 'delete' && spec.onDelete === 'remove')) return false;
   return spec.when?.(doc) ?? true;

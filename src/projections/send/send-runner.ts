@@ -10,11 +10,15 @@ import { Poison, type Runner, evaluate, wantedChanges } from '../runner.ts';
 import { sharedError } from '../../base/shared-errors.ts';
 import { projectionsError } from '../errors.ts';
 
-/** Sends rows to a sink outside of Cosmos DB. The sink must compare the entries' versions and keep the newest row. */
+/**
+ * Sends rows to a sink outside of Cosmos DB. The sink must compare the entries' versions and keep the newest row. It has the
+ * documents of all shards, so a document that is in another shard now stays there.
+ */
 export function sendRunner(spec: SendSpec): Runner {
   const apply = async (changes: readonly Change[], access: DocumentAccess): Promise<void> => {
     evaluate(changes, (change) => change);
-    const entries = evaluate(wantedChanges(changes, spec), (change) => ({ change, entry: entryOf(spec, change) }));
+    const here = changes.filter(({ moved, op }) => !(moved && op === 'delete'));
+    const entries = evaluate(wantedChanges(here, spec), (change) => ({ change, entry: entryOf(spec, change) }));
     if (entries.length === 0) return;
     access.fence.assert();
     try {

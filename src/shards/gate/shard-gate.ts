@@ -56,6 +56,8 @@ export interface ShardGate extends AsyncDisposable {
    * @throws FormatUnreadable; MillraceError `gate-closed`
    */
   enter(code: string, validatedAt: number, now?: number): ShardPass | Held;
+  /** Whether an administrator holds the key for a moment, by what is known of the gate. */
+  isHeld(code: string): boolean;
   /** Resolves when the gate, or what is known of the heartbeats, has changed. */
   changed(): Promise<void>;
 }
@@ -141,6 +143,10 @@ export class RouterGate implements ShardGate {
     const { gate } = this.#membership;
     if (!gate || this.#membership.hasLapsed(now)) return 'lapsed';
     return heldBy(gate, code, validatedAt) ?? new RoutedPass(code, validatedAt, this.#clock, now, this.#underWay);
+  }
+
+  isHeld(code: string): boolean {
+    return this.#membership.gate?.closing.some((span) => covers(span, code)) ?? false;
   }
 
   changed(): Promise<void> {

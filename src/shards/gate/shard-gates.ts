@@ -9,6 +9,11 @@ export interface WaitOptions {
   readonly withinMs?: number | undefined;
 }
 
+export interface HoldOptions extends WaitOptions {
+  /** Names the work for which keys are held, so that who goes on with it can let them go. */
+  readonly work?: string;
+}
+
 /** Keys of a shard that are held. */
 export interface Closed {
   /** Writes go on. True: they were held all the time. False: the routers have opened before, because it took too long. */
@@ -45,9 +50,10 @@ export class ShardGates {
    * Holds writes of these keys, and resolves when none is under way. Routers open again after two minutes.
    * @throws MillraceError `routers-not-stopped`
    */
-  async close(shard: string, spans: readonly Span[], options: WaitOptions = {}): Promise<Closed> {
+  async close(shard: string, spans: readonly Span[], { work = '', ...options }: HoldOptions = {}): Promise<Closed> {
     const store = this.#storeOf(shard);
-    const added = spans.map((span): Closing => ({ id: randomUUID(), ...span }));
+    // Routers count from the first sight of an id, so each closing has one of its own.
+    const added = spans.map((span): Closing => ({ id: `${work}|${randomUUID()}`, ...span }));
     const isOurs = ({ id }: Closing): boolean => added.some((one) => one.id === id);
     const closed = await this.#change(store, 0, ({ closing }) => [...closing, ...added]);
     const open = async (): Promise<boolean> => {
@@ -65,6 +71,14 @@ export class ShardGates {
       throw error;
     }
     return { open };
+  }
+
+  /** Lets go what a process held for this work and did not open, because it died. */
+  async letGo(shard: string, work: string): Promise<void> {
+    await this.#change(this.#storeOf(shard), 0, ({ closing }) => {
+      const left = closing.filter(({ id }) => !id.startsWith(`${work}|`));
+      return left.length === closing.length ? undefined : left;
+    });
   }
 
   /** Changes what a gate of this generation or a later one holds. Undefined from `next`: nothing is to be changed. */

@@ -10,11 +10,10 @@ import { withRetry } from '../../cosmos/retry.ts';
 import { rewrite } from '../../cosmos/rewrite.ts';
 import { shardsError } from '../errors.ts';
 import { ROUTERS_CONTAINER, shardGateStore } from '../gate/shard-gate-store.ts';
-import { ShardGates, type WaitOptions } from '../gate/shard-gates.ts';
+import { type Closed, ShardGates } from '../gate/shard-gates.ts';
 import { KEY_TYPES, type KeyTypeName } from '../keys/key-type.ts';
 import { allOf, cosmosSheet } from './cosmos-sheet.ts';
 import {
-  type Draining,
   HEADER_ID,
   LOCAL_CONTAINER,
   MAP_CONTAINER,
@@ -243,7 +242,9 @@ export class ShardMapManager {
       openLocal: (location, shard) => this.#local(header.name, location, shard),
       localHeaders: (location) => this.#localHeaders(header.name, location),
       assertFit: (location, schema) => this.#assertFit(location, schema),
-      drain: (draining, options) => this.#drain(gates, draining, options),
+      drain: ({ shard, below }, options) => withoutRouters(gates.drain(shard, below, options), undefined),
+      hold: (shard, spans, options) => withoutRouters(gates.close(shard, spans, options), UNHELD),
+      letGo: (shard, work) => withoutRouters(gates.letGo(shard, work), undefined),
       setFences: fenceSetter(this.#options.connect, header, { clock: this.#clock, withinMs: this.#shardWithinMs }),
     });
     this.#maps.set(header.pk, { created: header.created, map });
@@ -254,13 +255,6 @@ export class ShardMapManager {
     const container = this.#options.connect(location).container(LOCAL_CONTAINER);
     const options = { clock: this.#clock, withinMs: this.#shardWithinMs };
     return new Sheet(cosmosSheet<LocalHeader>(container, localPartition(map, shard), options), this.#clock);
-  }
-
-  /** Without the container of routers, the map has none. */
-  async #drain(gates: ShardGates, { shard, below }: Draining, options: WaitOptions): Promise<void> {
-    await gates.drain(shard, below, options).catch((error: unknown) => {
-      if (!(error instanceof MillraceError && error.code === 'container-missing')) throw error;
-    });
   }
 
   /** Local maps of shards that were deleted from the map don't count. */
@@ -304,6 +298,16 @@ export class ShardMapManager {
     }
   }
 }
+
+/** Without the container of routers, the map has none. */
+async function withoutRouters<T>(work: Promise<T>, otherwise: T): Promise<T> {
+  return work.catch((error: unknown) => {
+    if (!(error instanceof MillraceError && error.code === 'container-missing')) throw error;
+    return otherwise;
+  });
+}
+
+const UNHELD: Closed = { open: () => Promise.resolve(true) };
 
 async function definitionOf(
   container: Container,

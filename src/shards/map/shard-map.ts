@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { shardsError } from '../errors.ts';
+import type { Closed, HoldOptions } from '../gate/shard-gates.ts';
 import { type KeyTypeName, type KeyValue, encodeKey } from '../keys/key-type.ts';
 import { type Difference, type RepairSide, differencesOf, repairPlan } from './differences.ts';
 import {
@@ -208,8 +209,31 @@ export class ShardMap {
    */
   async markOffline(mapping: Mapping, options: ChangeOptions & StopOptions = {}): Promise<Mapping> {
     const offline = await this.updateMapping(mapping, { status: 'offline' }, options);
-    if (!options.dryRun) await this.#drains.end(await this.#whole(), offline.id, options);
+    if (!options.dryRun) await this.untilStopped(offline, options);
     return offline;
+  }
+
+  /** For a mapping that `updateMapping` has taken offline: the second half of `markOffline`. @throws `routers-not-stopped` */
+  async untilStopped(offline: Mapping, options: StopOptions = {}): Promise<void> {
+    await this.#drains.end(await this.#whole(), offline.id, options);
+  }
+
+  /**
+   * Holds writes of a mapping's keys for a moment, while the mapping stays online: routers wait, and don't fail. Resolves
+   * when none is under way. Routers open again after two minutes.
+   * @throws MillraceError `routers-not-stopped`: nothing is held then; `mapping-void`
+   */
+  async hold(mapping: Mapping, options: HoldOptions = {}): Promise<Closed> {
+    const entry = (await this.#whole()).entries.get(mapping.id);
+    if (!entry || !isMapping(entry))
+      throw shardsError('mapping-void', `The mapping ${mapping.text} was changed or deleted since it was read`);
+    const { low, high } = entry;
+    return this.#parts.hold(entry.shard, [{ low, ...(high !== undefined && { high }) }], options);
+  }
+
+  /** Lets go what a process that died held for this work on a shard. */
+  letGo({ id }: Shard, work: string): Promise<void> {
+    return this.#parts.letGo(id, work);
   }
 
   markOnline(mapping: Mapping, options: ChangeOptions = {}): Promise<Mapping> {

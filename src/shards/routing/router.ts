@@ -209,7 +209,8 @@ export class Router implements AsyncDisposable {
     const { routes, clock, waitMs } = this.#parts;
     const until = clock.monotonic() + waitMs;
     for (;;) {
-      const mapping = await routes.reach(code, (found) => Promise.resolve(found));
+      const mapping = await this.#locate(code, until);
+      if (!mapping) continue;
       const { shard } = mapping;
       const gate = this.#gates.get(shard.id);
       if (!gate) {
@@ -224,6 +225,20 @@ export class Router implements AsyncDisposable {
       if (left <= 0) throw this.#held(pass, code, shard);
       if (pass === 'stale') await routes.renew(mapping, gate.needs);
       else await this.#changed(gate, left);
+    }
+  }
+
+  /** Undefined: the mapping was offline because its documents move, and that may have ended. */
+  async #locate(code: string, until: number): Promise<CachedMapping | undefined> {
+    const { routes, clock } = this.#parts;
+    try {
+      return await routes.reach(code, (found) => Promise.resolve(found));
+    } catch (error) {
+      const held = [...this.#gates.values()].find((gate) => gate.isHeld(code));
+      const left = until - clock.monotonic();
+      if (!(error instanceof MillraceError && error.code === 'mapping-offline') || !held || left <= 0) throw error;
+      await this.#changed(held, left);
+      return undefined;
     }
   }
 

@@ -74,6 +74,7 @@ describe('a change', () => {
         isEmptied: ({ cents }: Record<string, unknown>) => cents === 0,
         isRestored: () => false,
         isBackfilled: () => false,
+        movedOf: () => undefined,
         leavingOf: () => undefined,
       },
     };

@@ -1,0 +1,77 @@
+import type { Container } from '@azure/cosmos';
+import { rangeId } from '../../cosmos/ranges.ts';
+import type { StartOption } from '../../feed/processor/processor-options.ts';
+import { readChanges } from '../../feed/processor/read-changes.ts';
+import type { Change } from '../../feed/reading/change.ts';
+import type { RangePosition } from '../../feed/reading/position.ts';
+import type { Nearing } from './nearing.ts';
+import type { Part } from './part.ts';
+
+/** How far a feed is copied. */
+export interface Progress {
+  positions: RangePosition[];
+}
+
+export interface Following {
+  readonly from: Container;
+  /** Default: the whole container. */
+  readonly part?: Part | undefined;
+  /** Copies a page, and resolves with the number of documents written. */
+  readonly copy: (changes: readonly Change[]) => Promise<number>;
+  /** Called after each page, when `positions` are those after it. Throws to end the copying. */
+  readonly after: (copied: number) => Promise<void>;
+  readonly nearing?: Nearing | undefined;
+  readonly signal: AbortSignal;
+}
+
+/** A page with fewer changes counts as caught up while writers write; the rest is copied during the pause. */
+const NEAR = 500;
+
+export const startAt = ({ positions }: Progress): StartOption =>
+  positions.length === 0 ? 'beginning' : { checkpoint: positions };
+
+/**
+ * Copies a feed from the positions of `progress` until every range has answered that there is nothing new. With `near`,
+ * while writers write and there may be no such end, it copies until every range has answered with a small page. Resolves
+ * with the number of changes.
+ */
+export async function follow(
+  { from, part, copy, after, nearing, signal }: Following,
+  progress: Progress,
+  until: 'near' | { readonly endOrThrow: () => void },
+): Promise<number> {
+  let changes = 0;
+  const round = new Set<string>();
+  const narrowed = part && { ranges: part.ranges };
+  for await (const page of readChanges(from, { from: startAt(progress), signal, ...narrowed })) {
+    const own = part ? page.changes.filter(({ doc }) => part.has(doc ?? {})) : page.changes;
+    const copied = await copy(own);
+    changes += own.length;
+    progress.positions = [...page.checkpoint];
+    await after(copied);
+    if (until !== 'near') {
+      until.endOrThrow();
+      continue;
+    }
+    if (page.changes.length >= NEAR) {
+      round.clear();
+      await nearing?.look(progress.positions);
+      continue;
+    }
+    // Ranges take turns: a range that comes again with no large page between means that all had small pages.
+    if (round.has(rangeId(page.range))) break;
+    round.add(rangeId(page.range));
+  }
+  return changes;
+}
+
+/** Copies to the end of the feed twice: the last write may have become visible in a range after the first time. */
+export async function untilQuiet(following: Following, progress: Progress, endOrThrow: () => void): Promise<number> {
+  let changes = 0;
+  for (let quiet = 0; quiet < 2;) {
+    const found = await follow(following, progress, { endOrThrow });
+    changes += found;
+    quiet = found === 0 ? quiet + 1 : 0;
+  }
+  return changes;
+}

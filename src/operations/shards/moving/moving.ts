@@ -1,0 +1,176 @@
+// What all steps of a move work with.
+import type { Container } from '@azure/cosmos';
+import type { Clock } from '../../../base/clock.ts';
+import { isObject } from '../../../base/json.ts';
+import { mapSettled } from '../../../base/map-settled.ts';
+import { fetchAll } from '../../../cosmos/fetch-all.ts';
+import type { Meter } from '../../../cosmos/meter.ts';
+import type { Change } from '../../../feed/reading/change.ts';
+import { type RangePosition, lsnOf } from '../../../feed/reading/position.ts';
+import { untilStopped } from '../../../feed/tenure/fences.ts';
+import type { Mapping, ShardMap } from '../../../shards/index.ts';
+import { CosmosAccess } from '../../../sinks/cosmos-access.ts';
+import { Copier } from '../../containers/copy.ts';
+import { type Following, follow, untilQuiet } from '../../containers/follow.ts';
+import { queryOf } from '../../containers/part.ts';
+import { shardVerbsError } from '../errors.ts';
+import { MovedDocuments, markOf } from './documents.ts';
+import { Hosts } from './hosts.ts';
+import type { ContainerProgress, MoveRecord } from './record.ts';
+import { ownerOf } from './record.ts';
+import type { MovePlace, MovedContainer } from './side.ts';
+
+export interface MoveTimes {
+  /** How old a read may be, milliseconds (ASM-A3). Default 5,000. */
+  readonly readLagMs: number;
+  /**
+   * For how long after the flip late writes may land on the source, milliseconds. Default 150,000: longer than a router
+   * uses a mapping, and than its request takes.
+   */
+  readonly graceMs: number;
+  /** How long to wait for routers before writes go on, milliseconds. Default 10,000. */
+  readonly silentMs: number;
+  /** How long to wait for hosts, and for silent routers in all, milliseconds. Default 600,000. */
+  readonly patienceMs: number;
+}
+
+export interface Moving extends MoveTimes {
+  readonly map: ShardMap;
+  readonly record: MoveRecord;
+  readonly from: MovePlace;
+  readonly to: MovePlace;
+  readonly containers: readonly MovedContainer[];
+  /** The lease container of the hosts that read the shards; undefined: there are none. */
+  readonly leases: Container | undefined;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+  /** Counts the requests to both shards. */
+  readonly meter: Meter;
+  /** Called and awaited between steps, and while it waits. */
+  readonly say: (text: string) => void | Promise<void>;
+  readonly total: { copied: number; removed: number; renewed: number };
+}
+
+export const ownerOptions = ({ record }: Moving) => ({ owner: ownerOf(record.now) });
+
+export const accessTo = ({ signal, meter }: Moving, { database }: MovePlace): CosmosAccess =>
+  new CosmosAccess(database, untilStopped(signal), meter);
+
+/** The mapping that has the keys now. */
+export async function mappingNow({ map, record }: Moving): Promise<Mapping> {
+  const mapping = (await map.inspect()).mappings.find(({ text }) => text === record.now.keys);
+  if (mapping) return mapping;
+  throw shardVerbsError('move-unknown', `No mapping of ${map.name} is exactly ${record.now.keys} any more`);
+}
+
+export function hostsOf(moving: Moving, place: MovePlace, monitored: Container): Hosts | undefined {
+  const { leases, clock, signal, patienceMs, say } = moving;
+  if (!leases || !place.state) return undefined;
+  const { endpoint } = place;
+  const waiting = async (text: string): Promise<void> => {
+    await moving.record.save();
+    await say(`waiting for hosts: ${text}`);
+  };
+  return new Hosts(
+    { monitored, endpoint, leases, host: ownerOf(moving.record.now) },
+    { clock, signal, patienceMs, waiting },
+  );
+}
+
+/** Every processor of a shard has acknowledged what its feed shows of the keys now. */
+export async function acknowledged(moving: Moving, place: MovePlace): Promise<void> {
+  for (const { name, part } of moving.containers)
+    await hostsOf(moving, place, place.database.container(name))?.haveAcknowledged(part.ranges);
+}
+
+export const progressOf = ({ record }: Moving, { name }: MovedContainer): ContainerProgress => {
+  const found = record.now.containers[name];
+  if (found) return found;
+  throw shardVerbsError('move-unknown', `The move ${record.now.id} doesn't know the container ${name}`);
+};
+
+/** Stores the progress of one container, with what else has changed. */
+export const saveProgress = (
+  { record }: Moving,
+  { name }: MovedContainer,
+  progress: ContainerProgress,
+  more: Parameters<MoveRecord['save']>[0] = {},
+): Promise<void> => record.save({ ...more, containers: { ...record.now.containers, [name]: progress } });
+
+/** Copies on from the stored position, until nothing comes any more. Resolves with the number of changes. */
+export async function copyOn(
+  moving: Moving,
+  of: MovedContainer,
+  until: 'near' | { readonly endOrThrow: () => void; readonly once?: boolean },
+): Promise<number> {
+  const { signal, total, say, from, to } = moving;
+  const known = progressOf(moving, of);
+  const rules = { epoch: known.epoch ?? 0 };
+  const copier = new Copier(of.left, of.right, accessTo(moving, to), () => Promise.resolve(true), rules);
+  const sources = new MovedDocuments(of.left, accessTo(moving, from));
+  const progress = { positions: known.positions };
+  const following: Following = {
+    from: of.source,
+    part: of.part,
+    copy: async (changes) => {
+      const due = await mapSettled(
+        changes,
+        async (change) => ((await isCopied(of, known, change, sources)) ? change : undefined),
+        {
+          concurrency: 32,
+        },
+      );
+      const copied = due.filter((change) => change !== undefined);
+      total.renewed += changes.length - copied.length;
+      return copier.copy(copied);
+    },
+    after: async (copied) => {
+      total.copied += copied;
+      await saveProgress(moving, of, { ...known, positions: progress.positions });
+      await say(`${total.copied} documents copied`);
+    },
+    signal,
+  };
+  if (until === 'near' || until.once) return follow(following, progress, until);
+  return untilQuiet(following, progress, until.endOrThrow);
+}
+
+/**
+ * Whether a version is copied as it is. One that is a copy itself first gets a version of its own, which the feed shows
+ * next: what is derived in the target may have seen the version of which it is a copy, and that it went.
+ */
+async function isCopied(
+  { hashOf }: MovedContainer,
+  { renews }: ContainerProgress,
+  { key, version, doc = {} }: Change,
+  sources: MovedDocuments,
+): Promise<boolean> {
+  assertMovable(doc);
+  const mark = markOf(doc);
+  if (mark?.gone) return false;
+  if (mark?.epoch === undefined && !isBefore(renews, hashOf(key), version.lsn)) return true;
+  await sources.renew(doc);
+  return false;
+}
+
+const isBefore = (positions: readonly RangePosition[], hash: string, lsn: number): boolean =>
+  positions.some(({ range, position }) => range.min <= hash && hash < range.max && lsn <= lsnOf(position));
+
+function assertMovable({ _mr: own, id }: Readonly<Record<string, unknown>>): void {
+  if (!isObject(own)) return;
+  if (own['archived'] !== undefined)
+    throw shardVerbsError('move-archived', `The document ${String(id)} is on its way to the archive`);
+  const embed = Object.keys(own).find((name) => name.includes('@'));
+  if (embed !== undefined) throw shardVerbsError('move-derived', `The document ${String(id)} has fields of ${embed}`);
+}
+
+/** Source documents of the keys in a container, by what `select` asks of them. */
+export const documentsOf = <T>(container: Container, select: string, { part }: MovedContainer, signal: AbortSignal) => {
+  const [query, options] = queryOf(select, part);
+  return fetchAll<T>(container, query, signal, options);
+};
+
+export async function countOf(container: Container, of: MovedContainer, signal: AbortSignal): Promise<number> {
+  for await (const count of documentsOf<number>(container, 'SELECT VALUE COUNT(1)', of, signal)) return count;
+  return 0;
+}

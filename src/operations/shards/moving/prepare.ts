@@ -1,0 +1,92 @@
+// The steps of a move before its first copy.
+import { currentEpoch, raiseEpoch } from '../../../feed/reading/epochs.ts';
+import { shardVerbsError } from '../errors.ts';
+import { fetchAll } from '../../../cosmos/fetch-all.ts';
+import { isObject } from '../../../base/json.ts';
+import { shownLocation } from '../../../shards/map/documents.ts';
+import type { Mapping } from '../../../shards/index.ts';
+import {
+  type Moving,
+  acknowledged,
+  countOf,
+  hostsOf,
+  mappingNow,
+  ownerOptions,
+  progressOf,
+  saveProgress,
+} from './moving.ts';
+import { ownerOf } from './record.ts';
+import type { MovePlace, MovedContainer } from './side.ts';
+
+/** @throws UsageError `move-target-full`, `move-archived`, `move-letters` */
+export async function assertFree(
+  containers: readonly MovedContainer[],
+  { from, to }: { readonly from: MovePlace; readonly to: MovePlace },
+  signal: AbortSignal,
+): Promise<void> {
+  for (const of of containers) {
+    const there = await countOf(of.target, of, signal);
+    if (there > 0)
+      throw shardVerbsError(
+        'move-target-full',
+        `${of.name} in ${shownLocation(to.shard.location)} has ${there} documents of these keys already`,
+      );
+  }
+  if (!from.state) return;
+  const left = `SELECT * FROM c WHERE c.kind = 'dead-letter' OR (c.type = 'millrace.archived' AND c.state = 'archived')`;
+  for await (const one of fetchAll<Record<string, unknown>>(from.state, left, signal, { anyFormat: true })) {
+    const { kind, container, key, source } = one;
+    const at = isObject(source) ? source : { container, key };
+    const of = containers.find(({ name }) => name === at['container']);
+    if (!of || !Array.isArray(at['key']) || !of.part.has(asDocument(of, at['key'] as unknown[]))) continue;
+    const what = `${of.name} ${JSON.stringify(at['key'])}`;
+    if (kind === 'dead-letter') throw shardVerbsError('move-letters', `A change of ${what} is parked`);
+    throw shardVerbsError('move-archived', `A document of ${what} is archived`);
+  }
+}
+
+/** A document with this key and nothing else. */
+function asDocument({ left: { keyPaths } }: MovedContainer, key: readonly unknown[]): Record<string, unknown> {
+  return keyPaths.reduce<Record<string, unknown>>((made, path, level) => {
+    const nested = path.toReversed().reduce<unknown>((value, name) => ({ [name]: value }), key[level]);
+    return { ...made, ...(nested as object) };
+  }, {});
+}
+
+/**
+ * Locks the mapping, and brings it online where it was, if a process died while it was offline. Then queries of several
+ * shards leave the keys out in the target, and every running tenure of both shards reads in an epoch in which the target's
+ * writes will be newer than the copies.
+ */
+export async function prepare(moving: Moving): Promise<Mapping> {
+  const { map, to, from, readLagMs, clock, signal } = moving;
+  let mapping = await mappingNow(moving);
+  await map.lockMapping(mapping, ownerOf(moving.record.now));
+  if (mapping.status === 'offline')
+    mapping = await map.updateMapping(mapping, { status: 'online' }, ownerOptions(moving));
+  // Not before: a write of an offline mapping waits only while its keys are held.
+  await map.letGo(from.shard, moving.record.now.id);
+  const { key, low, high } = mapping;
+  await map.addStrays(to.shard, {
+    ...(key !== undefined && { key }),
+    ...(low !== undefined && { low }),
+    ...(high !== undefined && { high }),
+  });
+  for (const of of moving.containers) await raise(moving, of);
+  // What is renewed is no event any more, so its hosts must have had it before.
+  if (moving.containers.some((of) => progressOf(moving, of).renews.length > 0)) await acknowledged(moving, from);
+  // A function app reads the epoch with each batch, from a replica that may lag.
+  await clock.sleep(readLagMs, signal);
+  return mapping;
+}
+
+async function raise(moving: Moving, of: MovedContainer): Promise<void> {
+  const { from, to } = moving;
+  const progress = progressOf(moving, of);
+  if (progress.epoch !== null || !to.state) return;
+  const source = from.state ? await currentEpoch(from.state, of.name, of.left.rid) : 0;
+  await raiseEpoch(to.state, of.name, of.right.rid, source);
+  await hostsOf(moving, to, of.target)?.haveReadEpochs();
+  await hostsOf(moving, from, of.source)?.haveReadEpochs();
+  await saveProgress(moving, of, { ...progress, epoch: source });
+}

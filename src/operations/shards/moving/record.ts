@@ -1,0 +1,149 @@
+import { randomUUID } from 'node:crypto';
+import type { Container } from '@azure/cosmos';
+import { type Clock, systemClock } from '../../../base/clock.ts';
+import { formatOf } from '../../../base/format.ts';
+import { fetchAll } from '../../../cosmos/fetch-all.ts';
+import { rewrite } from '../../../cosmos/rewrite.ts';
+import type { Identity } from '../../../feed/reading/change.ts';
+import type { RangePosition } from '../../../feed/reading/position.ts';
+import { type Span, overlaps } from '../../../shards/keys/spans.ts';
+import { shardVerbsError } from '../errors.ts';
+
+/**
+ * - `copying`: the map gives the keys to the source. Until the flip the move can be cancelled
+ * - `flipped`: the map gives the keys to the target; the source is followed until the grace ends
+ * - `clearing`: the source's documents are removed
+ * - `cancelling`: the target's documents are removed
+ */
+export type MoveStep = 'copying' | 'flipped' | 'clearing' | 'done' | 'cancelling' | 'cancelled';
+
+/** How far a container is moved. */
+export interface ContainerProgress {
+  /** Positions in the source's feed up to which it was copied; at most as far as that. */
+  positions: RangePosition[];
+  /** The epoch of the source, in which its hosts read. Null: no host has read a container of the source. */
+  epoch: number | null;
+  /** Documents up to these positions were copied by a move that was cancelled: copies of them need a later version. */
+  renews: RangePosition[];
+  /** Where the source's feed ended when the move was cancelled: it has copied nothing after that. */
+  cancelledAt?: RangePosition[];
+}
+
+/** A move of keys from one shard to another; a document beside the maps. */
+export interface MoveDocument extends Span {
+  readonly id: string;
+  readonly pk: string;
+  readonly type: 'millrace.move';
+  readonly map: string;
+  /** The keys, for people. */
+  readonly keys: string;
+  /** Ids of shards. */
+  readonly from: string;
+  readonly to: string;
+  readonly step: MoveStep;
+  /** The process that works on it; another one may take it over. */
+  readonly worker: string;
+  /** ISO 8601 UTC. When the process last stored progress. */
+  readonly aliveAt: string;
+  readonly startedAt: string;
+  readonly flippedAt?: string;
+  readonly endedAt?: string;
+  readonly containers: Readonly<Record<string, ContainerProgress>>;
+  /** Documents that were written to the source after the flip, while the target had them in a version of its own. */
+  readonly parked: readonly Identity[];
+}
+
+export const isUnfinished = ({ step }: MoveDocument): boolean => step !== 'done' && step !== 'cancelled';
+
+/** The token of the lock that a move has on its mapping. */
+export const ownerOf = ({ id }: Pick<MoveDocument, 'id'>): string => `move-${id}`;
+
+/** A process that has stored nothing for this long has died, or is cut off. It can't save when it comes back. */
+export const SILENT_MS = 30_000;
+
+const partitionOf = (map: string): string => `moves|${map.toLowerCase()}`;
+
+/** The moves of a map, the oldest first. */
+export async function movesOf(maps: Container, map: string, signal: AbortSignal): Promise<MoveDocument[]> {
+  const found: MoveDocument[] = [];
+  const partitionKey = partitionOf(map);
+  for await (const one of fetchAll<MoveDocument>(maps, 'SELECT * FROM c', signal, { partitionKey })) found.push(one);
+  return found.toSorted((a, b) => (a.startedAt < b.startedAt ? -1 : 1));
+}
+
+/** The stored record of one move, as one process changes it. */
+export class MoveRecord {
+  readonly #maps: Container;
+  readonly #clock: Clock;
+  readonly #worker = randomUUID();
+  now: MoveDocument;
+
+  private constructor(maps: Container, now: MoveDocument, clock: Clock) {
+    this.#maps = maps;
+    this.#clock = clock;
+    this.now = now;
+  }
+
+  static async begin(
+    maps: Container,
+    facts: Pick<MoveDocument, 'map' | 'keys' | 'low' | 'high' | 'from' | 'to' | 'containers'>,
+    clock: Clock = systemClock,
+  ): Promise<MoveRecord> {
+    const at = new Date(clock.now()).toISOString();
+    const document: MoveDocument = {
+      ...facts,
+      id: randomUUID().slice(0, 8),
+      pk: partitionOf(facts.map),
+      type: 'millrace.move',
+      ...formatOf('move'),
+      step: 'copying',
+      worker: '',
+      aliveAt: at,
+      startedAt: at,
+      parked: [],
+    };
+    const record = new MoveRecord(maps, document, clock);
+    const first = { ...document, worker: record.#worker };
+    await rewrite(maps, document, (stored?: MoveDocument) => stored ?? first);
+    record.now = first;
+    return record;
+  }
+
+  /** Goes on with a move whose process has died. @throws MillraceError `move-under-way` if it has stored progress lately */
+  static async resume(
+    maps: Container,
+    found: MoveDocument,
+    { clock = systemClock, force = false }: { readonly clock?: Clock; readonly force?: boolean } = {},
+  ): Promise<MoveRecord> {
+    const record = new MoveRecord(maps, found, clock);
+    record.now = await record.#rewrite((stored) => {
+      if (!force && clock.now() - Date.parse(stored.aliveAt) < SILENT_MS) throw underWay(stored);
+      return { ...stored, worker: record.#worker };
+    });
+    return record;
+  }
+
+  /** @throws MillraceError `move-taken` if another process has taken the move over */
+  async save(change: Partial<Pick<MoveDocument, 'step' | 'flippedAt' | 'endedAt' | 'containers' | 'parked'>> = {}) {
+    this.now = await this.#rewrite((stored) => {
+      if (stored.worker !== this.#worker)
+        throw shardVerbsError('move-taken', `Another process goes on with the move ${stored.id} of ${stored.keys}`);
+      return { ...stored, ...change };
+    });
+  }
+
+  async #rewrite(change: (stored: MoveDocument) => MoveDocument): Promise<MoveDocument> {
+    const { id, pk } = this.now;
+    const { after } = await rewrite(this.#maps, { id, pk }, (stored?: MoveDocument): MoveDocument => {
+      if (!stored) throw shardVerbsError('move-unknown', `The record of the move ${id} was removed`);
+      return { ...change(stored), aliveAt: new Date(this.#clock.now()).toISOString() };
+    });
+    return after;
+  }
+}
+
+export const underWay = ({ id, keys, step }: MoveDocument): Error =>
+  shardVerbsError('move-under-way', `The move ${id} of ${keys} is under way: ${step}`);
+
+export const ofKeys = (moves: readonly MoveDocument[], span: Span): MoveDocument[] =>
+  moves.filter((one) => overlaps(one, span));

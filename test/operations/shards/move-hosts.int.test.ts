@@ -1,0 +1,102 @@
+// A store moves between two databases while hosts derive in both.
+import { type TestContext, expect, it } from 'vitest';
+import { planModel } from '../../../src/operations/model/apply.ts';
+import { moveMapping } from '../../../src/operations/shards/moving/move.ts';
+import { compose } from '../../../src/runtime/processor-host.ts';
+import { ShardMapManager } from '../../../src/shards/index.ts';
+import { currentEpoch } from '../../../src/feed/reading/epochs.ts';
+import { ridOf } from '../../../src/cosmos/rid.ts';
+import { type Stage, openStage } from '../../support/stage.ts';
+import { compare, fast } from '../projections/versions.ts';
+
+const { signal } = new AbortController();
+const order = (id: string, storeId: string, cents: number) => ({
+  id,
+  type: 'order',
+  storeId,
+  customerId: 'c1',
+  placedAt: '2026-01-01T10:00:00Z',
+  cents,
+});
+
+async function shop({ onTestFinished }: Pick<TestContext, 'onTestFinished'>) {
+  const home = await openStage();
+  onTestFinished(() => home[Symbol.asyncDispose]());
+  const services = await home.services.at({ database: 'east' });
+  for (const step of await planModel(home.loaded, services)) await step.apply();
+  const container = (name: string) => services.place.database.container(name);
+  const east: Stage = { ...home, services: { ...services, close: () => undefined }, container };
+  const { client } = home.services.place.database;
+  const { database } = await client.databases.create({ id: 'maps' });
+  for (const id of ['shardmaps', 'routers'])
+    await database.containers.create({ id, partitionKey: '/pk', defaultTtl: -1 });
+  for (const id of ['shop', 'east'])
+    await client.database(id).containers.create({ id: 'shardmap', partitionKey: '/pk', defaultTtl: -1 });
+  const connect = ({ database: id }: { readonly database: string }) => client.database(id);
+  const manager = await ShardMapManager.create({ database, connect });
+  const map = await manager.createListMap('stores', {
+    keyType: 'text',
+    schema: { sharded: { Orders: '/storeId', Customers: '/storeId' } },
+  });
+  const [left, right] = [await map.createShard({ database: 'shop' }), await map.createShard({ database: 'east' })];
+  for (const key of ['s1', 's2']) await map.createMapping({ shard: left, key });
+  const move = async (key: string, to: typeof left) =>
+    moveMapping(
+      {
+        map,
+        maps: database.container('shardmaps'),
+        connect,
+        endpointOf: () => home.emulator.endpoint,
+        stateContainer: 'millrace',
+        leases: home.services.global.leases,
+        signal,
+        readLagMs: 0,
+        graceMs: 200,
+        patienceMs: 60_000,
+      },
+      await map.mapping(key),
+      to,
+    );
+  const host = async (stage: Stage, name: string) => {
+    const app = await compose({ ...stage, ...fast, host: name });
+    onTestFinished(() => app.stop());
+    await app.start();
+    return app;
+  };
+  return { home, east, left, right, move, apps: [await host(home, 'home'), await host(east, 'east')] };
+}
+
+const epochOf = async ({ services: { place } }: Stage): Promise<number> =>
+  currentEpoch(place.state, 'Orders', await ridOf(place.database.container('Orders')));
+
+it('each derives what moves to it, and takes back what moves away, there and back', async (context) => {
+  const { home, east, left, right, move, apps } = await shop(context);
+  const assertExact = async (stage: Stage, orders: number): Promise<void> => {
+    for (const app of apps) await app.drained(signal);
+    for (const name of ['summaries@1', 'days@1']) {
+      const { expected, found } = await compare(stage, name);
+      expect(found).toEqual(expected);
+    }
+    expect((await compare(stage, 'summaries@1')).found.size).toBe(orders);
+  };
+  for (const storeId of ['s1', 's2']) {
+    await home.container('Customers').items.create({ id: 'c1', type: 'customer', storeId, name: 'Ada' });
+    for (let n = 0; n < 10; n++) await home.container('Orders').items.create(order(`o${n}`, storeId, n));
+  }
+  await assertExact(home, 20);
+  const first = await epochOf(east);
+  await move('s1', right);
+  await assertExact(home, 10);
+  await assertExact(east, 10);
+  // One is written where it is now, the others come back as they were.
+  expect(await epochOf(east)).toBeGreaterThan(Math.max(first, await epochOf(home)));
+  await east.container('Orders').items.upsert(order('o3', 's1', 300));
+  await move('s1', left);
+  await assertExact(home, 20);
+  await assertExact(east, 0);
+  const summary = await home.container('Summaries').item('o3', 's1').read<{ cents: number }>();
+  expect(summary.resource).toMatchObject({ _src: { epoch: await epochOf(east) } });
+  await home.container('Orders').items.upsert(order('o3', 's1', 301));
+  await home.container('Orders').items.upsert(order('o4', 's1', 401));
+  await assertExact(home, 20);
+});

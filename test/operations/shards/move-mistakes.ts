@@ -1,0 +1,22 @@
+/** What tempts: each leaves one step out, or does it elsewhere. */
+export const MOVE_MISTAKES = [
+  'the shard is part of the identity',
+  'the epoch is raised at the flip',
+  'running tenures are not waited for',
+  'a copy has a version of its own',
+  'the source is deleted at the clean-up',
+  'the clean-up waits for no host',
+  'derived documents are copied',
+  'a deletion by a move reaches the global sink',
+  'reactions take moves for events',
+  'a copy is copied on as it is',
+  'a marker has the epoch in which it is read',
+  'an epoch is raised while a source is not acknowledged',
+  'a cancelled copy is removed as of the target',
+  'a document is renewed before its hosts had it',
+  'stragglers are not followed',
+  'a straggler replaces what was written since',
+  'a silent router is waited for while writes wait',
+  'the mapping moves without a last look',
+] as const;
+export type MoveMistake = (typeof MOVE_MISTAKES)[number];

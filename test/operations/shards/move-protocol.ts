@@ -1,0 +1,448 @@
+// The protocol of moving keys between two shards, as a world in memory: two shards whose lsns and epochs are their own, the
+// hosts of each with a sink of the shard and one of all shards, routers that check and send, and a mover that may die
+// between any two steps. It knows nothing of Cosmos DB. docs/SPEC-moves.md says what each step is for.
+import { Random } from '../../support/random.ts';
+import type { MoveMistake } from './move-mistakes.ts';
+import { type Change, Shard, Sink, type Stored, isNewer } from './move-shards.ts';
+
+interface Router {
+  /** Where it would write each key, by what it knows of the map. */
+  readonly knows: Map<string, Shard>;
+  silentUntil: number;
+  /** A write that was admitted and not sent yet. */
+  sending: { readonly key: string; readonly shard: Shard; readonly id: string; readonly at: number } | undefined;
+}
+
+interface Move {
+  readonly key: string;
+  readonly from: Shard;
+  readonly to: Shard;
+  step: 'copying' | 'flipped' | 'clearing' | 'done' | 'cancelled';
+  /** Positions in the source's feed: what was copied, and where it ended when it was closed. */
+  copied: number;
+  closedAt: number;
+  /** Epoch of the source's versions in the copies. */
+  epoch: number;
+  flippedAt: number;
+  /** Documents up to this lsn were copied by a move that was cancelled. */
+  renews: number;
+  tries: number;
+}
+
+const KEYS = ['T', 'U'] as const;
+/** A write that was admitted lands within this, or its router is known to have stopped: then it may still land. */
+const GRACE = 90;
+/** Writers open again by themselves. */
+const REOPEN = 80;
+const SILENT = 25;
+
+export class MoveWorld {
+  readonly random: Random;
+  readonly mistake: MoveMistake | undefined;
+  readonly shards: readonly [Shard, Shard];
+  readonly global = new Sink();
+  readonly routers: Router[];
+  readonly said: string[] = [];
+  readonly totals = { written: 0, moves: 0, cancelled: 0, deaths: 0, stragglers: 0, parked: 0, retries: 0, renewed: 0 };
+  readonly owner = new Map<string, Shard>();
+  /** The application's last acknowledged write of each document, and those that were parked by name. */
+  readonly truth = new Map<string, number>();
+  readonly parked = new Set<string>();
+  /** On which shards each write was reacted to. */
+  readonly effects = new Map<string, Set<string>>();
+  readonly moves: Move[] = [];
+  now = 0;
+  longestHeld = 0;
+  /** Writes that landed on a shard that had lost the key, and are neither carried over nor named yet. */
+  readonly #stragglers = new Map<string, number>();
+  /** The documents of all of them: two writes of one document on two shards have no order. */
+  readonly #late = new Set<string>();
+  /** Writes that landed where the map had their key, online. */
+  readonly #right = new Set<number>();
+  readonly #rate: number;
+  /** No faults any more. */
+  calm = false;
+  #count = 0;
+
+  constructor(seed: number, mistake?: MoveMistake) {
+    this.random = new Random(seed);
+    this.mistake = mistake;
+    const { random } = this;
+    // Where little is written, documents move there and back as they are.
+    this.#rate = random.pick([0.25, 0.05, 0.008]);
+    // Each numbers for itself; one may have been rewound before.
+    this.shards = [new Shard('A', 100 + random.int(50), 1), new Shard('B', random.int(300), 1 + random.int(2))];
+    for (const key of KEYS) this.owner.set(key, random.pick(this.shards));
+    this.routers = [1, 2, 3].map(() => ({ knows: new Map(this.owner), silentUntil: 0, sending: undefined }));
+  }
+
+  is(mistake: MoveMistake): boolean {
+    return this.mistake === mistake;
+  }
+
+  /** A step of everything but the mover. `writes`: the application still writes. */
+  disturb(writes: boolean): void {
+    const { random } = this;
+    this.now += 1;
+    for (const shard of this.shards)
+      for (const [key, since] of shard.held) {
+        this.longestHeld = Math.max(this.longestHeld, this.now - since);
+        if (this.now - since > REOPEN && !this.is('a silent router is waited for while writes wait'))
+          shard.held.delete(key);
+      }
+    for (const router of this.routers) this.#route(router, writes);
+    for (const shard of this.shards) {
+      if (this.calm) shard.downUntil = 0;
+      else if (random.chance(0.004)) shard.downUntil = this.now + random.int(300);
+      if (this.now >= shard.downUntil && random.chance(0.4)) this.host(shard);
+    }
+  }
+
+  #route(router: Router, writes: boolean): void {
+    const { random } = this;
+    if (router.sending) {
+      // What was admitted is sent now, or after a sleep that no check can see.
+      if (router.sending.at <= this.now) {
+        this.#land(router.sending);
+        router.sending = undefined;
+      }
+      return;
+    }
+    if (this.now < router.silentUntil) return;
+    if (random.chance(0.01) && !this.calm) router.silentUntil = this.now + 10 + random.int(100);
+    if (!writes || !random.chance(this.#rate)) return;
+    const key = random.pick(KEYS);
+    const known = router.knows.get(key)!;
+    // It looks at the gate of the shard that it knows, whose `needs` sends it to the map again.
+    const shard = known === this.owner.get(key) || !this.owner.get(key) ? known : this.owner.get(key)!;
+    router.knows.set(key, shard);
+    if (shard.held.has(key) || !this.owner.get(key)) return;
+    const sleeps = random.chance(0.06) ? 30 + random.int(GRACE - 45) : random.int(3);
+    router.sending = { key, shard, id: `${key}${random.int(4)}`, at: this.now + sleeps };
+  }
+
+  #land({ key, shard, id }: NonNullable<Router['sending']>): void {
+    const n = (this.#count += 1);
+    this.totals.written += 1;
+    shard.put({ id, key, n });
+    const owner = this.owner.get(key);
+    if (owner === shard || !owner) {
+      this.truth.set(id, n);
+      if (owner) this.#right.add(n);
+      return;
+    }
+    this.totals.stragglers += 1;
+    this.#late.add(id);
+    this.#stragglers.set(id, n);
+  }
+
+  /** A host of a shard reads, applies, acknowledges, dies or begins a new tenure. */
+  host(shard: Shard): void {
+    const { random } = this;
+    if (random.chance(0.03)) {
+      shard.page = undefined;
+      shard.known = shard.epoch;
+    }
+    if (!shard.page) {
+      const docs = shard.since(shard.position).slice(0, 1 + random.int(3));
+      if (docs.length === 0) return;
+      shard.page = { changes: docs.map((doc) => shard.changeOf(doc, shard.known)), to: docs.at(-1)!.lsn };
+      return;
+    }
+    for (const change of shard.page.changes) this.#apply(shard, change);
+    // A page may be applied again before it is acknowledged.
+    if (random.chance(0.2)) return;
+    shard.position = Math.max(shard.position, shard.page.to);
+    shard.page = undefined;
+  }
+
+  #apply(shard: Shard, change: Change): void {
+    shard.sink.apply(change);
+    const skips = change.moved && change.op === 'delete' && !this.is('a deletion by a move reaches the global sink');
+    const id = this.is('the shard is part of the identity') ? `${shard.name}/${change.id}` : change.id;
+    if (!skips) {
+      const before = this.global.guards.get(id);
+      this.global.apply({ ...change, id });
+      const after = this.global.guards.get(id)!;
+      const isBack = before?.counts === true && (!after.counts || after.n < before.n);
+      if (isBack && !this.#late.has(change.id)) this.said.push(`the global sink went back with ${id}`);
+    }
+    if (change.op === 'delete' || (change.moved && !this.is('reactions take moves for events'))) return;
+    const write = `${change.id}@${change.n}`;
+    const on = this.effects.get(write) ?? new Set<string>();
+    this.effects.set(write, on.add(shard.name));
+  }
+
+  /** New tenures of a shard: they have read its epoch. */
+  renewTenures(shard: Shard): void {
+    shard.page = undefined;
+    shard.known = shard.epoch;
+  }
+
+  hasAcknowledged = (shard: Shard, position: number, key: string): boolean =>
+    !shard.page &&
+    shard.since(shard.position, key).every(({ lsn }) => lsn > position) &&
+    shard.position >= Math.min(position, shard.lsn);
+
+  /** The steps of the mover from the record on. After each `yield` it may die; what it kept in memory is lost then. */
+  *mover(move: Move): Generator<void, void, undefined> {
+    while (move.step !== 'done' && move.step !== 'cancelled') {
+      if (move.step === 'copying') yield* this.#copyAndFlip(move);
+      else if (move.step === 'flipped') yield* this.#followStragglers(move);
+      else if (move.step === 'clearing') yield* this.#clear(move);
+    }
+  }
+
+  *#copyAndFlip(move: Move): Generator<void, void, undefined> {
+    const { from, to, key } = move;
+    // A mover that died may have left the keys held, or offline.
+    this.#open(from, key);
+    this.owner.set(key, from);
+    yield;
+    if (!this.is('the epoch is raised at the flip')) yield* this.#raise(move);
+    // What is renewed is no event any more, so its hosts must have had it before.
+    if (!this.is('a document is renewed before its hosts had it'))
+      while (!this.hasAcknowledged(from, move.renews, key)) yield;
+    for (let rounds = 0; ;) {
+      const copied = yield* this.#copy(move);
+      if (copied < 2 && (rounds += 1) > 1) break;
+    }
+    while (!this.hasAcknowledged(to, to.lsn, key)) yield;
+    if (this.is('derived documents are copied')) {
+      const total = from.sink.totals.get(key);
+      if (total !== undefined) to.sink.totals.set(key, total);
+    }
+    from.held.set(key, this.now);
+    const since = this.now;
+    for (;;) {
+      yield;
+      const open = this.routers.filter((one) => this.#isUnderWay(one, from, key) || this.now < one.silentUntil);
+      if (open.length === 0) break;
+      if (this.is('a silent router is waited for while writes wait')) continue;
+      // A router that says nothing for long has expired, and what it sent is a straggler; one that is at work is not.
+      if (this.now - since > SILENT) {
+        this.totals.retries += 1;
+        move.tries += 1;
+        this.#open(from, key);
+        yield;
+        if (move.tries < 3) return;
+        from.held.set(key, this.now);
+        break;
+      }
+    }
+    for (let quiet = 0; quiet < 1;) quiet = (yield* this.#copy(move)) === 0 ? quiet + 1 : 0;
+    if (!this.is('the mapping moves without a last look')) {
+      // Offline: from here on the shard's gate admits nothing, also where routers opened by themselves.
+      this.owner.delete(key);
+      yield;
+      for (let quiet = 0; quiet < 2;) quiet = (yield* this.#copy(move)) === 0 ? quiet + 1 : 0;
+    }
+    if (this.is('the epoch is raised at the flip')) to.epoch = Math.max(to.epoch, from.epoch) + 1;
+    // One conditional write.
+    move.closedAt = from.lsn;
+    this.owner.set(key, to);
+    move.step = 'flipped';
+    move.flippedAt = this.now;
+    this.totals.moves += 1;
+    this.#open(from, key);
+    yield;
+  }
+
+  #isUnderWay({ sending }: Router, shard: Shard, key: string): boolean {
+    return sending?.key === key && sending.shard === shard && sending.at - this.now < SILENT / 2;
+  }
+
+  #open(shard: Shard, key: string): void {
+    shard.held.delete(key);
+  }
+
+  *#raise(move: Move): Generator<void, void, undefined> {
+    const { from, to } = move;
+    // What is read of a shard that lost keys must be read in the epoch of their move, stragglers included.
+    if (to.epoch <= from.epoch) {
+      const pending = this.moves.filter((one) => one !== move && one.from === to && one.step === 'flipped');
+      if (!this.is('an epoch is raised while a source is not acknowledged'))
+        for (const one of pending) while (one.step === 'flipped') yield;
+      to.epoch = from.epoch + 1;
+    }
+    yield;
+    if (!this.is('running tenures are not waited for')) {
+      this.renewTenures(to);
+      this.renewTenures(from);
+    }
+    move.epoch = from.epoch;
+    yield;
+  }
+
+  /** One round over the source's feed. A copy that no application has rewritten gets a version of its own first. */
+  *#copy(move: Move): Generator<void, number, undefined> {
+    const { from, key } = move;
+    const page = from.since(move.copied, key).slice(0, 1 + this.random.int(3));
+    for (const doc of page) {
+      const now = from.docs.get(doc.id)!;
+      if (now.lsn !== doc.lsn) continue;
+      const isCopy = doc.mark?.version !== undefined;
+      const renews = (isCopy || doc.lsn <= move.renews) && !this.is('a copy is copied on as it is');
+      if (doc.mark?.gone) continue;
+      if (renews) {
+        this.totals.renewed += 1;
+        from.put({ id: doc.id, key, n: doc.n, mark: {} });
+        continue;
+      }
+      this.#write(move, doc);
+      if (this.random.chance(0.2)) yield;
+    }
+    if (page.length > 0) move.copied = page.at(-1)!.lsn;
+    yield;
+    return page.length;
+  }
+
+  #write({ to, key, epoch }: Move, { id, n, lsn, mark }: Stored): void {
+    const version = mark?.version ?? { epoch, lsn };
+    const there = to.docs.get(id);
+    if (there?.mark?.version && !isNewer(version, there.mark.version)) return;
+    to.put({ id, key, n, mark: this.is('a copy has a version of its own') ? {} : { version } });
+  }
+
+  *#followStragglers(move: Move): Generator<void, void, undefined> {
+    const { from, to, key } = move;
+    // The last look is after the grace.
+    for (let isOver = false; !isOver;) {
+      isOver = this.now - move.flippedAt > GRACE;
+      if (!isOver) yield;
+      if (this.is('stragglers are not followed')) continue;
+      for (const doc of from.since(move.copied, key)) {
+        move.copied = doc.lsn;
+        if (doc.mark) continue;
+        const there = to.docs.get(doc.id);
+        const isCopy = there?.mark?.version !== undefined && !there.mark.gone;
+        if (isCopy || (there && this.is('a straggler replaces what was written since'))) {
+          to.put({ id: doc.id, key, n: doc.n, mark: { version: { epoch: move.epoch, lsn: doc.lsn } } });
+          this.truth.set(doc.id, doc.n);
+          this.#stragglers.delete(doc.id);
+        } else {
+          if (this.#right.has(doc.n))
+            this.said.push(`${doc.id}@${doc.n} was written where the map had it, and is parked`);
+          this.parked.add(doc.id);
+          this.#stragglers.delete(doc.id);
+          this.totals.parked += 1;
+        }
+      }
+    }
+    while (!this.is('the clean-up waits for no host') && !this.hasAcknowledged(from, move.copied, key)) yield;
+    move.step = 'clearing';
+    yield;
+  }
+
+  *#clear(move: Move): Generator<void, void, undefined> {
+    const { from, key } = move;
+    for (const doc of from.since(0, key)) {
+      if (this.parked.has(doc.id) || doc.mark?.gone || this.owner.get(key) === from) continue;
+      if (this.is('the source is deleted at the clean-up')) from.docs.delete(doc.id);
+      else {
+        const of = this.is('a marker has the epoch in which it is read') ? undefined : { epoch: move.epoch };
+        from.put({ id: doc.id, key, n: doc.n, mark: { gone: true, ...(of && { of }) } });
+      }
+      if (this.random.chance(0.3)) yield;
+    }
+    while (!this.hasAcknowledged(from, from.lsn, key)) yield;
+    for (const doc of from.since(0, key)) if (doc.mark?.gone) from.docs.delete(doc.id);
+    move.step = 'done';
+    yield;
+  }
+
+  /** Ends a move before its flip. The copies become markers just above what they are copies of. */
+  *cancel(move: Move): Generator<void, void, undefined> {
+    const { from, to, key } = move;
+    this.#open(from, key);
+    this.owner.set(key, from);
+    // The record may be behind what was copied.
+    move.copied = from.lsn;
+    yield;
+    for (const doc of to.since(0, key)) {
+      if (!doc.mark || doc.mark.gone) continue;
+      const { version: { epoch, lsn } = { epoch: to.epoch, lsn: doc.lsn } } = doc.mark;
+      const of = this.is('a cancelled copy is removed as of the target') ? {} : { of: { epoch, lsn: lsn + 0.5 } };
+      to.put({ id: doc.id, key, n: doc.n, mark: { gone: true, ...of } });
+      if (this.random.chance(0.3)) yield;
+    }
+    while (!this.hasAcknowledged(to, to.lsn, key)) yield;
+    for (const doc of to.since(0, key)) if (doc.mark?.gone) to.docs.delete(doc.id);
+    this.totals.cancelled += 1;
+    move.step = 'cancelled';
+    yield;
+  }
+
+  begin(key: string): Move | undefined {
+    const from = this.owner.get(key);
+    const to = this.shards.find((one) => one !== from);
+    const busy = this.moves.some(
+      (one) =>
+        (one.key === key && one.step !== 'done' && one.step !== 'cancelled') ||
+        // Each raises the epoch of the shard that the other one copies from.
+        (one.step === 'copying' && one.from === to),
+    );
+    if (!from || !to || busy || this.parkedOf(key)) return undefined;
+    const before = this.moves.filter((one) => one.key === key && one.step === 'cancelled' && one.to === to);
+    const move: Move = {
+      key,
+      from,
+      to,
+      step: 'copying',
+      copied: 0,
+      closedAt: 0,
+      epoch: from.epoch,
+      flippedAt: 0,
+      renews: Math.max(0, ...before.map(({ copied }) => copied)),
+      tries: 0,
+    };
+    this.moves.push(move);
+    return move;
+  }
+
+  parkedOf(key: string): boolean {
+    return [...this.parked].some((id) => id.startsWith(key));
+  }
+
+  /** All that is left is sent, and read by the hosts. */
+  settle(): void {
+    this.calm = true;
+    for (let at = 0; at < 3_000; at++) this.disturb(false);
+  }
+
+  judge(): string[] {
+    for (const [id, n] of this.truth) {
+      const key = id.slice(0, 1);
+      const owner = this.owner.get(key)!;
+      if (this.parked.has(id)) continue;
+      const there = owner.docs.get(id);
+      if (there?.n !== n || there.mark?.gone)
+        this.said.push(`${id} was acknowledged as ${n}, and ${owner.name} has ${there?.n}`);
+      if (!this.effects.has(`${id}@${n}`)) this.said.push(`${id}@${n} had no effect`);
+      this.#judgeSink('global', this.global, id, n);
+      this.#judgeSink(owner.name, owner.sink, id, n);
+      const other = this.shards.find((one) => one !== owner)!;
+      if (other.sink.guards.get(id)?.counts) this.said.push(`${other.name} counts ${id}, which it has not`);
+      if (other.docs.has(id)) this.said.push(`${id} is on both sides`);
+    }
+    for (const key of KEYS) {
+      if (this.parkedOf(key)) continue;
+      let want = 0;
+      for (const [id, n] of this.truth) if (id.startsWith(key)) want += n;
+      for (const [name, sink] of [
+        ['global', this.global],
+        [this.owner.get(key)!.name, this.owner.get(key)!.sink],
+      ] as const)
+        if ((sink.totals.get(key) ?? 0) !== want) this.said.push(`the total of ${key} in ${name} is wrong`);
+    }
+    for (const [write, on] of this.effects) if (on.size > 1) this.said.push(`${write} had effects on both shards`);
+    if (this.longestHeld > REOPEN + 1) this.said.push(`writes waited for ${this.longestHeld}`);
+    for (const [id] of this.#stragglers) if (!this.parked.has(id)) this.said.push(`a straggler of ${id} was not named`);
+    return this.said;
+  }
+
+  #judgeSink(name: string, { guards }: Sink, id: string, n: number): void {
+    const found = guards.get(id);
+    if (!found?.counts || found.n !== n) this.said.push(`the sink of ${name} has ${id} as ${found?.n}, not ${n}`);
+  }
+}

@@ -1,0 +1,97 @@
+// The shards of move-protocol.ts: documents with lsns, the feed, and sinks with a guard for each document.
+export interface Version {
+  readonly epoch: number;
+  readonly lsn: number;
+}
+
+/** What a move writes into a document; an application's write takes it away. */
+export interface Mark {
+  readonly version?: Version;
+  readonly gone?: true;
+  /** `epoch` of a marker: that in which the document was acknowledged. */
+  readonly of?: { readonly epoch: number; readonly lsn?: number };
+}
+
+export interface Stored {
+  readonly id: string;
+  readonly key: string;
+  readonly n: number;
+  readonly lsn: number;
+  readonly mark?: Mark;
+}
+
+export interface Change {
+  readonly id: string;
+  readonly key: string;
+  readonly n: number;
+  readonly version: Version;
+  readonly moved: boolean;
+  readonly op: 'upsert' | 'delete';
+}
+
+interface Guard {
+  readonly version: Version;
+  readonly n: number;
+  readonly counts: boolean;
+}
+
+export const isNewer = (a: Version, b: Version): boolean => (a.epoch === b.epoch ? a.lsn > b.lsn : a.epoch > b.epoch);
+
+/** The sink of a shard, or that of all: a guard for each document, and a total for each key. */
+export class Sink {
+  readonly guards = new Map<string, Guard>();
+  readonly totals = new Map<string, number>();
+
+  apply({ id, key, n, version, op }: Change): void {
+    const known = this.guards.get(id);
+    if (known && !isNewer(version, known.version)) return;
+    const counts = op === 'upsert';
+    const before = known?.counts ? known.n : 0;
+    this.totals.set(key, (this.totals.get(key) ?? 0) - before + (counts ? n : 0));
+    this.guards.set(id, { version, n, counts });
+  }
+}
+
+export class Shard {
+  readonly name: string;
+  readonly docs = new Map<string, Stored>();
+  readonly sink = new Sink();
+  lsn: number;
+  epoch: number;
+  /** The epoch in which the running tenure reads, and how far it has acknowledged. */
+  known: number;
+  position: number;
+  /** A page that was read, and not acknowledged yet. */
+  page: { readonly changes: readonly Change[]; readonly to: number } | undefined;
+  /** Its hosts stand still. */
+  downUntil = 0;
+  /** Keys that the gate holds, and since when. */
+  held = new Map<string, number>();
+
+  constructor(name: string, lsn: number, epoch: number) {
+    this.name = name;
+    this.lsn = lsn;
+    this.position = lsn;
+    this.epoch = epoch;
+    this.known = epoch;
+  }
+
+  put(doc: Omit<Stored, 'lsn'>): Stored {
+    const stored = { ...doc, lsn: (this.lsn += 1) };
+    this.docs.set(doc.id, stored);
+    return stored;
+  }
+
+  since(position: number, key?: string): Stored[] {
+    return [...this.docs.values()]
+      .filter((doc) => doc.lsn > position && (key === undefined || doc.key === key))
+      .toSorted((a, b) => a.lsn - b.lsn);
+  }
+
+  /** As the mapper makes it. */
+  changeOf({ id, key, n, lsn, mark }: Stored, epoch: number): Change {
+    const own = { epoch, lsn };
+    const version = mark?.version ?? (mark?.of ? { epoch: mark.of.epoch, lsn: mark.of.lsn ?? lsn } : own);
+    return { id, key, n, version, moved: mark !== undefined, op: mark?.gone ? 'delete' : 'upsert' };
+  }
+}

@@ -40,6 +40,8 @@ export interface Place {
 
 /** What there is once, however many places a pipeline has. */
 export interface Global {
+  /** The place of the settings. With a shard map it is the global place, and no shard. */
+  readonly home: Place;
   /** Documents that name no place: views, fingerprints, erasures, audit records, checkpoints, locks, the status of hosts. */
   readonly state: Container;
   /** The database of the lease container; it may be in another account. */

@@ -58,6 +58,11 @@ export interface Change<D = Record<string, unknown>> extends Identity {
   /** True: only a backfill of fields wrote this version. It is no event to publish or to react to. */
   readonly backfilled?: boolean;
   readonly leaving?: Leaving;
+  /**
+   * True: a move between shards wrote it, not the application. A copy has the version of the document that was copied. A
+   * deletion says that the document has left this shard; on another one it still exists.
+   */
+  readonly moved?: true;
   /** The error of the source's `upcast` or `deleted`. A projection must treat the change as poison. */
   readonly failed?: unknown;
 }

@@ -5,6 +5,7 @@ import { defineOperation } from '../../operations/operation.ts';
 import { progressTable } from './progress.ts';
 import { untilControlReadable } from '../../runtime/stored-formats.ts';
 import { refuseRenamedPrefix } from '../../runtime/renamed-prefix.ts';
+import { pipelinePlaces } from '../../runtime/shard-map.ts';
 import { runPipeline } from './run-pipeline.ts';
 import { startVerifying } from './verifying.ts';
 import { untilAborted } from './until-aborted.ts';
@@ -36,7 +37,11 @@ export const run = defineOperation({
     const settings = workspace.settings();
     const services = await workspace.services();
     await untilControlReadable(services, { signal, say: (line) => screen.line(line) });
-    await refuseRenamedPrefix(loaded.pipeline, services, settings);
+    for (const place of await pipelinePlaces({ settings, services, loaded })) {
+      const there = await place.open().catch(() => undefined);
+      // A shard that doesn't answer stops no host. The others would show the same.
+      if (there) await refuseRenamedPrefix(place.loaded.pipeline, there, settings);
+    }
     const name = host ?? `${hostname()}-${randomBytes(3).toString('hex')}`;
     const projections = await runPipeline(
       {

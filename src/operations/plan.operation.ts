@@ -23,6 +23,7 @@ export const plan = defineOperation({
   verb: 'plan',
   summary: 'Plan each projection: show how Millrace keeps it and why, what a change costs, and what would be cheaper',
   examples: ['millrace plan', 'millrace plan --pipeline examples/flights --json', 'millrace plan --against deployed'],
+  shards: 'itself',
   effect: 'reads',
   input: z.object({
     profile: ruleFlags.profile,

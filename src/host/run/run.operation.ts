@@ -14,6 +14,7 @@ export const run = defineOperation({
   verb: 'run',
   summary: 'Run the pipeline against the account of the settings, together with the other hosts',
   examples: ['millrace run --env production', 'millrace run --host worker-1', 'millrace run --once --json'],
+  shards: 'itself',
   effect: 'changes',
   input: z.object({
     host: z
@@ -61,7 +62,9 @@ export const run = defineOperation({
       },
       async (app) => {
         if (once) return app.drained(signal);
-        const endVerifying = startVerifying(context);
+        if (loaded.pipeline.shards && settings.verify)
+          screen.line('A pipeline over shards is not verified by the schedule; run `millrace projections verify`.');
+        const endVerifying = loaded.pipeline.shards ? async () => {} : startVerifying(context);
         await untilAborted(signal);
         await endVerifying();
       },

@@ -147,7 +147,7 @@ function publishers(
  * A runner whose sink has the documents of all shards. A document that a move removed from one shard is on another, so its
  * deletion there counts as applied and changes nothing.
  */
-const stayingAfterMoves = (runner: Runner): Runner => ({
+export const stayingAfterMoves = (runner: Runner): Runner => ({
   ...runner,
   apply: (changes, access) =>
     runner.apply(

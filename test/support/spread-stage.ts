@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { Container, Database } from '@azure/cosmos';
-import type { Settings } from '../../src/base/settings.ts';
+import type { AccountSettings, Settings } from '../../src/base/settings.ts';
 import { partOf } from '../../src/definition/places.ts';
 import { type Emulator, type EmulatorOptions, startEmulator } from '../../src/emulator/index.ts';
 import { planModel } from '../../src/operations/model/apply.ts';
@@ -23,15 +23,19 @@ export interface SpreadStage extends AsyncDisposable {
   container(name: string): Container;
   /** Of a shard. */
   at(shard: string, name: string): Container;
-  /** Makes a database and takes it into the map. */
-  addShard(name: string): Promise<void>;
+  /** Makes a database and takes it into the map; `endpoint`: in another account. */
+  addShard(name: string, endpoint?: string): Promise<void>;
   /** As the environment of a process that is to work on it. */
   readonly env: Readonly<Record<string, string>>;
 }
 
 export async function openSpread(
   shards: readonly string[],
-  { folder = SPREAD, ...options }: EmulatorOptions & { readonly folder?: string } = {},
+  {
+    folder = SPREAD,
+    accounts,
+    ...options
+  }: EmulatorOptions & { readonly folder?: string; readonly accounts?: readonly AccountSettings[] } = {},
 ): Promise<SpreadStage> {
   const emulator = await startEmulator(options);
   const account = { kind: 'key', endpoint: emulator.endpoint, key: emulator.key } as const;
@@ -41,6 +45,7 @@ export async function openSpread(
     leases: { account, database: 'shop', container: 'leases' },
     stateContainer: 'millrace',
     preferredRegions: [],
+    ...(accounts && { accounts }),
     shardMaps: { endpoint: emulator.endpoint, database: 'maps' },
   };
   const services = await openServices(settings);
@@ -66,11 +71,13 @@ export async function openSpread(
     map,
     container: (name) => services.place.database.container(name),
     at: (shard, name) => databaseOf(shard).container(name),
-    addShard: async (name) => {
+    addShard: async (name, endpoint) => {
       const part = { ...loaded, pipeline: partOf(loaded.pipeline, loaded.model, 'shard') };
-      for (const step of await planModel(part, await services.at({ database: name }))) await step.apply();
-      await databaseOf(name).containers.create({ id: 'shardmap', partitionKey: '/pk', defaultTtl: -1 });
-      await map.createShard({ database: name });
+      const location = { database: name, ...(endpoint !== undefined && { endpoint }) };
+      const there = await services.at(location);
+      for (const step of await planModel(part, there)) await step.apply();
+      await there.place.database.containers.create({ id: 'shardmap', partitionKey: '/pk', defaultTtl: -1 });
+      await map.createShard(location);
     },
     env: {
       COSMOS: emulator.connectionString,

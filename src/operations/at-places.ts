@@ -1,5 +1,5 @@
 // Operations of a pipeline over shards: each place by itself, or none where that would be wrong.
-import { z } from 'zod';
+import type { z } from 'zod';
 import { messageOf } from '../base/errors.ts';
 import { suggestion } from '../base/near.ts';
 import { once } from '../base/once.ts';
@@ -7,6 +7,7 @@ import { resourceName } from '../base/settings.ts';
 import { type PipelinePlace, pipelinePlaces } from '../runtime/shard-map.ts';
 import { type LoadedPipeline, type Services, type Workspace, changedWorkspace } from '../runtime/workspace.ts';
 import { operationsError } from './errors.ts';
+import { shardVerbsError } from './shards/errors.ts';
 
 /**
  * How an operation works on a pipeline over shards. `every`: in each place, or in the one that `--shard` names. `one`: only
@@ -57,7 +58,7 @@ export async function operationPlaces(
     throw operationsError('input-invalid', '--shard is given, and the pipeline is not over shards');
   }
   if (how === 'one' && shard === undefined)
-    throw operationsError('shards-unsupported', `\`millrace ${name}\` works in one place of a pipeline over shards`, {
+    throw shardVerbsError('shards-unsupported', `\`millrace ${name}\` works in one place of a pipeline over shards`, {
       hint: 'Name it with --shard: the database of a shard, or that of the settings for the global place.',
     });
   const settings = workspace.settings();
@@ -116,14 +117,21 @@ export function onOnePlace(workspace: Workspace, name: string): Workspace {
 }
 
 const unsupported = (name: string, how?: string) =>
-  operationsError(
+  shardVerbsError(
     'shards-unsupported',
     `\`millrace ${name}\` can’t work on a pipeline over shards${how === undefined ? '' : ` ${how}`}`,
   );
 
 /** The results of several places as one. */
 export const joinPlaces = (results: readonly (AtPlace & { readonly text: string })[]) => ({
-  value: { places: results.map(({ text: _, ...result }) => result) },
+  value: {
+    places: results.map(({ place, global, ok, value, failure }): AtPlace => ({
+      place,
+      global,
+      ok,
+      ...(failure === undefined ? { value } : { failure }),
+    })),
+  },
   text: results
     .map(({ place, global, text }) => `── ${global ? `global place ${place}` : `shard ${place}`}\n${text}`)
     .join('\n\n'),
@@ -135,7 +143,7 @@ export const failedAt = ({ name: place, global }: OperationPlace, error: unknown
   return { place, global, ok: false, failure, text: `It failed here: ${failure}` };
 };
 
-export const withPlaceInput = <S extends z.ZodObject>(schema: S, how: OverShards | undefined): z.ZodObject =>
+export const withPlaceInput = (schema: z.ZodObject, how: OverShards | undefined): z.ZodObject =>
   how === 'every' || how === 'one' ? schema.extend(placeInput) : schema;
 
 interface Planned {
@@ -151,10 +159,10 @@ export const planAt = ({ name, global }: OperationPlace, plan: Planned): Planned
 });
 
 /** Plans of several places, which are worked on one after the other. */
-export function joinPlans<P extends Planned>(plans: readonly P[]): Planned {
+export function joinPlans(plans: readonly Planned[]): Planned {
   const [only, ...more] = plans;
   if (only && more.length === 0) return only;
-  const sum = (of: (plan: P) => number): number => plans.reduce((total, plan) => total + of(plan), 0);
+  const sum = (of: (plan: Planned) => number): number => plans.reduce((total, plan) => total + of(plan), 0);
   return {
     steps: plans.flatMap(({ steps }) => steps),
     ru: sum(({ ru }) => ru),

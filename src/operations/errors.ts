@@ -1,11 +1,6 @@
 import { type ErrorCatalogue, errorsOf } from '../base/error-catalogue.ts';
 
 export const OPERATIONS_ERRORS = {
-  'shards-unsupported': {
-    meaning: 'The operation can’t work on a pipeline over shards, or not in all places at once.',
-    hint: 'See which operations can: docs/shards.md, "A pipeline over shards".',
-    usage: true,
-  },
   'account-unprepared': {
     meaning: 'A container that this command needs does not exist.',
     hint: 'Run `millrace model apply`; with `--dry-run` it shows what it would create.',

@@ -11,9 +11,9 @@ const KILLS = Number(process.env['MILLRACE_HISTORIES'] ?? 2);
 
 it('counts each document once after hosts were killed at random', async (context) => {
   const { stage, application } = await given(context);
-  let stopped = false;
+  const stopping = new AbortController();
   const writing = (async () => {
-    for (let n = 0; !stopped; n++) {
+    for (let n = 0; !stopping.signal.aborted; n++) {
       const at = n % 3;
       const more = {
         placedAt: `2026-01-0${1 + (n % 4)}T10:00:00.000Z`,
@@ -32,7 +32,7 @@ it('counts each document once after hosts were killed at random', async (context
     running.kill('SIGKILL');
     await running.ended;
   }
-  stopped = true;
+  stopping.abort();
   await writing;
   const app = await compose({
     ...stage,

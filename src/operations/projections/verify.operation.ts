@@ -6,6 +6,7 @@ import { Views } from '../../engine/views/views.ts';
 import { audited } from '../audit/record.ts';
 import { type Enqueued, backgroundInput, enqueue, isEnqueued, sayEnqueued } from '../jobs/background.ts';
 import { operationsError } from '../errors.ts';
+import { shardVerbsError } from '../shards/errors.ts';
 import { type Context, defineOperation } from '../operation.ts';
 import { secondsToRead } from '../seconds.ts';
 import { plural } from '../table.ts';
@@ -23,7 +24,7 @@ export const verifyWith = async (
   const loaded = await workspace.pipeline();
   if (loaded.pipeline.part && (repair || sample !== undefined || tenant !== undefined)) {
     const message = '--repair, --sample and --tenant can’t work on a pipeline over shards';
-    throw operationsError('shards-unsupported', message);
+    throw shardVerbsError('shards-unsupported', message);
   }
   return verify(loaded, await workspace.services(), {
     signal,

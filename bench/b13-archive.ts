@@ -49,7 +49,7 @@ async function measure(stage: Stage, connectionString: string) {
   const services: Services = {
     ...servicesOn(database.client, { endpoint: stage.endpoint, database: database.id }),
     inBulk: async () => services,
-    global: { state, leaseDatabase: database, leases: state },
+    global: { home: { endpoint: stage.endpoint, database, state }, state, leaseDatabase: database, leases: state },
     blobs: async () => blobs,
     hubs: { producer: noHub, consumer: noHub, check: noHub },
   };

@@ -42,7 +42,7 @@ export const b19: Benchmark = {
     const services: Services = {
       ...servicesOn(database.client, { endpoint: stage.endpoint, database: database.id }),
       inBulk: async () => services,
-      global: { state, leaseDatabase: database, leases: state },
+      global: { home: { endpoint: stage.endpoint, database, state }, state, leaseDatabase: database, leases: state },
       blobs: nothing,
       hubs: { producer: nothing, consumer: nothing, check: nothing },
     };

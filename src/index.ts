@@ -3,6 +3,7 @@ export { model } from './definition/model-ref.ts';
 export { copy } from './definition/builders/copy.ts';
 export { aggregate } from './definition/builders/aggregate.ts';
 export { reference } from './definition/builders/reference.ts';
+export { global, shardMap } from './definition/builders/shards.ts';
 export { embed, embedEach } from './definition/builders/embed.ts';
 export { react } from './definition/builders/react.ts';
 export { SinkRefusal, send } from './definition/builders/send.ts';

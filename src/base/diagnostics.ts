@@ -47,6 +47,8 @@ export interface Events {
   'feed:failed': { container: string; lease: string; error: unknown };
   'balancer:failed': { container: string; error: unknown };
   /** A callback of the processor's user (`onError`, `onAcquired`, `onReleased`) threw. This has no other effect. */
+  /** A shard can't be opened, or the shard map can't be read (`shard` is absent). It will be tried again. */
+  'shard:failed': { map: string; shard?: string; error: unknown };
   'callback:failed': { container: string; callback: string; error: unknown };
   /** Deferred work of earlier changes (fan-out) failed. It will be retried. */
   'engine:resume-failed': { error: unknown };

@@ -1,5 +1,5 @@
 import type { CopySpec, DerivedSpec, Finding, SourceRef } from './specs.ts';
-import type { Options } from './types.ts';
+import { GLOBAL, type Options } from './types.ts';
 
 /** What a builder returns: the projection's spec, and the findings that `definePipeline` reports. */
 export type Declaration<S extends DerivedSpec = DerivedSpec> = S & { readonly findings: readonly Finding[] };
@@ -81,6 +81,7 @@ export function common(
       ...(acrossTenants === true && { acrossTenants }),
       ...(maxLag !== undefined && { maxLag }),
       ...(badIds !== undefined && { badIds }),
+      ...(isGlobal(into) && { toGlobal: true as const }),
     },
     findings,
   };
@@ -88,7 +89,7 @@ export function common(
 
 type Common = Pick<
   CopySpec,
-  'name' | 'version' | 'from' | 'into' | 'onDelete' | 'stable' | 'acrossTenants' | 'maxLag' | 'badIds'
+  'name' | 'version' | 'from' | 'into' | 'onDelete' | 'stable' | 'acrossTenants' | 'maxLag' | 'badIds' | 'toGlobal'
 >;
 
 export const deleteFindings = (name: string, onDelete: unknown, what = 'Projection'): Finding[] =>
@@ -119,6 +120,9 @@ export const lagFindings = (name: string, maxLag: string | undefined): Finding[]
           'Write a number and ms, s, min, h or d, such as 5 s.',
         ),
       ];
+
+/** Whether a type was named as `global(…)`. */
+export const isGlobal = (of: SourceRef): boolean => GLOBAL in of;
 
 export const same = (a: SourceRef, b: SourceRef): boolean => a.container === b.container && a.type === b.type;
 export const ref = (of: SourceRef): string => `${of.container} (${of.type})`;

@@ -1,4 +1,14 @@
-import type { ArchiveSpec, DerivedSpec, Doc, Finding, IngestSpec, Pipeline, SourceRef, SourceRules } from './specs.ts';
+import type {
+  ArchiveSpec,
+  DerivedSpec,
+  Doc,
+  Finding,
+  IngestSpec,
+  Pipeline,
+  ShardsSpec,
+  SourceRef,
+  SourceRules,
+} from './specs.ts';
 import { projectionId } from './specs.ts';
 import { type Declaration, about, error, plain, ref } from './declaration.ts';
 import type { IngestDeclaration } from './builders/ingest.ts';
@@ -37,6 +47,8 @@ export interface PipelineOptions {
   readonly model: ModelFile;
   /** Tenant field, first level of every large container's key. */
   readonly tenant?: string;
+  /** The pipeline reads the feeds of all shards of a shard map: `shardMap('tenants')`. Absent: those of one database. */
+  readonly shards?: ShardsSpec;
   readonly sources?: readonly SourceRules[];
   readonly projections: readonly (DerivedSpec | Declaration)[];
   /** Declarations that turn events of event hubs into documents. */
@@ -47,7 +59,7 @@ const NAME = /^[a-z0-9-]{1,50}$/;
 
 /** Never throws: problems are in `findings`. */
 export function definePipeline(options: PipelineOptions): Pipeline {
-  const { name = 'millrace', tenant, sources = [], projections, ingest = [] } = options;
+  const { name = 'millrace', tenant, shards, sources = [], projections, ingest = [] } = options;
   const findings: Finding[] = [...projections.flatMap(own), ...ingest.flatMap(own)];
   for (const spec of repeated([...projections, ...ingest], projectionId)) {
     const message = `Two projections are called ${projectionId(spec)}`;
@@ -71,6 +83,7 @@ export function definePipeline(options: PipelineOptions): Pipeline {
     name,
     modelFile: options.model[MODEL_FILE],
     ...(tenant !== undefined && { tenant }),
+    ...(shards !== undefined && { shards }),
     sources,
     projections: projections.filter(
       (projection) => projection.kind === 'copy' || projection.kind === 'aggregate' || projection.kind === 'reference',

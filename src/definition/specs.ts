@@ -31,6 +31,8 @@ interface Common {
   readonly maxLag?: string;
   /** What happens to an id that Cosmos DB doesn't accept. Absent: it is hashed. */
   readonly badIds?: 'hash' | 'park';
+  /** Its documents lie in the global place, whichever shard its source is in. Absent: in the place of its source. */
+  readonly toGlobal?: true;
   /** The type that its documents get; absent: the sink's. A replay into another container uses the live sink's type. */
   readonly typedAs?: SourceRef;
 }
@@ -324,6 +326,21 @@ export interface Finding {
   readonly hint?: string;
 }
 
+/** A shard map by its name. The pipeline reads the feeds of all its shards. */
+export interface ShardsSpec {
+  readonly map: string;
+}
+
+/** The part of a pipeline over shards that the hosts of one place run. */
+export interface PipelinePart {
+  /** `global`: the place of the settings, which is no shard. */
+  readonly place: 'global' | 'shard';
+  /** The pipeline with the declarations of all places: views, versions and readers of its documents are there once. */
+  readonly whole: Pipeline;
+  /** The containers that each shard has; all others are in the global place. */
+  readonly inShards: ReadonlySet<string>;
+}
+
 export interface Pipeline {
   /** Part of its lease names: it separates its leases from those of other pipelines on the same containers. */
   readonly name: string;
@@ -331,6 +348,10 @@ export interface Pipeline {
   readonly modelFile: string | URL;
   /** Tenant field, first level of every large container's key. */
   readonly tenant?: string;
+  /** Absent: the pipeline works on one place. */
+  readonly shards?: ShardsSpec;
+  /** Absent: this is a whole pipeline. */
+  readonly part?: PipelinePart;
   readonly sources: readonly SourceRules[];
   readonly projections: readonly ProjectionSpec[];
   readonly embeds: readonly EmbedSpec[];

@@ -10,6 +10,12 @@ export interface Type<D extends object> {
   readonly [DOCUMENT]?: (doc: D) => D;
 }
 
+/** Marks a type whose container is in the global place (`global`). */
+export const GLOBAL = Symbol.for('millrace.global');
+
+/** A type in the global place, as `into` of a copy or an aggregate. */
+export type GlobalType<D extends object> = Type<D> & { readonly [GLOBAL]: true };
+
 /** Path of the model document. It is a symbol, so that it can't equal a container's name. */
 export const MODEL_FILE = Symbol.for('millrace.model.file');
 

@@ -39,6 +39,8 @@ export interface ProjectionStats {
 
 export interface EngineOptions {
   readonly database: Database;
+  /** The database of one projection. Default: `database` for all. */
+  readonly databaseOf?: ((projection: string) => Database) | undefined;
   readonly runners: readonly Runner[];
   readonly deadLetters: DeadLetters;
   /** Removes the archive's own changes from a page, before any runner gets it. Absent: there are none. */
@@ -153,13 +155,18 @@ export class Engine {
       if (!runner.resume || !stats) continue;
       const erased = await this.erased();
       const fence = whileFresh(systemClock.monotonic(), signal, { stale: resumeTooLong });
-      const access = new CosmosAccess(this.#options.database, fence, stats.meter);
+      const access = new CosmosAccess(this.#databaseOf(runner), fence, stats.meter);
       const outcome = await runner.resume(access, (tenant) => erased(tenant) !== undefined);
       await this.#park(runner, outcome.refusals, { fence });
       stats.parked += outcome.refusals.length;
       idle &&= outcome.idle;
     }
     return idle;
+  }
+
+  #databaseOf({ id }: Runner): Database {
+    const { database, databaseOf = () => database } = this.#options;
+    return databaseOf(id);
   }
 
   async #sifted(changes: readonly Change[], fence: Fence): Promise<readonly Change[]> {
@@ -173,7 +180,8 @@ export class Engine {
     const all = wanted(runner, page);
     const stats = this.#stats.get(runner.id);
     if (all.length === 0 || !stats) return { applied: 0, parked: 0 };
-    const { database, lane = 'live' } = this.#options;
+    const { lane = 'live' } = this.#options;
+    const database = this.#databaseOf(runner);
     const meter = new Meter();
     const access = new CosmosAccess(database, work.fence, meter, spendingOf(database, lane, onlyTenant(all)));
     try {

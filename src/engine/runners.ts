@@ -6,6 +6,7 @@ import { tenantOf, tenantRuleOf } from '../definition/tenant.ts';
 import { ref } from '../definition/declaration.ts';
 import { isEmptied } from '../definition/emptied.ts';
 import { feedReaders, sourcesOf } from '../definition/pipeline.ts';
+import { joinsShards, wholeOf } from '../definition/places.ts';
 import type { SourceContainer, SourceMarks, TypeRules } from '../feed/reading/mapper.ts';
 import type { Model } from '../model/model.ts';
 import { aggregateRunner } from '../projections/aggregate/aggregate-runner.ts';
@@ -101,7 +102,8 @@ export function siftOf(
 /** A runner for each projection, embed, effect, archive and publish. */
 export function runnersOf(pipeline: Pipeline, model: Model, options: RunnerOptions): Runner[] {
   const sources = sourceContainers(pipeline, model);
-  const read = new Set(pipeline.projections.flatMap(sourcesOf).map(ref));
+  const whole = wholeOf(pipeline);
+  const read = new Set(whole.projections.flatMap(sourcesOf).map(ref));
   const runners = pipeline.projections.map((spec): Runner => {
     const sink = sinkContainer(spec.into.container, model);
     // Cached, because it never changes for a version.
@@ -112,9 +114,12 @@ export function runnersOf(pipeline: Pipeline, model: Model, options: RunnerOptio
       shape: shapeOf(model, spec.typedAs ?? spec.into),
       tenant: spec.acrossTenants ? undefined : tenantRuleOf(pipeline, model, spec.from.container),
     };
-    if (spec.kind === 'aggregate') return aggregateRunner(spec, sink, { ...typed, feeds: read.has(ref(spec.into)) });
     if (spec.kind === 'reference') return referenceRunner(spec, sink, typed);
-    return copyRunner(spec, sink, { ...typed, sources });
+    const runner =
+      spec.kind === 'aggregate'
+        ? aggregateRunner(spec, sink, { ...typed, feeds: read.has(ref(spec.into)) })
+        : copyRunner(spec, sink, { ...typed, sources });
+    return joinsShards(spec, pipeline) ? stayingAfterMoves(runner) : runner;
   });
   return [
     ...runners,
@@ -122,14 +127,14 @@ export function runnersOf(pipeline: Pipeline, model: Model, options: RunnerOptio
       const childTtl = model.containers.find(({ name }) => name === spec.into.container)?.defaultTtl;
       return embedRunner(spec, { ...options, sources, childTtl });
     }),
-    ...pipeline.effects.map((spec) => effectRunner(spec, pipeline, options)),
+    ...pipeline.effects.map((spec) => effectRunner(spec, whole, options)),
     ...pipeline.archives.map((spec) => archiveRunner(spec, options.stateContainer)),
-    ...publishers(pipeline, options),
+    ...publishers(pipeline.publishes, whole, options),
   ];
 }
 
 function effectRunner(spec: EffectSpec, { embeds }: Pipeline, { stateContainer }: RunnerOptions): Runner {
-  if (spec.kind === 'send') return sendRunner(spec);
+  if (spec.kind === 'send') return stayingAfterMoves(sendRunner(spec));
   if (spec.kind === 'react')
     return reactRunner(spec, { stateContainer, embeds: embeds.filter(({ into }) => ref(into) === ref(spec.from)) });
   const apply: Runner['apply'] = (changes, access) => spec.apply(changes, storableAccess(access));
@@ -137,7 +142,8 @@ function effectRunner(spec: EffectSpec, { embeds }: Pipeline, { stateContainer }
 }
 
 function publishers(
-  { publishes, projections, embeds }: Pipeline,
+  publishes: Pipeline['publishes'],
+  { projections, embeds }: Pipeline,
   { hub, stateContainer, again = false }: RunnerOptions,
 ): Runner[] {
   return publishes.map((spec) => {
@@ -146,6 +152,19 @@ function publishers(
     return publishRunner(spec, { sink: hub(spec.to), echoes, stateContainer, again });
   });
 }
+
+/**
+ * A runner whose sink has the documents of all shards. A document that a move removed from one shard is on another, so its
+ * deletion there counts as applied and changes nothing.
+ */
+export const stayingAfterMoves = (runner: Runner): Runner => ({
+  ...runner,
+  apply: (changes, access) =>
+    runner.apply(
+      changes.filter(({ op, moved }) => !(moved && op === 'delete')),
+      access,
+    ),
+});
 
 /** A container of the model with its key paths. */
 export function sinkContainer(name: string, model: Model): { name: string; keyPaths: string[][] } {

@@ -84,3 +84,18 @@ export const together = (works: readonly Omit<TenantWork, 'tenant'>[]): Omit<Ten
     }),
     NOTHING,
   );
+
+/** The reports of several engines of one host as one. */
+export function mergeTenants(reports: readonly TenantReport[], most = 10): TenantReport {
+  const [only, ...more] = reports;
+  if (only && more.length === 0) return only;
+  const named = Map.groupBy(
+    reports.flatMap(({ tenants }) => tenants),
+    ({ tenant }) => tenant,
+  );
+  const all = [...named]
+    .map(([tenant, works]) => ({ tenant, ...together(works) }))
+    .toSorted((a, b) => b.charge - a.charge || (a.tenant < b.tenant ? -1 : 1));
+  const rest = [...all.slice(most), ...reports.flatMap(({ others }) => others ?? [])];
+  return { tenants: all.slice(0, most), others: rest.length === 0 ? null : together(rest) };
+}

@@ -1,6 +1,12 @@
 import { type ErrorCatalogue, errorsOf } from '../base/error-catalogue.ts';
 
 export const HOST_ERRORS = {
+  'functions-over-shards': {
+    meaning:
+      'A function app can’t run a pipeline over shards: its triggers are fixed before the shard map can be read.',
+    hint: 'Run the pipeline with `millrace run`, for example in Azure Container Apps.',
+    usage: true,
+  },
   'app-broken': {
     meaning: 'A file of the function app threw an error while it was imported.',
     hint: 'Fix the error that the message names. In Azure such an app has no functions, and no message says why.',

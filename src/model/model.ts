@@ -58,11 +58,24 @@ interface TypeName {
   readonly type: string;
 }
 
+/** Which containers the shards of a shard map have, as a section of the document states it. */
+export interface ShardedContainers {
+  /** Absent: the section names no map. */
+  readonly name?: string;
+  /** Containers whose documents are spread over the shards: the path of their key by name, if it is stated. */
+  readonly sharded: Readonly<Record<string, string | null>>;
+  /** Containers that every shard has in full. */
+  readonly reference: readonly string[];
+  readonly at: Place;
+}
+
 /** The parsed data-model document, with the reader's findings. */
 export interface Model {
   readonly title: string;
   readonly file: string;
   readonly containers: readonly Container[];
+  /** Absent: the document has no shard map. */
+  readonly shardMaps?: readonly ShardedContainers[];
   readonly findings: readonly ModelFinding[];
 }
 

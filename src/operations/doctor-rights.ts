@@ -4,6 +4,7 @@ import { withRetry } from '../cosmos/retry.ts';
 import { projectionId } from '../definition/specs.ts';
 import { feedReaders, sourcesOf } from '../definition/pipeline.ts';
 import { type Finding, bad, failed, good } from './finding.ts';
+import { placeDatabase } from '../runtime/place-containers.ts';
 import type { LoadedPipeline, Services } from '../runtime/workspace.ts';
 
 interface Use {
@@ -18,8 +19,9 @@ interface Use {
  */
 export async function containerRights(
   { pipeline, model }: Pick<LoadedPipeline, 'pipeline' | 'model'>,
-  { place: { database } }: Pick<Services, 'place'>,
+  services: Pick<Services, 'place' | 'global'>,
 ): Promise<Finding[]> {
+  const database = placeDatabase(pipeline, services);
   const uses = [
     ...[...pipeline.projections, ...pipeline.embeds, ...pipeline.ingests].map((spec): Use => ({
       doing: 'write',

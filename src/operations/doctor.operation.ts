@@ -10,6 +10,7 @@ export const doctor = defineOperation({
   verb: 'doctor',
   summary: 'Check settings, account, rights, clock, containers, versions and leases, and show how to fix each problem',
   examples: ['millrace doctor', 'millrace doctor --env production --json'],
+  shards: 'every',
   effect: 'reads',
   input: z.object({ leaseExpiration: expiration }),
   run: ({ leaseExpiration }, context) => examine(context, leaseExpiration),

@@ -3,6 +3,7 @@ import { CLOCK_SKEW_MS } from '../base/bounds.ts';
 import { MillraceError } from '../base/errors.ts';
 import { GIVE_DATA_ROLE, failureOf } from '../cosmos/failure.ts';
 import { withRetry } from '../cosmos/retry.ts';
+import { wholeOf } from '../definition/places.ts';
 import { projectionId } from '../definition/specs.ts';
 import { sourceContainers } from '../engine/runners.ts';
 import { type View, Views } from '../engine/views/views.ts';
@@ -15,7 +16,7 @@ import { type Finding, bad, doubtful, failed, good } from './finding.ts';
 import { readHostStatuses } from './host-status.ts';
 import { chooseGroups, openLeases } from './leases/groups.ts';
 import { STUCK_MS, leaseRows } from './leases/lease-rows.ts';
-import { VERIFIED_KINDS, readVerified } from './projections/verified.ts';
+import { VERIFIED_KINDS, readVerified, verifiedName } from './projections/verified.ts';
 import { planModel } from './model/apply.ts';
 import type { Context } from './operation.ts';
 import { plural } from './table.ts';
@@ -187,7 +188,8 @@ async function storage(loaded: LoadedPipeline, services: Services, { signal }: C
   return [good('storage', 'the archive’s blob container exists')];
 }
 
-async function views({ pipeline }: LoadedPipeline, { global: { state } }: Services): Promise<Finding[]> {
+async function views({ pipeline: part }: LoadedPipeline, { global: { state } }: Services): Promise<Finding[]> {
+  const pipeline = wholeOf(part);
   const all = await new Views(state, pipeline.name).read();
   if (!all)
     return [
@@ -283,9 +285,9 @@ async function hosts(services: Services, { signal }: Context): Promise<Finding[]
 /** Verify each week; a day is left for it to run. */
 const UNVERIFIED_MS = 8 * 86_400_000;
 
-async function verification({ global: { state } }: Services, { pipeline }: LoadedPipeline): Promise<Finding[]> {
+async function verification({ place, global: { state } }: Services, { pipeline }: LoadedPipeline): Promise<Finding[]> {
   const [whole, sample] = await Promise.all(
-    VERIFIED_KINDS.map(async (kind) => readVerified(state, pipeline.name, kind)),
+    VERIFIED_KINDS.map(async (kind) => readVerified(state, verifiedName(pipeline, place), kind)),
   );
   const remedy = 'Run `millrace projections verify`, each week for example.';
   if (!whole && !sample) return [doubtful('verification', 'the projections have not been verified yet', remedy)];

@@ -7,6 +7,17 @@ import type { Screen } from './screen.ts';
 import { suggestion } from '../base/near.ts';
 import { withSettingsHint } from '../runtime/settings-hint.ts';
 import { type Workspace, bulkWorkspace } from '../runtime/workspace.ts';
+import {
+  type OperationPlace,
+  type OverShards,
+  failedAt,
+  joinPlaces,
+  joinPlans,
+  onOnePlace,
+  operationPlaces,
+  planAt,
+  withPlaceInput,
+} from './at-places.ts';
 import { operationsError } from './errors.ts';
 import { whileNoted } from './running.ts';
 import { sharedError } from '../base/shared-errors.ts';
@@ -65,6 +76,8 @@ export interface OperationResult {
 }
 
 interface Description {
+  /** How it works on a pipeline over shards. Absent: it is refused. */
+  readonly shards?: OverShards;
   /** Absent: a verb without a noun, such as `dev`. */
   readonly noun?: string;
   readonly verb: string;
@@ -103,23 +116,68 @@ export interface Operation extends Description {
 }
 
 export function defineOperation<S extends z.ZodObject, R>(spec: OperationSpec<S, R>): Operation {
-  const { input: schema, plan, run, format, ok, ...description } = spec;
-  const accept = (input: unknown): z.output<S> => parse(schema, input, description);
+  const { input: own, plan, run, format, ok, ...description } = spec;
+  const { noun, shards: how } = description;
+  const name = operationName(description);
+  const schema = withPlaceInput(own, how);
+  const accept = (input: unknown): { accepted: z.output<S>; shard: string | undefined } => {
+    const { shard, ...rest } = parse(schema, input, description) as z.output<S> & { shard?: string };
+    const alone = how === 'every' || how === 'one';
+    return {
+      accepted: (alone ? rest : parse(own, input, description)) as z.output<S>,
+      shard: alone ? shard : undefined,
+    };
+  };
   const inLane = (context: Context): Context =>
     description.bulk ? { ...context, workspace: bulkWorkspace(context.workspace) } : context;
+  /** Verbs of shards know places by themselves. */
+  const guarded = (context: Context): Context =>
+    how === 'itself' || noun === 'shards' ? context : { ...context, workspace: onOnePlace(context.workspace, name) };
+  const placesOf = async ({ workspace }: Context, shard: string | undefined): Promise<OperationPlace[] | undefined> =>
+    how === 'every' || how === 'one' ? operationPlaces(workspace, name, how, shard) : undefined;
+  const perform = async (accepted: z.output<S>, context: Context): Promise<OperationResult> => {
+    const working = () => run(accepted, inLane(guarded(context)));
+    const value = await (description.bulk ? noted(context, description, accepted, working) : working()).catch(
+      explain(context),
+    );
+    return { value, text: format(value, accepted), ok: ok?.(value) ?? true };
+  };
   return {
     ...description,
     input: schema,
-    ...(plan
-      ? { plan: (input: unknown, context: Context) => plan(accept(input), inLane(context)).catch(explain(context)) }
-      : {}),
+    ...(plan && {
+      plan: async (input: unknown, context: Context) => {
+        const { accepted, shard } = accept(input);
+        const places = (await placesOf(context, shard)) ?? [undefined];
+        const plans = [];
+        for (const place of places) {
+          const at = place ? { ...context, workspace: place.workspace } : context;
+          const planned = await plan(accepted, inLane(guarded(at))).catch(explain(at));
+          plans.push(place ? planAt(place, planned) : planned);
+        }
+        return joinPlans(plans);
+      },
+    }),
     run: async (input, context) => {
-      const accepted = accept(input);
-      const working = () => run(accepted, inLane(context));
-      const value = await (description.bulk ? noted(context, description, accepted, working) : working()).catch(
-        explain(context),
-      );
-      return { value, text: format(value, accepted), ok: ok?.(value) ?? true };
+      const { accepted, shard } = accept(input);
+      const places = await placesOf(context, shard);
+      const [only, ...more] = places ?? [];
+      if (!only) return perform(accepted, context);
+      if (more.length === 0) return perform(accepted, { ...context, workspace: only.workspace });
+      const results = [];
+      for (const place of [only, ...more]) {
+        try {
+          // Interim results are those of one place.
+          const { show: _, ...rest } = context;
+          const result = await perform(accepted, { ...rest, workspace: place.workspace });
+          results.push({ place: place.name, global: place.global, ...result });
+        } catch (error) {
+          if (context.signal.aborted) throw error;
+          // A shard that doesn't answer hides nothing of the others.
+          results.push(failedAt(place, error));
+        }
+      }
+      return joinPlaces(results);
     },
   };
 }

@@ -9,12 +9,15 @@ import { type PlannedStart, plannedStarts, sayStart } from './plan-starts.ts';
 import { readPair } from './model/pair.ts';
 import { ruleFlags } from './model/settings.ts';
 import { defineOperation } from './operation.ts';
+import { shardVerbsError } from './shards/errors.ts';
 import { plural } from './table.ts';
 import { runtimeError } from '../runtime/errors.ts';
 
 /** The result of `millrace plan`. With an error in `findings` no host would start. */
 interface Planned extends PipelinePlan {
   readonly findings: readonly Finding[];
+  /** The shard map of a pipeline over shards. */
+  readonly shards?: string;
   readonly deployed?: readonly Deployed[];
   readonly starts?: readonly PlannedStart[];
 }
@@ -23,6 +26,7 @@ export const plan = defineOperation({
   verb: 'plan',
   summary: 'Plan each projection: show how Millrace keeps it and why, what a change costs, and what would be cheaper',
   examples: ['millrace plan', 'millrace plan --pipeline examples/flights --json', 'millrace plan --against deployed'],
+  shards: 'itself',
   effect: 'reads',
   input: z.object({
     profile: ruleFlags.profile,
@@ -40,16 +44,22 @@ export const plan = defineOperation({
       });
     }
     const { model } = documents.design;
+    if (against !== undefined && pipeline.shards)
+      throw shardVerbsError(
+        'shards-unsupported',
+        '`millrace plan --against deployed` can’t work on a pipeline over shards',
+      );
     const planned = {
       ...planOf(pipeline, model, factsOf(documents, { settings: { profile } })),
       findings: checkPipeline(pipeline, model),
+      ...(pipeline.shards && { shards: pipeline.shards.map }),
     };
     if (against === undefined) return planned;
     const services = await workspace.services();
     const deployed = await againstDeployed(pipeline, model, services);
     return { ...planned, deployed, starts: await plannedStarts(pipeline, services) };
   },
-  format: ({ projections, circles, findings, deployed, starts = [] }) =>
+  format: ({ projections, circles, findings, shards, deployed, starts = [] }) =>
     [
       ...projections.map(text),
       ...findings.map(({ severity, message, hint }) => `${severity}: ${message}. ${hint}`),
@@ -63,6 +73,11 @@ export const plan = defineOperation({
             ].join('\n'),
           ]
         : []),
+      ...(shards === undefined
+        ? []
+        : [
+            `Over the shards of ${shards}: run it with \`millrace run\`, whatever their number. The triggers of a function app are fixed before the map can be read.`,
+          ]),
       `${plural(projections.length, 'projection')}. RU are published figures for the documents' own sizes. N: the number of changes of a page in one group.`,
     ].join('\n\n'),
   ok: ({ circles, findings, deployed = [] }) =>

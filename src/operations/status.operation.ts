@@ -24,6 +24,7 @@ export const status = defineOperation({
     'millrace status --watch --every 10s',
     'millrace status --tenant store-1',
   ],
+  shards: 'every',
   effect: 'reads',
   input: z.object({
     tenant: tenantInput.tenant.describe('dead letters and work of this tenant alone'),
@@ -42,8 +43,8 @@ export const status = defineOperation({
     if (!watch) return readStatus(context, leaseExpiration, tenant);
     const { show, signal, clock = systemClock } = context;
     if (!show)
-      throw operationsError('input-invalid', '--watch works only on the command line', {
-        hint: 'Ask for the status again and again, without --watch.',
+      throw operationsError('input-invalid', '--watch works only on the command line, and in one place', {
+        hint: 'Name a place with --shard, or ask for the status again and again, without --watch.',
       });
     return watchStatus(
       async () => {

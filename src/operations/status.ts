@@ -15,7 +15,7 @@ import { controlFormats } from '../runtime/stored-formats.ts';
 import { readInProgress } from './in-progress.ts';
 import { selectLetters } from './dead-letters/select.ts';
 import type { Context } from './operation.ts';
-import { readVerified } from './projections/verified.ts';
+import { readVerified, verifiedName } from './projections/verified.ts';
 import { stateOf } from './projections/projection-rows.ts';
 import { askedTenant } from './tenants/asked.ts';
 import { readCounted } from './tenants/counted.ts';
@@ -83,8 +83,8 @@ export async function readStatus(context: Context, expirationMs: number, tenant?
           bulk,
         })),
     /** The last verification of all projections; null: none has ended. `sampled`: of a sample. */
-    verified: (await readVerified(services.global.state, pipeline.name, 'whole')) ?? null,
-    sampled: (await readVerified(services.global.state, pipeline.name, 'sample')) ?? null,
+    verified: (await readVerified(services.global.state, verifiedName(pipeline, services.place), 'whole')) ?? null,
+    sampled: (await readVerified(services.global.state, verifiedName(pipeline, services.place), 'sample')) ?? null,
     /** What the costliest tenants took since their hosts started, and their dead letters; null: no tenant is known. */
     tenants: await tenantsOf(said, () => lettersByTenant(services.place.state), only),
     /** What `tenants list` counted last; null: it has not run. */

@@ -18,7 +18,8 @@ export const sameIdentity = (a: Identity, stamp: Stamp): boolean =>
 
 /**
  * Whether a change is newer than the version that was derived before. Where lsn is equal and the ETag is another, a read
- * of the source decides: the version that is stored now wins. If it is neither of the two, a newer change will come.
+ * of the source decides: the version that is stored now wins. If it is neither of the two, a newer change will come. The
+ * copy of a move has the version that readers saw last on the other shard, so it wins; its own ETag is another one.
  */
 export async function standing(
   change: Change,
@@ -27,6 +28,7 @@ export async function standing(
 ): Promise<'older' | 'same' | 'newer'> {
   const order = compareVersions(change.version, stored);
   if (order !== 'undecided') return order;
+  if (change.moved) return 'newer';
   const [now] = await sink.read(change.container, change.key, [change.id]);
   return now?._etag === change.version.etag ? 'newer' : 'older';
 }

@@ -47,6 +47,11 @@ export const RUNTIME_ERRORS = {
       'A version that is being built has no position in an all-versions feed any more, so it may have missed deletions.',
     hint: 'Drop the version with `millrace projections drop NAME@VERSION`, and rebuild it.',
   },
+  'shard-map-differs': {
+    meaning: 'The data-model document states other containers of the shards than the stored shard map has.',
+    hint: 'Run `millrace shards check --document`, and correct the document. A map keeps what it was created with: for other containers create another map.',
+    usage: true,
+  },
   'projections-held': {
     meaning: 'All projections that read the container wait, because their deployment lacks something.',
     hint: 'Correct the deployment: `millrace model apply --dry-run` shows what is missing.',

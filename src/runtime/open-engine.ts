@@ -2,6 +2,7 @@ import { AzureBlobStore } from '../archive/azure-blob-store.ts';
 import { archiveAgain } from '../archive/again.ts';
 import type { BlobStore } from '../archive/blob-store.ts';
 import { coldReader } from '../archive/cold-reader.ts';
+import { wholeOf } from '../definition/places.ts';
 import { type Pipeline, type ReplayedSpec, projectionId } from '../definition/specs.ts';
 import { DeadLetters } from '../engine/dead-letters/dead-letters.ts';
 import { letterBodies } from '../engine/dead-letters/letter-bodies.ts';
@@ -17,6 +18,7 @@ import type { ColdRead } from '../projections/archive/cold-read.ts';
 import { Poison, type Runner } from '../projections/runner.ts';
 import { EventHubSink } from '../sinks/event-hub.ts';
 import type { Parts } from './open-feed.ts';
+import { placeDatabase, projectionDatabase } from './place-containers.ts';
 import { openJobs } from './open-jobs.ts';
 import { retriedByJob } from './react-retries.ts';
 import { engineError } from '../engine/errors.ts';
@@ -42,6 +44,8 @@ export interface EngineParts extends Omit<Parts, 'settings'> {
   readonly startsAs?: string | undefined;
   /** Only this tenant's changes, and those of no tenant. Absent: all. */
   readonly tenant?: string | undefined;
+  /** What the engines of one process share: the views and the erasures, which are there once. Absent: each reads its own. */
+  readonly shared?: Pick<OpenEngine, 'control' | 'erasures'> | undefined;
   /** Replaces the storage account and the event hubs of the services. */
   readonly instead?: Pick<RunnerOptions, 'cold' | 'hub'>;
 }
@@ -80,8 +84,8 @@ export const openStarts = ({ place, global }: Pick<Services, 'place' | 'global'>
 export function openEngine(parts: EngineParts, purpose: Purpose): OpenEngine {
   const { services, loaded, readLagMs = READ_LAG_MS, viewsRefreshMs, instead } = parts;
   const { place, global, hubs } = services;
-  const { database, state } = place;
-  const { name, projections } = loaded.pipeline;
+  const { state } = place;
+  const { name, projections } = wholeOf(loaded.pipeline);
   const fingerprints = new Fingerprints(global.state, loaded);
   const blobs = async (): Promise<BlobStore> => new AzureBlobStore(await services.blobs());
   const cold = instead?.cold ?? coldReader(blobs, state.id);
@@ -96,13 +100,16 @@ export function openEngine(parts: EngineParts, purpose: Purpose): OpenEngine {
   const around = purpose === 'live' ? aroundLive(parts, fingerprints) : [];
   const runners = declared.map((runner) => around.reduce((inner, put) => put(inner), runner));
   const deadLetters = new DeadLetters(state, letterBodies(services));
-  const control = new ViewControl(new Views(global.state, name), projections, {
-    ...(viewsRefreshMs !== undefined && { refreshMs: viewsRefreshMs }),
-  });
+  const control =
+    parts.shared?.control ??
+    new ViewControl(new Views(global.state, name), projections, {
+      ...(viewsRefreshMs !== undefined && { refreshMs: viewsRefreshMs }),
+    });
   const starts = openStarts(services, loaded.pipeline);
-  const erasures = watchErasures(parts, viewsRefreshMs);
+  const erasures = parts.shared ? parts.shared.erasures : watchErasures(parts, viewsRefreshMs);
   const engine = new Engine({
-    database,
+    database: placeDatabase(loaded.pipeline, services),
+    databaseOf: projectionDatabase(loaded.pipeline, services),
     runners,
     deadLetters,
     erasures,
@@ -144,7 +151,10 @@ function holdBack(runner: Runner, why: string | undefined): Runner {
 
 function retryReaction(runner: Runner, { settings: { jobsUrl }, loaded: { pipeline } }: EngineParts): Runner {
   const reacts = pipeline.effects.some((spec) => spec.kind === 'react' && projectionId(spec) === runner.id);
-  return reacts && jobsUrl !== undefined ? retriedByJob(runner, () => openJobs(jobsUrl, pipeline)) : runner;
+  // The worker redrives the letters of the global place alone: those of a shard stay parked.
+  return reacts && jobsUrl !== undefined && pipeline.part?.place !== 'shard'
+    ? retriedByJob(runner, () => openJobs(jobsUrl, pipeline))
+    : runner;
 }
 
 function only(pipeline: Pipeline, purpose: Purpose): Pipeline {

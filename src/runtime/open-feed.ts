@@ -4,6 +4,7 @@ import { feedModeOf } from '../definition/all-versions.ts';
 import { CosmosLeaseStore, leasePrefix } from '../feed/leases/cosmos-lease-store.ts';
 import type { SourceContainer } from '../feed/reading/mapper.ts';
 import { type OpenSource, type OpenSourceOptions, openSource } from '../feed/reading/open-source.ts';
+import { sourcePlace } from './place-containers.ts';
 import { leaseNameOf } from './processor-name.ts';
 import type { LoadedPipeline, Services } from './workspace.ts';
 
@@ -29,21 +30,30 @@ export interface OpenFeed extends OpenSource {
 }
 
 /**
- * Opens the feed of a source container. A name instead of a source: only its positions. `state`: the container of epochs.
- * `mode`: the feed to read instead of the one that the pipeline declares.
+ * Opens the feed of a source container. A name instead of a source: only its positions. `epochs`: versions get the stored
+ * epoch of the container. `mode`: the feed to read instead of the one that the pipeline declares.
  */
 export async function openFeed(
   { services, settings, loaded: { pipeline } }: Parts,
   of: SourceContainer | string,
   { host, purpose }: Reader,
-  options: Omit<OpenSourceOptions, 'map'> = {},
+  { epochs = false, ...options }: Omit<OpenSourceOptions, 'map' | 'state'> & { readonly epochs?: boolean } = {},
 ): Promise<OpenFeed> {
   const [name, map] = typeof of === 'string' ? [of, undefined] : [of.name, of];
   const { mode = feedModeOf(pipeline, name) } = options;
-  const opened = await openSource(services.place.database.container(name), { ...options, mode, ...(map && { map }) });
+  const place = sourcePlace(pipeline, services, name);
+  const opened = await openSource(place.database.container(name), {
+    ...options,
+    mode,
+    ...(map && { map }),
+    ...(epochs && { state: place.state }),
+  });
   const { container: monitored, rid } = opened;
-  const named = `${leaseNameOf(pipeline, name, settings)}${purpose === undefined ? '' : `${purpose}.`}`;
-  const prefix = leasePrefix(named, services.place.endpoint, await ridOf(monitored.database), rid);
+  // Each shard reads the global place for itself. A shard that is made again has another rid, and reads from the beginning.
+  const apart = place === services.place ? undefined : `at-${await ridOf(services.place.database)}`;
+  const parts = [apart, purpose].flatMap((part) => (part === undefined ? [] : [`${part}.`]));
+  const named = `${leaseNameOf(pipeline, name, settings)}${parts.join('')}`;
+  const prefix = leasePrefix(named, place.endpoint, await ridOf(monitored.database), rid);
   const leases = new CosmosLeaseStore({ monitored, leases: services.global.leases, host, prefix, mode });
   return { ...opened, leases, prefix };
 }

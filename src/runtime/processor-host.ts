@@ -1,38 +1,39 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { abortReason } from '../base/errors.ts';
+import { Meter } from '../cosmos/meter.ts';
 import type { DeadLetters } from '../engine/dead-letters/dead-letters.ts';
 import type { Engine, ProjectionStats } from '../engine/engine.ts';
-import { sourceContainers } from '../engine/runners.ts';
-import type { TenantReport } from '../engine/tenant-work.ts';
-import { targetOf } from '../ingest/take.ts';
+import { type TenantReport, mergeTenants } from '../engine/tenant-work.ts';
 import type { LeaseLag } from '../feed/processor/telemetry.ts';
 import { DEFAULT_TIMINGS } from '../feed/sharing/feed-host.ts';
 import { processorStopped } from '../feed/sharing/processor-stopped.ts';
-import { Ingestor } from '../ingest/ingestor.ts';
 import { untilDrained } from './drained.ts';
-import { type EngineParts, type OpenEngine, openEngine } from './open-engine.ts';
-import { ResumeLoop } from './resume-loop.ts';
-import { type ReadingOptions, type SourceStatus, openReading } from './source-reading.ts';
+import { type Hosts, type PlaceHost, type PlaceHostOptions, openPlaceHost } from './place-host.ts';
+import { ShardHosts, type ShardHostsOptions } from './shard-hosts.ts';
+import type { SourceStatus } from './source-reading.ts';
 
-export type ComposeOptions = ReadingOptions & Omit<EngineParts, 'settings'>;
+export type ComposeOptions = PlaceHostOptions & Pick<ShardHostsOptions, 'shardsRefreshMs'>;
 
 export interface App {
+  /** With shards: of the global place. */
   readonly engine: Engine;
+  /** With shards: of the global place. */
   readonly deadLetters: DeadLetters;
   /** Rejects with a UsageError when leases or containers can't be used. */
   start(): Promise<void>;
   /** Finishes the running work, writes checkpoints, and offers the leases to other hosts. */
   stop(): Promise<void>;
   /**
-   * Resolves once all events of the hubs are taken, and all sources, derived ones included, were read to their end. For
-   * ranges of other hosts, and free ones, the stored positions count. Deferred work of other hosts counts only as far as
-   * this host knows about it.
+   * Resolves once all events of the hubs are taken, and all sources, derived ones included, were read to their end: with
+   * shards, those of every shard of the map. For ranges of other hosts, and free ones, the stored positions count.
+   * Deferred work of other hosts counts only as far as this host knows about it.
    * @throws UsageError `processor-stopped` once this host is stopped; MillraceError `handler-halted`
    */
   drained(signal: AbortSignal): Promise<void>;
   stats(): readonly ProjectionStats[];
   /** What the costliest tenants took on this host. */
   tenants(): TenantReport;
+  /** With shards, `container` has the shard's name before it: `west/Orders`. */
   sources(): readonly SourceStatus[];
   /** How far the leases of this host are behind. Each call asks the service. */
   lags(): Promise<readonly LeaseLag[]>;
@@ -42,45 +43,27 @@ const INGEST_POLL_MS = 100;
 
 /** Builds the host of a pipeline on the services of a workspace. Nothing runs before `start`. */
 export async function compose(options: ComposeOptions): Promise<App> {
-  const { services, loaded } = options;
-  const opened = openEngine(options, 'live');
-  const { engine, deadLetters, starts } = opened;
-  const maps = [...sourceContainers(loaded.pipeline, loaded.model).values()];
-  const readings = await Promise.all(maps.map((map) => openReading(options, map, opened)));
-  const processors = readings.map(({ processor }) => processor);
-  const ingestors = ingestorsOf(options, opened);
-  const resuming = new ResumeLoop(engine);
   /** Aborted once this host reads no more, with the reason. */
   const over = new AbortController();
-  for (const { halted } of processors) halted.catch((error: unknown) => over.abort(error));
-
+  const halted = (host: PlaceHost): void => void host.halted.catch((error: unknown) => over.abort(error));
+  const { shards, part } = options.loaded.pipeline;
+  const hosts = shards && !part ? await ShardHosts.open(options, halted) : await onePlace(options, halted);
   return {
-    engine,
-    deadLetters,
-    sources: () => readings.map(({ status }) => status()),
-    lags: async () => (await Promise.all(readings.map(({ lags }) => lags()))).flat(),
-    stats: () => [...ingestors.map(({ stats }) => stats), ...engine.stats],
-    tenants: () => engine.tenants(),
-    start: async () => {
-      for (const hub of new Set(loaded.pipeline.publishes.map(({ to }) => to))) await services.hubs.check(hub);
-      // Ingestors start first: they check their hubs and consumer groups, and nothing should run if one is missing.
-      for (const ingestor of ingestors) await ingestor.start();
-      // Before the first page: what is written from now on comes after the start of a projection that begins now.
-      await starts.recorded();
-      for (const processor of processors) await processor.start();
-      resuming.start();
-    },
+    engine: hosts.home.engine,
+    deadLetters: hosts.home.deadLetters,
+    sources: () => readingsOf(hosts.all()).map(({ status }) => status()),
+    lags: async () => (await Promise.all(readingsOf(hosts.all()).map(({ lags }) => lags()))).flat(),
+    stats: () => together(hosts.all().flatMap(statsOf)),
+    tenants: () => mergeTenants(hosts.all().map(({ engine }) => engine.tenants())),
+    start: () => hosts.start(),
     stop: async () => {
       over.abort(processorStopped('can’t read its feeds to their end'));
-      await Promise.all([resuming, ...ingestors, ...processors].map((part) => part.stop()));
+      await hosts.stop();
     },
     drained: async (given) => {
       const signal = AbortSignal.any([given, over.signal]);
       try {
-        for (const ingestor of ingestors)
-          while (!(await ingestor.caughtUp())) await delay(INGEST_POLL_MS, undefined, { signal });
-        const { pollMs } = { ...DEFAULT_TIMINGS, ...options.timings };
-        await untilDrained(readings, { idle: (until) => resuming.idle(until), pollMs, signal });
+        await untilAllDrained(hosts, options, signal);
       } catch (error) {
         if (!over.signal.aborted) throw error;
       }
@@ -90,17 +73,55 @@ export async function compose(options: ComposeOptions): Promise<App> {
   };
 }
 
-const ingestorsOf = ({ services, loaded, host }: ComposeOptions, opened: OpenEngine): Ingestor[] =>
-  loaded.pipeline.ingests.map(
-    (spec) =>
-      new Ingestor({
-        spec,
-        target: targetOf(spec, loaded.pipeline, loaded.model),
-        hubs: services.hubs,
-        database: services.place.database,
-        deadLetters: opened.deadLetters,
-        control: opened.control,
-        erasures: opened.erasures,
-        host,
-      }),
-  );
+async function onePlace(options: ComposeOptions, opened: (host: PlaceHost) => void): Promise<Hosts> {
+  const home = await openPlaceHost(options);
+  opened(home);
+  return {
+    home,
+    all: () => [home],
+    start: () => home.start(),
+    stop: () => home.stop(),
+    complete: async () => undefined,
+  };
+}
+
+async function untilAllDrained(hosts: Hosts, { timings }: ComposeOptions, signal: AbortSignal): Promise<void> {
+  const { pollMs } = { ...DEFAULT_TIMINGS, ...timings };
+  for (;;) {
+    await hosts.complete(signal);
+    const all = hosts.all();
+    for (const ingestor of all.flatMap(({ ingestors }) => ingestors))
+      while (!(await ingestor.caughtUp())) await delay(INGEST_POLL_MS, undefined, { signal });
+    const idle = async (until: AbortSignal): Promise<boolean> =>
+      (await Promise.all(all.map(({ resuming }) => resuming.idle(until)))).every((none) => none);
+    await untilDrained(readingsOf(all), { idle, pollMs, signal });
+    // A shard that was added meanwhile has feeds of its own.
+    await hosts.complete(signal);
+    const now = hosts.all();
+    if (now.length === all.length && now.every((one) => all.includes(one))) return;
+  }
+}
+
+const readingsOf = (hosts: readonly PlaceHost[]): PlaceHost['readings'] => hosts.flatMap(({ readings }) => readings);
+
+const statsOf = ({ ingestors, engine }: PlaceHost): ProjectionStats[] => [
+  ...ingestors.map(({ stats }) => stats),
+  ...engine.stats,
+];
+
+/** The figures of each projection over all places. */
+function together(all: readonly ProjectionStats[]): ProjectionStats[] {
+  return [...Map.groupBy(all, ({ id }) => id).values()].flatMap(([first, ...others]) => {
+    if (!first || others.length === 0) return first ?? [];
+    const meter = new Meter();
+    for (const of of [first, ...others]) meter.add(of.meter);
+    const sum = (of: (stats: ProjectionStats) => number): number => others.reduce((n, one) => n + of(one), of(first));
+    return {
+      id: first.id,
+      changes: sum(({ changes }) => changes),
+      parked: sum(({ parked }) => parked),
+      meter,
+      idle: first.idle && others.every(({ idle }) => idle),
+    };
+  });
+}

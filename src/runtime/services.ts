@@ -30,7 +30,12 @@ export async function openServices(settings: Settings): Promise<OpenServices> {
   const leaseClient = apart ? await openAccount(leases.account, settings, { setting: 'LEASES' }) : home.client;
   const leaseDatabase = apart || leases.database !== home.id ? leaseClient.database(leases.database) : home;
   const state = home.container(stateContainer);
-  const global: Global = { state, leaseDatabase, leases: leaseDatabase.container(leases.container) };
+  const global: Global = {
+    home: { endpoint: account.endpoint, database: home, state },
+    state,
+    leaseDatabase,
+    leases: leaseDatabase.container(leases.container),
+  };
   const hubs = eventHubs(settings);
   const shared = { global, places: live, hubs, blobs: once(() => blobContainer(settings)) };
 
@@ -46,10 +51,15 @@ export async function openServices(settings: Settings): Promise<OpenServices> {
     const inBulk = once(async (): Promise<Services> => {
       const marked = bulk.connect(location);
       shareSpending(database.client, marked.client);
+      const inBulkHome = database === home ? marked : bulk.connect({ database: home.id });
       return {
         ...shared,
         place: { ...place, database: marked },
-        global: leaseDatabase === database ? { ...global, leaseDatabase: marked } : global,
+        global: {
+          ...global,
+          home: { ...global.home, database: inBulkHome },
+          ...(leaseDatabase === database && { leaseDatabase: marked }),
+        },
         inBulk,
         at: async (other) => (await at(other)).inBulk(),
       };

@@ -14,10 +14,13 @@ import { DEFAULT_TIMINGS, FeedHost, type LeaseStatus, type Timings } from '../fe
 import { containerOf } from '../model/model.ts';
 import { type OpenEngine, READ_LAG_MS } from './open-engine.ts';
 import { type Parts, openFeed } from './open-feed.ts';
+import { placeDatabase } from './place-containers.ts';
 
 export interface ReadingOptions extends Parts {
   /** This host's name in the leases. With a stable name it continues with its leases after a restart. */
   readonly host: string;
+  /** Name of the shard, for status and messages. Absent: the pipeline has one place, or this is the global place. */
+  readonly shard?: string | undefined;
   /** Where to start a source without positions. Default: at the beginning. */
   readonly start?: Start;
   readonly timings?: Partial<Timings>;
@@ -78,17 +81,19 @@ export async function openReading(
   { engine, cold }: Pick<OpenEngine, 'engine' | 'cold'>,
 ): Promise<SourceReading> {
   const { services, loaded, host, pageSize, mostUnacknowledged, readLagMs = READ_LAG_MS } = options;
-  const { database, state } = services.place;
+  const { state } = services.place;
+  const database = placeDatabase(loaded.pipeline, services);
   const meter = new Meter();
-  const feed = await openFeed(options, map, { host }, { state, meter, ...(pageSize && { pageSize }) });
-  const { container, rid, mode, leases, source, hashOf } = feed;
+  const feed = await openFeed(options, map, { host }, { epochs: true, meter, ...(pageSize && { pageSize }) });
+  const { rid, mode, leases, source, hashOf } = feed;
   // The all-versions feed has no beginning (ASM-A7).
   const start = mode === 'all-versions' ? 'now' : (options.start ?? 'beginning');
   const timings = { checkpointMs: CHECKPOINT_MS, ...options.timings };
   const backlog = { pipeline: loaded.pipeline.name, source: map.name };
+  const container = options.shard === undefined ? map.name : `${options.shard}/${map.name}`;
   const inTurns = hasTurns(loaded, map.name);
   const processor = new FeedHost({
-    container: map.name,
+    container,
     host,
     source,
     leases,
@@ -120,7 +125,7 @@ export async function openReading(
   const readers = feedReaders(loaded.pipeline).filter((spec) =>
     sourcesOf(spec).some(({ container: read }) => read === map.name),
   );
-  const estimator = new LagEstimator({ container, rid, mode, ...(start === 'beginning' && { start }) });
+  const estimator = new LagEstimator({ container: feed.container, rid, mode, ...(start === 'beginning' && { start }) });
   return {
     processor,
     leases,
@@ -129,7 +134,7 @@ export async function openReading(
     status: () => {
       const { known, leases: own } = processor.status();
       return {
-        container: map.name,
+        container,
         mode,
         meter,
         known,
@@ -141,7 +146,7 @@ export async function openReading(
     lags: () =>
       Promise.all(
         processor.status().leases.map(async (lease) => ({
-          container: map.name,
+          container,
           lease: lease.id.slice(lease.id.lastIndexOf('..') + 2),
           lag: await estimator.lagOf(lease),
         })),

@@ -212,9 +212,9 @@ export class StagedHost implements AsyncDisposable {
   /** `fill`: the latest versions of a container that is read by its all-versions feed, with leases of their own. */
   async #open(map: SourceContainer, part: 'follow' | 'fill' = 'follow'): Promise<Feed> {
     const { services, timings } = this.#options;
-    const { state, database } = services.place;
+    const { database } = services.place;
     const purpose = part === 'fill' ? `${this.#options.purpose}.fill` : this.#options.purpose;
-    const feed = { state, meter: this.#meter, ...(part === 'fill' && { mode: 'latest-version' as const }) };
+    const feed = { epochs: true, meter: this.#meter, ...(part === 'fill' && { mode: 'latest-version' as const }) };
     const opened = await openFeed(this.#options, map, { host: purpose, purpose }, feed);
     const { source, leases, prefix, rid, mode } = opened;
     const start = (this.#options.startOf ?? (() => 'beginning' as const))(map.name, rid);

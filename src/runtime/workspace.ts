@@ -40,6 +40,8 @@ export interface Place {
 
 /** What there is once, however many places a pipeline has. */
 export interface Global {
+  /** The place of the settings. With a shard map it is the global place, and no shard. */
+  readonly home: Place;
   /** Documents that name no place: views, fingerprints, erasures, audit records, checkpoints, locks, the status of hosts. */
   readonly state: Container;
   /** The database of the lease container; it may be in another account. */
@@ -52,6 +54,8 @@ export interface Global {
 export interface Services {
   readonly place: Place;
   readonly global: Global;
+  /** Every shard of the pipeline, for a comparison in the global place. Absent: it has none, or this is a shard. */
+  shards?(): Promise<readonly Services[]>;
   /** The databases of shards and shard maps. */
   readonly places: Pick<Places, 'connect'>;
   /**
@@ -74,14 +78,18 @@ export interface Services {
 }
 
 /** The workspace with the services for bulk work. */
-export const bulkWorkspace = (workspace: Workspace): Workspace => ({
-  ...workspace,
-  get folder() {
-    return workspace.folder;
-  },
-  at: (folder) => bulkWorkspace(workspace.at(folder)),
-  services: async () => (await workspace.services()).inBulk(),
-});
+export const bulkWorkspace = (workspace: Workspace): Workspace =>
+  changedWorkspace(workspace, {
+    at: (folder) => bulkWorkspace(workspace.at(folder)),
+    services: async () => (await workspace.services()).inBulk(),
+  });
+
+/** A workspace with other methods. Its other parts are not touched before they are used. */
+export const changedWorkspace = (workspace: Workspace, methods: Partial<Workspace>): Workspace =>
+  Object.create(
+    workspace,
+    Object.fromEntries(Object.entries(methods).map(([name, value]) => [name, { value, enumerable: true }])),
+  ) as Workspace;
 
 /**
  * Everything that an operation works on. Each part is opened at its first use, so that a verb needs only what it uses:

@@ -82,9 +82,10 @@ export async function testPipeline(folder: string): Promise<TestPipeline> {
 export function servicesOn(cosmos: CosmosClient, { endpoint, database: name }: Required<ShardLocation>): Services {
   const database = cosmos.database(name);
   const state = database.container('millrace');
+  const place = { endpoint, database, state };
   const services: Services = {
-    place: { endpoint, database, state },
-    global: { state, leaseDatabase: database, leases: database.container('leases') },
+    place,
+    global: { home: place, state, leaseDatabase: database, leases: database.container('leases') },
     places: { connect: (location) => cosmos.database(location.database) },
     at: async (location) => servicesOn(cosmos, { endpoint, ...location }),
     inBulk: async () => services,

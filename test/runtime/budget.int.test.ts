@@ -80,10 +80,11 @@ async function limited({ onTestFinished }: Pick<TestContext, 'onTestFinished'>, 
   onTestFinished(() => cosmos.dispose());
   const database = cosmos.database('shop');
   const [leases, state] = [database.container('leases'), database.container('millrace')];
+  const place = { ...stage.services.place, database, state };
   const services = {
     ...stage.services,
-    place: { ...stage.services.place, database, state },
-    global: { state, leaseDatabase: database, leases },
+    place,
+    global: { home: place, state, leaseDatabase: database, leases },
   };
   for (let n = 0; n < ORDERS; n++)
     await stage.container('Orders').items.create({

@@ -18,6 +18,7 @@ import {
 } from '../specs.ts';
 import { isStartable, startOf } from '../start.ts';
 import { feedReaders, sourcesOf } from '../pipeline.ts';
+import { placeOf, shardedContainers } from '../places.ts';
 import { keyOf, movedBy, readByGroups } from './place-fields.ts';
 import { type Mode, childrenOf, embedMode, embedNotes } from './embeds.ts';
 
@@ -231,8 +232,18 @@ function fanOutOf(spec: DerivedSpec, facts: Facts): string[] {
   });
 }
 
+/** Where it runs, of a pipeline over shards. */
+function placeNotes(spec: DerivedSpec, pipeline: Pipeline, model: Model): string[] {
+  const schema = shardedContainers(pipeline, model);
+  const place = schema && placeOf(spec, pipeline, schema);
+  if (place === 'global') return ['It runs in the global place.'];
+  if (place !== 'shard') return [];
+  const together = 'toGlobal' in spec && spec.toGlobal;
+  return [`It runs in each shard of ${pipeline.shards?.map}${together ? ', into the global place' : ''}.`];
+}
+
 function notesOf(spec: DerivedSpec, pipeline: Pipeline, model: Model): string[] {
-  const notes: string[] = [];
+  const notes: string[] = placeNotes(spec, pipeline, model);
   for (const [name, why] of withoutTurns(pipeline, model))
     if (sourcesOf(spec).some((of) => of.container === name))
       notes.push(`A flood of one tenant in ${name} delays the others, and can’t be set aside: ${why}.`);

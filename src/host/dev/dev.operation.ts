@@ -72,6 +72,7 @@ export const dev = (registry: () => Registry) =>
       'millrace dev --example storefront --rate 200 --data .millrace/storefront',
       'millrace dev --pipeline pipeline --input orders.jsonl --into Orders/order',
     ],
+    shards: 'itself',
     effect: 'changes',
     input,
     run: async (options, context) => {

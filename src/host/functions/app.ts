@@ -5,6 +5,7 @@ import { feedModeOf, refuseTriggers } from '../../definition/all-versions.ts';
 import type { Pipeline } from '../../definition/specs.ts';
 import { leaseNameOf } from '../../runtime/processor-name.ts';
 import type { Workspace } from '../../runtime/workspace.ts';
+import { hostError } from '../errors.ts';
 import { Drain } from './drain.ts';
 import { registerHttp } from './http.ts';
 import { ingestOptions, registerIngests } from './ingest.ts';
@@ -80,6 +81,8 @@ interface Triggers {
 async function triggersOf(workspace: Workspace): Promise<Triggers> {
   try {
     const { pipeline } = await workspace.pipeline();
+    // Triggers are declared before the shard map can be read.
+    if (pipeline.shards) throw hostError('functions-over-shards', `The pipeline ${pipeline.name} is over shards`);
     const containers = feedContainers(pipeline);
     const allowed = triggersReadAllVersions();
     if (!allowed.triggerAllVersions) refuseTriggers(pipeline, containers);

@@ -5,6 +5,7 @@ import { defineOperation } from '../../operations/operation.ts';
 import { progressTable } from './progress.ts';
 import { untilControlReadable } from '../../runtime/stored-formats.ts';
 import { refuseRenamedPrefix } from '../../runtime/renamed-prefix.ts';
+import { pipelinePlaces } from '../../runtime/shard-map.ts';
 import { runPipeline } from './run-pipeline.ts';
 import { startVerifying } from './verifying.ts';
 import { untilAborted } from './until-aborted.ts';
@@ -13,6 +14,7 @@ export const run = defineOperation({
   verb: 'run',
   summary: 'Run the pipeline against the account of the settings, together with the other hosts',
   examples: ['millrace run --env production', 'millrace run --host worker-1', 'millrace run --once --json'],
+  shards: 'itself',
   effect: 'changes',
   input: z.object({
     host: z
@@ -36,7 +38,11 @@ export const run = defineOperation({
     const settings = workspace.settings();
     const services = await workspace.services();
     await untilControlReadable(services, { signal, say: (line) => screen.line(line) });
-    await refuseRenamedPrefix(loaded.pipeline, services, settings);
+    for (const place of await pipelinePlaces({ settings, services, loaded })) {
+      const there = await place.open().catch(() => undefined);
+      // A shard that doesn't answer stops no host. The others would show the same.
+      if (there) await refuseRenamedPrefix(place.loaded.pipeline, there, settings);
+    }
     const name = host ?? `${hostname()}-${randomBytes(3).toString('hex')}`;
     const projections = await runPipeline(
       {
@@ -56,7 +62,9 @@ export const run = defineOperation({
       },
       async (app) => {
         if (once) return app.drained(signal);
-        const endVerifying = startVerifying(context);
+        if (loaded.pipeline.shards && settings.verify)
+          screen.line('A pipeline over shards is not verified by the schedule; run `millrace projections verify`.');
+        const endVerifying = loaded.pipeline.shards ? async () => {} : startVerifying(context);
         await untilAborted(signal);
         await endVerifying();
       },

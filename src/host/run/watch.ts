@@ -57,6 +57,11 @@ export function watchTroubles(say: (line: string) => void): () => void {
     const { projection, container, id, path, why } = event as Events['projection:misfit'];
     once(`${projection} stored a value that its type does not allow: ${path} ${why}`, `e.g. in ${container}/${id}`);
   };
+  const shard = (event: unknown): void => {
+    const { map, shard: name, error } = event as Events['shard:failed'];
+    if (waits(error)) return;
+    once(`${name === undefined ? `shard map ${map}` : `shard ${name}`}: ${messageOf(error)}; Millrace will try again`);
+  };
   const stuck = (event: unknown): void => {
     const { error } = event as Events['engine:resume-failed'];
     if (waits(error)) return;
@@ -70,6 +75,7 @@ export function watchTroubles(say: (line: string) => void): () => void {
     ['millrace:feed:rejected', rejected],
     ['millrace:engine:parked', parked],
     ['millrace:balancer:failed', balancer],
+    ['millrace:shard:failed', shard],
   ] as const;
   for (const [name, listener] of channels) subscribe(name, listener);
   return () => {

@@ -1,4 +1,4 @@
-import type { StatedIndex } from '../documents.ts';
+import type { DocumentedMap, StatedIndex } from '../documents.ts';
 import type { Model } from '../model.ts';
 import { outlineOf, skippedSections, titleOf } from './common.ts';
 import { ContainerDraft } from './container.ts';
@@ -7,6 +7,8 @@ import { contentOf } from './fences.ts';
 import { Findings } from './findings.ts';
 import { normalised } from './labels.ts';
 import { type Section, within } from './outline.ts';
+import { piecesOf } from './prose.ts';
+import { shardMapsOf, shardedContainersOf } from './shard-maps.ts';
 import { parsed, readDocument } from './source.ts';
 import { sectionName, sectionNameOf } from './sections.ts';
 import { column, hasColumns, tablesOf } from './tables.ts';
@@ -54,18 +56,24 @@ export function readDrafts(text: string, file: string): ReadModel {
   const known = (title: string): boolean => sectionNameOf(title) !== undefined || /\bcontainer\b/i.test(title);
   findings.list.push(...skippedSections(root, known, file));
   const read = drafts.map((draft) => draft.finish());
+  const shardMaps = shardedContainersOf(mapsIn(root, text, file));
   return {
     root,
     model: {
       title: titleOf(root),
       file,
       containers: read,
+      ...(shardMaps.length > 0 && { shardMaps }),
       findings: findings.list.toSorted((a, b) => a.at.line - b.at.line),
     },
     stated: new Map(drafts.map((draft) => [draft.name, draft.indexing.stated])),
     lines: new Map(drafts.flatMap((draft) => [...draft.lines])),
   };
 }
+
+/** Most documents have no shard map, and the prose of a large one takes time to read. */
+const mapsIn = (root: Section, text: string, file: string): DocumentedMap[] =>
+  /shard|分片/i.test(text) ? shardMapsOf(root, piecesOf(root, text, file).prose, text, file) : [];
 
 /** Sections under "Container Designs" with a design; and others with "container" in their title that state a key. */
 function containers(all: readonly Section[], text: string, findings: Findings): ContainerDraft[] {

@@ -1,5 +1,6 @@
 // Shard maps: a table `Key | Shard location` for each map, and the planned steps of a change.
 import type { DocumentedMap, Prose, ShardMapping, Text } from '../documents.ts';
+import type { ShardedContainers } from '../model.ts';
 import { normalised } from './labels.ts';
 import { type Section, lineOf, sourceOf, within } from './outline.ts';
 import { column, hasColumns, plainText, tablesOf } from './tables.ts';
@@ -47,6 +48,23 @@ function nameOf({ code, title }: Section): string | undefined {
   const name = code ?? title.replace(/^\s*(the\s+)?(shard maps?|分片映射)\s*[::]?\s*/iu, '').trim();
   return name === '' ? undefined : name;
 }
+
+/** Names of containers with the paths of their keys, if a label has them: `Orders` by `/tenantId`, `Invoices` by `/tenantId`. */
+export const namedContainers = (label: Pick<Text, 'text'>): (readonly [name: string, path: string | undefined])[] =>
+  label.text
+    .replaceAll('`', '')
+    .split(/[,;]/)
+    .map((part) => /^\s*([^\s/]+)[^/]*(\/\S+)?/.exec(part))
+    .flatMap((match) => (match?.[1] === undefined ? [] : [[match[1], match[2]] as const]));
+
+/** Which containers the shards of each documented map have. */
+export const shardedContainersOf = (maps: readonly DocumentedMap[]): ShardedContainers[] =>
+  maps.map(({ name, sharded, reference, at }) => ({
+    ...(name !== undefined && { name }),
+    sharded: Object.fromEntries(sharded ? namedContainers(sharded).map(([one, path]) => [one, path ?? null]) : []),
+    reference: reference ? namedContainers(reference).map(([one]) => one) : [],
+    at,
+  }));
 
 /** The steps of a numbered list under a heading such as "Shard map change plan". */
 export function shardPlanOf(root: Section, text: string, file: string): Text[] {

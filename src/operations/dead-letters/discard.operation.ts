@@ -22,6 +22,7 @@ export const deadLettersDiscard = defineOperation({
     'millrace dead-letters discard --only old@1 --reason "projection dropped" --dry-run',
     'millrace dead-letters discard --code value-of-other-type --since 2026-03-01T03:10:00Z --reason "a wrong import" --yes',
   ],
+  shards: 'one',
   effect: 'destroys',
   argument: 'id',
   input,

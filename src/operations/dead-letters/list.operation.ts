@@ -23,6 +23,7 @@ export const deadLettersList = defineOperation({
     'millrace dead-letters list --each',
     'millrace dead-letters list --tenant store-1',
   ],
+  shards: 'every',
   effect: 'reads',
   input: z.object({
     ...filterInput,

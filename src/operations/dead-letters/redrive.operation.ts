@@ -27,6 +27,7 @@ export const deadLettersRedrive = defineOperation({
     'millrace dead-letters redrive --code projection-threw --sample 5',
     'millrace dead-letters redrive --only summaries --env production',
   ],
+  shards: 'one',
   effect: 'changes',
   bulk: true,
   argument: 'id',

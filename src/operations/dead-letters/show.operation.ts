@@ -7,6 +7,7 @@ export const deadLettersShow = defineOperation({
   verb: 'show',
   summary: 'Show why a document’s change could not be applied, for each projection',
   examples: ['millrace dead-letters show order-4711'],
+  shards: 'one',
   effect: 'reads',
   argument: 'id',
   input: z.object({ ...selectionInput, id: z.string().describe('id of the source document') }),

@@ -11,6 +11,7 @@ export const leasesCheck = defineOperation({
   summary:
     'Check leases for faults: wrong container, uncovered ranges, duplicates, stuck or orphaned leases, clocks, absent hosts',
   examples: ['millrace leases check', 'millrace leases check --absent-after 120 --json'],
+  shards: 'every',
   effect: 'reads',
   input: z.object({
     absentAfter: z

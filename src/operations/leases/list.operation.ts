@@ -18,6 +18,7 @@ export const leasesList = defineOperation({
     'millrace leases list --prefix billingacc.documents.azure.com_dbRid==_collRid=',
     'millrace leases list --env production --json',
   ],
+  shards: 'every',
   effect: 'reads',
   input: z.object({
     prefix: z.string().min(1).optional().describe('whole prefix of the leases to list (default: all)'),

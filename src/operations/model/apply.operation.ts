@@ -12,6 +12,7 @@ export const modelApply = defineOperation({
   verb: 'apply',
   summary: 'Create or change the containers of the database as the model says, and the archive’s blob container',
   examples: ['millrace model apply --dry-run', 'millrace model apply --env production'],
+  shards: 'every',
   effect: 'changes',
   argument: 'directory',
   input: z.object({ directory: pipelineDirectory }),

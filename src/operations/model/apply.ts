@@ -3,6 +3,7 @@ import { failureOf } from '../../cosmos/failure.ts';
 import { withRetry } from '../../cosmos/retry.ts';
 import { allVersionsContainers } from '../../definition/all-versions.ts';
 import { indexNeeds } from '../../definition/index-needs.ts';
+import { containersHere, wholeOf } from '../../definition/places.ts';
 import type { Pipeline } from '../../definition/specs.ts';
 import {
   type ContainerChange,
@@ -25,13 +26,16 @@ export const ownContainer = (kind: 'leases' | 'state', id: string): ContainerDef
 
 /** The model's containers, with the indexes, settings and change feed policies that the pipeline's projections need. */
 export function modelContainers({ pipeline, model }: { pipeline: Pipeline; model: Model }): ContainerDefinition[] {
-  const needs = indexNeeds([...pipeline.projections, ...pipeline.embeds]);
-  const sinks = new Set(pipeline.projections.map(({ into }) => into.container));
+  // Hosts of the shards write into the global place too, so the needs are those of the whole pipeline.
+  const { projections, embeds } = wholeOf(pipeline);
+  const needs = indexNeeds([...projections, ...embeds]);
+  const sinks = new Set(projections.map(({ into }) => into.container));
   const allVersions = allVersionsContainers(pipeline.sources);
-  return containerDefinitions(model, needs, sinks).map((definition) =>
-    allVersions.has(definition.id)
-      ? { ...definition, changeFeedPolicy: { retentionDuration: RETENTION_MIN } }
-      : definition,
+  return containerDefinitions({ ...model, containers: containersHere(pipeline, model) }, needs, sinks).map(
+    (definition) =>
+      allVersions.has(definition.id)
+        ? { ...definition, changeFeedPolicy: { retentionDuration: RETENTION_MIN } }
+        : definition,
   );
 }
 

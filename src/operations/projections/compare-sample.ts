@@ -117,7 +117,7 @@ class SampleLook {
         return { of, docs, keyPaths: this.#keyPathsOf(of.container) };
       });
       this.#note(sources);
-      const letters = await parkedOf(this.#services.place.state, projectionId(spec), sources);
+      const letters = await parkedOf([this.#services.place.state], projectionId(spec), sources);
       this.#parked.push(...letters.documents);
       const rules = this.#loaded.pipeline.sources;
       const context: LookContext = { letters, rules, keyPathsOf: (name) => this.#keyPathsOf(name), only: part.only };

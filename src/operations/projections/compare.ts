@@ -24,6 +24,8 @@ import { type ParkedDocument, type ParkedDocuments, parkedOf } from './parked.ts
 import { SinkLook } from './sink-look.ts';
 import type { AskedTenant } from '../tenants/asked.ts';
 import { ALL, TenantReads } from './tenant-reads.ts';
+import { placeDatabase } from '../../runtime/place-containers.ts';
+import { databasesOf, eachOnce, letterStates } from './over-shards.ts';
 import { type OtherSpec, checkOthers } from './verify-others.ts';
 
 /** One comparison of stored documents with those that the sources determine. */
@@ -62,20 +64,24 @@ export async function compare(
     [...together.flatMap(sourcesOf), ...together.map(({ into }) => into), ...others.map(({ from }) => from)],
     {
       pipeline,
-      database: services.place.database,
+      database: placeDatabase(pipeline, services),
+      databases: await databasesOf(pipeline, services),
       history: await openPipelineHistory({ pipeline, model }, services, { signal, readLagMs }),
       reads,
       signal,
       screen,
     },
   );
-  const documentsOf = (of: SourceRef): readonly Doc[] => documents.get(nameOf(of)) ?? [];
   const keyPathsOf = (container: string): readonly string[] =>
     model.containers.find((one) => one.name === container)?.partitionKey ?? [];
+  if (pipeline.part)
+    for (const [type, docs] of documents)
+      documents.set(type, eachOnce(docs, keyPathsOf(type.slice(0, type.indexOf('/')))));
+  const documentsOf = (of: SourceRef): readonly Doc[] => documents.get(nameOf(of)) ?? [];
   const parkedBy = async (spec: ProjectionSpec): Promise<ParkedDocuments> => {
     const of = [...new Map(sourcesOf(spec).map((source) => [nameOf(source), source])).values()];
     const sources = of.map((one) => ({ of: one, docs: documentsOf(one), keyPaths: keyPathsOf(one.container) }));
-    return parkedOf(services.place.state, projectionId(spec), sources);
+    return parkedOf(await letterStates(spec, pipeline, services), projectionId(spec), sources);
   };
   const differences: Candidate[] = [];
   const parked: ParkedDocument[] = [];
@@ -139,6 +145,8 @@ export const nameOf = ({ container, type }: SourceRef): string => `${container}/
 export interface TypesReading {
   readonly pipeline: Pick<Pipeline, 'archives' | 'sources'>;
   readonly database: Database;
+  /** The databases that have documents of a container. Default: `database`. */
+  readonly databases?: (container: string) => readonly Database[];
   readonly history: History;
   /** Which documents count. Default: all. */
   readonly reads?: TenantReads;
@@ -149,7 +157,7 @@ export interface TypesReading {
 /** The documents of some types, by `Container/type`; for archived types with the archived documents. */
 export async function readTypes(
   types: readonly SourceRef[],
-  { pipeline, database, history, reads, signal, screen }: TypesReading,
+  { pipeline, database, databases = () => [database], history, reads, signal, screen }: TypesReading,
 ): Promise<Map<string, Doc[]>> {
   const archived = new Set(pipeline.archives.map(({ from }) => nameOf(from)));
   const documents = new Map<string, Doc[]>(types.map((of) => [nameOf(of), []]));
@@ -168,7 +176,8 @@ export async function readTypes(
         keep(of, { ...doc, _etag: version.etag }, true);
     if (!isArchived.includes(false)) return;
     const { query, options } = reads?.of(container) ?? ALL;
-    for await (const doc of fetchAll<Doc>(database.container(container), query, signal, options)) keep(of, doc, false);
+    for (const one of databases(container))
+      for await (const doc of fetchAll<Doc>(one.container(container), query, signal, options)) keep(of, doc, false);
   };
   await pMap(
     Map.groupBy(types, (type) => type.container),

@@ -4,6 +4,7 @@ import { backlogOf } from '../../engine/backlog/registered.ts';
 import { lsnOf, overlaps } from '../../feed/reading/position.ts';
 import { type Parts, openFeed } from '../../runtime/open-feed.ts';
 import type { Screen } from '../screen.ts';
+import { readersOf } from './over-shards.ts';
 import type { SetAsideBy } from './unjudged.ts';
 
 export interface PassedOptions extends Parts {
@@ -31,8 +32,11 @@ export async function untilPassed(options: PassedOptions): Promise<Passed> {
   const { services, loaded, containers, readLagMs, signal, screen, patienceMs = PATIENCE_MS } = options;
   let live = false;
   let passed = true;
-  for (const name of containers) {
-    const { source, leases } = await openFeed(options, name, { host: 'verify' });
+  const read = await Promise.all(
+    containers.map(async (name) => (await readersOf(loaded, services, name)).map((at) => ({ name, at }))),
+  );
+  for (const { name, at } of read.flat()) {
+    const { source, leases } = await openFeed({ ...options, ...at }, name, { host: 'verify' });
     const ends = await Promise.all(
       (await leases.ranges()).map(async (range) => ({ range, end: lsnOf(await source.resolve(range, 'now', signal)) })),
     );
@@ -54,9 +58,10 @@ export async function untilPassed(options: PassedOptions): Promise<Passed> {
   }
   // After the positions, and before the lag: what is drained until then must be visible to the next comparison.
   const setAside = new Map<string, ReadonlySet<string>>();
-  for (const source of containers) {
-    const tenants = await backlogOf(services.place.state, { pipeline: loaded.pipeline.name, source }, signal).tenants();
-    if (tenants.size > 0) setAside.set(source, tenants);
+  for (const { name: source, at } of read.flat()) {
+    const { state } = at.services.place;
+    const tenants = await backlogOf(state, { pipeline: loaded.pipeline.name, source }, signal).tenants();
+    if (tenants.size > 0) setAside.set(source, new Set([...(setAside.get(source) ?? []), ...tenants]));
   }
   if (!live) return { hosts: 'none', setAside };
   await delay(readLagMs, undefined, { signal });

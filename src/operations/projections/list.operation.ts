@@ -28,6 +28,7 @@ export const projectionsList = defineOperation({
   verb: 'list',
   summary: 'List the declared projections with their sources, sinks and state',
   examples: ['millrace projections list', 'millrace projections list --pipeline examples/flights --json'],
+  shards: 'every',
   effect: 'reads',
   input: z.object({}),
   run: async (_, { workspace }) => {

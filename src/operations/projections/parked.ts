@@ -29,13 +29,12 @@ export interface ParkedDocuments {
 
 /** The documents of a projection whose present version has a dead letter. */
 export async function parkedOf(
-  state: Container,
+  states: readonly Container[],
   projection: string,
   sources: readonly { readonly of: SourceRef; readonly docs: readonly Doc[]; readonly keyPaths: readonly string[] }[],
 ): Promise<ParkedDocuments> {
-  const letters = new Map(
-    (await new DeadLetters(state).list(projection)).map((letter) => [identityText(letter), letter]),
-  );
+  const listed = await Promise.all(states.map((state) => new DeadLetters(state).list(projection)));
+  const letters = new Map(listed.flat().map((letter) => [identityText(letter), letter]));
   const current = new Map<string, DeadLetter>();
   const known = new Map<Doc, string>();
   if (letters.size > 0)

@@ -39,6 +39,7 @@ export const projectionsPause = defineOperation({
     'millrace projections pause summaries --reason "throttled since 3:10"',
     'millrace projections pause readings-in --dry-run',
   ],
+  shards: 'itself',
   effect: 'changes',
   argument: 'name',
   input: input.extend({ reason: z.string().default('').describe('why; `status` and waiting hosts show it') }),

@@ -7,6 +7,7 @@ export const projectionsResume = defineOperation({
   verb: 'resume',
   summary: 'Resume a paused projection where it stopped',
   examples: ['millrace projections resume summaries'],
+  shards: 'itself',
   effect: 'changes',
   argument: 'name',
   input,

@@ -3,6 +3,8 @@ import type { Container } from '@azure/cosmos';
 import { FormatUnreadable, formatOf } from '../../base/format.ts';
 import { readItem } from '../../cosmos/read-item.ts';
 import { withRetry } from '../../cosmos/retry.ts';
+import type { Pipeline } from '../../definition/specs.ts';
+import type { Place } from '../../runtime/workspace.ts';
 import type { Verification } from './verify.ts';
 
 const schema = z.object({
@@ -32,6 +34,12 @@ export const VERIFIED_KINDS: readonly VerifiedKind[] = ['whole', 'sample'];
 export const VERIFICATION_KEY = 'verification';
 /** No pipeline has `~` in its name. */
 const idOf = (pipeline: string, kind: VerifiedKind): string => (kind === 'whole' ? pipeline : `${pipeline}~sample`);
+
+/** The name of a result: each shard of a pipeline is verified by itself, and no pipeline has `!` in its name either. */
+export const verifiedName = (
+  { name, part }: Pick<Pipeline, 'name' | 'part'>,
+  { endpoint, database }: Pick<Place, 'endpoint' | 'database'>,
+): string => (part?.place === 'shard' ? `${name}!${new URL(endpoint).host}!${database.id}` : name);
 
 const EXAMPLES = 20;
 export const examplesOf = (places: readonly string[]): Pick<Verified, 'examples'> =>

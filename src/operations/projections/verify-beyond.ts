@@ -44,3 +44,10 @@ export const notByTenant = ({ name, version }: Pick<Beyond, 'name' | 'version'>)
   version,
   why: 'not compared: its rows name no tenant; verify without --tenant compares it',
 });
+
+/** Its sink has the rows of all shards. */
+export const notByShard = ({ name, version }: Pick<Beyond, 'name' | 'version'>): Beyond => ({
+  name,
+  version,
+  why: 'not compared: its sink has the rows of all shards',
+});

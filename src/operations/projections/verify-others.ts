@@ -87,7 +87,7 @@ export async function* checkChildren(
     let refused = 0;
     const all = (ref: SourceRef): readonly Doc[] => (same(ref, into) ? children : documentsOf(ref));
     const sources = [spec.from, into].map((ref) => ({ docs: all(ref), of: ref, keyPaths: keyPathsOf(ref.container) }));
-    const letters = await parkedOf(state, projectionId(spec), sources);
+    const letters = await parkedOf([state], projectionId(spec), sources);
     // The fields of a parked parent are unknown, so the stored ones count as expected.
     const of = (ref: SourceRef): readonly Doc[] => (same(ref, into) ? children : letters.without(ref, all(ref)));
     const differences: Candidate[] = [];
@@ -110,7 +110,7 @@ async function checkSend(
   let refused = 0;
   const keyPaths = model.containers.find(({ name }) => name === spec.from.container)?.partitionKey ?? [];
   const docs = documentsOf(spec.from);
-  const letters = await parkedOf(state, projectionId(spec), [{ of: spec.from, docs, keyPaths }]);
+  const letters = await parkedOf([state], projectionId(spec), [{ of: spec.from, docs, keyPaths }]);
   const parked = new Set(letters.documents.map(({ key, id }) => entryId(key, id)));
   const expected = recomputeRows(spec, letters.without(spec.from, docs), pipeline.sources, {
     keyPaths,

@@ -6,13 +6,14 @@ import { Views } from '../../engine/views/views.ts';
 import { audited } from '../audit/record.ts';
 import { type Enqueued, backgroundInput, enqueue, isEnqueued, sayEnqueued } from '../jobs/background.ts';
 import { operationsError } from '../errors.ts';
+import { shardVerbsError } from '../shards/errors.ts';
 import { type Context, defineOperation } from '../operation.ts';
 import { secondsToRead } from '../seconds.ts';
 import { plural } from '../table.ts';
 import { askedTenant, tenantInput } from '../tenants/asked.ts';
 import { chooseProjection } from './choose.ts';
 import { RU_A_READ, estimate } from './estimate.ts';
-import { recordVerified, verifiedOf } from './verified.ts';
+import { recordVerified, verifiedName, verifiedOf } from './verified.ts';
 import { othersOf } from './verify-others.ts';
 import { type Verification, currentOf, formatVerification, verify } from './verify.ts';
 
@@ -21,6 +22,10 @@ export const verifyWith = async (
   { workspace, signal, screen }: Context,
 ): Promise<Verification> => {
   const loaded = await workspace.pipeline();
+  if (loaded.pipeline.part && (repair || sample !== undefined || tenant !== undefined)) {
+    const message = '--repair, --sample and --tenant can’t work on a pipeline over shards';
+    throw shardVerbsError('shards-unsupported', message);
+  }
   return verify(loaded, await workspace.services(), {
     signal,
     screen,
@@ -46,14 +51,14 @@ async function verifyRecorded(asked: Asked, context: Context): Promise<Verificat
   const began = clock.monotonic();
   const result = await verifyWith(asked, context);
   if (asked.name !== undefined || asked.tenant !== undefined) return result;
-  const [{ pipeline }, { global }] = await Promise.all([workspace.pipeline(), workspace.services()]);
+  const [{ pipeline }, { place, global }] = await Promise.all([workspace.pipeline(), workspace.services()]);
   const { state } = global;
   const seconds = Math.round((clock.monotonic() - began) / 1_000);
   const at = new Date(clock.now()).toISOString();
   // An identity that may only read verifies too.
   const kind = asked.sample === undefined ? 'whole' : 'sample';
   const verified = verifiedOf(result, { at, actor, seconds });
-  await recordVerified(state, pipeline.name, kind, verified).catch((error: unknown) => {
+  await recordVerified(state, verifiedName(pipeline, place), kind, verified).catch((error: unknown) => {
     if (failureOf(error).kind !== 'denied') throw error;
     screen.line(`\`status\` will not show this result: this identity may not write to ${state.id}.`);
   });
@@ -78,6 +83,7 @@ export const projectionsVerify = defineOperation({
     'millrace projections verify --sample 1000',
     'millrace projections verify --tenant store-1 --repair',
   ],
+  shards: 'every',
   effect: 'changes',
   bulk: true,
   argument: 'name',

@@ -5,14 +5,15 @@ import { Views, type ViewsByName } from '../../engine/views/views.ts';
 import type { Screen } from '../screen.ts';
 import { plural, table } from '../table.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
-import { chooseProjection } from './choose.ts';
+import { chooseDeclared, chooseProjection } from './choose.ts';
 import type { Candidate, Difference } from './difference.ts';
 import type { Comparison } from './compare.ts';
 import { drawSample } from './draw-sample.ts';
 import { type Settled, settled } from './settle.ts';
 import { type Repaired, placeText, repair } from './repair.ts';
 import type { AskedTenant } from '../tenants/asked.ts';
-import { type Beyond, beyondOf, notByTenant, notSampled, notVerifiable } from './verify-beyond.ts';
+import { comparedHere } from './over-shards.ts';
+import { type Beyond, beyondOf, notByShard, notByTenant, notSampled, notVerifiable } from './verify-beyond.ts';
 import { othersOf } from './verify-others.ts';
 
 /** A difference that a repair could not correct. */
@@ -81,6 +82,16 @@ export interface VerifyOptions {
   readonly random?: () => number;
 }
 
+const NOTHING: Verification = {
+  projections: [],
+  documents: { sources: 0, expected: 0, found: 0 },
+  different: 0,
+  differences: [],
+  moving: 0,
+  parked: [],
+  repaired: null,
+  beyond: [],
+};
 const SHOWN = 1_000;
 const PRINTED = 20;
 const NO_OBSTACLE =
@@ -94,10 +105,11 @@ const ROUNDS = 5;
  * are compared again after the live hosts have passed the end of the feeds, and only unchanged differences count.
  */
 export async function verify(
-  loaded: Pick<LoadedPipeline, 'pipeline' | 'model'>,
+  given: Pick<LoadedPipeline, 'pipeline' | 'model'>,
   services: Services,
   options: VerifyOptions,
 ): Promise<Verification> {
+  const loaded = { ...given, pipeline: comparedHere(given.pipeline) };
   const kept = currentOf(
     loaded.pipeline.projections,
     await new Views(services.global.state, loaded.pipeline.name).read(),
@@ -105,11 +117,23 @@ export async function verify(
   const { only } = options;
   const meant = ({ name, version }: { readonly name: string; readonly version: number }): boolean =>
     only === undefined || name === only || projectionId({ name, version }) === only;
-  const other = othersOf(loaded.pipeline).filter(meant);
+  const { part } = loaded.pipeline;
+  // A sink outside has the rows of all shards, and a comparison in one of them knows only its own documents.
+  const together = part?.place === 'shard' ? loaded.pipeline.effects.filter(({ kind }) => kind === 'send') : [];
+  const other = othersOf(loaded.pipeline).filter((spec) => meant(spec) && !together.some((send) => send === spec));
   const { sample, ofTenant } = options;
   const whole = sample === undefined && ofTenant === undefined;
   const sends = whole ? [] : other.filter((spec) => spec.kind === 'send');
-  const beyond = [...beyondOf(loaded.pipeline).filter(meant), ...sends.map(ofTenant ? notByTenant : notSampled)];
+  const beyond = [
+    ...beyondOf(loaded.pipeline).filter((spec) => meant(spec) && !together.some(({ name }) => name === spec.name)),
+    ...sends.map(ofTenant ? notByTenant : notSampled),
+    ...together.filter(meant).map(notByShard),
+  ];
+  if (part && only !== undefined && ![...loaded.pipeline.projections, ...other, ...beyond].some(meant)) {
+    // Another place compares it.
+    chooseDeclared(part.whole, only);
+    return NOTHING;
+  }
   const compared = other.filter(({ kind }) => kind !== 'send' || whole);
   const [alone] = only === undefined || compared.length > 0 ? [] : beyond;
   if (alone) throw notVerifiable(alone);

@@ -5,6 +5,7 @@ import type { Inspection, InspectedMapping, ShardMap } from '../../shards/index.
 import { encodeKey, type KeyTypeName } from '../../shards/keys/key-type.ts';
 import { shownLocation } from '../../shards/map/documents.ts';
 import { type Span, overlaps, without } from '../../shards/keys/spans.ts';
+import { namedContainers } from '../../model/reader/shard-maps.ts';
 import { keyOf } from './keys.ts';
 
 export interface Drift {
@@ -72,10 +73,7 @@ const plain = (text: string): string => text.replaceAll('`', '').trim();
 
 /** Containers, with the paths of their keys if they have them: `Orders` by `/tenantId`, `Invoices` by `/tenantId`. */
 function* namesDrift(label: Text, stored: Readonly<Record<string, string | undefined>>): Generator<Drift> {
-  const parts = plain(label.text)
-    .split(/[,;]/)
-    .map((part) => /^\s*([^\s/]+)[^/]*(\/\S+)?/.exec(part))
-    .flatMap((match) => (match?.[1] === undefined ? [] : [[match[1], match[2]] as const]));
+  const parts = namedContainers(label);
   for (const [name, path] of parts) {
     if (!Object.hasOwn(stored, name)) yield at(label, `The stored map has no container ${name} there`);
     else if (path !== undefined && stored[name] !== path)

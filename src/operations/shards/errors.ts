@@ -102,6 +102,11 @@ export const SHARD_VERBS_ERRORS = {
     hint: 'Run `millrace shards moves` to see the moves.',
     usage: true,
   },
+  'shards-unsupported': {
+    meaning: 'The operation can’t work on a pipeline over shards, or not in all places at once.',
+    hint: 'See which operations can: docs/shards.md, "A pipeline over shards".',
+    usage: true,
+  },
 } as const satisfies ErrorCatalogue;
 
 export const shardVerbsError = errorsOf(SHARD_VERBS_ERRORS);

@@ -1,0 +1,98 @@
+// The stored shard map of a pipeline, and its shards as places.
+import { type Settings, requireShardMaps } from '../base/settings.ts';
+import { partOf, shardedContainers } from '../definition/places.ts';
+import { type Shard, type ShardMap, ShardMapManager } from '../shards/index.ts';
+import { type ShardLocation, addressOf, shownLocation } from '../shards/map/documents.ts';
+import { runtimeError } from './errors.ts';
+import type { Parts } from './open-feed.ts';
+import type { LoadedPipeline, Services } from './workspace.ts';
+
+/** A shard as a place of a pipeline. */
+export interface ShardPlace {
+  readonly shard: Shard;
+  /** Its database; with the account where several shards have this name. */
+  readonly name: string;
+  readonly location: ShardLocation;
+}
+
+/** One manager for all uses of a process: each reads the maps for itself. */
+const managers = new WeakMap<Services['places'], Promise<ShardMapManager>>();
+
+/**
+ * Opens the map of a pipeline over shards.
+ * @throws UsageError `setting-missing`, `shard-map-differs`; MillraceError `shard-map-store-missing`, `shard-map-missing`
+ */
+export async function openShardMap({ settings, services, loaded }: Parts): Promise<ShardMap> {
+  const { pipeline, model } = loaded;
+  const maps = requireShardMaps(settings);
+  const connect = (location: ShardLocation) =>
+    services.places.connect(located(settings, location), { purpose: 'routing' });
+  const opening = managers.get(services.places) ?? ShardMapManager.get({ database: connect(maps), connect });
+  managers.set(services.places, opening);
+  opening.catch(() => managers.delete(services.places));
+  const map = await (await opening).getMap(pipeline.shards?.map ?? '');
+  const stated = shardedContainers(pipeline, model);
+  const { sharded, reference = [] } = map.schema;
+  for (const [what, inStore, inDocument] of [
+    ['sharded', Object.keys(sharded), Object.keys(stated?.sharded ?? {})],
+    ['reference', reference, stated?.reference ?? []],
+  ] as const) {
+    const other = [
+      ...inStore.filter((name) => !inDocument.includes(name)),
+      ...inDocument.filter((name) => !inStore.includes(name)),
+    ];
+    if (other.length === 0) continue;
+    const message = `The shard map ${map.name} has other ${what} containers than ${model.file} states: ${other.join(', ')}`;
+    throw runtimeError('shard-map-differs', message);
+  }
+  return map;
+}
+
+/** The shards that can be used now: none whose database is lost. */
+export async function shardPlaces(map: ShardMap, settings: Settings): Promise<ShardPlace[]> {
+  const shards = (await map.shards()).filter(({ detached }) => !detached);
+  return shards.map((shard) => {
+    const { database } = shard.location;
+    const alone = shards.filter(({ location }) => location.database === database).length === 1;
+    return {
+      shard,
+      name: alone ? database : shownLocation(shard.location),
+      location: located(settings, shard.location),
+    };
+  });
+}
+
+/**
+ * A location without an endpoint is in the account of the maps. The account of the settings is always named by their
+ * address, because the names of leases have it.
+ */
+function located({ cosmos, shardMaps }: Settings, { database, endpoint = shardMaps?.endpoint }: ShardLocation) {
+  return addressOf({ endpoint: endpoint ?? cosmos.endpoint }) === addressOf(cosmos)
+    ? { database }
+    : { database, ...(endpoint !== undefined && { endpoint }) };
+}
+
+/** A place of a pipeline, with the part that its hosts run. */
+export interface PipelinePlace<L> {
+  /** Name of the shard. Absent: the place of the settings. */
+  readonly shard?: string;
+  readonly loaded: L;
+  /** @throws UsageError `account-unreachable`, `account-denied`, `multi-region-writes` */
+  open(): Promise<Services>;
+}
+
+/** The places of a pipeline, that of the settings first. Without shards it is the only one, with the whole pipeline. */
+export async function pipelinePlaces<L extends Pick<LoadedPipeline, 'pipeline' | 'model'>>(
+  parts: Omit<Parts, 'loaded'> & { readonly loaded: L },
+): Promise<PipelinePlace<L>[]> {
+  const { loaded, services, settings } = parts;
+  const { pipeline, model } = loaded;
+  const home = { loaded: { ...loaded, pipeline: partOf(pipeline, model, 'global') }, open: async () => services };
+  if (!pipeline.shards || pipeline.part) return [home];
+  const ofShard = { ...loaded, pipeline: partOf(pipeline, model, 'shard') };
+  const shards = await shardPlaces(await openShardMap(parts), settings);
+  return [
+    home,
+    ...shards.map(({ name, location }) => ({ shard: name, loaded: ofShard, open: () => services.at(location) })),
+  ];
+}

@@ -1,0 +1,118 @@
+// Verbs on a pipeline over shards.
+import { type TestContext, expect, it, vi } from 'vitest';
+import { cli } from '../cli/cli.ts';
+import { given } from '../runtime/spread-world.ts';
+import { SPREAD } from '../support/spread-stage.ts';
+
+const { signal } = new AbortController();
+
+async function derived(context: Pick<TestContext, 'onTestFinished'>) {
+  const world = await given(context, ['north', 'west']);
+  const { stage, application, host } = world;
+  for (const [name, value] of Object.entries(stage.env)) vi.stubEnv(name, value);
+  context.onTestFinished(() => void vi.unstubAllEnvs());
+  await application.order('s0', 'north', 'o1', 100);
+  await application.order('s1', 'west', 'o1', 20);
+  const app = await host();
+  await app.drained(signal);
+  await app.stop();
+  return { ...world, millrace: (...args: string[]) => cli([...args, '--pipeline', SPREAD]) };
+}
+
+interface Places {
+  readonly places: readonly {
+    readonly place: string;
+    readonly global: boolean;
+    readonly ok: boolean;
+    readonly value: Verified;
+  }[];
+}
+interface Verified {
+  readonly different: number;
+  readonly projections: readonly { readonly id: string; readonly expected: number }[];
+  readonly differences: readonly { readonly container: string; readonly kind: string }[];
+}
+
+it('verify finds what differs in a shard and in the global place, with the documents of all shards', async (context) => {
+  const { stage, millrace } = await derived(context);
+  const verify = async (...args: string[]) => {
+    const { code, stdout } = await millrace('projections', 'verify', ...args, '--json');
+    return { code, ...(JSON.parse(stdout) as Places) };
+  };
+  const right = await verify();
+  expect([right.code, right.places.map(({ place, ok }) => [place, ok])]).toEqual([
+    0,
+    [
+      ['shop', true],
+      ['north', true],
+      ['west', true],
+    ],
+  ]);
+  expect(right.places[0]?.value.projections).toEqual([
+    expect.objectContaining({ id: 'years@1', expected: 1 }),
+    expect.objectContaining({ id: 'totals@1', expected: 1 }),
+    expect.objectContaining({ id: 'all-orders@1', expected: 2 }),
+  ]);
+  const [{ resource: total }] = [
+    await stage.container('Totals').item('total|2026-01-01', '2026-01-01').read<{ cents: number }>(),
+  ];
+  await stage.container('Totals').items.upsert({ ...total, cents: 1 });
+  await stage.at('west', 'Summaries').item('o1', 's1').delete();
+  const wrong = await verify();
+  expect(wrong.code).toBe(1);
+  expect(
+    wrong.places.map(({ place, value }) => [
+      place,
+      value.differences.map(({ container, kind }) => `${kind} ${container}`),
+    ]),
+  ).toEqual([
+    ['shop', ['different Years', 'different Totals']],
+    ['north', []],
+    ['west', ['missing Summaries']],
+  ]);
+  const only = (await millrace('projections', 'verify', '--shard', 'west', '--json')).stdout;
+  expect((JSON.parse(only) as Verified).different).toBe(1);
+});
+
+it('refuses what would see one place alone, and names the places', async (context) => {
+  const { millrace } = await derived(context);
+  for (const verb of [
+    ['projections', 'rebuild', 'totals'],
+    ['tenants', 'list'],
+    ['projections', 'replay', 'totals'],
+    ['archive', 'list'],
+  ]) {
+    const { code, stderr } = await millrace(...verb);
+    expect([code, stderr]).toEqual([
+      2,
+      expect.stringContaining(`\`millrace ${verb.slice(0, 2).join(' ')}\` can’t work on a pipeline over shards`),
+    ]);
+  }
+  expect((await millrace('dead-letters', 'redrive')).stderr).toContain('Name it with --shard');
+  expect((await millrace('status', '--shard', 'wset')).stderr).toContain('did you mean west?');
+  expect((await millrace('projections', 'verify', '--background', '--shard', 'west')).stderr).toContain(
+    'in the background',
+  );
+  const refused = await millrace('projections', 'verify', '--repair', '--shard', 'west');
+  expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('--repair')]);
+});
+
+it('shows and settles each shard’s dead letters', async (context) => {
+  const { stage, application, millrace, host } = await derived(context);
+  await application.order('s1', 'west', 'bad', 1, { placedAt: 5 as never });
+  const app = await host('again');
+  await app.drained(signal);
+  await app.stop();
+  const status = await millrace('status');
+  expect(status.stdout).toMatch(/── shard west\n(.*\n)*?totals@1 +current +[\d.]* +1 /);
+  expect((await millrace('dead-letters', 'list')).stdout).toMatch(
+    /── shard north\nNo dead letters\.\n\n── shard west\ncode/,
+  );
+  await stage
+    .at('west', 'Orders')
+    .items.upsert({ ...application.orders.get('s1-bad'), placedAt: '2026-01-03T10:00:00Z' });
+  const { code, stdout } = await millrace('dead-letters', 'redrive', '--shard', 'west');
+  expect([code, stdout]).toEqual([0, expect.stringContaining('2 dead letters settled')]);
+  expect((await millrace('doctor')).stdout).not.toContain('BAD');
+  expect((await millrace('model', 'apply', '--dry-run')).stdout).toContain('Nothing to do.');
+});

@@ -142,9 +142,9 @@ describe.skipIf(NO_POSTGRES !== undefined)(
       };
 
     for (const kind of Object.keys(KINDS) as Kind[]) {
-      it(`after any history tables (${kind}) hold the rows that the documents have (seed ${SEED})`, () =>
+      it(`after any history ${kind} tables hold the rows that the documents have (seed ${SEED})`, () =>
         run(made(kind, 'latest')));
-      it(`read by all versions, hard deletes and expiry among them, tables (${kind}) hold the rows (seed ${SEED})`, () =>
+      it(`read by all versions, hard deletes and expiry among them, ${kind} tables hold the rows (seed ${SEED})`, () =>
         run(made(kind, 'versions'), { feed: 'all-versions' }));
     }
   },

@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { chownSync, existsSync, globSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
-import { freePort } from '../jobs/datastores.ts';
+import { freePort } from './free-port.ts';
 
 /** The folder of the newest server's programs; undefined: none is installed. */
 const BIN = [

@@ -102,7 +102,8 @@ export function openDatabase(url: string, { max = 8, idleMs = IDLE_MS }: Databas
         };
         await send(
           [
-            'BEGIN',
+            // The server's default may be another level, at which a statement doesn't see what was committed before it.
+            'BEGIN ISOLATION LEVEL READ COMMITTED',
             limitsOf(withinMs, idleMs),
             ...(limited ? [`SET LOCAL transaction_timeout = ${2 * withinMs}`] : []),
             ...(first === undefined ? [] : [first]),

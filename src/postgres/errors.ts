@@ -11,7 +11,8 @@ export const POSTGRES_ERRORS = {
     hint: 'Correct the document, or the table that was changed by hand. Then run `millrace dead-letters redrive`.',
   },
   'postgres-tables-missing': {
-    meaning: 'A table, column or content is missing in PostgreSQL.',
+    meaning:
+      'A table, column or content is missing in PostgreSQL, or has another type or key than the pipeline declares.',
     hint: 'Run `millrace sql migrate`. Millrace tries again.',
     retryable: true,
   },

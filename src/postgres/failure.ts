@@ -20,12 +20,16 @@ export function failureKind(error: unknown): FailureKind {
   return state === '57014' ? 'slow' : 'other';
 }
 
-/** The error that a person reads. */
+/**
+ * The error that a person reads. A table, a column or a schema is missing, or has another type or key than declared (42P01,
+ * 42703, 3F000, 42804, 42P10): `sql migrate` says more.
+ */
 export function failure(error: unknown, what: string): MillraceError {
   if (error instanceof MillraceError) return error;
   const state = stateOf(error);
   const message = `${what}: ${messageOf(error)}`;
-  if (/^(42P01|42703|3F000)$/.test(state)) return postgresError('postgres-tables-missing', message, { cause: error });
+  if (/^(42P01|42703|42804|42P10|3F000)$/.test(state))
+    return postgresError('postgres-tables-missing', message, { cause: error });
   if (/^(28|42501)/.test(state)) return postgresError('postgres-denied', message, { cause: error });
   if (failureKind(error) === 'data') return postgresError('postgres-refused', message, { cause: error });
   return postgresError('postgres-unreachable', message, { cause: error });

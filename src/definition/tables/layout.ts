@@ -170,7 +170,8 @@ function childOf(field: string, option: ChildOption, shape: Shape | undefined, h
   if (scalar) {
     const type = option.columns[VALUE]?.type ?? typeOf(shape, elements);
     const columns = [position, { name: option.columns[VALUE]?.name ?? VALUE, field: VALUE, type }];
-    return { name: option.into, field, scalar, key: POSITION, columns, extra: option.extra };
+    // An element has no other fields.
+    return { name: option.into, field, scalar, key: POSITION, columns, extra: 'refuse' };
   }
   const docs = elements as Doc[];
   const fields = [...(shape?.object?.fields ?? [])];

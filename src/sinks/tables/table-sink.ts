@@ -7,10 +7,11 @@ import { entryId } from '../../definition/sink-id.ts';
 import type { Content } from '../../definition/tables/ddl.ts';
 import type { TableLayout } from '../../definition/tables/layout.ts';
 import { type DocumentRows, identityCell } from '../../definition/tables/rows.ts';
-import { messageOf } from '../../base/errors.ts';
+import { type MillraceError, messageOf } from '../../base/errors.ts';
 import { shown } from '../../base/json.ts';
 import { sinksError } from '../errors.ts';
 import type { Database, Session } from '../../postgres/database.ts';
+import { postgresError } from '../../postgres/errors.ts';
 import { failure, failureKind } from '../../postgres/failure.ts';
 import { liveContent, sharedLock } from './contents.ts';
 import { type Advanced, type Placed, advance, decide, prune } from './guards.ts';
@@ -84,6 +85,15 @@ function assertOwnPlace({ identity, tenant }: TableLayout, { entry, identity: ow
     );
 }
 
+/** What isn't about a row must not park it: a missing setting or a wrong address waits until it is corrected. */
+const waiting = (error: MillraceError): MillraceError =>
+  error.retryable
+    ? error
+    : postgresError('postgres-unreachable', error.message, {
+        cause: error,
+        ...(error.hint !== undefined && { hint: error.hint }),
+      });
+
 class TableWriter {
   readonly #options: TableSinkOptions;
   constructor(options: TableSinkOptions) {
@@ -132,7 +142,7 @@ class TableWriter {
         return;
       }
       if (kind === 'other' || entries.length === 1)
-        throw failure(error, `The tables of ${layout.projection}@${layout.version} could not be written`);
+        throw waiting(failure(error, `The tables of ${layout.projection}@${layout.version} could not be written`));
       const half = Math.ceil(entries.length / 2);
       await this.#whole(entries.slice(0, half), refused, signal);
       await this.#whole(entries.slice(half), refused, signal);

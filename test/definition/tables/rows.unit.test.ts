@@ -112,6 +112,25 @@ describe('a document’s rows', () => {
     );
   });
 
+  it('makes rows of a list of scalars', () => {
+    const tags = {
+      name: 'order_tags',
+      field: 'tags',
+      scalar: true,
+      key: 'position',
+      columns: [
+        { name: 'position', type: 'integer' },
+        { name: 'value', field: 'value', type: 'text' },
+      ],
+      extra: 'refuse',
+    } as const;
+    const rows = rowsOf({ ...LAYOUT, children: [tags] }, doc({ tags: ['a', 'a'] }));
+    expect(rows.children['order_tags']).toEqual([
+      { position: '0', value: 'a' },
+      { position: '1', value: 'a' },
+    ]);
+  });
+
   it('writes numbers as PostgreSQL gives them back', () => {
     const numbers = [0, -0, 1, -1.5, 5e-7, 1.25e-10, 1e21, 1.5e22, -2.5e-9, 0.1, 1e300];
     for (const number of numbers) expect(Number(decimal(number))).toBe(number === 0 ? 0 : number);

@@ -11,6 +11,7 @@ import { migrateTables } from '../../../src/operations/sql/migrate.ts';
 import { type Database, openDatabase } from '../../../src/postgres/database.ts';
 import { sharedLock } from '../../../src/sinks/tables/contents.ts';
 import { tableSink } from '../../../src/sinks/tables/table-sink.ts';
+import { lazyDatabase } from '../../../src/runtime/tables.ts';
 import { NO_POSTGRES, type PostgresServer, startPostgres } from '../../support/postgres.ts';
 
 interface Order {
@@ -23,6 +24,7 @@ interface Order {
   paid: boolean;
   note?: string | null;
   lines: { sku: string; quantity: number }[];
+  tags?: (string | null)[];
 }
 
 const at = { file: 'm.md', line: 1 };
@@ -36,6 +38,7 @@ const ORDER: Order = {
   paid: true,
   note: 'n',
   lines: [{ sku: 'a', quantity: 1 }],
+  tags: ['new', null],
 };
 const MODEL: Model = {
   title: 'Shop',
@@ -60,7 +63,7 @@ const declared = (version = 1, more: object = {}): TableSpec => {
     from: m.Orders.order,
     into: 'orders',
     version,
-    children: { lines: { into: 'order_lines', ...more } },
+    children: { lines: { into: 'order_lines', ...more }, tags: {} },
   });
   return withRows(spec, { ...PIPELINE } as never, MODEL);
 };
@@ -90,6 +93,16 @@ const all = async <T>(items: AsyncIterable<T> | undefined): Promise<T[]> => {
   for await (const one of items ?? []) found.push(one);
   return found;
 };
+
+it('waits for a missing setting: no change is parked for it', async () => {
+  const spec = declared();
+  const sink = tableSink({ layout: layoutOf(spec, PIPELINE, MODEL), database: lazyDatabase(() => ({})) });
+  await expect(sink.write([entry(spec, ORDER)], signal)).rejects.toMatchObject({
+    retryable: true,
+    message: expect.stringContaining('POSTGRES_URL'),
+    hint: expect.stringContaining('Set POSTGRES_URL'),
+  });
+});
 
 describe.skipIf(NO_POSTGRES !== undefined)(
   `on real PostgreSQL${NO_POSTGRES === undefined ? '' : ` (${NO_POSTGRES})`}`,
@@ -195,6 +208,7 @@ describe.skipIf(NO_POSTGRES !== undefined)(
         placedAt: `2026-03-01T10:15:00.${String(n).padStart(6, '0')}+02:00`,
         lines: n % 4 === 0 ? [] : [{ sku: 'a', quantity: n }, { sku: 'b', quantity: 1, more: [n] } as never],
         odd: { n },
+        tags: n % 3 === 0 ? [] : [`t${n}`, null],
       }));
       const entries = docs.map((doc) => entry(spec, doc));
       await sink.write(entries, signal);

@@ -40,6 +40,9 @@ param alertEmail string = ''
 @description('Client id of an Entra application. Callers then need its role Millrace.Reader or Millrace.Operator beside the key; empty: only the key.')
 param entraClientId string = ''
 
+@description('Address of the PostgreSQL database of the tables, without a password: the app signs in with its identity. Empty: no tables.')
+param postgresUrl string = ''
+
 @description('Run jobs (rebuilds, replays, redrives) in a Container App of their own.')
 param deployJobs bool = false
 
@@ -302,6 +305,7 @@ module functionApp 'modules/function-app.bicep' = {
     insightsConnectionString: monitoring.outputs.connectionString
     settings: settings.outputs.shared
     jobsUrl: keepsInRedis ? jobsRedis.outputs.url : (keepsInPostgres ? jobsPostgres.outputs.url : '')
+    postgresUrl: postgresUrl
     entraClientId: entraClientId
     subnetId: isolateNetwork ? network.outputs.appSubnetId : ''
     alwaysReady: production ? 1 : 0

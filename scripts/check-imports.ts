@@ -24,6 +24,7 @@ const ORDER = [
   'patterns',
   'cosmos',
   'jobs',
+  'postgres',
   'base',
 ];
 /** Pure rooms: what each of them may import; every room but base may import them. */

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import pMap from 'p-map';
 import { z } from 'zod';
+import { NO_POSTGRES } from '../test/support/postgres.ts';
 import { suiteSeed } from '../test/support/seed.ts';
 
 interface Line {
@@ -24,6 +25,7 @@ const COPIES = { kind: 'copy', file: 'test/projections/copies.model.test.ts', hi
 const EMBEDS = { kind: 'embed', file: 'test/projections/embeds.model.test.ts', histories: 5_000 };
 const REFERENCES = { kind: 'reference', file: 'test/projections/references.model.test.ts', histories: 5_000 };
 const PUBLISHES = { kind: 'publish', file: 'test/projections/publishes.model.test.ts', histories: 5_000 };
+const TABLES = { kind: 'table', file: 'test/projections/tables.model.test.ts', histories: 5_000 };
 const SIMULATION = { kind: 'processor', file: 'test/feed/processor.sim.model.test.ts', histories: 2_000 };
 const EFFECTS = { file: 'test/projections/effects.model.test.ts', histories: 5_000 };
 
@@ -65,6 +67,13 @@ const LIST: readonly Line[] = [
   },
   { ...EFFECTS, kind: 'custom', mode: "a runner of one's own", test: "after any history a runner of one's own" },
   { ...EFFECTS, kind: 'custom', mode: 'all versions and deletes', test: "read by all versions a runner of one's own" },
+  // They need a real server: where none is installed, importing `postgres.ts` has said so.
+  ...(NO_POSTGRES === undefined
+    ? ['tenanted', 'moving', 'plain'].flatMap((mode) => [
+        { ...TABLES, mode, test: `after any history ${mode} tables` },
+        { ...TABLES, mode: `${mode}, all versions`, test: `expiry among them, ${mode} tables` },
+      ])
+    : []),
   {
     kind: 'backlog',
     mode: 'set aside and drained',

@@ -48,6 +48,8 @@ export interface Settings extends Accounts {
   readonly triggerAllVersions?: true;
   /** Address of the datastore of background jobs. Absent: not set (`requireJobsUrl`). */
   readonly jobsUrl?: string;
+  /** The database of the tables. */
+  readonly postgresUrl?: string;
 }
 
 /** The name of a database or a container, by the rules of Cosmos DB. */
@@ -108,6 +110,7 @@ const schema = z.object({
     .optional(),
   CHECKPOINTS_CONTAINER: blobContainerName.default('checkpoints'),
   JOBS_URL: z.string().optional(),
+  POSTGRES_URL: z.string().optional(),
   TRIGGER_ALL_VERSIONS: z.literal('preview', 'must be preview').optional(),
   RU_BUDGET: z.coerce
     .number('must be a number of request units a second')
@@ -166,6 +169,8 @@ const HINTS: Readonly<Record<keyof Variables, string>> = {
     'Set VERIFY_FULL to off, or to a cron expression in UTC such as 0 4 * * 0, or leave it out to verify all documents each Sunday.',
   JOBS_URL:
     'Set JOBS_URL to redis://HOST:6379, rediss://:PASSWORD@HOST:6380, or postgres://USER:PASSWORD@HOST:5432/DATABASE. In Azure, a user without a password signs in by identity.',
+  POSTGRES_URL:
+    'Set POSTGRES_URL to postgres://USER:PASSWORD@HOST:5432/DATABASE, the database of the tables. In Azure, a user without a password signs in by identity. `millrace dev` needs none.',
   TRIGGER_ALL_VERSIONS:
     'Set TRIGGER_ALL_VERSIONS to preview if the triggers of the function app may read all-versions feeds, or leave it out to refuse them.',
   EVENTHUBS:
@@ -212,6 +217,7 @@ export function loadSettings(source: SettingsSource = {}): Settings {
     },
     ...(variables.LEASES_START_ANEW === undefined ? {} : { startAnew: variables.LEASES_START_ANEW }),
     ...(variables.JOBS_URL === undefined ? {} : { jobsUrl: variables.JOBS_URL }),
+    ...(variables.POSTGRES_URL === undefined ? {} : { postgresUrl: variables.POSTGRES_URL }),
     ...(variables.TRIGGER_ALL_VERSIONS === undefined ? {} : { triggerAllVersions: true }),
   };
 }
@@ -246,6 +252,10 @@ export const requireShardMaps = ({ shardMaps }: Pick<Settings, 'shardMaps'>): No
 /** @throws UsageError `setting-missing` */
 export const requireEventHubs = ({ eventHubs }: Pick<Settings, 'eventHubs'>): EventHubsSettings =>
   eventHubs ?? missing('EVENTHUBS');
+
+/** @throws UsageError `setting-missing` */
+export const requirePostgresUrl = ({ postgresUrl }: Pick<Settings, 'postgresUrl'>): string =>
+  postgresUrl ?? missing('POSTGRES_URL');
 
 /** @throws UsageError `setting-missing`; in Azure `jobs-url-missing` */
 export function requireJobsUrl({ jobsUrl }: Settings, processEnv: NodeJS.Dict<string> = process.env): string {

@@ -117,7 +117,7 @@ function* conditions(
     !model ||
     !contract.pipeline ||
     !from ||
-    !['copy', 'aggregate', 'reference', 'send', 'publish'].includes(spec.kind)
+    !['copy', 'aggregate', 'reference', 'send', 'table', 'publish'].includes(spec.kind)
   )
     return;
   const rules = typeRules(contract.pipeline.sources, from);

@@ -140,6 +140,7 @@ function cellsOf(declared: Declared, contract: Contract, design: Design, row?: P
   const sinks: Partial<Record<Declared['kind'], string>> = {
     archive: `blob:${name}`,
     publish: spec.kind === 'publish' ? `hub:${spec.to}` : '',
+    table: spec.kind === 'table' ? `table:${spec.table}` : '',
   };
   return {
     Projection: name,

@@ -17,6 +17,18 @@ export const DEFINITION_ERRORS = {
     meaning: 'A projection copies two source documents to the same id and partition key of its sink.',
     hint: 'Return an id from `map` that contains the partition key and the id of the source document.',
   },
+  'table-field': {
+    meaning: "A document has a field that its table has no column for, and the projection declares `extra: 'refuse'`.",
+    hint: "Add the field to an example of the data-model document, or declare it in `columns`; or declare `extra: 'keep'`.",
+  },
+  'table-unbound': {
+    meaning: 'A projection of tables was run where no database is opened, such as in the test kit.',
+    hint: 'Run the pipeline with `millrace dev` or `millrace run`.',
+  },
+  'table-value': {
+    meaning: 'A document has a value that its column doesn’t hold exactly.',
+    hint: "Correct the document, or give the column another type: `columns: { field: 'jsonb' }`.",
+  },
   'tenant-crossed': {
     meaning: 'A projection made a document of another tenant than the source document’s, or of no tenant.',
     hint: 'Return the source’s tenant from `map` or `groupBy`. If the projection is meant to combine tenants, declare `acrossTenants: true`.',

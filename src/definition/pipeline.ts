@@ -9,7 +9,7 @@ import type {
   SourceRef,
   SourceRules,
 } from './specs.ts';
-import { projectionId } from './specs.ts';
+import { isOutside, projectionId } from './specs.ts';
 import { type Declaration, about, error, plain, ref } from './declaration.ts';
 import type { IngestDeclaration } from './builders/ingest.ts';
 import { MODEL_FILE, type ModelFile, type Type } from './types.ts';
@@ -90,7 +90,7 @@ export function definePipeline(options: PipelineOptions): Pipeline {
     ),
     embeds: projections.filter((projection) => projection.kind === 'embed'),
     effects: projections.filter(
-      (projection) => projection.kind === 'react' || projection.kind === 'send' || projection.kind === 'custom',
+      (projection) => projection.kind === 'react' || projection.kind === 'custom' || isOutside(projection),
     ),
     archives: projections
       .filter((projection) => projection.kind === 'archive')

@@ -73,6 +73,11 @@ export function placeOf(
         why: 'The folders of an archive don’t say which shard a document is from',
         hint: 'Remove the archive, or the shard map, from the pipeline.',
       };
+    case 'table':
+      return {
+        why: 'A table’s rows come from one place, and no rebuild or repair reads those of all shards',
+        hint: 'Remove the table, or the shard map, from the pipeline.',
+      };
     case 'custom':
   }
   return {

@@ -207,6 +207,88 @@ export interface SendSpec extends EffectCommon {
   map(doc: Doc): unknown;
 }
 
+/** The types of columns that a table may have. */
+export type ColumnType =
+  | 'text'
+  | 'bigint'
+  | 'numeric'
+  | 'double precision'
+  | 'boolean'
+  | 'timestamptz'
+  | 'date'
+  | 'jsonb';
+
+/** What is declared of a column: its name or its type, where the model's examples don't say what is wanted. */
+export interface ColumnOption {
+  readonly name?: string;
+  readonly type?: ColumnType;
+}
+
+/** A list of the document whose elements are rows of a table of their own. */
+export interface ChildOption {
+  readonly into: string;
+  /** Field of the element that is unique in its document; absent: the element's position. */
+  readonly key?: string;
+  readonly columns: Readonly<Record<string, ColumnOption>>;
+  readonly extra: 'keep' | 'refuse';
+}
+
+/** A document of another table that a row names. */
+export interface RowReference {
+  readonly name: string;
+  readonly of: SourceRef;
+  /** Field of the other document → field of this one. */
+  readonly on: Readonly<Record<string, string>>;
+}
+
+/** Tables of PostgreSQL: a row for each source document, and rows of child tables for the elements of its lists. */
+export interface TableSpec {
+  readonly kind: 'table';
+  readonly name: string;
+  readonly version: number;
+  readonly from: SourceRef;
+  /** What readers call the table: the name of a view. */
+  readonly table: string;
+  readonly onDelete: 'remove' | 'keep';
+  readonly maxLag?: string;
+  /** It always begins at the beginning. */
+  readonly start?: 'beginning';
+  readonly columns: Readonly<Record<string, ColumnOption>>;
+  /** What becomes of fields that no example has: `keep`: they are in the column `extra`; `refuse`: the change is parked. */
+  readonly extra: 'keep' | 'refuse';
+  /** By field. */
+  readonly children: Readonly<Record<string, ChildOption>>;
+  readonly references: readonly RowReference[];
+  where?(doc: Doc): boolean;
+  /** The rows of one document. They follow from the model, so a spec has them once it is bound to one (`bindTables`). */
+  map(doc: Doc): unknown;
+  /** The database. It throws until the spec is bound to one. */
+  readonly to: Sink;
+}
+
+/** Whose a table's entry is. */
+export interface EntryPlace {
+  /** The partition key of the document, and its id. */
+  readonly key: readonly unknown[];
+  readonly id: string;
+  /** The value of its tenant; undefined: it has none, or it isn't known. */
+  readonly tenant?: unknown;
+}
+
+/** What a table's sink gets: an entry with its version's ETag and its place. */
+export interface TableEntry extends Entry {
+  readonly etag: string;
+  readonly place: EntryPlace;
+  /** Whether the source has this version now. Asked where the stored version has the same lsn and another ETag. */
+  isCurrent?(): Promise<boolean>;
+}
+
+/** What writes rows for documents outside of the account. */
+export type OutsideSpec = SendSpec | TableSpec;
+
+export const isOutside = <S extends { readonly kind: string }>(spec: S): spec is Extract<S, OutsideSpec> =>
+  spec.kind === 'send' || spec.kind === 'table';
+
 /** A runner that the user wrote; `custom` checks its types where it is declared. */
 export interface CustomSpec {
   readonly kind: 'custom';
@@ -229,7 +311,7 @@ export interface ResetScope {
 }
 
 /** Declarations with effects outside of the account; a rebuild of projections doesn't run them. */
-export type EffectSpec = ReactSpec | SendSpec | CustomSpec;
+export type EffectSpec = ReactSpec | SendSpec | TableSpec | CustomSpec;
 
 /** Milliseconds; `text` as declared. `always`: `where` alone decides. */
 export type ArchiveRule =
@@ -273,7 +355,7 @@ export interface PublishSpec {
 }
 
 /** Declarations that can get the history of their sources again by feeds of their own. */
-export type ReplayedSpec = ProjectionSpec | EmbedSpec | SendSpec | CustomSpec | PublishSpec;
+export type ReplayedSpec = ProjectionSpec | EmbedSpec | SendSpec | TableSpec | CustomSpec | PublishSpec;
 
 /** Everything that is declared in a pipeline's `projections`. */
 export type DerivedSpec = ProjectionSpec | EmbedSpec | EffectSpec | ArchiveSpec | PublishSpec;

@@ -26,6 +26,7 @@ import { publishRunner } from '../projections/publish/publish-runner.ts';
 import type { Runner } from '../projections/runner.ts';
 import { sendRunner } from '../projections/send/send-runner.ts';
 import { shapeOf } from '../projections/sink-type.ts';
+import { tableRunner } from '../projections/table/table-runner.ts';
 import type { EventHubSink } from '../sinks/event-hub.ts';
 import { engineError } from './errors.ts';
 import { sharedError } from '../base/shared-errors.ts';
@@ -135,6 +136,7 @@ export function runnersOf(pipeline: Pipeline, model: Model, options: RunnerOptio
 
 function effectRunner(spec: EffectSpec, { embeds }: Pipeline, { stateContainer }: RunnerOptions): Runner {
   if (spec.kind === 'send') return stayingAfterMoves(sendRunner(spec));
+  if (spec.kind === 'table') return tableRunner(spec);
   if (spec.kind === 'react')
     return reactRunner(spec, { stateContainer, embeds: embeds.filter(({ into }) => ref(into) === ref(spec.from)) });
   const apply: Runner['apply'] = (changes, access) => spec.apply(changes, storableAccess(access));

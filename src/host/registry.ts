@@ -68,6 +68,9 @@ import { shardsRecover } from '../operations/shards/recover.operation.ts';
 import { shardsSchedule } from '../operations/shards/schedule.operation.ts';
 import { shardsAttach, shardsCreate, shardsDelete, shardsDetach } from '../operations/shards/shards.operation.ts';
 import { shardsShow } from '../operations/shards/show.operation.ts';
+import { sqlDdl } from '../operations/sql/ddl.operation.ts';
+import { sqlMigrate } from '../operations/sql/migrate.operation.ts';
+import { sqlOrphans } from '../operations/sql/orphans.operation.ts';
 import { tenantsBackfill } from '../operations/tenants/backfill.operation.ts';
 import { tenantsAdmit } from '../operations/tenants/admit.operation.ts';
 import { tenantsErase } from '../operations/tenants/erase.operation.ts';
@@ -178,6 +181,9 @@ export const registry: Registry = new Registry([
   archiveList,
   archiveVerify,
   archiveRestore,
+  sqlDdl,
+  sqlMigrate,
+  sqlOrphans,
   tenantsBackfill,
   jobsWork(() => registry),
   jobsList,

@@ -8,7 +8,7 @@ import {
   type WorkerOptions,
 } from 'bullmq';
 import { type UsageError, messageOf } from '../base/errors.ts';
-import { postgresAddress } from './postgres-address.ts';
+import { postgresAddress } from '../postgres/postgres-address.ts';
 import { type RedisByToken, redisByToken } from './redis-token.ts';
 import { jobsError } from './errors.ts';
 

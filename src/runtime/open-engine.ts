@@ -164,7 +164,7 @@ function only(pipeline: Pipeline, purpose: Purpose): Pipeline {
     ...pipeline,
     archives: [],
     publishes: kind === 'publish' ? [purpose] : [],
-    effects: kind === 'send' || kind === 'custom' ? [purpose] : [],
+    effects: kind === 'send' || kind === 'table' || kind === 'custom' ? [purpose] : [],
     // A publish has to know what writes into its type.
     embeds: kind === 'embed' ? [purpose] : kind === 'publish' ? pipeline.embeds : [],
   };

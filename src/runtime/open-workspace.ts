@@ -7,6 +7,7 @@ import { declaredPipeline, loadModel, loadPipeline } from './load-pipeline.ts';
 import { pipelineFolder } from './pipeline-folder.ts';
 import { openJobs } from './open-jobs.ts';
 import { type OpenServices, openServices } from './services.ts';
+import { lazyDatabase, withTables } from './tables.ts';
 
 export interface WorkspaceOptions {
   /** The working directory. */
@@ -23,6 +24,7 @@ export function openWorkspace({ directory, pipeline, env }: WorkspaceOptions): W
   let settings: Settings | undefined;
   let services: Promise<OpenServices> | undefined;
   let jobs: Promise<Jobs> | undefined;
+  const tables = lazyDatabase(() => workspace.settings());
   const over = (folderOf: () => string): Workspace => {
     let folder: string | undefined;
     let loaded: Promise<LoadedPipeline> | undefined;
@@ -33,7 +35,7 @@ export function openWorkspace({ directory, pipeline, env }: WorkspaceOptions): W
       },
       at: (named) => (named === undefined ? of : over(() => folderAt(resolve(directory, named)))),
       model: () => loadModel(join(of.folder, MODEL_DOCUMENT)),
-      pipeline: () => (loaded ??= loadPipeline(of.folder)),
+      pipeline: () => (loaded ??= loadPipeline(of.folder).then((read) => withTables(read, tables))),
     };
     return of;
   };
@@ -47,6 +49,7 @@ export function openWorkspace({ directory, pipeline, env }: WorkspaceOptions): W
       services.catch(() => (services = undefined));
       return services;
     },
+    tables: () => tables,
     jobs: () => {
       jobs ??= openQueue();
       jobs.catch(() => (jobs = undefined));
@@ -56,6 +59,7 @@ export function openWorkspace({ directory, pipeline, env }: WorkspaceOptions): W
       await (await jobs?.catch(() => undefined))?.close();
       const open = await services?.catch(() => undefined);
       open?.close();
+      await tables.close();
     },
   } satisfies Partial<Workspace>;
   const workspace = over(() => pipelineFolder(directory, pipeline));

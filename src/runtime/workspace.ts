@@ -7,6 +7,7 @@ import type { Pipeline } from '../definition/specs.ts';
 import type { Jobs } from '../jobs/jobs.ts';
 import type { Model } from '../model/model.ts';
 import type { ShardLocation } from '../shards/map/documents.ts';
+import type { Database as TablesDatabase } from '../postgres/database.ts';
 import type { Places } from '../shards/places/places.ts';
 import type { HubClients } from '../sinks/hub-clients.ts';
 
@@ -109,6 +110,8 @@ export interface Workspace {
   /** Undefined if the folder has no pipeline. */
   declared(folder: string): Promise<DeclaredPipeline | undefined>;
   services(): Promise<Services>;
+  /** The database of the tables. It connects with the first transaction. */
+  tables(): TablesDatabase;
   /** The pipeline's background jobs, connected. */
   jobs(): Promise<Jobs>;
   close(): Promise<void>;

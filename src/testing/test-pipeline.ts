@@ -45,8 +45,15 @@ export async function testPipeline(folder: string): Promise<TestPipeline> {
   const { startEmulator } = await import('../emulator/index.ts');
   const emulator = await startEmulator();
   const client = new CosmosClient({ ...emulator.clientOptions, consistencyLevel: 'Session' });
-  // Tests cover what is written to containers: this kit sweeps no archive, and publishes and ingests no events.
-  const loaded = { folder, modelFile, model, pipeline: { ...pipeline, archives: [], publishes: [], ingests: [] } };
+  // Tests cover what is written to containers: this kit sweeps no archive, publishes and ingests no events, and has no
+  // database for tables.
+  const effects = pipeline.effects.filter(({ kind }) => kind !== 'table');
+  const loaded = {
+    folder,
+    modelFile,
+    model,
+    pipeline: { ...pipeline, effects, archives: [], publishes: [], ingests: [] },
+  };
   let scenarios = 0;
   const close = async (): Promise<void> => {
     client.dispose();

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { AzureBlobStore } from '../../src/archive/azure-blob-store.ts';
 import { restoreArchive } from '../../src/archive/restore.ts';
 import { verifyArchive } from '../../src/archive/verify.ts';
-import { freePort } from '../jobs/datastores.ts';
+import { freePort } from '../support/free-port.ts';
 import { type Azurite, startAzurite } from '../support/azurite.ts';
 import { ManualClock } from '../support/clock.ts';
 import { SIGNAL, archiveStage, collect, order } from './stage.ts';

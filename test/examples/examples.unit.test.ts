@@ -6,6 +6,8 @@ import flights from '../../examples/flights/pipeline.ts';
 import { load as loadFlights, readFlights } from '../../examples/flights/input.ts';
 import { load as loadStorefront, now } from '../../examples/storefront/workload.ts';
 import storefront from '../../examples/storefront/pipeline.ts';
+import tables from '../../examples/tables/pipeline.ts';
+import { load as loadTables } from '../../examples/tables/workload.ts';
 import telemetry from '../../examples/telemetry/pipeline.ts';
 import { load as loadTelemetry } from '../../examples/telemetry/workload.ts';
 import { checkPipeline } from '../../src/definition/check/check-pipeline.ts';
@@ -23,6 +25,7 @@ const folder = (name: string): string => new URL(`../../examples/${name}`, impor
 const examples = [
   { name: 'flights', pipeline: flights, load: loadFlights satisfies Load },
   { name: 'storefront', pipeline: storefront, load: loadStorefront satisfies Load },
+  { name: 'tables', pipeline: tables, load: loadTables satisfies Load },
   { name: 'telemetry', pipeline: telemetry, load: loadTelemetry satisfies Load },
 ];
 const keyOf = (model: Model, container: string): readonly string[] => {

@@ -169,7 +169,7 @@ describe('the jobs', () => {
     // Not the client of a cluster, and scripts over keys of several slots.
     expect(at(database, 'properties.clusteringPolicy')).toBe('NoCluster');
     const { redisByToken } = await import('../../src/jobs/redis-token.ts');
-    const { postgresAddress } = await import('../../src/jobs/postgres-address.ts');
+    const { postgresAddress } = await import('../../src/postgres/postgres-address.ts');
     const address = (file: string, names: Readonly<Record<string, string>>): string => {
       const text = files.find((of) => of.file === file)?.text ?? '';
       const [, url = ''] = /^output url string = '(.*)'$/m.exec(text) ?? [];

@@ -6,7 +6,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest
 import { MillraceError, UsageError } from '../../src/base/errors.ts';
 import { Jobs } from '../../src/jobs/jobs.ts';
 import type { Handlers } from '../../src/jobs/job-kinds.ts';
-import { DATASTORES, type Datastore, freePort } from './datastores.ts';
+import { freePort } from '../support/free-port.ts';
+import { DATASTORES, type Datastore } from './datastores.ts';
 
 interface Kinds {
   add: { readonly n: number };

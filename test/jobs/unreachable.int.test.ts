@@ -1,7 +1,8 @@
 import { Redis } from 'ioredis';
 import { expect, it, vi } from 'vitest';
 import { Jobs } from '../../src/jobs/jobs.ts';
-import { DATASTORES, freePort } from './datastores.ts';
+import { freePort } from '../support/free-port.ts';
+import { DATASTORES } from './datastores.ts';
 
 // Long before half a minute, which a datastore that is slow to start is given.
 it.each(['redis', 'rediss', 'postgres'])(

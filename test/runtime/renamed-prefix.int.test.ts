@@ -26,6 +26,7 @@ async function runAs(name: string, startAnew?: string): Promise<unknown> {
     model: never,
     declared: never,
     jobs: never,
+    tables: never,
     close: never,
   };
   const screen = { live: false, line: () => undefined, draw: () => undefined, progress: () => undefined };

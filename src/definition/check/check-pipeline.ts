@@ -16,6 +16,7 @@ import { near } from '../../base/near.ts';
 import { checkEmbeds } from './embeds.ts';
 import { checkExamples } from './examples.ts';
 import { checkShards } from './shards.ts';
+import { checkTables } from './tables.ts';
 import { checkTenants } from './tenants.ts';
 import { feedReaders, sourcesOf } from '../pipeline.ts';
 
@@ -37,7 +38,7 @@ export function checkPipeline(pipeline: Pipeline, model: Model): Finding[] {
   }
   // Only without errors so far: an unknown name would be reported a second time.
   if (!findings.some(({ severity }) => severity === 'error'))
-    findings.push(...checkExamples(pipeline, model), ...checkTenants(pipeline, model));
+    findings.push(...checkExamples(pipeline, model), ...checkTenants(pipeline, model), ...checkTables(pipeline, model));
   findings.push(...checkEmbeds(pipeline, model), ...checkShards(pipeline, model));
   for (const ingest of pipeline.ingests) findings.push(...about(ingest.name, checkIngest(ingest, pipeline, model)));
   if (feedReaders(pipeline).length + pipeline.ingests.length === 0) {

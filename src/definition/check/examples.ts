@@ -3,7 +3,8 @@
 import { MillraceError, messageOf } from '../../base/errors.ts';
 import { type Model, examplesOf, keyPathsOf, valueAt } from '../../model/model.ts';
 import { about, error, ref } from '../declaration.ts';
-import { type Doc, type Finding, type Pipeline, type ProjectionSpec, type SourceRef } from '../specs.ts';
+import { type Doc, type Finding, type Pipeline, type ProjectionSpec, type SourceRef, isOutside } from '../specs.ts';
+import { withRows } from '../tables/bind.ts';
 import { recompute } from '../oracle/recompute.ts';
 import { recomputeRows } from '../oracle/recompute-rows.ts';
 
@@ -47,8 +48,8 @@ export function checkExamples(pipeline: Pipeline, model: Model): Finding[] {
     }
   }
   for (const spec of pipeline.effects)
-    if (spec.kind === 'send')
-      recomputeRows(spec, examples(spec.from), pipeline.sources, {
+    if (isOutside(spec))
+      recomputeRows(withRows(spec, pipeline, model), examples(spec.from), pipeline.sources, {
         keyPaths: keyPathsOf(model, spec.from.container),
         refused: refused(spec),
       });

@@ -2,13 +2,13 @@
 import { valueAt } from '../../model/model.ts';
 import { typeRules } from '../discriminator.ts';
 import { isEmptied } from '../emptied.ts';
-import type { Doc, SendSpec, SourceRules } from '../specs.ts';
+import type { Doc, OutsideSpec, SourceRules } from '../specs.ts';
 import { visible } from './recompute.ts';
 import { entryId } from '../sink-id.ts';
 
 /** The rows by their ids. `docs`: the source's present documents, including those with a delete marker. */
 export function recomputeRows(
-  spec: SendSpec,
+  spec: Pick<OutsideSpec, 'from' | 'onDelete' | 'where' | 'map'>,
   docs: Iterable<Doc>,
   rules: readonly SourceRules[],
   { keyPaths, refused }: { readonly keyPaths: readonly string[]; readonly refused: (doc: Doc, cause: unknown) => void },

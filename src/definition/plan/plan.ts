@@ -65,7 +65,14 @@ export function planOf(pipeline: Pipeline, model: Model, facts: Facts): Pipeline
   return {
     projections: feedReaders(pipeline).map((spec) => {
       const steps = stepsOf(spec, pipeline, model, facts);
-      const into = 'into' in spec ? ref(spec.into) : spec.kind === 'publish' ? `event hub ${spec.to}` : '–';
+      const into =
+        'into' in spec
+          ? ref(spec.into)
+          : spec.kind === 'publish'
+            ? `event hub ${spec.to}`
+            : spec.kind === 'table'
+              ? `table ${spec.table}`
+              : '–';
       return {
         id: projectionId(spec),
         kind: spec.kind,
@@ -114,6 +121,12 @@ function modeOf(spec: DerivedSpec, pipeline: Pipeline, model: Model, facts: Fact
       return {
         mode: 'ordered send',
         reason: 'A hub can’t be queried for events it already has; so events carry a stable key',
+        cheaper: undefined,
+      };
+    case 'table':
+      return {
+        mode: 'rows behind a guard',
+        reason: 'The database keeps the version of each document, and replaces rows only if it goes forward',
         cheaper: undefined,
       };
     case 'react':
@@ -204,6 +217,7 @@ function stepsOf(spec: DerivedSpec, pipeline: Pipeline, model: Model, facts: Fac
       ];
     case 'react':
     case 'send':
+    case 'table':
     case 'custom':
       break;
   }

@@ -16,6 +16,8 @@ import { suggestion } from '../../base/near.ts';
 import { plural } from '../../operations/table.ts';
 import type { LoadedPipeline } from '../../runtime/workspace.ts';
 import { loadPipeline } from '../../runtime/load-pipeline.ts';
+import { layoutsOf } from '../../runtime/tables.ts';
+import { migrateTables } from '../../operations/sql/migrate.ts';
 import { type ProjectionProgress, progressTable } from '../run/progress.ts';
 import { runPipeline } from '../run/run-pipeline.ts';
 import { untilAborted } from '../run/until-aborted.ts';
@@ -85,7 +87,7 @@ export const dev = (registry: () => Registry) =>
       await using stage = await openStage(options, context, loaded, registry);
       return {
         // If the server has ended, its end is the error to report, not the failures that followed from it.
-        ...(await play(options, context, loaded, source, stage).finally(() => stage.ended?.throwIfAborted())),
+        ...(await play(options, context, source, stage).finally(() => stage.ended?.throwIfAborted())),
         seconds: Math.round((performance.now() - started) / 100) / 10,
       };
     },
@@ -96,14 +98,14 @@ export const dev = (registry: () => Registry) =>
 async function play(
   options: DevInput,
   context: Context,
-  loaded: LoadedPipeline,
   source: Input | undefined,
-  { settings, services, ended, eventsOf }: Stage,
+  { settings, services, loaded, tables, ended, eventsOf }: Stage,
 ): Promise<Omit<DevSummary, 'seconds'>> {
   const { screen } = context;
   const signal = ended ? AbortSignal.any([context.signal, ended]) : context.signal;
   for (const step of await planModel(loaded, services)) await step.apply();
   for (const step of await planStorage(loaded, services, signal)) await step.apply();
+  if (tables) await migrateTables(layoutsOf(loaded), tables, signal);
   let state = source ? `loading ${source.name}` : 'nothing to load';
   let result: Loaded | null = null;
   let archived: readonly SweepResult[] | null = null;

@@ -5,10 +5,13 @@ import type { Context } from '../../operations/operation.ts';
 import type { Registry } from '../../operations/registry.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 import { openServices } from '../../runtime/services.ts';
+import { withTables } from '../../runtime/tables.ts';
+import { type Database, openDatabase } from '../../postgres/database.ts';
 import { exportLine } from './emulator/export-line.ts';
 import { type Beside, type EmbeddedInput, startBeside } from './embedded.ts';
 import { startHubs } from './hubs.ts';
 import { type DevJobs, startDevJobs } from './dev-jobs.ts';
+import { startPglite } from './pglite.ts';
 import { startAzurite } from './storage.ts';
 
 export interface StageInput extends EmbeddedInput {
@@ -21,6 +24,10 @@ export interface StageInput extends EmbeddedInput {
 export interface Stage extends AsyncDisposable {
   readonly settings: Settings;
   readonly services: Services;
+  /** The pipeline, its tables bound to the run's database. */
+  readonly loaded: LoadedPipeline;
+  /** The database of the tables; absent without any. */
+  readonly tables?: Database;
   /** Aborted if one of the embedded servers ends unexpectedly. */
   readonly ended?: AbortSignal;
   /** The events that an event hub of the stand-in holds; absent without a stand-in. */
@@ -31,14 +38,15 @@ export interface Stage extends AsyncDisposable {
 export async function openStage(
   options: StageInput,
   { workspace, screen }: Context,
-  loaded: LoadedPipeline,
+  given: LoadedPipeline,
   registry: () => Registry,
 ): Promise<Stage> {
-  const { folder, pipeline } = loaded;
+  const { folder, pipeline } = given;
   if (options.account) {
     return {
       settings: workspace.settings(),
       services: await workspace.services(),
+      ...bound(given, workspace.tables()),
       [Symbol.asyncDispose]: async () => {},
     };
   }
@@ -53,6 +61,11 @@ export async function openStage(
   const hubs = await startHubs(pipeline, folderOf('event-hubs')).catch((error: unknown) =>
     abandon(error, storage, server),
   );
+  const postgres = hasTables(given)
+    ? await startPglite({ folder: folderOf('tables') }).catch((error: unknown) => abandon(error, hubs, storage, server))
+    : undefined;
+  // One connection, because the embedded PostgreSQL has one session.
+  const { loaded, tables } = bound(given, postgres && openDatabase(postgres.url, { max: 1 }));
   const database = basename(folder);
   if (!options.once) {
     screen.line(`Cosmos DB listens at ${server.endpoint}. For other terminals:`);
@@ -60,6 +73,7 @@ export async function openStage(
     screen.line(exportLine('COSMOS_DATABASE', database));
     if (storage) screen.line(exportLine('STORAGE', storage.connectionString));
     if (hubs) screen.line(exportLine('EVENTHUBS', hubs.connectionString));
+    if (postgres) screen.line(exportLine('POSTGRES_URL', postgres.url));
   }
   const account = { kind: 'key', endpoint: server.endpoint, key: server.key } as const;
   const settings: Settings = {
@@ -71,6 +85,7 @@ export async function openStage(
     ...(storage && {
       storage: { account: { kind: 'key', connectionString: storage.connectionString }, container: 'archive' },
     }),
+    ...(postgres && { postgresUrl: postgres.url }),
     ...(hubs && {
       eventHubs: { account: { kind: 'key', connectionString: hubs.connectionString }, checkpoints: 'checkpoints' },
     }),
@@ -91,6 +106,7 @@ export async function openStage(
           pipeline: async () => loaded,
           declared: (of) => workspace.declared(of),
           services: async () => services,
+          tables: () => tables ?? workspace.tables(),
           jobs: () => workspace.jobs(),
           close: async () => undefined,
         },
@@ -99,17 +115,27 @@ export async function openStage(
   return {
     settings: jobs ? { ...settings, jobsUrl: jobs.url } : settings,
     services,
+    loaded,
+    ...(tables && { tables }),
     ...(hubs && { eventsOf: (hub: string) => hubs.events(hub) }),
     ended: storage ? AbortSignal.any([server.ended, storage.ended]) : server.ended,
     [Symbol.asyncDispose]: async () => {
       await jobs?.[Symbol.asyncDispose]();
       services.close();
+      await tables?.close();
+      await postgres?.[Symbol.asyncDispose]();
       await hubs?.close();
       await storage?.close();
       await server.close();
     },
   };
 }
+
+const hasTables = ({ pipeline }: LoadedPipeline): boolean => pipeline.effects.some(({ kind }) => kind === 'table');
+
+/** The pipeline with a database for its tables, if it has any. */
+const bound = (loaded: LoadedPipeline, database: Database | undefined): Pick<Stage, 'loaded' | 'tables'> =>
+  database && hasTables(loaded) ? { loaded: withTables(loaded, database), tables: database } : { loaded };
 
 async function abandon(error: unknown, ...started: (Pick<Beside, 'close'> | undefined)[]): Promise<never> {
   for (const server of started) await server?.close();

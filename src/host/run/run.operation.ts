@@ -3,6 +3,8 @@ import { hostname } from 'node:os';
 import { z } from 'zod';
 import { defineOperation } from '../../operations/operation.ts';
 import { progressTable } from './progress.ts';
+import { requirePostgresUrl } from '../../base/settings.ts';
+import { layoutsOf } from '../../runtime/tables.ts';
 import { untilControlReadable } from '../../runtime/stored-formats.ts';
 import { refuseRenamedPrefix } from '../../runtime/renamed-prefix.ts';
 import { pipelinePlaces } from '../../runtime/shard-map.ts';
@@ -36,6 +38,7 @@ export const run = defineOperation({
     const { workspace, signal, screen } = context;
     const loaded = await workspace.pipeline();
     const settings = workspace.settings();
+    if (layoutsOf(loaded).length > 0) requirePostgresUrl(settings);
     const services = await workspace.services();
     await untilControlReadable(services, { signal, say: (line) => screen.line(line) });
     for (const place of await pipelinePlaces({ settings, services, loaded })) {

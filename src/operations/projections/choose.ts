@@ -3,11 +3,12 @@ import {
   type DerivedSpec,
   type EmbedSpec,
   type IngestSpec,
+  type OutsideSpec,
   type Pipeline,
   type ProjectionSpec,
   type ReactSpec,
   type ReplayedSpec,
-  type SendSpec,
+  isOutside,
   projectionId,
 } from '../../definition/specs.ts';
 import { feedReaders } from '../../definition/pipeline.ts';
@@ -20,7 +21,7 @@ type InPlace = Partial<Pick<Pipeline, 'embeds' | 'effects' | 'publishes' | 'inge
 /** What `rebuild` fills from its whole history. */
 export type RebuiltSpec = ProjectionSpec | EmbedSpec | SinkSpec | ResetSpec;
 /** A send whose sink can be filled beside its content. */
-export type SinkSpec = SendSpec & { readonly to: Required<Pick<SendSpec['to'], 'rebuild'>> };
+export type SinkSpec = OutsideSpec & { readonly to: Required<Pick<OutsideSpec['to'], 'rebuild'>> };
 /** A custom projection that can forget. */
 export type ResetSpec = CustomSpec & Required<Pick<CustomSpec, 'reset'>>;
 
@@ -36,7 +37,7 @@ const find = <S extends { readonly name: string; readonly version: number }>(
  */
 export function chooseRebuilt(pipeline: Pipeline, given: string): RebuiltSpec {
   const effect = find(pipeline.effects, given);
-  if (effect?.kind === 'send') return withRebuild(effect);
+  if (effect && isOutside(effect)) return withRebuild(effect);
   if (effect?.kind === 'custom') {
     if (isResettable(effect)) return effect;
     throw operationsError(
@@ -50,11 +51,11 @@ export function chooseRebuilt(pipeline: Pipeline, given: string): RebuiltSpec {
   return find(pipeline.embeds, given) ?? chooseProjection(pipeline, given);
 }
 
-const isRebuildable = (spec: SendSpec): spec is SinkSpec => spec.to.rebuild !== undefined;
+const isRebuildable = (spec: OutsideSpec): spec is SinkSpec => spec.to.rebuild !== undefined;
 const isResettable = (spec: CustomSpec): spec is ResetSpec => spec.reset !== undefined;
 
 /** @throws UsageError `sink-not-rebuildable` */
-function withRebuild(spec: SendSpec): SinkSpec {
+function withRebuild(spec: OutsideSpec): SinkSpec {
   if (isRebuildable(spec)) return spec;
   throw operationsError('sink-not-rebuildable', `The sink of ${projectionId(spec)} declares no rebuild`, {
     hint: `Add rebuild: { open, swap, drop } to the sink, for an index behind an alias (docs/projections.md#send). Or send its rows again: \`millrace projections replay ${spec.name}\`.`,
@@ -64,7 +65,7 @@ function withRebuild(spec: SendSpec): SinkSpec {
 /** A send whose sink is being filled beside its content, for `promote` and `drop`; undefined: no send has this name. */
 export function findSink({ effects }: Pipeline, given: string): SinkSpec | undefined {
   const found = find(effects, given);
-  return found?.kind === 'send' ? withRebuild(found) : undefined;
+  return found && isOutside(found) ? withRebuild(found) : undefined;
 }
 
 /**
@@ -103,6 +104,7 @@ export function chooseReaction(pipeline: Pipeline, given: string): ReactSpec {
 export function targetOf(spec: ReplayedSpec): string {
   if (spec.kind === 'publish') return `event hub ${spec.to}`;
   if (spec.kind === 'send') return `the sink of ${spec.name}`;
+  if (spec.kind === 'table') return `the tables of ${spec.name}`;
   return spec.kind === 'custom' ? `the data of ${spec.name}` : spec.into.container;
 }
 

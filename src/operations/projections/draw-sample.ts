@@ -1,5 +1,5 @@
 import { isOfType, typeRules } from '../../definition/discriminator.ts';
-import type { Doc, ProjectionSpec } from '../../definition/specs.ts';
+import { type Doc, type ProjectionSpec, isOutside } from '../../definition/specs.ts';
 import type { Identity } from '../../feed/reading/change.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 import type { Screen } from '../screen.ts';
@@ -29,7 +29,7 @@ export async function drawSample(
   { sample, random = Math.random, signal, screen }: SampleOptions,
 ): Promise<Drawn | undefined> {
   if (sample === undefined) return undefined;
-  const types = specs.flatMap((spec) => [spec.from, ...(spec.kind === 'send' ? [] : [spec.into])]);
+  const types = specs.flatMap((spec) => [spec.from, ...(isOutside(spec) ? [] : [spec.into])]);
   const documents = new Map<string, readonly Identity[]>();
   let asked = 0;
   for (const [container, of] of Map.groupBy(types, (type) => type.container)) {

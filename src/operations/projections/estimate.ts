@@ -10,7 +10,7 @@ import type { Services } from '../../runtime/workspace.ts';
 export const RU_A_READ = 0.1;
 /**
  * RU to read a change and write what is derived from it, by docs/benchmarks.md (BENCH-B2 to BENCH-B4), rounded up. A custom
- * runner is taken for a copy. A send and a publish write outside of the account.
+ * runner is taken for a copy. A send, a table and a publish write outside of the account.
  */
 export const RU_A_DOCUMENT: Readonly<Record<ReplayedSpec['kind'], number>> = {
   copy: 15,
@@ -19,6 +19,7 @@ export const RU_A_DOCUMENT: Readonly<Record<ReplayedSpec['kind'], number>> = {
   embed: 25,
   custom: 15,
   send: 1,
+  table: 1,
   publish: 1,
 };
 

@@ -66,7 +66,7 @@ export const otherRows = (
       id: projectionId(spec),
       kind: spec.kind,
       from: from ?? '',
-      into: spec.kind === 'embed' ? named(spec.into) : '',
+      into: spec.kind === 'embed' ? named(spec.into) : spec.kind === 'table' ? `table ${spec.table}` : '',
       with: spec.kind === 'custom' ? more : [],
       onDelete: spec.kind === 'custom' ? null : spec.onDelete,
       state: views?.[spec.name]?.staged?.phase ?? 'declared',

@@ -1,6 +1,6 @@
 // Rebuilds an outside sink: fills another content of it from history, and makes that one current.
 import { Meter } from '../../cosmos/meter.ts';
-import { type SendSpec, projectionId } from '../../definition/specs.ts';
+import { type OutsideSpec, projectionId } from '../../definition/specs.ts';
 import { DeadLetters } from '../../engine/dead-letters/dead-letters.ts';
 import { letterBodies } from '../../engine/dead-letters/letter-bodies.ts';
 import { redrive } from '../../engine/redrive-letter.ts';
@@ -126,23 +126,23 @@ export async function dropTarget(options: Omit<SinkOptions, 'progress'>): Promis
   return { projection: projectionId(spec), documents: 0, state, target };
 }
 
-type Own = Omit<SinkOptions, 'spec'> & { readonly spec: SendSpec };
+type Own = Omit<SinkOptions, 'spec'> & { readonly spec: OutsideSpec };
 
 /** The same projection into the target. Under its own name, because the live content refuses other rows. */
-const ownSpec = (spec: SendSpec): SendSpec => ({ ...spec, name: `${spec.name}-next` });
+const ownSpec = (spec: OutsideSpec): OutsideSpec => ({ ...spec, name: `${spec.name}-next` });
 
 async function openTarget<O extends Omit<SinkOptions, 'progress'>>(
   options: O,
   target: string,
-): Promise<Omit<O, 'spec'> & { readonly spec: SendSpec; readonly startsAs: string | undefined }> {
+): Promise<Omit<O, 'spec'> & { readonly spec: OutsideSpec; readonly startsAs: string | undefined }> {
   const { spec, signal } = options;
   const own = { ...ownSpec(spec), to: await spec.to.rebuild.open(target, signal) };
   return { ...options, spec: own, startsAs: options.wholeHistory ? undefined : projectionId(spec) };
 }
 
-const purposeOf = (spec: SendSpec, target: string): string => `${projectionId(spec)}.${target}`;
+const purposeOf = (spec: OutsideSpec, target: string): string => `${projectionId(spec)}.${target}`;
 
-function sameVersion({ staged }: View, spec: SendSpec): undefined {
+function sameVersion({ staged }: View, spec: OutsideSpec): undefined {
   if (!staged || staged.version === spec.version) return undefined;
   throw operationsError(
     'rebuild-under-way',
@@ -153,7 +153,7 @@ function sameVersion({ staged }: View, spec: SendSpec): undefined {
   );
 }
 
-export function stagedTarget(view: View | undefined, spec: SendSpec): Staged {
+export function stagedTarget(view: View | undefined, spec: OutsideSpec): Staged {
   if (view?.staged) return view.staged;
   throw operationsError('not-staged', `No other content of the sink of ${spec.name} is being filled`, {
     hint: `Fill one first with \`millrace projections rebuild ${spec.name}\`.`,
@@ -161,7 +161,7 @@ export function stagedTarget(view: View | undefined, spec: SendSpec): Staged {
 }
 
 /** @throws UsageError `not-staged`, `not-caught-up` */
-export function filledTarget(view: View | undefined, spec: SendSpec): Staged {
+export function filledTarget(view: View | undefined, spec: OutsideSpec): Staged {
   const staged = stagedTarget(view, spec);
   if (view) sameVersion(view, spec);
   if (staged.phase !== 'filling') return staged;
@@ -175,18 +175,18 @@ export function filledTarget(view: View | undefined, spec: SendSpec): Staged {
 }
 
 /** The staged target, if it is still this one. */
-function ownStaged(view: View, spec: SendSpec, target: string): Staged {
+function ownStaged(view: View, spec: OutsideSpec, target: string): Staged {
   const staged = stagedOf(view, spec.name, spec.version);
   return staged.container === target ? staged : stagedTarget(undefined, spec);
 }
 
-const lettersOf = ({ services }: Pick<SinkOptions, 'services'>, spec: Pick<SendSpec, 'name' | 'version'>) =>
+const lettersOf = ({ services }: Pick<SinkOptions, 'services'>, spec: Pick<OutsideSpec, 'name' | 'version'>) =>
   new DeadLetters(services.place.state).list(projectionId(spec));
 
 /** Rows that the target refuses and the live content has would be missing after the swap. */
 async function assertNothingNewRefused(
-  options: Pick<SinkOptions, 'services'> & { readonly spec: SendSpec },
-  own: SendSpec,
+  options: Pick<SinkOptions, 'services'> & { readonly spec: OutsideSpec },
+  own: OutsideSpec,
 ): Promise<void> {
   const { spec } = options;
   const place = ({ container, key, id }: { container: string; key: readonly unknown[]; id: string }): string =>

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { projectionId } from '../../definition/specs.ts';
+import { isOutside, projectionId } from '../../definition/specs.ts';
 import { sourcesOf } from '../../definition/pipeline.ts';
 import { Views } from '../../engine/views/views.ts';
 import { audited } from '../audit/record.ts';
@@ -28,7 +28,7 @@ function stepsOf(spec: RebuiltSpec, documents: number, resumes: boolean): string
       `read the parents among ${plural(documents, 'document')} of ${spec.from.container}/${spec.from.type} and ${spec.into.container}/${spec.into.type}`,
       `write the fields of ${id} into their children in ${spec.into.container}, where they differ`,
     ];
-  if (spec.kind === 'send') return [read, `fill another content of ${targetOf(spec)}${resuming}`];
+  if (isOutside(spec)) return [read, `fill another content of ${targetOf(spec)}${resuming}`];
   if (spec.kind === 'custom')
     return [
       ...(resumes ? [] : [`call reset of ${id}, which removes what it derived`]),
@@ -40,7 +40,7 @@ function stepsOf(spec: RebuiltSpec, documents: number, resumes: boolean): string
 
 const runRebuild = (spec: RebuiltSpec, options: Omit<RebuildOptions, 'spec'>): Promise<Rebuilt> => {
   if (spec.kind === 'embed') return rebuildInPlace({ ...options, spec });
-  if (spec.kind === 'send') return rebuildSink({ ...options, spec });
+  if (isOutside(spec)) return rebuildSink({ ...options, spec });
   return spec.kind === 'custom' ? rebuildCustom({ ...options, spec }) : rebuild({ ...options, spec });
 };
 
@@ -78,7 +78,7 @@ export const projectionsRebuild = defineOperation({
     const services = await workspace.services();
     const spec = chooseRebuilt(pipeline, name);
     const view = (await new Views(services.global.state, pipeline.name).read())?.[spec.name];
-    if (view && spec.kind !== 'embed' && spec.kind !== 'send' && spec.kind !== 'custom') refuseVersion(view, spec);
+    if (view && spec.kind !== 'embed' && !isOutside(spec) && spec.kind !== 'custom') refuseVersion(view, spec);
     const { documents, ru } = await estimate(spec, services, pipeline.sources);
     return {
       steps: stepsOf(spec, documents, view?.staged != null && view.staged.phase !== 'resetting'),

@@ -1,4 +1,4 @@
-import { type SendSpec, projectionId } from '../../definition/specs.ts';
+import { type OutsideSpec, projectionId } from '../../definition/specs.ts';
 import { entryId } from '../../definition/sink-id.ts';
 import type { Change } from '../../feed/reading/change.ts';
 import { raised, sortable } from '../../projections/send/send-runner.ts';
@@ -22,7 +22,7 @@ export interface RepairedSink {
  * that of its change and that of every later one (`raised`).
  */
 export async function repairSink(
-  spec: SendSpec,
+  spec: OutsideSpec,
   differences: readonly Candidate[],
   options: Parts & { readonly readLagMs: number; readonly signal: AbortSignal },
 ): Promise<RepairedSink> {
@@ -31,7 +31,7 @@ export async function repairSink(
   const obstacles = new Map<Candidate, string>();
   const met = new Set<string>();
   const again = (version: string, id: string): string | undefined => raised(version, heldVersion(byId.get(id)));
-  const to: SendSpec['to'] = {
+  const to: OutsideSpec['to'] = {
     write: (entries, until) =>
       spec.to.write(
         entries.map(({ version, ...entry }) => ({ ...entry, version: again(version, entry.id) ?? version })),
@@ -67,7 +67,8 @@ export async function repairSink(
       );
       continue;
     }
-    await spec.to.write([{ id: one.document, version, row: null }], signal);
+    const place = one.found?.['place'];
+    await spec.to.write([{ id: one.document, version, row: null, ...(place !== undefined && { place }) }], signal);
     removed += 1;
   }
   return { removed, applied, charge: engine.stats[0]?.meter.charge ?? 0, obstacles };

@@ -9,6 +9,7 @@ import {
   type Doc,
   type ProjectionSpec,
   type ReferenceSpec,
+  isOutside,
   projectionId,
 } from '../../definition/specs.ts';
 import { rowKey } from '../../definition/oracle/recompute.ts';
@@ -114,7 +115,7 @@ export async function repair(options: RepairOptions, differences: readonly Candi
   for (const spec of options.others ?? []) {
     const mine = differences.filter(({ projections }) => projections.includes(projectionId(spec)));
     if (mine.length === 0) continue;
-    if (spec.kind === 'send') {
+    if (isOutside(spec)) {
       const done = await repairSink(spec, mine, { ...options, readLagMs });
       for (const [one, why] of done.obstacles) obstacles.set(placeText(one), why);
       total.removed += done.removed;

@@ -99,7 +99,7 @@ export const projectionsShow = defineOperation({
   format: ({ name, kind, reads, recorded, start, current, staged, previous, paused, declared }) =>
     [
       `${name}: ${kind} of ${reads.join(', ')}`,
-      ['publish', 'ingest', 'react', 'send', 'custom'].includes(kind)
+      ['publish', 'ingest', 'react', 'send', 'table', 'custom'].includes(kind)
         ? '  no versions side by side: hosts run it as it is declared'
         : current
           ? `  current: version ${current.version}, in ${current.container}/${current.type}`

@@ -2,14 +2,21 @@
 import type { SqlParameter, SqlQuerySpec } from '@azure/cosmos';
 import { sourcesOf } from '../../definition/pipeline.ts';
 import { typeRules } from '../../definition/discriminator.ts';
-import type { Doc, EmbedSpec, ProjectionSpec, SendSpec, SourceRef } from '../../definition/specs.ts';
+import {
+  type Doc,
+  type EmbedSpec,
+  type OutsideSpec,
+  type ProjectionSpec,
+  type SourceRef,
+  isOutside,
+} from '../../definition/specs.ts';
 import { isOfTenants } from '../../definition/tenant.ts';
 import { containerOf } from '../../model/model.ts';
 import type { LoadedPipeline } from '../../runtime/workspace.ts';
 import type { AskedTenant } from '../tenants/asked.ts';
 import { isOnePartition } from '../tenants/documents.ts';
 
-type Compared = ProjectionSpec | EmbedSpec | SendSpec;
+type Compared = ProjectionSpec | EmbedSpec | OutsideSpec;
 type Loaded = Pick<LoadedPipeline, 'pipeline' | 'model'>;
 
 /** A query, with the partition where one has all documents that are asked for. */
@@ -71,7 +78,7 @@ export class TenantReads {
 
   /** Whether a tenant's documents of the sink follow from the tenant's documents, and from reference data. */
   #isApart(spec: Compared): boolean {
-    if (spec.kind === 'send' || spec.acrossTenants || !this.#isKeyed(spec.into.container)) return false;
+    if (isOutside(spec) || spec.acrossTenants || !this.#isKeyed(spec.into.container)) return false;
     const field = this.#asked?.rule.field ?? '';
     if (spec.kind === 'reference' && spec.key[field] !== field) return false;
     const rules = this.#loaded.pipeline.sources;
@@ -95,5 +102,5 @@ export class TenantReads {
 
 const containersOf = (spec: Compared): string[] => [
   ...sourcesOf(spec).map(({ container }) => container),
-  ...(spec.kind === 'send' ? [] : [spec.into.container]),
+  ...(isOutside(spec) ? [] : [spec.into.container]),
 ];

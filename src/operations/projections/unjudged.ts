@@ -1,5 +1,5 @@
 import { sourcesOf } from '../../definition/pipeline.ts';
-import { type ProjectionSpec, projectionId } from '../../definition/specs.ts';
+import { type ProjectionSpec, isOutside, projectionId } from '../../definition/specs.ts';
 import { tenantOf, tenantRule } from '../../definition/tenant.ts';
 import { keyPathsOf } from '../../model/model.ts';
 import type { LoadedPipeline } from '../../runtime/workspace.ts';
@@ -33,7 +33,7 @@ export function unjudged(
     const tenant = tenantIn(difference);
     return specs.some((spec) => {
       if (!difference.projections.includes(projectionId(spec))) return false;
-      const across = spec.kind === 'send' || spec.acrossTenants === true;
+      const across = isOutside(spec) || spec.acrossTenants === true;
       return sourcesOf(spec).some(({ container }) => {
         const tenants = setAside.get(container);
         return tenants !== undefined && (across || tenant === undefined || tenants.has(tenant));

@@ -1,5 +1,5 @@
 import type { UsageError } from '../../base/errors.ts';
-import { type Pipeline, projectionId } from '../../definition/specs.ts';
+import { type Pipeline, isOutside, projectionId } from '../../definition/specs.ts';
 import { operationsError } from '../errors.ts';
 
 /** A declared projection that can't be verified, and why. */
@@ -15,12 +15,13 @@ const REASONS = {
   react: 'not compared: a call leaves no data to read',
   custom: 'not compared: Millrace does not know what its runner writes',
   send: 'not compared: its sink does not declare `rows`, so Millrace can’t read its content',
+  table: 'not compared: no database is opened',
   archive: 'compared by `millrace archive verify`',
 } as const;
 
 /** The projections that can't be recomputed and compared. */
 export const beyondOf = ({ effects, publishes, ingests, archives }: Pipeline): Beyond[] => {
-  const unreadable = effects.filter((spec) => spec.kind !== 'send' || spec.to.rows === undefined);
+  const unreadable = effects.filter((spec) => !isOutside(spec) || spec.to.rows === undefined);
   return [...unreadable, ...publishes, ...ingests, ...archives].map(({ kind, name, version }) => ({
     name,
     version,

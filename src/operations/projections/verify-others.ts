@@ -5,9 +5,10 @@ import { isOfType, typeRules } from '../../definition/discriminator.ts';
 import {
   type Doc,
   type EmbedSpec,
+  type OutsideSpec,
   type Pipeline,
-  type SendSpec,
   type SourceRef,
+  isOutside,
   projectionId,
 } from '../../definition/specs.ts';
 import { recomputeEmbeds } from '../../definition/oracle/recompute-embeds.ts';
@@ -21,7 +22,7 @@ import { type ParkedDocument, identityOf, parkedOf } from './parked.ts';
 import type { Candidate, Difference } from './difference.ts';
 import type { TenantReads } from './tenant-reads.ts';
 
-export type OtherSpec = EmbedSpec | SendSpec;
+export type OtherSpec = EmbedSpec | OutsideSpec;
 
 export interface OthersContext {
   readonly pipeline: Pipeline;
@@ -47,7 +48,7 @@ export interface OtherComparison {
 /** The specs of a pipeline that this file verifies: embeds, and outside sinks that declare `rows`. */
 export const othersOf = ({ embeds, effects }: Pipeline): OtherSpec[] => [
   ...embeds,
-  ...effects.filter((spec) => spec.kind === 'send').filter(({ to }) => to.rows !== undefined),
+  ...effects.filter(isOutside).filter(({ to }) => to.rows !== undefined),
 ];
 
 export async function* checkOthers(
@@ -57,7 +58,7 @@ export async function* checkOthers(
   const embeds = specs.filter((spec) => spec.kind === 'embed');
   for (const [, some] of Map.groupBy(embeds, ({ into }) => `${into.container}/${into.type}`))
     yield* checkEmbeds(context, some);
-  for (const spec of specs) if (spec.kind === 'send') yield await checkSend(context, spec);
+  for (const spec of specs) if (isOutside(spec)) yield await checkSend(context, spec);
 }
 
 /** Compares the children's embedded fields, for each embed separately; the fields of other embeds count as found. */
@@ -105,7 +106,7 @@ export async function* checkChildren(
 
 async function checkSend(
   { pipeline, model, documentsOf, state, signal }: OthersContext,
-  spec: SendSpec,
+  spec: OutsideSpec,
 ): Promise<OtherComparison> {
   let refused = 0;
   const keyPaths = model.containers.find(({ name }) => name === spec.from.container)?.partitionKey ?? [];
@@ -131,12 +132,15 @@ async function checkSend(
     });
   };
   let found = 0;
-  for await (const { id, row, version } of spec.to.rows?.(signal) ?? []) {
+  for await (const stored of spec.to.rows?.(signal) ?? []) {
+    const { id, row, version } = stored;
     found += 1;
     const wanted = left.get(id);
     left.delete(id);
     if (parked.has(id)) continue;
-    const own = { row, ...(version !== undefined && { version }) };
+    // The rows of tables say where they are, for a repair that has no document to go by.
+    const place = 'place' in stored && { place: stored.place };
+    const own = { row, ...(version !== undefined && { version }), ...place };
     if (wanted === undefined) report(id, 'unexpected', [], { found: own });
     else if (canonical(wanted) !== canonical(row))
       report(id, 'different', ['row'], { expected: { row: wanted }, found: own });

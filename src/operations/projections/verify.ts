@@ -1,6 +1,6 @@
 import type { Settings } from '../../base/settings.ts';
 import { canonical } from '../../base/json.ts';
-import { type ProjectionSpec, projectionId } from '../../definition/specs.ts';
+import { type ProjectionSpec, isOutside, projectionId } from '../../definition/specs.ts';
 import { Views, type ViewsByName } from '../../engine/views/views.ts';
 import type { Screen } from '../screen.ts';
 import { plural, table } from '../table.ts';
@@ -123,7 +123,7 @@ export async function verify(
   const other = othersOf(loaded.pipeline).filter((spec) => meant(spec) && !together.some((send) => send === spec));
   const { sample, ofTenant } = options;
   const whole = sample === undefined && ofTenant === undefined;
-  const sends = whole ? [] : other.filter((spec) => spec.kind === 'send');
+  const sends = whole ? [] : other.filter(isOutside);
   const beyond = [
     ...beyondOf(loaded.pipeline).filter((spec) => meant(spec) && !together.some(({ name }) => name === spec.name)),
     ...sends.map(ofTenant ? notByTenant : notSampled),
@@ -134,7 +134,7 @@ export async function verify(
     chooseDeclared(part.whole, only);
     return NOTHING;
   }
-  const compared = other.filter(({ kind }) => kind !== 'send' || whole);
+  const compared = other.filter((spec) => !isOutside(spec) || whole);
   const [alone] = only === undefined || compared.length > 0 ? [] : beyond;
   if (alone) throw notVerifiable(alone);
   const one =

@@ -14,6 +14,7 @@ import {
   send,
   shardMap,
   source,
+  table,
 } from 'millrace';
 import { checkPipeline } from '../../../src/definition/check/check-pipeline.ts';
 import { partOf } from '../../../src/definition/places.ts';
@@ -137,6 +138,7 @@ describe('a pipeline over shards refuses', () => {
       [send('s', { from: m.ShardCountries.shardCountry, to: { write: async () => undefined }, map: (doc) => doc })],
     ],
     ['an archive', [archive('a', { from: m.Orders.order, date: 'placedAt', after: '90d' })]],
+    ['a table', [table('t', { from: m.Orders.order, into: 'orders' })]],
     ['a custom projection', [custom('x', { sources: [m.Orders.order], apply: async () => undefined })]],
   ] as const)('%s', (_, projections) => {
     expect(codes(projections)).toContain('shards-place');

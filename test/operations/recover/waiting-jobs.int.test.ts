@@ -3,7 +3,7 @@ import { afterEach, expect, it, vi } from 'vitest';
 import { Jobs } from '../../../src/jobs/jobs.ts';
 import { startEmbeddedJobs } from '../../../src/host/dev/jobs-embedded.ts';
 import { cli } from '../../cli/cli.ts';
-import { freePort } from '../../jobs/datastores.ts';
+import { freePort } from '../../support/free-port.ts';
 import { type Stage, SHOP, openStage } from '../../support/stage.ts';
 
 let stage: Stage;

@@ -1,4 +1,4 @@
-import { once } from '../base/once.ts';
+import { once } from './once.ts';
 
 /** A token as `TokenCredential.getToken` of the identity library returns it. */
 export interface IssuedToken {

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { postgresAddress } from '../../src/jobs/postgres-address.ts';
+import { postgresAddress } from '../../src/postgres/postgres-address.ts';
 
 const token = async (scope: string) => ({ token: `token for ${scope}`, expiresOnTimestamp: 0 });
 

@@ -1,0 +1,2 @@
+// The storefront's history, written to the same containers.
+export { load } from '../storefront/workload.ts';

@@ -1,0 +1,191 @@
+import type {
+  ChildOption,
+  ColumnOption,
+  ColumnType,
+  Doc,
+  Finding,
+  RowReference,
+  SourceRef,
+  TableSpec,
+} from '../specs.ts';
+import {
+  type Declaration,
+  deleteFindings,
+  error,
+  lagFindings,
+  nameFindings,
+  onlyBeginning,
+  plain,
+} from '../declaration.ts';
+import { definitionError } from '../errors.ts';
+import { snake } from '../tables/names.ts';
+import type { On, Type } from '../types.ts';
+
+/** A type, or a name and a type. */
+type ColumnGiven = ColumnType | ColumnOption;
+type ColumnsGiven<D> = { readonly [K in keyof D & string]?: ColumnGiven };
+type Lists<S> = { [K in keyof S]-?: NonNullable<S[K]> extends readonly unknown[] ? K : never }[keyof S] & string;
+type ElementOf<L> = NonNullable<L> extends readonly (infer E)[] ? E : never;
+
+/** A list that becomes a table. */
+export interface ChildGiven<E> {
+  /** Default: the table's name, `_` and the list's. */
+  readonly into?: string;
+  /** Field that is unique among the elements of a document. Default: the position is the key. */
+  readonly key?: keyof E & string;
+  readonly columns?: ColumnsGiven<E>;
+  readonly extra?: 'keep' | 'refuse';
+}
+
+/** A document that a row names. Both sides may come and go, so nothing enforces it: `millrace sql orphans` reports it. */
+export interface ReferenceGiven<P extends object, S> {
+  readonly of: Type<P>;
+  /** The other document's field → this document's. */
+  readonly on: On<P, S>;
+  /** Not possible yet: Millrace refuses it. */
+  readonly enforced?: false;
+}
+
+/** What `table` takes; S source, R the referenced documents. */
+export interface TableOptions<S extends object, R extends Record<string, object>> {
+  readonly from: Type<S>;
+  /** The name of the view that readers query: a-z, 0-9 and _. */
+  readonly into: string;
+  readonly version?: number;
+  readonly maxLag?: string;
+  readonly onDelete?: 'remove' | 'keep';
+  readonly where?: (doc: S) => boolean;
+  /** Types and names where the model's examples don't say what is wanted. */
+  readonly columns?: ColumnsGiven<S>;
+  /** Fields that no column is for: in one `extra jsonb` (default), or the change is parked. */
+  readonly extra?: 'keep' | 'refuse';
+  /** Lists that become tables of their own. Other lists and objects are `jsonb`. */
+  readonly children?: { readonly [K in Lists<S>]?: ChildGiven<ElementOf<S[K]>> };
+  readonly references?: { readonly [K in keyof R]: ReferenceGiven<R[K], S> };
+  readonly start?: 'beginning';
+}
+
+/** The same without the user's types. */
+interface Untyped {
+  readonly from: SourceRef;
+  readonly into: string;
+  readonly version?: number;
+  readonly maxLag?: string;
+  readonly onDelete?: 'remove' | 'keep';
+  readonly where?: (doc: Doc) => boolean;
+  readonly columns?: Readonly<Record<string, ColumnGiven | undefined>>;
+  readonly extra?: 'keep' | 'refuse';
+  readonly children?: Readonly<Record<string, UntypedChild | undefined>>;
+  readonly references?: Readonly<Record<string, UntypedReference>>;
+  readonly start?: unknown;
+  readonly key?: unknown;
+}
+
+interface UntypedChild {
+  readonly into?: string;
+  readonly key?: string;
+  readonly columns?: Readonly<Record<string, ColumnGiven | undefined>>;
+  readonly extra?: 'keep' | 'refuse';
+}
+
+interface UntypedReference {
+  readonly of: SourceRef;
+  readonly on: Readonly<Record<string, string | undefined>>;
+  readonly enforced?: unknown;
+}
+
+/** Keeps tables of PostgreSQL right: a row for each source document. */
+export function table<S extends object, R extends Record<string, object> = {}>(
+  name: string,
+  spec: TableOptions<S, R>,
+): Declaration<TableSpec>;
+export function table(name: string, spec: Untyped): Declaration<TableSpec> {
+  const { from, into, version = 1, maxLag, onDelete = 'remove', where, extra = 'keep' } = spec;
+  const findings: Finding[] = [
+    ...nameFindings(name, version),
+    ...lagFindings(name, maxLag),
+    ...deleteFindings(name, onDelete),
+    ...onlyBeginning(name, spec.start),
+    ...extraFindings(name, extra),
+  ];
+  if (typeof into !== 'string' || into === '')
+    findings.push(error('table-into', `Projection ${name} names no table`, "Add into: 'orders'."));
+  if (spec.key !== undefined)
+    findings.push(
+      error(
+        'table-key',
+        `Projection ${name} declares a key of its table, but its rows have the identity of their documents: the tenant, the partition key and the id`,
+        'Remove key. A list may have one: children: { lines: { key: … } }.',
+      ),
+    );
+  const references = Object.entries(spec.references ?? {}).map(([alias, declared]) =>
+    reference(name, alias, declared, findings),
+  );
+  const children = Object.entries(spec.children ?? {}).map(([field, given = {}]) => {
+    findings.push(...extraFindings(name, given.extra ?? 'keep'));
+    const child: ChildOption = {
+      into: given.into ?? `${into}_${snake(field)}`,
+      columns: columnsOf(given.columns),
+      extra: given.extra ?? 'keep',
+      ...(given.key !== undefined && { key: given.key }),
+    };
+    return [field, child] as const;
+  });
+  return {
+    kind: 'table',
+    name,
+    version,
+    from: plain(from),
+    table: into,
+    onDelete,
+    ...(maxLag !== undefined && { maxLag }),
+    ...(where && { where }),
+    columns: columnsOf(spec.columns),
+    extra,
+    children: Object.fromEntries(children),
+    references,
+    map: unbound(name),
+    to: { write: unbound(name) },
+    findings,
+  };
+}
+
+const unbound = (name: string) => (): never => {
+  throw definitionError('table-unbound', `${name} was called without a database`);
+};
+
+const extraFindings = (name: string, extra: unknown): Finding[] =>
+  extra === 'keep' || extra === 'refuse'
+    ? []
+    : [
+        error(
+          'table-extra',
+          `Projection ${name} has extra ${String(extra)}, which isn't valid`,
+          'Write keep or refuse.',
+        ),
+      ];
+
+const columnsOf = (given: Readonly<Record<string, ColumnGiven | undefined>> = {}): Record<string, ColumnOption> =>
+  Object.fromEntries(
+    Object.entries(given).flatMap(([field, of]) =>
+      of === undefined ? [] : [[field, typeof of === 'string' ? { type: of } : { ...of }]],
+    ),
+  );
+
+function reference(projection: string, name: string, declared: UntypedReference, findings: Finding[]): RowReference {
+  const on: Record<string, string> = {};
+  for (const [field, own] of Object.entries(declared.on ?? {})) if (own !== undefined) on[field] = own;
+  if (Object.keys(on).length === 0)
+    findings.push(
+      error('join-on-empty', `Projection ${projection} references ${name} without a condition`, "Add on: { id: '…' }."),
+    );
+  if (declared.enforced !== undefined && declared.enforced !== false)
+    findings.push(
+      error(
+        'table-enforced',
+        `Projection ${projection} wants the reference ${name} enforced, which Millrace can't do yet: a row whose other document comes later, or is deleted, would be parked although it is legal`,
+        'Remove enforced. `millrace sql orphans` reports rows whose other document is missing.',
+      ),
+    );
+  return { name, of: plain(declared.of), on };
+}

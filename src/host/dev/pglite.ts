@@ -1,0 +1,49 @@
+import { hostError } from '../errors.ts';
+
+/** PostgreSQL in WebAssembly, on a socket of this machine. */
+export interface EmbeddedPostgres extends AsyncDisposable {
+  /** Other processes can use it too, as long as this one lives. */
+  readonly url: string;
+}
+
+const CONNECTIONS = 100;
+
+export interface EmbeddedPostgresOptions {
+  /** Absent: in memory. */
+  readonly folder?: string | undefined;
+  /** Statements that are run once, in the session that all connections share. */
+  readonly first?: string;
+}
+
+/**
+ * Starts PostgreSQL from npm packages, for development and tests. It has one session: connections take turns, a
+ * transaction at a time.
+ * @throws UsageError `pglite-missing`
+ */
+export async function startPglite({ folder, first }: EmbeddedPostgresOptions = {}): Promise<EmbeddedPostgres> {
+  const { PGlite, PGLiteSocketServer } = await load();
+  const database = await PGlite.create(folder === undefined ? {} : { dataDir: folder });
+  if (first !== undefined) await database.exec(first);
+  const server = new PGLiteSocketServer({ db: database, port: 0, host: '127.0.0.1', maxConnections: CONNECTIONS });
+  await server.start();
+  return {
+    url: `postgres://postgres:postgres@${server.getServerConn()}/postgres`,
+    [Symbol.asyncDispose]: async () => {
+      await server.stop();
+      await database.close();
+    },
+  };
+}
+
+/** A dynamic import, because a deployment doesn't contain these packages. */
+async function load() {
+  try {
+    const [{ PGlite }, { PGLiteSocketServer }] = await Promise.all([
+      import('@electric-sql/pglite'),
+      import('@electric-sql/pglite-socket'),
+    ]);
+    return { PGlite, PGLiteSocketServer };
+  } catch (cause) {
+    throw hostError('pglite-missing', 'The embedded PostgreSQL is not installed', { cause });
+  }
+}

@@ -1,0 +1,57 @@
+// Rows whose other document is missing. Cosmos DB allows them, so nothing prevents them; a report names them.
+import { same } from '../../definition/declaration.ts';
+import type { SourceRef } from '../../definition/specs.ts';
+import type { TableLayout } from '../../definition/tables/layout.ts';
+import type { Session } from '../../postgres/database.ts';
+
+export interface Orphans {
+  readonly table: string;
+  readonly reference: string;
+  readonly to: string;
+  readonly count: number;
+  /** The keys of the first ones. */
+  readonly rows: readonly Readonly<Record<string, unknown>>[];
+}
+
+/** One question for each reference, over the views that readers have. `froms`: what each projection reads. */
+export function orphansOf(
+  layouts: readonly TableLayout[],
+  froms: ReadonlyMap<string, SourceRef>,
+): ((session: Session, limit: number) => Promise<Orphans>)[] {
+  const shown = layouts.filter(
+    ({ projection, version }) => !layouts.some((other) => other.projection === projection && other.version < version),
+  );
+  return shown.flatMap((layout) =>
+    layout.references.flatMap((reference) => {
+      const to = shown.find(({ projection }) => {
+        const from = froms.get(projection);
+        return from !== undefined && same(from, reference.of);
+      });
+      return to ? [ask(layout, reference, to)] : [];
+    }),
+  );
+}
+
+function ask(layout: TableLayout, { name, on }: TableLayout['references'][number], to: TableLayout) {
+  const columns = new Map([
+    ...to.columns.flatMap(({ field, name: column }) => (field === undefined ? [] : [[field, column] as const])),
+    ...to.identity.map(({ path, name: column }) => [path.slice(1), column] as const),
+  ]);
+  const pairs = Object.entries(on).map(([own, theirs]) => [columns.get(theirs) ?? theirs, own] as const);
+  // With the tenant in it the question stays on one node for each tenant.
+  const byTenant =
+    layout.tenant && to.tenant && !pairs.some(([theirs]) => theirs === to.tenant?.name)
+      ? [[to.tenant.name, layout.tenant.name] as const]
+      : [];
+  const joined = [...byTenant, ...pairs].map(([theirs, own]) => `o.${theirs} = t.${own}`).join(' AND ');
+  const keys = [...layout.identity.map((column) => column.name), ...pairs.map(([, own]) => own)];
+  const named = pairs.map(([, own]) => `t.${own} IS NOT NULL`).join(' AND ');
+  const from = `FROM ${layout.name} t WHERE ${named} AND NOT EXISTS (SELECT 1 FROM ${to.name} o WHERE ${joined})`;
+  return async (session: Session, limit: number): Promise<Orphans> => {
+    const { rows: counted } = await session.query(`SELECT count(*) AS orphans ${from}`);
+    const { rows } = await session.query(
+      `SELECT ${[...new Set(keys)].map((key) => `t.${key}`).join(', ')} ${from} LIMIT ${limit}`,
+    );
+    return { table: layout.name, reference: name, to: to.name, count: Number(counted[0]?.['orphans']), rows };
+  };
+}

@@ -1,0 +1,31 @@
+import { type ErrorCatalogue, errorsOf } from '../base/error-catalogue.ts';
+
+export const POSTGRES_ERRORS = {
+  'postgres-denied': {
+    meaning: 'The PostgreSQL server refused the sign-in, or the role lacks a right.',
+    hint: 'Check `POSTGRES_URL`. The role needs rights to read and write in the schema `millrace`; `millrace sql migrate` needs to create there and in the schema of the views.',
+    retryable: true,
+  },
+  'postgres-refused': {
+    meaning: 'PostgreSQL will never accept a row, because it breaks a constraint or a limit.',
+    hint: 'Correct the document, or the table that was changed by hand. Then run `millrace dead-letters redrive`.',
+  },
+  'postgres-tables-missing': {
+    meaning:
+      'A table, column or content is missing in PostgreSQL, or has another type or key than the pipeline declares.',
+    hint: 'Run `millrace sql migrate`. Millrace tries again.',
+    retryable: true,
+  },
+  'postgres-unreachable': {
+    meaning: 'PostgreSQL didn’t answer, is full, or broke off a transaction.',
+    hint: 'Check the server, the network and `POSTGRES_URL`. Millrace tries again.',
+    retryable: true,
+  },
+  'postgres-url-invalid': {
+    meaning: 'The setting `POSTGRES_URL` is not the address of a PostgreSQL server.',
+    hint: 'Write it as `postgres://USER:PASSWORD@HOST:5432/DATABASE`. In Azure, a user without a password signs in by identity.',
+    usage: true,
+  },
+} as const satisfies ErrorCatalogue;
+
+export const postgresError = errorsOf(POSTGRES_ERRORS);

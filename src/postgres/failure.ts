@@ -1,0 +1,36 @@
+import { MillraceError, messageOf } from '../base/errors.ts';
+import { postgresError } from './errors.ts';
+
+/**
+ * - `data`: the server will never take these rows
+ * - `slow`: the server broke the statement off because it took too long; fewer rows may pass
+ * - `other`: the same transaction may succeed later
+ */
+export type FailureKind = 'data' | 'slow' | 'other';
+
+const stateOf = (error: unknown): string => {
+  const code: unknown = error instanceof Error && 'code' in error ? error.code : undefined;
+  return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) ? code : '';
+};
+
+/** Classes of SQLSTATE: 22 data exception, 23 integrity constraint, 54 program limit; 57014 query canceled. */
+export function failureKind(error: unknown): FailureKind {
+  const state = stateOf(error);
+  if (/^(22|23|54)/.test(state)) return 'data';
+  return state === '57014' ? 'slow' : 'other';
+}
+
+/**
+ * The error that a person reads. A table, a column or a schema is missing, or has another type or key than declared (42P01,
+ * 42703, 3F000, 42804, 42P10): `sql migrate` says more.
+ */
+export function failure(error: unknown, what: string): MillraceError {
+  if (error instanceof MillraceError) return error;
+  const state = stateOf(error);
+  const message = `${what}: ${messageOf(error)}`;
+  if (/^(42P01|42703|42804|42P10|3F000)$/.test(state))
+    return postgresError('postgres-tables-missing', message, { cause: error });
+  if (/^(28|42501)/.test(state)) return postgresError('postgres-denied', message, { cause: error });
+  if (failureKind(error) === 'data') return postgresError('postgres-refused', message, { cause: error });
+  return postgresError('postgres-unreachable', message, { cause: error });
+}

@@ -1,0 +1,96 @@
+// Which contents a projection's tables have, and which one readers see. Both are rows in the same database, so that a
+// transaction depends on what it read there.
+import { createHash } from 'node:crypto';
+import { SCHEMA } from '../../definition/tables/ddl.ts';
+import type { TableLayout } from '../../definition/tables/layout.ts';
+import { postgresError } from '../../postgres/errors.ts';
+import type { Session } from '../../postgres/database.ts';
+
+type Named = Pick<TableLayout, 'projection' | 'version'>;
+
+export interface StoredContent {
+  readonly content: string;
+  readonly state: 'filling' | 'live' | 'retired';
+}
+
+/** A number for an advisory lock: writers hold it together, and who changes contents holds it alone. */
+const lockOf = ({ projection }: Pick<Named, 'projection'>): string =>
+  String(createHash('sha256').update(`millrace.contents ${projection}`).digest().readBigInt64BE());
+
+/** As the first statement of a writer's transaction: contents don't change until it ends. */
+export const sharedLock = (of: Named): string => `SELECT pg_advisory_xact_lock_shared(${lockOf(of)})`;
+/** As the first statement of a transaction that changes contents: it waits for every writer. */
+export const ownLock = (of: Named): string => `SELECT pg_advisory_xact_lock(${lockOf(of)})`;
+
+export async function contentsOf(session: Session, { projection, version }: Named): Promise<StoredContent[]> {
+  const { rows } = await session.query(
+    `SELECT content, state FROM ${SCHEMA}.contents WHERE name = $1 AND version = $2::integer ORDER BY since, content`,
+    [projection, version],
+  );
+  return rows.map((row) => ({ content: String(row['content']), state: row['state'] as StoredContent['state'] }));
+}
+
+/** @throws MillraceError `postgres-tables-missing` */
+export async function liveContent(session: Session, of: Named): Promise<string> {
+  const live = (await contentsOf(session, of)).find(({ state }) => state === 'live');
+  if (live) return live.content;
+  throw postgresError('postgres-tables-missing', `There are no tables of ${of.projection}@${of.version} yet`);
+}
+
+/**
+ * The content of a target that a rebuild fills. Its name ends the names of its tables, so it is short.
+ * @throws MillraceError `postgres-tables-missing`
+ */
+export const contentOfTarget = ({ version }: Named, target: string): string =>
+  `v${version}_${createHash('sha256').update(target).digest('hex').slice(0, 10)}`;
+
+export interface Readers {
+  readonly version: number;
+  readonly content: string;
+  readonly generation: string;
+}
+
+export async function readersOf(
+  session: Session,
+  { projection }: Pick<Named, 'projection'>,
+): Promise<Readers | undefined> {
+  const { rows } = await session.query(`SELECT version, content, generation FROM ${SCHEMA}.readers WHERE name = $1`, [
+    projection,
+  ]);
+  const [row] = rows;
+  return (
+    row && { version: Number(row['version']), content: String(row['content']), generation: String(row['generation']) }
+  );
+}
+
+export async function setState(
+  session: Session,
+  { projection, version }: Named,
+  content: string,
+  state: StoredContent['state'],
+): Promise<void> {
+  await session.query(
+    `INSERT INTO ${SCHEMA}.contents (name, version, content, state) VALUES ($1, $2::integer, $3, $4)
+ON CONFLICT (name, version, content) DO UPDATE SET state = excluded.state`,
+    [projection, version, content, state],
+  );
+}
+
+/** Gives readers a content, if they still have the generation that was read. False: they have another one. */
+export async function setReaders(
+  session: Session,
+  { projection, version }: Named,
+  content: string,
+  before: Readers | undefined,
+): Promise<boolean> {
+  const { rowCount } = before
+    ? await session.query(
+        `UPDATE ${SCHEMA}.readers SET version = $2::integer, content = $3, generation = generation + 1 WHERE name = $1 AND generation = $4::bigint`,
+        [projection, version, content, before.generation],
+      )
+    : await session.query(
+        `INSERT INTO ${SCHEMA}.readers (name, version, content, generation) VALUES ($1, $2::integer, $3, 1) ON CONFLICT DO NOTHING`,
+        [projection, version, content],
+      );
+  return rowCount === 1;
+}

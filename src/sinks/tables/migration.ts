@@ -1,0 +1,142 @@
+// What is to be done so that the database has the tables that a pipeline declares: created, or extended in place.
+import {
+  type Content,
+  SCHEMA,
+  columnDdl,
+  commonDdl,
+  contentDdl,
+  finishingDdl,
+  firstContent,
+  tableName,
+  viewsOf,
+} from '../../definition/tables/ddl.ts';
+import type { Column, TableLayout } from '../../definition/tables/layout.ts';
+import type { Session } from '../../postgres/database.ts';
+import { sinksError } from '../errors.ts';
+import { contentsOf, readersOf, setState } from './contents.ts';
+import { giveToReaders, hasCitus } from './table-contents.ts';
+import { switchView } from './views.ts';
+
+export interface MigrationStep {
+  readonly say: string;
+  readonly apply: (session: Session) => Promise<void>;
+}
+
+/**
+ * The steps, in their order. Only adds: a column of another type, or another key, needs another version of the projection.
+ * @throws MillraceError `tables-differ`
+ */
+export async function planMigration(session: Session, layouts: readonly TableLayout[]): Promise<MigrationStep[]> {
+  const citus = await hasCitus(session);
+  const steps: MigrationStep[] = [];
+  const exists = (await typesOf(session, `${SCHEMA}.contents`)).size > 0;
+  if (!exists)
+    steps.push({
+      say: `create the schema ${SCHEMA}`,
+      apply: async (own) => {
+        for (const statement of commonDdl(layouts, { citus })) await own.query(statement);
+      },
+    });
+  for (const layout of layouts) {
+    const contents = exists ? await contentsOf(session, layout) : [];
+    const live = contents.find(({ state }) => state === 'live');
+    const content = live?.content ?? firstContent(layout);
+    const of: Content = { layout, content };
+    if (live) steps.push(...(await additions(session, of)));
+    else
+      steps.push({
+        say: `create ${[layout, ...layout.children].map(({ name }) => tableName(name, content)).join(', ')}`,
+        apply: async (own) => {
+          for (const statement of [...contentDdl(of, { citus }), ...finishingDdl(of)]) await own.query(statement);
+          await setState(own, layout, content, 'live');
+        },
+      });
+    const first = !layouts.some((other) => other.projection === layout.projection && other.version < layout.version);
+    const readers = exists ? await readersOf(session, layout) : undefined;
+    if (!readers && first)
+      steps.push({
+        say: `create the views ${viewsOf(of)
+          .map(({ name }) => name)
+          .join(', ')}`,
+        apply: async (own) => void (await giveToReaders(own, of)),
+      });
+    else if (readers?.version === layout.version && readers.content === content)
+      steps.push(...(await viewSteps(session, of)));
+  }
+  return steps;
+}
+
+/** Columns and child tables that are new. */
+async function additions(session: Session, of: Content): Promise<MigrationStep[]> {
+  const { layout, content } = of;
+  const steps: MigrationStep[] = [];
+  const tables = [
+    { name: layout.name, columns: [...layout.identity, ...layout.columns], child: undefined },
+    ...layout.children.map((child) => ({ name: child.name, columns: [...layout.identity, ...child.columns], child })),
+  ];
+  for (const { name, columns, child } of tables) {
+    const table = tableName(name, content);
+    const stored = await typesOf(session, table);
+    if (stored.size === 0) {
+      if (!child) throw sinksError('tables-differ', `The table ${table} is missing, although Millrace created it`);
+      const one: Content = { layout: { ...layout, children: [child], references: [] }, content };
+      const statements = [...contentDdl(one, { citus: await hasCitus(session) }), ...finishingDdl(one)].filter(
+        (text) => text.includes(`${table} `) || text.includes(`'${table}'`),
+      );
+      steps.push({
+        say: `create ${table}; its rows come with a replay of ${layout.projection}`,
+        apply: async (own) => {
+          for (const statement of statements) await own.query(statement);
+        },
+      });
+      continue;
+    }
+    const added = columns.filter((column) => !stored.has(column.name));
+    const other = columns.find((column) => stored.has(column.name) && stored.get(column.name) !== storedType(column));
+    if (other)
+      throw sinksError(
+        'tables-differ',
+        `${table}.${other.name} is ${stored.get(other.name)}, and the pipeline declares ${other.type}`,
+      );
+    const key = added.find((column) => layout.identity.some(({ name: own }) => own === column.name));
+    if (key) throw sinksError('tables-differ', `${table} lacks ${key.name}, which is a part of the key`);
+    if (added.length > 0)
+      steps.push({
+        say: `add ${added.map((column) => column.name).join(', ')} to ${table}; old rows have null there until a replay of ${layout.projection}`,
+        apply: async (own) => {
+          for (const column of added) await own.query(`ALTER TABLE ${table} ADD COLUMN ${columnDdl(column)}`);
+        },
+      });
+  }
+  return steps;
+}
+
+async function viewSteps(session: Session, of: Content): Promise<MigrationStep[]> {
+  const steps: MigrationStep[] = [];
+  for (const view of viewsOf(of)) {
+    const stored = [...(await typesOf(session, view.name)).keys()];
+    const lacking = view.columns.filter((name) => !stored.includes(name));
+    if (lacking.length === 0) continue;
+    // In the order that the view has, so that it needn't be made again.
+    const columns = [...stored.filter((name) => view.columns.includes(name)), ...lacking];
+    const select = view.select.replace(/^SELECT .* FROM /, `SELECT ${columns.join(', ')} FROM `);
+    steps.push({
+      say: `show ${lacking.join(', ')} in the view ${view.name}`,
+      apply: (own) => switchView(own, { name: view.name, columns, select }),
+    });
+  }
+  return steps;
+}
+
+/** The columns of a table or view, with their types. Empty: there is none. */
+async function typesOf(session: Session, name: string): Promise<Map<string, string>> {
+  const { rows } = await session.query(
+    `SELECT attname AS name, format_type(atttypid, atttypmod) AS type FROM pg_attribute
+WHERE attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped ORDER BY attnum`,
+    [name],
+  );
+  return new Map(rows.map((row) => [String(row['name']), String(row['type'])]));
+}
+
+const storedType = ({ type }: Pick<Column, 'type'>): string =>
+  type === 'timestamptz' ? 'timestamp with time zone' : type;

@@ -1,0 +1,108 @@
+// The contents of a projection's tables: created, filled beside the live one, switched to, and removed.
+import {
+  SCHEMA,
+  type Content,
+  contentDdl,
+  finishingDdl,
+  guardsName,
+  tableName,
+  viewsOf,
+} from '../../definition/tables/ddl.ts';
+import type { TableLayout } from '../../definition/tables/layout.ts';
+import type { Database, Session } from '../../postgres/database.ts';
+import { failure } from '../../postgres/failure.ts';
+import { sinksError } from '../errors.ts';
+import { contentOfTarget, contentsOf, ownLock, readersOf, setReaders, setState } from './contents.ts';
+import { switchView } from './views.ts';
+
+export class TableContents {
+  readonly #layout: TableLayout;
+  readonly #database: Database;
+  constructor(layout: TableLayout, database: Database) {
+    this.#layout = layout;
+    this.#database = database;
+  }
+
+  /** Creates the tables of a target, unless they exist; resolves with what their names end in. */
+  async open(target: string, signal: AbortSignal): Promise<string> {
+    const layout = this.#layout;
+    const content = contentOfTarget(layout, target);
+    await this.#alone(signal, async (session) => {
+      const stored = (await contentsOf(session, layout)).find((one) => one.content === content);
+      if (stored) return;
+      for (const statement of contentDdl({ layout, content }, { citus: await hasCitus(session) }))
+        await session.query(statement);
+      await setState(session, layout, content, 'filling');
+    });
+    return content;
+  }
+
+  /**
+   * Makes a filled target the live content of its version, and gives it to readers, in one transaction. Readers keep a
+   * higher version. A target that another one replaced stays replaced, so a process that slept switches nothing back.
+   * @throws MillraceError `tables-replaced`
+   */
+  async swap(target: string, signal: AbortSignal): Promise<void> {
+    const layout = this.#layout;
+    const content = contentOfTarget(layout, target);
+    await this.#alone(signal, async (session) => {
+      const stored = await contentsOf(session, layout);
+      const state = stored.find((one) => one.content === content)?.state;
+      if (state === 'live') return;
+      if (state !== 'filling')
+        throw sinksError('tables-replaced', `The content ${target} of ${layout.projection} is ${state ?? 'gone'}`);
+      for (const statement of finishingDdl({ layout, content })) await session.query(statement);
+      for (const one of stored) if (one.state === 'live') await setState(session, layout, one.content, 'retired');
+      await setState(session, layout, content, 'live');
+      await giveToReaders(session, { layout, content });
+    });
+  }
+
+  async drop(target: string, signal: AbortSignal): Promise<void> {
+    const layout = this.#layout;
+    const content = contentOfTarget(layout, target);
+    await this.#alone(signal, async (session) => {
+      const stored = (await contentsOf(session, layout)).find((one) => one.content === content);
+      if (stored?.state === 'filling') await removeContent(session, { layout, content });
+    });
+  }
+
+  async #alone(signal: AbortSignal, work: (session: Session) => Promise<void>): Promise<void> {
+    const { projection } = this.#layout;
+    try {
+      await this.#database.transaction(work, { signal, first: ownLock(this.#layout) });
+    } catch (error) {
+      throw failure(error, `The tables of ${projection} could not be changed`);
+    }
+  }
+}
+
+/**
+ * Switches the views, unless readers have a higher version. The generation is compared, so that of two that switch at once
+ * only one does.
+ */
+export async function giveToReaders(session: Session, of: Content): Promise<boolean> {
+  const before = await readersOf(session, of.layout);
+  if (before && before.version > of.layout.version) return false;
+  if (!(await setReaders(session, of.layout, of.content, before)))
+    throw sinksError('tables-replaced', `Another process switched the views of ${of.layout.projection}`);
+  for (const view of viewsOf(of)) await switchView(session, view);
+  return true;
+}
+
+/** Removes the tables of a content that nothing reads. */
+export async function removeContent(session: Session, of: Content): Promise<void> {
+  const { layout, content } = of;
+  const tables = [...layout.children.map(({ name }) => tableName(name, content)), tableName(layout.name, content)];
+  for (const name of [...tables, guardsName(of)]) await session.query(`DROP TABLE IF EXISTS ${name}`);
+  await session.query(`DELETE FROM ${SCHEMA}.contents WHERE name = $1 AND version = $2::integer AND content = $3`, [
+    layout.projection,
+    layout.version,
+    content,
+  ]);
+}
+
+export async function hasCitus(session: Session): Promise<boolean> {
+  const { rows } = await session.query(`SELECT 1 FROM pg_extension WHERE extname = 'citus'`);
+  return rows.length > 0;
+}

@@ -1,0 +1,91 @@
+import { definePipeline, model, table } from 'millrace';
+import { describe, expect, it } from 'vitest';
+import { checkPipeline } from '../../../src/definition/check/check-pipeline.ts';
+import { unfit } from '../../../src/definition/tables/names.ts';
+import type { Model } from '../../../src/model/model.ts';
+
+interface Order {
+  id: string;
+  storeId: string;
+  group: string;
+  orderDate: string;
+  order_date: string;
+  lines: { sku: string }[];
+  odd: { a: number }[];
+}
+const at = { file: 'm.md', line: 1 };
+const example = { id: 'o', type: 'order', storeId: 's', name: 'n', lines: [{ sku: 'a' }] };
+const modelOf = (more: object): Model => ({
+  title: 'Shop',
+  file: 'm.md',
+  findings: [],
+  containers: [
+    {
+      name: 'Orders',
+      partitionKey: ['/storeId'],
+      types: [{ name: 'order', examples: [{ ...example, ...more }], at }],
+      at,
+      places: {},
+    },
+  ],
+});
+const m = model<{ Orders: { order: Order } }>('./m.md');
+const codes = (options: object, more: object = {}, others: object[] = []): string[] => {
+  const from = m.Orders.order;
+  const projections = [options, ...others].map((one, n) =>
+    table(n === 0 ? 'orders' : `other-${n}`, { from, into: 'orders', ...one } as never),
+  );
+  return checkPipeline(definePipeline({ model: m, tenant: 'storeId', projections }), modelOf(more)).map(
+    ({ code }) => code,
+  );
+};
+
+describe('tables against the model', () => {
+  it('takes a plain one', () => expect(codes({ children: { lines: {} } })).toEqual([]));
+
+  it.each([
+    ['a reserved word as a table', { into: 'order' }, {}],
+    ['a name with capitals', { into: 'Orders' }, {}],
+    ['a table’s name that its endings would make too long', { into: 'a'.repeat(50) }, {}],
+    ['a field whose column is a reserved word', {}, { group: 'g' }],
+    ['a field whose column is a system column', {}, { xmin: 'g' }],
+    ['a child’s name', { children: { lines: { into: 'select' } } }, {}],
+  ])('refuses names: %s', (_, options, more) => expect(codes(options, more)).toEqual(['table-name']));
+
+  it('takes another name for a column', () =>
+    expect(codes({ columns: { group: { name: 'order_group' } } }, { group: 'g' })).toEqual([]));
+
+  it.each([
+    ['two fields with one column', {}, { orderDate: 'a', order_date: 'b' }, 'table-column-twice'],
+    ['a field called extra', {}, { extra: 'a' }, 'table-column-twice'],
+    ['a type that there isn’t', { columns: { name: 'varchar' } }, {}, 'table-column-type'],
+    ['a list that no example has', { children: { name: {} } }, {}, 'table-child-unknown'],
+    ['a key that no element has', { children: { lines: { key: 'none' } } }, {}, 'table-child-key'],
+    [
+      'a reference to what no table has',
+      { references: { c: { of: { container: 'X', type: 'x' }, on: { id: 'name' } } } },
+      {},
+      'table-reference-unknown',
+    ],
+    [
+      'an enforced reference',
+      { references: { c: { of: m.Orders.order, on: { id: 'name' }, enforced: true } } },
+      {},
+      'table-enforced',
+    ],
+    ['a key of its own', { key: ['name'] }, {}, 'table-key'],
+    ['a start', { start: 'now' }, {}, 'start-later'],
+    ['an example that doesn’t fit', { columns: { name: 'bigint' } }, {}, 'example-refused'],
+  ])('refuses %s', (_, options, more, code) => expect(codes(options, more)).toContain(code));
+
+  it('refuses two projections with one table', () => expect(codes({}, {}, [{}])).toEqual(['table-taken']));
+
+  it('knows which names need quotes', () => {
+    expect(['orders', 'a1', 'order_lines'].map((name) => unfit(name, 'table'))).toEqual([
+      undefined,
+      undefined,
+      undefined,
+    ]);
+    for (const name of ['user', '1a', 'ä', 'a b', '']) expect(unfit(name, 'column')).toBeDefined();
+  });
+});

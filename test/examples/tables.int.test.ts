@@ -1,0 +1,60 @@
+// The queries of a shop's dashboard run over the tables of the example, on PGlite.
+import { readFile } from 'node:fs/promises';
+import { Client } from 'pg';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import pipeline from '../../examples/tables/pipeline.ts';
+import { entryId } from '../../src/definition/sink-id.ts';
+import type { TableEntry } from '../../src/definition/specs.ts';
+import { startPglite } from '../../src/host/dev/pglite.ts';
+import { examplesOf, keyPathsOf, valueAt } from '../../src/model/model.ts';
+import { migrateTables } from '../../src/operations/sql/migrate.ts';
+import { type Database, openDatabase } from '../../src/postgres/database.ts';
+import { loadPipeline } from '../../src/runtime/load-pipeline.ts';
+import { layoutsOf, withTables } from '../../src/runtime/tables.ts';
+
+const FOLDER = new URL('../../examples/tables', import.meta.url).pathname;
+const signal = new AbortController().signal;
+let server: Awaited<ReturnType<typeof startPglite>>;
+let database: Database;
+let client: Client;
+
+beforeAll(async () => {
+  server = await startPglite();
+  database = openDatabase(server.url, { max: 1 });
+  client = new Client(server.url);
+  await client.connect();
+}, 60_000);
+afterAll(async () => {
+  await client.end();
+  await database.close();
+  await server[Symbol.asyncDispose]();
+});
+
+it('every query of the dashboard has rows of one store', async () => {
+  const loaded = withTables(await loadPipeline(FOLDER), database);
+  expect(loaded.pipeline.name).toBe(pipeline.name);
+  await migrateTables(layoutsOf(loaded), database, signal);
+  for (const spec of loaded.pipeline.effects) {
+    if (spec.kind !== 'table') continue;
+    const entries = examplesOf(loaded.model, spec.from).map((doc, at): TableEntry => {
+      const key = keyPathsOf(loaded.model, spec.from.container).map((path) => valueAt(doc, path));
+      const id = String(doc['id']);
+      const version = `00000001-${String(at + 1).padStart(16, '0')}-1`;
+      return {
+        id: entryId(key, id),
+        version,
+        etag: '',
+        row: spec.map(doc),
+        place: { key, id, tenant: doc['storeId'] },
+      };
+    });
+    await spec.to.write(entries, signal);
+  }
+  const queries = (await readFile(`${FOLDER}/queries.sql`, 'utf8')).split(';').filter((text) => /select/i.test(text));
+  expect(queries).toHaveLength(6);
+  for (const query of queries) {
+    const { rows } = await client.query(query, ['store-1']);
+    expect({ query, some: rows.length > 0 }).toEqual({ query, some: true });
+    expect((await client.query(query, ['nobody'])).rows).toEqual([]);
+  }
+});

@@ -1,0 +1,159 @@
+// Tables by the whole way: hosts, verify, repair, rebuild and promotion, on PGlite.
+import { model, table } from 'millrace';
+import { Client } from 'pg';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
+import { projectionId, type TableSpec } from '../../../src/definition/specs.ts';
+import { DeadLetters } from '../../../src/engine/dead-letters/dead-letters.ts';
+import { startPglite } from '../../../src/host/dev/pglite.ts';
+import { type SinkSpec, chooseRebuilt } from '../../../src/operations/projections/choose.ts';
+import { dropTarget, rebuildSink, swapSink } from '../../../src/operations/projections/rebuild-sink.ts';
+import { verify } from '../../../src/operations/projections/verify.ts';
+import { migrateTables } from '../../../src/operations/sql/migrate.ts';
+import { type Database, openDatabase } from '../../../src/postgres/database.ts';
+import { compose } from '../../../src/runtime/processor-host.ts';
+import { layoutsOf, withTables } from '../../../src/runtime/tables.ts';
+import type { LoadedPipeline } from '../../../src/runtime/workspace.ts';
+import type { Shop } from '../../fixtures/shop/model.types.ts';
+import { type Stage, openStage } from '../../support/stage.ts';
+import { declaring } from './shelves.ts';
+import { VIEWS_REFRESH_MS, fast } from './versions.ts';
+
+const { signal } = new AbortController();
+const m = model<Shop>('./cosmosdb_data_model.md');
+let stage: Stage;
+let server: Awaited<ReturnType<typeof startPglite>>;
+let database: Database;
+let client: Client;
+
+beforeAll(async () => {
+  server = await startPglite();
+  database = openDatabase(server.url, { max: 1 });
+  client = new Client(server.url);
+  await client.connect();
+}, 60_000);
+afterAll(async () => {
+  await client.end();
+  await database.close();
+  await server[Symbol.asyncDispose]();
+});
+beforeEach(async () => {
+  stage = await openStage();
+  await client.query('DROP SCHEMA IF EXISTS millrace CASCADE');
+});
+afterEach(() => stage[Symbol.asyncDispose]());
+
+const orders = (version = 1): TableSpec =>
+  table('orders', {
+    from: m.Orders.order,
+    into: 'orders',
+    version,
+    ...(version > 1 && { columns: { cents: { name: 'amount_cents' } } }),
+  });
+
+/** The pipeline with these tables, which exist. */
+async function declared(...specs: TableSpec[]): Promise<LoadedPipeline> {
+  const loaded = withTables(declaring(stage, { effects: specs }), database);
+  await migrateTables(layoutsOf(loaded), database, signal);
+  return loaded;
+}
+
+async function applied(loaded: LoadedPipeline): Promise<void> {
+  const app = await compose({ ...stage, ...fast, loaded, host: 'live' });
+  await app.start();
+  await app.drained(signal);
+  await app.stop();
+}
+
+const write = (id: string, cents: number, more: object = {}) =>
+  stage.container('Orders').items.upsert({
+    id,
+    type: 'order',
+    storeId: `s${cents % 3}`,
+    customerId: 'c1',
+    placedAt: '2026-01-01T10:00:00.000Z',
+    cents,
+    ...more,
+  });
+const query = async (sql: string) => (await client.query<Record<string, unknown>>(sql)).rows;
+const verified = (loaded: LoadedPipeline, repair = false) =>
+  verify(loaded, stage.services, {
+    signal,
+    screen: { progress: () => undefined },
+    readLagMs: 0,
+    repair,
+    settings: stage.settings,
+  });
+const optionsOf = (loaded: LoadedPipeline, name: string) => ({
+  settings: stage.settings,
+  services: stage.services,
+  loaded,
+  spec: chooseRebuilt(loaded.pipeline, name) as SinkSpec,
+  readLagMs: 0,
+  viewsRefreshMs: VIEWS_REFRESH_MS,
+  timings: { pollMs: 10, acquireMs: 100, stopMs: 300 },
+  signal,
+});
+
+it('finds and repairs rows that were changed, removed or added by hand, and rows without a guard', async () => {
+  for (let n = 0; n < 12; n++) await write(`o${n}`, n);
+  await write('o1', 4, { cancelled: true });
+  const loaded = await declared(orders());
+  await applied(loaded);
+  expect(await query('SELECT count(*)::int AS n, sum(cents)::int AS cents FROM orders')).toEqual([
+    { n: 11, cents: 65 },
+  ]);
+  expect(await verified(loaded)).toMatchObject({ different: 0 });
+  await client.query(`UPDATE millrace.orders_v1 SET cents = 999 WHERE id = 'o2'`);
+  await client.query(`DELETE FROM millrace.orders_v1 WHERE id = 'o3'`);
+  await client.query(`DELETE FROM millrace.orders_v1_guards WHERE id LIKE '%o4'`);
+  await client.query(
+    `INSERT INTO millrace.orders_v1 (store_id, id, cents) VALUES ('s1', 'planted', 5), ('s9', 'planted', 6)`,
+  );
+  expect(await verified(loaded)).toMatchObject({ different: 4 });
+  expect(await verified(loaded, true)).toMatchObject({ different: 0, repaired: { repaired: 4 } });
+  expect(await query('SELECT count(*)::int AS n, sum(cents)::int AS cents FROM orders')).toEqual([
+    { n: 11, cents: 65 },
+  ]);
+});
+
+it('parks a value that its column doesn’t hold, with the path, and goes on with the others', async () => {
+  const loaded = await declared(orders());
+  await write('o1', 1);
+  await write('o2', 0, { cents: 2 ** 60 });
+  await write('o3', 3);
+  await applied(loaded);
+  expect(await query('SELECT id FROM orders ORDER BY id')).toEqual([{ id: 'o1' }, { id: 'o3' }]);
+  const letters = await new DeadLetters(stage.services.place.state).list('orders@1');
+  expect(letters).toMatchObject([{ id: 'o2', code: 'table-value', message: expect.stringMatching(/^\/cents /) }]);
+  expect(await verified(loaded)).toMatchObject({ different: 0 });
+});
+
+it('fills another version beside the one that readers see, and switches to it', async () => {
+  for (let n = 0; n < 9; n++) await write(`o${n}`, n);
+  await applied(await declared(orders()));
+  const both = await declared(orders(), orders(2));
+  const next = both.pipeline.effects[1];
+  expect(next && projectionId(next)).toBe('orders@2');
+  const rebuilt = await rebuildSink(optionsOf(both, 'orders@2'));
+  expect(rebuilt).toMatchObject({ projection: 'orders@2', changes: 9, parked: 0 });
+  expect(await query('SELECT sum(cents)::int AS cents FROM orders')).toEqual([{ cents: 36 }]);
+  await write('o9', 64);
+  await applied(both);
+  await swapSink(optionsOf(both, 'orders@2'));
+  expect(await query('SELECT sum(amount_cents)::int AS cents FROM orders')).toEqual([{ cents: 100 }]);
+  await write('o1', 1, { cents: 11 });
+  await applied(both);
+  expect(await query('SELECT sum(amount_cents)::int AS cents FROM orders')).toEqual([{ cents: 110 }]);
+  expect(await verified(both)).toMatchObject({ different: 0 });
+});
+
+it('gives a rebuild up, with its tables', async () => {
+  await write('o1', 1);
+  const loaded = await declared(orders());
+  await applied(loaded);
+  await rebuildSink(optionsOf(loaded, 'orders'));
+  const tables = async () => (await query(`SELECT 1 FROM pg_tables WHERE schemaname = 'millrace'`)).length;
+  expect(await tables()).toBe(6);
+  await dropTarget(optionsOf(loaded, 'orders'));
+  expect(await tables()).toBe(4);
+});

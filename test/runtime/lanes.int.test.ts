@@ -84,6 +84,7 @@ it('the operations that work through whole containers are bulk', () => {
     'projections replay',
     'projections verify',
     'recover',
+    'shards move',
     'tenants backfill',
     'tenants erase',
     'tenants export',

@@ -3,7 +3,7 @@ import type { Container } from '@azure/cosmos';
 import { type Clock, systemClock } from '../../base/clock.ts';
 import { formatOf } from '../../base/format.ts';
 import { shardsError } from '../errors.ts';
-import { covers } from '../keys/spans.ts';
+import { type Span, covers } from '../keys/spans.ts';
 import { type GateRules, Membership } from './membership.ts';
 import { GatePass, UnderWay } from './pass.ts';
 import {
@@ -56,7 +56,10 @@ export interface ShardGate extends AsyncDisposable {
    * @throws FormatUnreadable; MillraceError `gate-closed`
    */
   enter(code: string, validatedAt: number, now?: number): ShardPass | Held;
-  /** Whether an administrator holds the key for a moment, by what is known of the gate. */
+  /**
+   * Whether an administrator holds the key for a moment, or did so a moment ago, by what is known of the gate. A mapping
+   * that is offline then is about to be online.
+   */
   isHeld(code: string): boolean;
   /** Resolves when the gate, or what is known of the heartbeats, has changed. */
   changed(): Promise<void>;
@@ -75,6 +78,9 @@ export async function openShardGate(
   await gate.open();
   return gate;
 }
+
+/** For so long after keys were let go, a reading of the map may still show their mapping as offline. */
+const JUST_MS = 5_000;
 
 class RoutedPass extends GatePass<RoutedPass> implements ShardPass {
   readonly code: string;
@@ -99,6 +105,8 @@ export class RouterGate implements ShardGate {
   readonly #underWay = new UnderWay<RoutedPass>();
   readonly #membership: Membership<ShardGateDocument, RouterDocument>;
   #needs = 0;
+  /** Keys that were held, and when this process saw that they were let go. */
+  #released: (Span & { readonly at: number })[] = [];
 
   constructor(store: ShardGateStore, of: GateOf, { pollMs = 300, name, clock = systemClock }: ShardGateOptions) {
     this.#shard = of.shard;
@@ -122,6 +130,10 @@ export class RouterGate implements ShardGate {
       }),
       after: (known, read, joined) => {
         const next = known && known.generation > read.generation && !joined ? known : read;
+        const at = this.#clock.monotonic();
+        this.#released = this.#released.filter((one) => one.at > at - JUST_MS);
+        for (const span of known?.closing ?? [])
+          if (!next.closing.some(({ id }) => id === span.id)) this.#released.push({ ...span, at });
         this.#needs = Math.max(this.#needs, next.needs);
         return next.needs === this.#needs ? next : { ...next, needs: this.#needs };
       },
@@ -146,7 +158,9 @@ export class RouterGate implements ShardGate {
   }
 
   isHeld(code: string): boolean {
-    return this.#membership.gate?.closing.some((span) => covers(span, code)) ?? false;
+    const since = this.#clock.monotonic() - JUST_MS;
+    this.#released = this.#released.filter(({ at }) => at > since);
+    return [...(this.#membership.gate?.closing ?? []), ...this.#released].some((span) => covers(span, code));
   }
 
   changed(): Promise<void> {

@@ -237,7 +237,7 @@ export class Router implements AsyncDisposable {
       const held = [...this.#gates.values()].find((gate) => gate.isHeld(code));
       const left = until - clock.monotonic();
       if (!(error instanceof MillraceError && error.code === 'mapping-offline') || !held || left <= 0) throw error;
-      await this.#changed(held, left);
+      await this.#changed(held, Math.min(left, AGAIN_MS));
       return undefined;
     }
   }
@@ -287,6 +287,9 @@ export class Router implements AsyncDisposable {
     }
   }
 }
+
+/** The pause before the map is asked again for keys that are held. */
+const AGAIN_MS = 200;
 
 const REASONS: Readonly<Record<Held, string>> = {
   closing: 'its keys are held while documents move',

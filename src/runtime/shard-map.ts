@@ -82,7 +82,7 @@ export interface PipelinePlace<L> {
   readonly shard?: string;
   readonly loaded: L;
   /** @throws UsageError `account-unreachable`, `account-denied`, `multi-region-writes` */
-  open(): Promise<Services>;
+  readonly open: () => Promise<Services>;
 }
 
 /** The places of a pipeline, that of the settings first. Without shards it is the only one, with the whole pipeline. */

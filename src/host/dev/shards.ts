@@ -66,7 +66,7 @@ export async function prepareShards(count: number, parts: Parts): Promise<Databa
     const known = (await map.shards()).some((of) => of.location.database === location.database);
     if (!known) await map.createShard(location);
   }
-  return databasesBy(map, services, new Set([...Object.keys(schema.sharded)]));
+  return databasesBy(map, services, new Set(Object.keys(schema.sharded)));
 }
 
 /** Gives a tenant that has no shard yet to the next one, in turn. */

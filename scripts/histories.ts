@@ -38,6 +38,13 @@ const LIST: readonly Line[] = [
   { ...AGGREGATES, mode: 'all versions and deletes', test: 'read by all versions, hard deletes' },
   { ...AGGREGATES, mode: 'roll-up, all versions and deletes', test: 'read by all versions an aggregate' },
   { ...AGGREGATES, mode: 'built beside all versions', test: 'built beside all versions' },
+  {
+    kind: 'aggregate',
+    mode: 'of all shards, while keys move',
+    file: 'test/projections/shards.model.test.ts',
+    test: 'counts each document once',
+    histories: 5_000,
+  },
   { ...COPIES, mode: 'moving, with locator', test: 'copy by-place' },
   { ...COPIES, mode: 'joined, refreshed', test: 'copy joined' },
   { ...COPIES, mode: 'joined and moving', test: 'copy both' },

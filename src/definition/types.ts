@@ -11,7 +11,7 @@ export interface Type<D extends object> {
 }
 
 /** Marks a type whose container is in the global place (`global`). */
-export const GLOBAL = Symbol.for('millrace.global');
+export const GLOBAL = Symbol.for('millrace: global');
 
 /** A type in the global place, as `into` of a copy or an aggregate. */
 export type GlobalType<D extends object> = Type<D> & { readonly [GLOBAL]: true };

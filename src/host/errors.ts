@@ -1,6 +1,12 @@
 import { type ErrorCatalogue, errorsOf } from '../base/error-catalogue.ts';
 
 export const HOST_ERRORS = {
+  'dev-shards': {
+    meaning:
+      '`millrace dev` was called with `--shards` for a pipeline that is not over shards, or without it for one that is.',
+    hint: 'Give --shards, the number of embedded databases, exactly if the pipeline declares `shards`.',
+    usage: true,
+  },
   'functions-over-shards': {
     meaning:
       'A function app can’t run a pipeline over shards: its triggers are fixed before the shard map can be read.',

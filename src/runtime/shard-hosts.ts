@@ -63,7 +63,8 @@ export class ShardHosts implements Hosts {
   async stop(): Promise<void> {
     this.#ending.abort();
     await this.#following;
-    await Promise.all([this.home.stop(), ...[...this.#shards.keys()].map((key) => this.#drop(key))]);
+    // They stay in `all`, whose figures are read once more at the end.
+    await Promise.all([this.home.stop(), ...[...this.#shards.values()].map(end)]);
   }
 
   async complete(signal: AbortSignal): Promise<void> {
@@ -96,8 +97,7 @@ export class ShardHosts implements Hosts {
   async #drop(key: string): Promise<void> {
     const kept = this.#shards.get(key);
     this.#shards.delete(key);
-    kept?.ending.abort();
-    await kept?.host?.stop();
+    if (kept) await end(kept);
   }
 
   /** Tries to run a shard's host until it runs. Never rejects. */
@@ -135,6 +135,11 @@ export class ShardHosts implements Hosts {
     return this.#options.shardsRefreshMs ?? REFRESH_MS;
   }
 }
+
+const end = async ({ ending, host }: Kept): Promise<void> => {
+  ending.abort();
+  await host?.stop();
+};
 
 const keyOf = ({ shard, location }: ShardPlace): string =>
   `${shard.id} ${location.endpoint ?? ''} ${location.database}`;

@@ -18,6 +18,10 @@ export interface ShardPlace {
 /** One manager for all uses of a process: each reads the maps for itself. */
 const managers = new WeakMap<Services['places'], Promise<ShardMapManager>>();
 
+/** For a process that has opened a manager already. */
+export const useManager = ({ places }: Pick<Services, 'places'>, manager: ShardMapManager): void =>
+  void managers.set(places, Promise.resolve(manager));
+
 /**
  * Opens the map of a pipeline over shards.
  * @throws UsageError `setting-missing`, `shard-map-differs`; MillraceError `shard-map-store-missing`, `shard-map-missing`
@@ -78,7 +82,7 @@ export interface PipelinePlace<L> {
   readonly shard?: string;
   readonly loaded: L;
   /** @throws UsageError `account-unreachable`, `account-denied`, `multi-region-writes` */
-  open(): Promise<Services>;
+  readonly open: () => Promise<Services>;
 }
 
 /** The places of a pipeline, that of the settings first. Without shards it is the only one, with the whole pipeline. */

@@ -361,7 +361,7 @@ function never(): never {
 
 it(`counts each document once at every moment while keys move (seed ${SEED})`, async () => {
   let moves = 0;
-  await histories(historiesOr(60), async (world, seed) => {
+  await histories(historiesOr(30), async (world, seed) => {
     const history = new History(world, seed);
     await history.run();
     moves += history.moves;
@@ -371,30 +371,28 @@ it(`counts each document once at every moment while keys move (seed ${SEED})`, a
 });
 
 describe('a tempting variant is seen to fail', () => {
-  const TOGETHER = 20;
+  const TOGETHER = 10;
   const MOST = 600;
-  it.each<Wrong>([
-    // Fails in one of some hundred histories.
-    ...(process.env['MILLRACE_HISTORIES'] === undefined ? [] : (['state in the shard'] as const)),
-    'applies what left',
-    'epoch stays',
-    'epoch of the source raised',
-    'copy is new',
-  ])(`%s (seed ${SEED})`, async (wrong) => {
-    const seen = { failed: 0, tried: 0 };
-    while (seen.failed === 0 && seen.tried < MOST) {
-      const before = seen.tried;
-      await histories(TOGETHER, async (world, seed) => {
-        const history = new History(world, seed + before, wrong);
-        seen.tried += 1;
-        const ended = await Promise.allSettled([history.run()]);
-        return async () => {
-          const judged = await Promise.allSettled([history.assertExact()]);
-          if ([...ended, ...judged].some(({ status }) => status === 'rejected')) seen.failed += 1;
-        };
-      });
-    }
-    if (process.env['MILLRACE_HISTORIES'] !== undefined) console.info(`${wrong}: ${seen.failed} of ${seen.tried}`);
-    expect(seen.failed).toBeGreaterThan(0);
-  });
+  const LONG: readonly Wrong[] = ['state in the shard', 'epoch stays', 'epoch of the source raised', 'copy is new'];
+  // The others fail in one of some dozens or hundreds of histories.
+  it.each<Wrong>(['applies what left', ...(process.env['MILLRACE_HISTORIES'] === undefined ? [] : LONG)])(
+    `%s (seed ${SEED})`,
+    async (wrong) => {
+      const seen = { failed: 0, tried: 0 };
+      while (seen.failed === 0 && seen.tried < MOST) {
+        const before = seen.tried;
+        await histories(TOGETHER, async (world, seed) => {
+          const history = new History(world, seed + before, wrong);
+          seen.tried += 1;
+          const ended = await Promise.allSettled([history.run()]);
+          return async () => {
+            const judged = await Promise.allSettled([history.assertExact()]);
+            if ([...ended, ...judged].some(({ status }) => status === 'rejected')) seen.failed += 1;
+          };
+        });
+      }
+      if (process.env['MILLRACE_HISTORIES'] !== undefined) console.info(`${wrong}: ${seen.failed} of ${seen.tried}`);
+      expect(seen.failed).toBeGreaterThan(0);
+    },
+  );
 });

@@ -26,6 +26,7 @@ import { type Input, fileInput, workloadInput } from './input.ts';
 import { type Loaded, load } from './loader.ts';
 import { type PublishedCheck, checkPublished, formatPublished, isRight } from './published.ts';
 import type { Registry } from '../../operations/registry.ts';
+import { type PlaceVerification, assertShards, prepareShards, verifyPlaces } from './shards.ts';
 import { type Stage, openStage } from './stage.ts';
 import { withSweep } from './sweeps.ts';
 import { hostError } from '../errors.ts';
@@ -45,6 +46,12 @@ const input = z.object({
     .default(false)
     .describe('load and derive everything, then recompute it, compare and end; exit code 1 on a difference'),
   port: z.int().min(0).max(65_535).default(0).describe('port of the embedded server on 127.0.0.1; 0: any free port'),
+  shards: z
+    .int()
+    .min(1)
+    .max(100)
+    .optional()
+    .describe('spread the tenants over so many embedded databases, by a shard map; for a pipeline over shards'),
   account: z.boolean().default(false).describe('use the account of the settings instead of the embedded server'),
   ...embeddedInput,
 });
@@ -58,6 +65,8 @@ export interface DevSummary {
   readonly archive: readonly SweepResult[] | null;
   /** Only with --once. */
   readonly verification: Verification | null;
+  /** Only with --once, of a pipeline over shards; `verification` is null then. */
+  readonly places?: readonly PlaceVerification[];
   /** Only with --once, and without --account, where a pipeline publishes. */
   readonly published: readonly PublishedCheck[] | null;
   readonly seconds: number;
@@ -71,6 +80,7 @@ export const dev = (registry: () => Registry) =>
     examples: [
       'millrace dev',
       'millrace dev --example flights --once --json',
+      'millrace dev --example storefront --shards 3 --once',
       'millrace dev --example storefront --rate 200 --data .millrace/storefront',
       'millrace dev --pipeline pipeline --input orders.jsonl --into Orders/order',
     ],
@@ -82,7 +92,8 @@ export const dev = (registry: () => Registry) =>
       const loaded =
         options.example === undefined
           ? await context.workspace.pipeline()
-          : await loadPipeline(exampleFolder(options.example));
+          : await loadPipeline(exampleFolder(options.example, options.shards));
+      assertShards(loaded, options.shards, options.account);
       const source = await inputOf(options, loaded);
       await using stage = await openStage(options, context, loaded, registry);
       return {
@@ -92,7 +103,9 @@ export const dev = (registry: () => Registry) =>
       };
     },
     format: formatSummary,
-    ok: ({ verification, published }) => (verification?.different ?? 0) === 0 && (published ?? []).every(isRight),
+    ok: ({ verification, places = [], published }) =>
+      [verification, ...places.map((of) => of.verification)].every((of) => (of?.different ?? 0) === 0) &&
+      (published ?? []).every(isRight),
   });
 
 async function play(
@@ -104,6 +117,8 @@ async function play(
   const { screen } = context;
   const signal = ended ? AbortSignal.any([context.signal, ended]) : context.signal;
   for (const step of await planModel(loaded, services)) await step.apply();
+  const databaseOf =
+    options.shards === undefined ? undefined : await prepareShards(options.shards, { settings, services, loaded });
   for (const step of await planStorage(loaded, services, signal)) await step.apply();
   if (tables) await migrateTables(layoutsOf(loaded), tables, signal);
   let state = source ? `loading ${source.name}` : 'nothing to load';
@@ -113,6 +128,7 @@ async function play(
     if (!source) return;
     result = await load({
       database: services.place.database,
+      databaseOf,
       state: services.place.state,
       containers: new Map(loaded.model.containers.map(({ name, partitionKey }) => [name, partitionKey.map(splitPath)])),
       eventHubs: { names: hubNames(loaded), clients: services.hubs },
@@ -166,7 +182,9 @@ async function play(
       else await resting(loaded.pipeline.archives.length > 0 ? sweeping : undefined, context, signal);
     },
   );
-  const verification = options.once ? await verify(loaded, services, { signal, screen, ...lag }) : null;
+  const over = options.once && loaded.pipeline.shards !== undefined;
+  const verification = options.once && !over ? await verify(loaded, services, { signal, screen, ...lag }) : null;
+  const places = over ? await verifyPlaces({ settings, services, loaded }, { signal, screen, ...lag }) : null;
   const checkable = options.once && eventsOf && loaded.pipeline.publishes.length > 0;
   const published = checkable ? await checkPublished(loaded.pipeline, services.place.database, eventsOf, signal) : null;
   return {
@@ -175,6 +193,7 @@ async function play(
     projections,
     archive: archived,
     verification,
+    ...(places && { places }),
     published,
   };
 }
@@ -241,7 +260,9 @@ function checkTarget({ container, type }: SourceRef, model: LoadedPipeline['mode
 /** The folder of examples: beside `src` in a checkout, beside the built files in an installed package. */
 const EXAMPLES = fileURLToPath(new URL('../../../examples/', import.meta.url));
 
-function exampleFolder(name: string): string {
+/** An example over shards is a folder of its own: `storefront-shards`. */
+function exampleFolder(example: string, shards: number | undefined): string {
+  const name = shards === undefined || example.endsWith('-shards') ? example : `${example}-shards`;
   const known = existsSync(EXAMPLES)
     ? readdirSync(EXAMPLES, { withFileTypes: true })
         .filter((entry) => entry.isDirectory())
@@ -253,7 +274,15 @@ function exampleFolder(name: string): string {
   });
 }
 
-function formatSummary({ loaded, projections, archive, verification, published, seconds }: DevSummary): string {
+function formatSummary({
+  loaded,
+  projections,
+  archive,
+  verification,
+  places = [],
+  published,
+  seconds,
+}: DevSummary): string {
   const lines: string[] = [];
   if (loaded) {
     const before = loaded.skipped > 0 ? `, ${loaded.skipped.toLocaleString('en-US')} of them by an earlier run` : '';
@@ -264,6 +293,7 @@ function formatSummary({ loaded, projections, archive, verification, published, 
   lines.push(...progressTable(projections));
   if (archive) lines.push('', formatSweep(archive));
   if (verification) lines.push('', formatVerification(verification));
+  for (const { place, verification: of } of places) lines.push('', `── ${place}`, formatVerification(of));
   if (published) lines.push('', formatPublished(published));
   return [...lines, `${seconds} s`].join('\n');
 }

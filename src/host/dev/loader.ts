@@ -12,10 +12,13 @@ import { admitEvent, sendEvents } from './hubs.ts';
 import type { Input } from './input.ts';
 import { Marker, type Progress } from './marker.ts';
 import { type Reject, RejectsFile } from './rejects.ts';
+import type { DatabaseOf } from './shards.ts';
 import { hostError } from '../errors.ts';
 
 export interface LoaderOptions {
   readonly database: Database;
+  /** The database that has the documents of a key. Default: `database`. */
+  readonly databaseOf?: DatabaseOf | undefined;
   readonly state: Container;
   /** Key paths by container of the model. */
   readonly containers: ReadonlyMap<string, readonly KeyPath[]>;
@@ -132,12 +135,18 @@ class Chunk {
 }
 
 /** Writes different keys in parallel, and the steps of one key in their order. */
-async function write({ database, signal }: LoaderOptions, steps: readonly Admitted[]): Promise<void> {
+async function write(
+  { database, databaseOf = async () => database, signal }: LoaderOptions,
+  steps: readonly Admitted[],
+): Promise<void> {
   const lanes = Map.groupBy(steps, ({ step, key }) => JSON.stringify([step.container, key]));
   await pMap(
     lanes.values(),
     async (lane) => {
-      for (const batch of batches(lane)) await commit(database, batch, signal);
+      const [first] = lane;
+      if (!first) return;
+      const of = await databaseOf(first.step.container, first.key);
+      for (const batch of batches(lane)) await commit(of, batch, signal);
     },
     { concurrency: PARALLEL, signal },
   );

@@ -71,6 +71,7 @@ export async function openStage(
     screen.line(`Cosmos DB listens at ${server.endpoint}. For other terminals:`);
     screen.line(exportLine('COSMOS', server.connectionString));
     screen.line(exportLine('COSMOS_DATABASE', database));
+    if (pipeline.shards) screen.line(exportLine('SHARD_MAPS_DATABASE', `${database}-maps`));
     if (storage) screen.line(exportLine('STORAGE', storage.connectionString));
     if (hubs) screen.line(exportLine('EVENTHUBS', hubs.connectionString));
     if (postgres) screen.line(exportLine('POSTGRES_URL', postgres.url));
@@ -82,6 +83,7 @@ export async function openStage(
     leases: { account, database, container: 'leases' },
     stateContainer: 'millrace',
     preferredRegions: [],
+    ...(pipeline.shards && { shardMaps: { endpoint: server.endpoint, database: `${database}-maps` } }),
     ...(storage && {
       storage: { account: { kind: 'key', connectionString: storage.connectionString }, container: 'archive' },
     }),

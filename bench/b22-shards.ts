@@ -1,0 +1,68 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { fileURLToPath } from 'node:url';
+import type { Settings } from '../src/base/settings.ts';
+import { prepareShards } from '../src/host/dev/shards.ts';
+import { planModel } from '../src/operations/model/apply.ts';
+import { loadPipeline } from '../src/runtime/load-pipeline.ts';
+import { type App, compose } from '../src/runtime/processor-host.ts';
+import { openServices } from '../src/runtime/services.ts';
+import type { Benchmark, Figure } from './support/measure.ts';
+import { openStage } from './support/stage.ts';
+
+const FEW = 2;
+const MANY = 22;
+
+setFlagsFromString('--expose-gc');
+const gc = runInNewContext('gc') as () => void;
+
+const heap = (): number => {
+  gc();
+  gc();
+  const { heapUsed, external } = process.memoryUsage();
+  return (heapUsed + external) / 2 ** 20;
+};
+
+/** What one more shard costs a host: memory, and time until every feed is read. */
+export const b22: Benchmark = {
+  id: 'B22',
+  title: 'a host over 2 and over 22 shards: memory and start-up of one shard more',
+  run: async () => {
+    await using stage = await openStage();
+    const account = { kind: 'key', endpoint: stage.endpoint, key: stage.key } as const;
+    const settings: Settings = {
+      cosmos: account,
+      database: 'shop',
+      leases: { account, database: 'shop', container: 'leases' },
+      stateContainer: 'millrace',
+      preferredRegions: [],
+      shardMaps: { endpoint: stage.endpoint, database: 'maps' },
+    };
+    const services = await openServices(settings);
+    const loaded = await loadPipeline(fileURLToPath(new URL('../examples/storefront-shards', import.meta.url)));
+    for (const step of await planModel(loaded, services)) await step.apply();
+    const { signal } = new AbortController();
+    const start = async (shards: number): Promise<{ app: App; ms: number; mb: number }> => {
+      await prepareShards(shards, { settings, services, loaded });
+      const before = heap();
+      const began = performance.now();
+      const app = await compose({ settings, services, loaded, host: `of-${shards}`, readLagMs: 0 });
+      await app.start();
+      await app.drained(signal);
+      return { app, ms: performance.now() - began, mb: heap() - before };
+    };
+    // The first start compiles what the others use.
+    await (await start(FEW)).app.stop();
+    const few = await start(FEW);
+    await few.app.stop();
+    const many = await start(MANY);
+    await many.app.stop();
+    services.close();
+    const [mb, ms] = [(many.mb - few.mb) / (MANY - FEW), (many.ms - few.ms) / (MANY - FEW)];
+    return [
+      { name: 'memory of one shard more', value: mb, unit: 'MB', target: '≤ 2', met: mb <= 2 },
+      { name: 'start-up of one shard more', value: ms, unit: 'ms', target: '≤ 50', met: ms <= 50 },
+      { name: `start-up with ${FEW} shards`, value: few.ms, unit: 'ms' },
+    ] satisfies Figure[];
+  },
+};

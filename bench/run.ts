@@ -22,8 +22,8 @@ import { b18 } from './b18-lanes.ts';
 import { b19 } from './b19-backfill.ts';
 import { b20 } from './b20-fair-turns.ts';
 import { b21 } from './b21-router.ts';
-import { b24 } from './b24-tables.ts';
 import { b22 } from './b22-shards.ts';
+import { b24 } from './b24-tables.ts';
 import { b13 } from './b13-archive.ts';
 import { b14 } from './b14-model.ts';
 import type { Benchmark, Figure } from './support/measure.ts';
@@ -50,8 +50,8 @@ const BENCHMARKS: readonly Benchmark[] = [
   b19,
   b20,
   b21,
-  b24,
   b22,
+  b24,
 ];
 const RESULTS = new URL('results/', import.meta.url);
 

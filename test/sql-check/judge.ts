@@ -168,4 +168,6 @@ function rowsOf(store: number, draw: (below: number) => number): Rows {
 
 /** The same rows for another store. */
 const twinOf = (rows: Rows, store: number): Rows =>
-  Object.fromEntries(Object.entries(rows).map(([table, list]) => [table, list.map((row) => [store, ...row.slice(1)])]));
+  Object.fromEntries(
+    Object.entries(rows).map(([table, list]) => [table, list.map(([, ...row]): Row => [store, ...row])]),
+  );

@@ -4,7 +4,7 @@ SELECT o.order_id, i.line FROM orders o JOIN order_items i ON i.store_id = o.sto
 -- rows: safe; runs: one node; from: README § Router Planner
 SELECT o.order_id, i.line FROM orders o JOIN order_items i USING (store_id, order_id) WHERE store_id = $1;
 
--- rows: leaks; runs: all nodes; from: T multi_router_planner
+-- rows: leaks; runs: repartition; from: T multi_router_planner
 SELECT o.order_id, i.line FROM orders o JOIN order_items i ON i.order_id = o.order_id WHERE o.store_id = 1;
 
 -- rows: leaks; runs: repartition; from: T multi_router_planner
@@ -43,7 +43,7 @@ SELECT o.order_id, i.line FROM order_items i RIGHT JOIN orders o ON i.store_id =
 -- rows: safe; runs: one node; from: T multi_outer_join
 SELECT o.order_id, i.line FROM order_items i RIGHT JOIN orders o ON i.store_id = 1 AND i.order_id = o.order_id WHERE o.store_id = 1;
 
--- rows: leaks; runs: all nodes; from: T multi_outer_join
+-- rows: leaks; runs: refused; from: T multi_outer_join
 SELECT o.order_id, i.line FROM order_items i RIGHT JOIN orders o ON i.order_id = o.order_id WHERE o.store_id = 1;
 
 -- rows: safe; runs: unknown; from: T multi_outer_join (a merged column)
@@ -73,13 +73,13 @@ SELECT o.order_id, s.value FROM orders o JOIN settings s ON s.name = o.status WH
 -- rows: safe; runs: one node; from: README § Router Planner
 SELECT p.name, i.quantity, o.total FROM stores s JOIN orders o ON o.store_id = s.store_id JOIN order_items i ON i.store_id = o.store_id AND i.order_id = o.order_id JOIN products p ON p.store_id = i.store_id AND p.product_id = i.product_id WHERE s.store_id = 1;
 
--- rows: leaks; runs: all nodes; from: README § Router Planner
+-- rows: leaks; runs: repartition; from: README § Router Planner
 SELECT p.name, i.quantity, o.total FROM stores s JOIN orders o ON o.store_id = s.store_id JOIN order_items i ON i.store_id = o.store_id AND i.order_id = o.order_id JOIN products p ON p.product_id = i.product_id WHERE s.store_id = 1;
 
 -- rows: safe; runs: unknown; from: multi_router_planner.c (colocation groups are mixed)
 SELECT o.order_id, v.seen FROM orders o JOIN visits v ON v.store_id = o.store_id WHERE o.store_id = 1;
 
--- rows: safe, unknown; runs: all nodes; from: T multi_router_planner (a computed value)
+-- rows: safe, unknown; runs: unknown; from: T multi_router_planner (a computed value)
 SELECT o.order_id, p.name FROM orders o JOIN products p ON p.store_id + 0 = o.store_id WHERE o.store_id = 1;
 
 -- rows: leaks; runs: all nodes; from: T multi_outer_join

@@ -1,7 +1,7 @@
 -- rows: safe; runs: one node; from: README § Router Planner (a semi-join that is pulled up)
 SELECT order_id FROM orders o WHERE o.store_id = 1 AND EXISTS (SELECT 1 FROM order_items i WHERE i.store_id = o.store_id AND i.order_id = o.order_id);
 
--- rows: leaks; runs: all nodes; from: README § Router Planner
+-- rows: leaks; runs: refused; from: README § Router Planner
 SELECT order_id FROM orders o WHERE o.store_id = 1 AND EXISTS (SELECT 1 FROM order_items i WHERE i.order_id = o.order_id AND i.quantity > 3);
 
 -- rows: safe; runs: one node; from: README § Router Planner

@@ -158,7 +158,7 @@ function rowsOf(store: number, draw: (below: number) => number): Rows {
       `2026-01-0${1 + draw(9)}`,
       draw(30),
     ]),
-    order_items: of(orders, (id) => id).flatMap((_, at) =>
+    order_items: Array.from({ length: orders }).flatMap((_, at) =>
       of(draw(3), (line) => [store, at + 1, line, 1 + draw(4), 1 + draw(6)]),
     ),
     visits: of(1 + draw(4), (visitor) => [store, visitor, draw(9)]),
@@ -169,5 +169,5 @@ function rowsOf(store: number, draw: (below: number) => number): Rows {
 /** The same rows for another store. */
 const twinOf = (rows: Rows, store: number): Rows =>
   Object.fromEntries(
-    Object.entries(rows).map(([table, list]) => [table, list.map(([, ...row]): Row => [store, ...row])]),
+    Object.entries(rows).map(([table, list]) => [table, list.map((row): Row => [store, ...row.slice(1)])]),
   );

@@ -46,7 +46,7 @@ SELECT o.order_id, i.line FROM order_items i RIGHT JOIN orders o ON i.store_id =
 -- rows: leaks; runs: refused; from: T multi_outer_join
 SELECT o.order_id, i.line FROM order_items i RIGHT JOIN orders o ON i.order_id = o.order_id WHERE o.store_id = 1;
 
--- rows: safe; runs: unknown; from: T multi_outer_join (a merged column)
+-- rows: safe; runs: one node; from: PostgreSQL’s planner restricts both sides by a merged column (EXPLAIN)
 SELECT order_id, line FROM orders FULL JOIN order_items USING (store_id, order_id) WHERE store_id = 1;
 
 -- rows: leaks; runs: all nodes; from: T multi_outer_join

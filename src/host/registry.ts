@@ -67,6 +67,7 @@ import { shardsRecover } from '../operations/shards/recover.operation.ts';
 import { shardsSchedule } from '../operations/shards/schedule.operation.ts';
 import { shardsAttach, shardsCreate, shardsDelete, shardsDetach } from '../operations/shards/shards.operation.ts';
 import { shardsShow } from '../operations/shards/show.operation.ts';
+import { sqlCheck } from '../operations/sql/check.operation.ts';
 import { tenantsBackfill } from '../operations/tenants/backfill.operation.ts';
 import { tenantsAdmit } from '../operations/tenants/admit.operation.ts';
 import { tenantsErase } from '../operations/tenants/erase.operation.ts';
@@ -175,6 +176,7 @@ export const registry: Registry = new Registry([
   archiveVerify,
   archiveRestore,
   tenantsBackfill,
+  sqlCheck,
   jobsWork(() => registry),
   jobsList,
   functionsStart,

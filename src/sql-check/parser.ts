@@ -9,6 +9,8 @@ export interface Statement {
   readonly start: number;
   readonly end: number;
   readonly text: string;
+  /** An offset in bytes, as the nodes have it, as one in UTF-16 units of the whole text. */
+  readonly at: (bytes: number) => number;
 }
 
 export interface Parser {
@@ -35,7 +37,7 @@ export const loadParser = once(async (): Promise<Parser> => {
         const end = length === 0 ? text.length : at(from + length);
         const whole = text.slice(at(from), end);
         const start = at(from) + (BLANK.exec(whole)?.[0].length ?? 0);
-        return [{ node: stmt, start, end, text: text.slice(start, end).trimEnd() }];
+        return [{ node: stmt, start, end, text: text.slice(start, end).trimEnd(), at }];
       });
     },
   };

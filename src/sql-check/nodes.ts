@@ -34,7 +34,7 @@ function asNodes(value: Tree): Node[] {
 
 /** The tree as a text without places, so that equal expressions have equal texts. */
 export const shapeOf = (node: unknown): string =>
-  JSON.stringify(node, (key, value: unknown) => (/location$/.test(key) ? undefined : value));
+  JSON.stringify(node, (key, value: unknown) => (key.endsWith('location') ? undefined : value));
 
 /** The last part of a type's name, such as `int8`. */
 export const typeName = (names: readonly Node[] | undefined): string => strings(names).at(-1) ?? '';

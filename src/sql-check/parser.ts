@@ -50,7 +50,9 @@ function read<T>(text: string, file: string, parse: (text: string) => T): T {
     if (!(cause instanceof Error)) throw cause;
     const details = 'sqlDetails' in cause ? (cause.sqlDetails as { readonly cursorPosition?: number }) : {};
     // This position counts characters, and not bytes as the others do.
-    const offset = [...text].slice(0, details.cursorPosition ?? 0).join('').length;
+    const offset = Array.from(text)
+      .slice(0, details.cursorPosition ?? 0)
+      .join('').length;
     throw sqlCheckError('sql-unreadable', `${place(text, file, offset)}: ${cause.message}\n${caret(text, offset)}`, {
       cause,
     });

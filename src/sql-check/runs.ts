@@ -221,7 +221,7 @@ const namesColumn = (node: Node): boolean => 'ColumnRef' in node || below(kindOf
 
 const stableOfColumns = (node: Node): boolean =>
   ('FuncCall' in node &&
-    calls({ FuncCall: { ...node.FuncCall, args: [] } } as Node, 'stable') &&
+    calls({ FuncCall: { ...node.FuncCall, args: [] } }, 'stable') &&
     (node.FuncCall.args ?? []).some(namesColumn)) ||
   below(kindOf(node)[1]).some(stableOfColumns);
 

@@ -28,7 +28,7 @@ export function evaluateSelect(run: Run, query: SelectStmt, env: Env): QueryRows
       ? setOperation(run, query, inner)
       : query.valuesLists
         ? values(run, query.valuesLists, inner)
-        : level(run, query, inner);
+        : plainSelect(run, query, inner);
   return query.op === 'SETOP_NONE' || query.op === undefined ? rows : cutOff(run, query, inner, rows);
 }
 
@@ -46,7 +46,7 @@ const isLimited = ({ limitCount, limitOffset }: SelectStmt): boolean =>
   (limitCount !== undefined && !isNull(limitCount)) || (limitOffset !== undefined && !isNull(limitOffset));
 
 /** FROM, WHERE, GROUP BY, HAVING, windows, DISTINCT ON, LIMIT. */
-function level(run: Run, query: SelectStmt, env: Env): QueryRows {
+function plainSelect(run: Run, query: SelectStmt, env: Env): QueryRows {
   let from: FromRows = NO_ROWS;
   for (const item of query.fromClause ?? []) from = product(from, fromItem(run, env, item, from));
   const scope = scopeOf(env, from);

@@ -1,5 +1,5 @@
 // Random queries over the schema: mostly almost right ones. Results don't depend on the order of rows, on ties, or on errors.
-import fc from 'fast-check';
+import { type Arbitrary, type GeneratorValue, gen, nat } from 'fast-check';
 
 interface Table {
   readonly name: string;
@@ -22,10 +22,10 @@ interface Source {
   readonly columns: readonly string[];
 }
 
-type Draw = fc.GeneratorValue;
+type Draw = GeneratorValue;
 
 /** A query of one statement. */
-export const randomQuery: fc.Arbitrary<string> = fc.gen().map((draw) => new Query(draw).statement());
+export const randomQuery: Arbitrary<string> = gen().map((draw) => new Query(draw).statement());
 
 class Query {
   readonly #draw: Draw;
@@ -44,7 +44,7 @@ class Query {
   }
 
   #int(below: number): number {
-    return this.#draw(fc.nat, { max: below - 1 });
+    return this.#draw(nat, { max: below - 1 });
   }
 
   #chance(percent: number): boolean {

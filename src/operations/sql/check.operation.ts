@@ -1,7 +1,5 @@
 import { z } from 'zod';
-import { readDdl } from '../../sql-check/ddl.ts';
-import { loadParser } from '../../sql-check/parser.ts';
-import { type CheckedStatement, checkFile } from '../../sql-check/report.ts';
+import type { CheckedStatement } from '../../sql-check/report.ts';
 import { defineOperation } from '../operation.ts';
 import { clip, plural } from '../table.ts';
 import { readSql } from './read-sql.ts';
@@ -30,6 +28,8 @@ export const sqlCheck = defineOperation({
     quiet: z.boolean().default(false).describe('leave out the queries that are safe'),
   }),
   run: async ({ files, ddl, tenant, strict }, { workspace: { directory } }) => {
+    // Loaded late: a function app has this operation in its registry and never runs it.
+    const { loadParser, readDdl, checkFile } = await import('../../sql-check/index.ts');
     const parser = await loadParser();
     const texts = await Promise.all(files.map((file) => readSql(directory, file)));
     const schema = ddl === undefined ? [] : [await readSql(directory, ddl)];

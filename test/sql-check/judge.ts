@@ -74,14 +74,15 @@ export class Judge {
     }
   }
 
-  async judge(sql: string): Promise<Judgement> {
+  /** @param values default: the store for each parameter */
+  async judge(sql: string, values?: readonly unknown[]): Promise<Judgement> {
     const seen = [];
     // One transaction, so that now() is the same in each world.
     await this.#db.exec(`BEGIN; SET LOCAL app.store = '${STORE}'`);
     try {
       for (const world of WORLDS) {
         try {
-          seen.push({ world, ...(await this.#run(world, sql)) });
+          seen.push({ world, ...(await this.#run(world, sql, values)) });
         } catch (error) {
           return { kind: 'refused', why: `${world}: ${error instanceof Error ? error.message : String(error)}` };
         }
@@ -103,12 +104,17 @@ export class Judge {
     await this.#db.close();
   }
 
-  async #run(world: string, sql: string): Promise<{ answer: string; kept: string; touched: string | undefined }> {
+  async #run(
+    world: string,
+    sql: string,
+    values: readonly unknown[] | undefined,
+  ): Promise<{ answer: string; kept: string; touched: string | undefined }> {
     const reads = /^\s*(select|values)\b/i.test(sql);
     const most = Math.max(0, ...[...sql.matchAll(/\$(\d)/g)].map(([, number]) => Number(number)));
+    const given = values ?? Array.from({ length: most }, () => STORE);
     await this.#db.exec(`SET LOCAL search_path TO ${world}; SAVEPOINT before`);
     const before = reads ? undefined : await this.#state();
-    const { rows } = await this.#db.query(sql, [STORE, 2].slice(0, most), { rowMode: 'array' });
+    const { rows } = await this.#db.query(sql, [...given], { rowMode: 'array' });
     const after = reads ? undefined : await this.#state();
     await this.#db.exec('ROLLBACK TO before');
     return {

@@ -1,4 +1,5 @@
 // The tenant's condition in SQL texts, and the guard for development. The judge runs what comes out.
+import { spawnSync } from 'node:child_process';
 import { PGlite } from '@electric-sql/pglite';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { guardSql, readSqlSchema, sqlForTenant } from '../../src/client.ts';
@@ -151,5 +152,25 @@ describe('SQL-S4 guardSql', () => {
     await connected.query('BEGIN');
     expect(sent).toEqual(['BEGIN']);
     expect(guardSql(pool, schema, { enabled: false })).toBe(pool);
+  });
+
+  it('loads no parser in an application that does not read a schema', () => {
+    const door = new URL('../../src/client.ts', import.meta.url).href;
+    const script = `
+      import { registerHooks } from 'node:module';
+      const files = [];
+      registerHooks({ load: (url, context, next) => (files.push(url), next(url, context)) });
+      const { readSqlSchema } = await import('${door}');
+      const count = () => files.filter((url) => /sql-check\\/(?!.*test)|libpg-query/.test(url.replace(${JSON.stringify(door)}.slice(0, -'src/client.ts'.length), ''))).length;
+      const before = count();
+      await readSqlSchema({ ddl: 'CREATE TABLE t (store_id int)' });
+      console.log(JSON.stringify({ before, after: count() > 5 }));`;
+    const { stdout, stderr } = spawnSync(
+      process.execPath,
+      ['--conditions=millrace-source', '--input-type=module', '--eval', script],
+      { encoding: 'utf8' },
+    );
+    expect(stderr.replaceAll(/^.*Warning.*$/gm, '').trim()).toBe('');
+    expect(JSON.parse(stdout)).toEqual({ before: 0, after: true });
   });
 });

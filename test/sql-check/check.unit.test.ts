@@ -31,3 +31,58 @@ describe('the verdicts of the check', () => {
     expect(unknown.map(({ file, line, found }) => `${file}:${line} ${found.runs.why}`)).toHaveLength(RUNS_UNKNOWN);
   });
 });
+
+describe('SQL-S2 the check says that it does not know', () => {
+  const rowsOf = (sql: string, ddl = schema): string => {
+    const of = readDdl(parser, [{ file: 'schema.sql', text: ddl }], 'store_id').catalog;
+    return checkStatement(of, parser.parse(sql, 'query')[0]!.node).rows.verdict;
+  };
+  const SAFE = 'SELECT count(*) FROM orders WHERE store_id = 1';
+
+  it.each([
+    ['a function that is not listed', 'SELECT f(1) FROM orders WHERE store_id = 1'],
+    ['a function of another schema', 'SELECT shop.count(1) FROM orders WHERE store_id = 1'],
+    [
+      'a table that the DDL does not have',
+      'SELECT * FROM orders o JOIN invoices i ON i.id = o.order_id WHERE o.store_id = 1',
+    ],
+    ['a column that the DDL does not have', 'SELECT nothing FROM orders WHERE store_id = 1'],
+    ['a sample', 'SELECT * FROM orders TABLESAMPLE SYSTEM (10) WHERE store_id = 1'],
+    ['a sequence', "SELECT nextval('s') FROM orders WHERE store_id = 1"],
+    ['a list as a parameter', 'SELECT * FROM orders WHERE store_id = ANY ($1)'],
+    ['two parameters', 'SELECT * FROM orders o JOIN stores s ON true WHERE o.store_id = $1 AND s.store_id = $2'],
+    ['a table by itself', 'COPY orders TO STDOUT'],
+    ['a search path', 'SET search_path TO other'],
+    ['a table without the column', 'DELETE FROM devices WHERE device_id = 1'],
+    [
+      'an upsert by a key without the tenant',
+      "INSERT INTO codes (store_id, code) VALUES (1, 'a') ON CONFLICT (code) DO NOTHING",
+    ],
+  ])('of %s', (_, sql) => {
+    const ddl = `${schema}
+      CREATE TABLE devices (device_id bigint PRIMARY KEY); SELECT create_distributed_table('devices', 'device_id');
+      CREATE TABLE codes (store_id bigint, code text UNIQUE);`;
+    expect(rowsOf(sql, ddl)).toBe('unknown');
+  });
+
+  it.each([
+    ['a rule on a table', 'CREATE RULE r AS ON SELECT TO orders DO INSTEAD SELECT * FROM stores;'],
+    ['a function named as one of PostgreSQL', "CREATE FUNCTION count(orders) RETURNS int LANGUAGE sql AS 'SELECT 1';"],
+    ['an operator', 'CREATE OPERATOR = (LEFTARG = bigint, RIGHTARG = text, FUNCTION = f);'],
+    ['a collation on the tenant', 'DROP TABLE orders; CREATE TABLE orders (store_id text COLLATE ci, order_id int);'],
+    [
+      'a table that inherits',
+      'CREATE TABLE more (x int) INHERITS (stores); DROP TABLE orders; CREATE TABLE orders (y int) INHERITS (stores);',
+    ],
+  ])('of %s in the DDL', (_, more) => {
+    expect(rowsOf(SAFE)).toBe('safe');
+    expect(rowsOf(SAFE, `${schema}\n${more}`)).not.toBe('safe');
+  });
+
+  it('of writes to a table with a trigger, and of deletes that go along without the tenant', () => {
+    const more = `CREATE TRIGGER t BEFORE UPDATE ON orders FOR EACH ROW EXECUTE FUNCTION f();
+      CREATE TABLE lines (store_id bigint, id bigint REFERENCES products ON DELETE CASCADE);`;
+    expect(rowsOf('UPDATE orders SET total = 1 WHERE store_id = 1', `${schema}\n${more}`)).toBe('unknown');
+    expect(rowsOf('DELETE FROM products WHERE store_id = 1', `${schema}\n${more}`)).toBe('unknown');
+  });
+});

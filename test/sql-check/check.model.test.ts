@@ -10,7 +10,7 @@ import { Judge } from './judge.ts';
 import { schema } from './queries.ts';
 import { randomQuery } from './random-queries.ts';
 
-const QUERIES = Number(process.env['MILLRACE_HISTORIES'] ?? 600);
+const QUERIES = Number(process.env['MILLRACE_HISTORIES'] ?? 300);
 /** Queries that run on the same rows. */
 const BATCH = 20;
 
@@ -25,7 +25,7 @@ describe('SQL-S1 the verdict safe', () => {
     const parser = await loadParser();
     const { catalog } = readDdl(parser, [{ file: 'schema.sql', text: schema }]);
     const seed = suiteSeed();
-    const counts = { safe: 0, leaks: 0, unknown: 0, shown: 0, refused: 0, elsewhere: 0 };
+    const counts = { safe: 0, leaks: 0, unknown: 0, elsewhere: 0, refused: 0, leaksTried: 0, leaksShown: 0 };
     const wrong: string[] = [];
     for (let at = 0; at < QUERIES; at += BATCH) {
       const random = new Random(seed + at);
@@ -33,15 +33,18 @@ describe('SQL-S1 the verdict safe', () => {
       for (const sql of sample(randomQuery, { numRuns: Math.min(BATCH, QUERIES - at), seed: seed + at })) {
         const [statement] = parser.parse(sql, 'random');
         const { rows } = checkStatement(catalog, statement!.node);
-        const judged = await judge.judge(sql);
+        counts[rows.verdict]++;
         // The judge's store is store 1.
-        const elsewhere =
-          rows.tenants !== undefined && rows.tenants.length > 0 && !rows.tenants.some((of) => /^\$?1$/.test(of));
-        if (judged.kind === 'refused') counts.refused++;
-        else if (elsewhere) counts.elsewhere++;
-        else counts[rows.verdict]++;
-        if (rows.verdict === 'leaks' && judged.kind === 'differs') counts.shown++;
-        if (rows.verdict === 'safe' && !elsewhere && judged.kind === 'differs')
+        const elsewhere = (rows.tenants ?? []).length > 0 && !rows.tenants?.some((of) => /^\$?1$/.test(of));
+        if (elsewhere) counts.elsewhere++;
+        // Of those that leak a part is tried, for the figure alone.
+        const tried = rows.verdict === 'safe' ? !elsewhere : rows.verdict === 'leaks' && at % (4 * BATCH) === 0;
+        const judged = tried ? await judge.judge(sql) : undefined;
+        if (judged?.kind === 'refused') counts.refused++;
+        else if (rows.verdict === 'leaks' && judged) {
+          counts.leaksTried++;
+          if (judged.kind === 'differs') counts.leaksShown++;
+        } else if (judged?.kind === 'differs')
           wrong.push(`seed ${seed + at}: ${sql}\n  ${judged.world}: ${judged.what}`);
       }
     }

@@ -64,7 +64,7 @@ class Query {
     if (depth > 0 && this.#chance(12)) {
       const count = width ?? 1 + this.#int(3);
       const operator = this.#pick(['UNION', 'UNION ALL', 'EXCEPT', 'INTERSECT']);
-      return `${this.#select(depth - 1, outer, count)} ${operator} ${this.#select(depth - 1, outer, count)}`;
+      return `(${this.#select(depth - 1, outer, count)}) ${operator} (${this.#select(depth - 1, outer, count)})`;
     }
     const ctes = depth > 1 && this.#chance(20) ? [this.#cte(depth)] : [];
     const { sql: from, columns } = this.#from(depth, outer, ctes);
@@ -111,14 +111,14 @@ class Query {
       return `SELECT ${named(list)} FROM ${from}${tail}`;
     }
     if (kind === 4) return `SELECT DISTINCT ${named(some())} FROM ${from}${tail}`;
-    if (kind === 5 && of.width === undefined) {
+    if (kind === 5) {
       const list = some();
       return `SELECT ${named(list)} FROM ${from}${tail} ORDER BY ${list.map((_, at) => at + 1).join(', ')} LIMIT 2`;
     }
     if (kind === 6) {
       const list = some();
       const keys = list.map((_, at) => at + 1).join(', ');
-      return `(SELECT DISTINCT ON (1) ${named(list)} FROM ${from}${tail} ORDER BY ${keys})`;
+      return `SELECT DISTINCT ON (1) ${named(list)} FROM ${from}${tail} ORDER BY ${keys}`;
     }
     if (kind === 7 && depth > 0) {
       const list = some();

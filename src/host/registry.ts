@@ -68,6 +68,7 @@ import { shardsSchedule } from '../operations/shards/schedule.operation.ts';
 import { shardsAttach, shardsCreate, shardsDelete, shardsDetach } from '../operations/shards/shards.operation.ts';
 import { shardsShow } from '../operations/shards/show.operation.ts';
 import { sqlCheck } from '../operations/sql/check.operation.ts';
+import { sqlRebalance } from '../operations/sql/rebalance.operation.ts';
 import { tenantsBackfill } from '../operations/tenants/backfill.operation.ts';
 import { tenantsAdmit } from '../operations/tenants/admit.operation.ts';
 import { tenantsErase } from '../operations/tenants/erase.operation.ts';
@@ -177,6 +178,7 @@ export const registry: Registry = new Registry([
   archiveRestore,
   tenantsBackfill,
   sqlCheck,
+  sqlRebalance,
   jobsWork(() => registry),
   jobsList,
   functionsStart,

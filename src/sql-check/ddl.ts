@@ -91,7 +91,10 @@ function apply(draft: Draft, { node }: Statement): boolean {
       draft.path = (args ?? []).map((arg) => ('A_Const' in arg ? (arg.A_Const.sval?.sval ?? '') : ''));
   } else if ('DropStmt' in node) drop(draft, node.DropStmt.objects ?? []);
   else if ('SelectStmt' in node) return (node.SelectStmt.targetList ?? []).every((target) => distribute(draft, target));
-  else return HARMLESS.test(Object.keys(node)[0] ?? '');
+  else if ('RenameStmt' in node) {
+    unclear(draft, node.RenameStmt.relation, 'unclear', 'is renamed, or has a renamed column');
+    return false;
+  } else return HARMLESS.test(Object.keys(node)[0] ?? '');
   return true;
 }
 
@@ -184,7 +187,7 @@ function createView(draft: Draft, { view, aliases, query, options }: ViewStmt): 
 function alterTable(draft: Draft, { relation, cmds = [] }: AlterTableStmt): boolean {
   const table = tableOf(draft, relation);
   if (!table) return false;
-  return cmds.every((each) => {
+  const read = cmds.every((each) => {
     if (!('AlterTableCmd' in each)) return false;
     const { subtype, def, name } = each.AlterTableCmd;
     if (subtype === 'AT_AddColumn' && def && 'ColumnDef' in def) {
@@ -201,6 +204,8 @@ function alterTable(draft: Draft, { relation, cmds = [] }: AlterTableStmt): bool
       );
     return true;
   });
+  if (!read) table.unclear = 'is altered in a way that the check doesn’t read';
+  return read;
 }
 
 function drop(draft: Draft, objects: readonly Node[]): void {

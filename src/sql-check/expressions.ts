@@ -169,8 +169,9 @@ export function operandOf(run: Run, env: Env, node: Node): Operand {
   if ('SubLink' in node && node.SubLink.subLinkType === 'EXPR_SUBLINK') {
     const { rows, correlated } = subqueryOf(run, env, node);
     const [column] = rows.columns;
+    // Another subquery with the same text may have other rows, by a WITH around it or by chance.
     if (rows.terms.length === 0 && !correlated)
-      return { kind: 'constant', text: `subquery ${shapeOf(node)}`, null: false, prunes: false, family: '' };
+      return { kind: 'constant', text: `subquery ${run.symbols.fresh('')}`, null: false, prunes: false, family: '' };
     return column ? { kind: 'column', sym: column.sym, plain: false } : { kind: 'other', columns: [], volatile: false };
   }
   const { columns, subqueries, volatility, aggregates, opaque } = walk(run, env, [node]);

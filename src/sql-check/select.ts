@@ -153,18 +153,18 @@ interface Level {
 function combine(run: Run, query: SelectStmt, level: Level): ReadonlySet<Sym>[] {
   const { closure } = level;
   const steps: ReadonlySet<Sym>[] = [];
-  const named = (nodes: readonly Node[]): Set<Sym> =>
-    closure.equalTo(nodes.flatMap((node) => symbolOfKey(run, level, node) ?? []));
-  if (level.aggregated) steps.push(level.everywhere ? new Set() : named(query.groupClause ?? []));
+  const named = (nodes: readonly Node[], kind: 'group' | 'distinct' | 'window'): Set<Sym> =>
+    closure.equalTo(nodes.flatMap((node) => symbolOfKey(run, level, node, kind) ?? []));
+  if (level.aggregated) steps.push(level.everywhere ? new Set() : named(query.groupClause ?? [], 'group'));
   const windows = level.select.windows.flatMap((node) =>
     'FuncCall' in node && node.FuncCall.over ? [node.FuncCall.over] : [],
   );
   for (const { name, refname, partitionClause } of windows) {
     const base = partitionClause ?? windowNamed(query, name ?? refname ?? '');
-    steps.push(named(base));
+    steps.push(named(base, 'window'));
   }
   const on = (query.distinctClause ?? []).filter((node) => Object.keys(node).length > 0);
-  if (on.length > 0) steps.push(named(on));
+  if (on.length > 0) steps.push(named(on, 'distinct'));
   if (isLimited(query)) steps.push(new Set());
   return steps;
 }
@@ -178,22 +178,27 @@ function windowNamed(query: SelectStmt, name: string): readonly Node[] {
   return [];
 }
 
-/** A key of GROUP BY: a column, the number or the name of a column of the result. */
-function symbolOfKey(run: Run, { env, columns, targets }: Level, node: Node): Sym | undefined {
-  if ('A_Const' in node && node.A_Const.ival && !targets.some(isStar))
+/**
+ * A key of GROUP BY may be the number or, if FROM has no such column, the name of a column of the result. In DISTINCT ON the
+ * result's names come first. In PARTITION BY there are neither.
+ */
+function symbolOfKey(run: Run, level: Level, node: Node, kind: 'group' | 'distinct' | 'window'): Sym | undefined {
+  const { env, columns, targets } = level;
+  if ('A_Const' in node && node.A_Const.ival && kind !== 'window' && !targets.some(isStar))
     return columns[(node.A_Const.ival.ival ?? 0) - 1]?.sym;
   if (!('ColumnRef' in node)) return undefined;
-  const found = columnOf(
-    run,
-    env.scope && { columns: env.scope.columns, entries: env.scope.entries, distributed: false, crossed: false },
-    node.ColumnRef,
-    true,
-  );
-  if (found !== undefined) return found;
-  const [name] = strings(node.ColumnRef.fields);
-  return (node.ColumnRef.fields ?? []).length === 1
-    ? columns.find((each) => each.name === name)?.sym
-    : columnOf(run, env.scope, node.ColumnRef);
+  const names = strings(node.ColumnRef.fields);
+  const output = (): Sym | undefined =>
+    names.length === 1 ? columns.find((each) => each.name === names[0])?.sym : undefined;
+  const here = env.scope && {
+    columns: env.scope.columns,
+    entries: env.scope.entries,
+    distributed: false,
+    crossed: false,
+  };
+  const input = (): Sym | undefined => columnOf(run, here, node.ColumnRef, true);
+  if (kind === 'window') return input() ?? columnOf(run, env.scope, node.ColumnRef);
+  return kind === 'distinct' ? (output() ?? input()) : (input() ?? output());
 }
 
 /** The columns of the result. */

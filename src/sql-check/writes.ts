@@ -93,7 +93,7 @@ function change(run: Run, statement: UpdateStmt | DeleteStmt, env: Env, sets?: r
           : undefined;
     written.push(valueTerm(target.leaf, sym === undefined ? [] : [sym]));
   }
-  if (!sets && table) cascades(run, table);
+  if (table) cascades(run, table);
   const all = settle([...rows.terms, ...insideTerms(read.terms, condition.inside), ...written], closure);
   if (!condition.never) run.written.push(...all);
   return returned(rows);
@@ -104,13 +104,13 @@ const valueTerm = (leaf: Leaf, syms: readonly Sym[]): Term => ({ leaf, tenant: n
 const withoutStars = (nodes: readonly Node[] | undefined): Node[] =>
   (nodes ?? []).filter((node) => !shapeOf(node).includes('"A_Star"'));
 
-/** Rows that go along with deleted ones must be of the same tenant. */
+/** Rows that go along with deleted or changed ones must be of the same tenant. */
 function cascades(run: Run, table: Table): void {
   for (const relation of run.catalog.relations.values())
     if (relation.kind === 'table')
       for (const { to, columns } of relation.cascades)
         if (to === table.name && !columns.includes(run.catalog.tenant))
-          run.doubts.add(`deletes rows of ${relation.name} too, by a foreign key without ${run.catalog.tenant}`);
+          run.doubts.add(`changes rows of ${relation.name} too, by a foreign key without ${run.catalog.tenant}`);
 }
 
 function insert(run: Run, statement: InsertStmt, env: Env): QueryRows {

@@ -68,6 +68,8 @@ describe('SQL-S2 the check says that it does not know', () => {
   it.each([
     ['a rule on a table', 'CREATE RULE r AS ON SELECT TO orders DO INSTEAD SELECT * FROM stores;'],
     ['a function named as one of PostgreSQL', "CREATE FUNCTION count(orders) RETURNS int LANGUAGE sql AS 'SELECT 1';"],
+    ['a renamed column', 'ALTER TABLE orders RENAME COLUMN store_id TO shop;'],
+    ['a changed type', 'ALTER TABLE orders ALTER COLUMN store_id TYPE text;'],
     ['an operator', 'CREATE OPERATOR = (LEFTARG = bigint, RIGHTARG = text, FUNCTION = f);'],
     ['a collation on the tenant', 'DROP TABLE orders; CREATE TABLE orders (store_id text COLLATE ci, order_id int);'],
     [
@@ -84,5 +86,32 @@ describe('SQL-S2 the check says that it does not know', () => {
       CREATE TABLE lines (store_id bigint, id bigint REFERENCES products ON DELETE CASCADE);`;
     expect(rowsOf('UPDATE orders SET total = 1 WHERE store_id = 1', `${schema}\n${more}`)).toBe('unknown');
     expect(rowsOf('DELETE FROM products WHERE store_id = 1', `${schema}\n${more}`)).toBe('unknown');
+  });
+});
+
+describe('SQL-S1 names that mean something else', () => {
+  const outside = (inner: string): string => {
+    const sql = `SELECT * FROM (${inner}) s WHERE s.tenant = 1`;
+    return checkStatement(catalog, parser.parse(sql, 'query')[0]!.node).rows.verdict;
+  };
+
+  it.each([
+    ['safe', 'SELECT DISTINCT ON (store_id) store_id AS tenant, order_id FROM orders ORDER BY store_id, order_id'],
+    ['leaks', 'SELECT DISTINCT ON (store_id) order_id AS store_id, store_id AS tenant FROM orders ORDER BY 1, 2'],
+    ['safe', 'SELECT store_id AS tenant, count(*) OVER (PARTITION BY store_id) AS n FROM orders'],
+    ['leaks', 'SELECT store_id AS tenant, count(*) OVER (PARTITION BY 1) AS n FROM orders'],
+    ['leaks', 'SELECT order_id AS store, store_id AS tenant, count(*) OVER (PARTITION BY order_id) AS n FROM orders'],
+    ['safe', 'SELECT store_id AS tenant, count(*) AS n FROM orders GROUP BY 1'],
+    ['leaks', 'SELECT 1 AS tenant, count(*) AS n FROM orders GROUP BY status'],
+    ['leaks', 'SELECT max(store_id) AS tenant FROM orders'],
+    ['leaks', 'SELECT coalesce(o.store_id, 1) AS tenant FROM orders o'],
+  ])('%s: %s', (verdict, inner) => {
+    expect(outside(inner)).toBe(verdict);
+  });
+
+  it('are two values where two subqueries have one text', () => {
+    const sub = '(SELECT floor(random() * 3)::bigint)';
+    const sql = `SELECT * FROM orders o, products p WHERE o.store_id = ${sub} AND p.store_id = ${sub}`;
+    expect(checkStatement(catalog, parser.parse(sql, 'query')[0]!.node).rows.verdict).not.toBe('safe');
   });
 });

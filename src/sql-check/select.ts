@@ -1,19 +1,19 @@
 // SELECT: what combines rows, and what is left to know of them.
-import type { ColumnRef, CommonTableExpr, Node, SelectStmt, WithClause } from 'libpg-query';
+import type { ColumnRef, Node, SelectStmt } from 'libpg-query';
 import { conditionOf, constantSymbol, insideTerms } from './conditions.ts';
 import { type Walked, columnOf, operandOf, walk } from './expressions.ts';
+import { byPlace, common, constantsOf } from './arms.ts';
+import { withCtes } from './ctes.ts';
 import { fromItem, product, scopeOf } from './from.ts';
 import { noteJoins } from './join-issues.ts';
-import { shapeOf, stringOf, strings } from './nodes.ts';
+import { strings } from './nodes.ts';
 import {
   type Col,
-  type Cte,
   type Env,
   type FromRows,
   NO_ROWS,
   type QueryRows,
   type Run,
-  type Term,
   isConstant,
   outerSymbols,
   restrict,
@@ -263,38 +263,6 @@ function values(run: Run, lists: readonly Node[], env: Env): QueryRows {
   return { columns, terms, facts: [], conditionals: [], merged: false, combines: false, open: false };
 }
 
-/** Symbols of an arm's columns as those of the whole, by their places. */
-function byPlace(run: Run, arm: QueryRows, columns: readonly Col[], env: Env): Term[] {
-  const closure = new Closure(arm.facts, arm.conditionals);
-  const outer = outerSymbols(env.scope);
-  const mapped = (syms: ReadonlySet<Sym>, equal: (syms: Iterable<Sym>) => Set<Sym>): Set<Sym> => {
-    const all = equal(syms);
-    return new Set([
-      ...[...all].filter((sym) => isConstant(run, sym) || outer.has(sym)),
-      ...columns.flatMap(({ sym }, at) => (all.has(arm.columns[at]?.sym ?? -1) ? [sym] : [])),
-    ]);
-  };
-  return settle(arm.terms, closure).map(({ leaf, tenant, prune, link }) => ({
-    leaf,
-    tenant: mapped(tenant, (syms) => closure.equalTo(syms)),
-    ...(prune && { prune: mapped(prune, (syms) => closure.feeding(syms)) }),
-    ...(link && { link: mapped(link, (syms) => closure.equalTo(syms)) }),
-  }));
-}
-
-/** Which columns of the whole equal which constants in an arm. */
-function constantsOf(run: Run, arm: QueryRows, columns: readonly Col[]): Fact[] {
-  const closure = new Closure(arm.facts, arm.conditionals);
-  return columns.flatMap(({ sym }, at) =>
-    [...closure.equalTo([arm.columns[at]?.sym ?? -1])]
-      .filter((each) => isConstant(run, each) && run.symbols.constantOf(each)?.list === undefined)
-      .map((each): Fact => ({ a: sym, b: each, ab: false, ba: false })),
-  );
-}
-
-const common = (left: readonly Fact[], right: readonly Fact[]): Fact[] =>
-  left.filter((one) => right.some((other) => one.a === other.a && one.b === other.b));
-
 function setOperation(run: Run, query: SelectStmt, env: Env): QueryRows {
   const { larg, rarg, op } = query;
   if (!larg || !rarg) throw new TypeError('a set operation with one arm');
@@ -313,141 +281,3 @@ function setOperation(run: Run, query: SelectStmt, env: Env): QueryRows {
     open: left.open,
   };
 }
-
-export function withCtes(run: Run, clause: WithClause | undefined, env: Env): Env {
-  let inner = env;
-  for (const node of clause?.ctes ?? []) {
-    if (!('CommonTableExpr' in node)) continue;
-    const cte = node.CommonTableExpr;
-    inner = {
-      ...inner,
-      ctes: [
-        ...inner.ctes,
-        clause?.recursive && namesItself(cte) ? recursiveCte(run, cte, inner) : plainCte(run, cte, inner),
-      ],
-    };
-  }
-  return inner;
-}
-
-const namesItself = ({ ctename = '', ctequery }: CommonTableExpr): boolean =>
-  shapeOf(ctequery).includes(`"relname":${JSON.stringify(ctename)}`);
-
-const renamed = (rows: QueryRows, names: readonly Node[] | undefined): QueryRows => ({
-  ...rows,
-  columns: rows.columns.map(({ name, sym }, at) => ({ name: names?.[at] ? stringOf(names[at]) : name, sym })),
-});
-
-function plainCte(run: Run, cte: CommonTableExpr, env: Env): Cte {
-  const { ctename: name = '', ctequery, aliascolnames } = cte;
-  if (!ctequery || !('SelectStmt' in ctequery)) {
-    const rows = ctequery ? run.write(ctequery, env) : undefined;
-    return {
-      name,
-      use: () => renamed(rows ?? { ...NO_ROWS, merged: false, combines: true, open: true }, aliascolnames),
-    };
-  }
-  const apart =
-    cte.ctematerialized === 'CTEMaterializeAlways' ||
-    (cte.ctematerialized !== 'CTEMaterializeNever' && (run.uses.get(name) ?? 0) > 1);
-  const use = (): QueryRows => {
-    const rows = renamed(run.evaluate(ctequery.SelectStmt, env), aliascolnames);
-    if (!apart) return rows;
-    const outer = outerSymbols(env.scope);
-    return {
-      ...rows,
-      facts: withoutPruning(rows.facts),
-      terms: rows.terms.map((term) =>
-        term.prune
-          ? { ...term, prune: new Set([...term.prune].filter((sym) => isConstant(run, sym) || outer.has(sym))) }
-          : term,
-      ),
-      merged: false,
-      combines: true,
-    };
-  };
-  if ((run.uses.get(name) ?? 0) === 0) use();
-  return { name, use };
-}
-
-/**
- * The rows of a recursive query are assumed to have the terms of its first arm, and the second arm is read over them until
- * its terms don't change: so what holds of the rows after n steps holds after n + 1.
- */
-function recursiveCte(run: Run, cte: CommonTableExpr, env: Env): Cte {
-  const { ctename: name = '', ctequery, aliascolnames } = cte;
-  const query = ctequery && 'SelectStmt' in ctequery ? ctequery.SelectStmt : undefined;
-  const { larg, rarg } = query ?? {};
-  if (
-    !query ||
-    !larg ||
-    !rarg ||
-    query.op !== 'SETOP_UNION' ||
-    cte.search_clause ||
-    cte.cycle_clause ||
-    query.withClause
-  ) {
-    run.doubts.add(`has a form of recursion that the check doesn’t know`);
-    return { name, use: () => ({ ...NO_ROWS, merged: false, combines: true, open: true }) };
-  }
-  const use = (): QueryRows => {
-    run.traits.add('recursive');
-    const base = renamed(evaluateSelect(run, larg, env), aliascolnames);
-    const columns = base.columns.map((column) => ({
-      ...column,
-      sym: run.symbols.fresh(run.symbols.familyOf(column.sym)),
-    }));
-    const first = byPlace(run, base, columns, env);
-    let facts = constantsOf(run, base, columns);
-    let terms = first;
-    for (let round = 0; round < 6; round++) {
-      const assumed: QueryRows = {
-        columns,
-        terms,
-        facts,
-        conditionals: [],
-        merged: false,
-        combines: false,
-        open: base.open,
-      };
-      const step = evaluateSelect(run, rarg, { ...env, ctes: [...env.ctes, { name, use: () => assumed }] });
-      const next = [...first, ...byPlace(run, step, columns, env)];
-      const kept = common(facts, constantsOf(run, step, columns));
-      if (kept.length === facts.length && sameTerms(next, terms))
-        return { ...assumed, terms: withoutOuterPruning(run, terms), combines: true };
-      [facts, terms] = [kept, unique(next)];
-    }
-    run.doubts.add('has a recursion that the check can’t follow');
-    return {
-      columns,
-      terms: restrict(run, terms, () => false),
-      facts: [],
-      conditionals: [],
-      merged: false,
-      combines: true,
-      open: base.open,
-    };
-  };
-  return { name, use };
-}
-
-const withoutOuterPruning = (run: Run, terms: readonly Term[]): Term[] =>
-  restrict(
-    run,
-    terms,
-    () => true,
-    () => false,
-  );
-
-const textOf = ({ leaf, tenant, prune, link }: Term): string =>
-  JSON.stringify([
-    leaf.table.name,
-    leaf.at,
-    leaf.through,
-    ...[tenant, prune, link].map((syms) => [...(syms ?? [])].toSorted((a, b) => a - b)),
-  ]);
-
-const unique = (terms: readonly Term[]): Term[] => [...new Map(terms.map((term) => [textOf(term), term])).values()];
-
-const sameTerms = (one: readonly Term[], other: readonly Term[]): boolean =>
-  [...new Set(one.map(textOf))].toSorted().join('\n') === [...new Set(other.map(textOf))].toSorted().join('\n');

@@ -18,7 +18,7 @@ import {
   type Term,
   settle,
 } from './relation.ts';
-import { withCtes } from './select.ts';
+import { withCtes } from './ctes.ts';
 import { Closure, type Sym } from './symbols.ts';
 
 export function readWrite(run: Run, statement: Node, env: Env): QueryRows {

@@ -54,6 +54,7 @@ const chunks = [
 writeFileSync(join(dist, 'THIRD-PARTY-NOTICES.txt'), notices(chunks));
 // The app runs without them.
 if (!process.argv.includes('--no-types')) declarations();
+cpSync(join(root, 'node_modules/libpg-query/wasm/libpg-query.wasm'), join(dist, 'libpg-query.wasm'));
 // The documents belong beside their pipelines, and what `init` copies beside its code.
 for (const file of globSync(['examples/*/*.md', 'src/host/init/template/**/*'], { cwd: root, withFileTypes: true })) {
   if (!file.isFile()) continue;
@@ -93,7 +94,7 @@ async function bundle({ entries, external, chunks: folder }: Bundle): Promise<Ou
     resolve: { mainFields: ['module', 'main'], conditionNames: ['millrace-source', 'node', 'default'] },
     // What the oldest supported Node can't parse is lowered, `using` for one; the code parsed by it is what is tested.
     transform: { target: OLDEST },
-    plugins: [modulesKnowTheirPlace()],
+    plugins: [modulesKnowTheirPlace(), parserFindsItsCode()],
     onLog: (level, log, report) => {
       // Chunks are for what is loaded late; a module that both kinds of entry need may be in either.
       if (log.code !== 'INEFFECTIVE_DYNAMIC_IMPORT') report(level, log);
@@ -125,6 +126,25 @@ function modulesKnowTheirPlace(): Plugin {
     },
     renderChunk: (code, chunk) =>
       code.replaceAll(marker, (_, file: string) => JSON.stringify(posix.relative(dirname(chunk.fileName), file))),
+  };
+}
+
+/** PostgreSQL's parser reads its WebAssembly from the folder of its module, which is `dist` when it is bundled. */
+function parserFindsItsCode(): Plugin {
+  const marker = '__MILLRACE_PARSER__';
+  return {
+    name: 'parser-finds-its-code',
+    transform: {
+      filter: { id: /libpg-query[\\/]wasm[\\/]libpg-query\.js$/ },
+      handler: (code) => ({ code: code.replaceAll('__dirname', marker), map: null }),
+    },
+    renderChunk: (code, chunk) =>
+      code.includes(marker)
+        ? code.replaceAll(
+            marker,
+            `(import.meta.dirname + ${JSON.stringify(`/${posix.relative(dirname(chunk.fileName), '.')}`)})`,
+          )
+        : null,
   };
 }
 

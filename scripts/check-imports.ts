@@ -32,6 +32,7 @@ const PURE: Readonly<Record<string, readonly string[]>> = {
   model: ['base'],
   definition: ['model', 'base'],
   contract: ['definition', 'model', 'base'],
+  'sql-check': ['base'],
 };
 /** Inside big rooms, from the ground up: a floor may import those before it, and files beside the floors may import any. */
 const FLOORS: Readonly<Record<string, readonly string[]>> = {

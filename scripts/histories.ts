@@ -89,6 +89,12 @@ const LIST: readonly Line[] = [
     histories: 5_000,
   },
   {
+    kind: 'SQL',
+    mode: 'random queries, judged',
+    file: 'test/sql-check/check.model.test.ts',
+    histories: 5_000,
+  },
+  {
     kind: 'window',
     mode: 'tenants in turns',
     file: 'test/feed/tenure/window-turns.model.test.ts',

@@ -15,6 +15,8 @@ export interface Flag {
   readonly required: boolean;
   readonly isBoolean: boolean;
   readonly isNumber: boolean;
+  /** Several values may be given. */
+  readonly isList: boolean;
   readonly choices: readonly string[];
   readonly fallback: unknown;
 }
@@ -30,6 +32,7 @@ export function flagsOf(operation: Operation): Flag[] {
       description,
       required: (schema.required ?? []).includes(field),
       isBoolean: type === 'boolean',
+      isList: type === 'array',
       isNumber: type === 'number' || type === 'integer',
       choices,
       fallback,

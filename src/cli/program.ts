@@ -58,8 +58,7 @@ function verb(operation: Operation, invoke: (invocation: Invocation) => Promise<
     .allowExcessArguments(false);
   const flags = flagsOf(operation);
   for (const flag of flags) {
-    if (flag.field === operation.argument)
-      command.argument(flag.required ? `<${flag.field}>` : `[${flag.field}]`, flag.description);
+    if (flag.field === operation.argument) command.argument(argumentOf(flag), flag.description);
     else command.addOption(optionOf(flag));
   }
   for (const option of commonOptions(operation)) command.addOption(option);
@@ -72,6 +71,11 @@ function verb(operation: Operation, invoke: (invocation: Invocation) => Promise<
   });
   return command;
 }
+
+const argumentOf = ({ field, isList, required }: Flag): string => {
+  const name = isList ? `${field}...` : field;
+  return required ? `<${name}>` : `[${name}]`;
+};
 
 function commonOptions({ plan, effect }: Operation): Option[] {
   const options = [
@@ -92,8 +96,9 @@ function commonOptions({ plan, effect }: Operation): Option[] {
 function inputOf(operation: Operation, command: Command, flags: readonly Flag[]): Record<string, unknown> {
   const options = command.opts<Record<string, unknown>>();
   const input: Record<string, unknown> = {};
-  for (const { field } of flags) {
-    const value = field === operation.argument ? command.args[0] : options[field];
+  for (const { field, isList } of flags) {
+    const given = isList ? command.args : command.args[0];
+    const value = field === operation.argument ? given : options[field];
     if (value !== undefined) input[field] = value;
   }
   return input;

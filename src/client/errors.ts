@@ -10,6 +10,16 @@ export const CLIENT_ERRORS = {
     hint: 'Read with `forTenant`, or pass the tenant as `partitionKey`. If all tenants are wanted, pass `acrossTenants()`.',
     usage: true,
   },
+  'sql-of-all-tenants': {
+    meaning: 'A SQL statement is not confined to one tenant, or names another one than the current.',
+    hint: 'Compare the tenant column with the tenant, or use `sqlForTenant`. If all tenants are wanted, write `-- all tenants: REASON` into the statement.',
+    usage: true,
+  },
+  'sql-tenant-refused': {
+    meaning: 'The tenant’s condition can’t be added to a SQL statement with certainty.',
+    hint: 'Write the condition into the statement, and check it with `millrace sql check`.',
+    usage: true,
+  },
   'tenant-field-wrong': {
     meaning: 'The tenant field is not the first level of the container’s partition key.',
     hint: 'Read another container, or one whose partition key begins with the tenant field.',

@@ -68,9 +68,11 @@ import { shardsRecover } from '../operations/shards/recover.operation.ts';
 import { shardsSchedule } from '../operations/shards/schedule.operation.ts';
 import { shardsAttach, shardsCreate, shardsDelete, shardsDetach } from '../operations/shards/shards.operation.ts';
 import { shardsShow } from '../operations/shards/show.operation.ts';
+import { sqlCheck } from '../operations/sql/check.operation.ts';
 import { sqlDdl } from '../operations/sql/ddl.operation.ts';
 import { sqlMigrate } from '../operations/sql/migrate.operation.ts';
 import { sqlOrphans } from '../operations/sql/orphans.operation.ts';
+import { sqlRebalance } from '../operations/sql/rebalance.operation.ts';
 import { tenantsBackfill } from '../operations/tenants/backfill.operation.ts';
 import { tenantsAdmit } from '../operations/tenants/admit.operation.ts';
 import { tenantsErase } from '../operations/tenants/erase.operation.ts';
@@ -184,6 +186,8 @@ export const registry: Registry = new Registry([
   sqlDdl,
   sqlMigrate,
   sqlOrphans,
+  sqlCheck,
+  sqlRebalance,
   tenantsBackfill,
   jobsWork(() => registry),
   jobsList,

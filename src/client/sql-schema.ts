@@ -1,0 +1,83 @@
+// SQL for one tenant. Nothing of the check, nor of PostgreSQL's parser, is loaded before `readSqlSchema` is called.
+import { once } from '../base/once.ts';
+import { clientError } from './errors.ts';
+
+const loadCheck = once(() => import('../sql-check/index.ts'));
+
+export interface SqlSchemaOptions {
+  /** CREATE TABLE, CREATE VIEW, create_distributed_table(…) and create_reference_table(…). */
+  readonly ddl: string;
+  /** The tenant column. Default: the commonest distribution column. */
+  readonly tenant?: string;
+}
+
+/** A statement with its parameters, as `pg` takes it. */
+export interface SqlStatement {
+  readonly text: string;
+  readonly values?: readonly unknown[];
+}
+
+export interface SqlVerdict {
+  readonly rows: 'safe' | 'leaks' | 'unknown';
+  readonly why: string;
+  /** Of a safe statement: each way in which it names its tenant, such as `1` or `$1`; empty if it has no rows of tenants. */
+  readonly tenants: readonly string[];
+}
+
+/** The tables of a database, against which SQL is checked. */
+export interface SqlSchema {
+  /** The tenant column. */
+  readonly tenant: string;
+  /** @throws UsageError `sql-unreadable` */
+  check(text: string): readonly SqlVerdict[];
+  /** @throws UsageError `sql-unreadable`, `sql-tenant-refused` */
+  addTenant(text: string): { readonly text: string; readonly parameter: number };
+}
+
+/**
+ * Reads DDL, and loads PostgreSQL's parser.
+ *
+ * @throws UsageError `sql-unreadable`
+ */
+export async function readSqlSchema({ ddl, tenant }: SqlSchemaOptions): Promise<SqlSchema> {
+  const { loadParser, readDdl, checkStatement, addTenant } = await loadCheck();
+  const parser = await loadParser();
+  const { catalog } = readDdl(parser, [{ file: 'the DDL', text: ddl }], tenant);
+  return {
+    tenant: catalog.tenant,
+    check: (text) =>
+      parser.parse(text, 'the query').map(({ node }) => {
+        const { rows } = checkStatement(catalog, node);
+        return { rows: rows.verdict, why: rows.why, tenants: rows.tenants ?? [] };
+      }),
+    addTenant: (text) => {
+      const result = addTenant(parser, catalog, text, 'the query');
+      if (result.kind === 'rewritten') return result;
+      throw clientError(
+        'sql-tenant-refused',
+        `The query can’t be restricted to one ${catalog.tenant}: ${result.why}: ${text}`,
+      );
+    },
+  };
+}
+
+/**
+ * The statement with the tenant's condition on each of its tables. It keeps SQL in which a condition was forgotten to one
+ * tenant. It is no protection from SQL that an attacker writes: row-level security is.
+ *
+ * @throws UsageError `sql-tenant-refused` where the condition can't be added with certainty; `sql-unreadable`
+ */
+export function sqlForTenant(
+  schema: SqlSchema,
+  { text, values = [] }: SqlStatement,
+  tenant: string | number | bigint,
+): Required<SqlStatement> {
+  const { text: restricted, parameter } = schema.addTenant(text);
+  if (parameter === 0) return { text, values };
+  if (values.length !== parameter - 1)
+    throw clientError(
+      'sql-tenant-refused',
+      `The query has ${parameter - 1} parameters and ${values.length} values: ${text}`,
+    );
+  return { text: restricted, values: [...values, tenant] };
+}

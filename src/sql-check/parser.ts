@@ -1,0 +1,78 @@
+// PostgreSQL's own parser, as WebAssembly. It is loaded once, when the first text is parsed.
+import type { Node, RawStmt } from 'libpg-query';
+import { once } from '../base/once.ts';
+import { sqlCheckError } from './errors.ts';
+
+export interface Statement {
+  readonly node: Node;
+  /** Where the statement begins and ends in the text, in UTF-16 units, without the spaces and comments before it. */
+  readonly start: number;
+  readonly end: number;
+  readonly text: string;
+  /** An offset in bytes, as the nodes have it, as one in UTF-16 units of the whole text. */
+  readonly at: (bytes: number) => number;
+}
+
+export interface Parser {
+  /**
+   * @param file names the text in errors
+   * @throws UsageError `sql-unreadable`
+   */
+  parse(text: string, file: string): Statement[];
+}
+
+/** A byte order mark, spaces and comments, which PostgreSQL counts to the statement that follows. */
+const BLANK = /^(?:\s|\uFEFF|--[^\n]*(?:\n|$)|\/\*(?:[^*]|\*(?!\/))*\*\/)+/;
+
+export const loadParser = once(async (): Promise<Parser> => {
+  const library = await import('libpg-query');
+  await library.loadModule();
+  return {
+    parse: (text, file) => {
+      if (text.replace(BLANK, '') === '') return [];
+      const tree = read(text, file, (source) => library.parseSync(source) as { readonly stmts?: readonly RawStmt[] });
+      const at = unitsOf(text);
+      return (tree.stmts ?? []).flatMap(({ stmt, stmt_location: from = 0, stmt_len: length = 0 }): Statement[] => {
+        if (!stmt) return [];
+        const end = length === 0 ? text.length : at(from + length);
+        const whole = text.slice(at(from), end);
+        const start = at(from) + (BLANK.exec(whole)?.[0].length ?? 0);
+        return [{ node: stmt, start, end, text: text.slice(start, end).trimEnd(), at }];
+      });
+    },
+  };
+});
+
+function read<T>(text: string, file: string, parse: (text: string) => T): T {
+  try {
+    return parse(text);
+  } catch (cause) {
+    if (!(cause instanceof Error)) throw cause;
+    const details = 'sqlDetails' in cause ? (cause.sqlDetails as { readonly cursorPosition?: number }) : {};
+    // This position counts characters, and not bytes as the others do.
+    const offset = Array.from(text)
+      .slice(0, details.cursorPosition ?? 0)
+      .join('').length;
+    throw sqlCheckError('sql-unreadable', `${place(text, file, offset)}: ${cause.message}\n${caret(text, offset)}`, {
+      cause,
+    });
+  }
+}
+
+/** The parser counts bytes of UTF-8. */
+function unitsOf(text: string): (bytes: number) => number {
+  const bytes = Buffer.from(text);
+  return bytes.length === text.length ? (at) => at : (at) => bytes.subarray(0, at).toString().length;
+}
+
+export const lineOf = (text: string, offset: number): number => text.slice(0, offset).split('\n').length;
+
+const place = (text: string, file: string, offset: number): string => `${file}:${lineOf(text, offset)}`;
+
+/** The line of a place, and a caret below it. */
+function caret(text: string, offset: number): string {
+  const from = text.lastIndexOf('\n', offset - 1) + 1;
+  const to = text.indexOf('\n', offset);
+  const line = text.slice(from, to === -1 ? undefined : to);
+  return `  ${line}\n  ${line.slice(0, offset - from).replace(/[^\t]/g, ' ')}^`;
+}

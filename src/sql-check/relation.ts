@@ -1,0 +1,224 @@
+// What the check knows of a set of rows: of a table, of a join, of a query's result.
+//
+// A *term* is a use of a table with tenants on which the rows depend. Its `tenant` lists symbols, and for each of them holds:
+// for every t, the rows in which the symbol equals t depend only on rows of tenant t in that table. A table begins with its
+// tenant column. An inner join has the terms of both sides. A condition makes symbols equal, so that a term gets more symbols.
+// What combines rows (an aggregate, a window, LIMIT) leaves only symbols that all combined rows have in common. At the end
+// the query is confined to one tenant if each term has the same constant. An empty list is a term that no condition reaches.
+import type { Node, SelectStmt } from 'libpg-query';
+import type { Catalog, Table } from './catalog.ts';
+import { type Closure, type Conditional, type Fact, type Sym, Symbols } from './symbols.ts';
+
+/** One use of a table in a statement. */
+export interface Leaf {
+  readonly table: Table;
+  /** The name that the statement gives it. */
+  readonly alias: string;
+  /** Offset in bytes of the use; -1 inside a view. */
+  readonly at: number;
+  /** The view through which it is used. */
+  readonly through?: string;
+  /** The symbol of its tenant column; absent: it has none. */
+  readonly column?: Sym;
+}
+
+export interface Term {
+  readonly leaf: Leaf;
+  readonly tenant: ReadonlySet<Sym>;
+  /** Symbols whose constant the planner makes a restriction of the distribution column; absent: not distributed. */
+  readonly prune?: ReadonlySet<Sym>;
+  /** Symbols that equal the distribution column; absent: not distributed. */
+  readonly link?: ReadonlySet<Sym>;
+  /** Holds too if one of `any` isn't null. */
+  readonly rescue?: { readonly any: ReadonlySet<Sym>; readonly term: Term };
+}
+
+export interface Col {
+  readonly name: string;
+  readonly sym: Sym;
+}
+
+/** What a name before a dot stands for. */
+export interface Entry {
+  readonly alias: string;
+  readonly columns: readonly Col[];
+  /** It has more columns than are known. */
+  readonly open: boolean;
+  /** It is a table, and has system columns. */
+  readonly stored: boolean;
+}
+
+/** One side of joins on the way to being planned by Citus. */
+export interface Part {
+  readonly terms: readonly Term[];
+  readonly syms: ReadonlySet<Sym>;
+}
+
+export interface Rows {
+  readonly columns: readonly Col[];
+  readonly terms: readonly Term[];
+  readonly facts: readonly Fact[];
+  readonly conditionals: readonly Conditional[];
+}
+
+export interface FromRows extends Rows {
+  readonly entries: readonly Entry[];
+  readonly parts: readonly Part[];
+}
+
+export interface QueryRows extends Rows {
+  /** The planner merges the query with the one around it, so that constants pass both ways. */
+  readonly merged: boolean;
+  /** Citus computes it apart: rows of several shards are combined. */
+  readonly combines: boolean;
+  /** More columns than are known. */
+  readonly open: boolean;
+}
+
+export interface Scope {
+  readonly columns: readonly Col[];
+  readonly entries: readonly Entry[];
+  readonly parent?: Scope;
+  /** It has distributed tables. */
+  readonly distributed: boolean;
+  /** Set when a name is found in a scope above. */
+  crossed: boolean;
+}
+
+export interface Cte {
+  readonly name: string;
+  /** The rows at this use. */
+  readonly use: () => QueryRows;
+}
+
+export interface Env {
+  readonly scope?: Scope;
+  readonly ctes: readonly Cte[];
+  /** Inside a view: its name. */
+  readonly view?: string;
+}
+
+export type JoinIssue = 'cartesian' | 'complex' | 'repartition' | 'unclear';
+
+/** The rows of a subquery in an expression. */
+export interface Subquery {
+  readonly rows: QueryRows;
+  /** It names columns of the queries around it. */
+  readonly correlated: boolean;
+}
+
+/** The state of the check of one statement. */
+export interface Run {
+  readonly catalog: Catalog;
+  readonly symbols: Symbols;
+  /** Why nothing certain can be said, each as the end of a sentence. */
+  readonly doubts: Set<string>;
+  /** Symbols of columns in conditions that aren't understood. */
+  readonly hints: Set<Sym>;
+  /** What the statement has, for the place where it runs. */
+  readonly traits: Set<Trait>;
+  readonly issues: { readonly issue: JoinIssue; readonly parts: readonly Part[] }[];
+  /** Local tables that are read. */
+  readonly locals: Set<string>;
+  /** Functions of the statement that are not immutable. */
+  readonly moving: Set<'stable' | 'volatile'>;
+  /** Rows of subqueries in expressions, once each. */
+  readonly subqueries: Map<Scope | undefined, Map<Node, Subquery>>;
+  /** Terms of data-modifying statements inside the statement. */
+  readonly written: Term[];
+  readonly evaluate: (query: SelectStmt, env: Env) => QueryRows;
+  /** Reads a statement that writes, and returns the rows of its RETURNING. */
+  readonly write: (statement: Node, env: Env) => QueryRows;
+  /** How often a name occurs as a table's. */
+  readonly uses: ReadonlyMap<string, number>;
+}
+
+export type Trait =
+  | 'locks'
+  | 'grouping-sets'
+  | 'recursive'
+  | 'reference-preserved'
+  | 'scalar-subquery'
+  | 'full-join'
+  | 'writes'
+  | 'unclear';
+
+export const isConstant = (run: Run, sym: Sym): boolean => run.symbols.constantOf(sym) !== undefined;
+
+/** Adds to terms what facts say. */
+export function settle(terms: readonly Term[], closure: Closure): Term[] {
+  return terms.map((term) => {
+    const { rescue } = term;
+    if (rescue && closure.isPresent(rescue.any))
+      return settleOne(
+        {
+          ...rescue.term,
+          tenant: new Set([...term.tenant, ...rescue.term.tenant]),
+          ...(term.prune && { prune: new Set([...term.prune, ...(rescue.term.prune ?? [])]) }),
+          ...(term.link && { link: new Set([...term.link, ...(rescue.term.link ?? [])]) }),
+        },
+        closure,
+      );
+    return settleOne(term, closure);
+  });
+}
+
+const settleOne = (term: Term, closure: Closure): Term => ({
+  ...term,
+  tenant: closure.equalTo(term.tenant),
+  ...(term.prune && { prune: closure.feeding(term.prune) }),
+  ...(term.link && { link: closure.equalTo(term.link) }),
+});
+
+/** Leaves symbols that may be used outside. Constants always may. */
+export function restrict(
+  run: Run,
+  terms: readonly Term[],
+  may: (sym: Sym) => boolean,
+  mayPrune: (sym: Sym) => boolean = may,
+): Term[] {
+  const keep = (syms: ReadonlySet<Sym>, allowed: (sym: Sym) => boolean): Set<Sym> =>
+    new Set([...syms].filter((sym) => isConstant(run, sym) || allowed(sym)));
+  return terms.map(({ leaf, tenant, prune, link }) => ({
+    leaf,
+    tenant: keep(tenant, may),
+    ...(prune && { prune: keep(prune, mayPrune) }),
+    ...(link && { link: keep(link, may) }),
+  }));
+}
+
+/** The symbols of the queries around this one. */
+export function outerSymbols(scope: Scope | undefined): Set<Sym> {
+  const all = new Set<Sym>();
+  for (let at = scope; at; at = at.parent) {
+    for (const { sym } of at.columns) all.add(sym);
+    for (const { columns } of at.entries) for (const { sym } of columns) all.add(sym);
+  }
+  return all;
+}
+
+export const NO_ROWS: FromRows = { columns: [], entries: [], terms: [], facts: [], conditionals: [], parts: [] };
+
+interface Readers {
+  readonly evaluate: (run: Run, query: SelectStmt, env: Env) => QueryRows;
+  readonly write: (run: Run, statement: Node, env: Env) => QueryRows;
+}
+
+export const newRun = (catalog: Catalog, uses: ReadonlyMap<string, number>, { evaluate, write }: Readers): Run => {
+  const run: Run = {
+    catalog,
+    uses,
+    symbols: new Symbols(),
+    doubts: new Set(),
+    hints: new Set(),
+    traits: new Set(),
+    issues: [],
+    locals: new Set(),
+    moving: new Set(),
+    subqueries: new Map(),
+    written: [],
+    evaluate: (query, env) => evaluate(run, query, env),
+    write: (statement, env) => write(run, statement, env),
+  };
+  return run;
+};

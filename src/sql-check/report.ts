@@ -1,0 +1,77 @@
+// A file of SQL → the verdicts of its statements, with the places of the tables that they name.
+import type { Node } from 'libpg-query';
+import type { Catalog } from './catalog.ts';
+import { checkStatement } from './check.ts';
+import { strings } from './nodes.ts';
+import { type Parser, type Statement, lineOf } from './parser.ts';
+
+export interface CheckedStatement {
+  readonly file: string;
+  readonly line: number;
+  /** The statement in one line. */
+  readonly sql: string;
+  readonly rows: 'safe' | 'leaks' | 'unknown';
+  readonly why: string;
+  /** The tables whose rows may be those of other tenants. */
+  readonly tables: readonly { readonly table: string; readonly line: number; readonly column: number }[];
+  readonly runs: 'one node' | 'all nodes' | 'repartition' | 'refused' | 'unknown';
+  readonly because: string;
+  /** The reason of a comment that allows the statement to see all tenants. */
+  readonly allowed?: string;
+}
+
+/** `-- all tenants: a report for the owner of the shop` */
+const ALLOWED = /--\s*all tenants\s*:\s*(\S[^\n]*)/i;
+const DISTRIBUTES = /^(create_distributed_table|create_reference_table|citus_add_local_table_to_metadata)/;
+
+export function checkFile(
+  parser: Parser,
+  catalog: Catalog,
+  { file, text }: { readonly file: string; readonly text: string },
+): CheckedStatement[] {
+  let from = 0;
+  return parser.parse(text, file).flatMap((statement) => {
+    const before = text.slice(from, statement.end);
+    from = statement.end;
+    return isDdl(statement.node) ? [] : [checked(catalog, statement, { file, text, before })];
+  });
+}
+
+/** Statements that declare what the check reads from DDL; they are no queries. */
+function isDdl(node: Node): boolean {
+  if ('SelectStmt' in node)
+    return (node.SelectStmt.targetList ?? []).some(
+      (target) =>
+        'ResTarget' in target &&
+        target.ResTarget.val !== undefined &&
+        'FuncCall' in target.ResTarget.val &&
+        DISTRIBUTES.test(strings(target.ResTarget.val.FuncCall.funcname).at(-1) ?? ''),
+    );
+  return /^(Create|Alter|View|Index|Drop|Comment|Grant|Define|Rule)/.test(Object.keys(node)[0] ?? '');
+}
+
+interface Where {
+  readonly file: string;
+  readonly text: string;
+  /** The text since the statement before. */
+  readonly before: string;
+}
+
+function checked(catalog: Catalog, statement: Statement, { file, text, before }: Where): CheckedStatement {
+  const { rows, runs } = checkStatement(catalog, statement.node);
+  const [, allowed] = ALLOWED.exec(before) ?? [];
+  return {
+    file,
+    line: lineOf(text, statement.start),
+    sql: statement.text.replaceAll(/\s+/g, ' '),
+    rows: rows.verdict,
+    why: rows.why,
+    tables: rows.tables.map(({ name, at }) => {
+      const offset = at < 0 ? statement.start : statement.at(at);
+      return { table: name, line: lineOf(text, offset), column: offset - text.lastIndexOf('\n', offset - 1) };
+    }),
+    runs: runs.verdict,
+    because: runs.why,
+    ...(allowed !== undefined && { allowed: allowed.trim() }),
+  };
+}

@@ -1,0 +1,93 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { cli } from '../../cli/cli.ts';
+import { schema } from '../../sql-check/queries.ts';
+
+let directory: string;
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'millrace-sql-'));
+  await writeFile(join(directory, 'schema.sql'), schema);
+});
+afterAll(() => rm(directory, { recursive: true, force: true }));
+
+const LEAKS = `-- What the shop shows.
+SELECT o.order_id, i.line
+FROM orders o
+JOIN order_items i USING (order_id) -- ä
+WHERE o.store_id = $1;
+SELECT count(*) FROM orders WHERE store_id = $1;
+`;
+
+async function check(queries: string, ...flags: string[]) {
+  await writeFile(join(directory, 'queries.sql'), queries);
+  return cli(['sql', 'check', 'queries.sql', '--ddl', 'schema.sql', ...flags], { directory });
+}
+
+describe('SQL-S5 sql check', () => {
+  it('names file, line and table, and fails if a statement leaks', async () => {
+    const { code, stdout } = await check(LEAKS);
+    expect(code).toBe(1);
+    expect(stdout)
+      .toBe(`queries.sql:2  SELECT o.order_id, i.line FROM orders o JOIN order_items i USING (order_id) -- ä WHERE o.store_id = $1
+  rows: LEAKS: nothing restricts order_items (i) to one store_id (order_items queries.sql:4:6)
+  runs: repartition: the query contains a join that requires repartitioning
+queries.sql:6  SELECT count(*) FROM orders WHERE store_id = $1
+  rows: safe: each use of a table with tenants is restricted to one store_id
+  runs: one node: each distributed table is restricted to one shard
+2 statements by store_id: 1 safe, 1 leak, 0 not known.
+`);
+  });
+
+  it('prints one value with json', async () => {
+    const { code, stdout } = await check(LEAKS, '--json');
+    const { counts, statements } = JSON.parse(stdout) as { counts: unknown; statements: object[] };
+    expect({ code, counts }).toEqual({ code: 1, counts: { safe: 1, leaks: 1, unknown: 0, allowed: 0 } });
+    expect(statements[0]).toMatchObject({
+      line: 2,
+      rows: 'leaks',
+      runs: 'repartition',
+      tables: [{ table: 'order_items', line: 4, column: 6 }],
+    });
+  });
+
+  it('passes a statement that a comment allows, and leaves safe ones out with quiet', async () => {
+    const { code, stdout } = await check('-- all tenants: a report\nSELECT count(*) FROM orders;\n', '--quiet');
+    expect({ code, stdout }).toEqual({
+      code: 0,
+      stdout: '1 statement by store_id: 0 safe, 0 leak, 0 not known, 1 allowed for all tenants.\n',
+    });
+  });
+
+  it('fails on what it does not know with strict', async () => {
+    const query = 'SELECT f(1) FROM orders WHERE store_id = 1;';
+    expect((await check(query)).code).toBe(0);
+    expect((await check(query, '--strict')).code).toBe(1);
+  });
+
+  it('takes several files, and the DDL among them', async () => {
+    await writeFile(join(directory, 'more.sql'), 'CREATE TABLE t (store_id int); SELECT * FROM t;');
+    const { code, stdout } = await cli(['sql', 'check', 'more.sql', 'schema.sql', '--tenant', 'store_id'], {
+      directory,
+    });
+    expect(code).toBe(1);
+    expect(stdout).toContain('1 statement by store_id: 0 safe, 1 leak');
+  });
+
+  it('shows the line of an error, with a caret', async () => {
+    const { code, stderr } = await check("SELECT 1;\nSELECT 'ä' frm orders wher store_id = 1;\n");
+    expect(code).toBe(2);
+    expect(stderr).toContain('queries.sql:2: syntax error at or near "orders"');
+    expect(stderr).toContain("  SELECT 'ä' frm orders wher store_id = 1;\n                 ^");
+  });
+
+  it('names a file that cannot be read, a schema without tables, and DDL that it does not read', async () => {
+    expect((await cli(['sql', 'check', 'none.sql'], { directory })).stderr).toContain('none.sql can’t be read');
+    await writeFile(join(directory, 'odd.sql'), 'CREATE TABLE orders (store_id int);\nDO $$ BEGIN END $$;');
+    await writeFile(join(directory, 'one.sql'), 'SELECT 1;');
+    const odd = await cli(['sql', 'check', 'one.sql', '--ddl', 'odd.sql'], { directory });
+    expect(odd.stdout).toContain('odd.sql:2: DO $$ BEGIN END: the check doesn’t read this statement of the DDL');
+    expect((await cli(['sql', 'check', 'one.sql'], { directory })).stdout).toContain('The DDL has no tables');
+  });
+});

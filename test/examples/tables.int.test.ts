@@ -2,6 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { Client } from 'pg';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { cli } from '../cli/cli.ts';
 import pipeline from '../../examples/tables/pipeline.ts';
 import { entryId } from '../../src/definition/sink-id.ts';
 import type { TableEntry } from '../../src/definition/specs.ts';
@@ -57,4 +58,22 @@ it('every query of the dashboard has rows of one store', async () => {
     expect({ query, some: rows.length > 0 }).toEqual({ query, some: true });
     expect((await client.query(query, ['nobody'])).rows).toEqual([]);
   }
+});
+
+it('every query of the dashboard is safe by the check, over the tables that the pipeline declares', async () => {
+  const { code, stdout } = await cli([
+    'sql',
+    'check',
+    `${FOLDER}/queries.sql`,
+    '--pipeline',
+    FOLDER,
+    '--strict',
+    '--json',
+  ]);
+  const { tenant, counts } = JSON.parse(stdout) as { tenant: string; counts: object };
+  expect({ code, tenant, counts }).toEqual({
+    code: 0,
+    tenant: 'store_id',
+    counts: { safe: 6, leaks: 0, unknown: 0, allowed: 0 },
+  });
 });

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { CheckedStatement } from '../../sql-check/report.ts';
 import { defineOperation } from '../operation.ts';
 import { clip, plural } from '../table.ts';
+import { ownTables } from './own-tables.ts';
 import { readSql } from './read-sql.ts';
 
 const VERDICTS = { safe: 'safe', leaks: 'LEAKS', unknown: 'I don’t know' } as const;
@@ -13,6 +14,7 @@ export const sqlCheck = defineOperation({
   examples: [
     'millrace sql check queries.sql --ddl schema.sql',
     'millrace sql check db/*.sql --ddl schema.sql --tenant store_id --strict',
+    'millrace sql check queries.sql --pipeline examples/tables',
     'millrace sql check queries.sql --ddl schema.sql --json',
   ],
   effect: 'reads',
@@ -22,18 +24,26 @@ export const sqlCheck = defineOperation({
     ddl: z
       .string()
       .optional()
-      .describe('file with CREATE TABLE, CREATE VIEW, create_distributed_table(…), create_reference_table(…)'),
-    tenant: z.string().optional().describe('the tenant column (default: the commonest distribution column)'),
+      .describe(
+        'file with CREATE TABLE, CREATE VIEW, create_distributed_table(…), create_reference_table(…) (default: the tables of the pipeline)',
+      ),
+    tenant: z
+      .string()
+      .optional()
+      .describe('the tenant column (default: the commonest distribution column; of the pipeline’s tables its tenant)'),
     strict: z.boolean().default(false).describe('exit with 1 too if the check doesn’t know whether a query is safe'),
     quiet: z.boolean().default(false).describe('leave out the queries that are safe'),
   }),
-  run: async ({ files, ddl, tenant, strict }, { workspace: { directory } }) => {
+  run: async ({ files, ddl, tenant, strict }, { workspace }) => {
+    const { directory } = workspace;
     // Loaded late: a function app has this operation in its registry and never runs it.
     const { loadParser, readDdl, checkFile } = await import('../../sql-check/index.ts');
     const parser = await loadParser();
     const texts = await Promise.all(files.map((file) => readSql(directory, file)));
     const schema = ddl === undefined ? [] : [await readSql(directory, ddl)];
-    const declared = readDdl(parser, [...schema, ...texts.filter(({ file }) => file !== ddl)], tenant);
+    const given = readDdl(parser, [...schema, ...texts.filter(({ file }) => file !== ddl)], tenant);
+    const own = ddl === undefined && given.catalog.relations.size === 0 ? await ownTables(workspace) : undefined;
+    const declared = own ? readDdl(parser, [own], tenant ?? own.tenant) : given;
     // Queries are not DDL, so only what the DDL's own file has can be unknown.
     const skipped = ddl === undefined ? [] : declared.skipped.filter((each) => each.startsWith(`${ddl}:`));
     const statements = texts.flatMap((text) => checkFile(parser, declared.catalog, text));
@@ -59,7 +69,9 @@ export const sqlCheck = defineOperation({
     [
       ...statements.filter(({ rows, allowed }) => !quiet || (rows !== 'safe' && allowed === undefined)).map(say),
       ...skipped.map((each) => `${each}: the check doesn’t read this statement of the DDL`),
-      ...(tables === 0 ? ['The DDL has no tables: name its file with `--ddl`.'] : []),
+      ...(tables === 0
+        ? ['The DDL has no tables: name its file with `--ddl`, or a pipeline with tables by `--pipeline`.']
+        : []),
       `${plural(statements.length, 'statement')} by ${tenant}: ${counts.safe} safe, ${counts.leaks} leak, ${counts.unknown} not known${strict || counts.unknown === 0 ? '' : ' (`--strict` counts them)'}${counts.allowed === 0 ? '' : `, ${counts.allowed} allowed for all tenants`}.`,
     ].join('\n'),
 });

@@ -60,6 +60,13 @@ export interface Context {
   readonly clock?: Clock;
 }
 
+/** Reads no property: the signal of a command line ends the process until it is first read. */
+const withWorkspace = (context: Context, workspace: Workspace): Context =>
+  Object.defineProperties({} as Context, {
+    ...Object.getOwnPropertyDescriptors(context),
+    workspace: { value: workspace, enumerable: true },
+  });
+
 /** The parts of a workspace that procedures need. */
 export const partsOf = async ({ workspace, signal }: Context) => ({
   loaded: await workspace.pipeline(),
@@ -129,10 +136,10 @@ export function defineOperation<S extends z.ZodObject, R>(spec: OperationSpec<S,
     };
   };
   const inLane = (context: Context): Context =>
-    description.bulk ? { ...context, workspace: bulkWorkspace(context.workspace) } : context;
+    description.bulk ? withWorkspace(context, bulkWorkspace(context.workspace)) : context;
   /** Verbs of shards know places by themselves. */
   const guarded = (context: Context): Context =>
-    how === 'itself' || noun === 'shards' ? context : { ...context, workspace: onOnePlace(context.workspace, name) };
+    how === 'itself' || noun === 'shards' ? context : withWorkspace(context, onOnePlace(context.workspace, name));
   const placesOf = async ({ workspace }: Context, shard: string | undefined): Promise<OperationPlace[] | undefined> =>
     how === 'every' || how === 'one' ? operationPlaces(workspace, name, how, shard) : undefined;
   const perform = async (accepted: z.output<S>, context: Context): Promise<OperationResult> => {
@@ -151,7 +158,7 @@ export function defineOperation<S extends z.ZodObject, R>(spec: OperationSpec<S,
         const places = (await placesOf(context, shard)) ?? [undefined];
         const plans = [];
         for (const place of places) {
-          const at = place ? { ...context, workspace: place.workspace } : context;
+          const at = place ? withWorkspace(context, place.workspace) : context;
           const planned = await plan(accepted, inLane(guarded(at))).catch(explain(at));
           plans.push(place ? planAt(place, planned) : planned);
         }
@@ -163,7 +170,7 @@ export function defineOperation<S extends z.ZodObject, R>(spec: OperationSpec<S,
       const places = await placesOf(context, shard);
       const [only, ...more] = places ?? [];
       if (!only) return perform(accepted, context);
-      if (more.length === 0) return perform(accepted, { ...context, workspace: only.workspace });
+      if (more.length === 0) return perform(accepted, withWorkspace(context, only.workspace));
       const results = [];
       for (const place of [only, ...more]) {
         try {

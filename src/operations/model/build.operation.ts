@@ -13,6 +13,8 @@ export const modelBuild = defineOperation({
   examples: ['millrace model build dist/pipeline'],
   effect: 'changes',
   argument: 'directory',
+  // It reads the document, and no place.
+  shards: 'itself',
   input: z.object({ directory: pipelineDirectory }),
   plan: async ({ directory }, { workspace }) => ({
     steps: [`write ${relative('.', join(workspace.at(directory).folder, BUILT_FILE))}`],

@@ -6,6 +6,8 @@ import { Random } from '../support/random.ts';
 import { suiteSeed } from '../support/seed.ts';
 
 const ROUNDS = 8;
+/** A leak that no data showed gets more of it: the rows of a store may be like those of all others by chance. */
+const MOST_ROUNDS = 300;
 const queries = expectedQueries();
 const differs = new Map<string, string>();
 const refused = new Map<string, string>();
@@ -14,9 +16,12 @@ let judge: Judge;
 beforeAll(async () => {
   judge = await Judge.open();
   const random = new Random(suiteSeed());
-  for (let round = 0; round < ROUNDS; round++) {
+  const unseen = () => queries.filter(({ sql, rows }) => rows === 'leaks' && !differs.has(sql));
+  for (let round = 0; round < MOST_ROUNDS; round++) {
+    const asked = round < ROUNDS ? queries : unseen();
+    if (asked.length === 0) break;
     await judge.fill((below) => random.int(below));
-    for (const { sql } of queries) {
+    for (const { sql } of asked) {
       const found = await judge.judge(sql);
       if (found.kind === 'differs') differs.set(sql, `${found.world}: ${found.what}`);
       if (found.kind === 'refused') refused.set(sql, found.why);

@@ -89,7 +89,7 @@ export interface Total {
   type: 'total';
   day: string;
   orders: number;
-  cents: number;
+  sold: number;
   stores: number;
 }
 

@@ -68,7 +68,7 @@ export default definePipeline({
       groupBy: (order) => ({ day: day(order) }),
       measures: {
         orders: (q) => q.count(),
-        cents: (q) => q.sum((order) => order.totalCents),
+        sold: (q) => q.sum((order) => order.totalCents),
         stores: (q) => q.distinct((order) => order.storeId),
       },
     }),

@@ -236,7 +236,7 @@ const LIST: readonly Line[] = [
 const PIECE = 2_500;
 
 /** A run without --all takes one line in so many, or verify would take an hour on two cores. */
-const PARTS = 6;
+const PARTS = 10;
 
 const HELP = `npm run check:histories -- [options]
 

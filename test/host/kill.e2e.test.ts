@@ -120,7 +120,9 @@ it(`two hosts, killed and frozen on the way over a server that lags and loses an
     running[host] = hosts.use(run(host));
   };
   for (const host of HOSTS) start(host);
-  await vi.waitFor(async () => expect(new Set(await owners())).toEqual(new Set(HOSTS)), PATIENCE);
+  const bothOwn = (): Promise<void> =>
+    vi.waitFor(async () => expect(new Set(await owners())).toEqual(new Set(HOSTS)), PATIENCE);
+  await bothOwn();
 
   const ending = new AbortController();
   hosts.defer(() => ending.abort());
@@ -133,6 +135,8 @@ it(`two hosts, killed and frozen on the way over a server that lags and loses an
   }
   await loading;
   await arrived(ARRIVALS);
+  // One that was just started again would end by the signal itself, before it has anything to stop.
+  await bothOwn();
   for (const host of HOSTS) {
     running[host].kill('SIGTERM');
     expect({ ...(await running[host].ended), host }).toEqual({ code: 143, signal: null, host });

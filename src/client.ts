@@ -2,6 +2,16 @@
 // pipeline.
 export { openViews } from './engine/views/view-reader.ts';
 export type { CurrentView, ViewReader, ViewReaderOptions } from './engine/views/view-reader.ts';
+export { openHistory } from './archive/history-reader.ts';
+export type {
+  BlobContainer,
+  ColdDocument,
+  ColdSelection,
+  HistoryKey,
+  HistoryReader,
+  HistoryReaderOptions,
+  ReadDocument,
+} from './archive/history-reader.ts';
 export { forTenant } from './client/tenant-reader.ts';
 export type { TenantOptions, TenantQueryOptions, TenantReader } from './client/tenant-reader.ts';
 export type { TenantPage, TenantQuery } from './client/tenant-query.ts';

@@ -197,8 +197,7 @@ export class AzureBlobStore implements ErasableStore {
   #explained(error: unknown): unknown {
     const { status, code } = answerOf(error);
     const where = this.#where();
-    const usage = (name: ArchiveErrorCode, what: string) =>
-      archiveError(name, `${what}. No document has left its container.`, { cause: error });
+    const usage = (name: ArchiveErrorCode, what: string) => archiveError(name, what, { cause: error });
     if (code === 'ContainerNotFound')
       return usage('storage-container-missing', `The blob container ${where} does not exist`);
     if (status === 401 || status === 403)

@@ -6,7 +6,7 @@ import type { Change } from '../feed/reading/change.ts';
 import type { BlobStore } from './blob-store.ts';
 import { promised, sha256 } from './layout.ts';
 import type { ArchiveFault, ArchivedDocument } from './types.ts';
-import { ARCHIVE_ERRORS, archiveError } from './errors.ts';
+import { ARCHIVE_ERRORS } from './errors.ts';
 
 /** A blob holds at most one chunk of a sweep, some 32 MB; Millrace wrote none that unpacks to more than this. */
 const LARGEST = 512 * 1024 * 1024;
@@ -45,26 +45,48 @@ export async function readBlob(store: BlobStore, name: string): Promise<Archived
 }
 
 /** @throws ArchiveDamaged, FormatUnreadable */
-export function unpack(name: string, bytes: Uint8Array): ArchivedDocument[] {
+export const unpack = (name: string, bytes: Uint8Array): ArchivedDocument[] =>
+  linesIn(name, bytes).map((line) => documentOf(name, line));
+
+/**
+ * The lines of a blob, unread, checked against the hash in its name.
+ * @throws ArchiveDamaged
+ */
+export function linesIn(name: string, bytes: Uint8Array): string[] {
   if (sha256(bytes) !== promised(name)) {
     const what = `Blob ${name} has changed since it was written: its hash is another`;
     throw new ArchiveDamaged({ code: 'blob-changed', what, blob: name });
   }
-  let lines: ArchivedDocument[];
   try {
-    const text = gunzipSync(bytes, { maxOutputLength: LARGEST }).toString();
-    lines = text.trimEnd().split('\n').map(parse);
+    return gunzipSync(bytes, { maxOutputLength: LARGEST }).toString().trimEnd().split('\n');
   } catch {
-    const what = `Blob ${name} can't be read: it is not a blob that Millrace wrote`;
-    throw new ArchiveDamaged({ code: 'blob-changed', what, blob: name });
+    throw foreign(name);
   }
-  for (const { format } of lines) assertFormat('line', format, name);
-  return lines;
 }
 
-function parse(line: string): ArchivedDocument {
-  const document: unknown = JSON.parse(line);
+/**
+ * The document of a line of a blob.
+ * @throws ArchiveDamaged, FormatUnreadable
+ */
+export function documentOf(name: string, line: string): ArchivedDocument {
+  const document = parsed(name, line);
+  assertFormat('line', document.format, name);
+  return document;
+}
+
+function parsed(name: string, line: string): ArchivedDocument {
+  let document: unknown;
+  try {
+    document = JSON.parse(line);
+  } catch {
+    throw foreign(name);
+  }
   if (isObject(document) && typeof document['id'] === 'string' && isObject(document['doc']))
     return document as unknown as ArchivedDocument;
-  throw archiveError('line-unreadable', 'A line is not an archived document');
+  throw foreign(name);
 }
+
+const foreign = (name: string): ArchiveDamaged => {
+  const what = `Blob ${name} can't be read: it is not a blob that Millrace wrote`;
+  return new ArchiveDamaged({ code: 'blob-changed', what, blob: name });
+};

@@ -21,9 +21,9 @@ export const ARCHIVE_ERRORS = {
     hint: 'Check the storage account, then run `millrace archive sweep` again. No document of the blob has left its container.',
     retryable: true,
   },
-  'line-unreadable': {
-    meaning: 'A line of a blob is not an archived document.',
-    hint: 'Restore the blob from a backup or from soft delete.',
+  'document-address-wrong': {
+    meaning: '`openHistory` was asked for a document or a month that can’t exist.',
+    hint: 'Pass the name of the container, the levels of the partition key, and the `id`; months as `2026-01` or `2026`.',
   },
   'removal-refused': {
     meaning: 'Cosmos DB refused to delete a document that the archive already holds.',

@@ -1,7 +1,7 @@
 import type { Identity } from '../feed/reading/change.ts';
 import type { StoredEntry } from '../projections/archive/entries.ts';
-import { ArchiveDamaged, readBlob } from './blob.ts';
-import type { BlobStore } from './blob-store.ts';
+import { ArchiveDamaged } from './blob.ts';
+import type { KeptBlobs } from './kept-blobs.ts';
 import type { ArchivedDocument } from './types.ts';
 
 /**
@@ -11,12 +11,16 @@ import type { ArchivedDocument } from './types.ts';
 export async function findArchived(
   { container, key, id }: Identity,
   entry: StoredEntry | undefined,
-  store: BlobStore,
+  blobs: Pick<KeptBlobs, 'document'>,
 ): Promise<ArchivedDocument | undefined> {
   if (entry?.state !== 'archived' || !entry.blob) return undefined;
   const { name, line } = entry.blob;
-  const document = (await readBlob(store, name))[line];
+  const document = await blobs.document(name, line);
   if (document?.id === id) return document;
   const what = `Line ${line} of ${name} is not ${container}/${id}`;
   throw new ArchiveDamaged({ code: 'line-missing', what, blob: name, container, key, id });
 }
+
+/** Whether an entry says that this line of this blob is its document. */
+export const isEntryOf = (entry: StoredEntry | undefined, name: string, document: ArchivedDocument): boolean =>
+  entry?.state === 'archived' && entry.blob?.name === name && entry.version.etag === document.version.etag;

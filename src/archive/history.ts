@@ -1,13 +1,14 @@
 import { systemClock } from '../base/clock.ts';
 import { RESTORING, type SourceContainer, toChange, typeOf } from '../feed/reading/mapper.ts';
 import type { Change, Identity } from '../feed/reading/change.ts';
-import { Entries, type StoredEntry } from '../projections/archive/entries.ts';
+import { Entries } from '../projections/archive/entries.ts';
 import type { DocumentAccess } from '../sinks/document-access.ts';
 import { readBlob } from './blob.ts';
 import type { BlobStore } from './blob-store.ts';
 import { FeedReader } from './feed-reader.ts';
-import { findArchived } from './find.ts';
+import { findArchived, isEntryOf } from './find.ts';
 import { Identities, identityOf } from './identities.ts';
+import { KeptBlobs } from './kept-blobs.ts';
 import { storedBlobs } from './stored-blobs.ts';
 import type { ArchivedDocument, HistoricDocument, SourceFeed } from './types.ts';
 
@@ -41,6 +42,7 @@ export async function* readHistory(options: HistoryOptions): AsyncGenerator<Hist
   const entries = new Entries(options.stateContainer);
   /** Documents of lines that are not the current version, and that were not found elsewhere so far. */
   const open = new Map<string, Identity>();
+  const kept = store && new KeptBlobs((name) => store.read(name));
   if (store) {
     // After this wait, every replica has the entry of each document that left the container before.
     await systemClock.sleep(options.readLagMs, signal);
@@ -67,7 +69,7 @@ export async function* readHistory(options: HistoryOptions): AsyncGenerator<Hist
       yield document;
     }
     for (const [key, identity] of open) {
-      const found = seen.has(identity) ? 'seen' : store ? await settle(identity, entries, store, options) : 'gone';
+      const found = seen.has(identity) ? 'seen' : kept ? await settle(identity, entries, kept, options) : 'gone';
       if (found !== 'gone') moved = true;
       if (typeof found === 'object' && seen.add(identity)) yield found;
       if (found !== 'gone' && found !== 'hot') open.delete(key);
@@ -85,7 +87,7 @@ export async function* readHistory(options: HistoryOptions): AsyncGenerator<Hist
 async function settle(
   identity: Identity,
   entries: Entries,
-  store: BlobStore,
+  blobs: KeptBlobs,
   { source, access }: HistoryOptions,
 ): Promise<HistoricDocument | 'hot' | 'gone'> {
   for (;;) {
@@ -94,14 +96,10 @@ async function settle(
     if (found && found['type'] !== RESTORING) return typeOf(source.types, found) === undefined ? 'gone' : 'hot';
     const [entry] = await entries.read([identity], access);
     if (entry?.etag !== before?.etag) continue;
-    const document = await findArchived(identity, entry, store);
+    const document = await findArchived(identity, entry, blobs);
     return (document && asChange(source, document)) ?? 'gone';
   }
 }
-
-/** Whether an entry says that this line of this blob is its document. */
-export const isEntryOf = (entry: StoredEntry | undefined, name: string, document: ArchivedDocument): boolean =>
-  entry?.state === 'archived' && entry.blob?.name === name && entry.version.etag === document.version.etag;
 
 /** An archived document in the form in which its feed would deliver it. */
 function asChange(source: SourceContainer, { doc, version, at }: ArchivedDocument): HistoricDocument | undefined {

@@ -52,6 +52,11 @@ export const mayHold = (place: Period, tenant: string): boolean => isTenant(plac
 /** Whether an archive without tenants wrote the folder. A tenant that is named so has the same folder. */
 export const isShared = (place: Period): boolean => place.tenant === ALL_TENANTS;
 
+/** Whether the folder's month lies in a selection: `from` and `to` are `yyyy-mm` or `yyyy`, both included. */
+export const isWithin = (place: Period, { from, to }: { readonly from?: string; readonly to?: string }): boolean =>
+  // Months compare as text, and the text of a year is before those of its months.
+  (from === undefined || place.period >= from) && (to === undefined || place.period.slice(0, to.length) <= to);
+
 /** The SHA-256 that a blob's name promises of its content. */
 export const promised = (name: string): string => name.slice(name.lastIndexOf('/') + 1, -BLOB.length);
 export const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');

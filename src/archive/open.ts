@@ -58,7 +58,7 @@ export async function openArchive(
  * The documents of the pipeline's sources, hot or cold. `store` may be left out if the pipeline archives nothing.
  * @throws UsageError `storage-missing`
  */
-export function openHistory(
+export function historyOf(
   pipeline: Pipeline,
   model: Model,
   services: Omit<ArchiveServices, 'store'> & { readonly store?: BlobStore | undefined; readonly readLagMs?: number },

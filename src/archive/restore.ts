@@ -9,7 +9,7 @@ import { keyFields } from '../projections/sink-container.ts';
 import type { CommitResult, DocumentAccess } from '../sinks/document-access.ts';
 import { ArchiveDamaged, readBlob } from './blob.ts';
 import { storedTenant } from './eligibility.ts';
-import { isTenant, prefixOf } from './layout.ts';
+import { isTenant, isWithin, prefixOf } from './layout.ts';
 import { type ListedManifest, manifests } from './manifests.ts';
 import { systemClock } from '../base/clock.ts';
 import { leavingOf, stay } from '../projections/archive/leaving.ts';
@@ -86,16 +86,12 @@ export async function restoreArchive(
 /** The manifests of a selection, by their places. */
 export const selected = (
   { store, spec }: Pick<Archive, 'store' | 'spec'>,
-  { tenant, from, to }: Selection,
+  { tenant, ...months }: Selection,
 ): AsyncIterable<ListedManifest> =>
   manifests(
     store,
     prefixOf(spec),
-    (place) =>
-      (tenant === undefined || isTenant(place, tenant)) &&
-      // Months compare as text, and the text of a year is before those of its months.
-      (from === undefined || place.period >= from) &&
-      (to === undefined || place.period.slice(0, to.length) <= to),
+    (place) => (tenant === undefined || isTenant(place, tenant)) && isWithin(place, months),
   );
 
 /** Whether a document was ever archived; its entry stays after a restore. */

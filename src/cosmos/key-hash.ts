@@ -1,10 +1,13 @@
-import { type PartitionKeyDefinition, PartitionKeyDefinitionVersion, PartitionKeyKind } from '@azure/cosmos';
+import type { PartitionKeyDefinition } from '@azure/cosmos';
 import type { PartitionKind } from './epk.ts';
 
-/** How a container hashes its keys: the arguments of `effectivePartitionKey`. */
+/**
+ * How a container hashes its keys: the arguments of `effectivePartitionKey`. It compares with the values of the client's
+ * enumerations and doesn't load them, since the door of applications opens without that package.
+ */
 export const keyHash = (
   key: PartitionKeyDefinition | undefined,
 ): { readonly kind: PartitionKind; readonly version: 1 | 2 } => ({
-  kind: key?.kind === PartitionKeyKind.MultiHash ? 'MultiHash' : 'Hash',
-  version: key?.version === PartitionKeyDefinitionVersion.V2 ? 2 : 1,
+  kind: String(key?.kind) === 'MultiHash' ? 'MultiHash' : 'Hash',
+  version: Number(key?.version) === 2 ? 2 : 1,
 });

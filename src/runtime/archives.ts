@@ -1,6 +1,6 @@
 import { AzureBlobStore } from '../archive/azure-blob-store.ts';
 import type { BlobStore, ErasableStore } from '../archive/blob-store.ts';
-import { openHistory } from '../archive/open.ts';
+import { historyOf } from '../archive/open.ts';
 import type { History } from '../archive/types.ts';
 import { UsageError } from '../base/errors.ts';
 import { fetchAll } from '../cosmos/fetch-all.ts';
@@ -27,7 +27,7 @@ export async function openPipelineHistory(
   const { database, state } = services.place;
   const store = pipeline.archives.length > 0 ? await storeIfNeeded(services, signal) : undefined;
   const settled = readLagMs === undefined ? {} : { readLagMs };
-  return openHistory({ ...pipeline, sources: asStored(pipeline.sources) }, model, {
+  return historyOf({ ...pipeline, sources: asStored(pipeline.sources) }, model, {
     database,
     state,
     store,

@@ -1,7 +1,7 @@
 // An archive of a container that is read by its all-versions feed, with live hosts: the documents leave by expiry.
 import { ChangeFeedPolicy, ChangeFeedRetentionTimeSpan, type Container } from '@azure/cosmos';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from 'vitest';
-import { openArchive, openHistory } from '../../src/archive/open.ts';
+import { openArchive, historyOf } from '../../src/archive/open.ts';
 import { restoreArchive } from '../../src/archive/restore.ts';
 import type { Archive } from '../../src/archive/types.ts';
 import { verifyArchive } from '../../src/archive/verify.ts';
@@ -92,7 +92,7 @@ async function rows(of: Container, type: string): Promise<Doc[]> {
 const cents = async (): Promise<unknown> => (await rows(stage.container('Days'), 'day')).map((day) => day['cents']);
 async function history(): Promise<[string, unknown, boolean][]> {
   const { database, state } = stage.services.place;
-  const all = openHistory(loaded.pipeline, loaded.model, { database, state, store: archive.store, readLagMs: 0 });
+  const all = historyOf(loaded.pipeline, loaded.model, { database, state, store: archive.store, readLagMs: 0 });
   const found: [string, unknown, boolean][] = [];
   for await (const { id, doc, cold } of all.documents('Orders', signal)) found.push([id, doc, cold]);
   return found.toSorted(([one], [other]) => (one < other ? -1 : 1));

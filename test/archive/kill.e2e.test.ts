@@ -2,7 +2,7 @@
 // host goes on deriving. The servers survive; whatever was left half done the next run finishes.
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { AzureBlobStore } from '../../src/archive/azure-blob-store.ts';
-import { openHistory } from '../../src/archive/open.ts';
+import { historyOf } from '../../src/archive/open.ts';
 import type { Doc } from '../../src/definition/specs.ts';
 import { visible } from '../../src/definition/oracle/recompute.ts';
 import { type App, compose } from '../../src/runtime/processor-host.ts';
@@ -101,7 +101,7 @@ const withPort = (connection: string, port: number): string => connection.replac
 async function check(orders: readonly Doc[]): Promise<void> {
   const store = new AzureBlobStore(await stage.services.blobs());
   const { pipeline, model } = stage.loaded;
-  const history = openHistory(pipeline, model, { ...stage.services.place, store, readLagMs: 0 });
+  const history = historyOf(pipeline, model, { ...stage.services.place, store, readLagMs: 0 });
   const found: Doc[] = [];
   for await (const { doc = {} } of history.documents('Orders', SIGNAL)) found.push(visible(doc));
   const byId = (a: Doc, b: Doc): number => Number(String(a['id']).slice(6)) - Number(String(b['id']).slice(6));

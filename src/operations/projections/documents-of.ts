@@ -1,5 +1,6 @@
 import { findArchived } from '../../archive/find.ts';
 import type { BlobStore } from '../../archive/blob-store.ts';
+import { KeptBlobs } from '../../archive/kept-blobs.ts';
 import { canonical } from '../../base/json.ts';
 import { mapSettled } from '../../base/map-settled.ts';
 import { Meter } from '../../cosmos/meter.ts';
@@ -26,11 +27,10 @@ const CHUNK = 100;
 export class DocumentsOf {
   readonly #loaded: Pick<LoadedPipeline, 'pipeline' | 'model'>;
   readonly #services: Services;
-  readonly #signal: AbortSignal;
   readonly #access: CosmosAccess;
   /** By `identityText`; null: it is not in its container. */
   readonly #known: Map<string, Doc | null>;
-  #store: Promise<BlobStore> | undefined;
+  readonly #blobs: KeptBlobs;
 
   /** `known`: documents that were just read, by `identityText`. */
   constructor(
@@ -44,8 +44,9 @@ export class DocumentsOf {
     this.#known = new Map(known);
     this.#loaded = loaded;
     this.#services = services;
-    this.#signal = signal;
     this.#access = new CosmosAccess(services.place.database, untilStopped(signal), new Meter());
+    let store: Promise<BlobStore> | undefined;
+    this.#blobs = new KeptBlobs(async (name) => (await (store ??= openStore(services, signal))).read(name));
   }
 
   /** The existing documents of a type among these, archived ones included, each once. */
@@ -121,11 +122,7 @@ export class DocumentsOf {
     const entries = await new Entries(this.#services.place.state.id).read(cold, this.#access);
     for (const [index, entry] of entries.entries()) {
       if (entry?.state !== 'archived') continue;
-      const archived = await findArchived(
-        cold[index]!,
-        entry,
-        await (this.#store ??= openStore(this.#services, this.#signal)),
-      );
+      const archived = await findArchived(cold[index]!, entry, this.#blobs);
       if (archived) docs.push({ ...archived.doc, _etag: archived.version.etag, _ts: archived.at / 1_000 });
     }
     return docs;

@@ -1,10 +1,10 @@
 // The archived documents of one tenant, for its export.
 import type { BlobStore } from '../../archive/blob-store.ts';
 import { readBlob } from '../../archive/blob.ts';
-import { findArchived } from '../../archive/find.ts';
-import { isEntryOf } from '../../archive/history.ts';
+import { findArchived, isEntryOf } from '../../archive/find.ts';
 import { type Identities, identityOf } from '../../archive/identities.ts';
 import { mayHold } from '../../archive/layout.ts';
+import { KeptBlobs } from '../../archive/kept-blobs.ts';
 import { storedBlobs } from '../../archive/stored-blobs.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { Doc } from '../../definition/specs.ts';
@@ -41,6 +41,7 @@ export interface Cold {
 export async function* archivedOf(options: ColdOptions): AsyncGenerator<Cold> {
   const { container, asked, seen, store, stateContainer, access, readLagMs, clock, signal } = options;
   const entries = new Entries(stateContainer);
+  const kept = new KeptBlobs((name) => store.read(name));
   /** Documents of lines that are not their current version. Most were deleted. */
   const open = new Map<string, Identity>();
   let waited = false;
@@ -63,7 +64,7 @@ export async function* archivedOf(options: ColdOptions): AsyncGenerator<Cold> {
   // Twice, with a wait: a stale read may hide a document that was restored meanwhile.
   for (const again of [false, true]) {
     for (const [key, identity] of open) {
-      const found = seen.has(identity) ? 'seen' : await locate(identity, entries, store, access);
+      const found = seen.has(identity) ? 'seen' : await locate(identity, entries, kept, access);
       if (!found) continue;
       open.delete(key);
       if (found !== 'seen' && seen.add(identity) && asked.owns(container, found.document)) yield found;
@@ -77,7 +78,7 @@ export async function* archivedOf(options: ColdOptions): AsyncGenerator<Cold> {
 async function locate(
   identity: Identity,
   entries: Entries,
-  store: BlobStore,
+  blobs: KeptBlobs,
   access: DocumentAccess,
 ): Promise<Cold | undefined> {
   for (;;) {
@@ -87,7 +88,7 @@ async function locate(
     if (hot && hot['type'] !== RESTORING) return { cold: false, document: hot };
     const [entry] = await entries.read([identity], access);
     if (entry?.etag !== before?.etag) continue;
-    const line = await findArchived(identity, entry, store);
+    const line = await findArchived(identity, entry, blobs);
     return line && { cold: true, document: line.doc };
   }
 }

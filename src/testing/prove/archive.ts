@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import type { BlobStore, StoredBlob } from '../../archive/blob-store.ts';
 import { coldReader } from '../../archive/cold-reader.ts';
-import { openArchive, openHistory } from '../../archive/open.ts';
+import { openArchive, historyOf } from '../../archive/open.ts';
 import { restoreArchive } from '../../archive/restore.ts';
 import { sweepArchive } from '../../archive/sweep.ts';
 import type { Archive } from '../../archive/types.ts';
@@ -90,7 +90,7 @@ export class ColdHalf {
   async documents(lagMs: number): Promise<ByContainer> {
     const { pipeline, model } = this.#loaded;
     const services = { ...this.#services.place, store: this.#store, readLagMs: lagMs };
-    const history = openHistory({ ...pipeline, sources: asStored(pipeline.sources) }, model, services);
+    const history = historyOf({ ...pipeline, sources: asStored(pipeline.sources) }, model, services);
     const found = new Map<string, Doc[]>();
     for (const name of new Set(pipeline.archives.map(({ from }) => from.container))) {
       const documents: Doc[] = [];

@@ -1,4 +1,5 @@
 import { archiveList } from '../operations/archive/list.operation.ts';
+import { archiveStats } from '../operations/archive/stats.operation.ts';
 import { archiveRestore } from '../operations/archive/restore.operation.ts';
 import { archiveSweep } from '../operations/archive/sweep.operation.ts';
 import { archiveVerify } from '../operations/archive/verify.operation.ts';
@@ -181,6 +182,7 @@ export const registry: Registry = new Registry([
   deadLettersDiscard,
   archiveSweep,
   archiveList,
+  archiveStats,
   archiveVerify,
   archiveRestore,
   sqlDdl,

@@ -145,6 +145,16 @@ export class Entries {
     );
   }
 
+  /** How many documents are archived now by the projections whose names begin with `prefix`. */
+  async count(prefix: string, access: DocumentAccess): Promise<number> {
+    const counts = await access.query<number>(
+      this.#container,
+      "SELECT VALUE COUNT(1) FROM c WHERE c.type = @type AND c.state = 'archived' AND STARTSWITH(c.projection, @prefix)",
+      { type: ENTRY, prefix },
+    );
+    return counts[0] ?? 0;
+  }
+
   /** The entries that name a blob. */
   async ofBlob(name: string, access: DocumentAccess): Promise<StoredEntry[]> {
     const sql = 'SELECT * FROM c WHERE c.type = @type AND c.blob.name = @name';

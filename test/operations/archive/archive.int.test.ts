@@ -113,6 +113,20 @@ describe('sweep, list, verify, restore', () => {
       })),
     );
     expect((await cli(['archive', 'list'])).stdout).toMatch(/orders-cold@1 +s1 +2026-01 +1 +3 +\d+ B\n6 documents, /);
+    const counted = {
+      tenants: 2,
+      from: '2026-01',
+      to: '2026-01',
+      blobs: 2,
+      small: 2,
+      lines: 6,
+      archived: 6,
+      faults: [],
+    };
+    expect(await json('archive', 'stats', '--sample', '1')).toMatchObject({ code: 0, value: [counted] });
+    expect((await cli(['archive', 'stats'])).stdout).toMatch(
+      /orders-cold@1 +2 +2026-01 to 2026-01 +6 +0 +2 +2 +\d+ B +[\d.]+ to 1/,
+    );
     expect((await cli(['archive', 'verify'])).stdout).toContain('Every blob is intact.');
     expect((await json('projections', 'verify')).value).toMatchObject({ different: 0, documents: { sources: 8 } });
 
@@ -173,7 +187,7 @@ describe('bad input is one clear message, exit code 2, and hot data stay', () =>
       : STORAGE;
     for (const [name, value] of Object.entries({ ...env, ...(wrong === undefined ? {} : { STORAGE: wrong }) }))
       vi.stubEnv(name, value);
-    for (const verb of ['sweep', 'list', 'verify', 'restore']) {
+    for (const verb of ['sweep', 'list', 'stats', 'verify', 'restore']) {
       const { code, stderr } = await cli(['archive', verb]);
       expect(stderr).toMatch(message);
       expect(stderr).not.toMatch(/^ {4}at /m);

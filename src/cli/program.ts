@@ -1,6 +1,7 @@
 import { Command, Option } from 'commander';
 import type { Operation } from '../operations/operation.ts';
 import type { Registry } from '../operations/registry.ts';
+import { completionOf } from './completion.ts';
 import { type Flag, flagsOf, optionOf } from './flags.ts';
 
 /** The flags of every verb. */
@@ -37,7 +38,7 @@ export function buildProgram(
     parent.addCommand(verb(operation, invoke));
   }
   for (const command of nouns.values()) command.description(command.commands.map((of) => of.name()).join(', '));
-  return program;
+  return program.addCommand(completionOf(program));
 }
 
 const EXIT_CODES =

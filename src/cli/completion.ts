@@ -1,0 +1,158 @@
+import { Argument, Command, type Option } from 'commander';
+
+/** A command of the tree: its words after `millrace`, and what may follow. */
+interface Node {
+  readonly path: string;
+  readonly summary: string;
+  readonly children: readonly Command[];
+  readonly options: readonly Option[];
+}
+
+const SHELLS = { bash, zsh, fish } as const;
+
+const HELP = `
+Examples:
+  millrace completion bash > ~/.local/share/bash-completion/completions/millrace
+  millrace completion zsh > "\${fpath[1]}/_millrace"
+  millrace completion fish > ~/.config/fish/completions/millrace.fish
+  source <(npx millrace completion bash)
+
+A new shell completes verbs, flags and the values that a flag can have. Write the script again after an update.`;
+
+/** `millrace completion SHELL`: prints a script that completes every command of `program`. */
+export function completionOf(program: Command): Command {
+  const command = new Command('completion')
+    .description('Print a script by which bash, zsh or fish complete the verbs and their flags')
+    .addArgument(new Argument('<shell>', 'the shell').choices(Object.keys(SHELLS)))
+    .addHelpText('after', HELP);
+  return command.action((shell: keyof typeof SHELLS) => {
+    command.configureOutput().writeOut?.(SHELLS[shell](nodesOf(program)));
+  });
+}
+
+function nodesOf(command: Command, path: readonly string[] = []): Node[] {
+  const { commands: children } = command;
+  const options = command.createHelp().visibleOptions(command);
+  const own = { path: path.join(' '), summary: command.description(), children, options };
+  return [own, ...children.flatMap((child) => nodesOf(child, [...path, child.name()]))];
+}
+
+const flagOf = ({ long, short }: Option): string => long ?? short ?? '';
+const takesValue = ({ required, optional }: Option): boolean => required || optional;
+
+/** In single quotes, as all three shells read them: fish alone gives a backslash there a meaning. */
+const quoted = (text: string): string => `'${text.replaceAll('\\', '/').replaceAll("'", '’')}'`;
+/** The first line; a list shows no more. */
+const summaryOf = (text: string): string => quoted(text.split('\n')[0] ?? '');
+
+function bash(nodes: readonly Node[]): string {
+  const words = nodes.map(
+    ({ path, children, options }) =>
+      `    ${quoted(path)}) verbs=${quoted(children.map((of) => of.name()).join(' '))} flags=${quoted(options.map(flagOf).join(' '))} ;;`,
+  );
+  const values = nodes.flatMap(({ path, options }) =>
+    options.flatMap((option) =>
+      option.argChoices
+        ? [`    ${quoted(`${path} ${flagOf(option)}`)}) values=${quoted(option.argChoices.join(' '))} ;;`]
+        : [],
+    ),
+  );
+  return `# bash completion of millrace
+_millrace() {
+  local current=\${COMP_WORDS[COMP_CWORD]} previous=\${COMP_WORDS[COMP_CWORD-1]} path= verbs= flags= values= word depth=0
+  for word in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
+    [[ $word == -* || $depth -eq 2 ]] && break
+    path+="\${path:+ }$word" depth=$((depth + 1))
+    _millrace_words "$path"
+    [[ -z $verbs ]] && break
+  done
+  _millrace_words "$path"
+  case "$path $previous" in
+${values.join('\n')}
+  esac
+  if [[ -n $values ]]; then COMPREPLY=($(compgen -W "$values" -- "$current"))
+  elif [[ $current == -* ]]; then COMPREPLY=($(compgen -W "$flags" -- "$current"))
+  else COMPREPLY=($(compgen -W "$verbs" -- "$current")); fi
+}
+_millrace_words() {
+  verbs= flags=
+  case "$1" in
+${words.join('\n')}
+  esac
+}
+complete -o default -F _millrace millrace
+`;
+}
+
+function zsh(nodes: readonly Node[]): string {
+  const described = (of: readonly (readonly [name: string, text: string])[]): string =>
+    of.map(([name, text]) => quoted(`${name.replaceAll(':', '\\:')}:${text.split('\n')[0]}`)).join(' ');
+  const cases = nodes.map(({ path, children, options }) => {
+    const verbs = described(children.map((of) => [of.name(), of.description()]));
+    const flags = described(options.map((of) => [flagOf(of), of.description]));
+    return `    ${quoted(path)}) verbs=(${verbs}) flags=(${flags}) ;;`;
+  });
+  const values = nodes.flatMap(({ path, options }) =>
+    options.flatMap((option) =>
+      option.argChoices
+        ? [`    ${quoted(`${path} ${flagOf(option)}`)}) values=(${option.argChoices.map(quoted).join(' ')}) ;;`]
+        : [],
+    ),
+  );
+  return `#compdef millrace
+_millrace_words() {
+  verbs=() flags=()
+  case "$1" in
+${cases.join('\n')}
+  esac
+}
+_millrace() {
+  local path_of= word depth=0
+  local -a verbs flags values
+  for word in "\${(@)words[2,CURRENT-1]}"; do
+    [[ $word == -* || $depth -eq 2 ]] && break
+    path_of+="\${path_of:+ }$word"; depth=$((depth + 1))
+    _millrace_words "$path_of"
+    (( \${#verbs} )) || break
+  done
+  _millrace_words "$path_of"
+  case "$path_of \${words[CURRENT-1]}" in
+${values.join('\n')}
+  esac
+  if (( \${#values} )); then _describe 'value' values
+  elif [[ \${words[CURRENT]} == -* ]]; then _describe 'flag' flags
+  elif (( \${#verbs} )); then _describe 'verb' verbs
+  else _files; fi
+}
+if [[ \${funcstack[1]} == _millrace ]]; then _millrace "$@"; else compdef _millrace millrace; fi
+`;
+}
+
+function fish(nodes: readonly Node[]): string {
+  const lines = nodes.flatMap(({ path, children, options }) => {
+    const at = `complete -c millrace -n ${quoted(`__millrace_at ${path}`.trimEnd())}`;
+    return [
+      ...children.map((of) => `${at} -f -a ${of.name()} -d ${summaryOf(of.description())}`),
+      ...options.map((of) => {
+        const values = of.argChoices ? ` -f -a ${quoted(of.argChoices.join(' '))}` : '';
+        const name = of.long ? ` -l ${of.long.slice(2)}` : '';
+        const short = of.short ? ` -s ${of.short.slice(1)}` : '';
+        return `${at}${name}${short}${takesValue(of) ? ' -r' : ''}${values} -d ${summaryOf(of.description)}`;
+      }),
+    ];
+  });
+  return `# fish completion of millrace
+function __millrace_at
+    set -l words (commandline -opc)[2..]
+    set -l path
+    for word in $words
+        string match -q -- '-*' $word; and break
+        test (count $path) -eq 2; and break
+        set -a path $word
+        contains -- $word ${nodes[0]?.children.flatMap((of) => (of.commands.length === 0 ? [of.name()] : [])).join(' ')}; and break
+    end
+    test "$path" = "$argv"
+end
+${lines.join('\n')}
+`;
+}

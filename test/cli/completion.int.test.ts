@@ -1,0 +1,75 @@
+// The shells themselves say what they complete. One that isn't installed is skipped by name.
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { cli } from './cli.ts';
+
+const installed = (shell: string): boolean => spawnSync(shell, ['--version']).error === undefined;
+
+let folder: string;
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'millrace-completion-'));
+  for (const shell of ['bash', 'zsh', 'fish'])
+    writeFileSync(join(folder, shell), (await cli(['completion', shell])).stdout);
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+function run(shell: string, script: string): string[] {
+  const { stdout, stderr } = spawnSync(shell, ['-c', script], { encoding: 'utf8', cwd: folder });
+  expect(stderr).toBe('');
+  return stdout.split('\n').filter((line) => line !== '');
+}
+
+/** What a shell offers for the last of the words, which may be empty. */
+const OFFERS: Readonly<Record<string, (words: readonly string[]) => string[]>> = {
+  bash: (words) =>
+    run(
+      'bash',
+      `source ./bash; COMP_WORDS=(${words.map((word) => `'${word}'`).join(' ')}); COMP_CWORD=${words.length - 1}
+      _millrace; printf '%s\\n' "\${COMPREPLY[@]}"`,
+    ),
+  // Its completion needs a terminal; what the function would describe needs none.
+  zsh: (words) =>
+    run(
+      'zsh',
+      `compdef() { }; _files() { }; _describe() { print -l -- \${(P)2%%:*}; }; source ./zsh
+      words=(${words.map((word) => `'${word}'`).join(' ')}); CURRENT=${words.length}; _millrace`,
+    ).filter((offer) => offer.startsWith(words.at(-1) ?? '')),
+  fish: (words) =>
+    run('fish', `source ./fish; complete -C '${words.join(' ')}'`).map((line) => line.split('\t')[0] ?? ''),
+};
+
+describe.each(Object.entries(OFFERS))('%s completes', (shell, offers) => {
+  const absent = !installed(shell);
+
+  it.skipIf(absent)('nouns, and verbs without a noun', () => {
+    expect(offers(['millrace', ''])).toEqual(expect.arrayContaining(['init', 'plan', 'model', 'completion']));
+    expect(offers(['millrace', 'mo'])).toEqual(['model']);
+  });
+
+  it.skipIf(absent)('the verbs of a noun', () => {
+    expect(offers(['millrace', 'archive', ''])).toEqual(expect.arrayContaining(['sweep', 'stats', 'restore']));
+    expect(offers(['millrace', 'archive', 'st'])).toEqual(['stats']);
+  });
+
+  it.skipIf(absent)('the flags of a verb, also behind its argument and another flag', () => {
+    expect(offers(['millrace', 'archive', 'stats', '--sa'])).toEqual(['--sample']);
+    expect(offers(['millrace', 'archive', 'stats', 'orders-cold', '--json', '--sa'])).toEqual(['--sample']);
+    expect(offers(['millrace', 'plan', '--ag'])).toEqual(['--against']);
+    expect(offers(['millrace', 'archive', 'sweep', '--hel'])).toEqual(['--help']);
+  });
+
+  it.skipIf(absent)('the values that a flag can have', () => {
+    expect(offers(['millrace', 'plan', '--profile', '']).toSorted()).toEqual(['microsoft', 'seed']);
+  });
+});
+
+describe('completion', () => {
+  it('refuses another shell, and names those that there are', async () => {
+    const { code, stderr } = await cli(['completion', 'tcsh']);
+    expect(code).toBe(2);
+    expect(stderr).toMatch(/bash, zsh, fish/);
+  });
+});

@@ -53,4 +53,4 @@ export type {
   SinkRebuild,
   SourceRules,
 } from './definition/specs.ts';
-export type { EventStep, Load, LoadOptions, Step } from './definition/workload.ts';
+export type { EventStep, Load, LoadOptions, Step, WhileMoving } from './definition/workload.ts';

@@ -2,7 +2,7 @@ import { WRITE_BOUND_MS } from '../base/bounds.ts';
 import { systemClock } from '../base/clock.ts';
 import { projectionId } from '../definition/specs.ts';
 import type { FeedRange } from '../cosmos/ranges.ts';
-import type { Change } from '../feed/reading/change.ts';
+import { type Change, feedLsnOf } from '../feed/reading/change.ts';
 import { whileFresh } from '../feed/tenure/fences.ts';
 import { lineOf } from './blob.ts';
 import { leavingFields } from '../projections/archive/leaving.ts';
@@ -128,7 +128,5 @@ async function archiveChunk(
 /** Whether every projection has got this version: it is acknowledged, and no change of the document is parked or set aside. */
 function isFree(gate: Gate, { range, change }: Candidate): boolean {
   const acknowledged = gate.acknowledged(range);
-  return (
-    acknowledged !== undefined && change.version.lsn <= acknowledged && !gate.parked(change) && !gate.waits(change)
-  );
+  return acknowledged !== undefined && feedLsnOf(change) <= acknowledged && !gate.parked(change) && !gate.waits(change);
 }

@@ -153,6 +153,11 @@ export const HOST_ERRORS = {
     hint: 'Export `async function* load({ seed })` that yields steps.',
     usage: true,
   },
+  'moving-nothing': {
+    meaning: 'The `whileMoving` of `workload.ts` changes no document of the tenant that `millrace dev --shards` moves.',
+    hint: 'Name a sharded container, and return a changed document for those that may change.',
+    usage: true,
+  },
   'into-missing': {
     meaning: '`--into` is missing, or is not of the form Container/type.',
     hint: 'Name the container and the type of the documents, for example `--into Orders/order`.',

@@ -37,11 +37,11 @@ export async function plannedStarts(pipeline: Pipeline, services: Services): Pro
       const until = start === 'beginning' ? 0 : start === 'now' ? (known?.at ?? Infinity) : start;
       let [documents, below] = [0, 0];
       for (const of of sourcesOf(spec)) {
-        const all = await countDocuments(of, services, pipeline.sources);
+        const all = await countDocuments(of, services.place.database, pipeline.sources);
         documents += all;
         const before = typeof until === 'string' ? new Date(until) : undefined;
         if (until === Infinity) below += all;
-        else if (before) below += await countDocuments(of, services, pipeline.sources, before);
+        else if (before) below += await countDocuments(of, services.place.database, pipeline.sources, before);
       }
       const late = start === 'beginning' && !known && !older && runs;
       return {

@@ -6,7 +6,8 @@ import { UsageError } from '../base/errors.ts';
 import { fetchAll } from '../cosmos/fetch-all.ts';
 import { asStored } from '../definition/discriminator.ts';
 import { ENTRY } from '../projections/archive/entries.ts';
-import type { LoadedPipeline, Services } from './workspace.ts';
+import { sourcePlace } from './place-containers.ts';
+import type { LoadedPipeline, Place, Services } from './workspace.ts';
 
 /** Opens the archive's blob store. `say` gets a message for each step that prepares it. */
 export const openStore = async (
@@ -24,15 +25,14 @@ export async function openPipelineHistory(
   services: Services,
   { signal, readLagMs }: { signal: AbortSignal; readLagMs?: number | undefined },
 ): Promise<History> {
-  const { database, state } = services.place;
   const store = pipeline.archives.length > 0 ? await storeIfNeeded(services, signal) : undefined;
   const settled = readLagMs === undefined ? {} : { readLagMs };
-  return historyOf({ ...pipeline, sources: asStored(pipeline.sources) }, model, {
-    database,
-    state,
-    store,
-    ...settled,
-  });
+  const stored = { ...pipeline, sources: asStored(pipeline.sources) };
+  const at = ({ database, state }: Place): History => historyOf(stored, model, { database, state, store, ...settled });
+  if (pipeline.part?.place !== 'shard') return at(services.place);
+  return {
+    documents: (container, of) => at(sourcePlace(pipeline, services, container)).documents(container, of),
+  };
 }
 
 /** The store, or an empty one if nothing was archived and no storage account is set. */

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { MARKS } from '../../src/engine/runners.ts';
+import { feedLsnOf } from '../../src/feed/reading/change.ts';
 import { toChange, toDocument } from '../../src/feed/reading/mapper.ts';
 import { movedOwn } from '../../src/projections/moved.ts';
 import { concerns } from '../../src/projections/react/react-runner.ts';
@@ -15,6 +16,8 @@ const copy = { rid: 'r', pk: ['k'], id: 'a', lsn: 70, etag: '"70"' };
 test('a copy by a move has the epoch and the lsn of the version that it was copied from', () => {
   const change = read(doc, movedOwn(undefined, { ...copy, epoch: 2 }, doc));
   expect(change).toMatchObject({ moved: true, op: 'upsert', doc, version: { epoch: 2, lsn: 70, etag: '"9"' } });
+  // Positions of this feed are compared with its own lsn.
+  expect(feedLsnOf(change!)).toBe(9);
 });
 
 test('a copy by a migration, and a document that a move has renewed, have the version that they have there', () => {

@@ -1,6 +1,6 @@
 import { systemClock } from '../../base/clock.ts';
 import type { FeedRange } from '../../cosmos/ranges.ts';
-import type { Change } from '../../feed/reading/change.ts';
+import { type Change, feedLsnOf } from '../../feed/reading/change.ts';
 import { contains, overlaps } from '../../feed/reading/position.ts';
 import { MAX_BATCH, MAX_BATCH_BYTES } from '../../sinks/document-access.ts';
 import { engineError } from '../errors.ts';
@@ -110,10 +110,10 @@ export class Backlog {
       shared ||= own.length < items.length;
       if (own.length === 0) leads &&= bundle === undefined;
       if (!bundle || own.length === 0) continue;
-      const counts = own.filter(({ key, version }) => version.lsn <= upTo(head, hashOf(key)));
-      const due = counts.filter(({ version }) => version.lsn <= position);
+      const counts = own.filter((item) => feedLsnOf(item) <= upTo(head, hashOf(item.key)));
+      const due = counts.filter((item) => feedLsnOf(item) <= position);
       if (due.length === 0 && counts.length > 0) return 'later';
-      const waiting = new Set(counts.filter(({ version }) => version.lsn > position));
+      const waiting = new Set(counts.filter((item) => feedLsnOf(item) > position));
       const rest = items.filter((item) => waiting.has(item) || !own.includes(item));
       return { queue, number, leads, due, bundle, rest };
     }

@@ -6,6 +6,7 @@ export interface SetAside extends Identity {
   readonly type: string;
   readonly version: Version;
   /** As in the change. */
+  readonly feedLsn?: number;
   readonly at: number;
   readonly op: Change['op'];
 }
@@ -62,12 +63,13 @@ export const bundleId = (queue: string, number: number): string => `bundle|${que
 /** Changes in one bundle. With the longest key and id an item has under 4 KB, so a bundle stays far below 2 MB. */
 export const BUNDLE = 100;
 
-export const setAsideOf = ({ container, key, id, type, version, at, op }: Change): SetAside => ({
+export const setAsideOf = ({ container, key, id, type, version, feedLsn, at, op }: Change): SetAside => ({
   container,
   key,
   id,
   type,
   version,
+  ...(feedLsn !== undefined && { feedLsn }),
   at,
   op,
 });

@@ -6,7 +6,7 @@ import { physicalRanges } from '../../cosmos/physical-ranges.ts';
 import { fullKey, splitPath } from '../../cosmos/paths.ts';
 import type { FeedRange } from '../../cosmos/ranges.ts';
 import { withRetry } from '../../cosmos/retry.ts';
-import type { Change } from '../../feed/reading/change.ts';
+import { type Change, feedLsnOf } from '../../feed/reading/change.ts';
 import { currentEpoch } from '../../feed/reading/epochs.ts';
 import { openSource } from '../../feed/reading/open-source.ts';
 import { lsnOf } from '../../feed/reading/position.ts';
@@ -68,7 +68,7 @@ export function isBelow({ key, ranges }: StartPosition, change: Change): boolean
   const [first, ...others] = ranges;
   const epk = others.length === 0 ? '' : effectivePartitionKey(partsOf(key.paths, change), key.kind, key.version);
   const range = others.length === 0 ? first : ranges.find(({ min, max }) => min <= epk && epk < max);
-  return range !== undefined && change.version.lsn <= range.lsn;
+  return range !== undefined && feedLsnOf(change) <= range.lsn;
 }
 
 /** A change shows a missing key value as null, and the two have different hashes: the document says which it is. */

@@ -63,10 +63,18 @@ export interface Change<D = Record<string, unknown>> extends Identity {
    * is in another shard now: what is derived from one shard takes it back, what is derived from all of them ignores it.
    */
   readonly moved?: boolean;
+  /** The lsn by which its feed has it, where that is not the version's: of a copy by a move. Positions are compared with it. */
+  readonly feedLsn?: number;
   readonly leaving?: Leaving;
   /** The error of the source's `upcast` or `deleted`. A projection must treat the change as poison. */
   readonly failed?: unknown;
 }
+
+/**
+ * Where a change is in its feed. A copy by a move has the version of another feed, whose lsn says nothing about positions in
+ * this one.
+ */
+export const feedLsnOf = ({ feedLsn, version }: Pick<Change, 'feedLsn' | 'version'>): number => feedLsn ?? version.lsn;
 
 /** A page of the feed, with whole LSN groups. No `next`: another process (the Functions host) owns the position. */
 export interface Page {

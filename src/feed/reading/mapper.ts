@@ -95,12 +95,17 @@ export function toChange(source: SourceContainer, raw: unknown, epoch: number): 
     container: source.name,
     type,
     ...entry,
-    ...(moved && { version: moved.versionOf(entry.version), moved: true }),
+    ...(moved && movedVersion(moved, entry.version)),
     ...(leaving?.intact || source.marks?.isRestored(document, doc) ? { restored: true } : {}),
     ...(source.marks?.isBackfilled(document, doc) ? { backfilled: true } : {}),
     ...(leaving && { leaving }),
     ...byTenant(source, moved?.gone ? { ...ruled, op: 'delete' } : ruled),
   };
+}
+
+function movedVersion(moved: MovedDocument, own: Version): Pick<Change, 'version' | 'moved' | 'feedLsn'> {
+  const version = moved.versionOf(own);
+  return { version, moved: true, ...(version.lsn !== own.lsn && { feedLsn: own.lsn }) };
 }
 
 /** Adds the tenant. A document without one fails, unless it is deleted: what was derived from it can still be removed. */

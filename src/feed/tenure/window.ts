@@ -1,4 +1,4 @@
-import { type Change, type Page, onlyTenant } from '../reading/change.ts';
+import { type Change, type Page, feedLsnOf, onlyTenant } from '../reading/change.ts';
 import { lsnOf, positionAt } from '../reading/position.ts';
 import { Turns } from './turns.ts';
 
@@ -150,7 +150,7 @@ export class Window {
     this.#pageEnds.push(page.next);
     const acknowledged = lsnOf(this.#position);
     for (const change of page.changes) {
-      const { lsn } = change.version;
+      const lsn = feedLsnOf(change);
       // The feed may deliver acknowledged changes again. The watermark stays.
       if (lsn <= acknowledged) continue;
       const before = this.#open.get(lsn) ?? 0;
@@ -239,7 +239,7 @@ export class Window {
       if (!page) continue;
       this.#unacknowledged.delete(change);
       countDown(this.#pages, page);
-      countDown(this.#open, change.version.lsn);
+      countDown(this.#open, feedLsnOf(change));
     }
     this.#advance();
     this.#changed();

@@ -24,6 +24,7 @@ import { untilAborted } from '../run/until-aborted.ts';
 import { embeddedInput } from './embedded.ts';
 import { type Input, fileInput, workloadInput } from './input.ts';
 import { type Loaded, load } from './loader.ts';
+import { type MovedThereAndBack, formatMoves, isWhole, moveThereAndBack } from './moves.ts';
 import { type PublishedCheck, checkPublished, formatPublished, isRight } from './published.ts';
 import type { Registry } from '../../operations/registry.ts';
 import { type PlaceVerification, assertShards, prepareShards, verifyPlaces } from './shards.ts';
@@ -67,6 +68,8 @@ export interface DevSummary {
   readonly verification: Verification | null;
   /** Only with --once, of a pipeline over shards; `verification` is null then. */
   readonly places?: readonly PlaceVerification[];
+  /** Only with --once and --shards, if `workload.ts` exports `whileMoving`: a tenant that moved there and back. */
+  readonly moved?: MovedThereAndBack;
   /** Only with --once, and without --account, where a pipeline publishes. */
   readonly published: readonly PublishedCheck[] | null;
   readonly seconds: number;
@@ -103,7 +106,8 @@ export const dev = (registry: () => Registry) =>
       };
     },
     format: formatSummary,
-    ok: ({ verification, places = [], published }) =>
+    ok: ({ verification, places = [], moved, published }) =>
+      (!moved || isWhole(moved)) &&
       [verification, ...places.map((of) => of.verification)].every((of) => (of?.different ?? 0) === 0) &&
       (published ?? []).every(isRight),
   });
@@ -143,6 +147,23 @@ async function play(
     });
     state = `loaded ${source.name}: ${plural(result.loaded, 'document')}`;
   };
+  let moved: MovedThereAndBack | undefined;
+  const moving = async (): Promise<MovedThereAndBack | undefined> => {
+    const rules = source?.whileMoving;
+    if (!rules || !options.once || databaseOf === undefined) return undefined;
+    const say = (text: string): void => void (state = text);
+    const line = (text: string): void => screen.line(text);
+    return moveThereAndBack({
+      settings,
+      services,
+      loaded,
+      rules,
+      readLagMs: options.replicaLag ?? 0,
+      signal,
+      say,
+      line,
+    });
+  };
   const sweeping = async (): Promise<void> => {
     const draw = ([line = state]: readonly string[]): void => void (state = line);
     const last = await sweep({
@@ -173,6 +194,7 @@ async function play(
     },
     async (app) => {
       await loading();
+      moved = await moving();
       if (loaded.pipeline.archives.length > 0) {
         // A document may go to the archive only after everything is derived from it.
         await app.drained(signal);
@@ -194,6 +216,7 @@ async function play(
     archive: archived,
     verification,
     ...(places && { places }),
+    ...(moved && { moved }),
     published,
   };
 }
@@ -280,6 +303,7 @@ function formatSummary({
   archive,
   verification,
   places = [],
+  moved,
   published,
   seconds,
 }: DevSummary): string {
@@ -292,6 +316,7 @@ function formatSummary({
   }
   lines.push(...progressTable(projections));
   if (archive) lines.push('', formatSweep(archive));
+  if (moved) lines.push('', formatMoves(moved));
   if (verification) lines.push('', formatVerification(verification));
   for (const { place, verification: of } of places) lines.push('', `── ${place}`, formatVerification(of));
   if (published) lines.push('', formatPublished(published));

@@ -7,7 +7,7 @@ import { messageOf } from '../../base/errors.ts';
 import { isObject } from '../../base/json.ts';
 import { parseDate } from '../../definition/date.ts';
 import type { SourceRef } from '../../definition/specs.ts';
-import type { EventStep, Load, Step } from '../../definition/workload.ts';
+import type { EventStep, Load, Step, WhileMoving } from '../../definition/workload.ts';
 import { hostError } from '../errors.ts';
 
 /** One piece of input. `at` counts from 1: the line of a file, the step of a workload. */
@@ -26,6 +26,8 @@ export interface Input {
   readonly identity: Readonly<Record<string, unknown>>;
   /** The time, in milliseconds, at which the archive's rules are evaluated; absent: the current time. */
   readonly now?: number;
+  /** How documents change while a tenant moves. */
+  readonly whileMoving?: WhileMoving;
   items(): AsyncIterable<InputItem>;
 }
 
@@ -35,11 +37,12 @@ export async function workloadInput(folder: string, seed: number): Promise<Input
     for (const extension of ['ts', 'js']) {
       const file = join(folder, `${name}.${extension}`);
       if (!(await exists(file))) continue;
-      const { load, now } = await loadModule(file);
+      const { load, now, whileMoving } = await loadModule(file);
       return {
         name: `${folder.split(/[\\/]/).at(-1)}/${name}`,
         identity: { workload: name, seed },
         ...(now === undefined ? {} : { now }),
+        ...(whileMoving && { whileMoving }),
         async *items() {
           let at = 0;
           for await (const step of load({ seed })) yield { at: ++at, text: () => JSON.stringify(step), step };
@@ -87,10 +90,16 @@ function parseLine(text: string, { container, type }: SourceRef): Step | string 
   return { container, upsert: { ...document, id, type } };
 }
 
-async function loadModule(file: string): Promise<{ load: Load; now: number | undefined }> {
-  let module: { load?: unknown; now?: unknown };
+interface Loadable {
+  readonly load: Load;
+  readonly now: number | undefined;
+  readonly whileMoving: WhileMoving | undefined;
+}
+
+async function loadModule(file: string): Promise<Loadable> {
+  let module: { load?: unknown; now?: unknown; whileMoving?: unknown };
   try {
-    module = (await import(pathToFileURL(file).href)) as { load?: unknown; now?: unknown };
+    module = (await import(pathToFileURL(file).href)) as typeof module;
   } catch (error) {
     throw hostError('input-unloadable', `${file} can't be loaded: ${messageOf(error)}`, {
       cause: error,
@@ -108,8 +117,17 @@ async function loadModule(file: string): Promise<{ load: Load; now: number | und
       hint: "Write `export const now = '2026-06-03T00:00:00Z'`, or leave it out.",
     });
   }
-  return { load: module.load as Load, now };
+  const { whileMoving } = module;
+  if (whileMoving !== undefined && !isWhileMoving(whileMoving)) {
+    throw hostError('input-unloadable', `${file} exports a \`whileMoving\` without \`container\` and \`change\``, {
+      hint: "Write `export const whileMoving = { container: 'Orders', change: (order, n) => ({ ...order, n }) }`, or leave it out.",
+    });
+  }
+  return { load: module.load as Load, now, whileMoving };
 }
+
+const isWhileMoving = (value: unknown): value is WhileMoving =>
+  isObject(value) && typeof value['container'] === 'string' && typeof value['change'] === 'function';
 
 const isMissingPackage = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && error.code === 'ERR_MODULE_NOT_FOUND';

@@ -14,10 +14,13 @@ import {
   type SourceRef,
   projectionId,
 } from '../../definition/specs.ts';
+import type { Database } from '@azure/cosmos';
 import type { Identity, Key } from '../../feed/reading/change.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 import { openPipelineHistory } from '../../runtime/archives.ts';
 import { type CompareOptions, type Comparison, nameOf, readTypes } from './compare.ts';
+import { placeDatabase } from '../../runtime/place-containers.ts';
+import { databasesOf, letterStates } from './over-shards.ts';
 import { type ContributionPart, checkContributions } from './contributions.ts';
 import type { Candidate } from './difference.ts';
 import { DocumentsOf } from './documents-of.ts';
@@ -47,18 +50,19 @@ export interface SampleComparison extends Comparison {
  * Recomputes the documents that come from the source documents drawn, and the sink documents drawn, from the sources that
  * they name. A document that should not exist is found if it was drawn, a missing one if a source of it was.
  */
-export function compareSample(
+export async function compareSample(
   loaded: Pick<LoadedPipeline, 'pipeline' | 'model'>,
   services: Services,
   options: Omit<CompareOptions, 'readLagMs'> & { readonly drawn: Drawn },
 ): Promise<SampleComparison> {
-  return new SampleLook(loaded, services, options).compare();
+  return new SampleLook(loaded, services, options, await databasesOf(loaded.pipeline, services)).compare();
 }
 
 class SampleLook {
   readonly #loaded: Pick<LoadedPipeline, 'pipeline' | 'model'>;
   readonly #services: Services;
   readonly #options: Omit<CompareOptions, 'readLagMs'> & { readonly drawn: Drawn };
+  readonly #databases: (container: string) => readonly Database[];
   readonly #documents: DocumentsOf;
   readonly #differences: Candidate[] = [];
   readonly #parked: ParkedDocument[] = [];
@@ -72,11 +76,14 @@ class SampleLook {
     loaded: Pick<LoadedPipeline, 'pipeline' | 'model'>,
     services: Services,
     options: Omit<CompareOptions, 'readLagMs'> & { readonly drawn: Drawn },
+    databases: (container: string) => readonly Database[],
   ) {
     this.#loaded = loaded;
     this.#services = services;
     this.#options = options;
-    this.#documents = new DocumentsOf(loaded, services, { signal: options.signal, known: options.drawn.read });
+    this.#databases = databases;
+    const { signal, drawn } = options;
+    this.#documents = new DocumentsOf(loaded, services, { signal, known: drawn.read, databases });
   }
 
   async compare(): Promise<SampleComparison> {
@@ -117,7 +124,11 @@ class SampleLook {
         return { of, docs, keyPaths: this.#keyPathsOf(of.container) };
       });
       this.#note(sources);
-      const letters = await parkedOf([this.#services.place.state], projectionId(spec), sources);
+      const letters = await parkedOf(
+        await letterStates(spec, this.#loaded.pipeline, this.#services),
+        projectionId(spec),
+        sources,
+      );
       this.#parked.push(...letters.documents);
       const rules = this.#loaded.pipeline.sources;
       const context: LookContext = { letters, rules, keyPathsOf: (name) => this.#keyPathsOf(name), only: part.only };
@@ -290,7 +301,8 @@ class SampleLook {
     const { signal, screen } = this.#options;
     const read = async (): Promise<readonly Doc[]> => {
       const history = await openPipelineHistory(this.#loaded, this.#services, { signal });
-      const reading = { pipeline, database: this.#services.place.database, history, signal, screen };
+      const database = placeDatabase(pipeline, this.#services);
+      const reading = { pipeline, database, databases: this.#databases, history, signal, screen };
       return (await readTypes([of], reading)).get(nameOf(of)) ?? [];
     };
     const reading = read();

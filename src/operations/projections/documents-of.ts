@@ -1,3 +1,4 @@
+import type { Database } from '@azure/cosmos';
 import { findArchived } from '../../archive/find.ts';
 import type { BlobStore } from '../../archive/blob-store.ts';
 import { KeptBlobs } from '../../archive/kept-blobs.ts';
@@ -28,23 +29,34 @@ export class DocumentsOf {
   readonly #loaded: Pick<LoadedPipeline, 'pipeline' | 'model'>;
   readonly #services: Services;
   readonly #access: CosmosAccess;
+  readonly #accesses: (container: string) => readonly CosmosAccess[];
   /** By `identityText`; null: it is not in its container. */
   readonly #known: Map<string, Doc | null>;
   readonly #blobs: KeptBlobs;
 
-  /** `known`: documents that were just read, by `identityText`. */
+  /**
+   * `known`: documents that were just read, by `identityText`. `databases`: those that have documents of a container; of a
+   * document that several have, the later one counts. Default: that of the place.
+   */
   constructor(
     loaded: Pick<LoadedPipeline, 'pipeline' | 'model'>,
     services: Services,
     {
       signal,
       known = new Map(),
-    }: { readonly signal: AbortSignal; readonly known?: ReadonlyMap<string, Doc> | undefined },
+      databases,
+    }: {
+      readonly signal: AbortSignal;
+      readonly known?: ReadonlyMap<string, Doc> | undefined;
+      readonly databases?: (container: string) => readonly Database[];
+    },
   ) {
     this.#known = new Map(known);
     this.#loaded = loaded;
     this.#services = services;
-    this.#access = new CosmosAccess(services.place.database, untilStopped(signal), new Meter());
+    const open = (database: Database): CosmosAccess => new CosmosAccess(database, untilStopped(signal), new Meter());
+    this.#access = open(services.place.database);
+    this.#accesses = (container) => databases?.(container).map(open) ?? [this.#access];
     let store: Promise<BlobStore> | undefined;
     this.#blobs = new KeptBlobs(async (name) => (await (store ??= openStore(services, signal))).read(name));
   }
@@ -81,12 +93,11 @@ export class DocumentsOf {
       chunks,
       async (some) => {
         const [{ container, key } = { container: '', key: [] }] = some;
-        const docs = await this.#access.read(
-          container,
-          key,
-          some.map(({ id }) => id),
-        );
-        for (const [index, doc] of docs.entries()) this.#known.set(identityText(some[index]!), doc ?? null);
+        const ids = some.map(({ id }) => id);
+        for (const access of this.#accesses(container)) {
+          const docs = await access.read(container, key, ids);
+          for (const [index, doc] of docs.entries()) this.#keep(identityText(some[index]!), doc);
+        }
       },
       { concurrency: 32 },
     );
@@ -95,12 +106,19 @@ export class DocumentsOf {
         this.#known.set(text, (await this.#withoutKey(one)) ?? null);
   }
 
+  #keep(text: string, doc: Doc | undefined): void {
+    const known = this.#known.get(text);
+    if (!known || (doc && Number(known['_ts']) <= Number(doc['_ts']))) this.#known.set(text, doc ?? null);
+  }
+
   /** An identity has null also for a key value that the document doesn't have, by which no point read finds it. */
   async #withoutKey({ container, key, id }: Identity): Promise<Doc | undefined> {
     const { model } = this.#loaded;
     const paths = model.containers.find(({ name }) => name === container)?.partitionKey ?? [];
-    const found = await this.#access.query<Doc>(container, 'SELECT * FROM c WHERE c.id = @id', { id });
-    return found.find((doc) => rowKey(doc, paths) === canonical([...key, id]));
+    const all = this.#accesses(container).map((access) =>
+      access.query<Doc>(container, 'SELECT * FROM c WHERE c.id = @id', { id }),
+    );
+    return (await Promise.all(all)).flat().find((doc) => rowKey(doc, paths) === canonical([...key, id]));
   }
 
   /** As the archive's history shows them: a document that leaves by expiry without the archive's marks. */

@@ -7,6 +7,7 @@ import { nameOf } from './compare.ts';
 import type { Drawn } from './compare-sample.ts';
 import { draw } from './draw.ts';
 import { countDocuments } from './estimate.ts';
+import { databasesOf } from './over-shards.ts';
 import type { OtherSpec } from './verify-others.ts';
 
 export interface SampleOptions {
@@ -30,21 +31,34 @@ export async function drawSample(
 ): Promise<Drawn | undefined> {
   if (sample === undefined) return undefined;
   const types = specs.flatMap((spec) => [spec.from, ...(isOutside(spec) ? [] : [spec.into])]);
+  const databases = await databasesOf(pipeline, services);
   const documents = new Map<string, readonly Identity[]>();
   let asked = 0;
   for (const [container, of] of Map.groupBy(types, (type) => type.container)) {
-    const most = new Map<string, number>();
-    for (const type of of) {
-      if (most.has(type.type)) continue;
-      const size =
-        sizeOf(sample) ?? Math.ceil(shareOf(sample) * (await countDocuments(type, services, pipeline.sources)));
-      most.set(type.type, size);
-      asked = Math.max(asked, size);
-    }
     const typeOf = (stored: Doc): string | undefined =>
       of.find((each) => isOfType(each.type, typeRules(pipeline.sources, each), stored))?.type;
-    const found = await draw(services.place.database.container(container), { typeOf, most, random, signal });
-    for (const [type, some] of found) documents.set(nameOf({ container, type }), some);
+    const all = databases(container);
+    const sizes = new Map<string, number>();
+    // Of each shard as many, or the same share.
+    for (const database of all) {
+      const most = new Map<string, number>();
+      for (const type of of) {
+        if (most.has(type.type)) continue;
+        const size = Math.ceil(
+          sizeOf(sample) === undefined
+            ? shareOf(sample) * (await countDocuments(type, database, pipeline.sources))
+            : (sizeOf(sample) ?? 0) / all.length,
+        );
+        most.set(type.type, size);
+        sizes.set(type.type, (sizes.get(type.type) ?? 0) + size);
+      }
+      const found = await draw(database.container(container), { typeOf, most, random, signal });
+      for (const [type, some] of found) {
+        const name = nameOf({ container, type });
+        documents.set(name, [...(documents.get(name) ?? []), ...some]);
+      }
+    }
+    asked = Math.max(asked, ...sizes.values());
     screen.progress('drawn', [...documents.values()].flat().length);
   }
   return { documents, groupsOfSources: true, groupRows: GROUP_ROWS, rows: 2 * asked, seed: random() };

@@ -1,3 +1,4 @@
+import type { Database } from '@azure/cosmos';
 import { z } from 'zod';
 import { withRetry } from '../../cosmos/retry.ts';
 import { typeRules } from '../../definition/discriminator.ts';
@@ -32,16 +33,18 @@ export async function estimate(
   spec: ReplayedSpec,
   services: Pick<Services, 'place'>,
   rules: readonly SourceRules[],
+  databases: (container: string) => readonly Database[] = () => [services.place.database],
 ): Promise<{ documents: number; ru: number }> {
   let documents = 0;
-  for (const of of sourcesOf(spec)) documents += await countDocuments(of, services, rules);
+  for (const of of sourcesOf(spec))
+    for (const database of databases(of.container)) documents += await countDocuments(of, database, rules);
   return { documents, ru: documents * RU_A_DOCUMENT[spec.kind] };
 }
 
 /** The number of documents of a type, by the service's count; with `before`, of those that were last written before. */
 export async function countDocuments(
   of: SourceRef,
-  { place: { database } }: Pick<Services, 'place'>,
+  database: Database,
   rules: readonly SourceRules[],
   before?: Date,
 ): Promise<number> {

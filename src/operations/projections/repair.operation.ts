@@ -15,6 +15,7 @@ export const projectionsRepair = defineOperation({
     `millrace projections repair store-days --key '["store-1"]' --dry-run`,
     'millrace projections repair store-days --tenant store-1',
   ],
+  shards: 'every',
   effect: 'changes',
   bulk: true,
   argument: 'name',

@@ -24,6 +24,7 @@ import { openPipelineHistory } from '../../runtime/archives.ts';
 import { asSeen, consumeHistory, sourcesFor } from '../../runtime/history-pages.ts';
 import { openEngine } from '../../runtime/open-engine.ts';
 import type { Parts } from '../../runtime/open-feed.ts';
+import { readersOf } from './over-shards.ts';
 import { tenantRef } from './own-part.ts';
 import type { Candidate, Difference } from './difference.ts';
 import { repairEmbed } from './repair-embed.ts';
@@ -89,25 +90,29 @@ export async function repair(options: RepairOptions, differences: readonly Candi
     const met = new Set<string>();
     const concerned = concernedBy(spec, keyPaths, new Set(wanted.map(({ document }) => document)), met);
     const reopen = spec.kind === 'reference' ? listsOf(spec, services.place.state.id, access) : undefined;
-    // A repair opens the lists that it needs.
-    const { engine } = openEngine({ ...options, again: false }, spec);
-    const history = await openPipelineHistory(loaded, services, { signal, readLagMs });
-    const read = new Set([spec.from.container, ...(spec.kind === 'reference' ? [spec.tenants.container] : [])]);
-    const consume = async ([name, source]: readonly [string, SourceContainer]): Promise<void> => {
-      const seen = async (document: Change): Promise<Change | undefined> => {
-        const change = asSeen(source, document);
-        if (!change) return undefined;
-        if (concerned(change)) await reopen?.(change);
-        // A row waits for lists that are as new as it is, so reference data needs all of both lists.
-        else if (spec.kind !== 'reference') return undefined;
-        return change;
+    // Each shard's documents are applied by its part of the pipeline.
+    for (const { services: at, loaded: part } of await readersOf(loaded, services, spec.from.container)) {
+      const parts = { ...options, services: at, loaded: { ...loaded, ...part } };
+      // A repair opens the lists that it needs.
+      const { engine } = openEngine({ ...parts, again: false }, spec);
+      const history = await openPipelineHistory(parts.loaded, at, { signal, readLagMs });
+      const read = new Set([spec.from.container, ...(spec.kind === 'reference' ? [spec.tenants.container] : [])]);
+      const consume = async ([name, source]: readonly [string, SourceContainer]): Promise<void> => {
+        const seen = async (document: Change): Promise<Change | undefined> => {
+          const change = asSeen(source, document);
+          if (!change) return undefined;
+          if (concerned(change)) await reopen?.(change);
+          // A row waits for lists that are as new as it is, so reference data needs all of both lists.
+          else if (spec.kind !== 'reference') return undefined;
+          return change;
+        };
+        const applied = await consumeHistory(engine, history.documents(name, signal), seen, signal);
+        total.applied += applied;
       };
-      const applied = await consumeHistory(engine, history.documents(name, signal), seen, signal);
-      total.applied += applied;
-    };
-    // At the same time, because each list waits for the other one.
-    await Promise.all([...sourcesFor(loaded, spec)].filter(([name]) => read.has(name)).map(consume));
-    total.charge += engine.stats[0]?.meter.charge ?? 0;
+      // At the same time, because each list waits for the other one.
+      await Promise.all([...sourcesFor(parts.loaded, spec)].filter(([name]) => read.has(name)).map(consume));
+      total.charge += engine.stats[0]?.meter.charge ?? 0;
+    }
     for (const one of wanted)
       if (one.derived && !met.has(one.document))
         obstacles.set(placeText(one), 'no source document produces it any more: verify again');

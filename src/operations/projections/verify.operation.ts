@@ -6,13 +6,13 @@ import { Views } from '../../engine/views/views.ts';
 import { audited } from '../audit/record.ts';
 import { type Enqueued, backgroundInput, enqueue, isEnqueued, sayEnqueued } from '../jobs/background.ts';
 import { operationsError } from '../errors.ts';
-import { shardVerbsError } from '../shards/errors.ts';
 import { type Context, defineOperation } from '../operation.ts';
 import { secondsToRead } from '../seconds.ts';
 import { plural } from '../table.ts';
 import { askedTenant, tenantInput } from '../tenants/asked.ts';
 import { chooseProjection } from './choose.ts';
 import { RU_A_READ, estimate } from './estimate.ts';
+import { comparedHere, databasesOf } from './over-shards.ts';
 import { recordVerified, verifiedName, verifiedOf } from './verified.ts';
 import { othersOf } from './verify-others.ts';
 import { type Verification, currentOf, formatVerification, verify } from './verify.ts';
@@ -22,10 +22,6 @@ export const verifyWith = async (
   { workspace, signal, screen }: Context,
 ): Promise<Verification> => {
   const loaded = await workspace.pipeline();
-  if (loaded.pipeline.part && (repair || sample !== undefined || tenant !== undefined)) {
-    const message = '--repair, --sample and --tenant can’t work on a pipeline over shards';
-    throw shardVerbsError('shards-unsupported', message);
-  }
   return verify(loaded, await workspace.services(), {
     signal,
     screen,
@@ -103,21 +99,25 @@ export const projectionsVerify = defineOperation({
   }),
   plan: async ({ name, repair, sample, tenant }, { workspace }) => {
     assertNoSample({ repair, sample });
-    const loaded = await workspace.pipeline();
+    const given = await workspace.pipeline();
+    const loaded = { ...given, pipeline: comparedHere(given.pipeline) };
     const services = await workspace.services();
+    const databases = await databasesOf(loaded.pipeline, services);
     const views = await new Views(services.global.state, loaded.pipeline.name).read();
     const kept = currentOf(loaded.pipeline.projections, views);
     const others = othersOf(loaded.pipeline).filter(
       (spec) => name === undefined || spec.name === name || projectionId(spec) === name,
     );
+    const here = ({ name: of }: { readonly name: string }): boolean => of === name?.split('@')[0];
+    const elsewhere = given.pipeline.part && ![...loaded.pipeline.projections, ...others].some(here);
     const one =
-      name === undefined || others.length > 0
+      name === undefined || others.length > 0 || elsewhere
         ? undefined
         : (kept.find((of) => of.name === name) ?? chooseProjection(loaded.pipeline, name));
     const embeds = others.filter((spec) => spec.kind === 'embed');
     let documents = 0;
     for (const spec of [...(one ? [one] : name === undefined ? kept : []), ...embeds])
-      documents += 2 * (await estimate(spec, services, loaded.pipeline.sources)).documents;
+      documents += 2 * (await estimate(spec, services, loaded.pipeline.sources, databases)).documents;
     if (sample !== undefined)
       return { steps: [`draw ${sample} of the documents of each type and compare them`], ru: 0 };
     return {

@@ -6,7 +6,7 @@ import { letterId } from '../../engine/dead-letters/letter-document.ts';
 import { DeadLetters } from '../../engine/dead-letters/dead-letters.ts';
 import { sourceContainers } from '../../engine/runners.ts';
 import type { Lease } from '../../feed/leases/lease.ts';
-import type { Change, Identity } from '../../feed/reading/change.ts';
+import { type Change, type Identity, feedLsnOf } from '../../feed/reading/change.ts';
 import type { SourceContainer } from '../../feed/reading/mapper.ts';
 import { type Parts, openFeed } from '../../runtime/open-feed.ts';
 
@@ -63,7 +63,7 @@ export class Processed {
     // After the positions: what they passed is applied, or still set aside.
     const tenants = await this.#backlog.tenants();
     const source = this.#source ?? { keyPaths: [] };
-    return (change) => change.version.lsn <= upTo && !mayWait(tenants, source, change);
+    return (change) => feedLsnOf(change) <= upTo && !mayWait(tenants, source, change);
   }
 
   /** The lsn up to which every change of the range was processed, parked or set aside; -1: none. */

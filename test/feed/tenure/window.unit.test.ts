@@ -223,3 +223,20 @@ it('is half full with half of its pages, if these have more than a few changes',
   window.offer(page(1_000, ...changes(201, 800)));
   expect(window.half).toBe(1_000);
 });
+
+it.each([
+  ['before', 1],
+  ['after', 900],
+])('counts a copy by a move where this feed has it, though its version’s lsn is %s that', async (_, lsn) => {
+  const { window, handed, advances } = open({ from: '"20"' });
+  const copy = { ...change(lsn, 'a'), moved: true, feedLsn: 22 };
+  window.offer(page(25, change(21, 'b'), copy, change(25, 'c')));
+  await turn();
+  handed[0]?.done();
+  handed[2]?.done();
+  await turn();
+  expect([window.unacknowledged, window.position, advances]).toEqual([1, '"21"', [['"21"', false]]]);
+  handed[1]?.done();
+  await turn();
+  expect([window.isEmpty, advances.at(-1)]).toEqual([true, ['"25"', true]]);
+});

@@ -3,8 +3,10 @@
 import { spawnSync } from 'node:child_process';
 import { cpSync, globSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, posix, relative, sep } from 'node:path';
+import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { type OutputChunk, type Plugin, rolldown } from 'rolldown';
+import { FROM_LIBRARIES } from '../src/dashboard/files.ts';
 
 interface Package {
   readonly name: string;
@@ -55,8 +57,14 @@ writeFileSync(join(dist, 'THIRD-PARTY-NOTICES.txt'), notices(chunks));
 // The app runs without them.
 if (!process.argv.includes('--no-types')) declarations();
 cpSync(join(root, 'node_modules/libpg-query/wasm/libpg-query.wasm'), join(dist, 'libpg-query.wasm'));
+// The dashboard's page is served as it is, and what it has of a library is beside it.
+for (const [name, from] of Object.entries(FROM_LIBRARIES))
+  cpSync(createRequire(import.meta.url).resolve(from), join(dist, 'src/dashboard/page', name));
 // The documents belong beside their pipelines, and what `init` copies beside its code.
-for (const file of globSync(['examples/*/*.md', 'src/host/init/template/**/*'], { cwd: root, withFileTypes: true })) {
+for (const file of globSync(['examples/*/*.md', 'src/host/init/template/**/*', 'src/dashboard/page/**/*'], {
+  cwd: root,
+  withFileTypes: true,
+})) {
   if (!file.isFile()) continue;
   const from = join(file.parentPath, file.name);
   cpSync(from, join(dist, relative(root, from)));

@@ -49,7 +49,6 @@ import { projectionsVerify } from '../operations/projections/verify.operation.ts
 import { projectionsVerifyDue } from '../operations/projections/verify-due.operation.ts';
 import { Registry } from '../operations/registry.ts';
 import { recover } from '../operations/recover/recover.operation.ts';
-import { status } from '../operations/status.operation.ts';
 import { shardsCheck } from '../operations/shards/check.operation.ts';
 import { shardsInit } from '../operations/shards/init.operation.ts';
 import { shardsList } from '../operations/shards/list.operation.ts';
@@ -96,6 +95,7 @@ import { functionsList } from './local-host/functions-list.operation.ts';
 import { functionsStart } from './local-host/functions-start.operation.ts';
 import { jobsWork } from './run/jobs.ts';
 import { run } from './run/run.operation.ts';
+import { statusServed } from './run/status-served.ts';
 
 /**
  * Every operation of this build except `model prove`, which is in `testing` and which the command line adds. Operations
@@ -104,9 +104,9 @@ import { run } from './run/run.operation.ts';
 export const registry: Registry = new Registry([
   init,
   dev(() => registry),
-  run,
+  run(() => registry),
   plan,
-  status,
+  statusServed(() => registry),
   doctor,
   recover,
   modelCheck,

@@ -77,6 +77,7 @@ import { tenantsAdmit } from '../operations/tenants/admit.operation.ts';
 import { tenantsErase } from '../operations/tenants/erase.operation.ts';
 import { tenantsExport } from '../operations/tenants/export.operation.ts';
 import { tenantsList } from '../operations/tenants/list.operation.ts';
+import { trace } from '../operations/trace/trace.operation.ts';
 import { dev } from './dev/dev.operation.ts';
 import { emulatorForeignHost } from './dev/emulator/foreign-host.operation.ts';
 import { emulatorMerge, emulatorSplit } from './dev/emulator/partitions.operation.ts';
@@ -107,6 +108,7 @@ export const registry: Registry = new Registry([
   run(() => registry),
   plan,
   statusServed(() => registry),
+  trace,
   doctor,
   recover,
   modelCheck,

@@ -1,6 +1,5 @@
 // Every page and every action in a browser, over the embedded server.
-import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
+import axe from 'axe-core';
 import { type Browser, type BrowserContext, type Page, chromium } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { Dashboard } from '../../src/dashboard/server.ts';
@@ -11,7 +10,6 @@ import { type Stage, openStage } from '../support/stage.ts';
 import { CHROMIUM } from './chromium.ts';
 import { post, serve } from './served.ts';
 
-const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const PAGES = [
   'now',
   'flow',
@@ -29,6 +27,8 @@ const PAGES = [
 ];
 /** Characters of an id that would run a script where an id became markup. */
 const EVIL = '<img src=x onerror=document.title=1>';
+
+const ORDER = { type: 'order', storeId: 's1', customerId: 'c1', cents: 100 };
 
 let stage: Stage;
 let app: App;
@@ -69,17 +69,14 @@ async function firstCode(page: Page): Promise<string> {
 }
 
 async function violations(page: Page): Promise<string[]> {
-  await page.evaluate(AXE);
+  await page.evaluate(axe.source);
   return page.evaluate(
     'axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"] }).then((found) => found.violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 160)).join(" | ")}`))',
   );
 }
 
 async function park(ids: readonly string[]): Promise<void> {
-  for (const id of ids)
-    await stage
-      .container('Orders')
-      .items.upsert({ id, type: 'order', storeId: 's1', customerId: 'c1', placedAt: 7, cents: 100 });
+  for (const id of ids) await stage.container('Orders').items.upsert({ ...ORDER, id, placedAt: 7 });
   await app.drained(AbortSignal.timeout(60_000));
 }
 
@@ -145,7 +142,7 @@ describe.skipIf(CHROMIUM === undefined)('in Chromium', () => {
       .first()
       .click();
     const dialog = page.getByRole('dialog');
-    await dialog.getByText('discard Orders/order-2').waitFor();
+    await dialog.getByRole('listitem').filter({ hasText: 'discard Orders/order-2' }).waitFor();
     expect(await violations(page)).toEqual([]);
     const discard = dialog.getByRole('button', { name: 'Discard' });
     await discard.click();
@@ -175,6 +172,19 @@ describe.skipIf(CHROMIUM === undefined)('in Chromium', () => {
     await page.getByRole('dialog').locator('pre.said').waitFor();
     await page.getByRole('dialog').getByRole('button', { name: 'Close' }).click();
     await page.getByRole('button', { name: 'Pause' }).waitFor();
+    await page.context().close();
+  });
+
+  it('traces a document to its places', async () => {
+    await stage.container('Orders').items.upsert({ ...ORDER, id: 'order-17', placedAt: '2026-01-01T10:00:00.000Z' });
+    await app.drained(AbortSignal.timeout(60_000));
+    const page = await open('trace');
+    await page.getByLabel('Container').fill('Orders');
+    await page.getByLabel('Partition key').fill('s1');
+    await page.getByLabel('Id').fill('order-17');
+    await page.getByRole('button', { name: 'Trace' }).click();
+    await page.locator('tr', { hasText: 'days@1' }).getByText('applied', { exact: true }).waitFor();
+    expect(await violations(page)).toEqual([]);
     await page.context().close();
   });
 

@@ -169,6 +169,9 @@ function notices(of: readonly OutputChunk[]): string {
     const [folder] = /^.*[\\/]node_modules[\\/](@[^\\/]+[\\/])?[^\\/]+/.exec(id) ?? [];
     if (folder !== undefined) folders.add(folder.replace(/^\0+/, ''));
   }
+  // The page's files are copied and not bundled.
+  for (const from of Object.values(FROM_LIBRARIES))
+    folders.add(dirname(createRequire(import.meta.url).resolve(`${from.split('/')[0]}/package.json`)));
   const texts = [...folders].map((folder) => {
     const { name, version, license = 'see below' } = readPackage(folder);
     const file = readdirSync(folder).find((each) => /^(licen[cs]e|copying)/i.test(each));

@@ -21,7 +21,7 @@ export function chart(label, series, points, unit = '') {
         cursor: { drag: { x: false, y: false } },
         legend: { live: false },
         scales: {
-          x: { range: (_, low, high) => [Math.min(low, high - SHORTEST_S), high] },
+          x: { range: () => span(points[0]) },
           y: { range: (_, low, high) => [Math.min(0, low ?? 0), Math.max(1, (high ?? 0) * 1.1)] },
         },
         axes: [
@@ -56,6 +56,12 @@ export function chart(label, series, points, unit = '') {
       plot?.destroy();
     },
   };
+}
+
+/** From the first point to the last, and no less than `SHORTEST_S`. uPlot itself gives a single point a span of years. */
+function span([first = Date.now() / 1000, ...more]) {
+  const last = more.at(-1) ?? first;
+  return [Math.min(first, last - SHORTEST_S), last];
 }
 
 /** Points of `series` lines: times first. */

@@ -2,6 +2,9 @@
 
 export const count = (value) => (typeof value === 'number' ? value.toLocaleString('en-US') : '–');
 
+/** `1 change`, `2 changes`. */
+export const plural = (value, noun) => `${count(value)} ${noun}${value === 1 ? '' : 's'}`;
+
 export function rate(value) {
   if (typeof value !== 'number') return '–';
   return value.toLocaleString('en-US', { maximumFractionDigits: value < 10 ? 1 : 0 });
@@ -42,7 +45,7 @@ export const ago = (iso, now = Date.now()) =>
 export function lag(value) {
   if (!value) return '–';
   if (!value.known) return 'unknown';
-  return value.changes === 0 ? 'none' : `${count(value.changes)} changes, ${duration(value.ageMs / 1000)}`;
+  return value.changes === 0 ? 'none' : `${plural(value.changes, 'change')}, ${duration(value.ageMs / 1000)}`;
 }
 
 export function catchUp(value) {

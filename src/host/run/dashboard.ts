@@ -6,10 +6,11 @@ import type { Context } from '../../operations/operation.ts';
 import type { Registry } from '../../operations/registry.ts';
 import type { Workspace } from '../../runtime/workspace.ts';
 
-const port = z.int().min(0).max(65_535);
+const WRONG = 'must be a port, 0 to 65535';
+const port = z.int(WRONG).min(0, WRONG).max(65_535, WRONG);
 
 /** A flag with or without a port: `--dashboard`, `--dashboard 8080`. */
-export const portFlag = z.union([z.boolean(), port], { error: 'must be a port, 0 to 65535' });
+export const portFlag = z.union([z.boolean(), port], { error: WRONG });
 
 /** Of `--dashboard`: the port to listen at, 0 for any; undefined: the flag isn't given. */
 export const portOf = (flag: boolean | number | undefined): number | undefined =>

@@ -9,6 +9,7 @@ export const archive = listed({
   id: 'archive',
   title: 'Archive',
   operation: 'archive list',
+  absent: { 'archive-none': 'The pipeline declares no archive.' },
   about: 'Documents that were moved to blobs, by tenant and month.',
   show: (rows) => {
     const table = liveTable({

@@ -72,7 +72,7 @@ function costs({ profile, containers }) {
           terms
             .toSorted((a, b) => b.perSecond * b.ru - a.perSecond * a.ru)
             .slice(0, 3)
-            .map(({ what, perSecond, ru }) => `${what} ${rate(perSecond * ru)} RU/s`)
+            .map(({ what, perSecond, ru }) => `${what}: ${rate(perSecond * ru)} RU/s`)
             .join('; '),
       },
     ],

@@ -3,7 +3,7 @@ import { placesOf } from '../api.js';
 import { chart } from '../chart.js';
 import { badge, failure, figure, h, liveTable, loading, section } from '../dom.js';
 import { lagOf, rangesOf, sumOf } from '../figures.js';
-import { ago, catchUp, count, duration, lag, rate, time } from '../format.js';
+import { ago, catchUp, count, duration, lag, plural, rate, time } from '../format.js';
 
 export const now = {
   id: 'now',
@@ -51,7 +51,7 @@ export const now = {
         { title: 'Catches up in', cell: ({ catchUp: of }) => catchUp(of) },
         {
           title: 'Page in hand',
-          cell: ({ inHand }) => (inHand ? `${count(inHand.changes)} changes, ${inHand.seconds} s` : '–'),
+          cell: ({ inHand }) => (inHand ? `${plural(inHand.changes, 'change')}, ${inHand.seconds} s` : '–'),
         },
         {
           title: 'Last rejection',
@@ -145,7 +145,7 @@ export const now = {
         const free = sumOf(places.map(({ value }) => value?.leases?.free)) ?? 0;
         figures.hosts.set(
           count(owners.length),
-          free === 0 ? 'no lease is free' : `${count(free)} leases are free`,
+          free === 0 ? 'no lease is free' : `${plural(free, 'lease')} free`,
           owners.length === 0 ? 'bad' : '',
         );
         figures.letters.set(count(parked), parked === 0 ? 'none' : 'see Dead letters', parked === 0 ? '' : 'bad');

@@ -8,6 +8,7 @@ export const shards = listed({
   title: 'Shards',
   operation: 'shards list',
   about: 'Which shard has which part of the keys.',
+  absent: { 'setting-missing': 'No shard maps: the setting SHARD_MAPS_DATABASE names no database of them.' },
   whole: (maps, context) =>
     maps.length === 0
       ? [h('p', { class: 'empty', text: 'There is no shard map.' })]

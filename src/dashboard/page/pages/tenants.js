@@ -7,6 +7,7 @@ export const tenants = listed({
   id: 'tenants',
   title: 'Tenants',
   operation: 'tenants list',
+  absent: { 'tenant-undeclared': 'The pipeline declares no tenant.' },
   about: 'The tenants with the most documents. Sizes are estimated from samples.',
   whole: (value) => {
     const table = liveTable({

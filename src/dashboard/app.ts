@@ -83,7 +83,7 @@ export function dashboardApp(options: AppOptions): Hono {
     setCookie(request, options.cookie(), signed.session, { httpOnly: true, sameSite: 'Strict', path: '/' });
     return request.json({ role: signed.role });
   };
-  app.post('/api/sign-in', signIn);
+  app.on('POST', '/api/sign-in', signIn);
   app.post('/api/sign-out', (request) => {
     access.signOut(getCookie(request, options.cookie()));
     return request.json({});
@@ -119,7 +119,7 @@ export function dashboardApp(options: AppOptions): Hono {
     const answer = await perform(asked, { workspace: workspace(), actor: options.actorOf(role), signal }, runs);
     return request.json(answer as object);
   };
-  app.post('/api/run/:noun/:verb?', run);
+  app.on('POST', '/api/run/:noun/:verb?', run);
   app.get('*', (request) => {
     const file = files.get(request.req.path);
     if (!file) return request.json({ error: { code: 'not-found', message: 'The dashboard has no such page' } }, 404);

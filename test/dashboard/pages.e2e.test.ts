@@ -96,7 +96,7 @@ describe.skipIf(CHROMIUM === undefined)('in Chromium', () => {
     await endStatus?.();
     await app?.stop();
     await stage?.[Symbol.asyncDispose]();
-    expect(wrong).toEqual([]);
+    if (wrong.length > 0) throw new Error(`The pages reported errors:\n${wrong.join('\n')}`);
   });
 
   it.each([
@@ -158,7 +158,7 @@ describe.skipIf(CHROMIUM === undefined)('in Chromium', () => {
     await page.context().close();
   });
 
-  it('pauses and resumes a projection, and verifies all of them', async () => {
+  it('pauses and resumes a projection', async () => {
     const page = await open('projections/days');
     await page.getByRole('button', { name: 'Pause' }).click();
     const dialog = page.getByRole('dialog');
@@ -172,6 +172,7 @@ describe.skipIf(CHROMIUM === undefined)('in Chromium', () => {
     await page.getByRole('dialog').locator('pre.said').waitFor();
     await page.getByRole('dialog').getByRole('button', { name: 'Close' }).click();
     await page.getByRole('button', { name: 'Pause' }).waitFor();
+    expect(await page.getByRole('button', { name: 'Resume' }).count()).toBe(0);
     await page.context().close();
   });
 

@@ -48,7 +48,7 @@ describe('the page', () => {
     expect(html).not.toMatch(/<script(?![^>]*\bsrc=)|\son\w+=|<style|\sstyle=/);
     for (const [, path = ''] of html.matchAll(/(?:src|href)="(\/[^"]*)"/g)) {
       const file = await get(path);
-      expect(file.status, path).toBe(200);
+      expect({ path, status: file.status }).toEqual({ path, status: 200 });
       expect(file.headers.get('x-content-type-options')).toBe('nosniff');
       expect(file.headers.get('cache-control')).toBe('no-store');
       await file.arrayBuffer();
@@ -58,7 +58,7 @@ describe('the page', () => {
   it('serves nothing but its files', async () => {
     dashboard = await serve(stage);
     for (const path of ['/../package.json', '/%2e%2e/package.json', '/page/../../errors.ts', '/dom.ts', '/api/nothing'])
-      expect((await get(path)).status, path).toBe(404);
+      expect({ path, status: (await get(path)).status }).toEqual({ path, status: 404 });
   });
 });
 
@@ -169,7 +169,7 @@ describe('with tokens', () => {
     dashboard = await serve(stage, { tokens: { operator: OPERATOR, reader: READER } });
     for (const path of ['/api/session', '/api/events', `/api/session?token=${OPERATOR}`]) {
       const response = await get(path, { authorization: `Bearer ${OPERATOR}`, cookie: `millrace=${OPERATOR}` });
-      expect(response.status, path).toBe(401);
+      expect({ path, status: response.status }).toEqual({ path, status: 401 });
       await response.text();
     }
     const refused = await post(dashboard.url, '/api/run/status', {});

@@ -41,7 +41,7 @@ describe.each([[['status', '--serve']], [['run', '--dashboard', '0', '--host', '
     expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/$/);
     expect(await session(url)).toMatchObject({ role: 'operator', signedIn: false });
     await stop();
-    await expect(session(url)).rejects.toThrow();
+    await expect(session(url)).rejects.toThrow('fetch failed');
   });
 });
 

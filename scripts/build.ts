@@ -3,8 +3,10 @@
 import { spawnSync } from 'node:child_process';
 import { cpSync, globSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, posix, relative, sep } from 'node:path';
+import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { type OutputChunk, type Plugin, rolldown } from 'rolldown';
+import { FROM_LIBRARIES } from '../src/dashboard/files.ts';
 
 interface Package {
   readonly name: string;
@@ -55,8 +57,14 @@ writeFileSync(join(dist, 'THIRD-PARTY-NOTICES.txt'), notices(chunks));
 // The app runs without them.
 if (!process.argv.includes('--no-types')) declarations();
 cpSync(join(root, 'node_modules/libpg-query/wasm/libpg-query.wasm'), join(dist, 'libpg-query.wasm'));
+// The dashboard's page is served as it is, and what it has of a library is beside it.
+for (const [name, from] of Object.entries(FROM_LIBRARIES))
+  cpSync(createRequire(import.meta.url).resolve(from), join(dist, 'src/dashboard/page', name));
 // The documents belong beside their pipelines, and what `init` copies beside its code.
-for (const file of globSync(['examples/*/*.md', 'src/host/init/template/**/*'], { cwd: root, withFileTypes: true })) {
+for (const file of globSync(['examples/*/*.md', 'src/host/init/template/**/*', 'src/dashboard/page/**/*'], {
+  cwd: root,
+  withFileTypes: true,
+})) {
   if (!file.isFile()) continue;
   const from = join(file.parentPath, file.name);
   cpSync(from, join(dist, relative(root, from)));
@@ -161,6 +169,9 @@ function notices(of: readonly OutputChunk[]): string {
     const [folder] = /^.*[\\/]node_modules[\\/](@[^\\/]+[\\/])?[^\\/]+/.exec(id) ?? [];
     if (folder !== undefined) folders.add(folder.replace(/^\0+/, ''));
   }
+  // The page's files are copied and not bundled.
+  for (const from of Object.values(FROM_LIBRARIES))
+    folders.add(dirname(createRequire(import.meta.url).resolve(`${from.split('/')[0]}/package.json`)));
   const texts = [...folders].map((folder) => {
     const { name, version, license = 'see below' } = readPackage(folder);
     const file = readdirSync(folder).find((each) => /^(licen[cs]e|copying)/i.test(each));

@@ -11,6 +11,7 @@ const ORDER = [
   'cli',
   'testing',
   'host',
+  'dashboard',
   'operations',
   'runtime',
   'archive',

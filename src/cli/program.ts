@@ -59,7 +59,7 @@ function verb(operation: Operation, invoke: (invocation: Invocation) => Promise<
     .allowExcessArguments(false);
   const flags = flagsOf(operation);
   for (const flag of flags) {
-    if (flag.field === operation.argument) command.argument(argumentOf(flag), flag.description);
+    if (positionsOf(operation).includes(flag.field)) command.argument(argumentOf(flag), flag.description);
     else command.addOption(optionOf(flag));
   }
   for (const option of commonOptions(operation)) command.addOption(option);
@@ -72,6 +72,10 @@ function verb(operation: Operation, invoke: (invocation: Invocation) => Promise<
   });
   return command;
 }
+
+/** The fields that are given by position. */
+const positionsOf = ({ argument, arguments: several = [] }: Operation): readonly string[] =>
+  argument === undefined ? several : [argument];
 
 const argumentOf = ({ field, isList, required }: Flag): string => {
   const name = isList ? `${field}...` : field;
@@ -97,9 +101,11 @@ function commonOptions({ plan, effect }: Operation): Option[] {
 function inputOf(operation: Operation, command: Command, flags: readonly Flag[]): Record<string, unknown> {
   const options = command.opts<Record<string, unknown>>();
   const input: Record<string, unknown> = {};
+  const positions = positionsOf(operation);
   for (const { field, isList } of flags) {
-    const given = isList ? command.args : command.args[0];
-    const value = field === operation.argument ? given : options[field];
+    const at = positions.indexOf(field);
+    const given = isList ? command.args : command.args[at];
+    const value = at < 0 ? options[field] : given;
     if (value !== undefined) input[field] = value;
   }
   return input;

@@ -50,7 +50,6 @@ import { projectionsVerify } from '../operations/projections/verify.operation.ts
 import { projectionsVerifyDue } from '../operations/projections/verify-due.operation.ts';
 import { Registry } from '../operations/registry.ts';
 import { recover } from '../operations/recover/recover.operation.ts';
-import { status } from '../operations/status.operation.ts';
 import { shardsCheck } from '../operations/shards/check.operation.ts';
 import { shardsInit } from '../operations/shards/init.operation.ts';
 import { shardsList } from '../operations/shards/list.operation.ts';
@@ -79,6 +78,7 @@ import { tenantsAdmit } from '../operations/tenants/admit.operation.ts';
 import { tenantsErase } from '../operations/tenants/erase.operation.ts';
 import { tenantsExport } from '../operations/tenants/export.operation.ts';
 import { tenantsList } from '../operations/tenants/list.operation.ts';
+import { trace } from '../operations/trace/trace.operation.ts';
 import { dev } from './dev/dev.operation.ts';
 import { emulatorForeignHost } from './dev/emulator/foreign-host.operation.ts';
 import { emulatorMerge, emulatorSplit } from './dev/emulator/partitions.operation.ts';
@@ -97,6 +97,7 @@ import { functionsList } from './local-host/functions-list.operation.ts';
 import { functionsStart } from './local-host/functions-start.operation.ts';
 import { jobsWork } from './run/jobs.ts';
 import { run } from './run/run.operation.ts';
+import { statusServed } from './run/status-served.ts';
 
 /**
  * Every operation of this build except `model prove`, which is in `testing` and which the command line adds. Operations
@@ -105,9 +106,10 @@ import { run } from './run/run.operation.ts';
 export const registry: Registry = new Registry([
   init,
   dev(() => registry),
-  run,
+  run(() => registry),
   plan,
-  status,
+  statusServed(() => registry),
+  trace,
   doctor,
   recover,
   modelCheck,

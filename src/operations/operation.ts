@@ -98,6 +98,8 @@ interface Description {
   readonly bulk?: true;
   /** The input field that is given by position: `dead-letters show ID`. */
   readonly argument?: string;
+  /** Several input fields that are given by position, in the order of the schema: `trace CONTAINER KEY ID`. */
+  readonly arguments?: readonly string[];
   /** True: no record may keep the input, because it names what is erased. */
   readonly withheld?: true;
 }

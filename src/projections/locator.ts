@@ -2,7 +2,7 @@ import { TOMBSTONE_TTL_S } from '../base/bounds.ts';
 import { formatOf } from '../base/format.ts';
 import { canonical, digest } from '../base/json.ts';
 import { mapSettled } from '../base/map-settled.ts';
-import type { Change, Key, Version } from '../feed/reading/change.ts';
+import type { Change, Identity, Key, Version } from '../feed/reading/change.ts';
 import type { SinkDocument, DocumentAccess, Write } from '../sinks/document-access.ts';
 import { untilDone } from './conflict.ts';
 import { Guess } from './guess.ts';
@@ -35,7 +35,7 @@ export interface Located<P extends Place = Place> extends Targeted<P> {
 /** Whether a change left a place, or all places: its locator is pruned once nothing is stored there. */
 export const hasLeft = ({ departed, places }: Located): boolean => departed.length > 0 || places.length === 0;
 
-interface LocatorDocument {
+export interface LocatorDocument {
   readonly id: string;
   readonly pk: string;
   readonly type: 'millrace.locator';
@@ -93,7 +93,7 @@ export class Locators {
     sink: DocumentAccess,
   ): Promise<Located<P> | undefined> {
     const pk = this.#partition(change);
-    const id = digest(change.id);
+    const { id } = locatorAt(this.#projection, change);
     const wanted = new Map(places.map((place) => [placeId(place), { key: place.key, id: place.id }]));
     let result: Located<P> | undefined;
     await untilDone(`The locator of ${change.container}/${change.id}`, async (first) => {
@@ -136,9 +136,16 @@ export class Locators {
     };
   }
 
-  /** One logical partition for each source key, so it is no larger than the source's own. */
   #partition(change: Change): string {
-    const key = canonical([change.container, change.key]);
-    return `locator|${this.#projection}|${key.length > 500 ? digest(key) : key}`;
+    return locatorAt(this.#projection, change).pk;
   }
+}
+
+/** Where the locator of a source document is. One logical partition for each source key, so it is no larger than the source's own. */
+export function locatorAt(projection: string, { container, key, id }: Identity): { pk: string; id: string } {
+  const partition = canonical([container, key]);
+  return {
+    pk: `locator|${projection}|${partition.length > 500 ? digest(partition) : partition}`,
+    id: digest(id),
+  };
 }

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { run } from '../../src/host/run/run.operation.ts';
+import { registry } from '../../src/host/registry.ts';
+import { run as runOver } from '../../src/host/run/run.operation.ts';
 import { refuseRenamedPrefix } from '../../src/runtime/renamed-prefix.ts';
 import type { Workspace } from '../../src/runtime/workspace.ts';
 import { type Stage, openStage } from '../support/stage.ts';
@@ -32,7 +33,7 @@ async function runAs(name: string, startAnew?: string): Promise<unknown> {
   const screen = { live: false, line: () => undefined, draw: () => undefined, progress: () => undefined };
   const signal = AbortSignal.timeout(50_000);
   const input = { once: true, pollDelay: 10, host: 'here' };
-  return (await run.run(input, { workspace, actor: 'tester', signal, screen })).value;
+  return (await runOver(() => registry).run(input, { workspace, actor: 'tester', signal, screen })).value;
 }
 
 it('`run` refuses a renamed pipeline, which would read everything from the beginning, unless it is meant', async () => {

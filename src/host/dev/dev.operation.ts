@@ -14,11 +14,12 @@ import { type Context, defineOperation } from '../../operations/operation.ts';
 import { type Verification, formatVerification, verify } from '../../operations/projections/verify.ts';
 import { suggestion } from '../../base/near.ts';
 import { plural } from '../../operations/table.ts';
-import type { LoadedPipeline } from '../../runtime/workspace.ts';
+import type { LoadedPipeline, Workspace } from '../../runtime/workspace.ts';
 import { loadPipeline } from '../../runtime/load-pipeline.ts';
 import { layoutsOf } from '../../runtime/tables.ts';
 import { migrateTables } from '../../operations/sql/migrate.ts';
 import { type ProjectionProgress, progressTable } from '../run/progress.ts';
+import { openDashboard } from '../run/dashboard.ts';
 import { runPipeline } from '../run/run-pipeline.ts';
 import { untilAborted } from '../run/until-aborted.ts';
 import { embeddedInput } from './embedded.ts';
@@ -33,6 +34,9 @@ import { withSweep } from './sweeps.ts';
 import { hostError } from '../errors.ts';
 
 const SWEEP_MS = 60_000;
+/** The embedded server costs nothing: the dashboard looks, and the host reports itself, this often. */
+const DASHBOARD_MS = 1_000;
+const ACCOUNT_MS = 5_000;
 
 const input = z.object({
   example: z.string().optional().describe('run this example instead of your pipeline'),
@@ -53,6 +57,7 @@ const input = z.object({
     .max(100)
     .optional()
     .describe('spread the tenants over so many embedded databases, by a shard map; for a pipeline over shards'),
+  dashboard: z.int().min(0).max(65_535).default(0).describe('port of the dashboard on 127.0.0.1; 0: any free port'),
   account: z.boolean().default(false).describe('use the account of the settings instead of the embedded server'),
   ...embeddedInput,
 });
@@ -98,7 +103,25 @@ export const dev = (registry: () => Registry) =>
           : await loadPipeline(exampleFolder(options.example, options.shards));
       assertShards(loaded, options.shards, options.account);
       const source = await inputOf(options, loaded);
-      await using stage = await openStage(options, context, loaded, registry);
+      const opening = Promise.withResolvers<Workspace>();
+      // The dashboard shows why the stage can't be opened, but the error is reported by this run.
+      opening.promise.catch(() => undefined);
+      await using dashboard = options.once
+        ? undefined
+        : await openDashboard({
+            context,
+            registry: registry(),
+            workspace: opening.promise,
+            port: options.dashboard,
+            everyMs: options.account ? ACCOUNT_MS : DASHBOARD_MS,
+          });
+      await using stage = await openStage(options, context, loaded, registry).catch((error: unknown) => {
+        opening.reject(error);
+        throw error;
+      });
+      opening.resolve(stage.workspace);
+      // It ends before the servers that it looks at.
+      await using _before = dashboard;
       return {
         // If the server has ended, its end is the error to report, not the failures that followed from it.
         ...(await play(options, context, source, stage).finally(() => stage.ended?.throwIfAborted())),
@@ -187,6 +210,7 @@ async function play(
       loaded,
       host: 'dev',
       timings: { pollMs: 100, acquireMs: 1_000 },
+      ...(options.once || options.account ? {} : { statusMs: DASHBOARD_MS }),
       ...lag,
       signal,
       screen,

@@ -1,9 +1,12 @@
 import { basename, join } from 'node:path';
 import type { Settings } from '../../base/settings.ts';
 import type { PublishedEvent } from '../../emulator/index.ts';
+import type { Jobs } from '../../jobs/jobs.ts';
 import type { Context } from '../../operations/operation.ts';
 import type { Registry } from '../../operations/registry.ts';
-import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
+import type { LoadedPipeline, Services, Workspace } from '../../runtime/workspace.ts';
+import { openJobs } from '../../runtime/open-jobs.ts';
+import { once } from '../../base/once.ts';
 import { openServices } from '../../runtime/services.ts';
 import { withTables } from '../../runtime/tables.ts';
 import { type Database, openDatabase } from '../../postgres/database.ts';
@@ -24,6 +27,8 @@ export interface StageInput extends EmbeddedInput {
 export interface Stage extends AsyncDisposable {
   readonly settings: Settings;
   readonly services: Services;
+  /** For operations on this run: the dashboard's. */
+  readonly workspace: Workspace;
   /** The pipeline, its tables bound to the run's database. */
   readonly loaded: LoadedPipeline;
   /** The database of the tables; absent without any. */
@@ -46,6 +51,7 @@ export async function openStage(
     return {
       settings: workspace.settings(),
       services: await workspace.services(),
+      workspace,
       ...bound(given, workspace.tables()),
       [Symbol.asyncDispose]: async () => {},
     };
@@ -93,35 +99,41 @@ export async function openStage(
     }),
   };
   const services = await openServices(settings);
+  const own: Workspace = {
+    directory: workspace.directory,
+    folder,
+    at: (of) => workspace.at(of),
+    settings: () => settings,
+    model: async () => loaded.model,
+    pipeline: async () => loaded,
+    declared: (of) => workspace.declared(of),
+    services: async () => services,
+    tables: () => tables ?? workspace.tables(),
+    jobs: () => workspace.jobs(),
+    close: async () => undefined,
+  };
   const jobs: DevJobs | undefined = options.once
     ? undefined
     : await startDevJobs({
         folder: folderOf('jobs'),
         screen,
         registry,
-        workspace: {
-          directory: workspace.directory,
-          folder,
-          at: (of) => workspace.at(of),
-          settings: () => ({ ...settings, jobsUrl: jobs?.url ?? '' }),
-          model: async () => loaded.model,
-          pipeline: async () => loaded,
-          declared: (of) => workspace.declared(of),
-          services: async () => services,
-          tables: () => tables ?? workspace.tables(),
-          jobs: () => workspace.jobs(),
-          close: async () => undefined,
-        },
+        workspace: { ...own, settings: () => ({ ...settings, jobsUrl: jobs?.url ?? '' }) },
       });
+  // The first question about jobs starts their datastore, so only the page of jobs asks it: `settings` names no address.
+  let asked: Promise<Jobs> | undefined;
+  const openedJobs = once(() => (asked = openJobs(jobs?.url ?? '', loaded.pipeline)));
   if (jobs) screen.line(exportLine('JOBS_URL', jobs.url));
   return {
     settings: jobs ? { ...settings, jobsUrl: jobs.url } : settings,
     services,
+    workspace: jobs ? { ...own, jobs: openedJobs } : own,
     loaded,
     ...(tables && { tables }),
     ...(hubs && { eventsOf: (hub: string) => hubs.events(hub) }),
     ended: storage ? AbortSignal.any([server.ended, storage.ended]) : server.ended,
     [Symbol.asyncDispose]: async () => {
+      await (await asked?.catch(() => undefined))?.close();
       await jobs?.[Symbol.asyncDispose]();
       services.close();
       await tables?.close();

@@ -16,7 +16,7 @@ const NOUNS = new Set([
   'shards',
   'tenants',
 ]);
-const BARE = new Set(['status', 'doctor', 'plan']);
+const BARE = new Set(['status', 'trace', 'doctor', 'plan']);
 /** Operations that don't end, and would block the request. */
 const NEVER = new Set(['jobs work']);
 const NAMES_A_FILE = /(^|[a-z])(file|folder|directory|path|html|sarif)$|^out$/i;

@@ -26,6 +26,8 @@ export interface PipelineRunOptions {
   readonly readLagMs?: number;
   readonly signal: AbortSignal;
   readonly screen: Screen;
+  /** Milliseconds between two reports of this host, for `status` and the dashboard. Default: half a minute. */
+  readonly statusMs?: number;
   /** Lines to show above the projections. */
   readonly head?: () => readonly string[];
 }
@@ -37,7 +39,7 @@ export async function runPipeline(
   options: PipelineRunOptions,
   work: (app: App) => Promise<void>,
 ): Promise<ProjectionProgress[]> {
-  const { screen, head = () => [], ...composition } = options;
+  const { screen, head = () => [], statusMs, ...composition } = options;
   const app = await compose(composition);
   const show = (rows: readonly ProjectionProgress[]): void =>
     screen.draw([...head(), ...(screen.live ? progressTable(rows) : [progressLine(rows)])]);
@@ -59,7 +61,8 @@ export async function runPipeline(
   let lags = new Map<string, number | null>();
   try {
     await app.start();
-    endStatus = startStatusWriter({ services: composition.services, host: composition.host, app, rates });
+    const { host } = composition;
+    endStatus = startStatusWriter({ services, host, app, rates, ...(statusMs !== undefined && { everyMs: statusMs }) });
     await work(app);
   } finally {
     clearInterval(redraw);

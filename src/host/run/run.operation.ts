@@ -2,6 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import { z } from 'zod';
 import { defineOperation } from '../../operations/operation.ts';
+import type { Registry } from '../../operations/registry.ts';
+import { openDashboard, portFlag, portOf } from './dashboard.ts';
 import { progressTable } from './progress.ts';
 import { requirePostgresUrl } from '../../base/settings.ts';
 import { layoutsOf } from '../../runtime/tables.ts';
@@ -12,67 +14,93 @@ import { runPipeline } from './run-pipeline.ts';
 import { startVerifying } from './verifying.ts';
 import { untilAborted } from './until-aborted.ts';
 
-export const run = defineOperation({
-  verb: 'run',
-  summary: 'Run the pipeline against the account of the settings, together with the other hosts',
-  examples: ['millrace run --env production', 'millrace run --host worker-1', 'millrace run --once --json'],
-  shards: 'itself',
-  effect: 'changes',
-  input: z.object({
-    host: z
-      .string()
-      .regex(/^[^/\\#?]{1,200}$/, 'must have 1 to 200 characters, none of / \\ # ?')
-      .optional()
-      .describe(
-        'this host’s name in the leases; with a fixed name it resumes immediately after a restart (default: random)',
-      ),
-    once: z.boolean().default(false).describe('end when this and the other hosts have read all changes to the end'),
-    pollDelay: z.int().min(1).default(5_000).describe('milliseconds between reads of a feed that has nothing new'),
-    leaseExpiration: z
-      .int()
-      .min(1_000)
-      .default(60_000)
-      .describe('milliseconds after which another host may take a lease that is not renewed'),
-  }),
-  run: async ({ host, once, pollDelay, leaseExpiration }, context) => {
-    const { workspace, signal, screen } = context;
-    const loaded = await workspace.pipeline();
-    const settings = workspace.settings();
-    if (layoutsOf(loaded).length > 0) requirePostgresUrl(settings);
-    const services = await workspace.services();
-    await untilControlReadable(services, { signal, say: (line) => screen.line(line) });
-    for (const place of await pipelinePlaces({ settings, services, loaded })) {
-      const there = await place.open().catch(() => undefined);
-      // A shard that doesn't answer stops no host. The others would show the same.
-      if (there) await refuseRenamedPrefix(place.loaded.pipeline, there, settings);
-    }
-    const name = host ?? `${hostname()}-${randomBytes(3).toString('hex')}`;
-    const projections = await runPipeline(
-      {
-        settings,
-        services,
-        loaded,
-        host: name,
-        timings: {
-          pollMs: pollDelay,
-          expirationMs: leaseExpiration,
-          renewMs: leaseExpiration / 3.5,
-          acquireMs: leaseExpiration / 4.6,
+/** A look of the dashboard costs as much as `millrace status`; this host then also reports itself as often. */
+const DASHBOARD_MS = 5_000;
+
+/** `registry`: the operations that the dashboard may run. */
+export const run = (registry: () => Registry) =>
+  defineOperation({
+    verb: 'run',
+    summary: 'Run the pipeline against the account of the settings, together with the other hosts',
+    examples: [
+      'millrace run --env production',
+      'millrace run --host worker-1',
+      'millrace run --dashboard 8080',
+      'millrace run --once --json',
+    ],
+    shards: 'itself',
+    effect: 'changes',
+    input: z.object({
+      host: z
+        .string()
+        .regex(/^[^/\\#?]{1,200}$/, 'must have 1 to 200 characters, none of / \\ # ?')
+        .optional()
+        .describe(
+          'this host’s name in the leases; with a fixed name it resumes immediately after a restart (default: random)',
+        ),
+      once: z.boolean().default(false).describe('end when this and the other hosts have read all changes to the end'),
+      pollDelay: z.int().min(1).default(5_000).describe('milliseconds between reads of a feed that has nothing new'),
+      leaseExpiration: z
+        .int()
+        .min(1_000)
+        .default(60_000)
+        .describe('milliseconds after which another host may take a lease that is not renewed'),
+      dashboard: portFlag
+        .optional()
+        .describe('also serve the dashboard, at this port of 127.0.0.1 (without a port: any free one)'),
+    }),
+    run: async ({ host, once, pollDelay, leaseExpiration, dashboard }, context) => {
+      const { workspace, signal, screen } = context;
+      const port = portOf(dashboard);
+      await using _dashboard =
+        port === undefined
+          ? undefined
+          : await openDashboard({
+              context,
+              registry: registry(),
+              workspace: Promise.resolve(workspace),
+              port,
+              everyMs: DASHBOARD_MS,
+            });
+      const loaded = await workspace.pipeline();
+      const settings = workspace.settings();
+      if (layoutsOf(loaded).length > 0) requirePostgresUrl(settings);
+      const services = await workspace.services();
+      await untilControlReadable(services, { signal, say: (line) => screen.line(line) });
+      for (const place of await pipelinePlaces({ settings, services, loaded })) {
+        const there = await place.open().catch(() => undefined);
+        // A shard that doesn't answer stops no host. The others would show the same.
+        if (there) await refuseRenamedPrefix(place.loaded.pipeline, there, settings);
+      }
+      const name = host ?? `${hostname()}-${randomBytes(3).toString('hex')}`;
+      const projections = await runPipeline(
+        {
+          settings,
+          services,
+          loaded,
+          host: name,
+          timings: {
+            pollMs: pollDelay,
+            expirationMs: leaseExpiration,
+            renewMs: leaseExpiration / 3.5,
+            acquireMs: leaseExpiration / 4.6,
+          },
+          signal,
+          screen,
+          ...(port === undefined ? {} : { statusMs: DASHBOARD_MS }),
+          head: () => (screen.live ? [`${name} runs ${loaded.folder} on ${settings.database}; Ctrl-C stops.`] : []),
         },
-        signal,
-        screen,
-        head: () => (screen.live ? [`${name} runs ${loaded.folder} on ${settings.database}; Ctrl-C stops.`] : []),
-      },
-      async (app) => {
-        if (once) return app.drained(signal);
-        if (loaded.pipeline.shards && settings.verify)
-          screen.line('A pipeline over shards is not verified by the schedule; run `millrace projections verify`.');
-        const endVerifying = loaded.pipeline.shards ? async () => {} : startVerifying(context);
-        await untilAborted(signal);
-        await endVerifying();
-      },
-    );
-    return { host: name, projections };
-  },
-  format: ({ host, projections }) => `${progressTable(projections).join('\n')}\n${host} stopped; its leases are free.`,
-});
+        async (app) => {
+          if (once) return app.drained(signal);
+          if (loaded.pipeline.shards && settings.verify)
+            screen.line('A pipeline over shards is not verified by the schedule; run `millrace projections verify`.');
+          const endVerifying = loaded.pipeline.shards ? async () => {} : startVerifying(context);
+          await untilAborted(signal);
+          await endVerifying();
+        },
+      );
+      return { host: name, projections };
+    },
+    format: ({ host, projections }) =>
+      `${progressTable(projections).join('\n')}\n${host} stopped; its leases are free.`,
+  });

@@ -17,6 +17,8 @@ export interface StatusWriterOptions {
   /** Samples the ranges at each writing. */
   readonly rates: Rates;
   readonly clock?: Clock;
+  /** Milliseconds between two reports; default: half a minute. */
+  readonly everyMs?: number;
 }
 
 const EVERY_MS = 30_000;
@@ -36,6 +38,7 @@ export function startStatusWriter({
   app,
   rates,
   clock = systemClock,
+  everyMs = EVERY_MS,
 }: StatusWriterOptions): () => Promise<void> {
   const ended = new AbortController();
   const startedAt = new Date(clock.now()).toISOString();
@@ -51,14 +54,14 @@ export function startStatusWriter({
       ...formatOf('status'),
       ttl: STATUS_TTL,
     };
-    await withRetry(() => services.global.state.items.upsert(document), { reads: false, withinMs: EVERY_MS / 2 }).catch(
+    await withRetry(() => services.global.state.items.upsert(document), { reads: false, withinMs: everyMs / 2 }).catch(
       () => undefined,
     );
   };
   const writing = (async () => {
     while (!ended.signal.aborted) {
       await write();
-      await clock.sleep(EVERY_MS, ended.signal).catch(() => undefined);
+      await clock.sleep(everyMs, ended.signal).catch(() => undefined);
     }
   })();
   return async () => {

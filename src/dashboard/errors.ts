@@ -1,0 +1,51 @@
+import { type ErrorCatalogue, errorsOf } from '../base/error-catalogue.ts';
+
+export const DASHBOARD_ERRORS = {
+  'dashboard-address': {
+    meaning: 'The dashboard can’t listen at this address and port.',
+    hint: 'Choose a free port, or 0 for any, and an address of this machine.',
+    usage: true,
+  },
+  'dashboard-token': {
+    meaning:
+      'The dashboard would be open to other machines without a token, or a token is too short, or both tokens are the same.',
+    hint: 'Set MILLRACE_DASHBOARD_TOKEN to at least 16 random characters, or leave MILLRACE_DASHBOARD_ADDRESS out.',
+    usage: true,
+  },
+  'dashboard-full': {
+    meaning: 'As many browsers as the dashboard serves read its stream already.',
+    hint: 'Close dashboards that are not in use.',
+    retryable: true,
+  },
+  'dashboard-starting': {
+    meaning: 'The dashboard runs, and what it shows is still being opened.',
+    hint: 'Wait: the page asks again by itself.',
+    retryable: true,
+  },
+  'request-foreign': {
+    meaning: 'A request did not come from a page of the dashboard itself, or names another host.',
+    hint: 'Open the dashboard at the address that it printed.',
+    usage: true,
+  },
+  'request-malformed': {
+    meaning: 'The dashboard received a request that its pages do not send.',
+    hint: 'Reload the page: it may be of an earlier version.',
+    usage: true,
+  },
+  'sign-in-missing': {
+    meaning: 'The dashboard needs a token, and the browser is not signed in, or not any more.',
+    hint: 'Sign in with the value of MILLRACE_DASHBOARD_TOKEN or MILLRACE_DASHBOARD_READER_TOKEN.',
+    usage: true,
+  },
+  'operator-missing': {
+    meaning: 'A reader of the dashboard asked for an operation that changes something.',
+    hint: 'Sign in with the token of an operator.',
+    usage: true,
+  },
+  'run-underway': {
+    meaning: 'The same operation with the same input runs already, started from this dashboard.',
+    hint: 'Wait for its end: the page Operations shows it.',
+    usage: true,
+  },
+} as const satisfies ErrorCatalogue;
+export const dashboardError = errorsOf(DASHBOARD_ERRORS);

@@ -1,0 +1,98 @@
+// A change is confirmed in a dialog, which shows what it would do. One dialog is one press: it carries a number that the
+// server knows, so a double click or a repeated request does nothing twice.
+import { plan, run } from './api.js';
+import { duration, count } from './format.js';
+import { failure, h, loading } from './dom.js';
+
+/**
+ * Asks and runs. `operation`, `input`, `title`, `confirm` (the button's word); `ask`: fields as { name, label, required,
+ * value }, whose values join the input; `destroys`: it can't be undone; `planned: false`: the operation has no plan.
+ * `done(result)` is called with the answer.
+ */
+export function act({ operation, input = {}, title, confirm, ask = [], destroys = false, planned = true, done }) {
+  const once = crypto.randomUUID();
+  const fields = ask.map((of) => ({
+    ...of,
+    node: h('input', {
+      name: of.name,
+      required: of.required,
+      minlength: of.required ? 3 : undefined,
+      value: of.value,
+      autocomplete: 'off',
+    }),
+  }));
+  const steps = h('div', { class: 'steps' }, planned ? loading() : null);
+  const outcome = h('div', { class: 'outcome', role: 'status' });
+  const go = h('button', { type: 'submit', class: destroys ? 'danger' : 'primary', disabled: planned, text: confirm });
+  const close = h('button', { type: 'button', class: 'quiet', text: 'Cancel', on: { click: () => dialog.close() } });
+  const given = () => ({
+    ...input,
+    ...Object.fromEntries(
+      fields.map(({ name, node }) => [name, node.value.trim()]).filter(([, value]) => value !== ''),
+    ),
+  });
+  let pressed = false;
+  const submit = async (event) => {
+    event.preventDefault();
+    if (pressed) return;
+    pressed = true;
+    go.disabled = true;
+    for (const { node } of fields) node.readOnly = true;
+    close.textContent = 'Close';
+    outcome.replaceChildren(
+      h('p', { class: 'loading', text: 'Running. You may close this: it goes on, and Operations shows it.' }),
+    );
+    try {
+      const answer = await run(operation, given(), { once, yes: destroys });
+      outcome.replaceChildren(
+        h('pre', { class: answer.ok ? 'said' : 'said bad', tabindex: '0', text: answer.text || 'Done.' }),
+      );
+      done?.(answer);
+    } catch (error) {
+      outcome.replaceChildren(failure(error));
+    }
+  };
+  const dialog = h(
+    'dialog',
+    { 'aria-label': title, on: { close: () => dialog.remove() } },
+    h(
+      'form',
+      { on: { submit } },
+      h('h2', { text: title }),
+      steps,
+      fields.map(({ label, node }) => h('label', {}, label, node)),
+      destroys ? h('p', { class: 'warn', text: 'This can’t be undone.' }) : null,
+      outcome,
+      h('p', { class: 'buttons' }, close, go),
+    ),
+  );
+  document.body.append(dialog);
+  dialog.showModal();
+  if (planned) void showPlan(operation, given(), fields, steps, go);
+}
+
+async function showPlan(operation, input, fields, steps, go) {
+  try {
+    // A plan needs a valid input: what will be asked for has a placeholder.
+    const filled = Object.fromEntries(
+      fields.filter(({ required }) => required).map(({ name }) => [name, 'to be given']),
+    );
+    const { steps: list, ru, seconds } = await plan(operation, { ...filled, ...input });
+    const more = list.length > 20 ? [h('li', { text: `… and ${count(list.length - 20)} more` })] : [];
+    const costs = [ru > 0 ? `${count(ru)} RU` : '', seconds ? duration(seconds) : ''].filter(Boolean).join(', ');
+    steps.replaceChildren(
+      list.length === 0
+        ? h('p', { text: 'There is nothing to do.' })
+        : h(
+            'ul',
+            {},
+            list.slice(0, 20).map((step) => h('li', { text: step })),
+            more,
+          ),
+      costs === '' ? h('span') : h('p', { class: 'note', text: `About ${costs}.` }),
+    );
+    go.disabled = list.length === 0;
+  } catch (error) {
+    steps.replaceChildren(failure(error));
+  }
+}

@@ -1,0 +1,74 @@
+// A line over the last minutes, drawn by uPlot.
+import uPlot from './lib/uplot.js';
+import { h } from './dom.js';
+
+const MOST_POINTS = 600;
+/** Fewer seconds would make the line jump while the first points come. */
+const SHORTEST_S = 120;
+
+/** A chart whose points are kept while the page is open. `series`: names. */
+export function chart(label, series, points, unit = '') {
+  const node = h('div', { class: 'chart', role: 'img', 'aria-label': label });
+  const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  let plot;
+  const make = () => {
+    plot?.destroy();
+    const axis = { stroke: color('--muted'), grid: { stroke: color('--line') }, ticks: { stroke: color('--line') } };
+    plot = new uPlot(
+      {
+        width: Math.max(200, node.clientWidth),
+        height: 180,
+        cursor: { drag: { x: false, y: false } },
+        legend: { live: false },
+        scales: {
+          x: { range: () => span(points[0]) },
+          y: { range: (_, low, high) => [Math.min(0, low ?? 0), Math.max(1, (high ?? 0) * 1.1)] },
+        },
+        axes: [
+          axis,
+          { ...axis, size: 64, values: (_, values) => values.map((value) => value.toLocaleString('en-US') + unit) },
+        ],
+        series: [
+          {},
+          ...series.map((name, at) => ({
+            label: name,
+            stroke: color(`--line-${at + 1}`),
+            width: 2,
+            points: { show: false },
+          })),
+        ],
+      },
+      points,
+      node,
+    );
+  };
+  const resized = new ResizeObserver(() =>
+    plot ? plot.setSize({ width: Math.max(200, node.clientWidth), height: 180 }) : make(),
+  );
+  resized.observe(node);
+  document.addEventListener('millrace-theme', make);
+  return {
+    node,
+    update: () => plot?.setData(points),
+    close: () => {
+      resized.disconnect();
+      document.removeEventListener('millrace-theme', make);
+      plot?.destroy();
+    },
+  };
+}
+
+/** From the first point to the last, and no less than `SHORTEST_S`. uPlot itself gives a single point a span of years. */
+function span([first = Date.now() / 1000, ...more]) {
+  const last = more.at(-1) ?? first;
+  return [Math.min(first, last - SHORTEST_S), last];
+}
+
+/** Points of `series` lines: times first. */
+export const newPoints = (series) => Array.from({ length: series + 1 }, () => []);
+
+export function addPoint(points, at, values) {
+  if (points[0].at(-1) === at) return;
+  [at, ...values].forEach((value, index) => points[index].push(value));
+  while (points[0].length > MOST_POINTS) for (const of of points) of.shift();
+}

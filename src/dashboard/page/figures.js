@@ -1,0 +1,66 @@
+// What pages derive from the status that the stream sends.
+import { placesOf } from './api.js';
+
+/** All ranges, with the host that owns them and the place they are in. */
+export const rangesOf = (status) =>
+  placesOf(status).flatMap(({ place, value }) =>
+    (value?.hosts ?? []).flatMap(({ owner, status: of }) =>
+      (of?.ranges ?? []).map((range) => ({
+        place,
+        owner,
+        ...range,
+        name: `${place ?? ''} ${owner} ${range.container} ${range.lease}`,
+      })),
+    ),
+  );
+
+/** The sum of a figure; null if none is known. */
+export function sumOf(values) {
+  const known = values.filter((value) => typeof value === 'number');
+  return known.length === 0 ? null : known.reduce((all, one) => all + one, 0);
+}
+
+/** The lag of all sources together; unknown if one is. */
+export function lagOf(status) {
+  const lags = placesOf(status).flatMap(({ value }) => (value?.sources ?? []).map(({ lag }) => lag));
+  if (lags.length === 0 || lags.some(({ known }) => !known)) return null;
+  return {
+    known: true,
+    changes: sumOf(lags.map(({ changes }) => changes)),
+    ageMs: Math.max(...lags.map(({ ageMs }) => ageMs)),
+  };
+}
+
+/** Changes that each projection's hosts applied since they started: { id: changes }. */
+export function appliedBy(status) {
+  const applied = new Map();
+  for (const { value } of placesOf(status))
+    for (const { status: of } of value?.hosts ?? [])
+      for (const { projection, changes } of of?.projections ?? [])
+        applied.set(projection, (applied.get(projection) ?? 0) + changes);
+  return applied;
+}
+
+/** Rates from what was applied at two times: the stream's own measure, quicker than the hosts' windows. */
+export class Speeds {
+  #samples = [];
+
+  add(at, status) {
+    this.#samples.push({ at, applied: appliedBy(status) });
+    while (this.#samples.length > 2 && at - this.#samples[0].at > 15_000) this.#samples.shift();
+  }
+
+  /** Changes a second of a projection; null: not known yet. */
+  of(projection) {
+    const [first] = this.#samples;
+    const last = this.#samples.at(-1);
+    const [before, now] = [first?.applied.get(projection), last?.applied.get(projection)];
+    if (before === undefined || now === undefined || last.at === first.at) return null;
+    return Math.max(0, (1000 * (now - before)) / (last.at - first.at));
+  }
+
+  all() {
+    const ids = [...(this.#samples.at(-1)?.applied.keys() ?? [])];
+    return sumOf(ids.map((id) => this.of(id)));
+  }
+}

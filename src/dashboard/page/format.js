@@ -1,0 +1,56 @@
+// Figures as texts. An unknown figure is a dash, never a zero.
+
+export const count = (value) => (typeof value === 'number' ? value.toLocaleString('en-US') : '–');
+
+/** `1 change`, `2 changes`. */
+export const plural = (value, noun) => `${count(value)} ${noun}${value === 1 ? '' : 's'}`;
+
+export function rate(value) {
+  if (typeof value !== 'number') return '–';
+  return value.toLocaleString('en-US', { maximumFractionDigits: value < 10 ? 1 : 0 });
+}
+
+/** Seconds as the largest two units. */
+export function duration(seconds) {
+  if (typeof seconds !== 'number' || !Number.isFinite(seconds)) return '–';
+  if (seconds < 1) return seconds <= 0 ? '0 s' : 'under 1 s';
+  const parts = [
+    [Math.floor(seconds / 86_400), 'd'],
+    [Math.floor(seconds / 3_600) % 24, 'h'],
+    [Math.floor(seconds / 60) % 60, 'min'],
+    [Math.floor(seconds) % 60, 's'],
+  ];
+  const first = parts.findIndex(([value]) => value > 0);
+  return parts
+    .slice(first, first + 2)
+    .filter(([value]) => value > 0)
+    .map(([value, unit]) => `${value} ${unit}`)
+    .join(' ');
+}
+
+export function bytes(value) {
+  if (typeof value !== 'number') return '–';
+  const units = ['B', 'KB', 'MB', 'GB', 'TB'];
+  const at = value < 1 ? 0 : Math.min(units.length - 1, Math.floor(Math.log10(value) / 3));
+  return `${(value / 1000 ** at).toLocaleString('en-US', { maximumFractionDigits: at === 0 ? 0 : 1 })} ${units[at]}`;
+}
+
+/** ISO 8601 without parts of a second. */
+export const time = (iso) => (typeof iso === 'string' ? `${iso.slice(0, 19).replace('T', ' ')}Z` : '–');
+
+export const ago = (iso, now = Date.now()) =>
+  typeof iso === 'string' ? `${duration(Math.max(0, (now - Date.parse(iso)) / 1000))} ago` : '–';
+
+/** A lease's or a source's lag. */
+export function lag(value) {
+  if (!value) return '–';
+  if (!value.known) return 'unknown';
+  return value.changes === 0 ? 'none' : `${plural(value.changes, 'change')}, ${duration(value.ageMs / 1000)}`;
+}
+
+export function catchUp(value) {
+  if (value === 'never') return 'never at this rate';
+  return typeof value === 'number' ? (value === 0 ? 'up to date' : duration(value)) : '–';
+}
+
+export const clip = (text, most = 80) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);

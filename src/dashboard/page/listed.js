@@ -1,0 +1,42 @@
+// A page that shows the result of one operation, with a button that asks again.
+import { placesOf } from './api.js';
+import { failure, h, loading } from './dom.js';
+
+/**
+ * `show(rows, context, load)`: rows of all places, each with its `place`; or `whole(result, context)`. `absent`: by the code
+ * of an error, what to say where the pipeline doesn't have what the page shows.
+ */
+export function listed({ id, title, operation, about, show, whole, absent = {} }) {
+  return {
+    id,
+    title,
+    needs: [operation],
+    open(root, context) {
+      const body = h('div', {}, loading());
+      const again = h('button', { type: 'button', text: 'Refresh', on: { click: () => load() } });
+      root.append(h('p', { class: 'note', text: about }), h('p', { class: 'buttons' }, again), body);
+      const load = async () => {
+        again.disabled = true;
+        try {
+          const answer = await context.run(operation);
+          if (whole) body.replaceChildren(...whole(answer.result, context));
+          else {
+            const places = placesOf(answer.result);
+            const rows = places.flatMap(({ place, value }) => (value ? value.map((row) => ({ ...row, place })) : []));
+            const failed = places
+              .filter((of) => of.failure)
+              .map((of) => failure({ message: `${of.place}: ${of.failure}` }));
+            body.replaceChildren(...failed, ...show(rows, context, load));
+          }
+        } catch (error) {
+          const text = absent[error.code];
+          body.replaceChildren(text === undefined ? failure(error) : h('p', { class: 'empty', text }));
+        } finally {
+          again.disabled = false;
+        }
+      };
+      void load();
+      return {};
+    },
+  };
+}

@@ -1,0 +1,121 @@
+// What was started here, the background jobs, migrations and builds in progress, and who changed what.
+import { placesOf } from '../api.js';
+import { badge, failure, h, liveTable, loading } from '../dom.js';
+import { clip, count, time } from '../format.js';
+import { far } from '../runs.js';
+
+const TONES = { running: 'warn', active: 'warn', done: 'good', completed: 'good', findings: 'bad', failed: 'bad' };
+
+export const operations = {
+  id: 'operations',
+  title: 'Operations',
+  open(root, context) {
+    const runs = liveTable({
+      caption: 'Started from this dashboard',
+      empty: 'Nothing was started from this dashboard since its process began.',
+      key: ({ id }) => id,
+      columns: [
+        { title: 'Operation', cell: ({ operation }) => operation },
+        { title: 'Input', cell: ({ input }) => clip(input, 100) },
+        { title: 'State', cell: ({ state }) => badge(state, TONES[state]) },
+        { title: 'Progress', cell: (row) => (row.state === 'running' ? far(row) : '–') },
+        { title: 'Began', cell: ({ startedAt }) => time(startedAt) },
+        { title: 'Ended', cell: ({ endedAt }) => time(endedAt) },
+        { title: 'Result', cell: ({ text }) => clip(text, 300) },
+      ],
+    });
+    const progress = liveTable({
+      caption: 'In progress',
+      empty: 'No migration, build, erasure or closed gate is in progress.',
+      key: ({ name }) => name,
+      columns: [
+        { title: 'What', cell: ({ what }) => what },
+        { title: 'By', cell: ({ by }) => by ?? '–' },
+        { title: 'Since', cell: ({ since }) => time(since) },
+        { title: 'Until', cell: ({ until }) => time(until) },
+      ],
+    });
+    const jobs = h('div', {}, loading());
+    const audit = h('div', {}, loading());
+    root.append(runs.node, progress.node, jobs, audit);
+    if (context.can('jobs list')) void show(jobs, context, 'jobs list', { limit: 50 }, jobTable);
+    else jobs.remove();
+    if (context.can('audit list')) void show(audit, context, 'audit list', { most: 50 }, auditTable);
+    else audit.remove();
+    return {
+      status: (status) =>
+        progress.update(
+          placesOf(status).flatMap(({ place, value }) =>
+            (value?.inProgress ?? []).map((of) => ({ ...of, name: `${place} ${of.what}` })),
+          ),
+        ),
+      runs: (rows) => runs.update(rows),
+    };
+  },
+};
+
+async function show(node, context, operation, input, tableOf) {
+  try {
+    const { result } = await context.run(operation, input);
+    const table = tableOf();
+    table.update(result);
+    node.replaceChildren(table.node);
+  } catch (error) {
+    node.replaceChildren(failure({ ...error, message: `${operation}: ${error.message}` }));
+  }
+}
+
+const jobTable = () =>
+  liveTable({
+    caption: 'Background jobs',
+    empty: 'No job was queued.',
+    key: ({ id }) => id,
+    columns: [
+      { title: 'Job', cell: ({ id }) => id },
+      {
+        title: 'What',
+        cell: ({ name, payload }) =>
+          clip(
+            [payload?.name ?? name, ...Object.values(payload?.input ?? {}).filter((of) => typeof of === 'string')].join(
+              ' ',
+            ),
+            120,
+          ),
+      },
+      { title: 'State', cell: ({ state }) => badge(state, TONES[state]) },
+      {
+        title: 'Done',
+        number: true,
+        cell: ({ done, of }) => (done === null ? '–' : `${count(done)}${of === null ? '' : ` of ${count(of)}`}`),
+      },
+      { title: 'Attempts', number: true, cell: ({ attempts }) => count(attempts) },
+      { title: 'Since', cell: ({ createdAt }) => time(createdAt) },
+      { title: 'Failure', cell: ({ failure: why }) => clip((why ?? '–').split('\n')[0], 200) },
+    ],
+  });
+
+const auditTable = () =>
+  liveTable({
+    caption: 'Audit: changes by hand',
+    empty: 'No change by hand yet.',
+    key: ({ id }) => id,
+    columns: [
+      { title: 'At', cell: ({ at }) => time(at) },
+      { title: 'Who', cell: ({ actor }) => actor },
+      { title: 'What', cell: ({ verb }) => verb },
+      {
+        title: 'With',
+        cell: ({ arguments: given }) =>
+          clip(
+            Object.entries(given)
+              .map(([name, value]) => `${name}=${String(value)}`)
+              .join(' '),
+            160,
+          ),
+      },
+      {
+        title: 'Outcome',
+        cell: ({ outcome }) => badge(outcome, TONES[outcome] ?? (outcome === 'ended' ? 'good' : '')),
+      },
+    ],
+  });

@@ -1,0 +1,81 @@
+// What each projection costs: measured by the hosts, beside what the model says.
+import { placesOf } from '../api.js';
+import { failure, h, liveTable, loading, section } from '../dom.js';
+import { clip, count, rate } from '../format.js';
+
+export const ru = {
+  id: 'ru',
+  title: 'RU by projection',
+  needs: ['status'],
+  open(root, context) {
+    const planned = new Map();
+    const table = liveTable({
+      caption: 'Request units of each projection',
+      empty: 'The pipeline declares no projection.',
+      key: ({ id, place }) => `${place} ${id}`,
+      columns: [
+        { title: 'Projection', cell: ({ id }) => id },
+        { title: 'RU/change, measured', number: true, cell: ({ ruPerChange }) => rate(ruPerChange) },
+        { title: 'RU/change, by the model', number: true, cell: ({ id }) => rate(planned.get(id.split('@')[0])?.ru) },
+        { title: 'Changes/s', number: true, cell: ({ id }) => rate(context.speeds.of(id)) },
+        {
+          title: 'RU/s now',
+          number: true,
+          cell: ({ id, ruPerChange }) => rate(timesOrNull(context.speeds.of(id), ruPerChange)),
+        },
+      ],
+    });
+    const budget = liveTable({
+      caption: 'Who spends of RU_BUDGET',
+      empty: 'No budget is set, or nobody spends of it.',
+      key: ({ name }) => name,
+      columns: [
+        { title: 'Process', cell: ({ name }) => name },
+        { title: 'Share', number: true, cell: ({ share }) => `${Math.round(100 * share)} %` },
+        { title: 'Live needs', number: true, cell: ({ live }) => `${Math.round(100 * live)} %` },
+        { title: 'Bulk work', cell: ({ bulk }) => (bulk ? 'yes' : 'no') },
+      ],
+    });
+    const costly = liveTable({
+      caption: 'Tenants that cost the most',
+      empty: 'No host names a tenant.',
+      key: ({ tenant }) => tenant,
+      columns: [
+        { title: 'Tenant', cell: ({ tenant }) => clip(tenant, 60) },
+        { title: 'Changes', number: true, cell: ({ changes }) => count(changes) },
+        { title: 'RU', number: true, cell: ({ charge }) => count(Math.round(charge)) },
+        { title: 'Dead letters', number: true, cell: ({ deadLetters }) => count(deadLetters) },
+      ],
+    });
+    const waiting = loading();
+    const body = h(
+      'div',
+      { hidden: true },
+      table.node,
+      section('Tenants', costly.node),
+      section('Budget', budget.node),
+    );
+    root.append(waiting, body);
+    const update = (status) => {
+      waiting.hidden = true;
+      body.hidden = false;
+      const places = placesOf(status);
+      table.update(places.flatMap(({ place, value }) => (value?.projections ?? []).map((row) => ({ ...row, place }))));
+      budget.update(places.flatMap(({ value }) => value?.budget ?? []));
+      costly.update(places.flatMap(({ value }) => value?.tenants?.tenants ?? []));
+    };
+    if (context.can('model cost'))
+      void (async () => {
+        try {
+          const { result } = await context.run('model cost');
+          for (const of of result.profiles[0]?.projections ?? []) planned.set(of.name.split('@')[0], of);
+          if (context.status) update(context.status);
+        } catch (error) {
+          root.append(failure(error));
+        }
+      })();
+    return { status: update, unreadable: (error) => waiting.replaceWith(failure(error)) };
+  },
+};
+
+const timesOrNull = (a, b) => (typeof a === 'number' && typeof b === 'number' ? a * b : null);

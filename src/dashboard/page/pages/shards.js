@@ -1,0 +1,47 @@
+// The shard maps and the moves between shards.
+import { badge, failure, h, liveTable, section } from '../dom.js';
+import { count } from '../format.js';
+import { listed } from '../listed.js';
+
+export const shards = listed({
+  id: 'shards',
+  title: 'Shards',
+  operation: 'shards list',
+  about: 'Which shard has which part of the keys.',
+  absent: { 'setting-missing': 'No shard maps: the setting SHARD_MAPS_DATABASE names no database of them.' },
+  whole: (maps, context) =>
+    maps.length === 0
+      ? [h('p', { class: 'empty', text: 'There is no shard map.' })]
+      : [...maps.map(map), ...moves(context)],
+});
+
+function map({ name, kind, keyType, shards: of, pending }) {
+  const table = liveTable({
+    caption: `Shards of ${name}`,
+    empty: 'No shard yet.',
+    key: (shard) => shard.id ?? shard.name ?? JSON.stringify(shard.location ?? shard),
+    columns: [
+      { title: 'Shard', cell: (shard) => shard.database ?? shard.name ?? shard.id },
+      { title: 'Online', number: true, cell: ({ online }) => count(online) },
+      { title: 'Offline', number: true, cell: ({ offline }) => count(offline) },
+      { title: 'State', cell: ({ detached }) => (detached ? badge('detached', 'warn') : badge('attached', 'good')) },
+    ],
+  });
+  table.update(of);
+  return section(
+    `${name} (${kind} map of ${keyType} keys)`,
+    table.node,
+    pending.length > 0 ? h('p', { class: 'warn', text: `${count(pending.length)} operations are pending.` }) : null,
+  );
+}
+
+function moves(context) {
+  if (!context.can('shards moves')) return [];
+  const node = h('div');
+  void context.run('shards moves').then(
+    ({ text }) =>
+      node.replaceChildren(section('Moves', h('pre', { class: 'said', tabindex: '0', text: text || 'No move.' }))),
+    (error) => node.replaceChildren(section('Moves', failure(error))),
+  );
+  return [node];
+}

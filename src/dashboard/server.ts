@@ -1,0 +1,119 @@
+import { once as event } from 'node:events';
+import type { Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { createAdaptorServer } from '@hono/node-server';
+import { messageOf } from '../base/errors.ts';
+import { once } from '../base/once.ts';
+import type { Operation } from '../operations/operation.ts';
+import type { Workspace } from '../runtime/workspace.ts';
+import { Access, type Role, type Tokens, assertClosed, isLoopback } from './access.ts';
+import { allowedOf } from './allowed.ts';
+import { dashboardApp, describe } from './app.ts';
+import { dashboardError } from './errors.ts';
+import { pageFiles } from './files.ts';
+import { Live, type LiveEvent } from './live.ts';
+import { Runs } from './runs.ts';
+import { shown } from './shown.ts';
+
+export interface DashboardOptions {
+  /** The registered operations. The dashboard runs those that its pages need, and does nothing else. */
+  readonly operations: readonly Operation[];
+  /** What the operations work on. The dashboard answers before it is open, and shows why it can't be opened. */
+  readonly workspace: Promise<Workspace>;
+  readonly address: string;
+  /** 0: any free port. */
+  readonly port: number;
+  /** With none, only a loopback address is allowed. */
+  readonly tokens: Tokens;
+  /** Milliseconds between two looks at the pipeline, while somebody watches. */
+  readonly everyMs: number;
+  /** Who runs the dashboard, for the audit. */
+  readonly actor: string;
+  readonly version: string;
+}
+
+export interface Dashboard extends AsyncDisposable {
+  readonly url: string;
+  /** Browsers that read its stream. */
+  readonly readers: number;
+}
+
+/** @throws UsageError `dashboard-token`, `dashboard-address` */
+export async function startDashboard(options: DashboardOptions): Promise<Dashboard> {
+  const { operations, address, port, tokens, everyMs, actor, version } = options;
+  assertClosed(address, tokens);
+  const stopped = new AbortController();
+  const { signal } = stopped;
+  const allowed = allowedOf(operations);
+  const opening = openingOf(options.workspace);
+  const live: Live = new Live({ look: () => look(allowed.get('status')?.operation, opening, signal), everyMs, signal });
+  const runs = new Runs((rows) => live.publish({ event: 'runs', data: JSON.stringify(rows) }));
+  const access = new Access(tokens);
+  let bound = port;
+  const app = dashboardApp({
+    access,
+    allowed,
+    files: pageFiles(),
+    live,
+    runs,
+    workspace: opening,
+    actorOf: (role: Role) => (access.open ? actor : `${actor} (dashboard ${role})`),
+    version,
+    signal,
+    cookie: () => `millrace-${bound}`,
+  });
+  const server = createAdaptorServer({ fetch: app.fetch, hostname: address }) as Server;
+  server.listen(port, address);
+  try {
+    await event(server, 'listening');
+  } catch (cause) {
+    throw dashboardError('dashboard-address', `The dashboard can’t listen at ${address}:${port}: ${messageOf(cause)}`, {
+      cause,
+    });
+  }
+  bound = (server.address() as AddressInfo).port;
+  return {
+    url: `http://${isLoopback(address) ? (address.includes(':') ? `[${address}]` : address) : hostOf(address)}:${bound}/`,
+    get readers() {
+      return live.readers;
+    },
+    [Symbol.asyncDispose]: once(async () => {
+      stopped.abort(new DOMException('The dashboard stops', 'AbortError'));
+      const closed = event(server, 'close');
+      server.close();
+      await runs.settled();
+      await live.settled();
+      server.closeAllConnections();
+      await closed;
+    }),
+  };
+}
+
+const hostOf = (address: string): string =>
+  address === '0.0.0.0' || address === '::' ? 'localhost' : address.includes(':') ? `[${address}]` : address;
+
+/** The workspace, as far as it is open. */
+function openingOf(workspace: Promise<Workspace>): () => Workspace {
+  let opened: { readonly workspace: Workspace } | { readonly error: unknown } | undefined;
+  workspace.then(
+    (value) => (opened = { workspace: value }),
+    (error: unknown) => (opened = { error }),
+  );
+  return () => {
+    if (!opened) throw dashboardError('dashboard-starting', 'What the dashboard shows is still being opened');
+    if ('error' in opened) throw opened.error;
+    return opened.workspace;
+  };
+}
+
+/** One look at the pipeline, which may fail: the page shows the failure. */
+async function look(status: Operation | undefined, opening: () => Workspace, signal: AbortSignal): Promise<LiveEvent> {
+  const at = new Date().toISOString();
+  try {
+    const screen = { live: false, line: () => undefined, draw: () => undefined, progress: () => undefined };
+    const result = await status?.run({}, { workspace: opening(), actor: 'dashboard', signal, screen });
+    return { event: 'status', data: JSON.stringify({ at, value: shown(result?.value ?? null) }) };
+  } catch (error) {
+    return { event: 'status', data: JSON.stringify({ at, error: describe(error) }) };
+  }
+}

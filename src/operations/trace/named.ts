@@ -1,0 +1,43 @@
+import { suggestion } from '../../base/near.ts';
+import type { Identity, Key } from '../../feed/reading/change.ts';
+import type { LoadedPipeline } from '../../runtime/workspace.ts';
+import { operationsError } from '../errors.ts';
+
+/**
+ * The document that a person names. A key is one text, such as `store-1`, or a JSON array with a value for each level.
+ * @throws UsageError `input-invalid`
+ */
+export function namedDocument(
+  { model }: Pick<LoadedPipeline, 'model'>,
+  { container, key: text, id }: { readonly container: string; readonly key: string; readonly id: string },
+): Identity {
+  const known = model.containers.map(({ name }) => name);
+  const found = model.containers.find(({ name }) => name === container);
+  if (!found)
+    throw operationsError('input-invalid', `The model has no container ${container}${suggestion(container, known)}`, {
+      hint: `Name one of: ${known.join(', ')}.`,
+    });
+  const key = keyOf(text);
+  const levels = found.partitionKey.length;
+  if (key.length !== levels)
+    throw operationsError('input-invalid', `The key has ${key.length} values, and ${container} has ${levels} levels`, {
+      hint: `Write the key as JSON, with a value for each of ${found.partitionKey.join(', ')}.`,
+    });
+  return { container, key, id };
+}
+
+function keyOf(text: string): Key {
+  if (!text.startsWith('[')) return [text];
+  try {
+    const values: unknown = JSON.parse(text);
+    if (Array.isArray(values) && values.every(isKeyValue)) return values;
+  } catch {
+    // Reported below.
+  }
+  throw operationsError('input-invalid', `The key ${text} is not a JSON array of texts, numbers, booleans and nulls`, {
+    hint: 'Write it as \'["store-1"]\', or as store-1 if it is one text.',
+  });
+}
+
+const isKeyValue = (value: unknown): value is Key[number] =>
+  value === null || ['string', 'number', 'boolean'].includes(typeof value);

@@ -1,0 +1,67 @@
+import { describe, expect, it } from 'vitest';
+import { allowedOf, askedOf } from '../../src/dashboard/allowed.ts';
+import { shown } from '../../src/dashboard/shown.ts';
+import { registry } from '../../src/host/registry.ts';
+
+const allowed = allowedOf(registry.all());
+const ONCE = '0123456789';
+
+describe('what pages may run', () => {
+  it('is registered, and each of its fields exists', () => {
+    const unknown = [...allowed].flatMap(([name, { operation, fields }]) =>
+      fields.filter((field) => !(field in operation.input.shape)).map((field) => `${name} ${field}`),
+    );
+    expect(unknown).toEqual([]);
+  });
+
+  it('names no file of the machine, and starts nothing that does not end', () => {
+    const fields = [...allowed.values()].flatMap((of) => of.fields);
+    expect(
+      fields.filter((field) => /file|folder|directory|path|html|sarif|settings|input|watch|serve|env/i.test(field)),
+    ).toEqual([]);
+    for (const name of ['dev', 'run', 'jobs work', 'tenants erase', 'emulator start', 'init'])
+      expect(allowed.has(name)).toBe(false);
+  });
+
+  it.each([
+    ['status', { input: { watch: true } }, /the field watch/],
+    ['status', { input: { serve: true } }, /the field serve/],
+    ['model check', { input: { html: '/etc/passwd' } }, /the field html/],
+    ['tenants erase', {}, /No page/],
+    ['__proto__', {}, /No page/],
+    ['status', { surplus: 1 }, /the field surplus/],
+    ['status', [], /the field unknown/],
+    ['status', { input: [] }, /the field input/],
+    ['status', { dryRun: 'yes' }, /another type/],
+    ['dead-letters redrive', {}, /no press of a button/],
+    ['dead-letters redrive', { once: 'short' }, /another type/],
+  ])('%s with %j is refused', (name, body, message) => {
+    expect(() => askedOf(allowed, name, body)).toThrow(message);
+  });
+
+  it('takes what pages send', () => {
+    expect(askedOf(allowed, 'status', {})).toMatchObject({ name: 'status', dryRun: false });
+    expect(askedOf(allowed, 'dead-letters redrive', { input: { id: 'a' }, once: ONCE })).toMatchObject({ once: ONCE });
+    expect(askedOf(allowed, 'dead-letters redrive', { dryRun: true })).toMatchObject({ once: undefined });
+  });
+});
+
+describe('what pages get', () => {
+  it('has no secret, in texts and in fields that always are secrets', () => {
+    const key = `${'A'.repeat(86)}==`;
+    const value = { why: `AccountKey=${key};`, deep: [{ password: 'hunter2', accountKey: 'x', name: 'kept' }], n: 3 };
+    expect(shown(value)).toEqual({
+      why: 'AccountKey=***;',
+      deep: [{ password: '***', accountKey: '***', name: 'kept' }],
+      n: 3,
+    });
+  });
+
+  it('is bounded in length and depth', () => {
+    expect(shown(Array.from({ length: 5_000 }, () => 1))).toHaveLength(1_000);
+    expect((shown('x'.repeat(100_000)) as string).length).toBe(20_001);
+    let deep: unknown = 'end';
+    for (let at = 0; at < 100; at++) deep = [deep];
+    expect(JSON.stringify(shown(deep))).toContain('…');
+  });
+});

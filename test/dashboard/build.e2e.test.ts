@@ -1,0 +1,67 @@
+// A version's way in a browser: built, promoted, and compared with its sources. It waits for the read lag of the verbs.
+import { chromium } from 'playwright-core';
+import { expect, it, onTestFinished } from 'vitest';
+import { VERSIONS, live } from '../operations/projections/versions.ts';
+import { openStage } from '../support/stage.ts';
+import { CHROMIUM } from './chromium.ts';
+import { serve } from './served.ts';
+
+it.skipIf(CHROMIUM === undefined)(
+  'in Chromium: builds a version, promotes it, and shows a difference side by side',
+  async () => {
+    const stage = await openStage({}, VERSIONS);
+    onTestFinished(() => stage[Symbol.asyncDispose]());
+    for (const id of ['order-1', 'order-2']) {
+      const order = {
+        id,
+        type: 'order',
+        storeId: 's1',
+        customerId: 'c1',
+        placedAt: '2026-01-01T10:00:00.000Z',
+        cents: 100,
+      };
+      await stage.container('Orders').items.upsert(order);
+    }
+    const app = await live(stage);
+    onTestFinished(() => app.stop());
+    await app.drained(AbortSignal.timeout(60_000));
+    const dashboard = await serve(stage);
+    onTestFinished(() => dashboard[Symbol.asyncDispose]());
+    const browser = await chromium.launch({ executablePath: CHROMIUM!, args: ['--no-sandbox'] });
+    onTestFinished(() => browser.close());
+    const page = await browser.newPage();
+    page.setDefaultTimeout(90_000);
+    await page.goto(`${dashboard.url}#/projections/days`);
+
+    await page.getByRole('button', { name: 'Build days@2' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByRole('listitem').filter({ hasText: 'with days@2' }).waitFor();
+    await dialog.getByRole('button', { name: 'Build days@2' }).click();
+    await dialog.getByText('days@2 is filled').waitFor();
+    await dialog.getByRole('button', { name: 'Close' }).click();
+    await page.locator('tr', { hasText: 'filled' }).waitFor();
+
+    await page.getByRole('button', { name: 'Promote' }).click();
+    await dialog.getByRole('listitem').filter({ hasText: 'make days@2 current' }).waitFor();
+    await dialog.getByRole('button', { name: 'Promote' }).click();
+    await dialog.getByText('days@2 is current').waitFor();
+    await dialog.getByRole('button', { name: 'Close' }).click();
+    await page.getByRole('button', { name: 'Back to the version before' }).waitFor();
+    await expect.poll(() => page.locator('tr', { hasText: 'current' }).textContent()).toContain('2');
+
+    await app.drained(AbortSignal.timeout(60_000));
+    const { into } = stage.loaded.pipeline.projections.find(({ name, version }) => name === 'days' && version === 2)!;
+    const query = { query: 'SELECT * FROM c WHERE c.type = @type', parameters: [{ name: '@type', value: into.type }] };
+    const { resources } = await stage.container(into.container).items.query<{ id: string }>(query).fetchAll();
+    expect(resources).toHaveLength(1);
+    await stage.container(into.container).items.upsert({ ...resources[0], cents: 999_999 });
+    await page.getByRole('button', { name: 'Verify' }).click();
+    await dialog.getByRole('button', { name: 'Verify' }).click();
+    await dialog.locator('pre.said').waitFor();
+    await dialog.getByRole('button', { name: 'Close' }).click();
+    const sides = page.locator('.sides');
+    await sides.getByText('As it is stored').waitFor();
+    expect(await sides.locator('pre').first().textContent()).not.toContain('999999');
+    expect(await sides.locator('pre').last().textContent()).toContain('999999');
+  },
+);

@@ -1,0 +1,241 @@
+// Every page and every action in a browser, over the embedded server.
+import axe from 'axe-core';
+import { type Browser, type BrowserContext, type Page, chromium } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import type { Dashboard } from '../../src/dashboard/server.ts';
+import { type App, compose } from '../../src/runtime/processor-host.ts';
+import { Rates } from '../../src/feed/processor/rates.ts';
+import { startStatusWriter } from '../../src/host/run/status-writer.ts';
+import { type Stage, openStage } from '../support/stage.ts';
+import { CHROMIUM } from './chromium.ts';
+import { post, serve } from './served.ts';
+
+const PAGES = [
+  'now',
+  'flow',
+  'dead-letters',
+  'projections',
+  'projections/days',
+  'trace',
+  'operations',
+  'leases',
+  'archive',
+  'tenants',
+  'shards',
+  'ru',
+  'model',
+];
+/** Characters of an id that would run a script where an id became markup. */
+const EVIL = '<img src=x onerror=document.title=1>';
+
+const ORDER = { type: 'order', storeId: 's1', customerId: 'c1', cents: 100 };
+
+let stage: Stage;
+let app: App;
+let endStatus: () => Promise<void>;
+let dashboard: Dashboard;
+let browser: Browser;
+const wrong: string[] = [];
+
+/** A page whose errors are collected. A refused request is shown by the page, so the browser's note of it is no error. */
+async function open(
+  path: string,
+  options: Parameters<Browser['newContext']>[0] = {},
+): Promise<Page & { context(): BrowserContext }> {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 860 }, ...options });
+  const page = await context.newPage();
+  // Ends what hangs; a machine with much other work is slow.
+  page.setDefaultTimeout(120_000);
+  page.on('pageerror', ({ message }) => wrong.push(message));
+  page.on('console', (message) => {
+    if (message.type() === 'error' && !message.text().startsWith('Failed to load resource')) wrong.push(message.text());
+  });
+  await page.goto(`${dashboard.url}#/${path}`);
+  return page;
+}
+
+/** By evaluation from outside: the page's policy refuses the `eval` of Playwright's own waiting. */
+const until = (page: Page, condition: string): Promise<unknown> =>
+  vi.waitUntil(() => page.evaluate(condition), { timeout: 120_000, interval: 50 });
+
+const loaded = (page: Page): Promise<unknown> =>
+  until(
+    page,
+    '!!document.querySelector("main h1") && !document.querySelector("main .loading:not([hidden], [hidden] *)") && document.querySelector("#connection").textContent === "Live"',
+  );
+
+/** The code of the dead letters on the page. */
+async function firstCode(page: Page): Promise<string> {
+  await page.locator('tbody a').first().waitFor();
+  return (await page.locator('tbody a').first().textContent()) ?? '';
+}
+
+async function violations(page: Page): Promise<string[]> {
+  await page.evaluate(axe.source);
+  return page.evaluate(
+    'axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"] }).then((found) => found.violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 160)).join(" | ")}`))',
+  );
+}
+
+async function park(ids: readonly string[]): Promise<void> {
+  for (const id of ids) await stage.container('Orders').items.upsert({ ...ORDER, id, placedAt: 7 });
+  await app.drained(AbortSignal.timeout(60_000));
+}
+
+describe.skipIf(CHROMIUM === undefined)('in Chromium', () => {
+  beforeAll(async () => {
+    stage = await openStage();
+    app = await compose({ ...stage, host: 'test', readLagMs: 0, timings: { pollMs: 20 } });
+    await app.start();
+    endStatus = startStatusWriter({ services: stage.services, host: 'test', app, rates: new Rates(), everyMs: 250 });
+    await park([EVIL, 'order-1', 'order-2']);
+    dashboard = await serve(stage);
+    browser = await chromium.launch({ executablePath: CHROMIUM!, args: ['--no-sandbox'] });
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await dashboard?.[Symbol.asyncDispose]();
+    await endStatus?.();
+    await app?.stop();
+    await stage?.[Symbol.asyncDispose]();
+    if (wrong.length > 0) throw new Error(`The pages reported errors:\n${wrong.join('\n')}`);
+  });
+
+  it.each([
+    ['light', 1280],
+    ['dark', 360],
+  ] as const)('every page is accessible and no wider than the screen: %s, %i px', async (colorScheme, width) => {
+    const page = await open('now', { colorScheme, viewport: { width, height: 740 } });
+    for (const id of PAGES) {
+      await page.goto(`${dashboard.url}#/${id}`);
+      await loaded(page);
+      expect({ id, found: await violations(page) }).toEqual({ id, found: [] });
+      const beyond: number = await page.evaluate(
+        'document.documentElement.scrollWidth - document.documentElement.clientWidth',
+      );
+      expect({ id, beyond }).toEqual({ id, beyond: 0 });
+    }
+    await page.context().close();
+  });
+
+  it('an id that looks like markup is shown as text, and runs nothing', async () => {
+    const page = await open('dead-letters');
+    const code = await firstCode(page);
+    await page.goto(`${dashboard.url}#/dead-letters/${code}`);
+    await page.locator('summary', { hasText: EVIL }).first().waitFor();
+    expect(await page.locator('main img').count()).toBe(0);
+    expect(await page.title()).toContain('Dead letters');
+    // The browser itself refuses to make markup of a text.
+    const refused = await page.evaluate(
+      '(() => { try { document.body.innerHTML = "<b>x</b>"; return "taken"; } catch (error) { return error.name; } })()',
+    );
+    expect(refused).toBe('TypeError');
+    expect(wrong.splice(0)).toEqual([expect.stringContaining("requires 'TrustedHTML'")]);
+    await page.context().close();
+  });
+
+  it('discards once by a double click, after a plan, a reason and a confirmation', async () => {
+    const page = await open('dead-letters');
+    const code = await firstCode(page);
+    await page.goto(`${dashboard.url}#/dead-letters/${code}`);
+    await page.locator('summary', { hasText: 'order-2' }).first().click();
+    await page
+      .getByRole('button', { name: /^Discard Orders\/order-2/ })
+      .first()
+      .click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByRole('listitem').filter({ hasText: 'discard Orders/order-2' }).waitFor();
+    expect(await violations(page)).toEqual([]);
+    const discard = dialog.getByRole('button', { name: 'Discard' });
+    await discard.click();
+    // Without a reason the browser refuses the form.
+    expect(await page.locator('dialog input:invalid').count()).toBe(1);
+    await dialog.getByLabel(/Why/).fill('a test order');
+    await discard.dblclick();
+    await dialog.getByText('1 dead letter discarded').waitFor();
+    const { body } = await post(dashboard.url, '/api/run/audit/list', { input: { most: 100 } });
+    expect((body['result'] as { verb: string }[]).filter(({ verb }) => verb === 'dead-letters discard')).toHaveLength(
+      1,
+    );
+    await page.context().close();
+  });
+
+  it('pauses and resumes a projection', async () => {
+    const page = await open('projections/days');
+    await page.getByRole('button', { name: 'Pause' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByText('stop reading changes').waitFor();
+    await dialog.getByLabel('Why?').fill('a test');
+    await dialog.getByRole('button', { name: 'Pause' }).click();
+    await dialog.getByText('days is paused').waitFor();
+    await dialog.getByRole('button', { name: 'Close' }).click();
+    await page.getByRole('button', { name: 'Resume' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Resume' }).click();
+    await page.getByRole('dialog').locator('pre.said').waitFor();
+    await page.getByRole('dialog').getByRole('button', { name: 'Close' }).click();
+    await page.getByRole('button', { name: 'Pause' }).waitFor();
+    expect(await page.getByRole('button', { name: 'Resume' }).count()).toBe(0);
+    await page.context().close();
+  });
+
+  it('traces a document to its places', async () => {
+    await stage.container('Orders').items.upsert({ ...ORDER, id: 'order-17', placedAt: '2026-01-01T10:00:00.000Z' });
+    await app.drained(AbortSignal.timeout(60_000));
+    const page = await open('trace');
+    await page.getByLabel('Container').fill('Orders');
+    await page.getByLabel('Partition key').fill('s1');
+    await page.getByLabel('Id').fill('order-17');
+    await page.getByRole('button', { name: 'Trace' }).click();
+    await page.locator('tr', { hasText: 'days@1' }).getByText('applied', { exact: true }).waitFor();
+    expect(await violations(page)).toEqual([]);
+    await page.context().close();
+  });
+
+  it('switches the theme and keeps it; a digit opens a page', async () => {
+    const page = await open('now', { colorScheme: 'light' });
+    await loaded(page);
+    const ground = (): Promise<string> => page.evaluate('getComputedStyle(document.body).backgroundColor');
+    const light = await ground();
+    await page.getByRole('button', { name: 'Light or dark' }).click();
+    const dark = await ground();
+    expect(dark).not.toBe(light);
+    await page.reload();
+    await loaded(page);
+    expect(await ground()).toBe(dark);
+    await page.keyboard.press('2');
+    await page.getByRole('heading', { level: 1, name: 'Flow' }).waitFor();
+    await page.context().close();
+  });
+
+  it('nothing jumps while it is live', async () => {
+    const page = await open('now');
+    await loaded(page);
+    await page.locator('main table tbody tr').first().waitFor();
+    await page.evaluate(
+      'window.shifts = 0; window.looks = 0; new PerformanceObserver((list) => { for (const one of list.getEntries()) window.shifts += one.value; }).observe({ type: "layout-shift" }); new EventSource("/api/events").addEventListener("status", () => { window.looks += 1; })',
+    );
+    await until(page, 'window.looks >= 6');
+    expect(await page.evaluate('window.shifts')).toBeLessThan(0.01);
+    await page.context().close();
+  });
+
+  it('asks for a token, and shows that it is disconnected', async () => {
+    const second = await serve(stage, { tokens: { reader: 'reader-0123456789' } });
+    const page = await open('now');
+    await page.goto(second.url);
+    await page.getByLabel('Token').fill('wrong-0123456789');
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByText('does not know this token').waitFor();
+    expect(await violations(page)).toEqual([]);
+    await page.getByLabel('Token').fill('reader-0123456789');
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await loaded(page);
+    await page.goto(`${second.url}#/projections/days`);
+    await page.getByText('Versions').first().waitFor();
+    expect(await page.getByRole('button', { name: 'Pause' }).count()).toBe(0);
+    await second[Symbol.asyncDispose]();
+    await page.getByText('Disconnected: trying again').waitFor();
+    expect(await violations(page)).toEqual([]);
+    await page.context().close();
+  });
+});

@@ -83,6 +83,13 @@ export interface TableRow extends Pick<Entry, 'id' | 'version'> {
   readonly at: readonly unknown[];
 }
 
+/** Something in the database that stops a projection, or may lose its rows. */
+export interface TableFault {
+  readonly what: string;
+  readonly hint: string;
+}
+
 export interface TableStore extends Sink {
   part?(part: TablePart, signal: AbortSignal): AsyncIterable<TableRow>;
+  faults?(signal: AbortSignal): Promise<TableFault[]>;
 }

@@ -140,7 +140,7 @@ async function viewSteps(session: Session, of: Content): Promise<MigrationStep[]
 }
 
 /** The columns of a table or view, with their types. Empty: there is none. */
-async function typesOf(session: Session, name: string): Promise<Map<string, string>> {
+export async function typesOf(session: Session, name: string): Promise<Map<string, string>> {
   const { rows } = await session.query(
     `SELECT attname AS name, format_type(atttypid, atttypmod) AS type FROM pg_attribute
 WHERE attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped ORDER BY attnum`,
@@ -149,5 +149,5 @@ WHERE attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped ORDER BY at
   return new Map(rows.map((row) => [String(row['name']), String(row['type'])]));
 }
 
-const storedType = ({ type }: Pick<Column, 'type'>): string =>
+export const storedType = ({ type }: Pick<Column, 'type'>): string =>
   type === 'timestamptz' ? 'timestamp with time zone' : type;

@@ -14,6 +14,7 @@ import type { Database, Session } from '../../postgres/database.ts';
 import { postgresError } from '../../postgres/errors.ts';
 import { failure, failureKind } from '../../postgres/failure.ts';
 import { liveContent, sharedLock } from './contents.ts';
+import { tableFaults } from './faults.ts';
 import { type Advanced, type Placed, advance, decide, prune } from './guards.ts';
 import { someRows, storedRows } from './read-rows.ts';
 import { replaceRows } from './replace.ts';
@@ -39,6 +40,7 @@ export function tableSink(options: TableSinkOptions): TableStore {
     write: (entries, signal) => writer.write(entries, signal),
     rows: (signal) => storedRows(layout, database, signal),
     part: (part, signal) => someRows(part, layout, database, signal),
+    faults: (signal) => tableFaults(layout, database, signal),
     rebuild: {
       open: async (target, signal) => {
         const content = await contents.open(target, signal);

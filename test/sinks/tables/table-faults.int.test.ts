@@ -46,8 +46,7 @@ afterEach(async () => {
   await stage[Symbol.asyncDispose]();
 });
 
-const orders = (more: object = {}): TableSpec =>
-  table('orders', { from: m.Orders.order, into: 'orders', ...more });
+const orders = (more: object = {}): TableSpec => table('orders', { from: m.Orders.order, into: 'orders', ...more });
 const declared = (spec: TableSpec): LoadedPipeline => withTables(declaring(stage, { effects: [spec] }), database);
 const faultsOf = async (loaded: LoadedPipeline): Promise<string[]> => {
   const [spec] = loaded.pipeline.effects;

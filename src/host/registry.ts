@@ -71,6 +71,7 @@ import { shardsShow } from '../operations/shards/show.operation.ts';
 import { sqlCheck } from '../operations/sql/check.operation.ts';
 import { sqlClean } from '../operations/sql/clean.operation.ts';
 import { sqlDdl } from '../operations/sql/ddl.operation.ts';
+import { sqlExplain } from '../operations/sql/explain.operation.ts';
 import { sqlMigrate } from '../operations/sql/migrate.operation.ts';
 import { sqlOrphans } from '../operations/sql/orphans.operation.ts';
 import { sqlRebalance } from '../operations/sql/rebalance.operation.ts';
@@ -189,6 +190,7 @@ export const registry: Registry = new Registry([
   sqlClean,
   sqlOrphans,
   sqlCheck,
+  sqlExplain,
   sqlRebalance,
   tenantsBackfill,
   jobsWork(() => registry),

@@ -40,8 +40,13 @@ param alertEmail string = ''
 @description('Client id of an Entra application. Callers then need its role Millrace.Reader or Millrace.Operator beside the key; empty: only the key.')
 param entraClientId string = ''
 
-@description('Address of the PostgreSQL database of the tables, without a password: the app signs in with its identity. Empty: no tables.')
+@description('Address of the PostgreSQL database of the tables, without a password: the app signs in with its identity. Empty: no tables, or those of tablesNodes.')
 param postgresUrl string = ''
+
+@minValue(0)
+@maxValue(20)
+@description('Nodes of an elastic cluster of PostgreSQL for the tables. It can grow and not shrink. 0: none.')
+param tablesNodes int = 0
 
 @description('Run jobs (rebuilds, replays, redrives) in a Container App of their own.')
 param deployJobs bool = false
@@ -103,6 +108,7 @@ var usesEventHubs = length(pipeline.eventHubs) > 0
 // Ingests store checkpoints in blobs, and archives store documents in blobs.
 var usesStorage = pipeline.archives || usesEventHubs
 var keepsInPostgres = deployJobs && jobsStore == 'postgres'
+var makesCluster = tablesNodes > 0
 var keepsInRedis = deployJobs && jobsStore == 'redis'
 
 resource group 'Microsoft.Resources/resourceGroups@2024-03-01' = {
@@ -224,6 +230,22 @@ module eventHubs 'modules/event-hubs.bicep' = if (usesEventHubs) {
   }
 }
 
+module tablesCluster 'modules/tables-cluster.bicep' = if (makesCluster) {
+  name: 'tables-cluster'
+  scope: group
+  params: {
+    token: token
+    location: location
+    tags: tags
+    nodes: tablesNodes
+    zoneRedundant: production
+    isolated: isolateNetwork
+    appIdentityName: identities.outputs.appName
+    appPrincipalId: identities.outputs.appPrincipalId
+    workspaceId: monitoring.outputs.workspaceId
+  }
+}
+
 module jobsPostgres 'modules/jobs-postgres.bicep' = if (keepsInPostgres) {
   name: 'jobs-postgres'
   scope: group
@@ -282,6 +304,7 @@ module settings 'modules/settings.bicep' = {
     regions: secondaryLocation == '' ? location : '${location},${secondaryLocation}'
     blobEndpoint: usesStorage ? archive.outputs.blobEndpoint : ''
     eventHubsHost: usesEventHubs ? eventHubs.outputs.host : ''
+    postgresUrl: makesCluster ? tablesCluster.outputs.url : postgresUrl
     startAnew: startAnew
     ruBudget: ruBudget
     verifySample: verifySample
@@ -305,7 +328,6 @@ module functionApp 'modules/function-app.bicep' = {
     insightsConnectionString: monitoring.outputs.connectionString
     settings: settings.outputs.shared
     jobsUrl: keepsInRedis ? jobsRedis.outputs.url : (keepsInPostgres ? jobsPostgres.outputs.url : '')
-    postgresUrl: postgresUrl
     entraClientId: entraClientId
     subnetId: isolateNetwork ? network.outputs.appSubnetId : ''
     alwaysReady: production ? 1 : 0
@@ -332,6 +354,7 @@ module privateAccess 'modules/private-access.bicep' = if (isolateNetwork) {
     archiveId: usesStorage ? archive.outputs.accountId : ''
     eventHubsId: usesEventHubs ? eventHubs.outputs.namespaceId : ''
     postgresId: keepsInPostgres ? jobsPostgres.outputs.serverId : ''
+    tablesId: makesCluster ? tablesCluster.outputs.serverId : ''
     redisId: keepsInRedis ? jobsRedis.outputs.clusterId : ''
   }
 }

@@ -14,9 +14,6 @@ param settings object
 @description('Empty: no jobs.')
 param jobsUrl string
 
-@description('Empty: no tables.')
-param postgresUrl string
-
 @description('Empty: callers need only the key.')
 param entraClientId string
 
@@ -109,8 +106,6 @@ resource appSettings 'Microsoft.Web/sites/config@2025-03-01' = {
     MILLRACE_AUTH: entraClientId == '' ? 'key' : 'entra'
   }, jobsUrl == '' ? {} : {
     JOBS_URL: jobsUrl
-  }, postgresUrl == '' ? {} : {
-    POSTGRES_URL: postgresUrl
   })
 }
 

@@ -17,6 +17,9 @@ param eventHubsId string
 param postgresId string
 
 @description('Empty: there is none.')
+param tablesId string
+
+@description('Empty: there is none.')
 param redisId string
 
 var storageSuffix = environment().suffixes.storage
@@ -52,6 +55,13 @@ var targets = concat([
   {
     name: 'postgres'
     id: postgresId
+    group: 'postgresqlServer'
+    zone: 'privatelink.postgres.database.azure.com'
+  }
+], tablesId == '' ? [] : [
+  {
+    name: 'tables'
+    id: tablesId
     group: 'postgresqlServer'
     zone: 'privatelink.postgres.database.azure.com'
   }

@@ -11,6 +11,9 @@ param blobEndpoint string
 @description('Empty: the pipeline has no hub.')
 param eventHubsHost string
 
+@description('Address of the database of the tables, without a password. Empty: no tables.')
+param postgresUrl string
+
 param startAnew string
 
 @description('RU/s of each physical partition for all processes together; 0: no limit.')
@@ -59,6 +62,10 @@ var hubs = {
   EVENTHUBS__clientId: appClientId
 }
 
+var tables = {
+  POSTGRES_URL: postgresUrl
+}
+
 var budget = {
   RU_BUDGET: string(ruBudget)
 }
@@ -70,4 +77,4 @@ var preview = {
   TRIGGER_ALL_VERSIONS: triggerAllVersions
 }
 
-output shared object = union(always, blobEndpoint == '' ? {} : storage, eventHubsHost == '' ? {} : hubs, ruBudget == 0 ? {} : budget, bulkBucket == 0 ? {} : bucket, triggerAllVersions == '' ? {} : preview)
+output shared object = union(always, blobEndpoint == '' ? {} : storage, eventHubsHost == '' ? {} : hubs, postgresUrl == '' ? {} : tables, ruBudget == 0 ? {} : budget, bulkBucket == 0 ? {} : bucket, triggerAllVersions == '' ? {} : preview)

@@ -3,8 +3,12 @@
 import { canonical, digest, isObject } from '../base/json.ts';
 import { type Model, examplesOf, keyPathsOf, valueAt } from '../model/model.ts';
 import { typeRules } from './discriminator.ts';
-import type { Doc, EmbedSpec, MeasureSpec, ProjectionSpec, SourceRules } from './specs.ts';
+import type { Doc, EmbedSpec, MeasureSpec, Pipeline, ProjectionSpec, SourceRules, TableSpec } from './specs.ts';
+import { type Column, layoutOf } from './tables/layout.ts';
 import { aggregateId, sinkDocumentId } from './sink-id.ts';
+
+/** What is held if its declaration changes under its version. */
+export type FingerprintedSpec = ProjectionSpec | EmbedSpec | TableSpec;
 
 export interface Fingerprint {
   /** The parts that are declared as data, by name. */
@@ -23,18 +27,21 @@ const MOST_EXAMPLES = 50;
 const computed = new WeakMap<object, { readonly of: readonly unknown[]; readonly fingerprint: Fingerprint }>();
 
 export function fingerprintOf(
-  spec: ProjectionSpec | EmbedSpec,
+  spec: FingerprintedSpec,
   model: Model,
-  rules: readonly SourceRules[],
+  pipeline: Pick<Pipeline, 'sources' | 'tenant'>,
 ): Fingerprint {
+  const { sources: rules, tenant } = pipeline;
   const known = computed.get(spec);
-  if (known?.of[0] === model && known.of[1] === rules) return known.fingerprint;
-  const fingerprint = compute(spec, model, rules);
-  computed.set(spec, { of: [model, rules], fingerprint });
+  if (known?.of[0] === model && known.of[1] === rules && known.of[2] === tenant) return known.fingerprint;
+  const fingerprint = compute(spec, model, pipeline);
+  computed.set(spec, { of: [model, rules, tenant], fingerprint });
   return fingerprint;
 }
 
-function compute(spec: ProjectionSpec | EmbedSpec, model: Model, rules: readonly SourceRules[]): Fingerprint {
+function compute(spec: FingerprintedSpec, model: Model, pipeline: Pick<Pipeline, 'sources' | 'tenant'>): Fingerprint {
+  const { sources: rules } = pipeline;
+  if (spec.kind === 'table') return { parts: tableParts(spec, model, pipeline), places: rowsFor(spec, model, rules) };
   return { parts: partsOf(spec, model), places: spec.kind === 'embed' ? {} : placesOf(spec, model, rules) };
 }
 
@@ -52,10 +59,14 @@ function differences(before: Doc, now: Doc, path: string): string[] {
   const names = [...new Set([...Object.keys(before), ...Object.keys(now)])];
   return names.flatMap((name) => {
     const [was, is] = [before[name], now[name]];
+    // `sql migrate` adds columns and lists.
+    if (was === undefined && ADDED.test(path)) return [];
     if (isObject(was) && isObject(is)) return differences(was, is, `${path}${name}.`);
     return canonical(was) === canonical(is) ? [] : [`${path}${name} was ${say(was)} and is now ${say(is)}`];
   });
 }
+
+const ADDED = /^(children\.([^.]+\.)?|([^.]+\.)*columns\.)$/;
 
 const say = (value: unknown): string => (value === undefined ? 'absent' : canonical(value));
 
@@ -69,6 +80,47 @@ function partsOf(spec: ProjectionSpec | EmbedSpec, model: Model): Record<string,
   if (spec.kind === 'copy')
     return { ...common, stable: spec.stable, with: spec.joins.map(({ name, of, on }) => ({ name, of, on })) };
   return { ...common, stable: spec.stable, measures: mapValues(spec.measures, measureForm) };
+}
+
+/** Names, types and keys of what is in the database. Columns that follow from the model's examples count as declared. */
+function tableParts(
+  spec: TableSpec,
+  model: Model,
+  pipeline: Pick<Pipeline, 'sources' | 'tenant'>,
+): Record<string, unknown> {
+  const { name, identity, columns, children, extra, movable } = layoutOf(spec, pipeline, model);
+  const typed = (of: readonly Column[]) =>
+    Object.fromEntries(of.map((one) => [one.name, [one.field ?? null, one.type]]));
+  const lists = children.map(
+    (child) =>
+      [child.name, { field: child.field, key: child.key, extra: child.extra, columns: typed(child.columns) }] as const,
+  );
+  const key = identity.map((one) => [one.name, one.type, one.path]);
+  return {
+    kind: spec.kind,
+    from: spec.from,
+    name,
+    key,
+    movable,
+    extra,
+    columns: typed(columns),
+    children: Object.fromEntries(lists),
+  };
+}
+
+/** Which examples have a row. */
+function rowsFor(spec: TableSpec, model: Model, rules: readonly SourceRules[]): Record<string, string> {
+  const { upcast } = typeRules(rules, spec.from);
+  const places: Record<string, string> = {};
+  for (const example of examplesOf(model, spec.from).slice(0, MOST_EXAMPLES)) {
+    try {
+      const doc = upcast ? upcast(example) : { ...example };
+      places[digest(example)] = (spec.where?.(doc) ?? true) ? 'a row' : 'no row';
+    } catch {
+      // As above.
+    }
+  }
+  return places;
 }
 
 /** A contribution stores the values of each measure, so stored contributions lack the values of a new measure. */

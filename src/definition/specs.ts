@@ -1,6 +1,19 @@
 // The plain form of declarations, which the typed builders return and which plan, engine and oracle read. Documents are
 // untyped here; the builders check the types.
 
+import type { Sink, TableStore } from './outside-sink.ts';
+
+export type {
+  Entry,
+  EntryPlace,
+  Sink,
+  SinkRebuild,
+  TableEntry,
+  TablePart,
+  TableRow,
+  TableStore,
+} from './outside-sink.ts';
+
 export type Doc = Record<string, unknown>;
 
 /** A document type of a container, by the names of the model document. */
@@ -153,52 +166,6 @@ export interface ReactSpec extends EffectCommon {
   run(doc: Doc, effect: Effect): Promise<void>;
 }
 
-/** One document for a sink outside of Cosmos DB. */
-export interface Entry<R = unknown> {
-  /** Made of the source document's key and id: `A-Z a-z 0-9 _ . : @ - ~ |`, at most 255 characters. */
-  readonly id: string;
-  /** Sorts as text: of two entries with one id the greater is the newer. Same length for all. */
-  readonly version: string;
-  /** null: remove the row. */
-  readonly row: R | null;
-}
-
-/**
- * A store outside of Cosmos DB with one row for each id, such as a search index or a cache. Rows come repeatedly, late and
- * in any order (another host may still be writing). So it must keep the newest `version` of each id (of a removed row for
- * at least an hour), and must ignore an older write without an error.
- */
-export interface Sink<R = unknown> {
-  /**
-   * Resolves when all entries are durable or superseded. Throws `SinkRefusal` for entries that it will never accept. Any
-   * other error means that the sink can't be reached: Millrace reads the page again.
-   */
-  write(entries: readonly Entry<R>[], signal: AbortSignal): Promise<void>;
-  /**
-   * All stored rows, for `projections verify`; without it Millrace can't verify this sink. With the `version` that the sink
-   * holds, `--repair` can correct it too.
-   */
-  rows?(signal: AbortSignal): AsyncIterable<{ readonly id: string; readonly row: R; readonly version?: string }>;
-  /** How it is filled again from history beside its content; without it Millrace can't rebuild this sink. */
-  readonly rebuild?: SinkRebuild<R>;
-}
-
-/**
- * A store with several contents, one of which is current: an index behind an alias, a table behind a view. A target is a
- * name of a-z, 0-9 and -. Each function may be called again after it has taken effect, and by another process.
- */
-export interface SinkRebuild<R = unknown> {
-  /** The content of this name, with the same promise as the sink itself. Creates it if it doesn't exist. */
-  open(target: string, signal: AbortSignal): Promise<Pick<Sink<R>, 'write'>>;
-  /**
-   * Makes the target current, at one moment: when it resolves, readers read it, and `write` of every host writes it. If it
-   * is current, does nothing. What becomes of the content before is for the sink to decide.
-   */
-  swap(target: string, signal: AbortSignal): Promise<void>;
-  /** Removes the target. If it is current or doesn't exist, does nothing. */
-  drop(target: string, signal: AbortSignal): Promise<void>;
-}
-
 /** A copy outside of Cosmos DB: one row for each source document that passes `where`. */
 export interface SendSpec extends EffectCommon {
   readonly kind: 'send';
@@ -263,24 +230,7 @@ export interface TableSpec {
   /** The rows of one document. They follow from the model, so a spec has them once it is bound to one (`bindTables`). */
   map(doc: Doc): unknown;
   /** The database. It throws until the spec is bound to one. */
-  readonly to: Sink;
-}
-
-/** Whose a table's entry is. */
-export interface EntryPlace {
-  /** The partition key of the document, and its id. */
-  readonly key: readonly unknown[];
-  readonly id: string;
-  /** The value of its tenant; undefined: it has none, or it isn't known. */
-  readonly tenant?: unknown;
-}
-
-/** What a table's sink gets: an entry with its version's ETag and its place. */
-export interface TableEntry extends Entry {
-  readonly etag: string;
-  readonly place: EntryPlace;
-  /** Whether the source has this version now. Asked where the stored version has the same lsn and another ETag. */
-  isCurrent?(): Promise<boolean>;
+  readonly to: TableStore;
 }
 
 /** What writes rows for documents outside of the account. */

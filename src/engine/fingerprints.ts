@@ -6,8 +6,13 @@ import { canonical } from '../base/json.ts';
 import { once } from '../base/once.ts';
 import { readItem } from '../cosmos/read-item.ts';
 import { rewrite } from '../cosmos/rewrite.ts';
-import { type Fingerprint, fingerprintOf, incompatibilities } from '../definition/fingerprint.ts';
-import { type EmbedSpec, type Pipeline, type ProjectionSpec, projectionId } from '../definition/specs.ts';
+import {
+  type Fingerprint,
+  type FingerprintedSpec,
+  fingerprintOf,
+  incompatibilities,
+} from '../definition/fingerprint.ts';
+import { type Pipeline, projectionId } from '../definition/specs.ts';
 import type { Model } from '../model/model.ts';
 import { Poison, type Runner } from '../projections/runner.ts';
 import { engineError } from './errors.ts';
@@ -19,6 +24,17 @@ interface Stored extends Fingerprint {
   /** True: documents that don't match their sink's type are parked. Absent: the version is older than this check. */
   readonly strict?: true;
 }
+
+/** What has a fingerprint. */
+export const fingerprinted = ({
+  projections,
+  embeds,
+  effects,
+}: Pick<Pipeline, 'projections' | 'embeds' | 'effects'>): FingerprintedSpec[] => [
+  ...projections,
+  ...embeds,
+  ...effects.filter((spec) => spec.kind === 'table'),
+];
 
 /** Stops a projection whose declaration changed without a new version. The other projections continue. */
 export class Fingerprints {
@@ -37,7 +53,7 @@ export class Fingerprints {
    * declaration is changed back, a redrive applies the documents as they are then.
    */
   guard(runner: Runner): Runner {
-    const specs: readonly (ProjectionSpec | EmbedSpec)[] = [...this.#pipeline.projections, ...this.#pipeline.embeds];
+    const specs: readonly FingerprintedSpec[] = fingerprinted(this.#pipeline);
     const spec = specs.find((one) => projectionId(one) === runner.id);
     if (!spec) return runner;
     const check = once(() => this.check(spec));
@@ -54,13 +70,13 @@ export class Fingerprints {
   }
 
   /** The differences between a version's declaration and its stored fingerprint, in words. Stores nothing. */
-  async changes(spec: ProjectionSpec | EmbedSpec): Promise<string[]> {
+  async changes(spec: FingerprintedSpec): Promise<string[]> {
     const stored = await this.#read(projectionId(spec));
-    return stored ? incompatibilities(stored, fingerprintOf(spec, this.#model, this.#pipeline.sources)) : [];
+    return stored ? incompatibilities(stored, fingerprintOf(spec, this.#model, this.#pipeline)) : [];
   }
 
   /** Whether this version has ever applied a change. */
-  async hasRun(spec: ProjectionSpec | EmbedSpec): Promise<boolean> {
+  async hasRun(spec: FingerprintedSpec): Promise<boolean> {
     return (await this.#read(projectionId(spec))) !== undefined;
   }
 
@@ -71,9 +87,9 @@ export class Fingerprints {
   };
 
   /** The error if a version can't continue with its declaration. Undefined: it can, and its fingerprint is stored. */
-  async check(spec: ProjectionSpec | EmbedSpec): Promise<MillraceError | undefined> {
+  async check(spec: FingerprintedSpec): Promise<MillraceError | undefined> {
     const at = { id: projectionId(spec), pk: 'fingerprints' } as const;
-    const now = fingerprintOf(spec, this.#model, this.#pipeline.sources);
+    const now = fingerprintOf(spec, this.#model, this.#pipeline);
     let changed: string[] = [];
     await rewrite(this.#state, at, (stored?: Stored): Stored | undefined => {
       changed = stored ? incompatibilities(stored, now) : [];
@@ -95,7 +111,7 @@ export class Fingerprints {
   }
 }
 
-const refusal = (spec: ProjectionSpec | EmbedSpec, changed: readonly string[]): MillraceError =>
+const refusal = (spec: FingerprintedSpec, changed: readonly string[]): MillraceError =>
   engineError(
     'projection-incompatible',
     `The declaration of ${projectionId(spec)} no longer matches the data that this version has written: ${changed.join('; ')}`,

@@ -246,6 +246,10 @@ export const HOST_ERRORS = {
     meaning: 'An error without a code of Millrace: from a library, the runtime or your own code.',
     hint: 'Read the message; the log may have more.',
   },
+  'tables-unready': {
+    meaning: 'Hosts can’t write a table, so the changes of its source wait.',
+    hint: 'Run `millrace doctor`: it names each fault of the tables with its remedy.',
+  },
   'worker-ended': {
     meaning: 'The process of the function app ended before the app had started.',
     hint: 'Read the lines that the app wrote before it ended.',

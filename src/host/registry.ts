@@ -69,7 +69,9 @@ import { shardsSchedule } from '../operations/shards/schedule.operation.ts';
 import { shardsAttach, shardsCreate, shardsDelete, shardsDetach } from '../operations/shards/shards.operation.ts';
 import { shardsShow } from '../operations/shards/show.operation.ts';
 import { sqlCheck } from '../operations/sql/check.operation.ts';
+import { sqlClean } from '../operations/sql/clean.operation.ts';
 import { sqlDdl } from '../operations/sql/ddl.operation.ts';
+import { sqlExplain } from '../operations/sql/explain.operation.ts';
 import { sqlMigrate } from '../operations/sql/migrate.operation.ts';
 import { sqlOrphans } from '../operations/sql/orphans.operation.ts';
 import { sqlRebalance } from '../operations/sql/rebalance.operation.ts';
@@ -189,8 +191,10 @@ export const registry: Registry = new Registry([
   archiveRestore,
   sqlDdl,
   sqlMigrate,
+  sqlClean,
   sqlOrphans,
   sqlCheck,
+  sqlExplain,
   sqlRebalance,
   tenantsBackfill,
   jobsWork(() => registry),

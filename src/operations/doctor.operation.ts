@@ -8,7 +8,8 @@ const SIGNS = { good: 'ok ', doubtful: '?  ', bad: 'BAD' } as const;
 
 export const doctor = defineOperation({
   verb: 'doctor',
-  summary: 'Check settings, account, rights, clock, containers, versions and leases, and show how to fix each problem',
+  summary:
+    'Check settings, account, rights, clock, containers, tables, versions and leases, and show how to fix each problem',
   examples: ['millrace doctor', 'millrace doctor --env production --json'],
   shards: 'every',
   effect: 'reads',

@@ -72,6 +72,7 @@ export async function examine(context: Context, expirationMs: number): Promise<F
     ['migrations', () => migrations(loaded, services)],
     ['formats', () => formats(services, context)],
     ['storage', () => storage(loaded, services, context)],
+    ['tables', () => tables(loaded, context)],
     ['views', () => views(loaded, services)],
     ['leases', () => leases(context, expirationMs)],
     ['hosts', () => hosts(services, context)],
@@ -186,6 +187,18 @@ async function storage(loaded: LoadedPipeline, services: Services, { signal }: C
   if (steps.length > 0)
     return [bad('storage', 'the archive’s blob container does not exist', 'Create it with `millrace model apply`.')];
   return [good('storage', 'the archive’s blob container exists')];
+}
+
+async function tables({ pipeline }: LoadedPipeline, { signal }: Context): Promise<Finding[]> {
+  const specs = pipeline.effects.filter((spec) => spec.kind === 'table');
+  const found: Finding[] = [];
+  for (const spec of specs)
+    for (const { what, hint } of (await spec.to.faults?.(signal)) ?? [])
+      found.push(bad('tables', `${projectionId(spec)}: ${what}`, hint));
+  if (specs.length === 0 || found.length > 0) return found;
+  return [
+    good('tables', `those of ${specs.map(projectionId).join(', ')} are as declared, and this role may write them`),
+  ];
 }
 
 async function views({ pipeline: part }: LoadedPipeline, { global: { state } }: Services): Promise<Finding[]> {

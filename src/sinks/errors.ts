@@ -40,7 +40,7 @@ export const SINKS_ERRORS = {
     hint: 'Run `millrace projections show NAME`, then rebuild it again if that is still wanted.',
   },
   'tables-view-used': {
-    meaning: 'A view of Millrace gets other columns, and a view of yours reads it.',
+    meaning: 'A view of Millrace gets other columns, or a table is to be dropped, and a view of yours reads it.',
     hint: 'Drop the named views, promote or migrate again, and create them again.',
   },
   'sink-too-large': {

@@ -1,6 +1,7 @@
 // A statement → its two verdicts.
 import type { Node } from 'libpg-query';
 import { type Catalog, findRelation } from './catalog.ts';
+import { type Use, usesOf as usesIn } from './explain.ts';
 import { below, isTree, kindOf } from './nodes.ts';
 import { type Env, type Term, newRun } from './relation.ts';
 import { type RunsVerdict, runsVerdict } from './runs.ts';
@@ -15,13 +16,25 @@ export interface Verdicts {
   readonly runs: RunsVerdict;
 }
 
+/** The verdicts with what they rest on. */
+export interface Explained extends Verdicts {
+  readonly uses: readonly Use[];
+  /** What the check has not understood. */
+  readonly doubts: readonly string[];
+}
+
 /** Statements that read and write no rows. */
 const WITHOUT_ROWS =
   /^(TransactionStmt|VariableShowStmt|ListenStmt|UnlistenStmt|NotifyStmt|DeallocateStmt|ClosePortalStmt|DiscardStmt|CheckPointStmt|ConstraintsSetStmt)$/;
 
 export function checkStatement(catalog: Catalog, statement: Node): Verdicts {
+  const { rows, runs } = explainStatement(catalog, statement);
+  return { rows, runs };
+}
+
+export function explainStatement(catalog: Catalog, statement: Node): Explained {
   const inner = insideOf(statement);
-  if (inner) return checkStatement(catalog, inner);
+  if (inner) return explainStatement(catalog, inner);
   const [kind] = kindOf(statement);
   if (WITHOUT_ROWS.test(kind)) return nothing('it reads and writes no rows');
   if ('VariableSetStmt' in statement)
@@ -39,7 +52,12 @@ export function checkStatement(catalog: Catalog, statement: Node): Verdicts {
     terms.push(...settle(rows.terms, new Closure(rows.facts, rows.conditionals)));
   } else run.write(statement, env);
   terms.push(...run.written);
-  return { rows: rowsVerdict(run, terms), runs: runsVerdict(run, statement, terms) };
+  return {
+    rows: rowsVerdict(run, terms),
+    runs: runsVerdict(run, statement, terms),
+    uses: usesIn(run, terms),
+    doubts: [...run.doubts],
+  };
 }
 
 /** The statement of EXPLAIN, PREPARE, DECLARE and COPY (…) TO. */
@@ -51,17 +69,21 @@ function insideOf(statement: Node): Node | undefined {
   return undefined;
 }
 
-const nothing = (why: string): Verdicts => ({
+const BARE = { uses: [], doubts: [] };
+
+const nothing = (why: string): Explained => ({
+  ...BARE,
   rows: { verdict: 'safe', why, tables: [] },
   runs: { verdict: 'one node', why },
 });
 
-const unknown = (why: string): Verdicts => ({
+const unknown = (why: string): Explained => ({
+  ...BARE,
   rows: { verdict: 'unknown', why, tables: [] },
   runs: { verdict: 'unknown', why },
 });
 
-function truncate(catalog: Catalog, relations: readonly Node[]): Verdicts {
+function truncate(catalog: Catalog, relations: readonly Node[]): Explained {
   const tables = relations.flatMap((each) => {
     if (!('RangeVar' in each)) return [];
     const { schemaname, relname = '', location = -1 } = each.RangeVar;
@@ -71,6 +93,7 @@ function truncate(catalog: Catalog, relations: readonly Node[]): Verdicts {
       : [{ name: relname, alias: relname, at: location }];
   });
   return {
+    ...BARE,
     rows:
       tables.length === 0
         ? { verdict: 'safe', why: 'its tables have no tenants', tables }

@@ -1,7 +1,7 @@
 // A file of SQL → the verdicts of its statements, with the places of the tables that they name.
 import type { Node } from 'libpg-query';
 import type { Catalog } from './catalog.ts';
-import { checkStatement } from './check.ts';
+import { explainStatement } from './check.ts';
 import { strings } from './nodes.ts';
 import { type Parser, type Statement, lineOf } from './parser.ts';
 
@@ -20,20 +20,43 @@ export interface CheckedStatement {
   readonly allowed?: string;
 }
 
+export interface ExplainedStatement extends CheckedStatement {
+  readonly uses: readonly {
+    readonly table: string;
+    readonly alias: string;
+    readonly through?: string;
+    /** Absent: inside a view. */
+    readonly line?: number;
+    readonly column?: number;
+    readonly says: readonly string[];
+  }[];
+  readonly doubts: readonly string[];
+}
+
 /** `-- all tenants: a report for the owner of the shop` */
 const ALLOWED = /--\s*all tenants\s*:\s*(\S[^\n]*)/i;
 const DISTRIBUTES = /^(create_distributed_table|create_reference_table|citus_add_local_table_to_metadata)/;
 
-export function checkFile(
+export const checkFile = (
+  parser: Parser,
+  catalog: Catalog,
+  file: { readonly file: string; readonly text: string },
+): CheckedStatement[] =>
+  explainFile(parser, catalog, file).map((one) => {
+    const { uses: _, doubts: __, ...checked } = one;
+    return checked;
+  });
+
+export function explainFile(
   parser: Parser,
   catalog: Catalog,
   { file, text }: { readonly file: string; readonly text: string },
-): CheckedStatement[] {
+): ExplainedStatement[] {
   let from = 0;
   return parser.parse(text, file).flatMap((statement) => {
     const before = text.slice(from, statement.end);
     from = statement.end;
-    return isDdl(statement.node) ? [] : [checked(catalog, statement, { file, text, before })];
+    return isDdl(statement.node) ? [] : [explained(catalog, statement, { file, text, before })];
   });
 }
 
@@ -57,8 +80,12 @@ interface Where {
   readonly before: string;
 }
 
-function checked(catalog: Catalog, statement: Statement, { file, text, before }: Where): CheckedStatement {
-  const { rows, runs } = checkStatement(catalog, statement.node);
+function explained(catalog: Catalog, statement: Statement, { file, text, before }: Where): ExplainedStatement {
+  const { rows, runs, uses, doubts } = explainStatement(catalog, statement.node);
+  const placeOf = (at: number): { line: number; column: number } => {
+    const offset = at < 0 ? statement.start : statement.at(at);
+    return { line: lineOf(text, offset), column: offset - text.lastIndexOf('\n', offset - 1) };
+  };
   const [, allowed] = ALLOWED.exec(before) ?? [];
   return {
     file,
@@ -66,12 +93,11 @@ function checked(catalog: Catalog, statement: Statement, { file, text, before }:
     sql: statement.text.replaceAll(/\s+/g, ' '),
     rows: rows.verdict,
     why: rows.why,
-    tables: rows.tables.map(({ name, at }) => {
-      const offset = at < 0 ? statement.start : statement.at(at);
-      return { table: name, line: lineOf(text, offset), column: offset - text.lastIndexOf('\n', offset - 1) };
-    }),
+    tables: rows.tables.map(({ name, at }) => ({ table: name, ...placeOf(at) })),
     runs: runs.verdict,
     because: runs.why,
     ...(allowed !== undefined && { allowed: allowed.trim() }),
+    uses: uses.map(({ at, ...use }) => ({ ...use, ...(at >= 0 && placeOf(at)) })),
+    doubts,
   };
 }

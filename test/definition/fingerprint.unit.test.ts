@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { aggregate, copy, embed, model, reference } from 'millrace';
-import { fingerprintOf, incompatibilities } from '../../src/definition/fingerprint.ts';
-import type { Doc, EmbedSpec, ProjectionSpec } from '../../src/definition/specs.ts';
+import { aggregate, copy, embed, model, reference, table } from 'millrace';
+import { type FingerprintedSpec, fingerprintOf, incompatibilities } from '../../src/definition/fingerprint.ts';
+import type { Doc } from '../../src/definition/specs.ts';
 import { parseModel } from '../../src/model/reader/read.ts';
 
 interface Shop {
@@ -44,8 +44,9 @@ const copies = copy('copies', {
   into: m.Days.copied,
   map: (o) => ({ id: o.id, storeId: o.storeId, day: o.day, cents: o.cents }),
 });
-const changed = (before: ProjectionSpec | EmbedSpec, now: ProjectionSpec | EmbedSpec, after = document): string[] =>
-  incompatibilities(fingerprintOf(before, document, []), fingerprintOf(now, after, []));
+const pipeline = { sources: [], tenant: 'storeId' };
+const changed = (before: FingerprintedSpec, now: FingerprintedSpec, after = document): string[] =>
+  incompatibilities(fingerprintOf(before, document, pipeline), fingerprintOf(now, after, pipeline));
 
 test('the same declaration, written otherwise, is compatible', () => {
   const again = aggregate('days', {
@@ -97,4 +98,38 @@ test('what an embed and reference data are matched by counts, their functions do
     map: (o) => ({ id: o.id, day: o.day, cents: o.cents }),
   });
   expect(changed(everywhere, { ...everywhere, key: { storeId: 'id' } })).toHaveLength(1);
+});
+
+test('of a table more columns and lists are compatible; other names, types, keys and conditions are not', () => {
+  const orders = (more: object = {}): FingerprintedSpec =>
+    table('orders', { from: m.Orders.order, into: 'orders', ...more } as never) as FingerprintedSpec;
+  expect(changed(orders(), orders({ maxLag: '5 s' }))).toEqual([]);
+  const another = parseModel(
+    text(', { "id": "o2", "type": "order", "storeId": "s", "day": "d1", "note": "n" }'),
+    'm.md',
+  );
+  expect(changed(orders(), orders(), another)).toEqual([]);
+  expect(changed(orders(), orders({ columns: { note: { type: 'text' } } }))).toEqual([]);
+  const listed = { children: { lines: { into: 'order_lines' } } };
+  expect(changed(orders(), orders(listed))).toEqual([]);
+  expect(changed(orders(listed), orders(listed))).toEqual([]);
+
+  expect(changed(orders(listed), orders())).toEqual([expect.stringContaining('children.order_lines')]);
+  expect(changed(orders({ columns: { note: { type: 'text' } } }), orders())).toEqual([
+    'columns.note was ["note","text"] and is now absent',
+  ]);
+  expect(changed(orders(), orders({ columns: { cents: 'numeric' } }))).toEqual([
+    'columns.cents was ["cents","bigint"] and is now ["cents","numeric"]',
+  ]);
+  expect(changed(orders(), orders({ columns: { cents: { name: 'amount' } } }))).toEqual([
+    'columns.cents was ["cents","bigint"] and is now absent',
+  ]);
+  expect(changed(orders(), orders({ into: 'sales' }))).toEqual(['name was "orders" and is now "sales"']);
+  expect(changed(orders(), orders({ where: () => false }))).toEqual([
+    'the document of an example was at a row and is now at no row',
+  ]);
+  // What the tenant is decides the key.
+  const without = fingerprintOf(orders(), document, { sources: [] });
+  const days2 = fingerprintOf(table('orders', { from: m.Days.copied, into: 'orders' }), document, pipeline);
+  expect(incompatibilities(days2, without)).not.toEqual([]);
 });

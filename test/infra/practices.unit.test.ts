@@ -48,7 +48,9 @@ describe('identity instead of keys', () => {
     ['Microsoft.Cache/redisEnterprise/databases', 'properties.clientProtocol', 'Encrypted'],
     ['Microsoft.ContainerRegistry/registries', 'properties.adminUserEnabled', false],
   ])('%s: %s', (type, path, value) => {
-    expect(at(only(type), path)).toBe(value);
+    const found = ofType(type);
+    expect(found).not.toEqual([]);
+    for (const { body } of found) expect(at(body, path)).toBe(value);
   });
 
   it('takes no shared key on either storage account, and no password for deployments', () => {
@@ -190,6 +192,29 @@ describe('the jobs', () => {
   });
 });
 
+describe('the tables', () => {
+  it('are in a cluster that the code signs in to without a password, by the port that takes DDL', async () => {
+    const cluster = ofType('Microsoft.DBforPostgreSQL/flexibleServers').find(({ file }) => file.includes('tables'))!;
+    expect(at(cluster.body, 'properties.version')).toBe('17');
+    // Clusters have neither.
+    expect(at(cluster.body, 'properties.storage.autoGrow')).toBe('Disabled');
+    expect(cluster.text).not.toContain('Burstable');
+    const text = files.find(({ file }) => file === cluster.file)?.text ?? '';
+    const [, url = ''] = /^output url string = '(.*)'$/m.exec(text) ?? [];
+    const address = url
+      .replace('${appIdentityName}', 'id-app')
+      .replace('${server.properties.fullyQualifiedDomainName}', 'p.postgres.database.azure.com')
+      .replace('${databaseName}', 'postgres');
+    const { postgresAddress } = await import('../../src/postgres/postgres-address.ts');
+    expect(postgresAddress(address)).toMatchObject({
+      user: 'id-app',
+      port: 5432,
+      database: 'postgres',
+      password: expect.any(Function),
+    });
+  });
+});
+
 describe('the function app', () => {
   it('runs on Flex Consumption, over TLS 1.2, from a package it reads by identity', () => {
     expect(at(only('Microsoft.Web/serverfarms'), 'sku.tier')).toBe('FlexConsumption');
@@ -221,6 +246,7 @@ describe('seeing what happens', () => {
       'modules/jobs-postgres.bicep': ['PostgreSQLLogs'],
       'modules/jobs-redis.bicep': ['ConnectionEvents'],
       'modules/jobs.bicep': ['ContainerAppConsoleLogs', 'ContainerAppSystemLogs'],
+      'modules/tables-cluster.bicep': ['PostgreSQLLogs'],
     });
     for (const { text } of files) expect(text).not.toContain('categoryGroup');
   });
@@ -274,6 +300,7 @@ describe('the network', () => {
     expect(shut.map(({ of }) => of.slice(0, of.indexOf('@'))).toSorted()).toEqual(
       [
         'Microsoft.Cache/redisEnterprise',
+        'Microsoft.DBforPostgreSQL/flexibleServers',
         'Microsoft.DBforPostgreSQL/flexibleServers',
         'Microsoft.DocumentDB/databaseAccounts',
         'Microsoft.EventHub/namespaces',

@@ -2,7 +2,7 @@ import type { Workspace } from '../../runtime/workspace.ts';
 import { UsageError } from '../../base/errors.ts';
 import { FormatUnreadable } from '../../base/format.ts';
 import { type Binding, missingSettings } from '../functions/app-settings.ts';
-import { type Comparison, type Difference, compareDeployed, problemOf } from './readiness.ts';
+import { type Comparison, type Difference, compareDeployed, problemOf, tablesThatDiffer } from './readiness.ts';
 import { recordStarts } from '../../runtime/trigger-host.ts';
 import { assertControlReadable } from '../../runtime/stored-formats.ts';
 import { loadLate } from '../functions/late.ts';
@@ -54,7 +54,8 @@ async function ready({ workspace, bindings, unloadable, checkLeases }: HealthOpt
       // A probe after the deployment comes before the first batch.
       await recordStarts({ services, loaded });
     }
-    return report(compared);
+    const tables = await tablesThatDiffer(loaded, AbortSignal.timeout(FRESH_MS * 2));
+    return report({ ...compared, differences: [...compared.differences, ...tables] });
   } catch (error) {
     // The message of an unknown error may hold an address or a secret.
     const problem =
@@ -66,23 +67,27 @@ async function ready({ workspace, bindings, unloadable, checkLeases }: HealthOpt
 }
 
 function report({ differences, held }: Comparison): Answer {
-  return answer(held.size === 0 ? 200 : 503, {
-    ready: held.size === 0,
-    problems: differences.filter(({ holds }) => holds).map(problemWith),
+  const problems = differences.filter(({ holds, waits }) => holds || waits);
+  const isReady = held.size === 0 && problems.every(({ waits }) => !waits);
+  return answer(isReady ? 200 : 503, {
+    ready: isReady,
+    problems: problems.map(problemWith),
     held: [...held].map(([projection, why]) => ({ projection, why })),
     differences,
   });
 }
 
-const problemWith = ({ container, projection, what }: Difference) =>
-  projection === undefined
-    ? {
-        code: 'container-differs',
-        message: `${container}: ${what}`,
-        hint: HOST_ERRORS['container-differs'].hint,
-      }
-    : {
-        code: 'projection-incompatible',
-        message: `${container}: ${what}`,
-        hint: 'Undo the change, or declare another version and build it with `millrace projections rebuild`.',
-      };
+const problemWith = ({ container, projection, what, waits }: Difference) =>
+  waits
+    ? { code: 'tables-unready', message: `${container}: ${what}`, hint: HOST_ERRORS['tables-unready'].hint }
+    : projection === undefined
+      ? {
+          code: 'container-differs',
+          message: `${container}: ${what}`,
+          hint: HOST_ERRORS['container-differs'].hint,
+        }
+      : {
+          code: 'projection-incompatible',
+          message: `${container}: ${what}`,
+          hint: 'Undo the change, or declare another version and build it with `millrace projections rebuild`.',
+        };

@@ -6,7 +6,7 @@ import { allVersionsContainers } from '../../definition/all-versions.ts';
 import { indexNeeds } from '../../definition/index-needs.ts';
 import { projectionId } from '../../definition/specs.ts';
 import { feedReaders, sourcesOf } from '../../definition/pipeline.ts';
-import { Fingerprints } from '../../engine/fingerprints.ts';
+import { Fingerprints, fingerprinted } from '../../engine/fingerprints.ts';
 import { type ContainerDefinition, diffContainer } from '../../model/apply.ts';
 import { wantedContainers } from '../../operations/model/apply.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
@@ -23,6 +23,8 @@ export interface Difference {
   readonly what: string;
   /** True: a projection on it would do nothing, or something wrong, and is held. False: for information. */
   readonly holds: boolean;
+  /** True: hosts wait with every change of its source until it is corrected. */
+  readonly waits?: true;
 }
 
 export interface Comparison {
@@ -68,17 +70,36 @@ export async function compareDeployed(loaded: Loaded, services: Services): Promi
   return { differences: [...differences, ...redeclared], held };
 }
 
+/**
+ * Tables that hosts can't write. Another error than these, such as a server that doesn't answer, is said without its text:
+ * it may hold an address.
+ */
+export async function tablesThatDiffer({ pipeline }: Loaded, signal: AbortSignal): Promise<Difference[]> {
+  const found = await Promise.all(
+    pipeline.effects.map(async (spec): Promise<Difference[]> => {
+      if (spec.kind !== 'table') return [];
+      const at = { container: spec.table, projection: projectionId(spec), holds: false, waits: true } as const;
+      try {
+        return ((await spec.to.faults?.(signal)) ?? []).map(({ what, hint }) => ({ ...at, what: `${what}. ${hint}` }));
+      } catch {
+        return [{ ...at, what: 'PostgreSQL does not answer as expected. Run `millrace doctor` to see why.' }];
+      }
+    }),
+  );
+  return found.flat();
+}
+
 /** Projections whose declaration changed under the same version: another build wrote the data. */
 async function redeclaredUnder(loaded: Loaded, { global: { state } }: Services): Promise<Difference[]> {
   const fingerprints = new Fingerprints(state, loaded);
-  const { projections, embeds } = loaded.pipeline;
   const found = await Promise.all(
-    [...projections, ...embeds].map(async (spec): Promise<Difference[]> => {
+    fingerprinted(loaded.pipeline).map(async (spec): Promise<Difference[]> => {
       const changed = await fingerprints.changes(spec);
       if (changed.length === 0) return [];
       const projection = projectionId(spec);
       const what = `${projection} no longer matches the data this version has written: ${changed.join('; ')}`;
-      return [{ container: spec.into.container, projection, what, holds: true }];
+      const container = spec.kind === 'table' ? spec.table : spec.into.container;
+      return [{ container, projection, what, holds: true }];
     }),
   );
   return found.flat();

@@ -1,5 +1,5 @@
 // Compares some documents with what the sources determine of them, by the same oracle and the same rules as `compare`.
-import { digest, isObject } from '../../base/json.ts';
+import { canonical, digest, isObject } from '../../base/json.ts';
 import { splitPath } from '../../cosmos/paths.ts';
 import { isOfType, typeRules } from '../../definition/discriminator.ts';
 import { rowKey, visible } from '../../definition/oracle/recompute.ts';
@@ -9,11 +9,14 @@ import {
   type CopySpec,
   type Doc,
   type EmbedSpec,
+  type EntryPlace,
   type ProjectionSpec,
   type ReferenceSpec,
   type SourceRef,
+  type TableSpec,
   projectionId,
 } from '../../definition/specs.ts';
+import { tenantRuleOf } from '../../definition/tenant.ts';
 import type { Database } from '@azure/cosmos';
 import type { Identity, Key } from '../../feed/reading/change.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
@@ -24,15 +27,17 @@ import { databasesOf, letterStates } from './over-shards.ts';
 import { type ContributionPart, checkContributions } from './contributions.ts';
 import type { Candidate } from './difference.ts';
 import { DocumentsOf } from './documents-of.ts';
-import { type ParkedDocument, parkedOf } from './parked.ts';
+import { type ParkedDocument, identityOf, parkedOf } from './parked.ts';
 import { type LookContext, SinkLook } from './sink-look.ts';
 import { type GroupLimits, type Part, drawnGroups, placed } from './drawn-groups.ts';
-import { checkChildren } from './verify-others.ts';
+import { type OtherComparison, checkChildren, checkRows } from './verify-others.ts';
 
 /** The documents to compare. */
 export interface Drawn extends GroupLimits {
   /** By `Container/type`, of sources and of sinks. */
   readonly documents: ReadonlyMap<string, readonly Identity[]>;
+  /** Of tables: the places of rows that were drawn, by the `name@version` of the projection. */
+  readonly placed?: ReadonlyMap<string, readonly EntryPlace[]>;
   /** Those that were just read, by `identityText`. Only for the first look: a later one reads them again. */
   readonly read?: ReadonlyMap<string, Doc> | undefined;
   /** About the most rows of reference data to look up; which ones, chance says. */
@@ -95,6 +100,7 @@ class SampleLook {
     }
     const embeds = others.filter((spec) => spec.kind === 'embed');
     for (const some of Map.groupBy(embeds, ({ into }) => nameOf(into)).values()) await this.#children(some);
+    for (const spec of others) if (spec.kind === 'table') await this.#rows(spec);
     return {
       projections: this.#projections,
       documents: {
@@ -250,12 +256,37 @@ class SampleLook {
     const context = { pipeline, model, documentsOf, state: this.#services.place.state };
     for (const { from } of specs)
       this.#note([{ of: from, docs: documentsOf(from), keyPaths: this.#keyPathsOf(from.container) }]);
-    for await (const one of checkChildren(context, specs, into, children)) {
-      this.#projections.push({ id: one.id, expected: one.expected, refused: one.refused });
-      this.#parked.push(...one.parked);
-      this.#differences.push(...one.differences);
-      this.#found += one.found;
-    }
+    for await (const one of checkChildren(context, specs, into, children)) this.#add(one);
+  }
+
+  /** The rows of the source documents that were drawn, and the source documents of the rows that were drawn. */
+  async #rows(spec: TableSpec): Promise<void> {
+    const { pipeline, model } = this.#loaded;
+    const { container } = spec.from;
+    const drawn = this.#options.drawn.placed?.get(projectionId(spec)) ?? [];
+    const named = drawn.map(({ key, id }) => ({ container, key: key as Key, id }));
+    const who = [...this.#drawn(spec.from), ...named];
+    const docs = await this.#documents.read(spec.from, who);
+    const keyPaths = this.#keyPathsOf(container);
+    this.#note([{ of: spec.from, docs, keyPaths }]);
+    const field = tenantRuleOf(pipeline, model, container)?.field;
+    const stated = docs.flatMap((doc) => {
+      const one = identityOf(container, keyPaths, doc);
+      return one && field !== undefined ? [{ ...one, tenant: doc[field] }] : [];
+    });
+    // A document that was deleted or parked may have rows too.
+    const places = once([...drawn, ...stated, ...who]);
+    const stored = spec.to.part?.({ places }, this.#options.signal);
+    if (!stored) return;
+    const context = { pipeline, model, state: this.#services.place.state };
+    this.#add(await checkRows(context, spec, docs, stored));
+  }
+
+  #add(one: OtherComparison): void {
+    this.#projections.push({ id: one.id, expected: one.expected, refused: one.refused });
+    this.#parked.push(...one.parked);
+    this.#differences.push(...one.differences);
+    this.#found += one.found;
   }
 
   /** The document that fields name by its id and whole key; undefined if one of them is missing. */
@@ -329,3 +360,16 @@ const groupOf = (part: ContributionPart): string => ('unsure' in part ? part.uns
 /** The same number in [0, 1) for the same text. */
 const chanceOf = (text: string, seed: number): number =>
   Buffer.from(digest([text, seed]), 'base64url').readUIntBE(0, 6) / 2 ** 48;
+
+/** Each place once. One that names no tenant is left out where another does, because it finds the same rows. */
+function once(places: readonly EntryPlace[]): EntryPlace[] {
+  const found = new Map<string, EntryPlace>();
+  const known = new Set<string>();
+  for (const { key, id, tenant } of places) {
+    const document = canonical([key, id]);
+    if (tenant === undefined && known.has(document)) continue;
+    known.add(document);
+    found.set(canonical([key, id, tenant ?? null]), { key, id, tenant });
+  }
+  return [...found.values()];
+}

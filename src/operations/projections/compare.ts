@@ -120,6 +120,7 @@ export async function compare(
     database: services.place.database,
     reads,
     signal,
+    ofTenant,
   })) {
     projections.push({ id: checked.id, expected: checked.expected, refused: checked.refused });
     parked.push(...checked.parked);

@@ -18,4 +18,6 @@ export type Candidate = Difference & {
   readonly evidence: string;
   /** The projection and source of the expected document; absent if none is expected. */
   readonly derived?: Derived;
+  /** Of a row in a table, whose key has no container: whose it is, as `Change.tenant` has it. */
+  readonly tenant?: string;
 };

@@ -1,5 +1,5 @@
 import { isOfType, typeRules } from '../../definition/discriminator.ts';
-import { type Doc, type ProjectionSpec, isOutside } from '../../definition/specs.ts';
+import { type Doc, type EntryPlace, type ProjectionSpec, isOutside, projectionId } from '../../definition/specs.ts';
 import type { Identity } from '../../feed/reading/change.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 import type { Screen } from '../screen.ts';
@@ -61,7 +61,16 @@ export async function drawSample(
     asked = Math.max(asked, ...sizes.values());
     screen.progress('drawn', [...documents.values()].flat().length);
   }
-  return { documents, groupsOfSources: true, groupRows: GROUP_ROWS, rows: 2 * asked, seed: random() };
+  const placed = new Map<string, readonly EntryPlace[]>();
+  for (const spec of specs) {
+    if (spec.kind !== 'table' || !spec.to.part) continue;
+    const share = async (): Promise<number> =>
+      Math.ceil(shareOf(sample) * (await countDocuments(spec.from, services, pipeline.sources)));
+    const drawn: EntryPlace[] = [];
+    for await (const { place } of spec.to.part({ drawn: sizeOf(sample) ?? (await share()) }, signal)) drawn.push(place);
+    placed.set(projectionId(spec), drawn);
+  }
+  return { documents, placed, groupsOfSources: true, groupRows: GROUP_ROWS, rows: 2 * asked, seed: random() };
 }
 
 /** Undefined: a share of the documents. */

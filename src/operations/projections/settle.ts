@@ -125,7 +125,8 @@ export async function settled(
 }
 
 /** Whether a difference is about a document of the tenant: by the level of its key, or by the field. */
-function isOf(asked: AskedTenant, { container, document, expected, found }: Candidate, model: Model): boolean {
+function isOf(asked: AskedTenant, { container, document, expected, found, tenant }: Candidate, model: Model): boolean {
+  if (tenant !== undefined) return tenant === asked.tenant;
   const at = isAt(asked, container, JSON.parse(document) as unknown[], model);
   return at ?? [expected, found].some((doc) => doc !== undefined && asked.owns(container, doc));
 }
@@ -138,6 +139,7 @@ function isAt({ value, rule }: AskedTenant, container: string, key: readonly unk
 
 /** The tenant of the document of a difference, as text; undefined if neither its key nor a field names one. */
 function tenantIn({ field, kind }: TenantRule, one: Candidate, model: Model): string | undefined {
+  if (one.tenant !== undefined) return one.tenant;
   const level = keyPathsOf(model, one.container).indexOf(`/${field}`);
   const value = level === -1 ? (one.expected ?? one.found)?.[field] : (JSON.parse(one.document) as unknown[])[level];
   return typeof value === kind ? String(value) : undefined;

@@ -78,14 +78,15 @@ export class TenantReads {
 
   /** Whether a tenant's documents of the sink follow from the tenant's documents, and from reference data. */
   #isApart(spec: Compared): boolean {
-    if (isOutside(spec) || spec.acrossTenants || !this.#isKeyed(spec.into.container)) return false;
+    const sources = this.#loaded.pipeline.sources;
+    if (spec.kind === 'table') return this.#isKeyed(spec.from.container) && !typeRules(sources, spec.from).upcast;
+    if (spec.kind === 'send' || spec.acrossTenants || !this.#isKeyed(spec.into.container)) return false;
     const field = this.#asked?.rule.field ?? '';
     if (spec.kind === 'reference' && spec.key[field] !== field) return false;
-    const rules = this.#loaded.pipeline.sources;
     return sourcesOf(spec)
       .concat(spec.kind === 'embed' ? spec.into : [])
       .filter(({ container }) => this.#isTenanted(container))
-      .every((of: SourceRef) => this.#isKeyed(of.container) && !typeRules(rules, of).upcast);
+      .every((of: SourceRef) => this.#isKeyed(of.container) && !typeRules(sources, of).upcast);
   }
 
   #isTenanted(name: string): boolean {

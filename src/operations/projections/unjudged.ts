@@ -1,5 +1,5 @@
 import { sourcesOf } from '../../definition/pipeline.ts';
-import { type ProjectionSpec, isOutside, projectionId } from '../../definition/specs.ts';
+import { type ProjectionSpec, projectionId } from '../../definition/specs.ts';
 import { tenantOf, tenantRule } from '../../definition/tenant.ts';
 import { keyPathsOf } from '../../model/model.ts';
 import type { LoadedPipeline } from '../../runtime/workspace.ts';
@@ -19,8 +19,8 @@ export function unjudged(
   setAside: SetAsideBy,
 ): (difference: Candidate) => boolean {
   const rule = tenantRule(pipeline, model);
-  const tenantIn = ({ container, document, expected, found }: Candidate): string | undefined => {
-    if (!rule) return undefined;
+  const tenantIn = ({ container, document, expected, found, tenant }: Candidate): string | undefined => {
+    if (!rule || tenant !== undefined) return tenant;
     const level = keyPathsOf(model, container).indexOf(`/${rule.field}`);
     const stated = level === -1 ? (expected ?? found) : { [rule.field]: (JSON.parse(document) as unknown[])[level] };
     try {
@@ -33,7 +33,7 @@ export function unjudged(
     const tenant = tenantIn(difference);
     return specs.some((spec) => {
       if (!difference.projections.includes(projectionId(spec))) return false;
-      const across = isOutside(spec) || spec.acrossTenants === true;
+      const across = spec.kind === 'send' || ('acrossTenants' in spec && spec.acrossTenants);
       return sourcesOf(spec).some(({ container }) => {
         const tenants = setAside.get(container);
         return tenants !== undefined && (across || tenant === undefined || tenants.has(tenant));

@@ -1,5 +1,7 @@
 import type { UsageError } from '../../base/errors.ts';
-import { type Pipeline, isOutside, projectionId } from '../../definition/specs.ts';
+import { type OutsideSpec, type Pipeline, isOutside, projectionId } from '../../definition/specs.ts';
+import { tenantRuleOf } from '../../definition/tenant.ts';
+import type { LoadedPipeline } from '../../runtime/workspace.ts';
 import { operationsError } from '../errors.ts';
 
 /** A declared projection that can't be verified, and why. */
@@ -32,19 +34,24 @@ export const beyondOf = ({ effects, publishes, ingests, archives }: Pipeline): B
 export const notVerifiable = ({ name, version, why }: Beyond): UsageError =>
   operationsError('not-verifiable', `${projectionId({ name, version })} can't be verified: ${why}`);
 
-/** A sink outside the account lists its whole content or nothing. */
-export const notSampled = ({ name, version }: Pick<Beyond, 'name' | 'version'>): Beyond => ({
-  name,
-  version,
-  why: 'not sampled: its sink lists its whole content or nothing; verify without --sample compares it',
-});
-
-/** A row of a sink outside the account names no tenant. */
-export const notByTenant = ({ name, version }: Pick<Beyond, 'name' | 'version'>): Beyond => ({
-  name,
-  version,
-  why: 'not compared: its rows name no tenant; verify without --tenant compares it',
-});
+/** Why a sink outside the account is left out where not all documents are compared. Undefined: it isn't. */
+export function notInPart(
+  spec: OutsideSpec,
+  ofTenant: boolean,
+  { pipeline, model }: Pick<LoadedPipeline, 'pipeline' | 'model'>,
+): Beyond | undefined {
+  const { name, version } = spec;
+  if (spec.kind === 'send')
+    return {
+      name,
+      version,
+      why: ofTenant
+        ? 'not compared: its rows name no tenant; verify without --tenant compares it'
+        : 'not sampled: its sink lists its whole content or nothing; verify without --sample compares it',
+    };
+  if (!ofTenant || tenantRuleOf(pipeline, model, spec.from.container)) return undefined;
+  return { name, version, why: 'not compared: its rows belong to no tenant; verify without --tenant compares it' };
+}
 
 /** Its sink has the rows of all shards. */
 export const notByShard = ({ name, version }: Pick<Beyond, 'name' | 'version'>): Beyond => ({

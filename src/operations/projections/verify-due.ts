@@ -7,7 +7,7 @@ import { formatOf } from '../../base/format.ts';
 import type { Settings } from '../../base/settings.ts';
 import { readItem } from '../../cosmos/read-item.ts';
 import { rewrite } from '../../cosmos/rewrite.ts';
-import { isOutside, projectionId } from '../../definition/specs.ts';
+import { projectionId } from '../../definition/specs.ts';
 import { Views } from '../../engine/views/views.ts';
 import { bulkWorkspace } from '../../runtime/workspace.ts';
 import { whileLocked } from '../lock.ts';
@@ -188,7 +188,7 @@ async function whole({ workspace, actor, signal, screen, clock = systemClock }: 
       left: [
         ...beyondOf(pipeline).map((of) => `${projectionId(of)}: ${of.why}`),
         ...othersOf(pipeline)
-          .filter(isOutside)
+          .filter(({ kind }) => kind === 'send')
           .map((of) => `${projectionId(of)}: ${SENDS}`),
         ...largeLeft(pages.largeGroups),
         ...movingLeft(pages.moving),

@@ -8,6 +8,7 @@ import {
   type OutsideSpec,
   type Pipeline,
   type SourceRef,
+  type TableRow,
   isOutside,
   projectionId,
 } from '../../definition/specs.ts';
@@ -15,11 +16,13 @@ import { recomputeEmbeds } from '../../definition/oracle/recompute-embeds.ts';
 import { recomputeRows } from '../../definition/oracle/recompute-rows.ts';
 import { rowKey } from '../../definition/oracle/recompute.ts';
 import { entryId } from '../../definition/sink-id.ts';
+import { tenantRuleOf } from '../../definition/tenant.ts';
 import { expectedFrom, readStarts } from '../../engine/views/starts.ts';
 import type { Model } from '../../model/model.ts';
 import { fetchAll } from '../../cosmos/fetch-all.ts';
 import { type ParkedDocument, identityOf, parkedOf } from './parked.ts';
 import type { Candidate, Difference } from './difference.ts';
+import type { AskedTenant } from '../tenants/asked.ts';
 import type { TenantReads } from './tenant-reads.ts';
 
 export type OtherSpec = EmbedSpec | OutsideSpec;
@@ -34,6 +37,8 @@ export interface OthersContext {
   readonly database: Database;
   readonly reads: TenantReads;
   readonly signal: AbortSignal;
+  /** Absent: of all tenants. */
+  readonly ofTenant?: AskedTenant | undefined;
 }
 
 export interface OtherComparison {
@@ -104,56 +109,92 @@ export async function* checkChildren(
   }
 }
 
-async function checkSend(
-  { pipeline, model, documentsOf, state, signal }: OthersContext,
+async function checkSend({ ofTenant, ...context }: OthersContext, spec: OutsideSpec): Promise<OtherComparison> {
+  const docs = context.documentsOf(spec.from);
+  if (!ofTenant || spec.kind !== 'table')
+    return checkRows(context, spec, docs, spec.to.rows?.(context.signal) ?? nothing());
+  const own = docs.filter((doc) => ofTenant.owns(spec.from.container, doc));
+  return checkRows(context, spec, own, spec.to.part?.({ tenant: ofTenant.tenant }, context.signal) ?? nothing());
+}
+
+async function* nothing(): AsyncGenerator<never> {
+  // A sink that lists nothing isn't compared.
+}
+
+/** Compares stored rows with those that source documents give. */
+export async function checkRows(
+  { pipeline, model, state }: Pick<OthersContext, 'pipeline' | 'model' | 'state'>,
   spec: OutsideSpec,
+  docs: readonly Doc[],
+  stored: AsyncIterable<StoredRow>,
 ): Promise<OtherComparison> {
   let refused = 0;
-  const keyPaths = model.containers.find(({ name }) => name === spec.from.container)?.partitionKey ?? [];
-  const docs = documentsOf(spec.from);
+  const { container } = spec.from;
+  const keyPaths = model.containers.find(({ name }) => name === container)?.partitionKey ?? [];
   const letters = await parkedOf([state], projectionId(spec), [{ of: spec.from, docs, keyPaths }]);
   const parked = new Set(letters.documents.map(({ key, id }) => entryId(key, id)));
   const expected = recomputeRows(spec, letters.without(spec.from, docs), pipeline.sources, {
     keyPaths,
     refused: () => (refused += 1),
   });
+  const tenants = tenantsOf(spec, docs, { pipeline, model, keyPaths });
   const left = new Map(expected);
   const differences: Candidate[] = [];
-  const report = (document: string, kind: Difference['kind'], fields: string[], more: Partial<Difference>): void => {
+  const report = (document: string, kind: Difference['kind'], fields: string[], more: Partial<Candidate>): void => {
     const evidence = digest([more.expected, more.found]);
-    differences.push({
-      projections: [projectionId(spec)],
-      container: spec.name,
-      document,
-      kind,
-      fields,
-      ...more,
-      evidence,
-    });
+    const at = { projections: [projectionId(spec)], container: spec.name, document };
+    differences.push({ ...at, kind, fields, ...more, evidence });
   };
   let found = 0;
-  for await (const stored of spec.to.rows?.(signal) ?? []) {
-    const { id, row, version } = stored;
+  for await (const one of stored) {
+    const { id, row, version } = one;
     found += 1;
-    const wanted = left.get(id);
-    left.delete(id);
+    const tenant = tenants?.(id, one.place?.tenant);
+    // A document that moved may have rows that someone left with another tenant.
+    const isThere = tenant?.tenant === tenants?.(id).tenant;
+    const wanted = isThere ? left.get(id) : undefined;
+    if (isThere) left.delete(id);
     if (parked.has(id)) continue;
     // The rows of tables say where they are, for a repair that has no document to go by.
-    const place = 'place' in stored && { place: stored.place };
+    const place = 'place' in one && { place: one.place };
     const own = { row, ...(version !== undefined && { version }), ...place };
-    if (wanted === undefined) report(id, 'unexpected', [], { found: own });
+    if (wanted === undefined) report(id, 'unexpected', [], { found: own, ...tenant });
     else if (canonical(wanted) !== canonical(row))
-      report(id, 'different', ['row'], { expected: { row: wanted }, found: own });
+      report(id, 'different', ['row'], { expected: { row: wanted }, found: own, ...tenant });
   }
   const from = expectedFrom((await readStarts(state, pipeline.name))?.[projectionId(spec)]);
   for (const doc of docs) {
-    const who = Number(doc['_ts']) * 1_000 >= from ? undefined : identityOf(spec.from.container, keyPaths, doc);
+    const who = Number(doc['_ts']) * 1_000 >= from ? undefined : identityOf(container, keyPaths, doc);
     if (who) left.delete(entryId(who.key, who.id));
   }
-  for (const [id, row] of left) report(id, 'missing', [], { expected: { row } });
+  for (const [id, row] of left) report(id, 'missing', [], { expected: { row }, ...tenants?.(id) });
   const counted = { expected: expected.size, refused, found };
   return { id: projectionId(spec), ...counted, differences, parked: letters.documents };
 }
+
+type StoredRow = Pick<TableRow, 'id' | 'row'> & Partial<Pick<TableRow, 'version' | 'place'>>;
+
+/** Whose the rows of a table are: as the row states it, else by the source document. Undefined: rows name no tenant. */
+function tenantsOf(
+  spec: OutsideSpec,
+  docs: readonly Doc[],
+  { pipeline, model, keyPaths }: Pick<OthersContext, 'pipeline' | 'model'> & { readonly keyPaths: readonly string[] },
+): ((id: string, stated?: unknown) => { tenant?: string }) | undefined {
+  const rule = spec.kind === 'table' ? tenantRuleOf(pipeline, model, spec.from.container) : undefined;
+  if (!rule) return undefined;
+  const by = new Map<string, string>();
+  for (const doc of docs) {
+    const who = identityOf(spec.from.container, keyPaths, doc);
+    const value = doc[rule.field];
+    if (who && typeof value === rule.kind) by.set(entryId(who.key, who.id), String(value));
+  }
+  return (id, stated) => {
+    const tenant = stated === undefined || stated === null ? by.get(id) : textOf(stated);
+    return tenant === undefined ? {} : { tenant };
+  };
+}
+
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
 
 const differing = (a: Doc, b: Doc): string[] =>
   [...new Set([...Object.keys(a), ...Object.keys(b)])].filter((field) => canonical(a[field]) !== canonical(b[field]));

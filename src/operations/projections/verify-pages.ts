@@ -2,7 +2,16 @@ import { physicalRanges } from '../../cosmos/physical-ranges.ts';
 import { ridOf } from '../../cosmos/rid.ts';
 import { spendingOf } from '../../cosmos/spending.ts';
 import { isOfType, typeRules } from '../../definition/discriminator.ts';
-import { type Doc, type EmbedSpec, type ProjectionSpec, type SourceRef } from '../../definition/specs.ts';
+import {
+  type Doc,
+  type EntryPlace,
+  type ProjectionSpec,
+  type SendSpec,
+  type SourceRef,
+  type TableRow,
+  type TableSpec,
+  projectionId,
+} from '../../definition/specs.ts';
 import { Views } from '../../engine/views/views.ts';
 import type { Change, Identity } from '../../feed/reading/change.ts';
 import { openSource } from '../../feed/reading/open-source.ts';
@@ -13,12 +22,15 @@ import { nameOf } from './compare.ts';
 import { identityText } from './parked.ts';
 import { type SettleOptions, settled } from './settle.ts';
 import { currentOf } from './verify.ts';
-import { othersOf } from './verify-others.ts';
+import type { Drawn } from './compare-sample.ts';
+import { type OtherSpec, othersOf } from './verify-others.ts';
 
 /** How far a verification by pages is, and what it found. */
 export interface Pages {
   /** By the `_rid` of a container: positions up to which its documents were compared. */
   readonly positions: Readonly<Record<string, readonly RangePosition[]>>;
+  /** Of tables, by `name@version`: the primary key up to which rows were compared; null: to the end. */
+  readonly tables?: Readonly<Record<string, readonly unknown[] | null>>;
   /** Containers that were read to their end, by `_rid`: one that was created again is read again. */
   readonly ended: readonly string[];
   readonly sources: number;
@@ -69,22 +81,60 @@ export async function verifyPages(
 ): Promise<Pages> {
   const { pipeline } = loaded;
   const kept = currentOf(pipeline.projections, await new Views(services.global.state, pipeline.name).read());
-  const embeds = othersOf(pipeline).filter((spec) => spec.kind === 'embed');
-  const types = new Map([...kept, ...embeds].flatMap(({ from, into }) => [from, into]).map((of) => [nameOf(of), of]));
+  const others = othersOf(pipeline).filter((spec) => spec.kind !== 'send');
+  const types = new Map(
+    [...kept, ...others]
+      .flatMap((spec) => (spec.kind === 'table' ? [spec.from] : [spec.from, spec.into]))
+      .map((of) => [nameOf(of), of]),
+  );
   let pages = options.from;
   for (const [container, of] of Map.groupBy(types.values(), (type) => type.container)) {
     const rid = await ridOf(services.place.database.container(container), options.signal);
     if (pages.ended.includes(rid)) continue;
     for await (const { changes, positions } of pagesOf(container, services, pages.positions[rid] ?? [], options)) {
-      const found = await comparePage(loaded, services, { changes, of, kept, embeds }, options);
+      const found = await comparePage(loaded, services, { changes, of, kept, others }, options);
       pages = added({ ...pages, positions: { ...pages.positions, [rid]: positions } }, found);
       await options.save(pages);
     }
     pages = { ...pages, ended: [...pages.ended, rid] };
     await options.save(pages);
   }
+  for (const spec of others) {
+    if (spec.kind !== 'table') continue;
+    for await (const { placed, next } of tablePages(spec, pages.tables?.[projectionId(spec)], options)) {
+      const drawn = { ...drawnOf(new Map()), placed: new Map([[projectionId(spec), placed]]) };
+      const found = await settled(loaded, services, { chosen: [], kept, others: [spec], drawn }, options);
+      pages = {
+        ...added(pages, { ...found, sources: 0, compared: placed.length }),
+        tables: { ...pages.tables, [projectionId(spec)]: next },
+      };
+      await options.save(pages);
+    }
+  }
   return pages;
 }
+
+/** The rows of a table in pages, for those that no source document accounts for. */
+async function* tablePages(
+  spec: TableSpec,
+  from: readonly unknown[] | null | undefined,
+  { signal, pageSize: most = PAGE }: PagesOptions,
+): AsyncGenerator<{ readonly placed: readonly EntryPlace[]; readonly next: readonly unknown[] | null }> {
+  for (let after = from; after !== null;) {
+    const rows: TableRow[] = [];
+    for await (const row of spec.to.part?.({ most, after }, signal) ?? []) rows.push(row);
+    after = rows.length < most ? null : (rows.at(-1)?.at ?? null);
+    yield { placed: rows.map(({ place }) => place), next: after };
+  }
+}
+
+const drawnOf = (documents: Drawn['documents']): Drawn => ({
+  documents,
+  groupsOfSources: false,
+  groupRows: GROUP_ROWS,
+  rows: ROWS,
+  seed: Math.random(),
+});
 
 interface FeedPage {
   readonly changes: readonly Change[];
@@ -133,13 +183,14 @@ interface PageOf {
   /** The types of the page's container. */
   readonly of: readonly SourceRef[];
   readonly kept: readonly ProjectionSpec[];
-  readonly embeds: readonly EmbedSpec[];
+  /** Embeds and tables. */
+  readonly others: readonly Exclude<OtherSpec, SendSpec>[];
 }
 
 async function comparePage(
   loaded: Pick<LoadedPipeline, 'pipeline' | 'model'>,
   services: Services,
-  { changes, of, kept, embeds }: PageOf,
+  { changes, of, kept, others }: PageOf,
   options: PagesOptions,
 ) {
   const documents = new Map<string, Identity[]>();
@@ -152,15 +203,21 @@ async function comparePage(
     documents.set(nameOf(type), known);
     read.set(identityText({ container, key, id }), doc);
   }
-  const specs = [...kept, ...embeds];
+  const specs = [...kept, ...others];
+  const intoOf = (spec: (typeof specs)[number]): readonly SourceRef[] => (spec.kind === 'table' ? [] : [spec.into]);
   const count = (types: readonly SourceRef[]): number =>
     [...new Set(types.map(nameOf))].reduce((sum, type) => sum + (documents.get(type)?.length ?? 0), 0);
-  const concerned = ({ from, into }: ProjectionSpec | EmbedSpec): boolean =>
+  const concerned = ({ from, into }: ProjectionSpec): boolean =>
     documents.has(nameOf(from)) || documents.has(nameOf(into));
-  const drawn = { documents, read, groupsOfSources: false, groupRows: GROUP_ROWS, rows: ROWS, seed: Math.random() };
-  const others = embeds.filter(({ into }) => documents.has(nameOf(into)));
-  const found = await settled(loaded, services, { chosen: kept.filter(concerned), kept, others, drawn }, options);
-  return { ...found, sources: count(specs.map(({ from }) => from)), compared: count(specs.map(({ into }) => into)) };
+  const drawn = { ...drawnOf(documents), read };
+  const beside = others.filter((spec) => documents.has(nameOf(spec.kind === 'table' ? spec.from : spec.into)));
+  const found = await settled(
+    loaded,
+    services,
+    { chosen: kept.filter(concerned), kept, others: beside, drawn },
+    options,
+  );
+  return { ...found, sources: count(specs.map(({ from }) => from)), compared: count(specs.flatMap(intoOf)) };
 }
 
 function added(

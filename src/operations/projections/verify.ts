@@ -13,7 +13,7 @@ import { type Settled, settled } from './settle.ts';
 import { type Repaired, placeText, repair } from './repair.ts';
 import type { AskedTenant } from '../tenants/asked.ts';
 import { comparedHere } from './over-shards.ts';
-import { type Beyond, beyondOf, notByShard, notByTenant, notSampled, notVerifiable } from './verify-beyond.ts';
+import { type Beyond, beyondOf, notByShard, notInPart, notVerifiable } from './verify-beyond.ts';
 import { othersOf } from './verify-others.ts';
 
 /** A difference that a repair could not correct. */
@@ -123,10 +123,12 @@ export async function verify(
   const other = othersOf(loaded.pipeline).filter((spec) => meant(spec) && !together.some((send) => send === spec));
   const { sample, ofTenant } = options;
   const whole = sample === undefined && ofTenant === undefined;
-  const sends = whole ? [] : other.filter(isOutside);
+  const apart = whole
+    ? []
+    : other.filter(isOutside).flatMap((spec) => notInPart(spec, ofTenant !== undefined, loaded) ?? []);
   const beyond = [
     ...beyondOf(loaded.pipeline).filter((spec) => meant(spec) && !together.some(({ name }) => name === spec.name)),
-    ...sends.map(ofTenant ? notByTenant : notSampled),
+    ...apart,
     ...together.filter(meant).map(notByShard),
   ];
   if (part && only !== undefined && ![...loaded.pipeline.projections, ...other, ...beyond].some(meant)) {
@@ -134,7 +136,9 @@ export async function verify(
     chooseDeclared(part.whole, only);
     return NOTHING;
   }
-  const compared = other.filter((spec) => !isOutside(spec) || whole);
+  const compared = other.filter(
+    ({ name, version }) => !apart.some((one) => one.name === name && one.version === version),
+  );
   const [alone] = only === undefined || compared.length > 0 ? [] : beyond;
   if (alone) throw notVerifiable(alone);
   const one =
@@ -143,8 +147,8 @@ export async function verify(
       : (kept.find(({ name }) => name === only) ?? chooseProjection(loaded.pipeline, only));
   const chosen = one ? [one] : only === undefined ? kept : [];
   const all = one && !kept.includes(one) ? [...kept, one] : kept;
-  const looked = { chosen, kept: all, others: other };
-  const drawn = await drawSample(loaded, services, [...all, ...other], options);
+  const looked = { chosen, kept: all, others: compared };
+  const drawn = await drawSample(loaded, services, [...all, ...compared], options);
   const first = await settled(loaded, services, { ...looked, drawn }, options);
   if (!options.repair || first.differences.length === 0 || !options.settings)
     return summary(first, null, beyond, options.sample);
@@ -154,7 +158,7 @@ export async function verify(
   for (let round = 0; round < ROUNDS && left.differences.length > 0; round++) {
     const before = new Set(left.differences.map(placeText));
     const { obstacles: met, ...more } = await repair(
-      { ...options, settings: options.settings, services, loaded, chosen: all, others: other },
+      { ...options, settings: options.settings, services, loaded, chosen: all, others: compared },
       left.differences,
     );
     obstacles = met;

@@ -2,8 +2,7 @@ import { z } from 'zod';
 import type { CheckedStatement } from '../../sql-check/report.ts';
 import { defineOperation } from '../operation.ts';
 import { clip, plural } from '../table.ts';
-import { ownTables } from './own-tables.ts';
-import { readSql } from './read-sql.ts';
+import { queriesInput, readQueries } from './queries.ts';
 
 const VERDICTS = { safe: 'safe', leaks: 'LEAKS', unknown: 'I don’t know' } as const;
 
@@ -20,33 +19,13 @@ export const sqlCheck = defineOperation({
   effect: 'reads',
   argument: 'files',
   input: z.object({
-    files: z.array(z.string()).min(1).describe('files with queries; tables that they create count as DDL'),
-    ddl: z
-      .string()
-      .optional()
-      .describe(
-        'file with CREATE TABLE, CREATE VIEW, create_distributed_table(…), create_reference_table(…) (default: the tables of the pipeline)',
-      ),
-    tenant: z
-      .string()
-      .optional()
-      .describe('the tenant column (default: the commonest distribution column; of the pipeline’s tables its tenant)'),
+    ...queriesInput,
     strict: z.boolean().default(false).describe('exit with 1 too if the check doesn’t know whether a query is safe'),
     quiet: z.boolean().default(false).describe('leave out the queries that are safe'),
   }),
   run: async ({ files, ddl, tenant, strict }, { workspace }) => {
-    const { directory } = workspace;
-    // Loaded late: a function app has this operation in its registry and never runs it.
-    const { loadParser, readDdl, checkFile } = await import('../../sql-check/index.ts');
-    const parser = await loadParser();
-    const texts = await Promise.all(files.map((file) => readSql(directory, file)));
-    const schema = ddl === undefined ? [] : [await readSql(directory, ddl)];
-    const given = readDdl(parser, [...schema, ...texts.filter(({ file }) => file !== ddl)], tenant);
-    const own = ddl === undefined && given.catalog.relations.size === 0 ? await ownTables(workspace) : undefined;
-    const declared = own ? readDdl(parser, [own], tenant ?? own.tenant) : given;
-    // Queries are not DDL, so only what the DDL's own file has can be unknown.
-    const skipped = ddl === undefined ? [] : declared.skipped.filter((each) => each.startsWith(`${ddl}:`));
-    const statements = texts.flatMap((text) => checkFile(parser, declared.catalog, text));
+    const { declared, skipped, texts, parser, checks } = await readQueries({ files, ddl, tenant }, workspace);
+    const statements = texts.flatMap((text) => checks.checkFile(parser, declared.catalog, text));
     const judged = statements.filter(({ allowed }) => allowed === undefined);
     const count = (verdict: CheckedStatement['rows']): number => judged.filter(({ rows }) => rows === verdict).length;
     const counts = {
@@ -76,7 +55,7 @@ export const sqlCheck = defineOperation({
     ].join('\n'),
 });
 
-function say({ file, line, sql, rows, why, tables, runs, because, allowed }: CheckedStatement): string {
+export function say({ file, line, sql, rows, why, tables, runs, because, allowed }: CheckedStatement): string {
   const verdict = allowed === undefined ? VERDICTS[rows] : `${VERDICTS[rows]}, allowed (${allowed})`;
   const places = tables.map(({ table, line: at, column }) => `${table} ${file}:${at}:${column}`).join(', ');
   return [

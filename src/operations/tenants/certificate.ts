@@ -109,9 +109,15 @@ export async function certified(
             : later(clock.now(), days),
       });
   }
-  if (publishes.length + effects.length > 0)
+  if (effects.some(({ kind }) => kind === 'table'))
+    stays.push(
+      { what: 'backups of the PostgreSQL server, and its log', until: 'their retention ends' },
+      { what: 'removed rows in the files of PostgreSQL', until: 'it vacuums the tables' },
+    );
+  const others = [...publishes, ...effects.filter(({ kind }) => kind !== 'table')];
+  if (others.length > 0)
     stays.push({
-      what: `what ${[...publishes, ...effects].map(projectionId).join(', ')} gave to other systems`,
+      what: `what ${others.map(projectionId).join(', ')} gave to other systems`,
       until: 'the retention of their event hub ends, or these systems delete it',
     });
   return {

@@ -2,6 +2,7 @@ import type { ErasableStore } from '../../archive/blob-store.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { Jobs } from '../../jobs/jobs.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
+import type { Database } from '../../postgres/database.ts';
 import type { DocumentAccess } from '../../sinks/document-access.ts';
 import type { AskedTenant } from './asked.ts';
 
@@ -14,6 +15,8 @@ export interface EraseParts {
   readonly store: ErasableStore | undefined;
   /** Undefined: the settings have no datastore of jobs. */
   readonly jobs: Jobs | undefined;
+  /** Undefined: the pipeline has no tables. */
+  readonly tables: Database | undefined;
   readonly access: DocumentAccess;
   /** How old a read may be, milliseconds (ASM-A3). */
   readonly readLagMs: number;

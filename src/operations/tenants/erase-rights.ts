@@ -5,14 +5,16 @@ import { throwMissing } from '../../cosmos/container-missing.ts';
 import { withRetry } from '../../cosmos/retry.ts';
 import { isOfTenants } from '../../definition/tenant.ts';
 import type { EraseParts } from './erase-options.ts';
+import { deniedTables } from './erase-tables.ts';
 import { tenantsError } from './errors.ts';
 
 /**
  * Checks before the first step that this identity may delete: a document that doesn't exist in each container, and a blob
- * that is written for this, with its versions.
+ * that is written for this, with its versions; the rows of tables.
  * @throws UsageError `erase-denied`, `container-missing`
  */
-export async function assertMayErase({ loaded, services, asked, store }: EraseParts): Promise<void> {
+export async function assertMayErase(parts: EraseParts): Promise<void> {
+  const { loaded, services, asked, store } = parts;
   const containers = loaded.model.containers.filter((container) => isOfTenants(container, asked.rule.field));
   const places = [
     ...containers.map(({ name, partitionKey: { length } }) => ({
@@ -32,6 +34,11 @@ export async function assertMayErase({ loaded, services, asked, store }: ErasePa
       await container.read().catch(throwMissing(container));
     }
   }
+  const [table] = await deniedTables(parts);
+  if (table !== undefined)
+    throw tenantsError('erase-denied', `The role of POSTGRES_URL may not read and delete rows of ${table}`, {
+      hint: 'Give it the right in PostgreSQL: `GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA millrace TO ROLE`. Then run the command again.',
+    });
   if (!store) return;
   const name = `erase-probe/${randomUUID()}`;
   try {

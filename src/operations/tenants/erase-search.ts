@@ -9,6 +9,7 @@ import { isTenant, isShared, placeOf } from '../../archive/layout.ts';
 import { partsByName, textOf } from './erase-letters.ts';
 import type { EraseParts } from './erase-options.ts';
 import { type ErasePlace, placesOf } from './erase-places.ts';
+import { namedRows } from './erase-tables.ts';
 import { isForTenant, isNamed, namesIn } from './names.ts';
 
 /** Documents, lines, blobs and jobs by place. */
@@ -47,6 +48,7 @@ export async function searchEverything(options: SearchOptions): Promise<Searched
       signal.throwIfAborted();
       if (!options.held.has(name)) await search.blob(name, (await store.readEver(name))?.bytes);
     }
+  await search.tables();
   if (jobs) for await (const { payload, stored } of jobs.every()) search.job(payload, stored);
   return search.result;
 }
@@ -104,6 +106,10 @@ class Search {
       return;
     }
     for (const line of text.split('\n')) if (line !== '') this.#text('blobs', line, name);
+  }
+
+  async tables(): Promise<void> {
+    for await (const { table, cells, own } of namedRows(this.#options)) this.#judge(table, cells, own);
   }
 
   job(payload: unknown, stored: unknown): void {

@@ -29,7 +29,7 @@ const RU_A_DOCUMENT = 10;
 export const tenantsErase = defineOperation({
   noun: 'tenants',
   verb: 'erase',
-  summary: 'Erase a tenant from containers, archive, dead letters and jobs, and certify it; resumable',
+  summary: 'Erase a tenant from containers, tables, archive, dead letters and jobs, and certify it; resumable',
   examples: [
     'millrace tenants erase store-1 --dry-run',
     'millrace tenants erase store-1 --yes --out erased.json',
@@ -85,10 +85,11 @@ async function partsFor(tenant: string, { workspace, signal, clock = systemClock
   const loaded = await workspace.pipeline();
   const asked = askedTenant(loaded, tenant, 'the tenant');
   const services = await workspace.services();
+  const tables = loaded.pipeline.effects.some(({ kind }) => kind === 'table') ? workspace.tables() : undefined;
   const jobs = workspace.settings().jobsUrl === undefined ? undefined : await workspace.jobs();
   const access = new CosmosAccess(services.place.database, untilStopped(signal), new Meter());
   const store = await storeToErase(services, signal);
-  return { loaded, services, asked, store, jobs, access, readLagMs: READ_LAG_MS, clock, signal };
+  return { loaded, services, asked, store, jobs, tables, access, readLagMs: READ_LAG_MS, clock, signal };
 }
 
 async function eraseAudited(tenant: string, parts: EraseParts, context: Context): Promise<Certificate> {

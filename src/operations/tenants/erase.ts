@@ -14,6 +14,7 @@ import { reactionOf, removeJobs } from './erase-jobs.ts';
 import { type Count, type EraseParts, all } from './erase-options.ts';
 import { type Places, type Searched, searchEverything } from './erase-search.ts';
 import { removeState } from './erase-state.ts';
+import { removeRows } from './erase-tables.ts';
 import { tenantsError } from './errors.ts';
 import { Owned } from './owned.ts';
 
@@ -139,6 +140,7 @@ class Erasure {
       () => removeDerived(owned, count, this.#options),
       () => removeState(owned, `erased:${before.digest}`, count, this.#options, this.#held),
       () => removeStored(owned, count, this.#options),
+      () => removeRows(count, this.#options),
       () => this.#removeArchived(count),
     ];
     for (const step of steps) {

@@ -1,8 +1,9 @@
 // Which contents a projection's tables have, and which one readers see. Both are rows in the same database, so that a
 // transaction depends on what it read there.
 import { createHash } from 'node:crypto';
-import { SCHEMA } from '../../definition/tables/ddl.ts';
+import { type Content, SCHEMA } from '../../definition/tables/ddl.ts';
 import type { TableLayout } from '../../definition/tables/layout.ts';
+import { type Made, madeOf } from '../../definition/tables/made.ts';
 import { postgresError } from '../../postgres/errors.ts';
 import type { Session } from '../../postgres/database.ts';
 
@@ -63,6 +64,16 @@ export async function readersOf(
   );
 }
 
+/** Lists a content whose tables were created, or got more columns or child tables. */
+export async function listContent(session: Session, of: Content, state: StoredContent['state']): Promise<void> {
+  const { projection, version } = of.layout;
+  await session.query(
+    `INSERT INTO ${SCHEMA}.contents (name, version, content, state, made) VALUES ($1, $2::integer, $3, $4, $5::jsonb)
+ON CONFLICT (name, version, content) DO UPDATE SET state = excluded.state, made = excluded.made`,
+    [projection, version, of.content, state, JSON.stringify(madeOf(of))],
+  );
+}
+
 export async function setState(
   session: Session,
   { projection, version }: Named,
@@ -70,10 +81,29 @@ export async function setState(
   state: StoredContent['state'],
 ): Promise<void> {
   await session.query(
-    `INSERT INTO ${SCHEMA}.contents (name, version, content, state) VALUES ($1, $2::integer, $3, $4)
-ON CONFLICT (name, version, content) DO UPDATE SET state = excluded.state`,
+    `UPDATE ${SCHEMA}.contents SET state = $4 WHERE name = $1 AND version = $2::integer AND content = $3`,
     [projection, version, content, state],
   );
+}
+
+export interface ListedContent extends Named, StoredContent {
+  readonly made: Made;
+}
+
+/** Every content in the database, also of versions that no pipeline declares any more. Empty: there are no tables yet. */
+export async function listedContents(session: Session): Promise<ListedContent[]> {
+  const { rows: known } = await session.query(`SELECT 1 FROM pg_class WHERE oid = to_regclass('${SCHEMA}.contents')`);
+  if (known.length === 0) return [];
+  const { rows } = await session.query(
+    `SELECT name, version, content, state, made FROM ${SCHEMA}.contents ORDER BY name, version, content`,
+  );
+  return rows.map(({ name, version, content, state, made }) => ({
+    projection: String(name),
+    version: Number(version),
+    content: String(content),
+    state: state as StoredContent['state'],
+    made: made as Made,
+  }));
 }
 
 /** Gives readers a content, if they still have the generation that was read. False: they have another one. */

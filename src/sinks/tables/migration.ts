@@ -13,7 +13,7 @@ import {
 import type { Column, TableLayout } from '../../definition/tables/layout.ts';
 import type { Session } from '../../postgres/database.ts';
 import { sinksError } from '../errors.ts';
-import { contentsOf, readersOf, setState } from './contents.ts';
+import { contentsOf, listContent, readersOf } from './contents.ts';
 import { giveToReaders, hasCitus } from './table-contents.ts';
 import { switchView } from './views.ts';
 
@@ -42,13 +42,15 @@ export async function planMigration(session: Session, layouts: readonly TableLay
     const live = contents.find(({ state }) => state === 'live');
     const content = live?.content ?? firstContent(layout);
     const of: Content = { layout, content };
-    if (live) steps.push(...(await additions(session, of)));
-    else
+    if (live) {
+      const added = await additions(session, of);
+      steps.push(...added.map((step, at) => (at === added.length - 1 ? listing(step, of) : step)));
+    } else
       steps.push({
         say: `create ${[layout, ...layout.children].map(({ name }) => tableName(name, content)).join(', ')}`,
         apply: async (own) => {
           for (const statement of [...contentDdl(of, { citus }), ...finishingDdl(of)]) await own.query(statement);
-          await setState(own, layout, content, 'live');
+          await listContent(own, of, 'live');
         },
       });
     const first = !layouts.some((other) => other.projection === layout.projection && other.version < layout.version);
@@ -65,6 +67,15 @@ export async function planMigration(session: Session, layouts: readonly TableLay
   }
   return steps;
 }
+
+/** The last step: it also notes what the content has now. */
+const listing = (step: MigrationStep, of: Content): MigrationStep => ({
+  ...step,
+  apply: async (session) => {
+    await step.apply(session);
+    await listContent(session, of, 'live');
+  },
+});
 
 /** Columns and child tables that are new. */
 async function additions(session: Session, of: Content): Promise<MigrationStep[]> {
@@ -129,7 +140,7 @@ async function viewSteps(session: Session, of: Content): Promise<MigrationStep[]
 }
 
 /** The columns of a table or view, with their types. Empty: there is none. */
-async function typesOf(session: Session, name: string): Promise<Map<string, string>> {
+export async function typesOf(session: Session, name: string): Promise<Map<string, string>> {
   const { rows } = await session.query(
     `SELECT attname AS name, format_type(atttypid, atttypmod) AS type FROM pg_attribute
 WHERE attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped ORDER BY attnum`,
@@ -138,5 +149,5 @@ WHERE attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped ORDER BY at
   return new Map(rows.map((row) => [String(row['name']), String(row['type'])]));
 }
 
-const storedType = ({ type }: Pick<Column, 'type'>): string =>
+export const storedType = ({ type }: Pick<Column, 'type'>): string =>
   type === 'timestamptz' ? 'timestamp with time zone' : type;

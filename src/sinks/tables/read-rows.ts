@@ -1,16 +1,16 @@
 // What the tables hold, document by document, in the form that `rowsOf` gives: for verify and repair.
-import type { Entry, EntryPlace } from '../../definition/specs.ts';
+import type { EntryPlace, TablePart, TableRow } from '../../definition/specs.ts';
 import { entryId } from '../../definition/sink-id.ts';
 import { type Content, guardsName, tableName } from '../../definition/tables/ddl.ts';
 import type { Column, TableLayout } from '../../definition/tables/layout.ts';
-import type { Cells, DocumentRows } from '../../definition/tables/rows.ts';
+import { type Cells, type DocumentRows, identityCell } from '../../definition/tables/rows.ts';
 import type { Database, Session } from '../../postgres/database.ts';
 import { failure } from '../../postgres/failure.ts';
 import { liveContent } from './contents.ts';
+import { valuesOf } from './statements.ts';
 
-export interface StoredRow extends Pick<Entry, 'id' | 'version'> {
+export interface StoredRow extends TableRow {
   readonly row: DocumentRows;
-  readonly place: EntryPlace;
 }
 
 /** Documents of which rows and guards are in memory at one time. */
@@ -18,72 +18,197 @@ const PAGE = 500;
 /** A row that no guard accounts for: older than every version. */
 const NO_VERSION = `${'0'.repeat(8)}-${'0'.repeat(16)}-0`;
 
+/** A statement that looks at a whole table. */
+const SCAN_MS = 30 * 60_000;
+
+/** A condition on the columns of the identity, with its values. */
+interface Where {
+  readonly sql: string;
+  readonly values: readonly unknown[];
+}
+
 /** All documents of the live content, in the order of their primary key. */
-export async function* storedRows(
+export const storedRows = (layout: TableLayout, database: Database, signal: AbortSignal): AsyncGenerator<StoredRow> =>
+  ordered(new Reading(layout, database, signal), {});
+
+/** Some documents of the live content. */
+export async function* someRows(
+  part: TablePart,
   layout: TableLayout,
   database: Database,
   signal: AbortSignal,
 ): AsyncGenerator<StoredRow> {
-  const keys = layout.identity.map(({ name }) => name);
-  let after: unknown[] | undefined;
-  for (;;) {
-    const page = await database
-      .transaction(
-        async (session) => readPage(session, { layout, content: await liveContent(session, layout) }, after),
-        { signal },
-      )
-      .catch((error: unknown) => {
-        throw failure(error, `The tables of ${layout.projection}@${layout.version} could not be read`);
-      });
-    yield* page.rows;
-    if (!page.last || page.rows.length < PAGE) return;
-    after = keys.map((name) => page.last?.[name]);
+  const reading = new Reading(layout, database, signal);
+  const { tenant } = layout;
+  if ('tenant' in part) {
+    if (tenant) yield* ordered(reading, { own: { sql: `${tenant.name} = $1::${tenant.type}`, values: [part.tenant] } });
+  } else if ('most' in part) yield* ordered(reading, part);
+  else {
+    const places = 'drawn' in part ? await reading.drawn(part.drawn) : part.places;
+    for (let at = 0; at < places.length; at += PAGE) yield* await reading.placed(places.slice(at, at + PAGE));
   }
 }
 
-async function readPage(
-  session: Session,
-  of: Content,
-  after: readonly unknown[] | undefined,
-): Promise<{ readonly rows: StoredRow[]; readonly last: Cells | undefined }> {
-  const { layout, content } = of;
-  const keys = layout.identity.map(({ name }) => name);
-  const names = keys.join(', ');
-  const parameters = (first: number): string =>
-    layout.identity.map(({ type }, at) => `$${first + at}::${type}`).join(', ');
-  const { rows: roots } = await session.query(
-    `SELECT ${[...layout.identity, ...layout.columns].map(readAs).join(', ')} FROM ${tableName(layout.name, content)} AS t
-${after ? `WHERE (${names}) > (${parameters(1)})` : ''} ORDER BY ${names} LIMIT ${PAGE}`,
-    after ?? [],
-  );
-  const [first, last] = [roots[0], roots.at(-1)];
-  if (!first || !last) return { rows: [], last: undefined };
-  const between = [...keys.map((name) => first[name]), ...keys.map((name) => last[name])];
-  const children = new Map<string, Map<string, Cells[]>>();
-  for (const child of layout.children) {
-    const { rows } = await session.query(
-      `SELECT ${[...layout.identity, ...child.columns].map(readAs).join(', ')} FROM ${tableName(child.name, content)} AS t
-WHERE (${names}) >= (${parameters(1)}) AND (${names}) <= (${parameters(1 + keys.length)}) ORDER BY ${names}, t.position`,
-      between,
-    );
-    const by = Map.groupBy(rows, (row) => textOf(row, keys));
-    children.set(child.name, new Map([...by].map(([key, some]) => [key, some.map((row) => without(row, keys))])));
+async function* ordered(
+  reading: Reading,
+  {
+    own,
+    most = Infinity,
+    after,
+  }: { readonly own?: Where; readonly most?: number; readonly after?: readonly unknown[] | undefined },
+): AsyncGenerator<StoredRow> {
+  let [from, left] = [after, most];
+  while (left > 0) {
+    const limit = Math.min(PAGE, left);
+    const rows = await reading.page(own, from, limit);
+    yield* rows;
+    if (rows.length < limit) return;
+    left -= rows.length;
+    from = rows.at(-1)?.at;
   }
-  const placed = roots.map((root) => ({ root, place: placeOf(layout, root) }));
-  const versions = await versionsOf(
-    session,
-    of,
-    placed.map(({ place }) => entryId(place.key, place.id)),
-  );
-  return {
-    last,
-    rows: placed.map(({ root, place }) => {
+}
+
+class Reading {
+  readonly #layout: TableLayout;
+  readonly #database: Database;
+  readonly #signal: AbortSignal;
+  readonly #names: string;
+
+  constructor(layout: TableLayout, database: Database, signal: AbortSignal) {
+    this.#layout = layout;
+    this.#database = database;
+    this.#signal = signal;
+    this.#names = layout.identity.map(({ name }) => name).join(', ');
+  }
+
+  /** The next documents in the order of the primary key. */
+  page(own: Where | undefined, after: readonly unknown[] | undefined, limit: number): Promise<StoredRow[]> {
+    const { identity } = this.#layout;
+    const values = [...(own?.values ?? []), ...(after ?? [])];
+    const first = (own?.values.length ?? 0) + 1;
+    const beyond = `(${this.#names}) > (${identity.map(({ type }, at) => `$${first + at}::${type}`).join(', ')})`;
+    const sql = [...(own ? [own.sql] : []), ...(after ? [beyond] : [])].join(' AND ');
+    return this.#within((session, of) => this.#rows(session, of, { sql, values }, limit));
+  }
+
+  /** Documents by their places. A document that may move is looked for with each tenant that it may have. */
+  placed(places: readonly EntryPlace[]): Promise<StoredRow[]> {
+    const { identity, movable } = this.#layout;
+    return this.#within(async (session, of) => {
+      const held = movable ? await tenantsOf(session, of, places) : undefined;
+      const keys = places.flatMap((place) => {
+        const tenants = new Set([place.tenant, held?.get(entryId(place.key, place.id))].map((one) => one ?? null));
+        return [...(this.#layout.tenant && movable ? tenants : [place.tenant])].flatMap((tenant) =>
+          this.#identityOf({ ...place, tenant }),
+        );
+      });
+      if (keys.length === 0) return [];
+      const listed = valuesOf(
+        keys,
+        identity.map(({ type }) => type),
+      );
+      return this.#rows(session, of, { sql: `(${this.#names}) IN (${listed.sql})`, values: listed.values });
+    });
+  }
+
+  /** The places of so many documents, by chance. */
+  drawn(most: number): Promise<EntryPlace[]> {
+    const { identity } = this.#layout;
+    return this.#within(async (session, of) => {
+      const { rows } = await session.query(
+        `SELECT ${identity.map(readAs).join(', ')} FROM ${tableName(of.layout.name, of.content)} AS t ORDER BY random() LIMIT $1::bigint`,
+        [most],
+      );
+      return rows.map((row) => placeOf(this.#layout, row));
+    }, SCAN_MS);
+  }
+
+  /** The columns of the identity; none for a place that can't be one of the table. */
+  #identityOf({ key, id, tenant }: EntryPlace): unknown[][] {
+    try {
+      return [
+        this.#layout.identity.map((column) => {
+          const from = column.from === 'tenant' ? tenant : column.from === 'id' ? id : key[column.from];
+          const value = column.type !== 'text' && typeof from === 'string' ? Number(from) : from;
+          return identityCell(column, value);
+        }),
+      ];
+    } catch {
+      return [];
+    }
+  }
+
+  async #within<T>(work: (session: Session, of: Content) => Promise<T>, withinMs?: number): Promise<T> {
+    const layout = this.#layout;
+    return this.#database
+      .transaction(async (session) => work(session, { layout, content: await liveContent(session, layout) }), {
+        signal: this.#signal,
+        ...(withinMs !== undefined && { withinMs }),
+      })
+      .catch((error: unknown) => {
+        throw failure(error, `The tables of ${layout.projection}@${layout.version} could not be read`);
+      });
+  }
+
+  /** The documents that a condition names, in the order of the primary key, with their children and versions. */
+  async #rows(session: Session, of: Content, { sql, values }: Where, limit?: number): Promise<StoredRow[]> {
+    const { layout, content } = of;
+    const keys = layout.identity.map(({ name }) => name);
+    const where = sql === '' ? '' : `WHERE ${sql}`;
+    const { rows: roots } = await session.query(
+      `SELECT ${[...layout.identity, ...layout.columns].map(readAs).join(', ')} FROM ${tableName(layout.name, content)} AS t
+${where} ORDER BY ${this.#names}${limit === undefined ? '' : ` LIMIT ${limit}`}`,
+      values,
+    );
+    const [first, last] = [roots[0], roots.at(-1)];
+    if (!first || !last) return [];
+    // Of a page in order, what lies between its ends; else by the same condition.
+    const between = [...keys.map((name) => first[name]), ...keys.map((name) => last[name])];
+    const parameters = (from: number): string =>
+      layout.identity.map(({ type }, at) => `$${from + at}::${type}`).join(', ');
+    const within: Where =
+      limit === undefined
+        ? { sql, values }
+        : {
+            sql: `(${this.#names}) >= (${parameters(1)}) AND (${this.#names}) <= (${parameters(1 + keys.length)})`,
+            values: between,
+          };
+    const children = new Map<string, Map<string, Cells[]>>();
+    for (const child of layout.children) {
+      const { rows } = await session.query(
+        `SELECT ${[...layout.identity, ...child.columns].map(readAs).join(', ')} FROM ${tableName(child.name, content)} AS t
+WHERE ${within.sql} ORDER BY ${this.#names}, t.position`,
+        within.values,
+      );
+      const by = Map.groupBy(rows, (row) => textOf(row, keys));
+      children.set(child.name, new Map([...by].map(([key, some]) => [key, some.map((row) => without(row, keys))])));
+    }
+    const placed = roots.map((root) => ({ root, place: placeOf(layout, root) }));
+    const versions = await versionsOf(
+      session,
+      of,
+      placed.map(({ place }) => entryId(place.key, place.id)),
+    );
+    return placed.map(({ root, place }) => {
       const id = entryId(place.key, place.id);
       const own = layout.children.map((child) => [child.name, children.get(child.name)?.get(textOf(root, keys)) ?? []]);
       const row: DocumentRows = { root, children: Object.fromEntries(own) as DocumentRows['children'] };
-      return { id, row, version: versions.get(textKey(layout, place, id)) ?? NO_VERSION, place };
-    }),
-  };
+      const version = versions.get(textKey(layout, place, id)) ?? NO_VERSION;
+      return { id, row, version, place, at: keys.map((name) => root[name]) };
+    });
+  }
+}
+
+/** By the guards: the tenant that has a document's rows. */
+async function tenantsOf(
+  session: Session,
+  of: Content,
+  places: readonly EntryPlace[],
+): Promise<ReadonlyMap<string, unknown>> {
+  const { rows } = await session.query(`SELECT id, tenant FROM ${guardsName(of)} WHERE id = ANY ($1::text[])`, [
+    places.map(({ key, id }) => entryId(key, id)),
+  ]);
+  return new Map(rows.map(({ id, tenant }) => [String(id), tenant]));
 }
 
 const textKey = ({ tenant, movable }: TableLayout, { tenant: value }: EntryPlace, id: string): string =>

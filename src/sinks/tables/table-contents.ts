@@ -12,7 +12,7 @@ import type { TableLayout } from '../../definition/tables/layout.ts';
 import type { Database, Session } from '../../postgres/database.ts';
 import { failure } from '../../postgres/failure.ts';
 import { sinksError } from '../errors.ts';
-import { contentOfTarget, contentsOf, ownLock, readersOf, setReaders, setState } from './contents.ts';
+import { contentOfTarget, contentsOf, listContent, ownLock, readersOf, setReaders, setState } from './contents.ts';
 import { switchView } from './views.ts';
 
 export class TableContents {
@@ -32,7 +32,7 @@ export class TableContents {
       if (stored) return;
       for (const statement of contentDdl({ layout, content }, { citus: await hasCitus(session) }))
         await session.query(statement);
-      await setState(session, layout, content, 'filling');
+      await listContent(session, { layout, content }, 'filling');
     });
     return content;
   }

@@ -2,7 +2,7 @@
 import { systemClock } from '../../base/clock.ts';
 import { mapSettled } from '../../base/map-settled.ts';
 import { SinkRefusal } from '../../definition/builders/send.ts';
-import type { Entry, Sink, TableEntry } from '../../definition/specs.ts';
+import type { Entry, TableEntry, TableStore } from '../../definition/specs.ts';
 import { entryId } from '../../definition/sink-id.ts';
 import type { Content } from '../../definition/tables/ddl.ts';
 import type { TableLayout } from '../../definition/tables/layout.ts';
@@ -14,8 +14,9 @@ import type { Database, Session } from '../../postgres/database.ts';
 import { postgresError } from '../../postgres/errors.ts';
 import { failure, failureKind } from '../../postgres/failure.ts';
 import { liveContent, sharedLock } from './contents.ts';
+import { tableFaults } from './faults.ts';
 import { type Advanced, type Placed, advance, decide, prune } from './guards.ts';
-import { storedRows } from './read-rows.ts';
+import { someRows, storedRows } from './read-rows.ts';
 import { replaceRows } from './replace.ts';
 import { TableContents } from './table-contents.ts';
 
@@ -31,13 +32,15 @@ export interface TableSinkOptions {
 }
 
 /** A table as `verify`, `repair`, `rebuild` and `promote` know outside sinks. */
-export function tableSink(options: TableSinkOptions): Sink {
+export function tableSink(options: TableSinkOptions): TableStore {
   const { layout, database } = options;
   const contents = new TableContents(layout, database);
   const writer = new TableWriter(options);
   return {
     write: (entries, signal) => writer.write(entries, signal),
     rows: (signal) => storedRows(layout, database, signal),
+    part: (part, signal) => someRows(part, layout, database, signal),
+    faults: (signal) => tableFaults(layout, database, signal),
     rebuild: {
       open: async (target, signal) => {
         const content = await contents.open(target, signal);

@@ -102,6 +102,7 @@ export const WITHOUT_PROBE: ReadonlyMap<string, string> = new Map([
     'ASM-H22',
     'ASM-H23',
     'ASM-H24',
+    'ASM-A28',
   ),
   ...because(
     'It takes a cluster with Citus, which no target of the probes is.',

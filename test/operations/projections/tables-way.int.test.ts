@@ -8,6 +8,7 @@ import { startPglite } from '../../../src/host/dev/pglite.ts';
 import { type SinkSpec, chooseRebuilt } from '../../../src/operations/projections/choose.ts';
 import { dropTarget, rebuildSink, swapSink } from '../../../src/operations/projections/rebuild-sink.ts';
 import { verify } from '../../../src/operations/projections/verify.ts';
+import { cleanTables } from '../../../src/operations/sql/clean.operation.ts';
 import { migrateTables } from '../../../src/operations/sql/migrate.ts';
 import { type Database, openDatabase } from '../../../src/postgres/database.ts';
 import { compose } from '../../../src/runtime/processor-host.ts';
@@ -156,4 +157,37 @@ it('gives a rebuild up, with its tables', async () => {
   expect(await tables()).toBe(6);
   await dropTarget(optionsOf(loaded, 'orders'));
   expect(await tables()).toBe(4);
+});
+
+it('drops what was replaced, or is of a version that is no longer declared, and nothing that is read or written', async () => {
+  for (let n = 0; n < 6; n++) await write(`o${n}`, n);
+  const loaded = await declared(orders());
+  await applied(loaded);
+  const clean = (of: LoadedPipeline): Promise<string[]> => cleanTables(layoutsOf(of), database, signal);
+  expect(await clean(loaded)).toEqual([]);
+  await rebuildSink(optionsOf(loaded, 'orders'));
+  // What is being filled stays.
+  expect(await clean(loaded)).toEqual([]);
+  await swapSink(optionsOf(loaded, 'orders'));
+  await client.query('CREATE VIEW own AS SELECT * FROM millrace.orders_v1');
+  await expect(clean(loaded)).rejects.toMatchObject({
+    code: 'tables-view-used',
+    message: expect.stringContaining('own'),
+  });
+  await client.query('DROP VIEW own');
+  expect(await clean(loaded)).toEqual([expect.stringMatching(/^millrace.orders_v1, .* of orders@1 \(replaced\)$/)]);
+  expect(await query('SELECT sum(cents)::int AS cents FROM orders')).toEqual([{ cents: 15 }]);
+  const both = await declared(orders(), orders(2));
+  expect(await clean(both)).toEqual([]);
+  // Readers have version 1, so it stays though only version 2 is declared.
+  const second = withTables(declaring(stage, { effects: [orders(2)] }), database);
+  expect(await clean(second)).toEqual([]);
+  await rebuildSink(optionsOf(both, 'orders@2'));
+  await swapSink(optionsOf(both, 'orders@2'));
+  // A pipeline that knows only version 1 drops nothing of a higher one but what was replaced.
+  const first = withTables(declaring(stage, { effects: [orders()] }), database);
+  expect(await clean(first)).toEqual([expect.stringContaining('of orders@2 (replaced)')]);
+  expect(await clean(second)).toEqual([expect.stringContaining('of orders@1 (no longer declared)')]);
+  expect(await query('SELECT sum(amount_cents)::int AS cents FROM orders')).toEqual([{ cents: 15 }]);
+  expect(await verified(second)).toMatchObject({ different: 0 });
 });

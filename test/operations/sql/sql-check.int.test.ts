@@ -91,3 +91,36 @@ queries.sql:6  SELECT count(*) FROM orders WHERE store_id = $1
     expect((await cli(['sql', 'check', 'one.sql'], { directory })).stdout).toContain('The DDL has no tables');
   });
 });
+
+describe('sql explain', () => {
+  const explain = async (queries: string, ...flags: string[]) => {
+    await writeFile(join(directory, 'queries.sql'), queries);
+    return cli(['sql', 'explain', 'queries.sql', '--ddl', 'schema.sql', ...flags], { directory });
+  };
+
+  it('says of each use of a table what restricts it, with its line, and by what Citus finds its shards', async () => {
+    const { code, stdout } = await explain(LEAKS);
+    expect(code).toBe(0);
+    expect(stdout).toContain(`
+  runs: repartition: the query contains a join that requires repartitioning
+  orders (o) queries.sql:3:6: store_id = $1; Citus chooses its shards by $1
+  order_items (i) queries.sql:4:6: nothing restricts its store_id; Citus reads all of its shards
+queries.sql:6 `);
+    const { statements } = JSON.parse((await explain(LEAKS, '--line', '6', '--json')).stdout) as {
+      statements: { line: number; uses: unknown[] }[];
+    };
+    expect(statements).toMatchObject([{ line: 6, uses: [{ table: 'orders', line: 6, column: 22 }] }]);
+  });
+
+  it('says which tables have the same tenant, and what the check has not understood', async () => {
+    const { stdout } = await explain(`SELECT 1 FROM orders o JOIN order_items i USING (store_id, order_id);
+SELECT 1 FROM orders WHERE store_id IN (1, 2);
+SELECT own_function(order_id) FROM orders WHERE store_id = 1;
+`);
+    expect(stdout).toContain('orders (o) queries.sql:1:15: nothing restricts its store_id; the same store_id as i');
+    expect(stdout).toContain('orders queries.sql:2:15: store_id is one of several values');
+    expect(stdout).toContain(
+      'orders queries.sql:3:36: store_id = 1; Citus chooses its shards by 1\n  not understood: it ',
+    );
+  });
+});

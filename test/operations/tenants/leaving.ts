@@ -150,6 +150,7 @@ export async function eraseOptions(stage: Stage, jobs?: Jobs, of = GONE): Promis
     asked: askedTenant(loaded, of),
     store: await storeToErase(services, signal),
     jobs,
+    tables: undefined,
     access: accessOf(stage),
     readLagMs: 0,
     clock: systemClock,

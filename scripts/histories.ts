@@ -196,6 +196,20 @@ const LIST: readonly Line[] = [
     test: 'counted once',
     histories: 5_000,
   },
+  {
+    kind: 'shard move',
+    mode: 'real moves under writes',
+    file: 'test/operations/shards/move.int.test.ts',
+    test: 'there and back',
+    histories: 40,
+  },
+  { kind: 'shard move', mode: 'SIGKILL', file: 'test/operations/shards/move-kill.e2e.test.ts', histories: 10 },
+  {
+    kind: 'shard move',
+    mode: 'SIGKILL, beside a host of all shards',
+    file: 'test/operations/shards/move-world.e2e.test.ts',
+    histories: 3,
+  },
   { kind: 'write gate', mode: 'in virtual time', file: 'test/shards/write-gate.model.test.ts', histories: 200 },
   ...['range', 'list'].map((kind) => ({
     kind: 'shard map',

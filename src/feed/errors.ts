@@ -20,6 +20,12 @@ export const FEED_ERRORS = {
     hint: 'Start from the beginning, from a time or from now.',
     usage: true,
   },
+  'epoch-held': {
+    meaning:
+      'Keys of the container move to another shard, or have just done so. Until the move has ended, no lease of its readers goes back.',
+    hint: 'See `millrace shards moves MAP`. Wait until the move has ended, run its command again if its process has died, or cancel it. If the maps don’t know the move any more: `millrace shards recover MAP`.',
+    retryable: true,
+  },
   'feed-behind': {
     meaning: 'The change feed ends before the stored position: a failover or a restore lost the changes between them.',
     hint: 'Rewind the leases to a time before the failover or the restore, then restart the hosts. They count versions in a new epoch.',

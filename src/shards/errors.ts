@@ -81,7 +81,7 @@ export const SHARDS_ERRORS = {
   },
   'mapping-offline': {
     meaning: 'The mapping of a key is offline, so a router neither reads nor writes its documents.',
-    hint: 'Try again when it is online. An administrator calls `markOnline`.',
+    hint: 'Try again when it is online. An administrator calls `markOnline`; `millrace shards moves` says whether a mover that died has left it so.',
     retryable: true,
   },
   'mapping-online': {

@@ -404,6 +404,18 @@ describe('reading without leases', () => {
     expect(more).toEqual(['new']);
   });
 
+  it('ends with what there was when it began, though it is written on', async () => {
+    const { container, write } = await stage();
+    await write(numbers(0, 10));
+    const found: string[] = [];
+    for await (const { changes } of readChanges(container, { maxItems: 3 })) {
+      found.push(...changes.map(({ id }) => id));
+      await write(numbers(10 * found.length, 10 * found.length + 10));
+      expect(found.length).toBeLessThan(30);
+    }
+    expect(found.slice(0, 10).toSorted()).toEqual(numbers(0, 10).toSorted());
+  });
+
   it('follows the feed until its signal is aborted', async () => {
     const { container, write } = await stage();
     const stop = new AbortController();

@@ -3,7 +3,7 @@ import { type Clock, systemClock } from '../../base/clock.ts';
 import { type FeedRange, rangeId } from '../../cosmos/ranges.ts';
 import { physicalRanges } from '../../cosmos/physical-ranges.ts';
 import { spendingOf } from '../../cosmos/spending.ts';
-import { type RangePosition, intersection } from '../reading/position.ts';
+import { type RangePosition, intersection, lsnOf } from '../reading/position.ts';
 import type { Change, VersionChange } from './handed-change.ts';
 import type { StartOption, VersionsStartOption } from './processor-options.ts';
 import { startOf } from './start-of.ts';
@@ -19,7 +19,10 @@ export interface ReadChangesOptions {
   readonly ranges?: readonly FeedRange[];
   /** Most changes a page. Default 1,000. */
   readonly maxItems?: number;
-  /** True: waits for more changes at the end of the feed. False, the default: ends there. */
+  /**
+   * True: waits for more changes at the end of the feed. False, the default: ends there. Where writers write on, it ends
+   * with what a range had when its reading began: a feed that is always written has no end.
+   */
   readonly follow?: boolean;
   /** Time between two reads at the end of the feed, milliseconds. Default 5,000. */
   readonly pollMs?: number;
@@ -48,6 +51,8 @@ interface Cursor {
   readonly range: FeedRange;
   position: string;
   atEnd: boolean;
+  /** Where the range ended when its reading began. Undefined: not asked yet. */
+  end?: number;
 }
 
 /**
@@ -78,6 +83,8 @@ export async function* readChanges(
     const position = start === 'beginning' ? '' : await anchor(source, range, start, undefined, signal);
     cursors.push({ range, position, atEnd: false });
   }
+  // All versions can't be asked for where a merged range ends (ASM-A7).
+  const hasEnd = !follow && mode === 'latest-version';
   const checkpoint = (): RangePosition[] =>
     cursors.filter(({ position }) => position !== '').map(({ range, position }) => ({ range, position }));
   for (;;) {
@@ -86,8 +93,9 @@ export async function* readChanges(
       if (cursor.atEnd && !follow) continue;
       signal.throwIfAborted();
       try {
+        if (hasEnd) cursor.end ??= lsnOf(await source.resolve(cursor.range, 'now', signal));
         const { changes, next, charge } = await source.read(cursor.range, cursor.position, signal, maxItems);
-        cursor.atEnd = changes.length === 0 && next === cursor.position;
+        cursor.atEnd = (changes.length === 0 && next === cursor.position) || lsnOf(next) >= (cursor.end ?? Infinity);
         cursor.position = next;
         if (changes.length > 0) yield { changes, range: cursor.range, charge, checkpoint: checkpoint() };
       } catch (error) {

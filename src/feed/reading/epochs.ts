@@ -6,6 +6,8 @@ import { failureOf } from '../../cosmos/failure.ts';
 import { readItem } from '../../cosmos/read-item.ts';
 import { withRetry } from '../../cosmos/retry.ts';
 import { rewrite } from '../../cosmos/rewrite.ts';
+import { withoutSystemFields } from '../../cosmos/system-fields.ts';
+import { feedError } from '../errors.ts';
 
 /** Pause before reading again, after a read that may be older than a write. */
 const STALE_MS = 50;
@@ -20,6 +22,8 @@ interface EpochDocument {
    * Absent: an older version stored the epoch; the order may be any since the container was made.
    */
   numbering?: number;
+  /** The moves of keys during which the epoch must stay (MOVE-V11), each as `MAP/ID`. */
+  moves?: readonly string[];
   /** When a host last confirmed the epoch. No code reads it: the write itself is the purpose. */
   confirmedAt?: string;
 }
@@ -31,9 +35,71 @@ interface EpochDocument {
 export const currentEpoch = (state: Container, container: string, rid: string): Promise<number> =>
   settle(state, container, rid, 0, { outdated: (stored) => stored.rid !== rid });
 
-/** Raises the epoch above `known`, once for all hosts: for changes that are to count as newer when they are read again. */
-export const raiseEpoch = (state: Container, container: string, rid: string, known: number): Promise<number> =>
-  settle(state, container, rid, known, { outdated: (stored) => stored.rid !== rid || stored.epoch <= known });
+/**
+ * Raises the epoch above `known`, once for all hosts: for changes that are to count as newer when they are read again.
+ * `moving`: for keys that move to the container, which no move of other keys minds.
+ * @throws MillraceError `epoch-held`
+ */
+export const raiseEpoch = (
+  state: Container,
+  container: string,
+  rid: string,
+  known: number,
+  { moving = false }: { readonly moving?: boolean } = {},
+): Promise<number> =>
+  settle(state, container, rid, known, {
+    outdated: (stored) => {
+      const isOutdated = stored.rid !== rid || stored.epoch <= known;
+      if (isOutdated && !moving) refuseHeld(container, rid, stored);
+      return isOutdated;
+    },
+  });
+
+function refuseHeld(container: string, rid: string, { moves = [], ...stored }: EpochDocument): void {
+  if (stored.rid !== rid || moves.length === 0) return;
+  throw feedError('epoch-held', `Keys of ${container} move: ${moves.join(', ')}`);
+}
+
+/** For a check before the epoch is raised. @throws MillraceError `epoch-held` */
+export async function assertEpochFree(state: Container, container: string, rid: string): Promise<void> {
+  const stored = await readItem<EpochDocument>(state.item(container, 'epochs'));
+  if (stored) refuseHeld(container, rid, stored);
+}
+
+/** Keeps the epoch as it is while keys move, and returns it. `move` is `MAP/ID`. */
+export async function holdEpoch(state: Container, container: string, rid: string, move: string): Promise<number> {
+  await currentEpoch(state, container, rid);
+  const at = { id: container, pk: 'epochs' };
+  const { after } = await rewrite(state, at, (stored?: EpochDocument): EpochDocument => {
+    if (stored?.rid !== rid)
+      throw feedError('container-replaced', `${container} was deleted and created again while its keys were to move`);
+    const { moves = [] } = stored;
+    return moves.includes(move) ? stored : { ...bodyOf(stored), moves: [...moves, move] };
+  });
+  return after.epoch;
+}
+
+const bodyOf = (stored: EpochDocument): EpochDocument => withoutSystemFields(stored) as unknown as EpochDocument;
+
+/** The moves that hold an epoch. */
+export async function epochHeldBy(state: Container, container: string): Promise<readonly string[]> {
+  return (await readItem<EpochDocument>(state.item(container, 'epochs')))?.moves ?? [];
+}
+
+/** Lets an epoch go that moves have held, those of which `isOver` says so. */
+export async function letEpochGo(
+  state: Container,
+  container: string,
+  isOver: (move: string) => boolean,
+): Promise<void> {
+  await rewrite(state, { id: container, pk: 'epochs' }, (stored?: EpochDocument): EpochDocument | undefined => {
+    const { moves = [] } = stored ?? {};
+    const left = moves.filter((move) => !isOver(move));
+    if (!stored || left.length === moves.length) return stored;
+    const { moves: _, ...rest } = bodyOf(stored);
+    return left.length === 0 ? rest : { ...rest, moves: left };
+  });
+}
 
 /** The same for a container that lost changes and uses their lsns again (PROC-L3b). */
 export const renumber = (state: Container, container: string, rid: string, known: number): Promise<number> =>
@@ -137,7 +203,8 @@ async function settle(
     const same = stored?.rid === rid && !renumbered;
     const numbering = same ? stored.numbering : epoch;
     const at = { id: container, pk: 'epochs', ...formatOf('epoch') } as const;
-    return { ...at, rid, epoch, ...(numbering !== undefined && { numbering }) };
+    const { moves } = stored ?? {};
+    return { ...at, rid, epoch, ...(numbering !== undefined && { numbering }), ...(moves && { moves }) };
   });
   return after.epoch;
 }

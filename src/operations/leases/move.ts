@@ -1,5 +1,5 @@
 import { systemClock } from '../../base/clock.ts';
-import { currentEpoch, raiseEpoch } from '../../feed/reading/epochs.ts';
+import { assertEpochFree, currentEpoch, raiseEpoch } from '../../feed/reading/epochs.ts';
 import type { LeaseDocument } from '../../feed/leases/dialects/dialect.ts';
 import { javaState } from '../../feed/leases/dialects/java-token.ts';
 import type { LeaseContainer } from '../../feed/leases/lease-container.ts';
@@ -120,10 +120,21 @@ export async function moveLeases(
 /** Raises the epoch of the pipeline's own containers whose leases go back, so that versions read again count as newer (PROC-L3). */
 export async function raiseEpochs({ workspace }: Pick<Context, 'workspace'>, moves: readonly Move[]): Promise<void> {
   const { state } = (await workspace.services()).place;
-  const back = moves.filter((move) => move.group.own && goesBack(move));
-  const containers = new Map(back.map(({ group }) => [group.monitored?.container.id, group.monitored?.rid]));
-  for (const [name, rid] of containers) {
-    if (name === undefined || rid === undefined) continue;
+  for (const [name, rid] of ownGoingBack(moves))
     await raiseEpoch(state, name, rid, await currentEpoch(state, name, rid));
-  }
 }
+
+/** The same as a check, before anyone waits. @throws MillraceError `epoch-held` while keys move from or to a container */
+export async function assertEpochsFree({ workspace }: Pick<Context, 'workspace'>, moves: readonly Move[]) {
+  const { state } = (await workspace.services()).place;
+  for (const [name, rid] of ownGoingBack(moves)) await assertEpochFree(state, name, rid);
+}
+
+/** The pipeline's own containers in which a lease goes back, with their `_rid`. */
+const ownGoingBack = (moves: readonly Move[]): ReadonlyMap<string, string> =>
+  new Map(
+    moves.flatMap((move) => {
+      const { own, monitored } = move.group;
+      return own && goesBack(move) && monitored ? [[monitored.container.id, monitored.rid] as const] : [];
+    }),
+  );

@@ -6,6 +6,7 @@ import { expiration } from './inputs.ts';
 import {
   type Move,
   type Procedure,
+  assertEpochsFree,
   costOf,
   goesBack,
   moveLeases,
@@ -44,6 +45,7 @@ async function prepare(given: RewindInput, context: Context): Promise<Prepared> 
   const groups = chooseGroups(inventory, given.prefix, given.container);
   const services = await context.workspace.services();
   const moves = await movesBack(chooseLeases(groups, given.lease), target, services, context.signal);
+  await assertEpochsFree(context, moves);
   const prefixes = [...new Set(moves.map(({ group }) => group.prefix))];
   return { inventory, groups, moves, procedure: { prefixes, expirationMs: given.leaseExpiration } };
 }

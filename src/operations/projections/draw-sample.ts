@@ -65,7 +65,7 @@ export async function drawSample(
   for (const spec of specs) {
     if (spec.kind !== 'table' || !spec.to.part) continue;
     const share = async (): Promise<number> =>
-      Math.ceil(shareOf(sample) * (await countDocuments(spec.from, services, pipeline.sources)));
+      Math.ceil(shareOf(sample) * (await countDocuments(spec.from, services.place.database, pipeline.sources)));
     const drawn: EntryPlace[] = [];
     for await (const { place } of spec.to.part({ drawn: sizeOf(sample) ?? (await share()) }, signal)) drawn.push(place);
     placed.set(projectionId(spec), drawn);

@@ -5,7 +5,7 @@ import { shardsError } from '../../shards/errors.ts';
 import type { ChangeOptions, Inspection, LoggedOperation, ShardMap, ShardsAndMappings } from '../../shards/index.ts';
 import { audited } from '../audit/record.ts';
 import { type Context, type Operation, type Plan, defineOperation } from '../operation.ts';
-import { mapNamed, openManager } from './open.ts';
+import { healMap, mapNamed, openManager } from './open.ts';
 import { type MappingRow, type ShardRow, rowsOf } from './rows.ts';
 
 /** What a change took away and brought. */
@@ -67,6 +67,7 @@ export function defineChange<S extends z.ZodObject>(spec: ChangeSpec<S>): Operat
     // The same id with other flags is another call, which the map must not take for this one.
     const id = `${operationId}.${digest({ ...given, operationId, verb: spec.verb }).slice(0, 16)}`;
     const before = asked.operationId === undefined ? undefined : await earlier(map, operationId, id);
+    if (!dryRun) await healMap(context, map);
     const now = await map.inspect();
     const options = { operationId: id, dryRun, ...(asked.owner !== undefined && { owner: asked.owner }) };
     if (before && !dryRun) await again?.(given, before, { map, now, options });

@@ -23,7 +23,7 @@ import {
 import { cutTo, moveRange } from './moving/range.ts';
 import { isUnfinished, movesOf } from './moving/record.ts';
 import { keyOf } from './keys.ts';
-import { mapNamed, openManager } from './open.ts';
+import { healMap, leftIn, mapNamed, openManager } from './open.ts';
 import { mappingNamed, shardNamed } from './select.ts';
 
 /** To read a document from the feed, copy it, mark it and delete it; with the comparisons. */
@@ -205,6 +205,7 @@ export const shardsMove = defineOperation({
   },
   run: async (given, context): Promise<Moved> => {
     const options = await optionsOf(context, given.map, given);
+    await healMap(context, options.map);
     const range = rangeOf(options.map, given);
     if (range) return audited(context, 'shards move', given, () => moveBatches(given, options, range));
     const { mapping, shard } = await chosen(given, options);
@@ -243,6 +244,7 @@ export const shardsCancelMove = defineOperation({
   },
   run: async (given, context): Promise<Moved> => {
     const options = await optionsOf(context, given.map, given);
+    await healMap(context, options.map);
     return audited(context, 'shards cancel-move', given, () => cancelMove(options, given.move));
   },
   format: ({ keys, from, removed }) =>
@@ -261,6 +263,9 @@ export const shardsMoves = defineOperation({
     const options = await optionsOf(context, map, { takeOver: false });
     const shards = new Map((await options.map.shards()).map(({ id, location }) => [id, shownLocation(location)]));
     const where = (id: string): string => shards.get(id) ?? id;
+    const left = new Map(
+      (await leftIn(context, options.map, await options.map.inspect())).map((one) => [one.move.id, one] as const),
+    );
     return (await movesOf(options.maps, options.map.name, context.signal)).map((one) => ({
       id: one.id,
       keys: one.keys,
@@ -270,21 +275,40 @@ export const shardsMoves = defineOperation({
       startedAt: one.startedAt,
       aliveAt: one.aliveAt,
       parked: one.parked,
+      /** Its process has stored nothing for a while. */
+      silent: left.has(one.id),
+      /** Its process has died between two operations of the map, and writes of the keys fail. */
+      offline: left.get(one.id)?.offline !== undefined,
     }));
   },
-  format: (moves) =>
+  ok: (moves) => !moves.some(({ offline }) => offline),
+  format: (moves, { map }) =>
     moves.length === 0
       ? 'No move yet.'
-      : table(
-          ['move', 'keys', 'from', 'to', 'step', 'since', 'late writes'],
-          moves.map(({ id, keys, from, to, step, startedAt, parked }) => [
-            id,
-            keys,
-            from,
-            to,
-            step,
-            startedAt,
-            parked.length,
-          ]),
-        ),
+      : [
+          table(
+            ['move', 'keys', 'from', 'to', 'step', 'since', 'late writes'],
+            moves.map(({ id, keys, from, to, step, startedAt, parked }) => [
+              id,
+              keys,
+              from,
+              to,
+              step,
+              startedAt,
+              parked.length,
+            ]),
+          ),
+          ...moves.filter(({ silent }) => silent).map((one) => remedyOf(map, one)),
+        ].join('\n'),
 });
+
+function remedyOf(
+  map: string,
+  { id, keys, step, aliveAt, offline }: { id: string; keys: string; step: string; aliveAt: string; offline: boolean },
+): string {
+  const silent = `The process of the move ${id} has stored nothing since ${aliveAt}`;
+  if (offline)
+    return `${silent}, and left ${keys} offline: writes fail. \`millrace shards recover ${map}\` brings it online where it was; the command of the move goes on.`;
+  const cancel = step === 'copying' || step === 'cancelling' ? ', or cancel it by its id' : '';
+  return `${silent}. If it has died, run its command again${cancel}.`;
+}

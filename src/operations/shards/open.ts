@@ -1,9 +1,13 @@
 import type { Database } from '@azure/cosmos';
+import { systemClock } from '../../base/clock.ts';
 import { suggestion } from '../../base/near.ts';
 import { requireShardMaps } from '../../base/settings.ts';
 import { shardsError } from '../../shards/errors.ts';
-import { type ShardLocation, ShardMapManager, type ShardMap } from '../../shards/index.ts';
+import { type Inspection, type ShardLocation, ShardMapManager, type ShardMap } from '../../shards/index.ts';
+import { MAP_CONTAINER } from '../../shards/map/documents.ts';
 import type { Context } from '../operation.ts';
+import { type LeftMove, bringBack, leftMoves } from './moving/heal.ts';
+import { movesOf } from './moving/record.ts';
 
 type Opening = Pick<Context, 'workspace'>;
 
@@ -20,6 +24,26 @@ export async function openPlaces({ workspace }: Opening): Promise<MapPlaces> {
   const connect = ({ database, endpoint = maps.endpoint }: ShardLocation): Database =>
     places.connect({ database, endpoint }, { purpose: 'administration' });
   return { database: connect(maps), connect };
+}
+
+/** The moves of a map whose processes have died. Changes nothing. */
+export async function leftIn(context: Context, map: ShardMap, now: Inspection): Promise<readonly LeftMove[]> {
+  const { database } = await openPlaces(context);
+  const { signal, clock = systemClock } = context;
+  return leftMoves(await movesOf(database.container(MAP_CONTAINER), map.name, signal), now, clock.now());
+}
+
+/**
+ * Before a verb changes a map: keys that a mover left offline when it died are brought online where they were. The screen
+ * says so.
+ */
+export async function healMap(context: Context, map: ShardMap): Promise<readonly string[]> {
+  const { database } = await openPlaces(context);
+  const { signal, clock, screen } = context;
+  const healed = await bringBack({ map, maps: database.container(MAP_CONTAINER), signal, clock });
+  for (const { id, keys } of healed)
+    screen.line(`The process of the move ${id} has died while ${keys} was offline. It is online again where it was.`);
+  return healed.map(({ keys }) => keys);
 }
 
 /** @throws UsageError `setting-missing`; MillraceError `shard-map-store-missing` */

@@ -1,12 +1,14 @@
 import { z } from 'zod';
 import type { RepairChoice, RepairProgress, Shard, ShardMap } from '../../shards/index.ts';
+import { MAP_CONTAINER } from '../../shards/map/documents.ts';
 import { audited } from '../audit/record.ts';
 import { type Context, defineOperation } from '../operation.ts';
 import { plural } from '../table.ts';
 import { choiceOf, rowOf, sayDifference } from './compare.ts';
 import { pendingOf, sayPending } from './draw.ts';
 import { keysInput, mapInput, shardFilter } from './inputs.ts';
-import { mapNamed, openManager } from './open.ts';
+import { forgetHeld } from './moving/heal.ts';
+import { healMap, leftIn, mapNamed, openManager, openPlaces } from './open.ts';
 import { shardNamed } from './select.ts';
 
 const input = z.object({
@@ -23,7 +25,8 @@ type Input = z.output<typeof input>;
 export const shardsRecover = defineOperation({
   noun: 'shards',
   verb: 'recover',
-  summary: 'Recover a shard map: finish or undo pending operations, and repair where it and its shards differ',
+  summary:
+    'Recover a shard map: finish or undo pending operations, bring keys online that a dead mover left, repair differences',
   examples: [
     'millrace shards recover tenants --yes',
     'millrace shards recover tenants --from map --dry-run',
@@ -35,7 +38,13 @@ export const shardsRecover = defineOperation({
   plan: async (asked, context) => {
     const manager = await openManager(context);
     const map = await mapNamed(manager, asked.map);
-    const pending = pendingOf(await map.inspect()).map(({ verb }) => `finish or undo the pending ${verb}`);
+    const now = await map.inspect();
+    const pending = [
+      ...pendingOf(now).map(({ verb }) => `finish or undo the pending ${verb}`),
+      ...(await leftIn(context, map, now)).flatMap(({ move, offline }) =>
+        offline ? [`bring ${move.keys} online, which the move ${move.id} left offline`] : [],
+      ),
+    ];
     if (asked.from === undefined) return { steps: pending, ru: 0 };
     // To compare would finish them.
     if (pending.length > 0) return { steps: [...pending, 'compare, and repair what differs then'], ru: 0 };
@@ -52,17 +61,25 @@ export const shardsRecover = defineOperation({
     return audited(context, 'shards recover', asked, async () => {
       const before = pendingOf(await map.inspect());
       await map.settle();
+      const online = await healMap(context, map);
+      const { database, connect } = await openPlaces(context);
+      const { stateContainer } = context.workspace.settings();
+      const { signal, clock } = context;
+      const maps = database.container(MAP_CONTAINER);
+      const epochs = await forgetHeld({ map, maps, signal, clock }, connect, stateContainer);
       const repaired = asked.from === undefined ? 0 : await repair(map, asked, context);
       const waiting = pendingOf(await map.inspect());
       const still = new Set(waiting.map(({ operation }) => operation));
       const settled = before.filter(({ operation }) => !still.has(operation));
-      return { map: map.name, settled, waiting, repaired };
+      return { map: map.name, settled, waiting, repaired, online, epochs };
     });
   },
   ok: ({ waiting }) => waiting.length === 0,
-  format: ({ settled, waiting, repaired }, { from }) =>
+  format: ({ settled, waiting, repaired, online, epochs }, { from }) =>
     [
       `${plural(settled.length, 'pending operation')} ended.`,
+      ...online.map((keys) => `${keys} is online again where it was, after its mover died.`),
+      ...(epochs === 0 ? [] : [`Epochs let go that lost moves held: ${epochs}.`]),
       ...waiting.map(sayPending),
       ...(from === undefined ? [] : [`${plural(repaired, 'difference')} repaired.`]),
     ].join('\n'),

@@ -7,7 +7,7 @@ import { audited } from '../audit/record.ts';
 import { type Context, defineOperation } from '../operation.ts';
 import { table } from '../table.ts';
 import { address, mapInput } from './inputs.ts';
-import { mapNamed, openManager } from './open.ts';
+import { healMap, mapNamed, openManager } from './open.ts';
 import { locationOf } from './select.ts';
 
 export const shardsSchedule = defineOperation({
@@ -37,6 +37,7 @@ export const shardsSchedule = defineOperation({
   run: async (asked, context) => {
     const map = await mapNamed(await openManager(context), asked.map);
     return audited(context, 'shards schedule', asked, async () => {
+      await healMap(context, map);
       const periods = await ensureScheduled(map, scheduleOf(asked), nowOf(context));
       return periods.map(({ from, to, location, state, problem }) => ({
         from: day(from),

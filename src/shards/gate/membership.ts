@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Clock } from '../../base/clock.ts';
 import { FormatUnreadable, type Kind, isReadable } from '../../base/format.ts';
 import type { Gate, GateStore, Member } from './gate-store.ts';
-import { EXPIRY_MS, HEARTBEAT_MS, REOPEN_MS } from './times.ts';
+import { CLOSING_POLLED_MS, CLOSING_POLL_MS, EXPIRY_MS, HEARTBEAT_MS, REOPEN_MS } from './times.ts';
 
 /** What differs between the gates of containers and of shards. */
 export interface GateRules<G extends Gate, M extends Member> {
@@ -94,8 +94,16 @@ export class Membership<G extends Gate, M extends Member> {
       // A step that fails is repeated in the next round, and doesn't keep the other steps from running.
       for (const step of [() => this.#look(), () => this.#reopen(), () => this.#heartbeat()])
         await step().catch(() => undefined);
-      await clock.sleep(pollMs, this.#ended.signal).catch(() => undefined);
+      await clock
+        .sleep(this.#isJustClosed() ? Math.min(pollMs, CLOSING_POLL_MS) : pollMs, this.#ended.signal)
+        .catch(() => undefined);
     }
+  }
+
+  /** Someone waits for this process, and its own writes for the end. After a while that process may have died. */
+  #isJustClosed(): boolean {
+    const after = this.#options.clock.monotonic() - CLOSING_POLLED_MS;
+    return [...this.#closedAt.values()].some((since) => since > after);
   }
 
   async #look(): Promise<void> {

@@ -22,7 +22,9 @@ export interface Closed {
 
 const WITHIN_MS = 90_000;
 const POLL_MS = 100;
-
+/** At first members are asked more often: they look often themselves where keys are held. */
+const SOON_MS = 25;
+const SOON_FOR_MS = 1_000;
 /** The gates of a map's shards, as administrators change them. */
 export class ShardGates {
   readonly #storeOf: (shard: string) => ShardGateStore;
@@ -107,7 +109,9 @@ export class ShardGates {
     generation: number,
     { withinMs = WITHIN_MS }: WaitOptions,
   ): Promise<void> {
-    for (const since = this.#clock.monotonic(); ; await this.#clock.sleep(POLL_MS)) {
+    const since = this.#clock.monotonic();
+    const pauseMs = (): number => (this.#clock.monotonic() - since < SOON_FOR_MS ? SOON_MS : POLL_MS);
+    for (; ; await this.#clock.sleep(pauseMs())) {
       const routers = await store.members(generation);
       const open = (routers ?? []).filter(({ acknowledged }) => !(acknowledged >= generation));
       if (routers && open.length === 0) return;

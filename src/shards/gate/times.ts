@@ -11,3 +11,6 @@ export const EXPIRY_MS = 15_000;
 export const MEMBER_TTL_S = (EXPIRY_MS + LANDING_BOUND_MS) / 1_000 + 2;
 /** A gate that stays closed for this long is opened again by its members. */
 export const REOPEN_MS = 120_000;
+/** How often a member reads a gate that has just closed, or is about to close, and for how long. */
+export const CLOSING_POLL_MS = 40;
+export const CLOSING_POLLED_MS = 10_000;

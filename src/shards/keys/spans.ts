@@ -6,6 +6,9 @@ export interface Span {
   readonly high?: string;
 }
 
+/** No key is in it. */
+export const NO_KEYS: Span = { low: '\uFFFF', high: '' };
+
 export const covers = ({ low, high }: Span, code: string): boolean =>
   code === low || (low <= code && (high === undefined || code < high));
 

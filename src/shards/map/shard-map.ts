@@ -26,7 +26,7 @@ import type { ShardMapParts } from './parts.ts';
 import * as plans from './plans.ts';
 import { type RepairChoice, type RepairOptions, type Repaired, repairAll, repairInTurn } from './repair.ts';
 import type { Whole } from './sheet.ts';
-import { type Span, covers, overlaps } from '../keys/spans.ts';
+import { NO_KEYS, type Span, covers, overlaps } from '../keys/spans.ts';
 import { type Keys, type Mapping, type Shard, keysOf, mappingOf, shardOf } from './values.ts';
 
 /**
@@ -216,6 +216,15 @@ export class ShardMap {
   /** For a mapping that `updateMapping` has taken offline: the second half of `markOffline`. @throws `routers-not-stopped` */
   async untilStopped(offline: Mapping, options: StopOptions = {}): Promise<void> {
     await this.#drains.end(await this.#whole(), offline.id, options);
+  }
+
+  /**
+   * Tells the routers of a mapping's shard that keys are about to be held, and resolves when they know it. From then on they
+   * look at the gate often, until this is opened. No write waits, so it finds silent routers while writes go on.
+   * @throws MillraceError `routers-not-stopped`
+   */
+  announce({ shard }: Mapping, options: HoldOptions = {}): Promise<Closed> {
+    return this.#parts.hold(shard, [NO_KEYS], options);
   }
 
   /**

@@ -1,5 +1,15 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { confirmedEpoch, currentEpoch, latestEpoch, raiseEpoch } from '../../../src/feed/reading/epochs.ts';
+import {
+  assertEpochFree,
+  confirmedEpoch,
+  currentEpoch,
+  epochHeldBy,
+  holdEpoch,
+  latestEpoch,
+  letEpochGo,
+  raiseEpoch,
+  renumber,
+} from '../../../src/feed/reading/epochs.ts';
 import { compose } from '../../../src/runtime/processor-host.ts';
 import { triggerConsumer } from '../../../src/runtime/trigger-host.ts';
 import { clientOf, emulate } from '../../emulator/emulate.ts';
@@ -109,4 +119,27 @@ describe('what is raised while a host is there', () => {
       ['b', 2],
     ]);
   });
+});
+
+test('held by a move, it is raised by no rewind, and still by a container that lost changes or was made anew', async () => {
+  const { container: state } = await emulate();
+  expect(await holdEpoch(state, 'Orders', 'rid1', 'tenants/a')).toBe(1);
+  expect(await holdEpoch(state, 'Orders', 'rid1', 'tenants/b')).toBe(1);
+  expect(await holdEpoch(state, 'Orders', 'rid1', 'tenants/a')).toBe(1);
+  await expect(raiseEpoch(state, 'Orders', 'rid1', 1)).rejects.toMatchObject({ code: 'epoch-held' });
+  await expect(assertEpochFree(state, 'Orders', 'rid1')).rejects.toMatchObject({ code: 'epoch-held' });
+  expect(await confirmedEpoch(state, 'Orders', 'rid1', 1)).toBe(1);
+  expect(await raiseEpoch(state, 'Orders', 'rid1', 1, { moving: true })).toBe(2);
+  expect(await renumber(state, 'Orders', 'rid1', 2)).toBe(3);
+  expect(await epochHeldBy(state, 'Orders')).toEqual(['tenants/a', 'tenants/b']);
+  await letEpochGo(state, 'Orders', (move) => move === 'tenants/a');
+  await expect(raiseEpoch(state, 'Orders', 'rid1', 3)).rejects.toMatchObject({ code: 'epoch-held' });
+  await letEpochGo(state, 'Orders', () => true);
+  expect(await epochHeldBy(state, 'Orders')).toEqual([]);
+  await assertEpochFree(state, 'Orders', 'rid1');
+  expect(await raiseEpoch(state, 'Orders', 'rid1', 3)).toBe(4);
+  await holdEpoch(state, 'Orders', 'rid1', 'tenants/c');
+  expect(await currentEpoch(state, 'Orders', 'rid2'), 'made anew').toBe(5);
+  await assertEpochFree(state, 'Customers', 'rid9');
+  await letEpochGo(state, 'Customers', () => true);
 });

@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { checkpointsSave } from '../../../src/operations/checkpoints/save.operation.ts';
 import { leasesRewind } from '../../../src/operations/leases/rewind.operation.ts';
+import { ridOf } from '../../../src/cosmos/rid.ts';
+import { holdEpoch, letEpochGo } from '../../../src/feed/reading/epochs.ts';
 import { type LeaseWorld, type Stored, leaseWorld } from './lease-world.ts';
 
 const positions = (documents: readonly Stored[]) => documents.map(({ ContinuationToken }) => ContinuationToken);
@@ -51,6 +53,23 @@ describe('rewinding the pipeline’s own leases', () => {
       ['leases rewind', 'done', 'tester'],
       ['leases rewind', 'done', 'tester'],
     ]);
+  });
+
+  it('is refused while keys of the container move to another shard, or from one', async () => {
+    const world = await leaseWorld(1);
+    await world.write(0, 10);
+    await world.derive();
+    const own = await world.ownPrefix();
+    const before = positions(await world.documents(own));
+    const { state } = world.stage.services.place;
+    await holdEpoch(state, 'Orders', await ridOf(world.orders), 'tenants/1f0c9a2e');
+    const refused = { code: 'epoch-held', message: 'Keys of Orders move: tenants/1f0c9a2e' };
+    await expect(world.plan(leasesRewind, { to: 'beginning' })).rejects.toMatchObject(refused);
+    await expect(world.run(leasesRewind, { to: 'beginning' })).rejects.toMatchObject(refused);
+    expect(positions(await world.documents(own))).toEqual(before);
+    await letEpochGo(state, 'Orders', () => true);
+    await world.run(leasesRewind, { to: 'beginning' });
+    expect(await world.documents(own)).toEqual([]);
   });
 
   it('to a time begins just before the first change since', async () => {

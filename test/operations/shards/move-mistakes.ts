@@ -18,5 +18,7 @@ export const MOVE_MISTAKES = [
   'a straggler replaces what was written since',
   'a silent router is waited for while writes wait',
   'the mapping moves without a last look',
+  'leases are rewound while keys move',
+  'a slow mover flips what was brought back',
 ] as const;
 export type MoveMistake = (typeof MOVE_MISTAKES)[number];

@@ -3,6 +3,7 @@
 // twice and begin new tenures. The world is a model of its own (move-protocol.ts). MOVE-V1 to MOVE-V9.
 import { expect, it } from 'vitest';
 import { suiteSeed } from '../../support/seed.ts';
+import { judge } from './move-judge.ts';
 import { MOVE_MISTAKES, type MoveMistake } from './move-mistakes.ts';
 import { MoveWorld } from './move-protocol.ts';
 
@@ -48,7 +49,7 @@ function run(seed: number, mistake?: MoveMistake): string[] {
   if (works.length > 0) world.said.push('a move has no end');
   world.settle();
   for (const [name, total] of Object.entries(world.totals)) totals.set(name, (totals.get(name) ?? 0) + total);
-  return world.judge().map((said) => `${said} (MILLRACE_SEED=${seed} MILLRACE_HISTORIES=1)`);
+  return judge(world).map((said) => `${said} (MILLRACE_SEED=${seed} MILLRACE_HISTORIES=1)`);
 }
 
 it(`keys that move are counted once, and lose no write, whoever dies (seed ${SEED})`, () => {

@@ -3,37 +3,13 @@
 // between any two steps. It knows nothing of Cosmos DB. docs/SPEC-moves.md says what each step is for.
 import { Random } from '../../support/random.ts';
 import type { MoveMistake } from './move-mistakes.ts';
-import { type Change, Shard, Sink, type Stored, isNewer } from './move-shards.ts';
+import { type Change, type Move, type Router, Shard, Sink, type Stored, isNewer } from './move-shards.ts';
 
-interface Router {
-  /** Where it would write each key, by what it knows of the map. */
-  readonly knows: Map<string, Shard>;
-  silentUntil: number;
-  /** A write that was admitted and not sent yet. */
-  sending: { readonly key: string; readonly shard: Shard; readonly id: string; readonly at: number } | undefined;
-}
-
-interface Move {
-  readonly key: string;
-  readonly from: Shard;
-  readonly to: Shard;
-  step: 'copying' | 'flipped' | 'clearing' | 'done' | 'cancelled';
-  /** Positions in the source's feed: what was copied, and where it ended when it was closed. */
-  copied: number;
-  closedAt: number;
-  /** Epoch of the source's versions in the copies. */
-  epoch: number;
-  flippedAt: number;
-  /** Documents up to this lsn were copied by a move that was cancelled. */
-  renews: number;
-  tries: number;
-}
-
-const KEYS = ['T', 'U'] as const;
+export const KEYS = ['T', 'U'] as const;
 /** A write that was admitted lands within this, or its router is known to have stopped: then it may still land. */
 const GRACE = 90;
 /** Writers open again by themselves. */
-const REOPEN = 80;
+export const REOPEN = 80;
 const SILENT = 25;
 
 export class MoveWorld {
@@ -43,7 +19,18 @@ export class MoveWorld {
   readonly global = new Sink();
   readonly routers: Router[];
   readonly said: string[] = [];
-  readonly totals = { written: 0, moves: 0, cancelled: 0, deaths: 0, stragglers: 0, parked: 0, retries: 0, renewed: 0 };
+  readonly totals = {
+    written: 0,
+    moves: 0,
+    cancelled: 0,
+    deaths: 0,
+    stragglers: 0,
+    parked: 0,
+    retries: 0,
+    renewed: 0,
+    healed: 0,
+    rewound: 0,
+  };
   readonly owner = new Map<string, Shard>();
   /** The application's last acknowledged write of each document, and those that were parked by name. */
   readonly truth = new Map<string, number>();
@@ -51,10 +38,14 @@ export class MoveWorld {
   /** On which shards each write was reacted to. */
   readonly effects = new Map<string, Set<string>>();
   readonly moves: Move[] = [];
+  /** Since when the mapping of a key is offline. */
+  readonly #offline = new Map<string, number>();
+  /** How often administrators have brought a mapping online: a mapping of before is void. */
+  readonly #healed = new Map<string, number>();
   now = 0;
   longestHeld = 0;
   /** Writes that landed on a shard that had lost the key, and are neither carried over nor named yet. */
-  readonly #stragglers = new Map<string, number>();
+  readonly stragglers = new Map<string, number>();
   /** The documents of all of them: two writes of one document on two shards have no order. */
   readonly #late = new Set<string>();
   /** Writes that landed where the map had their key, online. */
@@ -91,11 +82,38 @@ export class MoveWorld {
           shard.held.delete(key);
       }
     for (const router of this.routers) this.#route(router, writes);
+    this.#heal();
+    if (!this.calm && random.chance(0.002)) this.#rewind(random.pick(this.shards));
     for (const shard of this.shards) {
       if (this.calm) shard.downUntil = 0;
       else if (random.chance(0.004)) shard.downUntil = this.now + random.int(300);
       if (this.now >= shard.downUntil && random.chance(0.4)) this.host(shard);
     }
+  }
+
+  /** An administrator finds a key offline whose mover has done nothing for long: it sleeps, or has died. */
+  #heal(): void {
+    for (const [key, since] of this.#offline) {
+      const move = this.moves.find((one) => one.key === key && one.step === 'copying');
+      if (!move || this.owner.get(key) || this.now - since < SILENT || !this.random.chance(0.05)) continue;
+      this.owner.set(key, move.from);
+      this.#healed.set(key, (this.#healed.get(key) ?? 0) + 1);
+      this.#offline.delete(key);
+      this.#open(move.from, key);
+      this.totals.healed += 1;
+    }
+  }
+
+  /** An operator reads a shard again from somewhere before, in a later epoch. Refused while keys move from it or to it. */
+  #rewind(shard: Shard): void {
+    const isHeld = this.moves.some(
+      ({ step, from, to }) => step !== 'done' && step !== 'cancelled' && (from === shard || to === shard),
+    );
+    if (isHeld && !this.is('leases are rewound while keys move')) return;
+    shard.position = this.random.int(shard.position + 1);
+    shard.epoch += 1;
+    this.renewTenures(shard);
+    this.totals.rewound += 1;
   }
 
   #route(router: Router, writes: boolean): void {
@@ -133,7 +151,7 @@ export class MoveWorld {
     }
     this.totals.stragglers += 1;
     this.#late.add(id);
-    this.#stragglers.set(id, n);
+    this.stragglers.set(id, n);
   }
 
   /** A host of a shard reads, applies, acknowledges, dies or begins a new tenure. */
@@ -145,7 +163,11 @@ export class MoveWorld {
     }
     if (!shard.page) {
       const docs = shard.since(shard.position).slice(0, 1 + random.int(3));
-      if (docs.length === 0) return;
+      if (docs.length === 0) {
+        // What came last was deleted: the feed shows nothing more, and ends there.
+        shard.position = Math.max(shard.position, shard.lsn);
+        return;
+      }
       shard.page = { changes: docs.map((doc) => shard.changeOf(doc, shard.known)), to: docs.at(-1)!.lsn };
       return;
     }
@@ -198,6 +220,8 @@ export class MoveWorld {
     // A mover that died may have left the keys held, or offline.
     this.#open(from, key);
     this.owner.set(key, from);
+    this.#offline.delete(key);
+    const known = this.#healed.get(key);
     yield;
     if (!this.is('the epoch is raised at the flip')) yield* this.#raise(move);
     // What is renewed is no event any more, so its hosts must have had it before.
@@ -234,13 +258,18 @@ export class MoveWorld {
     if (!this.is('the mapping moves without a last look')) {
       // Offline: from here on the shard's gate admits nothing, also where routers opened by themselves.
       this.owner.delete(key);
+      this.#offline.set(key, this.now);
       yield;
       for (let quiet = 0; quiet < 2;) quiet = (yield* this.#copy(move)) === 0 ? quiet + 1 : 0;
     }
+    // The mapping that it took offline is void: it begins again.
+    const isVoid = this.#healed.get(key) !== known;
+    if (isVoid && !this.is('a slow mover flips what was brought back')) return;
     if (this.is('the epoch is raised at the flip')) to.epoch = Math.max(to.epoch, from.epoch) + 1;
     // One conditional write.
     move.closedAt = from.lsn;
     this.owner.set(key, to);
+    this.#offline.delete(key);
     move.step = 'flipped';
     move.flippedAt = this.now;
     this.totals.moves += 1;
@@ -319,12 +348,12 @@ export class MoveWorld {
         if (isCopy || (there && this.is('a straggler replaces what was written since'))) {
           to.put({ id: doc.id, key, n: doc.n, mark: { version: { epoch: move.epoch, lsn: doc.lsn } } });
           this.truth.set(doc.id, doc.n);
-          this.#stragglers.delete(doc.id);
+          this.stragglers.delete(doc.id);
         } else {
           if (this.#right.has(doc.n))
             this.said.push(`${doc.id}@${doc.n} was written where the map had it, and is parked`);
           this.parked.add(doc.id);
-          this.#stragglers.delete(doc.id);
+          this.stragglers.delete(doc.id);
           this.totals.parked += 1;
         }
       }
@@ -356,6 +385,7 @@ export class MoveWorld {
     const { from, to, key } = move;
     this.#open(from, key);
     this.owner.set(key, from);
+    this.#offline.delete(key);
     // The record may be behind what was copied.
     move.copied = from.lsn;
     yield;
@@ -408,41 +438,5 @@ export class MoveWorld {
   settle(): void {
     this.calm = true;
     for (let at = 0; at < 3_000; at++) this.disturb(false);
-  }
-
-  judge(): string[] {
-    for (const [id, n] of this.truth) {
-      const key = id.slice(0, 1);
-      const owner = this.owner.get(key)!;
-      if (this.parked.has(id)) continue;
-      const there = owner.docs.get(id);
-      if (there?.n !== n || there.mark?.gone)
-        this.said.push(`${id} was acknowledged as ${n}, and ${owner.name} has ${there?.n}`);
-      if (!this.effects.has(`${id}@${n}`)) this.said.push(`${id}@${n} had no effect`);
-      this.#judgeSink('global', this.global, id, n);
-      this.#judgeSink(owner.name, owner.sink, id, n);
-      const other = this.shards.find((one) => one !== owner)!;
-      if (other.sink.guards.get(id)?.counts) this.said.push(`${other.name} counts ${id}, which it has not`);
-      if (other.docs.has(id)) this.said.push(`${id} is on both sides`);
-    }
-    for (const key of KEYS) {
-      if (this.parkedOf(key)) continue;
-      let want = 0;
-      for (const [id, n] of this.truth) if (id.startsWith(key)) want += n;
-      for (const [name, sink] of [
-        ['global', this.global],
-        [this.owner.get(key)!.name, this.owner.get(key)!.sink],
-      ] as const)
-        if ((sink.totals.get(key) ?? 0) !== want) this.said.push(`the total of ${key} in ${name} is wrong`);
-    }
-    for (const [write, on] of this.effects) if (on.size > 1) this.said.push(`${write} had effects on both shards`);
-    if (this.longestHeld > REOPEN + 1) this.said.push(`writes waited for ${this.longestHeld}`);
-    for (const [id] of this.#stragglers) if (!this.parked.has(id)) this.said.push(`a straggler of ${id} was not named`);
-    return this.said;
-  }
-
-  #judgeSink(name: string, { guards }: Sink, id: string, n: number): void {
-    const found = guards.get(id);
-    if (!found?.counts || found.n !== n) this.said.push(`the sink of ${name} has ${id} as ${found?.n}, not ${n}`);
   }
 }

@@ -95,3 +95,27 @@ export class Shard {
     return { id, key, n, version, moved: mark !== undefined, op: mark?.gone ? 'delete' : 'upsert' };
   }
 }
+
+export interface Router {
+  /** Where it would write each key, by what it knows of the map. */
+  readonly knows: Map<string, Shard>;
+  silentUntil: number;
+  /** A write that was admitted and not sent yet. */
+  sending: { readonly key: string; readonly shard: Shard; readonly id: string; readonly at: number } | undefined;
+}
+
+export interface Move {
+  readonly key: string;
+  readonly from: Shard;
+  readonly to: Shard;
+  step: 'copying' | 'flipped' | 'clearing' | 'done' | 'cancelled';
+  /** Positions in the source's feed: what was copied, and where it ended when it was closed. */
+  copied: number;
+  closedAt: number;
+  /** Epoch of the source's versions in the copies. */
+  epoch: number;
+  flippedAt: number;
+  /** Documents up to this lsn were copied by a move that was cancelled. */
+  renews: number;
+  tries: number;
+}

@@ -1,4 +1,8 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { systemClock } from '../../../src/base/clock.ts';
+import { spanOf } from '../../../src/operations/shards/moving/move.ts';
+import { MoveRecord, ownerOf } from '../../../src/operations/shards/moving/record.ts';
+import { ShardMapManager } from '../../../src/shards/index.ts';
 import { cli } from '../../cli/cli.ts';
 import { clientInside } from '../../emulator/emulate.ts';
 import { VerbStage } from './shards-stage.ts';
@@ -76,4 +80,44 @@ it('a part of a range is moved in batches, and nothing beside it; what is moved 
   ]);
   expect(await tenantsIn('west')).toEqual([8, 200]);
   expect(await tenantsIn('east')).toEqual([7, 100, 150, 199]);
+});
+
+it('a move whose process has died is named with its remedy, and any verb that changes the map brings its keys back', async () => {
+  const client = clientInside(stage.emulator);
+  const database = client.database('maps');
+  const manager = await ShardMapManager.get({ database, connect: (to) => client.database(to.database) });
+  const map = (await manager.tryGetMap('tenants'))!;
+  const [west, east] = await Promise.all(['west', 'east'].map((name) => map.shard({ database: name })));
+  /** As a mover leaves it that dies between the two operations of the flip. */
+  const leave = async (key: number): Promise<string> => {
+    const mapping = await map.createMapping({ shard: west!, key });
+    const facts = { map: map.name, keys: mapping.text, ...spanOf(map, mapping), from: west!.id, to: east!.id };
+    const clock = { ...systemClock, now: () => Date.now() - 60_000 };
+    const { now } = await MoveRecord.begin(database.container('shardmaps'), { ...facts, containers: {} }, clock);
+    await map.lockMapping(mapping, ownerOf(now));
+    await map.updateMapping(mapping, { status: 'offline' }, { owner: ownerOf(now) });
+    return now.id;
+  };
+  const status = async (key: number) => (await map.mapping(key)).status;
+
+  const first = await leave(70);
+  const listed = await stage.run('moves tenants');
+  expect(listed.code).toBe(1);
+  expect(listed.stdout).toMatch(new RegExp(`The process of the move ${first} has stored nothing since .* 70 offline`));
+  expect(listed.stdout).toContain('`millrace shards recover tenants` brings it online');
+  expect((await stage.json('moves tenants')).value).toContainEqual(
+    expect.objectContaining({ id: first, silent: true, offline: true }),
+  );
+  expect(await told('recover tenants --dry-run')).toContain(`bring 70 online, which the move ${first} left offline`);
+  expect(await status(70)).toBe('offline');
+  expect(await told('recover tenants --yes')).toContain('70 is online again where it was, after its mover died.');
+  expect(await status(70)).toBe('online');
+  const after = await stage.run('moves tenants');
+  expect(after.code).toBe(0);
+  expect(after.stdout).toContain('If it has died, run its command again, or cancel it by its id.');
+
+  await leave(71);
+  expect((await stage.run('map tenants --shard east --key 72')).code).toBe(0);
+  expect(await status(71)).toBe('online');
+  client.dispose();
 });

@@ -8,6 +8,8 @@ import { suiteSeed } from '../../support/seed.ts';
 import { MoveStage, type Order, TenantWriters } from './move-stage.ts';
 
 const SEED = suiteSeed();
+/** There and back, so many times. */
+const MOVES = 2 * Math.ceil(Number(process.env['MILLRACE_HISTORIES'] ?? 2) / 2);
 const { signal } = new AbortController();
 let stage: MoveStage;
 beforeEach(async () => {
@@ -18,26 +20,35 @@ afterEach(() => stage[Symbol.asyncDispose]());
 const order = (id: string, tenantId = 1, n = 0): Order => ({ id, type: 'order', tenantId, n });
 
 describe(`a tenant moves (seed ${SEED})`, () => {
-  it('while its orders are written, there and back: nothing is lost, and nothing is on both sides', async () => {
-    const writers = new TenantWriters(stage);
-    await writers.start({ tenants: [1, 2] });
-    await writers.more(200);
-    const there = await stage.move(1, stage.east);
-    await writers.more(100);
-    const back = await stage.move(1, stage.west);
-    await writers.more(100);
-    await writers.stop();
-    console.log(
-      `writes of the tenant were held for ${there.pausedMs} and ${back.pausedMs} ms, ` +
-        `the longest wait of a write was ${Math.round(writers.longestMs)} ms, ${writers.count} writes`,
-    );
-    expect([there.parked, back.parked]).toEqual([[], []]);
-    expect(await stage.stored(stage.west, 1)).toEqual(writers.expected(1));
-    expect(await stage.stored(stage.west, 2)).toEqual(writers.expected(2));
-    expect(await stage.everything(stage.east, 1)).toEqual([]);
-    expect(await stage.map.strays(stage.east)).toEqual([]);
-    expect((await stage.map.inspect()).mappings.every(({ owner }) => owner === undefined)).toBe(true);
-  });
+  it(
+    'while its orders are written, there and back: nothing is lost, and nothing is on both sides',
+    async () => {
+      const writers = new TenantWriters(stage);
+      const began = performance.now();
+      await writers.start({ tenants: [1, 2] });
+      await writers.more(200);
+      const moves: Awaited<ReturnType<MoveStage['move']>>[] = [];
+      while (moves.length < MOVES) {
+        moves.push(await stage.move(1, moves.length % 2 === 0 ? stage.east : stage.west));
+        await writers.more(MOVES > 2 ? 10 : 100);
+      }
+      const rate = Math.round((1_000 * writers.count) / (performance.now() - began));
+      await writers.stop();
+      const pauses = moves.map(({ pausedMs = NaN }) => pausedMs).toSorted((a, b) => a - b);
+      console.log(
+        `in ${MOVES} moves writes of the tenant were held for ${pauses[0]} ms at least, ${pauses[MOVES >> 1]} in the median, ` +
+          `${pauses.slice(-3).join(', ')} at most; the longest wait of a write was ${Math.round(writers.longestMs)} ms, ` +
+          `${writers.count} writes, ${rate} a second`,
+      );
+      expect(moves.flatMap(({ parked }) => parked)).toEqual([]);
+      expect(await stage.stored(stage.west, 1)).toEqual(writers.expected(1));
+      expect(await stage.stored(stage.west, 2)).toEqual(writers.expected(2));
+      expect(await stage.everything(stage.east, 1)).toEqual([]);
+      expect(await stage.map.strays(stage.east)).toEqual([]);
+      expect((await stage.map.inspect()).mappings.every(({ owner }) => owner === undefined)).toBe(true);
+    },
+    60_000 + 30_000 * MOVES,
+  );
 
   it('whoever dies on the way, writers go on, and the next one finishes', async () => {
     const random = new Random(SEED);

@@ -3,6 +3,7 @@ import type { Container, Database } from '@azure/cosmos';
 import { type Clock, systemClock } from '../../../base/clock.ts';
 import { Meter } from '../../../cosmos/meter.ts';
 import type { Identity } from '../../../feed/reading/change.ts';
+import { letEpochGo } from '../../../feed/reading/epochs.ts';
 import { encodeKey } from '../../../shards/keys/key-type.ts';
 import type { Span } from '../../../shards/keys/spans.ts';
 import type { Mapping, Shard, ShardLocation, ShardMap } from '../../../shards/index.ts';
@@ -30,6 +31,7 @@ import {
   type ContainerProgress,
   type MoveDocument,
   MoveRecord,
+  heldBy,
   isUnfinished,
   movesOf,
   ofKeys,
@@ -204,6 +206,9 @@ async function end(moving: Moving, step: 'done' | 'cancelled'): Promise<void> {
   const { map, record, clock } = moving;
   const mapping = (await map.inspect()).mappings.find(({ text }) => text === record.now.keys);
   if (mapping?.owner === ownerOf(record.now)) await map.unlockMapping(mapping, ownerOf(record.now));
+  for (const { state } of [moving.from, moving.to])
+    for (const { name } of state ? moving.containers : [])
+      await letEpochGo(state!, name, (move) => move === heldBy(record.now));
   await record.save({ step, endedAt: new Date(clock.now()).toISOString() });
 }
 

@@ -95,7 +95,7 @@ export const saveProgress = (
   { name }: MovedContainer,
   progress: ContainerProgress,
   more: Parameters<MoveRecord['save']>[0] = {},
-): Promise<void> => record.save({ ...more, containers: { ...record.now.containers, [name]: progress } });
+): Promise<void> => record.save({ ...more, containers: { [name]: progress } });
 
 /** Copies on from the stored position, until nothing comes any more. Resolves with the number of changes. */
 export async function copyOn(

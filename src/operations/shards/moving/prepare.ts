@@ -1,5 +1,5 @@
 // The steps of a move before its first copy.
-import { currentEpoch, raiseEpoch } from '../../../feed/reading/epochs.ts';
+import { holdEpoch, raiseEpoch } from '../../../feed/reading/epochs.ts';
 import { shardVerbsError } from '../errors.ts';
 import { fetchAll } from '../../../cosmos/fetch-all.ts';
 import { isObject } from '../../../base/json.ts';
@@ -15,7 +15,7 @@ import {
   progressOf,
   saveProgress,
 } from './moving.ts';
-import { ownerOf } from './record.ts';
+import { heldBy, ownerOf } from './record.ts';
 import type { MovePlace, MovedContainer } from './side.ts';
 
 /** @throws UsageError `move-target-full`, `move-archived`, `move-letters` */
@@ -80,12 +80,16 @@ export async function prepare(moving: Moving): Promise<Mapping> {
   return mapping;
 }
 
+/** From here on no one raises the epoch of a side: neither here nor there goes a lease back. */
 async function raise(moving: Moving, of: MovedContainer): Promise<void> {
-  const { from, to } = moving;
+  const { from, to, record } = moving;
   const progress = progressOf(moving, of);
-  if (progress.epoch !== null || !to.state) return;
-  const source = from.state ? await currentEpoch(from.state, of.name, of.left.rid) : 0;
-  await raiseEpoch(to.state, of.name, of.right.rid, source);
+  if (!to.state) return;
+  const move = heldBy(record.now);
+  const source = from.state ? await holdEpoch(from.state, of.name, of.left.rid, move) : 0;
+  await holdEpoch(to.state, of.name, of.right.rid, move);
+  if (progress.epoch !== null) return;
+  await raiseEpoch(to.state, of.name, of.right.rid, source, { moving: true });
   await hostsOf(moving, to, of.target)?.haveReadEpochs();
   await hostsOf(moving, from, of.source)?.haveReadEpochs();
   await saveProgress(moving, of, { ...progress, epoch: source });

@@ -58,8 +58,13 @@ export const isUnfinished = ({ step }: MoveDocument): boolean => step !== 'done'
 /** The token of the lock that a move has on its mapping. */
 export const ownerOf = ({ id }: Pick<MoveDocument, 'id'>): string => `move-${id}`;
 
+/** The name by which a move holds epochs. */
+export const heldBy = ({ map, id }: Pick<MoveDocument, 'map' | 'id'>): string => `${map}/${id}`;
+
 /** A process that has stored nothing for this long has died, or is cut off. It can't save when it comes back. */
-export const SILENT_MS = 30_000;
+const SILENT_MS = 30_000;
+
+export const isSilent = ({ aliveAt }: MoveDocument, now: number): boolean => now - Date.parse(aliveAt) >= SILENT_MS;
 
 const partitionOf = (map: string): string => `moves|${map.toLowerCase()}`;
 
@@ -76,6 +81,8 @@ export class MoveRecord {
   readonly #maps: Container;
   readonly #clock: Clock;
   readonly #worker = randomUUID();
+  /** Containers are copied side by side, and each stores how far it is. */
+  #saving: Promise<unknown> = Promise.resolve();
   now: MoveDocument;
 
   private constructor(maps: Container, now: MoveDocument, clock: Clock) {
@@ -117,18 +124,38 @@ export class MoveRecord {
   ): Promise<MoveRecord> {
     const record = new MoveRecord(maps, found, clock);
     record.now = await record.#rewrite((stored) => {
-      if (!force && clock.now() - Date.parse(stored.aliveAt) < SILENT_MS) throw underWay(stored);
+      if (!force && !isSilent(stored, clock.now())) throw underWay(stored);
       return { ...stored, worker: record.#worker };
     });
     return record;
   }
 
-  /** @throws MillraceError `move-taken` if another process has taken the move over */
-  async save(change: Partial<Pick<MoveDocument, 'step' | 'flippedAt' | 'endedAt' | 'containers' | 'parked'>> = {}) {
+  /**
+   * The process of the move has stored nothing for a while, and can't any more: whoever calls next goes on at once. False:
+   * the process lives, or another one has taken the move over.
+   */
+  static async abandon(maps: Container, found: MoveDocument, clock: Clock = systemClock): Promise<boolean> {
+    const { after } = await rewrite(maps, found, (stored?: MoveDocument): MoveDocument | undefined =>
+      stored?.worker === found.worker && isSilent(stored, clock.now()) ? { ...stored, worker: '' } : stored,
+    );
+    return after?.worker === '';
+  }
+
+  /**
+   * Stores progress, with `containers` only those that have some.
+   * @throws MillraceError `move-taken` if another process has taken the move over
+   */
+  save(change: Partial<Pick<MoveDocument, 'step' | 'flippedAt' | 'endedAt' | 'containers' | 'parked'>> = {}) {
+    const saved = this.#saving.then(() => this.#save(change));
+    this.#saving = saved.catch(() => undefined);
+    return saved;
+  }
+
+  async #save({ containers, ...change }: Partial<MoveDocument>): Promise<void> {
     this.now = await this.#rewrite((stored) => {
       if (stored.worker !== this.#worker)
         throw shardVerbsError('move-taken', `Another process goes on with the move ${stored.id} of ${stored.keys}`);
-      return { ...stored, ...change };
+      return { ...stored, ...change, containers: { ...stored.containers, ...containers } };
     });
   }
 

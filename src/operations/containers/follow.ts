@@ -31,9 +31,9 @@ export const startAt = ({ positions }: Progress): StartOption =>
   positions.length === 0 ? 'beginning' : { checkpoint: positions };
 
 /**
- * Copies a feed from the positions of `progress` until every range has answered that there is nothing new. With `near`,
- * while writers write and there may be no such end, it copies until every range has answered with a small page. Resolves
- * with the number of changes.
+ * Copies a feed from the positions of `progress`, up to where it ended when the reading began. With `near`, while writers
+ * write, it copies on until every range has answered with a small page, or a whole reading was small. Resolves with the
+ * number of changes.
  */
 export async function follow(
   { from, part, copy, after, nearing, signal }: Following,
@@ -43,26 +43,30 @@ export async function follow(
   let changes = 0;
   const round = new Set<string>();
   const narrowed = part && { ranges: part.ranges };
-  for await (const page of readChanges(from, { from: startAt(progress), signal, ...narrowed })) {
-    const own = part ? page.changes.filter(({ doc }) => part.has(doc ?? {})) : page.changes;
-    const copied = await copy(own);
-    changes += own.length;
-    progress.positions = [...page.checkpoint];
-    await after(copied);
-    if (until !== 'near') {
-      until.endOrThrow();
-      continue;
+  for (;;) {
+    let read = 0;
+    for await (const page of readChanges(from, { from: startAt(progress), signal, ...narrowed })) {
+      const own = part ? page.changes.filter(({ doc }) => part.has(doc ?? {})) : page.changes;
+      const copied = await copy(own);
+      changes += own.length;
+      read += page.changes.length;
+      progress.positions = [...page.checkpoint];
+      await after(copied);
+      if (until !== 'near') {
+        until.endOrThrow();
+        continue;
+      }
+      if (page.changes.length >= NEAR) {
+        round.clear();
+        await nearing?.look(progress.positions);
+        continue;
+      }
+      // Ranges take turns: a range that comes again with no large page between means that all had small pages.
+      if (round.has(rangeId(page.range))) return changes;
+      round.add(rangeId(page.range));
     }
-    if (page.changes.length >= NEAR) {
-      round.clear();
-      await nearing?.look(progress.positions);
-      continue;
-    }
-    // Ranges take turns: a range that comes again with no large page between means that all had small pages.
-    if (round.has(rangeId(page.range))) break;
-    round.add(rangeId(page.range));
+    if (until !== 'near' || read < NEAR) return changes;
   }
-  return changes;
 }
 
 /** Copies to the end of the feed twice: the last write may have become visible in a range after the first time. */

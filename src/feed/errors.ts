@@ -23,7 +23,7 @@ export const FEED_ERRORS = {
   'epoch-held': {
     meaning:
       'Keys of the container move to another shard, or have just done so. Until the move has ended, no lease of its readers goes back.',
-    hint: 'See `millrace shards moves MAP`. Wait until the move has ended, run its command again if its process has died, or cancel it. If the maps don’t know the move any more: `millrace shards recover MAP`.',
+    hint: 'Wait until the move has ended. If its process has died, run the move again or cancel it. If the shard map doesn’t know the move any more, recover the map.',
     retryable: true,
   },
   'feed-behind': {

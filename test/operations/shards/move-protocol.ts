@@ -187,7 +187,9 @@ export class MoveWorld {
       this.global.apply({ ...change, id });
       const after = this.global.guards.get(id)!;
       const isBack = before?.counts === true && (!after.counts || after.n < before.n);
-      if (isBack && !this.#late.has(change.id)) this.said.push(`the global sink went back with ${id}`);
+      // A late write that was named stays in the source, and a rewind of the source shows it again.
+      const isNamed = this.#late.has(change.id) || this.parked.has(change.id);
+      if (isBack && !isNamed) this.said.push(`the global sink went back with ${id}`);
     }
     if (change.op === 'delete' || (change.moved && !this.is('reactions take moves for events'))) return;
     const write = `${change.id}@${change.n}`;

@@ -8,7 +8,7 @@ export interface Served {
   readonly url: string;
   readonly written: string;
   /** As Ctrl-C; resolves with the exit code. */
-  stop(): Promise<number>;
+  readonly stop: () => Promise<number>;
 }
 
 /** Runs a command line in this process until `stop`, and finds the address that it serves: the first group of `address`. */

@@ -1,4 +1,5 @@
-# The job worker (`millrace jobs work`); the function app needs no image.
+# Hosts and job workers: the arguments are those of `millrace`, and without any it works on jobs. The function app needs no
+# image.
 FROM node:24-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
@@ -14,5 +15,6 @@ COPY --from=build /app/node_modules ./node_modules
 COPY --from=build /app/bin ./bin
 COPY --from=build /app/dist ./dist
 USER node
-# SIGTERM asks for a clean stop: running jobs give themselves back.
-CMD ["node", "bin/millrace.mjs", "jobs", "work", "--pipeline", "dist/examples/storefront"]
+# SIGTERM asks for a clean stop: leases are given back, and running jobs go back to the queue.
+ENTRYPOINT ["node", "bin/millrace.mjs"]
+CMD ["jobs", "work", "--pipeline", "dist/examples/storefront"]

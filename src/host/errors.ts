@@ -13,6 +13,11 @@ export const HOST_ERRORS = {
     hint: 'Run the pipeline with `millrace run`, for example in Azure Container Apps.',
     usage: true,
   },
+  'probes-address': {
+    meaning: '`millrace run --probes` can’t listen at its address.',
+    hint: 'Give another port, or stop the process that has this one; MILLRACE_PROBES_ADDRESS is the address.',
+    usage: true,
+  },
   'app-broken': {
     meaning: 'A file of the function app threw an error while it was imported.',
     hint: 'Fix the error that the message names. In Azure such an app has no functions, and no message says why.',

@@ -1,4 +1,4 @@
-import type { CosmosClient, Database } from '@azure/cosmos';
+import type { CosmosClient, CosmosClientOptions, Database } from '@azure/cosmos';
 import type { AccountSettings } from '../base/accounts.ts';
 import type { Settings } from '../base/settings.ts';
 import { once } from '../base/once.ts';
@@ -17,14 +17,18 @@ export interface OpenServices extends Services {
 }
 
 /**
- * Connects to the accounts of the settings, and sends each one request.
+ * Connects to the accounts of the settings, and sends each one request. `transport`: that of an embedded server in this
+ * process, which all these accounts are then on.
  * @throws UsageError `account-unreachable`, `account-denied`, `multi-region-writes`
  */
-export async function openServices(settings: Settings): Promise<OpenServices> {
+export async function openServices(
+  settings: Settings,
+  transport: Pick<CosmosClientOptions, 'httpClient'> = {},
+): Promise<OpenServices> {
   const { cosmos: account, leases, stateContainer, ruBudget, bulkBucket } = settings;
   const budgets = ruBudget === undefined ? undefined : new Budgets(ruBudget);
-  const live = new Places({ ...settings, opened: (client) => budgets?.limit(client) });
-  const bulk = new Places({ ...settings, client: bulkMarks(bulkBucket) });
+  const live = new Places({ ...settings, client: transport, opened: (client) => budgets?.limit(client) });
+  const bulk = new Places({ ...settings, client: { ...transport, ...bulkMarks(bulkBucket) } });
   const home = await live.open({ database: settings.database });
   const apart = leases.account.endpoint !== account.endpoint;
   const leaseClient = apart ? await openAccount(leases.account, settings, { setting: 'LEASES' }) : home.client;

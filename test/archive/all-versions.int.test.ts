@@ -54,7 +54,7 @@ beforeEach(async () => {
     loaded,
     host: 'all',
     readLagMs: 0,
-    timings: { pollMs: 5, acquireMs: 20, checkpointMs: 5 },
+    timings: { pollMs: 40, acquireMs: 20, checkpointMs: 5 },
   });
   await app.start();
   await app.drained(signal);
@@ -151,7 +151,7 @@ it('the same, although it has expired before a host read it', async () => {
   await app.stop();
   await orders.item('b', 's1').patch([{ op: 'set', path: '/cents', value: 20 }]);
   stage.emulator.expire('shop/Orders', 'b');
-  app = await compose({ ...stage, loaded, host: 'next', readLagMs: 0, timings: { pollMs: 5, acquireMs: 20 } });
+  app = await compose({ ...stage, loaded, host: 'next', readLagMs: 0, timings: { pollMs: 40, acquireMs: 20 } });
   await app.start();
   await app.drained(signal);
   expect(await rows(orders, 'order')).toMatchObject([{ id: 'a' }, { id: 'c' }]);
@@ -175,7 +175,7 @@ it('a restore waits until a host has read that the document was deleted', async 
   await orders.item('b', 's1').delete();
   const restoring = restoreArchive(archive, { document: { key: ['s1'], id: 'b' } }, { signal });
   await vi.waitUntil(async () => (await rows(orders, RESTORING)).length === 1, 30_000);
-  app = await compose({ ...stage, loaded, host: 'next', readLagMs: 0, timings: { pollMs: 5, acquireMs: 20 } });
+  app = await compose({ ...stage, loaded, host: 'next', readLagMs: 0, timings: { pollMs: 40, acquireMs: 20 } });
   await app.start();
   expect(await restoring).toMatchObject({ restored: 0 });
   await app.drained(signal);

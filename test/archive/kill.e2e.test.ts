@@ -30,7 +30,7 @@ beforeAll(async () => {
   const { connectionString } = azurite;
   stage = await openStage({ seed: SEED }, COLD, { connectionString, container: 'archive' });
   for (const [name, value] of Object.entries({ ...stage.env, MILLRACE_PIPELINE: COLD })) vi.stubEnv(name, value);
-  app = await compose({ ...stage, host: 'live', readLagMs: 0, timings: { pollMs: 20 } });
+  app = await compose({ ...stage, host: 'live', readLagMs: 0, timings: { pollMs: 40 } });
   await app.start();
 });
 

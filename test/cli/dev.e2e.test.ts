@@ -1,6 +1,4 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -152,54 +150,5 @@ describe('a user’s own file', () => {
         .trim()
         .split('\n'),
     ).toHaveLength(1);
-  });
-});
-
-describe('bad input is one clear message with its mend, exit code 2 and no stack', () => {
-  async function refused(args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<string> {
-    await using process = millrace(args, { env, directory });
-    const { code } = await process.ended;
-    expect(process.stderr).not.toMatch(/^ {4}at /m);
-    expect(process.stderr).toMatch(/^error: .+\n {2}\S/);
-    expect(code).toBe(2);
-    return process.stderr;
-  }
-
-  it('a port in use', async () => {
-    const server = createServer();
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    const { port } = server.address() as AddressInfo;
-    expect(await refused(['dev', '--pipeline', SHOP, '--port', String(port)])).toContain(`Port ${port}`);
-    server.close();
-  });
-
-  it('a folder that can’t be written', async () => {
-    writeFileSync(join(directory, 'file'), '');
-    expect(await refused(['dev', '--pipeline', SHOP, '--data', 'file/folder'])).toContain('file/folder');
-  });
-
-  it('an account that can’t be reached, and one with another key', async () => {
-    const args = ['run', '--pipeline', SHOP];
-    expect(
-      await refused(args, { COSMOS: 'AccountEndpoint=http://127.0.0.1:9/;AccountKey=QQ==', COSMOS_DATABASE: 'x' }),
-    ).toContain("can't be reached");
-    await using server = millrace(['emulator', 'start', '--port', '0'], { directory });
-    const [, endpoint = ''] = await server.until(/listens at (\S+),/);
-    expect(
-      await refused(args, { COSMOS: `AccountEndpoint=${endpoint};AccountKey=QQ==`, COSMOS_DATABASE: 'x' }),
-    ).toContain('refused access');
-    expect(await refused(args, { COSMOS: '', COSMOS_DATABASE: 'x' })).toContain('COSMOS');
-  });
-
-  it.each([
-    [['--input', 'absent.jsonl', '--into', 'Orders/order'], 'There is no file absent.jsonl'],
-    [['--input', 'absent.jsonl'], '--input needs --into'],
-    [['--input', 'absent.jsonl', '--into', 'Orders'], 'Container/type'],
-    [['--input', 'absent.jsonl', '--into', 'Order/order'], 'did you mean Orders?'],
-    [['--input', 'absent.jsonl', '--into', 'Orders/ordr'], 'did you mean order?'],
-    [['--into', 'Orders/order'], 'without --input'],
-    [['--example', 'flihgts'], 'did you mean flights?'],
-  ])('%j', async (args, message) => {
-    expect(await refused(['dev', '--pipeline', SHOP, ...args])).toContain(message);
   });
 });

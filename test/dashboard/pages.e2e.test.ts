@@ -85,7 +85,7 @@ async function park(ids: readonly string[]): Promise<void> {
 describe.skipIf(CHROMIUM === undefined)('in Chromium', () => {
   beforeAll(async () => {
     stage = await openStage();
-    app = await compose({ ...stage, host: 'test', readLagMs: 0, timings: { pollMs: 20 } });
+    app = await compose({ ...stage, host: 'test', readLagMs: 0, timings: { pollMs: 40 } });
     await app.start();
     endStatus = startStatusWriter({ services: stage.services, host: 'test', app, rates: new Rates(), everyMs: 250 });
     await park([EVIL, 'order-1', 'order-2']);

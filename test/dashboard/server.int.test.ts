@@ -28,7 +28,7 @@ async function park(ids: readonly string[]): Promise<void> {
     await stage
       .container('Orders')
       .items.upsert({ id, type: 'order', storeId: 's1', customerId: 'c1', placedAt: 7, cents: 100 });
-  const app = await compose({ ...stage, host: 'test', readLagMs: 0, timings: { pollMs: 20 } });
+  const app = await compose({ ...stage, host: 'test', readLagMs: 0, timings: { pollMs: 40 } });
   await app.start();
   await app.drained(AbortSignal.timeout(60_000));
   await app.stop();

@@ -101,7 +101,7 @@ describe('indexing', () => {
   });
 
   it('refuses to begin where `millrace run` has positions that it would not continue from', async () => {
-    const processor = await compose({ ...stage, host: 'test', readLagMs: 0, timings: { pollMs: 20 } });
+    const processor = await compose({ ...stage, host: 'test', readLagMs: 0, timings: { pollMs: 40 } });
     await processor.start();
     await stage.container('Orders').items.create(order(0));
     await processor.drained(AbortSignal.timeout(30_000));
@@ -133,7 +133,7 @@ describe('delivery', () => {
     await host.deliver('feed-Orders', entries.slice(6), { rewrite });
 
     await using other = await openStage({}, ALL_VERSIONS);
-    const processor = await compose({ ...other, host: 'test', readLagMs: 0, timings: { pollMs: 20 } });
+    const processor = await compose({ ...other, host: 'test', readLagMs: 0, timings: { pollMs: 40 } });
     await processor.start();
     await processor.drained(AbortSignal.timeout(30_000));
     await write(other);

@@ -104,7 +104,7 @@ describe('delivery', () => {
 
     await using other = await openStage();
     await write(other);
-    const processor = await compose({ ...other, host: 'test', readLagMs: 0, timings: { pollMs: 20 } });
+    const processor = await compose({ ...other, host: 'test', readLagMs: 0, timings: { pollMs: 40 } });
     await processor.start();
     await processor.drained(AbortSignal.timeout(30_000));
     await processor.stop();

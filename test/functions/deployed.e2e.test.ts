@@ -120,7 +120,7 @@ describe('functions start', () => {
 
     await using other = await openStage();
     await write(other);
-    const processor = await compose({ ...other, host: 'test', readLagMs: 0, timings: { pollMs: 20 } });
+    const processor = await compose({ ...other, host: 'test', readLagMs: 0, timings: { pollMs: 40 } });
     await processor.start();
     await processor.drained(AbortSignal.timeout(30_000));
     await processor.stop();

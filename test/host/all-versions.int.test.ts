@@ -70,7 +70,7 @@ async function running(
     loaded,
     host: 'all',
     readLagMs: 0,
-    timings: { pollMs: 5, acquireMs: 20 },
+    timings: { pollMs: 40, acquireMs: 20 },
   });
   const signal = AbortSignal.timeout(30_000);
   await app.start();

@@ -21,7 +21,7 @@ afterEach(async () => {
 const millrace = (...args: string[]) => cli([...args, '--pipeline', ALL_VERSIONS]);
 
 async function live(): Promise<App> {
-  const app = await compose({ ...stage, host: 'all', readLagMs: 0, timings: { pollMs: 5, acquireMs: 20 } });
+  const app = await compose({ ...stage, host: 'all', readLagMs: 0, timings: { pollMs: 40, acquireMs: 20 } });
   await app.start();
   await app.drained(signal);
   return app;
@@ -58,7 +58,7 @@ it('its leases are not rewound to the beginning or a time, which would pass over
 it('takes over no other processor’s leases', async () => {
   const { pipeline, model } = stage.loaded;
   const other = { ...stage, loaded: { pipeline: { ...pipeline, name: 'other', sources: [] }, model } };
-  const app = await compose({ ...other, host: 'other', readLagMs: 0, timings: { pollMs: 5, acquireMs: 20 } });
+  const app = await compose({ ...other, host: 'other', readLagMs: 0, timings: { pollMs: 40, acquireMs: 20 } });
   await app.start();
   await app.drained(signal);
   await app.stop();

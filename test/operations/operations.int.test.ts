@@ -22,7 +22,7 @@ const json = async (...args: string[]): Promise<{ code: number; value: unknown }
 };
 
 async function derive(): Promise<void> {
-  const app = await compose({ ...stage, host: 'test', readLagMs: 0, timings: { pollMs: 20 } });
+  const app = await compose({ ...stage, host: 'test', readLagMs: 0, timings: { pollMs: 40 } });
   await app.start();
   await app.drained(AbortSignal.timeout(30_000));
   await app.stop();

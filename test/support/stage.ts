@@ -42,7 +42,7 @@ export async function openStage(
     preferredRegions: [],
     ...(storage && { storage: storageSettings(storage) }),
   };
-  const services = await openServices(settings);
+  const services = await openServices(settings, { httpClient: emulator.clientOptions.httpClient });
   const loaded = await loadPipeline(folder);
   for (const step of await planModel(loaded, services)) await step.apply();
   const { signal } = new AbortController();

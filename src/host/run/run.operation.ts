@@ -9,6 +9,7 @@ import { requirePostgresUrl } from '../../base/settings.ts';
 import { layoutsOf } from '../../runtime/tables.ts';
 import { untilControlReadable } from '../../runtime/stored-formats.ts';
 import { refuseRenamedPrefix } from '../../runtime/renamed-prefix.ts';
+import { type Probes, startProbes } from './probes.ts';
 import { pipelinePlaces } from '../../runtime/shard-map.ts';
 import { runPipeline } from './run-pipeline.ts';
 import { startVerifying } from './verifying.ts';
@@ -26,6 +27,7 @@ export const run = (registry: () => Registry) =>
       'millrace run --env production',
       'millrace run --host worker-1',
       'millrace run --dashboard 8080',
+      'millrace run --probes 8081',
       'millrace run --once --json',
     ],
     shards: 'itself',
@@ -48,8 +50,13 @@ export const run = (registry: () => Registry) =>
       dashboard: portFlag
         .optional()
         .describe('also serve the dashboard, at this port of 127.0.0.1 (without a port: any free one)'),
+      probes: portFlag
+        .optional()
+        .describe(
+          'also serve /livez, /readyz, /scale and /metrics, at this port of MILLRACE_PROBES_ADDRESS (default 127.0.0.1)',
+        ),
     }),
-    run: async ({ host, once, pollDelay, leaseExpiration, dashboard }, context) => {
+    run: async ({ host, once, pollDelay, leaseExpiration, dashboard, probes: probesFlag }, context) => {
       const { workspace, signal, screen } = context;
       const port = portOf(dashboard);
       await using _dashboard =
@@ -61,6 +68,17 @@ export const run = (registry: () => Registry) =>
               workspace: Promise.resolve(workspace),
               port,
               everyMs: DASHBOARD_MS,
+            });
+      const probesPort = portOf(probesFlag);
+      // Before the pipeline: it registers the provider that the pipeline's metrics go to, and answers while hosts start.
+      await using probes: Probes | undefined =
+        probesPort === undefined
+          ? undefined
+          : await startProbes({
+              context,
+              port: probesPort,
+              address: process.env['MILLRACE_PROBES_ADDRESS'] || '127.0.0.1',
+              leaseExpirationMs: leaseExpiration,
             });
       const loaded = await workspace.pipeline();
       const settings = workspace.settings();
@@ -91,7 +109,12 @@ export const run = (registry: () => Registry) =>
           head: () => (screen.live ? [`${name} runs ${loaded.folder} on ${settings.database}; Ctrl-C stops.`] : []),
         },
         async (app) => {
-          if (once) return app.drained(signal);
+          probes?.ready(true);
+          using _notReady = { [Symbol.dispose]: () => probes?.ready(false) };
+          if (once) {
+            await app.drained(signal);
+            return;
+          }
           if (loaded.pipeline.shards && settings.verify)
             screen.line('A pipeline over shards is not verified by the schedule; run `millrace projections verify`.');
           const endVerifying = loaded.pipeline.shards ? async () => {} : startVerifying(context);

@@ -108,7 +108,7 @@ describe('changes of a tenant that is erased', () => {
 
   test('stay out of a host that runs when the record comes, and of a function app', async () => {
     const options = { ...stage, readLagMs: 0, viewsRefreshMs: 0 };
-    const app = await compose({ ...options, host: `host-${tests}`, timings: { pollMs: 20 } });
+    const app = await compose({ ...options, host: `host-${tests}`, timings: { pollMs: 40 } });
     await app.start();
     await write(gone, 'before');
     await app.drained(AbortSignal.timeout(30_000));

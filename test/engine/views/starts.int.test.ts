@@ -236,7 +236,7 @@ describe('who passes over what', () => {
   test('a processor that starts records first: the first document that is written then is a change', async () => {
     const { at, calls, called, write } = await shop();
     await write(order('a', 1));
-    const app = await compose({ ...at(calls()), host: 'one', timings: { pollMs: 20, acquireMs: 50 } });
+    const app = await compose({ ...at(calls()), host: 'one', timings: { pollMs: 40, acquireMs: 50 } });
     onTestFinished(() => app.stop());
     await app.start();
     await write(order('b', 2));

@@ -1,8 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { Writable } from 'node:stream';
-import { runCli } from '../../../src/cli/run.ts';
 import { registry } from '../../../src/host/registry.ts';
 import { cli } from '../../cli/cli.ts';
+import { type Served, served } from '../../support/served.ts';
 import { SHOP, type Stage, openStage } from '../../support/stage.ts';
 
 let stage: Stage;
@@ -15,29 +14,14 @@ afterEach(async () => {
   await stage[Symbol.asyncDispose]();
 });
 
-/** A command line that runs until `stop`, and the address of its dashboard. */
-async function served(...args: string[]): Promise<{ url: string; lines: string; stop: () => Promise<number> }> {
-  let written = '';
-  const sink = () => new Writable({ write: (chunk: Buffer, _, done) => ((written += chunk.toString()), done()) });
-  const ended = new AbortController();
-  const io = { stdout: sink(), stderr: sink(), directory: process.cwd(), signal: ended.signal };
-  const running = runCli(registry, '0.0.0-test', [...args, '--pipeline', SHOP], io);
-  const found = await vi.waitUntil(() => /Dashboard: (http:\S+)/.exec(written), 60_000);
-  return {
-    url: found[1]!,
-    lines: written,
-    stop: () => {
-      ended.abort(new DOMException('Interrupted', 'AbortError'));
-      return running;
-    },
-  };
-}
+const dashboard = (...args: string[]): Promise<Served> =>
+  served(/Dashboard: (http:\S+)/, [...args, '--pipeline', SHOP]);
 
 const session = async (url: string): Promise<unknown> => (await fetch(new URL('/api/session', url))).json();
 
 describe.each([[['status', '--serve']], [['run', '--dashboard', '0', '--host', 'here']]])('%j', (args) => {
   it('serves the dashboard until Ctrl-C, and ends', async () => {
-    const { url, stop } = await served(...args);
+    const { url, stop } = await dashboard(...args);
     expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/$/);
     expect(await session(url)).toMatchObject({ role: 'operator', signedIn: false });
     await stop();
@@ -51,7 +35,7 @@ it('with a token it asks for it; without one it does not leave this machine', as
   expect(open.code).toBe(2);
   expect(open.stderr).toContain('would listen at 0.0.0.0 without a token');
   vi.stubEnv('MILLRACE_DASHBOARD_TOKEN', 'operator-0123456789');
-  const { url, stop } = await served('status', '--serve');
+  const { url, stop } = await dashboard('status', '--serve');
   expect(await session(url.replace('localhost', '127.0.0.1'))).toMatchObject({ error: { code: 'sign-in-missing' } });
   await stop();
 });

@@ -47,7 +47,7 @@ const order = (n: number, placedAt: unknown = `2026-01-0${1 + (n % 9)}T10:00:00.
 /** Writes orders and derives from them. */
 async function derive(...orders: Doc[]): Promise<void> {
   for (const one of orders) await stage.container('Orders').items.upsert(one);
-  const app = await compose({ ...stage, host: 'test', readLagMs: 0, timings: { pollMs: 20 } });
+  const app = await compose({ ...stage, host: 'test', readLagMs: 0, timings: { pollMs: 40 } });
   await app.start();
   await app.drained(AbortSignal.timeout(30_000));
   await app.stop();

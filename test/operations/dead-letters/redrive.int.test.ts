@@ -48,7 +48,7 @@ const order = (id: string, cents = 100) => ({
 });
 const upsert = (doc: object) => stage.container('Orders').items.upsert(doc);
 async function derive(): Promise<void> {
-  const app = await compose({ ...stage, host: 'test', readLagMs: 0, timings: { pollMs: 10 } });
+  const app = await compose({ ...stage, host: 'test', readLagMs: 0, timings: { pollMs: 40 } });
   await app.start();
   await app.drained(signal);
   await app.stop();
@@ -125,7 +125,7 @@ describe('redriving', () => {
     await derive();
     expect(await letters()).toHaveLength(24);
     broken = false;
-    const app = await compose({ ...stage, host: 'live', readLagMs: 0, timings: { pollMs: 5 } });
+    const app = await compose({ ...stage, host: 'live', readLagMs: 0, timings: { pollMs: 40 } });
     await app.start();
     const meanwhile = (async () => {
       for (let n = 0; n < 12; n += 2) await upsert(order(`bad${n}`, 2));

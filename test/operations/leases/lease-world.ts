@@ -141,7 +141,7 @@ export async function leaseWorld(partitions = 1): Promise<LeaseWorld> {
       }
     },
     derive: async () => {
-      const app = await compose({ ...stage, host: 'ours', readLagMs: 0, timings: { pollMs: 20, acquireMs: 50 } });
+      const app = await compose({ ...stage, host: 'ours', readLagMs: 0, timings: { pollMs: 40, acquireMs: 50 } });
       await app.start();
       await app.drained(AbortSignal.timeout(30_000));
       await app.stop();

@@ -49,7 +49,7 @@ const optionsOf = <S extends SendSpec | CustomSpec | ReactSpec>(spec: S, until =
   spec,
   readLagMs: 0,
   viewsRefreshMs: VIEWS_REFRESH_MS,
-  timings: { pollMs: 10, acquireMs: 100, stopMs: 300 },
+  timings: { pollMs: 40, acquireMs: 100, stopMs: 300 },
   signal: until,
 });
 const viewOf = async (name: string) => (await new Views(stage.services.place.state, 'versions').read())?.[name];

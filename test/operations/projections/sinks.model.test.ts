@@ -38,7 +38,7 @@ it(`no row is lost and none goes back when a sink is swapped under load, though 
       spec,
       readLagMs: 0,
       viewsRefreshMs: SEES_MS,
-      timings: { pollMs: 10, acquireMs: 100, stopMs: 300 },
+      timings: { pollMs: 40, acquireMs: 100, stopMs: 300 },
       signal: until,
     };
   };

@@ -91,7 +91,7 @@ const optionsOf = (loaded: LoadedPipeline, name: string) => ({
   spec: chooseRebuilt(loaded.pipeline, name) as SinkSpec,
   readLagMs: 0,
   viewsRefreshMs: VIEWS_REFRESH_MS,
-  timings: { pollMs: 10, acquireMs: 100, stopMs: 300 },
+  timings: { pollMs: 40, acquireMs: 100, stopMs: 300 },
   signal,
 });
 

@@ -243,7 +243,7 @@ it('judges nothing that hosts have not passed, and nothing is due while a projec
     host: 'live',
     readLagMs: 0,
     viewsRefreshMs: 10,
-    timings: { pollMs: 10, acquireMs: 50 },
+    timings: { pollMs: 40, acquireMs: 50 },
   });
   await app.start();
   await orders(5);
@@ -282,7 +282,7 @@ it('judges nothing that hosts have not passed, and nothing is due while a projec
 });
 
 it('beside a live host a change on its way is no difference', async () => {
-  const app = await compose({ ...stage, host: 'live', readLagMs: 0, timings: { pollMs: 10, acquireMs: 50 } });
+  const app = await compose({ ...stage, host: 'live', readLagMs: 0, timings: { pollMs: 40, acquireMs: 50 } });
   await app.start();
   await orders(30);
   const options = {

@@ -86,7 +86,7 @@ test('an embed that was added to a running pipeline is filled in from history, i
   const spec = stage.loaded.pipeline.embeds.find(({ name }) => name === ONLY);
   if (!spec) throw new Error(`No ${ONLY}`);
   const { settings, services, loaded } = stage;
-  const options = { settings, services, loaded, spec, readLagMs: 0, signal, timings: { pollMs: 10, acquireMs: 100 } };
+  const options = { settings, services, loaded, spec, readLagMs: 0, signal, timings: { pollMs: 40, acquireMs: 100 } };
   const look = () => verify(loaded, services, { signal, screen, only: ONLY, readLagMs: 0 });
   expect(await look()).toMatchObject({ different: 15 });
   expect(await rebuildInPlace(options)).toMatchObject({

@@ -61,7 +61,7 @@ const order = (n: number): Doc & { id: string } => ({
 async function derive(...orders: Doc[]): Promise<void> {
   const services = await openServices(stage.settings);
   for (const one of orders) await services.place.database.container('Orders').items.upsert(one);
-  const app = await compose({ ...stage, services, host: 'test', readLagMs: 0, timings: { pollMs: 20 } });
+  const app = await compose({ ...stage, services, host: 'test', readLagMs: 0, timings: { pollMs: 40 } });
   await app.start();
   await app.drained(AbortSignal.timeout(60_000));
   await app.stop();

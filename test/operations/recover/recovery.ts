@@ -20,7 +20,7 @@ export async function afresh<T>(stage: Stage, work: (now: Stage) => Promise<T>):
 /** Hosts run until they have processed everything. */
 export const derive = (stage: Stage): Promise<void> =>
   afresh(stage, async (now) => {
-    const app = await compose({ ...now, host: 'ours', readLagMs: 0, timings: { pollMs: 10, acquireMs: 50 } });
+    const app = await compose({ ...now, host: 'ours', readLagMs: 0, timings: { pollMs: 40, acquireMs: 50 } });
     await app.start();
     await app.drained(AbortSignal.timeout(30_000));
     await app.stop();

@@ -59,7 +59,7 @@ export async function fill(stage: Stage, stores: readonly string[] = [GONE, STAY
   await stage.container('Countries').items.upsert({ id: 'AT', type: 'country', region: 'eu', name: 'Austria' });
   for (const storeId of stores)
     for (const [container, document] of documentsOf(storeId)) await stage.container(container).items.upsert(document);
-  const app = await compose({ ...stage, host: 'test', readLagMs: 0, timings: { pollMs: 20 } });
+  const app = await compose({ ...stage, host: 'test', readLagMs: 0, timings: { pollMs: 40 } });
   await app.start();
   await app.drained(AbortSignal.timeout(60_000));
   await app.stop();

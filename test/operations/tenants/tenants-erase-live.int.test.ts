@@ -32,7 +32,7 @@ it.each(['latest', 'all-versions'] as const)(
       await stage.container('Orders').delete();
       for (const step of await planModel(loaded, stage.services)) await step.apply();
     }
-    const app = await compose({ ...stage, host: 'live', readLagMs: 0, viewsRefreshMs: 0, timings: { pollMs: 10 } });
+    const app = await compose({ ...stage, host: 'live', readLagMs: 0, viewsRefreshMs: 0, timings: { pollMs: 40 } });
     await app.start();
     const { signal } = new AbortController();
     for (const storeId of [GONE, STAYS])

@@ -64,7 +64,7 @@ const order = (n: number, more: Doc = {}): Doc & { id: string } => ({
 
 async function derive(...orders: Doc[]): Promise<void> {
   for (const one of orders) await stage.container('Orders').items.upsert(one);
-  const app = await compose({ ...stage, host: 'test', readLagMs: 0, timings: { pollMs: 20 } });
+  const app = await compose({ ...stage, host: 'test', readLagMs: 0, timings: { pollMs: 40 } });
   await app.start();
   await app.drained(AbortSignal.timeout(30_000));
   await app.stop();

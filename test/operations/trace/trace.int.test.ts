@@ -37,7 +37,7 @@ async function write(id: string, more: Readonly<Record<string, unknown>> = {}): 
 }
 
 async function derive(): Promise<void> {
-  const app = await compose({ ...stage, host: 'test', readLagMs: 0, timings: { pollMs: 20 } });
+  const app = await compose({ ...stage, host: 'test', readLagMs: 0, timings: { pollMs: 40 } });
   await app.start();
   await app.drained(AbortSignal.timeout(60_000));
   await app.stop();

@@ -1,0 +1,137 @@
+// What an orchestrator asks of a process that runs the pipeline: whether it lives, whether it works, how much there is to
+// do, and its metrics. Nothing here changes anything.
+import { type IncomingMessage, type ServerResponse, createServer } from 'node:http';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { metrics } from '@opentelemetry/api';
+import { messageOf } from '../../base/errors.ts';
+import { operationPlaces } from '../../operations/at-places.ts';
+import { chooseGroups, openLeases } from '../../operations/leases/groups.ts';
+import { STUCK_MS, leaseRows } from '../../operations/leases/lease-rows.ts';
+import type { Context } from '../../operations/operation.ts';
+import { hostError } from '../errors.ts';
+
+/** KEDA asks each host once in a polling interval, 30 s by default: `/scale` reads the leases once in this time. */
+const SCALE_MS = 10_000;
+
+export interface ProbesOptions {
+  readonly context: Context;
+  /** 0: any free one. */
+  readonly port: number;
+  /** What it listens at. Metrics name tenants and projections, so it is this machine alone unless told otherwise. */
+  readonly address: string;
+  readonly leaseExpirationMs: number;
+}
+
+/** The ranges of all feeds of the pipeline, of every host. */
+export interface Scale {
+  readonly ranges: number;
+  /** Those with changes that no host has acknowledged, and those whose lag isn't known. */
+  readonly withWork: number;
+}
+
+export interface Probes extends AsyncDisposable {
+  readonly url: string;
+  /** From now on `/readyz` says yes; `false`: no longer. */
+  ready(is: boolean): void;
+}
+
+/**
+ * Serves `/livez`, `/readyz`, `/scale` and `/metrics`.
+ * @throws UsageError `probes-address`
+ */
+export async function startProbes({ context, port, address, leaseExpirationMs }: ProbesOptions): Promise<Probes> {
+  let isReady = false;
+  const exported = await exportMetrics();
+  const scale = atMostEvery(SCALE_MS, () => readScale(context, leaseExpirationMs));
+  const answers: Readonly<Record<string, (request: IncomingMessage, response: ServerResponse) => unknown>> = {
+    '/livez': (_, response) => json(response, 200, { live: true }),
+    '/readyz': (_, response) => json(response, isReady ? 200 : 503, { ready: isReady }),
+    '/scale': async (_, response) => json(response, 200, await scale()),
+    '/metrics': (request, response) =>
+      exported
+        ? exported.handle(request, response)
+        : json(response, 503, { error: 'This process already gives its metrics to another provider.' }),
+  };
+  const server = createServer((request, response) => {
+    const answer = answers[(request.url ?? '').split('?')[0] ?? ''];
+    if (!answer) return json(response, 404, { error: `There is ${Object.keys(answers).join(', ')}.` });
+    if (request.method !== 'GET' && request.method !== 'HEAD') return json(response, 405, { error: 'Use GET.' });
+    // The text of an error may hold an address, so it goes to the host's own log.
+    Promise.resolve(answer(request, response)).catch((error: unknown) => {
+      context.screen.line(`${request.url} failed: ${messageOf(error)}`);
+      json(response, 503, { error: 'The leases could not be read; the log of this host says why.' });
+    });
+  });
+  server.listen(port, address);
+  await once(server, 'listening').catch((error: unknown) => {
+    throw hostError('probes-address', `The probes can't listen at ${address}:${port}: ${messageOf(error)}`);
+  });
+  const at = server.address() as AddressInfo;
+  const url = `http://${address === '0.0.0.0' ? '127.0.0.1' : address}:${at.port}/`;
+  context.screen.line(`Probes: ${url}readyz, livez, scale, metrics`);
+  return {
+    url,
+    ready: (is) => {
+      isReady = is;
+    },
+    [Symbol.asyncDispose]: async () => {
+      server.closeAllConnections();
+      await Promise.all([new Promise((resolve) => server.close(resolve)), exported?.end()]);
+    },
+  };
+}
+
+/** Ranges with work over all places. Each range costs one read of one document. */
+async function readScale(context: Context, expirationMs: number): Promise<Scale> {
+  const { workspace } = context;
+  const places = (await operationPlaces(workspace, 'run', 'every', undefined)) ?? [{ workspace }];
+  const rows = await Promise.all(
+    places.map(async (place) => {
+      const inventory = await openLeases({ ...context, workspace: place.workspace });
+      const own = inventory.groups.some((group) => group.own) ? chooseGroups(inventory) : [];
+      return leaseRows(own, { expirationMs, stuckMs: STUCK_MS });
+    }),
+  );
+  const all = rows.flat();
+  return { ranges: all.length, withWork: all.filter(({ lag }) => !lag.known || lag.changes > 0).length };
+}
+
+/** The process's metrics in the text format of Prometheus; undefined: another provider is registered. */
+async function exportMetrics() {
+  const { PrometheusExporter } = await import('@opentelemetry/exporter-prometheus');
+  const { MeterProvider } = await import('@opentelemetry/sdk-metrics');
+  const exporter = new PrometheusExporter({ preventServerStart: true });
+  const provider = new MeterProvider({ readers: [exporter] });
+  if (!metrics.setGlobalMeterProvider(provider)) {
+    await provider.shutdown();
+    return undefined;
+  }
+  return {
+    handle: (request: IncomingMessage, response: ServerResponse): void =>
+      exporter.getMetricsRequestHandler(request, response),
+    end: async (): Promise<void> => {
+      metrics.disable();
+      await provider.shutdown();
+    },
+  };
+}
+
+/** Callers of the same time share one call, and its result is kept for `ms`. A failure isn't kept. */
+function atMostEvery<T>(ms: number, ask: () => Promise<T>): () => Promise<T> {
+  let kept: { readonly until: number; readonly value: Promise<T> } | undefined;
+  return () => {
+    if (kept && performance.now() < kept.until) return kept.value;
+    const value = ask();
+    kept = { until: performance.now() + ms, value };
+    value.catch(() => {
+      kept = undefined;
+    });
+    return value;
+  };
+}
+
+function json(response: ServerResponse, status: number, value: unknown): void {
+  response.writeHead(status, { 'content-type': 'application/json', 'cache-control': 'no-store' });
+  response.end(JSON.stringify(value));
+}

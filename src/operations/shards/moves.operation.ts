@@ -124,7 +124,7 @@ export const shardsMoves = defineOperation({
         keys: one.keys,
         from: one.from.map(where).join(', '),
         to: where(one.to),
-        step: one.step as string,
+        step: one.step,
         startedAt: one.startedAt,
         aliveAt,
         parked,

@@ -4,7 +4,7 @@ import { MillraceError } from '../../../base/errors.ts';
 import { fetchAll } from '../../../cosmos/fetch-all.ts';
 import { encodeKey, keyJson } from '../../../shards/keys/key-type.ts';
 import { type Span, overlaps } from '../../../shards/keys/spans.ts';
-import { span } from '../../../shards/map/values.ts';
+import { span as textOf } from '../../../shards/map/values.ts';
 import type { InspectedMapping, Mapping, Shard, ShardMap } from '../../../shards/index.ts';
 import { queryOf } from '../../containers/part.ts';
 import { shardVerbsError } from '../errors.ts';
@@ -91,7 +91,7 @@ async function recordOf(options: MoveOptions, range: Span, target: Shard): Promi
   const counts = elsewhere.map(async (one) => (await codesOf(options, one, cutTo(spanOf(map, one), range))).length);
   const total = (await Promise.all(counts)).reduce((sum, one) => sum + one, 0);
   const from = [...new Set(elsewhere.map(({ shard }) => shard))];
-  const facts = { map: map.name, keys: span(map, range), ...range, from, to: target.id, total };
+  const facts = { map: map.name, keys: textOf(map, range), ...range, from, to: target.id, total };
   return beginRange(maps, facts, clock);
 }
 

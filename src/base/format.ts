@@ -50,6 +50,7 @@ export const FORMATS = {
   mapping: { writes: 1, reads: 1 },
   mapoperation: { writes: 1, reads: 1 },
   move: { writes: 1, reads: 1 },
+  moverange: { writes: 1, reads: 1 },
   shardgate: { writes: 1, reads: 1 },
   router: { writes: 1, reads: 1 },
   // In a container of the application.

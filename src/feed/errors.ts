@@ -78,8 +78,9 @@ export const FEED_ERRORS = {
     usage: true,
   },
   'lease-in-doubt': {
-    meaning: 'The host could not renew its lease in time, and does not write until it has renewed it.',
-    hint: 'If the handler computes for a long time, `await` in it now and then, or run it in a worker thread.',
+    meaning:
+      'The host could not renew its lease in time, or another process has changed the lease. The host does not write until it knows which one has it.',
+    hint: 'If another process took the lease, wait: the reading goes on by itself. If the handler computes for a long time, `await` in it now and then, or run it in a worker thread.',
     retryable: true,
   },
   'lease-lost': {

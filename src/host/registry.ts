@@ -52,17 +52,13 @@ import { Registry } from '../operations/registry.ts';
 import { recover } from '../operations/recover/recover.operation.ts';
 import { shardsCheck } from '../operations/shards/check.operation.ts';
 import { shardsInit } from '../operations/shards/init.operation.ts';
+import { shardsLateWrites, shardsSettle } from '../operations/shards/late-writes.operation.ts';
 import { shardsList } from '../operations/shards/list.operation.ts';
 import { shardsLock, shardsUnlock } from '../operations/shards/locks.operation.ts';
-import { shardsCancelMove, shardsMove, shardsMoves } from '../operations/shards/move.operation.ts';
-import {
-  shardsMap,
-  shardsMerge,
-  shardsOffline,
-  shardsOnline,
-  shardsSplit,
-  shardsUnmap,
-} from '../operations/shards/mappings.operation.ts';
+import { shardsMove } from '../operations/shards/move.operation.ts';
+import { shardsCancelMove, shardsMoves } from '../operations/shards/moves.operation.ts';
+import { shardsMerge, shardsSplit } from '../operations/shards/split-merge.operation.ts';
+import { shardsMap, shardsOffline, shardsOnline, shardsUnmap } from '../operations/shards/mappings.operation.ts';
 import { shardsCreateMap, shardsDeleteMap, shardsRebuild } from '../operations/shards/maps.operation.ts';
 import { shardsRecover } from '../operations/shards/recover.operation.ts';
 import { shardsSchedule } from '../operations/shards/schedule.operation.ts';
@@ -175,6 +171,8 @@ export const registry: Registry = new Registry([
   shardsMove,
   shardsMoves,
   shardsCancelMove,
+  shardsLateWrites,
+  shardsSettle,
   shardsLock,
   shardsUnlock,
   shardsCheck,

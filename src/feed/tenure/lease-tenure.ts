@@ -28,13 +28,18 @@ export class PageTooOld extends MillraceError<'page-too-old'> {
   }
 }
 
+const DOUBTS = {
+  late: 'could not be renewed in time; this host is trying to renew it',
+  refused: 'was changed by another process; this host reads which one has it',
+} as const;
+
 /**
- * This process stood still, so another host may have the lease. The next renewal shows it; until then nothing is written.
+ * Another process may have the lease: this one stood still, or a write was refused, as when a move of keys or a host takes
+ * the lease. What follows shows which one has it; until then nothing is written.
  */
 export class LeaseInDoubt extends MillraceError<'lease-in-doubt'> {
-  constructor(id: string) {
-    const why = `Lease ${id} could not be renewed in time; this host is trying to renew it`;
-    super('lease-in-doubt', why, FEED_ERRORS['lease-in-doubt']);
+  constructor(id: string, doubt: keyof typeof DOUBTS) {
+    super('lease-in-doubt', `Lease ${id} ${DOUBTS[doubt]}`, FEED_ERRORS['lease-in-doubt']);
   }
 }
 
@@ -229,7 +234,7 @@ export class LeaseTenure {
       assert: () => {
         this.#tick();
         this.#ended.signal.throwIfAborted();
-        if (this.#inDoubt()) throw new LeaseInDoubt(this.#lease.id);
+        this.#assertSure();
         if (page && clock.monotonic() - page.readAt > WRITE_BOUND_MS) throw new PageTooOld();
       },
     };
@@ -240,7 +245,7 @@ export class LeaseTenure {
     this.#tick();
     this.#ended.signal.throwIfAborted();
     this.#takenAway.signal.throwIfAborted();
-    if (this.#inDoubt()) throw new LeaseInDoubt(this.#lease.id);
+    this.#assertSure();
   }
 
   /** Gives the lease up without another write. Other hosts get it when it expires. */
@@ -284,8 +289,9 @@ export class LeaseTenure {
     }
   }
 
-  #inDoubt(): boolean {
-    return this.#refused || this.#isOver();
+  #assertSure(): void {
+    if (this.#refused) throw new LeaseInDoubt(this.#lease.id, 'refused');
+    if (this.#isOver()) throw new LeaseInDoubt(this.#lease.id, 'late');
   }
 
   #isOver(): boolean {

@@ -53,7 +53,10 @@ interface ChangeSpec<S extends z.ZodObject> {
 }
 
 /** A verb that changes one map in one map operation: with a dry run, an audit record, and the repetition of a lost call. */
-export function defineChange<S extends z.ZodObject>(spec: ChangeSpec<S>): Operation {
+export const defineChange = <S extends z.ZodObject>(spec: ChangeSpec<S>): Operation => defineOperation(changing(spec));
+
+/** The same as the parts of an operation, for a verb that can do more. */
+export function changing<S extends z.ZodObject>(spec: ChangeSpec<S>) {
   const { change, again, plan, done, ...description } = spec;
   const act = async (
     given: z.output<S>,
@@ -82,23 +85,24 @@ export function defineChange<S extends z.ZodObject>(spec: ChangeSpec<S>): Operat
     };
   };
   const idOf = (given: z.output<S>): string => (given as Common).operationId ?? randomUUID();
-  return defineOperation<S, ChangeResult>({
+  return {
     noun: 'shards',
-    effect: 'changes',
+    effect: 'changes' as const,
     ...description,
-    argument: 'map',
-    plan: async (given, context): Promise<Plan> => {
+    argument: 'map' as const,
+    plan: async (given: z.output<S>, context: Context): Promise<Plan> => {
       const result = await act(given, context, idOf(given), true);
       return { steps: result.repeated ? [] : [plan(result)], ru: 0 };
     },
-    run: (given, context) => {
+    run: (given: z.output<S>, context: Context): Promise<ChangeResult> => {
       const operationId = idOf(given);
       return audited(context, `shards ${spec.verb}`, { ...given, operationId }, () =>
         act(given, context, operationId, false),
       );
     },
-    format: (result) => (result.repeated ? `${done(result)} The first call with this id had done it.` : done(result)),
-  });
+    format: (result: ChangeResult): string =>
+      result.repeated ? `${done(result)} The first call with this id had done it.` : done(result),
+  };
 }
 
 /** What became of a call with this id before. @throws UsageError `operation-id-used`; MillraceError `map-operation-undone` */

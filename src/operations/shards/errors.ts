@@ -17,9 +17,18 @@ export const SHARD_VERBS_ERRORS = {
     hint: 'Restore them first: `millrace archive restore`. A move that has begun can be cancelled: `millrace shards cancel-move`.',
     usage: true,
   },
+  'move-cancelled': {
+    meaning: 'The range that moved was cancelled. No batch of it begins any more.',
+    hint: 'Run the command again to move the rest of the range.',
+  },
   'move-derived': {
     meaning: 'A source document of the keys has fields that an embed has written. Moves don’t support that.',
     hint: 'Cancel the move with `millrace shards cancel-move`, and keep the keys where they are.',
+    usage: true,
+  },
+  'move-elsewhere': {
+    meaning: 'The keys of the move are on another shard than the one to which it brought them.',
+    hint: 'Compare the versions by hand in both databases, and delete the document on the source of the move.',
     usage: true,
   },
   'move-flipped': {

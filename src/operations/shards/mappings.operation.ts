@@ -1,4 +1,4 @@
-// The verbs that change mappings. None of them moves a document.
+// The verbs that change one mapping. None of them moves a document.
 import { z } from 'zod';
 import { defineChange } from './change.ts';
 import {
@@ -11,13 +11,12 @@ import {
   stopInput,
   stopOptions,
 } from './inputs.ts';
-import { keysOf, mappingNamed, neighboursAt, shardNamed } from './select.ts';
-import { keyOf } from './keys.ts';
+import { keysOf, mappingNamed, shardNamed } from './select.ts';
 import type { ChangeResult } from './change.ts';
 
-const keysOfFirst = ({ added, removed }: ChangeResult): string =>
+export const keysOfFirst = ({ added, removed }: ChangeResult): string =>
   (added.mappings[0] ?? removed.mappings[0])?.keys ?? '';
-const shardOfFirst = ({ added, removed }: ChangeResult): string =>
+export const shardOfFirst = ({ added, removed }: ChangeResult): string =>
   (added.mappings[0] ?? removed.mappings[0])?.shard ?? '';
 
 export const shardsMap = defineChange({
@@ -103,47 +102,3 @@ const moved = ({ removed, added }: ChangeResult): string => {
   const [before, after] = [removed.mappings[0]?.shard, added.mappings[0]?.shard];
   return before === after ? '' : `, not on ${before} any more. It moves no document`;
 };
-
-export const shardsSplit = defineChange({
-  verb: 'split',
-  summary: 'Split the mapping that has a key into two on the same shard: below the key, and from the key on',
-  examples: ['millrace shards split tenants --at 5000', 'millrace shards split months --at 2026-03-01 --dry-run'],
-  input: z.object({
-    ...mapInput,
-    at: z.string().describe('first key of the upper half'),
-    ...ownerInput,
-    ...changeInput,
-  }),
-  change: async ({ at }, { map, now, options }) => {
-    map.assertRange('split');
-    const mapping = await mappingNamed(map, now, { key: at });
-    const halves = await map.splitMapping(mapping, keyOf(map.keyType, 'at', at), options);
-    return { removed: { mappings: [mapping] }, added: { mappings: halves } };
-  },
-  plan: (result) => `split ${result.removed.mappings[0]?.keys} on ${shardOfFirst(result)} into ${both(result)}`,
-  done: (result) => `${result.removed.mappings[0]?.keys} on ${shardOfFirst(result)} is ${both(result)} now.`,
-});
-
-const both = ({ added }: ChangeResult): string => added.mappings.map(({ keys }) => keys).join(' and ');
-
-export const shardsMerge = defineChange({
-  verb: 'merge',
-  summary: 'Merge the two mappings that meet at a key: they are on one shard, in one status',
-  examples: ['millrace shards merge tenants --at 5000'],
-  input: z.object({
-    ...mapInput,
-    at: z.string().describe('the key at which the lower mapping ends and the upper one begins'),
-    ...ownerInput,
-    upperOwner: z.string().min(1).optional().describe('token of the lock of the upper mapping'),
-    ...changeInput,
-  }),
-  change: async ({ at, upperOwner }, { map, now, options }) => {
-    map.assertRange('merged');
-    const [lower, upper] = neighboursAt(map, now, at);
-    const owners = { ...options, ...(upperOwner !== undefined && { upperOwner }) };
-    const merged = await map.mergeMappings(lower, upper, owners);
-    return { removed: { mappings: [lower, upper] }, added: { mappings: [merged] } };
-  },
-  plan: (result) => `merge ${result.removed.mappings.map(({ keys }) => keys).join(' and ')} on ${shardOfFirst(result)}`,
-  done: (result) => `${keysOfFirst(result)} on ${shardOfFirst(result)} is one mapping.`,
-});

@@ -70,6 +70,7 @@ describe('a lease that another host has taken', () => {
     store.asked[0]?.fail(new LeaseLost('P..0', 'another host wrote it'));
     await pass(250);
     expect(() => fence.assert()).toThrow(LeaseInDoubt);
+    expect(() => fence.assert()).toThrow('was changed by another process');
     store.stored = theirs;
     await pass(1_000);
     store.asked[1]?.fail(new LeaseLost('P..0', 'another host wrote it'));

@@ -222,6 +222,7 @@ describe('a process that stood still for longer than its lease lasts', () => {
     const { tenure, store, clock, fence } = begin();
     clock.advance(50_000);
     expect(() => fence.assert()).toThrow(LeaseInDoubt);
+    expect(() => fence.assert()).toThrow('could not be renewed in time');
     expect(tenure.signal.aborted).toBe(false);
     expect(positions(store)).toEqual([undefined]);
     store.asked[0]?.answer();

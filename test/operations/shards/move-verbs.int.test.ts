@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { systemClock } from '../../../src/base/clock.ts';
-import { spanOf } from '../../../src/operations/shards/moving/move.ts';
+import { type MoveOptions, spanOf } from '../../../src/operations/shards/moving/move.ts';
+import { moveRange } from '../../../src/operations/shards/moving/range.ts';
 import { MoveRecord, ownerOf } from '../../../src/operations/shards/moving/record.ts';
 import { ShardMapManager } from '../../../src/shards/index.ts';
+import { encodeKey } from '../../../src/shards/keys/key-type.ts';
 import { cli } from '../../cli/cli.ts';
 import { clientInside } from '../../emulator/emulate.ts';
 import { VerbStage } from './shards-stage.ts';
@@ -64,7 +66,7 @@ it('a part of a range is moved in batches, and nothing beside it; what is moved 
   const move = 'move ranges --low 100 --high 200 --to east --grace 0 --batch 2';
   expect(await told(`${move} --dry-run`)).toContain('copy 3 documents (3 of Orders) from west to east');
   expect(await told(move)).toMatch(
-    /\[100, 200\) is on east now, not on west any more\. 3 documents copied, 3 removed; writes were held for \d/,
+    /\[100, 200\) is on east now, not on west any more\. 3 documents copied, 3 removed; writes were held for \d.* at most\.\n.*in ms: routers hold \d+, .*routers go on \d/,
   );
   const { value } = await stage.json('show ranges');
   expect(
@@ -74,13 +76,96 @@ it('a part of a range is moved in batches, and nothing beside it; what is moved 
     ['[100, 200)', 'east'],
     ['[200, 300)', 'west'],
   ]);
-  expect(((await stage.json('moves ranges')).value as { step: string }[]).map(({ step }) => step)).toEqual([
-    'done',
-    'done',
+  expect((await stage.json('moves ranges')).value).toMatchObject([
+    { keys: '[100, 200)', step: 'done', range: { batches: 2, moved: 3, total: 3, unfinished: [] } },
   ]);
+  expect(await told('moves ranges')).toMatch(/\[100, 200\) +west +east +done, 3 of 3 keys/);
   expect(await tenantsIn('west')).toEqual([8, 200]);
   expect(await tenantsIn('east')).toEqual([7, 100, 150, 199]);
 });
+
+/** The mappings of the range map, with their shards. */
+async function mappings(): Promise<string[]> {
+  const { value } = await stage.json('show ranges');
+  return (value as { mappings: { keys: string; shard: string }[] }).mappings.map(
+    ({ keys, shard }) => `${keys} ${shard}`,
+  );
+}
+
+it('a split moves the upper half with its documents, and a merge brings it back', async () => {
+  const split = 'split ranges --at 250 --to east --grace 0';
+  const both = await stage.json(`${split} --operation-id once`);
+  expect([both.code, both.value]).toMatchObject([2, { error: { code: 'input-invalid' } }]);
+  expect(await told(`${split} --dry-run`)).toContain('copy 0 documents (0 of Orders) from west to east');
+  expect(await told(split)).toContain('[250, 300) is on east now, not on west any more.');
+  expect(await mappings()).toEqual(['[0, 100) west', '[100, 200) east', '[200, 250) west', '[250, 300) east']);
+  expect(await told('merge ranges --at 200 --to west --grace 0 --dry-run')).toContain('copy 3 documents');
+  expect(await told('merge ranges --at 200 --to west --grace 0')).toContain(
+    '[100, 250) is on west now, not on east any more. 3 documents copied, 3 removed',
+  );
+  expect(await mappings()).toEqual(['[0, 100) west', '[100, 250) west', '[250, 300) east']);
+  expect(await tenantsIn('west')).toEqual([8, 100, 150, 199, 200]);
+  expect(await told('merge ranges --at 100')).toBe('[0, 250) on west is one mapping.');
+});
+
+it('a range whose mover has died is one move: its command goes on, and cancel-move ends it where it is', async () => {
+  const { emulator } = stage;
+  const client = clientInside(emulator);
+  const services = await given(client);
+  // It dies when the second batch is about to be copied.
+  let batches = 0;
+  const dying = new AbortController();
+  const say = (text: string): void => {
+    if (text === 'preparing' && (batches += 1) === 2) dying.abort(new Error('it has died'));
+  };
+  const span = { low: encodeKey('int32', 8), high: encodeKey('int32', 250) };
+  const die = moveRange({ ...services.options, say, signal: dying.signal }, span, services.east, { keys: 2 });
+  await expect(die).rejects.toThrow('it has died');
+  const { value } = await stage.json('moves ranges');
+  expect((value as unknown[]).at(-1)).toMatchObject({
+    keys: '[8, 250)',
+    step: 'moving',
+    range: { batches: 2, moved: 2, total: 5, unfinished: [{ step: 'copying' }] },
+  });
+  const id = (value as { id: string }[]).at(-1)!.id;
+  const other = await stage.json('move ranges --low 8 --high 100 --to east');
+  expect([other.code, other.value]).toMatchObject([1, { error: { code: 'move-under-way' } }]);
+  expect(await told(`cancel-move ranges --move ${id} --dry-run`)).toContain('begin no batch of [8, 250) any more');
+  const cancelled = await told(`cancel-move ranges --move ${id} --take-over`);
+  expect(cancelled).toContain('The rest of [8, 250) stays on west');
+  expect(cancelled).toContain('[8, 150) is on east already');
+  expect(await mappings()).toEqual(['[0, 8) west', '[8, 150) east', '[150, 250) west', '[250, 300) east']);
+  expect(await tenantsIn('east')).toEqual([7, 8, 100]);
+  expect(await tenantsIn('west')).toEqual([150, 199, 200]);
+  const again = await stage.json(`cancel-move ranges --move ${id}`);
+  expect([again.code, again.value]).toMatchObject([2, { error: { code: 'move-flipped' } }]);
+  // The same command moves the rest, as another range.
+  const rest = await moveRange(services.options, span, services.east, { keys: 2 });
+  expect(rest?.moves.map(({ copied, removed }) => [copied, removed])).toEqual([
+    [2, 2],
+    [1, 1],
+  ]);
+  expect(await mappings()).toEqual(['[0, 8) west', '[8, 250) east', '[250, 300) east']);
+  client.dispose();
+});
+
+/** The services of a mover in this process. */
+async function given(client: ReturnType<typeof clientInside>) {
+  const database = client.database('maps');
+  const connect = (to: { readonly database: string }) => client.database(to.database);
+  const map = (await (await ShardMapManager.get({ database, connect })).tryGetMap('ranges'))!;
+  const options: MoveOptions = {
+    map,
+    maps: database.container('shardmaps'),
+    connect,
+    endpointOf: () => stage.emulator.endpoint,
+    stateContainer: 'millrace',
+    signal: new AbortController().signal,
+    readLagMs: 0,
+    graceMs: 0,
+  };
+  return { options, east: await map.shard({ database: 'east' }) };
+}
 
 it('a move whose process has died is named with its remedy, and any verb that changes the map brings its keys back', async () => {
   const client = clientInside(stage.emulator);

@@ -1,14 +1,13 @@
 // The change-over: writes are held, the rest is copied, and the map gives the keys to the target.
-import type { Clock } from '../../../base/clock.ts';
 import { MillraceError } from '../../../base/errors.ts';
 import { mapSettled } from '../../../base/map-settled.ts';
 import { REOPEN_MS } from '../../../shards/gate/times.ts';
-import type { HoldOptions } from '../../../shards/gate/shard-gates.ts';
 import type { Mapping } from '../../../shards/index.ts';
 import { plural } from '../../table.ts';
 import { shardVerbsError } from '../errors.ts';
 import { compare } from './compare.ts';
 import { type Moving, copyOn, countOf, mappingNow, ownerOptions } from './moving.ts';
+import { Pause, type PauseParts } from './pause.ts';
 import type { MovedContainer } from './side.ts';
 
 /** The change-over is given up after this: routers open by themselves only later. */
@@ -17,17 +16,40 @@ const DECIDE_MS = REOPEN_MS / 2;
 const SIDE_BY_SIDE = { concurrency: 16 };
 /** The pause before routers are asked again. */
 const AGAIN_MS = 5_000;
+/** How long routers are waited for at least, however little of the time is left. */
+const LEAST_MS = 500;
 
-/** Resolves with how long writes of the keys were held, milliseconds. */
-export async function changeOver(moving: Moving): Promise<number> {
-  const { clock, patienceMs, signal, say, record } = moving;
-  for (const since = clock.monotonic(); ;) {
+/** How long writes of the keys were held, and what for. */
+export interface Paused {
+  /** The longest of all tries. */
+  readonly pausedMs: number;
+  /** Of the try that succeeded. */
+  readonly pause: PauseParts;
+  readonly tries: number;
+}
+
+/**
+ * A try that takes too long is given up and the next one may take twice as long: so writes wait no longer than is needed,
+ * and what delays a single try, such as one write that is slow, delays no other write for longer than `holdMs`.
+ */
+export async function changeOver(moving: Moving): Promise<Paused> {
+  const { clock, patienceMs, signal, say, record, holdMs } = moving;
+  let limitMs = Math.min(holdMs, DECIDE_MS);
+  let longestMs = 0;
+  const since = clock.monotonic();
+  for (let tries = 1; ; tries++) {
+    const attempt: Attempt = { limitMs };
     try {
-      return await changeOverOnce(moving);
+      await changeOverOnce(moving, attempt);
+      const { ms, parts } = attempt.pause!;
+      return { pausedMs: Math.max(longestMs, ms), pause: parts, tries };
     } catch (error) {
-      if (!isSilent(error)) throw error;
-      if (clock.monotonic() - since > patienceMs)
-        throw shardVerbsError('move-routers-silent', error.message, { cause: error });
+      const isOver = clock.monotonic() - since > patienceMs;
+      if (!isSilent(error) && !(isTooSlow(error) && limitMs < DECIDE_MS && !isOver)) throw error;
+      if (isOver) throw shardVerbsError('move-routers-silent', error.message, { cause: error });
+      longestMs = Math.max(longestMs, attempt.pause?.ms ?? 0);
+      // No write was held yet if it was the announcement that a router did not answer.
+      if (attempt.pause) limitMs = Math.min(2 * limitMs, DECIDE_MS);
       // Writers go on meanwhile.
       await record.save();
       await say(`${error.message}; trying again`);
@@ -37,47 +59,67 @@ export async function changeOver(moving: Moving): Promise<number> {
   }
 }
 
-const isSilent = (error: unknown): error is MillraceError =>
-  error instanceof MillraceError && error.code === 'routers-not-stopped';
+/** One hold. `pause`: what writes waited for, once it has begun. */
+interface Attempt {
+  readonly limitMs: number;
+  pause?: Pause;
+}
 
-async function changeOverOnce(moving: Moving): Promise<number> {
-  const { map, silentMs, record } = moving;
+const isCode = (error: unknown, code: string): error is MillraceError =>
+  error instanceof MillraceError && error.code === code;
+const isSilent = (error: unknown): error is MillraceError => isCode(error, 'routers-not-stopped');
+const isTooSlow = (error: unknown): error is MillraceError => isCode(error, 'move-too-slow');
+
+async function changeOverOnce(moving: Moving, attempt: Attempt): Promise<void> {
+  const { map, silentMs, record, clock } = moving;
   const mapping = await mappingNow(moving);
-  const options: HoldOptions = { withinMs: silentMs, work: record.now.id };
-  const announced = await map.announce(mapping, options);
+  const announced = await map.announce(mapping, { withinMs: silentMs, work: record.now.id });
   try {
     // Nothing waits yet, and so little is left for the pause.
     for (const of of moving.containers) await copyOn(moving, of, 'near');
-    return await whileHeld(moving, mapping, options);
+    attempt.pause = new Pause(clock);
+    await whileHeld(moving, mapping, attempt.limitMs, attempt.pause);
   } finally {
+    attempt.pause?.end();
     await announced.open();
   }
 }
 
-async function whileHeld(moving: Moving, mapping: Mapping, options: HoldOptions): Promise<number> {
-  const { map, to, clock, silentMs, record, containers } = moving;
-  const began = clock.monotonic();
-  const held = await map.hold(mapping, options);
-  const endOrThrow = deadline(clock, began, record.now.keys);
+async function whileHeld(moving: Moving, mapping: Mapping, limitMs: number, pause: Pause): Promise<void> {
+  const { map, to, silentMs, record, containers } = moving;
+  const within = (ms: number) => (): void => {
+    if (pause.ms <= ms) return;
+    throw shardVerbsError('move-too-slow', `The change-over of ${record.now.keys} took more than ${ms / 1_000} s`);
+  };
+  const leftMs = (): number => Math.min(silentMs, Math.max(LEAST_MS, limitMs - pause.ms));
+  const endOrThrow = within(limitMs);
+  const copyAll = (end: () => void, once: boolean): Promise<readonly number[]> =>
+    mapSettled(containers, (of) => copyOn(moving, of, { endOrThrow: end, once }), SIDE_BY_SIDE);
+  // All routers have answered the announcement just now: one that doesn't answer has a write under way that takes long.
+  const held = await pause.of('hold', () => map.hold(mapping, { withinMs: leftMs(), work: record.now.id }));
   let offline: Mapping | undefined;
   try {
-    await mapSettled(containers, (of) => copyOn(moving, of, { endOrThrow, once: true }), SIDE_BY_SIDE);
-    await assertSame(moving);
+    await pause.of('copy', () => copyAll(endOrThrow, true));
+    await pause.of('compare', () => assertSame(moving));
     endOrThrow();
     // Another process may have sent its writes after routers opened by themselves. From here on the shard's gate admits
     // none of these keys, so what is copied now is all.
-    offline = await map.updateMapping(mapping, { status: 'offline' }, ownerOptions(moving));
-    await map.untilStopped(offline, { withinMs: silentMs });
-    const changes = await mapSettled(containers, (of) => copyOn(moving, of, { endOrThrow }), SIDE_BY_SIDE);
+    const now = await pause.of('offline', () =>
+      map.updateMapping(mapping, { status: 'offline' }, ownerOptions(moving)),
+    );
+    offline = now;
+    await pause.of('drain', () => map.untilStopped(now, { withinMs: leftMs() }));
+    // To go back takes as long as to go on: only routers that open by themselves end it from here on.
+    const mustEnd = within(DECIDE_MS);
+    const changes = await pause.of('copyLast', () => copyAll(mustEnd, false));
     if (changes.some((count) => count > 0)) await assertSame(moving);
     await record.save();
-    endOrThrow();
-    await map.updateMapping(offline, { status: 'online', shard: to.shard }, ownerOptions(moving));
+    mustEnd();
+    await pause.of('online', () => map.updateMapping(now, { status: 'online', shard: to.shard }, ownerOptions(moving)));
     offline = undefined;
-    return Math.round(clock.monotonic() - began);
   } finally {
     if (offline) await back(moving, offline);
-    await held.open();
+    await pause.of('open', () => held.open());
   }
 }
 
@@ -86,11 +128,6 @@ async function back(moving: Moving, offline: Mapping): Promise<void> {
   // If another process has changed the mapping meanwhile, or this one can't reach the map, the next one does it.
   await moving.map.updateMapping(offline, { status: 'online' }, ownerOptions(moving)).catch(() => undefined);
 }
-
-const deadline = (clock: Clock, began: number, keys: string) => (): void => {
-  if (clock.monotonic() - began > DECIDE_MS)
-    throw shardVerbsError('move-too-slow', `The change-over of ${keys} took more than ${DECIDE_MS / 1_000} s`);
-};
 
 /** Nothing is written now. Counts are compared; if they differ, all documents are. */
 async function assertSame(moving: Moving): Promise<void> {

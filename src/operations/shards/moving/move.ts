@@ -13,7 +13,7 @@ import { positionsNow } from '../../positions-now.ts';
 import { shardVerbsError } from '../errors.ts';
 import { clearSource, clearTarget, followLate } from './clear.ts';
 import { compare } from './compare.ts';
-import { changeOver } from './flip.ts';
+import { type Paused, changeOver } from './flip.ts';
 import { assertLatestVersion } from './hosts.ts';
 import {
   type MoveTimes,
@@ -28,6 +28,7 @@ import {
 } from './moving.ts';
 import { assertFree, prepare } from './prepare.ts';
 import {
+  type BatchOf,
   type ContainerProgress,
   type MoveDocument,
   MoveRecord,
@@ -55,13 +56,15 @@ export interface MoveOptions extends Partial<MoveTimes> {
   readonly clock?: Clock;
   /** Goes on with a move though its process has stored progress lately. */
   readonly takeOver?: boolean;
+  /** The range of which the mapping is a batch. */
+  readonly range?: BatchOf;
   /** Called when the map gives the keys to the target. */
   readonly flipped?: () => void;
   /** Called with each step that begins, and while it waits. */
   readonly say?: (text: string) => void | Promise<void>;
 }
 
-export interface Moved {
+export interface Moved extends Partial<Paused> {
   readonly id: string;
   readonly keys: string;
   readonly from: string;
@@ -69,8 +72,6 @@ export interface Moved {
   /** Documents that this run copied, and removed from a side. */
   readonly copied: number;
   readonly removed: number;
-  /** How long writes of the keys were held, milliseconds. Absent: an earlier run has changed over. */
-  readonly pausedMs?: number;
   /** Late writes that have to be compared by hand: both shards have the document, each in a version of its own. */
   readonly parked: readonly Identity[];
   /** Request units, of both shards. */
@@ -98,8 +99,8 @@ export async function moveMapping(options: MoveOptions, mapping: Mapping, target
     : await MoveRecord.begin(maps, await factsOf(options, mapping, places, containers), clock);
   if (!found) await assertAlone(options, record, mapping, target);
   const moving = movingOf(options, record, places, containers);
-  const pausedMs = await work(moving, options.flipped);
-  return resultOf(moving, pausedMs);
+  const paused = await work(moving, options.flipped);
+  return resultOf(moving, paused);
 }
 
 /** What `moveMapping` would do, with these keys of the mapping `only`. Changes nothing. @throws as `moveMapping` */
@@ -132,7 +133,7 @@ export async function cancelMove(options: MoveOptions, id: string): Promise<Move
     throw shardVerbsError('move-flipped', `The move ${id} of ${found.keys} can't be cancelled: ${found.step}`);
   const moving = movingOf(options, await MoveRecord.resume(maps, found, { clock, force }), places, containers);
   await cancel(moving);
-  return resultOf(moving, undefined);
+  return resultOf(moving);
 }
 
 async function cancel(moving: Moving): Promise<void> {
@@ -155,9 +156,9 @@ async function cancel(moving: Moving): Promise<void> {
 }
 
 /** From the stored step on. Resolves with the pause, if this run has changed over. */
-async function work(moving: Moving, flipped: () => void = () => undefined): Promise<number | undefined> {
+async function work(moving: Moving, flipped: () => void = () => undefined): Promise<Paused | undefined> {
   const { map, record, clock, say, to, from } = moving;
-  let pausedMs: number | undefined;
+  let paused: Paused | undefined;
   if (record.now.step === 'cancelling') throw underWay(record.now);
   if (record.now.step === 'copying') {
     // A map operation of a process that died may be pending, and is finished or undone first.
@@ -168,7 +169,7 @@ async function work(moving: Moving, flipped: () => void = () => undefined): Prom
     else {
       await say('preparing');
       await prepare(moving);
-      pausedMs = await copyAndChangeOver(moving);
+      paused = await copyAndChangeOver(moving);
     }
     await record.save({ step: 'flipped', flippedAt: new Date(clock.now()).toISOString() });
   }
@@ -185,10 +186,10 @@ async function work(moving: Moving, flipped: () => void = () => undefined): Prom
     await clearSource(moving);
     await end(moving, 'done');
   }
-  return pausedMs;
+  return paused;
 }
 
-async function copyAndChangeOver(moving: Moving): Promise<number> {
+async function copyAndChangeOver(moving: Moving): Promise<Paused> {
   const { containers, to, say } = moving;
   await say('copying');
   for (const of of containers) await copyOn(moving, of, 'near');
@@ -289,7 +290,7 @@ function refuseBeside(moves: readonly MoveDocument[], { shard }: Mapping, target
 }
 
 async function factsOf(
-  { map, maps, signal }: MoveOptions,
+  { map, maps, signal, range }: MoveOptions,
   mapping: Mapping,
   { from, to }: Examined['places'],
   containers: readonly MovedContainer[],
@@ -311,6 +312,7 @@ async function factsOf(
     from: from.shard.id,
     to: to.shard.id,
     containers: Object.fromEntries(fresh),
+    ...(range && { range }),
   };
 }
 
@@ -322,7 +324,7 @@ export function spanOf({ keyType }: ShardMap, { key, low, high }: Mapping): Span
   };
 }
 
-async function placesOf(
+export async function placesOf(
   { map, connect, endpointOf, stateContainer }: MoveOptions,
   { from, to }: Pick<MoveDocument, 'from' | 'to'>,
 ): Promise<Examined['places']> {
@@ -342,27 +344,28 @@ async function placesOf(
   return { from: left, to: right };
 }
 
-function movingOf(
+export function movingOf(
   options: MoveOptions,
   record: MoveRecord,
   { from, to }: Examined['places'],
   containers: readonly MovedContainer[],
 ): Moving {
   const { map, leases, signal, clock = systemClock, say = () => undefined } = options;
-  const { readLagMs = 5_000, graceMs = 150_000, silentMs = 10_000, patienceMs = 600_000 } = options;
-  const times: MoveTimes = { readLagMs, graceMs, silentMs, patienceMs };
+  const { readLagMs = 5_000, graceMs = 150_000, silentMs = 10_000, holdMs = 1_000 } = options;
+  const { patienceMs = 600_000 } = options;
+  const times: MoveTimes = { readLagMs, graceMs, silentMs, holdMs, patienceMs };
   const total = { copied: 0, removed: 0, renewed: 0 };
   return { ...times, map, record, from, to, containers, leases, clock, signal, meter: new Meter(), say, total };
 }
 
-const resultOf = ({ record, from, to, total, meter }: Moving, pausedMs: number | undefined): Moved => ({
+const resultOf = ({ record, from, to, total, meter }: Moving, paused?: Paused): Moved => ({
   id: record.now.id,
   keys: record.now.keys,
   from: shownLocation(from.shard.location),
   to: shownLocation(to.shard.location),
   copied: total.copied,
   removed: total.removed,
-  ...(pausedMs !== undefined && { pausedMs }),
+  ...paused,
   parked: record.now.parked,
   charge: meter.charge,
 });

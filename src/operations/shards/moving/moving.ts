@@ -30,6 +30,8 @@ export interface MoveTimes {
   readonly graceMs: number;
   /** How long to wait for routers before writes go on, milliseconds. Default 10,000. */
   readonly silentMs: number;
+  /** How long the first try of the change-over may hold writes, milliseconds; each further one twice as long. Default 1,000. */
+  readonly holdMs: number;
   /** How long to wait for hosts, and for silent routers in all, milliseconds. Default 600,000. */
   readonly patienceMs: number;
 }

@@ -51,6 +51,13 @@ export interface MoveDocument extends Span {
   readonly containers: Readonly<Record<string, ContainerProgress>>;
   /** Documents that were written to the source after the flip, while the target had them in a version of its own. */
   readonly parked: readonly Identity[];
+  /** The range of which it is a batch, and how many keys its documents had when it began. */
+  readonly range?: BatchOf;
+}
+
+export interface BatchOf {
+  readonly id: string;
+  readonly keys: number;
 }
 
 export const isUnfinished = ({ step }: MoveDocument): boolean => step !== 'done' && step !== 'cancelled';
@@ -64,7 +71,8 @@ export const heldBy = ({ map, id }: Pick<MoveDocument, 'map' | 'id'>): string =>
 /** A process that has stored nothing for this long has died, or is cut off. It can't save when it comes back. */
 const SILENT_MS = 30_000;
 
-export const isSilent = ({ aliveAt }: MoveDocument, now: number): boolean => now - Date.parse(aliveAt) >= SILENT_MS;
+export const isSilentSince = (aliveAt: string, now: number): boolean => now - Date.parse(aliveAt) >= SILENT_MS;
+export const isSilent = ({ aliveAt }: MoveDocument, now: number): boolean => isSilentSince(aliveAt, now);
 
 const partitionOf = (map: string): string => `moves|${map.toLowerCase()}`;
 
@@ -93,7 +101,7 @@ export class MoveRecord {
 
   static async begin(
     maps: Container,
-    facts: Pick<MoveDocument, 'map' | 'keys' | 'low' | 'high' | 'from' | 'to' | 'containers'>,
+    facts: Pick<MoveDocument, 'map' | 'keys' | 'low' | 'high' | 'from' | 'to' | 'containers' | 'range'>,
     clock: Clock = systemClock,
   ): Promise<MoveRecord> {
     const at = new Date(clock.now()).toISOString();
@@ -114,6 +122,11 @@ export class MoveRecord {
     await rewrite(maps, document, (stored?: MoveDocument) => stored ?? first);
     record.now = first;
     return record;
+  }
+
+  /** To look at a move: this process is not the one that works on it, and can't save. */
+  static asRead(maps: Container, found: MoveDocument): MoveRecord {
+    return new MoveRecord(maps, found, systemClock);
   }
 
   /** Goes on with a move whose process has died. @throws MillraceError `move-under-way` if it has stored progress lately */

@@ -4,6 +4,7 @@ import { type ObjectShape, type Shape, seeObject } from '../../model/types/shape
 import { typeRules } from '../discriminator.ts';
 import type { ChildOption, ColumnOption, ColumnType, Doc, Pipeline, RowReference, TableSpec } from '../specs.ts';
 import { tenantRuleOf } from '../tenant.ts';
+import { type ForeignKey, foreignKeysOf } from './foreign-keys.ts';
 import { snake } from './names.ts';
 import { isUtcMoment } from './moments.ts';
 
@@ -57,6 +58,9 @@ export interface TableLayout {
   readonly extra: 'keep' | 'refuse';
   readonly children: readonly ChildTable[];
   readonly references: readonly TableReference[];
+  readonly foreignKeys: readonly ForeignKey[];
+  /** Columns whose values only one document of a tenant has. */
+  readonly unique: readonly (readonly string[])[];
   /** Fields that no column has: the discriminator, and the fields of the identity. */
   readonly passed: readonly string[];
 }
@@ -66,7 +70,11 @@ export const POSITION = 'position';
 const VALUE = 'value';
 
 /** Undefined: the model has no example of the type, or its container is unknown; `checkPipeline` says so. */
-export function layoutOf(spec: TableSpec, pipeline: Pick<Pipeline, 'tenant' | 'sources'>, model: Model): TableLayout {
+export function layoutOf(
+  spec: TableSpec,
+  pipeline: Pick<Pipeline, 'tenant' | 'sources'> & Partial<Pick<Pipeline, 'effects'>>,
+  model: Model,
+): TableLayout {
   const examples = examplesOf(model, spec.from);
   const shape: ObjectShape = { seen: 0, fields: new Map() };
   const { upcast, discriminator = 'type' } = typeRules(pipeline.sources, spec.from);
@@ -98,7 +106,7 @@ export function layoutOf(spec: TableSpec, pipeline: Pick<Pipeline, 'tenant' | 's
     ...fields.map(([field, of]) => columnOf(field, of.shape, spec.columns[field], examples)),
     ...declaredOnly(spec.columns, shape, passed),
   ];
-  return {
+  const layout: Omit<TableLayout, 'foreignKeys'> = {
     projection: spec.name,
     version: spec.version,
     name: spec.table,
@@ -115,9 +123,29 @@ export function layoutOf(spec: TableSpec, pipeline: Pick<Pipeline, 'tenant' | 's
       of,
       on: Object.fromEntries(Object.entries(on).map(([theirs, own]) => [named(own), theirs])),
     })),
+    unique: spec.unique.map((of) => of.map(named)),
     passed,
   };
+  return { ...layout, foreignKeys: keysOf(spec, layout, pipeline, model).filter((key) => typeof key !== 'string') };
 }
+
+/** Why declared references can't be enforced. */
+export const unenforceable = (
+  spec: TableSpec,
+  layout: TableLayout,
+  pipeline: Pick<Pipeline, 'tenant' | 'sources' | 'effects'>,
+  model: Model,
+): string[] => keysOf(spec, layout, pipeline, model).filter((key) => typeof key === 'string');
+
+const keysOf = (
+  spec: TableSpec,
+  own: Omit<TableLayout, 'foreignKeys'>,
+  { tenant, sources, effects = [] }: Parameters<typeof layoutOf>[1],
+  model: Model,
+): (ForeignKey | string)[] =>
+  foreignKeysOf(spec, own, effects, (other) =>
+    layoutOf(other, { sources, ...(tenant !== undefined && { tenant }) }, model),
+  );
 
 function seen(example: Doc, upcast: ((old: unknown) => Doc) | undefined): Doc {
   try {

@@ -15,13 +15,13 @@ export interface StoredContent {
 }
 
 /** A number for an advisory lock: writers hold it together, and who changes contents holds it alone. */
-const lockOf = ({ projection }: Pick<Named, 'projection'>): string =>
+export const lockNumber = ({ projection }: Pick<Named, 'projection'>): string =>
   String(createHash('sha256').update(`millrace.contents ${projection}`).digest().readBigInt64BE());
 
 /** As the first statement of a writer's transaction: contents don't change until it ends. */
-export const sharedLock = (of: Named): string => `SELECT pg_advisory_xact_lock_shared(${lockOf(of)})`;
+export const sharedLock = (of: Named): string => `SELECT pg_advisory_xact_lock_shared(${lockNumber(of)})`;
 /** As the first statement of a transaction that changes contents: it waits for every writer. */
-export const ownLock = (of: Named): string => `SELECT pg_advisory_xact_lock(${lockOf(of)})`;
+export const ownLock = (of: Pick<Named, 'projection'>): string => `SELECT pg_advisory_xact_lock(${lockNumber(of)})`;
 
 export async function contentsOf(session: Session, { projection, version }: Named): Promise<StoredContent[]> {
   const { rows } = await session.query(

@@ -10,9 +10,11 @@ import {
   tableName,
   viewsOf,
 } from '../../definition/tables/ddl.ts';
+import { isConstrained } from '../../definition/tables/foreign-keys.ts';
 import type { Column, TableLayout } from '../../definition/tables/layout.ts';
 import type { Session } from '../../postgres/database.ts';
 import { sinksError } from '../errors.ts';
+import { constrain } from './constraints.ts';
 import { contentsOf, listContent, readersOf } from './contents.ts';
 import { giveToReaders, hasCitus } from './table-contents.ts';
 import { switchView } from './views.ts';
@@ -29,6 +31,7 @@ export interface MigrationStep {
 export async function planMigration(session: Session, layouts: readonly TableLayout[]): Promise<MigrationStep[]> {
   const citus = await hasCitus(session);
   const steps: MigrationStep[] = [];
+  const enforced: MigrationStep[] = [];
   const exists = (await typesOf(session, `${SCHEMA}.contents`)).size > 0;
   if (!exists)
     steps.push({
@@ -53,6 +56,11 @@ export async function planMigration(session: Session, layouts: readonly TableLay
           await listContent(own, of, 'live');
         },
       });
+    if (!live && isConstrained(layout))
+      enforced.push({
+        say: `let PostgreSQL enforce ${[...layout.foreignKeys.map((key) => `the reference to ${key.table}`), ...layout.unique.map((columns) => `unique ${columns.join(', ')}`)].join(', ')} in ${tableName(layout.name, content)}`,
+        apply: (own) => constrain(own, of),
+      });
     const first = !layouts.some((other) => other.projection === layout.projection && other.version < layout.version);
     const readers = exists ? await readersOf(session, layout) : undefined;
     if (!readers && first)
@@ -65,7 +73,8 @@ export async function planMigration(session: Session, layouts: readonly TableLay
     else if (readers?.version === layout.version && readers.content === content)
       steps.push(...(await viewSteps(session, of)));
   }
-  return steps;
+  // Last: a foreign key leads to what readers have of another table.
+  return [...steps, ...enforced];
 }
 
 /** The last step: it also notes what the content has now. */

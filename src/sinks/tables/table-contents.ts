@@ -1,18 +1,13 @@
 // The contents of a projection's tables: created, filled beside the live one, switched to, and removed.
-import {
-  SCHEMA,
-  type Content,
-  contentDdl,
-  finishingDdl,
-  guardsName,
-  tableName,
-  viewsOf,
-} from '../../definition/tables/ddl.ts';
+import { SCHEMA, type Content, contentDdl, finishingDdl, viewsOf } from '../../definition/tables/ddl.ts';
 import type { TableLayout } from '../../definition/tables/layout.ts';
+import { madeOf } from '../../definition/tables/made.ts';
 import type { Database, Session } from '../../postgres/database.ts';
 import { failure } from '../../postgres/failure.ts';
 import { sinksError } from '../errors.ts';
 import { contentOfTarget, contentsOf, listContent, ownLock, readersOf, setReaders, setState } from './contents.ts';
+import { constrain, joinAgain, unconstrain } from './constraints.ts';
+import { Joins } from './joins.ts';
 import { switchView } from './views.ts';
 
 export class TableContents {
@@ -52,9 +47,17 @@ export class TableContents {
       if (state !== 'filling')
         throw sinksError('tables-replaced', `The content ${target} of ${layout.projection} is ${state ?? 'gone'}`);
       for (const statement of finishingDdl({ layout, content })) await session.query(statement);
-      for (const one of stored) if (one.state === 'live') await setState(session, layout, one.content, 'retired');
+      // Those that write rows of other tables which name these wait too.
+      for (const projection of [...(await concernedBy(session, layout))].toSorted())
+        if (projection !== layout.projection) await session.query(ownLock({ projection }));
+      for (const one of stored)
+        if (one.state === 'live') {
+          await setState(session, layout, one.content, 'retired');
+          await unconstrain(session, { layout, content: one.content });
+        }
       await setState(session, layout, content, 'live');
-      await giveToReaders(session, { layout, content });
+      await constrain(session, { layout, content });
+      if (await giveToReaders(session, { layout, content })) await joinAgain(session, { layout, content });
     });
   }
 
@@ -77,6 +80,11 @@ export class TableContents {
   }
 }
 
+async function concernedBy(session: Session, layout: TableLayout): Promise<Set<string>> {
+  const content = (await readersOf(session, layout))?.content;
+  return content === undefined ? new Set() : (await Joins.read(session)).concerned({ layout, content });
+}
+
 /**
  * Switches the views, unless readers have a higher version. The generation is compared, so that of two that switch at once
  * only one does.
@@ -93,8 +101,7 @@ export async function giveToReaders(session: Session, of: Content): Promise<bool
 /** Removes the tables of a content that nothing reads. */
 export async function removeContent(session: Session, of: Content): Promise<void> {
   const { layout, content } = of;
-  const tables = [...layout.children.map(({ name }) => tableName(name, content)), tableName(layout.name, content)];
-  for (const name of [...tables, guardsName(of)]) await session.query(`DROP TABLE IF EXISTS ${name}`);
+  for (const { name } of madeOf(of).tables) await session.query(`DROP TABLE IF EXISTS ${name}`);
   await session.query(`DELETE FROM ${SCHEMA}.contents WHERE name = $1 AND version = $2::integer AND content = $3`, [
     layout.projection,
     layout.version,

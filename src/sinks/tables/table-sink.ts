@@ -17,8 +17,10 @@ import { liveContent, sharedLock } from './contents.ts';
 import { tableFaults } from './faults.ts';
 import { type Advanced, type Placed, advance, decide, prune } from './guards.ts';
 import { someRows, storedRows } from './read-rows.ts';
+import { type Joins, joinsFor } from './joins.ts';
 import { replaceRows } from './replace.ts';
 import { TableContents } from './table-contents.ts';
+import { replaceJoined } from './waiting.ts';
 
 /** Tenants at the same time. */
 const TOGETHER = 6;
@@ -97,6 +99,9 @@ const waiting = (error: MillraceError): MillraceError =>
         ...(error.hint !== undefined && { hint: error.hint }),
       });
 
+const replace = (session: Session, of: Content, entries: readonly Advanced[], joins: Joins | undefined) =>
+  joins ? replaceJoined(session, of, entries, joins) : replaceRows(session, of, entries);
+
 class TableWriter {
   readonly #options: TableSinkOptions;
   constructor(options: TableSinkOptions) {
@@ -153,28 +158,36 @@ class TableWriter {
   }
 
   async #commit(entries: readonly Placed[], signal: AbortSignal): Promise<void> {
-    const undecided = await this.#transaction(signal, async (session, of, now) => {
+    const tenant = entries[0]?.tenant;
+    const undecided = await this.#transaction(tenant, signal, async (session, of, now, joins) => {
       const guarded = await advance(session, of, entries, now);
-      await replaceRows(session, of, guarded.advanced);
-      if (guarded.advanced.some(({ entry }) => entry.row === null)) await prune(session, of, entries[0]?.tenant, now);
+      await replace(session, of, guarded.advanced, joins);
+      if (guarded.advanced.some(({ entry }) => entry.row === null)) await prune(session, of, tenant, now);
       return guarded.undecided;
     });
     // Outside of the transaction, because its locks would be held while the source is read.
     for (const [one, other] of undecided) {
       if (!(await one.entry.isCurrent?.())) continue;
-      await this.#transaction(signal, async (session, of, now) => {
+      await this.#transaction(one.tenant, signal, async (session, of, now, joins) => {
         const advanced: Advanced | undefined = await decide(session, of, one, other, now);
-        if (advanced) await replaceRows(session, of, [advanced]);
+        if (advanced) await replace(session, of, [advanced], joins);
       });
     }
   }
 
-  #transaction<T>(signal: AbortSignal, work: (session: Session, of: Content, now: Date) => Promise<T>): Promise<T> {
+  #transaction<T>(
+    tenant: unknown,
+    signal: AbortSignal,
+    work: (session: Session, of: Content, now: Date, joins: Joins | undefined) => Promise<T>,
+  ): Promise<T> {
     const { layout, database, target, clock = systemClock } = this.#options;
     return database.transaction(
       async (session) => {
         const content = target ?? (await liveContent(session, layout));
-        return work(session, { layout, content }, new Date(clock.now()));
+        const of = { layout, content };
+        // Rules between documents begin with the promotion.
+        const joins = target === undefined ? await joinsFor(session, of, tenant) : undefined;
+        return work(session, of, new Date(clock.now()), joins);
       },
       { signal, first: sharedLock(layout) },
     );

@@ -54,7 +54,7 @@ export function foreignKeysOf(
     const beside = Object.entries(on).find(
       ([name, theirs]) => !to.identity.some((column, at) => `/${theirs}` === column.path && pairs[at]?.name === name),
     );
-    if (beside) return why(`${beside[1]} is no part of the other table's key, or not this document's tenant`);
+    if (beside) return why(`${beside[1]} is no part of the other table’s key, or not this document’s tenant`);
     const differs = to.identity.find((column, at) => column.type !== pairs[at]?.type);
     if (differs) return why(`the column for ${differs.path.slice(1)} has another type than ${differs.type}`);
     return [

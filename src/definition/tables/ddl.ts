@@ -33,7 +33,7 @@ export function commonDdl(layouts: readonly TableLayout[], { citus }: DdlOptions
     `CREATE TABLE IF NOT EXISTS ${SCHEMA}.contents (
   name text NOT NULL, version integer NOT NULL, content text NOT NULL,
   state text NOT NULL CHECK (state IN ('filling', 'live', 'retired')), since timestamptz NOT NULL DEFAULT now(),
-  made jsonb NOT NULL,
+  made jsonb NOT NULL, kept_until timestamptz,
   PRIMARY KEY (name, version, content))`,
     `CREATE TABLE IF NOT EXISTS ${SCHEMA}.readers (
   name text PRIMARY KEY, version integer NOT NULL, content text NOT NULL, generation bigint NOT NULL)`,

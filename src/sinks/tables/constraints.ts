@@ -4,7 +4,7 @@ import { isConstrained } from '../../definition/tables/foreign-keys.ts';
 import type { Session } from '../../postgres/database.ts';
 import { Joins } from './joins.ts';
 import { documentsWhere } from './read-rows.ts';
-import { letWait, settle } from './waiting.ts';
+import { letWait, settle, showAll } from './waiting.ts';
 
 const PAGE = 500;
 
@@ -23,11 +23,13 @@ export async function constrain(session: Session, of: Content): Promise<void> {
   await settle(session, of, joins);
 }
 
-/** Nothing writes the content any more, so its rows must not hold those of other tables. */
+/** Without the rules nothing waits, and the content's rows hold none of other tables. */
 export async function unconstrain(session: Session, of: Content): Promise<void> {
+  if (!isConstrained(of.layout)) return;
   const table = tableName(of.layout.name, of.content);
   for (const { name } of constraintsOf(of, ({ table: other }) => other))
     await session.query(`ALTER TABLE IF EXISTS ${table} DROP CONSTRAINT IF EXISTS ${name}`);
+  await showAll(session, of);
 }
 
 /** Readers have got this content: the foreign keys of others lead here from now on. */

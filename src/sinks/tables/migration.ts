@@ -15,7 +15,7 @@ import type { Column, TableLayout } from '../../definition/tables/layout.ts';
 import type { Session } from '../../postgres/database.ts';
 import { sinksError } from '../errors.ts';
 import { constrain } from './constraints.ts';
-import { contentsOf, listContent, readersOf } from './contents.ts';
+import { listContent, liveOf, readersOf } from './contents.ts';
 import { giveToReaders, hasCitus } from './table-contents.ts';
 import { switchView } from './views.ts';
 
@@ -32,7 +32,8 @@ export async function planMigration(session: Session, layouts: readonly TableLay
   const citus = await hasCitus(session);
   const steps: MigrationStep[] = [];
   const enforced: MigrationStep[] = [];
-  const exists = (await typesOf(session, `${SCHEMA}.contents`)).size > 0;
+  const listed = await typesOf(session, `${SCHEMA}.contents`);
+  const exists = listed.size > 0;
   if (!exists)
     steps.push({
       say: `create the schema ${SCHEMA}`,
@@ -40,12 +41,18 @@ export async function planMigration(session: Session, layouts: readonly TableLay
         for (const statement of commonDdl(layouts, { citus })) await own.query(statement);
       },
     });
+  if (exists) steps.push(...olderList(listed));
   for (const layout of layouts) {
-    const contents = exists ? await contentsOf(session, layout) : [];
-    const live = contents.find(({ state }) => state === 'live');
-    const content = live?.content ?? firstContent(layout);
+    const live = exists ? await liveOf(session, layout) : undefined;
+    const content = live ?? firstContent(layout);
     const of: Content = { layout, content };
-    if (live) {
+    // The list of a database of the version before doesn't say which tables a content has.
+    if (live !== undefined && !listed.has('made'))
+      steps.push({
+        say: `list the tables of ${tableName(layout.name, content)}`,
+        apply: (own) => listContent(own, of, 'live'),
+      });
+    if (live !== undefined) {
       const added = await additions(session, of);
       steps.push(...added.map((step, at) => (at === added.length - 1 ? listing(step, of) : step)));
     } else
@@ -56,7 +63,7 @@ export async function planMigration(session: Session, layouts: readonly TableLay
           await listContent(own, of, 'live');
         },
       });
-    if (!live && isConstrained(layout))
+    if (live === undefined && isConstrained(layout))
       enforced.push({
         say: `let PostgreSQL enforce ${[...layout.foreignKeys.map((key) => `the reference to ${key.table}`), ...layout.unique.map((columns) => `unique ${columns.join(', ')}`)].join(', ')} in ${tableName(layout.name, content)}`,
         apply: (own) => constrain(own, of),
@@ -68,7 +75,7 @@ export async function planMigration(session: Session, layouts: readonly TableLay
         say: `create the views ${viewsOf(of)
           .map(({ name }) => name)
           .join(', ')}`,
-        apply: async (own) => void (await giveToReaders(own, of)),
+        apply: (own) => giveToReaders(own, of, undefined),
       });
     else if (readers?.version === layout.version && readers.content === content)
       steps.push(...(await viewSteps(session, of)));
@@ -76,6 +83,15 @@ export async function planMigration(session: Session, layouts: readonly TableLay
   // Last: a foreign key leads to what readers have of another table.
   return [...steps, ...enforced];
 }
+
+/** What the list of contents lacks in a database that an earlier version of Millrace has made. */
+const olderList = (columns: ReadonlyMap<string, string>): MigrationStep[] =>
+  Object.entries({ made: `jsonb NOT NULL DEFAULT '{"tables": []}'`, kept_until: 'timestamptz' })
+    .filter(([name]) => !columns.has(name))
+    .map(([name, type]) => ({
+      say: `add ${name} to ${SCHEMA}.contents`,
+      apply: async (own) => void (await own.query(`ALTER TABLE ${SCHEMA}.contents ADD COLUMN ${name} ${type}`)),
+    }));
 
 /** The last step: it also notes what the content has now. */
 const listing = (step: MigrationStep, of: Content): MigrationStep => ({

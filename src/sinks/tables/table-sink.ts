@@ -13,7 +13,7 @@ import { sinksError } from '../errors.ts';
 import type { Database, Session } from '../../postgres/database.ts';
 import { postgresError } from '../../postgres/errors.ts';
 import { failure, failureKind } from '../../postgres/failure.ts';
-import { liveContent, sharedLock } from './contents.ts';
+import { sharedLock, writtenContents } from './contents.ts';
 import { tableFaults } from './faults.ts';
 import { type Advanced, type Placed, advance, decide, prune } from './guards.ts';
 import { someRows, storedRows } from './read-rows.ts';
@@ -43,13 +43,15 @@ export function tableSink(options: TableSinkOptions): TableStore {
     rows: (signal) => storedRows(layout, database, signal),
     part: (part, signal) => someRows(part, layout, database, signal),
     faults: (signal) => tableFaults(layout, database, signal),
+    kept: (signal) => contents.kept(signal),
+    back: (signal, keepMs) => contents.back(signal, keepMs),
     rebuild: {
       open: async (target, signal) => {
         const content = await contents.open(target, signal);
         const own = new TableWriter({ ...options, target: content });
         return { write: (entries, until) => own.write(entries, until) };
       },
-      swap: (target, signal) => contents.swap(target, signal),
+      swap: (target, signal, keepMs) => contents.swap(target, signal, keepMs),
       drop: (target, signal) => contents.drop(target, signal),
     },
   };
@@ -159,11 +161,12 @@ class TableWriter {
 
   async #commit(entries: readonly Placed[], signal: AbortSignal): Promise<void> {
     const tenant = entries[0]?.tenant;
-    const undecided = await this.#transaction(tenant, signal, async (session, of, now, joins) => {
+    const undecided: (readonly [Placed, string])[] = [];
+    await this.#transaction(tenant, signal, async (session, of, now, joins) => {
       const guarded = await advance(session, of, entries, now);
       await replace(session, of, guarded.advanced, joins);
       if (guarded.advanced.some(({ entry }) => entry.row === null)) await prune(session, of, tenant, now);
-      return guarded.undecided;
+      undecided.push(...guarded.undecided);
     });
     // Outside of the transaction, because its locks would be held while the source is read.
     for (const [one, other] of undecided) {
@@ -175,19 +178,21 @@ class TableWriter {
     }
   }
 
-  #transaction<T>(
+  /** `work` is done for each content that hosts write, in one transaction: what is kept has the same changes (TAB-S6). */
+  #transaction(
     tenant: unknown,
     signal: AbortSignal,
-    work: (session: Session, of: Content, now: Date, joins: Joins | undefined) => Promise<T>,
-  ): Promise<T> {
+    work: (session: Session, of: Content, now: Date, joins: Joins | undefined) => Promise<void>,
+  ): Promise<void> {
     const { layout, database, target, clock = systemClock } = this.#options;
     return database.transaction(
       async (session) => {
-        const content = target ?? (await liveContent(session, layout));
-        const of = { layout, content };
-        // Rules between documents begin with the promotion.
-        const joins = target === undefined ? await joinsFor(session, of, tenant) : undefined;
-        return work(session, of, new Date(clock.now()), joins);
+        const now = new Date(clock.now());
+        if (target !== undefined) return work(session, { layout, content: target }, now, undefined);
+        const [live = '', ...kept] = await writtenContents(session, layout);
+        // Rules between documents hold in what is live.
+        await work(session, { layout, content: live }, now, await joinsFor(session, { layout, content: live }, tenant));
+        for (const content of kept) await work(session, { layout, content }, now, undefined);
       },
       { signal, first: sharedLock(layout) },
     );

@@ -171,6 +171,23 @@ ORDER BY ${keys.map((name) => `w.${name}`).join(', ')} LIMIT ${PAGE}`,
   for (const other of joins.dependentsOf(of)) await settle(session, other, joins, tenant);
 }
 
+/** Shows all that waits, where there are no rules any more. */
+export async function showAll(session: Session, of: Content): Promise<void> {
+  const keys = of.layout.identity.map(({ name }) => name);
+  for (;;) {
+    const { rows } = await session.query(`SELECT w.rows FROM ${waitsName(of)} w LIMIT ${PAGE}`);
+    const all = rows.map((row) => row['rows'] as DocumentRows);
+    await removeByKeys(
+      session,
+      of,
+      waitsName(of),
+      all.map(({ root }) => keys.map((name) => root[name])),
+    );
+    await insertDocuments(session, of, all);
+    if (all.length < PAGE) return;
+  }
+}
+
 /** Without those that want values of one before them. */
 function firstOfEach({ layout }: Content, rows: readonly DocumentRows[]): DocumentRows[] {
   const taken = layout.unique.map(() => new Set<string>());

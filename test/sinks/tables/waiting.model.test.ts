@@ -16,6 +16,7 @@ import { Crash } from '../../projections/history.ts';
 import { SEED, historiesOr } from '../../projections/world.ts';
 import { NO_POSTGRES, type PostgresServer, startPostgres } from '../../support/postgres.ts';
 import { Random } from '../../support/random.ts';
+import type { TableLayout } from '../../../src/definition/tables/layout.ts';
 import { CUSTOMERS, LAYOUTS, ORDERS, SHIPMENTS, type Written, entryOf } from './waiting-shop.ts';
 
 const { signal } = new AbortController();
@@ -91,10 +92,27 @@ async function judge(pool: Pool, tenant: string, history: readonly Written[]): P
   const shown = new Map<string, Map<string, Shown>>();
   const waiting = new Map<string, Set<string>>();
   for (const { name } of LAYOUTS) {
+    const contents = await pool.query<{ content: string; live: boolean }>(
+      `SELECT content, state = 'live' AS live FROM millrace.contents WHERE name = $1 ORDER BY state`,
+      [name],
+    );
+    const [live, kept] = contents.rows;
+    const all = [...last.values()].filter(({ layout, doc }) => layout.name === name && doc).map(({ id }) => id);
+    const also = await rows(`SELECT id FROM millrace.${name}_${kept?.content} WHERE tenant = $1`);
+    if (
+      all.toSorted().join() !==
+      also
+        .map(({ id }) => id)
+        .toSorted()
+        .join()
+    )
+      wrong.push(`kept ${name} differ`);
     shown.set(name, new Map((await rows(`SELECT * FROM ${name} WHERE tenant = $1`)).map((row) => [row.id, row])));
     waiting.set(
       name,
-      new Set((await rows(`SELECT id FROM millrace.${name}_v1_waits WHERE tenant = $1`)).map(({ id }) => id)),
+      new Set(
+        (await rows(`SELECT id FROM millrace.${name}_${live?.content}_waits WHERE tenant = $1`)).map(({ id }) => id),
+      ),
     );
   }
   const isShown = (name: string, id: unknown): boolean => shown.get(name)?.has(String(id)) === true;
@@ -143,6 +161,12 @@ describe.skipIf(NO_POSTGRES !== undefined)(
       pool = new Pool({ connectionString: server.url, max: 4 });
       hosts = [1, 2].map(() => openDatabase(server.url, { max: 60 }));
       await migrateTables(LAYOUTS, hosts[0] as Database, signal);
+      // Hosts write two contents of each from now on, and readers go from one to the other.
+      for (const layout of LAYOUTS) {
+        const { rebuild } = tableSink({ layout, database: hosts[0] as Database });
+        await rebuild?.open('other', signal);
+        await rebuild?.swap('other', signal, 3_600_000);
+      }
     }, 60_000);
     afterAll(async () => {
       for (const host of hosts ?? []) await host.close();
@@ -151,6 +175,18 @@ describe.skipIf(NO_POSTGRES !== undefined)(
     });
 
     it(`after any history rows are shown that may be, and the others wait (seed ${SEED})`, async () => {
+      const over = new AbortController();
+      const administrator = (async (): Promise<void> => {
+        const random = new Random(SEED);
+        while (!over.signal.aborted) {
+          const layout = LAYOUTS[random.int(LAYOUTS.length)] as TableLayout;
+          await tableSink({ layout, database: hosts[0] as Database })
+            .back?.(signal, 3_600_000)
+            .catch(refusedOnly);
+          for (let turns = 0; turns < 3_000 && !over.signal.aborted; turns++) await turn();
+        }
+      })();
+      const judged: (() => Promise<void>)[] = [];
       await pMap(
         Array.from({ length: historiesOr(40) }, (_, at_) => SEED + at_),
         async (seed) => {
@@ -158,10 +194,16 @@ describe.skipIf(NO_POSTGRES !== undefined)(
           const tenant = `t${seed}`;
           const history = historyOf(random, tenant);
           await Promise.all(hosts.map((host) => own(history, tenant, host, random)));
-          expect(await judge(pool, tenant, history), `seed ${seed}`).toEqual([]);
+          judged.push(async () => expect(await judge(pool, tenant, history), `seed ${seed}`).toEqual([]));
         },
         { concurrency: 10 },
       );
+      over.abort();
+      await administrator;
+      for (const one of judged) await one();
+      const { rows } = await pool.query<{ n: number }>('SELECT sum(generation)::int AS n FROM millrace.readers');
+      // Two of each are those of the beginning.
+      expect(rows[0]?.n).toBeGreaterThan(2 * LAYOUTS.length);
     });
   },
 );

@@ -1,6 +1,6 @@
 // The statements that make the tables of a projection, for PostgreSQL alone and with the Citus extension.
-import { type ForeignKey, decidingColumns, isConstrained } from './foreign-keys.ts';
-import type { ChildTable, Column, TableLayout } from './layout.ts';
+import { decidingColumns, isConstrained } from './foreign-keys.ts';
+import type { ChildTable, Column, ForeignKey, TableLayout } from './table-layout.ts';
 
 /** Tables, guards and what Millrace knows about them. Readers have views in the schema that they search. */
 export const SCHEMA = 'millrace';

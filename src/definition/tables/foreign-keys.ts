@@ -1,18 +1,7 @@
 // What PostgreSQL enforces between documents: references to the whole primary key of another table, and unique values.
 import type { Pipeline, TableSpec } from '../specs.ts';
 import { same } from '../declaration.ts';
-import type { Column, TableLayout } from './layout.ts';
-
-/** A reference that is enforced. */
-export interface ForeignKey {
-  /** The one whose table is referenced. */
-  readonly projection: string;
-  readonly table: string;
-  /** Of this table, in the order of `to`. The tenant is first. */
-  readonly columns: readonly string[];
-  /** The primary key of the other table. */
-  readonly to: readonly string[];
-}
+import type { Column, ForeignKey, TableLayout } from './table-layout.ts';
 
 type Parts = Pick<TableLayout, 'tenant' | 'movable' | 'identity' | 'columns' | 'references'>;
 

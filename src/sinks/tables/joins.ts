@@ -1,8 +1,7 @@
 // Which tables' rows depend on rows of other tables, as the database lists it: hosts with another pipeline have to know too.
 import { createHash } from 'node:crypto';
 import { type Content, SCHEMA, constraintsOf, tableName, uniqueColumns } from '../../definition/tables/ddl.ts';
-import type { ForeignKey } from '../../definition/tables/foreign-keys.ts';
-import type { TableLayout } from '../../definition/tables/layout.ts';
+import type { ForeignKey, TableLayout } from '../../definition/tables/table-layout.ts';
 import { postgresError } from '../../postgres/errors.ts';
 import type { Session } from '../../postgres/database.ts';
 import { lockNumber } from './contents.ts';

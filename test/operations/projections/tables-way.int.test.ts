@@ -4,7 +4,7 @@ import { Client } from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
 import { projectionId, type TableSpec } from '../../../src/definition/specs.ts';
 import { DeadLetters } from '../../../src/engine/dead-letters/dead-letters.ts';
-import { startPglite } from '../../../src/host/dev/pglite.ts';
+import { startPglite } from '../../../src/postgres/pglite.ts';
 import { type SinkSpec, chooseRebuilt } from '../../../src/operations/projections/choose.ts';
 import { backTables, keptTables } from '../../../src/operations/projections/back-tables.ts';
 import { dropTarget, rebuildSink, swapSink } from '../../../src/operations/projections/rebuild-sink.ts';

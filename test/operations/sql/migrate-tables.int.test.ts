@@ -3,7 +3,7 @@ import { model, table } from 'millrace';
 import { Client } from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { layoutOf } from '../../../src/definition/tables/layout.ts';
-import { startPglite } from '../../../src/host/dev/pglite.ts';
+import { startPglite } from '../../../src/postgres/pglite.ts';
 import type { Model } from '../../../src/model/model.ts';
 import { migrateTables } from '../../../src/operations/sql/migrate.ts';
 import { orphansOf } from '../../../src/operations/sql/orphans.ts';

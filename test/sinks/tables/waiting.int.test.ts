@@ -3,7 +3,7 @@ import { Client } from 'pg';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import type { Doc } from '../../../src/definition/specs.ts';
 import type { TableLayout } from '../../../src/definition/tables/layout.ts';
-import { startPglite } from '../../../src/host/dev/pglite.ts';
+import { startPglite } from '../../../src/postgres/pglite.ts';
 import { cleanTables } from '../../../src/operations/sql/clean.operation.ts';
 import { migrateTables } from '../../../src/operations/sql/migrate.ts';
 import { type Database, openDatabase } from '../../../src/postgres/database.ts';

@@ -188,7 +188,7 @@ describe.skipIf(NO_POSTGRES !== undefined)(
       })();
       const judged: (() => Promise<void>)[] = [];
       await pMap(
-        Array.from({ length: historiesOr(40) }, (_, at_) => SEED + at_),
+        Array.from({ length: historiesOr(15) }, (_, at_) => SEED + at_),
         async (seed) => {
           const random = new Random(seed);
           const tenant = `t${seed}`;

@@ -76,10 +76,18 @@ const LIST: readonly Line[] = [
   { ...EFFECTS, kind: 'custom', mode: 'all versions and deletes', test: "read by all versions a runner of one's own" },
   // They need a real server: where none is installed, importing `postgres.ts` has said so.
   ...(NO_POSTGRES === undefined
-    ? ['tenanted', 'moving', 'plain'].flatMap((mode) => [
-        { ...TABLES, mode, test: `after any history ${mode} tables` },
-        { ...TABLES, mode: `${mode}, all versions`, test: `expiry among them, ${mode} tables` },
-      ])
+    ? ['tenanted', 'moving', 'plain']
+        .flatMap((mode) => [
+          { ...TABLES, mode, test: `after any history ${mode} tables` },
+          { ...TABLES, mode: `${mode}, all versions`, test: `expiry among them, ${mode} tables` },
+        ])
+        .concat({
+          ...TABLES,
+          mode: 'rows that wait, kept contents',
+          file: 'test/sinks/tables/waiting.model.test.ts',
+          test: 'rows are shown that may be',
+          histories: 1_000,
+        })
     : []),
   {
     kind: 'backlog',

@@ -165,7 +165,7 @@ class TableWriter {
     await this.#transaction(tenant, signal, async (session, of, now, joins) => {
       const guarded = await advance(session, of, entries, now);
       await replace(session, of, guarded.advanced, joins);
-      if (guarded.advanced.some(({ entry }) => entry.row === null)) await prune(session, of, tenant, now);
+      if (guarded.advanced.some(({ entry }) => entry.row === null)) await prune(session, of, now, { tenant });
       undecided.push(...guarded.undecided);
     });
     // Outside of the transaction, because its locks would be held while the source is read.

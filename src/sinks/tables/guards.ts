@@ -122,8 +122,8 @@ RETURNING id${movable ? ', was' : ''}`,
 }
 
 /**
- * Removes guards of documents that were deleted longer ago than T, of one tenant or of all. Rows that others have locked
- * stay. Resolves with their number.
+ * Removes guards of documents that were deleted longer ago than T: of one tenant, where rows that others have locked stay,
+ * or of all. Resolves with their number.
  */
 export async function prune(
   session: Session,

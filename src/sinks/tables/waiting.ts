@@ -38,7 +38,7 @@ export async function replaceJoined(
 }
 
 const keyOf = ({ tenant, identity }: Placed): Key => (tenant === undefined ? identity : [tenant, ...identity]);
-const rowsOf = ({ entry }: Placed): DocumentRows => entry.row as unknown as DocumentRows;
+const rowsOf = ({ entry }: Placed): DocumentRows => entry.row as DocumentRows;
 
 /** Those whose root is shown with the same values in the columns that decide: they are overwritten where they are. */
 async function unchanged(session: Session, of: Content, present: readonly Advanced[]): Promise<Set<Placed>> {

@@ -116,7 +116,7 @@ async function judge(pool: Pool, tenant: string, history: readonly Written[]): P
     );
   }
   const isShown = (name: string, id: unknown): boolean => shown.get(name)?.has(String(id)) === true;
-  const held = (name: string, column: string, value: unknown): boolean =>
+  const held = (name: string, column: string, value: string | number | null): boolean =>
     value !== null && [...(shown.get(name)?.values() ?? [])].some((row) => String(row[column]) === String(value));
   for (const [place, { layout, id, doc }] of last) {
     const { name } = layout;
@@ -128,8 +128,8 @@ async function judge(pool: Pool, tenant: string, history: readonly Written[]): P
       (name === 'orders' && doc['customerId'] !== null && !isShown('customers', doc['customerId'])) ||
       (name === 'shipments' && !isShown('orders', doc['orderId']));
     const taken =
-      (name === 'orders' && held('orders', 'number', doc['number'])) ||
-      (name === 'customers' && held('customers', 'address', doc['address']));
+      (name === 'orders' && held('orders', 'number', doc['number'] as number)) ||
+      (name === 'customers' && held('customers', 'address', doc['address'] as string | null));
     if (here && lacks) wrong.push(`${place} is shown without its other document`);
     if (waits && !lacks && !taken) wrong.push(`${place} waits for nothing`);
     const row = shown.get(name)?.get(id);

@@ -36,7 +36,11 @@ beforeEach(async () => {
 
 const customer = (id: string, address: string | null = null): Doc => ({ id, tenant: 't', type: 'customer', address });
 const order = (id: string, customerId: string | null, number: number): Doc => ({
-  ...{ id, tenant: 't', type: 'order', customerId, number },
+  id,
+  tenant: 't',
+  type: 'order',
+  customerId,
+  number,
   lines: [{ sku: `${id}-a` }, { sku: `${id}-b` }],
 });
 const shipment = (id: string, orderId: string): Doc => ({ id, tenant: 't', type: 'shipment', orderId });

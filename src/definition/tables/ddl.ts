@@ -141,7 +141,6 @@ export interface Constraint {
   readonly name: string;
   /** Alone in its statement, as Citus wants it. */
   readonly sql: string;
-  readonly foreignKey?: ForeignKey;
 }
 
 /**
@@ -158,7 +157,6 @@ export function constraintsOf(of: Content, tableOf: (key: ForeignKey) => string)
       const { columns, to } = foreignKey;
       return {
         name,
-        foreignKey,
         sql: add(name, `FOREIGN KEY (${columns.join(', ')}) REFERENCES ${tableOf(foreignKey)} (${to.join(', ')})`),
       };
     }),

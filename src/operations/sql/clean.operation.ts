@@ -1,10 +1,11 @@
 import { z } from 'zod';
+import type { Content } from '../../definition/tables/ddl.ts';
 import type { TableLayout } from '../../definition/tables/layout.ts';
 import type { Database, Session } from '../../postgres/database.ts';
 import { failure } from '../../postgres/failure.ts';
 import { layoutsOf } from '../../runtime/tables.ts';
 import { removeUnused, unusedContents } from '../../sinks/tables/clean.ts';
-import { type ListedContent, sharedLock, writtenContents } from '../../sinks/tables/contents.ts';
+import { type ListedContent, listedContents, sharedLock } from '../../sinks/tables/contents.ts';
 import { countOld, prune } from '../../sinks/tables/guards.ts';
 import { audited } from '../audit/record.ts';
 import { defineOperation } from '../operation.ts';
@@ -68,8 +69,7 @@ export async function sweepGuards(
       .transaction(
         async (session) => {
           let count = 0;
-          for (const content of await writtenContents(session, layout))
-            count += await prune(session, { layout, content }, now);
+          for (const of of await guarded(session, [layout])) count += await prune(session, of, now);
           return count;
         },
         { signal, first: sharedLock(layout) },
@@ -82,10 +82,19 @@ export async function sweepGuards(
 
 async function oldGuards(session: Session, layouts: readonly TableLayout[]): Promise<number> {
   let count = 0;
-  for (const layout of layouts)
-    for (const content of await writtenContents(session, layout))
-      count += await countOld(session, { layout, content }, new Date());
+  for (const of of await guarded(session, layouts)) count += await countOld(session, of, new Date());
   return count;
+}
+
+/** What hosts write of these tables. Those that are yet to be created have none. */
+async function guarded(session: Session, layouts: readonly TableLayout[]): Promise<Content[]> {
+  const listed = await listedContents(session);
+  return layouts.flatMap((layout) =>
+    listed
+      .filter(({ projection, version }) => projection === layout.projection && version === layout.version)
+      .filter(({ state, kept }) => state === 'live' || kept)
+      .map(({ content }) => ({ layout, content })),
+  );
 }
 
 /**

@@ -172,6 +172,10 @@ describe.skipIf(NO_POSTGRES !== undefined)(
       expect(await query('SELECT id FROM millrace.orders_v1_guards')).toEqual([{ id: 's1|o9' }]);
     });
 
+    it('sweeps nothing before there are tables', async () => {
+      expect(await sweepGuards([layoutOf(declared(), PIPELINE, MODEL)], database, signal)).toBe(0);
+    });
+
     it('removes the guards of a quiet tenant by a sweep, once no late writer can need them', async () => {
       const { spec, layout, sink } = await open();
       await sink.write([entry(spec, ORDER, { at: 5 }), entry(spec, null, { store: 's2', id: 'o2', at: 6 })], signal);

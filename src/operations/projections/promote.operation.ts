@@ -58,7 +58,7 @@ export const projectionsPromote = defineOperation({
       return {
         steps: [
           `let readers of ${given.name} see ${projectionId(kept)} in the content that they had before; hosts have written it too`,
-          ...(keep === '0' ? [] : [`keep what they have now for ${keep}: hosts write both`]),
+          ...(keep === '0' ? [] : [`keep the content that they have now for ${keep}: hosts write both`]),
         ],
         ru: 0,
       };
@@ -84,7 +84,7 @@ export const projectionsPromote = defineOperation({
           `catch up ${container}`,
           `stop applying changes of ${sink.from.container} for about ${HELD_S} s`,
           `make ${container} the content of the sink of ${sink.name}`,
-          ...(sink.kind === 'table' ? sayKeep(keep, given.name) : []),
+          ...(sink.kind === 'table' && keep !== '0' ? [`keep the content before for ${keep}: hosts write both`] : []),
         ],
         ru: 0,
         seconds: HELD_S,
@@ -152,7 +152,7 @@ export const projectionsPromote = defineOperation({
       `${projection} is current, in ${container}. Changes waited for ${(heldMs / 1000).toFixed(1)} s.`,
       ...(previous && keptUntil !== null
         ? [
-            `Until ${keptUntil} hosts keep ${previous} too, and spend RU on both. Until then \`millrace projections promote ${previous.split('@')[0] ?? ''} --back\` makes it current again.`,
+            `Until ${keptUntil} hosts keep ${previous} too, and apply changes to both. Until then \`millrace projections promote ${previous.split('@')[0] ?? ''} --back\` makes it current again.`,
           ]
         : []),
       ...(previous && keptUntil === null && readableUntil !== null

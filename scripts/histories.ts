@@ -82,7 +82,7 @@ const LIST: readonly Line[] = [
           { ...TABLES, mode, test: `after any history ${mode} tables` },
           { ...TABLES, mode: `${mode}, all versions`, test: `expiry among them, ${mode} tables` },
         ])
-        .concat({ ...TABLES, mode: 'rows that wait', file: WAITING, histories: 1_000, test: 'after any history rows' })
+        .concat({ ...TABLES, mode: 'rows that wait', file: WAITING, histories: 500, test: 'after any history rows' })
     : []),
   {
     kind: 'backlog',

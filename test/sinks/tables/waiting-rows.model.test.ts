@@ -3,7 +3,6 @@
 // with zombies, redelivery, crashes and lost answers of commits; the server refuses whatever would break a rule. In the end
 // an oracle that shares nothing with the tables' code tells what may be shown and what has to wait (TAB-J1 to TAB-J4).
 import { setImmediate as turn } from 'node:timers/promises';
-import pMap from 'p-map';
 import { Pool } from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { MillraceError } from '../../../src/base/errors.ts';
@@ -20,6 +19,7 @@ import type { TableLayout } from '../../../src/definition/tables/layout.ts';
 import { CUSTOMERS, LAYOUTS, ORDERS, SHIPMENTS, type Written, entryOf } from './waiting-shop.ts';
 
 const { signal } = new AbortController();
+const TOGETHER = 10;
 
 /** What the application writes, in the order of the log. Few ids and few values, so that they meet. */
 function historyOf(random: Random, tenant: string): Written[] {
@@ -174,33 +174,42 @@ describe.skipIf(NO_POSTGRES !== undefined)(
       await server?.[Symbol.asyncDispose]();
     });
 
-    it(`after any history rows are shown that may be, and the others wait (seed ${SEED})`, async () => {
+    /** Some histories side by side, while readers go there and back; then the judgement, and empty tables. */
+    const some = async (seeds: readonly number[]): Promise<void> => {
       const over = new AbortController();
       const administrator = (async (): Promise<void> => {
-        const random = new Random(SEED);
+        const random = new Random(seeds[0] ?? SEED);
         while (!over.signal.aborted) {
-          const layout = LAYOUTS[random.int(LAYOUTS.length)] as TableLayout;
+          const layout = random.pick(LAYOUTS);
           await tableSink({ layout, database: hosts[0] as Database })
             .back?.(signal, 3_600_000)
             .catch(refusedOnly);
           for (let turns = 0; turns < 3_000 && !over.signal.aborted; turns++) await turn();
         }
       })();
-      const judged: (() => Promise<void>)[] = [];
-      await pMap(
-        Array.from({ length: historiesOr(15) }, (_, at_) => SEED + at_),
-        async (seed) => {
+      const histories = await Promise.all(
+        seeds.map(async (seed) => {
           const random = new Random(seed);
-          const tenant = `t${seed}`;
-          const history = historyOf(random, tenant);
-          await Promise.all(hosts.map((host) => own(history, tenant, host, random)));
-          judged.push(async () => expect(await judge(pool, tenant, history), `seed ${seed}`).toEqual([]));
-        },
-        { concurrency: 10 },
+          const history = historyOf(random, `t${seed}`);
+          await Promise.all(hosts.map((host) => own(history, `t${seed}`, host, random)));
+          return { seed, history };
+        }),
       );
       over.abort();
       await administrator;
-      for (const one of judged) await one();
+      for (const { seed, history } of histories)
+        expect(await judge(pool, `t${seed}`, history), `seed ${seed}`).toEqual([]);
+      const { rows } = await pool.query<{ names: string }>(
+        `SELECT string_agg('millrace.' || tablename, ', ') AS names FROM pg_tables
+WHERE schemaname = 'millrace' AND tablename NOT IN ('contents', 'readers')`,
+      );
+      await pool.query(`TRUNCATE ${rows[0]?.names}`);
+    };
+
+    it(`after any history rows are shown that may be, and the others wait (seed ${SEED})`, async () => {
+      const count = historiesOr(10);
+      for (let from = 0; from < count; from += TOGETHER)
+        await some(Array.from({ length: Math.min(TOGETHER, count - from) }, (_, at_) => SEED + from + at_));
       const { rows } = await pool.query<{ n: number }>('SELECT sum(generation)::int AS n FROM millrace.readers');
       // Two of each are those of the beginning.
       expect(rows[0]?.n).toBeGreaterThan(2 * LAYOUTS.length);

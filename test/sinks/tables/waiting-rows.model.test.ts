@@ -15,7 +15,6 @@ import { Crash } from '../../projections/history.ts';
 import { SEED, historiesOr } from '../../projections/world.ts';
 import { NO_POSTGRES, type PostgresServer, startPostgres } from '../../support/postgres.ts';
 import { Random } from '../../support/random.ts';
-import type { TableLayout } from '../../../src/definition/tables/layout.ts';
 import { CUSTOMERS, LAYOUTS, ORDERS, SHIPMENTS, type Written, entryOf } from './waiting-shop.ts';
 
 const { signal } = new AbortController();

@@ -26,6 +26,7 @@ const EMBEDS = { kind: 'embed', file: 'test/projections/embeds.model.test.ts', h
 const REFERENCES = { kind: 'reference', file: 'test/projections/references.model.test.ts', histories: 5_000 };
 const PUBLISHES = { kind: 'publish', file: 'test/projections/publishes.model.test.ts', histories: 5_000 };
 const TABLES = { kind: 'table', file: 'test/projections/tables.model.test.ts', histories: 5_000 };
+const WAITING = 'test/sinks/tables/waiting-rows.model.test.ts';
 const SIMULATION = { kind: 'processor', file: 'test/feed/processor.sim.model.test.ts', histories: 2_000 };
 const EFFECTS = { file: 'test/projections/effects.model.test.ts', histories: 5_000 };
 
@@ -76,10 +77,12 @@ const LIST: readonly Line[] = [
   { ...EFFECTS, kind: 'custom', mode: 'all versions and deletes', test: "read by all versions a runner of one's own" },
   // They need a real server: where none is installed, importing `postgres.ts` has said so.
   ...(NO_POSTGRES === undefined
-    ? ['tenanted', 'moving', 'plain'].flatMap((mode) => [
-        { ...TABLES, mode, test: `after any history ${mode} tables` },
-        { ...TABLES, mode: `${mode}, all versions`, test: `expiry among them, ${mode} tables` },
-      ])
+    ? ['tenanted', 'moving', 'plain']
+        .flatMap((mode) => [
+          { ...TABLES, mode, test: `after any history ${mode} tables` },
+          { ...TABLES, mode: `${mode}, all versions`, test: `expiry among them, ${mode} tables` },
+        ])
+        .concat({ ...TABLES, mode: 'rows that wait', file: WAITING, histories: 500, test: 'after any history rows' })
     : []),
   {
     kind: 'backlog',
@@ -88,12 +91,7 @@ const LIST: readonly Line[] = [
     test: 'what is set aside is applied',
     histories: 5_000,
   },
-  {
-    kind: 'SQL',
-    mode: 'random queries, judged',
-    file: 'test/sql-check/check.model.test.ts',
-    histories: 5_000,
-  },
+  { kind: 'SQL', mode: 'random queries, judged', file: 'test/sql-check/check.model.test.ts', histories: 5_000 },
   {
     kind: 'window',
     mode: 'tenants in turns',

@@ -88,13 +88,14 @@ function tableParts(
   model: Model,
   pipeline: Pick<Pipeline, 'sources' | 'tenant'>,
 ): Record<string, unknown> {
-  const { name, identity, columns, children, extra, movable } = layoutOf(spec, pipeline, model);
+  const { name, identity, columns, children, extra, movable, unique } = layoutOf(spec, pipeline, model);
   const typed = (of: readonly Column[]) =>
     Object.fromEntries(of.map((one) => [one.name, [one.field ?? null, one.type]]));
   const lists = children.map(
     (child) =>
       [child.name, { field: child.field, key: child.key, extra: child.extra, columns: typed(child.columns) }] as const,
   );
+  const enforced = spec.references.filter((one) => one.enforced === true).map(({ of, on }) => ({ of, on }));
   const key = identity.map((one) => [one.name, one.type, one.path]);
   return {
     kind: spec.kind,
@@ -105,6 +106,8 @@ function tableParts(
     extra,
     columns: typed(columns),
     children: Object.fromEntries(lists),
+    ...(unique.length > 0 && { unique }),
+    ...(enforced.length > 0 && { enforced }),
   };
 }
 

@@ -39,9 +39,10 @@ export interface SinkRebuild<R = unknown> {
   open(target: string, signal: AbortSignal): Promise<Pick<Sink<R>, 'write'>>;
   /**
    * Makes the target current, at one moment: when it resolves, readers read it, and `write` of every host writes it. If it
-   * is current, does nothing. What becomes of the content before is for the sink to decide.
+   * is current, does nothing. What becomes of the content before is for the sink to decide. `keepMs`: for so long it may
+   * be asked to make that one current again.
    */
-  swap(target: string, signal: AbortSignal): Promise<void>;
+  swap(target: string, signal: AbortSignal, keepMs?: number): Promise<void>;
   /** Removes the target. If it is current or doesn't exist, does nothing. */
   drop(target: string, signal: AbortSignal): Promise<void>;
 }
@@ -89,7 +90,18 @@ export interface TableFault {
   readonly hint: string;
 }
 
+/** The content that readers had before, while hosts write it. */
+export interface KeptContent {
+  readonly version: number;
+  readonly content: string;
+  /** ISO 8601 UTC. */
+  readonly until: string;
+}
+
 export interface TableStore extends Sink {
+  kept?(signal: AbortSignal): Promise<KeptContent | undefined>;
+  /** Gives readers the kept content of this version again; keeps what they had. Resolves with its name. */
+  back?(signal: AbortSignal, keepMs: number): Promise<string>;
   part?(part: TablePart, signal: AbortSignal): AsyncIterable<TableRow>;
   faults?(signal: AbortSignal): Promise<TableFault[]>;
 }

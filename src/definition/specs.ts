@@ -206,6 +206,8 @@ export interface RowReference {
   readonly of: SourceRef;
   /** Field of the other document → field of this one. */
   readonly on: Readonly<Record<string, string>>;
+  /** PostgreSQL has a foreign key for it: a row whose other document is missing waits. */
+  readonly enforced?: true;
 }
 
 /** Tables of PostgreSQL: a row for each source document, and rows of child tables for the elements of its lists. */
@@ -226,6 +228,8 @@ export interface TableSpec {
   /** By field. */
   readonly children: Readonly<Record<string, ChildOption>>;
   readonly references: readonly RowReference[];
+  /** Fields whose values only one document of a tenant may have: a row with a value that is taken waits. */
+  readonly unique: readonly (readonly string[])[];
   where?(doc: Doc): boolean;
   /** The rows of one document. They follow from the model, so a spec has them once it is bound to one (`bindTables`). */
   map(doc: Doc): unknown;

@@ -192,11 +192,6 @@ export const HOST_ERRORS = {
     hint: 'Correct the name; for a job, deploy its worker and its sender from the same build.',
     usage: true,
   },
-  'pglite-missing': {
-    meaning: 'The embedded datastore for background jobs is not installed.',
-    hint: 'Install it with `npm install --save-dev @electric-sql/pglite @electric-sql/pglite-socket`, or set `JOBS_URL`.',
-    usage: true,
-  },
   'plan-missing': {
     meaning: 'The operation has no dry run.',
     hint: 'Leave out `dryRun`.',

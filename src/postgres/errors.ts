@@ -1,6 +1,11 @@
 import { type ErrorCatalogue, errorsOf } from '../base/error-catalogue.ts';
 
 export const POSTGRES_ERRORS = {
+  'pglite-missing': {
+    meaning: 'The embedded PostgreSQL, for tables and background jobs in development and tests, is not installed.',
+    hint: 'Install it with `npm install --save-dev @electric-sql/pglite @electric-sql/pglite-socket`, or let `dev` use servers of your own: `POSTGRES_URL`, `JOBS_URL`.',
+    usage: true,
+  },
   'postgres-denied': {
     meaning: 'The PostgreSQL server refused the sign-in, or the role lacks a right.',
     hint: 'Check `POSTGRES_URL`. The role needs rights to read and write in the schema `millrace`; `millrace sql migrate` needs to create there and in the schema of the views.',

@@ -16,6 +16,11 @@ export const TESTING_ERRORS = {
     hint: 'Give the number of an access pattern, such as `--only 3`.',
     usage: true,
   },
+  'table-unknown': {
+    meaning: 'A test scenario expects rows of a table that no projection writes.',
+    hint: 'Use the name of a table of the pipeline.',
+    usage: true,
+  },
   'type-unknown': {
     meaning: 'The data-model document has no example of this type.',
     hint: 'Name a container and a type of the data-model document.',

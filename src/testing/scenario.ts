@@ -15,7 +15,11 @@ import type { EventHubSink } from '../sinks/event-hub.ts';
 import { type Adversity, Delivery } from './delivery.ts';
 import { Dice } from './dice.ts';
 import { type Documents, comparable } from './documents.ts';
+import { canonical } from '../base/json.ts';
 import { sharedError } from '../base/shared-errors.ts';
+import { layoutsOf } from '../runtime/tables.ts';
+import { testingError } from './errors.ts';
+import type { Row, Tables } from './tables.ts';
 
 /**
  * The pipeline and the services of a scenario.
@@ -32,12 +36,16 @@ export interface Ground {
   readonly cold?: ColdRead;
   /** The sinks of events, by hub; a pipeline that publishes needs it. */
   readonly hub?: (name: string) => EventHubSink;
+  /** The database of tables; a pipeline that declares some needs it. */
+  readonly tables?: Tables;
 }
 
 /** The state after a scenario. */
 export interface Result {
   /** The documents that projections wrote, by container. */
   readonly documents: Readonly<Record<string, readonly Doc[]>>;
+  /** The rows of tables as readers see them, by the name of the view; each as `to_jsonb` shows it. */
+  readonly rows: Readonly<Record<string, readonly Row[]>>;
   /** The parked changes, as `projection: container/id: message`. */
   readonly parked: readonly string[];
 }
@@ -65,11 +73,17 @@ export class Scenario {
 
   /**
    * Runs the scenario. Code that shares nothing with the projections recomputes the sinks from all source documents:
-   * the sinks must be equal. Each container that `documents` names must hold exactly these documents.
+   * the sinks must be equal. Each container that `documents` names must hold exactly these documents, and each table that
+   * `rows` names exactly these rows, as `to_jsonb` of PostgreSQL shows them.
    * @throws AssertionError with the difference
    */
-  async expect(documents: Documents = {}): Promise<Result> {
+  async expect(documents: Documents = {}, rows: Readonly<Record<string, readonly Row[]>> = {}): Promise<Result> {
     const result = await this.run();
+    for (const [table, expected] of Object.entries(rows)) {
+      const found = result.rows[table];
+      if (!found) throw unknownTable(table, Object.keys(result.rows));
+      assert.deepStrictEqual(inOrder(found), inOrder(expected), `The rows of ${table} are different`);
+    }
     for (const [container, expected] of Object.entries(documents)) {
       const found = result.documents[container];
       if (!found) throw unknownContainer(container, Object.keys(result.documents), 'no projection writes');
@@ -84,6 +98,11 @@ export class Scenario {
 
   /** Runs the scenario and compares the sinks with the recomputed ones only. */
   async run(): Promise<Result> {
+    const { tables } = this.#ground;
+    return tables ? tables.alone(() => this.#run()) : this.#run();
+  }
+
+  async #run(): Promise<Result> {
     const { loaded, services } = this.#ground;
     await this.deliver();
     const verification = await verify(loaded, services, { signal: NEVER, screen: SILENT, readLagMs: 0 });
@@ -96,7 +115,7 @@ export class Scenario {
     const parked = (await new DeadLetters(services.place.state).list()).map(
       ({ projection, container, id, message }) => `${projection}: ${container}/${id}: ${message}`,
     );
-    return { documents: await this.#derived(), parked };
+    return { documents: await this.#derived(), rows: await this.#rows(), parked };
   }
 
   /** Writes and delivers until every change is delivered, and compares nothing. */
@@ -157,6 +176,17 @@ export class Scenario {
     });
   }
 
+  async #rows(): Promise<Record<string, readonly Row[]>> {
+    const { loaded, tables } = this.#ground;
+    const rows: Record<string, readonly Row[]> = {};
+    for (const { name, children } of tables ? layoutsOf(loaded) : [])
+      for (const view of [name, ...children.map((child) => child.name)]) {
+        const found = await tables?.rows(view);
+        if (found) rows[view] = found;
+      }
+    return rows;
+  }
+
   async #derived(): Promise<Record<string, Doc[]>> {
     const { loaded, services } = this.#ground;
     const sinks = Map.groupBy(loaded.pipeline.projections, ({ into }) => into.container);
@@ -172,6 +202,13 @@ export class Scenario {
     return documents;
   }
 }
+
+const inOrder = (rows: readonly Row[]): Row[] => rows.toSorted((a, b) => (canonical(a) < canonical(b) ? -1 : 1));
+
+const unknownTable = (name: string, known: readonly string[]): UsageError =>
+  testingError('table-unknown', `The scenario names table ${name}, which no projection writes`, {
+    hint: known.length === 0 ? 'Declare a table in the pipeline.' : `Use ${known.join(', ')}.`,
+  });
 
 const unknownContainer = (name: string, known: readonly string[], why: string): UsageError =>
   sharedError('container-unknown', `The scenario names container ${name}, which ${why}`, {

@@ -2,6 +2,8 @@ import { CosmosClient } from '@azure/cosmos';
 import type { Model } from '../model/model.ts';
 import type { Doc, Pipeline } from '../definition/specs.ts';
 import { loadPipeline } from '../runtime/load-pipeline.ts';
+import { layoutsOf, withTables } from '../runtime/tables.ts';
+import { openTables } from './tables.ts';
 import { planModel } from '../operations/model/apply.ts';
 import type { ShardLocation } from '../shards/map/documents.ts';
 import type { Services } from '../runtime/workspace.ts';
@@ -45,17 +47,13 @@ export async function testPipeline(folder: string): Promise<TestPipeline> {
   const { startEmulator } = await import('../emulator/index.ts');
   const emulator = await startEmulator();
   const client = new CosmosClient({ ...emulator.clientOptions, consistencyLevel: 'Session' });
-  // Tests cover what is written to containers: this kit sweeps no archive, publishes and ingests no events, and has no
-  // database for tables.
-  const effects = pipeline.effects.filter(({ kind }) => kind !== 'table');
-  const loaded = {
-    folder,
-    modelFile,
-    model,
-    pipeline: { ...pipeline, effects, archives: [], publishes: [], ingests: [] },
-  };
+  const tables = pipeline.effects.some(({ kind }) => kind === 'table') ? await openTables() : undefined;
+  // Tests cover what is written to containers and tables: this kit sweeps no archive, publishes and ingests no events.
+  const written = { folder, modelFile, model, pipeline: { ...pipeline, archives: [], publishes: [], ingests: [] } };
+  const loaded = tables ? withTables(written, tables.database) : written;
   let scenarios = 0;
   const close = async (): Promise<void> => {
+    await tables?.[Symbol.asyncDispose]();
     client.dispose();
     await emulator.close();
   };
@@ -67,9 +65,10 @@ export async function testPipeline(folder: string): Promise<TestPipeline> {
       const services = servicesOn(client, { endpoint: emulator.endpoint, database: `scenario-${scenarios}` });
       const prepare = async (): Promise<void> => {
         for (const step of await planModel(loaded, services)) await step.apply();
+        await tables?.prepare(layoutsOf(loaded));
       };
       const lag = (on: boolean): void => emulator.faults(on ? { replicaLagMs: LAG_MS / 2 } : {});
-      return new Scenario({ loaded, services, prepare, lag, lagMs: LAG_MS }, documents);
+      return new Scenario({ loaded, services, prepare, lag, lagMs: LAG_MS, ...(tables && { tables }) }, documents);
     },
     like: (container, type, options) => {
       const of = model.containers.find(({ name }) => name === container);

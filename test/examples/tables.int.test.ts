@@ -6,7 +6,7 @@ import { cli } from '../cli/cli.ts';
 import pipeline from '../../examples/tables/pipeline.ts';
 import { entryId } from '../../src/definition/sink-id.ts';
 import type { TableEntry } from '../../src/definition/specs.ts';
-import { startPglite } from '../../src/host/dev/pglite.ts';
+import { startPglite } from '../../src/postgres/pglite.ts';
 import { examplesOf, keyPathsOf, valueAt } from '../../src/model/model.ts';
 import { migrateTables } from '../../src/operations/sql/migrate.ts';
 import { type Database, openDatabase } from '../../src/postgres/database.ts';

@@ -2,10 +2,8 @@
 // commits, crashes, redelivery. In the end a comparison in SQL, which shares nothing with the tables' code, finds the rows
 // equal to the documents (TAB-G1 to TAB-G5).
 import { table } from 'millrace';
-import { setImmediate as turn } from 'node:timers/promises';
 import { Pool } from 'pg';
 import { afterAll, beforeAll, describe, it } from 'vitest';
-import { MillraceError } from '../../src/base/errors.ts';
 import type { Doc, TableSpec } from '../../src/definition/specs.ts';
 import { withRows } from '../../src/definition/tables/bind.ts';
 import { layoutOf } from '../../src/definition/tables/layout.ts';
@@ -19,7 +17,7 @@ import { tableSink } from '../../src/sinks/tables/table-sink.ts';
 import { NO_POSTGRES, type PostgresServer, startPostgres } from '../support/postgres.ts';
 import { Random } from '../support/random.ts';
 import { CONCERNS, type Made, type Order, type Outside, type Shown, deleted, m, useExact } from './effects.ts';
-import { Crash } from './history.ts';
+import { faulty } from './faulty-database.ts';
 import { SEED } from './world.ts';
 
 const at = { file: 'm.md', line: 1 };
@@ -64,30 +62,6 @@ const declared = (kind: Kind, feed: Feed): TableSpec =>
     where: CONCERNS,
     children: { lines: { into: `${kind}_${feed}_lines` } },
   } as never);
-
-/** A server whose answers get lost, and a host that dies or falls asleep in the middle of a transaction. */
-const faulty = (inner: Database, random: Random): Database => ({
-  ...inner,
-  transaction: async (work, options) => {
-    const pause = async (): Promise<void> => {
-      if (random.chance(0.02)) throw new Crash();
-      for (let turns = random.chance(0.08) ? 200 + random.int(300) : random.int(3); turns > 0; turns--) await turn();
-    };
-    const result = await inner.transaction(async (session) => {
-      const done = await work({
-        query: async (sql, values) => {
-          await pause();
-          return session.query(sql, values);
-        },
-      });
-      await pause();
-      return done;
-    }, options);
-    if (random.chance(0.05)) throw new MillraceError('lost', 'The answer to the commit was lost', { retryable: true });
-    await pause();
-    return result;
-  },
-});
 
 const run = useExact();
 

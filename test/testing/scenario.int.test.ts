@@ -27,6 +27,45 @@ const day = (orders: number, cents: number) => ({
   cents,
 });
 
+describe('tables', () => {
+  let shop: TestPipeline;
+  beforeAll(async () => {
+    shop = await open('../../examples/tables');
+  }, 60_000);
+  afterAll(() => shop.close());
+
+  test('hold the rows that a scenario expects, whatever happens on the way', async () => {
+    const country = (id: string, name: string) => ({ id, type: 'country', name });
+    const { rows } = await shop
+      .given({ Countries: [country('AT', 'Osterreich')], Orders: shop.like('Orders', 'order') })
+      .when({ Countries: [country('AT', 'Austria'), country('NL', 'Netherlands')] }, { ...EVERYTHING, seed: SEED })
+      .expect(
+        {},
+        {
+          countries: [
+            { id: 'NL', name: 'Netherlands', extra: null },
+            { id: 'AT', name: 'Austria', extra: null },
+          ],
+        },
+      );
+    expect(Object.keys(rows)).toContain('order_lines');
+    expect(rows['orders']?.length).toBeGreaterThan(0);
+  });
+
+  test('begin each scenario empty, one after the other, and say what is different', async () => {
+    const expected = (name: string) =>
+      shop
+        .given({ Countries: [{ id: 'AT', type: 'country', name }] })
+        .expect({}, { countries: [{ id: 'AT', name: 'Austria', extra: null }] });
+    const [right, wrong] = await Promise.allSettled([expected('Austria'), expected('Osterreich')]);
+    expect(right.status).toBe('fulfilled');
+    expect(wrong).toMatchObject({
+      reason: { message: expect.stringContaining('The rows of countries are different') },
+    });
+    await expect(shop.given().expect({}, { none: [] })).rejects.toMatchObject({ code: 'table-unknown' });
+  });
+});
+
 describe('the shop', () => {
   let shop: TestPipeline;
   beforeAll(async () => {

@@ -37,13 +37,16 @@ export interface ChildGiven<E> {
   readonly extra?: 'keep' | 'refuse';
 }
 
-/** A document that a row names. Both sides may come and go, so nothing enforces it: `millrace sql orphans` reports it. */
+/** A document that a row names. Both sides may come and go: `millrace sql orphans` reports rows whose other document is missing. */
 export interface ReferenceGiven<P extends object, S> {
   readonly of: Type<P>;
   /** The other document's field → this document's. */
   readonly on: On<P, S>;
-  /** Not possible yet: Millrace refuses it. */
-  readonly enforced?: false;
+  /**
+   * PostgreSQL has a foreign key for it, to the whole key of the other document: `on` names its fields. A row whose other
+   * document is missing waits: no reader sees it until that one comes. Default false.
+   */
+  readonly enforced?: boolean;
 }
 
 /** What `table` takes; S source, R the referenced documents. */
@@ -62,6 +65,8 @@ export interface TableOptions<S extends object, R extends Record<string, object>
   /** Lists that become tables of their own. Other lists and objects are `jsonb`. */
   readonly children?: { readonly [K in Lists<S>]?: ChildGiven<ElementOf<S[K]>> };
   readonly references?: { readonly [K in keyof R]: ReferenceGiven<R[K], S> };
+  /** Fields whose values, together, only one document of a tenant has. A row with values that are taken waits for them. */
+  readonly unique?: readonly (readonly (keyof S & string)[])[];
   readonly start?: 'beginning';
 }
 
@@ -77,6 +82,7 @@ interface Untyped {
   readonly extra?: 'keep' | 'refuse';
   readonly children?: Readonly<Record<string, UntypedChild | undefined>>;
   readonly references?: Readonly<Record<string, UntypedReference>>;
+  readonly unique?: readonly (readonly string[])[];
   readonly start?: unknown;
   readonly key?: unknown;
 }
@@ -91,7 +97,7 @@ interface UntypedChild {
 interface UntypedReference {
   readonly of: SourceRef;
   readonly on: Readonly<Record<string, string | undefined>>;
-  readonly enforced?: unknown;
+  readonly enforced?: boolean;
 }
 
 /** Keeps tables of PostgreSQL right: a row for each source document. */
@@ -144,6 +150,7 @@ export function table(name: string, spec: Untyped): Declaration<TableSpec> {
     extra,
     children: Object.fromEntries(children),
     references,
+    unique: (spec.unique ?? []).map((fields) => [...fields]),
     map: unbound(name),
     to: { write: unbound(name) },
     findings,
@@ -179,13 +186,5 @@ function reference(projection: string, name: string, declared: UntypedReference,
     findings.push(
       error('join-on-empty', `Projection ${projection} references ${name} without a condition`, "Add on: { id: '…' }."),
     );
-  if (declared.enforced !== undefined && declared.enforced !== false)
-    findings.push(
-      error(
-        'table-enforced',
-        `Projection ${projection} wants the reference ${name} enforced, which Millrace can't do yet: a row whose other document comes later, or is deleted, would be parked although it is legal`,
-        'Remove enforced. `millrace sql orphans` reports rows whose other document is missing.',
-      ),
-    );
-  return { name, of: plain(declared.of), on };
+  return { name, of: plain(declared.of), on, ...(declared.enforced === true && { enforced: true }) };
 }

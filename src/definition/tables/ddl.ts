@@ -1,5 +1,6 @@
 // The statements that make the tables of a projection, for PostgreSQL alone and with the Citus extension.
-import type { ChildTable, Column, TableLayout } from './layout.ts';
+import { decidingColumns, isConstrained } from './foreign-keys.ts';
+import type { ChildTable, Column, ForeignKey, TableLayout } from './table-layout.ts';
 
 /** Tables, guards and what Millrace knows about them. Readers have views in the schema that they search. */
 export const SCHEMA = 'millrace';
@@ -20,6 +21,8 @@ export interface Content {
 export const firstContent = ({ version }: Pick<TableLayout, 'version'>): string => `v${version}`;
 
 export const tableName = (name: string, content: string): string => `${SCHEMA}.${name}_${content}`;
+/** Rows of documents that wait for another one. */
+export const waitsName = ({ layout, content }: Content): string => tableName(layout.name, `${content}_waits`);
 export const guardsName = ({ layout, content }: Content): string => tableName(layout.name, `${content}_guards`);
 
 /** What Millrace has once a database. Statements may be run again. */
@@ -30,7 +33,7 @@ export function commonDdl(layouts: readonly TableLayout[], { citus }: DdlOptions
     `CREATE TABLE IF NOT EXISTS ${SCHEMA}.contents (
   name text NOT NULL, version integer NOT NULL, content text NOT NULL,
   state text NOT NULL CHECK (state IN ('filling', 'live', 'retired')), since timestamptz NOT NULL DEFAULT now(),
-  made jsonb NOT NULL,
+  made jsonb NOT NULL, kept_until timestamptz,
   PRIMARY KEY (name, version, content))`,
     `CREATE TABLE IF NOT EXISTS ${SCHEMA}.readers (
   name text PRIMARY KEY, version integer NOT NULL, content text NOT NULL, generation bigint NOT NULL)`,
@@ -64,7 +67,19 @@ export function contentDdl(of: Content, { citus }: DdlOptions): string[] {
       ),
     ),
   ];
-  const names = [root, ...layout.children.map(({ name }) => tableName(name, content))];
+  if (isConstrained(layout))
+    tables.push(
+      createTable(
+        waitsName(of),
+        [...layout.identity.map(notNull), ...decidingColumns(layout).map(columnDdl), 'rows jsonb NOT NULL'],
+        keys,
+      ),
+    );
+  const names = [
+    root,
+    ...layout.children.map(({ name }) => tableName(name, content)),
+    ...(isConstrained(layout) ? [waitsName(of)] : []),
+  ];
   return [...tables, guardsDdl(of), ...(citus ? distribution(of, names) : [])];
 }
 
@@ -122,6 +137,42 @@ export function finishingDdl({ layout, content }: Content): string[] {
   ];
 }
 
+export interface Constraint {
+  readonly name: string;
+  /** Alone in its statement, as Citus wants it. */
+  readonly sql: string;
+}
+
+/**
+ * What refuses rows that break a rule between documents. `tableOf`: the table that readers have of another projection.
+ * Rows that break it have to wait before.
+ */
+export function constraintsOf(of: Content, tableOf: (key: ForeignKey) => string): Constraint[] {
+  const { layout, content } = of;
+  const root = tableName(layout.name, content);
+  const add = (name: string, what: string): string => `ALTER TABLE ${root} ADD CONSTRAINT ${name} ${what}`;
+  return [
+    ...layout.foreignKeys.map((foreignKey, at) => {
+      const name = `${layout.name}_${content}_f${at + 1}`;
+      const { columns, to } = foreignKey;
+      return {
+        name,
+        sql: add(name, `FOREIGN KEY (${columns.join(', ')}) REFERENCES ${tableOf(foreignKey)} (${to.join(', ')})`),
+      };
+    }),
+    ...layout.unique.map((columns, at) => {
+      const name = `${layout.name}_${content}_u${at + 1}`;
+      return { name, sql: add(name, `UNIQUE (${uniqueColumns(layout, columns).join(', ')})`) };
+    }),
+  ];
+}
+
+/** Values are unique within a tenant. */
+export const uniqueColumns = ({ tenant }: TableLayout, columns: readonly string[]): string[] => [
+  ...(tenant ? [tenant.name] : []),
+  ...columns.filter((name) => name !== tenant?.name),
+];
+
 /** The columns that name a referenced document, the tenant first. */
 export function referenceColumns(layout: TableLayout, { on }: TableLayout['references'][number]): string[] {
   const own = Object.keys(on);
@@ -148,6 +199,9 @@ export function viewsOf({
 
 /** All statements for tables that don't exist yet, in their order. */
 export function wholeDdl(layouts: readonly TableLayout[], options: DdlOptions): string[] {
+  const shown = layouts.filter(
+    ({ projection, version }) => !layouts.some((other) => other.projection === projection && other.version < version),
+  );
   return [
     ...commonDdl(layouts, options),
     ...layouts.flatMap((layout) => {
@@ -155,10 +209,14 @@ export function wholeDdl(layouts: readonly TableLayout[], options: DdlOptions): 
       return [...contentDdl(of, options), ...finishingDdl(of)];
     }),
     ...layouts
-      .filter(
-        ({ projection, version }) =>
-          !layouts.some((other) => other.projection === projection && other.version < version),
+      .map((layout) => ({ layout, content: firstContent(layout) }))
+      .flatMap((of) =>
+        constraintsOf(of, ({ projection, table }) =>
+          tableName(table, firstContent(shown.find((other) => other.projection === projection) ?? of.layout)),
+        ),
       )
+      .map(({ sql }) => sql),
+    ...shown
       .flatMap((layout) => viewsOf({ layout, content: firstContent(layout) }))
       .map(({ name, select }) => `CREATE VIEW ${name} AS ${select}`),
   ];

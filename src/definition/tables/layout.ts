@@ -2,71 +2,25 @@
 import { type Model, containerOf, examplesOf } from '../../model/model.ts';
 import { type ObjectShape, type Shape, seeObject } from '../../model/types/shape.ts';
 import { typeRules } from '../discriminator.ts';
-import type { ChildOption, ColumnOption, ColumnType, Doc, Pipeline, RowReference, TableSpec } from '../specs.ts';
+import type { ChildOption, ColumnOption, ColumnType, Doc, Pipeline, TableSpec } from '../specs.ts';
 import { tenantRuleOf } from '../tenant.ts';
+import { foreignKeysOf } from './foreign-keys.ts';
 import { snake } from './names.ts';
 import { isUtcMoment } from './moments.ts';
+import type { ChildTable, Column, ForeignKey, IdentityColumn, TableLayout } from './table-layout.ts';
 
-export interface Column {
-  readonly name: string;
-  /** The field of the document or element. Absent: of the columns that Millrace adds. */
-  readonly field?: string;
-  readonly type: ColumnType | 'integer';
-}
-
-export interface ChildTable {
-  readonly name: string;
-  /** The list. */
-  readonly field: string;
-  /** Elements are scalars, in the column `value`. */
-  readonly scalar: boolean;
-  /** The column that is unique in a document: `position`, or that of the declared key. */
-  readonly key: string;
-  /** Without the identity of the document; `position` is the first. */
-  readonly columns: readonly Column[];
-  readonly extra: 'keep' | 'refuse';
-}
-
-/** A column of the identity, with the path of its value in the document. */
-export interface IdentityColumn extends Column {
-  readonly type: 'text' | 'bigint' | 'numeric' | 'boolean';
-  /** A level of the partition key, by its number; `id`; or the tenant that is no level. */
-  readonly from: number | 'id' | 'tenant';
-  readonly path: string;
-}
-
-export interface TableReference {
-  readonly name: string;
-  readonly of: RowReference['of'];
-  /** This table's column → the other document's field. */
-  readonly on: Readonly<Record<string, string>>;
-}
-
-export interface TableLayout {
-  readonly projection: string;
-  readonly version: number;
-  readonly name: string;
-  /** The column of the tenant; absent: reference data. */
-  readonly tenant?: IdentityColumn;
-  /** The tenant is no level of the partition key, so a document may move to another one. */
-  readonly movable: boolean;
-  /** The primary key, the tenant first. */
-  readonly identity: readonly IdentityColumn[];
-  /** Of the root, without the identity. */
-  readonly columns: readonly Column[];
-  readonly extra: 'keep' | 'refuse';
-  readonly children: readonly ChildTable[];
-  readonly references: readonly TableReference[];
-  /** Fields that no column has: the discriminator, and the fields of the identity. */
-  readonly passed: readonly string[];
-}
+export type * from './table-layout.ts';
 
 export const EXTRA = 'extra';
 export const POSITION = 'position';
 const VALUE = 'value';
 
 /** Undefined: the model has no example of the type, or its container is unknown; `checkPipeline` says so. */
-export function layoutOf(spec: TableSpec, pipeline: Pick<Pipeline, 'tenant' | 'sources'>, model: Model): TableLayout {
+export function layoutOf(
+  spec: TableSpec,
+  pipeline: Pick<Pipeline, 'tenant' | 'sources'> & Partial<Pick<Pipeline, 'effects'>>,
+  model: Model,
+): TableLayout {
   const examples = examplesOf(model, spec.from);
   const shape: ObjectShape = { seen: 0, fields: new Map() };
   const { upcast, discriminator = 'type' } = typeRules(pipeline.sources, spec.from);
@@ -98,7 +52,7 @@ export function layoutOf(spec: TableSpec, pipeline: Pick<Pipeline, 'tenant' | 's
     ...fields.map(([field, of]) => columnOf(field, of.shape, spec.columns[field], examples)),
     ...declaredOnly(spec.columns, shape, passed),
   ];
-  return {
+  const layout: Omit<TableLayout, 'foreignKeys'> = {
     projection: spec.name,
     version: spec.version,
     name: spec.table,
@@ -115,9 +69,29 @@ export function layoutOf(spec: TableSpec, pipeline: Pick<Pipeline, 'tenant' | 's
       of,
       on: Object.fromEntries(Object.entries(on).map(([theirs, own]) => [named(own), theirs])),
     })),
+    unique: spec.unique.map((of) => of.map(named)),
     passed,
   };
+  return { ...layout, foreignKeys: keysOf(spec, layout, pipeline, model).filter((key) => typeof key !== 'string') };
 }
+
+/** Why declared references can't be enforced. */
+export const unenforceable = (
+  spec: TableSpec,
+  layout: TableLayout,
+  pipeline: Pick<Pipeline, 'tenant' | 'sources' | 'effects'>,
+  model: Model,
+): string[] => keysOf(spec, layout, pipeline, model).filter((key) => typeof key === 'string');
+
+const keysOf = (
+  spec: TableSpec,
+  own: Omit<TableLayout, 'foreignKeys'>,
+  { tenant, sources, effects = [] }: Parameters<typeof layoutOf>[1],
+  model: Model,
+): (ForeignKey | string)[] =>
+  foreignKeysOf(spec, own, effects, (other) =>
+    layoutOf(other, { sources, ...(tenant !== undefined && { tenant }) }, model),
+  );
 
 function seen(example: Doc, upcast: ((old: unknown) => Doc) | undefined): Doc {
   try {

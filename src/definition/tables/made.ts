@@ -1,5 +1,7 @@
 // What a content of a projection has in the database. It is stored there, because later declarations have other tables.
-import { type Content, guardsName, tableName } from './ddl.ts';
+import { type Content, guardsName, tableName, waitsName } from './ddl.ts';
+import { isConstrained } from './foreign-keys.ts';
+import type { TableLayout } from './layout.ts';
 
 export interface MadeTable {
   /** With its schema. */
@@ -15,6 +17,8 @@ export interface Made {
   readonly tables: readonly MadeTable[];
   /** The type of the tenants' columns. Absent: reference data. */
   readonly tenantType?: string;
+  /** Where rows may wait for other documents: whoever writes those needs it. */
+  readonly layout?: TableLayout;
 }
 
 export function madeOf(of: Content): Made {
@@ -25,6 +29,7 @@ export function madeOf(of: Content): Made {
   const own = tenant ? ['tenant'] : [];
   return {
     tables: [
+      ...(isConstrained(layout) ? [{ name: waitsName(of), keys, tenants }] : []),
       ...layout.children.map(({ name, key }) => ({ name: tableName(name, content), keys: [...keys, key], tenants })),
       { name: tableName(layout.name, content), keys, tenants },
       {
@@ -34,5 +39,6 @@ export function madeOf(of: Content): Made {
       },
     ],
     ...(tenant && { tenantType: tenant.type }),
+    ...(isConstrained(layout) && { layout }),
   };
 }

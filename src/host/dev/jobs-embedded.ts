@@ -1,5 +1,5 @@
 import { SCHEMA } from '../../jobs/backend.ts';
-import { type EmbeddedPostgres, startPglite } from './pglite.ts';
+import { type EmbeddedPostgres, startPglite } from '../../postgres/pglite.ts';
 
 /**
  * Starts a datastore for jobs, for development and tests. Without a folder it is in memory.

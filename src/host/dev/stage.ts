@@ -14,7 +14,7 @@ import { exportLine } from './emulator/export-line.ts';
 import { type Beside, type EmbeddedInput, startBeside } from './embedded.ts';
 import { startHubs } from './hubs.ts';
 import { type DevJobs, startDevJobs } from './dev-jobs.ts';
-import { startPglite } from './pglite.ts';
+import { startPglite } from '../../postgres/pglite.ts';
 import { startAzurite } from './storage.ts';
 
 export interface StageInput extends EmbeddedInput {

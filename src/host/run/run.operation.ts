@@ -3,6 +3,7 @@ import { hostname } from 'node:os';
 import { z } from 'zod';
 import { defineOperation } from '../../operations/operation.ts';
 import type { Registry } from '../../operations/registry.ts';
+import { tablesThatDiffer } from '../http/readiness.ts';
 import { openDashboard, portFlag, portOf } from './dashboard.ts';
 import { progressTable } from './progress.ts';
 import { requirePostgresUrl } from '../../base/settings.ts';
@@ -90,6 +91,7 @@ export const run = (registry: () => Registry) =>
         // A shard that doesn't answer stops no host. The others would show the same.
         if (there) await refuseRenamedPrefix(place.loaded.pipeline, there, settings);
       }
+      for (const { projection, what } of await tablesThatDiffer(loaded, signal)) screen.line(`${projection}: ${what}`);
       const name = host ?? `${hostname()}-${randomBytes(3).toString('hex')}`;
       const projections = await runPipeline(
         {

@@ -6,10 +6,10 @@ import { type View, Views } from '../../engine/views/views.ts';
 import { audited } from '../audit/record.ts';
 import { defineOperation, partsOf } from '../operation.ts';
 import { chooseProjection, findSink, splitId } from './choose.ts';
+import { backTables, keptTables } from './back-tables.ts';
 import { filledTarget, swapSink } from './rebuild-sink.ts';
 import { LONGEST_READ_S, promote, assertFilled } from './promote.ts';
 import { keptOf, promoteBack } from './promote-back.ts';
-import { operationsError } from '../errors.ts';
 
 const HELD_S = Math.ceil((VIEWS_REFRESH_MS + 5_000) / 1000);
 
@@ -23,6 +23,7 @@ export const projectionsPromote = defineOperation({
     'millrace projections promote product-search',
     'millrace projections promote summaries --keep 24h',
     'millrace projections promote summaries --back',
+    'millrace projections promote orders@1 --back',
   ],
   effect: 'changes',
   argument: 'name',
@@ -46,11 +47,22 @@ export const projectionsPromote = defineOperation({
       ),
     back: z.boolean().default(false).describe('make the previous version current again, while hosts keep it'),
   }),
-  plan: async ({ name, keep, back }, { workspace }) => {
+  plan: async ({ name, keep, back }, { workspace, signal }) => {
     const { pipeline } = await workspace.pipeline();
     const { state } = (await workspace.services()).global;
     const given = splitId(name);
     const view = (await new Views(state, pipeline.name).read())?.[given.name];
+    const sink = findSink(pipeline, name);
+    if (back && sink) {
+      const kept = await keptTables(pipeline, name, signal);
+      return {
+        steps: [
+          `let readers of ${given.name} see ${projectionId(kept)} in the content that they had before; hosts have written it too`,
+          ...(keep === '0' ? [] : [`keep the content that they have now for ${keep}: hosts write both`]),
+        ],
+        ru: 0,
+      };
+    }
     if (back) {
       const spec = chooseKept(pipeline, name, view);
       const reads = new Set([...(view?.current?.reads ?? []), ...sourcesOf(spec)].map(({ container }) => container));
@@ -65,7 +77,6 @@ export const projectionsPromote = defineOperation({
         seconds: HELD_S,
       };
     }
-    const sink = findSink(pipeline, name);
     if (sink) {
       const { container } = filledTarget(view, sink);
       return {
@@ -73,6 +84,7 @@ export const projectionsPromote = defineOperation({
           `catch up ${container}`,
           `stop applying changes of ${sink.from.container} for about ${HELD_S} s`,
           `make ${container} the content of the sink of ${sink.name}`,
+          ...(sink.kind === 'table' && keep !== '0' ? [`keep the content before for ${keep}: hosts write both`] : []),
         ],
         ru: 0,
         seconds: HELD_S,
@@ -99,6 +111,13 @@ export const projectionsPromote = defineOperation({
     const { services, loaded } = parts;
     const progress = (changes: number): void => context.screen.progress('caught up', changes);
     const keepMs = milliseconds(keep);
+    const sink = findSink(loaded.pipeline, name);
+    if (back && sink) {
+      const spec = await keptTables(loaded.pipeline, name, context.signal);
+      return audited(context, 'projections promote', { name: projectionId(spec), back, keep }, () =>
+        backTables({ ...parts, spec, keepMs }),
+      );
+    }
     if (back) {
       const before = (await new Views(services.global.state, loaded.pipeline.name).read())?.[splitId(name).name];
       const kept = chooseKept(loaded.pipeline, name, before);
@@ -109,10 +128,9 @@ export const projectionsPromote = defineOperation({
         () => promoteBack({ ...parts, spec: kept, longestReadS: longestRead, evenParked, keepMs }),
       );
     }
-    const sink = findSink(loaded.pipeline, name);
     if (sink)
-      return audited(context, 'projections promote', { name, evenParked }, () =>
-        swapSink({ ...parts, spec: sink, evenParked, progress }),
+      return audited(context, 'projections promote', { name, evenParked, keep }, () =>
+        swapSink({ ...parts, spec: sink, evenParked, keepMs, progress }),
       );
     const given = splitId(name);
     const view = (await new Views(services.global.state, loaded.pipeline.name).read())?.[given.name];
@@ -134,12 +152,12 @@ export const projectionsPromote = defineOperation({
       `${projection} is current, in ${container}. Changes waited for ${(heldMs / 1000).toFixed(1)} s.`,
       ...(previous && keptUntil !== null
         ? [
-            `Until ${keptUntil} hosts keep ${previous} too, and spend RU on both. Until then \`millrace projections promote ${previous.split('@')[0] ?? ''} --back\` makes it current again.`,
+            `Until ${keptUntil} hosts keep ${previous} too, and apply changes to both. Until then \`millrace projections promote ${previous.split('@')[0] ?? ''} --back\` makes it current again.`,
           ]
         : []),
-      ...(previous && keptUntil === null
+      ...(previous && keptUntil === null && readableUntil !== null
         ? [
-            `${previous} is no longer updated. \`millrace projections drop ${previous}\` can remove it from ${readableUntil ?? ''} on.`,
+            `${previous} is no longer updated. \`millrace projections drop ${previous}\` can remove it from ${readableUntil} on.`,
           ]
         : []),
     ].join('\n'),
@@ -157,10 +175,6 @@ const sayKeep = (keep: string, name: string): string[] =>
 /** @throws UsageError `no-way-back`, `projection-in-place`, `projection-unknown` */
 function chooseKept(pipeline: Pipeline, given: string, view: View | undefined): ProjectionSpec {
   const { name, version } = splitId(given);
-  if (pipeline.effects.some((spec) => spec.name === name))
-    throw operationsError('no-way-back', `The content before of ${name} is kept by its sink, if at all`, {
-      hint: `Fill another content with \`millrace projections rebuild ${name}\`.`,
-    });
   chooseProjection(pipeline, name);
   // Named and current: an earlier run has gone back already.
   if (version !== undefined && view?.current?.version === version) return chooseProjection(pipeline, given);

@@ -22,7 +22,7 @@ import { type PromoteOptions, type Promoted, stagedOf, stagedPart } from './prom
 import type { Rebuilt, RebuildOptions } from './rebuild.ts';
 
 export type SinkOptions = Omit<RebuildOptions, 'spec'> & { readonly spec: SinkSpec };
-export type SwapOptions = Omit<PromoteOptions, 'spec' | 'longestReadS' | 'keepMs'> & { readonly spec: SinkSpec };
+export type SwapOptions = Omit<PromoteOptions, 'spec' | 'longestReadS'> & { readonly spec: SinkSpec };
 
 /**
  * Fills a target of the sink from history, archived documents included, beside the live hosts. May be stopped at any point
@@ -86,7 +86,7 @@ export async function swapSink(options: SwapOptions): Promise<Promoted> {
     async (frozen) => {
       await host.drained(frozen.signal);
       frozen.assertOwn({ frozenUntil: frozen.until });
-      await spec.to.rebuild.swap(target, frozen.signal);
+      await spec.to.rebuild.swap(target, frozen.signal, options.keepMs);
       await host.drained(signal);
       // Rows that only the target refused would be missing, and nothing would name them.
       if (!options.evenParked) await assertNothingNewRefused(options, own.spec);
@@ -101,11 +101,21 @@ export async function swapSink(options: SwapOptions): Promise<Promoted> {
       return frozen.heldMs();
     },
   );
-  return { projection: projectionId(spec), container: target, ...NO_PREVIOUS, heldMs };
+  return { projection: projectionId(spec), container: target, ...(await previousOf(spec, signal)), heldMs };
 }
 
-/** The content before is the sink's own affair. */
-const NO_PREVIOUS = { previous: null, readableUntil: null, keptUntil: null };
+/** The content before is the sink's own affair: it may say that hosts write it too. */
+export async function previousOf(
+  spec: OutsideSpec,
+  signal: AbortSignal,
+): Promise<Pick<Promoted, 'previous' | 'readableUntil' | 'keptUntil'>> {
+  const kept = spec.kind === 'table' ? await spec.to.kept?.(signal) : undefined;
+  return {
+    previous: kept ? projectionId({ name: spec.name, version: kept.version }) : null,
+    readableUntil: null,
+    keptUntil: kept?.until ?? null,
+  };
+}
 
 /**
  * Gives a rebuild up: removes the target with its leases and dead letters. May be stopped and run again.

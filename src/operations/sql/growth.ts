@@ -58,8 +58,12 @@ const quoted = (text: string): string => `'${text.replaceAll("'", "''")}'`;
 const literal = (tenant: string | number): string =>
   typeof tenant === 'number' ? String(tenant) : `${quoted(tenant)}::text`;
 
+/** Whether a tenant has a shard of its own already: Citus refuses to isolate it again. */
+export const isAlone = (table: string, tenant: string | number): string =>
+  `SELECT shardminvalue = shardmaxvalue AS alone FROM pg_dist_shard WHERE shardid = get_shard_id_for_distribution_column(${quoted(table)}, ${literal(tenant)})`;
+
 /** The queries that measure what `growthOf` takes. */
-export const measuringQueries = (table: string, tenant: string): string[] => {
+export const measuringQueries = (table: string, tenant: string): [tenants: string, nodes: string] => {
   const column = `"${tenant.replaceAll('"', '""')}"`;
   return [
     `SELECT ${column} AS tenant, sum(pg_column_size(t.*)) AS bytes FROM ${table} t GROUP BY 1 ORDER BY 2 DESC LIMIT 100;`,

@@ -3,6 +3,7 @@ import { messageOf } from '../../base/errors.ts';
 import { defineOperation } from '../operation.ts';
 import { plural, size, table as columns } from '../table.ts';
 import { sqlVerbsError } from './errors.ts';
+import { type Cluster, grow, measured } from './grow.ts';
 import { growthOf, measuringQueries } from './growth.ts';
 import { readSql } from './read-sql.ts';
 
@@ -15,20 +16,23 @@ const schema = z.object({
 export const sqlRebalance = defineOperation({
   noun: 'sql',
   verb: 'rebalance',
-  summary: 'Print the statements that isolate large tenants and rebalance the nodes of Citus, from measured sizes',
+  summary:
+    'Print, or run, the statements that isolate large tenants and rebalance the nodes of Citus, from measured sizes',
   examples: [
     'millrace sql rebalance --table orders --tenant store_id',
     'millrace sql rebalance sizes.json --table orders --tenant store_id',
     'millrace sql rebalance sizes.json --table orders --tenant store_id --isolate 0.5',
+    'millrace sql rebalance --table millrace.orders_v1 --tenant store_id --measure',
+    'millrace sql rebalance --table millrace.orders_v1 --tenant store_id --yes --env production',
   ],
-  effect: 'reads',
+  effect: 'changes',
   argument: 'sizes',
   input: z.object({
     sizes: z
       .string()
       .optional()
       .describe(
-        'file with {"tenants": [{"tenant", "bytes"}], "nodes": [{"node", "bytes"}]}; without it, print the queries that measure them',
+        'file with {"tenants": [{"tenant", "bytes"}], "nodes": [{"node", "bytes"}]}; without it, print the queries that measure them, or measure the database of POSTGRES_URL',
       ),
     table: z.string().describe('the largest distributed table; those that are colocated with it go along'),
     tenant: z.string().describe('the tenant column'),
@@ -39,14 +43,21 @@ export const sqlRebalance = defineOperation({
       .default(0.2)
       .describe('share of an average node from which a tenant gets a shard of its own'),
     threshold: z.number().nonnegative().default(0.1).describe('how far a node may be above the average'),
+    measure: z.boolean().default(false).describe('measure the database of POSTGRES_URL, and print the statements'),
+    yes: z.boolean().default(false).describe('run the statements; without a file, measure before'),
   }),
-  run: async ({ sizes, table, tenant, isolate, threshold }, { workspace: { directory } }) =>
-    sizes === undefined
-      ? { measure: measuringQueries(table, tenant) }
-      : growthOf(parsed(await readSql(directory, sizes)), table, { isolate, threshold }),
+  run: async ({ sizes, table, tenant, isolate, threshold, measure, yes }, { workspace, signal, screen }) => {
+    if (sizes === undefined && !measure && !yes) return { measure: measuringQueries(table, tenant) };
+    const given = sizes === undefined ? undefined : parsed(await readSql(workspace.directory, sizes));
+    const cluster = (): Cluster => ({ database: workspace.tables(), table, tenant, signal });
+    const growth = growthOf(given ?? (await measured(cluster())), table, { isolate, threshold });
+    if (!yes) return growth;
+    return { ...growth, done: await grow(cluster(), growth, (statement) => screen.line(statement)) };
+  },
   format: (growth) => {
     if ('measure' in growth) return growth.measure.join('\n');
     const { isolate, full, beyond, statements, average } = growth;
+    const done = 'done' in growth ? growth.done : undefined;
     if (statements.length === 0)
       return `No tenant needs a shard of its own, and the nodes are in balance (${size(average)} on average).`;
     const isolated = isolate.map((each) => [each.tenant, size(each.bytes), `${Math.round(each.share * 100)} %`]);
@@ -63,8 +74,10 @@ export const sqlRebalance = defineOperation({
         ({ node, above }) => `${node} is ${Math.round(above * 100)} % above the average of ${size(average)}.`,
       ),
       ...beyond.map((of) => `${of} is larger than an average node: larger nodes help it, and more nodes don’t.`),
-      `${plural(statements.length, 'statement')} to run on the coordinator, one at a time:`,
-      ...statements,
+      done
+        ? `${plural(done.length, 'statement')} run. A rebalance goes on in the cluster: SELECT * FROM citus_rebalance_status();`
+        : `${plural(statements.length, 'statement')} to run on the coordinator, one at a time, or with --yes:`,
+      ...(done ?? statements),
     ].join('\n');
   },
 });

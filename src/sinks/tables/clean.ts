@@ -7,8 +7,8 @@ import { sinksError } from '../errors.ts';
 import { type ListedContent, listedContents, readersOf } from './contents.ts';
 
 /**
- * Contents that another one replaced, and those of versions below all declared ones. A content that readers have stays,
- * and so does one of a higher version: a newer pipeline may fill it.
+ * Contents that another one replaced and that aren't kept, and those of versions below all declared ones. A content that
+ * readers have stays, and so does one of a higher version: a newer pipeline may fill it.
  */
 export async function unusedContents(session: Session, layouts: readonly TableLayout[]): Promise<ListedContent[]> {
   const unused: ListedContent[] = [];
@@ -20,8 +20,9 @@ export async function unusedContents(session: Session, layouts: readonly TableLa
     const lowest = Math.min(...declared);
     unused.push(
       ...contents.filter(
-        ({ version, content, state }) =>
-          (state === 'retired' || version < lowest) && !(readers?.version === version && readers.content === content),
+        ({ version, content, state, kept }) =>
+          ((state === 'retired' && !kept) || version < lowest) &&
+          !(readers?.version === version && readers.content === content),
       ),
     );
   }

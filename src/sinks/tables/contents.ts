@@ -2,6 +2,7 @@
 // transaction depends on what it read there.
 import { createHash } from 'node:crypto';
 import { type Content, SCHEMA } from '../../definition/tables/ddl.ts';
+import type { KeptContent } from '../../definition/outside-sink.ts';
 import type { TableLayout } from '../../definition/tables/layout.ts';
 import { type Made, madeOf } from '../../definition/tables/made.ts';
 import { postgresError } from '../../postgres/errors.ts';
@@ -12,31 +13,64 @@ type Named = Pick<TableLayout, 'projection' | 'version'>;
 export interface StoredContent {
   readonly content: string;
   readonly state: 'filling' | 'live' | 'retired';
+  /** Readers may get it again, so hosts write it. */
+  readonly kept: boolean;
 }
 
 /** A number for an advisory lock: writers hold it together, and who changes contents holds it alone. */
-const lockOf = ({ projection }: Pick<Named, 'projection'>): string =>
+export const lockNumber = ({ projection }: Pick<Named, 'projection'>): string =>
   String(createHash('sha256').update(`millrace.contents ${projection}`).digest().readBigInt64BE());
 
 /** As the first statement of a writer's transaction: contents don't change until it ends. */
-export const sharedLock = (of: Named): string => `SELECT pg_advisory_xact_lock_shared(${lockOf(of)})`;
+export const sharedLock = (of: Named): string => `SELECT pg_advisory_xact_lock_shared(${lockNumber(of)})`;
 /** As the first statement of a transaction that changes contents: it waits for every writer. */
-export const ownLock = (of: Named): string => `SELECT pg_advisory_xact_lock(${lockOf(of)})`;
+export const ownLock = (of: Pick<Named, 'projection'>): string => `SELECT pg_advisory_xact_lock(${lockNumber(of)})`;
 
 export async function contentsOf(session: Session, { projection, version }: Named): Promise<StoredContent[]> {
   const { rows } = await session.query(
-    `SELECT content, state FROM ${SCHEMA}.contents WHERE name = $1 AND version = $2::integer ORDER BY since, content`,
+    `SELECT content, state, ${KEPT} AS kept FROM ${SCHEMA}.contents WHERE name = $1 AND version = $2::integer ORDER BY since, content`,
     [projection, version],
   );
-  return rows.map((row) => ({ content: String(row['content']), state: row['state'] as StoredContent['state'] }));
+  return rows.map((row) => ({
+    content: String(row['content']),
+    state: row['state'] as StoredContent['state'],
+    kept: row['kept'] === true,
+  }));
+}
+
+/** By the clock of the server, once the lock is held: so a writer and a way back agree on what is over. */
+const KEPT = 'coalesce(kept_until > clock_timestamp(), false)';
+
+/** The live content, also in a database that is yet to be migrated. */
+export async function liveOf(session: Session, { projection, version }: Named): Promise<string | undefined> {
+  const { rows } = await session.query(
+    `SELECT content FROM ${SCHEMA}.contents WHERE name = $1 AND version = $2::integer AND state = 'live'`,
+    [projection, version],
+  );
+  return rows[0] && String(rows[0]['content']);
 }
 
 /** @throws MillraceError `postgres-tables-missing` */
 export async function liveContent(session: Session, of: Named): Promise<string> {
-  const live = (await contentsOf(session, of)).find(({ state }) => state === 'live');
-  if (live) return live.content;
-  throw postgresError('postgres-tables-missing', `There are no tables of ${of.projection}@${of.version} yet`);
+  const live = await liveOf(session, of);
+  if (live !== undefined) return live;
+  throw noTables(of);
 }
+
+/**
+ * What hosts write: the live content, then the one that it replaced, while that is kept.
+ * @throws MillraceError `postgres-tables-missing`
+ */
+export async function writtenContents(session: Session, of: Named): Promise<string[]> {
+  const stored = await contentsOf(session, of);
+  const live = stored.find(({ state }) => state === 'live');
+  if (live)
+    return [live, ...stored.filter(({ state, kept }) => state === 'retired' && kept)].map(({ content }) => content);
+  throw noTables(of);
+}
+
+const noTables = ({ projection, version }: Named): Error =>
+  postgresError('postgres-tables-missing', `There are no tables of ${projection}@${version} yet`);
 
 /**
  * The content of a target that a rebuild fills. Its name ends the names of its tables, so it is short.
@@ -86,6 +120,29 @@ export async function setState(
   );
 }
 
+/** Of all contents of a projection this one alone is kept, for so long; 0: none is. */
+export async function keep(session: Session, of: Readers & Pick<Named, 'projection'>, keepMs: number): Promise<void> {
+  await session.query(
+    `UPDATE ${SCHEMA}.contents SET kept_until =
+  CASE WHEN version = $2::integer AND content = $3 AND $4::bigint > 0 THEN clock_timestamp() + $4::bigint * interval '1 millisecond' END
+WHERE name = $1 AND (kept_until IS NOT NULL OR version = $2::integer AND content = $3)`,
+    [of.projection, of.version, of.content, keepMs],
+  );
+}
+
+export async function keptContent(
+  session: Session,
+  { projection }: Pick<Named, 'projection'>,
+): Promise<KeptContent | undefined> {
+  const { rows } = await session.query(
+    `SELECT version, content, to_char(kept_until AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS until
+FROM ${SCHEMA}.contents WHERE name = $1 AND ${KEPT}`,
+    [projection],
+  );
+  const [row] = rows;
+  return row && { version: Number(row['version']), content: String(row['content']), until: String(row['until']) };
+}
+
 export interface ListedContent extends Named, StoredContent {
   readonly made: Made;
 }
@@ -95,14 +152,15 @@ export async function listedContents(session: Session): Promise<ListedContent[]>
   const { rows: known } = await session.query(`SELECT 1 FROM pg_class WHERE oid = to_regclass('${SCHEMA}.contents')`);
   if (known.length === 0) return [];
   const { rows } = await session.query(
-    `SELECT name, version, content, state, made FROM ${SCHEMA}.contents ORDER BY name, version, content`,
+    `SELECT name, version, content, state, made, ${KEPT} AS kept FROM ${SCHEMA}.contents ORDER BY name, version, content`,
   );
-  return rows.map(({ name, version, content, state, made }) => ({
+  return rows.map(({ name, version, content, state, made, kept }) => ({
     projection: String(name),
     version: Number(version),
     content: String(content),
     state: state as StoredContent['state'],
     made: made as Made,
+    kept: kept === true,
   }));
 }
 

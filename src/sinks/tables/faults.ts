@@ -1,5 +1,5 @@
 // What is wrong with the tables of a projection as the database has them: missing, changed by hand, or closed to this role.
-import { type Content, SCHEMA, tableName, viewsOf } from '../../definition/tables/ddl.ts';
+import { type Content, SCHEMA, constraintsOf, tableName, viewsOf } from '../../definition/tables/ddl.ts';
 import type { Column, TableLayout } from '../../definition/tables/layout.ts';
 import { type MadeTable, madeOf } from '../../definition/tables/made.ts';
 import type { TableFault } from '../../definition/outside-sink.ts';
@@ -38,7 +38,10 @@ async function faultsOf(session: Session, layout: TableLayout): Promise<TableFau
   if (!live) return [{ what: `There are no tables of ${id} yet`, hint: MIGRATE }];
   const of: Content = { layout, content: live.content };
   const faults: TableFault[] = [];
-  for (const made of madeOf(of).tables) faults.push(...(await faultsIn(session, made, columnsOf(of, made), layout)));
+  const root = tableName(layout.name, live.content);
+  const declared = constraintsOf(of, ({ table }) => table).map(({ name }) => name);
+  for (const made of madeOf(of).tables)
+    faults.push(...(await faultsIn(session, made, columnsOf(of, made), layout, made.name === root ? declared : [])));
   const readers = await readersOf(session, layout);
   if (readers?.version === layout.version)
     for (const { name, columns } of viewsOf(of)) {
@@ -62,6 +65,7 @@ async function faultsIn(
   { name, keys }: MadeTable,
   columns: readonly Column[] | undefined,
   { projection, children }: TableLayout,
+  declared: readonly string[],
 ): Promise<TableFault[]> {
   const lacking = await rightsLacking(session, name, RIGHTS);
   if (lacking === undefined) {
@@ -88,12 +92,27 @@ async function faultsIn(
       });
   }
   const known = columns?.map((column) => column.name) ?? [...stored.keys()];
-  for (const { kind, named } of await byHand(session, name, keys, known))
+  for (const { kind, named } of await byHand(session, name, keys, known, declared))
     faults.push({
       what: `${name} has ${kind} that Millrace did not make: ${named}. It may refuse or change rows`,
       hint: `Remove it: ${REMEDIES[kind](name, named)}.`,
     });
+  for (const lost of await constraintsLacking(session, name, declared))
+    faults.push({
+      what: `${name} lacks the constraint ${lost}, which someone has dropped`,
+      hint: `Run \`millrace projections rebuild ${projection}\`, then \`millrace projections promote ${projection}\`.`,
+    });
   return faults;
+}
+
+async function constraintsLacking(session: Session, table: string, declared: readonly string[]): Promise<string[]> {
+  if (declared.length === 0) return [];
+  const { rows } = await session.query(
+    `SELECT name FROM unnest($2::text[]) AS name WHERE NOT EXISTS (
+  SELECT 1 FROM pg_constraint WHERE conrelid = to_regclass($1) AND conname = name AND convalidated)`,
+    [table, declared],
+  );
+  return rows.map(({ name }) => String(name));
 }
 
 type ByHand = 'a trigger' | 'a rule' | 'a constraint' | 'a unique index' | 'a column without a default' | 'another key';
@@ -113,6 +132,7 @@ async function byHand(
   table: string,
   keys: readonly string[],
   columns: readonly string[],
+  declared: readonly string[],
 ): Promise<{ readonly kind: ByHand; readonly named: string }[]> {
   const { rows } = await session.query(
     `SELECT 'a trigger' AS kind, quote_ident(tgname) AS named FROM pg_trigger
@@ -120,6 +140,7 @@ WHERE tgrelid = to_regclass($1) AND NOT tgisinternal AND tgname NOT LIKE 'trunca
 UNION ALL SELECT 'a rule', quote_ident(rulename) FROM pg_rewrite WHERE ev_class = to_regclass($1)
 UNION ALL SELECT 'a constraint', quote_ident(conname) FROM pg_constraint
 WHERE conrelid = to_regclass($1) AND (contype IN ('c', 'u', 'x') OR contype = 'f' AND conname NOT LIKE '%\\_of\\_%\\_fkey')
+  AND conname <> ALL ($4::text[])
 UNION ALL SELECT 'a unique index', quote_ident(c.relname) FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
 WHERE i.indrelid = to_regclass($1) AND i.indisunique AND NOT i.indisprimary
   AND NOT EXISTS (SELECT 1 FROM pg_constraint WHERE conindid = i.indexrelid)
@@ -131,7 +152,7 @@ FROM pg_index i CROSS JOIN LATERAL unnest(i.indkey) WITH ORDINALITY AS k (att, p
 JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.att
 WHERE i.indrelid = to_regclass($1) AND i.indisprimary
 HAVING coalesce(array_agg(a.attname::text ORDER BY k.place), '{}') <> $2::text[]`,
-    [table, keys, columns],
+    [table, keys, columns, declared],
   );
   return rows.map(({ kind, named }) => ({ kind: kind as ByHand, named: String(named) }));
 }

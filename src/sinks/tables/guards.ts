@@ -121,17 +121,36 @@ RETURNING id${movable ? ', was' : ''}`,
   return row && (movable ? { ...one, was: textOrNull(row['was']) } : one);
 }
 
-/** Removes guards of documents that were deleted longer ago than T, of the tenant alone. Rows that others have locked stay. */
-export async function prune(session: Session, of: Content, tenantValue: unknown, now: Date): Promise<void> {
+/**
+ * Removes guards of documents that were deleted longer ago than T: of one tenant, where rows that others have locked stay,
+ * or of all. Resolves with their number.
+ */
+export async function prune(
+  session: Session,
+  of: Content,
+  now: Date,
+  only?: { readonly tenant: unknown },
+): Promise<number> {
   const { tenant, movable } = of.layout;
-  const keyed = tenant && !movable;
-  const before = new Date(now.getTime() - TOMBSTONE_TTL_S * 1_000 - CLOCK_SKEW_MS).toISOString();
+  const keyed = only && tenant && !movable;
   const own = keyed ? `tenant = $2::${tenant.type} AND ` : '';
-  const values = [before, ...(keyed ? [tenantValue] : [])];
   // Citus locks no rows over several nodes.
-  const which = movable
-    ? 'gone < $1::timestamptz'
-    : `${own}id IN (
+  const which =
+    movable || !only
+      ? 'gone < $1::timestamptz'
+      : `${own}id IN (
   SELECT id FROM ${guardsName(of)} WHERE ${own}gone < $1::timestamptz FOR UPDATE SKIP LOCKED)`;
-  await session.query(`DELETE FROM ${guardsName(of)} WHERE ${which}`, values);
+  const values = [oldest(now), ...(keyed ? [only.tenant] : [])];
+  const { rowCount } = await session.query(`DELETE FROM ${guardsName(of)} WHERE ${which}`, values);
+  return rowCount ?? 0;
 }
+
+/** How many guards `prune` would remove. */
+export async function countOld(session: Session, of: Content, now: Date): Promise<number> {
+  const { rows } = await session.query(`SELECT count(*) AS old FROM ${guardsName(of)} WHERE gone < $1::timestamptz`, [
+    oldest(now),
+  ]);
+  return Number(rows[0]?.['old']);
+}
+
+const oldest = (now: Date): string => new Date(now.getTime() - TOMBSTONE_TTL_S * 1_000 - CLOCK_SKEW_MS).toISOString();

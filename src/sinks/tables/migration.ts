@@ -10,10 +10,12 @@ import {
   tableName,
   viewsOf,
 } from '../../definition/tables/ddl.ts';
+import { isConstrained } from '../../definition/tables/foreign-keys.ts';
 import type { Column, TableLayout } from '../../definition/tables/layout.ts';
 import type { Session } from '../../postgres/database.ts';
 import { sinksError } from '../errors.ts';
-import { contentsOf, listContent, readersOf } from './contents.ts';
+import { constrain } from './constraints.ts';
+import { listContent, liveOf, readersOf } from './contents.ts';
 import { giveToReaders, hasCitus } from './table-contents.ts';
 import { switchView } from './views.ts';
 
@@ -29,7 +31,9 @@ export interface MigrationStep {
 export async function planMigration(session: Session, layouts: readonly TableLayout[]): Promise<MigrationStep[]> {
   const citus = await hasCitus(session);
   const steps: MigrationStep[] = [];
-  const exists = (await typesOf(session, `${SCHEMA}.contents`)).size > 0;
+  const enforced: MigrationStep[] = [];
+  const listed = await typesOf(session, `${SCHEMA}.contents`);
+  const exists = listed.size > 0;
   if (!exists)
     steps.push({
       say: `create the schema ${SCHEMA}`,
@@ -37,12 +41,18 @@ export async function planMigration(session: Session, layouts: readonly TableLay
         for (const statement of commonDdl(layouts, { citus })) await own.query(statement);
       },
     });
+  if (exists) steps.push(...olderList(listed));
   for (const layout of layouts) {
-    const contents = exists ? await contentsOf(session, layout) : [];
-    const live = contents.find(({ state }) => state === 'live');
-    const content = live?.content ?? firstContent(layout);
+    const live = exists ? await liveOf(session, layout) : undefined;
+    const content = live ?? firstContent(layout);
     const of: Content = { layout, content };
-    if (live) {
+    // The list of a database of the version before doesn't say which tables a content has.
+    if (live !== undefined && !listed.has('made'))
+      steps.push({
+        say: `list the tables of ${tableName(layout.name, content)}`,
+        apply: (own) => listContent(own, of, 'live'),
+      });
+    if (live !== undefined) {
       const added = await additions(session, of);
       steps.push(...added.map((step, at) => (at === added.length - 1 ? listing(step, of) : step)));
     } else
@@ -53,6 +63,11 @@ export async function planMigration(session: Session, layouts: readonly TableLay
           await listContent(own, of, 'live');
         },
       });
+    if (live === undefined && isConstrained(layout))
+      enforced.push({
+        say: `let PostgreSQL enforce ${[...layout.foreignKeys.map((key) => `the reference to ${key.table}`), ...layout.unique.map((columns) => `unique ${columns.join(', ')}`)].join(', ')} in ${tableName(layout.name, content)}`,
+        apply: (own) => constrain(own, of),
+      });
     const first = !layouts.some((other) => other.projection === layout.projection && other.version < layout.version);
     const readers = exists ? await readersOf(session, layout) : undefined;
     if (!readers && first)
@@ -60,13 +75,23 @@ export async function planMigration(session: Session, layouts: readonly TableLay
         say: `create the views ${viewsOf(of)
           .map(({ name }) => name)
           .join(', ')}`,
-        apply: async (own) => void (await giveToReaders(own, of)),
+        apply: (own) => giveToReaders(own, of, undefined),
       });
     else if (readers?.version === layout.version && readers.content === content)
       steps.push(...(await viewSteps(session, of)));
   }
-  return steps;
+  // Last: a foreign key leads to what readers have of another table.
+  return [...steps, ...enforced];
 }
+
+/** What the list of contents lacks in a database that an earlier version of Millrace has made. */
+const olderList = (columns: ReadonlyMap<string, string>): MigrationStep[] =>
+  Object.entries({ made: `jsonb NOT NULL DEFAULT '{"tables": []}'`, kept_until: 'timestamptz' })
+    .filter(([name]) => !columns.has(name))
+    .map(([name, type]) => ({
+      say: `add ${name} to ${SCHEMA}.contents`,
+      apply: async (own) => void (await own.query(`ALTER TABLE ${SCHEMA}.contents ADD COLUMN ${name} ${type}`)),
+    }));
 
 /** The last step: it also notes what the content has now. */
 const listing = (step: MigrationStep, of: Content): MigrationStep => ({

@@ -1,12 +1,14 @@
 // What the tables hold, document by document, in the form that `rowsOf` gives: for verify and repair.
 import type { EntryPlace, TablePart, TableRow } from '../../definition/specs.ts';
 import { entryId } from '../../definition/sink-id.ts';
-import { type Content, guardsName, tableName } from '../../definition/tables/ddl.ts';
-import type { Column, TableLayout } from '../../definition/tables/layout.ts';
+import { type Content, guardsName, tableName, waitsName } from '../../definition/tables/ddl.ts';
+import { isConstrained } from '../../definition/tables/foreign-keys.ts';
+import type { ChildTable, Column, TableLayout } from '../../definition/tables/layout.ts';
 import { type Cells, type DocumentRows, identityCell } from '../../definition/tables/rows.ts';
 import type { Database, Session } from '../../postgres/database.ts';
 import { failure } from '../../postgres/failure.ts';
 import { liveContent } from './contents.ts';
+import { Joins } from './joins.ts';
 import { valuesOf } from './statements.ts';
 
 export interface StoredRow extends TableRow {
@@ -88,13 +90,13 @@ class Reading {
     const first = (own?.values.length ?? 0) + 1;
     const beyond = `(${this.#names}) > (${identity.map(({ type }, at) => `$${first + at}::${type}`).join(', ')})`;
     const sql = [...(own ? [own.sql] : []), ...(after ? [beyond] : [])].join(' AND ');
-    return this.#within((session, of) => this.#rows(session, of, { sql, values }, limit));
+    return this.#within((session, of, joins) => documentsWhere(session, { of, joins, where: { sql, values }, limit }));
   }
 
   /** Documents by their places. A document that may move is looked for with each tenant that it may have. */
   placed(places: readonly EntryPlace[]): Promise<StoredRow[]> {
     const { identity, movable } = this.#layout;
-    return this.#within(async (session, of) => {
+    return this.#within(async (session, of, joins) => {
       const held = movable ? await tenantsOf(session, of, places) : undefined;
       const keys = places.flatMap((place) => {
         const tenants = new Set([place.tenant, held?.get(entryId(place.key, place.id))].map((one) => one ?? null));
@@ -107,7 +109,8 @@ class Reading {
         keys,
         identity.map(({ type }) => type),
       );
-      return this.#rows(session, of, { sql: `(${this.#names}) IN (${listed.sql})`, values: listed.values });
+      const where = { sql: `(${this.#names}) IN (${listed.sql})`, values: listed.values };
+      return documentsWhere(session, { of, joins, where });
     });
   }
 
@@ -138,65 +141,95 @@ class Reading {
     }
   }
 
-  async #within<T>(work: (session: Session, of: Content) => Promise<T>, withinMs?: number): Promise<T> {
+  async #within<T>(
+    work: (session: Session, of: Content, joins: Joins | undefined) => Promise<T>,
+    withinMs?: number,
+  ): Promise<T> {
     const layout = this.#layout;
     return this.#database
-      .transaction(async (session) => work(session, { layout, content: await liveContent(session, layout) }), {
-        signal: this.#signal,
-        ...(withinMs !== undefined && { withinMs }),
-      })
+      .transaction(
+        async (session) => {
+          const content = await liveContent(session, layout);
+          return work(session, { layout, content }, isConstrained(layout) ? await Joins.read(session) : undefined);
+        },
+        { signal: this.#signal, ...(withinMs !== undefined && { withinMs }) },
+      )
       .catch((error: unknown) => {
         throw failure(error, `The tables of ${layout.projection}@${layout.version} could not be read`);
       });
   }
+}
 
-  /** The documents that a condition names, in the order of the primary key, with their children and versions. */
-  async #rows(session: Session, of: Content, { sql, values }: Where, limit?: number): Promise<StoredRow[]> {
-    const { layout, content } = of;
-    const keys = layout.identity.map(({ name }) => name);
-    const where = sql === '' ? '' : `WHERE ${sql}`;
-    const { rows: roots } = await session.query(
-      `SELECT ${[...layout.identity, ...layout.columns].map(readAs).join(', ')} FROM ${tableName(layout.name, content)} AS t
-${where} ORDER BY ${this.#names}${limit === undefined ? '' : ` LIMIT ${limit}`}`,
-      values,
+interface Asked {
+  readonly of: Content;
+  readonly where: Where;
+  readonly limit?: number;
+  /** Also the documents that wait, if they have to. */
+  readonly joins?: Joins | undefined;
+}
+
+/** The documents that a condition names, in the order of the primary key, with their children and versions. */
+export async function documentsWhere(session: Session, { of, where, limit, joins }: Asked): Promise<StoredRow[]> {
+  const { layout } = of;
+  const keys = layout.identity.map(({ name }) => name);
+  const names = keys.join(', ');
+  const { rows: roots } = await session.query(
+    `SELECT ${[...layout.identity, ...layout.columns].map(readAs).join(', ')} FROM ${relation(of, joins)} AS t
+${where.sql === '' ? '' : `WHERE ${where.sql}`} ORDER BY ${names}${limit === undefined ? '' : ` LIMIT ${limit}`}`,
+    where.values,
+  );
+  const [first, last] = [roots[0], roots.at(-1)];
+  if (!first || !last) return [];
+  // Of a page in order, what lies between its ends; else by the same condition.
+  const parameters = (from: number): string =>
+    layout.identity.map(({ type }, at) => `$${from + at}::${type}`).join(', ');
+  const within: Where =
+    limit === undefined
+      ? where
+      : {
+          sql: `(${names}) >= (${parameters(1)}) AND (${names}) <= (${parameters(1 + keys.length)})`,
+          values: [...keys.map((name) => first[name]), ...keys.map((name) => last[name])],
+        };
+  const children = new Map<string, Map<string, Cells[]>>();
+  for (const child of layout.children) {
+    const { rows } = await session.query(
+      `SELECT ${[...layout.identity, ...child.columns].map(readAs).join(', ')} FROM ${relation(of, joins, child)} AS t
+WHERE ${within.sql} ORDER BY ${names}, t.position`,
+      within.values,
     );
-    const [first, last] = [roots[0], roots.at(-1)];
-    if (!first || !last) return [];
-    // Of a page in order, what lies between its ends; else by the same condition.
-    const between = [...keys.map((name) => first[name]), ...keys.map((name) => last[name])];
-    const parameters = (from: number): string =>
-      layout.identity.map(({ type }, at) => `$${from + at}::${type}`).join(', ');
-    const within: Where =
-      limit === undefined
-        ? { sql, values }
-        : {
-            sql: `(${this.#names}) >= (${parameters(1)}) AND (${this.#names}) <= (${parameters(1 + keys.length)})`,
-            values: between,
-          };
-    const children = new Map<string, Map<string, Cells[]>>();
-    for (const child of layout.children) {
-      const { rows } = await session.query(
-        `SELECT ${[...layout.identity, ...child.columns].map(readAs).join(', ')} FROM ${tableName(child.name, content)} AS t
-WHERE ${within.sql} ORDER BY ${this.#names}, t.position`,
-        within.values,
-      );
-      const by = Map.groupBy(rows, (row) => textOf(row, keys));
-      children.set(child.name, new Map([...by].map(([key, some]) => [key, some.map((row) => without(row, keys))])));
-    }
-    const placed = roots.map((root) => ({ root, place: placeOf(layout, root) }));
-    const versions = await versionsOf(
-      session,
-      of,
-      placed.map(({ place }) => entryId(place.key, place.id)),
-    );
-    return placed.map(({ root, place }) => {
-      const id = entryId(place.key, place.id);
-      const own = layout.children.map((child) => [child.name, children.get(child.name)?.get(textOf(root, keys)) ?? []]);
-      const row: DocumentRows = { root, children: Object.fromEntries(own) as DocumentRows['children'] };
-      const version = versions.get(textKey(layout, place, id)) ?? NO_VERSION;
-      return { id, row, version, place, at: keys.map((name) => root[name]) };
-    });
+    const by = Map.groupBy(rows, (row) => textOf(row, keys));
+    children.set(child.name, new Map([...by].map(([key, some]) => [key, some.map((row) => without(row, keys))])));
   }
+  const placed = roots.map((root) => ({ root, place: placeOf(layout, root) }));
+  const versions = await versionsOf(
+    session,
+    of,
+    placed.map(({ place }) => entryId(place.key, place.id)),
+  );
+  return placed.map(({ root, place }) => {
+    const id = entryId(place.key, place.id);
+    const own = layout.children.map((child) => [child.name, children.get(child.name)?.get(textOf(root, keys)) ?? []]);
+    const row: DocumentRows = { root, children: Object.fromEntries(own) as DocumentRows['children'] };
+    const version = versions.get(textKey(layout, place, id)) ?? NO_VERSION;
+    return { id, row, version, place, at: keys.map((name) => root[name]) };
+  });
+}
+
+/** A table; with `joins` also what waits. A row that waits without a reason isn't among them, so that it is found missing. */
+function relation(of: Content, joins: Joins | undefined, child?: ChildTable): string {
+  const { layout, content } = of;
+  const table = tableName((child ?? layout).name, content);
+  if (!joins || !isConstrained(layout)) return table;
+  const typed = (columns: readonly Column[]): string => columns.map(({ name, type }) => `${name} ${type}`).join(', ');
+  const identity = layout.identity.map(({ name }) => name);
+  const own = (child ?? layout).columns;
+  const listed = [...identity, ...own.map(({ name }) => name)].join(', ');
+  const waiting = [...identity.map((name) => `w.${name}`), ...own.map(({ name }) => `r.${name}`)].join(', ');
+  const record = child
+    ? `jsonb_to_recordset(w.rows->'children'->'${child.name}') AS r (${typed(own)})`
+    : `jsonb_to_record(w.rows->'root') AS r (${typed(own)})`;
+  return `(SELECT ${listed} FROM ${table}
+UNION ALL SELECT ${waiting} FROM ${waitsName(of)} w CROSS JOIN LATERAL ${record} WHERE ${joins.blocked(of)})`;
 }
 
 /** By the guards: the tenant that has a document's rows. */
@@ -230,7 +263,7 @@ async function versionsOf(session: Session, of: Content, ids: readonly string[])
 }
 
 /** The columns as text that is the same for equal values, as `rowsOf` writes them. */
-function readAs({ name, type }: Pick<Column, 'name' | 'type'>): string {
+export function readAs({ name, type }: Pick<Column, 'name' | 'type'>): string {
   if (type === 'jsonb' || type === 'boolean') return name;
   if (type === 'numeric') return `trim_scale(${name})::text AS ${name}`;
   if (type === 'timestamptz') return `to_char(${name} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS ${name}`;

@@ -1,18 +1,26 @@
 // The contents of a projection's tables: created, filled beside the live one, switched to, and removed.
-import {
-  SCHEMA,
-  type Content,
-  contentDdl,
-  finishingDdl,
-  guardsName,
-  tableName,
-  viewsOf,
-} from '../../definition/tables/ddl.ts';
+import { SCHEMA, type Content, contentDdl, finishingDdl, viewsOf } from '../../definition/tables/ddl.ts';
+import type { KeptContent } from '../../definition/outside-sink.ts';
 import type { TableLayout } from '../../definition/tables/layout.ts';
+import { madeOf } from '../../definition/tables/made.ts';
 import type { Database, Session } from '../../postgres/database.ts';
 import { failure } from '../../postgres/failure.ts';
 import { sinksError } from '../errors.ts';
-import { contentOfTarget, contentsOf, listContent, ownLock, readersOf, setReaders, setState } from './contents.ts';
+import {
+  type Readers,
+  type StoredContent,
+  contentOfTarget,
+  contentsOf,
+  keep,
+  keptContent,
+  listContent,
+  ownLock,
+  readersOf,
+  setReaders,
+  setState,
+} from './contents.ts';
+import { constrain, joinAgain, unconstrain } from './constraints.ts';
+import { Joins } from './joins.ts';
 import { switchView } from './views.ts';
 
 export class TableContents {
@@ -42,7 +50,7 @@ export class TableContents {
    * higher version. A target that another one replaced stays replaced, so a process that slept switches nothing back.
    * @throws MillraceError `tables-replaced`
    */
-  async swap(target: string, signal: AbortSignal): Promise<void> {
+  async swap(target: string, signal: AbortSignal, keepMs = 0): Promise<void> {
     const layout = this.#layout;
     const content = contentOfTarget(layout, target);
     await this.#alone(signal, async (session) => {
@@ -52,10 +60,55 @@ export class TableContents {
       if (state !== 'filling')
         throw sinksError('tables-replaced', `The content ${target} of ${layout.projection} is ${state ?? 'gone'}`);
       for (const statement of finishingDdl({ layout, content })) await session.query(statement);
-      for (const one of stored) if (one.state === 'live') await setState(session, layout, one.content, 'retired');
-      await setState(session, layout, content, 'live');
-      await giveToReaders(session, { layout, content });
+      await this.#makeLive(session, stored, content);
+      const before = await readersOf(session, layout);
+      if (before && before.version > layout.version) return;
+      await this.#show(session, content, before, keepMs);
     });
+  }
+
+  /**
+   * Gives readers the content of this version that they had before and that hosts still write: it has the same changes, so
+   * nothing is caught up. What they have now is kept instead.
+   * @throws MillraceError `tables-replaced`
+   */
+  async back(signal: AbortSignal, keepMs: number): Promise<string> {
+    const layout = this.#layout;
+    return this.#alone(signal, async (session) => {
+      const stored = await contentsOf(session, layout);
+      const content = stored.find(({ kept }) => kept)?.content;
+      if (content === undefined)
+        throw sinksError('tables-replaced', `No content of ${layout.projection}@${layout.version} is kept`);
+      await this.#makeLive(session, stored, content);
+      await this.#show(session, content, await readersOf(session, layout), keepMs);
+      return content;
+    });
+  }
+
+  async kept(signal: AbortSignal): Promise<KeptContent | undefined> {
+    return this.#alone(signal, (session) => keptContent(session, this.#layout));
+  }
+
+  async #makeLive(session: Session, stored: readonly StoredContent[], content: string): Promise<void> {
+    const layout = this.#layout;
+    // Those that write rows of other tables which name these wait too.
+    for (const projection of [...(await concernedBy(session, layout))].toSorted())
+      if (projection !== layout.projection) await session.query(ownLock({ projection }));
+    for (const one of stored)
+      if (one.state === 'live' && one.content !== content) {
+        await setState(session, layout, one.content, 'retired');
+        await unconstrain(session, { layout, content: one.content });
+      }
+    if (stored.some((one) => one.content === content && one.state === 'live')) return;
+    await setState(session, layout, content, 'live');
+    await constrain(session, { layout, content });
+  }
+
+  async #show(session: Session, content: string, before: Readers | undefined, keepMs: number): Promise<void> {
+    const of = { layout: this.#layout, content };
+    await giveToReaders(session, of, before);
+    await joinAgain(session, of);
+    if (before) await keep(session, { projection: of.layout.projection, ...before }, keepMs);
   }
 
   async drop(target: string, signal: AbortSignal): Promise<void> {
@@ -67,34 +120,32 @@ export class TableContents {
     });
   }
 
-  async #alone(signal: AbortSignal, work: (session: Session) => Promise<void>): Promise<void> {
+  async #alone<T>(signal: AbortSignal, work: (session: Session) => Promise<T>): Promise<T> {
     const { projection } = this.#layout;
     try {
-      await this.#database.transaction(work, { signal, first: ownLock(this.#layout) });
+      return await this.#database.transaction(work, { signal, first: ownLock(this.#layout) });
     } catch (error) {
       throw failure(error, `The tables of ${projection} could not be changed`);
     }
   }
 }
 
-/**
- * Switches the views, unless readers have a higher version. The generation is compared, so that of two that switch at once
- * only one does.
- */
-export async function giveToReaders(session: Session, of: Content): Promise<boolean> {
-  const before = await readersOf(session, of.layout);
-  if (before && before.version > of.layout.version) return false;
+async function concernedBy(session: Session, layout: TableLayout): Promise<Set<string>> {
+  const content = (await readersOf(session, layout))?.content;
+  return content === undefined ? new Set() : (await Joins.read(session)).concerned({ layout, content });
+}
+
+/** Switches the views. The generation is compared, so that of two that switch at once only one does. */
+export async function giveToReaders(session: Session, of: Content, before: Readers | undefined): Promise<void> {
   if (!(await setReaders(session, of.layout, of.content, before)))
     throw sinksError('tables-replaced', `Another process switched the views of ${of.layout.projection}`);
   for (const view of viewsOf(of)) await switchView(session, view);
-  return true;
 }
 
 /** Removes the tables of a content that nothing reads. */
 export async function removeContent(session: Session, of: Content): Promise<void> {
   const { layout, content } = of;
-  const tables = [...layout.children.map(({ name }) => tableName(name, content)), tableName(layout.name, content)];
-  for (const name of [...tables, guardsName(of)]) await session.query(`DROP TABLE IF EXISTS ${name}`);
+  for (const { name } of madeOf(of).tables) await session.query(`DROP TABLE IF EXISTS ${name}`);
   await session.query(`DELETE FROM ${SCHEMA}.contents WHERE name = $1 AND version = $2::integer AND content = $3`, [
     layout.projection,
     layout.version,

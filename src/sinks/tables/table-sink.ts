@@ -13,12 +13,14 @@ import { sinksError } from '../errors.ts';
 import type { Database, Session } from '../../postgres/database.ts';
 import { postgresError } from '../../postgres/errors.ts';
 import { failure, failureKind } from '../../postgres/failure.ts';
-import { liveContent, sharedLock } from './contents.ts';
+import { sharedLock, writtenContents } from './contents.ts';
 import { tableFaults } from './faults.ts';
 import { type Advanced, type Placed, advance, decide, prune } from './guards.ts';
 import { someRows, storedRows } from './read-rows.ts';
+import { type Joins, joinsFor } from './joins.ts';
 import { replaceRows } from './replace.ts';
 import { TableContents } from './table-contents.ts';
+import { replaceJoined } from './waiting.ts';
 
 /** Tenants at the same time. */
 const TOGETHER = 6;
@@ -41,13 +43,15 @@ export function tableSink(options: TableSinkOptions): TableStore {
     rows: (signal) => storedRows(layout, database, signal),
     part: (part, signal) => someRows(part, layout, database, signal),
     faults: (signal) => tableFaults(layout, database, signal),
+    kept: (signal) => contents.kept(signal),
+    back: (signal, keepMs) => contents.back(signal, keepMs),
     rebuild: {
       open: async (target, signal) => {
         const content = await contents.open(target, signal);
         const own = new TableWriter({ ...options, target: content });
         return { write: (entries, until) => own.write(entries, until) };
       },
-      swap: (target, signal) => contents.swap(target, signal),
+      swap: (target, signal, keepMs) => contents.swap(target, signal, keepMs),
       drop: (target, signal) => contents.drop(target, signal),
     },
   };
@@ -96,6 +100,9 @@ const waiting = (error: MillraceError): MillraceError =>
         cause: error,
         ...(error.hint !== undefined && { hint: error.hint }),
       });
+
+const replace = (session: Session, of: Content, entries: readonly Advanced[], joins: Joins | undefined) =>
+  joins ? replaceJoined(session, of, entries, joins) : replaceRows(session, of, entries);
 
 class TableWriter {
   readonly #options: TableSinkOptions;
@@ -153,28 +160,39 @@ class TableWriter {
   }
 
   async #commit(entries: readonly Placed[], signal: AbortSignal): Promise<void> {
-    const undecided = await this.#transaction(signal, async (session, of, now) => {
+    const tenant = entries[0]?.tenant;
+    const undecided: (readonly [Placed, string])[] = [];
+    await this.#transaction(tenant, signal, async (session, of, now, joins) => {
       const guarded = await advance(session, of, entries, now);
-      await replaceRows(session, of, guarded.advanced);
-      if (guarded.advanced.some(({ entry }) => entry.row === null)) await prune(session, of, entries[0]?.tenant, now);
-      return guarded.undecided;
+      await replace(session, of, guarded.advanced, joins);
+      if (guarded.advanced.some(({ entry }) => entry.row === null)) await prune(session, of, now, { tenant });
+      undecided.push(...guarded.undecided);
     });
     // Outside of the transaction, because its locks would be held while the source is read.
     for (const [one, other] of undecided) {
       if (!(await one.entry.isCurrent?.())) continue;
-      await this.#transaction(signal, async (session, of, now) => {
+      await this.#transaction(one.tenant, signal, async (session, of, now, joins) => {
         const advanced: Advanced | undefined = await decide(session, of, one, other, now);
-        if (advanced) await replaceRows(session, of, [advanced]);
+        if (advanced) await replace(session, of, [advanced], joins);
       });
     }
   }
 
-  #transaction<T>(signal: AbortSignal, work: (session: Session, of: Content, now: Date) => Promise<T>): Promise<T> {
+  /** `work` is done for each content that hosts write, in one transaction: what is kept has the same changes (TAB-S6). */
+  #transaction(
+    tenant: unknown,
+    signal: AbortSignal,
+    work: (session: Session, of: Content, now: Date, joins: Joins | undefined) => Promise<void>,
+  ): Promise<void> {
     const { layout, database, target, clock = systemClock } = this.#options;
     return database.transaction(
       async (session) => {
-        const content = target ?? (await liveContent(session, layout));
-        return work(session, { layout, content }, new Date(clock.now()));
+        const now = new Date(clock.now());
+        if (target !== undefined) return work(session, { layout, content: target }, now, undefined);
+        const [live = '', ...kept] = await writtenContents(session, layout);
+        // Rules between documents hold in what is live.
+        await work(session, { layout, content: live }, now, await joinsFor(session, { layout, content: live }, tenant));
+        for (const content of kept) await work(session, { layout, content }, now, undefined);
       },
       { signal, first: sharedLock(layout) },
     );

@@ -27,7 +27,21 @@ const reading = async <T>(
   });
 
 const contentsOf = async (options: Pick<TenantRows, 'database' | 'projections' | 'signal'>): Promise<ListedContent[]> =>
-  (await reading(options, listedContents)).filter(({ projection }) => options.projections.includes(projection));
+  dependentsFirst(await reading(options, listedContents)).filter(({ projection }) =>
+    options.projections.includes(projection),
+  );
+
+/** A row can't be removed while a foreign key of another table leads to it. */
+function dependentsFirst(contents: readonly ListedContent[]): ListedContent[] {
+  const depth = (projection: string): number =>
+    Math.max(
+      0,
+      ...contents
+        .filter((one) => one.projection === projection)
+        .flatMap(({ made }) => (made.layout?.foreignKeys ?? []).map((key) => 1 + depth(key.projection))),
+    );
+  return contents.toSorted((a, b) => depth(b.projection) - depth(a.projection));
+}
 
 /** Tables of which this role may not delete rows. */
 export async function undeletable(options: Omit<TenantRows, 'tenant'>): Promise<string[]> {

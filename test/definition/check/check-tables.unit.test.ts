@@ -29,7 +29,11 @@ const modelOf = (more: object): Model => ({
     },
   ],
 });
-const m = model<{ Orders: { order: Order } }>('./m.md');
+interface Customer {
+  id: string;
+  storeId: string;
+}
+const m = model<{ Orders: { order: Order }; Customers: { customer: Customer } }>('./m.md');
 const codes = (options: object, more: object = {}, others: object[] = []): string[] => {
   const from = m.Orders.order;
   const projections = [options, ...others].map((one, n) =>
@@ -68,15 +72,49 @@ describe('tables against the model', () => {
       'table-reference-unknown',
     ],
     [
-      'an enforced reference',
+      'an enforced reference to itself',
       { references: { c: { of: m.Orders.order, on: { id: 'name' }, enforced: true } } },
       {},
       'table-enforced',
     ],
+    ['unique values of a list', { unique: [['odd']] }, { odd: [{ a: 1 }] }, 'table-unique'],
+    ['unique values of no field', { unique: [[]] }, {}, 'table-unique'],
+    ['unique values of a field that no column has', { unique: [['none']] }, {}, 'table-unique'],
     ['a key of its own', { key: ['name'] }, {}, 'table-key'],
     ['a start', { start: 'now' }, {}, 'start-later'],
     ['an example that doesn’t fit', { columns: { name: 'bigint' } }, {}, 'example-refused'],
   ])('refuses %s', (_, options, more, code) => expect(codes(options, more)).toContain(code));
+
+  const enforced = (on: object, more: object = {}): string[] => {
+    const parent = table('customers', { from: m.Customers.customer, into: 'customers' });
+    const of = { of: m.Customers.customer, on, enforced: true };
+    const child = table('orders', { from: m.Orders.order, into: 'orders', references: { of }, ...more } as never);
+    const shop = modelOf({ customerId: 'c', number: 1 });
+    const customer = { id: 'c', type: 'customer', storeId: 's', name: 'n' };
+    const customers = {
+      ...shop.containers[0],
+      name: 'Customers',
+      types: [{ name: 'customer', examples: [customer], at }],
+    };
+    return checkPipeline(definePipeline({ model: m, tenant: 'storeId', projections: [parent, child] }), {
+      ...shop,
+      containers: [...shop.containers, customers],
+    } as Model).map(({ code, message }) => `${code} ${message}`);
+  };
+
+  it('takes an enforced reference to the whole key of another table, by the tenant or without it', () => {
+    expect(enforced({ storeId: 'storeId', id: 'customerId' })).toEqual([]);
+    expect(enforced({ id: 'customerId' }, { unique: [['number', 'name']] })).toEqual([]);
+  });
+
+  it.each([
+    ['a part of the key alone', { storeId: 'storeId' }, 'lacks id'],
+    ['another field than the key', { id: 'customerId', name: 'name' }, 'name is no part'],
+    ['a column of another type', { id: 'number' }, 'another type than text'],
+    ['another field for the tenant', { storeId: 'name', id: 'customerId' }, 'not this document’s tenant'],
+  ])('enforces no reference by %s', (_, on, why) =>
+    expect(enforced(on)).toEqual([expect.stringMatching(new RegExp(`^table-enforced.*${why}`))]),
+  );
 
   it('refuses two projections with one table', () => expect(codes({}, {}, [{}])).toEqual(['table-taken']));
 

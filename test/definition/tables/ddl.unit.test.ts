@@ -1,3 +1,4 @@
+import { LAYOUTS as JOINED } from '../../sinks/tables/waiting-shop.ts';
 import { model, table } from 'millrace';
 import { describe, expect, it } from 'vitest';
 import { type DdlOptions, wholeDdl } from '../../../src/definition/tables/ddl.ts';
@@ -61,6 +62,19 @@ const LAYOUTS: TableLayout[] = [
 const ddl = (options: DdlOptions): string => wholeDdl(LAYOUTS, options).join(';\n');
 
 describe('the statements of tables', () => {
+  it('adds each rule alone, the tenant first, and distributes what waits beside its table', () => {
+    const statements = wholeDdl(JOINED, { citus: true });
+    expect(statements.filter((text) => /_[fu]\d /.test(text))).toEqual([
+      'ALTER TABLE millrace.shipments_v1 ADD CONSTRAINT shipments_v1_f1 FOREIGN KEY (tenant, order_id) REFERENCES millrace.orders_v1 (tenant, id)',
+      'ALTER TABLE millrace.orders_v1 ADD CONSTRAINT orders_v1_f1 FOREIGN KEY (tenant, customer_id) REFERENCES millrace.customers_v1 (tenant, id)',
+      'ALTER TABLE millrace.orders_v1 ADD CONSTRAINT orders_v1_u1 UNIQUE (tenant, number)',
+      'ALTER TABLE millrace.customers_v1 ADD CONSTRAINT customers_v1_u1 UNIQUE (tenant, address)',
+    ]);
+    expect(statements).toContain(
+      "SELECT create_distributed_table('millrace.orders_v1_waits', 'tenant', colocate_with => 'millrace.tenants')",
+    );
+  });
+
   it('begins every key with the tenant, and has foreign keys between root and children only', () => {
     const text = ddl({ citus: false });
     const keys = [

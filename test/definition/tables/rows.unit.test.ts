@@ -40,6 +40,8 @@ const LAYOUT: TableLayout = {
     },
   ],
   references: [],
+  foreignKeys: [],
+  unique: [],
   passed: ['type', 'storeId', 'id'],
 };
 const doc = (more: object) => ({ id: 'o1', storeId: 's1', type: 'order', ...more });

@@ -4,8 +4,9 @@ import { Client } from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
 import { projectionId, type TableSpec } from '../../../src/definition/specs.ts';
 import { DeadLetters } from '../../../src/engine/dead-letters/dead-letters.ts';
-import { startPglite } from '../../../src/host/dev/pglite.ts';
+import { startPglite } from '../../../src/postgres/pglite.ts';
 import { type SinkSpec, chooseRebuilt } from '../../../src/operations/projections/choose.ts';
+import { backTables, keptTables } from '../../../src/operations/projections/back-tables.ts';
 import { dropTarget, rebuildSink, swapSink } from '../../../src/operations/projections/rebuild-sink.ts';
 import { verify } from '../../../src/operations/projections/verify.ts';
 import { cleanTables } from '../../../src/operations/sql/clean.operation.ts';
@@ -145,6 +146,53 @@ it('fills another version beside the one that readers see, and switches to it', 
   await write('o1', 1, { cents: 11 });
   await applied(both);
   expect(await query('SELECT sum(amount_cents)::int AS cents FROM orders')).toEqual([{ cents: 110 }]);
+  expect(await verified(both)).toMatchObject({ different: 0 });
+});
+
+it('lets readers go back to what they had, which hosts have written too, and there again', async () => {
+  for (let n = 0; n < 3; n++) await write(`o${n}`, n);
+  const loaded = await declared(orders());
+  await applied(loaded);
+  await rebuildSink(optionsOf(loaded, 'orders'));
+  expect(await swapSink({ ...optionsOf(loaded, 'orders'), keepMs: 3_600_000 })).toMatchObject({
+    previous: 'orders@1',
+    keptUntil: expect.stringMatching(/Z$/),
+  });
+  await write('o3', 30);
+  await applied(loaded);
+  // Someone has changed what readers see: what they had before hasn't it.
+  await client.query(`UPDATE orders SET cents = cents + 1000`);
+  expect(await query('SELECT sum(cents)::int AS cents FROM orders')).toEqual([{ cents: 4033 }]);
+  expect(await cleanTables(layoutsOf(loaded), database, signal)).toEqual([]);
+  const back = async (of: LoadedPipeline, name: string, keepMs = 3_600_000) =>
+    backTables({ ...optionsOf(of, name), spec: await keptTables(of.pipeline, name, signal), keepMs });
+  expect(await back(loaded, 'orders')).toMatchObject({ container: 'v1', previous: 'orders@1', heldMs: 0 });
+  expect(await query('SELECT sum(cents)::int AS cents FROM orders')).toEqual([{ cents: 33 }]);
+  await write('o4', 400);
+  await applied(loaded);
+  await back(loaded, 'orders', 0);
+  expect(await query('SELECT sum(cents)::int AS cents FROM orders')).toEqual([{ cents: 4433 }]);
+  await expect(back(loaded, 'orders')).rejects.toMatchObject({ code: 'no-way-back' });
+  expect(await cleanTables(layoutsOf(loaded), database, signal)).toHaveLength(1);
+});
+
+it('lets readers go back to the version before, while the pipeline declares it', async () => {
+  await write('o1', 1);
+  await applied(await declared(orders()));
+  const both = await declared(orders(), orders(2));
+  await rebuildSink(optionsOf(both, 'orders@2'));
+  await swapSink({ ...optionsOf(both, 'orders@2'), keepMs: 3_600_000 });
+  await write('o2', 20);
+  await applied(both);
+  expect(await query('SELECT sum(amount_cents)::int AS cents FROM orders')).toEqual([{ cents: 21 }]);
+  await expect(keptTables(both.pipeline, 'orders@2', signal)).rejects.toMatchObject({ code: 'no-way-back' });
+  const second = withTables(declaring(stage, { effects: [orders(2)] }), database);
+  await expect(keptTables(second.pipeline, 'orders', signal)).rejects.toMatchObject({
+    message: expect.stringContaining('no longer declares orders@1'),
+  });
+  const spec = await keptTables(both.pipeline, 'orders@1', signal);
+  await backTables({ ...optionsOf(both, 'orders'), spec, keepMs: 3_600_000 });
+  expect(await query('SELECT sum(cents)::int AS cents FROM orders')).toEqual([{ cents: 21 }]);
   expect(await verified(both)).toMatchObject({ different: 0 });
 });
 

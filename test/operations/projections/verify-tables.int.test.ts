@@ -3,7 +3,7 @@ import { model, table } from 'millrace';
 import { Client } from 'pg';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { Doc } from '../../../src/definition/specs.ts';
-import { startPglite } from '../../../src/host/dev/pglite.ts';
+import { startPglite } from '../../../src/postgres/pglite.ts';
 import { NO_PAGES, type Pages, verifyPages } from '../../../src/operations/projections/verify-pages.ts';
 import { type Verification, type VerifyOptions, verify } from '../../../src/operations/projections/verify.ts';
 import { migrateTables } from '../../../src/operations/sql/migrate.ts';

@@ -1,7 +1,9 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Client } from 'pg';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { startPglite } from '../../../src/postgres/pglite.ts';
 import { cli } from '../../cli/cli.ts';
 
 let directory: string;
@@ -36,13 +38,68 @@ describe('sql rebalance', () => {
         "o'neill  200 B   20 %",
         'a:5432 is 50 % above the average of 1.0 KB.',
         '7 is larger than an average node: larger nodes help it, and more nodes don’t.',
-        '5 statements to run on the coordinator, one at a time:',
+        '5 statements to run on the coordinator, one at a time, or with --yes:',
         "SELECT isolate_tenant_to_new_shard('orders', 7, 'CASCADE');",
         "SELECT isolate_tenant_to_new_shard('orders', 'o''neill'::text, 'CASCADE');",
         'SELECT * FROM get_rebalance_table_shards_plan();',
         'SELECT citus_rebalance_start();',
         'SELECT * FROM citus_rebalance_status();',
       ],
+    });
+  });
+
+  describe('with --yes', () => {
+    let server: Awaited<ReturnType<typeof startPglite>>;
+    let client: Client;
+    beforeAll(async () => {
+      server = await startPglite();
+      client = new Client(server.url);
+      await client.connect();
+    }, 60_000);
+    afterAll(async () => {
+      vi.unstubAllEnvs();
+      await client?.end();
+      await server?.[Symbol.asyncDispose]();
+    });
+    const run = (...flags: string[]) => {
+      // Asked for with the settings, and not connected to.
+      vi.stubEnv('COSMOS_DATABASE', 'shop');
+      vi.stubEnv('COSMOS', 'AccountEndpoint=https://localhost:1/;AccountKey=AA==;');
+      vi.stubEnv('POSTGRES_URL', server.url);
+      return cli(['sql', 'rebalance', '--table', 'orders', '--tenant', 'store_id', ...flags], { directory });
+    };
+
+    it('refuses a database without Citus', async () => {
+      const { code, stderr } = await run('--measure');
+      expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining('has no extension Citus') });
+    });
+
+    // Citus isn't here. These functions take what its own take, note it, and refuse what it refuses.
+    it('measures, isolates each tenant once, and starts the rebalance', async () => {
+      await client.query(`CREATE TABLE calls (n serial, what text);
+CREATE TABLE orders (store_id text, note text);
+INSERT INTO orders SELECT 'large', repeat('x', 100) FROM generate_series(1, 50);
+INSERT INTO orders VALUES ('small', 'x');
+CREATE TABLE pg_dist_shard (shardid bigint, shardminvalue text, shardmaxvalue text);
+INSERT INTO pg_dist_shard VALUES (1, '-100', '100');
+CREATE TABLE citus_shards AS SELECT 'a' AS nodename, 1 AS nodeport, 9000 AS shard_size UNION ALL SELECT 'b', 1, 1000;
+CREATE FUNCTION get_shard_id_for_distribution_column(regclass, text) RETURNS bigint LANGUAGE sql AS 'SELECT 1::bigint';
+CREATE FUNCTION isolate_tenant_to_new_shard(of regclass, tenant text, how text) RETURNS bigint LANGUAGE plpgsql AS $$ BEGIN
+  IF (SELECT shardminvalue = shardmaxvalue FROM pg_dist_shard) THEN RAISE EXCEPTION 'already isolated'; END IF;
+  UPDATE pg_dist_shard SET shardmaxvalue = shardminvalue;
+  INSERT INTO calls (what) VALUES (format('isolate %s %s %s', of, tenant, how)); RETURN 2; END $$;
+CREATE FUNCTION get_rebalance_table_shards_plan() RETURNS TABLE (shardid bigint) LANGUAGE sql AS 'SELECT 1::bigint';
+CREATE FUNCTION citus_rebalance_status() RETURNS TABLE (job_id bigint) LANGUAGE sql AS 'SELECT 1::bigint';
+CREATE FUNCTION citus_rebalance_start() RETURNS bigint LANGUAGE sql AS $$ INSERT INTO calls (what) VALUES ('rebalance') RETURNING 1::bigint $$`);
+      const printed = await run('--measure');
+      expect(printed.stdout).toContain("SELECT isolate_tenant_to_new_shard('orders', 'large'::text, 'CASCADE');");
+      const calls = async (): Promise<string[]> =>
+        (await client.query<{ what: string }>('SELECT what FROM calls ORDER BY n')).rows.map(({ what }) => what);
+      expect(await calls()).toEqual([]);
+      const { stdout } = await run('--yes');
+      expect(stdout).toContain('4 statements run.');
+      expect((await run('--yes')).stdout).toContain('3 statements run.');
+      expect(await calls()).toEqual(['isolate orders large CASCADE', 'rebalance', 'rebalance']);
     });
   });
 

@@ -3,7 +3,7 @@ import { model, table } from 'millrace';
 import { Client } from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
 import type { Doc } from '../../../src/definition/specs.ts';
-import { startPglite } from '../../../src/host/dev/pglite.ts';
+import { startPglite } from '../../../src/postgres/pglite.ts';
 import { migrateTables } from '../../../src/operations/sql/migrate.ts';
 import { assertMayErase } from '../../../src/operations/tenants/erase-rights.ts';
 import { searchEverything } from '../../../src/operations/tenants/erase-search.ts';

@@ -5,7 +5,7 @@ import { Client } from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from 'vitest';
 import type { TableSpec } from '../../../src/definition/specs.ts';
 import { DeadLetters } from '../../../src/engine/dead-letters/dead-letters.ts';
-import { startPglite } from '../../../src/host/dev/pglite.ts';
+import { startPglite } from '../../../src/postgres/pglite.ts';
 import { compareDeployed, tablesThatDiffer } from '../../../src/host/http/readiness.ts';
 import { migrateTables } from '../../../src/operations/sql/migrate.ts';
 import { type Database, openDatabase } from '../../../src/postgres/database.ts';

@@ -7,6 +7,7 @@ import { withRows } from '../../../src/definition/tables/bind.ts';
 import { entryId } from '../../../src/definition/sink-id.ts';
 import { layoutOf } from '../../../src/definition/tables/layout.ts';
 import type { Model } from '../../../src/model/model.ts';
+import { sweepGuards } from '../../../src/operations/sql/clean.operation.ts';
 import { migrateTables } from '../../../src/operations/sql/migrate.ts';
 import { type Database, openDatabase } from '../../../src/postgres/database.ts';
 import { sharedLock } from '../../../src/sinks/tables/contents.ts';
@@ -169,6 +170,18 @@ describe.skipIf(NO_POSTGRES !== undefined)(
       now += 2 * 3_600_000;
       await sink.write([entry(spec, null, { id: 'o9', at: 9 })], signal);
       expect(await query('SELECT id FROM millrace.orders_v1_guards')).toEqual([{ id: 's1|o9' }]);
+    });
+
+    it('sweeps nothing before there are tables', async () => {
+      expect(await sweepGuards([layoutOf(declared(), PIPELINE, MODEL)], database, signal)).toBe(0);
+    });
+
+    it('removes the guards of a quiet tenant by a sweep, once no late writer can need them', async () => {
+      const { spec, layout, sink } = await open();
+      await sink.write([entry(spec, ORDER, { at: 5 }), entry(spec, null, { store: 's2', id: 'o2', at: 6 })], signal);
+      expect(await sweepGuards([layout], database, signal)).toBe(0);
+      expect(await sweepGuards([layout], database, signal, new Date(Date.now() + 2 * 3_600_000))).toBe(1);
+      expect(await query('SELECT id FROM millrace.orders_v1_guards')).toEqual([{ id: 's1|o1' }]);
     });
 
     it('reads the source again where a version has the same lsn and another ETag', async () => {

@@ -1,4 +1,4 @@
-import { hostError } from '../errors.ts';
+import { postgresError } from './errors.ts';
 
 /** PostgreSQL in WebAssembly, on a socket of this machine. */
 export interface EmbeddedPostgres extends AsyncDisposable {
@@ -44,6 +44,6 @@ async function load() {
     ]);
     return { PGlite, PGLiteSocketServer };
   } catch (cause) {
-    throw hostError('pglite-missing', 'The embedded PostgreSQL is not installed', { cause });
+    throw postgresError('pglite-missing', 'The embedded PostgreSQL is not installed', { cause });
   }
 }

@@ -1,0 +1,29 @@
+import type { TableLayout } from '../../definition/tables/layout.ts';
+import type { Database, Session } from '../../postgres/database.ts';
+import { failure } from '../../postgres/failure.ts';
+import { ownLock } from '../../sinks/tables/contents.ts';
+
+/** An index over many rows takes its time. */
+const WITHIN_MS = 30 * 60_000;
+
+export interface LockedTables {
+  readonly layouts: readonly TableLayout[];
+  readonly database: Database;
+  readonly signal: AbortSignal;
+  /** The beginning of the message, if it fails. */
+  readonly failed: string;
+}
+
+/** In one transaction that waits for all writers of these tables. Two of them wait for each other. Nothing without tables. */
+export async function whileLocked(
+  { layouts, database, signal, failed }: LockedTables,
+  work: (session: Session) => Promise<string[]>,
+): Promise<string[]> {
+  const locks = [...new Set(layouts.map(ownLock))].toSorted();
+  if (locks.length === 0) return [];
+  try {
+    return await database.transaction(work, { signal, first: locks.join('; '), withinMs: WITHIN_MS });
+  } catch (error) {
+    throw failure(error, failed);
+  }
+}

@@ -27,6 +27,7 @@ import { modelApply } from '../operations/model/apply.operation.ts';
 import { modelBuild } from '../operations/model/build.operation.ts';
 import { modelCheck } from '../operations/model/check.operation.ts';
 import { modelCost } from '../operations/model/cost.operation.ts';
+import { modelDraw } from '../operations/model/draw.operation.ts';
 import { modelDrift } from '../operations/model/drift.operation.ts';
 import { modelExplain } from '../operations/model/explain.operation.ts';
 import { modelFormat } from '../operations/model/format.operation.ts';
@@ -117,6 +118,7 @@ export const registry: Registry = new Registry([
   modelCheck,
   modelExplain,
   modelCost,
+  modelDraw,
   modelFormat,
   modelTypes,
   modelApply,

@@ -43,32 +43,23 @@ function change(
   mutating: Mutating,
 ): void {
   const parent = above.at(-1);
-  switch (node.type) {
-    case 'Literal':
-      if (typeof node.value === 'number') mutating.replace(node.start, node.end, String(node.value + 1));
-      else if (typeof node.value === 'boolean') mutating.replace(node.start, node.end, String(!node.value));
-      else if (typeof node.value === 'string' && node.value !== '' && !isName(node, parent))
-        mutating.replace(node.start + 1, node.end - 1, fields.get(node.value) ?? otherValue(node.value));
-      return;
-    case 'MemberExpression': {
-      if (node.computed || node.property.type !== 'Identifier' || node.object.type !== 'Identifier') return;
-      const { name, start, end } = node.property;
-      const measure = parent?.type === 'CallExpression' && parent.callee === node ? MEASURES[name] : undefined;
-      const other = measure ?? fields.get(name);
-      if (other !== undefined) mutating.replace(start, end, other);
-      return;
-    }
-    case 'BinaryExpression':
-    case 'LogicalExpression': {
-      const other = OPERATORS[node.operator];
-      const at = node.left.end + text.slice(node.left.end, node.right.start).indexOf(node.operator);
-      if (other !== undefined) mutating.replace(at, at + node.operator.length, other);
-      return;
-    }
-    case 'Property':
-      if (node.key.type === 'Identifier' && OPTIONAL.has(node.key.name))
-        mutating.replace(node.start, node.end + (/^\s*,/.exec(text.slice(node.end))?.[0].length ?? 0), '');
-  }
+  if (node.type === 'Literal') {
+    if (typeof node.value === 'number') mutating.replace(node.start, node.end, String(node.value + 1));
+    else if (typeof node.value === 'boolean') mutating.replace(node.start, node.end, String(!node.value));
+    else if (typeof node.value === 'string' && node.value !== '' && !isName(node, parent))
+      mutating.replace(node.start + 1, node.end - 1, fields.get(node.value) ?? otherValue(node.value));
+  } else if (node.type === 'MemberExpression') {
+    if (node.computed || node.property.type !== 'Identifier' || node.object.type !== 'Identifier') return;
+    const { name, start, end } = node.property;
+    const measure = parent?.type === 'CallExpression' && parent.callee === node ? MEASURES[name] : undefined;
+    const other = measure ?? fields.get(name);
+    if (other !== undefined) mutating.replace(start, end, other);
+  } else if (node.type === 'BinaryExpression' || node.type === 'LogicalExpression') {
+    const other = OPERATORS[node.operator];
+    const at = node.left.end + text.slice(node.left.end, node.right.start).indexOf(node.operator);
+    if (other !== undefined) mutating.replace(at, at + node.operator.length, other);
+  } else if (node.type === 'Property' && node.key.type === 'Identifier' && OPTIONAL.has(node.key.name))
+    mutating.replace(node.start, node.end + (/^\s*,/.exec(text.slice(node.end))?.[0].length ?? 0), '');
 }
 
 /** The name of a module, of a projection, of the pipeline, of a property, or the path of the document. */

@@ -5,12 +5,14 @@ import { graphOf } from '../../../src/operations/model/draw/graph.ts';
 import { mermaidOf } from '../../../src/operations/model/draw/mermaid.ts';
 import { svgOf } from '../../../src/operations/model/draw/svg.ts';
 
-const flights = graphOf(
-  parseDesign(
-    readFileSync(new URL('../../../examples/flights/cosmosdb_data_model.md', import.meta.url), 'utf8'),
-    'cosmosdb_data_model.md',
-  ),
-);
+const example = (name: string) =>
+  graphOf(
+    parseDesign(
+      readFileSync(new URL(`../../../examples/${name}/cosmosdb_data_model.md`, import.meta.url), 'utf8'),
+      'cosmosdb_data_model.md',
+    ),
+  );
+const flights = example('flights');
 
 test('the graph has every container, and what projections write outside of them', () => {
   expect(flights.boxes.map(({ name, key, derived, column }) => [name, key, derived, column])).toEqual([
@@ -72,4 +74,10 @@ test('SVG: boxes don’t overlap, every line is drawn, and names are escaped', (
   expect(svg.match(/<path[^>]*marker-end/g)).toHaveLength(flights.lines.length);
   const odd = { ...flights, title: '<b>', boxes: flights.boxes.map((box) => ({ ...box, name: `<${box.name}>` })) };
   expect(svgOf(odd)).not.toMatch(/<b>|<Flights>/);
+});
+
+test('a container into which only embeds write is the application’s', () => {
+  const derived = example('storefront').boxes.filter((box) => box.derived);
+  expect(derived.map(({ name }) => name)).not.toContain('Catalog');
+  expect(derived.map(({ name }) => name)).toContain('Skus');
 });

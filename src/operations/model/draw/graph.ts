@@ -46,12 +46,16 @@ export function graphOf({
       name,
       ...(detail && { key: detail.container.partitionKey.join(', ') }),
       types: detail?.container.types.map((type) => type.name) ?? [],
-      derived: detail?.derived ?? true,
+      derived: detail ? detail.derived && !onlyEmbeds(lines.filter(({ to }) => to === name)) : true,
       column: columns.get(name) ?? 0,
     };
   });
   return { title, boxes, lines };
 }
+
+/** An embed writes fields into documents of the application: they are no derived ones. */
+const onlyEmbeds = (lines: readonly Line[]): boolean =>
+  lines.length > 0 && lines.every(({ kind }) => kind.toLowerCase().startsWith('embed'));
 
 /** Each pass moves sinks behind their sources. As many passes as boxes end it, also where projections are in a circle. */
 function columnsOf(names: readonly string[], lines: readonly Line[]): Map<string, number> {

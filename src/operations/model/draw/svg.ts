@@ -17,20 +17,21 @@ interface Placed extends Box {
 }
 
 export function svgOf(graph: Graph): string {
-  const placed = place(graph.boxes);
+  const placed = place(graph);
   const all = [...placed.values()];
   const width = Math.max(0, ...all.map(({ x }) => x + WIDTH)) + PAD;
   const height = Math.max(0, ...all.map((box) => box.y + box.height)) + PAD;
-  const curves = graph.lines.map((line, at) => curve(line, at, placed));
+  const curves = graph.lines.map((line) => curve(line, graph.lines, placed));
   return `<svg class="model" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" role="img" aria-label="${escaped(`Containers and projections of ${graph.title}`)}" style="min-width:${width}px"><style>${STYLE}</style><defs><marker id="tip" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="7" markerHeight="7" orient="auto"><path d="M0 0 8 4 0 8Z"/></marker></defs>${curves.join('')}${all.map(drawn).join('')}</svg>`;
 }
 
-function place(boxes: readonly Box[]): Map<string, Placed> {
+function place({ boxes, lines }: Graph): Map<string, Placed> {
   const below = new Map<number, number>();
   return new Map(
     boxes.map((box) => {
       const y = below.get(box.column) ?? PAD;
-      const height = 2 * PAD + ROW * linesOf(box).length;
+      const arriving = lines.filter(({ to }) => to === box.name).length;
+      const height = Math.max(2 * PAD + ROW * linesOf(box).length, ROW * (arriving + 1));
       below.set(box.column, y + height + APART);
       return [box.name, { ...box, x: PAD + box.column * (WIDTH + GAP), y, height }];
     }),
@@ -52,17 +53,23 @@ function drawn(box: Placed): string {
   return `<g><title>${escaped(box.name)}</title><rect${derived ? ' class="derived"' : ''} x="${x}" y="${y}" width="${WIDTH}" height="${height}" rx="8"/>${texts.join('')}</g>`;
 }
 
-/** `at`: lines between the same boxes end at different heights. */
-function curve({ from, to, name, kind, joined }: Line, at: number, placed: ReadonlyMap<string, Placed>): string {
+/** Where a line meets its box: all lines of one side are spread over its height. */
+function meets(line: Line, all: readonly Line[], { y, height }: Placed): number {
+  return y + (height * (all.indexOf(line) + 1)) / (all.length + 1);
+}
+
+function curve(line: Line, lines: readonly Line[], placed: ReadonlyMap<string, Placed>): string {
+  const { from, to, name, kind, joined } = line;
   const [one, other] = [placed.get(from), placed.get(to)];
   if (!one || !other) return '';
-  const shift = ((at % 5) - 2) * 7;
-  const [x1, y1] = [one.x + WIDTH, one.y + one.height / 2 + shift];
-  const [x2, y2] = [other.x, other.y + other.height / 2 + shift];
+  const leaving = lines.filter((of) => of.from === from);
+  const arriving = lines.filter((of) => of.to === to);
+  const [x1, y1] = [one.x + WIDTH, meets(line, leaving, one)];
+  const [x2, y2] = [other.x, meets(line, arriving, other)];
   // To the same column or back, a curve leaves on the right and comes in from the left as well.
   const bend = x2 > x1 ? (x2 - x1) / 2 : WIDTH / 2;
   const text = joined
     ? ''
-    : `<text class="faint" text-anchor="end" x="${x2 - 12}" y="${y2 - 5}">${escaped(clipped(name, GAP))}</text>`;
-  return `<g><title>${escaped(`${name}: ${kind} from ${from} to ${to}`)}</title><path${joined ? ' class="joined"' : ''} marker-end="url(#tip)" d="M${x1} ${y1}C${x1 + bend} ${y1} ${x2 - bend} ${y2} ${x2} ${y2}"/>${text}</g>`;
+    : `<text class="faint" text-anchor="end" x="${x2 - 12}" y="${(y2 - 5).toFixed(1)}">${escaped(clipped(name, GAP))}</text>`;
+  return `<g><title>${escaped(`${name}: ${kind} from ${from} to ${to}`)}</title><path${joined ? ' class="joined"' : ''} marker-end="url(#tip)" d="M${x1} ${y1.toFixed(1)}C${x1 + bend} ${y1.toFixed(1)} ${x2 - bend} ${y2.toFixed(1)} ${x2} ${y2.toFixed(1)}"/>${text}</g>`;
 }

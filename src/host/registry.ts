@@ -30,6 +30,7 @@ import { modelCost } from '../operations/model/cost.operation.ts';
 import { modelDraw } from '../operations/model/draw.operation.ts';
 import { modelDrift } from '../operations/model/drift.operation.ts';
 import { modelExplain } from '../operations/model/explain.operation.ts';
+import { modelExport } from '../operations/model/export.operation.ts';
 import { modelFormat } from '../operations/model/format.operation.ts';
 import { modelImport } from '../operations/model/import.operation.ts';
 import { modelInfra } from '../operations/model/infra.operation.ts';
@@ -119,6 +120,7 @@ export const registry: Registry = new Registry([
   modelExplain,
   modelCost,
   modelDraw,
+  modelExport,
   modelFormat,
   modelTypes,
   modelApply,

@@ -25,7 +25,7 @@ export const modelDraw = defineOperation({
         hint: 'Write cosmosdb_data_model.md, or draft it with `millrace model import`.',
       });
     const graph = graphOf(design);
-    return { ...graph, as, drawing: as === 'svg' ? svgOf(graph) : mermaidOf(graph) };
+    return { ...graph, as, drawing: as === 'svg' ? svgOf(graph, true) : mermaidOf(graph) };
   },
   format: ({ drawing }) => drawing,
 });

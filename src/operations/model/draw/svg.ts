@@ -16,13 +16,14 @@ interface Placed extends Box {
   readonly height: number;
 }
 
-export function svgOf(graph: Graph): string {
+/** `alone`: as a file. Inside HTML a drawing needs no address of its language. */
+export function svgOf(graph: Graph, alone: boolean): string {
   const placed = place(graph);
   const all = [...placed.values()];
   const width = Math.max(0, ...all.map(({ x }) => x + WIDTH)) + PAD;
   const height = Math.max(0, ...all.map((box) => box.y + box.height)) + PAD;
   const curves = graph.lines.map((line) => curve(line, graph.lines, placed));
-  return `<svg class="model" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" role="img" aria-label="${escaped(`Containers and projections of ${graph.title}`)}" style="min-width:${width}px"><style>${STYLE}</style><defs><marker id="tip" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="7" markerHeight="7" orient="auto"><path d="M0 0 8 4 0 8Z"/></marker></defs>${curves.join('')}${all.map(drawn).join('')}</svg>`;
+  return `<svg class="model"${alone ? ' xmlns="http://www.w3.org/2000/svg"' : ''} viewBox="0 0 ${width} ${height}" role="img" aria-label="${escaped(`Containers and projections of ${graph.title}`)}" style="min-width:${width}px"><style>${STYLE}</style><defs><marker id="tip" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="7" markerHeight="7" orient="auto"><path d="M0 0 8 4 0 8Z"/></marker></defs>${curves.join('')}${all.map(drawn).join('')}</svg>`;
 }
 
 function place({ boxes, lines }: Graph): Map<string, Placed> {

@@ -65,7 +65,7 @@ function findings({ findings: list }: Checked): string {
 
 function drawing({ design }: Documents): string {
   if (!design || design.containers.length === 0) return '';
-  return `<section><h2>Containers and projections</h2><div class="card">${svgOf(graphOf(design))}</div></section>`;
+  return `<section><h2>Containers and projections</h2><div class="card">${svgOf(graphOf(design), false)}</div></section>`;
 }
 
 const KINDS = [

@@ -75,10 +75,10 @@ function numberLike(values: readonly number[], dice: Dice): number {
 
 /** A date moves by up to a year and keeps its form; other text stays as in the example. */
 function textLike(example: string, dice: Dice): string {
-  const ms = /^\d{4}([-/])\d\d\1\d\d/.test(example) ? parseDate(example) : undefined;
+  const ms = /^\d{4}-\d\d-\d\d/.test(example) ? parseDate(example) : undefined;
   if (ms === undefined) return example;
   const moved = new Date(ms + Math.floor((dice.unit() - 0.5) * 730) * DAY_MS).toISOString();
-  return moved.slice(0, 10).replaceAll('-', example.charAt(4)) + example.slice(10);
+  return moved.slice(0, 10) + example.slice(10);
 }
 
 function listLike(lists: readonly unknown[][], dice: Dice): unknown[] {

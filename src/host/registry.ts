@@ -27,8 +27,10 @@ import { modelApply } from '../operations/model/apply.operation.ts';
 import { modelBuild } from '../operations/model/build.operation.ts';
 import { modelCheck } from '../operations/model/check.operation.ts';
 import { modelCost } from '../operations/model/cost.operation.ts';
+import { modelDraw } from '../operations/model/draw.operation.ts';
 import { modelDrift } from '../operations/model/drift.operation.ts';
 import { modelExplain } from '../operations/model/explain.operation.ts';
+import { modelExport } from '../operations/model/export.operation.ts';
 import { modelFormat } from '../operations/model/format.operation.ts';
 import { modelImport } from '../operations/model/import.operation.ts';
 import { modelInfra } from '../operations/model/infra.operation.ts';
@@ -113,6 +115,8 @@ export const registry: Registry = new Registry([
   modelCheck,
   modelExplain,
   modelCost,
+  modelDraw,
+  modelExport,
   modelFormat,
   modelTypes,
   modelApply,

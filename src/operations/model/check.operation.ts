@@ -1,4 +1,4 @@
-import { isAbsolute, relative, resolve, sep } from 'node:path';
+import { resolve } from 'node:path';
 import { z } from 'zod';
 import type { ProfileName } from '../../model/estimate.ts';
 import type { Place } from '../../model/model.ts';
@@ -8,7 +8,7 @@ import { writeText } from '../write-text.ts';
 import { defineOperation } from '../operation.ts';
 import { htmlReport } from './html/report.ts';
 import { type Checked, type ShownFinding, checkText, counts } from './check-text.ts';
-import { type Pair, everyRule, readPair } from './pair.ts';
+import { type Pair, everyRule, readPair, shortPath } from './pair.ts';
 import { sarif } from './sarif.ts';
 import { ruleFlags, ruleSettings, settingsFlag } from './settings.ts';
 
@@ -85,10 +85,4 @@ function shown(report: Report, { documents, folder, rules }: Pair, directory: st
     })),
     reading: report.reading.map((of) => ({ ...of, at: short(of.at) })),
   };
-}
-
-/** Relative to the working directory, if the file lies below it. */
-function shortPath(directory: string, file: string): string {
-  const path = relative(directory, file);
-  return !isAbsolute(file) || path.startsWith('..') ? file : path.split(sep).join('/');
 }

@@ -1,9 +1,9 @@
 // The two documents of a folder, and the pipeline beside them if there is one.
 import { readdir, stat } from 'node:fs/promises';
-import { basename, dirname, join, resolve } from 'node:path';
+import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
 import type { UsageError } from '../../base/errors.ts';
 import { contractRules } from '../../contract/contract-rules.ts';
-import type { Unloadable } from '../../contract/declared.ts';
+import type { PipelineSource, Unloadable } from '../../contract/declared.ts';
 import type { Pipeline } from '../../definition/specs.ts';
 import { modelPath } from '../../definition/model-ref.ts';
 import type { Documents } from '../../model/documents.ts';
@@ -23,6 +23,8 @@ export interface Pair {
   readonly folder: string;
   readonly documents: Documents;
   readonly pipeline: Pipeline | undefined;
+  /** The text of the pipeline, also of one that can't be loaded. */
+  readonly source: PipelineSource | undefined;
   /** Why the pipeline can't be loaded: `model check` reports it as a finding, other verbs throw it. */
   readonly unloadable: UsageError | undefined;
   readonly rules: readonly Rule[];
@@ -74,6 +76,7 @@ export async function readPair(workspace: Workspace, directory: string | undefin
     folder,
     documents,
     pipeline,
+    source: declared?.source,
     unloadable,
     rules: [...MODEL_RULES, ...contractRules(pipeline, declared?.source, declared && whyNot(declared))],
   };
@@ -98,4 +101,10 @@ async function kindOf(path: string): Promise<'file' | 'directory' | undefined> {
   } catch {
     return undefined;
   }
+}
+
+/** Relative to the working directory, if the file lies below it. */
+export function shortPath(directory: string, file: string): string {
+  const path = relative(directory, file);
+  return !isAbsolute(file) || path.startsWith('..') ? file : path.split(sep).join('/');
 }

@@ -70,17 +70,10 @@ async function query(
   documents: readonly Doc[],
   meant: Meant | undefined,
 ): Promise<Asked> {
-  const sets = new Map<string, readonly Bound[]>();
-  let why = 'its container has had no document';
-  for (const doc of documents) {
-    const bound = bind(asked, doc, documents);
-    if (typeof bound === 'string') why = bound;
-    else if (sets.size < RUNS) sets.set(canonical(bound), bound);
-  }
-  for (const bound of meant?.parameters(asked).slice(0, RUNS) ?? []) sets.set(canonical(bound), bound);
-  if (sets.size === 0) return { ...NOTHING, why };
+  const { sets, why } = boundSets(asked, documents, meant);
+  if (sets.length === 0) return { ...NOTHING, why };
   const total = { ...NOTHING };
-  for (const bound of sets.values()) {
+  for (const bound of sets) {
     const spec = { query: asked.text, parameters: bound as NonNullable<SqlQuerySpec['parameters']> };
     const found = await run(actual.container(container.name), spec);
     const wanted = await run(expected.container(container.name), spec);
@@ -95,6 +88,23 @@ async function query(
     }
   }
   return total;
+}
+
+/** The parameters with which a query is asked. `why`: the last reason why a document gives none. */
+export function boundSets(
+  asked: Query,
+  documents: readonly Doc[],
+  meant: Meant | undefined,
+): { readonly sets: readonly (readonly Bound[])[]; readonly why: string } {
+  const sets = new Map<string, readonly Bound[]>();
+  let why = 'its container has had no document';
+  for (const doc of documents) {
+    const bound = bind(asked, doc, documents);
+    if (typeof bound === 'string') why = bound;
+    else if (sets.size < RUNS) sets.set(canonical(bound), bound);
+  }
+  for (const bound of meant?.parameters(asked).slice(0, RUNS) ?? []) sets.set(canonical(bound), bound);
+  return { sets: [...sets.values()], why };
 }
 
 /** A query that failed begins again: its iterator may end as if there were no more results (ASM-E82). */

@@ -2,11 +2,12 @@
 // registers it: a deployment doesn't need it.
 import { z } from 'zod';
 import { defineOperation } from '../../operations/operation.ts';
-import { readPair } from '../../operations/model/pair.ts';
+import { readPair, shortPath } from '../../operations/model/pair.ts';
 import { ruleFlags } from '../../operations/model/settings.ts';
 import { suggestion } from '../../base/near.ts';
 import type { PatternProof } from './asking.ts';
 import type { HistoriesProof } from './histories.ts';
+import type { KillScore } from '../mutants/kill.ts';
 import { type Proof, prove } from './prove.ts';
 import { operationsError } from '../../operations/errors.ts';
 import { testingError } from '../errors.ts';
@@ -19,6 +20,7 @@ export const modelProve = defineOperation({
     'millrace model prove',
     'millrace model prove examples/flights --seed 7',
     'millrace model prove --only 3 --json',
+    'millrace model prove --mutants 120',
   ],
   effect: 'reads',
   argument: 'directory',
@@ -36,12 +38,18 @@ export const modelProve = defineOperation({
       .positive()
       .optional()
       .describe('also run every history of up to 4 writes of each projection, for this many seconds'),
+    mutants: z
+      .number()
+      .int()
+      .positive()
+      .optional()
+      .describe('also change each literal of document and code, for this many seconds, and print what nothing notices'),
     only: z.string().optional().describe('numbers of the patterns, separated by commas: 3 or 3,5 (default: all)'),
   }),
-  run: async ({ directory, seed, only, histories }, context): Promise<Proof> => {
+  run: async ({ directory, seed, only, histories, mutants }, context): Promise<Proof> => {
     const { workspace, screen } = context;
     const loaded = await workspace.at(directory).pipeline();
-    const { documents } = await readPair(workspace, directory);
+    const { documents, source } = await readPair(workspace, directory);
     const { design, requirements } = documents;
     if (!design)
       throw operationsError('model-missing', 'There is no data-model document to prove', {
@@ -50,11 +58,29 @@ export const modelProve = defineOperation({
     const known = [
       ...new Set([...design.mapping.flatMap(({ ids }) => ids), ...(requirements?.patterns ?? []).map(({ id }) => id)]),
     ];
-    return prove(
+    const proof = await prove(
       loaded,
       { design, requirements },
       { seed, histories, only: chosen(only, known), signal: context.signal, screen },
     );
+    if (mutants === undefined || !source) return proof;
+    const { killScore } = await import('../mutants/kill.ts');
+    const { withoutTypes } = await import('../mutants/code.ts');
+    const { loadText } = await import('../mutants/load.ts');
+    const subject = {
+      documents: { design, requirements },
+      pipeline: loaded.pipeline,
+      source: { file: source.file, text: withoutTypes(source.text) },
+    };
+    const score = await killScore(subject, {
+      seed,
+      seconds: mutants,
+      signal: context.signal,
+      load: (text) => loadText(source.file, text),
+      progress: (what, done, of) => screen.progress(what, done, of),
+    });
+    const survivors = score.survivors.map((one) => ({ ...one, file: shortPath(workspace.directory, one.file) }));
+    return { ...proof, mutants: { ...score, survivors } };
   },
   format: formatProof,
   ok: ({ totals, stages, examples, contract, patterns, histories = [] }) =>
@@ -88,6 +114,7 @@ export function formatProof({
   contract,
   patterns,
   histories = [],
+  mutants,
   notes,
   totals,
   seed,
@@ -107,6 +134,7 @@ export function formatProof({
   for (const { rule, message, at } of contract) lines.push(`error ${rule}, ${at.file}:${at.line}: ${message}`);
   if (contract.length > 0) lines.push('Nothing is proved while the contract has errors (`millrace model check`).');
   lines.push(...notes.map((note) => `note: ${note}`), '');
+  if (mutants) lines.push(...sayMutants(mutants), '');
   const right = examples.compared - examples.different.length;
   lines.push(
     `${totals.proved} proved, ${totals.run} run, ${totals['not run']} not run, ${totals.different} different; ${right} of ${examples.compared} derived examples agree with the source examples (seed ${seed}).`,
@@ -118,6 +146,19 @@ function sayHistories({ projection, ran, all, failed }: HistoriesProof): string 
   const head = `histories    ${projection}: ${ran.toLocaleString('en-US')} of ${all.toLocaleString('en-US')}`;
   if (!failed) return `${head}; derived documents are right`;
   return `${head}; different after these writes:\n  ${failed.writes.join('\n  ')}\n  ${failed.difference}`;
+}
+
+function sayMutants({ mutants, tried, noticed, survivors }: KillScore): string[] {
+  const score = tried === 0 ? 0 : (100 * noticed) / tried;
+  const some = tried < mutants ? ` of ${mutants}; give more seconds for the others` : '';
+  const lines = Map.groupBy(survivors, ({ file, line }) => `${file}:${line}`);
+  return [
+    ...[...lines].map(
+      ([at, all]) =>
+        `unnoticed    ${at}: ${all.map(({ was, is }) => `${was.trim()} → ${is || '(nothing)'}`).join('; ')}`,
+    ),
+    `mutants      ${noticed} of ${tried} are noticed, ${score.toFixed(1)} % (tried ${tried}${some})`,
+  ];
 }
 
 const ru = (value: number): string => value.toLocaleString('en-US', { maximumFractionDigits: 1 });

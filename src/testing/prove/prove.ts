@@ -14,6 +14,7 @@ import { type PatternProof, type Verdict, patternsOf } from './asking.ts';
 import { Changes } from './changes.ts';
 import { type ExampleProof, proveExamples } from './examples.ts';
 import { type HistoriesProof, proveHistories } from './histories.ts';
+import type { KillScore } from '../mutants/kill.ts';
 import { evaluator } from './meaning.ts';
 import { derivedTypes, refName } from './oracle.ts';
 import { Proving, type StageProof } from './proving.ts';
@@ -28,6 +29,8 @@ export interface Proof {
   readonly patterns: readonly PatternProof[];
   /** Of each projection and embed, if histories were asked for. */
   readonly histories?: readonly HistoriesProof[];
+  /** Of the user's files, if it was asked for. */
+  readonly mutants?: KillScore;
   /** What the proof left out, and why. */
   readonly notes: readonly string[];
   readonly totals: Readonly<Record<Verdict, number>>;

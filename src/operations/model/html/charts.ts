@@ -52,7 +52,8 @@ export function bars(list: readonly Bar[], unit: string, title: string): string 
   return `<svg viewBox="0 0 ${WIDTH} ${height}" role="img" aria-label="${escaped(title)}" style="min-width:720px"><line class="axis" x1="${left - 0.5}" y1="0" x2="${left - 0.5}" y2="${height}"/>${rows.join('')}</svg>`;
 }
 
-const clipped = (text: string, width: number): string => {
+/** A letter takes about 7 pixels. */
+export const clipped = (text: string, width: number): string => {
   const most = Math.floor((width - 12) / 6.8);
   return text.length > most ? `${text.slice(0, most - 1)}…` : text;
 };

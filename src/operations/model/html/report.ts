@@ -6,6 +6,8 @@ import { type Facts, type Term, sum } from '../../../model/rules/facts.ts';
 import { factsOf } from '../../../model/rules/index.ts';
 import { n } from '../../../model/rules/rule.ts';
 import { type Checked, GROUPS } from '../check-text.ts';
+import { graphOf } from '../draw/graph.ts';
+import { svgOf } from '../draw/svg.ts';
 import { bars, escaped, legend } from './charts.ts';
 import { STYLE, colour } from './style.ts';
 
@@ -16,6 +18,7 @@ export function htmlReport(documents: Documents, checked: Checked, settings: Par
   const [costs] = profiles;
   const parts = [
     head(title, checked, facts, costs),
+    drawing(documents),
     findings(checked),
     ...(facts.containers.length > 0 && costs
       ? [load(costs), byPattern(costs, facts), monthly(profiles, settings.price), projections(costs)]
@@ -58,6 +61,11 @@ function findings({ findings: list }: Checked): string {
         .join('')}</div>`,
   );
   return `<section><h2>Findings</h2>${groups.join('')}</section>`;
+}
+
+function drawing({ design }: Documents): string {
+  if (!design || design.containers.length === 0) return '';
+  return `<section><h2>Containers and projections</h2><div class="card">${svgOf(graphOf(design), false)}</div></section>`;
 }
 
 const KINDS = [

@@ -1,0 +1,99 @@
+// What would notice a mutant: a finding of `model check`, or a meaning that differs on the document's examples and on
+// generated versions of them. Everything happens in memory.
+import { messageOf } from '../../base/errors.ts';
+import { contractRules } from '../../contract/contract-rules.ts';
+import type { Doc, Pipeline } from '../../definition/specs.ts';
+import { rowKey } from '../../definition/oracle/recompute.ts';
+import type { Design, Documents } from '../../model/documents.ts';
+import { type Model, keyPathsOf } from '../../model/model.ts';
+import { MODEL_RULES, checkDocuments } from '../../model/rules/index.ts';
+import { boundSets } from '../prove/ask.ts';
+import { Changes } from '../prove/changes.ts';
+import { type Evaluate, Meant } from '../prove/meaning.ts';
+import { type ByContainer, derivedTypes, expectedDocuments, refName } from '../prove/oracle.ts';
+import { questionOf } from '../prove/question.ts';
+
+/** The files of a user, read. */
+export interface Subject {
+  readonly documents: Documents & { readonly design: Design };
+  readonly pipeline: Pipeline;
+  readonly source: { readonly file: string; readonly text: string };
+}
+
+/** Findings by rule and words, without their lines, since a changed line may move others. */
+export function findingsOf({ documents, pipeline, source }: Subject): Set<string> {
+  const { findings, reading, notChecked } = checkDocuments(documents, [
+    ...MODEL_RULES,
+    ...contractRules(pipeline, source),
+  ]);
+  return new Set([
+    ...findings.filter(({ severity }) => severity !== 'information').map(({ rule, message }) => `${rule}: ${message}`),
+    ...reading.filter(({ severity }) => severity !== 'information').map(({ code, message }) => `${code}: ${message}`),
+    ...notChecked.map(({ rule, missing }) => `${rule}: not checked, because ${missing} is missing`),
+  ]);
+}
+
+const ROUNDS = 3;
+
+/** The documents that applications wrote: the examples, then versions of them round by round. */
+export function writtenStates({ pipeline, model }: { pipeline: Pipeline; model: Model }, seed: number): ByContainer[] {
+  const changes = new Changes({ pipeline, model }, seed);
+  const now = new Map<string, Map<string, Doc>>();
+  const after = (written: ReturnType<Changes['examples']>): ByContainer => {
+    for (const [container, documents] of Object.entries(written)) {
+      const known = now.get(container) ?? new Map<string, Doc>();
+      now.set(container, known);
+      for (const doc of documents as Doc[]) known.set(rowKey(doc, keyPathsOf(model, container)), doc);
+    }
+    return new Map([...now].map(([name, documents]) => [name, [...documents.values()]]));
+  };
+  return [
+    after(changes.examples()),
+    ...Array.from({ length: ROUNDS }, (_, round) => after(changes.updates(round + 1))),
+    after(changes.deletions()),
+  ];
+}
+
+/** The patterns whose answers differ from their meanings, or that can't be asked. */
+export function meaningFaults(
+  { documents: { design, requirements }, pipeline }: Pick<Subject, 'documents' | 'pipeline'>,
+  states: readonly ByContainer[],
+  evaluate: Evaluate,
+): Set<string> {
+  const faults = new Set<string>();
+  const meanings = [...design.meanings, ...(requirements?.meanings ?? [])];
+  const sinks = derivedTypes(pipeline);
+  for (const stored of states) {
+    const derived = expectedDocuments({ pipeline, model: design.model }, stored);
+    for (const meaning of meanings) {
+      const written = (stored.get(meaning.container) ?? []).filter(
+        ({ type }) => !sinks.has(refName({ container: meaning.container, type: String(type) })),
+      );
+      for (const row of design.mapping.filter(({ ids }) => ids.some((id) => meaning.ids.includes(id)))) {
+        const meant = new Meant(meaning, evaluate, written);
+        const fault = differs(meant, questionOf(row, design.projections, design.model), derived, evaluate);
+        if (fault) faults.add(`meaning of ${row.ids.join(', ')}`);
+      }
+    }
+  }
+  return faults;
+}
+
+function differs(
+  meant: Meant,
+  question: ReturnType<typeof questionOf>,
+  derived: ByContainer,
+  evaluate: Evaluate,
+): boolean {
+  if (question.kind !== 'query' && question.kind !== 'point-read') return false;
+  const documents = derived.get(question.container.name) ?? [];
+  if (question.kind === 'point-read')
+    return documents.some((doc) => meant.reads(doc) && meant.ofRead(doc, doc) !== undefined);
+  const { query } = question;
+  return [...boundSets(query, documents, meant).sets].some(
+    (bound) => meant.ofQuery(query, bound, evaluate(query.text, bound, documents)) !== undefined,
+  );
+}
+
+/** Why a changed pipeline can't be used, as what noticed it. */
+export const refusal = (error: unknown): string => `refused: ${messageOf(error).split('\n')[0]}`;

@@ -1,0 +1,83 @@
+import { readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { parseDesign } from '../../../src/model/reader/design.ts';
+import { graphOf } from '../../../src/operations/model/draw/graph.ts';
+import { mermaidOf } from '../../../src/operations/model/draw/mermaid.ts';
+import { svgOf } from '../../../src/operations/model/draw/svg.ts';
+
+const example = (name: string) =>
+  graphOf(
+    parseDesign(
+      readFileSync(new URL(`../../../examples/${name}/cosmosdb_data_model.md`, import.meta.url), 'utf8'),
+      'cosmosdb_data_model.md',
+    ),
+  );
+const flights = example('flights');
+
+test('the graph has every container, and what projections write outside of them', () => {
+  expect(flights.boxes.map(({ name, key, derived, column }) => [name, key, derived, column])).toEqual([
+    ['Flights', '/origin', false, 0],
+    ['Airports', '/id', false, 0],
+    ['FlightsByDestination', '/destination', true, 1],
+    ['OriginDays', '/origin', true, 1],
+    ['Routes', '/origin', true, 1],
+    ['blob:flights-cold', undefined, true, 1],
+  ]);
+  expect(flights.lines.map(({ from, to, name, joined }) => [from, to, name, joined])).toEqual([
+    ['Flights', 'FlightsByDestination', 'arrivals', false],
+    ['Airports', 'FlightsByDestination', 'arrivals', true],
+    ['Flights', 'OriginDays', 'origin-days', false],
+    ['Flights', 'Routes', 'routes', false],
+    ['Flights', 'blob:flights-cold', 'flights-cold', false],
+  ]);
+});
+
+test('a chain takes one column for each step, and a circle ends', () => {
+  const row = (from: string, to: string) => ({
+    name: `${from}-${to}`,
+    kind: 'copy',
+    source: { container: from },
+    joins: [],
+    sink: { container: to },
+    sinkText: to,
+  });
+  const columns = (...rows: ReturnType<typeof row>[]) =>
+    graphOf({ title: '', containers: [], projections: rows as never }).boxes.map(({ name, column }) => [name, column]);
+  expect(columns(row('B', 'C'), row('A', 'B'), row('A', 'C'))).toEqual([
+    ['B', 1],
+    ['C', 2],
+    ['A', 0],
+  ]);
+  for (const [, column] of columns(row('A', 'B'), row('B', 'A'))) expect(column).toBeLessThan(2);
+});
+
+test('Mermaid: quoted labels, dotted joins, no sign that it reads as its own', () => {
+  const text = mermaidOf({
+    ...flights,
+    boxes: [{ name: 'A "x" [1]', key: '/id', types: ['a'], derived: false, column: 0 }],
+    lines: [],
+  });
+  expect(text).toBe('flowchart LR\n  b0["A #34;x#34; #91;1#93;<br>/id<br>a"]');
+  expect(mermaidOf(flights)).toContain('\n  b1 -.->|"arrivals"| b2\n');
+  expect(mermaidOf(flights)).toContain('\n  class b2,b3,b4,b5 derived');
+});
+
+test('SVG: boxes don’t overlap, every line is drawn, and names are escaped', () => {
+  const svg = svgOf(flights, true);
+  const rects = [...svg.matchAll(/<rect[^>]* x="(\d+)" y="(\d+)" width="(\d+)" height="(\d+)"/g)].map((match) =>
+    match.slice(1).map(Number),
+  );
+  expect(rects).toHaveLength(flights.boxes.length);
+  for (const [at, [x = 0, y = 0, width = 0, height = 0]] of rects.entries())
+    for (const [left = 0, top = 0] of rects.slice(at + 1))
+      expect(left >= x + width || left < x || top >= y + height).toBe(true);
+  expect(svg.match(/<path[^>]*marker-end/g)).toHaveLength(flights.lines.length);
+  const odd = { ...flights, title: '<b>', boxes: flights.boxes.map((box) => ({ ...box, name: `<${box.name}>` })) };
+  expect(svgOf(odd, false)).not.toMatch(/<b>|<Flights>/);
+});
+
+test('a container into which only embeds write is the application’s', () => {
+  const derived = example('storefront').boxes.filter((box) => box.derived);
+  expect(derived.map(({ name }) => name)).not.toContain('Catalog');
+  expect(derived.map(({ name }) => name)).toContain('Skus');
+});

@@ -24,6 +24,7 @@ import { b20 } from './b20-fair-turns.ts';
 import { b21 } from './b21-router.ts';
 import { b22 } from './b22-shards.ts';
 import { b24 } from './b24-tables.ts';
+import { b28 } from './b28-sweep.ts';
 import { b13 } from './b13-archive.ts';
 import { b14 } from './b14-model.ts';
 import type { Benchmark, Figure } from './support/measure.ts';
@@ -52,6 +53,7 @@ const BENCHMARKS: readonly Benchmark[] = [
   b21,
   b22,
   b24,
+  b28,
 ];
 const RESULTS = new URL('results/', import.meta.url);
 

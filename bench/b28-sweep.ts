@@ -45,9 +45,8 @@ async function sweepOf(stored: number): Promise<{ readonly ru: number; readonly 
   for (let from = 0; from < stored; from += 10_000) {
     const some = Array.from({ length: Math.min(10_000, stored - from) }, (_, index) => {
       const n = from + index;
-      // Spread over all that is stored.
-      const at = n % (stored / DUE) === 0 ? '2019-03-15' : '2026-03-15';
-      return { id: `${n}`, key: `k${Math.floor(n / (stored / DUE)) % KEYS}`, type: 'thing', at, text };
+      // As mostly: what is due was written first.
+      return { id: `${n}`, key: `k${n % KEYS}`, type: 'thing', at: n < DUE ? '2019-03-15' : '2026-03-15', text };
     });
     await fill(source, some, ({ key }) => String(key));
   }

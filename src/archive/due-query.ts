@@ -42,7 +42,8 @@ export function undatedQuery(spec: ArchiveSpec, source: SourceContainer, now: nu
     'd >= @slashed',
     'd < 0',
     '(d > @seconds AND d < @milliseconds)',
-    'd > @until',
+    // With an upper end: an index that has all types in one order would go on through the text.
+    '(d > @until AND d <= @most)',
     'd = true',
     'd = false',
   ];
@@ -62,6 +63,7 @@ const numbersOf = (until: number): Readonly<Record<string, number>> => ({
   seconds: Math.min(until / 1_000, MILLISECONDS_FROM - 1),
   milliseconds: MILLISECONDS_FROM,
   until,
+  most: Number.MAX_VALUE,
 });
 
 /** `d` in the conditions is the date. */

@@ -129,7 +129,9 @@ test('what is due is looked for where it stands, however much was written betwee
     },
   };
   const feed = { ...stage.archive.feed, source: counted };
-  const found = await collect(duePages({ ...stage.archive, feed }, { now: NOW, signal: SIGNAL, note: () => undefined }));
+  const found = await collect(
+    duePages({ ...stage.archive, feed }, { now: NOW, signal: SIGNAL, note: () => undefined }),
+  );
   expect(found.flatMap(({ changes }) => changes.map(({ id }) => id))).toEqual(['due0', 'due1', 'due2', 'due3', 'due4']);
   expect(pages).toHaveLength(5);
 });

@@ -39,7 +39,15 @@ export async function sweep(options: Sweeping): Promise<SweepResult[]> {
 
 async function sweepOne(
   archive: Archive,
-  { screen, now, dryRun, tenant, signal, withinMs, ...parts }: Sweeping & { readonly now: number; readonly dryRun: boolean },
+  {
+    screen,
+    now,
+    dryRun,
+    tenant,
+    signal,
+    withinMs,
+    ...parts
+  }: Sweeping & { readonly now: number; readonly dryRun: boolean },
 ): Promise<SweepResult> {
   const gate = await gateOf(archive, parts, signal);
   const watch = watchErasures(parts);

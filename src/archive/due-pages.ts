@@ -15,7 +15,7 @@ export interface DueOptions {
   readonly tenant?: string | undefined;
   readonly signal: AbortSignal;
   /** Called for each document that the query found and that stays. */
-  note(eligibility: Exclude<Eligibility, { kind: 'leaves' }>): void;
+  readonly note: (eligibility: Exclude<Eligibility, { kind: 'leaves' }>) => void;
 }
 
 /** Documents whose versions are looked up before they are given on: their age counts from then (ARC-H3). */

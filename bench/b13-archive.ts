@@ -134,7 +134,7 @@ const COPY: CopySpec = {
   joins: [],
   map: (doc) => doc,
 };
-const COLD: ArchiveSpec = {
+export const COLD: ArchiveSpec = {
   kind: 'archive',
   name: 'things-cold',
   version: 1,
@@ -142,7 +142,7 @@ const COLD: ArchiveSpec = {
   dateField: 'at',
   rule: { kind: 'before', ms: Date.UTC(2020, 0, 1), text: '2020-01-01' },
 };
-const LOADED: { readonly pipeline: Pipeline; readonly model: Model } = {
+export const LOADED: { readonly pipeline: Pipeline; readonly model: Model } = {
   pipeline: {
     name: 'bench',
     modelFile: 'bench.md',

@@ -25,6 +25,7 @@ import { b21 } from './b21-router.ts';
 import { b22 } from './b22-shards.ts';
 import { b24 } from './b24-tables.ts';
 import { b26 } from './b26-moves.ts';
+import { b28 } from './b28-sweep.ts';
 import { b13 } from './b13-archive.ts';
 import { b14 } from './b14-model.ts';
 import type { Benchmark, Figure } from './support/measure.ts';
@@ -54,6 +55,7 @@ const BENCHMARKS: readonly Benchmark[] = [
   b22,
   b24,
   b26,
+  b28,
 ];
 const RESULTS = new URL('results/', import.meta.url);
 

@@ -3,8 +3,8 @@
 export { openViews } from './engine/views/view-reader.ts';
 export type { CurrentView, ViewReader, ViewReaderOptions } from './engine/views/view-reader.ts';
 export { openHistory } from './archive/history-reader.ts';
+export type { BlobContainer, BlobHandle, BlobPage, ListedBlob } from './archive/blob-container.ts';
 export type {
-  BlobContainer,
   ColdDocument,
   ColdSelection,
   HistoryKey,

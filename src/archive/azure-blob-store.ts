@@ -1,9 +1,9 @@
 import { buffer } from 'node:stream/consumers';
-import type { BlobClient, BlobItem, ContainerClient } from '@azure/storage-blob';
 import { messageOf } from '../base/errors.ts';
 import { type ArchiveErrorCode, archiveError } from './errors.ts';
 import { isObject } from '../base/json.ts';
 import { type Clock, systemClock } from '../base/clock.ts';
+import type { BlobContainer, BlobHandle, BlobPage, ListedBlob } from './blob-container.ts';
 import type { ErasableStore, StoredBlob } from './blob-store.ts';
 
 export interface AzureBlobStoreOptions {
@@ -25,13 +25,13 @@ const FIRST_MS = 15_000;
  * refuses the connection counts as wrong, not as busy.
  */
 export class AzureBlobStore implements ErasableStore {
-  readonly #container: ContainerClient;
+  readonly #container: BlobContainer;
   readonly #signal: AbortSignal | undefined;
   readonly #say: (text: string) => void;
   readonly #clock: Clock;
   #answered = false;
 
-  constructor(container: ContainerClient, options: AzureBlobStoreOptions = {}) {
+  constructor(container: BlobContainer, options: AzureBlobStoreOptions = {}) {
     this.#container = container;
     this.#signal = options.signal;
     this.#say = options.say ?? (() => undefined);
@@ -39,7 +39,7 @@ export class AzureBlobStore implements ErasableStore {
   }
 
   async put(name: string, bytes: Uint8Array, ifMatch: string | null): Promise<boolean> {
-    const blob = this.#container.getBlockBlobClient(name);
+    const blob = this.#container.getBlobClient(name).getBlockBlobClient();
     const blobContentType = name.endsWith('.json') ? 'application/json' : 'application/gzip';
     const written = await this.#ask(() =>
       blob.upload(bytes, bytes.length, {
@@ -62,7 +62,7 @@ export class AzureBlobStore implements ErasableStore {
     return last && this.#read(name, this.#container.getBlobClient(name).withVersion(last.version));
   }
 
-  async #read(name: string, blob: BlobClient): Promise<StoredBlob | undefined> {
+  async #read(name: string, blob: BlobHandle): Promise<StoredBlob | undefined> {
     return this.#ask(async () => {
       const answer = await blob.download(0, undefined, this.#aborted());
       const stream = answer.readableStreamBody;
@@ -122,10 +122,10 @@ export class AzureBlobStore implements ErasableStore {
     }
   }
 
-  async *#items(prefix: string, more: { readonly includeVersions?: boolean } = {}): AsyncGenerator<BlobItem> {
+  async *#items(prefix: string, more: { readonly includeVersions?: boolean } = {}): AsyncGenerator<ListedBlob> {
     let continuationToken: string | undefined;
     do {
-      const page = await this.#ask(async () => {
+      const page: BlobPage | undefined = await this.#ask(async () => {
         const settings = continuationToken ? { continuationToken } : {};
         using limited = this.#firstLimited();
         const options = { ...more, ...(prefix === '' ? {} : { prefix }), abortSignal: limited.signal };

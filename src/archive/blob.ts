@@ -38,10 +38,18 @@ export function pack(lines: readonly string[]): { readonly bytes: Uint8Array; re
  * The documents of a blob, checked against the hash in its name.
  * @throws ArchiveDamaged
  */
-export async function readBlob(store: BlobStore, name: string): Promise<ArchivedDocument[]> {
+export async function readBlob(store: Pick<BlobStore, 'read'>, name: string): Promise<ArchivedDocument[]> {
+  return unpack(name, await bytesOf(store, name));
+}
+
+/**
+ * The stored bytes of a blob that a manifest or an entry names.
+ * @throws ArchiveDamaged there is none
+ */
+export async function bytesOf(store: Pick<BlobStore, 'read'>, name: string): Promise<Uint8Array> {
   const blob = await store.read(name);
-  if (!blob) throw new ArchiveDamaged({ code: 'blob-missing', what: `Blob ${name} is gone`, blob: name });
-  return unpack(name, blob.bytes);
+  if (blob) return blob.bytes;
+  throw new ArchiveDamaged({ code: 'blob-missing', what: `Blob ${name} is gone`, blob: name });
 }
 
 /** @throws ArchiveDamaged, FormatUnreadable */

@@ -1,5 +1,4 @@
 import type { Container } from '@azure/cosmos';
-import type { ContainerClient } from '@azure/storage-blob';
 import { shown } from '../base/json.ts';
 import { Meter } from '../cosmos/meter.ts';
 import type { Key } from '../feed/reading/change.ts';
@@ -8,6 +7,7 @@ import { untilStopped } from '../feed/tenure/fences.ts';
 import { Entries } from '../projections/archive/entries.ts';
 import { CosmosAccess } from '../sinks/cosmos-access.ts';
 import { AzureBlobStore } from './azure-blob-store.ts';
+import type { BlobContainer } from './blob-container.ts';
 import { ArchiveDamaged, readBlob } from './blob.ts';
 import { archiveError } from './errors.ts';
 import { findArchived, isEntryOf } from './find.ts';
@@ -19,14 +19,6 @@ import type { ArchivedDocument } from './types.ts';
 
 /** A value of the partition key, or its levels. */
 export type HistoryKey = Key | Key[number];
-
-/** What is needed of a `ContainerClient` of `@azure/storage-blob`: give yours, with any credential. */
-export interface BlobContainer {
-  readonly containerName: string;
-  readonly url: string;
-  getBlobClient(name: string): object;
-  listBlobsFlat(options?: object): object;
-}
 
 export interface HistoryReaderOptions {
   /** The container `millrace` beside the containers that are archived. The identity needs to read both. */
@@ -103,7 +95,7 @@ const MONTH = /^\d{4}(-(0[1-9]|1[0-2]))?$/;
  */
 export function openHistory({ state, storage, cacheSize, signal }: HistoryReaderOptions): HistoryReader {
   const stopped = signal ?? new AbortController().signal;
-  const store = new AzureBlobStore(storage as ContainerClient, { signal: stopped });
+  const store = new AzureBlobStore(storage, { signal: stopped });
   const access = new CosmosAccess(state.database, untilStopped(stopped), new Meter());
   const entries = new Entries(state.id);
   const blobs = new KeptBlobs((name) => store.read(name), cacheSize);

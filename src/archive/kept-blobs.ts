@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { ArchiveDamaged, documentOf, linesIn } from './blob.ts';
+import { bytesOf, documentOf, linesIn } from './blob.ts';
 import type { BlobStore } from './blob-store.ts';
 import type { ArchivedDocument } from './types.ts';
 
@@ -18,11 +18,7 @@ export class KeptBlobs {
     this.#lines = new LRUCache({
       maxSize: kept,
       sizeCalculation: (lines) => lines.reduce((sum, { length }) => sum + length, 1),
-      fetchMethod: async (name) => {
-        const blob = await read(name);
-        if (!blob) throw new ArchiveDamaged({ code: 'blob-missing', what: `Blob ${name} is gone`, blob: name });
-        return linesIn(name, blob.bytes);
-      },
+      fetchMethod: async (name) => linesIn(name, await bytesOf({ read }, name)),
     });
   }
 

@@ -107,5 +107,5 @@ async function openFeed(
   const container = database.container(source.name);
   const budget = spendingOf(database)?.reading(source.name);
   const opened = await openSource(container, { map: source, state, meter, budget });
-  return { source: opened.source, ranges: () => physicalRanges(container) };
+  return { source: opened.source, ranges: () => physicalRanges(container), container, meter, hashOf: opened.hashOf };
 }

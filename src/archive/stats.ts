@@ -1,7 +1,7 @@
 import { projectionId } from '../definition/specs.ts';
 import { untilStopped } from '../feed/tenure/fences.ts';
 import { Entries } from '../projections/archive/entries.ts';
-import { ArchiveDamaged, linesIn } from './blob.ts';
+import { ArchiveDamaged, bytesOf, linesIn } from './blob.ts';
 import { prefixOf } from './layout.ts';
 import { manifests } from './manifests.ts';
 import type { Archive, ArchiveFault, BlobRecord } from './types.ts';
@@ -62,10 +62,9 @@ export async function statsOf(
   for (const { name } of largest) {
     signal.throwIfAborted();
     try {
-      const blob = await store.read(name);
-      if (!blob) throw new ArchiveDamaged({ code: 'blob-missing', what: `Blob ${name} is gone`, blob: name });
-      packed += blob.bytes.length;
-      for (const line of linesIn(name, blob.bytes)) unpacked += Buffer.byteLength(line) + 1;
+      const bytes = await bytesOf(store, name);
+      packed += bytes.length;
+      for (const line of linesIn(name, bytes)) unpacked += Buffer.byteLength(line) + 1;
     } catch (error) {
       if (!(error instanceof ArchiveDamaged)) throw error;
       faults.push(error.fault);

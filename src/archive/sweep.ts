@@ -9,7 +9,9 @@ import { leavingFields } from '../projections/archive/leaving.ts';
 import { FeedReader } from './feed-reader.ts';
 import { type Leaving, leave } from './leave.ts';
 import type { Archive, ArchiveFault, Gate, SweepOptions, SweepResult } from './types.ts';
-import { eligibilityOf } from './eligibility.ts';
+import { duePages } from './due-pages.ts';
+import { isIndexed } from './due-query.ts';
+import { type Eligibility, eligibilityOf } from './eligibility.ts';
 
 /** A chunk is archived when it has this many documents or bytes, or when its first document was read this long ago. */
 const DOCUMENTS = 5_000;
@@ -24,8 +26,8 @@ type Tally = { -readonly [K in keyof SweepResult]: SweepResult[K] } & {
 type Candidate = Leaving & { readonly range: FeedRange; readonly readAt: number; readonly tenant?: string | undefined };
 
 /**
- * Reads the source's feed from its beginning and archives the documents that are due at `now`. May be stopped and run
- * again at any time, and by several hosts at the same time: the next sweep finishes what another has left unfinished.
+ * Finds the documents that are due at `now` and archives them. May be stopped and run again at any time, and by several
+ * hosts at the same time: the next sweep finishes what another has left unfinished.
  * @throws UsageError if the storage can't be used; no document has left its container then
  */
 export async function sweepArchive(archive: Archive, options: SweepOptions): Promise<SweepResult> {
@@ -34,6 +36,7 @@ export async function sweepArchive(archive: Archive, options: SweepOptions): Pro
   const tally: Tally = {
     projection: projectionId(spec),
     read: 0,
+    complete: true,
     archived: 0,
     removed: 0,
     bytes: 0,
@@ -57,12 +60,22 @@ export async function sweepArchive(archive: Archive, options: SweepOptions): Pro
     if (due.length > 0) await archiveChunk(archive, due, tally, options);
     options.progress?.(tally);
   };
-  for await (const page of new FeedReader(archive.feed).toEnd(signal)) {
+  const note = (eligibility: Exclude<Eligibility, { kind: 'leaves' }>): void => {
+    tally.read += 1;
+    if (eligibility.kind === 'stays') return;
+    tally[eligibility.kind] += 1;
+    if (tally.stayed.length < NAMED) tally.stayed.push(eligibility.why);
+  };
+  const began = systemClock.monotonic();
+  const pages = isIndexed(spec, source)
+    ? duePages(archive, { ...options, note })
+    : new FeedReader(archive.feed).toEnd(signal);
+  for await (const page of pages) {
     for (const change of page.changes) {
       if (change.type !== spec.from.type) continue;
-      tally.read += 1;
       const eligibility = eligibilityOf(spec, source, change, options);
       if (eligibility.kind === 'leaves') {
+        tally.read += 1;
         const line = lineOf(change);
         const { version, at, doc = {} } = change;
         bytes += line.length;
@@ -75,13 +88,14 @@ export async function sweepArchive(archive: Archive, options: SweepOptions): Pro
           readAt: page.readAt,
           tenant: eligibility.tenant,
         });
-      } else if (eligibility.kind !== 'stays') {
-        tally[eligibility.kind] += 1;
-        if (tally.stayed.length < NAMED) tally.stayed.push(eligibility.why);
-      }
+      } else note(eligibility);
     }
     const age = systemClock.monotonic() - (chunk[0]?.readAt ?? Infinity);
     if (chunk.length >= DOCUMENTS || bytes >= BYTES || age > AGE_MS) await flush();
+    if (options.withinMs !== undefined && systemClock.monotonic() - began >= options.withinMs) {
+      tally.complete = false;
+      break;
+    }
   }
   await flush();
   return tally;

@@ -1,19 +1,27 @@
+import type { Container } from '@azure/cosmos';
+import type { Meter } from '../cosmos/meter.ts';
 import type { FeedRange } from '../cosmos/ranges.ts';
 import type { ArchiveSpec, SourceRef } from '../definition/specs.ts';
 import type { Erased } from '../engine/erasures/watch.ts';
 import type { SourceContainer } from '../feed/reading/mapper.ts';
-import type { Change, Identity, Version } from '../feed/reading/change.ts';
+import type { Change, Identity, Key, Version } from '../feed/reading/change.ts';
 import type { Fence } from '../feed/tenure/fence.ts';
-import type { ChangeSource, FeedMode } from '../feed/reading/source.ts';
+import type { FeedMode, KeyedSource } from '../feed/reading/source.ts';
 import type { DocumentAccess } from '../sinks/document-access.ts';
 import type { BlobStore } from './blob-store.ts';
 
 /** The feed of a source container, for reads from the beginning without leases. */
 export interface SourceFeed {
   /** Delivers documents as they are stored: its types have no `upcast` and no `deleted`. */
-  readonly source: ChangeSource;
+  readonly source: KeyedSource;
   /** The container's feed ranges now. */
   ranges(): Promise<readonly FeedRange[]>;
+  /** For queries by an index. */
+  readonly container: Container;
+  /** Counts those queries. */
+  readonly meter?: Meter;
+  /** The effective partition key of a full key, as in the ends of its range. */
+  hashOf(key: Key): string;
 }
 
 /** One archive projection with its services: for sweep, restore, verify and list. */
@@ -82,6 +90,8 @@ export interface SweepOptions {
   readonly signal: AbortSignal;
   /** Counts what would leave, and writes nothing. */
   readonly dryRun?: boolean;
+  /** Stops after this time, milliseconds. The next sweep goes on, since what has left is not found again. */
+  readonly withinMs?: number | undefined;
   progress?(so: SweepResult): void;
   /** Archives the documents of this tenant only. Absent: of all. */
   readonly tenant?: string | undefined;
@@ -95,6 +105,8 @@ export type ReadErased = () => Promise<Erased>;
 export interface SweepResult {
   readonly projection: string;
   readonly read: number;
+  /** False: its time was up before it had looked at everything that is due. */
+  readonly complete: boolean;
   /** Documents whose entry this sweep wrote; the rest of `removed` had one already. */
   readonly archived: number;
   readonly removed: number;
@@ -110,7 +122,7 @@ export interface SweepResult {
   readonly erased: number;
   /** Changed between read and removal: they stay, and their entry is superseded. */
   readonly superseded: number;
-  /** Their date can't be read or is in the future: they stay. */
+  /** Their date can't be read or is in the future: they stay. A sweep looks at some hundred of them, not at all. */
   readonly undated: number;
   /** `where` or `upcast` threw, or a level of the partition key is missing: they stay. */
   readonly refused: number;

@@ -2,7 +2,7 @@ import { projectionId } from '../definition/specs.ts';
 import { canonical } from '../base/json.ts';
 import type { Identity, Version } from '../feed/reading/change.ts';
 import { Entries, type StoredEntry } from '../projections/archive/entries.ts';
-import { ArchiveDamaged, unpack } from './blob.ts';
+import { ArchiveDamaged, bytesOf, unpack } from './blob.ts';
 import type { BlobStore } from './blob-store.ts';
 import { isBlob, isManifest, isTenant, manifestBeside, placeOf, prefixOf, promised } from './layout.ts';
 import { type ListedManifest, manifests, readManifest } from './manifests.ts';
@@ -108,10 +108,9 @@ type Inspected =
   | { readonly fault: ArchiveFault };
 
 async function inspect(store: BlobStore, name: string): Promise<Inspected> {
-  const stored = await store.read(name);
-  if (!stored) return { fault: { code: 'blob-missing', what: `Blob ${name} is gone`, blob: name } };
   try {
-    return { documents: unpack(name, stored.bytes), bytes: stored.bytes.length };
+    const bytes = await bytesOf(store, name);
+    return { documents: unpack(name, bytes), bytes: bytes.length };
   } catch (error) {
     if (!(error instanceof ArchiveDamaged)) throw error;
     return { fault: error.fault };

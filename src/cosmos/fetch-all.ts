@@ -1,5 +1,6 @@
 import type { Container, FeedOptions, SqlQuerySpec } from '@azure/cosmos';
 import { assertReadable } from '../base/format.ts';
+import type { Meter } from './meter.ts';
 import { QueryPages, type QueryPagesOptions } from './query-pages.ts';
 import { spendingOf } from './spending.ts';
 
@@ -12,12 +13,18 @@ export async function* fetchAll<T>(
   container: Container,
   query: string | SqlQuerySpec,
   signal: AbortSignal,
-  { anyFormat = false, ...options }: FeedOptions & { readonly anyFormat?: boolean } = {},
+  { anyFormat = false, meter, ...options }: FeedOptions & { readonly anyFormat?: boolean; readonly meter?: Meter } = {},
 ): AsyncGenerator<T> {
   const spending = spendingOf(container.database);
-  const around: QueryPagesOptions<T>['around'] =
-    spending &&
-    ((request) => spending.spend(container.id, undefined, request, ({ requestCharge }) => requestCharge, signal));
+  const around: QueryPagesOptions<T>['around'] = async (ask) => {
+    const request = async () => {
+      const page = await ask();
+      meter?.count(page.requestCharge);
+      return page;
+    };
+    if (!spending) return request();
+    return spending.spend(container.id, undefined, request, ({ requestCharge }) => requestCharge, signal);
+  };
   const pages = new QueryPages<T>(container, query, { maxItemCount: 1_000, ...options }, { signal, around });
   while (!pages.done) {
     signal.throwIfAborted();

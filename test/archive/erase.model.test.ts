@@ -148,7 +148,7 @@ async function worldOf(container: string) {
   const archiveOf = (spec: ArchiveSpec): Archive => ({
     spec,
     source,
-    feed: { source: feed, ranges: async () => [FULL_RANGE] },
+    feed: { source: feed, ranges: async () => [FULL_RANGE], container: docs, hashOf: () => '' },
     access: (fence) => new CosmosAccess(database, fence, new Meter()),
     stateContainer,
     store,

@@ -94,6 +94,8 @@ export async function archiveStage(
   const feedOf = (of: SourceContainer): Archive['feed'] => ({
     source: new CosmosChangeSource(orders, rid, of, { epoch: 1 }),
     ranges: async () => [FULL_RANGE],
+    container: orders,
+    hashOf: () => '',
   });
   const access = (): DocumentAccess => new CosmosAccess(database, UNFENCED, new Meter());
   const archive: Archive = {

@@ -11,6 +11,7 @@ import { restoreArchive } from '../../src/archive/restore.ts';
 import { sweepArchive } from '../../src/archive/sweep.ts';
 import type { Archive, Gate, RestoreResult } from '../../src/archive/types.ts';
 import { canonical } from '../../src/base/json.ts';
+import { effectivePartitionKey } from '../../src/cosmos/epk.ts';
 import { physicalRanges } from '../../src/cosmos/physical-ranges.ts';
 import { Meter } from '../../src/cosmos/meter.ts';
 import type { ArchiveSpec, Doc } from '../../src/definition/specs.ts';
@@ -185,6 +186,8 @@ export class World {
       feed: {
         source: new CosmosChangeSource(container, rid, stored, { epoch: 1, pageSize: 2 + random.int(6) }),
         ranges: () => physicalRanges(container),
+        container,
+        hashOf: (key) => effectivePartitionKey(key, 'Hash', 1),
       },
       access: (fence) => access ?? new CosmosAccess(databases[1] ?? never(), fence, new Meter()),
       stateContainer,

@@ -1,4 +1,10 @@
-import { ChangeFeedMode, ChangeFeedStartFrom, type ChangeFeedPullModelIterator, type Container } from '@azure/cosmos';
+import {
+  ChangeFeedMode,
+  ChangeFeedStartFrom,
+  type ChangeFeedPullModelIterator,
+  type Container,
+  type PartitionKey,
+} from '@azure/cosmos';
 import { MillraceError } from '../../base/errors.ts';
 import { type Clock, systemClock } from '../../base/clock.ts';
 import { failureOf } from '../../cosmos/failure.ts';
@@ -6,7 +12,7 @@ import type { Grant } from '../../cosmos/budget.ts';
 import type { Meter } from '../../cosmos/meter.ts';
 import { type FeedRange, rangeId } from '../../cosmos/ranges.ts';
 import { withRetry } from '../../cosmos/retry.ts';
-import type { Change, Page } from './change.ts';
+import type { Change, Key, Page } from './change.ts';
 import { type AnySource, type SourceContainer, toAnyChange, toChange, toVersion } from './mapper.ts';
 import { type RangePosition, lsnOf, positionAt, positionIn } from './position.ts';
 import { FEED_ERRORS, feedError } from '../errors.ts';
@@ -39,6 +45,17 @@ export interface ChangeSource {
   ): Promise<Page & { next: string }>;
   /** Finds the position of `now` or of a time. The caller must store it before it reads on (PROC-L4). */
   resolve(range: FeedRange, start: 'now' | Date, signal: AbortSignal): Promise<string>;
+}
+
+/** Also reads the feed of one key, for readers that know their documents. */
+export interface KeyedSource extends ChangeSource {
+  /**
+   * The newest versions of one key's documents in the order of the feed; with `since` only what was written from then on.
+   * `range`: the one that has the key. A page has about `most` changes.
+   */
+  ofKey(range: FeedRange, key: Key, since: Date | undefined, most: number, signal: AbortSignal): AsyncGenerator<Page>;
+  /** The change as which the feed would deliver this document, with an lsn that is not its own. */
+  found(raw: Record<string, unknown>): Change | undefined;
 }
 
 /**
@@ -105,7 +122,7 @@ interface Slot {
  * Reads the change feed of a container with the SDK's pull iterators, one for each range. A token of several ranges can
  * hold an empty entry, which would replay a range (SDK hazard).
  */
-export class CosmosChangeSource implements ChangeSource {
+export class CosmosChangeSource implements KeyedSource {
   readonly #container: Container;
   readonly #rid: string;
   readonly #map: SourceContainer | AnySource;
@@ -163,13 +180,60 @@ export class CosmosChangeSource implements ChangeSource {
     this.#iterators.set(rangeId(range), { ...slot, at: next });
     const session = headers['x-ms-session-token'] as string | undefined;
     await this.#assertNotBehind(range, from, session);
-    const map = (raw: unknown): Change | undefined =>
-      'types' in this.#map ? toChange(this.#map, raw, epoch) : toAnyChange(this.#map, raw, epoch);
+    const map = (raw: unknown): Change | undefined => this.#change(raw, epoch);
     const all = mode === 'all-versions';
     const changes = (response.result ?? [])
       .map((raw) => (all ? toVersion(this.#map, raw, epoch, map) : map(raw)))
       .filter((change) => change !== undefined);
     return { changes, next, range, charge, readAt, ...(session === undefined ? {} : { session }) };
+  }
+
+  async *ofKey(
+    range: FeedRange,
+    key: Key,
+    since: Date | undefined,
+    most: number,
+    signal: AbortSignal,
+  ): AsyncGenerator<Page> {
+    const { meter, budget } = this.#options;
+    const partitionKey = [...key] as PartitionKey;
+    const start = (from: Date | undefined): ChangeFeedStartFrom =>
+      from ? ChangeFeedStartFrom.Time(from, partitionKey) : ChangeFeedStartFrom.Beginning(partitionKey);
+    let pull = this.#pull(start(since), most);
+    for (let first = true; ; first = false) {
+      const grant = await budget?.(range, signal);
+      const epoch = this.#epoch;
+      const readAt = this.#clock.monotonic();
+      const retry = { signal, reads: true, clock: this.#clock, throttled: () => grant?.throttled() };
+      const response = await withRetry(() => pull.readNext(), { ...retry, ...(meter && { meter }) }).catch(
+        (error: unknown) => {
+          grant?.settle(undefined);
+          // A merged container accepts no time (ASM-E30).
+          if (since && first && failureOf(error).status === 400) return undefined;
+          throw error;
+        },
+      );
+      if (!response) {
+        pull = this.#pull(start(undefined), most);
+        continue;
+      }
+      const charge = Number(response.headers['x-ms-request-charge'] ?? response.requestCharge);
+      grant?.settle(charge);
+      meter?.count(charge);
+      this.#assertSameContainer(response.headers);
+      const documents = response.result ?? [];
+      if (documents.length === 0) return;
+      const changes = documents.map((raw) => this.#change(raw, epoch)).filter((change) => change !== undefined);
+      yield { changes, range, charge, readAt };
+    }
+  }
+
+  found(raw: Record<string, unknown>): Change | undefined {
+    return this.#change({ ...raw, _lsn: 0 }, this.#epoch);
+  }
+
+  #change(raw: unknown, epoch: number): Change | undefined {
+    return 'types' in this.#map ? toChange(this.#map, raw, epoch) : toAnyChange(this.#map, raw, epoch);
   }
 
   async resolve(range: FeedRange, start: 'now' | Date, signal: AbortSignal): Promise<string> {

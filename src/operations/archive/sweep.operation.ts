@@ -11,14 +11,23 @@ interface SweepInput {
   readonly name?: string | undefined;
   readonly now?: string | undefined;
   readonly tenant?: string | undefined;
+  readonly within?: number | undefined;
 }
 
 const run = async (
-  { name: only, now, tenant }: SweepInput,
+  { name: only, now, tenant, within }: SweepInput,
   context: Context,
   dryRun: boolean,
 ): Promise<SweepResult[]> =>
-  sweep({ ...(await partsOf(context)), screen: context.screen, only, tenant, now: dateOf(now), dryRun });
+  sweep({
+    ...(await partsOf(context)),
+    screen: context.screen,
+    only,
+    tenant,
+    now: dateOf(now),
+    dryRun,
+    withinMs: within === undefined ? undefined : within * 1_000,
+  });
 
 export const archiveSweep = defineOperation({
   noun: 'archive',
@@ -27,6 +36,7 @@ export const archiveSweep = defineOperation({
   examples: [
     'millrace archive sweep --dry-run',
     'millrace archive sweep orders-cold --env production',
+    'millrace archive sweep --within 200',
     'millrace archive sweep --now 2026-06-03 --json',
   ],
   effect: 'changes',
@@ -36,6 +46,11 @@ export const archiveSweep = defineOperation({
     name: z.string().optional().describe('one archive (default: all)'),
     ...tenantInput,
     now: z.string().optional().describe('the date from which rules by age count back (default: now)'),
+    within: z.coerce
+      .number()
+      .positive()
+      .optional()
+      .describe('stop after this many seconds; the next sweep goes on (default: sweep all that is due)'),
   }),
   plan: async (input, context): Promise<Plan> => {
     const results = await run(input, context, true);

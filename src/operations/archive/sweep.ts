@@ -1,5 +1,6 @@
 import { sweepArchive } from '../../archive/sweep.ts';
 import type { Archive, SweepResult } from '../../archive/types.ts';
+import { systemClock } from '../../base/clock.ts';
 import type { Screen } from '../screen.ts';
 import { plural, size, table } from '../table.ts';
 import { watchErasures } from '../../runtime/open-engine.ts';
@@ -16,6 +17,8 @@ export interface Sweeping extends Parts {
   /** Milliseconds since 1970; default: now. */
   readonly now?: number | undefined;
   readonly dryRun?: boolean;
+  /** For all archives together. */
+  readonly withinMs?: number | undefined;
   /** Only the documents of this tenant. */
   readonly tenant?: string | undefined;
 }
@@ -26,13 +29,25 @@ export async function sweep(options: Sweeping): Promise<SweepResult[]> {
   const results: SweepResult[] = [];
   const archives = await openArchives(loaded, services, { only, signal, screen });
   assertByTenant(archives, options.tenant);
-  for (const archive of archives) results.push(await sweepOne(archive, { ...options, now, dryRun }));
+  const began = systemClock.monotonic();
+  for (const archive of archives) {
+    const left = options.withinMs === undefined ? undefined : began + options.withinMs - systemClock.monotonic();
+    results.push(await sweepOne(archive, { ...options, now, dryRun, withinMs: left }));
+  }
   return results;
 }
 
 async function sweepOne(
   archive: Archive,
-  { screen, now, dryRun, tenant, signal, ...parts }: Sweeping & { readonly now: number; readonly dryRun: boolean },
+  {
+    screen,
+    now,
+    dryRun,
+    tenant,
+    signal,
+    withinMs,
+    ...parts
+  }: Sweeping & { readonly now: number; readonly dryRun: boolean },
 ): Promise<SweepResult> {
   const gate = await gateOf(archive, parts, signal);
   const watch = watchErasures(parts);
@@ -43,6 +58,7 @@ async function sweepOne(
     signal,
     dryRun,
     tenant,
+    withinMs,
     progress: ({ projection, read, archived, removed }) =>
       screen.draw([
         `${projection}: ${[`${plural(read, 'document')} read`, `${count(archived)} archived`, `${count(removed)} removed`].join(', ')}`,
@@ -67,7 +83,8 @@ export function formatSweep(results: readonly SweepResult[]): string {
       ]),
     ),
   ];
-  for (const { projection, held, erased, stayed, undated, refused, blocked, faults } of results) {
+  for (const { projection, complete, held, erased, stayed, undated, refused, blocked, faults } of results) {
+    if (!complete) lines.push(`${projection}: stopped when its time was up; the next sweep goes on`);
     if (blocked > 0)
       lines.push(
         `${projection}: ${plural(blocked, 'document')} not archived, because the manifest of their month can't be read:`,

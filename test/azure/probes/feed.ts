@@ -147,6 +147,23 @@ export const feed: readonly Probe[] = [
     },
   },
   {
+    number: 'ASM-A32',
+    asks: 'the feed of one key from a time on has what was written since, in its order, and no other key',
+    run: async (bench) => {
+      const container = await bench.container();
+      await create(container, ['1']);
+      await container.items.create({ id: '2', pk: 'b' });
+      const { resource } = await container.item('1', 'a').read<{ _ts: number }>();
+      const since = new Date((Number(resource?._ts) - 1) * 1_000);
+      const found = await rest(feedOf(container, 100, ChangeFeedStartFrom.Time(since, 'a')));
+      const ids = found.map(({ id }) => id).join();
+      holds(ids === '1' && Number(found[0]?._lsn) > 0, `it has ${ids} at ${found[0]?._lsn}`);
+      const later = new Date((Number(resource?._ts) + 3_600) * 1_000);
+      const none = await rest(feedOf(container, 100, ChangeFeedStartFrom.Time(later, 'a')));
+      holds(none.length === 0, `from an hour later on it has ${none.length}`);
+    },
+  },
+  {
     number: 'ASM-E10',
     asks: 'a page never cuts a transaction, even where it becomes larger than asked for',
     run: async (bench) => {

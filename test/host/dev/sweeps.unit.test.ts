@@ -10,6 +10,7 @@ const swept = (projection: string, read: number, archived: number, held: number)
   held,
   erased: 0,
   superseded: 0,
+  complete: true,
   undated: 0,
   refused: 0,
   stayed: [],

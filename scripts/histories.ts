@@ -233,6 +233,12 @@ const LIST: readonly Line[] = [
     file: 'test/operations/projections/crash.model.test.ts',
     histories: 100,
   },
+  {
+    kind: 'operation',
+    mode: 'versions over shards, cut off at requests',
+    file: 'test/operations/projections/versions-over-shards.model.test.ts',
+    histories: 40,
+  },
   { kind: 'operation', mode: 'SIGKILL', file: 'test/operations/kill/kill.e2e.test.ts', histories: 50 },
   {
     kind: 'operation',

@@ -129,9 +129,8 @@ it('verify --sample and --tenant compare in each place, and name what differs', 
 it('refuses what would see one place alone, and names the places', async (context) => {
   const { millrace } = await derived(context);
   for (const verb of [
-    ['projections', 'rebuild', 'totals'],
     ['tenants', 'list'],
-    ['projections', 'replay', 'totals'],
+    ['containers', 'migrate', 'Orders', '--to', 'OrdersNext'],
     ['archive', 'list'],
   ]) {
     const { code, stderr } = await millrace(...verb);

@@ -24,6 +24,7 @@ export const projectionsPromote = defineOperation({
     'millrace projections promote summaries --keep 24h',
     'millrace projections promote summaries --back',
   ],
+  shards: 'itself',
   effect: 'changes',
   argument: 'name',
   input: z.object({

@@ -130,13 +130,15 @@ it('refuses what would see one place alone, and names the places', async (contex
   const { millrace } = await derived(context);
   for (const verb of [
     ['tenants', 'list'],
-    ['containers', 'migrate', 'Orders', '--to', 'OrdersNext'],
+    ['recover', '--yes'],
     ['archive', 'list'],
   ]) {
     const { code, stderr } = await millrace(...verb);
     expect([code, stderr]).toEqual([
       2,
-      expect.stringContaining(`\`millrace ${verb.slice(0, 2).join(' ')}\` can’t work on a pipeline over shards`),
+      expect.stringContaining(
+        `\`millrace ${verb.filter((word) => word !== '--yes').join(' ')}\` can’t work on a pipeline over shards`,
+      ),
     ]);
   }
   expect((await millrace('dead-letters', 'redrive')).stderr).toContain('Name it with --shard');
@@ -164,4 +166,32 @@ it('shows and settles each shard’s dead letters', async (context) => {
   expect([code, stdout]).toEqual([0, expect.stringContaining('2 dead letters settled')]);
   expect((await millrace('doctor')).stdout).not.toContain('BAD');
   expect((await millrace('model', 'apply', '--dry-run')).stdout).toContain('Nothing to do.');
+});
+
+it('a checkpoint has the positions of all places, and a shard’s leases go back alone', async (context) => {
+  const { stage, application, millrace, host } = await derived(context);
+  const saved = await millrace('checkpoints', 'save', 'before', '--json');
+  const { sets } = JSON.parse(saved.stdout) as { sets: readonly { container: string; rid: string }[] };
+  const orders = sets.filter(({ container }) => container === 'Orders');
+  expect([saved.code, orders.length, new Set(orders.map(({ rid }) => rid)).size]).toEqual([0, 2, 2]);
+  expect(sets.some(({ container }) => container === 'Totals')).toBe(true);
+  expect((await millrace('checkpoints', 'list')).stdout).toContain('before');
+  await application.order('s1', 'west', 'o1', 25);
+  const app = await host('after');
+  await app.drained(signal);
+  await app.stop();
+  expect((await millrace('leases', 'rewind', '--to', 'beginning')).stderr).toContain('Name it with --shard');
+  const rewind = ['leases', 'rewind', '--to', 'checkpoint:before', '--shard', 'west', '--lease-expiration', '100'];
+  const plan = (await millrace(...rewind, '--dry-run')).stdout;
+  expect(plan).toContain('shard west: raise the epoch');
+  const { code, stdout } = await millrace(...rewind, '--json');
+  const { moved } = JSON.parse(stdout) as { moved: readonly { text: string }[] };
+  expect([code, moved.map(({ text }) => text)]).toEqual([0, [expect.stringContaining('Orders')]]);
+  await stage.container('AllOrders').item('s1-o1', '2026-01-01').delete();
+  await application.order('s1', 'west', 'o2', 5);
+  const again = await host('again');
+  await again.drained(signal);
+  await again.stop();
+  expect((await millrace('projections', 'verify')).code).toBe(0);
+  expect((await millrace('checkpoints', 'delete', 'before', '--yes')).code).toBe(0);
 });

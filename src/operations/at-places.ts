@@ -116,7 +116,7 @@ export function onOnePlace(workspace: Workspace, name: string): Workspace {
   return changedWorkspace(workspace, { at: (folder) => onOnePlace(workspace.at(folder), name), pipeline });
 }
 
-export const unsupported = (name: string, how?: string) =>
+const unsupported = (name: string, how?: string) =>
   shardVerbsError(
     'shards-unsupported',
     `\`millrace ${name}\` can’t work on a pipeline over shards${how === undefined ? '' : ` ${how}`}`,

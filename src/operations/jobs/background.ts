@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import { canonical } from '../../base/json.ts';
-import { unsupported } from '../at-places.ts';
 import type { Context } from '../operation.ts';
 
 /** For the input of an operation that may take long. */
@@ -24,7 +23,6 @@ export async function enqueue(
   asked: Readonly<Record<string, unknown>>,
   { workspace, actor }: Context,
 ): Promise<Enqueued> {
-  if ((await workspace.pipeline()).pipeline.shards) throw unsupported(name, 'in the background');
   const input = { ...asked, background: false };
   const jobs = await workspace.jobs();
   return { job: await jobs.enqueue('operation', { name, input, actor }, { dedupe: canonical([name, input]) }) };

@@ -1,5 +1,12 @@
 // Verbs on a pipeline over shards.
+import {
+  AggregationTemporality,
+  InMemoryMetricExporter,
+  MeterProvider,
+  PeriodicExportingMetricReader,
+} from '@opentelemetry/sdk-metrics';
 import { type TestContext, expect, it, vi } from 'vitest';
+import { startLetterMetrics } from '../../src/host/run/letter-metrics.ts';
 import { cli } from '../cli/cli.ts';
 import { given, rows } from '../runtime/spread-world.ts';
 import { SPREAD } from '../support/spread-stage.ts';
@@ -194,4 +201,33 @@ it('a checkpoint has the positions of all places, and a shard’s leases go back
   await again.stop();
   expect((await millrace('projections', 'verify')).code).toBe(0);
   expect((await millrace('checkpoints', 'delete', 'before', '--yes')).code).toBe(0);
+});
+
+it('dead letters are reported with the shard that has them', async (context) => {
+  const { application, host } = await derived(context);
+  await application.order('s1', 'west', 'bad', 1, { placedAt: 5 as never });
+  const app = await host('metrics');
+  await app.drained(signal);
+  const reader = new PeriodicExportingMetricReader({
+    exporter: new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE),
+    exportIntervalMillis: 3_600_000,
+  });
+  const meterProvider = new MeterProvider({ readers: [reader] });
+  const end = startLetterMetrics(() => app.places(), { meterProvider });
+  const { resourceMetrics } = await reader.collect();
+  const points = resourceMetrics.scopeMetrics.flatMap(({ metrics }) =>
+    metrics.flatMap(({ descriptor, dataPoints }) =>
+      dataPoints.flatMap(({ attributes, value }) =>
+        descriptor.name === 'millrace.dead_letters' && attributes['projection'] === 'totals@1'
+          ? [[attributes['shard'], value]]
+          : [],
+      ),
+    ),
+  );
+  expect(points.toSorted()).toEqual([
+    ['north', 0],
+    ['west', 1],
+  ]);
+  end();
+  await meterProvider.shutdown();
 });

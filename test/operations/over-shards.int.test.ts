@@ -148,6 +148,9 @@ it('refuses what would see one place alone, and names the places', async (contex
       ),
     ]);
   }
+  expect((await millrace('tenants', 'list')).stderr).toContain('millrace shards show MAP --key TENANT');
+  expect((await millrace('projections', 'fan-out')).stdout.match(/The fan-out is finished/g)).toHaveLength(3);
+  expect((await millrace('audit', 'list')).code).toBe(0);
   expect((await millrace('dead-letters', 'redrive')).stderr).toContain('Name it with --shard');
   expect((await millrace('status', '--shard', 'wset')).stderr).toContain('did you mean west?');
   expect((await millrace('projections', 'verify', '--background', '--shard', 'west')).stderr).toContain(

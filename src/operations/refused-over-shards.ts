@@ -25,10 +25,6 @@ const REFUSED: Readonly<Record<string, RefusedOverShards>> = {
     instead:
       'If the reaction was refused: `millrace dead-letters redrive --shard NAME`. Else write the documents again by the application.',
   },
-  'projections verify-due': {
-    why: 'one due time for all places would leave some of them out',
-    instead: 'Run `millrace projections verify --sample 1000` by a scheduler; it compares every place.',
-  },
   recover: {
     why: 'it judges the positions and records of one database',
     instead:

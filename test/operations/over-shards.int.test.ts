@@ -133,6 +133,25 @@ it('verify --sample and --tenant compare in each place, and name what differs', 
   expect(await verify('--tenant', 's1')).toEqual([1, ['missing AllOrders'], [], []]);
 });
 
+it('the schedule verifies a sample of each place', async (context) => {
+  const { stage, millrace } = await derived(context);
+  vi.stubEnv('VERIFY_SAMPLE', '0 3 * * *');
+  const due = async () => JSON.parse((await millrace('projections', 'verify-due', '--json')).stdout) as Places;
+  // The first look begins the schedule.
+  expect((await due()).places.map(({ value }) => value)).toEqual([[], [], []]);
+  const documents = { query: "SELECT * FROM c WHERE ENDSWITH(c.id, '~due')" };
+  const state = stage.container('millrace');
+  for (const one of (await state.items.query(documents).fetchAll()).resources)
+    await state.items.upsert({ ...one, since: '2026-01-01T00:00:00.000Z' });
+  await stage.at('west', 'Summaries').item('o1', 's1').delete();
+  const { places } = await due();
+  expect(places.map(({ place, ok, value }) => [place, ok, value])).toEqual([
+    ['shop', true, [expect.objectContaining({ kind: 'sample' })]],
+    ['north', true, [expect.objectContaining({ kind: 'sample' })]],
+    ['west', false, [expect.objectContaining({ result: expect.objectContaining({ different: 1 }) })]],
+  ]);
+});
+
 it('refuses what would see one place alone, and names the places', async (context) => {
   const { millrace } = await derived(context);
   for (const verb of [

@@ -60,8 +60,8 @@ export const projectionsDrop = defineOperation({
     };
     let count = 0;
     for (const { services: at } of holding(await allPlaces(parts), container)) {
-      const sink = at.place.database.container(container);
-      const { resources } = await withRetry(() => sink.items.query<number>(query).fetchAll(), { reads: true });
+      const filled = at.place.database.container(container);
+      const { resources } = await withRetry(() => filled.items.query<number>(query).fetchAll(), { reads: true });
       count += resources[0] ?? 0;
     }
     return {

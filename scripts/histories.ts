@@ -28,6 +28,7 @@ const PUBLISHES = { kind: 'publish', file: 'test/projections/publishes.model.tes
 const TABLES = { kind: 'table', file: 'test/projections/tables.model.test.ts', histories: 5_000 };
 const WAITING = 'test/sinks/tables/waiting-rows.model.test.ts';
 const SIMULATION = { kind: 'processor', file: 'test/feed/processor.sim.model.test.ts', histories: 2_000 };
+const OPERATIONS = 'test/operations/projections';
 const EFFECTS = { file: 'test/projections/effects.model.test.ts', histories: 5_000 };
 
 const LIST: readonly Line[] = [
@@ -225,12 +226,8 @@ const LIST: readonly Line[] = [
     histories: 3_000,
   },
   { kind: 'server', mode: 'splits and merges', file: 'test/emulator/repartition.model.test.ts', histories: 30 },
-  {
-    kind: 'operation',
-    mode: 'cut off at requests',
-    file: 'test/operations/projections/crash.model.test.ts',
-    histories: 100,
-  },
+  { kind: 'operation', mode: 'cut off at requests', file: `${OPERATIONS}/crash.model.test.ts`, histories: 100 },
+  { kind: 'operation', mode: 'over shards, cut off', file: `${OPERATIONS}/over-shards.model.test.ts`, histories: 40 },
   { kind: 'operation', mode: 'SIGKILL', file: 'test/operations/kill/kill.e2e.test.ts', histories: 50 },
   {
     kind: 'operation',

@@ -1,12 +1,13 @@
 // Operations of a pipeline over shards: each place by itself, or none where that would be wrong.
 import type { z } from 'zod';
-import { messageOf } from '../base/errors.ts';
+import { type UsageError, messageOf } from '../base/errors.ts';
 import { suggestion } from '../base/near.ts';
 import { once } from '../base/once.ts';
 import { resourceName } from '../base/settings.ts';
 import { type PipelinePlace, pipelinePlaces } from '../runtime/shard-map.ts';
 import { type LoadedPipeline, type Services, type Workspace, changedWorkspace } from '../runtime/workspace.ts';
 import { operationsError } from './errors.ts';
+import { refusedOverShards } from './refused-over-shards.ts';
 import { shardVerbsError } from './shards/errors.ts';
 
 /**
@@ -89,7 +90,7 @@ function workspaceAt(
     at: (folder) => (folder === undefined ? of : onOnePlace(workspace.at(folder), name)),
     pipeline: async () => place.loaded,
     services,
-    jobs: async () => Promise.reject(unsupported(name, 'in the background')),
+    jobs: async () => Promise.reject(notInBackground(name)),
   });
   return of;
 }
@@ -116,10 +117,18 @@ export function onOnePlace(workspace: Workspace, name: string): Workspace {
   return changedWorkspace(workspace, { at: (folder) => onOnePlace(workspace.at(folder), name), pipeline });
 }
 
-const unsupported = (name: string, how?: string) =>
+function unsupported(name: string): UsageError {
+  const { why, instead } = refusedOverShards(name);
+  return shardVerbsError('shards-unsupported', `\`millrace ${name}\` can’t work on a pipeline over shards: ${why}`, {
+    hint: instead,
+  });
+}
+
+const notInBackground = (name: string): UsageError =>
   shardVerbsError(
     'shards-unsupported',
-    `\`millrace ${name}\` can’t work on a pipeline over shards${how === undefined ? '' : ` ${how}`}`,
+    `\`millrace ${name}\` can’t work on a pipeline over shards in the background: a job doesn’t name the place`,
+    { hint: 'Run it without --background.' },
   );
 
 /** The results of several places as one. */

@@ -47,7 +47,8 @@ export const plan = defineOperation({
     if (against !== undefined && pipeline.shards)
       throw shardVerbsError(
         'shards-unsupported',
-        '`millrace plan --against deployed` can’t work on a pipeline over shards',
+        '`millrace plan --against deployed` can’t work on a pipeline over shards: it compares with one database',
+        { hint: 'Run `millrace projections list` and `millrace model apply --dry-run`: both look at every place.' },
       );
     const planned = {
       ...planOf(pipeline, model, factsOf(documents, { settings: { profile } })),

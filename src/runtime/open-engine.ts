@@ -44,6 +44,8 @@ export interface EngineParts extends Omit<Parts, 'settings'> {
   readonly startsAs?: string | undefined;
   /** Only this tenant's changes, and those of no tenant. Absent: all. */
   readonly tenant?: string | undefined;
+  /** Name of the shard. Absent: the pipeline has one place, or this is the global place. */
+  readonly shard?: string | undefined;
   /** What the engines of one process share: the views and the erasures, which are there once. Absent: each reads its own. */
   readonly shared?: Pick<OpenEngine, 'control' | 'erasures'> | undefined;
   /** Replaces the storage account and the event hubs of the services. */
@@ -149,12 +151,9 @@ function holdBack(runner: Runner, why: string | undefined): Runner {
   };
 }
 
-function retryReaction(runner: Runner, { settings: { jobsUrl }, loaded: { pipeline } }: EngineParts): Runner {
+function retryReaction(runner: Runner, { settings: { jobsUrl }, loaded: { pipeline }, shard }: EngineParts): Runner {
   const reacts = pipeline.effects.some((spec) => spec.kind === 'react' && projectionId(spec) === runner.id);
-  // The worker redrives the letters of the global place alone: those of a shard stay parked.
-  return reacts && jobsUrl !== undefined && pipeline.part?.place !== 'shard'
-    ? retriedByJob(runner, () => openJobs(jobsUrl, pipeline))
-    : runner;
+  return reacts && jobsUrl !== undefined ? retriedByJob(runner, () => openJobs(jobsUrl, pipeline), shard) : runner;
 }
 
 function only(pipeline: Pipeline, purpose: Purpose): Pipeline {

@@ -1,3 +1,5 @@
+import type { Container } from '@azure/cosmos';
+import type { Pipeline } from '../definition/specs.ts';
 import { targetOf } from '../ingest/take.ts';
 import type { DeadLetters } from '../engine/dead-letters/dead-letters.ts';
 import type { Engine } from '../engine/engine.ts';
@@ -9,8 +11,17 @@ import { type ReadingOptions, type SourceReading, openReading } from './source-r
 
 export type PlaceHostOptions = ReadingOptions & Omit<EngineParts, 'settings'>;
 
+/** A place that a process works on, for its figures. */
+export interface WorkedOn {
+  /** Name of the shard. Absent: the place of the settings. */
+  readonly shard?: string | undefined;
+  /** The part of the pipeline that runs there. */
+  readonly pipeline: Pipeline;
+  readonly state: Container;
+}
+
 /** What a process runs in one place. */
-export interface PlaceHost {
+export interface PlaceHost extends WorkedOn {
   readonly engine: Engine;
   readonly deadLetters: DeadLetters;
   /** For the engines of other places in this process. */
@@ -51,6 +62,9 @@ export async function openPlaceHost(options: PlaceHostOptions): Promise<PlaceHos
   const halted = Promise.race([...processors.map((of) => of.halted), new Promise<never>(() => undefined)]);
   halted.catch(() => undefined);
   return {
+    shard: options.shard,
+    pipeline: loaded.pipeline,
+    state: services.place.state,
     engine,
     deadLetters,
     shared: opened,

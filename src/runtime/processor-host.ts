@@ -8,7 +8,7 @@ import type { LeaseLag } from '../feed/processor/telemetry.ts';
 import { DEFAULT_TIMINGS } from '../feed/sharing/feed-host.ts';
 import { processorStopped } from '../feed/sharing/processor-stopped.ts';
 import { untilDrained } from './drained.ts';
-import { type Hosts, type PlaceHost, type PlaceHostOptions, openPlaceHost } from './place-host.ts';
+import { type Hosts, type PlaceHost, type PlaceHostOptions, type WorkedOn, openPlaceHost } from './place-host.ts';
 import { ShardHosts, type ShardHostsOptions } from './shard-hosts.ts';
 import type { SourceStatus } from './source-reading.ts';
 
@@ -33,6 +33,8 @@ export interface App {
   stats(): readonly ProjectionStats[];
   /** What the costliest tenants took on this host. */
   tenants(): TenantReport;
+  /** Where it works now: with shards, the global place and each shard that is open. */
+  places(): readonly WorkedOn[];
   /** With shards, `container` has the shard's name before it: `west/Orders`. */
   sources(): readonly SourceStatus[];
   /** How far the leases of this host are behind. Each call asks the service. */
@@ -51,6 +53,7 @@ export async function compose(options: ComposeOptions): Promise<App> {
   return {
     engine: hosts.home.engine,
     deadLetters: hosts.home.deadLetters,
+    places: () => hosts.all(),
     sources: () => readingsOf(hosts.all()).map(({ status }) => status()),
     lags: async () => (await Promise.all(readingsOf(hosts.all()).map(({ lags }) => lags()))).flat(),
     stats: () => together(hosts.all().flatMap(statsOf)),

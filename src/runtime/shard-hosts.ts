@@ -3,7 +3,7 @@ import { emit } from '../base/diagnostics.ts';
 import { type PlaceKind, partOf } from '../definition/places.ts';
 import type { ShardMap } from '../shards/index.ts';
 import { type Hosts, type PlaceHost, type PlaceHostOptions, openPlaceHost } from './place-host.ts';
-import { type ShardPlace, openShardMap, shardPlaces } from './shard-map.ts';
+import { type ShardPlace, openShardMap, placeKey, shardPlaces } from './shard-map.ts';
 
 export interface ShardHostsOptions extends PlaceHostOptions {
   /** How often the shard map is read, milliseconds. Default 30,000. */
@@ -84,7 +84,7 @@ export class ShardHosts implements Hosts {
   /** Opens the shards that are new in the map, and stops reading those that it no longer has. */
   async #look(): Promise<void> {
     const places = await shardPlaces(this.#map, this.#options.settings);
-    const wanted = new Map(places.map((place) => [keyOf(place), place]));
+    const wanted = new Map(places.map((place) => [placeKey(place), place]));
     await Promise.all([...this.#shards.keys()].filter((key) => !wanted.has(key)).map((key) => this.#drop(key)));
     for (const [key, place] of wanted) {
       if (this.#shards.has(key) || this.#ending.signal.aborted) continue;
@@ -140,9 +140,6 @@ const end = async ({ ending, host }: Kept): Promise<void> => {
   ending.abort();
   await host?.stop();
 };
-
-const keyOf = ({ shard, location }: ShardPlace): string =>
-  `${shard.id} ${location.endpoint ?? ''} ${location.database}`;
 
 const partFor = ({ loaded }: ShardHostsOptions, place: PlaceKind): ShardHostsOptions['loaded'] => ({
   ...loaded,

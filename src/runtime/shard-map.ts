@@ -1,6 +1,7 @@
 // The stored shard map of a pipeline, and its shards as places.
 import { type Settings, requireShardMaps } from '../base/settings.ts';
-import { partOf, shardedContainers } from '../definition/places.ts';
+import { partOf, placeOf, shardedContainers } from '../definition/places.ts';
+import type { DerivedSpec } from '../definition/specs.ts';
 import { type Shard, type ShardMap, ShardMapManager } from '../shards/index.ts';
 import { type ShardLocation, addressOf, shownLocation } from '../shards/map/documents.ts';
 import { runtimeError } from './errors.ts';
@@ -76,8 +77,26 @@ function located({ cosmos, shardMaps }: Settings, { database, endpoint = shardMa
     : { database, ...(endpoint !== undefined && { endpoint }) };
 }
 
+/** A shard that was attached elsewhere is another place. */
+export const placeKey = ({ shard, location }: ShardPlace): string =>
+  `${shard.id} ${location.endpoint ?? ''} ${location.database}`;
+
+/**
+ * The key of the shard that alone has the documents of a tenant. Undefined: while it moves, or without a mapping, any
+ * shard may have some.
+ */
+export async function shardOf(parts: Parts, tenant: string | number): Promise<string | undefined> {
+  const map = await openShardMap(parts);
+  const mapping = await map.tryMapping(tenant);
+  if (mapping?.status !== 'online' || (await map.lockOwner(mapping)) !== undefined) return undefined;
+  const place = (await shardPlaces(map, parts.settings)).find(({ shard }) => shard.id === mapping.shard);
+  return place && placeKey(place);
+}
+
 /** A place of a pipeline, with the part that its hosts run. */
 export interface PipelinePlace<L> {
+  /** The same for as long as it is the same place. */
+  readonly key: string;
   /** Name of the shard. Absent: the place of the settings. */
   readonly shard?: string;
   readonly loaded: L;
@@ -91,12 +110,38 @@ export async function pipelinePlaces<L extends Pick<LoadedPipeline, 'pipeline' |
 ): Promise<PipelinePlace<L>[]> {
   const { loaded, services, settings } = parts;
   const { pipeline, model } = loaded;
-  const home = { loaded: { ...loaded, pipeline: partOf(pipeline, model, 'global') }, open: async () => services };
+  const home = {
+    key: '',
+    loaded: { ...loaded, pipeline: partOf(pipeline, model, 'global') },
+    open: async () => services,
+  };
   if (!pipeline.shards || pipeline.part) return [home];
   const ofShard = { ...loaded, pipeline: partOf(pipeline, model, 'shard') };
   const shards = await shardPlaces(await openShardMap(parts), settings);
   return [
     home,
-    ...shards.map(({ name, location }) => ({ shard: name, loaded: ofShard, open: () => services.at(location) })),
+    ...shards.map((place) => ({
+      key: placeKey(place),
+      shard: place.name,
+      loaded: ofShard,
+      open: () => services.at(place.location),
+    })),
   ];
+}
+
+/**
+ * The places whose hosts run a declaration: each shard, or the place of the settings. `shards`: the keys of those that
+ * matter.
+ */
+export async function placesRunning(
+  parts: Parts,
+  spec: DerivedSpec,
+  shards?: ReadonlySet<string>,
+): Promise<PipelinePlace<Parts['loaded']>[]> {
+  const { pipeline, model } = parts.loaded;
+  const schema = shardedContainers(pipeline, model);
+  const all = await pipelinePlaces(parts);
+  if (!schema || pipeline.part) return all;
+  const inShards = placeOf(spec, pipeline, schema) === 'shard';
+  return all.filter(({ shard, key }) => (shard === undefined ? !inShards : inShards && (!shards || shards.has(key))));
 }

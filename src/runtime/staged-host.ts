@@ -99,6 +99,13 @@ export class StagedHost implements AsyncDisposable {
     return staged;
   }
 
+  /** Deletes the positions of a purpose for which no process works any more. */
+  static async forget(options: StagedOptions): Promise<void> {
+    const staged = new StagedHost(options);
+    staged.#feeds = await Promise.all([...staged.#sources.values()].map((map) => staged.#open(map)));
+    await staged.removeLeases();
+  }
+
   /**
    * Resolves once reads that start after now have reached the end of every range, and all changes are applied or parked.
    * @throws MillraceError `retention-passed`, `versions-not-kept`, `overtaken`

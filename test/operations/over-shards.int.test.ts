@@ -1,5 +1,12 @@
 // Verbs on a pipeline over shards.
+import {
+  AggregationTemporality,
+  InMemoryMetricExporter,
+  MeterProvider,
+  PeriodicExportingMetricReader,
+} from '@opentelemetry/sdk-metrics';
 import { type TestContext, expect, it, vi } from 'vitest';
+import { startLetterMetrics } from '../../src/host/run/letter-metrics.ts';
 import { cli } from '../cli/cli.ts';
 import { given, rows } from '../runtime/spread-world.ts';
 import { SPREAD } from '../support/spread-stage.ts';
@@ -126,20 +133,43 @@ it('verify --sample and --tenant compare in each place, and name what differs', 
   expect(await verify('--tenant', 's1')).toEqual([1, ['missing AllOrders'], [], []]);
 });
 
+it('the schedule verifies a sample of each place', async (context) => {
+  const { stage, millrace } = await derived(context);
+  vi.stubEnv('VERIFY_SAMPLE', '0 3 * * *');
+  const due = async () => JSON.parse((await millrace('projections', 'verify-due', '--json')).stdout) as Places;
+  // The first look begins the schedule.
+  expect((await due()).places.map(({ value }) => value)).toEqual([[], [], []]);
+  const documents = { query: "SELECT * FROM c WHERE ENDSWITH(c.id, '~due')" };
+  const state = stage.container('millrace');
+  for (const one of (await state.items.query(documents).fetchAll()).resources)
+    await state.items.upsert({ ...one, since: '2026-01-01T00:00:00.000Z' });
+  await stage.at('west', 'Summaries').item('o1', 's1').delete();
+  const { places } = await due();
+  expect(places.map(({ place, ok, value }) => [place, ok, value])).toEqual([
+    ['shop', true, [expect.objectContaining({ kind: 'sample' })]],
+    ['north', true, [expect.objectContaining({ kind: 'sample' })]],
+    ['west', false, [expect.objectContaining({ result: expect.objectContaining({ different: 1 }) })]],
+  ]);
+});
+
 it('refuses what would see one place alone, and names the places', async (context) => {
   const { millrace } = await derived(context);
   for (const verb of [
-    ['projections', 'rebuild', 'totals'],
     ['tenants', 'list'],
-    ['projections', 'replay', 'totals'],
+    ['recover', '--yes'],
     ['archive', 'list'],
   ]) {
     const { code, stderr } = await millrace(...verb);
     expect([code, stderr]).toEqual([
       2,
-      expect.stringContaining(`\`millrace ${verb.slice(0, 2).join(' ')}\` can’t work on a pipeline over shards`),
+      expect.stringContaining(
+        `\`millrace ${verb.filter((word) => word !== '--yes').join(' ')}\` can’t work on a pipeline over shards`,
+      ),
     ]);
   }
+  expect((await millrace('tenants', 'list')).stderr).toContain('millrace shards show MAP --key TENANT');
+  expect((await millrace('projections', 'fan-out')).stdout.match(/The fan-out is finished/g)).toHaveLength(3);
+  expect((await millrace('audit', 'list')).code).toBe(0);
   expect((await millrace('dead-letters', 'redrive')).stderr).toContain('Name it with --shard');
   expect((await millrace('status', '--shard', 'wset')).stderr).toContain('did you mean west?');
   expect((await millrace('projections', 'verify', '--background', '--shard', 'west')).stderr).toContain(
@@ -165,4 +195,63 @@ it('shows and settles each shard’s dead letters', async (context) => {
   expect([code, stdout]).toEqual([0, expect.stringContaining('2 dead letters settled')]);
   expect((await millrace('doctor')).stdout).not.toContain('BAD');
   expect((await millrace('model', 'apply', '--dry-run')).stdout).toContain('Nothing to do.');
+});
+
+it('a checkpoint has the positions of all places, and a shard’s leases go back alone', async (context) => {
+  const { stage, application, millrace, host } = await derived(context);
+  const saved = await millrace('checkpoints', 'save', 'before', '--json');
+  const { sets } = JSON.parse(saved.stdout) as { sets: readonly { container: string; rid: string }[] };
+  const orders = sets.filter(({ container }) => container === 'Orders');
+  expect([saved.code, orders.length, new Set(orders.map(({ rid }) => rid)).size]).toEqual([0, 2, 2]);
+  expect(sets.some(({ container }) => container === 'Totals')).toBe(true);
+  expect((await millrace('checkpoints', 'list')).stdout).toContain('before');
+  await application.order('s1', 'west', 'o1', 25);
+  const app = await host('after');
+  await app.drained(signal);
+  await app.stop();
+  expect((await millrace('leases', 'rewind', '--to', 'beginning')).stderr).toContain('Name it with --shard');
+  const rewind = ['leases', 'rewind', '--to', 'checkpoint:before', '--shard', 'west', '--lease-expiration', '100'];
+  const plan = (await millrace(...rewind, '--dry-run')).stdout;
+  expect(plan).toContain('shard west: raise the epoch');
+  const { code, stdout } = await millrace(...rewind, '--json');
+  const { moved } = JSON.parse(stdout) as { moved: readonly { text: string }[] };
+  expect([code, moved.map(({ text }) => text)]).toEqual([0, [expect.stringContaining('Orders')]]);
+  await stage.container('AllOrders').item('s1-o1', '2026-01-01').delete();
+  await application.order('s1', 'west', 'o2', 5);
+  const again = await host('again');
+  await again.drained(signal);
+  await again.stop();
+  expect((await millrace('projections', 'verify')).code).toBe(0);
+  expect((await millrace('checkpoints', 'delete', 'before', '--yes')).code).toBe(0);
+});
+
+it('dead letters are reported with the shard that has them', async (context) => {
+  const { application, host } = await derived(context);
+  await application.order('s1', 'west', 'bad', 1, { placedAt: 5 as never });
+  const app = await host('metrics');
+  await app.drained(signal);
+  const reader = new PeriodicExportingMetricReader({
+    exporter: new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE),
+    exportIntervalMillis: 3_600_000,
+  });
+  const meterProvider = new MeterProvider({ readers: [reader] });
+  const end = startLetterMetrics(() => app.places(), { meterProvider });
+  const { resourceMetrics } = await reader.collect();
+  const points = resourceMetrics.scopeMetrics.flatMap(({ metrics }) =>
+    metrics.flatMap(({ descriptor, dataPoints }) =>
+      dataPoints.flatMap(({ attributes, value }) =>
+        descriptor.name === 'millrace.dead_letters' && attributes['projection'] === 'totals@1'
+          ? [[attributes['shard'], value] as const]
+          : [],
+      ),
+    ),
+  );
+  expect(new Map(points)).toEqual(
+    new Map([
+      ['north', 0],
+      ['west', 1],
+    ]),
+  );
+  end();
+  await meterProvider.shutdown();
 });

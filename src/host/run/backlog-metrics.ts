@@ -11,14 +11,19 @@ export interface BacklogMetricsOptions {
   readonly now?: () => number;
 }
 
+interface WaitingIn {
+  readonly shard?: string | undefined;
+  readonly waiting: Promise<WaitingTenants | null>;
+}
+
 /**
  * Reports to OpenTelemetry which tenants have changes that are set aside: `millrace.backlog.changes` (at most) and
  * `millrace.backlog.age` (seconds since the oldest was written), by `tenant` and `container`; of more than ten tenants the
- * others together (`tenant` is `(others)`). Every host reports all: take the maximum over hosts. They are read once a
+ * others together (`tenant` is `(others)`); in a shard also by `shard`. Every host reports all: take the maximum over hosts. They are read once a
  * collection; if the read fails, nothing is reported. The returned function ends it.
  */
 export function startBacklogMetrics(
-  waiting: () => Promise<WaitingTenants | null>,
+  places: () => readonly WaitingIn[],
   { meterProvider = metrics.getMeterProvider(), now = Date.now }: BacklogMetricsOptions = {},
 ): () => void {
   const meter = meterProvider.getMeter('millrace');
@@ -31,13 +36,15 @@ export function startBacklogMetrics(
     description: 'Time since the oldest change of a tenant that is set aside was written',
   });
   const observe = async (result: BatchObservableResult): Promise<void> => {
-    const found = await waiting().catch(() => null);
-    const { tenants = [], others = null } = found ?? {};
-    for (const of of [...tenants, ...(others ? [{ ...others, tenant: OTHERS, container: '' }] : [])]) {
-      const about = { tenant: of.tenant, container: of.container };
-      result.observe(changes, of.changes, about);
-      if (of.since !== null) result.observe(age, Math.max(0, (now() - Date.parse(of.since)) / 1_000), about);
-    }
+    const observeIn = async ({ shard, waiting }: WaitingIn): Promise<void> => {
+      const { tenants = [], others = null } = (await waiting.catch(() => null)) ?? {};
+      for (const of of [...tenants, ...(others ? [{ ...others, tenant: OTHERS, container: '' }] : [])]) {
+        const about = { tenant: of.tenant, container: of.container, ...(shard !== undefined && { shard }) };
+        result.observe(changes, of.changes, about);
+        if (of.since !== null) result.observe(age, Math.max(0, (now() - Date.parse(of.since)) / 1_000), about);
+      }
+    };
+    await Promise.all(places().map(observeIn));
   };
   meter.addBatchObservableCallback(observe, [changes, age]);
   return () => meter.removeBatchObservableCallback(observe, [changes, age]);

@@ -8,6 +8,7 @@ import { defineOperation } from '../../operations/operation.ts';
 import type { Registry } from '../../operations/registry.ts';
 import type { Screen } from '../../operations/screen.ts';
 import { plural } from '../../operations/table.ts';
+import { pipelinePlaces } from '../../runtime/shard-map.ts';
 import type { Workspace } from '../../runtime/workspace.ts';
 import { untilAborted } from './until-aborted.ts';
 import { hostError } from '../errors.ts';
@@ -32,10 +33,15 @@ export function jobHandlers(registry: Registry, workspace: Workspace): Handlers<
       const { value } = await operation.run(input, { workspace, actor, signal, screen });
       return value;
     },
-    reaction: async ({ projection, id }, { signal }) => {
+    reaction: async ({ projection, id, shard }, { signal }) => {
       const [services, loaded] = [await workspace.services(), await workspace.pipeline()];
       const settings = workspace.settings();
-      const again = await redrive({ settings, services, loaded, only: projection, id, signal }).catch(settledByOthers);
+      const places = await pipelinePlaces({ settings, services, loaded });
+      const place = places.find((one) => one.shard === shard);
+      // The shard is no longer in the map, and its letters are with it.
+      if (!place) return [];
+      const parts = { settings, loaded: place.loaded, services: await place.open() };
+      const again = await redrive({ ...parts, only: projection, id, signal }).catch(settledByOthers);
       const refused = again.find(({ outcome }) => outcome === 'refused');
       if (refused)
         throw projectionsError('reaction-failed', refused.message ?? 'The reaction was refused again', {
@@ -62,6 +68,7 @@ export const jobsWork = (registry: () => Registry) =>
     summary:
       'Run background jobs: rebuilds, replays, redrives, retries of reactions and all other work that was enqueued',
     examples: ['millrace jobs work --env production', 'millrace jobs work --within 240 --concurrency 2'],
+    shards: 'itself',
     effect: 'changes',
     input: z.object({
       concurrency: z.int().min(1).max(64).default(2).describe('how many jobs run at the same time'),

@@ -1,10 +1,10 @@
 import { type MeterProvider, type ObservableGauge, metrics } from '@opentelemetry/api';
-import type { Container } from '@azure/cosmos';
+import { feedReaders } from '../../definition/pipeline.ts';
+import { projectionId } from '../../definition/specs.ts';
 import { countLetters } from '../../engine/dead-letters/dead-letter-counts.ts';
+import type { WorkedOn } from '../../runtime/place-host.ts';
 
 export interface LetterMetricsOptions {
-  /** Projections to report, by `name@version`, also while they have no dead letter. */
-  readonly projections: readonly string[];
   /** Default: the globally registered one. Without one the state container is not read. */
   readonly meterProvider?: MeterProvider;
   /** Milliseconds since 1970; default: the current time. */
@@ -14,12 +14,12 @@ export interface LetterMetricsOptions {
 /**
  * Reports the dead letters to OpenTelemetry, for alerts on count and age: `millrace.dead_letters` and
  * `millrace.dead_letters.age` (seconds since the oldest was parked; 0 without any). Every host reports all dead letters
- * of the pipeline: take the maximum over hosts. They are counted once a collection; if the read fails, nothing is
+ * of the pipeline, those of a shard with the attribute `shard`: take the maximum over hosts. They are counted once a collection; if the read fails, nothing is
  * reported. The returned function ends it.
  */
 export function startLetterMetrics(
-  state: Container,
-  { projections, meterProvider = metrics.getMeterProvider(), now = Date.now }: LetterMetricsOptions,
+  places: () => readonly WorkedOn[],
+  { meterProvider = metrics.getMeterProvider(), now = Date.now }: LetterMetricsOptions = {},
 ): () => void {
   const meter = meterProvider.getMeter('millrace');
   const count = meter.createObservableGauge('millrace.dead_letters', {
@@ -31,15 +31,21 @@ export function startLetterMetrics(
     description: 'Time since the oldest parked change was parked',
   });
   const observe = async (result: {
-    observe: (gauge: ObservableGauge, value: number, attributes: { projection: string }) => void;
+    observe: (gauge: ObservableGauge, value: number, attributes: { projection: string; shard?: string }) => void;
   }): Promise<void> => {
-    const letters = await countLetters(state).catch(() => undefined);
-    if (!letters) return;
-    for (const projection of new Set([...projections, ...letters.map((of) => of.projection)])) {
-      const of = letters.find((one) => one.projection === projection);
-      result.observe(count, of?.count ?? 0, { projection });
-      result.observe(age, of ? Math.max(0, (now() - Date.parse(of.since)) / 1_000) : 0, { projection });
-    }
+    const observeIn = async ({ shard, pipeline, state }: WorkedOn): Promise<void> => {
+      const letters = await countLetters(state).catch(() => undefined);
+      if (!letters) return;
+      // Also while they have no dead letter.
+      const declared = [...feedReaders(pipeline), ...pipeline.ingests].map(projectionId);
+      for (const projection of new Set([...declared, ...letters.map((of) => of.projection)])) {
+        const of = letters.find((one) => one.projection === projection);
+        const about = { projection, ...(shard !== undefined && { shard }) };
+        result.observe(count, of?.count ?? 0, about);
+        result.observe(age, of ? Math.max(0, (now() - Date.parse(of.since)) / 1_000) : 0, about);
+      }
+    };
+    await Promise.all(places().map(observeIn));
   };
   meter.addBatchObservableCallback(observe, [count, age]);
   return () => meter.removeBatchObservableCallback(observe, [count, age]);

@@ -47,12 +47,13 @@ export async function runPipeline(
   const rates = new Rates();
   const ranges = (): ReturnType<typeof rangesOf> => rangesOf(app, rates, systemClock.monotonic());
   const endTelemetry = startTelemetry({ lags: () => app.lags(), ranges });
-  const projections = app.stats().map(({ id }) => id);
-  const endLetterMetrics = startLetterMetrics(composition.services.place.state, { projections });
+  const endLetterMetrics = startLetterMetrics(() => app.places());
   const endTenantMetrics = startTenantMetrics(app);
-  const { services, loaded, signal } = composition;
-  const endTenantRecordMetrics = startTenantRecordMetrics(services.place.state, { pipeline: loaded.pipeline.name });
-  const endBacklogMetrics = startBacklogMetrics(() => waitingTenants(loaded.pipeline, services.place.state, signal));
+  const { services, signal } = composition;
+  const endTenantRecordMetrics = startTenantRecordMetrics(() => app.places());
+  const endBacklogMetrics = startBacklogMetrics(() =>
+    app.places().map(({ shard, pipeline, state }) => ({ shard, waiting: waitingTenants(pipeline, state, signal) })),
+  );
   const endVerificationMetrics = startVerificationMetrics(composition.services.global.state, {
     pipeline: composition.loaded.pipeline.name,
   });

@@ -117,9 +117,9 @@ export const run = (registry: () => Registry) =>
             await app.drained(signal);
             return;
           }
-          if (loaded.pipeline.shards && settings.verify)
-            screen.line('A pipeline over shards is not verified by the schedule; run `millrace projections verify`.');
-          const endVerifying = loaded.pipeline.shards ? async () => {} : startVerifying(context);
+          if (loaded.pipeline.shards && settings.verify?.whole !== undefined)
+            screen.line('Over shards VERIFY_FULL does nothing; run `millrace projections verify` by a scheduler.');
+          const endVerifying = startVerifying(context);
           await untilAborted(signal);
           await endVerifying();
         },

@@ -1,11 +1,10 @@
 import { type MeterProvider, type ObservableGauge, metrics } from '@opentelemetry/api';
-import type { Container } from '@azure/cosmos';
 import { OTHER_TENANTS } from './tenant-metrics.ts';
 import { readCounted } from '../../operations/tenants/counted.ts';
 import { lettersByTenant } from '../../operations/tenants/shown.ts';
+import type { WorkedOn } from '../../runtime/place-host.ts';
 
 export interface TenantRecordMetricsOptions {
-  readonly pipeline: string;
   /** Default: the globally registered one. Without one the state container is not read. */
   readonly meterProvider?: MeterProvider;
 }
@@ -16,12 +15,12 @@ const MOST = 10;
 /**
  * Reports to OpenTelemetry what is stored of tenants: `millrace.tenant.documents`, as `tenants list` counted them last,
  * and `millrace.tenant.dead_letters`. Each names the ten tenants that have the most, and all others together as
- * `(others)`. Every host reports the same: take the maximum. What can't be read is not reported. The returned function
+ * `(others)`; in a shard with the attribute `shard`. Every host reports the same: take the maximum. What can't be read is not reported. The returned function
  * ends it.
  */
 export function startTenantRecordMetrics(
-  state: Container,
-  { pipeline, meterProvider = metrics.getMeterProvider() }: TenantRecordMetricsOptions,
+  places: () => readonly WorkedOn[],
+  { meterProvider = metrics.getMeterProvider() }: TenantRecordMetricsOptions = {},
 ): () => void {
   const meter = meterProvider.getMeter('millrace');
   const documents = meter.createObservableGauge('millrace.tenant.documents', {
@@ -33,15 +32,22 @@ export function startTenantRecordMetrics(
     description: 'Parked changes of a tenant',
   });
   const observe = async (result: {
-    observe: (gauge: ObservableGauge, value: number, attributes: { tenant: string }) => void;
+    observe: (gauge: ObservableGauge, value: number, attributes: { tenant: string; shard?: string }) => void;
   }): Promise<void> => {
+    await Promise.all(places().map((place) => observeIn(result, place)));
+  };
+  const observeIn = async (
+    result: Parameters<typeof observe>[0],
+    { shard, pipeline, state }: WorkedOn,
+  ): Promise<void> => {
+    const where = shard !== undefined && { shard };
     const say = (gauge: ObservableGauge, all: number, of: readonly (readonly [string, number])[]): void => {
       const named = of.toSorted(([, a], [, b]) => b - a).slice(0, MOST);
-      for (const [tenant, count] of named) result.observe(gauge, count, { tenant });
+      for (const [tenant, count] of named) result.observe(gauge, count, { tenant, ...where });
       const others = all - named.reduce((sum, [, count]) => sum + count, 0);
-      if (others > 0) result.observe(gauge, others, { tenant: OTHER_TENANTS });
+      if (others > 0) result.observe(gauge, others, { tenant: OTHER_TENANTS, ...where });
     };
-    const counted = await readCounted(state, pipeline).catch(() => undefined);
+    const counted = await readCounted(state, pipeline.name).catch(() => undefined);
     if (counted)
       say(
         documents,

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { messageOf } from '../../base/errors.ts';
+import { operationPlaces } from '../../operations/at-places.ts';
 import type { Context } from '../../operations/operation.ts';
 import { sayDue } from '../../operations/projections/verify-due.operation.ts';
 import { verifyDue } from '../../operations/projections/verify-due.ts';
@@ -21,8 +22,10 @@ export function startVerifying(context: Context, everyMs = EVERY_MS): () => Prom
       if (signal.aborted) return;
       try {
         const quiet = { ...screen, progress: () => undefined };
-        for (const done of await verifyDue({ ...context, actor: 'schedule', signal, screen: quiet }))
-          screen.line(sayDue(done));
+        const places = await operationPlaces(context.workspace, 'projections verify-due', 'every', undefined);
+        for (const { name, workspace } of places ?? [{ name: undefined, workspace: context.workspace }])
+          for (const done of await verifyDue({ ...context, workspace, actor: 'schedule', signal, screen: quiet }))
+            screen.line(name === undefined ? sayDue(done) : `${name}: ${sayDue(done)}`);
       } catch (error) {
         if (!signal.aborted) screen.line(`The verification by the schedule failed: ${messageOf(error)}`);
       }

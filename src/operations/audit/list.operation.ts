@@ -10,6 +10,7 @@ export const auditList = defineOperation({
   verb: 'list',
   summary: 'List the changes made by hand, newest first: who, when, with which arguments and result',
   examples: ['millrace audit list', 'millrace audit list --most 100 --json', 'millrace audit list --tenant store-1'],
+  shards: 'itself',
   effect: 'reads',
   input: z.object({
     most: z.int().min(1).max(10_000).default(20).describe('most records to show'),

@@ -18,6 +18,7 @@ export const backlogDiscard = defineOperation({
   verb: 'discard',
   summary: 'Discard what is set aside of a container that the pipeline no longer reads: it is never applied',
   examples: ['millrace backlog discard OldOrders --reason "the container was removed" --yes'],
+  shards: 'one',
   effect: 'destroys',
   argument: 'container',
   input,

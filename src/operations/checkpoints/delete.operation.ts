@@ -10,6 +10,7 @@ export const checkpointsDelete = defineOperation({
   verb: 'delete',
   summary: 'Delete a saved checkpoint; the leases do not change',
   examples: ['millrace checkpoints delete before-release --yes'],
+  shards: 'itself',
   effect: 'destroys',
   argument: 'name',
   input: z.object({ name: checkpointName.describe('name of the checkpoint') }),

@@ -8,6 +8,7 @@ export const checkpointsList = defineOperation({
   verb: 'list',
   summary: 'List the saved checkpoints, oldest first',
   examples: ['millrace checkpoints list', 'millrace checkpoints list --json'],
+  shards: 'itself',
   effect: 'reads',
   input: z.object({}),
   run: async (_, { workspace, signal }) =>

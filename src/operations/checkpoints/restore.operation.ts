@@ -51,6 +51,7 @@ export const checkpointsRestore = defineOperation({
   verb: 'restore',
   summary: 'Move leases, back or forward, to the positions of a checkpoint',
   examples: ['millrace checkpoints restore before-release --dry-run', 'millrace checkpoints restore before-release'],
+  shards: 'one',
   effect: 'changes',
   argument: 'name',
   input,

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { UsageError } from '../../base/errors.ts';
 import { formatOf } from '../../base/format.ts';
 import { rewrite } from '../../cosmos/rewrite.ts';
 import { storedEpochs } from '../../feed/reading/epochs.ts';
@@ -7,6 +8,7 @@ import { throwMissing } from '../../cosmos/container-missing.ts';
 import { type LeaseGroup, chooseGroups, monitoredOf, openLeases } from '../leases/groups.ts';
 import { positionsOf } from '../leases/counterpart.ts';
 import { type Context, type Plan, defineOperation } from '../operation.ts';
+import { operationPlaces } from '../at-places.ts';
 import { plural } from '../table.ts';
 import { type Checkpoint, type SavedSet, checkpointName } from './store.ts';
 import { operationsError } from '../errors.ts';
@@ -20,7 +22,27 @@ const input = z.object({
     .describe('whole prefix of another processor’s leases (default: the pipeline’s own)'),
 });
 
+/** A place that has none of the leases. */
+const NONE = new Set(['leases-none', 'prefix-unknown']);
+
+/** The positions in every place: those of the feeds that are there. */
 async function setsOf(prefix: string | undefined, context: Context): Promise<SavedSet[]> {
+  const places = await operationPlaces(context.workspace, 'checkpoints save', 'every', undefined);
+  if (!places) return setsIn(prefix, context);
+  const sets: SavedSet[] = [];
+  let none: unknown;
+  for (const { workspace } of places)
+    try {
+      sets.push(...(await setsIn(prefix, { workspace, signal: context.signal })));
+    } catch (error) {
+      if (!(error instanceof UsageError) || !NONE.has(error.code)) throw error;
+      none = error;
+    }
+  if (sets.length === 0) throw none;
+  return sets;
+}
+
+async function setsIn(prefix: string | undefined, context: Pick<Context, 'workspace' | 'signal'>): Promise<SavedSet[]> {
   const { state } = (await context.workspace.services()).place;
   // Before the positions: a container that loses changes in between makes the checkpoint unusable, not wrong.
   const epochs = await storedEpochs(state, context.signal).catch(throwMissing(state));
@@ -48,6 +70,7 @@ export const checkpointsSave = defineOperation({
     'millrace checkpoints save before-release',
     'millrace checkpoints save billing-june --prefix billingacc.documents.azure.com_dbRid==_collRid=',
   ],
+  shards: 'itself',
   effect: 'changes',
   argument: 'name',
   input,

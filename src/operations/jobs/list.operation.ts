@@ -35,6 +35,7 @@ export const jobsList = defineOperation({
   verb: 'list',
   summary: 'List the background jobs, newest first, with their progress and failures',
   examples: ['millrace jobs list', 'millrace jobs list --limit 10 --json', 'millrace jobs list --tenant store-1'],
+  shards: 'itself',
   effect: 'reads',
   input: z.object({
     limit: z.int().min(1).max(1_000).default(50).describe('most jobs to show'),

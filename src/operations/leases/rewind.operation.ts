@@ -61,6 +61,7 @@ export const leasesRewind = defineOperation({
     'millrace leases rewind --to \'"4711"\' --lease 0 --container Orders',
     'millrace leases rewind billingacc.documents.azure.com_dbRid==_collRid= --to 2026-06-03',
   ],
+  shards: 'one',
   effect: 'changes',
   argument: 'prefix',
   input,

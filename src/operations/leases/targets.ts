@@ -97,7 +97,8 @@ export function savedFor(
   { rid, container }: Monitored,
   name: string,
 ): readonly { range: FeedRange; position: string }[] {
-  const set = sets.find((of) => of.prefix === prefix) ?? sets[0];
+  // Of a pipeline over shards, other places have containers of the same name.
+  const set = sets.find((of) => of.prefix === prefix) ?? sets.find((of) => of.rid === rid) ?? sets[0];
   if (!set) {
     throw operationsError(
       'checkpoint-other-container',

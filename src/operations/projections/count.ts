@@ -3,15 +3,24 @@ import { spendingOf } from '../../cosmos/spending.ts';
 import { lsnOf } from '../../feed/reading/position.ts';
 import { openSource } from '../../feed/reading/open-source.ts';
 import { anchor } from '../../feed/reading/source.ts';
+import { placesOf } from './in-places.ts';
 import type { ReplayOptions } from './replay.ts';
+import { placeDatabase } from '../../runtime/place-containers.ts';
 import { sourcesFor } from '../../runtime/history-pages.ts';
 
 /** Counts the changes that a replay would apply, by reading the feeds without applying them. */
 export async function countChanges(options: ReplayOptions): Promise<{ changes: number }> {
-  const { services, startOf = () => 'beginning' as const, signal } = options;
   let changes = 0;
-  for (const source of sourcesFor(options.loaded, options.spec).values()) {
-    const container = services.place.database.container(source.name);
+  for (const place of await placesOf(options, options.spec, options.shards))
+    changes += await countIn({ ...options, ...place });
+  return { changes };
+}
+
+async function countIn(options: ReplayOptions): Promise<number> {
+  const { services, loaded, startOf = () => 'beginning' as const, signal } = options;
+  let changes = 0;
+  for (const source of sourcesFor(loaded, options.spec).values()) {
+    const container = placeDatabase(loaded.pipeline, services).container(source.name);
     const budget = spendingOf(services.place.database)?.reading(source.name);
     const { rid, source: feed } = await openSource(container, { map: source, epoch: 0, budget });
     const start = startOf(source.name, rid);
@@ -26,5 +35,5 @@ export async function countChanges(options: ReplayOptions): Promise<{ changes: n
       }
     }
   }
-  return { changes };
+  return changes;
 }

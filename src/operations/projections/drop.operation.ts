@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { withRetry } from '../../cosmos/retry.ts';
+import { allPlaces, holding } from './in-places.ts';
 import { projectionId } from '../../definition/specs.ts';
 import { Views } from '../../engine/views/views.ts';
 import { audited } from '../audit/record.ts';
@@ -37,12 +38,13 @@ export const projectionsDrop = defineOperation({
   verb: 'drop',
   summary: 'Drop a version that is not current, or a rebuild, with all its documents',
   examples: ['millrace projections drop summaries@1 --dry-run', 'millrace projections drop summaries@1 --yes'],
+  shards: 'itself',
   effect: 'destroys',
   argument: 'name',
   input,
-  plan: async (asked, { workspace }) => {
-    const loaded = await workspace.pipeline();
-    const services = await workspace.services();
+  plan: async (asked, context) => {
+    const parts = await partsOf(context);
+    const { loaded, services } = parts;
     const views = new Views(services.global.state, loaded.pipeline.name);
     const sink = findSink(loaded.pipeline, asked.name);
     if (sink) {
@@ -56,11 +58,12 @@ export const projectionsDrop = defineOperation({
       query: 'SELECT VALUE COUNT(1) FROM c WHERE c._mr["by"] = @id OR c["by"] = @id',
       parameters: [{ name: '@id', value: id }],
     };
-    const { resources } = await withRetry(
-      () => services.place.database.container(container).items.query<number>(query).fetchAll(),
-      { reads: true },
-    );
-    const count = resources[0] ?? 0;
+    let count = 0;
+    for (const { services: at } of holding(await allPlaces(parts), container)) {
+      const filled = at.place.database.container(container);
+      const { resources } = await withRetry(() => filled.items.query<number>(query).fetchAll(), { reads: true });
+      count += resources[0] ?? 0;
+    }
     return {
       steps: [
         `remove ${plural(count, 'document')} of ${id} from ${container}, and its documents in the state container`,

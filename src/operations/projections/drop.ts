@@ -10,7 +10,8 @@ import { type View, type ViewVersion, Views } from '../../engine/views/views.ts'
 import { fetchAll } from '../../cosmos/fetch-all.ts';
 import { suggestion } from '../../base/near.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
-import { StagedHost } from '../../runtime/staged-host.ts';
+import { StagedHosts } from '../../runtime/staged-hosts.ts';
+import { allPlaces, holding } from './in-places.ts';
 import type { Settings } from '../../base/settings.ts';
 import { operationsError } from '../errors.ts';
 
@@ -55,20 +56,34 @@ export async function drop(options: DropOptions): Promise<Dropped> {
     await views.change(name, (of) => (of.staged?.version === version ? { ...of, staged: null } : undefined));
     // A process that still builds it loses its leases, and so the right to write.
     if (spec) {
-      await using staged = await StagedHost.open({ ...options, spec, purpose: id });
+      await using staged = await StagedHosts.open({ ...options, spec, purpose: id });
       await staged.stop();
       await staged.removeLeases();
     }
   }
-  const removed = await removeVersion({ services, loaded, name, version, signal, progress }, target.container);
+  const places = await allPlaces(options);
+  const sinks = new Set(holding(places, target.container));
+  const removed = { documents: 0, state: 0 };
+  for (const place of places) {
+    const before = removed.documents + removed.state;
+    const of = { ...place, name, version, signal, progress: (count: number) => progress?.(before + count) };
+    const { documents, state } = await removeVersion(of, sinks.has(place) ? target.container : undefined);
+    removed.documents += documents;
+    removed.state += state;
+  }
+  // Of a run that died, or of a process that was overtaken. A move of keys would wait for them.
+  if (spec) await StagedHosts.forget({ ...options, spec, purpose: id });
   await views.change(name, (of) => (of.previous?.version === version ? { ...of, previous: null } : undefined));
   return { projection: id, ...removed };
 }
 
-/** Removes the documents of a version in its sink `container` and in the state container. No process may build it. */
+/**
+ * Removes the documents of a version in its sink `container` and in the state container of a place. Undefined: the place
+ * doesn't have the sink. No process may build it.
+ */
 export async function removeVersion(
   { services: { place }, loaded, name, version, signal, progress }: VersionOptions,
-  container: string,
+  container: string | undefined,
 ): Promise<Pick<Dropped, 'documents' | 'state'>> {
   const { database, state } = place;
   const id = projectionId({ name, version });

@@ -20,6 +20,7 @@ export const projectionsFanOut = defineOperation({
   verb: 'fan-out',
   summary: 'Continue the unfinished fan-out of embeds: write changed parents’ fields into their remaining children',
   examples: ['millrace projections fan-out --env production', 'millrace projections fan-out --within 50 --json'],
+  shards: 'every',
   effect: 'changes',
   input: z.object({
     ...backgroundInput,

@@ -2,13 +2,13 @@ import type { UsageError } from '../../base/errors.ts';
 import { feedModeOf } from '../../definition/all-versions.ts';
 import { sourcesOf } from '../../definition/pipeline.ts';
 import { type ProjectionSpec, projectionId } from '../../definition/specs.ts';
-import { DeadLetters } from '../../engine/dead-letters/dead-letters.ts';
 import { isKept } from '../../engine/views/kept.ts';
 import { VIEWS_REFRESH_MS } from '../../engine/views/view-control.ts';
 import { type Previous, type View, Views } from '../../engine/views/views.ts';
 import type { Start } from '../../feed/reading/source.ts';
-import { openFeed } from '../../runtime/open-feed.ts';
-import { StagedHost } from '../../runtime/staged-host.ts';
+import { type Parts, openFeed } from '../../runtime/open-feed.ts';
+import { StagedHosts } from '../../runtime/staged-hosts.ts';
+import { placesOf } from './in-places.ts';
 import { operationsError } from '../errors.ts';
 import { type FreezeOptions, whileFrozen } from './freeze.ts';
 import {
@@ -35,22 +35,22 @@ export async function promoteBack(options: PromoteOptions): Promise<Promoted> {
   const purpose = `${projectionId(spec)}.back`;
   if (view?.current?.version === version) {
     // An earlier run may have died after the switch.
-    await using done = await StagedHost.open({ ...options, purpose });
-    await done.stop();
-    await done.removeLeases();
+    await StagedHosts.forget({ ...options, purpose });
     return promoted(view, name, 0);
   }
   keptOf(view, name, version);
-  if (view && !options.evenParked) await assertNothingNewParked(view, spec, new DeadLetters(services.place.state));
+  if (view && !options.evenParked) await assertNothingNewParked(view, spec, await placesOf(options, spec));
 
   const { after, heldMs, staged } = await whileFrozen(
     views,
     { name, part: keptPart(spec), seenAfterMs: viewsRefreshMs + readLagMs, signal },
     async (frozen) => {
       // The live leases stand still now.
-      const positions = await livePositions(options);
-      const startOf = (container: string): Start => positions.get(container) ?? 'beginning';
-      const host = await StagedHost.open({ ...options, purpose, startOf });
+      const startsIn = async (place: Parts): Promise<(container: string) => Start> => {
+        const positions = await livePositions(place, spec);
+        return (container) => positions.get(container) ?? 'beginning';
+      };
+      const host = await StagedHosts.open({ ...options, purpose, startsIn });
       try {
         // After the positions: what these have passed is applied, or set aside.
         await host.applySetAside(frozen.signal);
@@ -86,15 +86,14 @@ const keptPart = ({ name, version }: Pick<ProjectionSpec, 'name' | 'version'>): 
 });
 
 /** The acknowledged positions of the live leases: a host that died after these may have applied a page to one version only. */
-async function livePositions(options: PromoteOptions): Promise<ReadonlyMap<string, Start>> {
-  const { loaded, spec } = options;
+async function livePositions(place: Parts, spec: ProjectionSpec): Promise<ReadonlyMap<string, Start>> {
   const found = new Map<string, Start>();
   for (const container of new Set(sourcesOf(spec).map((of) => of.container))) {
-    const { leases } = await openFeed(options, container, { host: 'back' });
+    const { leases } = await openFeed(place, container, { host: 'back' });
     const listed = await leases.list();
     const read = listed.flatMap(({ range, position }) => (position === undefined ? [] : [{ range, position }]));
     if (listed.length > 0 && read.length === listed.length) found.set(container, read);
-    else if (feedModeOf(loaded.pipeline, container) === 'all-versions')
+    else if (feedModeOf(place.loaded.pipeline, container) === 'all-versions')
       throw noWayBack(`No host has a position in the all-versions feed of ${container}`);
   }
   return found;

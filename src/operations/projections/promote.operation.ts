@@ -25,6 +25,7 @@ export const projectionsPromote = defineOperation({
     'millrace projections promote summaries --back',
     'millrace projections promote orders@1 --back',
   ],
+  shards: 'itself',
   effect: 'changes',
   argument: 'name',
   input: z.object({

@@ -1,12 +1,12 @@
 import { type ProjectionSpec, projectionId } from '../../definition/specs.ts';
-import { DeadLetters } from '../../engine/dead-letters/dead-letters.ts';
 import { VIEWS_REFRESH_MS } from '../../engine/views/view-control.ts';
 import { endKept } from '../../engine/views/kept.ts';
 import { type Staged, type View, type ViewVersion, Views } from '../../engine/views/views.ts';
 import { plural } from '../table.ts';
 import { type FreezeOptions, whileFrozen } from './freeze.ts';
 import { type RebuildOptions, rebuildPurpose, sayStaged } from './rebuild.ts';
-import { StagedHost } from '../../runtime/staged-host.ts';
+import { StagedHosts } from '../../runtime/staged-hosts.ts';
+import { type InPlace, lettersIn, placesOf } from './in-places.ts';
 import { operationsError } from '../errors.ts';
 
 /** How long readers may still read the version before. */
@@ -48,15 +48,23 @@ export async function promote(options: PromoteOptions): Promise<Promoted> {
   const view = (await views.read())?.[spec.name];
   const done = view?.current?.version === spec.version && !view.staged;
   assertFilled(view, spec.name, spec.version);
-  if (done) return promoted(options.keepMs === 0 ? await keepNoLonger(views, spec.name) : view, spec.name, 0);
-  if (!options.evenParked) await assertNothingNewParked(view, spec, new DeadLetters(services.place.state));
-  await using staged = await StagedHost.open({ ...options, purpose: rebuildPurpose(spec), resumes: true });
-  await staged.drained(signal);
+  const purpose = rebuildPurpose(spec);
+  if (done) {
+    // An earlier run may have died after the switch.
+    await StagedHosts.forget({ ...options, purpose });
+    return promoted(options.keepMs === 0 ? await keepNoLonger(views, spec.name) : view, spec.name, 0);
+  }
+  if (!options.evenParked) await assertNothingNewParked(view, spec, await placesOf(options, spec));
+  await using staged = await StagedHosts.open({ ...options, purpose, resumes: true });
+  do await staged.drained(signal);
+  while (!(await staged.follow()));
 
   const { after, heldMs } = await whileFrozen(
     views,
     { name: spec.name, part: stagedPart(spec), seenAfterMs: viewsRefreshMs + readLagMs, signal },
     async (frozen) => {
+      // A shard that hosts read before the freeze is in the map now. One that comes later they read from its beginning.
+      await staged.follow();
       await staged.drained(frozen.signal);
       const switched = await views.change(spec.name, (of) => {
         const now = stagedOf(of, spec.name, spec.version);
@@ -144,10 +152,10 @@ export function assertFilled(view: View | undefined, name: string, version: numb
 export async function assertNothingNewParked(
   { current }: View,
   { name, version: next }: Pick<ProjectionSpec, 'name' | 'version'>,
-  letters: DeadLetters,
+  places: readonly InPlace[],
 ): Promise<void> {
   const of = async (version: number | undefined) =>
-    version === undefined ? [] : letters.list(projectionId({ name, version }));
+    version === undefined ? [] : lettersIn(places, projectionId({ name, version }));
   const [before, after] = [await of(current?.version), await of(next)];
   const known = new Set(before.map(({ container, key, id }) => JSON.stringify([container, key, id])));
   const fresh = after.filter(({ container, key, id }) => !known.has(JSON.stringify([container, key, id])));

@@ -3,7 +3,7 @@ import { messageOf } from '../../base/errors.ts';
 import { digest } from '../../base/json.ts';
 import { projectionId } from '../../definition/specs.ts';
 import { type Staged, Views } from '../../engine/views/views.ts';
-import { StagedHost } from '../../runtime/staged-host.ts';
+import { StagedHosts } from '../../runtime/staged-hosts.ts';
 import { operationsError } from '../errors.ts';
 import { beginOf } from './begins.ts';
 import { type ResetSpec, targetOf } from './choose.ts';
@@ -44,7 +44,7 @@ export async function rebuildCustom(
   const startsAs = options.wholeHistory ? undefined : projectionId(spec);
   const begins = startsAs && (await beginOf(services, loaded, startsAs));
   const purpose = `${projectionId(spec)}.rebuild-${digest(since).slice(0, 8)}`;
-  await using host = await StagedHost.open({ ...options, purpose, resumes: resumed, startsAs });
+  await using host = await StagedHosts.open({ ...options, purpose, resumes: resumed, startsAs });
   await fill(host, { cold: true, signal, progress });
   await host.stop();
   await views.change(spec.name, (view) => (view.staged?.since === since ? { ...view, staged: null } : undefined));

@@ -1,7 +1,7 @@
 // Rebuilds an outside sink: fills another content of it from history, and makes that one current.
 import { Meter } from '../../cosmos/meter.ts';
 import { type OutsideSpec, projectionId } from '../../definition/specs.ts';
-import { DeadLetters } from '../../engine/dead-letters/dead-letters.ts';
+import { type DeadLetter, DeadLetters } from '../../engine/dead-letters/dead-letters.ts';
 import { letterBodies } from '../../engine/dead-letters/letter-bodies.ts';
 import { redrive } from '../../engine/redrive-letter.ts';
 import { sourceContainers } from '../../engine/runners.ts';
@@ -9,7 +9,8 @@ import { VIEWS_REFRESH_MS } from '../../engine/views/view-control.ts';
 import { type Staged, type View, Views } from '../../engine/views/views.ts';
 import { untilStopped } from '../../feed/tenure/fences.ts';
 import { READ_LAG_MS, openEngine } from '../../runtime/open-engine.ts';
-import { StagedHost } from '../../runtime/staged-host.ts';
+import type { Parts } from '../../runtime/open-feed.ts';
+import { StagedHosts } from '../../runtime/staged-hosts.ts';
 import { CosmosAccess } from '../../sinks/cosmos-access.ts';
 import { operationsError } from '../errors.ts';
 import { plural } from '../table.ts';
@@ -17,6 +18,7 @@ import { beginOf } from './begins.ts';
 import type { SinkSpec } from './choose.ts';
 import type { Dropped } from './drop.ts';
 import { fill } from './fill.ts';
+import { lettersIn, placesOf } from './in-places.ts';
 import { whileFrozen } from './freeze.ts';
 import { type PromoteOptions, type Promoted, stagedOf, stagedPart } from './promote.ts';
 import type { Rebuilt, RebuildOptions } from './rebuild.ts';
@@ -50,7 +52,7 @@ export async function rebuildSink(options: SinkOptions): Promise<Rebuilt> {
   const own = await openTarget(options, target);
   const begins = own.startsAs && (await beginOf(services, loaded, own.startsAs));
   if (begun) await redriveOwn(own);
-  await using host = await StagedHost.open({ ...own, purpose: purposeOf(own.spec, target), resumes: begun != null });
+  await using host = await StagedHosts.open({ ...own, purpose: purposeOf(own.spec, target), resumes: begun != null });
   await fill(host, { cold: true, signal, progress });
   await views.change(spec.name, (view) => {
     const now = ownStaged(view, spec, target);
@@ -75,8 +77,9 @@ export async function swapSink(options: SwapOptions): Promise<Promoted> {
   const { container: target } = filledTarget((await views.read())?.[spec.name], spec);
   const own = await openTarget(options, target);
   if (!options.evenParked) await assertNothingNewRefused(options, own.spec);
-  await using host = await StagedHost.open({ ...own, purpose: purposeOf(own.spec, target), resumes: true });
-  await host.drained(signal);
+  await using host = await StagedHosts.open({ ...own, purpose: purposeOf(own.spec, target), resumes: true });
+  do await host.drained(signal);
+  while (!(await host.follow()));
 
   const part = { ...stagedPart(spec), of: (view: View) => ownStaged(view, spec, target) };
   const heldMs = await whileFrozen(
@@ -84,6 +87,7 @@ export async function swapSink(options: SwapOptions): Promise<Promoted> {
     // If it fails, the target stays staged, so another run reads what the hosts apply from now on.
     { name: spec.name, part, seenAfterMs: viewsRefreshMs + readLagMs, signal },
     async (frozen) => {
+      await host.follow();
       await host.drained(frozen.signal);
       frozen.assertOwn({ frozenUntil: frozen.until });
       await spec.to.rebuild.swap(target, frozen.signal, options.keepMs);
@@ -127,7 +131,7 @@ export async function dropTarget(options: Omit<SinkOptions, 'progress'>): Promis
   const target = stagedTarget((await views.read())?.[spec.name], spec).container;
   // A process that still fills it loses its leases, and so the right to write.
   const own = await openTarget(options, target);
-  await using host = await StagedHost.open({ ...own, purpose: purposeOf(own.spec, target) });
+  await using host = await StagedHosts.open({ ...own, purpose: purposeOf(own.spec, target) });
   await host.stop();
   await host.removeLeases();
   await spec.to.rebuild.drop(target, signal);
@@ -190,12 +194,12 @@ function ownStaged(view: View, spec: OutsideSpec, target: string): Staged {
   return staged.container === target ? staged : stagedTarget(undefined, spec);
 }
 
-const lettersOf = ({ services }: Pick<SinkOptions, 'services'>, spec: Pick<OutsideSpec, 'name' | 'version'>) =>
-  new DeadLetters(services.place.state).list(projectionId(spec));
+const lettersOf = async (options: Parts, spec: OutsideSpec): Promise<DeadLetter[]> =>
+  lettersIn(await placesOf(options, spec), projectionId(spec));
 
 /** Rows that the target refuses and the live content has would be missing after the swap. */
 async function assertNothingNewRefused(
-  options: Pick<SinkOptions, 'services'> & { readonly spec: OutsideSpec },
+  options: Parts & { readonly spec: OutsideSpec },
   own: OutsideSpec,
 ): Promise<void> {
   const { spec } = options;
@@ -214,17 +218,25 @@ async function assertNothingNewRefused(
 }
 
 /** Removes the dead letters of the target; resolves with their number. */
-async function discardOwn({ services, spec }: Pick<Own, 'services' | 'spec'>): Promise<number> {
-  const letters = new DeadLetters(services.place.state, letterBodies(services));
-  const own = await letters.list(projectionId(spec));
-  for (const letter of own) await letters.discard(letter);
-  return own.length;
+async function discardOwn(options: Own): Promise<number> {
+  let discarded = 0;
+  for (const { services } of await placesOf(options, options.spec)) {
+    const letters = new DeadLetters(services.place.state, letterBodies(services));
+    const own = await letters.list(projectionId(options.spec));
+    for (const letter of own) await letters.discard(letter);
+    discarded += own.length;
+  }
+  return discarded;
 }
 
 /** Redrives the changes that the target has refused. */
 async function redriveOwn(options: Own): Promise<void> {
+  for (const place of await placesOf(options, options.spec)) await redriveIn({ ...options, ...place });
+}
+
+async function redriveIn(options: Own): Promise<void> {
   const { services, loaded, spec, signal, readLagMs = READ_LAG_MS } = options;
-  const letters = await lettersOf(options, spec);
+  const letters = await new DeadLetters(services.place.state).list(projectionId(spec));
   if (letters.length === 0) return;
   const { engine, cold } = openEngine(options, spec);
   const fence = () => untilStopped(signal);

@@ -8,7 +8,8 @@ import { defineOperation, partsOf } from '../operation.ts';
 import { secondsToWrite } from '../seconds.ts';
 import { plural } from '../table.ts';
 import { type RebuiltSpec, chooseRebuilt, targetOf } from './choose.ts';
-import { estimate, rateInput } from './estimate.ts';
+import { rateInput } from './estimate.ts';
+import { estimateIn, placesOf } from './in-places.ts';
 import { rebuildCustom } from './rebuild-custom.ts';
 import { rebuildSink } from './rebuild-sink.ts';
 import { type Rebuilt, type RebuildOptions, rebuild, rebuildInPlace, refuseVersion } from './rebuild.ts';
@@ -69,17 +70,19 @@ export const projectionsRebuild = defineOperation({
     'millrace projections rebuild product-search',
     'millrace projections rebuild summaries@2 --background --env production',
   ],
+  shards: 'itself',
   effect: 'changes',
   bulk: true,
   argument: 'name',
   input,
-  plan: async ({ name, ruPerSecond }, { workspace }) => {
-    const { pipeline } = await workspace.pipeline();
-    const services = await workspace.services();
+  plan: async ({ name, ruPerSecond }, context) => {
+    const parts = await partsOf(context);
+    const { services, loaded } = parts;
+    const { pipeline } = loaded;
     const spec = chooseRebuilt(pipeline, name);
     const view = (await new Views(services.global.state, pipeline.name).read())?.[spec.name];
     if (view && spec.kind !== 'embed' && !isOutside(spec) && spec.kind !== 'custom') refuseVersion(view, spec);
-    const { documents, ru } = await estimate(spec, services, pipeline.sources);
+    const { documents, ru } = await estimateIn(spec, await placesOf(parts, spec), pipeline.sources);
     return {
       steps: stepsOf(spec, documents, view?.staged != null && view.staged.phase !== 'resetting'),
       ru,
@@ -93,7 +96,7 @@ export const projectionsRebuild = defineOperation({
     if (asked.background) return enqueue('projections rebuild', asked, context);
     const parts = await partsOf(context);
     return audited(context, 'projections rebuild', asked, async () => {
-      const { documents } = await estimate(spec, parts.services, loaded.pipeline.sources);
+      const { documents } = await estimateIn(spec, await placesOf(parts, spec), loaded.pipeline.sources);
       const options = {
         ...parts,
         ruPerSecond: asked.ruPerSecond,

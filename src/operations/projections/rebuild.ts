@@ -7,7 +7,9 @@ import type { Services } from '../../runtime/workspace.ts';
 import { drop } from './drop.ts';
 import { fill } from './fill.ts';
 import { replay } from './replay.ts';
-import { StagedHost, type StagedOptions } from '../../runtime/staged-host.ts';
+import type { StagedOptions } from '../../runtime/staged-host.ts';
+import { StagedHosts } from '../../runtime/staged-hosts.ts';
+import { allPlaces, holding } from './in-places.ts';
 import { operationsError } from '../errors.ts';
 
 export interface Rebuilt {
@@ -65,10 +67,12 @@ async function fillVersion(options: RebuildOptions): Promise<Rebuilt> {
   const known = (await views.read())?.[spec.name];
   if (known) refuseVersion(known, spec);
   const resumed = known?.staged?.version === spec.version;
-  if (!resumed) await assertEmptySink(spec, services);
+  if (!resumed)
+    for (const { services: at } of holding(await allPlaces(options), spec.into.container))
+      await assertEmptySink(spec, at);
   const since = new Date().toISOString();
   await views.change(spec.name, (view) => stage(view, spec, since));
-  await using staged = await StagedHost.open({ ...options, purpose: rebuildPurpose(spec), resumes: resumed });
+  await using staged = await StagedHosts.open({ ...options, purpose: rebuildPurpose(spec), resumes: resumed });
   await fill(staged, { cold: true, signal, progress });
   await views.change(spec.name, (view) =>
     view.staged?.version === spec.version && view.staged.phase === 'filling'

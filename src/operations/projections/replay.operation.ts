@@ -20,6 +20,7 @@ import { type Context, defineOperation } from '../operation.ts';
 import { suggestion } from '../../base/near.ts';
 import { secondsToWrite } from '../seconds.ts';
 import { plural } from '../table.ts';
+import { shardOf } from '../../runtime/shard-map.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 import { chooseReplayed, targetOf } from './choose.ts';
 import { countChanges } from './count.ts';
@@ -28,6 +29,7 @@ import { currentOf } from './verify.ts';
 import { askedTenant, tenantInput } from '../tenants/asked.ts';
 import { type Replayed, type ReplayOptions, replay } from './replay.ts';
 import { operationsError } from '../errors.ts';
+import { shardVerbsError } from '../shards/errors.ts';
 import { sharedError } from '../../base/shared-errors.ts';
 
 type StartOf = (container: string, rid: string) => Start;
@@ -62,6 +64,7 @@ export const projectionsReplay = defineOperation({
     'millrace projections replay summaries --into SummariesCheck --ru-per-second 500',
     'millrace projections replay orders-out --from 2026-06-03 --to orders-backfill',
   ],
+  shards: 'itself',
   effect: 'changes',
   bulk: true,
   argument: 'name',
@@ -97,8 +100,19 @@ export const projectionsReplay = defineOperation({
 
 async function prepare(asked: ReplayInput, { workspace, signal }: Context): Promise<{ options: ReplayOptions }> {
   const loaded = await workspace.pipeline();
-  const tenant = asked.tenant === undefined ? undefined : askedTenant(loaded, asked.tenant).tenant;
+  const asking = asked.tenant === undefined ? undefined : askedTenant(loaded, asked.tenant);
   const services = await workspace.services();
+  const settings = workspace.settings();
+  const { continuation, checkpoint } = asked;
+  if (loaded.pipeline.shards && (continuation ?? checkpoint) !== undefined)
+    throw shardVerbsError(
+      'shards-unsupported',
+      `--${continuation === undefined ? 'checkpoint' : 'continuation'} has positions of single places, and \`millrace projections replay\` reads all shards`,
+      {
+        hint: 'Replay from the beginning or from a time: --from 2026-06-03T12:00:00Z.',
+      },
+    );
+  const alone = asking && loaded.pipeline.shards && (await shardOf({ settings, services, loaded }, asking.value));
   const views = await new Views(services.global.state, loaded.pipeline.name).read();
   const { projections } = loaded.pipeline;
   const live =
@@ -111,7 +125,7 @@ async function prepare(asked: ReplayInput, { workspace, signal }: Context): Prom
   const start = asked.checkpoint ?? asked.continuation ?? asked.from;
   return {
     options: {
-      settings: workspace.settings(),
+      settings,
       services,
       loaded: { ...loaded, pipeline } satisfies Pick<LoadedPipeline, 'pipeline' | 'model'>,
       spec,
@@ -119,7 +133,8 @@ async function prepare(asked: ReplayInput, { workspace, signal }: Context): Prom
       from: start,
       cold: start === 'beginning',
       ruPerSecond: asked.ruPerSecond,
-      tenant,
+      tenant: asking?.tenant,
+      shards: alone === undefined ? undefined : new Set([alone]),
       signal,
     },
   };

@@ -2,7 +2,7 @@ import { digest } from '../../base/json.ts';
 import { projectionId } from '../../definition/specs.ts';
 import { targetOf } from './choose.ts';
 import { fill } from './fill.ts';
-import { StagedHost, type StagedOptions } from '../../runtime/staged-host.ts';
+import { StagedHosts, type StagedHostsOptions } from '../../runtime/staged-hosts.ts';
 
 export interface Replayed {
   readonly projection: string;
@@ -14,7 +14,7 @@ export interface Replayed {
   readonly charge: number;
 }
 
-export type ReplayOptions = Omit<StagedOptions, 'purpose'> & {
+export type ReplayOptions = Omit<StagedHostsOptions, 'purpose' | 'startsIn'> & {
   /** Its start, as text. A replay with the same start resumes one that was interrupted. */
   readonly from: string;
   /** Includes archived documents; only from the beginning. */
@@ -31,7 +31,7 @@ export async function replay(options: ReplayOptions): Promise<Replayed> {
   const { spec, from, cold, tenant, signal, progress } = options;
   const to = 'into' in spec ? spec.into : targetOf(spec);
   const purpose = `${projectionId(spec)}.replay-${digest(tenant === undefined ? [from, to] : [from, to, tenant]).slice(0, 8)}`;
-  await using staged = await StagedHost.open({ ...options, purpose });
+  await using staged = await StagedHosts.open({ ...options, purpose });
   await fill(staged, { cold, signal, progress });
   await staged.stop();
   await staged.removeLeases();

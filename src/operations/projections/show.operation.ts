@@ -11,10 +11,11 @@ import { sourcesOf } from '../../definition/pipeline.ts';
 import { type Start, readStarts } from '../../engine/views/starts.ts';
 import { NO_VIEW, type Previous, type View, Views } from '../../engine/views/views.ts';
 import { readDeadLetters } from '../dead-letters/read.ts';
-import { defineOperation } from '../operation.ts';
+import { defineOperation, partsOf } from '../operation.ts';
 import { plural } from '../table.ts';
 import { sayBegin } from './begins.ts';
 import { chooseProjection } from './choose.ts';
+import { allPlaces } from './in-places.ts';
 import { sourceOfIngest } from './projection-rows.ts';
 
 /** What has no versions side by side, by `name` or `name@version`. */
@@ -62,22 +63,26 @@ export const projectionsShow = defineOperation({
   summary:
     'Show a projection, publish or ingest: where it begins, its versions, which is current, which is being built, and parked changes',
   examples: ['millrace projections show summaries', 'millrace projections show summaries --json'],
+  shards: 'itself',
   effect: 'reads',
   argument: 'name',
   input: z.object({ name: z.string().describe('the projection, publish or ingest') }),
-  run: async ({ name }, { workspace }) => {
-    const { pipeline } = await workspace.pipeline();
-    const services = await workspace.services();
+  run: async ({ name }, context) => {
+    const parts = await partsOf(context);
+    const { services, loaded } = parts;
+    const { pipeline } = loaded;
+    const parked = async (): Promise<DeadLetter[]> =>
+      (await Promise.all((await allPlaces(parts)).map((place) => readDeadLetters(place.services)))).flat();
     const stream = streamOf(pipeline, name);
     const recorded = await new Views(services.global.state, pipeline.name).read();
     if (stream) {
       const starts = await readStarts(services.place.state, pipeline.name);
-      const letters = await readDeadLetters(services);
+      const letters = await parked();
       return showStream(stream, { letters, view: recorded?.[stream.name], start: starts?.[projectionId(stream)] });
     }
     const others = [...pipeline.effects, ...pipeline.publishes, ...pipeline.ingests];
     const spec = chooseProjection(pipeline, name, 'highest', others);
-    const letters = await readDeadLetters(services);
+    const letters = await parked();
     const view = recorded?.[spec.name] ?? NO_VIEW;
     return {
       name: spec.name,

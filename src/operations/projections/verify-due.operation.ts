@@ -8,6 +8,7 @@ export const projectionsVerifyDue = defineOperation({
   verb: 'verify-due',
   summary: 'Do the verifications that VERIFY_SAMPLE and VERIFY_FULL say are due; hosts do it by themselves',
   examples: ['millrace projections verify-due --env production', 'millrace projections verify-due --within 240 --json'],
+  shards: 'every',
   effect: 'changes',
   input: z.object({
     within: z.coerce

@@ -26,6 +26,7 @@ import {
   examplesOf,
   readVerified,
   recordVerified,
+  verifiedName,
   verifiedOf,
 } from './verified.ts';
 import { verify } from './verify.ts';
@@ -59,17 +60,19 @@ export async function dueNow(
   pipeline: string,
   schedule: NonNullable<Settings['verify']>,
   now: number,
+  /** Of a shard: the name of its results. */
+  own = pipeline,
 ): Promise<VerifiedKind[]> {
   if (schedule.sample === undefined && schedule.whole === undefined) return [];
   // A paused feed stands still: what waits in it would look like differences.
   const views = await new Views(state, pipeline).read();
   if (Object.values(views ?? {}).some(({ paused }) => paused)) return [];
-  const { since, pages } = await scheduleOf(state, pipeline, now);
+  const { since, pages } = await scheduleOf(state, own, now);
   const due: VerifiedKind[] = [];
   for (const kind of VERIFIED_KINDS) {
     const pattern = schedule[kind];
     if (pattern === undefined) continue;
-    const last = (await readVerified(state, pipeline, kind))?.at ?? since;
+    const last = (await readVerified(state, own, kind))?.at ?? since;
     const from = new Date(Math.max(Date.parse(last), Date.parse(since)));
     const next = new Cron(pattern, { paused: true, timezone: 'Etc/UTC' }).nextRun(from);
     if ((kind === 'whole' && pages) || (next && next.getTime() <= now)) due.push(kind);
@@ -104,15 +107,19 @@ async function scheduleOf(state: Container, pipeline: string, now: number): Prom
 export async function verifyDue(context: Context, withinMs = Infinity): Promise<Due[]> {
   const { actor, signal, clock = systemClock } = context;
   const workspace = bulkWorkspace(context.workspace);
-  const schedule = workspace.settings().verify ?? {};
-  const [{ pipeline }, { global }] = await Promise.all([workspace.pipeline(), workspace.services()]);
+  const [{ pipeline }, { global, place }] = await Promise.all([workspace.pipeline(), workspace.services()]);
+  const { whole: full, ...samples } = workspace.settings().verify ?? {};
+  // Page by page, a place is compared with its own documents: the global place would miss those of the shards.
+  const schedule = pipeline.part || full === undefined ? samples : { ...samples, whole: full };
   const { state } = global;
   const { name } = pipeline;
-  if ((await dueNow(state, name, schedule, clock.now())).length === 0) return [];
+  const own = verifiedName(pipeline, place);
+  const due = (): Promise<VerifiedKind[]> => dueNow(state, name, schedule, clock.now(), own);
+  if ((await due()).length === 0) return [];
   const until = clock.monotonic() + withinMs;
   const lock = {
     kind: 'verifying',
-    of: name,
+    of: own,
     actor,
     holder: randomUUID(),
     refusal: () => new Busy(),
@@ -122,7 +129,7 @@ export async function verifyDue(context: Context, withinMs = Infinity): Promise<
     const done: Due[] = [];
     const held = { ...context, workspace, signal: locked };
     // Another host may have done it between.
-    for (const kind of (await dueNow(state, name, schedule, clock.now())).toReversed()) {
+    for (const kind of (await due()).toReversed()) {
       const of = { verb: 'projections verify', arguments: { schedule: kind }, actor };
       done.push(await whileNoted(state, of, () => (kind === 'sample' ? sample(held) : whole(held, until))));
     }
@@ -151,7 +158,7 @@ async function sample({ workspace, actor, signal, screen, clock = systemClock }:
       ...movingLeft(found.moving + (found.setAside ?? 0)),
     ],
   };
-  await recordVerified(services.global.state, loaded.pipeline.name, 'sample', result);
+  await recordVerified(services.global.state, verifiedName(loaded.pipeline, services.place), 'sample', result);
   return { kind: 'sample', result };
 }
 

@@ -18,17 +18,20 @@ test('the tenants with the largest backlogs are reported by name, and the others
     others: { ...waits, changes: 900, since: null, count: 2 },
   };
   const now = Date.parse(waits.since) + 5_000;
-  const end = startBacklogMetrics(() => Promise.resolve(found), { meterProvider, now: () => now });
+  const end = startBacklogMetrics(() => [{ shard: 'west', waiting: Promise.resolve(found) }], {
+    meterProvider,
+    now: () => now,
+  });
   const { resourceMetrics } = await reader.collect();
   const points = resourceMetrics.scopeMetrics.flatMap(({ metrics }) =>
     metrics.flatMap(({ descriptor, dataPoints }) =>
-      dataPoints.map(({ attributes, value }) => [descriptor.name, attributes['tenant'], value]),
+      dataPoints.map(({ attributes, value }) => [descriptor.name, attributes['tenant'], attributes['shard'], value]),
     ),
   );
   expect(points).toEqual([
-    ['millrace.backlog.changes', 's1', 300],
-    ['millrace.backlog.changes', '(others)', 900],
-    ['millrace.backlog.age', 's1', 5],
+    ['millrace.backlog.changes', 's1', 'west', 300],
+    ['millrace.backlog.changes', '(others)', 'west', 900],
+    ['millrace.backlog.age', 's1', 'west', 5],
   ]);
   end();
   await meterProvider.shutdown();

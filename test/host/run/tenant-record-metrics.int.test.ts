@@ -18,7 +18,7 @@ test('the tenants with the most documents and dead letters are reported by name,
     exportIntervalMillis: 3_600_000,
   });
   const meterProvider = new MeterProvider({ readers: [reader] });
-  const end = startTenantRecordMetrics(state, { pipeline: 'shop', meterProvider });
+  const end = startTenantRecordMetrics(() => [{ pipeline: stage.loaded.pipeline, state }], { meterProvider });
   const collected = async () => {
     const { resourceMetrics } = await reader.collect();
     return resourceMetrics.scopeMetrics.flatMap(({ metrics }) =>
@@ -35,7 +35,7 @@ test('the tenants with the most documents and dead letters are reported by name,
     bytes: 1,
     containers: [],
   }));
-  await recordCounted(state, 'shop', '2026-01-01T00:00:00.000Z', { documents: 2_000, tenants });
+  await recordCounted(state, stage.loaded.pipeline.name, '2026-01-01T00:00:00.000Z', { documents: 2_000, tenants });
   for (const [id, tenant] of Object.entries({ a: 't0', b: 't0', c: 't9' }))
     await state.items.create({ id, pk: 'dead-letters|x', kind: 'dead-letter', tenant });
   expect(await collected()).toEqual([

@@ -166,8 +166,12 @@ describe('what is parked', () => {
     await upsert(order('bad2', 7));
     await derive();
     const later = Date.now() + 3_600_000;
-    const options = { projections: ['days@1', 'other@1'], meterProvider, now: () => later };
-    const end = startLetterMetrics(stage.services.place.state, options);
+    const { pipeline } = stage.loaded;
+    const [other] = pipeline.projections;
+    if (!other) throw new Error('There is no projection');
+    const declared = { ...pipeline, projections: [...pipeline.projections, { ...other, name: 'other' }] };
+    const places = [{ pipeline: declared, state: stage.services.place.state }];
+    const end = startLetterMetrics(() => places, { meterProvider, now: () => later });
     const found = await measured();
     expect(found).toMatchObject({
       'millrace.dead_letters days@1': 2,

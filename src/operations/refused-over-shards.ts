@@ -1,0 +1,50 @@
+// Why an operation can't work on a pipeline over shards, and what to do instead.
+
+export interface RefusedOverShards {
+  readonly why: string;
+  readonly instead: string;
+}
+
+/** By `noun verb`, or by the noun. */
+const REFUSED: Readonly<Record<string, RefusedOverShards>> = {
+  archive: {
+    why: 'no archive can be declared over shards',
+    instead: 'Keep old documents in a shard of their own: `millrace shards schedule --help`.',
+  },
+  'containers migrate': {
+    why: 'it copies within one database',
+    instead: 'Create the other container in another shard, and move the keys there: `millrace shards move`.',
+  },
+  leases: {
+    why: 'it compares the leases of two processors in one database',
+    instead:
+      'Give `--pipeline` a folder without a pipeline, and COSMOS_DATABASE the shard’s database. For the pipeline’s own leases: `millrace leases rewind --shard NAME`.',
+  },
+  'projections react': {
+    why: 'it doesn’t know which shard has the documents',
+    instead:
+      'If the reaction was refused: `millrace dead-letters redrive --shard NAME`. Else write the documents again by the application.',
+  },
+  recover: {
+    why: 'it judges the positions and records of one database',
+    instead:
+      'After a shard was restored: `millrace shards detach`, `millrace shards attach`, and `millrace projections verify --repair --shard NAME`.',
+  },
+  sql: {
+    why: 'no tables can be declared over shards',
+    instead: 'Remove the tables, or the shard map, from the pipeline.',
+  },
+  tenants: {
+    why: 'a tenant’s documents are in a shard and, derived, in the global place, and it works on one of them',
+    instead:
+      'Find the tenant’s shard with `millrace shards show MAP --key TENANT`; compare its documents with `millrace projections verify --tenant TENANT`. There is no verb yet that exports or erases them in all places.',
+  },
+};
+
+const OTHER: RefusedOverShards = {
+  why: 'it would see one place alone',
+  instead: 'See which operations can: docs/shards.md, "A pipeline over shards".',
+};
+
+export const refusedOverShards = (name: string): RefusedOverShards =>
+  REFUSED[name] ?? REFUSED[name.split(' ')[0] ?? ''] ?? OTHER;

@@ -5,6 +5,7 @@ import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { registry } from '../../src/host/registry.ts';
 import { operationName } from '../../src/operations/operation.ts';
 import { openWorkspace } from '../../src/runtime/open-workspace.ts';
+import { openServices } from '../../src/runtime/services.ts';
 import { VERSIONS, live } from '../operations/projections/versions.ts';
 import { type Stage, openStage } from '../support/stage.ts';
 
@@ -51,9 +52,12 @@ async function run(name: string, input: object, settings: Readonly<Record<string
 }
 
 it('live hosts send no marks', async () => {
-  const app = await live(stage);
+  // Those of the stage send nothing: their server is in this process.
+  const services = await openServices(stage.settings);
+  const app = await live({ ...stage, services });
   await app.drained(AbortSignal.timeout(30_000));
   await app.stop();
+  services.close();
   expect([...marks.values()].flatMap((of) => [...of])).not.toHaveLength(0);
   expect(new Set([...marks.values()].flatMap((of) => [...of]))).toEqual(new Set(['- -']));
 });

@@ -1,35 +1,19 @@
 // The queries of a shop's dashboard run over the tables of the example, on PGlite.
 import { readFile } from 'node:fs/promises';
-import { Client } from 'pg';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { cli } from '../cli/cli.ts';
 import pipeline from '../../examples/tables/pipeline.ts';
 import { entryId } from '../../src/definition/sink-id.ts';
 import type { TableEntry } from '../../src/definition/specs.ts';
-import { startPglite } from '../../src/postgres/pglite.ts';
+import { usePglite } from '../support/pglite-stage.ts';
 import { examplesOf, keyPathsOf, valueAt } from '../../src/model/model.ts';
 import { migrateTables } from '../../src/operations/sql/migrate.ts';
-import { type Database, openDatabase } from '../../src/postgres/database.ts';
 import { loadPipeline } from '../../src/runtime/load-pipeline.ts';
 import { layoutsOf, withTables } from '../../src/runtime/tables.ts';
 
 const FOLDER = new URL('../../examples/tables', import.meta.url).pathname;
 const signal = new AbortController().signal;
-let server: Awaited<ReturnType<typeof startPglite>>;
-let database: Database;
-let client: Client;
-
-beforeAll(async () => {
-  server = await startPglite();
-  database = openDatabase(server.url, { max: 1 });
-  client = new Client(server.url);
-  await client.connect();
-}, 60_000);
-afterAll(async () => {
-  await client.end();
-  await database.close();
-  await server[Symbol.asyncDispose]();
-});
+const { database, client } = await usePglite();
 
 it('every query of the dashboard has rows of one store', async () => {
   const loaded = withTables(await loadPipeline(FOLDER), database);

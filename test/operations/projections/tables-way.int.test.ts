@@ -1,17 +1,15 @@
 // Tables by the whole way: hosts, verify, repair, rebuild and promotion, on PGlite.
 import { model, table } from 'millrace';
-import { Client } from 'pg';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, it } from 'vitest';
 import { projectionId, type TableSpec } from '../../../src/definition/specs.ts';
 import { DeadLetters } from '../../../src/engine/dead-letters/dead-letters.ts';
-import { startPglite } from '../../../src/postgres/pglite.ts';
+import { usePglite } from '../../support/pglite-stage.ts';
 import { type SinkSpec, chooseRebuilt } from '../../../src/operations/projections/choose.ts';
 import { backTables, keptTables } from '../../../src/operations/projections/back-tables.ts';
 import { dropTarget, rebuildSink, swapSink } from '../../../src/operations/projections/rebuild-sink.ts';
 import { verify } from '../../../src/operations/projections/verify.ts';
 import { cleanTables } from '../../../src/operations/sql/clean.operation.ts';
 import { migrateTables } from '../../../src/operations/sql/migrate.ts';
-import { type Database, openDatabase } from '../../../src/postgres/database.ts';
 import { compose } from '../../../src/runtime/processor-host.ts';
 import { layoutsOf, withTables } from '../../../src/runtime/tables.ts';
 import type { LoadedPipeline } from '../../../src/runtime/workspace.ts';
@@ -23,21 +21,8 @@ import { VIEWS_REFRESH_MS, fast } from './versions.ts';
 const { signal } = new AbortController();
 const m = model<Shop>('./cosmosdb_data_model.md');
 let stage: Stage;
-let server: Awaited<ReturnType<typeof startPglite>>;
-let database: Database;
-let client: Client;
+const { database, client } = await usePglite();
 
-beforeAll(async () => {
-  server = await startPglite();
-  database = openDatabase(server.url, { max: 1 });
-  client = new Client(server.url);
-  await client.connect();
-}, 60_000);
-afterAll(async () => {
-  await client.end();
-  await database.close();
-  await server[Symbol.asyncDispose]();
-});
 beforeEach(async () => {
   stage = await openStage();
   await client.query('DROP SCHEMA IF EXISTS millrace CASCADE');

@@ -1,15 +1,14 @@
 // docs/SPEC-erase.md, ERASE-R8: the rows of a tenant in PostgreSQL, on PGlite.
 import { model, table } from 'millrace';
-import { Client } from 'pg';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { Doc } from '../../../src/definition/specs.ts';
-import { startPglite } from '../../../src/postgres/pglite.ts';
+import { usePglite } from '../../support/pglite-stage.ts';
 import { migrateTables } from '../../../src/operations/sql/migrate.ts';
 import { assertMayErase } from '../../../src/operations/tenants/erase-rights.ts';
 import { searchEverything } from '../../../src/operations/tenants/erase-search.ts';
 import { removeRows } from '../../../src/operations/tenants/erase-tables.ts';
 import { type EraseOptions, erase } from '../../../src/operations/tenants/erase.ts';
-import { type Database, openDatabase } from '../../../src/postgres/database.ts';
+import type { Database } from '../../../src/postgres/database.ts';
 import { compose } from '../../../src/runtime/processor-host.ts';
 import { layoutsOf, withTables } from '../../../src/runtime/tables.ts';
 import { TableContents } from '../../../src/sinks/tables/table-contents.ts';
@@ -23,22 +22,9 @@ const m = model<{
   Customers: { customer: Doc & { id: string; storeId: string } };
   Countries: { country: Doc & { id: string } };
 }>('./cosmosdb_data_model.md');
-let server: Awaited<ReturnType<typeof startPglite>>;
-let database: Database;
-let client: Client;
+const { database, client } = await usePglite();
 let stage: Stage;
 
-beforeAll(async () => {
-  server = await startPglite();
-  database = openDatabase(server.url, { max: 1 });
-  client = new Client(server.url);
-  await client.connect();
-}, 60_000);
-afterAll(async () => {
-  await client?.end();
-  await database?.close();
-  await server?.[Symbol.asyncDispose]();
-});
 beforeEach(async () => {
   await client.query('DROP SCHEMA IF EXISTS millrace CASCADE');
   const opened = await openStage({}, ERASE);

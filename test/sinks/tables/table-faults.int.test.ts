@@ -1,11 +1,10 @@
 // docs/SPEC-tables.md, TAB-D4 and TAB-D5: what is wrong with tables is named before changes wait for it. On PGlite.
 import { join } from 'node:path';
 import { model, table } from 'millrace';
-import { Client } from 'pg';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import type { TableSpec } from '../../../src/definition/specs.ts';
 import { DeadLetters } from '../../../src/engine/dead-letters/dead-letters.ts';
-import { startPglite } from '../../../src/postgres/pglite.ts';
+import { usePglite } from '../../support/pglite-stage.ts';
 import { compareDeployed, tablesThatDiffer } from '../../../src/host/http/readiness.ts';
 import { migrateTables } from '../../../src/operations/sql/migrate.ts';
 import { type Database, openDatabase } from '../../../src/postgres/database.ts';
@@ -21,22 +20,9 @@ import { fast } from '../../operations/projections/versions.ts';
 const m = model<Shop>('./cosmosdb_data_model.md');
 const EXAMPLE = join(import.meta.dirname, '../../../examples/tables');
 const { signal } = new AbortController();
-let server: Awaited<ReturnType<typeof startPglite>>;
-let database: Database;
-let client: Client;
+const { url, database, client } = await usePglite();
 let stage: Stage;
 
-beforeAll(async () => {
-  server = await startPglite();
-  database = openDatabase(server.url, { max: 1 });
-  client = new Client(server.url);
-  await client.connect();
-}, 60_000);
-afterAll(async () => {
-  await client?.end();
-  await database?.close();
-  await server?.[Symbol.asyncDispose]();
-});
 beforeEach(async () => {
   await client.query('DROP SCHEMA IF EXISTS millrace CASCADE');
   stage = await openStage();
@@ -159,7 +145,7 @@ it('readiness says which tables hosts can’t write, and nothing of the address 
 
 it('doctor looks at the tables too', async () => {
   await using example = await openStage({}, EXAMPLE);
-  for (const [name, value] of Object.entries({ ...example.env, POSTGRES_URL: server.url })) vi.stubEnv(name, value);
+  for (const [name, value] of Object.entries({ ...example.env, POSTGRES_URL: url })) vi.stubEnv(name, value);
   const doctor = async (): Promise<unknown> => {
     const { stdout } = await cli(['doctor', '--pipeline', EXAMPLE, '--json']);
     return (JSON.parse(stdout) as { check: string }[]).filter(({ check }) => check === 'tables');

@@ -1,34 +1,19 @@
 // Rows that wait for one another (docs/SPEC-tables.md, TAB-J1 to TAB-J6). On PGlite.
-import { Client } from 'pg';
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import type { Doc } from '../../../src/definition/specs.ts';
 import type { TableLayout } from '../../../src/definition/tables/layout.ts';
-import { startPglite } from '../../../src/postgres/pglite.ts';
+import { usePglite } from '../../support/pglite-stage.ts';
 import { cleanTables } from '../../../src/operations/sql/clean.operation.ts';
 import { migrateTables } from '../../../src/operations/sql/migrate.ts';
-import { type Database, openDatabase } from '../../../src/postgres/database.ts';
 import { tableFaults } from '../../../src/sinks/tables/faults.ts';
 import { tableSink } from '../../../src/sinks/tables/table-sink.ts';
 import { removeTenantRows } from '../../../src/sinks/tables/tenant-rows.ts';
 import { CUSTOMERS, LAYOUTS, ORDERS, SHIPMENTS, entryOf } from './waiting-shop.ts';
 
 const { signal } = new AbortController();
-let server: Awaited<ReturnType<typeof startPglite>>;
-let database: Database;
-let client: Client;
+const { database, client } = await usePglite();
 let lsn = 0;
 
-beforeAll(async () => {
-  server = await startPglite();
-  database = openDatabase(server.url, { max: 1 });
-  client = new Client(server.url);
-  await client.connect();
-}, 60_000);
-afterAll(async () => {
-  await client?.end();
-  await database?.close();
-  await server?.[Symbol.asyncDispose]();
-});
 beforeEach(async () => {
   await client.query('DROP SCHEMA IF EXISTS millrace CASCADE');
   await migrateTables(LAYOUTS, database, signal);

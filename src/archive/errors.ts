@@ -31,7 +31,7 @@ export const ARCHIVE_ERRORS = {
   },
   'restore-refused': {
     meaning: 'Cosmos DB refused to store a document that comes from the archive.',
-    hint: 'Check the size of the document and the rights of the identity, then run `millrace archive restore` again.',
+    hint: 'Check the size of the document, the unique keys of the container and the rights of the identity, then run `millrace archive restore` again.',
   },
   'restore-unseen': {
     meaning:

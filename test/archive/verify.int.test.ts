@@ -200,7 +200,9 @@ test('a damaged blob is gone on without, and named, where that is asked for', as
   });
   expect(await stage.hot()).toEqual(['2000-05-06', '2000-07-06']);
   const document = { key: ['t'], id: '2000-06-06' };
-  expect(await restoreArchive(stage.archive, { document }, { signal: SIGNAL, skipDamaged: true })).toMatchObject({
+  expect(
+    await restoreArchive(stage.archive, { documents: [document] }, { signal: SIGNAL, skipDamaged: true }),
+  ).toMatchObject({
     restored: 0,
     faults: [{ code: 'blob-missing', blob }],
   });

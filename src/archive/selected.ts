@@ -5,7 +5,7 @@ import type { DocumentAccess } from '../sinks/document-access.ts';
 import { ArchiveDamaged, readBlob } from './blob.ts';
 import { isTenant, isWithin, manifestBeside, prefixOf } from './layout.ts';
 import { type ListedManifest, manifests, readManifest } from './manifests.ts';
-import type { Archive, ArchiveFault, ArchivedDocument, BlobRecord, Selection } from './types.ts';
+import type { Archive, ArchiveFault, ArchivedDocument, Selection } from './types.ts';
 
 type Named = Extract<Selection, { documents: unknown }>['documents'];
 
@@ -75,19 +75,27 @@ export async function eachArchived(
   return 0;
 }
 
-/** The blobs that have the named documents, as their manifests record them, and how many of the documents are archived. */
-export async function blobsOf(
+/**
+ * How many of the named documents are archived, and in how many blobs. `bytes`: of the blobs; undefined if a manifest
+ * can't be read or doesn't list one of them, which hinders no restore.
+ */
+export async function extentOf(
   archive: Archive,
   documents: Named,
   access: DocumentAccess,
-): Promise<{ readonly blobs: BlobRecord[]; readonly archived: number }> {
+): Promise<{ readonly documents: number; readonly blobs: number; readonly bytes: number | undefined }> {
   const known = await archivedEntries(archive, documents, access);
-  const blobs: BlobRecord[] = [];
-  for (const name of byBlob(known).keys()) {
-    const manifest = await readManifest(archive.store, manifestBeside(name));
-    blobs.push(...(manifest?.blobs.filter((record) => record.name === name) ?? []));
+  const names = [...byBlob(known).keys()];
+  let bytes: number | undefined = 0;
+  for (const name of names) {
+    const listed = await readManifest(archive.store, manifestBeside(name)).catch((error: unknown) => {
+      if (error instanceof ArchiveDamaged) return undefined;
+      throw error;
+    });
+    const record = listed?.blobs.find((blob) => blob.name === name);
+    bytes = bytes === undefined || !record ? undefined : bytes + record.bytes;
   }
-  return { blobs, archived: known.length };
+  return { documents: known.length, blobs: names.length, bytes };
 }
 
 async function archivedEntries(archive: Archive, documents: Named, access: DocumentAccess): Promise<StoredEntry[]> {

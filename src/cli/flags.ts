@@ -63,7 +63,7 @@ export function optionOf(flag: Flag): Option {
   if (flag.isNumber)
     option.argParser((text) => (text.trim() === '' || Number.isNaN(Number(text)) ? text : Number(text)));
   // Given again for each value.
-  if (flag.isList) option.argParser<string[]>((text, before = []) => [...before, text]);
+  if (flag.isList) option.argParser<string[] | undefined>((text, before) => [...(before ?? []), text]);
   return flag.required ? option.makeOptionMandatory() : option;
 }
 

@@ -63,15 +63,8 @@ export const OPERATIONS_ERRORS = {
     usage: true,
   },
   'container-key-differs': {
-    meaning:
-      'The container of `--into` has another partition key than the projection’s or the archive’s own container.',
+    meaning: 'The container of `--into` has another partition key than the container it stands in for.',
     hint: 'Name a container with the same partition key.',
-    usage: true,
-  },
-  'container-of-pipeline': {
-    meaning:
-      'The container of `--into` is one that the pipeline reads or writes. Copies of archived documents there would count as changes, or stand among derived documents.',
-    hint: 'Name a container that nothing in the pipeline uses. Leave out `--into` to restore documents to their own container.',
     usage: true,
   },
   'container-reserved': {

@@ -1,5 +1,6 @@
 // `archive restore --into CONTAINER`.
 import type { Container } from '@azure/cosmos';
+import { archiveError } from '../../archive/errors.ts';
 import type { Archive } from '../../archive/types.ts';
 import { throwMissing } from '../../cosmos/container-missing.ts';
 import { withRetry } from '../../cosmos/retry.ts';
@@ -14,8 +15,8 @@ import { tenantsError } from '../tenants/errors.ts';
 
 /**
  * Whether archived documents may be copied into a container.
- * @throws UsageError `container-unknown`, `container-key-differs`, `container-of-pipeline`, `container-of-no-tenant`, `container-missing`,
- * `input-invalid` if archives of two containers are chosen, whose documents might have the same key and id
+ * @throws UsageError `container-unknown`, `container-key-differs`, `container-of-pipeline`, `container-of-no-tenant`,
+ * `container-missing`; `input-invalid` if archives of two containers are chosen, whose documents might have the same key and id
  */
 export async function assertInto(
   into: string,
@@ -35,7 +36,7 @@ export async function assertInto(
   }
   const user = usedBy(pipeline).includes(into) ? pipeline.name : await builtBy(into, global.state);
   if (user !== undefined)
-    throw operationsError('container-of-pipeline', `${into} is a container that pipeline ${user} reads or writes`);
+    throw archiveError('container-of-pipeline', `${into} is a container that pipeline ${user} reads or writes`);
   assertSideContainer(into, own, model);
   if (tenantRuleOf(pipeline, model, own) && !tenantRuleOf(pipeline, model, into)) {
     const what = `The documents of ${own} belong to tenants, and in the model those of ${into} don't`;

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { ArchiveDamaged } from '../../archive/blob.ts';
 import { copyArchive } from '../../archive/copy-out.ts';
 import { restoreArchive, unknownOf } from '../../archive/restore.ts';
-import { blobsOf, selected } from '../../archive/selected.ts';
+import { extentOf, selected } from '../../archive/selected.ts';
 import type { Archive, BlobRecord, CopyResult, RestoreResult, Selection } from '../../archive/types.ts';
 import { resourceName } from '../../base/settings.ts';
 import { untilStopped } from '../../feed/tenure/fences.ts';
@@ -83,24 +83,23 @@ async function assertDocuments(chosen: readonly Chosen[], signal: AbortSignal): 
 async function stepsOf({ archive, selection }: Chosen, given: RestoreInput, signal: AbortSignal): Promise<string[]> {
   const { name, from } = archive.spec;
   const steps: string[] = [];
-  let blobs: BlobRecord[] = [];
-  let most: number;
+  let extent: Awaited<ReturnType<typeof extentOf>>;
   if ('documents' in selection) {
-    const found = await blobsOf(archive, selection.documents, archive.access(untilStopped(signal)));
-    ({ blobs, archived: most } = found);
+    extent = await extentOf(archive, selection.documents, archive.access(untilStopped(signal)));
   } else {
+    const blobs: BlobRecord[] = [];
     for await (const listed of selected(archive, selection)) {
       if ('manifest' in listed) blobs.push(...listed.manifest.blobs);
       else if (given.skipDamaged) steps.push(`${name}: skip ${listed.fault.blob}, which can't be read`);
       else throw new ArchiveDamaged(listed.fault);
     }
-    most = sum(blobs.map((blob) => blob.documents));
+    const documents = sum(blobs.map((blob) => blob.documents));
+    extent = { documents, blobs: blobs.length, bytes: sum(blobs.map(({ bytes }) => bytes)) };
   }
-  if (most === 0) return steps;
-  const read = `${name}: read ${plural(blobs.length, 'blob')} (${size(sum(blobs.map(({ bytes }) => bytes)))})`;
-  const documents = plural(most, 'document');
-  const write = given.into === undefined ? `${documents} back to ${from.container}` : `${documents} into ${given.into}`;
-  return [...steps, `${read}, write up to ${write}`];
+  if (extent.blobs === 0) return steps;
+  const read = `read ${plural(extent.blobs, 'blob')} (${extent.bytes === undefined ? 'size unknown' : size(extent.bytes)})`;
+  const where = given.into === undefined ? `back to ${from.container}` : `into ${given.into}`;
+  return [...steps, `${name}: ${read}, write up to ${plural(extent.documents, 'document')} ${where}`];
 }
 
 export const archiveRestore = defineOperation({

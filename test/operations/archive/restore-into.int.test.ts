@@ -1,17 +1,20 @@
 // `archive restore --into` and `--id`, by the command line, on Azurite. ARC-H25 to ARC-H28.
+import { BlobServiceClient, type ContainerClient } from '@azure/storage-blob';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from 'vitest';
 import type { Doc } from '../../../src/definition/specs.ts';
 import { Views } from '../../../src/engine/views/views.ts';
+import { erase } from '../../../src/operations/tenants/erase.ts';
 import { assertInto } from '../../../src/operations/archive/into.ts';
 import { loadPipeline } from '../../../src/runtime/load-pipeline.ts';
 import { compose } from '../../../src/runtime/processor-host.ts';
 import { cli } from '../../cli/cli.ts';
 import { type Azurite, startAzurite } from '../../support/azurite.ts';
-import { ERASE } from '../tenants/leaving.ts';
+import { ERASE, eraseOptions } from '../tenants/leaving.ts';
 import { COLD, type Stage, openStage } from '../../support/stage.ts';
 
 let azurite: Azurite;
 let stage: Stage;
+let blobs: ContainerClient;
 let used = 0;
 
 beforeAll(async () => {
@@ -22,14 +25,17 @@ afterAll(async () => {
 });
 beforeEach(async () => {
   const { connectionString } = azurite;
-  stage = await openStage({}, COLD, { connectionString, container: `into-${(used += 1)}` });
+  const container = `into-${(used += 1)}`;
+  stage = await openStage({}, COLD, { connectionString, container });
+  blobs = BlobServiceClient.fromConnectionString(connectionString).getContainerClient(container);
   for (const [name, value] of Object.entries({ ...stage.env, MILLRACE_PIPELINE: COLD })) vi.stubEnv(name, value);
   for (let n = 0; n < 6; n++) await stage.container('Orders').items.create(order(n));
   const app = await compose({ ...stage, host: 'test', readLagMs: 0, timings: { pollMs: 40 } });
   await app.start();
   await app.drained(AbortSignal.timeout(30_000));
   await app.stop();
-  expect((await cli(['archive', 'sweep'])).code).toBe(0);
+  const { code, stderr } = await cli(['archive', 'sweep']);
+  if (code !== 0) throw new Error(stderr);
 });
 afterEach(async () => {
   vi.unstubAllEnvs();
@@ -60,6 +66,10 @@ it('several ids of a key come back', async () => {
   expect((await restore(...ask, '--dry-run')).value).toEqual({
     steps: [expect.stringMatching(/^orders-cold: read 2 blobs \(\d+ B\), write up to 2 documents back to Orders$/)],
     ru: 0,
+  });
+  await blobs.getBlockBlobClient('orders-cold@1/s1/2026/01/manifest.json').upload('{', 1);
+  expect((await restore(...ask, '--dry-run')).value).toMatchObject({
+    steps: ['orders-cold: read 2 blobs (size unknown), write up to 2 documents back to Orders'],
   });
   expect(await restore(...ask)).toMatchObject({ code: 0, value: [{ restored: 2, skipped: 0 }] });
   expect(await ids('Orders')).toEqual(['o1', 'o5']);
@@ -94,6 +104,15 @@ it('a tenant and a range go into another container, the archive stays, and what 
   expect((await cli(['archive', 'verify'])).stdout).toMatch(/orders-cold@1 +4 +6 +6 /);
   const audit = JSON.parse((await cli(['audit', 'list', '--json'])).stdout) as unknown[];
   expect(audit).toContainEqual(expect.objectContaining({ arguments: expect.objectContaining({ into: 'Customers' }) }));
+});
+
+it('an erasure of the tenant removes the copies too', async () => {
+  await restore('--into', 'Customers');
+  expect(await ids('Customers')).toEqual(['o0', 'o1', 'o2', 'o3', 'o4', 'o5']);
+  const certificate = await erase(await eraseOptions(stage, undefined, 's1'));
+  expect(certificate.removed).toMatchObject({ Customers: 3, 'archived versions': 3 });
+  expect(await ids('Customers')).toEqual(['o0', 'o2', 'o4']);
+  expect(await restore('--into', 'Customers')).toMatchObject({ code: 0, value: [{ copied: 0, skipped: 3 }] });
 });
 
 it.each([

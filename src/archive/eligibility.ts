@@ -5,6 +5,7 @@ import type { ArchiveSpec } from '../definition/specs.ts';
 import { type SourceContainer, tenantOf } from '../feed/reading/mapper.ts';
 import type { Change } from '../feed/reading/change.ts';
 import { type Period, folderTenant, periodOf } from './layout.ts';
+import type { Archive, ArchivedDocument, ReadErased } from './types.ts';
 
 /** Whether a document leaves its container. Undated and refused documents stay too; the sweep counts and names them. */
 export type Eligibility =
@@ -68,3 +69,10 @@ export function storedTenant(
     return undefined;
   }
 }
+
+/** Whether the tenant of an archived document is erased now. */
+export const isOfErased = async (
+  { source }: Pick<Archive, 'source'>,
+  { type, doc }: ArchivedDocument,
+  readErased: ReadErased | undefined,
+): Promise<boolean> => readErased !== undefined && (await readErased())(storedTenant(source, type, doc)) !== undefined;

@@ -21,6 +21,12 @@ export const ARCHIVE_ERRORS = {
     hint: 'Check the storage account, then run `millrace archive sweep` again. No document of the blob has left its container.',
     retryable: true,
   },
+  'container-of-pipeline': {
+    meaning:
+      'The container of `--into` is one that the pipeline reads or writes. Copies of archived documents there would count as changes, or stand among derived documents.',
+    hint: 'Name a container that nothing in the pipeline uses. Leave out `--into` to restore documents to their own container.',
+    usage: true,
+  },
   'document-address-wrong': {
     meaning: '`openHistory` was asked for a document or a month that can’t exist.',
     hint: 'Pass the name of the container, the levels of the partition key, and the `id`; months as `2026-01` or `2026`.',
@@ -31,7 +37,7 @@ export const ARCHIVE_ERRORS = {
   },
   'restore-refused': {
     meaning: 'Cosmos DB refused to store a document that comes from the archive.',
-    hint: 'Check the size of the document and the rights of the identity, then run `millrace archive restore` again.',
+    hint: 'Check the size of the document, the unique keys of the container and the rights of the identity, then run `millrace archive restore` again.',
   },
   'restore-unseen': {
     meaning:

@@ -7,14 +7,12 @@ import { Entries, type StoredEntry, forEach } from '../projections/archive/entri
 import { untilDone } from '../projections/conflict.ts';
 import { keyFields } from '../projections/sink-container.ts';
 import type { CommitResult, DocumentAccess } from '../sinks/document-access.ts';
-import { ArchiveDamaged, readBlob } from './blob.ts';
-import { storedTenant } from './eligibility.ts';
-import { isTenant, isWithin, prefixOf } from './layout.ts';
-import { type ListedManifest, manifests } from './manifests.ts';
+import { isOfErased } from './eligibility.ts';
 import { systemClock } from '../base/clock.ts';
 import { leavingOf, stay } from '../projections/archive/leaving.ts';
 import { RESTORING, withoutSystemFields } from '../feed/reading/mapper.ts';
 import { RESTORING_TTL_S } from './placeholder.ts';
+import { eachArchived, lineOf } from './selected.ts';
 import { untilStopped } from '../feed/tenure/fences.ts';
 import type { Archive, ArchiveFault, ArchivedDocument, ReadErased, RestoreResult, Selection } from './types.ts';
 import { archiveError } from './errors.ts';
@@ -41,72 +39,26 @@ export async function restoreArchive(
   const access = archive.access(untilStopped(options.signal));
   const faults: ArchiveFault[] = [];
   const result = { projection: projectionId(archive.spec), restored: 0, skipped: 0, erased: 0, faults };
-  const unlessDamaged = async (work: () => Promise<void>): Promise<void> => {
-    try {
-      await work();
-    } catch (error) {
-      if (!(error instanceof ArchiveDamaged) || options.skipDamaged !== true) throw error;
-      faults.push(error.fault);
-    }
-  };
-  const restoreAll = async (documents: readonly ArchivedDocument[]): Promise<void> => {
+  const absent = await eachArchived(archive, selection, { ...options, access, faults }, async (documents) => {
     await forEach(documents, async (document) => {
       result[await restoreOne(archive, entries, document, access, options.erased)] += 1;
     });
     options.progress?.(result);
-  };
-  if (selection.document) {
-    const identity = { ...selection.document, container: archive.spec.from.container };
-    const [entry] = await entries.read([identity], access);
-    await unlessDamaged(async () => {
-      const document = entry?.state === 'archived' ? await lineOf(archive, entry) : undefined;
-      if (document) await restoreAll([document]);
-      else result.skipped += 1;
-    });
-    return result;
-  }
-  for await (const listed of selected(archive, selection)) {
-    if ('fault' in listed) {
-      await unlessDamaged(() => Promise.reject(new ArchiveDamaged(listed.fault)));
-      continue;
-    }
-    for (const { name } of listed.manifest.blobs) {
-      options.signal.throwIfAborted();
-      await unlessDamaged(async () => {
-        const documents = await readBlob(archive.store, name);
-        const known = await entries.read(documents, access);
-        // Other lines are not the newest version of their document. `restoreOne` corrects a stale read.
-        await restoreAll(documents.filter((_, line) => isAt(known[line], name, line)));
-      });
-    }
-  }
-  return result;
+  });
+  return { ...result, skipped: result.skipped + absent };
 }
 
-/** The manifests of a selection, by their places. */
-export const selected = (
-  { store, spec }: Pick<Archive, 'store' | 'spec'>,
-  { tenant, ...months }: Selection,
-): AsyncIterable<ListedManifest> =>
-  manifests(
-    store,
-    prefixOf(spec),
-    (place) => (tenant === undefined || isTenant(place, tenant)) && isWithin(place, months),
-  );
-
-/** Whether a document was ever archived; its entry stays after a restore. */
-export async function isKnown(
+/** Which of these documents were never archived; an entry stays after a restore. */
+export async function unknownOf(
   archive: Archive,
-  document: Pick<Identity, 'key' | 'id'>,
+  documents: readonly Pick<Identity, 'key' | 'id'>[],
   signal: AbortSignal,
-): Promise<boolean> {
-  const identity = { ...document, container: archive.spec.from.container };
-  const access = archive.access(untilStopped(signal));
-  return (await new Entries(archive.stateContainer).read([identity], access))[0] !== undefined;
+): Promise<Pick<Identity, 'key' | 'id'>[]> {
+  const { container } = archive.spec.from;
+  const identities = documents.map((document) => ({ ...document, container }));
+  const found = await new Entries(archive.stateContainer).read(identities, archive.access(untilStopped(signal)));
+  return documents.filter((_, at) => found[at] === undefined);
 }
-
-const isAt = (entry: StoredEntry | undefined, name: string, line: number): boolean =>
-  entry?.state === 'archived' && entry.blob?.name === name && entry.blob.line === line;
 
 /**
  * Restores one document: writes a placeholder, reads the entry *and confirms it*, then replaces the placeholder with
@@ -121,8 +73,6 @@ async function restoreOne(
   readErased: ReadErased | undefined,
 ): Promise<'restored' | 'skipped' | 'erased'> {
   const { container, key, id } = hint;
-  const isErased = async ({ type, doc }: ArchivedDocument): Promise<boolean> =>
-    readErased !== undefined && (await readErased())(storedTenant(archive.source, type, doc)) !== undefined;
   const holder = {
     ...keyFields(archive.source, key),
     id,
@@ -134,7 +84,7 @@ async function restoreOne(
   let erased = false;
   let sent: RestoredMark | undefined;
   await untilDone(`${container}/${id}`, async () => {
-    erased = await isErased(hint);
+    erased = await isOfErased(archive, hint, readErased);
     if (erased) return true;
     const [found] = await access.read(container, key, [id]);
     if (found && found['type'] !== RESTORING) {
@@ -161,7 +111,7 @@ async function restoreOne(
     }
     if (!(await entries.confirm(entry, access))) return false;
     const document = compareVersions(entry.version, hint.version) === 'same' ? hint : await lineOf(archive, entry);
-    erased = await isErased(document);
+    erased = await isOfErased(archive, document, readErased);
     if (erased) {
       await access.commit(container, key, [{ op: 'delete', id, ifMatch }]);
       return true;
@@ -215,21 +165,4 @@ const SHOWN_WITHIN_MS = (RESTORING_TTL_S * 1_000) / 5;
 function refusedOrAgain(answer: CommitResult, { container, id }: Identity): false {
   if (answer.kind !== 'refused') return false;
   throw archiveError('restore-refused', `Container ${container} refused to store ${id}: ${answer.why}`);
-}
-
-/** @throws ArchiveDamaged */
-async function lineOf(
-  { store }: Archive,
-  { blob, container, key, id, version }: StoredEntry,
-): Promise<ArchivedDocument> {
-  const document = blob ? (await readBlob(store, blob.name))[blob.line] : undefined;
-  if (document?.id === id && compareVersions(document.version, version) === 'same') return document;
-  throw new ArchiveDamaged({
-    code: 'line-missing',
-    what: `Line ${blob?.line} of ${blob?.name} is not ${container}/${id}, but the document's entry names that line`,
-    blob: blob?.name ?? '',
-    container,
-    key,
-    id,
-  });
 }

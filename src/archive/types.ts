@@ -162,14 +162,15 @@ export interface ArchiveVerification {
   readonly faults: readonly ArchiveFault[];
 }
 
-/** Selects archived documents: those that meet every given condition; all without one. */
-export interface Selection {
-  readonly tenant?: string;
-  /** First and last period, `yyyy-mm` or `yyyy`. */
-  readonly from?: string;
-  readonly to?: string;
-  readonly document?: Pick<Identity, 'key' | 'id'>;
-}
+/** Selects archived documents: those that meet every given condition, all without one; or the named ones. */
+export type Selection =
+  | {
+      readonly tenant?: string;
+      /** First and last period, `yyyy-mm` or `yyyy`. */
+      readonly from?: string;
+      readonly to?: string;
+    }
+  | { readonly documents: readonly Pick<Identity, 'key' | 'id'>[] };
 
 export interface RestoreResult {
   readonly projection: string;
@@ -177,6 +178,26 @@ export interface RestoreResult {
   /** Already in the container, or void: nothing to do. */
   readonly skipped: number;
   /** Left in the archive, because their tenant is erased. */
+  readonly erased: number;
+  /** Damage that was skipped; empty without `skipDamaged`. */
+  readonly faults: readonly ArchiveFault[];
+}
+
+/** Counts of copies of archived documents in another container. */
+export interface CopyResult {
+  readonly projection: string;
+  readonly into: string;
+  /** Written where no document stood. */
+  readonly copied: number;
+  /** Written over another version. */
+  readonly replaced: number;
+  /** Stood there already as they were archived, or are not archived. */
+  readonly skipped: number;
+  /** Another version stands there, and stays. */
+  readonly differ: number;
+  /** The first hundred of them, by key and id. */
+  readonly different: readonly string[];
+  /** Not copied, because their tenant is erased. */
   readonly erased: number;
   /** Damage that was skipped; empty without `skipDamaged`. */
   readonly faults: readonly ArchiveFault[];

@@ -62,6 +62,8 @@ export function optionOf(flag: Flag): Option {
   // A value that isn't a number stays text, so that the schema's message names the flag.
   if (flag.isNumber)
     option.argParser((text) => (text.trim() === '' || Number.isNaN(Number(text)) ? text : Number(text)));
+  // Given again for each value.
+  if (flag.isList) option.argParser<string[] | undefined>((text, before) => [...(before ?? []), text]);
   return flag.required ? option.makeOptionMandatory() : option;
 }
 

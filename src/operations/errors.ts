@@ -63,7 +63,7 @@ export const OPERATIONS_ERRORS = {
     usage: true,
   },
   'container-key-differs': {
-    meaning: 'The container of `--into` has another partition key than the projection’s own container.',
+    meaning: 'The container of `--into` has another partition key than the container it stands in for.',
     hint: 'Name a container with the same partition key.',
     usage: true,
   },

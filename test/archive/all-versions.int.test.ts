@@ -119,7 +119,7 @@ it('documents leave by one patch and by expiry; sums stay, history has each once
 });
 
 it('a document that still stands comes back where it is, and stays', async () => {
-  expect(await restoreArchive(archive, { document: { key: ['s1'], id: 'b' } }, { signal })).toMatchObject({
+  expect(await restoreArchive(archive, { documents: [{ key: ['s1'], id: 'b' }] }, { signal })).toMatchObject({
     restored: 1,
   });
   await expireAll();
@@ -164,7 +164,7 @@ it('a hard delete of a document that leaves is a deletion, and a restore doesnâ€
   await orders.item('b', 's1').delete();
   await app.drained(signal);
   expect(await cents()).toEqual([101]);
-  expect(await restoreArchive(archive, { document: { key: ['s1'], id: 'b' } }, { signal })).toMatchObject({
+  expect(await restoreArchive(archive, { documents: [{ key: ['s1'], id: 'b' }] }, { signal })).toMatchObject({
     restored: 0,
   });
   expect((await history()).map(([id]) => id)).toEqual(['a', 'c']);
@@ -173,7 +173,7 @@ it('a hard delete of a document that leaves is a deletion, and a restore doesnâ€
 it('a restore waits until a host has read that the document was deleted', async () => {
   await app.stop();
   await orders.item('b', 's1').delete();
-  const restoring = restoreArchive(archive, { document: { key: ['s1'], id: 'b' } }, { signal });
+  const restoring = restoreArchive(archive, { documents: [{ key: ['s1'], id: 'b' }] }, { signal });
   await vi.waitUntil(async () => (await rows(orders, RESTORING)).length === 1, 30_000);
   app = await compose({ ...stage, loaded, host: 'next', readLagMs: 0, timings: { pollMs: 40, acquireMs: 20 } });
   await app.start();

@@ -60,6 +60,6 @@ it('a restore that has put its placeholder looks again before it writes the docu
   };
   const document = { key: ['gone'], id: 'gone-a' };
   const options = { signal: SIGNAL, erased: watched };
-  expect(await restoreArchive(archive, { document }, options)).toMatchObject({ restored: 0, erased: 1 });
+  expect(await restoreArchive(archive, { documents: [document] }, options)).toMatchObject({ restored: 0, erased: 1 });
   expect([await stage.hot(), state.readings]).toEqual([[], 2]);
 });

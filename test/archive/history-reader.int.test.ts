@@ -131,7 +131,7 @@ test('archived documents come by tenant and month, each once, in the version tha
         await stage.orders.items.create(order(`${month}-${n}`, { tenant, date: `${month}-03`, cents: 1 }));
   await stage.sweep();
   // One comes back, changes and leaves again; one changes and stays.
-  await restoreArchive(stage.archive, { document: { key: ['t'], id: '2000-01-1' } }, { signal: SIGNAL });
+  await restoreArchive(stage.archive, { documents: [{ key: ['t'], id: '2000-01-1' }] }, { signal: SIGNAL });
   await stage.live();
   await stage.orders.items.upsert(order('2000-01-1', { date: '2000-01-03', cents: 2 }));
   await stage.live();

@@ -149,7 +149,7 @@ it('a restore removes no placeholder because a lagging replica doesn’t say yet
   expect(await stage.next()).toEqual([]);
   const access = lagging(stage.access(), old, 2);
   const archive = { ...stage.archive, access: () => access };
-  const restoring = restoreArchive(archive, { document: A }, { signal: SIGNAL });
+  const restoring = restoreArchive(archive, { documents: [A] }, { signal: SIGNAL });
   await vi.waitUntil(async () => (await stage.changes()).at(-1)?.type === RESTORING, 30_000);
   expect(operations(await stage.next())).toEqual([]);
   expect(await restoring).toMatchObject({ restored: 1 });

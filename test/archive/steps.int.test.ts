@@ -118,7 +118,7 @@ test('a restored document equals the original, stays, and is no new event until 
   await stage.orders.items.create(order('b'));
   await stage.sweep();
   expect(await stage.hot()).toEqual([]);
-  expect(await restore(stage, { document: { key: ['t'], id: 'a' } })).toMatchObject({ restored: 1, skipped: 0 });
+  expect(await restore(stage, { documents: [{ key: ['t'], id: 'a' }] })).toMatchObject({ restored: 1, skipped: 0 });
   const { resource } = await stage.orders.item('a', 't').read<Record<string, unknown>>();
   expect(visible(resource ?? {})).toEqual(order('a', { nested: { list: [1, 'ü'] } }));
   expect(await stage.changes()).toMatchObject([{ id: 'a', restored: true }]);
@@ -161,7 +161,7 @@ test('a restore that reads a stale entry brings nothing back that was deleted si
     read: async (container, key, ids) =>
       container === 'millrace' && lagging-- > 0 ? [stale] : access.read(container, key, ids),
   };
-  expect(await restore(stage, { document: { key: ['t'], id: 'a' } }, behind)).toMatchObject({
+  expect(await restore(stage, { documents: [{ key: ['t'], id: 'a' }] }, behind)).toMatchObject({
     restored: 0,
     skipped: 1,
   });

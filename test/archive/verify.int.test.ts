@@ -200,10 +200,28 @@ test('a damaged blob is gone on without, and named, where that is asked for', as
   });
   expect(await stage.hot()).toEqual(['2000-05-06', '2000-07-06']);
   const document = { key: ['t'], id: '2000-06-06' };
-  expect(await restoreArchive(stage.archive, { document }, { signal: SIGNAL, skipDamaged: true })).toMatchObject({
+  expect(
+    await restoreArchive(stage.archive, { documents: [document] }, { signal: SIGNAL, skipDamaged: true }),
+  ).toMatchObject({
     restored: 0,
     faults: [{ code: 'blob-missing', blob }],
   });
+});
+
+test('a damaged blob hides no other one of several named documents', async () => {
+  const store = new MemoryBlobStore();
+  const stage = await archiveStage(store);
+  for (const date of ['2000-05-06', '2000-06-06', '2000-07-06']) await stage.orders.items.create(order(date, { date }));
+  await stage.sweep();
+  const blob = [...store.blobs.keys()].find((name) => name.includes('/06/') && name.endsWith('.gz')) ?? '';
+  store.blobs.delete(blob);
+  const documents = ['2000-06-06', '2000-05-06'].map((id) => ({ key: ['t'], id }));
+  await expect(restoreArchive(stage.archive, { documents }, { signal: SIGNAL })).rejects.toThrow(blob);
+  expect(await restoreArchive(stage.archive, { documents }, { signal: SIGNAL, skipDamaged: true })).toMatchObject({
+    restored: 1,
+    faults: [{ code: 'blob-missing', blob }],
+  });
+  expect(await stage.hot()).toEqual(['2000-05-06']);
 });
 
 test('an unreadable manifest keeps the documents of its month and no others from leaving', async () => {

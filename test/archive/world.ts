@@ -9,7 +9,7 @@ import { acknowledgedBy } from '../../src/archive/gate.ts';
 import { readHistory } from '../../src/archive/history.ts';
 import { restoreArchive } from '../../src/archive/restore.ts';
 import { sweepArchive } from '../../src/archive/sweep.ts';
-import type { Archive, Gate, RestoreResult } from '../../src/archive/types.ts';
+import type { Archive, Gate, RestoreResult, Selection } from '../../src/archive/types.ts';
 import { canonical } from '../../src/base/json.ts';
 import { effectivePartitionKey } from '../../src/cosmos/epk.ts';
 import { physicalRanges } from '../../src/cosmos/physical-ranges.ts';
@@ -220,7 +220,7 @@ export class World {
     const { random } = this.#options;
     const archive = faults ? this.#faulty() : this.archive(this.#options.store);
     const id = `d${random.int(IDS)}`;
-    const selection = random.chance(0.5) ? {} : { document: { key: [tenantOf(id)], id } };
+    const selection: Selection = random.chance(0.5) ? {} : { documents: [{ key: [tenantOf(id)], id }] };
     await restoreArchive(archive, selection, { signal: SIGNAL });
   }
 

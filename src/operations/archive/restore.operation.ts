@@ -1,12 +1,17 @@
 import { z } from 'zod';
 import { ArchiveDamaged } from '../../archive/blob.ts';
-import { isKnown, restoreArchive, selected } from '../../archive/restore.ts';
-import type { Archive, BlobRecord, RestoreResult, Selection } from '../../archive/types.ts';
+import { copyArchive } from '../../archive/copy-out.ts';
+import { restoreArchive, unknownOf } from '../../archive/restore.ts';
+import { extentOf, selected } from '../../archive/selected.ts';
+import type { Archive, BlobRecord, CopyResult, RestoreResult, Selection } from '../../archive/types.ts';
+import { resourceName } from '../../base/settings.ts';
+import { untilStopped } from '../../feed/tenure/fences.ts';
 import { watchErasures } from '../../runtime/open-engine.ts';
 import { audited } from '../audit/record.ts';
 import { type Context, type Plan, defineOperation } from '../operation.ts';
 import { plural, size, table } from '../table.ts';
 import { faultLines } from './faults.ts';
+import { assertInto } from './into.ts';
 import { sum } from './list.operation.ts';
 import { openArchives } from './open.ts';
 import { operationsError } from '../errors.ts';
@@ -25,8 +30,12 @@ const input = z.object({
   key: z
     .string()
     .optional()
-    .describe('only one document: its partition key as JSON, such as \'["store-1","order-7"]\'; needs --id'),
-  id: z.string().min(1).optional().describe('only one document: its id; needs --key'),
+    .describe('only documents of one partition key, as JSON, such as \'["store-1","order-7"]\'; needs --id'),
+  id: z.array(z.string().min(1)).min(1).optional().describe('only the document with this id; repeatable; needs --key'),
+  into: resourceName('A container name')
+    .optional()
+    .describe('copy them into this container of the model, and leave them in the archive'),
+  replace: z.boolean().default(false).describe('with --into: write over documents that stand there in another version'),
   skipDamaged: z
     .boolean()
     .default(false)
@@ -39,34 +48,71 @@ interface Chosen {
   readonly selection: Selection;
 }
 
-/** @throws UsageError `tenant-unknown`, `document-unknown`, `input-invalid`, and the errors of `openArchives` */
+/** @throws UsageError `tenant-unknown`, `document-unknown`, `input-invalid`, and the errors of `openArchives`, `assertInto` */
 async function choose(given: RestoreInput, { workspace, signal, screen }: Context): Promise<Chosen[]> {
-  const { name: only, tenant } = given;
-  const archives = await openArchives(await workspace.pipeline(), await workspace.services(), { only, signal, screen });
+  const { name: only, tenant, into, replace } = given;
+  if (replace && into === undefined) {
+    throw operationsError('input-invalid', '--replace is for --into: a restore never writes over a document', {
+      hint: 'Leave out --replace, or name a container with --into.',
+    });
+  }
+  const [loaded, services] = [await workspace.pipeline(), await workspace.services()];
+  const archives = await openArchives(loaded, services, { only, signal, screen });
   const chosen = archives.map((archive) => ({ archive, selection: selectionOf(given, archive) }));
+  if (into !== undefined) await assertInto(into, archives, loaded, services);
   await assertArchivedTenant(archives, tenant);
-  await assertDocument(chosen, signal);
+  await assertDocuments(chosen, signal);
   return chosen;
 }
 
-async function assertDocument(chosen: readonly Chosen[], signal: AbortSignal): Promise<void> {
-  const asked = chosen.flatMap(({ archive, selection: { document } }) => (document ? [{ archive, document }] : []));
-  const [first] = asked;
+/** Each named document must be known to one of the archives. */
+async function assertDocuments(chosen: readonly Chosen[], signal: AbortSignal): Promise<void> {
+  let unknown: Awaited<ReturnType<typeof unknownOf>> | undefined;
+  for (const { archive, selection } of chosen)
+    if ('documents' in selection) {
+      const here = await unknownOf(archive, selection.documents, signal);
+      unknown = unknown?.filter(({ id }) => here.some((other) => other.id === id)) ?? here;
+    }
+  const [first] = unknown ?? [];
   if (!first) return;
-  for (const { archive, document } of asked) if (await isKnown(archive, document, signal)) return;
-  const { key, id } = first.document;
-  throw operationsError('document-unknown', `The archive never had a document ${JSON.stringify(key)} ${id}`);
+  const ids = unknown?.map(({ id }) => id).join(', ');
+  throw operationsError('document-unknown', `The archive never had a document ${JSON.stringify(first.key)} ${ids}`);
+}
+
+/** What `--dry-run` says of one archive. */
+async function stepsOf({ archive, selection }: Chosen, given: RestoreInput, signal: AbortSignal): Promise<string[]> {
+  const { name, from } = archive.spec;
+  const steps: string[] = [];
+  let extent: Awaited<ReturnType<typeof extentOf>>;
+  if ('documents' in selection) {
+    extent = await extentOf(archive, selection.documents, archive.access(untilStopped(signal)));
+  } else {
+    const blobs: BlobRecord[] = [];
+    for await (const listed of selected(archive, selection)) {
+      if ('manifest' in listed) blobs.push(...listed.manifest.blobs);
+      else if (given.skipDamaged) steps.push(`${name}: skip ${listed.fault.blob}, which can't be read`);
+      else throw new ArchiveDamaged(listed.fault);
+    }
+    const documents = sum(blobs.map((blob) => blob.documents));
+    extent = { documents, blobs: blobs.length, bytes: sum(blobs.map(({ bytes }) => bytes)) };
+  }
+  if (extent.blobs === 0) return steps;
+  const read = `read ${plural(extent.blobs, 'blob')} (${extent.bytes === undefined ? 'size unknown' : size(extent.bytes)})`;
+  const where = given.into === undefined ? `back to ${from.container}` : `into ${given.into}`;
+  return [...steps, `${name}: ${read}, write up to ${plural(extent.documents, 'document')} ${where}`];
 }
 
 export const archiveRestore = defineOperation({
   noun: 'archive',
   verb: 'restore',
-  summary: 'Write archived documents back to their container unchanged',
+  summary: 'Write archived documents back to their container unchanged, or into another',
   examples: [
     'millrace archive restore flights-cold --from 2001-01 --to 2001-01',
     'millrace archive restore orders-cold --tenant store-1 --dry-run',
     'millrace archive restore orders-cold --from 2025 --skip-damaged',
     'millrace archive restore orders-cold --key \'["store-1","order-7"]\' --id order-7',
+    'millrace archive restore orders-cold --key \'["store-1"]\' --id order-7 --id order-8',
+    'millrace archive restore orders-cold --tenant store-1 --from 2025 --to 2025 --into OrdersOf2025',
   ],
   effect: 'changes',
   bulk: true,
@@ -74,48 +120,47 @@ export const archiveRestore = defineOperation({
   input,
   plan: async (given, context): Promise<Plan> => {
     const steps: string[] = [];
-    for (const { archive, selection } of await choose(given, context)) {
-      const { name, from } = archive.spec;
-      if (selection.document) {
-        steps.push(`${name}: write ${selection.document.id} back to ${from.container}, if it is archived`);
-        continue;
-      }
-      const blobs: BlobRecord[] = [];
-      for await (const listed of selected(archive, selection)) {
-        if ('manifest' in listed) blobs.push(...listed.manifest.blobs);
-        else if (given.skipDamaged) steps.push(`${name}: skip ${listed.fault.blob}, which can't be read`);
-        else throw new ArchiveDamaged(listed.fault);
-      }
-      if (blobs.length === 0) continue;
-      const documents = plural(sum(blobs.map((blob) => blob.documents)), 'document');
-      const bytes = size(sum(blobs.map((blob) => blob.bytes)));
-      steps.push(
-        `${name}: read ${plural(blobs.length, 'blob')} (${bytes}), write up to ${documents} back to ${from.container}`,
-      );
-    }
+    for (const chosen of await choose(given, context)) steps.push(...(await stepsOf(chosen, given, context.signal)));
     return { steps, ru: 0 };
   },
   run: async (given, context) => {
     const { signal, screen, workspace } = context;
     const chosen = await choose(given, context);
     const watch = watchErasures({ services: await workspace.services(), loaded: await workspace.pipeline() });
-    const erased = watch && (() => watch.current());
+    const { skipDamaged, into, replace } = given;
+    const options = { signal, skipDamaged, erased: watch && (() => watch.current()) };
     return audited(context, 'archive restore', given, async () => {
-      const results: RestoreResult[] = [];
+      const results: (RestoreResult | CopyResult)[] = [];
       for (const { archive, selection } of chosen) {
-        const progress = ({ restored }: RestoreResult): void =>
-          screen.progress(`${archive.spec.name}: restored`, restored);
-        const { skipDamaged } = given;
-        results.push(await restoreArchive(archive, selection, { signal, skipDamaged, erased, progress }));
+        const say = (done: string, documents: number): void =>
+          screen.progress(`${archive.spec.name}: ${done}`, documents);
+        results.push(
+          into === undefined
+            ? await restoreArchive(archive, selection, {
+                ...options,
+                progress: ({ restored }) => say('restored', restored),
+              })
+            : await copyArchive(archive, selection, {
+                ...options,
+                into,
+                replace,
+                progress: ({ copied, replaced }) => say(`copied into ${into}`, copied + replaced),
+              }),
+        );
       }
       return results;
     });
   },
   format: (results) =>
     [
-      table(
-        ['archive', 'restored', 'skipped'],
-        results.map(({ projection, restored, skipped }) => [projection, restored, skipped]),
+      counted(results),
+      ...results.flatMap((of) =>
+        'differ' in of && of.differ > 0
+          ? [
+              `${of.projection}: ${plural(of.differ, 'document')} left as they stand in ${of.into}, in another version; --replace writes over them:`,
+              ...of.different.map((name) => `  ${name}`),
+            ]
+          : [],
       ),
       ...results.flatMap(({ projection, erased }) =>
         erased === 0 ? [] : `${projection}: ${plural(erased, 'document')} not restored, because their tenant is erased`,
@@ -124,20 +169,45 @@ export const archiveRestore = defineOperation({
         faults.length === 0 ? [] : [`${projection}: these blobs were skipped:`, ...faultLines(faults)],
       ),
     ].join('\n'),
-  ok: (results) => results.every(({ faults }) => faults.length === 0),
+  ok: (results) => results.every((of) => of.faults.length === 0 && !('differ' in of && of.differ > 0)),
 });
+
+function counted(results: readonly (RestoreResult | CopyResult)[]): string {
+  const copies = results.filter((of) => 'into' in of);
+  if (copies.length > 0)
+    return table(
+      ['archive', 'into', 'copied', 'replaced', 'skipped', 'different'],
+      copies.map((of) => [of.projection, of.into, of.copied, of.replaced, of.skipped, of.differ]),
+    );
+  return table(
+    ['archive', 'restored', 'skipped'],
+    results.flatMap((of) => ('into' in of ? [] : [[of.projection, of.restored, of.skipped]])),
+  );
+}
 
 function selectionOf({ tenant, from, to, key, id }: RestoreInput, { source }: Archive): Selection {
   if ((key === undefined) !== (id === undefined)) {
-    throw operationsError('input-invalid', '--key and --id name a document together, and one of them is missing', {
+    throw operationsError('input-invalid', '--key and --id name documents together, and one of them is missing', {
       hint: `Give both: --key '${JSON.stringify(source.keyPaths.map((path) => path.join('.')))}' --id ID.`,
     });
+  }
+  if (key !== undefined && id !== undefined) {
+    if ([tenant, from, to].some((one) => one !== undefined)) {
+      throw operationsError(
+        'input-invalid',
+        '--key and --id name documents, and --tenant, --from and --to choose months',
+        {
+          hint: 'Give one of both.',
+        },
+      );
+    }
+    const named = keyOf(key, source);
+    return { documents: [...new Set(id)].map((one) => ({ key: named, id: one })) };
   }
   return {
     ...(tenant === undefined ? {} : { tenant }),
     ...(from === undefined ? {} : { from }),
     ...(to === undefined ? {} : { to }),
-    ...(key === undefined || id === undefined ? {} : { document: { key: keyOf(key, source), id } }),
   };
 }
 

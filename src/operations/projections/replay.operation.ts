@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import type { UsageError } from '../../base/errors.ts';
-import { canonical } from '../../base/json.ts';
 import { parseDate } from '../../definition/date.ts';
 import {
   type Pipeline,
@@ -15,9 +14,9 @@ import type { Start } from '../../feed/reading/source.ts';
 import type { Model } from '../../model/model.ts';
 import { audited } from '../audit/record.ts';
 import { comparedSets, renumbered } from '../checkpoints/store.ts';
+import { assertSideContainer } from '../containers/side-container.ts';
 import { type Enqueued, backgroundInput, enqueue, isEnqueued, sayEnqueued } from '../jobs/background.ts';
 import { type Context, defineOperation } from '../operation.ts';
-import { suggestion } from '../../base/near.ts';
 import { secondsToWrite } from '../seconds.ts';
 import { plural } from '../table.ts';
 import { shardOf } from '../../runtime/shard-map.ts';
@@ -30,7 +29,6 @@ import { askedTenant, tenantInput } from '../tenants/asked.ts';
 import { type Replayed, type ReplayOptions, replay } from './replay.ts';
 import { operationsError } from '../errors.ts';
 import { shardVerbsError } from '../shards/errors.ts';
-import { sharedError } from '../../base/shared-errors.ts';
 
 type StartOf = (container: string, rid: string) => Start;
 
@@ -141,7 +139,7 @@ async function prepare(asked: ReplayInput, { workspace, signal }: Context): Prom
 }
 
 /** The same projection into another container, under its own name, so that it also has its own state documents. */
-function sideSpec(spec: ReplayedSpec, container: string, { containers }: Model): ProjectionSpec {
+function sideSpec(spec: ReplayedSpec, container: string, model: Model): ProjectionSpec {
   if (!('into' in spec)) {
     throw operationsError(
       'input-invalid',
@@ -156,22 +154,7 @@ function sideSpec(spec: ReplayedSpec, container: string, { containers }: Model):
       hint: 'Leave out --into. `millrace projections verify` shows what would change.',
     });
   }
-  const keyOf = (name: string) => containers.find((of) => of.name === name)?.partitionKey;
-  if (keyOf(container) === undefined) {
-    const known = containers.map(({ name }) => name);
-    throw sharedError('container-unknown', `The model has no container ${container}${suggestion(container, known)}`, {
-      hint: 'Add it to the data-model document with the same partition key, and create it with `millrace model apply`.',
-    });
-  }
-  if (canonical(keyOf(container)) !== canonical(keyOf(spec.into.container))) {
-    throw operationsError(
-      'container-key-differs',
-      `${container} has another partition key than ${spec.into.container}`,
-      {
-        hint: `Name a container with the key ${(keyOf(spec.into.container) ?? []).join(', ')}.`,
-      },
-    );
-  }
+  assertSideContainer(container, spec.into.container, model);
   return { ...spec, name: `${spec.name}-side`, into: { ...spec.into, container }, typedAs: spec.into };
 }
 

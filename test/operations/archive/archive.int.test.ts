@@ -218,7 +218,7 @@ describe('bad input is one clear message, exit code 2, and hot data stay', () =>
     [['restore', '--from', '2026-13'], '--from: must be a month'],
     [['restore', '--id', '../o1', '--key', '["s1"]'], 'The archive never had a document ["s1"] ../o1'],
     [['restore', '--id', 'o1', '--key', '["s1"]', '--dry-run'], 'The archive never had a document ["s1"] o1'],
-    [['restore', '--id', 'o1'], '--key and --id name a document together'],
+    [['restore', '--id', 'o1'], '--key and --id name documents together'],
     [['restore', '--id', 'o1', '--key', 's1'], '--key s1 is not a partition key of Orders'],
     [['restore', '--id', 'o1', '--key', '["s1","o1"]'], 'a value for each of /storeId'],
   ])('%j', async (args, message) => {

@@ -1,0 +1,133 @@
+// The archived documents of a selection. Entries decide: a line that no entry names is no longer valid.
+import { compareVersions } from '../feed/reading/change.ts';
+import { Entries, type StoredEntry } from '../projections/archive/entries.ts';
+import type { DocumentAccess } from '../sinks/document-access.ts';
+import { ArchiveDamaged, readBlob } from './blob.ts';
+import { isTenant, isWithin, manifestBeside, prefixOf } from './layout.ts';
+import { type ListedManifest, manifests, readManifest } from './manifests.ts';
+import type { Archive, ArchiveFault, ArchivedDocument, Selection } from './types.ts';
+
+type Named = Extract<Selection, { documents: unknown }>['documents'];
+
+/** The manifests of a selection of months, by their places. */
+export const selected = (
+  { store, spec }: Pick<Archive, 'store' | 'spec'>,
+  { tenant, ...months }: Exclude<Selection, { documents: unknown }>,
+): AsyncIterable<ListedManifest> =>
+  manifests(
+    store,
+    prefixOf(spec),
+    (place) => (tenant === undefined || isTenant(place, tenant)) && isWithin(place, months),
+  );
+
+/**
+ * Gives the archived documents of a selection to `take`, one blob's at a time. Entries that it reads may be old. Returns
+ * how many of the named documents aren't archived.
+ * @throws ArchiveDamaged; with `skipDamaged` it adds the damage to `faults` and continues with the others
+ */
+export async function eachArchived(
+  archive: Archive,
+  selection: Selection,
+  options: {
+    readonly access: DocumentAccess;
+    readonly signal: AbortSignal;
+    readonly skipDamaged?: boolean;
+    readonly faults: ArchiveFault[];
+  },
+  take: (documents: readonly ArchivedDocument[]) => Promise<void>,
+): Promise<number> {
+  const { access, signal, skipDamaged, faults } = options;
+  const entries = new Entries(archive.stateContainer);
+  const unlessDamaged = async (work: () => Promise<void>): Promise<void> => {
+    try {
+      await work();
+    } catch (error) {
+      if (!(error instanceof ArchiveDamaged) || skipDamaged !== true) throw error;
+      faults.push(error.fault);
+    }
+  };
+  if ('documents' in selection) {
+    const known = await archivedEntries(archive, selection.documents, access);
+    for (const [name, of] of byBlob(known)) {
+      signal.throwIfAborted();
+      await unlessDamaged(async () => {
+        const lines = await readBlob(archive.store, name);
+        for (const entry of of) await unlessDamaged(() => take([lineIn(lines, entry)]));
+      });
+    }
+    return selection.documents.length - known.length;
+  }
+  for await (const listed of selected(archive, selection)) {
+    if ('fault' in listed) {
+      await unlessDamaged(() => Promise.reject(new ArchiveDamaged(listed.fault)));
+      continue;
+    }
+    for (const { name } of listed.manifest.blobs) {
+      signal.throwIfAborted();
+      await unlessDamaged(async () => {
+        const documents = await readBlob(archive.store, name);
+        const known = await entries.read(documents, access);
+        // Other lines are not the newest version of their document.
+        await take(documents.filter((_, line) => isAt(known[line], name, line)));
+      });
+    }
+  }
+  return 0;
+}
+
+/**
+ * How many of the named documents are archived, and in how many blobs. `bytes`: of the blobs; undefined if a manifest
+ * can't be read or doesn't list one of them, which hinders no restore.
+ */
+export async function extentOf(
+  archive: Archive,
+  documents: Named,
+  access: DocumentAccess,
+): Promise<{ readonly documents: number; readonly blobs: number; readonly bytes: number | undefined }> {
+  const known = await archivedEntries(archive, documents, access);
+  const names = [...byBlob(known).keys()];
+  let bytes: number | undefined = 0;
+  for (const name of names) {
+    const listed = await readManifest(archive.store, manifestBeside(name)).catch((error: unknown) => {
+      if (error instanceof ArchiveDamaged) return undefined;
+      throw error;
+    });
+    const record = listed?.blobs.find((blob) => blob.name === name);
+    bytes = bytes === undefined || !record ? undefined : bytes + record.bytes;
+  }
+  return { documents: known.length, blobs: names.length, bytes };
+}
+
+async function archivedEntries(archive: Archive, documents: Named, access: DocumentAccess): Promise<StoredEntry[]> {
+  const { container } = archive.spec.from;
+  const identities = documents.map((document) => ({ ...document, container }));
+  const known = await new Entries(archive.stateContainer).read(identities, access);
+  return known.flatMap((entry) => (entry?.state === 'archived' ? [entry] : []));
+}
+
+const byBlob = (entries: readonly StoredEntry[]): Map<string, StoredEntry[]> =>
+  Map.groupBy(entries, ({ blob }) => blob?.name ?? '');
+
+const isAt = (entry: StoredEntry | undefined, name: string, line: number): boolean =>
+  entry?.state === 'archived' && entry.blob?.name === name && entry.blob.line === line;
+
+/** The document of an entry that says archived. @throws ArchiveDamaged */
+export const lineOf = async ({ store }: Archive, entry: StoredEntry): Promise<ArchivedDocument> =>
+  lineIn(entry.blob ? await readBlob(store, entry.blob.name) : [], entry);
+
+/** @throws ArchiveDamaged */
+function lineIn(
+  lines: readonly ArchivedDocument[],
+  { blob, container, key, id, version }: StoredEntry,
+): ArchivedDocument {
+  const document = blob ? lines[blob.line] : undefined;
+  if (document?.id === id && compareVersions(document.version, version) === 'same') return document;
+  throw new ArchiveDamaged({
+    code: 'line-missing',
+    what: `Line ${blob?.line} of ${blob?.name} is not ${container}/${id}, but the document's entry names that line`,
+    blob: blob?.name ?? '',
+    container,
+    key,
+    id,
+  });
+}

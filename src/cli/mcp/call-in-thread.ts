@@ -1,0 +1,55 @@
+import { once } from 'node:events';
+import { extname } from 'node:path';
+import type { Writable } from 'node:stream';
+import { Worker } from 'node:worker_threads';
+import type { WorkspaceOptions } from '../../runtime/workspace.ts';
+import type { DescribedError } from '../describe-error.ts';
+import { cliError } from '../errors.ts';
+
+/** What a thread runs (call.ts). */
+export interface Call {
+  readonly operation: string;
+  readonly input: Readonly<Record<string, unknown>>;
+  readonly workspace: WorkspaceOptions;
+}
+
+/** `value`: as JSON, because what an operation returns may have classes. */
+export type Answer =
+  | { readonly value: string; readonly text: string; readonly ok: boolean }
+  | { readonly error: DescribedError };
+
+/**
+ * Runs an operation in a thread of its own. A module stays loaded for the life of its thread, so only a new one sees what
+ * was edited in a pipeline since the last call. The thread's standard output goes to `log`.
+ * @throws UsageError `tool-ended`; rejects if the thread throws
+ */
+export async function callInThread(call: Call, signal: AbortSignal, log: Writable): Promise<Answer> {
+  const kind = extname(import.meta.url);
+  const file = new URL(`./call${kind}`, import.meta.url);
+  const worker = new Worker(file, {
+    workerData: call,
+    // A thread doesn't have the hook of bin/millrace.mjs, by which a pipeline in a checkout imports the sources.
+    execArgv: kind === '.ts' ? [...process.execArgv, '--conditions=millrace-source'] : process.execArgv,
+    stdout: true,
+    stderr: true,
+    // The text of the result is for a program.
+    env: { ...process.env, FORCE_COLOR: '0' },
+  });
+  worker.stdout.pipe(log, { end: false });
+  worker.stderr.pipe(log, { end: false });
+  const abort = (): void => worker.postMessage('abort');
+  signal.addEventListener('abort', abort);
+  try {
+    if (signal.aborted) abort();
+    const [answer] = await Promise.race([
+      once(worker, 'message') as Promise<[Answer]>,
+      once(worker, 'exit').then(([code]): never => {
+        throw cliError('tool-ended', `${call.operation} ended without a result: exit code ${code}`);
+      }),
+    ]);
+    return answer;
+  } finally {
+    signal.removeEventListener('abort', abort);
+    await worker.terminate();
+  }
+}

@@ -21,7 +21,7 @@ export type Answer =
 /**
  * Runs an operation in a thread of its own. A module stays loaded for the life of its thread, so only a new one sees what
  * was edited in a pipeline since the last call. The thread's standard output goes to `log`.
- * @throws UsageError `tool-ended`; rejects if the thread throws
+ * @throws MillraceError `tool-ended`; rejects with the signal's reason, and if the thread throws
  */
 export async function callInThread(call: Call, signal: AbortSignal, log: Writable): Promise<Answer> {
   const kind = extname(import.meta.url);
@@ -37,13 +37,15 @@ export async function callInThread(call: Call, signal: AbortSignal, log: Writabl
   });
   worker.stdout.pipe(log, { end: false });
   worker.stderr.pipe(log, { end: false });
-  const abort = (): void => worker.postMessage('abort');
+  // A tool only reads, so it can be ended at any point, even in a pipeline that hangs.
+  const abort = (): void => void worker.terminate();
   signal.addEventListener('abort', abort);
   try {
-    if (signal.aborted) abort();
+    signal.throwIfAborted();
     const [answer] = await Promise.race([
       once(worker, 'message') as Promise<[Answer]>,
       once(worker, 'exit').then(([code]): never => {
+        signal.throwIfAborted();
         throw cliError('tool-ended', `${call.operation} ended without a result: exit code ${code}`);
       }),
     ]);

@@ -6,8 +6,6 @@ import { everyOperation } from '../registry.ts';
 import type { Answer, Call } from './call-in-thread.ts';
 
 const { operation: name, input, workspace: options } = workerData as Call;
-const stop = new AbortController();
-parentPort?.once('message', () => stop.abort(new DOMException('Interrupted', 'AbortError')));
 
 async function answer(): Promise<Answer> {
   const workspace = openWorkspace(options);
@@ -18,7 +16,8 @@ async function answer(): Promise<Answer> {
     const { value, text, ok } = await operation.run(input, {
       workspace,
       actor: 'mcp',
-      signal: stop.signal,
+      // The thread is ended from outside.
+      signal: new AbortController().signal,
       screen: { live: false, line: nothing, draw: nothing, progress: nothing },
     });
     return { value: JSON.stringify(value), text, ok };

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -13,6 +14,13 @@ import { everyOperation } from '../../../src/cli/registry.ts';
 import { cli } from '../cli.ts';
 
 const FLIGHTS = join(import.meta.dirname, '../../../examples/flights');
+
+const TOOLS = [
+  ...['archive_list', 'archive_stats', 'dead_letters_list', 'dead_letters_show', 'doctor', 'leases_list'],
+  ...['model_check', 'model_cost', 'model_draw', 'model_explain', 'model_export', 'model_prove', 'plan'],
+  ...['projections_list', 'projections_show', 'shards_list', 'shards_moves', 'shards_show', 'status'],
+  ...['tenants_list', 'trace'],
+];
 
 let folder: string;
 let client: Client;
@@ -36,10 +44,14 @@ beforeEach(async () => {
     log: wire.log,
     signal: new AbortController().signal,
   });
-  client = new Client({ name: 'test', version: '0.0.0' });
+});
+
+/** Connects, by the protocol that most clients speak, or by the newest. */
+async function connect(mode: 'legacy' | 'auto' = 'legacy'): Promise<void> {
+  client = new Client({ name: 'test', version: '0.0.0' }, { versionNegotiation: { mode } });
   // The framing of both ends is the same.
   await client.connect(new StdioServerTransport(wire.fromServer, wire.toServer));
-});
+}
 
 afterEach(async () => {
   wire.toServer.end();
@@ -58,7 +70,18 @@ const call = async (name: string, input: Record<string, unknown> = {}) => {
 };
 
 describe('the tools', () => {
+  it.each([
+    ['legacy', '2025-11-25'],
+    ['auto', '2026-07-28'],
+  ] as const)('are there for a client that is %s, by protocol %s', async (mode, version) => {
+    await connect(mode);
+    expect(client.getNegotiatedProtocolVersion()).toBe(version);
+    const { structured } = await call('model_explain', { rule: 'B11' });
+    expect(structured).toMatchObject({ ok: true, result: [{ rule: 'B11' }] });
+  });
+
   it('are verbs that only read, each with its fields', async () => {
+    await connect();
     expect(client.getServerVersion()).toMatchObject({ name: 'millrace', version: '1.2.3-test' });
     const { tools } = await client.listTools();
     const names = tools.map(({ name }) => name);
@@ -87,6 +110,7 @@ describe('the tools', () => {
   });
 
   it('answer with the result of the verb, as text and as JSON', async () => {
+    await connect();
     const { isError, said, structured } = await call('model_check', { directory: FLIGHTS, failOn: 'error' });
     const byCli = await cli(['model', 'check', FLIGHTS, '--fail-on', 'error', '--json'], { directory: folder });
     expect(isError).toBe(false);
@@ -95,6 +119,7 @@ describe('the tools', () => {
   });
 
   it('see what was edited since the last call, and keep what a pipeline prints out of the protocol', async () => {
+    await connect();
     pipeline("console.log('printed by the pipeline'); throw new Error('the first version');");
     const first = await call('model_check');
     pipeline("throw new Error('the second version');");
@@ -105,6 +130,17 @@ describe('the tools', () => {
     wire.log.end();
     expect(await text(wire.log)).toContain('printed by the pipeline');
   });
+});
+
+it('a call that hangs ends when it is cancelled', async () => {
+  pipeline("console.log('it hangs'); await new Promise((resolve) => setTimeout(resolve, 2 ** 30));");
+  const cancel = new AbortController();
+  const workspace = { directory: folder, pipeline: '.' };
+  const hanging = callInThread({ operation: 'plan', input: {}, workspace }, cancel.signal, wire.log);
+  const cut = expect(hanging).rejects.toThrow('cancelled by the test');
+  await once(wire.log, 'data');
+  cancel.abort(new Error('cancelled by the test'));
+  await cut;
 });
 
 describe('an error of a tool names cause and remedy', () => {
@@ -121,6 +157,7 @@ describe('an error of a tool names cause and remedy', () => {
     ['model_explain', { rule: 'unheard' }, 'rule-unknown', /There is no rule unheard/],
     ['plan', {}, 'pipeline-missing', /There is no pipeline/],
   ])('%s %j: %s', async (name, input, code, message) => {
+    await connect();
     const { isError, said, structured } = await call(name, input);
     expect(isError).toBe(true);
     expect(structured.error?.code).toBe(code);
@@ -128,6 +165,7 @@ describe('an error of a tool names cause and remedy', () => {
   });
 
   it('a pipeline that ends its process ends only its call', async () => {
+    await connect();
     pipeline('process.exit(3);');
     const { isError, structured, said } = await call('plan');
     expect([isError, structured.error?.code]).toEqual([true, 'tool-ended']);

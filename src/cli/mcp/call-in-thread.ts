@@ -29,7 +29,7 @@ export async function callInThread(call: Call, signal: AbortSignal, log: Writabl
   const worker = new Worker(file, {
     workerData: call,
     // A thread doesn't have the hook of bin/millrace.mjs, by which a pipeline in a checkout imports the sources.
-    execArgv: kind === '.ts' ? [...process.execArgv, '--conditions=millrace-source'] : process.execArgv,
+    ...(kind === '.ts' && { execArgv: ['--conditions=millrace-source'] }),
     stdout: true,
     stderr: true,
     // The text of the result is for a program.

@@ -24,8 +24,9 @@ export const mcp = (registry: () => Registry): Operation =>
       // A lazy import: no other verb needs the protocol.
       const { serveTools } = await import('./serve-tools.ts');
       const opened = workspace.opened ?? { directory: workspace.directory };
+      const tools = toolsOf(registry());
       await serveTools({
-        tools: toolsOf(registry()),
+        tools,
         version: packageVersion(),
         run: (call, stop) => callInThread({ ...call, workspace: opened }, stop, process.stderr),
         input: process.stdin,
@@ -33,6 +34,7 @@ export const mcp = (registry: () => Registry): Operation =>
         log: process.stderr,
         signal,
       });
+      return { tools: tools.length };
     },
     format: () => '',
   });

@@ -44,6 +44,7 @@ const chunks = [
       ...APART,
       'functions/index.ts',
       'src/cli/main.ts',
+      'src/cli/mcp/call.ts',
       'src/emulator/thread.ts',
       'src/feed/processor/handler-thread.ts',
       'src/host/local-host/worker.ts',

@@ -6,6 +6,20 @@ export const CLI_ERRORS = {
     hint: 'Look with `--dry-run` first, then add `--yes`.',
     usage: true,
   },
+  'tool-ended': {
+    meaning: 'The thread of a tool of `millrace mcp` ended without a result.',
+    hint: 'Run the same verb on the command line with `--debug` to see its origin.',
+  },
+  'tool-field-unknown': {
+    meaning: 'A call of a tool of `millrace mcp` has a field that the tool does not know.',
+    hint: 'Correct or remove the field. The list of tools has the fields of each.',
+    usage: true,
+  },
+  'tool-unknown': {
+    meaning: 'A call names a tool that `millrace mcp` does not have.',
+    hint: 'List the tools. Verbs that change something are not among them.',
+    usage: true,
+  },
 } as const satisfies ErrorCatalogue;
 
 export const cliError = errorsOf(CLI_ERRORS);

@@ -1,9 +1,5 @@
-import { readFileSync } from 'node:fs';
-import { z } from 'zod';
-import { packageRoot } from '../base/package.ts';
-import { registry } from '../host/registry.ts';
-import { Registry } from '../operations/registry.ts';
-import { modelProve } from '../testing/prove/operation.ts';
+import { packageVersion } from '../base/package.ts';
+import { everyOperation } from './registry.ts';
 import { runCli } from './run.ts';
 
 /** A signal sent to the whole process group can arrive twice; only a later one ends the process immediately. */
@@ -35,10 +31,7 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   throw error;
 });
 
-const { version } = z
-  .object({ version: z.string() })
-  .parse(JSON.parse(readFileSync(new URL('package.json', packageRoot), 'utf8')));
-const code = await runCli(new Registry([...registry.all(), modelProve]), version, process.argv.slice(2), {
+const code = await runCli(everyOperation, packageVersion(), process.argv.slice(2), {
   stdout: process.stdout,
   stderr: process.stderr,
   directory: process.cwd(),

@@ -65,7 +65,7 @@ function verb(operation: Operation, invoke: (invocation: Invocation) => Promise<
   for (const option of commonOptions(operation)) command.addOption(option);
   command.addHelpText(
     'after',
-    `\nExamples:\n${operation.examples.map((example) => `  ${example}`).join('\n')}\n${EXIT_CODES}`,
+    `\nExamples:\n${operation.examples.map((example) => `  ${example}`).join('\n')}\n${operation.help === undefined ? '' : `\n${operation.help}\n`}${EXIT_CODES}`,
   );
   command.action(async () => {
     await invoke({ operation, input: inputOf(operation, command, flags), flags: commonFlags(command) });

@@ -3,12 +3,13 @@ import { userInfo } from 'node:os';
 import type { Writable } from 'node:stream';
 import { styleText } from 'node:util';
 import { CommanderError } from 'commander';
-import { MillraceError, UsageError, messageOf } from '../base/errors.ts';
+import { MillraceError, UsageError } from '../base/errors.ts';
 import { withoutSecrets } from '../base/secrets.ts';
 import { openWorkspace } from '../runtime/open-workspace.ts';
 import { type Interim, operationName } from '../operations/operation.ts';
 import type { Registry } from '../operations/registry.ts';
 import { type Invocation, buildProgram, everyCommand } from './program.ts';
+import { describeError } from './describe-error.ts';
 import { TerminalScreen } from './terminal.ts';
 import { cliError } from './errors.ts';
 
@@ -107,7 +108,7 @@ async function invokeSafely({ operation, input, flags }: Invocation, io: Io): Pr
       io.stderr.write('Interrupted; stopped cleanly.\n');
       return INTERRUPTED;
     }
-    if (flags.json) io.stdout.write(`${JSON.stringify({ error: describe(error) })}\n`);
+    if (flags.json) io.stdout.write(`${JSON.stringify({ error: describeError(error) })}\n`);
     io.stderr.write(errorText(error, flags.debug));
     return error instanceof UsageError ? 2 : 1;
   } finally {
@@ -124,14 +125,9 @@ const isAbort = (error: unknown, signal: AbortSignal): boolean =>
   error === signal.reason ||
   (error instanceof Error && (error.name === 'AbortError' || ('code' in error && error.code === 'aborted')));
 
-const describe = (error: unknown): { code: string; message: string; hint?: string } =>
-  error instanceof MillraceError
-    ? { code: error.code, message: error.message, ...(error.hint === undefined ? {} : { hint: error.hint }) }
-    : { code: 'unexpected', message: messageOf(error) };
-
 /** The message and its hint; the stack only with `--debug`. */
 function errorText(error: unknown, debug: boolean): string {
-  const { message, hint } = describe(error);
+  const { message, hint } = describeError(error);
   const lines = [`${styleText('red', 'error:', { stream: process.stderr })} ${message}`];
   if (hint !== undefined) lines.push(`  ${hint}`);
   if (debug && error instanceof Error) {

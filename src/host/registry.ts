@@ -100,7 +100,7 @@ import { run } from './run/run.operation.ts';
 import { statusServed } from './run/status-served.ts';
 
 /**
- * Every operation of this build except `model prove`, which is in `testing` and which the command line adds. Operations
+ * Every operation of this build except `model prove` and `mcp`, which the command line adds (`cli/registry.ts`). Operations
  * that start something are in `host`, the others in `operations`.
  */
 export const registry: Registry = new Registry([

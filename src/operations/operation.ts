@@ -92,6 +92,8 @@ interface Description {
   readonly summary: string;
   /** Whole command lines. */
   readonly examples: readonly string[];
+  /** More of `--help`, below the examples. */
+  readonly help?: string;
   /** An operation with a plan has `--dry-run`; one that `destroys` needs `--yes`. */
   readonly effect: 'reads' | 'changes' | 'destroys';
   /** True: works through whole containers, so that the account throttles its requests before those of live work. */

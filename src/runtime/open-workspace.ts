@@ -2,25 +2,19 @@ import { statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { type Settings, loadSettings, requireJobsUrl } from '../base/settings.ts';
 import type { Jobs } from '../jobs/jobs.ts';
-import type { LoadedPipeline, Services, Workspace } from './workspace.ts';
+import type { LoadedPipeline, Services, Workspace, WorkspaceOptions } from './workspace.ts';
 import { declaredPipeline, loadModel, loadPipeline } from './load-pipeline.ts';
 import { pipelineFolder } from './pipeline-folder.ts';
 import { openJobs } from './open-jobs.ts';
 import { type OpenServices, openServices } from './services.ts';
 import { lazyDatabase, withTables } from './tables.ts';
 
-export interface WorkspaceOptions {
-  /** The working directory. */
-  readonly directory: string;
-  readonly pipeline?: string;
-  readonly env?: string;
-}
-
 /** The file name that the modelling prompt gives the document. */
 const MODEL_DOCUMENT = 'cosmosdb_data_model.md';
 
 /** A workspace over a pipeline folder and the settings of the process. It reads and connects only what a call needs. */
-export function openWorkspace({ directory, pipeline, env }: WorkspaceOptions): Workspace {
+export function openWorkspace(opened: WorkspaceOptions): Workspace {
+  const { directory, pipeline, env } = opened;
   let settings: Settings | undefined;
   let services: Promise<OpenServices> | undefined;
   let jobs: Promise<Jobs> | undefined;
@@ -40,6 +34,7 @@ export function openWorkspace({ directory, pipeline, env }: WorkspaceOptions): W
     return of;
   };
   const shared = {
+    opened,
     directory,
     settings: () => (settings ??= loadSettings({ env, directory })),
     declared: declaredPipeline,

@@ -92,11 +92,21 @@ export const changedWorkspace = (workspace: Workspace, methods: Partial<Workspac
     Object.fromEntries(Object.entries(methods).map(([name, value]) => [name, { value, enumerable: true }])),
   ) as Workspace;
 
+/** Opens a workspace; it can be passed to another thread. */
+export interface WorkspaceOptions {
+  /** The working directory. */
+  readonly directory: string;
+  readonly pipeline?: string;
+  readonly env?: string;
+}
+
 /**
  * Everything that an operation works on. Each part is opened at its first use, so that a verb needs only what it uses:
  * `model types` runs without an account. Every method may throw a UsageError.
  */
 export interface Workspace {
+  /** How it was opened. Absent: its parts were put together by the program. */
+  readonly opened?: WorkspaceOptions;
   /** The working directory. */
   readonly directory: string;
   /** The pipeline folder. It may be empty or missing. */

@@ -1,6 +1,6 @@
 import { Writable } from 'node:stream';
 import { runCli } from '../../src/cli/run.ts';
-import { registry } from '../../src/host/registry.ts';
+import { everyOperation } from '../../src/cli/registry.ts';
 
 class Sink extends Writable {
   text = '';
@@ -24,6 +24,6 @@ export async function cli(
   const stdout = new Sink();
   const stderr = new Sink();
   const { directory = process.cwd(), signal = new AbortController().signal } = options;
-  const code = await runCli(registry, '0.0.0-test', args, { stdout, stderr, directory, signal });
+  const code = await runCli(everyOperation, '0.0.0-test', args, { stdout, stderr, directory, signal });
   return { code, stdout: stdout.text, stderr: stderr.text };
 }

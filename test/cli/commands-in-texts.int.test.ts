@@ -5,12 +5,10 @@ import { expect, it } from 'vitest';
 import { buildProgram, everyCommand } from '../../src/cli/program.ts';
 import { COSMOS_ERRORS } from '../../src/cosmos/errors.ts';
 import { FEED_ERRORS } from '../../src/feed/errors.ts';
-import { registry } from '../../src/host/registry.ts';
-import { Registry } from '../../src/operations/registry.ts';
-import { modelProve } from '../../src/testing/prove/operation.ts';
+import { everyOperation } from '../../src/cli/registry.ts';
 
 const SRC = join(import.meta.dirname, '..', '..', 'src');
-const program = buildProgram(new Registry([...registry.all(), modelProve]), '0.0.0', async () => {});
+const program = buildProgram(everyOperation, '0.0.0', async () => {});
 const verbs = everyCommand(program).filter(({ commands }) => commands.length === 0);
 const flagsOf = new Map(
   verbs.map((verb) => {

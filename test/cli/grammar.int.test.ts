@@ -1,13 +1,12 @@
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { registry } from '../../src/host/registry.ts';
+import { everyOperation } from '../../src/cli/registry.ts';
 import { operationName } from '../../src/operations/operation.ts';
-import { modelProve } from '../../src/testing/prove/operation.ts';
 import { SHOP } from '../support/stage.ts';
 import { cli } from './cli.ts';
 
 describe('grammar', () => {
-  it.each(registry.all().map((operation) => [operationName(operation), operation] as const))(
+  it.each(everyOperation.all().map((operation) => [operationName(operation), operation] as const))(
     '%s has help with examples that it accepts',
     async (name, operation) => {
       const { code, stdout } = await cli([...name.split(' '), '--help']);
@@ -39,7 +38,7 @@ describe('grammar', () => {
   });
 
   it('every verb about a model takes its folder as an argument, or a file in it', async () => {
-    const verbs = [...registry.all(), modelProve].filter(({ noun, verb }) => noun === 'model' && verb !== 'explain');
+    const verbs = everyOperation.all().filter(({ noun, verb }) => noun === 'model' && verb !== 'explain');
     expect(verbs.filter(({ argument }) => argument !== 'directory').map(operationName)).toEqual([]);
     for (const place of [SHOP, join(SHOP, 'cosmosdb_data_model.md')])
       expect(await cli(['model', 'types', place, '--check'])).toMatchObject({ code: 0 });

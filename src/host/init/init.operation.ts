@@ -1,7 +1,7 @@
 import { cpSync, existsSync, mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import { z } from 'zod';
-import { packageRoot } from '../../base/package.ts';
+import { packageVersion } from '../../base/package.ts';
 import { UsageError, messageOf } from '../../base/errors.ts';
 import { defineOperation } from '../../operations/operation.ts';
 import { PARTS } from './files.ts';
@@ -36,7 +36,7 @@ export const init = defineOperation({
         mkdirSync(dirname(file), { recursive: true });
         cpSync(from, file, { recursive: true });
       }
-      rename(target, name, spec ?? `^${ownVersion()}`);
+      rename(target, name, spec ?? `^${packageVersion()}`);
     } catch (cause) {
       if (cause instanceof UsageError) throw cause;
       throw hostError('init-unwritable', `${target} can't be written: ${messageOf(cause)}`, {
@@ -85,8 +85,3 @@ function rename(target: string, name: string, spec: string): void {
   // The database has the pipeline's name.
   replace('local.settings.example.json', [['"storefront"', '"shop"']]);
 }
-
-const ownVersion = (): string => {
-  const { version } = JSON.parse(readFileSync(new URL('package.json', packageRoot), 'utf8')) as { version: string };
-  return version;
-};

@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { readFileSync } from 'node:fs';
-import { packageRoot } from '../../base/package.ts';
+import { packageVersion } from '../../base/package.ts';
 import { type Dashboard, startDashboard } from '../../dashboard/server.ts';
 import type { Context } from '../../operations/operation.ts';
 import type { Registry } from '../../operations/registry.ts';
@@ -44,13 +43,10 @@ export async function openDashboard({ context, registry, workspace, port: at, ev
     tokens: { operator: set(MILLRACE_DASHBOARD_TOKEN), reader: set(MILLRACE_DASHBOARD_READER_TOKEN) },
     everyMs,
     actor: context.actor,
-    version: ownVersion(),
+    version: packageVersion(),
   });
   context.screen.line(`Dashboard: ${dashboard.url}`);
   return dashboard;
 }
 
 const set = (value: string | undefined): string | undefined => (value === '' ? undefined : value);
-
-const ownVersion = (): string =>
-  (JSON.parse(readFileSync(new URL('package.json', packageRoot), 'utf8')) as { version: string }).version;

@@ -1,7 +1,6 @@
-import { readFileSync } from 'node:fs';
 import { type Clock, systemClock } from '../../base/clock.ts';
 import { formatOf } from '../../base/format.ts';
-import { packageRoot } from '../../base/package.ts';
+import { packageVersion } from '../../base/package.ts';
 import { withRetry } from '../../cosmos/retry.ts';
 import { type HostStatus, STATUS_KEY, STATUS_TTL } from '../../operations/host-status.ts';
 import type { Services } from '../../runtime/workspace.ts';
@@ -22,10 +21,6 @@ export interface StatusWriterOptions {
 }
 
 const EVERY_MS = 30_000;
-const ownVersion = (): string => {
-  const text = readFileSync(new URL('package.json', packageRoot), 'utf8');
-  return (JSON.parse(text) as { version: string }).version;
-};
 
 /**
  * Writes the status of this host, for `millrace status` on other machines: one upsert each half minute, about 10 RU, and
@@ -42,7 +37,7 @@ export function startStatusWriter({
 }: StatusWriterOptions): () => Promise<void> {
   const ended = new AbortController();
   const startedAt = new Date(clock.now()).toISOString();
-  const version = ownVersion();
+  const version = packageVersion();
   const write = async (): Promise<void> => {
     await sampleRates(app, rates, clock).catch(() => undefined);
     const document = {

@@ -2,9 +2,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { registry } from '../../../src/host/registry.ts';
+import { everyOperation } from '../../../src/cli/registry.ts';
 import { operationName } from '../../../src/operations/operation.ts';
-import { modelProve } from '../../../src/testing/prove/operation.ts';
 
 const text = readFileSync(join(import.meta.dirname, '../../../docs/tenants.md'), 'utf8');
 
@@ -14,7 +13,7 @@ const rows = new Map(
     [...verbs.matchAll(/`([^`]+)`/g)].map(([, verb = '']) => [verb, { takes: answer === 'yes', why }] as const),
   ),
 );
-const verbs = [...registry.all(), modelProve];
+const verbs = everyOperation.all();
 
 test('the table of docs/tenants.md has every verb, and no other', () => {
   expect([...rows.keys()].toSorted()).toEqual(verbs.map(operationName).toSorted());

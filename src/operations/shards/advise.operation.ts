@@ -9,7 +9,7 @@ import { NEAR_FULL, PARTITION_BYTES } from '../tenants/sizes.ts';
 import { advise } from './advice/advise.ts';
 import type { Weighed } from './advice/layout.ts';
 import { type MeasuredKey, type MeasuredShard, measureShard } from './advice/measure.ts';
-import { type Rates, ratesOf } from './advice/rates.ts';
+import { type Rates, ratesOf } from './advice/spent.ts';
 import { rowsOfAdvice } from './advice/words.ts';
 import { mapInput } from './inputs.ts';
 import { spanOf } from './moving/move.ts';

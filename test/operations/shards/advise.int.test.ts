@@ -1,6 +1,9 @@
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { clientInside } from '../../emulator/emulate.ts';
 import { VerbStage } from './shards-stage.ts';
+
+const STOREFRONT = join(import.meta.dirname, '../../../examples/storefront');
 
 let stage: VerbStage;
 beforeAll(async () => {
@@ -81,4 +84,39 @@ it('says which key to isolate and which keys to move, each with its command', as
   expect(await told(`${move} --dry-run`)).toContain('copy 12 documents (12 of Orders) from west to east');
   expect(await told(merge!)).toBe('[100, 300) on east is one mapping.');
   expect((await advised()).advice.map(({ kind }) => kind)).toEqual(['isolate', 'move']);
+});
+
+it('evens out the RU/s that hosts report, where the tenant of the pipeline is the key, and says what they don’t name', async () => {
+  const client = clientInside(stage.emulator);
+  for (const shard of ['west', 'east']) {
+    const { container } = await client.database(shard).containers.create({ id: 'Carts', partitionKey: '/storeId' });
+    if (shard === 'west')
+      for (const storeId of ['a', 'b', 'c']) await container.items.create({ id: 'cart', type: 'cart', storeId });
+  }
+  await told('create-map stores --kind list --key-type text --sharded Carts=/storeId');
+  for (const shard of ['west', 'east']) await told(`create stores --shard ${shard}`);
+  for (const key of ['a', 'b', 'c']) await told(`map stores --shard west --key ${key}`);
+  const at = Date.now();
+  const spent = (tenant: string, charge: number) => ({ tenant, changes: 1, parked: 0, charge, delayMs: 0 });
+  const status = {
+    id: 'host',
+    pk: 'status',
+    type: 'millrace.status',
+    at: new Date(at).toISOString(),
+    startedAt: new Date(at - 100_000).toISOString(),
+    projections: [],
+    sources: [],
+    tenants: { tenants: [spent('a', 500), spent('b', 300)], others: spent('', 50) },
+  };
+  await client.database('shop').container('millrace').items.create(status);
+  client.dispose();
+  const { value } = await stage.json('advise stores --by ru', ['--pipeline', STOREFRONT]);
+  expect(value).toMatchObject({
+    shards: [
+      { shard: 'west', keys: 3, ruPerSecond: 8 },
+      { shard: 'east', keys: 0, ruPerSecond: 0 },
+    ],
+    advice: [{ kind: 'isolate', keys: '"a"', commands: ['millrace shards move stores --key a --to east'] }],
+    notMeasured: ['which keys take 0.5 RU/s that hosts report without naming their tenants.'],
+  });
 });

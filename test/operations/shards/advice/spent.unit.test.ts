@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { HostStatus } from '../../../../src/operations/host-status.ts';
-import { sumOf } from '../../../../src/operations/shards/advice/rates.ts';
+import { sumOf } from '../../../../src/operations/shards/advice/spent.ts';
 
 const NOW = Date.parse('2026-01-01T00:10:00Z');
 const work = (charge: number) => ({ changes: 1, parked: 0, charge, delayMs: 0 });

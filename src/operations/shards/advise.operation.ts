@@ -82,7 +82,7 @@ export const shardsAdvise = defineOperation({
       ],
     };
   },
-  format: ({ shards, advice, nearlyFull: full, notMeasured, map }) =>
+  format: ({ shards, advice, nearlyFull: full, notMeasured, map, by }) =>
     [
       table(
         ['shard', 'keys', 'documents', 'size, about', 'RU/s'],
@@ -115,7 +115,11 @@ export const shardsAdvise = defineOperation({
           `${key} has about ${Math.round(100 * share)} % of the 20 GB of a logical partition of ${container} in ${shard}. No move changes that: beyond 20 GB every write of the key fails. Its container needs a key with a second level, in another shard map.`,
       ),
       ...(advice.length === 0
-        ? [`No advice: the shards of ${map} are even, or nothing that may move would make them so.`]
+        ? [
+            by === 'ru' && shards.every(({ ruPerSecond }) => ruPerSecond === null)
+              ? 'No advice: without RU/s it is not known what to even out. Leave `--by ru` out to even out bytes.'
+              : `No advice: the shards of ${map} are even, or nothing that may move would make them so.`,
+          ]
         : []),
       ...advice.flatMap(({ kind, keys, reason, commands, to }) => [
         '',

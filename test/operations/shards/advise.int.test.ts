@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { measureShard } from '../../../src/operations/shards/advice/measure.ts';
 import { clientInside } from '../../emulator/emulate.ts';
 import { VerbStage } from './shards-stage.ts';
 
@@ -119,4 +120,19 @@ it('evens out the RU/s that hosts report, where the tenant of the pipeline is th
     advice: [{ kind: 'isolate', keys: '"a"', commands: ['millrace shards move stores --key a --to east'] }],
     notMeasured: ['which keys take 0.5 RU/s that hosts report without naming their tenants.'],
   });
+});
+
+it('counts keys beyond those that are read by the mean of these', async () => {
+  const client = clientInside(stage.emulator);
+  const map = { keyType: 'int32', schema: { sharded: { Orders: '/tenantId' } } } as const;
+  const options = { signal: new AbortController().signal, most: 1 };
+  const { keys, byMean } = await measureShard(map, client.database('west'), options);
+  client.dispose();
+  expect(byMean).toBe(3);
+  expect(keys.map(({ documents }) => documents)).toEqual([12, 9, 80, 15]);
+  for (const { documents, bytes } of keys) expect(bytes / keys[2]!.bytes).toBeCloseTo(documents / 80, 2);
+});
+
+it('says that RU is not measured, and advises nothing by it', async () => {
+  expect(await told('advise stores --by ru')).toMatch(/Not measured: RU\/s: no pipeline[^]*No advice: without RU\/s/);
 });

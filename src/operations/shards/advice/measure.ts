@@ -31,7 +31,7 @@ const READ_KEYS = 100;
 const AT_ONCE = 8;
 
 export async function measureShard(
-  map: Pick<ShardMap, 'kind' | 'keyType' | 'schema'>,
+  map: Pick<ShardMap, 'keyType' | 'schema'>,
   database: Database,
   { signal, most = READ_KEYS }: { readonly signal: AbortSignal; readonly most?: number },
 ): Promise<MeasuredShard> {

@@ -112,7 +112,6 @@ function* runsNear(mapping: WeighedMapping, wanted: number): Generator<{ readonl
   const { keys } = mapping;
   let [end, weight] = [0, 0];
   for (let first = 0; first < keys.length; first += 1) {
-    if (end <= first) [end, weight] = [first, 0];
     while (end < keys.length && (weight < wanted || end === first)) weight += keys[end++]!.weight;
     const last = end - 1;
     yield { run: { mapping, first, last }, weight };

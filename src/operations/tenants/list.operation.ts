@@ -10,10 +10,9 @@ import { tenantsError } from './errors.ts';
 import { SHOWN_OF_TENANT, lettersByTenant, tenantsOf } from './shown.ts';
 import { declaredTenant } from './asked.ts';
 import { recordCounted } from './counted.ts';
-import { type Sizes, type TenantSize, sizesOf } from './sizes.ts';
+import { NEAR_FULL, type Sizes, type TenantSize, sizesOf } from './sizes.ts';
 
-/** Shares of a logical partition's 20 GB at which the list warns, and at which it fails. */
-const WARN = 0.5;
+/** Share of a logical partition's 20 GB at which the list fails. */
 const FULL = 0.8;
 
 export interface Listed extends Sizes {
@@ -102,7 +101,7 @@ export function say({ count, tenants, without, alike }: Listed, most: number): s
       ]),
     ),
     `${plural(count, 'tenant')}${count > most ? `; these are the ${most} with the most documents (\`--most N\` lists more)` : ''}. Sizes are estimated from 50 documents of each tenant and container.`,
-    ...near(tenants, WARN).map(
+    ...near(tenants, NEAR_FULL).map(
       ({ tenant, container, share }) =>
         `${short(tenant)} has about ${Math.round(100 * share)} % of the 20 GB of a logical partition of ${container}. ${advice(container)}`,
     ),

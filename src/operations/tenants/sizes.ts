@@ -1,5 +1,5 @@
 // How much each tenant stores, by container.
-import type { Database } from '@azure/cosmos';
+import type { Container as CosmosContainer, Database } from '@azure/cosmos';
 import { mapSettled } from '../../base/map-settled.ts';
 import { fetchAll } from '../../cosmos/fetch-all.ts';
 import { type TenantRule, isOfTenants, tenantOf, tenantValue } from '../../definition/tenant.ts';
@@ -52,8 +52,10 @@ export interface SizesOptions {
 
 /** Bytes of a logical partition ([service limits](https://learn.microsoft.com/azure/cosmos-db/concepts-limits)). */
 export const PARTITION_BYTES = 20 * 1024 ** 3;
+/** Share of them from which verbs warn. */
+export const NEAR_FULL = 0.5;
 /** Documents of a tenant and container that are read for the average of their sizes. */
-const SAMPLE = 50;
+export const SAMPLE = 50;
 const AT_ONCE = 8;
 
 /** Counts the documents of each tenant in every container, and estimates the bytes of the tenants with the most. */
@@ -101,15 +103,37 @@ async function countsIn(
   container: string,
   { database, rule, signal }: SizesOptions,
 ): Promise<Map<string | undefined, number>> {
-  const field = `c[${JSON.stringify(rule.field)}]`;
-  const query = `SELECT ${field} AS tenant, COUNT(1) AS documents FROM c WHERE NOT STARTSWITH(c.type ?? '', 'millrace.') OR IS_DEFINED(${field}) GROUP BY ${field}`;
   const counts = new Map<string | undefined, number>();
-  const groups = fetchAll<{ tenant?: unknown; documents: number }>(database.container(container), query, signal);
-  for await (const { tenant: value, documents } of groups) {
+  const property = `c[${JSON.stringify(rule.field)}]`;
+  for await (const { found: value, documents } of countsBy(database.container(container), property, signal)) {
     const tenant = attempt(() => tenantOf(rule, { [rule.field]: value }));
     counts.set(tenant, (counts.get(tenant) ?? 0) + documents);
   }
   return counts;
+}
+
+/** The documents of a container by a property; those of Millrace's own that don't have it are left out. */
+export const countsBy = (
+  container: CosmosContainer,
+  property: string,
+  signal: AbortSignal,
+): AsyncIterable<{ readonly found?: unknown; readonly documents: number }> =>
+  fetchAll(
+    container,
+    `SELECT ${property} AS found, COUNT(1) AS documents FROM c WHERE NOT STARTSWITH(c.type ?? '', 'millrace.') OR IS_DEFINED(${property}) GROUP BY ${property}`,
+    signal,
+  );
+
+/** How many documents there are, and their mean size as JSON. */
+export async function sampledBytes(
+  documents: AsyncIterable<object>,
+): Promise<{ readonly sampled: number; readonly mean: number }> {
+  let [sampled, read] = [0, 0];
+  for await (const document of documents) {
+    sampled += 1;
+    read += Buffer.byteLength(JSON.stringify(document));
+  }
+  return { sampled, mean: sampled === 0 ? 0 : read / sampled };
 }
 
 async function estimated(
@@ -121,13 +145,8 @@ async function estimated(
   const { name } = container;
   const value = tenantValue(rule, tenant);
   const some = storedDocuments<object>(database.container(name), container, { rule, value }, { signal, most: SAMPLE });
-  let sampled = 0;
-  let read = 0;
-  for await (const document of some) {
-    sampled += 1;
-    read += Buffer.byteLength(JSON.stringify(document));
-  }
-  const bytes = sampled === 0 ? 0 : Math.round((documents * read) / sampled);
+  const { sampled, mean } = await sampledBytes(some);
+  const bytes = Math.round(documents * mean);
   return {
     container: name,
     documents,

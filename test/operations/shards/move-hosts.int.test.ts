@@ -7,7 +7,8 @@ import { ShardMapManager } from '../../../src/shards/index.ts';
 import { currentEpoch } from '../../../src/feed/reading/epochs.ts';
 import { ridOf } from '../../../src/cosmos/rid.ts';
 import { type Stage, openStage } from '../../support/stage.ts';
-import { compare, fast } from '../projections/versions.ts';
+import { rebuild } from '../../../src/operations/projections/rebuild.ts';
+import { VERSIONS, compare, fast, options } from '../projections/versions.ts';
 
 const { signal } = new AbortController();
 const order = (id: string, storeId: string, cents: number) => ({
@@ -19,8 +20,8 @@ const order = (id: string, storeId: string, cents: number) => ({
   cents,
 });
 
-async function shop({ onTestFinished }: Pick<TestContext, 'onTestFinished'>) {
-  const home = await openStage();
+async function shop({ onTestFinished }: Pick<TestContext, 'onTestFinished'>, folder?: string) {
+  const home = await openStage({}, folder);
   onTestFinished(() => home[Symbol.asyncDispose]());
   const services = await home.services.at({ database: 'east' });
   for (const step of await planModel(home.loaded, services)) await step.apply();
@@ -40,7 +41,7 @@ async function shop({ onTestFinished }: Pick<TestContext, 'onTestFinished'>) {
   });
   const [left, right] = [await map.createShard({ database: 'shop' }), await map.createShard({ database: 'east' })];
   for (const key of ['s1', 's2']) await map.createMapping({ shard: left, key });
-  const move = async (key: string, to: typeof left) =>
+  const move = async (key: string, to: typeof left, patienceMs = 60_000) =>
     moveMapping(
       {
         map,
@@ -52,7 +53,7 @@ async function shop({ onTestFinished }: Pick<TestContext, 'onTestFinished'>) {
         signal,
         readLagMs: 0,
         graceMs: 200,
-        patienceMs: 60_000,
+        patienceMs,
       },
       await map.mapping(key),
       to,
@@ -99,4 +100,15 @@ it('each derives what moves to it, and takes back what moves away, there and bac
   await home.container('Orders').items.upsert(order('o3', 's1', 301));
   await home.container('Orders').items.upsert(order('o4', 's1', 401));
   await assertExact(home, 20);
+});
+
+it('a version that is filled and not promoted holds a move up: the error names it, and what to run', async (context) => {
+  const { home, east, right, move } = await shop(context, VERSIONS);
+  await home.container('Orders').items.create(order('o1', 's1', 1));
+  await rebuild(options(east, 'summaries@2', signal));
+  await expect(move('s1', right, 500)).rejects.toMatchObject({
+    code: 'move-hosts-behind',
+    message: expect.stringMatching(/summaries@2\.[^]* summaries@2 is filled, or being filled, and not promoted\.$/),
+    hint: expect.stringContaining('`millrace projections promote summaries`'),
+  });
 });

@@ -9,6 +9,7 @@ import { type ReadersOptions, readersOf, renewTenures } from '../../../feed/leas
 import { lsnOf, overlaps } from '../../../feed/reading/position.ts';
 import type { FeedRange } from '../../../cosmos/ranges.ts';
 import { shardVerbsError } from '../errors.ts';
+import { ownLeases } from './behind.ts';
 
 /** Up to where a range is written. */
 interface Written {
@@ -56,8 +57,7 @@ export class Hosts {
       if (behind.length === 0) return;
       const { id, database } = this.#of.monitored;
       const what = `${behind.join(', ')} of ${database.id}/${id}`;
-      if (clock.monotonic() - since > patienceMs)
-        throw shardVerbsError('move-hosts-behind', `These leases are behind what the move waits for: ${what}`);
+      if (clock.monotonic() - since > patienceMs) throw hostsBehind(behind, what, new URL(this.#of.endpoint).hostname);
       await waiting(what);
     }
   }
@@ -83,6 +83,18 @@ export class Hosts {
   #stores(): Promise<LeaseStore[]> {
     return readersOf(this.#of);
   }
+}
+
+function hostsBehind(behind: readonly string[], what: string, hostname: string): MillraceError {
+  const own = ownLeases(behind, hostname);
+  const why = own.map((one) => ` ${one.projection} ${one.why}.`).join('');
+  return shardVerbsError(
+    'move-hosts-behind',
+    `These leases are behind what the move waits for: ${what}${why === '' ? '' : `.${why}`}`,
+    own.length === 0
+      ? {}
+      : { hint: `${own.map(({ remedy }) => `${remedy}.`).join(' ')} Then run the command again: it resumes.` },
+  );
 }
 
 /** @throws UsageError `move-all-versions` */

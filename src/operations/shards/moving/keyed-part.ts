@@ -22,7 +22,7 @@ export function keyedPart(
   definition: PartitionKeyDefinition | undefined,
 ): Part {
   const field = splitPath(path);
-  const property = `c${field.map((name) => `[${JSON.stringify(name)}]`).join('')}`;
+  const property = propertyOf(path);
   const { conditions, parameters } = exclusionOf(map, [span], property);
   const within = conditions.map((one) => `NOT (${one})`);
   const single = map.kind === 'list' ? keyJson(map.keyType, span.low) : undefined;
@@ -41,6 +41,12 @@ export function keyedPart(
   };
 }
 
+/** The key of a document, in a query. */
+export const propertyOf = (path: string): string =>
+  `c${splitPath(path)
+    .map((name) => `[${JSON.stringify(name)}]`)
+    .join('')}`;
+
 /** A key, or the first levels of one: every full key below it begins with its hash. */
 function rangeOf(value: string | number, definition: PartitionKeyDefinition | undefined): FeedRange {
   const { kind, version } = keyHash(definition);
@@ -48,7 +54,8 @@ function rangeOf(value: string | number, definition: PartitionKeyDefinition | un
   return { min, max: `${min}FF` };
 }
 
-function codeOf({ keyType }: MapFacts, value: unknown): string | undefined {
+/** The code of a document's key; undefined: it has none of this type, in the form that routers look for. */
+export function codeOf({ keyType }: Pick<MapFacts, 'keyType'>, value: unknown): string | undefined {
   try {
     const code = encodeKey(keyType, value);
     // Another form of the key is in another logical partition, where no router looks for it.

@@ -61,7 +61,9 @@ export async function movedContainers(
   return Promise.all(moved);
 }
 
-async function definitionOf(container: Container): Promise<{ side: Side; key: PartitionKeyDefinition | undefined }> {
+export async function definitionOf(
+  container: Container,
+): Promise<{ side: Side; key: PartitionKeyDefinition | undefined }> {
   const read = withRetry(() => container.read(), { reads: true });
   const { resource } = await read.catch(throwMissing(container));
   const key = resource?.partitionKey;

@@ -1,0 +1,209 @@
+import { z } from 'zod';
+import { keyJson } from '../../shards/keys/key-type.ts';
+import { type Span, covers } from '../../shards/keys/spans.ts';
+import type { InspectedMapping, ShardMap } from '../../shards/index.ts';
+import { shownLocation } from '../../shards/map/documents.ts';
+import { defineOperation } from '../operation.ts';
+import { plural, size, table } from '../table.ts';
+import { NEAR_FULL, PARTITION_BYTES } from '../tenants/sizes.ts';
+import { advise } from './advice/advise.ts';
+import type { Weighed } from './advice/layout.ts';
+import { type MeasuredKey, type MeasuredShard, measureShard } from './advice/measure.ts';
+import { type Rates, ratesOf } from './advice/spent.ts';
+import { rowsOfAdvice } from './advice/words.ts';
+import { mapInput } from './inputs.ts';
+import { spanOf } from './moving/move.ts';
+import { moveOptions } from './moving-verbs.ts';
+
+/** What each shard has of the keys that the map gives it, by the shard's id. */
+type Held = ReadonlyMap<string, MeasuredShard & { readonly strays: number }>;
+
+export const shardsAdvise = defineOperation({
+  noun: 'shards',
+  verb: 'advise',
+  summary: 'Advise which keys to isolate or to move, and which mappings to merge, from measured sizes and RU',
+  examples: [
+    'millrace shards advise tenants',
+    'millrace shards advise tenants --most-gb 50 --share 30',
+    'millrace shards advise tenants --by ru --json',
+  ],
+  effect: 'reads',
+  bulk: true,
+  argument: 'map',
+  input: z.object({
+    ...mapInput,
+    by: z.enum(['bytes', 'ru']).default('bytes').describe('what to even out: bytes, or the RU/s that hosts report'),
+    mostGb: z
+      .number()
+      .positive()
+      .optional()
+      .describe('GB from which a key gets a shard of its own, whatever others have'),
+    share: z
+      .number()
+      .min(1)
+      .max(100)
+      .default(50)
+      .describe('percent of its shard from which a key that is above the mean of all shards gets a shard of its own'),
+    most: z.int().min(0).max(1_000).default(10).describe('how many moves to advise at most'),
+  }),
+  run: async ({ map: name, by, mostGb, share, most }, context) => {
+    const { signal, screen } = context;
+    const { map, connect } = await moveOptions(context, name, { takeOver: false });
+    const now = await map.inspect();
+    const mappings = now.mappings
+      .map((mapping) => ({ ...mapping, span: spanOf(map, mapping) }))
+      .toSorted((a, b) => (a.span.low < b.span.low ? -1 : 1));
+    const there = now.shards.filter(({ detached }) => !detached);
+    const held = new Map<string, MeasuredShard & { readonly strays: number }>();
+    for (const [done, { id, location }] of there.entries()) {
+      screen.progress('shards measured', done, there.length);
+      held.set(id, ownOf(mappings, id, await measureShard(map, connect(location), { signal })));
+    }
+    const rates = await ratesOf(map, context);
+    const weighed = weigh(mappings, held, by === 'bytes' ? ({ bytes }) => bytes : rateOf(rates));
+    const limits = { mostBytes: mostGb === undefined ? undefined : mostGb * 1e9, share: share / 100, most };
+    const locations = new Map(now.shards.map(({ id, location }) => [id, location]));
+    return {
+      map: map.name,
+      by,
+      shards: there.map(({ id, location }) => rowOf(shownLocation(location), held.get(id)!, rates)),
+      advice: rowsOfAdvice(advise(weighed, limits), {
+        name: map.name,
+        map,
+        by,
+        locationOf: (shard) => locations.get(shard),
+      }),
+      nearlyFull: there.flatMap(({ id, location }) => nearlyFull(map, held.get(id)!.keys, shownLocation(location))),
+      notMeasured: [
+        ...now.shards
+          .filter(({ detached }) => detached)
+          .map(({ location }) => `${shownLocation(location)}: it is detached.`),
+        ...(typeof rates === 'string' ? [`RU/s: ${rates}.`] : unnamed(rates)),
+      ],
+    };
+  },
+  format: ({ shards, advice, nearlyFull: full, notMeasured, map, by }) =>
+    [
+      table(
+        ['shard', 'keys', 'documents', 'size, about', 'RU/s'],
+        shards.map((one) => [
+          one.shard,
+          one.keys,
+          one.documents,
+          size(one.bytes),
+          one.ruPerSecond === null ? 'not measured' : one.ruPerSecond.toFixed(1),
+        ]),
+      ),
+      ...shards.flatMap(({ shard, strays, withoutKey, byMean }) => [
+        ...(strays > 0
+          ? [
+              `${shard} also has ${plural(strays, 'document')} of keys that the map doesn’t give to it. They are not counted.`,
+            ]
+          : []),
+        ...(withoutKey > 0
+          ? [
+              `${plural(withoutKey, 'document')} of ${shard} ${withoutKey === 1 ? 'has' : 'have'} no key of the map. They are not counted.`,
+            ]
+          : []),
+        ...(byMean > 0
+          ? [`${plural(byMean, 'size')} in ${shard} are the mean of the keys that have the most documents.`]
+          : []),
+      ]),
+      ...notMeasured.map((what) => `Not measured: ${what}`),
+      ...full.map(
+        ({ key, container, share, shard }) =>
+          `${key} has about ${Math.round(100 * share)} % of the 20 GB of a logical partition of ${container} in ${shard}. No move changes that: beyond 20 GB every write of the key fails. Its container needs a key with a second level, in another shard map.`,
+      ),
+      ...(advice.length === 0
+        ? [
+            by === 'ru' && shards.every(({ ruPerSecond }) => ruPerSecond === null)
+              ? 'No advice: without RU/s it is not known what to even out. Leave `--by ru` out to even out bytes.'
+              : `No advice: the shards of ${map} are even, or nothing that may move would make them so.`,
+          ]
+        : []),
+      ...advice.flatMap(({ kind, keys, reason, commands, to }) => [
+        '',
+        `${kind} ${keys}: ${reason}`,
+        ...(commands.length > 1
+          ? [`  ${to} is a name to choose. Create the database with the containers of the map first.`]
+          : []),
+        ...commands.map((one) => `  $ ${one}`),
+      ]),
+    ].join('\n'),
+});
+
+/** What a shard has, without the keys of other shards. */
+function ownOf(mappings: readonly Mapped[], shard: string, measured: MeasuredShard) {
+  const isOwn = ({ code }: MeasuredKey): boolean => mappingOf(mappings, code)?.shard === shard;
+  const strays = measured.keys.filter((key) => !isOwn(key));
+  return { ...measured, keys: measured.keys.filter(isOwn), strays: sum(strays, ({ documents }) => documents) };
+}
+
+type Mapped = InspectedMapping & { readonly span: Span };
+
+/** The mapping that has a key, of mappings in the order of their keys. */
+function mappingOf(mappings: readonly Mapped[], code: string): Mapped | undefined {
+  let [first, last] = [0, mappings.length];
+  while (first < last) {
+    const middle = (first + last) >> 1;
+    if (mappings[middle]!.span.low <= code) first = middle + 1;
+    else last = middle;
+  }
+  const found = mappings[first - 1];
+  return found && covers(found.span, code) ? found : undefined;
+}
+
+const rateOf =
+  (rates: Rates | string) =>
+  ({ code }: MeasuredKey): number =>
+    typeof rates === 'string' ? 0 : (rates.keys.get(code) ?? 0);
+
+function weigh(mappings: readonly Mapped[], held: Held, weightOf: (key: MeasuredKey) => number): Weighed {
+  const keys = [...held.values()].flatMap((one) => one.keys);
+  const byMapping = Map.groupBy(keys, ({ code }) => mappingOf(mappings, code)!.id);
+  return {
+    shards: [...held.keys()],
+    mappings: mappings.map(({ id, span, shard, status, owner, draining }) => ({
+      span,
+      shard,
+      keys: (byMapping.get(id) ?? []).map((key) => ({ code: key.code, bytes: key.bytes, weight: weightOf(key) })),
+      fixed: status !== 'online' || owner !== undefined || draining || !held.has(shard),
+    })),
+  };
+}
+
+function rowOf(
+  shard: string,
+  { keys, strays, withoutKey, byMean }: MeasuredShard & { readonly strays: number },
+  rates: Rates | string,
+) {
+  return {
+    shard,
+    keys: keys.length,
+    documents: sum(keys, ({ documents }) => documents),
+    bytes: sum(keys, ({ bytes }) => bytes),
+    /** Of the keys that hosts name; null: not measured. */
+    ruPerSecond: typeof rates === 'string' ? null : sum(keys, rateOf(rates)),
+    strays,
+    withoutKey,
+    byMean,
+  };
+}
+
+function nearlyFull({ keyType }: Pick<ShardMap, 'keyType'>, keys: readonly MeasuredKey[], shard: string) {
+  return keys.flatMap(({ code, partitions }) =>
+    partitions
+      .map(({ container, bytes }) => ({
+        key: keyJson(keyType, code),
+        shard,
+        container,
+        share: bytes / PARTITION_BYTES,
+      }))
+      .filter(({ share }) => share >= NEAR_FULL),
+  );
+}
+
+const unnamed = ({ others }: Rates): string[] =>
+  others > 0 ? [`which keys take ${others.toFixed(1)} RU/s that hosts report without naming their tenants.`] : [];
+
+const sum = <T>(all: readonly T[], of: (one: T) => number): number => all.reduce((total, one) => total + of(one), 0);

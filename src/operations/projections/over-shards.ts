@@ -2,7 +2,14 @@
 import type { Container, Database } from '@azure/cosmos';
 import { joinsShards, partOf, wholeOf } from '../../definition/places.ts';
 import { rowKey } from '../../definition/oracle/recompute.ts';
-import type { Doc, Pipeline, ProjectionSpec } from '../../definition/specs.ts';
+import {
+  type Doc,
+  type EffectSpec,
+  type OutsideSpec,
+  type Pipeline,
+  type ProjectionSpec,
+  isOutside,
+} from '../../definition/specs.ts';
 import { placeDatabase } from '../../runtime/place-containers.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 
@@ -16,10 +23,16 @@ export function comparedHere(pipeline: Pipeline): Pipeline {
   const { part } = pipeline;
   if (!part) return pipeline;
   const together = (spec: ProjectionSpec): boolean => joinsShards(spec, pipeline);
+  const isTogether = (spec: EffectSpec): boolean => spec.kind === 'table' && joinsShards(spec, pipeline);
+  const effects = pipeline.effects.filter((spec) => !isTogether(spec));
   const own = pipeline.projections.filter((spec) => !together(spec));
   return part.place === 'shard'
-    ? { ...pipeline, projections: own }
-    : { ...pipeline, projections: [...own, ...part.whole.projections.filter(together)] };
+    ? { ...pipeline, projections: own, effects }
+    : {
+        ...pipeline,
+        projections: [...own, ...part.whole.projections.filter(together)],
+        effects: [...effects, ...part.whole.effects.filter(isTogether)],
+      };
 }
 
 /** The databases that have documents of a container: for one of the shards, seen from the global place, every shard's. */
@@ -35,11 +48,12 @@ export async function databasesOf(
 
 /** The state containers with the dead letters of a projection. */
 export async function letterStates(
-  spec: ProjectionSpec,
+  spec: ProjectionSpec | OutsideSpec,
   pipeline: Pipeline,
   services: Services,
 ): Promise<readonly Container[]> {
-  if (!joinsShards(spec, pipeline) || !isOverShards(pipeline, services)) return [services.place.state];
+  const isTogether = spec.kind !== 'send' && joinsShards(spec, pipeline);
+  if (!isTogether || !isOverShards(pipeline, services)) return [services.place.state];
   return (await services.shards()).map(({ place }) => place.state);
 }
 

@@ -151,6 +151,20 @@ describe('a pipeline over shards refuses', () => {
     expect(codes(projections)).toContain('shards-place');
   });
 
+  it('a table whose documents’ keys don’t have the tenant', () => {
+    const orders = table('t', { from: m.Orders.order, into: 'orders' });
+    expect(codes([orders])).toEqual([]);
+    const containers = loaded.model.containers.map((one) =>
+      one.name === 'Orders' ? { ...one, partitionKey: ['/customerId'] } : one,
+    );
+    const shards = shardMap('tenants');
+    const found = checkPipeline(
+      definePipeline({ name: 'spread', model: m, tenant: 'storeId', shards, projections: [orders] }),
+      { ...loaded.model, containers },
+    );
+    expect(found.map(({ code }) => code)).toContain('shards-place');
+  });
+
   it('an ingest into a shard', () => {
     const events = ingest('i', { from: 'hub', into: m.Customers.customer, map: () => null });
     expect(codes([], { ingest: [events] })).toContain('shards-place');

@@ -1,4 +1,4 @@
-// Tables of a pipeline over shards: TAB-P1 to TAB-P5. The rows are compared with all shards' documents by SQL.
+// Tables of a pipeline over shards: TAB-P1 to TAB-P6. The rows are compared with all shards' documents by SQL.
 import { setTimeout as delay } from 'node:timers/promises';
 import { join } from 'node:path';
 import { Client } from 'pg';
@@ -6,6 +6,7 @@ import { type TestContext, afterAll, beforeAll, beforeEach, expect, it, vi } fro
 import { type SinkSpec, chooseRebuilt } from '../../../src/operations/projections/choose.ts';
 import { backTables, keptTables } from '../../../src/operations/projections/back-tables.ts';
 import { dropTarget, rebuildSink, swapSink } from '../../../src/operations/projections/rebuild-sink.ts';
+import { movedOwn } from '../../../src/projections/moved.ts';
 import { moveMapping } from '../../../src/operations/shards/moving/move.ts';
 import { type Verification, verify as verifyPlace } from '../../../src/operations/projections/verify.ts';
 import { withShards } from '../../../src/operations/at-places.ts';
@@ -162,6 +163,29 @@ it('rows that someone changed, removed or added are found, and repaired in the d
   expect(await differing(stage)).toEqual([]);
   expect(await rowIds()).toEqual(application.listed());
   expect(await verify()).toMatchObject(CLEAN);
+});
+
+it('markers that a move leaves count as no documents, and what a shard has parked is not compared', async (context) => {
+  const { stage, application, app, millrace } = await shop(context);
+  const verify = toldBy(millrace);
+  await application.order('s1', 'west', 'bad', 1, { placedAt: '2026-02-30T10:00:00.000Z' });
+  await app.drained(signal);
+  await app.stop();
+  expect((await millrace('projections', 'verify', '--shard', 'shop')).stdout).toContain('parked, not compared: Orders');
+  const marked = async (id: string): Promise<void> => {
+    const order = { ...application.orders.get('s1-o1')!, id, cents: 77 };
+    await stage.at('north', 'Orders').items.upsert({ ...order, _mr: movedOwn(undefined, { gone: true }, order) });
+  };
+  await marked('o2');
+  await marked('left');
+  expect(await verify()).toMatchObject(CLEAN);
+  expect(await verify('--sample', '100%')).toMatchObject(CLEAN);
+  // Its document is nowhere any more, though a shard has the marker.
+  await client.query(
+    `INSERT INTO millrace.orders_v1 (store_id, id, customer_id, cents) VALUES ('s1', 'left', 'c1', 77)`,
+  );
+  expect(await verify('--repair')).toMatchObject({ code: 0, repaired: [1, 0, 0, 0], removed: [1, 0, 0, 0] });
+  expect(await rowIds()).toEqual(application.listed().filter((id) => id !== 's1-bad'));
 });
 
 it('a store moves there and back while its orders change, and each order has its rows once', async (context) => {

@@ -45,6 +45,10 @@ export function movedMarkOf(raw: Record<string, unknown>, doc: Record<string, un
   return mark.digest !== undefined && mark.digest === digest(doc) ? mark : undefined;
 }
 
+/** Whether a stored document is as a move wrote it. */
+export const isCopied = (stored: Record<string, unknown>): boolean =>
+  movedMarkOf(stored, withoutSystemFields(stored)) !== undefined;
+
 /** Whether a stored document is the marker of one that a move has taken elsewhere. */
 export const hasLeft = (stored: Record<string, unknown>): boolean =>
   movedMarkOf(stored, withoutSystemFields(stored))?.gone === true;

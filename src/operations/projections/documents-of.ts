@@ -18,6 +18,7 @@ import { hasLeft } from '../../projections/moved.ts';
 import { openStore } from '../../runtime/archives.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 import { CosmosAccess } from '../../sinks/cosmos-access.ts';
+import { countsRather } from './over-shards.ts';
 import { identityText } from './parked.ts';
 
 const CHUNK = 100;
@@ -110,7 +111,7 @@ export class DocumentsOf {
   #keep(text: string, found: Doc | undefined): void {
     const doc = found && hasLeft(found) ? undefined : found;
     const known = this.#known.get(text);
-    if (!known || (doc && Number(known['_ts']) <= Number(doc['_ts']))) this.#known.set(text, doc ?? null);
+    if (!known || (doc && countsRather(doc, known))) this.#known.set(text, doc ?? null);
   }
 
   /** An identity has null also for a key value that the document doesn't have, by which no point read finds it. */

@@ -11,6 +11,7 @@ import {
   isOutside,
 } from '../../definition/specs.ts';
 import { placeDatabase } from '../../runtime/place-containers.ts';
+import { isCopied } from '../../projections/moved.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 
 type Loaded = Pick<LoadedPipeline, 'pipeline' | 'model'>;
@@ -70,15 +71,21 @@ export async function readersOf(
 }
 
 /**
- * Each document once. While a key moves, two shards have its documents: the later one counts, because only the shard that
- * has the key is written to.
+ * Of two documents with one identity in two shards, whether `other` counts and `known` doesn't. An unchanged copy of a move
+ * is never newer than what someone wrote; else the later one counts.
  */
+export function countsRather(other: Doc, known: Doc): boolean {
+  const [isCopy, wasCopy] = [isCopied(other), isCopied(known)];
+  return isCopy === wasCopy ? Number(known['_ts']) <= Number(other['_ts']) : wasCopy;
+}
+
+/** Each document once. While a key moves, two shards have its documents. */
 export function eachOnce(docs: readonly Doc[], keyPaths: readonly string[]): Doc[] {
   const latest = new Map<string, Doc>();
   for (const doc of docs) {
     const key = rowKey(doc, keyPaths);
     const known = latest.get(key);
-    if (!known || Number(known['_ts']) <= Number(doc['_ts'])) latest.set(key, doc);
+    if (!known || countsRather(doc, known)) latest.set(key, doc);
   }
   return latest.size === docs.length ? [...docs] : [...latest.values()];
 }

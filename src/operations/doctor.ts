@@ -189,9 +189,10 @@ async function storage(loaded: LoadedPipeline, services: Services, { signal }: C
   return [good('storage', 'the archive’s blob container exists')];
 }
 
-async function tables({ pipeline: part }: LoadedPipeline, { signal }: Context): Promise<Finding[]> {
-  // All shards have one database.
-  const specs = part.part?.place === 'shard' ? [] : wholeOf(part).effects.filter((spec) => spec.kind === 'table');
+async function tables({ pipeline }: LoadedPipeline, { signal }: Context): Promise<Finding[]> {
+  // All shards have one database, so the global place looks at it.
+  const { effects } = pipeline.part?.place === 'shard' ? { effects: [] } : wholeOf(pipeline);
+  const specs = effects.filter((spec) => spec.kind === 'table');
   const found: Finding[] = [];
   for (const spec of specs)
     for (const { what, hint } of (await spec.to.faults?.(signal)) ?? [])

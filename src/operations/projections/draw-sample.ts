@@ -65,10 +65,10 @@ export async function drawSample(
   for (const spec of specs) {
     if (spec.kind !== 'table' || !spec.to.part) continue;
     const share = async (): Promise<number> => {
-      let documents = 0;
+      let stored = 0;
       for (const database of databases(spec.from.container))
-        documents += await countDocuments(spec.from, database, pipeline.sources);
-      return Math.ceil(shareOf(sample) * documents);
+        stored += await countDocuments(spec.from, database, pipeline.sources);
+      return Math.ceil(shareOf(sample) * stored);
     };
     const drawn: EntryPlace[] = [];
     for await (const { place } of spec.to.part({ drawn: sizeOf(sample) ?? (await share()) }, signal)) drawn.push(place);

@@ -2,14 +2,7 @@
 import type { Container, Database } from '@azure/cosmos';
 import { joinsShards, partOf, wholeOf } from '../../definition/places.ts';
 import { rowKey } from '../../definition/oracle/recompute.ts';
-import {
-  type Doc,
-  type EffectSpec,
-  type OutsideSpec,
-  type Pipeline,
-  type ProjectionSpec,
-  isOutside,
-} from '../../definition/specs.ts';
+import type { Doc, EffectSpec, OutsideSpec, Pipeline, ProjectionSpec } from '../../definition/specs.ts';
 import { placeDatabase } from '../../runtime/place-containers.ts';
 import { isCopied } from '../../projections/moved.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';

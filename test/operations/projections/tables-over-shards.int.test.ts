@@ -68,11 +68,11 @@ async function shop(context: Pick<TestContext, 'onTestFinished'>) {
 }
 
 /** What the view `orders` has more or less than the documents of all shards. */
-async function differing({ at }: SpreadStage, cents = 'cents'): Promise<unknown[]> {
+async function differing(stage: SpreadStage, cents = 'cents'): Promise<unknown[]> {
   const documents: unknown[] = [];
   const query = 'SELECT * FROM c WHERE NOT IS_DEFINED(c._mr.moved.gone) AND NOT IS_DEFINED(c.cancelled)';
   for (const shard of SHARDS)
-    documents.push(...(await at(shard, 'Orders').items.query<object>(query).fetchAll()).resources);
+    documents.push(...(await stage.at(shard, 'Orders').items.query<object>(query).fetchAll()).resources);
   const found = await client.query(
     `WITH expected AS (
   SELECT d->>'storeId' AS store_id, d->>'id' AS id, d->>'customerId' AS customer_id, d->>'countryId' AS country_id,
@@ -208,13 +208,13 @@ it('a store moves there and back while its orders change, and each order has its
       await pass.container('Orders').items.upsert(order, { abortSignal: pass.signal });
       application.orders.set(`s0-${order.id}`, order);
       writes += 1;
-      await delay(10);
+      await delay(25);
     }
   })();
   const places = await pipelinePlaces(stage);
   const looks: Verification[] = [];
   const looking = (async () => {
-    while (!stopping.signal.aborted)
+    for (; !stopping.signal.aborted; await delay(100))
       looks.push(
         await verifyPlace(places[0]!.loaded, withShards(stage.services, places), {
           ...stage,
@@ -242,20 +242,19 @@ it('a store moves there and back while its orders change, and each order has its
   };
   await move('west');
   await move('north');
-  await move('west');
   stopping.abort();
   await writing;
   await looking;
   await app.drained(signal);
-  expect([writes > 20, looks.length > 2]).toEqual([true, true]);
+  expect([writes > 9, looks.length > 0]).toEqual([true, true]);
   // Of what moves no row is taken for wrong.
   expect(looks.flatMap(({ differences, repaired }) => [...differences, ...(repaired ? [repaired] : [])])).toEqual([]);
   expect(await differing(stage)).toEqual([]);
   expect(await rowIds()).toEqual(application.listed());
   expect(await verify('--repair')).toMatchObject(CLEAN);
   // An order that is deleted where it is now is deleted, though its copy was elsewhere.
-  await application.order('s0', 'west', 'o1', 1, { cancelled: true });
-  await application.order('s0', 'west', 'o2', 7);
+  await application.order('s0', 'north', 'o1', 1, { cancelled: true });
+  await application.order('s0', 'north', 'o2', 7);
   await app.drained(signal);
   expect(await differing(stage)).toEqual([]);
   expect(await verify()).toMatchObject(CLEAN);

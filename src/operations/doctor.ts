@@ -191,8 +191,8 @@ async function storage(loaded: LoadedPipeline, services: Services, { signal }: C
 
 async function tables({ pipeline }: LoadedPipeline, { signal }: Context): Promise<Finding[]> {
   // All shards have one database, so the global place looks at it.
-  const { effects } = pipeline.part?.place === 'shard' ? { effects: [] } : wholeOf(pipeline);
-  const specs = effects.filter((spec) => spec.kind === 'table');
+  if (pipeline.part?.place === 'shard') return [];
+  const specs = wholeOf(pipeline).effects.filter((spec) => spec.kind === 'table');
   const found: Finding[] = [];
   for (const spec of specs)
     for (const { what, hint } of (await spec.to.faults?.(signal)) ?? [])

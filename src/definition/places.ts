@@ -1,7 +1,7 @@
 // Which place each declaration of a pipeline over shards runs in. docs/adr/0051 has the reasons.
 import type { Model, ShardedContainers } from '../model/model.ts';
 import { ref, same } from './declaration.ts';
-import type { DerivedSpec, IngestSpec, Pipeline, PipelinePart, ProjectionSpec, SourceRef } from './specs.ts';
+import type { DerivedSpec, IngestSpec, Pipeline, PipelinePart, ProjectionSpec, SourceRef, TableSpec } from './specs.ts';
 
 export type PlaceKind = PipelinePart['place'];
 
@@ -74,10 +74,7 @@ export function placeOf(
         hint: 'Remove the archive, or the shard map, from the pipeline.',
       };
     case 'table':
-      return {
-        why: 'A table’s rows come from one place, and no rebuild or repair reads those of all shards',
-        hint: 'Remove the table, or the shard map, from the pipeline.',
-      };
+      return ofTable(spec, pipeline, where(spec.from));
     case 'custom':
   }
   return {
@@ -132,13 +129,35 @@ function intoGlobal(
       why: 'A copy into the global place can’t join documents of the shards',
       hint: 'Copy the fields that the document has itself, or keep the joined copy in the shards.',
     };
-  const writer = projections.find((one) => same(one.into, spec.from));
-  if (writer)
-    return {
-      why: `${writer.name} derives ${ref(spec.from)} in each shard. When a key moves, its documents are derived on the other shard again, and their versions are not comparable`,
+  return derivedInShards(spec, projections) ?? 'shard';
+}
+
+/** The rows of all shards are in one database, which tells versions of a document by its identity. */
+function ofTable(
+  spec: TableSpec,
+  { projections }: Pick<Pipeline, 'projections'>,
+  from: Whereabouts,
+): PlaceKind | Misplaced {
+  if (from === 'global') return 'global';
+  if (from === 'sharded') return derivedInShards(spec, projections) ?? 'shard';
+  return {
+    why: `Every shard has ${ref(spec.from)}, and its rows would be written once for each shard`,
+    hint: 'Declare the table for the documents of the global place that the reference container is kept from.',
+  };
+}
+
+/** Why documents that projections derive in each shard can't come together. */
+function derivedInShards(
+  { from }: Pick<ProjectionSpec | TableSpec, 'from'>,
+  projections: readonly ProjectionSpec[],
+): Misplaced | undefined {
+  const writer = projections.find((one) => same(one.into, from));
+  return (
+    writer && {
+      why: `${writer.name} derives ${ref(from)} in each shard. When a key moves, its documents are derived on the other shard again, and their versions are not comparable`,
       hint: `Derive it from the source of ${writer.name}.`,
-    };
-  return 'shard';
+    }
+  );
 }
 
 /**
@@ -173,6 +192,6 @@ export function containersHere(pipeline: Pipeline, model: Model): Model['contain
   return model.containers.filter(({ name }) => (whereIs(schema, name) !== 'global') === inShards);
 }
 
-/** Whether a part's projection is compared with the documents of all shards, in the global place. */
-export const joinsShards = (spec: ProjectionSpec, { part }: Pick<Pipeline, 'part'>): boolean =>
-  part !== undefined && spec.toGlobal === true && part.inShards.has(spec.from.container);
+/** Whether a part's projection or table is compared with the documents of all shards, in the global place. */
+export const joinsShards = (spec: ProjectionSpec | TableSpec, { part }: Pick<Pipeline, 'part'>): boolean =>
+  part !== undefined && (spec.kind === 'table' || spec.toGlobal === true) && part.inShards.has(spec.from.container);

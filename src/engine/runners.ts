@@ -136,7 +136,7 @@ export function runnersOf(pipeline: Pipeline, model: Model, options: RunnerOptio
 
 function effectRunner(spec: EffectSpec, { embeds }: Pipeline, { stateContainer }: RunnerOptions): Runner {
   if (spec.kind === 'send') return stayingAfterMoves(sendRunner(spec));
-  if (spec.kind === 'table') return tableRunner(spec);
+  if (spec.kind === 'table') return stayingAfterMoves(tableRunner(spec));
   if (spec.kind === 'react')
     return reactRunner(spec, { stateContainer, embeds: embeds.filter(({ into }) => ref(into) === ref(spec.from)) });
   const apply: Runner['apply'] = (changes, access) => spec.apply(changes, storableAccess(access));

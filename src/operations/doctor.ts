@@ -190,7 +190,9 @@ async function storage(loaded: LoadedPipeline, services: Services, { signal }: C
 }
 
 async function tables({ pipeline }: LoadedPipeline, { signal }: Context): Promise<Finding[]> {
-  const specs = pipeline.effects.filter((spec) => spec.kind === 'table');
+  // All shards have one database, so the global place looks at it.
+  if (pipeline.part?.place === 'shard') return [];
+  const specs = wholeOf(pipeline).effects.filter((spec) => spec.kind === 'table');
   const found: Finding[] = [];
   for (const spec of specs)
     for (const { what, hint } of (await spec.to.faults?.(signal)) ?? [])

@@ -30,10 +30,6 @@ const REFUSED: Readonly<Record<string, RefusedOverShards>> = {
     instead:
       'After a shard was restored: `millrace shards detach`, `millrace shards attach`, and `millrace projections verify --repair --shard NAME`.',
   },
-  sql: {
-    why: 'no tables can be declared over shards',
-    instead: 'Remove the tables, or the shard map, from the pipeline.',
-  },
   tenants: {
     why: 'a tenant’s documents are in a shard and, derived, in the global place, and it works on one of them',
     instead:

@@ -1,6 +1,7 @@
 import { assertFormat, formatOf } from '../base/format.ts';
 import { digest, isObject } from '../base/json.ts';
 import type { Key, Version } from '../feed/reading/change.ts';
+import { withoutSystemFields } from '../feed/reading/mapper.ts';
 
 /** The mark `_mr.moved` of a document that a move or a migration wrote last, until it changes. */
 export interface MovedMark {
@@ -43,6 +44,14 @@ export function movedMarkOf(raw: Record<string, unknown>, doc: Record<string, un
   const mark = own['moved'] as MovedMark;
   return mark.digest !== undefined && mark.digest === digest(doc) ? mark : undefined;
 }
+
+/** Whether a stored document is as a move wrote it. */
+export const isCopied = (stored: Record<string, unknown>): boolean =>
+  movedMarkOf(stored, withoutSystemFields(stored)) !== undefined;
+
+/** Whether a stored document is the marker of one that a move has taken elsewhere. */
+export const hasLeft = (stored: Record<string, unknown>): boolean =>
+  movedMarkOf(stored, withoutSystemFields(stored))?.gone === true;
 
 /**
  * The version of a document with a mark, by the one that it has where it is. The ETag stays: it is compared with that of

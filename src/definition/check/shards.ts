@@ -36,7 +36,7 @@ export function checkShards(pipeline: Pipeline, model: Model): Finding[] {
         'Correct the name, or add the container to the data-model document.',
       ),
     );
-  findings.push(...keyFindings(pipeline, model, schema));
+  findings.push(...keyFindings(pipeline, model, schema), ...tableFindings(pipeline, model, schema));
   for (const spec of [...feedReaders(pipeline), ...pipeline.ingests]) {
     const place = placeOf(spec, pipeline, schema);
     if (typeof place === 'string') continue;
@@ -55,6 +55,23 @@ export function checkShards(pipeline: Pipeline, model: Model): Finding[] {
         ),
       );
   return findings;
+}
+
+/** Without the tenant in their keys, two documents of two shards may have one identity, and so one guard. */
+function tableFindings({ tenant, effects }: Pipeline, model: Model, schema: ShardedContainers): Finding[] {
+  return effects
+    .filter((spec) => spec.kind === 'table')
+    .filter(({ from }) => Object.hasOwn(schema.sharded, from.container))
+    .filter(({ from }) => containerOf(model, from.container)?.partitionKey.includes(`/${tenant ?? ''}`) === false)
+    .flatMap(({ name, from }) =>
+      about(name, [
+        error(
+          'shards-place',
+          `Projection ${name} can't run over shards. The tenant is no level of the partition key of ${from.container}, so documents of two shards may have one key and id`,
+          'Let the tenant be a level of the partition key, or remove the table.',
+        ),
+      ]),
+    );
 }
 
 /**

@@ -10,6 +10,7 @@ import {
   type Doc,
   type EmbedSpec,
   type EntryPlace,
+  type OutsideSpec,
   type ProjectionSpec,
   type ReferenceSpec,
   type SourceRef,
@@ -278,7 +279,8 @@ class SampleLook {
     const places = once([...drawn, ...stated, ...who]);
     const stored = spec.to.part?.({ places }, this.#options.signal);
     if (!stored) return;
-    const context = { pipeline, model, state: this.#services.place.state };
+    const statesOf = (of: OutsideSpec) => letterStates(of, pipeline, this.#services);
+    const context = { pipeline, model, state: this.#services.place.state, statesOf };
     this.#add(await checkRows(context, spec, docs, stored));
   }
 

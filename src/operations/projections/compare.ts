@@ -13,6 +13,7 @@ import { isEmptied } from '../../definition/emptied.ts';
 import { sourcesOf } from '../../definition/pipeline.ts';
 import { rowKey } from '../../definition/oracle/recompute.ts';
 import { PENDING } from '../../projections/copy/documents.ts';
+import { hasLeft } from '../../projections/moved.ts';
 import type { History } from '../../archive/types.ts';
 import { openPipelineHistory } from '../../runtime/archives.ts';
 import { fetchAll } from '../../cosmos/fetch-all.ts';
@@ -117,6 +118,7 @@ export async function compare(
     model,
     documentsOf,
     state: services.place.state,
+    statesOf: (spec) => letterStates(spec, pipeline, services),
     database: services.place.database,
     reads,
     signal,
@@ -166,7 +168,13 @@ export async function readTypes(
   const keep = (of: readonly SourceRef[], doc: Doc, cold: boolean): void => {
     const known = of.find((each) => isOfType(each.type, typeRules(pipeline.sources, each), doc));
     const type = known ? nameOf(known) : '';
-    if (known && archived.has(type) === cold && !isEmptied(doc) && reads?.has(known.container, doc) !== false)
+    if (
+      known &&
+      archived.has(type) === cold &&
+      !isEmptied(doc) &&
+      !hasLeft(doc) &&
+      reads?.has(known.container, doc) !== false
+    )
       documents.get(type)?.push(doc);
     if (++read % 1_000 === 0) screen.progress('read for comparison', read);
   };

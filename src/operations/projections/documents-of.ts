@@ -14,9 +14,11 @@ import type { Identity } from '../../feed/reading/change.ts';
 import { toChange } from '../../feed/reading/mapper.ts';
 import { untilStopped } from '../../feed/tenure/fences.ts';
 import { Entries } from '../../projections/archive/entries.ts';
+import { hasLeft } from '../../projections/moved.ts';
 import { openStore } from '../../runtime/archives.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 import { CosmosAccess } from '../../sinks/cosmos-access.ts';
+import { countsRather } from './over-shards.ts';
 import { identityText } from './parked.ts';
 
 const CHUNK = 100;
@@ -106,9 +108,10 @@ export class DocumentsOf {
         this.#known.set(text, (await this.#withoutKey(one)) ?? null);
   }
 
-  #keep(text: string, doc: Doc | undefined): void {
+  #keep(text: string, found: Doc | undefined): void {
+    const doc = found && hasLeft(found) ? undefined : found;
     const known = this.#known.get(text);
-    if (!known || (doc && Number(known['_ts']) <= Number(doc['_ts']))) this.#known.set(text, doc ?? null);
+    if (!known || (doc && countsRather(doc, known))) this.#known.set(text, doc ?? null);
   }
 
   /** An identity has null also for a key value that the document doesn't have, by which no point read finds it. */

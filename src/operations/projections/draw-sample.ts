@@ -64,8 +64,12 @@ export async function drawSample(
   const placed = new Map<string, readonly EntryPlace[]>();
   for (const spec of specs) {
     if (spec.kind !== 'table' || !spec.to.part) continue;
-    const share = async (): Promise<number> =>
-      Math.ceil(shareOf(sample) * (await countDocuments(spec.from, services.place.database, pipeline.sources)));
+    const share = async (): Promise<number> => {
+      let stored = 0;
+      for (const database of databases(spec.from.container))
+        stored += await countDocuments(spec.from, database, pipeline.sources);
+      return Math.ceil(shareOf(sample) * stored);
+    };
     const drawn: EntryPlace[] = [];
     for await (const { place } of spec.to.part({ drawn: sizeOf(sample) ?? (await share()) }, signal)) drawn.push(place);
     placed.set(projectionId(spec), drawn);

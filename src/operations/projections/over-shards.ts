@@ -2,8 +2,9 @@
 import type { Container, Database } from '@azure/cosmos';
 import { joinsShards, partOf, wholeOf } from '../../definition/places.ts';
 import { rowKey } from '../../definition/oracle/recompute.ts';
-import type { Doc, Pipeline, ProjectionSpec } from '../../definition/specs.ts';
+import type { Doc, EffectSpec, OutsideSpec, Pipeline, ProjectionSpec } from '../../definition/specs.ts';
 import { placeDatabase } from '../../runtime/place-containers.ts';
+import { isCopied } from '../../projections/moved.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 
 type Loaded = Pick<LoadedPipeline, 'pipeline' | 'model'>;
@@ -16,10 +17,16 @@ export function comparedHere(pipeline: Pipeline): Pipeline {
   const { part } = pipeline;
   if (!part) return pipeline;
   const together = (spec: ProjectionSpec): boolean => joinsShards(spec, pipeline);
+  const isTogether = (spec: EffectSpec): boolean => spec.kind === 'table' && joinsShards(spec, pipeline);
+  const effects = pipeline.effects.filter((spec) => !isTogether(spec));
   const own = pipeline.projections.filter((spec) => !together(spec));
   return part.place === 'shard'
-    ? { ...pipeline, projections: own }
-    : { ...pipeline, projections: [...own, ...part.whole.projections.filter(together)] };
+    ? { ...pipeline, projections: own, effects }
+    : {
+        ...pipeline,
+        projections: [...own, ...part.whole.projections.filter(together)],
+        effects: [...effects, ...part.whole.effects.filter(isTogether)],
+      };
 }
 
 /** The databases that have documents of a container: for one of the shards, seen from the global place, every shard's. */
@@ -35,11 +42,12 @@ export async function databasesOf(
 
 /** The state containers with the dead letters of a projection. */
 export async function letterStates(
-  spec: ProjectionSpec,
+  spec: ProjectionSpec | OutsideSpec,
   pipeline: Pipeline,
   services: Services,
 ): Promise<readonly Container[]> {
-  if (!joinsShards(spec, pipeline) || !isOverShards(pipeline, services)) return [services.place.state];
+  const isTogether = spec.kind !== 'send' && joinsShards(spec, pipeline);
+  if (!isTogether || !isOverShards(pipeline, services)) return [services.place.state];
   return (await services.shards()).map(({ place }) => place.state);
 }
 
@@ -56,15 +64,21 @@ export async function readersOf(
 }
 
 /**
- * Each document once. While a key moves, two shards have its documents: the later one counts, because only the shard that
- * has the key is written to.
+ * Of two documents with one identity in two shards, whether `other` counts and `known` doesn't. An unchanged copy of a move
+ * is never newer than what someone wrote; else the later one counts.
  */
+export function countsRather(other: Doc, known: Doc): boolean {
+  const [isCopy, wasCopy] = [isCopied(other), isCopied(known)];
+  return isCopy === wasCopy ? Number(known['_ts']) <= Number(other['_ts']) : wasCopy;
+}
+
+/** Each document once. While a key moves, two shards have its documents. */
 export function eachOnce(docs: readonly Doc[], keyPaths: readonly string[]): Doc[] {
   const latest = new Map<string, Doc>();
   for (const doc of docs) {
     const key = rowKey(doc, keyPaths);
     const known = latest.get(key);
-    if (!known || Number(known['_ts']) <= Number(doc['_ts'])) latest.set(key, doc);
+    if (!known || countsRather(doc, known)) latest.set(key, doc);
   }
   return latest.size === docs.length ? [...docs] : [...latest.values()];
 }

@@ -7,6 +7,7 @@ import { asSeen, consumeHistory, sourcesFor } from '../../runtime/history-pages.
 import { openEngine } from '../../runtime/open-engine.ts';
 import type { Parts } from '../../runtime/open-feed.ts';
 import type { Candidate } from './difference.ts';
+import { readersOf } from './over-shards.ts';
 
 export interface RepairedSink {
   /** Removed rows that no source document accounts for. */
@@ -38,23 +39,30 @@ export async function repairSink(
         until,
       ),
   };
-  const { engine } = openEngine(options, { ...spec, to });
-  const history = await openPipelineHistory(loaded, services, { signal, readLagMs });
   let applied = 0;
-  for (const [name, source] of sourcesFor(loaded, spec)) {
-    const seen = (document: Change): Change | undefined => {
-      const change = asSeen(source, document);
-      const one = change && byId.get(entryId(change.key, change.id));
-      if (!change || !one) return undefined;
-      met.add(one.document);
-      if (again(sortable(change), one.document) !== undefined) return change;
-      obstacles.set(
-        one,
-        'the sink has a newer version of it than its source, or it was repaired too often: rebuild the sink',
-      );
-      return undefined;
-    };
-    applied += await consumeHistory(engine, history.documents(name, signal), seen, signal);
+  let charge = 0;
+  // Each shard's documents are applied by its part of the pipeline.
+  for (const { services: at, loaded: part } of await readersOf(loaded, services, spec.from.container)) {
+    const parts = { ...options, services: at, loaded: { ...loaded, ...part } };
+    const { engine } = openEngine(parts, { ...spec, to });
+    const history = await openPipelineHistory(parts.loaded, at, { signal, readLagMs });
+    for (const [name, source] of sourcesFor(parts.loaded, spec)) {
+      const seen = (document: Change): Change | undefined => {
+        const change = asSeen(source, document);
+        const one = change && byId.get(entryId(change.key, change.id));
+        // Where a document has moved to, it is met again. If it was deleted there, its row has no document.
+        if (!change || !one || (change.moved && change.op === 'delete')) return undefined;
+        met.add(one.document);
+        if (again(sortable(change), one.document) !== undefined) return change;
+        obstacles.set(
+          one,
+          'the sink has a newer version of it than its source, or it was repaired too often: rebuild the sink',
+        );
+        return undefined;
+      };
+      applied += await consumeHistory(engine, history.documents(name, signal), seen, signal);
+    }
+    charge += engine.stats[0]?.meter.charge ?? 0;
   }
   let removed = 0;
   for (const one of differences.filter(({ document, kind }) => !met.has(document) && kind === 'unexpected')) {
@@ -71,7 +79,7 @@ export async function repairSink(
     await spec.to.write([{ id: one.document, version, row: null, ...(place !== undefined && { place }) }], signal);
     removed += 1;
   }
-  return { removed, applied, charge: engine.stats[0]?.meter.charge ?? 0, obstacles };
+  return { removed, applied, charge, obstacles };
 }
 
 const heldVersion = (one: Candidate | undefined): string | undefined => {

@@ -32,8 +32,10 @@ export interface OthersContext {
   readonly model: Model;
   /** The current documents of a source type. */
   readonly documentsOf: (of: SourceRef) => readonly Doc[];
-  /** The container with the dead letters. */
+  /** The container with the dead letters of embeds. */
   readonly state: Container;
+  /** Those with the dead letters of a sink outside. */
+  readonly statesOf: (spec: OutsideSpec) => Promise<readonly Container[]>;
   readonly database: Database;
   readonly reads: TenantReads;
   readonly signal: AbortSignal;
@@ -81,7 +83,7 @@ async function* checkEmbeds(context: OthersContext, specs: readonly EmbedSpec[])
 
 /** Compares the embedded fields of some children of a type. */
 export async function* checkChildren(
-  { pipeline, model, documentsOf, state }: Omit<OthersContext, 'database' | 'reads' | 'signal'>,
+  { pipeline, model, documentsOf, state }: Omit<OthersContext, 'database' | 'reads' | 'signal' | 'statesOf'>,
   specs: readonly EmbedSpec[],
   into: SourceRef,
   children: readonly Doc[],
@@ -123,7 +125,7 @@ async function* nothing(): AsyncGenerator<never> {
 
 /** Compares stored rows with those that source documents give. */
 export async function checkRows(
-  { pipeline, model, state }: Pick<OthersContext, 'pipeline' | 'model' | 'state'>,
+  { pipeline, model, state, statesOf }: Pick<OthersContext, 'pipeline' | 'model' | 'state' | 'statesOf'>,
   spec: OutsideSpec,
   docs: readonly Doc[],
   stored: AsyncIterable<StoredRow>,
@@ -131,7 +133,7 @@ export async function checkRows(
   let refused = 0;
   const { container } = spec.from;
   const keyPaths = model.containers.find(({ name }) => name === container)?.partitionKey ?? [];
-  const letters = await parkedOf([state], projectionId(spec), [{ of: spec.from, docs, keyPaths }]);
+  const letters = await parkedOf(await statesOf(spec), projectionId(spec), [{ of: spec.from, docs, keyPaths }]);
   const parked = new Set(letters.documents.map(({ key, id }) => entryId(key, id)));
   const expected = recomputeRows(spec, letters.without(spec.from, docs), pipeline.sources, {
     keyPaths,

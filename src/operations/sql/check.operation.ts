@@ -16,6 +16,7 @@ export const sqlCheck = defineOperation({
     'millrace sql check queries.sql --pipeline examples/tables',
     'millrace sql check queries.sql --ddl schema.sql --json',
   ],
+  shards: 'itself',
   effect: 'reads',
   argument: 'files',
   input: z.object({

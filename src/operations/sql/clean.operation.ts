@@ -17,6 +17,7 @@ export const sqlClean = defineOperation({
   verb: 'clean',
   summary: 'Drop tables that nothing reads or writes, and forget documents that were deleted long ago',
   examples: ['millrace sql clean --dry-run', 'millrace sql clean --yes'],
+  shards: 'itself',
   effect: 'destroys',
   input: z.object({}),
   plan: async (_, { workspace, signal }) => {

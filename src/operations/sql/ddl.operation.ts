@@ -8,6 +8,7 @@ export const sqlDdl = defineOperation({
   verb: 'ddl',
   summary: 'Print the statements that create the tables of the pipeline',
   examples: ['millrace sql ddl', 'millrace sql ddl --citus > tables.sql'],
+  shards: 'itself',
   effect: 'reads',
   input: z.object({
     citus: z

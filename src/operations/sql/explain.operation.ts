@@ -14,6 +14,7 @@ export const sqlExplain = defineOperation({
     'millrace sql explain queries.sql --pipeline examples/tables',
     'millrace sql explain queries.sql --ddl schema.sql --line 12 --json',
   ],
+  shards: 'itself',
   effect: 'reads',
   argument: 'files',
   input: z.object({

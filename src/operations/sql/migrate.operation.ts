@@ -11,6 +11,7 @@ export const sqlMigrate = defineOperation({
   verb: 'migrate',
   summary: 'Create the tables of the pipeline in PostgreSQL, or add the columns that are new',
   examples: ['millrace sql migrate --dry-run', 'millrace sql migrate --env production'],
+  shards: 'itself',
   effect: 'changes',
   input: z.object({}),
   plan: async (_, context) => ({ steps: (await planned(context)).map(({ say }) => say), ru: 0 }),

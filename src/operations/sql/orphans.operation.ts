@@ -10,6 +10,7 @@ export const sqlOrphans = defineOperation({
   verb: 'orphans',
   summary: 'List rows that name a document of another table that has no row there',
   examples: ['millrace sql orphans', 'millrace sql orphans --limit 20 --json'],
+  shards: 'itself',
   effect: 'reads',
   input: z.object({ limit: z.int().min(1).max(1_000).default(10).describe('most rows to show of each reference') }),
   run: async ({ limit }, { workspace, signal }): Promise<Orphans[]> => {

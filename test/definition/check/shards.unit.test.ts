@@ -138,10 +138,31 @@ describe('a pipeline over shards refuses', () => {
       [send('s', { from: m.ShardCountries.shardCountry, to: { write: async () => undefined }, map: (doc) => doc })],
     ],
     ['an archive', [archive('a', { from: m.Orders.order, date: 'placedAt', after: '90d' })]],
-    ['a table', [table('t', { from: m.Orders.order, into: 'orders' })]],
+    ['a table of a reference container', [table('t', { from: m.ShardCountries.shardCountry, into: 'countries' })]],
+    [
+      'a table of what is derived in each shard',
+      [
+        copy('c', { from: m.Orders.order, into: m.Summaries.summary, map: () => summary }),
+        table('t', { from: m.Summaries.summary, into: 'summaries' }),
+      ],
+    ],
     ['a custom projection', [custom('x', { sources: [m.Orders.order], apply: async () => undefined })]],
   ] as const)('%s', (_, projections) => {
     expect(codes(projections)).toContain('shards-place');
+  });
+
+  it('a table whose documents’ keys don’t have the tenant', () => {
+    const orders = table('t', { from: m.Orders.order, into: 'orders' });
+    expect(codes([orders])).toEqual([]);
+    const containers = loaded.model.containers.map((one) =>
+      one.name === 'Orders' ? { ...one, partitionKey: ['/customerId'] } : one,
+    );
+    const shards = shardMap('tenants');
+    const found = checkPipeline(
+      definePipeline({ name: 'spread', model: m, tenant: 'storeId', shards, projections: [orders] }),
+      { ...loaded.model, containers },
+    );
+    expect(found.map(({ code }) => code)).toContain('shards-place');
   });
 
   it('an ingest into a shard', () => {

@@ -73,11 +73,13 @@ it('knows every name that the code looks up in the environment', () => {
     const text = readFileSync(join(ROOT, file), 'utf8');
     for (const [, name = ''] of text.matchAll(/process\.env(?:\[')?\.?([A-Z][A-Z_]+)/g)) names.add(name);
   }
-  // Of the machine one types at; what App Service sets itself; what replaces the pipeline of the build; of an application.
+  // Of the machine one types at; what App Service sets itself; what replaces the pipeline of the build; of an
+  // application; of a host that no function app runs.
   const local = [
     'NO_COLOR',
     'MILLRACE_PIPELINE',
     'NODE_ENV',
+    'MILLRACE_PROBES_ADDRESS',
     'AZURE_FUNCTIONS_ENVIRONMENT',
     'FUNCTIONS_WORKER_RUNTIME',
   ];

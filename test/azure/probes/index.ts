@@ -113,6 +113,7 @@ export const WITHOUT_PROBE: ReadonlyMap<string, string> = new Map([
     'ASM-H34',
     'ASM-H35',
     'ASM-H36',
+    'ASM-H43',
   ),
   ...because(HOST, 'ASM-F1', 'ASM-F2', 'ASM-F11'),
   ...because('Its parts are a preview, which an account must first be enrolled in.', 'ASM-F18', 'ASM-F19', 'ASM-A22'),

@@ -126,6 +126,17 @@ export const writes: readonly Probe[] = [
     },
   },
   {
+    number: 'ASM-A33',
+    asks: 'a create that violates a unique key is answered by 409, and a read of its id finds nothing',
+    run: async (bench) => {
+      const container = await bench.container({ uniqueKeyPolicy: { uniqueKeys: [{ paths: ['/email'] }] } });
+      await container.items.create({ id: 'one', pk: 'a', email: 'x' });
+      same(await statusOf(container.items.create({ id: 'two', pk: 'a', email: 'x' })), '409', 'the second value');
+      same((await container.item('two', 'a').read()).statusCode, 404, 'a read of the refused id');
+      same(await statusOf(container.items.create({ id: 'one', pk: 'a', email: 'y' })), '409', 'an id that exists');
+    },
+  },
+  {
     number: 'ASM-E17',
     asks: 'unique keys hold within one logical partition, and a missing value counts as null',
     run: async (bench) => {

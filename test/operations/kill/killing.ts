@@ -7,8 +7,8 @@ import type { Stage } from '../../support/stage.ts';
 
 export type Verb = 'rebuild' | 'promote' | 'replay' | 'redrive' | 'migrate' | 'rollback';
 
-/** Where a verb's process may be killed: pieces sent to the server, by what a run to its end has taken; most take more. */
-const FIRST_GUESS = 130;
+/** Where a verb's process may be killed: pieces sent to the server, by what a run to its end has taken. */
+const FIRST_GUESS = 60;
 
 /** Kills processes that run operations, each at a random request. */
 export class Killing {

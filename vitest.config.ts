@@ -38,8 +38,8 @@ export default defineConfig({
       tier('model', 900_000, false),
       tier('e2e', 600_000, true),
     ],
-    // More than cores, because most of the time of `.int` is waiting: for a read lag, a freeze, a lease.
-    maxWorkers: availableParallelism() * 3,
+    // More than cores, because many tests wait half of their time.
+    maxWorkers: availableParallelism() * 2,
     passWithNoTests: false,
     reporters: report === undefined ? ['default'] : ['default', ['json', { outputFile: report }]],
   },

@@ -14,10 +14,11 @@ export const VERSIONS = join(import.meta.dirname, '../../fixtures/versions');
 /** How soon a test's hosts see a view that changed. */
 export const VIEWS_REFRESH_MS = 10;
 
+/** Polls are closer than writes of `keepWriting`: a host is drained only once a read finds nothing. */
 export const fast: Pick<ComposeOptions, 'readLagMs' | 'viewsRefreshMs' | 'timings'> = {
   readLagMs: 0,
   viewsRefreshMs: VIEWS_REFRESH_MS,
-  timings: { pollMs: 40, acquireMs: 100 },
+  timings: { pollMs: 10, acquireMs: 100 },
 };
 
 export async function live(stage: Stage, host = 'live', timings: Partial<Timings> = {}): Promise<App> {
@@ -39,7 +40,7 @@ export const options = (stage: Pick<Stage, 'settings' | 'services' | 'loaded'>, 
   spec: specOf(stage, id),
   readLagMs: 0,
   viewsRefreshMs: VIEWS_REFRESH_MS,
-  timings: { pollMs: 40, acquireMs: 100, stopMs: 300 },
+  timings: { pollMs: 10, acquireMs: 100, stopMs: 300 },
   signal,
 });
 

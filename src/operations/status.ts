@@ -9,7 +9,7 @@ import { readStarts } from '../engine/views/starts.ts';
 import { type View, Views } from '../engine/views/views.ts';
 import type { JobState } from '../jobs/jobs.ts';
 import { type HostStatus, readHostStatuses } from './host-status.ts';
-import { chooseGroups, openLeases } from './leases/groups.ts';
+import { openLeases, ownGroups } from './leases/groups.ts';
 import { type LeaseRow, STUCK_MS, leaseRows } from './leases/lease-rows.ts';
 import { controlFormats } from '../runtime/stored-formats.ts';
 import { readInProgress } from './in-progress.ts';
@@ -32,8 +32,7 @@ export async function readStatus(context: Context, expirationMs: number, tenant?
   const { pipeline } = loaded;
   const only = tenant === undefined ? undefined : askedTenant(loaded, tenant).tenant;
   const services = await workspace.services();
-  const inventory = await openLeases(context);
-  const groups = inventory.groups.some(({ own }) => own) ? chooseGroups(inventory) : [];
+  const groups = ownGroups(await openLeases(context));
   const [leases, letters, said, formats] = await Promise.all([
     leaseRows(groups, { expirationMs, stuckMs: STUCK_MS }),
     (only === undefined

@@ -187,13 +187,19 @@ test('what lies elsewhere is restored without a look at it, and the rest where d
   expect(await stage.hot()).toEqual(['t1', 'u0', 'u1', 'x0', 'x1']);
 });
 
-test('a damaged blob is gone on without, and named, where that is asked for', async () => {
+/** One document of each of three months, and the blob of June is missing. */
+async function withoutJune() {
   const store = new MemoryBlobStore();
   const stage = await archiveStage(store);
   for (const date of ['2000-05-06', '2000-06-06', '2000-07-06']) await stage.orders.items.create(order(date, { date }));
   await stage.sweep();
   const blob = [...store.blobs.keys()].find((name) => name.includes('/06/') && name.endsWith('.gz')) ?? '';
   store.blobs.delete(blob);
+  return { stage, blob };
+}
+
+test('a damaged blob is gone on without, and named, where that is asked for', async () => {
+  const { stage, blob } = await withoutJune();
   expect(await restoreArchive(stage.archive, {}, { signal: SIGNAL, skipDamaged: true })).toMatchObject({
     restored: 2,
     faults: [{ code: 'blob-missing', blob }],
@@ -209,12 +215,7 @@ test('a damaged blob is gone on without, and named, where that is asked for', as
 });
 
 test('a damaged blob hides no other one of several named documents', async () => {
-  const store = new MemoryBlobStore();
-  const stage = await archiveStage(store);
-  for (const date of ['2000-05-06', '2000-06-06', '2000-07-06']) await stage.orders.items.create(order(date, { date }));
-  await stage.sweep();
-  const blob = [...store.blobs.keys()].find((name) => name.includes('/06/') && name.endsWith('.gz')) ?? '';
-  store.blobs.delete(blob);
+  const { stage, blob } = await withoutJune();
   const documents = ['2000-06-06', '2000-05-06'].map((id) => ({ key: ['t'], id }));
   await expect(restoreArchive(stage.archive, { documents }, { signal: SIGNAL })).rejects.toThrow(blob);
   expect(await restoreArchive(stage.archive, { documents }, { signal: SIGNAL, skipDamaged: true })).toMatchObject({

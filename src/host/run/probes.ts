@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { metrics } from '@opentelemetry/api';
 import { messageOf } from '../../base/errors.ts';
 import { operationPlaces } from '../../operations/at-places.ts';
-import { chooseGroups, openLeases } from '../../operations/leases/groups.ts';
+import { openLeases, ownGroups } from '../../operations/leases/groups.ts';
 import { STUCK_MS, leaseRows } from '../../operations/leases/lease-rows.ts';
 import type { Context } from '../../operations/operation.ts';
 import { hostError } from '../errors.ts';
@@ -88,8 +88,7 @@ async function readScale(context: Context, expirationMs: number): Promise<Scale>
   const places = (await operationPlaces(workspace, 'run', 'every', undefined)) ?? [{ workspace }];
   const rows = await Promise.all(
     places.map(async (place) => {
-      const inventory = await openLeases({ ...context, workspace: place.workspace });
-      const own = inventory.groups.some((group) => group.own) ? chooseGroups(inventory) : [];
+      const own = ownGroups(await openLeases({ ...context, workspace: place.workspace }));
       return leaseRows(own, { expirationMs, stuckMs: STUCK_MS });
     }),
   );

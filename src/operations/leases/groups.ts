@@ -212,6 +212,10 @@ function contentOf(
 
 const EMPTY = 'Set LEASES_CONTAINER to the container that holds the leases: this one is empty.';
 
+/** The groups of the loaded pipeline; none before a host has made its leases. */
+export const ownGroups = (inventory: LeaseInventory): LeaseGroup[] =>
+  inventory.groups.some(({ own }) => own) ? chooseGroups(inventory) : [];
+
 /**
  * The group of a prefix, or the groups of the loaded pipeline.
  * @throws UsageError `prefix-unknown`, `leases-none`

@@ -45,31 +45,19 @@ async function unchanged(session: Session, of: Content, present: readonly Advanc
   const { layout, content } = of;
   const names = layout.identity.map(({ name }) => name);
   const deciding = decidingColumns(layout);
+  const decided = deciding.map(({ name }) => name);
   const stored = new Map<string, string>();
   await eachPortion(layout.tenant, layout.identity, present.map(keyOf), async ({ sql, values }) => {
     const { rows } = await session.query(
       `SELECT ${[...layout.identity, ...deciding].map(readAs).join(', ')} FROM ${tableName(layout.name, content)} AS t WHERE ${sql}`,
       values,
     );
-    for (const row of rows)
-      stored.set(
-        textOf(row, names),
-        textOf(
-          row,
-          deciding.map(({ name }) => name),
-        ),
-      );
+    for (const row of rows) stored.set(textOf(row, names), textOf(row, decided));
   });
   return new Set(
     present.filter((one) => {
       const { root } = rowsOf(one);
-      return (
-        stored.get(textOf(root, names)) ===
-        textOf(
-          root,
-          deciding.map(({ name }) => name),
-        )
-      );
+      return stored.get(textOf(root, names)) === textOf(root, decided);
     }),
   );
 }
@@ -159,13 +147,7 @@ ORDER BY ${keys.map((name) => `w.${name}`).join(', ')} LIMIT ${PAGE}`,
         of,
         rows.map((row) => row['rows'] as DocumentRows),
       );
-      await removeByKeys(
-        session,
-        of,
-        waitsName(of),
-        free.map(({ root }) => keys.map((name) => root[name])),
-      );
-      await insertDocuments(session, of, free);
+      await show(session, of, free);
     }
   }
   for (const other of joins.dependentsOf(of)) await settle(session, other, joins, tenant);
@@ -173,19 +155,19 @@ ORDER BY ${keys.map((name) => `w.${name}`).join(', ')} LIMIT ${PAGE}`,
 
 /** Shows all that waits, where there are no rules any more. */
 export async function showAll(session: Session, of: Content): Promise<void> {
-  const keys = of.layout.identity.map(({ name }) => name);
   for (;;) {
     const { rows } = await session.query(`SELECT w.rows FROM ${waitsName(of)} w LIMIT ${PAGE}`);
     const all = rows.map((row) => row['rows'] as DocumentRows);
-    await removeByKeys(
-      session,
-      of,
-      waitsName(of),
-      all.map(({ root }) => keys.map((name) => root[name])),
-    );
-    await insertDocuments(session, of, all);
+    await show(session, of, all);
     if (all.length < PAGE) return;
   }
+}
+
+/** Moves documents that wait to those that are shown. */
+async function show(session: Session, of: Content, rows: readonly DocumentRows[]): Promise<void> {
+  const waiting = rows.map(({ root }) => of.layout.identity.map(({ name }) => root[name]));
+  await removeByKeys(session, of, waitsName(of), waiting);
+  await insertDocuments(session, of, rows);
 }
 
 /** Without those that want values of one before them. */

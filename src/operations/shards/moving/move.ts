@@ -358,7 +358,21 @@ export function movingOf(
   const { patienceMs = 600_000, sweepMs = WRITE_BOUND_MS + LANDING_BOUND_MS, archives = [] } = options;
   const times: MoveTimes = { readLagMs, graceMs, silentMs, holdMs, patienceMs, sweepMs };
   const total = { copied: 0, removed: 0, renewed: 0 };
-  return { ...times, map, record, from, to, containers, leases, archives, clock, signal, meter: new Meter(), say, total };
+  return {
+    ...times,
+    map,
+    record,
+    from,
+    to,
+    containers,
+    leases,
+    archives,
+    clock,
+    signal,
+    meter: new Meter(),
+    say,
+    total,
+  };
 }
 
 const resultOf = ({ record, from, to, total, meter }: Moving, paused?: Paused): Moved => ({

@@ -74,12 +74,12 @@ const EMPTY: BlobStore = {
   list: async function* () {},
 };
 
-async function isAnythingArchived({ place, shards }: Services, signal: AbortSignal): Promise<boolean> {
+async function isAnythingArchived(services: Services, signal: AbortSignal): Promise<boolean> {
   const query = {
     query: 'SELECT TOP 1 c.id FROM c WHERE c.type = @type',
     parameters: [{ name: '@type', value: ENTRY }],
   };
-  for (const { state } of [place, ...((await shards?.()) ?? []).map((shard) => shard.place)])
+  for (const { state } of [services.place, ...((await services.shards?.()) ?? []).map((shard) => shard.place)])
     for await (const _ of fetchAll<unknown>(state, query, signal)) return true;
   return false;
 }

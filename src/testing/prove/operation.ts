@@ -68,10 +68,10 @@ export const modelProve = defineOperation({
     const { withoutTypes } = await import('../mutants/code.ts');
     const { loadText } = await import('../mutants/load.ts');
     const { parserFor } = await import('../../model/rules/relational.ts');
-    const documents = { design, requirements };
+    const read = { design, requirements };
     const subject = {
-      documents,
-      parser: await parserFor(documents),
+      documents: read,
+      parser: await parserFor(read),
       pipeline: loaded.pipeline,
       source: { file: source.file, text: withoutTypes(source.text) },
     };

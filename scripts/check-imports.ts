@@ -30,9 +30,9 @@ const ORDER = [
 ];
 /** Pure rooms: what each of them may import; every room but base may import them. */
 const PURE: Readonly<Record<string, readonly string[]>> = {
-  model: ['base'],
-  definition: ['model', 'base'],
-  contract: ['definition', 'model', 'base'],
+  model: ['sql-check', 'base'],
+  definition: ['model', 'sql-check', 'base'],
+  contract: ['definition', 'model', 'sql-check', 'base'],
   'sql-check': ['base'],
 };
 /** Inside big rooms, from the ground up: a floor may import those before it, and files beside the floors may import any. */

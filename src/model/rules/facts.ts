@@ -17,6 +17,7 @@ import type {
 import { type Charge, type Profile, PROFILES, type RuleSettings, chargeOf } from '../estimate.ts';
 import type { Container, DocumentType, Place } from '../model.ts';
 import { quantities } from '../reader/quantity.ts';
+import type { Relational } from './relational.ts';
 
 /** One operation of one pattern on one container. */
 export interface Access {
@@ -66,11 +67,14 @@ export class Facts {
   readonly settings: RuleSettings;
   readonly profile: Profile;
   readonly today: Date;
+  /** The SQL of relational copies. */
+  readonly relational: Relational;
   readonly accesses: readonly Access[];
   readonly questions: readonly Question[];
   readonly #byName: ReadonlyMap<string, ContainerDetail>;
 
-  constructor({ requirements, design }: Documents, settings: RuleSettings, today: Date) {
+  constructor({ requirements, design }: Documents, relational: Relational, settings: RuleSettings, today: Date) {
+    this.relational = relational;
     this.requirements = requirements;
     this.design = design;
     this.settings = settings;

@@ -1,12 +1,11 @@
 // H: tenants, in containers and in relational copies.
 import type { Place } from '../model.ts';
-import { addedColumns, joinsIn, type SqlTable, tablesIn } from './ddl.ts';
 import { type Facts, valueAt } from './facts.ts';
+import type { SqlTable } from './relational.ts';
 import { type Rule, type RuleResult, SOURCES, missing, n } from './rule.ts';
 
 const noTenant = missing('a tenant field (a bullet "Tenancy", or a key that is described as the tenant)');
 const snake = (name: string): string => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-const sql = (facts: Facts) => [...(facts.requirements?.sql ?? []), ...(facts.design?.sql ?? [])];
 
 /** Runs only if the documents name a tenant field; in SQL `tenantId` is also `tenant_id`. */
 function* tenants(
@@ -47,7 +46,7 @@ export const TENANCY: readonly Rule[] = [
               at: facts.place(detail, 'partitionKey'),
             };
         }
-        for (const { name, distribution, at } of tablesIn(sql(facts))) {
+        for (const { name, distribution, at } of facts.relational.tables) {
           if (distribution !== undefined && !is(distribution))
             yield { message: `Table ${name} is distributed by ${distribution}, not by the tenant`, at };
         }
@@ -73,7 +72,7 @@ export const TENANCY: readonly Rule[] = [
               };
           }
         }
-        for (const { name, columns, reference, at } of tablesIn(sql(facts))) {
+        for (const { name, columns, reference, at } of facts.relational.tables) {
           if (!reference && !columns.some(is)) yield { message: `Table ${name} has no tenant column`, at };
         }
       }),
@@ -106,7 +105,7 @@ export const TENANCY: readonly Rule[] = [
     hint: 'Make the keys composite, with the tenant first. Reference tables are exempt.',
     check: (facts) =>
       tenants(facts, function* (field, is) {
-        const tables = tablesIn(sql(facts));
+        const tables = facts.relational.tables;
         const unique = tenanted(facts).filter(({ container }) => container.uniqueKeys);
         if (tables.length + unique.length === 0) {
           yield missing('unique keys or a relational copy (SQL)');
@@ -121,8 +120,11 @@ export const TENANCY: readonly Rule[] = [
             };
         }
         for (const table of tables.filter(({ reference }) => !reference)) {
-          for (const { kind, columns } of lacksKey(table, is))
+          for (const { kind, columns, to } of lacksKey(table, is)) {
+            // Every node has the rows of a reference table.
+            if (tables.some(({ name, reference }) => reference && name === to)) continue;
             yield { message: `Table ${table.name}: ${kind} (${columns.join(', ')}) lacks the tenant`, at: table.at };
+          }
         }
       }),
   },
@@ -157,16 +159,14 @@ export const TENANCY: readonly Rule[] = [
     hint: 'Add `AND a.tenant_id = b.tenant_id`.',
     check: (facts) =>
       tenants(facts, function* (_field, is) {
-        const joins = joinsIn(sql(facts));
+        const joins = facts.relational.joins;
         if (joins.length === 0) {
           yield missing('a join of a relational copy (SQL)');
           return;
         }
-        const reference = tablesIn(sql(facts))
-          .filter((table) => table.reference)
-          .map(({ name }) => name);
-        for (const { text, equal, at } of joins) {
-          if (!equal.some(is) && !reference.some((name) => new RegExp(String.raw`\bjoin\s+${name}\b`, 'i').test(text)))
+        const reference = facts.relational.tables.filter((table) => table.reference).map(({ name }) => name);
+        for (const { text, tables, equal, at } of joins) {
+          if (!equal.some(is) && !tables.some((name) => reference.includes(name)))
             yield { message: `This join doesn't compare the tenant: ${text}`, at };
         }
       }),
@@ -180,20 +180,22 @@ export const TENANCY: readonly Rule[] = [
     hint: 'Describe how old rows get the tenant, such as a backfill before the column becomes mandatory.',
     check: (facts) =>
       tenants(facts, function* (_field, is) {
-        const added = addedColumns(sql(facts)).filter(({ column }) => is(column));
+        const added = facts.relational.added.filter(({ column }) => is(column));
         const migrated = facts.prose.filter(({ text }) => /add(s|ed|ing)? (the |a )?tenant/i.test(text));
         if (added.length + migrated.length === 0) {
           yield missing('a tenant that is added later');
           return;
         }
-        const filled =
-          facts.prose.some(
-            ({ text, section }) =>
-              section !== 'projections' && /backfill|fill(s|ed)? (in )?(the )?(missing|old)|回填/i.test(text),
-          ) || sql(facts).some(({ text }) => /\bupdate\b[^;]*\bset\b/i.test(text));
+        const filled = facts.prose.some(
+          ({ text, section }) =>
+            section !== 'projections' && /backfill|fill(s|ed)? (in )?(the )?(missing|old)|回填/i.test(text),
+        );
         if (filled) return;
-        for (const { table, at } of added)
+        const written = facts.relational.updated.filter(({ columns }) => columns.some(is));
+        const open = added.filter(({ table }) => !written.some((one) => one.table === table));
+        for (const { table, at } of open)
           yield { message: `Table ${table} gets a tenant column, but no step fills it for old rows`, at };
+        if (written.length > 0) return;
         for (const { at } of migrated)
           yield { message: 'The tenant is added, but no step fills it for old documents', at };
       }),

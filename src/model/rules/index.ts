@@ -1,4 +1,5 @@
 // Runs rules over the documents. The report has findings, rules that couldn't be checked, and waived findings.
+import type { Parser } from '../../sql-check/parser.ts';
 import type { Documents, Waiver } from '../documents.ts';
 import { DEFAULTS, type RuleSettings } from '../estimate.ts';
 import type { ModelFinding } from '../model.ts';
@@ -15,6 +16,7 @@ import { FEED } from './f-feed.ts';
 import { Facts } from './facts.ts';
 import { TENANCY } from './h-tenancy.ts';
 import { SHARDS } from './i-shards.ts';
+import { type Relational, relationalOf } from './relational.ts';
 import { type Rule, type RuleFinding, type RuleId, missing } from './rule.ts';
 
 /** All rules that need only the documents. Group G also needs the pipeline and is in the room `contract`. */
@@ -55,10 +57,12 @@ export interface CheckOptions {
   readonly settings?: Partial<RuleSettings>;
   /** Decides which waivers have expired. */
   readonly today?: Date;
+  /** PostgreSQL's, for the SQL of relational copies (`parserFor`). Without it the rules don't see them. */
+  readonly parser?: Parser | undefined;
 }
 
-export const factsOf = (documents: Documents, { settings, today = new Date() }: CheckOptions = {}): Facts =>
-  new Facts(documents, { ...DEFAULTS, ...settings }, today);
+export const factsOf = (documents: Documents, { settings, parser, today = new Date() }: CheckOptions = {}): Facts =>
+  new Facts(documents, relationalOf(documents, parser), { ...DEFAULTS, ...settings }, today);
 
 /** Pure: the same documents, rules and day give the same report. */
 export function checkDocuments(
@@ -99,6 +103,7 @@ export function checkDocuments(
     reading: [
       ...(documents.requirements?.findings ?? []),
       ...(documents.design?.findings ?? []),
+      ...facts.relational.unread.map(unreadFinding),
       ...waivers.flatMap((waiver) => waiverFinding(waiver, waived, facts.today)),
     ],
   };
@@ -108,6 +113,14 @@ const covers = ({ rule, at, from, to }: Waiver, finding: RuleFinding): boolean =
   rule === finding.rule && at.file === finding.at.file && finding.at.line >= from && finding.at.line <= to;
 
 const expired = ({ until }: Waiver, today: Date): boolean => until === undefined || today.getTime() >= until;
+
+const unreadFinding = ({ why, at }: Relational['unread'][number]): ModelFinding => ({
+  code: 'sql-unread',
+  severity: 'information',
+  message: `Neither PostgreSQL nor Cosmos DB reads this SQL, so H1, H2, H4, H6 and H7 don't know what it says: ${why}`,
+  hint: 'Write it in full, or name another language than sql at the fence.',
+  at,
+});
 
 function waiverFinding(waiver: Waiver, waived: readonly Waived[], today: Date): ModelFinding[] {
   const { rule, at } = waiver;

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import type { ProfileName } from '../../model/estimate.ts';
 import type { Place } from '../../model/model.ts';
 import { type Report, checkDocuments } from '../../model/rules/index.ts';
+import { parserFor } from '../../model/rules/relational.ts';
 import type { RuleFinding, Severity } from '../../model/rules/rule.ts';
 import { writeText } from '../write-text.ts';
 import { defineOperation } from '../operation.ts';
@@ -38,7 +39,7 @@ export const modelCheck = defineOperation({
   run: async ({ directory, failOn, sarif: asSarif, html, ...flags }, { workspace }) => {
     const pair = await readPair(workspace, directory);
     const settings = await ruleSettings(flags, workspace.directory);
-    const report = checkDocuments(pair.documents, pair.rules, { settings });
+    const report = checkDocuments(pair.documents, pair.rules, { settings, parser: await parserFor(pair.documents) });
     const checked = shown(report, pair, workspace.directory, settings.profile);
     if (html !== undefined)
       await writeText(resolve(workspace.directory, html), htmlReport(pair.documents, checked, settings), {

@@ -57,17 +57,32 @@ export async function liveContent(session: Session, of: Named): Promise<string> 
   throw noTables(of);
 }
 
+export interface WrittenContents {
+  readonly live: string;
+  /** What the live content replaced, while that is kept. */
+  readonly kept: readonly string[];
+  /** Some table of the database has a rule between documents. */
+  readonly joined: boolean;
+}
+
 /**
- * What hosts write: the live content, then the one that it replaced, while that is kept.
+ * What hosts write, by one statement.
  * @throws MillraceError `postgres-tables-missing`
  */
-export async function writtenContents(session: Session, of: Named): Promise<string[]> {
-  const stored = await contentsOf(session, of);
-  const live = stored.find(({ state }) => state === 'live');
-  if (live)
-    return [live, ...stored.filter(({ state, kept }) => state === 'retired' && kept)].map(({ content }) => content);
-  throw noTables(of);
+export async function writtenContents(session: Session, { projection, version }: Named): Promise<WrittenContents> {
+  const { rows } = await session.query(
+    `SELECT content, state, EXISTS (SELECT 1 FROM ${SCHEMA}.contents WHERE ${JOINED}) AS joined FROM ${SCHEMA}.contents
+WHERE name = $1 AND version = $2::integer AND (state = 'live' OR state = 'retired' AND ${KEPT}) ORDER BY since, content`,
+    [projection, version],
+  );
+  const live = rows.find(({ state }) => state === 'live');
+  if (!live) throw noTables({ projection, version });
+  const kept = rows.filter((row) => row !== live).map(({ content }) => String(content));
+  return { live: String(live['content']), kept, joined: live['joined'] === true };
 }
+
+/** Which contents have rules between documents that hosts keep. */
+export const JOINED = `state = 'live' AND made->'layout' IS NOT NULL`;
 
 const noTables = ({ projection, version }: Named): Error =>
   postgresError('postgres-tables-missing', `There are no tables of ${projection}@${version} yet`);

@@ -4,7 +4,7 @@ import { type Content, SCHEMA, constraintsOf, tableName, uniqueColumns } from '.
 import type { ForeignKey, TableLayout } from '../../definition/tables/table-layout.ts';
 import { postgresError } from '../../postgres/errors.ts';
 import type { Session } from '../../postgres/database.ts';
-import { lockNumber } from './contents.ts';
+import { JOINED, lockNumber } from './contents.ts';
 
 /** The contents with rules between documents that hosts write, and what readers have. */
 export class Joins {
@@ -19,7 +19,7 @@ export class Joins {
   static async read(session: Session): Promise<Joins> {
     const { rows } = await session.query(
       `SELECT content, made->'layout' AS layout FROM ${SCHEMA}.contents
-WHERE state = 'live' AND made->'layout' IS NOT NULL ORDER BY name, version, content`,
+WHERE ${JOINED} ORDER BY name, version, content`,
     );
     const joined = rows.map(({ content, layout }) => ({ layout: layout as TableLayout, content: String(content) }));
     if (joined.length === 0) return new Joins([], new Map());
@@ -33,11 +33,20 @@ WHERE state = 'live' AND made->'layout' IS NOT NULL ORDER BY name, version, cont
     return this.#joined.filter((one) => one.layout.foreignKeys.some((key) => key.projection === layout.projection));
   }
 
-  /** Projections whose rows a transaction may change that writes rows of this content. */
-  concerned(of: Content): Set<string> {
-    const found = new Set<string>([of.layout.projection]);
-    for (const dependent of this.dependentsOf(of))
-      for (const projection of this.concerned(dependent)) found.add(projection);
+  /**
+   * This content and those whose rows change with its rows: each once, before those that depend on it. No ring is declared,
+   * so there is such an order.
+   */
+  concerned(of: Content): Content[] {
+    const [seen, found] = [new Set<string>(), [] as Content[]];
+    const visit = (one: Content): void => {
+      const place = `${one.layout.projection} ${one.content}`;
+      if (seen.has(place)) return;
+      seen.add(place);
+      for (const dependent of this.dependentsOf(one)) visit(dependent);
+      found.unshift(one);
+    };
+    visit(of);
     return found;
   }
 
@@ -80,7 +89,7 @@ export async function joinsFor(session: Session, of: Content, tenant: unknown): 
   const before = await Joins.read(session);
   const { foreignKeys, unique, projection } = of.layout;
   if (before.dependentsOf(of).length === 0 && foreignKeys.length === 0 && unique.length === 0) return undefined;
-  const concerned = before.concerned(of);
+  const concerned = new Set(before.concerned(of).map(({ layout }) => layout.projection));
   for (const other of concerned) {
     if (other === projection) continue;
     // Waiting here while another lock is held could be in a ring with a process that switches contents.
@@ -92,7 +101,8 @@ export async function joinsFor(session: Session, of: Content, tenant: unknown): 
   const locks = [...concerned].map((name) => rowsLock(name, tenant)).toSorted((a, b) => (a < b ? -1 : 1));
   for (const lock of locks) await session.query(`SELECT pg_advisory_xact_lock(${lock})`);
   const joins = await Joins.read(session);
-  for (const other of joins.concerned(of)) if (!concerned.has(other)) throw changing(other);
+  const missed = joins.concerned(of).find(({ layout }) => !concerned.has(layout.projection));
+  if (missed) throw changing(missed.layout.projection);
   return joins;
 }
 

@@ -132,7 +132,8 @@ export class TableContents {
 
 async function concernedBy(session: Session, layout: TableLayout): Promise<Set<string>> {
   const content = (await readersOf(session, layout))?.content;
-  return content === undefined ? new Set() : (await Joins.read(session)).concerned({ layout, content });
+  const all = content === undefined ? [] : (await Joins.read(session)).concerned({ layout, content });
+  return new Set(all.map((one) => one.layout.projection));
 }
 
 /** Switches the views. The generation is compared, so that of two that switch at once only one does. */

@@ -189,9 +189,10 @@ class TableWriter {
       async (session) => {
         const now = new Date(clock.now());
         if (target !== undefined) return work(session, { layout, content: target }, now, undefined);
-        const [live = '', ...kept] = await writtenContents(session, layout);
+        const { live, kept, joined } = await writtenContents(session, layout);
+        const of = { layout, content: live };
         // Rules between documents hold in what is live.
-        await work(session, { layout, content: live }, now, await joinsFor(session, { layout, content: live }, tenant));
+        await work(session, of, now, joined ? await joinsFor(session, of, tenant) : undefined);
         for (const content of kept) await work(session, { layout, content }, now, undefined);
       },
       { signal, first: sharedLock(layout) },

@@ -132,25 +132,31 @@ export async function settle(
   joins: Joins,
   tenant?: { readonly value: unknown },
 ): Promise<void> {
+  for (const one of joins.concerned(of)) if (isConstrained(one.layout)) await settleOwn(session, one, joins, tenant);
+}
+
+async function settleOwn(
+  session: Session,
+  of: Content,
+  joins: Joins,
+  tenant: { readonly value: unknown } | undefined,
+): Promise<void> {
   const { layout } = of;
-  if (isConstrained(layout)) {
-    const own = tenant && layout.tenant ? `w.${layout.tenant.name} = $1::${layout.tenant.type} AND ` : '';
-    const keys = layout.identity.map(({ name }) => name);
-    for (;;) {
-      const { rows } = await session.query(
-        `SELECT w.rows FROM ${waitsName(of)} w WHERE ${own}(${joins.blocked(of)}) IS NOT TRUE
+  const own = tenant && layout.tenant ? `w.${layout.tenant.name} = $1::${layout.tenant.type} AND ` : '';
+  const keys = layout.identity.map(({ name }) => name);
+  for (;;) {
+    const { rows } = await session.query(
+      `SELECT w.rows FROM ${waitsName(of)} w WHERE ${own}(${joins.blocked(of)}) IS NOT TRUE
 ORDER BY ${keys.map((name) => `w.${name}`).join(', ')} LIMIT ${PAGE}`,
-        own === '' ? [] : [tenant?.value],
-      );
-      if (rows.length === 0) break;
-      const free = firstOfEach(
-        of,
-        rows.map((row) => row['rows'] as DocumentRows),
-      );
-      await show(session, of, free);
-    }
+      own === '' ? [] : [tenant?.value],
+    );
+    if (rows.length === 0) return;
+    const free = firstOfEach(
+      of,
+      rows.map((row) => row['rows'] as DocumentRows),
+    );
+    await show(session, of, free);
   }
-  for (const other of joins.dependentsOf(of)) await settle(session, other, joins, tenant);
 }
 
 /** Shows all that waits, where there are no rules any more. */

@@ -7,6 +7,7 @@ import { rowKey } from '../../definition/oracle/recompute.ts';
 import type { Design, Documents } from '../../model/documents.ts';
 import { type Model, keyPathsOf } from '../../model/model.ts';
 import { MODEL_RULES, checkDocuments } from '../../model/rules/index.ts';
+import type { Parser } from '../../sql-check/parser.ts';
 import { boundSets } from '../prove/ask.ts';
 import { Changes } from '../prove/changes.ts';
 import { type Evaluate, Meant } from '../prove/meaning.ts';
@@ -18,14 +19,17 @@ export interface Subject {
   readonly documents: Documents & { readonly design: Design };
   readonly pipeline: Pipeline;
   readonly source: { readonly file: string; readonly text: string };
+  /** For the SQL of the documents (`parserFor`). */
+  readonly parser: Parser | undefined;
 }
 
 /** Findings by rule and words, without their lines, since a changed line may move others. */
-export function findingsOf({ documents, pipeline, source }: Subject): Set<string> {
-  const { findings, reading, notChecked } = checkDocuments(documents, [
-    ...MODEL_RULES,
-    ...contractRules(pipeline, source),
-  ]);
+export function findingsOf({ documents, pipeline, source, parser }: Subject): Set<string> {
+  const { findings, reading, notChecked } = checkDocuments(
+    documents,
+    [...MODEL_RULES, ...contractRules(pipeline, source)],
+    { parser },
+  );
   return new Set([
     ...findings.filter(({ severity }) => severity !== 'information').map(({ rule, message }) => `${rule}: ${message}`),
     ...reading.filter(({ severity }) => severity !== 'information').map(({ code, message }) => `${code}: ${message}`),

@@ -67,8 +67,11 @@ export const modelProve = defineOperation({
     const { killScore } = await import('../mutants/kill.ts');
     const { withoutTypes } = await import('../mutants/code.ts');
     const { loadText } = await import('../mutants/load.ts');
+    const { parserFor } = await import('../../model/rules/relational.ts');
+    const read = { design, requirements };
     const subject = {
-      documents: { design, requirements },
+      documents: read,
+      parser: await parserFor(read),
       pipeline: loaded.pipeline,
       source: { file: source.file, text: withoutTypes(source.text) },
     };

@@ -3,17 +3,20 @@ import { expect, test } from 'vitest';
 import { parseDesign } from '../../../src/model/reader/design.ts';
 import type { RuleFinding } from '../../../src/model/rules/rule.ts';
 import { MODEL_RULES, type Report, checkDocuments } from '../../../src/model/rules/index.ts';
+import { loadParser } from '../../../src/sql-check/parser.ts';
 import { type Texts, documentsOf, edited } from './base.ts';
 import { A_TO_D } from './cases-a-d.ts';
 import { C_REQUESTS } from './cases-c-requests.ts';
 import { E_TO_I } from './cases-e-i.ts';
 
 const CASES = [...A_TO_D, ...C_REQUESTS, ...E_TO_I];
+const parser = await loadParser();
 const TODAY = new Date('2026-06-01T00:00:00Z');
 
 function check(texts: Texts, price?: number): Report {
   return checkDocuments(documentsOf(texts), MODEL_RULES, {
     today: TODAY,
+    parser,
     settings: price === undefined ? {} : { price },
   });
 }

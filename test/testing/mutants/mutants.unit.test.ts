@@ -19,6 +19,7 @@ const subjectOf = ({ design, requirements, pipeline }: Texts) => {
     },
     pipeline: pipelineOf(text),
     source: { file: NAMES.pipeline, text },
+    parser: undefined,
   };
 };
 

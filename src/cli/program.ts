@@ -21,11 +21,15 @@ export interface Invocation {
   readonly flags: CommonFlags;
 }
 
-/** The commander program for a registry: `millrace <noun> <verb> [name]`. Each verb calls `invoke`. */
+/**
+ * The commander program for a registry: `millrace <noun> <verb> [name]`. Each verb calls `invoke`. `argv`: where it names a
+ * verb, only this one has its flags. To work out those of all verbs takes longer than many a verb.
+ */
 export function buildProgram(
   registry: Registry,
   version: string,
   invoke: (invocation: Invocation) => Promise<void>,
+  argv: readonly string[] = [],
 ): Command {
   const program = new Command('millrace')
     .description('Keep everything derived from an Azure Cosmos DB for NoSQL account correct.')
@@ -33,9 +37,14 @@ export function buildProgram(
     .showSuggestionAfterError()
     .addHelpText('after', EXIT_CODES);
   const nouns = new Map<string, Command>();
-  for (const operation of registry.all()) {
+  const operations = registry.all();
+  const named = operations.find(({ noun, verb }) =>
+    [noun, verb].filter((word) => word !== undefined).every((word, at) => argv[at] === word),
+  );
+  for (const operation of operations) {
     const parent = operation.noun === undefined ? program : noun(program, nouns, operation.noun);
-    parent.addCommand(verb(operation, invoke));
+    const isAsked = named === undefined || named === operation;
+    parent.addCommand(isAsked ? verb(operation, invoke) : new Command(operation.verb).description(operation.summary));
   }
   for (const command of nouns.values()) command.description(command.commands.map((of) => of.name()).join(', '));
   return program.addCommand(completionOf(program));

@@ -24,9 +24,10 @@ export interface Io {
 /** Exit codes: 0 success, 1 findings or a failure, 2 wrong usage or input, 130 interrupted. */
 export async function runCli(registry: Registry, version: string, argv: readonly string[], io: Io): Promise<number> {
   let code = 0;
-  const program = buildProgram(registry, version, async (invocation) => {
+  const invoke = async (invocation: Invocation): Promise<void> => {
     code = await invokeSafely(invocation, io);
-  });
+  };
+  const program = buildProgram(registry, version, invoke, argv);
   for (const command of everyCommand(program)) {
     command.exitOverride().configureOutput({
       writeOut: (text) => io.stdout.write(text),

@@ -5,7 +5,7 @@ import { type Context, defineOperation } from '../operation.ts';
 import { plural, size, table as columns } from '../table.ts';
 import { sqlVerbsError } from './errors.ts';
 import { type Cluster, grow, measured } from './grow.ts';
-import { growthOf, measuringQueries } from './growth.ts';
+import { type Growth, growthOf, measuringQueries } from './growth.ts';
 import { pipelineIfAny } from '../pipeline-if-any.ts';
 import { readSql } from './read-sql.ts';
 
@@ -56,7 +56,8 @@ export const sqlRebalance = defineOperation({
     if (sizes === undefined && !measure && !yes) return { measure: measuringQueries(table, tenant) };
     const given = sizes === undefined ? undefined : parsed(await readSql(workspace.directory, sizes));
     const cluster = (): Cluster => ({ database: workspace.tables(), table, tenant, signal });
-    const needed = async () => growthOf(given ?? (await measured(cluster())), table, { isolate, threshold });
+    const needed = async (): Promise<Growth & { readonly done?: readonly string[] }> =>
+      growthOf(given ?? (await measured(cluster())), table, { isolate, threshold });
     if (!yes) return needed();
     const asked = { table, tenant, isolate, threshold, ...(sizes !== undefined && { sizes }) };
     return recorded(context, asked, async () => {
@@ -66,8 +67,7 @@ export const sqlRebalance = defineOperation({
   },
   format: (growth) => {
     if ('measure' in growth) return growth.measure.join('\n');
-    const { isolate, full, beyond, statements, average } = growth;
-    const done = 'done' in growth ? growth.done : undefined;
+    const { isolate, full, beyond, statements, average, done } = growth;
     if (statements.length === 0)
       return `No tenant needs a shard of its own, and the nodes are in balance (${size(average)} on average).`;
     const isolated = isolate.map((each) => [each.tenant, size(each.bytes), `${Math.round(each.share * 100)} %`]);

@@ -49,7 +49,9 @@ export const sqlRebalance = defineOperation({
     yes: z
       .boolean()
       .default(false)
-      .describe('run the statements; without a file, measure before. With a pipeline, an audit record is written'),
+      .describe(
+        'run the statements; without a file, measure before. It leaves an audit record; without a pipeline there is no place for one',
+      ),
   }),
   run: async ({ sizes, table, tenant, isolate, threshold, measure, yes }, context) => {
     const { workspace, signal, screen } = context;

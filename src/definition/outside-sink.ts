@@ -60,6 +60,8 @@ export interface EntryPlace {
 export interface TableEntry extends Entry {
   readonly etag: string;
   readonly place: EntryPlace;
+  /** Tenants that may have rows of the document beside its own, where it may move. A repair removes those rows. */
+  readonly strayed?: readonly unknown[];
   /** Whether the source has this version now. Asked where the stored version has the same lsn and another ETag. */
   isCurrent?(): Promise<boolean>;
 }

@@ -50,9 +50,11 @@ function read<T>(text: string, file: string, parse: (text: string) => T): T {
     if (!(cause instanceof Error)) throw cause;
     const details = 'sqlDetails' in cause ? (cause.sqlDetails as { readonly cursorPosition?: number }) : {};
     // This position counts characters, and not bytes as the others do.
-    const offset = Array.from(text)
+    const given = Array.from(text)
       .slice(0, details.cursorPosition ?? 0)
       .join('').length;
+    // An end that came too early is behind the last word, and not in an empty line below it.
+    const offset = Math.min(given, text.trimEnd().length);
     throw sqlCheckError('sql-unreadable', `${place(text, file, offset)}: ${cause.message}\n${caret(text, offset)}`, {
       cause,
     });

@@ -124,3 +124,9 @@ describe('SQL-S1 names that mean something else', () => {
     expect(checkStatement(catalog, parser.parse(sql, 'query')[0]!.node).rows.verdict).not.toBe('safe');
   });
 });
+
+it('names the line of a text that ends too early', () => {
+  expect(() => parser.parse('SELECT 1\nFROM orders WHERE\n\n', 'q.sql')).toThrow(
+    'q.sql:2: syntax error at end of input',
+  );
+});

@@ -114,11 +114,18 @@ const covers = ({ rule, at, from, to }: Waiver, finding: RuleFinding): boolean =
 
 const expired = ({ until }: Waiver, today: Date): boolean => until === undefined || today.getTime() >= until;
 
-const unreadFinding = ({ why, at }: Relational['unread'][number]): ModelFinding => ({
+const unreadFinding = ({ kind, text, at }: Relational['unread'][number]): ModelFinding => ({
   code: 'sql-unread',
   severity: 'information',
-  message: `Neither PostgreSQL nor Cosmos DB reads this SQL, so H1, H2, H4, H6 and H7 don't know what it says: ${why}`,
-  hint: 'Write it in full, or name another language than sql at the fence.',
+  ...(kind === 'syntax'
+    ? {
+        message: `Neither PostgreSQL nor Cosmos DB reads this SQL, so H1, H2, H4, H6 and H7 don't know what it says: ${text}`,
+        hint: 'Write it in full, or name another language than sql at the fence.',
+      }
+    : {
+        message: `H4 doesn't know which columns this NATURAL JOIN compares: ${text}`,
+        hint: 'Name the columns: USING (tenant_id, …).',
+      }),
   at,
 });
 

@@ -1,11 +1,12 @@
 // What the tenancy rules need of the SQL of relational copies, from PostgreSQL's own parser.
-import type { ColumnDef, Constraint, FuncCall, Node, RangeVar, SelectStmt } from 'libpg-query';
+import type { ColumnDef, Constraint, FuncCall, Node, SelectStmt } from 'libpg-query';
 import { MillraceError } from '../../base/errors.ts';
 import { below, kindOf, strings } from '../../sql-check/nodes.ts';
 import { type Parser, type Statement, lineOf, loadParser } from '../../sql-check/parser.ts';
 import type { Documents, Text } from '../documents.ts';
 import type { Place } from '../model.ts';
 import { queryOf } from '../reader/sql.ts';
+import { NO_SIDE, type Sides, across, equalities, nameOf, sidesOf, together } from './relational-joins.ts';
 
 export interface SqlKey {
   readonly kind: 'PRIMARY KEY' | 'UNIQUE' | 'FOREIGN KEY';
@@ -32,14 +33,20 @@ export interface SqlJoin {
   readonly at: Place;
 }
 
+/** A text of which the rules don't know what it says: no SQL of PostgreSQL or Cosmos DB, or a join whose columns aren't known. */
+export interface Unread {
+  readonly kind: 'syntax' | 'natural';
+  readonly text: string;
+  readonly at: Place;
+}
+
 export interface Relational {
   readonly tables: readonly SqlTable[];
   readonly joins: readonly SqlJoin[];
   readonly added: readonly { readonly table: string; readonly column: string; readonly at: Place }[];
   /** Columns that a statement UPDATE writes. */
   readonly updated: readonly { readonly table: string; readonly columns: readonly string[] }[];
-  /** Statements that neither PostgreSQL nor Cosmos DB has. The rules don't know what they say. */
-  readonly unread: readonly { readonly why: string; readonly at: Place }[];
+  readonly unread: readonly Unread[];
 }
 
 const fencesOf = ({ requirements, design }: Documents): Text[] => [
@@ -76,7 +83,11 @@ function readFence({ text, at }: Text, parser: Parser, reader: Reader): void {
     if (read(part, before) || queryOf(part.trim())) continue;
     const own = part.length - part.replace(BLANK, '').length;
     const line = at.line + before + lineOf(part, own) - 1;
-    reader.unread.push({ why: part.slice(own).split('\n')[0]?.trim() ?? '', at: { file: at.file, line } });
+    reader.unread.push({
+      kind: 'syntax',
+      text: part.slice(own).split('\n')[0]?.trim() ?? '',
+      at: { file: at.file, line },
+    });
   }
 }
 
@@ -92,9 +103,6 @@ function partsOf(text: string): { part: string; before: number }[] {
   );
 }
 
-const nameOf = (of: RangeVar | undefined): string =>
-  `${of?.schemaname === undefined ? '' : `${of.schemaname}.`}${of?.relname ?? ''}`;
-
 type PlaceOf = (offset: number) => Place;
 
 class Reader implements Relational {
@@ -102,7 +110,7 @@ class Reader implements Relational {
   readonly joins: SqlJoin[] = [];
   readonly added: { table: string; column: string; at: Place }[] = [];
   readonly updated: { table: string; columns: string[] }[] = [];
-  readonly unread: { why: string; at: Place }[] = [];
+  readonly unread: Unread[] = [];
 
   statement({ node, start, at }: Statement, placeOf: PlaceOf): void {
     const place = placeOf(start);
@@ -143,34 +151,55 @@ class Reader implements Relational {
     for (const child of below(kindOf(node)[1])) this.#below(child, context);
   }
 
-  /** Conditions of WHERE hold for joins too, except where one of them keeps rows without a partner. */
+  /**
+   * Joins by JOIN and by commas. Conditions of WHERE hold for them too, except where one of them keeps rows without a
+   * partner.
+   */
   #select(
     { fromClause = [], whereClause }: SelectStmt,
     { placeOf, at }: { readonly placeOf: PlaceOf; readonly at: (bytes: number) => number },
   ): void {
     const where = equalities(whereClause);
+    const join = (left: Sides, right: Sides, equal: readonly string[]): void => {
+      // A function gives rows of what is joined to it already.
+      if (left.isFunction || right.isFunction) return;
+      this.joins.push({
+        text: `${left.text} with ${right.text}`,
+        tables: [left.only, right.only].filter((name) => name !== undefined),
+        equal,
+        at: placeOf(at(right.location)),
+      });
+    };
     const visit = (node: Node): void => {
       if (!('JoinExpr' in node)) return;
       const { larg, rarg, quals, usingClause, isNatural, jointype } = node.JoinExpr;
       if (larg) visit(larg);
       if (rarg) visit(rarg);
-      if (!larg || !rarg || isNatural) return;
+      if (!larg || !rarg) return;
       const [left, right] = [sidesOf(larg), sidesOf(rarg)];
-      const pairs = [...equalities(quals), ...(jointype === 'JOIN_INNER' ? where : [])];
-      const across = pairs.filter(
-        ([a, b]) =>
-          a.column === b.column &&
-          ((left.aliases.has(a.table) && right.aliases.has(b.table)) ||
-            (left.aliases.has(b.table) && right.aliases.has(a.table))),
-      );
-      this.joins.push({
-        text: `${left.text} with ${right.text}`,
-        tables: [left.only, right.only].filter((name) => name !== undefined),
-        equal: [...strings(usingClause), ...across.map(([a]) => a.column)],
-        at: placeOf(at(right.location)),
-      });
+      const common = isNatural ? this.#common(left, right) : strings(usingClause);
+      if (common) {
+        const pairs = [...equalities(quals), ...(jointype === 'JOIN_INNER' ? where : [])];
+        join(left, right, [...common, ...across(pairs, left, right)]);
+      } else
+        this.unread.push({
+          kind: 'natural',
+          text: `${left.text} with ${right.text}`,
+          at: placeOf(at(right.location)),
+        });
     };
     for (const one of fromClause) visit(one);
+    const [first, ...others] = fromClause.map(sidesOf);
+    others.reduce((left, right) => {
+      join(left, right, across(where, left, right));
+      return together(left, right);
+    }, first ?? NO_SIDE);
+  }
+
+  /** The columns of NATURAL JOIN. Undefined: one side is no table that the documents create. */
+  #common(left: Sides, right: Sides): string[] | undefined {
+    const [one, other] = [left, right].map(({ only }) => this.tables.find(({ name }) => name === only));
+    return one && other && one.columns.filter((name) => other.columns.includes(name));
   }
 
   /** `create_distributed_table('orders', 'store_id')`, `create_reference_table('countries')` */
@@ -201,60 +230,4 @@ function addKey(table: SqlTable, { contype, keys, fk_attrs: from, pktable }: Con
   if (contype === 'CONSTR_UNIQUE') table.keys.push({ kind: 'UNIQUE', columns: columns(keys) });
   if (contype === 'CONSTR_FOREIGN')
     table.keys.push({ kind: 'FOREIGN KEY', columns: columns(from), to: nameOf(pktable) });
-}
-
-interface Named {
-  readonly table: string;
-  readonly column: string;
-}
-
-/** Of conditions that all hold: the columns that are equal. What is below OR or NOT isn't among them. */
-function equalities(node: Node | undefined): [Named, Named][] {
-  if (!node) return [];
-  if ('BoolExpr' in node)
-    return node.BoolExpr.boolop === 'AND_EXPR' ? (node.BoolExpr.args ?? []).flatMap(equalities) : [];
-  if (!('A_Expr' in node) || node.A_Expr.kind !== 'AEXPR_OP' || strings(node.A_Expr.name).at(-1) !== '=') return [];
-  const [a, b] = [columnOf(node.A_Expr.lexpr), columnOf(node.A_Expr.rexpr)];
-  return a && b ? [[a, b]] : [];
-}
-
-function columnOf(node: Node | undefined): Named | undefined {
-  if (!node || !('ColumnRef' in node)) return undefined;
-  const [column, table] = strings(node.ColumnRef.fields).toReversed();
-  return column === undefined || column === '' || table === undefined ? undefined : { table, column };
-}
-
-interface Sides {
-  readonly aliases: ReadonlySet<string>;
-  /** The table, if there is one only. */
-  readonly only?: string;
-  readonly text: string;
-  readonly location: number;
-}
-
-function sidesOf(node: Node): Sides {
-  if ('RangeVar' in node) {
-    const { alias, relname = '', location = 0 } = node.RangeVar;
-    const name = nameOf(node.RangeVar);
-    const as = alias?.aliasname;
-    const text = as === undefined ? name : `${name} ${as}`;
-    return { aliases: new Set([as ?? relname]), only: name, text, location };
-  }
-  if ('JoinExpr' in node && node.JoinExpr.larg && node.JoinExpr.rarg) {
-    const [left, right] = [sidesOf(node.JoinExpr.larg), sidesOf(node.JoinExpr.rarg)];
-    return {
-      aliases: new Set([...left.aliases, ...right.aliases]),
-      text: `${left.text}, ${right.text}`,
-      location: left.location,
-    };
-  }
-  const [, fields] = kindOf(node);
-  const alias = (fields['alias'] as { readonly aliasname?: string } | undefined)?.aliasname ?? '';
-  return { aliases: new Set([alias]), text: alias === '' ? 'a subquery' : alias, location: firstLocation(fields) };
-}
-
-/** A subquery has no place of its own. */
-function firstLocation(value: unknown): number {
-  const found = JSON.stringify(value).match(/"location":(\d+)/);
-  return Number(found?.[1] ?? 0);
 }

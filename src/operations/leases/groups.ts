@@ -1,5 +1,4 @@
 import type { Container } from '@azure/cosmos';
-import { UsageError } from '../../base/errors.ts';
 import type { FeedRange } from '../../cosmos/ranges.ts';
 import { withRetry } from '../../cosmos/retry.ts';
 import { ridOf } from '../../cosmos/rid.ts';
@@ -18,6 +17,7 @@ import { suggestion } from '../../base/near.ts';
 import type { Context } from '../operation.ts';
 import { leaseNameOf } from '../../runtime/processor-name.ts';
 import { operationsError } from '../errors.ts';
+import { pipelineIfAny } from '../pipeline-if-any.ts';
 import { sharedError } from '../../base/shared-errors.ts';
 
 /** A container of the database whose feed some leases belong to. */
@@ -92,7 +92,7 @@ export async function openLeases({
 }: Pick<Context, 'workspace' | 'signal'>): Promise<LeaseInventory> {
   const services = await workspace.services();
   const { endpoint, database } = services.place;
-  const pipeline = await pipelineIfAny(workspace);
+  const pipeline = (await pipelineIfAny(workspace))?.pipeline;
   const leases = await LeaseContainer.open(services.global.leases);
   const settings = workspace.settings();
   const rid = await ridOf(database, signal).catch(throwMissing(services.global.leases));
@@ -149,16 +149,6 @@ export async function openLeases({
   const byPrefix = (a: LeaseGroup, b: LeaseGroup): number => a.prefix.localeCompare(b.prefix, 'en', { numeric: true });
   const hasPipeline = pipeline !== undefined;
   return { leases, hasPipeline, sources, about, namedPrefix, ridPrefix, groups: groups.toSorted(byPrefix) };
-}
-
-/** An operation on leases needs no pipeline, but a pipeline that exists must load. */
-async function pipelineIfAny(workspace: Context['workspace']): Promise<Pipeline | undefined> {
-  try {
-    return (await workspace.pipeline()).pipeline;
-  } catch (error) {
-    if (error instanceof UsageError && error.code === 'pipeline-missing') return undefined;
-    throw error;
-  }
 }
 
 const sourceNames = (pipeline: Pipeline): string[] => [

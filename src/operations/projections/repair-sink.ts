@@ -1,3 +1,4 @@
+import { isObject } from '../../base/json.ts';
 import { type OutsideSpec, projectionId } from '../../definition/specs.ts';
 import { entryId } from '../../definition/sink-id.ts';
 import type { Change } from '../../feed/reading/change.ts';
@@ -28,14 +29,22 @@ export async function repairSink(
   options: Parts & { readonly readLagMs: number; readonly signal: AbortSignal },
 ): Promise<RepairedSink> {
   const { services, loaded, signal, readLagMs } = options;
-  const byId = new Map(differences.map((one) => [one.document, one]));
+  // Of a document there may be several: its own rows may be missing, and others have strayed. What was found has a version.
+  const inOrder = differences.toSorted((a, b) => Number(a.found !== undefined) - Number(b.found !== undefined));
+  const byId = new Map(inOrder.map((one) => [one.document, one]));
+  const strayed = strayedOf(differences);
+  const strayedAs = (id: string) => strayed.has(id) && { strayed: strayed.get(id) };
   const obstacles = new Map<Candidate, string>();
   const met = new Set<string>();
   const again = (version: string, id: string): string | undefined => raised(version, heldVersion(byId.get(id)));
   const to: OutsideSpec['to'] = {
     write: (entries, until) =>
       spec.to.write(
-        entries.map(({ version, ...entry }) => ({ ...entry, version: again(version, entry.id) ?? version })),
+        entries.map(({ version, ...entry }) => ({
+          ...entry,
+          version: again(version, entry.id) ?? version,
+          ...strayedAs(entry.id),
+        })),
         until,
       ),
   };
@@ -76,7 +85,10 @@ export async function repairSink(
       continue;
     }
     const place = one.found?.['place'];
-    await spec.to.write([{ id: one.document, version, row: null, ...(place !== undefined && { place }) }], signal);
+    await spec.to.write(
+      [{ id: one.document, version, row: null, ...(place !== undefined && { place }), ...strayedAs(one.document) }],
+      signal,
+    );
     removed += 1;
   }
   return { removed, applied, charge, obstacles };
@@ -86,3 +98,15 @@ const heldVersion = (one: Candidate | undefined): string | undefined => {
   const version = one?.found?.['version'];
   return typeof version === 'string' ? version : undefined;
 };
+
+/** By document: the tenants under which there are rows that it doesn't account for. */
+function strayedOf(differences: readonly Candidate[]): Map<string, unknown[]> {
+  const tenants = new Map<string, unknown[]>();
+  for (const { document, kind, found } of differences) {
+    const place = found?.['place'];
+    if (kind !== 'unexpected' || !isObject(place) || place['tenant'] === undefined || place['tenant'] === null)
+      continue;
+    tenants.set(document, [...(tenants.get(document) ?? []), place['tenant']]);
+  }
+  return tenants;
+}

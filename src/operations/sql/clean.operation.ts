@@ -4,10 +4,12 @@ import type { TableLayout } from '../../definition/tables/layout.ts';
 import type { Database, Session } from '../../postgres/database.ts';
 import { failure } from '../../postgres/failure.ts';
 import { layoutsOf } from '../../runtime/tables.ts';
-import { removeUnused, unusedContents } from '../../sinks/tables/clean.ts';
+import { removeUndeclared, removeUnused, undeclaredContents, unusedContents } from '../../sinks/tables/clean.ts';
 import { type ListedContent, listedContents, sharedLock } from '../../sinks/tables/contents.ts';
 import { countOld, prune } from '../../sinks/tables/guards.ts';
+import { suggestion } from '../../base/near.ts';
 import { audited } from '../audit/record.ts';
+import { operationsError } from '../errors.ts';
 import { defineOperation } from '../operation.ts';
 import { plural } from '../table.ts';
 import { whileLocked } from './while-locked.ts';
@@ -16,39 +18,61 @@ export const sqlClean = defineOperation({
   noun: 'sql',
   verb: 'clean',
   summary: 'Drop tables that nothing reads or writes, and forget documents that were deleted long ago',
-  examples: ['millrace sql clean --dry-run', 'millrace sql clean --yes'],
+  examples: [
+    'millrace sql clean --dry-run',
+    'millrace sql clean --yes',
+    'millrace sql clean --undeclared old_orders --yes',
+  ],
   shards: 'itself',
   effect: 'destroys',
-  input: z.object({}),
-  plan: async (_, { workspace, signal }) => {
+  input: z.object({
+    undeclared: z
+      .string()
+      .optional()
+      .describe('also drop the tables and views of this projection, which the pipeline doesn’t declare'),
+  }),
+  plan: async ({ undeclared }, { workspace, signal }) => {
     const layouts = layoutsOf(await workspace.pipeline());
-    const { unused, old } = await workspace
+    const { unused, old, others } = await workspace
       .tables()
       .transaction(
-        async (session) => ({ unused: await unusedContents(session, layouts), old: await oldGuards(session, layouts) }),
+        async (session) => ({
+          unused: await unusedContents(session, layouts),
+          old: await oldGuards(session, layouts),
+          others: await undeclaredContents(session, layouts),
+        }),
         { signal },
       )
       .catch((error: unknown) => {
         throw failure(error, 'The tables could not be read');
       });
+    const named = namedBy(undeclared, others);
+    const left = others.filter((one) => !named.includes(one));
     return {
-      steps: [...unused.map((one) => `drop ${said(one)}`), ...(old > 0 ? [`remove ${guards(old)}`] : [])],
+      steps: [
+        ...[...unused, ...named].map((one) => `drop ${said(one)}`),
+        ...(old > 0 ? [`remove ${guards(old)}`] : []),
+        ...keptFor(left).map((one) => `keep ${one}`),
+      ],
       ru: 0,
     };
   },
-  run: async (_, context) =>
-    audited(context, 'sql clean', {}, async () => {
+  run: async ({ undeclared }, context) =>
+    audited(context, 'sql clean', { ...(undeclared !== undefined && { undeclared }) }, async () => {
       const { workspace, signal } = context;
       const layouts = layoutsOf(await workspace.pipeline());
-      const dropped = await cleanTables(layouts, workspace.tables(), signal);
-      return { dropped, guards: await sweepGuards(layouts, workspace.tables(), signal) };
+      const { dropped, left } = await cleanTables(layouts, workspace.tables(), signal, undeclared);
+      return { dropped, left, guards: await sweepGuards(layouts, workspace.tables(), signal) };
     }),
-  format: ({ dropped, guards: swept }) =>
+  format: ({ dropped, left, guards: swept }) =>
     [
       dropped.length === 0
-        ? 'Every table is read or written.'
+        ? left.length === 0
+          ? 'Every table is read or written.'
+          : 'Every table of this pipeline is read or written.'
         : `Dropped ${plural(dropped.length, 'content')}:\n${dropped.map((one) => `  ${one}`).join('\n')}`,
       ...(swept > 0 ? [`Removed ${guards(swept)}.`] : []),
+      ...left.map((one) => `Kept ${one}.`),
     ].join('\n'),
 });
 
@@ -98,21 +122,58 @@ async function guarded(session: Session, layouts: readonly TableLayout[]): Promi
   );
 }
 
+export interface CleanedTables {
+  readonly dropped: readonly string[];
+  /** Tables of projections that the pipeline doesn't declare. */
+  readonly left: readonly string[];
+}
+
 /**
- * Drops what nothing uses, in one transaction that waits for writers. Resolves with what was dropped.
- * @throws MillraceError `tables-view-used`, `postgres-denied`, `postgres-unreachable`
+ * Drops what nothing uses, and what a projection has that is named as undeclared, in one transaction that waits for writers.
+ * @throws UsageError `projection-unknown`; MillraceError `tables-view-used`, `postgres-denied`, `postgres-unreachable`
  */
 export async function cleanTables(
   layouts: readonly TableLayout[],
   database: Database,
   signal: AbortSignal,
-): Promise<string[]> {
-  return whileLocked({ layouts, database, signal, failed: 'The tables could not be dropped' }, async (session) => {
-    const unused = await unusedContents(session, layouts);
-    for (const one of unused) await removeUnused(session, one);
-    return unused.map(said);
-  });
+  undeclared?: string,
+): Promise<CleanedTables> {
+  const locked = [...layouts, ...(undeclared === undefined ? [] : [{ projection: undeclared }])];
+  return whileLocked(
+    { layouts: locked, database, signal, failed: 'The tables could not be dropped' },
+    async (session) => {
+      const unused = await unusedContents(session, layouts);
+      const others = await undeclaredContents(session, layouts);
+      const named = namedBy(undeclared, others);
+      for (const one of unused) await removeUnused(session, one);
+      for (const one of named) await removeUndeclared(session, one);
+      return { dropped: [...unused, ...named].map(said), left: keptFor(others.filter((one) => !named.includes(one))) };
+    },
+  );
 }
 
-const said = ({ projection, version, state, made }: ListedContent): string =>
-  `${made.tables.map(({ name }) => name).join(', ')} of ${projection}@${version} (${state === 'retired' ? 'replaced' : 'no longer declared'})`;
+/** @throws UsageError `projection-unknown` */
+function namedBy(undeclared: string | undefined, others: readonly ListedContent[]): ListedContent[] {
+  if (undeclared === undefined) return [];
+  const named = others.filter(({ projection }) => projection === undeclared);
+  if (named.length > 0) return named;
+  const known = [...new Set(others.map(({ projection }) => projection))];
+  throw operationsError(
+    'projection-unknown',
+    `The database has no tables of an undeclared projection ${undeclared}${suggestion(undeclared, known)}`,
+    { hint: 'Run `millrace sql clean --dry-run`: it names what the pipeline doesn’t declare.' },
+  );
+}
+
+/** Why tables stay: they may be another pipeline's. */
+const keptFor = (others: readonly ListedContent[]): string[] =>
+  others.map(
+    (one) =>
+      `${tablesOf(one)}, which this pipeline doesn’t declare. If no other one does, drop them with --undeclared ${one.projection}`,
+  );
+
+const said = (one: ListedContent): string =>
+  `${tablesOf(one)} (${one.state === 'retired' ? 'replaced' : 'no longer declared'})`;
+
+const tablesOf = ({ projection, version, made }: ListedContent): string =>
+  `${made.tables.map(({ name }) => name).join(', ')} of ${projection}@${version}`;

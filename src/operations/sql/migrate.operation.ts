@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { layoutsOf } from '../../runtime/tables.ts';
 import { failure } from '../../postgres/failure.ts';
 import { type MigrationStep, planMigration } from '../../sinks/tables/migration.ts';
+import { audited } from '../audit/record.ts';
 import { type Context, defineOperation } from '../operation.ts';
 import { plural } from '../table.ts';
 import { migrateTables } from './migrate.ts';
@@ -15,11 +16,12 @@ export const sqlMigrate = defineOperation({
   effect: 'changes',
   input: z.object({}),
   plan: async (_, context) => ({ steps: (await planned(context)).map(({ say }) => say), ru: 0 }),
-  run: async (_, { workspace, signal, screen }) => ({
-    done: await migrateTables(layoutsOf(await workspace.pipeline()), workspace.tables(), signal, (say) =>
-      screen.line(`${say} …`),
-    ),
-  }),
+  run: async (_, context) =>
+    audited(context, 'sql migrate', {}, async () => {
+      const { workspace, signal, screen } = context;
+      const layouts = layoutsOf(await workspace.pipeline());
+      return { done: await migrateTables(layouts, workspace.tables(), signal, (say) => screen.line(`${say} …`)) };
+    }),
   format: ({ done }) =>
     done.length === 0 ? 'The database already has the tables.' : `${plural(done.length, 'change')} made.`,
 });

@@ -13,6 +13,7 @@ export async function migrateTables(
   signal: AbortSignal,
   progress: (say: string) => void = () => undefined,
 ): Promise<string[]> {
+  if (layouts.length === 0) return [];
   return whileLocked({ layouts, database, signal, failed: 'The tables could not be created' }, async (session) => {
     const done: string[] = [];
     for (const step of await planMigration(session, layouts)) {

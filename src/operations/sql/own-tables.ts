@@ -1,7 +1,7 @@
-import { UsageError } from '../../base/errors.ts';
 import { wholeDdl } from '../../definition/tables/ddl.ts';
 import { layoutsOf } from '../../runtime/tables.ts';
 import type { Workspace } from '../../runtime/workspace.ts';
+import { pipelineIfAny } from '../pipeline-if-any.ts';
 
 /** A DDL as `readDdl` takes it, and its tenant column. */
 export interface OwnTables {
@@ -12,10 +12,7 @@ export interface OwnTables {
 
 /** The tables of the workspace's pipeline, as a cluster with Citus has them. Undefined: there is no pipeline, or no table. */
 export async function ownTables(workspace: Pick<Workspace, 'pipeline'>): Promise<OwnTables | undefined> {
-  const loaded = await workspace.pipeline().catch((error: unknown) => {
-    if (error instanceof UsageError && error.code === 'pipeline-missing') return undefined;
-    throw error;
-  });
+  const loaded = await pipelineIfAny(workspace);
   const layouts = loaded ? layoutsOf(loaded) : [];
   if (layouts.length === 0) return undefined;
   const text = wholeDdl(layouts, { citus: true })

@@ -1,10 +1,12 @@
 import { z } from 'zod';
 import { messageOf } from '../../base/errors.ts';
-import { defineOperation } from '../operation.ts';
+import { audited } from '../audit/record.ts';
+import { type Context, defineOperation } from '../operation.ts';
 import { plural, size, table as columns } from '../table.ts';
 import { sqlVerbsError } from './errors.ts';
 import { type Cluster, grow, measured } from './grow.ts';
-import { growthOf, measuringQueries } from './growth.ts';
+import { type Growth, growthOf, measuringQueries } from './growth.ts';
+import { pipelineIfAny } from '../pipeline-if-any.ts';
 import { readSql } from './read-sql.ts';
 
 const bytes = z.coerce.number().nonnegative();
@@ -44,20 +46,30 @@ export const sqlRebalance = defineOperation({
       .describe('share of an average node from which a tenant gets a shard of its own'),
     threshold: z.number().nonnegative().default(0.1).describe('how far a node may be above the average'),
     measure: z.boolean().default(false).describe('measure the database of POSTGRES_URL, and print the statements'),
-    yes: z.boolean().default(false).describe('run the statements; without a file, measure before'),
+    yes: z
+      .boolean()
+      .default(false)
+      .describe(
+        'run the statements; without a file, measure before. It leaves an audit record; without a pipeline there is no place for one',
+      ),
   }),
-  run: async ({ sizes, table, tenant, isolate, threshold, measure, yes }, { workspace, signal, screen }) => {
+  run: async ({ sizes, table, tenant, isolate, threshold, measure, yes }, context) => {
+    const { workspace, signal, screen } = context;
     if (sizes === undefined && !measure && !yes) return { measure: measuringQueries(table, tenant) };
     const given = sizes === undefined ? undefined : parsed(await readSql(workspace.directory, sizes));
     const cluster = (): Cluster => ({ database: workspace.tables(), table, tenant, signal });
-    const growth = growthOf(given ?? (await measured(cluster())), table, { isolate, threshold });
-    if (!yes) return growth;
-    return { ...growth, done: await grow(cluster(), growth, (statement) => screen.line(statement)) };
+    const needed = async (): Promise<Growth & { readonly done?: readonly string[] }> =>
+      growthOf(given ?? (await measured(cluster())), table, { isolate, threshold });
+    if (!yes) return needed();
+    const asked = { table, tenant, isolate, threshold, ...(sizes !== undefined && { sizes }) };
+    return recorded(context, asked, async () => {
+      const growth = await needed();
+      return { ...growth, done: await grow(cluster(), growth, (statement) => screen.line(statement)) };
+    });
   },
   format: (growth) => {
     if ('measure' in growth) return growth.measure.join('\n');
-    const { isolate, full, beyond, statements, average } = growth;
-    const done = 'done' in growth ? growth.done : undefined;
+    const { isolate, full, beyond, statements, average, done } = growth;
     if (statements.length === 0)
       return `No tenant needs a shard of its own, and the nodes are in balance (${size(average)} on average).`;
     const isolated = isolate.map((each) => [each.tenant, size(each.bytes), `${Math.round(each.share * 100)} %`]);
@@ -81,6 +93,10 @@ export const sqlRebalance = defineOperation({
     ].join('\n');
   },
 });
+
+/** A cluster may have other tables than those of a pipeline. Without one there is no state container to record it in. */
+const recorded = async <T>(context: Context, asked: Record<string, unknown>, work: () => Promise<T>): Promise<T> =>
+  (await pipelineIfAny(context.workspace)) ? audited(context, 'sql rebalance', asked, work) : work();
 
 function parsed({ file, text }: { readonly file: string; readonly text: string }): z.output<typeof schema> {
   try {

@@ -7,22 +7,25 @@ import { ownLock } from '../../sinks/tables/contents.ts';
 const WITHIN_MS = 30 * 60_000;
 
 export interface LockedTables {
-  readonly layouts: readonly TableLayout[];
+  readonly layouts: readonly Pick<TableLayout, 'projection'>[];
   readonly database: Database;
   readonly signal: AbortSignal;
   /** The beginning of the message, if it fails. */
   readonly failed: string;
 }
 
-/** In one transaction that waits for all writers of these tables. Two of them wait for each other. Nothing without tables. */
-export async function whileLocked(
+/** In one transaction that waits for all writers of these tables. Two of them wait for each other. */
+export async function whileLocked<T>(
   { layouts, database, signal, failed }: LockedTables,
-  work: (session: Session) => Promise<string[]>,
-): Promise<string[]> {
+  work: (session: Session) => Promise<T>,
+): Promise<T> {
   const locks = [...new Set(layouts.map(ownLock))].toSorted();
-  if (locks.length === 0) return [];
   try {
-    return await database.transaction(work, { signal, first: locks.join('; '), withinMs: WITHIN_MS });
+    return await database.transaction(work, {
+      signal,
+      ...(locks.length > 0 && { first: locks.join('; ') }),
+      withinMs: WITHIN_MS,
+    });
   } catch (error) {
     throw failure(error, failed);
   }

@@ -4,7 +4,7 @@ import type { TableLayout } from '../../definition/tables/layout.ts';
 import type { Session } from '../../postgres/database.ts';
 import { messageOf } from '../../base/errors.ts';
 import { sinksError } from '../errors.ts';
-import { type ListedContent, listedContents, readersOf } from './contents.ts';
+import { type ListedContent, dependentsFirst, listedContents, readersOf } from './contents.ts';
 
 /**
  * Contents that another one replaced and that aren't kept, and those of versions below all declared ones. A content that
@@ -14,7 +14,7 @@ export async function unusedContents(session: Session, layouts: readonly TableLa
   const unused: ListedContent[] = [];
   for (const [projection, contents] of Map.groupBy(await listedContents(session), (one) => one.projection)) {
     const declared = layouts.filter((layout) => layout.projection === projection).map(({ version }) => version);
-    // It may be another pipeline's.
+    // `undeclaredContents`: it may be another pipeline's.
     if (declared.length === 0) continue;
     const readers = await readersOf(session, { projection });
     const lowest = Math.min(...declared);
@@ -29,25 +29,67 @@ export async function unusedContents(session: Session, layouts: readonly TableLa
   return unused;
 }
 
-/** @throws MillraceError `tables-view-used` */
+/**
+ * Contents of projections that the pipeline doesn't declare, in the order in which they can be dropped. Nothing in the
+ * database tells whether another pipeline declares them.
+ */
+export async function undeclaredContents(session: Session, layouts: readonly TableLayout[]): Promise<ListedContent[]> {
+  const declared = new Set(layouts.map(({ projection }) => projection));
+  return dependentsFirst(await listedContents(session)).filter(({ projection }) => !declared.has(projection));
+}
+
+/**
+ * Drops the tables of a content that Millrace listed as its own when it made them, and no other ones.
+ * @throws MillraceError `tables-view-used`
+ */
 export async function removeUnused(
   session: Session,
   { projection, version, content, made }: ListedContent,
 ): Promise<void> {
-  for (const { name } of made.tables)
-    try {
-      await session.query(`DROP TABLE IF EXISTS ${name}`);
-    } catch (error) {
-      // 2BP01: dependent objects still exist.
-      if (!(error instanceof Error && 'code' in error && error.code === '2BP01')) throw error;
-      const detail = 'detail' in error && typeof error.detail === 'string' ? `: ${error.detail}` : '';
-      throw sinksError('tables-view-used', `${messageOf(error)}${detail}`, {
-        hint: 'Drop what reads the table, or let it read the view of Millrace. Then run the command again.',
-      });
-    }
+  for (const { name } of made.tables) await dropped(() => session.query(`DROP TABLE IF EXISTS ${name}`));
   await session.query(`DELETE FROM ${SCHEMA}.contents WHERE name = $1 AND version = $2::integer AND content = $3`, [
     projection,
     version,
     content,
   ]);
+}
+
+/**
+ * Drops a content of a projection that is no longer declared, with the views that showed it to readers.
+ * @throws MillraceError `tables-view-used`
+ */
+export async function removeUndeclared(session: Session, listed: ListedContent): Promise<void> {
+  const { projection, content, made } = listed;
+  for (const { name } of made.tables) {
+    const view = name.slice(SCHEMA.length + 1, -(content.length + 1));
+    if (await reads(session, view, name)) await dropped(() => session.query(`DROP VIEW ${view}`));
+  }
+  await removeUnused(session, listed);
+  await session.query(
+    `DELETE FROM ${SCHEMA}.readers WHERE name = $1 AND NOT EXISTS (SELECT 1 FROM ${SCHEMA}.contents WHERE name = $1)`,
+    [projection],
+  );
+}
+
+/** Another projection may have the view's name by now. */
+async function reads(session: Session, view: string, table: string): Promise<boolean> {
+  const { rows } = await session.query(
+    `SELECT 1 FROM pg_rewrite r JOIN pg_depend d ON d.objid = r.oid AND d.classid = 'pg_rewrite'::regclass
+WHERE r.ev_class = to_regclass($1) AND d.refobjid = to_regclass($2)`,
+    [view, table],
+  );
+  return rows.length > 0;
+}
+
+async function dropped(drop: () => Promise<unknown>): Promise<void> {
+  try {
+    await drop();
+  } catch (error) {
+    // 2BP01: dependent objects still exist.
+    if (!(error instanceof Error && 'code' in error && error.code === '2BP01')) throw error;
+    const detail = 'detail' in error && typeof error.detail === 'string' ? `: ${error.detail}` : '';
+    throw sinksError('tables-view-used', `${messageOf(error)}${detail}`, {
+      hint: 'Drop what reads the table, or let it read the view of Millrace. Then run the command again.',
+    });
+  }
 }

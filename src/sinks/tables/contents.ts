@@ -179,6 +179,18 @@ export async function listedContents(session: Session): Promise<ListedContent[]>
   }));
 }
 
+/** No row, and no table, can be removed while a foreign key of another table leads to it. */
+export function dependentsFirst(contents: readonly ListedContent[]): ListedContent[] {
+  const depth = (projection: string): number =>
+    Math.max(
+      0,
+      ...contents
+        .filter((one) => one.projection === projection)
+        .flatMap(({ made }) => (made.layout?.foreignKeys ?? []).map((key) => 1 + depth(key.projection))),
+    );
+  return contents.toSorted((a, b) => depth(b.projection) - depth(a.projection));
+}
+
 /** Gives readers a content, if they still have the generation that was read. False: they have another one. */
 export async function setReaders(
   session: Session,

@@ -13,6 +13,8 @@ export interface Placed {
   readonly tenant: unknown;
   /** The columns of the identity without the tenant. */
   readonly identity: readonly unknown[];
+  /** Other tenants whose rows of the document are removed. */
+  readonly strayed?: readonly unknown[];
 }
 
 /** An entry that is to be written; `was`: the tenant that the document left, of tables whose documents may move. */

@@ -16,6 +16,9 @@ export async function replaceRows(session: Session, of: Content, entries: readon
   );
   for (const child of layout.children) await remove(session, of, tableName(child.name, content), entries);
   await remove(session, of, root, left);
+  const strayed = entries.flatMap((one) => (one.strayed ?? []).map((tenant) => ({ ...one, tenant, was: null })));
+  for (const name of [...layout.children.map((child) => tableName(child.name, content)), root])
+    await remove(session, of, name, strayed);
   await insertDocuments(
     session,
     of,

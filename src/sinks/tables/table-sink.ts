@@ -62,16 +62,19 @@ function placedOf({ tenant, identity, movable }: TableLayout): (given: Entry) =>
   return (given) => {
     const entry = { etag: '', ...given } as TableEntry;
     const { key, id, tenant: stated } = entry.place;
-    const valueOf = (column: TableLayout['identity'][number]): unknown => {
-      if (column.from !== 'tenant') return identityCell(column, column.from === 'id' ? id : key[column.from]);
-      // A change has its tenant as text.
-      return identityCell(column, column.type === 'text' ? stated : Number(stated));
-    };
+    // A change has its tenant as text.
+    const tenantOf = (column: TableLayout['identity'][number], value: unknown): unknown =>
+      identityCell(column, column.type === 'text' ? value : Number(value));
+    const valueOf = (column: TableLayout['identity'][number]): unknown =>
+      column.from === 'tenant'
+        ? tenantOf(column, stated)
+        : identityCell(column, column.from === 'id' ? id : key[column.from]);
     const known = tenant && (!movable || (stated !== undefined && stated !== null));
     return {
       entry: { ...entry, id: entryId(key, id) },
       tenant: known ? valueOf(tenant) : undefined,
       identity: identity.filter((column) => column !== tenant).map(valueOf),
+      ...(tenant && movable && { strayed: (entry.strayed ?? []).map((value) => tenantOf(tenant, value)) }),
     };
   };
 }

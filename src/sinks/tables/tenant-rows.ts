@@ -3,7 +3,7 @@ import { SCHEMA } from '../../definition/tables/ddl.ts';
 import type { Made, MadeTable } from '../../definition/tables/made.ts';
 import type { Database, Session } from '../../postgres/database.ts';
 import { failure } from '../../postgres/failure.ts';
-import { type ListedContent, listedContents, sharedLock } from './contents.ts';
+import { type ListedContent, dependentsFirst, listedContents, sharedLock } from './contents.ts';
 
 /** Rows of one transaction. */
 const PORTION = 2_000;
@@ -30,18 +30,6 @@ const contentsOf = async (options: Pick<TenantRows, 'database' | 'projections' |
   dependentsFirst(await reading(options, listedContents)).filter(({ projection }) =>
     options.projections.includes(projection),
   );
-
-/** A row can't be removed while a foreign key of another table leads to it. */
-function dependentsFirst(contents: readonly ListedContent[]): ListedContent[] {
-  const depth = (projection: string): number =>
-    Math.max(
-      0,
-      ...contents
-        .filter((one) => one.projection === projection)
-        .flatMap(({ made }) => (made.layout?.foreignKeys ?? []).map((key) => 1 + depth(key.projection))),
-    );
-  return contents.toSorted((a, b) => depth(b.projection) - depth(a.projection));
-}
 
 /** Tables of which this role may not delete rows. */
 export async function undeletable(options: Omit<TenantRows, 'tenant'>): Promise<string[]> {

@@ -42,6 +42,27 @@ test('what joins compare: not below OR, and WHERE only for inner joins', () => {
   expect(equal('SELECT 1 FROM (SELECT 1 FROM x JOIN y USING (t, id)) q')).toEqual([['t', 'id']]);
 });
 
+test('judges joins by commas, CROSS JOIN and NATURAL JOIN', () => {
+  const joins = (sql: string) => read(sql).joins.map(({ text, equal }) => `${text}: ${equal.join()}`);
+  expect(joins('SELECT 1 FROM a, b WHERE a.id = b.id')).toEqual(['a with b: id']);
+  expect(joins('SELECT 1 FROM a, b, c WHERE a.t = c.t AND c.t = b.t')).toEqual(['a with b: t', 'a, b with c: t']);
+  expect(joins('SELECT 1 FROM a, b x WHERE a.t = $1 AND x.t = $1 AND a.u = 1 AND x.u = 2')).toEqual(['a with b x: t']);
+  expect(joins('SELECT 1 FROM a JOIN b USING (t), c WHERE c.id = a.id')).toEqual(['a with b: t', 'a, b with c: id']);
+  expect(joins('SELECT 1 FROM a, b WHERE a.t = b.t OR a.id = 1')).toEqual(['a with b: ']);
+  expect(joins('SELECT 1 FROM a CROSS JOIN b')).toEqual(['a with b: ']);
+  expect(joins('SELECT 1 FROM a, unnest(a.tags) tag CROSS JOIN LATERAL unnest(a.more) m')).toEqual([]);
+  const known = 'CREATE TABLE a (t text, id int); CREATE TABLE b (t text, note text);';
+  expect(joins(`${known} SELECT 1 FROM a NATURAL JOIN b`)).toEqual(['a with b: t']);
+  expect(read('SELECT 1 FROM a NATURAL JOIN b')).toMatchObject({
+    joins: [],
+    unread: [{ kind: 'natural', text: 'a with b' }],
+  });
+  const given = documents('SELECT 1 FROM a NATURAL JOIN b');
+  expect(checkDocuments(given, [], { parser }).reading).toContainEqual(
+    expect.objectContaining({ code: 'sql-unread', message: expect.stringContaining('NATURAL JOIN') }),
+  );
+});
+
 test('names a statement that it does not read, and reads the others of its fence', () => {
   const given = documents(
     'CREATE TABLE a (id int, …);\nCREATE TABLE b (id int);\nSELECT VALUE c.id FROM c JOIN t IN c.tags;',
@@ -50,7 +71,7 @@ test('names a statement that it does not read, and reads the others of its fence
   expect(tables.map(({ name, at }) => [name, given.design.lines[at.line - 1]])).toEqual([
     ['b', 'CREATE TABLE b (id int);'],
   ]);
-  expect(unread).toMatchObject([{ why: 'CREATE TABLE a (id int, …)' }]);
+  expect(unread).toMatchObject([{ kind: 'syntax', text: 'CREATE TABLE a (id int, …)' }]);
   expect(checkDocuments(given, [], { parser }).reading).toContainEqual(
     expect.objectContaining({ code: 'sql-unread', severity: 'information' }),
   );

@@ -148,7 +148,7 @@ it('lets readers go back to what they had, which hosts have written too, and the
   // Someone has changed what readers see: what they had before hasn't it.
   await client.query(`UPDATE orders SET cents = cents + 1000`);
   expect(await query('SELECT sum(cents)::int AS cents FROM orders')).toEqual([{ cents: 4033 }]);
-  expect(await cleanTables(layoutsOf(loaded), database, signal)).toEqual([]);
+  expect((await cleanTables(layoutsOf(loaded), database, signal)).dropped).toEqual([]);
   const back = async (of: LoadedPipeline, name: string, keepMs = 3_600_000) =>
     backTables({ ...optionsOf(of, name), spec: await keptTables(of.pipeline, name, signal), keepMs });
   expect(await back(loaded, 'orders')).toMatchObject({ container: 'v1', previous: 'orders@1', heldMs: 0 });
@@ -158,7 +158,7 @@ it('lets readers go back to what they had, which hosts have written too, and the
   await back(loaded, 'orders', 0);
   expect(await query('SELECT sum(cents)::int AS cents FROM orders')).toEqual([{ cents: 4433 }]);
   await expect(back(loaded, 'orders')).rejects.toMatchObject({ code: 'no-way-back' });
-  expect(await cleanTables(layoutsOf(loaded), database, signal)).toHaveLength(1);
+  expect((await cleanTables(layoutsOf(loaded), database, signal)).dropped).toHaveLength(1);
 });
 
 it('lets readers go back to the version before, while the pipeline declares it', async () => {
@@ -196,7 +196,8 @@ it('drops what was replaced, or is of a version that is no longer declared, and 
   for (let n = 0; n < 6; n++) await write(`o${n}`, n);
   const loaded = await declared(orders());
   await applied(loaded);
-  const clean = (of: LoadedPipeline): Promise<string[]> => cleanTables(layoutsOf(of), database, signal);
+  const clean = async (of: LoadedPipeline): Promise<readonly string[]> =>
+    (await cleanTables(layoutsOf(of), database, signal)).dropped;
   expect(await clean(loaded)).toEqual([]);
   await rebuildSink(optionsOf(loaded, 'orders'));
   // What is being filled stays.

@@ -5,6 +5,9 @@ import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { startPglite } from '../../../src/postgres/pglite.ts';
 import { cli } from '../../cli/cli.ts';
+import { openStage } from '../../support/stage.ts';
+
+const SHOP = join(import.meta.dirname, '../../fixtures/shop');
 
 let directory: string;
 beforeAll(async () => {
@@ -100,6 +103,25 @@ CREATE FUNCTION citus_rebalance_start() RETURNS bigint LANGUAGE sql AS $$ INSERT
       expect(stdout).toContain('4 statements run.');
       expect((await run('--yes')).stdout).toContain('3 statements run.');
       expect(await calls()).toEqual(['isolate orders large CASCADE', 'rebalance', 'rebalance']);
+    });
+
+    it('leaves an audit record where there is a pipeline', async () => {
+      await using stage = await openStage({}, SHOP);
+      for (const [name, value] of Object.entries({ ...stage.env, POSTGRES_URL: server.url })) vi.stubEnv(name, value);
+      const flags = ['--table', 'orders', '--tenant', 'store_id', '--pipeline', SHOP];
+      const { code } = await cli(['sql', 'rebalance', ...flags, '--yes']);
+      expect(code).toBe(0);
+      await client.query('DROP FUNCTION citus_rebalance_start()');
+      expect((await cli(['sql', 'rebalance', ...flags, '--yes'])).code).toBe(2);
+      const audit = JSON.parse((await cli(['audit', 'list', '--json', '--pipeline', SHOP])).stdout) as unknown[];
+      expect(audit).toMatchObject([
+        { verb: 'sql rebalance', arguments: { table: 'orders' }, outcome: 'failed', result: { code: 'sql-no-citus' } },
+        {
+          verb: 'sql rebalance',
+          outcome: 'done',
+          result: { done: expect.arrayContaining(['SELECT citus_rebalance_start();']) },
+        },
+      ]);
     });
   });
 

@@ -101,7 +101,7 @@ it('lets wait at its promotion what a filled content has that breaks a rule', as
   expect(await shown()).toEqual(['c1 c2', 'o2 o4', 's2']);
   expect(await tableFaults(ORDERS, database, signal)).toEqual([]);
   expect(await tableFaults(SHIPMENTS, database, signal)).toEqual([]);
-  expect(await cleanTables(LAYOUTS, database, signal)).toHaveLength(1);
+  expect((await cleanTables(LAYOUTS, database, signal)).dropped).toHaveLength(1);
 });
 
 it('writes what is kept without the rules, and has them again when readers go back to it', async () => {
@@ -123,7 +123,7 @@ it('leads foreign keys to what readers get of the other table, and drops what th
   await write(ORDERS, order('o1', 'c1', 1), order('o2', 'c2', 2), order('o3', 'c3', 3));
   await promote(CUSTOMERS, 'customers-1-a', [customer('c2'), customer('c3')]);
   expect(await shown()).toEqual(['c2 c3', 'o2 o3', '']);
-  expect(await cleanTables(LAYOUTS, database, signal)).toHaveLength(1);
+  expect((await cleanTables(LAYOUTS, database, signal)).dropped).toHaveLength(1);
   await write(CUSTOMERS, customer('c1'), 'c3');
   expect(await shown()).toEqual(['c1 c2', 'o1 o2', '']);
 });
@@ -160,4 +160,40 @@ it('removes the rows of a tenant from those that name others to those that are n
   await removeTenantRows(options, (table, rows) => counted.set(table, rows));
   expect(await shown()).toEqual(['', '', '']);
   expect(counted.get('millrace.orders_v1_waits')).toBe(1);
+});
+
+it('drops undeclared tables that are named, with their views, those that name others first', async () => {
+  await write(CUSTOMERS, customer('c1'));
+  await write(ORDERS, order('o1', 'c1', 1));
+  await client.query('CREATE TABLE millrace.mine (id text PRIMARY KEY)');
+  const clean = (undeclared?: string) => cleanTables([CUSTOMERS], database, signal, undeclared);
+  // It may be another pipeline's, so nothing goes unless it is named.
+  expect(await clean()).toEqual({
+    dropped: [],
+    left: [expect.stringContaining('--undeclared shipments'), expect.stringContaining('--undeclared orders')],
+  });
+  await expect(clean('customers')).rejects.toMatchObject({ code: 'projection-unknown' });
+  // Shipments still name orders.
+  await expect(clean('orders')).rejects.toMatchObject({ code: 'tables-view-used' });
+  expect((await clean('shipments')).dropped).toEqual([expect.stringContaining('of shipments@1 (no longer declared)')]);
+  await client.query('CREATE VIEW own AS SELECT id FROM orders');
+  await expect(clean('orders')).rejects.toMatchObject({
+    code: 'tables-view-used',
+    message: expect.stringContaining('own'),
+  });
+  await client.query('DROP VIEW own');
+  expect(await clean('orders')).toMatchObject({ dropped: [expect.stringContaining('of orders@1')], left: [] });
+  const listed = `SELECT relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE relkind IN ('r', 'v') AND nspname IN ('millrace', 'public') ORDER BY relname`;
+  expect((await client.query(listed)).rows.map((row) => (row as { relname: string }).relname)).toEqual([
+    'contents',
+    'customers',
+    'customers_v1',
+    'customers_v1_guards',
+    'customers_v1_waits',
+    'mine',
+    'readers',
+  ]);
+  await write(CUSTOMERS, customer('c2'));
+  expect(await ids('customers')).toBe('c1 c2');
 });

@@ -112,7 +112,8 @@ export const SHARD_VERBS_ERRORS = {
     usage: true,
   },
   'move-version-staged': {
-    meaning: 'A version of a projection is filled, or being filled, and not promoted, so nobody reads the copies with its leases.',
+    meaning:
+      'A version of a projection is filled, or being filled, and not promoted, so nobody reads the copies with its leases.',
     hint: 'Run `millrace projections promote`, or `millrace projections drop`. Then run the command again.',
     usage: true,
   },

@@ -91,7 +91,11 @@ export class ShardGates {
   async #stop(
     store: ShardGateStore,
     generation: number,
-    { needs, isOurs, count }: { readonly needs: number; readonly isOurs: (one: Closing) => boolean; readonly count: number },
+    {
+      needs,
+      isOurs,
+      count,
+    }: { readonly needs: number; readonly isOurs: (one: Closing) => boolean; readonly count: number },
   ): Promise<boolean> {
     for (let gate = await store.ensure(); ; gate = await this.#again(store)) {
       // A lagging replica may show an older gate.

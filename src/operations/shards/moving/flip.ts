@@ -111,9 +111,7 @@ async function whileHeld(
     return mapSettled(containers, (of) => copyOn({ ...moving, signal }, of, { endOrThrow, once }), SIDE_BY_SIDE);
   };
   // All routers have answered the announcement just now: one that doesn't answer has a write under way that takes long.
-  const held = await pause.of('hold', () =>
-    map.hold(mapping, { withinMs: withinMs(offlineMs), work: record.now.id }),
-  );
+  const held = await pause.of('hold', () => map.hold(mapping, { withinMs: withinMs(offlineMs), work: record.now.id }));
   let offline: Mapping | undefined;
   try {
     await pause.of('copy', () => limit.of(offlineMs, (signal) => copyAll(signal, true)));

@@ -90,7 +90,9 @@ const whyOf = (own: readonly OwnLeases[]): string =>
   own.length === 0 ? '' : `.${own.map(({ projection, why }) => ` ${projection} ${why}.`).join('')}`;
 
 const hintOf = (own: readonly OwnLeases[], then: string): { readonly hint?: string } =>
-  own.length === 0 ? {} : { hint: `${own.map(({ remedy }) => `${remedy}.`).join(' ')} Then run the command again${then}.` };
+  own.length === 0
+    ? {}
+    : { hint: `${own.map(({ remedy }) => `${remedy}.`).join(' ')} Then run the command again${then}.` };
 
 const hostsBehind = (own: readonly OwnLeases[], what: string): MillraceError =>
   shardVerbsError(

@@ -174,9 +174,8 @@ class History {
     const key = Number(mapping.low);
     const keys = { low: encodeKey('int32', key), high: encodeKey('int32', key + 1) };
     const closed = await gates.close(mapping.shard, [keys], { withinMs: 30_000 });
-    const { stop } = closed;
     const isMistaken = this.#world.is('taken for held after routers have opened');
-    const held: Closed = isMistaken ? { ...closed, stop: async (at) => (await stop(at)) || true } : closed;
+    const held: Closed = isMistaken ? { ...closed, stop: async (at) => (await closed.stop(at)) || true } : closed;
     try {
       await this.#world.sleep(this.#random.int(this.#random.chance(0.5) ? 5_000 : 200_000));
       const offline = await map.updateMapping(mapping, { status: 'offline' });

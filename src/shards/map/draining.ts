@@ -2,6 +2,7 @@
 // online on another shard. An operation for which the mark must be gone drains first, by whatever process. SPEC-routing.
 import { randomUUID } from 'node:crypto';
 import { canonical } from '../../base/json.ts';
+import type { Closed } from '../gate/shard-gates.ts';
 import {
   type Draining,
   type MapHeader,
@@ -11,7 +12,6 @@ import {
   isMapping,
   isShard,
 } from './documents.ts';
-import type { Closed } from '../gate/shard-gates.ts';
 import type { Asked, Operations, Plan } from './operations.ts';
 import type { Whole } from './sheet.ts';
 

@@ -88,10 +88,12 @@ async function changeOverOnce(moving: Moving, attempt: Attempt): Promise<void> {
     const tooSlow = (): Error =>
       shardVerbsError('move-too-slow', `The change-over of ${record.now.keys} took too long (${pause.ms} ms)`);
     const limit = new Limit({ clock, signal, pause, tooSlow });
-    await whileHeld(moving, mapping, attempt.limitMs, { pause, limit }).finally(() => {
+    try {
+      await whileHeld(moving, mapping, attempt.limitMs, { pause, limit });
+    } finally {
       pause.end();
-      return limit.settled();
-    });
+      await limit.settled();
+    }
   } finally {
     await announced.open();
   }

@@ -27,6 +27,11 @@ export class FeedEnds implements ChangeSource {
     return this.#lost;
   }
 
+  /** Each tenure reads the epoch with it: without, what is read after keys have moved counts as older than before. */
+  async prepare(signal: AbortSignal): Promise<void> {
+    await this.#source.prepare(signal);
+  }
+
   async read(...asked: Parameters<ChangeSource['read']>): Promise<Page & { next: string }> {
     const page = await this.#noting(this.#source.read(...asked));
     const end = lsnOf(page.next);

@@ -137,6 +137,7 @@ test('what is due is looked for where it stands, however much was written betwee
 });
 
 const bound = (source: KeyedSource): KeyedSource => ({
+  prepare: source.prepare.bind(source),
   read: source.read.bind(source),
   resolve: source.resolve.bind(source),
   found: source.found.bind(source),

@@ -299,7 +299,7 @@ export class Administrator implements Actor {
       assertFit: () => Promise.resolve(),
       localHeaders: (location) => world.request(this, () => world.localHeaders(location)),
       drain,
-      hold: () => Promise.resolve({ open: () => Promise.resolve(true) }),
+      hold: () => Promise.reject(new Error('no keys are held')),
       letGo: () => Promise.resolve(),
       setFences,
     });

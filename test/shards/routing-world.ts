@@ -30,6 +30,7 @@ export const GATE_MISTAKES = {
   'the gate needs no newer reading': 1,
   'drained before the map has changed': 1,
   'moved without draining': 1,
+  'taken for held after routers have opened': 93,
   'readings count for a time': 2,
   'acknowledged with a write inside': 1,
   'a silent router counts as stopped': 1,

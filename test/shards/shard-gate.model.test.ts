@@ -21,7 +21,9 @@ const BOUND_MS = 150_000;
 /** So many histories are tried with each mistake until one shows it. */
 const TRIED = 2_000;
 
-const totals = { written: 0, moved: 0, held: 0, attached: 0, refused: 0, killed: 0 };
+type Administered = ReturnType<RoutingWorld['administrator']>;
+
+const totals = { written: 0, moved: 0, held: 0, movedHeld: 0, attached: 0, refused: 0, killed: 0 };
 
 class History {
   readonly #random: Random;
@@ -128,7 +130,7 @@ class History {
     }
   }
 
-  async #change({ by: { map }, gates }: ReturnType<RoutingWorld['administrator']>): Promise<void> {
+  async #change({ by: { map }, gates }: Administered): Promise<void> {
     const random = this.#random;
     const mappings = await map.mappings();
     const shards = await map.shards();
@@ -137,6 +139,7 @@ class History {
     const dice = random.unit();
     if (dice < 0.12) return this.#hold(mapping, (keys) => gates.close(mapping.shard, keys, { withinMs: 30_000 }));
     if (dice < 0.2) return this.#restore(map, other);
+    if (dice < 0.35 && mapping.status === 'online') return this.#moveHeld(map, mapping, { other, gates });
     if (mapping.status === 'offline') {
       await map.updateMapping(mapping, { shard: other, status: random.pick(['online', 'online', 'offline'] as const) });
       totals.moved += 1;
@@ -162,14 +165,36 @@ class History {
     if (wasHeld && held.broken) this.#fail('a write of a held key was admitted');
   }
 
+  /** As `shards move` changes over: the keys are held before they go offline, and nothing is waited for then. */
+  async #moveHeld(
+    map: Administered['by']['map'],
+    mapping: Mapping,
+    { other, gates }: { readonly other: Shard; readonly gates: Administered['gates'] },
+  ): Promise<void> {
+    const key = Number(mapping.low);
+    const keys = { low: encodeKey('int32', key), high: encodeKey('int32', key + 1) };
+    const closed = await gates.close(mapping.shard, [keys], { withinMs: 30_000 });
+    const isMistaken = this.#world.is('taken for held after routers have opened');
+    const held: Closed = isMistaken ? { ...closed, stop: async (at) => (await closed.stop(at)) || true } : closed;
+    try {
+      await this.#world.sleep(this.#random.int(this.#random.chance(0.5) ? 5_000 : 200_000));
+      const offline = await map.updateMapping(mapping, { status: 'offline' });
+      await map.untilStopped(offline, { withinMs: 90_000, held });
+      await map.updateMapping(offline, { shard: other, status: 'online' });
+      totals.movedHeld += 1;
+    } finally {
+      await closed.open();
+    }
+  }
+
   /** A shard is lost and comes back elsewhere, as it was some commits ago. */
-  async #restore(map: ReturnType<RoutingWorld['administrator']>['by']['map'], shard: Shard): Promise<void> {
+  async #restore(map: Administered['by']['map'], shard: Shard): Promise<void> {
     const detached = shard.detached ? shard : await map.detachShard(shard, { wait: this.#random.chance(0.5) });
     await this.#world.sleep(this.#random.int(5_000));
     await this.#attach(map, detached);
   }
 
-  async #attach(map: ReturnType<RoutingWorld['administrator']>['by']['map'], shard: Shard): Promise<void> {
+  async #attach(map: Administered['by']['map'], shard: Shard): Promise<void> {
     const location = { database: `R${(this.#databases += 1)}` };
     this.#world.maps.restore(shard.id, shard.location, location);
     const attached = await map.attachShard(shard, location);

@@ -76,10 +76,13 @@ export async function* readChanges(
   const signal = options.signal ?? new AbortController().signal;
   const mode = options.mode === 'all-versions-and-deletes' ? 'all-versions' : 'latest-version';
   const budget = spendingOf(container.database)?.reading(container.id);
-  const { rid, source } = await openSource(container, { epoch, mode, clock, budget });
+  const [{ rid, source }, ranges] = await Promise.all([
+    openSource(container, { epoch, mode, clock, budget }),
+    rangesOf(container, options.ranges),
+  ]);
   const start = startOf(options.from ?? (mode === 'all-versions' ? 'now' : 'beginning'), rid, container.id);
   const cursors: Cursor[] = [];
-  for (const range of await rangesOf(container, options.ranges)) {
+  for (const range of ranges) {
     const position = start === 'beginning' ? '' : await anchor(source, range, start, undefined, signal);
     cursors.push({ range, position, atEnd: false });
   }

@@ -29,7 +29,7 @@ export type FeedMode = 'latest-version' | 'all-versions';
 /** Reads pages of one feed range. */
 export interface ChangeSource {
   /** Called when a tenure begins, and after each failure. Reads what may have changed for the whole container. */
-  prepare?(signal: AbortSignal): Promise<void>;
+  prepare(signal: AbortSignal): Promise<void>;
   /**
    * The page after `from` (a quoted LSN; empty: the beginning), with about `most` changes. `next` is always set, and is a
    * valid `from`. `grant`: of the budget, if the caller has waited for it; the caller settles it.

@@ -45,7 +45,7 @@ export class Reader {
 
   /** Call it before the first read, and after each failure (PROC-L3c). */
   async prepare(signal: AbortSignal): Promise<void> {
-    const prepared = this.#options.source.prepare?.(signal);
+    const prepared = this.#options.source.prepare(signal);
     if (prepared) await this.#watched('preparing to read', until(prepared, signal));
   }
 

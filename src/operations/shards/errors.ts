@@ -111,6 +111,12 @@ export const SHARD_VERBS_ERRORS = {
     hint: 'Run `millrace shards moves` to see the moves.',
     usage: true,
   },
+  'move-version-staged': {
+    meaning:
+      'A version of a projection is filled, or being filled, and not promoted, so nobody reads the copies with its leases.',
+    hint: 'Run `millrace projections promote`, or `millrace projections drop`. Then run the command again.',
+    usage: true,
+  },
   'shards-unsupported': {
     meaning: 'The operation can’t work on a pipeline over shards, or not in all places at once.',
     hint: 'See which operations can: docs/shards.md, "A pipeline over shards".',

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Clock } from '../../base/clock.ts';
 import { shardsError } from '../errors.ts';
-import type { Span } from '../keys/spans.ts';
+import { type Span, without } from '../keys/spans.ts';
 import type { Closing, ShardGateDocument, ShardGateStore } from './shard-gate-store.ts';
 
 export interface WaitOptions {
@@ -18,13 +18,22 @@ export interface HoldOptions extends WaitOptions {
 export interface Closed {
   /** Writes go on. True: they were held all the time. False: the routers have opened before, because it took too long. */
   open(): Promise<boolean>;
+  /** Whether these keys of the shard are among those that were held. */
+  has(shard: string, keys: Span): boolean;
+  /**
+   * From now on no reading of the shard's local map below this generation admits a write. True: no write of the held keys
+   * that one admitted is under way, and none will be. That needs no waiting, because they were held all the time: every
+   * router that admits them again has seen the gate as it is from now on. False: they were not.
+   */
+  stop(generation: number): Promise<boolean>;
 }
 
 const WITHIN_MS = 90_000;
 const POLL_MS = 100;
 /** At first members are asked more often: they look often themselves where keys are held. */
-const SOON_MS = 25;
+const SOON_MS = 10;
 const SOON_FOR_MS = 1_000;
+
 /** The gates of a map's shards, as administrators change them. */
 export class ShardGates {
   readonly #storeOf: (shard: string) => ShardGateStore;
@@ -72,7 +81,28 @@ export class ShardGates {
       await open();
       throw error;
     }
-    return { open };
+    return {
+      open,
+      has: (of, keys) => of === shard && without([keys], spans).length === 0,
+      stop: (needs) => this.#stop(store, closed.generation, { needs, isOurs, count: added.length }),
+    };
+  }
+
+  async #stop(
+    store: ShardGateStore,
+    generation: number,
+    {
+      needs,
+      isOurs,
+      count,
+    }: { readonly needs: number; readonly isOurs: (one: Closing) => boolean; readonly count: number },
+  ): Promise<boolean> {
+    for (let gate = await store.ensure(); ; gate = await this.#again(store)) {
+      // A lagging replica may show an older gate.
+      if (gate.generation < generation) continue;
+      if (gate.closing.filter(isOurs).length < count) return false;
+      if (gate.needs >= needs || (await store.change(gate, { needs }))) return true;
+    }
   }
 
   /** Lets go what a process held for this work and did not open, because it died. */

@@ -2,6 +2,7 @@
 // online on another shard. An operation for which the mark must be gone drains first, by whatever process. SPEC-routing.
 import { randomUUID } from 'node:crypto';
 import { canonical } from '../../base/json.ts';
+import type { Closed } from '../gate/shard-gates.ts';
 import {
   type Draining,
   type MapHeader,
@@ -23,6 +24,8 @@ export interface StopOptions {
   readonly wait?: boolean;
   /** How long to wait, milliseconds. Default 90,000: a router that died is forgotten before. */
   readonly withinMs?: number;
+  /** The keys are held, and were so before they went offline: then nothing is waited for. */
+  readonly held?: Closed;
 }
 
 /** Resolves when no router of a shard writes by a reading of its local map below a generation. */
@@ -88,14 +91,17 @@ export class Drains {
   }
 
   /** Drains a mapping or a shard, if it is marked. */
-  async end({ entries }: Whole<MapHeader>, id: string, { wait = true, ...options }: StopOptions): Promise<void> {
+  async end({ entries }: Whole<MapHeader>, id: string, { wait = true, held, ...options }: StopOptions): Promise<void> {
     const entry = entries.get(id);
     if (!wait || !entry || !(isMapping(entry) || isShard(entry)) || !entry.draining) return;
-    await this.#end({ id, draining: entry.draining }, options);
+    const { draining } = entry;
+    const isHeld = held && isMapping(entry) && held.has(draining.shard, entry) && (await held.stop(draining.below));
+    await this.#end({ id, draining }, isHeld ? undefined : options);
   }
 
-  async #end(marked: Marked, options: Pick<StopOptions, 'withinMs'>): Promise<void> {
-    await this.#drain(marked.draining, options);
+  /** `options` undefined: the routers have stopped. */
+  async #end(marked: Marked, options: Pick<StopOptions, 'withinMs'> | undefined): Promise<void> {
+    if (options) await this.#drain(marked.draining, options);
     const asked: Asked = { id: randomUUID(), verb: 'markDrained', request: marked };
     await this.#operations.run(asked, (map) => markDrained(map, marked));
   }

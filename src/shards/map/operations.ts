@@ -58,7 +58,7 @@ export class Operations {
   async run(asked: Asked, plan: (whole: Whole<MapHeader>) => Plan): Promise<OperationDocument> {
     const request = digest(asked.request);
     for (let round = 0; round < ROUNDS; round++) {
-      const whole = await this.#whole();
+      const whole = await (round === 0 ? this.#whole() : this.#known());
       const known = operationOf(whole, asked.id);
       if (known) {
         const ended = await this.#resume(known, asked, request);
@@ -99,6 +99,14 @@ export class Operations {
     const whole = await this.#sheet.whole();
     if (whole) return whole;
     throw shardsError('shard-map-missing', 'The shard map does not exist any more');
+  }
+
+  /**
+   * The map as the last commit left it: what this process goes on from needs no reading, because the next commit finds out
+   * whether another process was faster, and then it is read.
+   */
+  async #known(): Promise<Whole<MapHeader>> {
+    return this.#sheet.known ?? this.#whole();
   }
 
   /** A refusal is true only if the map is still as it was read, which a commit that changes nothing finds out. */
@@ -165,7 +173,7 @@ export class Operations {
   }
 
   async #settle(operation: OperationDocument): Promise<void> {
-    const whole = await this.#whole();
+    const whole = await this.#known();
     for (const shard of operation.shards) {
       const location = locationOf(whole, operation, shard);
       if (!location) continue;
@@ -237,12 +245,12 @@ export class Operations {
     write: (whole: Whole<MapHeader>, operation: OperationDocument) => Promise<boolean>,
   ): Promise<OperationDocument | undefined> {
     for (let round = 0; round < ROUNDS; round++) {
-      const whole = await this.#whole();
+      const whole = await this.#known();
       const operation = whole.entries.get(id);
       if (!operation || !isOperation(operation) || !states.includes(operation.state))
         return operation as OperationDocument;
       if (await write(whole, operation)) {
-        const now = (await this.#whole()).entries.get(id);
+        const now = (await this.#known()).entries.get(id);
         return now as OperationDocument | undefined;
       }
     }

@@ -307,7 +307,11 @@ async function withoutRouters<T>(work: Promise<T>, otherwise: T): Promise<T> {
   });
 }
 
-const UNHELD: Closed = { open: () => Promise.resolve(true) };
+const UNHELD: Closed = {
+  open: () => Promise.resolve(true),
+  has: () => false,
+  stop: () => Promise.resolve(false),
+};
 
 async function definitionOf(
   container: Container,

@@ -105,6 +105,14 @@ export class Sheet<H extends Header> {
     return this.#store.header();
   }
 
+  /**
+   * The sheet as this process read it last, or left it by its last commit, without asking. What is decided from it is
+   * committed only if it is the newest. Undefined: this process doesn't know one, or a commit on it has failed.
+   */
+  get known(): Whole<H> | undefined {
+    return this.#isDoubtful ? undefined : this.#known;
+  }
+
   /** The header with the other documents; undefined: there is no sheet. @throws MillraceError `shard-map-damaged` */
   whole(): Promise<Whole<H> | undefined> {
     return this.wholeFrom(0);

@@ -111,6 +111,8 @@ export class SimSource implements ChangeSource {
     this.#most = most;
   }
 
+  async prepare(): Promise<void> {}
+
   read(range: FeedRange, from: string): Promise<Page & { next: string }> {
     const { random } = this.#process.world;
     const readAt = this.#process.clock.monotonic();

@@ -29,6 +29,7 @@ function supervise(readMs: number, handlerMs: number, options: Supervising = {})
   const version = { epoch: 1, lsn: 1, etag: '"1"' };
   const change: Change = { container: 'c', type: 'item', key: ['k'], id: 'i', version, at: 0, op: 'upsert' };
   const source: ChangeSource = {
+    prepare: done,
     read: async (range, from) => {
       const readAt = clock.monotonic();
       begun.push(readAt);

@@ -102,13 +102,13 @@ it('each derives what moves to it, and takes back what moves away, there and bac
   await assertExact(home, 20);
 });
 
-it('a version that is filled and not promoted holds a move up: the error names it, and what to run', async (context) => {
+it('a move is refused while a version is filled and not promoted: the error names it, and what to run', async (context) => {
   const { home, east, right, move } = await shop(context, VERSIONS);
   await home.container('Orders').items.create(order('o1', 's1', 1));
   await rebuild(options(east, 'summaries@2', signal));
   await expect(move('s1', right, 500)).rejects.toMatchObject({
-    code: 'move-hosts-behind',
-    message: expect.stringMatching(/summaries@2\.[^]* summaries@2 is filled, or being filled, and not promoted\.$/),
+    code: 'move-version-staged',
+    message: expect.stringMatching(/summaries@2 [^]* but it is filled, or being filled, and not promoted$/),
     hint: expect.stringContaining('`millrace projections promote summaries`'),
   });
 });

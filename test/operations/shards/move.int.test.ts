@@ -234,7 +234,7 @@ it('a document that is deleted while it moves is deleted in the target', async (
   expect(await stage.everything(stage.east, 1)).toEqual([expect.objectContaining({ id: 'b' })]);
 });
 
-it('a router that says nothing makes the move open again, and not wait closed, and the next try may take longer', async () => {
+it('a router that says nothing makes the move open again, and not wait closed', async () => {
   await stage.orders(stage.west).items.create(order('a'));
   const router = await stage.router();
   // Its write doesn't end.
@@ -242,7 +242,6 @@ it('a router that says nothing makes the move open again, and not wait closed, a
   const waits: string[] = [];
   const { promise: again, resolve } = Promise.withResolvers<void>();
   const moving = stage.move(1, stage.east, {
-    holdMs: 300,
     say: (text) => {
       waits.push(text);
       if (text.includes('trying again')) resolve();
@@ -253,7 +252,7 @@ it('a router that says nothing makes the move open again, and not wait closed, a
   await using other = await stage.router();
   (await other.enter(1))[Symbol.dispose]();
   pass[Symbol.dispose]();
-  expect(await moving).toMatchObject({ tries: 2 });
+  expect((await moving).tries).toBeGreaterThan(1);
   await router[Symbol.asyncDispose]();
   expect(await stage.stored(stage.east, 1)).toEqual([order('a')]);
 });

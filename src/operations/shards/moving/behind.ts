@@ -6,6 +6,8 @@ export interface OwnLeases {
   readonly why: string;
   /** What moves them on, or removes them. */
   readonly remedy: string;
+  /** Nobody works with them, or will until the version is promoted or dropped. */
+  readonly isStaged: boolean;
 }
 
 /** `PIPELINE.PROJECTION@VERSION.` or `PIPELINE.PROJECTION@VERSION.PURPOSE.` before the address of the account. */
@@ -17,12 +19,12 @@ export function ownLeases(ids: readonly string[], hostname: string): OwnLeases[]
   for (const id of ids) {
     const [, projection, purpose = ''] = OWN.exec(id.slice(0, Math.max(0, id.indexOf(`${hostname}_`)))) ?? [];
     if (projection !== undefined)
-      found.set(`${projection} ${purpose}`, { projection, ...remedyOf(projection, purpose) });
+      found.set(`${projection} ${purpose}`, { projection, isStaged: purpose === '', ...remedyOf(projection, purpose) });
   }
   return [...found.values()];
 }
 
-function remedyOf(projection: string, purpose: string): Omit<OwnLeases, 'projection'> {
+function remedyOf(projection: string, purpose: string): Pick<OwnLeases, 'why' | 'remedy'> {
   const [name] = projection.split('@');
   if (purpose.startsWith('replay-'))
     return {

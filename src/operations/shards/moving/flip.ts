@@ -6,6 +6,7 @@ import type { Mapping } from '../../../shards/index.ts';
 import { plural } from '../../table.ts';
 import { shardVerbsError } from '../errors.ts';
 import { compare } from './compare.ts';
+import { Limit } from './limit.ts';
 import { type Moving, copyOn, countOf, mappingNow, ownerOptions } from './moving.ts';
 import { Pause, type PauseParts } from './pause.ts';
 import type { MovedContainer } from './side.ts';
@@ -16,8 +17,12 @@ const DECIDE_MS = REOPEN_MS / 2;
 const SIDE_BY_SIDE = { concurrency: 16 };
 /** The pause before routers are asked again. */
 const AGAIN_MS = 5_000;
-/** How long routers are waited for at least, however little of the time is left. */
-const LEAST_MS = 500;
+/** How many tries may take only as long as the first. */
+const EQUAL_TRIES = 5;
+/** The part of a try within which the mapping goes offline, if it does: the rest is to go on, and to let writes go on. */
+const OFFLINE_WITHIN = 0.5;
+/** The part after which a mapping that is offline comes back to where it was. */
+const BACK_AFTER = 0.75;
 
 /** How long writes of the keys were held, and what for. */
 export interface Paused {
@@ -29,13 +34,14 @@ export interface Paused {
 }
 
 /**
- * A try that takes too long is given up and the next one may take twice as long: so writes wait no longer than is needed,
- * and what delays a single try, such as one write that is slow, delays no other write for longer than `holdMs`.
+ * A try that takes too long is given up, so that what delays a single try, such as one write that is slow, delays no other
+ * write for longer than `holdMs`. Only when several tries were given up may the next one take twice as long.
  */
 export async function changeOver(moving: Moving): Promise<Paused> {
   const { clock, patienceMs, signal, say, record, holdMs } = moving;
   let limitMs = Math.min(holdMs, DECIDE_MS);
   let longestMs = 0;
+  let held = 0;
   const since = clock.monotonic();
   for (let tries = 1; ; tries++) {
     const attempt: Attempt = { limitMs };
@@ -49,7 +55,7 @@ export async function changeOver(moving: Moving): Promise<Paused> {
       if (isOver) throw shardVerbsError('move-routers-silent', error.message, { cause: error });
       longestMs = Math.max(longestMs, attempt.pause?.ms ?? 0);
       // No write was held yet if it was the announcement that a router did not answer.
-      if (attempt.pause) limitMs = Math.min(2 * limitMs, DECIDE_MS);
+      if (attempt.pause && (held += 1) >= EQUAL_TRIES) limitMs = Math.min(2 * limitMs, DECIDE_MS);
       // Writers go on meanwhile.
       await record.save();
       await say(`${error.message}; trying again`);
@@ -71,50 +77,63 @@ const isSilent = (error: unknown): error is MillraceError => isCode(error, 'rout
 const isTooSlow = (error: unknown): error is MillraceError => isCode(error, 'move-too-slow');
 
 async function changeOverOnce(moving: Moving, attempt: Attempt): Promise<void> {
-  const { map, silentMs, record, clock } = moving;
+  const { map, silentMs, record, clock, signal } = moving;
   const mapping = await mappingNow(moving);
   const announced = await map.announce(mapping, { withinMs: silentMs, work: record.now.id });
   try {
     // Nothing waits yet, and so little is left for the pause.
     for (const of of moving.containers) await copyOn(moving, of, 'near');
-    attempt.pause = new Pause(clock);
-    await whileHeld(moving, mapping, attempt.limitMs, attempt.pause);
+    const pause = new Pause(clock);
+    attempt.pause = pause;
+    const tooSlow = (): Error =>
+      shardVerbsError('move-too-slow', `The change-over of ${record.now.keys} took too long (${pause.ms} ms)`);
+    const limit = new Limit({ clock, signal, pause, tooSlow });
+    try {
+      await whileHeld(moving, mapping, attempt.limitMs, { pause, limit });
+    } finally {
+      pause.end();
+      await limit.settled();
+    }
   } finally {
-    attempt.pause?.end();
     await announced.open();
   }
 }
 
-async function whileHeld(moving: Moving, mapping: Mapping, limitMs: number, pause: Pause): Promise<void> {
+async function whileHeld(
+  moving: Moving,
+  mapping: Mapping,
+  limitMs: number,
+  { pause, limit }: { readonly pause: Pause; readonly limit: Limit },
+): Promise<void> {
   const { map, to, silentMs, record, containers } = moving;
-  const within = (ms: number) => (): void => {
-    if (pause.ms <= ms) return;
-    throw shardVerbsError('move-too-slow', `The change-over of ${record.now.keys} took more than ${ms / 1_000} s`);
+  const [offlineMs, backMs] = [limitMs * OFFLINE_WITHIN, limitMs * BACK_AFTER];
+  const withinMs = (ms: number): number => Math.min(silentMs, Math.max(1, ms - pause.ms));
+  const copyAll = (signal: AbortSignal, once: boolean): Promise<readonly number[]> => {
+    const endOrThrow = (): void => signal.throwIfAborted();
+    return mapSettled(containers, (of) => copyOn({ ...moving, signal }, of, { endOrThrow, once }), SIDE_BY_SIDE);
   };
-  const leftMs = (): number => Math.min(silentMs, Math.max(LEAST_MS, limitMs - pause.ms));
-  const endOrThrow = within(limitMs);
-  const copyAll = (end: () => void, once: boolean): Promise<readonly number[]> =>
-    mapSettled(containers, (of) => copyOn(moving, of, { endOrThrow: end, once }), SIDE_BY_SIDE);
   // All routers have answered the announcement just now: one that doesn't answer has a write under way that takes long.
-  const held = await pause.of('hold', () => map.hold(mapping, { withinMs: leftMs(), work: record.now.id }));
+  const held = await pause.of('hold', () => map.hold(mapping, { withinMs: withinMs(offlineMs), work: record.now.id }));
   let offline: Mapping | undefined;
   try {
-    await pause.of('copy', () => copyAll(endOrThrow, true));
-    await pause.of('compare', () => assertSame(moving));
-    endOrThrow();
+    await pause.of('copy', () => limit.of(offlineMs, (signal) => copyAll(signal, true)));
+    await pause.of('compare', () => limit.of(offlineMs, (signal) => assertSame({ ...moving, signal })));
     // Another process may have sent its writes after routers opened by themselves. From here on the shard's gate admits
     // none of these keys, so what is copied now is all.
     const now = await pause.of('offline', () =>
       map.updateMapping(mapping, { status: 'offline' }, ownerOptions(moving)),
     );
     offline = now;
-    await pause.of('drain', () => map.untilStopped(now, { withinMs: leftMs() }));
-    // To go back takes as long as to go on: only routers that open by themselves end it from here on.
-    const mustEnd = within(DECIDE_MS);
-    const changes = await pause.of('copyLast', () => copyAll(mustEnd, false));
-    if (changes.some((count) => count > 0)) await assertSame(moving);
-    await record.save();
-    mustEnd();
+    // From here on only routers that open by themselves would end it, so this does when it takes long.
+    await pause.of('drain', () => map.untilStopped(now, { withinMs: withinMs(backMs), held }));
+    await pause.of('copyLast', () =>
+      limit.of(backMs, async (signal) => {
+        const changes = await copyAll(signal, false);
+        if (changes.some((count) => count > 0)) await assertSame({ ...moving, signal });
+        await record.save();
+      }),
+    );
+    limit.endOrThrow(backMs);
     await pause.of('online', () => map.updateMapping(now, { status: 'online', shard: to.shard }, ownerOptions(moving)));
     offline = undefined;
   } finally {

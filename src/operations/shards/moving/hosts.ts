@@ -9,7 +9,7 @@ import { type ReadersOptions, readersOf, renewTenures } from '../../../feed/leas
 import { lsnOf, overlaps } from '../../../feed/reading/position.ts';
 import type { FeedRange } from '../../../cosmos/ranges.ts';
 import { shardVerbsError } from '../errors.ts';
-import { ownLeases } from './behind.ts';
+import { type OwnLeases, ownLeases } from './behind.ts';
 
 /** Up to where a range is written. */
 interface Written {
@@ -52,13 +52,14 @@ export class Hosts {
     const stores = await this.#stores();
     if (stores.length === 0) return;
     const written = await this.#written(ranges);
+    const { hostname } = new URL(this.#of.endpoint);
     for (const since = clock.monotonic(); ; await clock.sleep(POLL_MS, signal)) {
       const behind = await this.#behind(stores, written);
       if (behind.length === 0) return;
       const { id, database } = this.#of.monitored;
       const what = `${behind.join(', ')} of ${database.id}/${id}`;
-      if (clock.monotonic() - since > patienceMs) throw hostsBehind(behind, what, new URL(this.#of.endpoint).hostname);
-      await waiting(what);
+      if (clock.monotonic() - since > patienceMs) throw hostsBehind(ownLeases(behind, hostname), what);
+      await waiting(`${what}${whyOf(ownLeases(behind, hostname))}`);
     }
   }
 
@@ -85,21 +86,38 @@ export class Hosts {
   }
 }
 
-function hostsBehind(behind: readonly string[], what: string, hostname: string): MillraceError {
-  const own = ownLeases(behind, hostname);
-  const why = own.map((one) => ` ${one.projection} ${one.why}.`).join('');
-  return shardVerbsError(
-    'move-hosts-behind',
-    `These leases are behind what the move waits for: ${what}${why === '' ? '' : `.${why}`}`,
-    own.length === 0
-      ? {}
-      : { hint: `${own.map(({ remedy }) => `${remedy}.`).join(' ')} Then run the command again: it resumes.` },
-  );
-}
+const whyOf = (own: readonly OwnLeases[]): string =>
+  own.length === 0 ? '' : `.${own.map(({ projection, why }) => ` ${projection} ${why}.`).join('')}`;
 
-/** @throws UsageError `move-all-versions` */
-export async function assertLatestVersion(of: ReadersOptions): Promise<void> {
-  for (const store of await readersOf(of)) await explained(store.list(), of.monitored);
+const hintOf = (own: readonly OwnLeases[], then: string): { readonly hint?: string } =>
+  own.length === 0
+    ? {}
+    : { hint: `${own.map(({ remedy }) => `${remedy}.`).join(' ')} Then run the command again${then}.` };
+
+const hostsBehind = (own: readonly OwnLeases[], what: string): MillraceError =>
+  shardVerbsError(
+    'move-hosts-behind',
+    `These leases are behind what the move waits for: ${what}${whyOf(own)}`,
+    hintOf(own, ': it resumes'),
+  );
+
+/**
+ * Refuses what the move would wait for in vain.
+ * @throws UsageError `move-all-versions`; MillraceError `move-version-staged`
+ */
+export async function assertReaders(of: ReadersOptions): Promise<void> {
+  const stores = await readersOf(of);
+  const listed = await Promise.all(stores.map((store) => explained(store.list(), of.monitored)));
+  const ids = listed.flat().map(({ id }) => id);
+  const staged = ownLeases(ids, new URL(of.endpoint).hostname).filter(({ isStaged }) => isStaged);
+  const [first] = staged;
+  if (!first) return;
+  const { id, database } = of.monitored;
+  throw shardVerbsError(
+    'move-version-staged',
+    `Hosts of ${first.projection} would have to read the copies in ${database.id}/${id}, but it ${first.why}`,
+    hintOf(staged, ''),
+  );
 }
 
 async function explained<T>(work: Promise<T>, { id, database }: Container): Promise<T> {

@@ -15,7 +15,7 @@ import { shardVerbsError } from '../errors.ts';
 import { clearSource, clearTarget, followLate } from './clear.ts';
 import { compare } from './compare.ts';
 import { type Paused, changeOver } from './flip.ts';
-import { assertLatestVersion } from './hosts.ts';
+import { assertReaders } from './hosts.ts';
 import {
   type MoveTimes,
   type Moving,
@@ -248,11 +248,11 @@ async function examine(
     throw shardVerbsError('move-state-missing', `${shownLocation(target.location)} has no state container`);
   const containers = await movedContainers(map, span, places);
   await assertFree(containers, places, signal);
-  await assertReaders(options, places, containers);
+  await assertAllReaders(options, places, containers);
   return { found, places, containers };
 }
 
-async function assertReaders(
+async function assertAllReaders(
   { leases }: MoveOptions,
   { from, to }: Examined['places'],
   containers: readonly MovedContainer[],
@@ -260,7 +260,7 @@ async function assertReaders(
   if (!leases) return;
   for (const { endpoint, database } of [from, to])
     for (const { name } of containers)
-      await assertLatestVersion({ monitored: database.container(name), endpoint, leases, host: 'move' });
+      await assertReaders({ monitored: database.container(name), endpoint, leases, host: 'move' });
 }
 
 /** Two moves that began at the same time have not seen one another: then this one ends. */

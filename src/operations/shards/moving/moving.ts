@@ -135,7 +135,10 @@ export async function copyOn(
     },
     after: async (copied) => {
       total.copied += copied;
-      await saveProgress(moving, of, { ...known, positions: progress.positions });
+      const now = { ...known, positions: progress.positions };
+      // Nothing is stored while writes wait that need not be.
+      if (until === 'near') await saveProgress(moving, of, now);
+      else await moving.record.saveSoon({ [of.name]: now });
       await say(`${total.copied} documents copied`);
     },
     signal,

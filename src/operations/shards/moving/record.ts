@@ -73,6 +73,8 @@ export const heldBy = ({ map, id }: Pick<MoveDocument, 'map' | 'id'>): string =>
 
 /** A process that has stored nothing for this long has died, or is cut off. It can't save when it comes back. */
 const SILENT_MS = 30_000;
+/** A process that has stored nothing for this long stores what it has. */
+const SAVED_MS = 5_000;
 
 export const isSilentSince = (aliveAt: string, now: number): boolean => now - Date.parse(aliveAt) >= SILENT_MS;
 export const isSilent = ({ aliveAt }: MoveDocument, now: number): boolean => isSilentSince(aliveAt, now);
@@ -94,6 +96,10 @@ export class MoveRecord {
   readonly #worker = randomUUID();
   /** Containers are copied side by side, and each stores how far it is. */
   #saving: Promise<unknown> = Promise.resolve();
+  /** What the next save stores too. */
+  #unsaved: MoveDocument['containers'] = {};
+  /** By the monotonic clock. */
+  #savedAt = -Infinity;
   now: MoveDocument;
 
   private constructor(maps: Container, now: MoveDocument, clock: Clock) {
@@ -167,12 +173,25 @@ export class MoveRecord {
     return saved;
   }
 
+  /** Progress that is stored with the next save; at once if the last one was so long ago that the process may seem silent. */
+  async saveSoon(containers: MoveDocument['containers']): Promise<void> {
+    this.#unsaved = { ...this.#unsaved, ...containers };
+    this.now = { ...this.now, containers: { ...this.now.containers, ...containers } };
+    if (this.#clock.monotonic() - this.#savedAt > SAVED_MS) await this.save();
+  }
+
   async #save({ containers, ...change }: Partial<MoveDocument>): Promise<void> {
-    this.now = await this.#rewrite((stored) => {
+    const unsaved = this.#unsaved;
+    const at = this.#clock.monotonic();
+    const now = await this.#rewrite((stored) => {
       if (stored.worker !== this.#worker)
         throw shardVerbsError('move-taken', `Another process goes on with the move ${stored.id} of ${stored.keys}`);
-      return { ...stored, ...change, containers: { ...stored.containers, ...containers } };
+      return { ...stored, ...change, containers: { ...stored.containers, ...unsaved, ...containers } };
     });
+    this.#savedAt = at;
+    // There may be more meanwhile.
+    if (this.#unsaved === unsaved) this.#unsaved = {};
+    this.now = { ...now, containers: { ...now.containers, ...this.#unsaved } };
   }
 
   async #rewrite(change: (stored: MoveDocument) => MoveDocument): Promise<MoveDocument> {

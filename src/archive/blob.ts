@@ -21,8 +21,18 @@ export class ArchiveDamaged extends MillraceError<'archive-damaged'> {
 }
 
 /** The line of a document that leaves its container, with all its fields as they are stored. */
-export function lineOf({ container, key, id, type, version, at, doc }: Change): string {
-  const line: ArchivedDocument = { ...formatOf('line'), container, key, id, type, version, at, doc: doc ?? {} };
+export function lineOf({ container, key, id, type, version, at, doc }: Change, more: object = {}): string {
+  const line: ArchivedDocument = {
+    ...formatOf('line'),
+    container,
+    key,
+    id,
+    type,
+    version,
+    at,
+    ...more,
+    doc: doc ?? {},
+  };
   return JSON.stringify(line);
 }
 

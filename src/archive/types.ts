@@ -49,6 +49,14 @@ export interface ArchivedDocument extends Identity {
   readonly format?: number;
 }
 
+/** One line of a version log: a version of a document, or its deletion. */
+export interface LoggedVersion extends ArchivedDocument {
+  /** True: the document was deleted. `doc` is empty. */
+  readonly deleted?: true;
+  /** Its place in its page: it orders versions of one transaction. Absent: the newest version when the log began. */
+  readonly order?: number;
+}
+
 /** A manifest's record of one blob. Blobs are immutable; their name contains the SHA-256 of their content. */
 export interface BlobRecord {
   readonly name: string;

@@ -1,8 +1,10 @@
 import { sweepArchive } from '../../archive/sweep.ts';
-import type { Archive, SweepResult } from '../../archive/types.ts';
+import type { Archive, Gate, SweepResult } from '../../archive/types.ts';
+import { beginLog } from '../../archive/version-log.ts';
 import { systemClock } from '../../base/clock.ts';
 import type { Screen } from '../screen.ts';
 import { plural, size, table } from '../table.ts';
+import { openPipelineHistory } from '../../runtime/archives.ts';
 import { watchErasures } from '../../runtime/open-engine.ts';
 import type { Parts } from '../../runtime/open-feed.ts';
 import { faultLines } from './faults.ts';
@@ -50,6 +52,11 @@ async function sweepOne(
   }: Sweeping & { readonly now: number; readonly dryRun: boolean },
 ): Promise<SweepResult> {
   const gate = await gateOf(archive, parts, signal);
+  // Not in a slice, whose time it would take: it reads the whole container.
+  if (archive.spec.versionLog && !dryRun && withinMs === undefined && (await hasPositions(archive, gate))) {
+    const history = await openPipelineHistory(parts.loaded, parts.services, { signal });
+    await beginLog(archive.spec, { store: archive.store, history, signal });
+  }
   const watch = watchErasures(parts);
   return sweepArchive(archive, {
     erased: watch && (() => watch.current()),
@@ -64,6 +71,12 @@ async function sweepOne(
         `${projection}: ${[`${plural(read, 'document')} read`, `${count(archived)} archived`, `${count(removed)} removed`].join(', ')}`,
       ]),
   });
+}
+
+/** Whether hosts read all of the source: then the log has what is written from now on. */
+async function hasPositions({ feed }: Archive, gate: () => Promise<Gate>): Promise<boolean> {
+  const now = await gate();
+  return (await feed.ranges()).every((range) => now.acknowledged(range) !== undefined);
 }
 
 export function formatSweep(results: readonly SweepResult[]): string {

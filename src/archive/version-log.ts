@@ -1,0 +1,117 @@
+// The version log of an archive: every version and deletion that the feed shows of its documents (docs/SPEC-archive.md).
+import { z } from 'zod';
+import { CLOCK_SKEW_MS } from '../base/bounds.ts';
+import { mapSettled } from '../base/map-settled.ts';
+import { type ArchiveSpec, projectionId } from '../definition/specs.ts';
+import type { Change } from '../feed/reading/change.ts';
+import type { LogVersions } from '../projections/archive/archive-runner.ts';
+import { ArchiveDamaged, lineOf } from './blob.ts';
+import type { BlobStore } from './blob-store.ts';
+import { type Period, folderOf, folderTenant, logOf } from './layout.ts';
+import { writeBlob } from './leave.ts';
+import type { History, LoggedVersion } from './types.ts';
+import { unavailable } from './unavailable.ts';
+
+/** A version that goes into a blob of the log. */
+interface Line {
+  readonly change: Change;
+  readonly line: string;
+  readonly period: Period;
+}
+
+/** What the log has of the time before it began is written in blobs of so many documents. */
+const DOCUMENTS = 2_000;
+const BYTES = 16 * 1024 * 1024;
+
+const begun = z.object({ format: z.literal(1), from: z.number() });
+
+/**
+ * Keeps the versions of a page. It opens the store at the first use. A blob is named after its content, so a page that is
+ * read again writes nothing twice; if the page is cut otherwise, a version is in two blobs, and readers take it once. A
+ * failure of the storage account is a failure of infrastructure: no checkpoint passes the page.
+ */
+export function versionLog(open: () => Promise<BlobStore>): LogVersions {
+  let opened: Promise<BlobStore> | undefined;
+  return async (spec, changes) => {
+    // A move writes no version of the application's.
+    const lines = changes.flatMap((change, order) => (change.moved ? [] : [loggedLine(spec, change, order)]));
+    if (lines.length === 0) return;
+    try {
+      await writeLines(await (opened ??= open()), lines);
+    } catch (error) {
+      opened = undefined;
+      throw unavailable(error, `${lines.length} versions can't be kept in the version log of ${projectionId(spec)}`);
+    }
+  };
+}
+
+/**
+ * Begins the log of an archive, unless it has begun: keeps the documents that there are now, hot and cold. Hosts must have
+ * positions for all ranges, and keep what they read: what changes meanwhile comes by the feed. Returns the time from which on
+ * the log is whole, milliseconds.
+ */
+export async function beginLog(
+  spec: ArchiveSpec,
+  { store, history, signal }: { readonly store: BlobStore; readonly history: History; readonly signal: AbortSignal },
+): Promise<number> {
+  const known = await logBegan(store, spec);
+  if (known !== undefined) return known;
+  let lines: Line[] = [];
+  let bytes = 0;
+  for await (const { cold: _, ...change } of history.documents(spec.from.container, signal)) {
+    if (change.type !== spec.from.type) continue;
+    const line = loggedLine(spec, change);
+    lines.push(line);
+    bytes += line.line.length;
+    if (lines.length < DOCUMENTS && bytes < BYTES) continue;
+    await writeLines(store, lines);
+    lines = [];
+    bytes = 0;
+  }
+  await writeLines(store, lines);
+  // The service's clock may be ahead of this one, and versions have its time.
+  const from = Date.now() + CLOCK_SKEW_MS;
+  await store.put(beginName(spec), Buffer.from(JSON.stringify({ format: 1, from })), null);
+  // Another process may have been faster.
+  return (await logBegan(store, spec)) ?? from;
+}
+
+/**
+ * From when on the log of an archive is whole, milliseconds; undefined: it has not begun.
+ * @throws ArchiveDamaged
+ */
+export async function logBegan(store: Pick<BlobStore, 'read'>, spec: ArchiveSpec): Promise<number | undefined> {
+  const name = beginName(spec);
+  const stored = await store.read(name);
+  if (!stored) return undefined;
+  try {
+    return begun.parse(JSON.parse(Buffer.from(stored.bytes).toString())).from;
+  } catch {
+    throw new ArchiveDamaged({ code: 'blob-changed', what: `${name} is not what Millrace wrote`, blob: name });
+  }
+}
+
+const beginName = (spec: ArchiveSpec): string => `${logOf(projectionId(spec))}/begin.json`;
+
+function loggedLine(spec: ArchiveSpec, change: Change, order?: number): Line {
+  const { doc, at, tenant, before } = change;
+  const stored = doc ?? before;
+  const fallback = spec.tenantField === undefined ? folderTenant(spec, {}) : (tenant ?? '');
+  const period: Period = {
+    projection: logOf(projectionId(spec)),
+    tenant: stored ? folderTenant(spec, stored) : fallback,
+    period: new Date(at).toISOString().slice(0, 7),
+  };
+  const more: Pick<LoggedVersion, 'deleted' | 'order'> = {
+    ...(doc === undefined && { deleted: true }),
+    ...(order !== undefined && { order }),
+  };
+  return { change, line: lineOf(change, more), period };
+}
+
+async function writeLines(store: BlobStore, lines: readonly Line[]): Promise<void> {
+  const folders = Map.groupBy(lines, ({ period }) => folderOf(period)).values();
+  await mapSettled(folders, async (of) => void (of[0] && (await writeBlob(store, of[0].period, of))), {
+    concurrency: 8,
+  });
+}

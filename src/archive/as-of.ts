@@ -60,7 +60,7 @@ export async function* documentsAsOf(
 }
 
 /** The newest version of each document, in the order of their identities. */
-export function newestOf(versions: readonly LoggedVersion[]): LoggedVersion[] {
+function newestOf(versions: readonly LoggedVersion[]): LoggedVersion[] {
   const newest = new Map<string, LoggedVersion>();
   for (const version of versions) {
     const identity = identityOf(version);

@@ -19,7 +19,7 @@ export interface AsOfOptions {
   readonly at: number;
   readonly tenant?: string | undefined;
   readonly signal: AbortSignal;
-  progress?(blobs: number): void;
+  readonly progress?: (blobs: number) => void;
 }
 
 /**

@@ -19,6 +19,8 @@ export interface HistoryOptions {
   readonly stateContainer: string;
   /** Undefined if the pipeline archives nothing. */
   readonly store: BlobStore | undefined;
+  /** Several places share the store: a line without an entry here is of another one. */
+  readonly shared?: boolean;
   /** How old a read may be, milliseconds (ASM-A3). */
   readonly readLagMs: number;
   readonly signal: AbortSignal;
@@ -57,7 +59,7 @@ export async function* readHistory(options: HistoryOptions): AsyncGenerator<Hist
         if (isEntryOf(entry, name, document)) {
           const change = asChange(source, document);
           if (change && seen.add(document)) yield change;
-        } else if (!seen.has(document)) open.set(identityOf(document), pick(document));
+        } else if (!seen.has(document) && (entry || !options.shared)) open.set(identityOf(document), pick(document));
       }
     }
   }

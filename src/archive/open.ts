@@ -23,6 +23,8 @@ export interface ArchiveServices {
   readonly database: Database;
   readonly state: Container;
   readonly store: BlobStore;
+  /** Several places share the store, each with entries of its own. */
+  readonly shared?: boolean;
   /** Counts the requests to Cosmos DB. */
   readonly meter?: Meter;
 }
@@ -34,7 +36,7 @@ export async function openArchive(
   spec: ArchiveSpec,
   pipeline: Pipeline,
   model: Model,
-  { database, state, store, meter = new Meter() }: ArchiveServices,
+  { database, state, store, shared = false, meter = new Meter() }: ArchiveServices,
 ): Promise<Archive> {
   const source = sourceOf(spec.from.container, pipeline, model);
   const mode = feedModeOf(pipeline, spec.from.container);
@@ -50,6 +52,7 @@ export async function openArchive(
     access: (fence) => new CosmosAccess(database, fence, meter),
     stateContainer: state.id,
     store,
+    shared,
     mode,
   };
 }
@@ -63,7 +66,7 @@ export function historyOf(
   model: Model,
   services: Omit<ArchiveServices, 'store'> & { readonly store?: BlobStore | undefined; readonly readLagMs?: number },
 ): History {
-  const { database, state, store, meter = new Meter(), readLagMs = READ_LAG_MS } = services;
+  const { database, state, store, shared = false, meter = new Meter(), readLagMs = READ_LAG_MS } = services;
   if (!store && pipeline.archives.length > 0)
     throw archiveError('storage-missing', 'The pipeline archives documents, and STORAGE is not set');
   return {
@@ -75,6 +78,7 @@ export function historyOf(
         access: new CosmosAccess(database, untilStopped(signal), meter),
         stateContainer: state.id,
         store,
+        shared,
         readLagMs,
         signal,
       });

@@ -4,6 +4,7 @@ import { Entries } from '../projections/archive/entries.ts';
 import { ArchiveDamaged, bytesOf, linesIn } from './blob.ts';
 import { prefixOf } from './layout.ts';
 import { manifests } from './manifests.ts';
+import { ownBlobs, ownOf } from './own-blobs.ts';
 import type { Archive, ArchiveFault, BlobRecord } from './types.ts';
 
 /** What an archive holds, by its manifests and entries. Sizes are stored bytes. */
@@ -31,9 +32,11 @@ const SMALL = 1024 * 1024;
 
 /** Counts an archive. It reads all manifests, and the largest `sample` blobs for the compression. */
 export async function statsOf(
-  { spec, store, stateContainer, access }: Omit<Archive, 'feed' | 'source' | 'mode'>,
+  archive: Omit<Archive, 'feed' | 'source' | 'mode'>,
   { sample, signal }: { readonly sample: number; readonly signal: AbortSignal },
 ): Promise<ArchiveStats> {
+  const { spec, store, stateContainer, access } = archive;
+  const isOwn = await ownBlobs(archive, signal);
   const tenants = new Set<string>();
   const faults: ArchiveFault[] = [];
   const total = { blobs: 0, small: 0, bytes: 0, lines: 0 };
@@ -45,7 +48,7 @@ export async function statsOf(
       faults.push(listed.fault);
       continue;
     }
-    const { blobs, tenant, period } = listed.manifest;
+    const { blobs = [], tenant = '', period = '' } = ownOf(listed, isOwn)?.manifest ?? {};
     if (blobs.length === 0) continue;
     tenants.add(tenant);
     months = [...months, period].toSorted().filter((_, at, all) => at === 0 || at === all.length - 1);

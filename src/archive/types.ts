@@ -34,6 +34,8 @@ export interface Archive {
   access(fence: Fence): DocumentAccess;
   readonly stateContainer: string;
   readonly store: BlobStore;
+  /** Several places share the store: blobs that no entry of this one names are another's. Absent: the store is its own. */
+  readonly shared?: boolean;
   /** The feed by which the pipeline reads the source. With all versions a document leaves by expiry. */
   readonly mode: FeedMode;
 }

@@ -6,6 +6,7 @@ import { ArchiveDamaged, bytesOf, unpack } from './blob.ts';
 import type { BlobStore } from './blob-store.ts';
 import { isBlob, isManifest, isTenant, manifestBeside, placeOf, prefixOf, promised } from './layout.ts';
 import { type ListedManifest, manifests, readManifest } from './manifests.ts';
+import { ownBlobs, ownOf } from './own-blobs.ts';
 import { untilStopped } from '../feed/tenure/fences.ts';
 import type { Archive, ArchiveFault, ArchiveVerification, ArchivedDocument, BlobRecord } from './types.ts';
 
@@ -22,6 +23,7 @@ export async function verifyArchive(
   const entries = new Entries(archive.stateContainer);
   const faults: ArchiveFault[] = [];
   const listed = await listedBlobs(store, prefixOf(spec), faults);
+  const isOwn = await ownBlobs(archive, options.signal);
   const total = { blobs: 0, documents: 0, archived: 0, bytes: 0, superfluous: 0 };
   const visited = new Set<string>();
   const visit = async (name: string): Promise<void> => {
@@ -48,15 +50,23 @@ export async function verifyArchive(
     total.bytes += blob.bytes;
     options.progress?.(total.blobs);
   };
-  for (const name of listed.keys()) await visit(name);
+  for (const name of listed.keys()) if (isOwn(name)) await visit(name);
   // A blob that is missing and that no manifest lists is known only by its entries.
   for (const name of await entries.blobs(prefixOf(spec), access)) await visit(name);
   return { projection: projectionId(spec), ...total, faults };
 }
 
 /** The manifests of a projection, for `archive list`: one for each tenant and period. */
-export const listArchive = ({ spec, store }: Pick<Archive, 'spec' | 'store'>): AsyncIterable<ListedManifest> =>
-  manifests(store, prefixOf(spec));
+export async function* listArchive(
+  archive: Omit<Archive, 'feed' | 'source' | 'mode'>,
+  signal: AbortSignal,
+): AsyncGenerator<ListedManifest> {
+  const isOwn = await ownBlobs(archive, signal);
+  for await (const listed of manifests(archive.store, prefixOf(archive.spec))) {
+    const own = 'fault' in listed ? listed : ownOf(listed, isOwn);
+    if (own) yield own;
+  }
+}
 
 /** Every blob that exists or that a manifest lists, with its record in the manifest. */
 async function listedBlobs(

@@ -69,9 +69,10 @@ export function placeOf(
         hint: 'Ingest into a container of the global place, or let the application write the documents by its router.',
       };
     case 'archive':
+      if (where(spec.from) !== 'reference') return where(spec.from) === 'global' ? 'global' : 'shard';
       return {
-        why: 'The folders of an archive don’t say which shard a document is from',
-        hint: 'Remove the archive, or the shard map, from the pipeline.',
+        why: `Every shard has ${ref(spec.from)}, and would archive it for itself`,
+        hint: 'Declare it for the documents of the global place that the reference container is kept from.',
       };
     case 'table':
       return ofTable(spec, pipeline, where(spec.from));

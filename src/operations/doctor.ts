@@ -181,7 +181,8 @@ async function formats(services: Services, { signal }: Context): Promise<Finding
 }
 
 async function storage(loaded: LoadedPipeline, services: Services, { signal }: Context): Promise<Finding[]> {
-  if (loaded.pipeline.archives.length === 0) return [];
+  // All places share the container, so the global place looks at it.
+  if (loaded.pipeline.part?.place === 'shard' || wholeOf(loaded.pipeline).archives.length === 0) return [];
   const steps = await planStorage(loaded, services, signal).catch((error: unknown) => error);
   if (!Array.isArray(steps)) return [failed('storage', steps)];
   if (steps.length > 0)

@@ -7,10 +7,6 @@ export interface RefusedOverShards {
 
 /** By `noun verb`, or by the noun. */
 const REFUSED: Readonly<Record<string, RefusedOverShards>> = {
-  archive: {
-    why: 'no archive can be declared over shards',
-    instead: 'Keep old documents in a shard of their own: `millrace shards schedule --help`.',
-  },
   'containers migrate': {
     why: 'it copies within one database',
     instead: 'Create the other container in another shard, and move the keys there: `millrace shards move`.',

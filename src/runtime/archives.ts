@@ -28,10 +28,19 @@ export async function openPipelineHistory(
   const store = pipeline.archives.length > 0 ? await storeIfNeeded(services, signal) : undefined;
   const settled = readLagMs === undefined ? {} : { readLagMs };
   const stored = { ...pipeline, sources: asStored(pipeline.sources) };
-  const at = ({ database, state }: Place): History => historyOf(stored, model, { database, state, store, ...settled });
-  if (pipeline.part?.place !== 'shard') return at(services.place);
+  const { part } = pipeline;
+  const at = ({ database, state }: Place): History =>
+    historyOf(stored, model, { database, state, store, shared: part !== undefined, ...settled });
+  if (!part) return at(services.place);
+  const shards = part.place === 'global' ? await services.shards?.() : undefined;
+  const placesOf = (container: string): readonly Place[] =>
+    shards && part.inShards.has(container)
+      ? shards.map(({ place }) => place)
+      : [sourcePlace(pipeline, services, container)];
   return {
-    documents: (container, of) => at(sourcePlace(pipeline, services, container)).documents(container, of),
+    documents: async function* (container, of) {
+      for (const place of placesOf(container)) yield* at(place).documents(container, of);
+    },
   };
 }
 
@@ -65,11 +74,12 @@ const EMPTY: BlobStore = {
   list: async function* () {},
 };
 
-async function isAnythingArchived({ place: { state } }: Services, signal: AbortSignal): Promise<boolean> {
+async function isAnythingArchived(services: Services, signal: AbortSignal): Promise<boolean> {
   const query = {
     query: 'SELECT TOP 1 c.id FROM c WHERE c.type = @type',
     parameters: [{ name: '@type', value: ENTRY }],
   };
-  for await (const _ of fetchAll<unknown>(state, query, signal)) return true;
+  for (const { state } of [services.place, ...((await services.shards?.()) ?? []).map((shard) => shard.place)])
+    for await (const _ of fetchAll<unknown>(state, query, signal)) return true;
   return false;
 }

@@ -1,8 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { readElsewhere } from '../feed/processor/whole-feed.ts';
+import { areRead } from './feed-ends.ts';
 import type { SourceReading, SourceStatus } from './source-reading.ts';
 
-type DrainedFeed = Pick<SourceReading, 'status' | 'leases' | 'estimator' | 'backlog'>;
+type DrainedFeed = Pick<SourceReading, 'status' | 'leases' | 'ends' | 'estimator' | 'backlog'>;
 
 export interface DrainOptions {
   /** Does all deferred work (fan-out). Resolves with true if there was none. */
@@ -40,21 +41,40 @@ export async function untilDrained(
   }
 }
 
-/** Waits until this host has read its ranges to their end and done the deferred work. Resolves with their status. */
+/**
+ * Waits until this host has read its ranges to their end and done the deferred work. Resolves with their status. A source
+ * that is written on never has an empty read. So it is enough, too, that as many rounds as there are sources each applied
+ * what the feeds had when the round began: a sink may itself be a source, and each round takes changes one sink further.
+ */
 async function untilOwnRead(
   feeds: readonly DrainedFeed[],
   idle: DrainOptions['idle'],
   signal: AbortSignal,
 ): Promise<readonly SourceStatus[]> {
   const sources = (): SourceStatus[] => feeds.map(({ status }) => status());
-  // Deferred work may write more changes, so the feeds are read to their end again.
-  for (;;) {
-    const since = performance.now();
-    let own = sources();
-    for (; !readToTheEnd(own, since); own = sources()) await delay(20, undefined, { signal });
-    if (await idle(signal)) return own;
+  const areAllRead = (own: readonly SourceStatus[], since: number): boolean =>
+    feeds.every(({ ends }, n) => areRead(own[n]?.leases ?? [], ends, since));
+  // Shards have the same sources: none is derived from that of another shard.
+  const depth = new Set(sources().map(({ container }) => container.slice(container.lastIndexOf('/') + 1))).size;
+  let [since, roundSince, rounds] = [performance.now(), performance.now(), 0];
+  for (; ; await delay(20, undefined, { signal })) {
+    const own = sources();
+    if (readToTheEnd(own, since)) {
+      if (await idle(signal)) return own;
+      // Deferred work may write more changes, so the feeds are read to their end again.
+      since = performance.now();
+    } else if (areAllRead(own, roundSince)) {
+      // Most feeds are quiet after the first round. The others wait for what it has deferred and set aside.
+      if (rounds > 0) await idle(signal);
+      rounds = rounds > 0 && !(await noneAside(feeds)) ? 0 : rounds + 1;
+      if (rounds > depth + 1) return own;
+      roundSince = performance.now();
+    }
   }
 }
+
+const noneAside = async (feeds: readonly DrainedFeed[]): Promise<boolean> =>
+  (await Promise.all(feeds.map(({ backlog }) => backlog.queues()))).every((queues) => queues.length === 0);
 
 /** A sink may itself be a source: the last empty read of each range must start after the last range became idle. */
 function readToTheEnd(sources: readonly SourceStatus[], since: number): boolean {

@@ -3,6 +3,7 @@ import { type FeedRange, rangeId } from '../cosmos/ranges.ts';
 import type { Page } from '../feed/reading/change.ts';
 import { lsnOf } from '../feed/reading/position.ts';
 import type { ChangeSource } from '../feed/reading/source.ts';
+import type { LeaseStatus } from '../feed/sharing/feed-host.ts';
 
 const LOST = new Set(['retention-passed', 'versions-not-kept']);
 /** The most ends that are kept for a range. */
@@ -62,6 +63,15 @@ export class FeedEnds implements ChangeSource {
     while (ends[0] && ends[0].readAt <= since) ends.shift();
     return ends[0]?.end;
   }
+}
+
+/** True: for each lease a read after `since` has reached the end of its range, and all changes up to there are acknowledged. */
+export function areRead(leases: readonly LeaseStatus[], ends: FeedEnds, since: number): boolean {
+  return leases.every(({ range, position, idleSince, checkedAt }) => {
+    if (idleSince !== undefined && (checkedAt ?? 0) > since) return true;
+    const end = ends.since(range, since);
+    return end !== undefined && position !== undefined && lsnOf(position) >= end;
+  });
 }
 
 /** The global lsn of a session token, `range:version#lsn#region=lsn…` or `range:lsn`. Of several, the highest. */

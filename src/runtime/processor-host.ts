@@ -25,7 +25,8 @@ export interface App {
   stop(): Promise<void>;
   /**
    * Resolves once all events of the hubs are taken, and all sources, derived ones included, were read to their end: with
-   * shards, those of every shard of the map. For ranges of other hosts, and free ones, the stored positions count.
+   * shards, those of every shard of the map. A source that is written on has no end: what it had when this was called is
+   * applied then, if this host has all ranges. For ranges of other hosts, and free ones, the stored positions count.
    * Deferred work of other hosts counts only as far as this host knows about it.
    * @throws UsageError `processor-stopped` once this host is stopped; MillraceError `handler-halted`
    */

@@ -12,6 +12,7 @@ import { type SourceContainer, tenantOfKey } from '../feed/reading/mapper.ts';
 import type { FeedMode, Start } from '../feed/reading/source.ts';
 import { DEFAULT_TIMINGS, FeedHost, type LeaseStatus, type Timings } from '../feed/sharing/feed-host.ts';
 import { containerOf } from '../model/model.ts';
+import { FeedEnds } from './feed-ends.ts';
 import { type OpenEngine, READ_LAG_MS } from './open-engine.ts';
 import { type Parts, openFeed } from './open-feed.ts';
 import { placeDatabase } from './place-containers.ts';
@@ -51,6 +52,8 @@ export interface SourceStatus {
 export interface SourceReading {
   readonly processor: FeedHost;
   readonly leases: LeaseStore;
+  /** Which reads of this host reached the end of the feed. */
+  readonly ends: FeedEnds;
   readonly estimator: LagEstimator;
   /** What hosts have set aside of it. */
   readonly backlog: Registered;
@@ -85,7 +88,8 @@ export async function openReading(
   const database = placeDatabase(loaded.pipeline, services);
   const meter = new Meter();
   const feed = await openFeed(options, map, { host }, { epochs: true, meter, ...(pageSize && { pageSize }) });
-  const { rid, mode, leases, source, hashOf } = feed;
+  const { rid, mode, leases, hashOf } = feed;
+  const ends = new FeedEnds(feed.source);
   // The all-versions feed has no beginning (ASM-A7).
   const start = mode === 'all-versions' ? 'now' : (options.start ?? 'beginning');
   const timings = { checkpointMs: CHECKPOINT_MS, ...options.timings };
@@ -95,7 +99,7 @@ export async function openReading(
   const processor = new FeedHost({
     container,
     host,
-    source,
+    source: ends,
     leases,
     mode,
     start,
@@ -129,6 +133,7 @@ export async function openReading(
   return {
     processor,
     leases,
+    ends,
     estimator,
     backlog: backlogOf(state, backlog, new AbortController().signal),
     status: () => {

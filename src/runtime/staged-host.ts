@@ -16,7 +16,7 @@ import { untilStopped } from '../feed/tenure/fences.ts';
 import type { ColdRead } from '../projections/archive/cold-read.ts';
 import { CosmosAccess } from '../sinks/cosmos-access.ts';
 import { openPipelineHistory } from './archives.ts';
-import { FeedEnds } from './feed-ends.ts';
+import { FeedEnds, areRead } from './feed-ends.ts';
 import { asSeen, consumeHistory, sourcesFor } from './history-pages.ts';
 import { READ_LAG_MS, openEngine } from './open-engine.ts';
 import { type OpenFeed, type Parts, openFeed } from './open-feed.ts';
@@ -255,12 +255,7 @@ async function removeMarker({ global: { leases } }: Services, prefix: string): P
 /** True: this host has all ranges, reads after `since` reached their ends, and all changes are acknowledged. */
 function isRead({ host, ends }: Feed, since: number): boolean {
   const { known, leases } = host.status();
-  if (known === 0 || leases.length !== known) return false;
-  return leases.every(({ range, position, idleSince, checkedAt }) => {
-    if (idleSince !== undefined && (checkedAt ?? 0) > since) return true;
-    const end = ends.since(range, since);
-    return end !== undefined && position !== undefined && lsnOf(position) >= end;
-  });
+  return known > 0 && leases.length === known && areRead(leases, ends, since);
 }
 
 async function assertFollowed({ map, mode, leases }: Feed, purpose: string): Promise<void> {

@@ -156,7 +156,7 @@ async function partlyUnreadable() {
 
 test('an unreadable manifest hides no other one of the list', async () => {
   const { stage } = await partlyUnreadable();
-  const listed = await collect(listArchive(stage.archive));
+  const listed = await collect(listArchive(stage.archive, SIGNAL));
   expect(listed.map(({ place: { tenant, period } }) => `${tenant} ${period}`).toSorted()).toEqual(
     ['t', 'u/v', 'x'].flatMap((tenant) => [`${tenant} 2000-05`, `${tenant} 2000-06`]),
   );

@@ -157,7 +157,6 @@ it('refuses what would see one place alone, and names the places', async (contex
   for (const verb of [
     ['tenants', 'list'],
     ['recover', '--yes'],
-    ['archive', 'list'],
   ]) {
     const { code, stderr } = await millrace(...verb);
     expect([code, stderr]).toEqual([

@@ -60,6 +60,24 @@ it('is not said while changes are left that nobody reads', async (context) => {
   expect(b.stats().some(({ changes }) => changes === 20)).toBe(true);
 });
 
+it('is said while the application writes more often than the host looks', async (context) => {
+  const { stage, host } = await world(context);
+  const app = await host('a');
+  await app.start();
+  await app.drained(signal);
+  const over = new AbortController();
+  let written = 0;
+  const writing = (async () => {
+    for (; !over.signal.aborted; written += 1) await stage.container('Orders').items.create(order(`o${written}`));
+  })();
+  await vi.waitFor(() => expect(written).toBeGreaterThan(10), 20_000);
+  const before = written;
+  await app.drained(signal);
+  expect(Math.max(...app.stats().map(({ changes }) => changes))).toBeGreaterThanOrEqual(before);
+  over.abort();
+  await writing;
+});
+
 it('is no more to be had from a host that stops, or was stopped', async (context) => {
   const { stage, host, write } = await world(context);
   const [a, watching] = [await host('a'), await host('watching')];

@@ -8,7 +8,7 @@ import { messageOf } from '../../base/errors.ts';
 import { splitPath } from '../../cosmos/paths.ts';
 import type { SourceRef } from '../../definition/specs.ts';
 import { planStorage } from '../../operations/archive/open.ts';
-import { formatSweep, sweep } from '../../operations/archive/sweep.ts';
+import { formatSweep } from '../../operations/archive/sweep.ts';
 import { planModel } from '../../operations/model/apply.ts';
 import { type Context, defineOperation } from '../../operations/operation.ts';
 import { type Verification, formatVerification, verify } from '../../operations/projections/verify.ts';
@@ -30,7 +30,7 @@ import { type PublishedCheck, checkPublished, formatPublished, isRight } from '.
 import type { Registry } from '../../operations/registry.ts';
 import { type PlaceVerification, assertShards, prepareShards, verifyPlaces } from './shards.ts';
 import { type Stage, openStage } from './stage.ts';
-import { withSweep } from './sweeps.ts';
+import { sweepPlaces, withSweep } from './sweeps.ts';
 import { hostError } from '../errors.ts';
 
 const SWEEP_MS = 60_000;
@@ -189,7 +189,7 @@ async function play(
   };
   const sweeping = async (): Promise<void> => {
     const draw = ([line = state]: readonly string[]): void => void (state = line);
-    const last = await sweep({
+    const last = await sweepPlaces({
       settings,
       services,
       loaded,

@@ -33,6 +33,7 @@ export const archiveList = defineOperation({
     'millrace archive list --tenant store-1',
   ],
   effect: 'reads',
+  shards: 'every',
   argument: 'name',
   input: z.object({ name: z.string().optional().describe('one archive (default: all)'), ...tenantInput }),
   run: async ({ name: only, tenant }, { workspace, signal, screen }) => {
@@ -40,7 +41,7 @@ export const archiveList = defineOperation({
     await assertArchivedTenant(opened, tenant);
     const periods: ArchivePeriod[] = [];
     for (const archive of opened)
-      for await (const listed of listArchive(archive))
+      for await (const listed of listArchive(archive, signal))
         if (tenant === undefined || isTenant(listed.place, tenant))
           periods.push({ ...listed.place, ...contentOf(listed) });
     return periods;

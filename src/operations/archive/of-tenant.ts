@@ -10,7 +10,8 @@ import { tenantsError } from '../tenants/errors.ts';
  * @throws UsageError `tenant-unknown` if no archive has a document of the tenant
  */
 export async function assertArchivedTenant(archives: readonly Archive[], tenant: string | undefined): Promise<void> {
-  if (tenant === undefined) return;
+  // A place that runs no archive has none of its tenants.
+  if (tenant === undefined || archives.length === 0) return;
   const known = new Set<string>();
   for (const { store, spec } of archives) {
     for await (const place of manifestPlaces(store, prefixOf(spec))) {

@@ -6,12 +6,14 @@ import { type ArchiveSpec, type Pipeline, projectionId } from '../../definition/
 import { backlogOf } from '../../engine/backlog/registered.ts';
 import { DeadLetters } from '../../engine/dead-letters/dead-letters.ts';
 import { Views } from '../../engine/views/views.ts';
+import { wholeOf } from '../../definition/places.ts';
 import type { Step } from '../model/step.ts';
 import { openStore } from '../../runtime/archives.ts';
 import { type Parts, openFeed } from '../../runtime/open-feed.ts';
 import { Migrations } from '../containers/migrations.ts';
 import type { Screen } from '../screen.ts';
 import { suggestion } from '../../base/near.ts';
+import { movingKeys } from './moving-keys.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 import { operationsError } from '../errors.ts';
 
@@ -27,14 +29,17 @@ export async function openArchives(
   { only, signal, screen }: { only?: string | undefined; signal: AbortSignal; screen: Pick<Screen, 'line'> },
 ): Promise<Archive[]> {
   const chosen = choose(pipeline, only);
+  if (chosen.length === 0) return [];
   const store = await openStore(services, signal, (text) => screen.line(text));
   const { database, state } = services.place;
-  return Promise.all(chosen.map((spec) => openArchive(spec, pipeline, model, { database, state, store })));
+  const at = { database, state, store, shared: pipeline.part !== undefined };
+  return Promise.all(chosen.map((spec) => openArchive(spec, pipeline, model, at)));
 }
 
 /** The steps that create the archives' blob container; none if it exists, or if the pipeline has no archive. */
 export async function planStorage({ pipeline }: Loaded, services: Services, signal: AbortSignal): Promise<Step[]> {
-  if (pipeline.archives.length === 0) return [];
+  // All places share the container, so that of the settings creates it.
+  if (pipeline.part?.place === 'shard' || wholeOf(pipeline).archives.length === 0) return [];
   try {
     const store = await openStore(services, signal);
     for await (const _ of store.list('-')) break;
@@ -64,22 +69,28 @@ export async function gateOf(
   const views = new Views(services.global.state, loaded.pipeline.name);
   const migrations = new Migrations(state);
   const backlog = backlogOf(state, { pipeline: loaded.pipeline.name, source: source.name }, signal);
+  const moving = await movingKeys(parts, source);
   return async () => {
     // A document archived now would be missing in a version that is being built, and a migration would leave a copy.
     const building = Object.values((await views.read()) ?? {}).some(({ staged }) => staged !== null);
     const busy = building || (await migrations.isUnderWay(spec.from.container));
-    return busy ? NOTHING_LEAVES : openGate(() => leases.list(), { source, deadLetters, backlog });
+    if (busy) return NOTHING_LEAVES;
+    const isMoving = await moving();
+    const gate = await openGate(() => leases.list(), { source, deadLetters, backlog });
+    return { ...gate, waits: (document) => isMoving(document.key) || gate.waits(document) };
   };
 }
 
 const NOTHING_LEAVES: Gate = { acknowledged: () => undefined, parked: () => true, waits: () => true };
 
-function choose({ archives }: Pipeline, only: string | undefined): readonly ArchiveSpec[] {
+/** Of a part, those that it runs: perhaps none. */
+function choose(pipeline: Pipeline, only: string | undefined): readonly ArchiveSpec[] {
+  const { archives } = wholeOf(pipeline);
   if (archives.length === 0) {
     throw operationsError('archive-none', 'The pipeline declares no archive');
   }
   const found = only === undefined ? archives : archives.filter((of) => of.name === only || projectionId(of) === only);
-  if (found.length > 0) return found;
+  if (found.length > 0) return found.filter((spec) => pipeline.archives.includes(spec));
   const known = archives.map(({ name }) => name);
   throw operationsError('archive-unknown', `There is no archive ${only}${suggestion(only ?? '', known)}`, {
     hint: `The pipeline declares: ${known.join(', ')}.`,

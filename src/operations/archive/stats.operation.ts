@@ -11,6 +11,7 @@ export const archiveStats = defineOperation({
   summary: 'Show what each archive holds: documents, blobs, sizes, compression',
   examples: ['millrace archive stats', 'millrace archive stats orders-cold --sample 0 --json'],
   effect: 'reads',
+  shards: 'every',
   argument: 'name',
   input: z.object({
     name: z.string().optional().describe('one archive (default: all)'),

@@ -40,6 +40,7 @@ export const archiveSweep = defineOperation({
     'millrace archive sweep --now 2026-06-03 --json',
   ],
   effect: 'changes',
+  shards: 'every',
   bulk: true,
   argument: 'name',
   input: z.object({

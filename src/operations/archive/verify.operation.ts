@@ -18,6 +18,7 @@ export const archiveVerify = defineOperation({
     'millrace archive verify orders-cold --env production --json',
   ],
   effect: 'reads',
+  shards: 'every',
   bulk: true,
   argument: 'name',
   input: z.object({

@@ -181,8 +181,8 @@ export async function readTypes(
   const readContainer = async ([container, of]: readonly [string, readonly SourceRef[]]): Promise<void> => {
     const isArchived = of.map((type) => archived.has(nameOf(type)));
     if (isArchived.includes(true))
-      for await (const { doc = {}, version } of history.documents(container, signal))
-        keep(of, { ...doc, _etag: version.etag }, true);
+      for await (const { doc = {}, version, at } of history.documents(container, signal))
+        keep(of, { ...doc, _etag: version.etag, _ts: at / 1_000 }, true);
     if (!isArchived.includes(false)) return;
     const { query, options } = reads?.of(container) ?? ALL;
     for (const one of databases(container))

@@ -140,12 +140,12 @@ export class DocumentsOf {
     const cold = [...new Map(who.map((one) => [identityText(one), one])).values()].filter(
       (one) => !hot.has(identityText(one)),
     );
-    const entries = await new Entries(this.#services.place.state.id).read(cold, this.#access);
-    for (const [index, entry] of entries.entries()) {
-      if (entry?.state !== 'archived') continue;
-      const archived = await findArchived(cold[index]!, entry, this.#blobs);
-      if (archived) docs.push({ ...archived.doc, _etag: archived.version.etag, _ts: archived.at / 1_000 });
-    }
+    const entries = new Entries(this.#services.place.state.id);
+    for (const access of this.#accesses(of.container))
+      for (const [index, entry] of (await entries.read(cold, access)).entries()) {
+        const archived = await findArchived(cold[index]!, entry, this.#blobs);
+        if (archived) docs.push({ ...archived.doc, _etag: archived.version.etag, _ts: archived.at / 1_000 });
+      }
     return docs;
   }
 }

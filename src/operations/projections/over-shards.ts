@@ -26,6 +26,8 @@ export function comparedHere(pipeline: Pipeline): Pipeline {
         ...pipeline,
         projections: [...own, ...part.whole.projections.filter(together)],
         effects: [...effects, ...part.whole.effects.filter(isTogether)],
+        // What the shards have archived counts too.
+        archives: part.whole.archives,
       };
 }
 

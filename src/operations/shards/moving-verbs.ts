@@ -96,6 +96,7 @@ export async function moveOptions(
     endpointOf,
     stateContainer: settings.stateContainer,
     leases: services.global.leases,
+    archives: await archivedContainers(context),
     signal,
     ...(clock && { clock }),
     ...(given.grace !== undefined && { graceMs: given.grace * 1_000 }),
@@ -103,6 +104,12 @@ export async function moveOptions(
     takeOver: given.takeOver,
     say: (text) => screen.draw([text]),
   };
+}
+
+/** A move needs no pipeline; where there is one, it says what sweeps archive. */
+async function archivedContainers({ workspace }: Context): Promise<string[]> {
+  const loaded = await workspace.pipeline().catch(() => undefined);
+  return loaded?.pipeline.archives.map(({ from }) => from.container) ?? [];
 }
 
 export async function targetOf({ map }: MoveOptions, { to, endpoint }: MoveFlags): Promise<Shard> {

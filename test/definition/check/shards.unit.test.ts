@@ -137,7 +137,10 @@ describe('a pipeline over shards refuses', () => {
       'a send of a reference container',
       [send('s', { from: m.ShardCountries.shardCountry, to: { write: async () => undefined }, map: (doc) => doc })],
     ],
-    ['an archive', [archive('a', { from: m.Orders.order, date: 'placedAt', after: '90d' })]],
+    [
+      'an archive of a reference container',
+      [archive('a', { from: m.ShardCountries.shardCountry, date: 'name', after: '90d' })],
+    ],
     ['a table of a reference container', [table('t', { from: m.ShardCountries.shardCountry, into: 'countries' })]],
     [
       'a table of what is derived in each shard',

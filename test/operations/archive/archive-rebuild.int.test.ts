@@ -23,7 +23,8 @@ afterAll(() => azurite.close());
 
 const { signal } = new AbortController();
 const screen = { draw: () => undefined, line: () => undefined };
-const FAST = { readLagMs: 0, viewsRefreshMs: 10, timings: { pollMs: 40, acquireMs: 100 } };
+/** Polls are closer than writes of the application: a host is drained only once a read finds nothing. */
+const FAST = { readLagMs: 0, viewsRefreshMs: 10, timings: { pollMs: 10, acquireMs: 100 } };
 
 /** The cold shop with a second version of its days, under a type of its own. */
 async function coldStage(

@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { systemClock } from '../../../src/base/clock.ts';
 import { type MoveOptions, spanOf } from '../../../src/operations/shards/moving/move.ts';
 import { moveRange } from '../../../src/operations/shards/moving/range.ts';
-import { MoveRecord, ownerOf } from '../../../src/operations/shards/moving/record.ts';
+import { MoveRecord, movesOf, ownerOf } from '../../../src/operations/shards/moving/record.ts';
 import { ShardMapManager } from '../../../src/shards/index.ts';
 import { encodeKey } from '../../../src/shards/keys/key-type.ts';
 import { cli } from '../../cli/cli.ts';
@@ -112,11 +112,14 @@ it('a range whose mover has died is one move: its command goes on, and cancel-mo
   const { emulator } = stage;
   const client = clientInside(emulator);
   const services = await given(client);
-  // It dies when the second batch is about to be copied.
+  // It dies when the second batch is about to be copied. That begins at the first one's flip, so the first may be unfinished.
   let batches = 0;
   const dying = new AbortController();
-  const say = (text: string): void => {
-    if (text === 'preparing' && (batches += 1) === 2) dying.abort(new Error('it has died'));
+  const first = async () => (await movesOf(services.options.maps, 'ranges', dying.signal)).at(-2);
+  const say = async (text: string): Promise<void> => {
+    if (text !== 'preparing' || (batches += 1) < 2) return;
+    await vi.waitFor(async () => expect(await first()).toMatchObject({ keys: '[8, 150)', step: 'done' }), 20_000);
+    dying.abort(new Error('it has died'));
   };
   const span = { low: encodeKey('int32', 8), high: encodeKey('int32', 250) };
   const die = moveRange({ ...services.options, say, signal: dying.signal }, span, services.east, { keys: 2 });

@@ -1,5 +1,6 @@
 // Moves keys with their documents from one shard to another while applications write them. docs/SPEC-moves.md
 import type { Container, Database } from '@azure/cosmos';
+import { LANDING_BOUND_MS, WRITE_BOUND_MS } from '../../../base/bounds.ts';
 import { type Clock, systemClock } from '../../../base/clock.ts';
 import { Meter } from '../../../cosmos/meter.ts';
 import type { Identity } from '../../../feed/reading/change.ts';
@@ -52,6 +53,8 @@ export interface MoveOptions extends Partial<MoveTimes> {
   readonly stateContainer: string;
   /** The lease container of these hosts. */
   readonly leases?: Container | undefined;
+  /** Containers whose documents the pipeline archives, if there is one here. */
+  readonly archives?: readonly string[];
   readonly signal: AbortSignal;
   readonly clock?: Clock;
   /** Goes on with a move though its process has stored progress lately. */
@@ -352,10 +355,24 @@ export function movingOf(
 ): Moving {
   const { map, leases, signal, clock = systemClock, say = () => undefined } = options;
   const { readLagMs = 5_000, graceMs = 150_000, silentMs = 10_000, holdMs = 1_000 } = options;
-  const { patienceMs = 600_000 } = options;
-  const times: MoveTimes = { readLagMs, graceMs, silentMs, holdMs, patienceMs };
+  const { patienceMs = 600_000, sweepMs = WRITE_BOUND_MS + LANDING_BOUND_MS, archives = [] } = options;
+  const times: MoveTimes = { readLagMs, graceMs, silentMs, holdMs, patienceMs, sweepMs };
   const total = { copied: 0, removed: 0, renewed: 0 };
-  return { ...times, map, record, from, to, containers, leases, clock, signal, meter: new Meter(), say, total };
+  return {
+    ...times,
+    map,
+    record,
+    from,
+    to,
+    containers,
+    leases,
+    archives,
+    clock,
+    signal,
+    meter: new Meter(),
+    say,
+    total,
+  };
 }
 
 const resultOf = ({ record, from, to, total, meter }: Moving, paused?: Paused): Moved => ({

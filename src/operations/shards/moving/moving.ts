@@ -34,6 +34,11 @@ export interface MoveTimes {
   readonly holdMs: number;
   /** How long to wait for hosts, and for silent routers in all, milliseconds. Default 600,000. */
   readonly patienceMs: number;
+  /**
+   * How long a sweep may write for documents that it has judged before, milliseconds. The move waits for it if the shard has
+   * an archive. Default 185,000: as long as a host may act on what it has read, and a request may take.
+   */
+  readonly sweepMs: number;
 }
 
 export interface Moving extends MoveTimes {
@@ -44,6 +49,8 @@ export interface Moving extends MoveTimes {
   readonly containers: readonly MovedContainer[];
   /** The lease container of the hosts that read the shards; undefined: there are none. */
   readonly leases: Container | undefined;
+  /** Containers whose documents a pipeline archives, as far as the caller knows. */
+  readonly archives: readonly string[];
   readonly clock: Clock;
   readonly signal: AbortSignal;
   /** Counts the requests to both shards. */

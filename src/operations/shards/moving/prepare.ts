@@ -3,6 +3,7 @@ import { holdEpoch, raiseEpoch } from '../../../feed/reading/epochs.ts';
 import { shardVerbsError } from '../errors.ts';
 import { fetchAll } from '../../../cosmos/fetch-all.ts';
 import { isObject } from '../../../base/json.ts';
+import { ENTRY } from '../../../projections/archive/entries.ts';
 import { shownLocation } from '../../../shards/map/documents.ts';
 import type { Mapping } from '../../../shards/index.ts';
 import {
@@ -32,8 +33,17 @@ export async function assertFree(
         `${of.name} in ${shownLocation(to.shard.location)} has ${there} documents of these keys already`,
       );
   }
+  await assertLeavesNothing(containers, from, signal);
+}
+
+/** @throws UsageError `move-archived`, `move-letters` */
+async function assertLeavesNothing(
+  containers: readonly MovedContainer[],
+  from: MovePlace,
+  signal: AbortSignal,
+): Promise<void> {
   if (!from.state) return;
-  const left = `SELECT * FROM c WHERE c.kind = 'dead-letter' OR (c.type = 'millrace.archived' AND c.state = 'archived')`;
+  const left = `SELECT * FROM c WHERE c.kind = 'dead-letter' OR (c.type = '${ENTRY}' AND c.state = 'archived')`;
   for await (const one of fetchAll<Record<string, unknown>>(from.state, left, signal, { anyFormat: true })) {
     const { kind, container, key, source } = one;
     const at = isObject(source) ? source : { container, key };
@@ -76,8 +86,27 @@ export async function prepare(moving: Moving): Promise<Mapping> {
   // What is renewed is no event any more, so its hosts must have had it before.
   if (moving.containers.some((of) => progressOf(moving, of).renews.length > 0)) await acknowledged(moving, from);
   // A function app reads the epoch with each batch, from a replica that may lag.
-  await clock.sleep(readLagMs, signal);
+  await clock.sleep((await areSwept(moving)) ? Math.max(readLagMs, moving.sweepMs) : readLagMs, signal);
+  await assertLeavesNothing(moving.containers, from, signal);
   return mapping;
+}
+
+/**
+ * Whether sweeps archive documents of the containers. Those that begin now leave the keys alone, because the mapping is
+ * locked; one that began before may still write.
+ */
+async function areSwept({ archives, containers, from, signal }: Moving): Promise<boolean> {
+  if (archives.some((name) => containers.some((of) => of.name === name))) return true;
+  if (!from.state) return false;
+  const query = {
+    query: 'SELECT TOP 1 c.id FROM c WHERE c.type = @type AND ARRAY_CONTAINS(@names, c.source.container)',
+    parameters: [
+      { name: '@type', value: ENTRY },
+      { name: '@names', value: containers.map(({ name }) => name) },
+    ],
+  };
+  for await (const _ of fetchAll<unknown>(from.state, query, signal, { anyFormat: true })) return true;
+  return false;
 }
 
 /** From here on no one raises the epoch of a side: neither here nor there goes a lease back. */

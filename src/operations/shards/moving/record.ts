@@ -65,6 +65,9 @@ export const isUnfinished = ({ step }: MoveDocument): boolean => step !== 'done'
 /** The token of the lock that a move has on its mapping. */
 export const ownerOf = ({ id }: Pick<MoveDocument, 'id'>): string => `move-${id}`;
 
+/** Whether the lock of a mapping is a move's. */
+export const isOfMove = (owner: string | undefined): boolean => owner?.startsWith(ownerOf({ id: '' })) === true;
+
 /** The name by which a move holds epochs. */
 export const heldBy = ({ map, id }: Pick<MoveDocument, 'map' | 'id'>): string => `${map}/${id}`;
 

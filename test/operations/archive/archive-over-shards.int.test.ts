@@ -1,0 +1,95 @@
+// An archive whose documents are in the shards.
+import { join } from 'node:path';
+import { type TestContext, afterAll, beforeAll, expect, it, vi } from 'vitest';
+import type { ArchivePeriod } from '../../../src/operations/archive/list.operation.ts';
+import type { ArchiveVerification, RestoreResult, SweepResult } from '../../../src/archive/types.ts';
+import { cli } from '../../cli/cli.ts';
+import { assertExact, given, rows } from '../../runtime/spread-world.ts';
+import { type Azurite, startAzurite } from '../../support/azurite.ts';
+
+const FOLDER = join(import.meta.dirname, '../../fixtures/spread-cold');
+const { signal } = new AbortController();
+
+let azurite: Azurite;
+let used = 0;
+beforeAll(async () => {
+  azurite = await startAzurite();
+});
+afterAll(async () => {
+  await azurite?.close();
+});
+
+interface Places<T> {
+  readonly code: number;
+  readonly places: readonly { readonly place: string; readonly ok: boolean; readonly value: T }[];
+}
+
+async function shop(context: Pick<TestContext, 'onTestFinished'>) {
+  const world = await given(context, ['north', 'west'], { folder: FOLDER });
+  const { stage, application, host } = world;
+  const STORAGE_CONTAINER = `over-shards-${(used += 1)}`;
+  const env = { ...stage.env, STORAGE: azurite.connectionString, STORAGE_CONTAINER };
+  for (const [name, value] of Object.entries(env)) vi.stubEnv(name, value);
+  context.onTestFinished(() => void vi.unstubAllEnvs());
+  const millrace = async <T>(...args: string[]): Promise<Places<T>> => {
+    const { code, stdout, stderr } = await cli([...args, '--pipeline', FOLDER, '--json']);
+    expect(stderr).not.toMatch(/It failed here/);
+    return { code, ...(JSON.parse(stdout) as Omit<Places<T>, 'code'>) };
+  };
+  await cli(['model', 'apply', '--pipeline', FOLDER]);
+  await application.order('s0', 'north', 'o1', 100);
+  await application.order('s0', 'north', 'o2', 7, { placedAt: '2026-03-01T10:00:00.000Z' });
+  await application.order('s1', 'west', 'o1', 20);
+  const app = await host();
+  await app.drained(signal);
+  const hot = async (shard: string) => (await rows<{ id: string }>(stage.at(shard, 'Orders'), 'c.id')).map((o) => o.id);
+  return { ...world, app, millrace, hot };
+}
+
+it('a sweep takes what is due from every shard, verify reads hot and cold, and a restore goes to the document’s shard', async (context) => {
+  const { stage, application, app, millrace, hot } = await shop(context);
+  const swept = await millrace<SweepResult[]>('archive', 'sweep');
+  expect(swept.places.map(({ place, value }) => [place, value.map(({ archived }) => archived)])).toEqual([
+    ['shop', []],
+    ['north', [1]],
+    ['west', [1]],
+  ]);
+  expect([await hot('north'), await hot('west')]).toEqual([['o2'], []]);
+  await assertExact(stage, application);
+  for (const args of [[], ['--sample', '10']]) {
+    const verified = await millrace<{ different: number }>('projections', 'verify', ...args);
+    expect([verified.code, verified.places.map(({ value }) => value.different)]).toEqual([0, [0, 0, 0]]);
+  }
+  const listed = await millrace<ArchivePeriod[]>('archive', 'list');
+  expect(listed.places.map(({ value }) => value.map(({ tenant, documents }) => [tenant, documents]))).toEqual([
+    [],
+    [['s0', 1]],
+    [['s1', 1]],
+  ]);
+  const intact = await millrace<ArchiveVerification[]>('archive', 'verify');
+  expect(intact.places.map(({ value }) => value.map(({ archived, faults }) => [archived, faults]))).toEqual([
+    [],
+    [[1, []]],
+    [[1, []]],
+  ]);
+  const restored = await millrace<RestoreResult[]>('archive', 'restore', '--key', '["s1"]', '--id', 'o1');
+  expect(restored.places.map(({ value }) => value.map((one) => one.restored))).toEqual([[], [0], [1]]);
+  expect([await hot('north'), await hot('west')]).toEqual([['o2'], ['o1']]);
+  await app.drained(signal);
+  await assertExact(stage, application);
+});
+
+it('a sweep leaves the keys that a move has locked, until it has ended', async (context) => {
+  const { stage, millrace, hot } = await shop(context);
+  const north = (await stage.map.shards()).find(({ location }) => location.database === 'north')!;
+  const mapping = await stage.map.createMapping({ shard: north, key: 's0' });
+  await stage.map.lockMapping(mapping, 'move-1');
+  const [, locked, free] = (await millrace<SweepResult[]>('archive', 'sweep')).places;
+  expect([locked?.value[0], free?.value[0]]).toMatchObject([
+    { archived: 0, held: 1 },
+    { archived: 1, held: 0 },
+  ]);
+  await stage.map.unlockMapping(await stage.map.mapping('s0'), 'move-1');
+  await millrace('archive', 'sweep', '--shard', 'north');
+  expect(await hot('north')).toEqual(['o2']);
+});

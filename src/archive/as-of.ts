@@ -2,12 +2,13 @@
 import { appendFile, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { projectionId } from '../definition/specs.ts';
 import { compareVersions } from '../feed/reading/change.ts';
 import { readBlob } from './blob.ts';
 import { identityOf } from './identities.ts';
-import { folderTenant, isBlob, logOf, mayHold, placeOf } from './layout.ts';
+import { folderTenant, isBlob, isManifest, mayHold, placeOf } from './layout.ts';
+import { readManifest } from './manifests.ts';
 import type { Archive, LoggedVersion } from './types.ts';
+import { logFolder } from './version-log.ts';
 
 /** Files that are open one after another; a bucket is about as large as one blob. */
 const MOST_BUCKETS = 1_024;
@@ -33,21 +34,25 @@ export async function* documentsAsOf(
 ): AsyncGenerator<LoggedVersion> {
   // A document can change its tenant only where the tenant is no level of its key.
   const inKey = source.keyPaths.some((path) => path.length === 1 && path[0] === spec.tenantField);
-  const names: string[] = [];
+  const names = new Set<string>();
   const month = new Date(at).toISOString().slice(0, 7);
-  for await (const name of store.list(`${logOf(projectionId(spec))}/`)) {
+  for await (const name of store.list(logFolder(spec))) {
     const place = placeOf(name);
     // A deletion may not show its tenant.
     const wanted = tenant === undefined || !inKey || mayHold(place, tenant) || place.tenant === '';
-    if (isBlob(name) && place.period <= month && wanted) names.push(name);
+    if (place.period > month || !wanted) continue;
+    if (isBlob(name)) names.add(name);
+    // A blob that a manifest lists and that is gone is an error, and no answer without its versions.
+    else if (isManifest(name)) for (const blob of (await readManifest(store, name))?.blobs ?? []) names.add(blob.name);
   }
   const folder = await mkdtemp(join(tmpdir(), 'millrace-as-of-'));
   try {
-    const buckets = new Buckets(folder, Math.min(MOST_BUCKETS, names.length));
-    for (const [index, name] of names.entries()) {
+    const buckets = new Buckets(folder, Math.min(MOST_BUCKETS, names.size));
+    let read = 0;
+    for (const name of names) {
       signal.throwIfAborted();
       for (const version of await readBlob(store, name)) if (version.at <= at) await buckets.add(version);
-      progress?.(index + 1);
+      progress?.((read += 1));
     }
     for await (const versions of buckets.all()) {
       signal.throwIfAborted();

@@ -169,6 +169,16 @@ export interface ArchiveVerification {
   readonly bytes: number;
   /** Intact blobs that no manifest lists and no entry names. A crash leaves them; they do no harm. */
   readonly superfluous: number;
+  /** Its version log, if it declares one. */
+  readonly log?: {
+    /** From when on it is whole, milliseconds. Null: it has not begun. */
+    readonly from: number | null;
+    readonly blobs: number;
+    readonly versions: number;
+    /** Blobs that the next sweep lists: of these, nobody would notice that one was removed. */
+    readonly unlisted: number;
+    readonly bytes: number;
+  };
   readonly faults: readonly ArchiveFault[];
 }
 

@@ -1,15 +1,17 @@
 // The version log of an archive: every version and deletion that the feed shows of its documents (docs/SPEC-archive.md).
 import { z } from 'zod';
 import { CLOCK_SKEW_MS } from '../base/bounds.ts';
+import { systemClock } from '../base/clock.ts';
 import { mapSettled } from '../base/map-settled.ts';
 import { type ArchiveSpec, projectionId } from '../definition/specs.ts';
 import type { Change } from '../feed/reading/change.ts';
 import type { LogVersions } from '../projections/archive/archive-runner.ts';
-import { ArchiveDamaged, lineOf } from './blob.ts';
+import { ArchiveDamaged, lineOf, recordOf, unpack } from './blob.ts';
 import type { BlobStore } from './blob-store.ts';
-import { type Period, folderOf, folderTenant, logOf } from './layout.ts';
+import { type Period, folderOf, folderTenant, isBlob, logOf, manifestBeside, placeOf } from './layout.ts';
 import { writeBlob } from './leave.ts';
-import type { History, LoggedVersion } from './types.ts';
+import { enlistIn, readManifest } from './manifests.ts';
+import type { BlobRecord, History, LoggedVersion } from './types.ts';
 import { unavailable } from './unavailable.ts';
 
 /** A version that goes into a blob of the log. */
@@ -91,7 +93,57 @@ export async function logBegan(store: Pick<BlobStore, 'read'>, spec: ArchiveSpec
   }
 }
 
-const beginName = (spec: ArchiveSpec): string => `${logOf(projectionId(spec))}/begin.json`;
+/**
+ * Adds the blobs that no manifest lists to the manifests of their months, so that one that is removed is noticed. Hosts
+ * don't: each page would write a manifest anew. `until`: the monotonic time at which it stops; the next call goes on.
+ */
+export async function listLog(
+  spec: ArchiveSpec,
+  {
+    store,
+    until = Infinity,
+    signal,
+  }: { readonly store: BlobStore; readonly until?: number; readonly signal: AbortSignal },
+): Promise<void> {
+  const folders = new Map<string, string[]>();
+  for await (const name of store.list(logFolder(spec))) {
+    if (!isBlob(name)) continue;
+    const manifest = manifestBeside(name);
+    const names = folders.get(manifest) ?? [];
+    folders.set(manifest, names);
+    names.push(name);
+  }
+  for (const [manifest, names] of folders) {
+    const listed = new Set((await unlessDamaged(() => readManifest(store, manifest)))?.blobs.map(({ name }) => name));
+    const records: BlobRecord[] = [];
+    for (const name of names) {
+      if (listed.has(name)) continue;
+      signal.throwIfAborted();
+      if (systemClock.monotonic() >= until) break;
+      const bytes = await store.read(name);
+      const documents = bytes && (await unlessDamaged(() => unpack(name, bytes.bytes)));
+      if (documents) records.push(recordOf(name, bytes.bytes, documents));
+    }
+    const period = placeOf(manifest);
+    if (records.length > 0)
+      await unlessDamaged(() => enlistIn(store, manifest, { period, source: spec.from, records }));
+  }
+}
+
+/** `archive verify` and `archive as-of` name what is damaged; it keeps nothing else from being listed. */
+async function unlessDamaged<T>(read: () => T | Promise<T>): Promise<T | undefined> {
+  try {
+    return await read();
+  } catch (error) {
+    if (error instanceof ArchiveDamaged) return undefined;
+    throw error;
+  }
+}
+
+/** The prefix of everything that a log has stored. */
+export const logFolder = (spec: ArchiveSpec): string => `${logOf(projectionId(spec))}/`;
+
+const beginName = (spec: ArchiveSpec): string => `${logFolder(spec)}begin.json`;
 
 function loggedLine(spec: ArchiveSpec, change: Change, order?: number): Line {
   const { doc, at, tenant, before } = change;

@@ -5,19 +5,16 @@ import { copyOne } from '../../archive/copy-out.ts';
 import { archiveError } from '../../archive/errors.ts';
 import { isOfErased } from '../../archive/eligibility.ts';
 import type { Archive, ReadErased } from '../../archive/types.ts';
-import { logBegan } from '../../archive/version-log.ts';
-import { parseDate } from '../../definition/date.ts';
-import { rangeId } from '../../cosmos/ranges.ts';
 import { untilStopped } from '../../feed/tenure/fences.ts';
-import { openFeed } from '../../runtime/open-feed.ts';
 import { watchErasures } from '../../runtime/open-engine.ts';
 import { audited } from '../audit/record.ts';
-import { type Context, defineOperation, partsOf } from '../operation.ts';
+import { defineOperation, partsOf } from '../operation.ts';
 import { operationsError } from '../errors.ts';
 import { plural } from '../table.ts';
 import { tenantInput } from '../tenants/asked.ts';
 import { writeComplete } from '../tenants/export-file.ts';
 import { assertInto } from './into.ts';
+import { reachable } from './log-reach.ts';
 import { openArchives } from './open.ts';
 
 const FILE = '.jsonl';
@@ -92,37 +89,6 @@ function logged(archives: readonly Archive[]): Archive {
   });
 }
 
-/**
- * The time, if the log is whole up to it.
- * @throws UsageError `input-invalid`, `log-out-of-reach`, and MillraceError `log-behind`
- */
-async function reachable({ spec, store, source }: Archive, time: string, context: Context): Promise<number> {
-  const at = parseDate(time);
-  if (at === undefined)
-    throw operationsError('input-invalid', `${JSON.stringify(time)} is not a date`, {
-      hint: 'Write it as 2026-06-03 or 2026-06-03T12:00:00Z.',
-    });
-  const said = new Date(at).toISOString();
-  if (at > Date.now()) throw archiveError('log-out-of-reach', `${said} is in the future`);
-  const from = await logBegan(store, spec);
-  if (from === undefined)
-    throw archiveError('log-out-of-reach', `The version log of ${spec.name} has not begun`, {
-      hint: 'Start the hosts, then run `millrace archive sweep` without `--within`: it begins the log.',
-    });
-  if (at < from)
-    throw archiveError(
-      'log-out-of-reach',
-      `${said} is before ${new Date(from).toISOString()}, from when on the version log of ${spec.name} is whole`,
-    );
-  const { source: feed, leases } = await openFeed(await partsOf(context), source, { host: 'archive' });
-  for (const { range, position } of await leases.list()) {
-    const page = position === undefined ? undefined : await feed.read(range, position, context.signal);
-    if (page && page.changes.every((change) => change.at > at)) continue;
-    throw archiveError('log-behind', `Hosts have not read range ${rangeId(range)} of ${source.name} up to ${said}`);
-  }
-  return at;
-}
-
 async function* linesOf(
   archive: Archive,
   documents: ReturnType<typeof documentsAsOf>,
@@ -132,7 +98,9 @@ async function* linesOf(
   for await (const document of documents) {
     if (await isOfErased(archive, document, erased)) continue;
     written += 1;
-    yield `${JSON.stringify(document.doc)}\n`;
+    // As in a container that they are copied into.
+    const { _mr: _, ...body } = document.doc;
+    yield `${JSON.stringify(body)}\n`;
   }
   return written;
 }

@@ -1,6 +1,6 @@
 import { sweepArchive } from '../../archive/sweep.ts';
 import type { Archive, Gate, SweepResult } from '../../archive/types.ts';
-import { beginLog } from '../../archive/version-log.ts';
+import { beginLog, listLog } from '../../archive/version-log.ts';
 import { systemClock } from '../../base/clock.ts';
 import type { Screen } from '../screen.ts';
 import { plural, size, table } from '../table.ts';
@@ -51,6 +51,7 @@ async function sweepOne(
     ...parts
   }: Sweeping & { readonly now: number; readonly dryRun: boolean },
 ): Promise<SweepResult> {
+  const until = withinMs === undefined ? Infinity : systemClock.monotonic() + withinMs;
   const gate = await gateOf(archive, parts, signal);
   // Not in a slice, whose time it would take: it reads the whole container.
   if (archive.spec.versionLog && !dryRun && withinMs === undefined && (await hasPositions(archive, gate))) {
@@ -58,7 +59,7 @@ async function sweepOne(
     await beginLog(archive.spec, { store: archive.store, history, signal });
   }
   const watch = watchErasures(parts);
-  return sweepArchive(archive, {
+  const result = await sweepArchive(archive, {
     erased: watch && (() => watch.current()),
     now,
     gate,
@@ -71,6 +72,8 @@ async function sweepOne(
         `${projection}: ${[`${plural(read, 'document')} read`, `${count(archived)} archived`, `${count(removed)} removed`].join(', ')}`,
       ]),
   });
+  if (archive.spec.versionLog && !dryRun) await listLog(archive.spec, { store: archive.store, until, signal });
+  return result;
 }
 
 /** Whether hosts read all of the source: then the log has what is written from now on. */

@@ -2,7 +2,8 @@
 import { expect, it } from 'vitest';
 import { documentsAsOf } from '../../src/archive/as-of.ts';
 import { eraseFromArchive } from '../../src/archive/erase.ts';
-import { beginLog, logBegan, versionLog } from '../../src/archive/version-log.ts';
+import { verifyArchive } from '../../src/archive/verify.ts';
+import { beginLog, listLog, logBegan, versionLog } from '../../src/archive/version-log.ts';
 import type { ArchiveSpec, Doc } from '../../src/definition/specs.ts';
 import { systemClock } from '../../src/base/clock.ts';
 import { Random } from '../support/random.ts';
@@ -91,3 +92,56 @@ it('the log begins with what is there, hot and cold, and an erasure of a tenant 
   });
   expect(await ids()).toEqual(['b']);
 });
+
+it('a blob of the log that is gone or altered is named, by verify and instead of an answer', async () => {
+  const store = new MemoryBlobStore();
+  const stage = await archiveStage(store, 'all-versions');
+  const archive = { ...stage.archive, spec: LOGGED };
+  const log = versionLog(async () => store);
+  for (const id of ['a', 'b']) await stage.orders.items.create(order(id, { tenant: `t-${id}` }));
+  await log(LOGGED, await stage.changes());
+  const at = Date.now() + 1_000;
+  const blobs = [...store.blobs.keys()].filter((name) => name.endsWith('.gz'));
+  expect(blobs).toHaveLength(2);
+  const verify = () => verifyArchive(archive, { signal: SIGNAL });
+  const asOf = (tenant?: string) => collect(documentsAsOf(archive, { at, tenant, signal: SIGNAL }));
+  expect(await verify()).toMatchObject({
+    faults: [],
+    blobs: 0,
+    log: { from: null, versions: 2, blobs: 2, unlisted: 2 },
+  });
+  // Its time is up before it has read a blob.
+  await listLog(LOGGED, { store, until: 0, signal: SIGNAL });
+  expect(await verify()).toMatchObject({ log: { unlisted: 2 } });
+  for (let run = 0; run < 2; run++) await listLog(LOGGED, { store, signal: SIGNAL });
+  expect(await verify()).toMatchObject({ faults: [], log: { versions: 2, blobs: 2, unlisted: 0 } });
+  const [gone = '', altered = ''] = blobs;
+  const kept = store.blobs.get(gone);
+  store.blobs.delete(gone);
+  store.blobs.set(altered, { bytes: Buffer.from('{}'), etag: '"x"' });
+  const faults = [
+    { code: 'blob-missing', blob: gone },
+    { code: 'blob-changed', blob: altered },
+  ];
+  expect((await verify()).faults.map(({ code, blob }) => ({ code, blob })).toSorted(byCode)).toEqual(
+    faults.toSorted(byCode),
+  );
+  await expect(asOf('t-a')).rejects.toMatchObject({ code: 'archive-damaged', message: expect.stringContaining(gone) });
+  await expect(asOf('t-b')).rejects.toMatchObject({
+    code: 'archive-damaged',
+    message: expect.stringContaining(altered),
+  });
+  // A page that comes again mends its blobs.
+  await log(LOGGED, await stage.changes());
+  expect(store.blobs.get(gone)?.bytes).toEqual(kept?.bytes);
+  expect((await asOf()).map(({ id }) => id)).toHaveLength(2);
+  expect(await verify()).toMatchObject({ faults: [] });
+  // What says when the log began, and a manifest, are named too.
+  store.blobs.set('log~cold@1/begin.json', { bytes: Buffer.from('{}'), etag: '"x"' });
+  const manifest = `${gone.slice(0, gone.lastIndexOf('/'))}/manifest.json`;
+  store.blobs.set(manifest, { bytes: Buffer.from('[]'), etag: '"x"' });
+  expect((await verify()).faults.map(({ blob }) => blob).toSorted()).toEqual(['log~cold@1/begin.json', manifest]);
+  await expect(asOf()).rejects.toMatchObject({ code: 'archive-damaged', message: expect.stringContaining(manifest) });
+});
+
+const byCode = (one: { code: string }, other: { code: string }): number => (one.code < other.code ? -1 : 1);

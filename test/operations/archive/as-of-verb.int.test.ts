@@ -38,8 +38,18 @@ it('a host keeps the log, and the verb writes a file and a container, or says wh
   const ask = (time: string, into: string, ...more: string[]) =>
     cli(['archive', 'as-of', time, '--into', into, ...more, '--json']);
   expect(await ask(now, file)).toMatchObject({ code: 2, stderr: expect.stringContaining('has not begun') });
+  const doctor = async (): Promise<string> => (await cli(['doctor'])).stdout;
+  expect(await doctor()).toContain('that of orders-cold has not begun');
+  // A sweep in a slice doesn't begin it.
+  expect((await cli(['archive', 'sweep', '--within', '100'])).code).toBe(0);
+  expect(await ask(now, file)).toMatchObject({ code: 2, stderr: expect.stringContaining('has not begun') });
   expect((await cli(['archive', 'sweep'])).code).toBe(0);
+  expect(await doctor()).toContain('that of orders-cold is whole from');
   expect(await ask(now, file)).toMatchObject({ code: 2, stderr: expect.stringContaining('is before') });
+  // The sweep has listed what the host wrote.
+  expect((await cli(['archive', 'verify'])).stdout).toMatch(
+    /The version log of orders-cold@1 is whole from \S+ on: 4 versions in \d blobs?, \S+ \w+\./,
+  );
   expect(await ask('2999-01-01', file)).toMatchObject({ code: 2, stderr: expect.stringContaining('in the future') });
   // As if the log had begun long ago: the host has kept the log since the beginning of the container.
   const begin = JSON.stringify({ format: 1, from: 0 });

@@ -4,6 +4,7 @@ import { expect, it } from 'vitest';
 import { archiveAgain } from '../../src/archive/again.ts';
 import { documentsAsOf } from '../../src/archive/as-of.ts';
 import type { BlobStore } from '../../src/archive/blob-store.ts';
+import type { Gate } from '../../src/archive/types.ts';
 import { verifyArchive } from '../../src/archive/verify.ts';
 import { beginLog, listLog, versionLog } from '../../src/archive/version-log.ts';
 import type { ArchiveSpec, Doc } from '../../src/definition/specs.ts';
@@ -14,7 +15,7 @@ import { Crash } from '../projections/history.ts';
 import { Random } from '../support/random.ts';
 import { suiteSeed } from '../support/seed.ts';
 import { MemoryBlobStore } from './memory-blob-store.ts';
-import { type ArchiveStage, SIGNAL, SPEC, archiveStage, collect, order } from './stage.ts';
+import { type ArchiveStage, OPEN, SIGNAL, SPEC, archiveStage, collect, order } from './stage.ts';
 
 const SEED = suiteSeed();
 const HISTORIES = Number(process.env['MILLRACE_HISTORIES'] ?? 30);
@@ -39,9 +40,9 @@ it(`the log is whole, wherever its writers were cut off (seed ${SEED})`, async (
     }
   }
   // A model in which nothing is cut off or gets cold would prove nothing.
-  expect(totals.cuts).toBeGreaterThan(HISTORIES * 5);
-  expect(totals.cold).toBeGreaterThan(HISTORIES / 2);
-  expect(totals.compared).toBeGreaterThan(HISTORIES * 5);
+  expect(totals.cuts).toBeGreaterThanOrEqual(HISTORIES);
+  expect(totals.cold).toBeGreaterThanOrEqual(Math.floor(HISTORIES / 2));
+  expect(totals.compared).toBeGreaterThanOrEqual(HISTORIES);
 });
 
 async function live(random: Random, totals: { cuts: number; cold: number; compared: number }): Promise<void> {
@@ -105,8 +106,12 @@ async function live(random: Random, totals: { cuts: number; cold: number; compar
     began = (await stage.changes()).at(-1)?.at ?? 0;
   };
   const sweep = async (): Promise<void> => {
+    if (position === undefined) return;
     await begin();
-    await stage.sweep({}, { spec: LOGGED, store: cutStore, access: cutAccess });
+    const lsn = (await stage.changes())[position - 1]?.version.lsn ?? 0;
+    // Only what hosts have read leaves.
+    const gate = async (): Promise<Gate> => ({ ...OPEN, acknowledged: () => lsn });
+    await stage.sweep({ gate }, { spec: LOGGED, store: cutStore, access: cutAccess });
     await listLog(LOGGED, { store: cutStore, signal: SIGNAL });
   };
   const steps = [

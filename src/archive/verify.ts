@@ -56,8 +56,9 @@ export async function verifyArchive(
 /** Reads every blob of a version log, and those that a manifest lists and that are gone. No entry names its lines. */
 async function verifyLog(
   { store, spec }: Pick<Archive, 'store' | 'spec'>,
-  { faults, signal, tenant, progress }: Parameters<typeof verifyArchive>[1] & { readonly faults: ArchiveFault[] },
+  options: Parameters<typeof verifyArchive>[1] & { readonly faults: ArchiveFault[] },
 ): Promise<NonNullable<ArchiveVerification['log']>> {
+  const { faults, signal, tenant } = options;
   const total = { blobs: 0, versions: 0, unlisted: 0, bytes: 0 };
   const from = await logBegan(store, spec).catch((error: unknown) => {
     if (!(error instanceof ArchiveDamaged)) throw error;
@@ -77,7 +78,7 @@ async function verifyLog(
     total.unlisted += record ? 0 : 1;
     total.versions += blob.documents.length;
     total.bytes += blob.bytes;
-    progress?.(total.blobs);
+    options.progress?.(total.blobs);
   }
   return { from: from ?? null, ...total };
 }

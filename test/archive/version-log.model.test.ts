@@ -122,11 +122,12 @@ async function live(random: Random, totals: { cuts: number; cold: number; compar
     async () => void (totals.cold += await expire(stage, random)),
   ];
   for (let step = 0; step < STEPS; step++) await random.pick(steps)();
-  for (let tries = 0; began === undefined; tries++) {
-    expect(tries).toBeLessThan(200);
+  const hasBegun = async (): Promise<boolean> => {
     await unlessCut(host);
     await unlessCut(begin);
-  }
+    return began !== undefined;
+  };
+  for (let tries = 0; !(await hasBegun()); tries++) expect(tries).toBeLessThan(200);
   await write(stage, random, writes);
   while ((position ?? 0) < (await stage.changes()).length) await unlessCut(host);
   await listLog(LOGGED, { store, signal: SIGNAL });
@@ -149,7 +150,8 @@ async function live(random: Random, totals: { cuts: number; cold: number; compar
   expect(log).toMatchObject({ from: expect.any(Number), unlisted: 0 });
 }
 
-async function write({ emulator, orders, changes }: ArchiveStage, random: Random, writes: Written[]): Promise<void> {
+async function write(stage: ArchiveStage, random: Random, writes: Written[]): Promise<void> {
+  const { emulator, orders } = stage;
   const number = random.int(4);
   const doc = order(`d${number}`, { cents: random.int(1_000), tenant: `t${number % 2}` });
   if (random.chance(0.6)) emulator.advance(1_000 * (1 + random.int(4)));
@@ -161,7 +163,7 @@ async function write({ emulator, orders, changes }: ArchiveStage, random: Random
       .catch((error: unknown) => ({ statusCode: Number((error as { code: unknown }).code) }));
     if (statusCode === 404) return;
   } else await orders.items.upsert(doc);
-  writes.push({ id: doc.id, at: (await changes()).at(-1)?.at ?? NaN, doc: gone ? null : doc });
+  writes.push({ id: doc.id, at: (await stage.changes()).at(-1)?.at ?? NaN, doc: gone ? null : doc });
 }
 
 /** The service lets a document expire that a sweep has marked. Returns how many. */

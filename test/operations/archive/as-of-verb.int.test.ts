@@ -7,6 +7,7 @@ import { expect, it, onTestFinished, vi } from 'vitest';
 import { compose } from '../../../src/runtime/processor-host.ts';
 import { cli } from '../../cli/cli.ts';
 import { startAzurite } from '../../support/azurite.ts';
+import { changesOf, openBacklog } from '../../engine/backlog/set-aside.ts';
 import { COLD, openStage } from '../../support/stage.ts';
 
 it('a host keeps the log, and the verb writes a file and a container, or says why it cannot', async () => {
@@ -65,6 +66,12 @@ it('a host keeps the log, and the verb writes a file and a container, or says wh
   for (let run = 0; run < 2; run++) expect((await ask(now, 'Customers', '--tenant', 's1')).code).toBe(0);
   expect((await stage.container('Customers').item('a', 's1').read()).resource).toMatchObject(order('a', 1));
   expect((await ask('2020-01-01', 'Customers')).stdout).toContain('"documents": 0');
+  const aside = async (at: number) =>
+    (await openBacklog(stage.services.place.state, 'cold', 'Orders')).setAside('s1', changesOf('Orders', 's1', 1, at));
+  await aside(Date.now() + 600_000);
+  expect((await ask(now, 'Customers', '--tenant', 's1')).code).toBe(0);
+  await aside(1_000);
+  expect(await ask(now, 'Customers')).toMatchObject({ code: 1, stderr: expect.stringContaining('are set aside') });
   // No host has read this one.
   await orders.items.upsert(order('a', 2));
   expect(await ask(new Date(Date.now()).toISOString(), 'Customers')).toMatchObject({

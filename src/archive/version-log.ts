@@ -47,6 +47,14 @@ export function versionLog(open: () => Promise<BlobStore>): LogVersions {
   };
 }
 
+export interface BeginOptions {
+  readonly store: BlobStore;
+  readonly history: History;
+  /** Whether the tenant of a document is erased now: asked before each write (ERASE-S5). Absent: none is. */
+  readonly isErased?: (change: Change) => Promise<boolean>;
+  readonly signal: AbortSignal;
+}
+
 /**
  * Begins the log of an archive, unless it has begun: keeps the documents that there are now, hot and cold. Hosts must have
  * positions for all ranges, and keep what they read: what changes meanwhile comes by the feed. Returns the time from which on
@@ -54,23 +62,28 @@ export function versionLog(open: () => Promise<BlobStore>): LogVersions {
  */
 export async function beginLog(
   spec: ArchiveSpec,
-  { store, history, signal }: { readonly store: BlobStore; readonly history: History; readonly signal: AbortSignal },
+  { store, history, isErased = async () => false, signal }: BeginOptions,
 ): Promise<number> {
   const known = await logBegan(store, spec);
   if (known !== undefined) return known;
   let lines: Line[] = [];
   let bytes = 0;
+  const write = async (): Promise<void> => {
+    const left: Line[] = [];
+    for (const line of lines) if (!(await isErased(line.change))) left.push(line);
+    lines = [];
+    bytes = 0;
+    await writeLines(store, left);
+  };
   for await (const { cold: _, ...change } of history.documents(spec.from.container, signal)) {
     if (change.type !== spec.from.type) continue;
     const line = loggedLine(spec, change);
     lines.push(line);
     bytes += line.line.length;
     if (lines.length < DOCUMENTS && bytes < BYTES) continue;
-    await writeLines(store, lines);
-    lines = [];
-    bytes = 0;
+    await write();
   }
-  await writeLines(store, lines);
+  await write();
   // The service's clock may be ahead of this one, and versions have its time.
   const from = Date.now() + CLOCK_SKEW_MS;
   await store.put(beginName(spec), Buffer.from(JSON.stringify({ format: 1, from })), null);

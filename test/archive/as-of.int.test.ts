@@ -73,6 +73,12 @@ it('the log begins with what is there, hot and cold, and an erasure of a tenant 
       yield* await stage.history();
     },
   };
+  // A tenant that was erased meanwhile isn't kept.
+  const other = new MemoryBlobStore();
+  const isErased = async ({ id }: { id: string }): Promise<boolean> => id !== 'b';
+  await beginLog(LOGGED, { store: other, history, isErased, signal: SIGNAL });
+  const begun = await collect(documentsAsOf({ ...archive, store: other }, { at: Date.now() + 1_000, signal: SIGNAL }));
+  expect(begun.map(({ id }) => id)).toEqual(['b']);
   const from = await beginLog(LOGGED, { store, history, signal: SIGNAL });
   expect(await beginLog(LOGGED, { store, history, signal: SIGNAL })).toBe(from);
   const ids = async (): Promise<string[]> =>

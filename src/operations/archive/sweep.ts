@@ -1,9 +1,11 @@
+import { isOfErased } from '../../archive/eligibility.ts';
 import { sweepArchive } from '../../archive/sweep.ts';
 import type { Archive, Gate, SweepResult } from '../../archive/types.ts';
 import { beginLog, listLog } from '../../archive/version-log.ts';
 import { systemClock } from '../../base/clock.ts';
 import type { Screen } from '../screen.ts';
 import { plural, size, table } from '../table.ts';
+import type { Change } from '../../feed/reading/change.ts';
 import { openPipelineHistory } from '../../runtime/archives.ts';
 import { watchErasures } from '../../runtime/open-engine.ts';
 import type { Parts } from '../../runtime/open-feed.ts';
@@ -53,14 +55,16 @@ async function sweepOne(
 ): Promise<SweepResult> {
   const until = withinMs === undefined ? Infinity : systemClock.monotonic() + withinMs;
   const gate = await gateOf(archive, parts, signal);
+  const watch = watchErasures(parts);
+  const erased = watch && (() => watch.current());
   // Not in a slice, whose time it would take: it reads the whole container.
   if (archive.spec.versionLog && !dryRun && withinMs === undefined && (await hasPositions(archive, gate))) {
     const history = await openPipelineHistory(parts.loaded, parts.services, { signal });
-    await beginLog(archive.spec, { store: archive.store, history, signal });
+    const isErased = (change: Change): Promise<boolean> => isOfErased(archive, change, erased);
+    await beginLog(archive.spec, { store: archive.store, history, isErased, signal });
   }
-  const watch = watchErasures(parts);
   const result = await sweepArchive(archive, {
-    erased: watch && (() => watch.current()),
+    erased,
     now,
     gate,
     signal,

@@ -5,7 +5,7 @@ import { isObject } from '../base/json.ts';
 import type { Change } from '../feed/reading/change.ts';
 import type { BlobStore } from './blob-store.ts';
 import { promised, sha256 } from './layout.ts';
-import type { ArchiveFault, ArchivedDocument } from './types.ts';
+import type { ArchiveFault, ArchivedDocument, BlobRecord } from './types.ts';
 import { ARCHIVE_ERRORS } from './errors.ts';
 
 /** A blob holds at most one chunk of a sweep, some 32 MB; Millrace wrote none that unpacks to more than this. */
@@ -21,8 +21,18 @@ export class ArchiveDamaged extends MillraceError<'archive-damaged'> {
 }
 
 /** The line of a document that leaves its container, with all its fields as they are stored. */
-export function lineOf({ container, key, id, type, version, at, doc }: Change): string {
-  const line: ArchivedDocument = { ...formatOf('line'), container, key, id, type, version, at, doc: doc ?? {} };
+export function lineOf({ container, key, id, type, version, at, doc }: Change, more: object = {}): string {
+  const line: ArchivedDocument = {
+    ...formatOf('line'),
+    container,
+    key,
+    id,
+    type,
+    version,
+    at,
+    ...more,
+    doc: doc ?? {},
+  };
   return JSON.stringify(line);
 }
 
@@ -32,6 +42,15 @@ export function pack(lines: readonly string[]): { readonly bytes: Uint8Array; re
   // The header's operating system becomes "unknown", so that all systems make the same bytes. Its time is zero already.
   bytes[9] = 255;
   return { bytes, sha256: sha256(bytes) };
+}
+
+/** What a manifest records of a blob, whose own name proves its content. */
+export function recordOf(name: string, bytes: Uint8Array, documents: readonly { readonly at: number }[]): BlobRecord {
+  const [from, to] = documents.reduce<[number, number]>(
+    ([least, most], { at }) => [Math.min(least, at), Math.max(most, at)],
+    [Infinity, 0],
+  );
+  return { name, sha256: promised(name), bytes: bytes.length, documents: documents.length, from, to };
 }
 
 /**

@@ -51,11 +51,11 @@ export async function copyArchive(archive: Archive, selection: Selection, option
 }
 
 /** Looks before each write whether the tenant is erased (ERASE-S5). */
-async function copyOne(
+export async function copyOne(
   archive: Archive,
   document: ArchivedDocument,
   access: DocumentAccess,
-  { into, replace, erased }: CopyOptions,
+  { into, replace, erased }: Pick<CopyOptions, 'into' | 'replace' | 'erased'>,
 ): Promise<'copied' | 'replaced' | 'skipped' | 'differ' | 'erased'> {
   const { key, id } = document;
   const { _mr: _, ...body } = document.doc;

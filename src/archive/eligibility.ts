@@ -5,7 +5,7 @@ import type { ArchiveSpec } from '../definition/specs.ts';
 import { type SourceContainer, tenantOf } from '../feed/reading/mapper.ts';
 import type { Change } from '../feed/reading/change.ts';
 import { type Period, folderTenant, periodOf } from './layout.ts';
-import type { Archive, ArchivedDocument, ReadErased } from './types.ts';
+import type { Archive, ReadErased } from './types.ts';
 
 /** Whether a document leaves its container. Undated and refused documents stay too; the sweep counts and names them. */
 export type Eligibility =
@@ -73,6 +73,6 @@ export function storedTenant(
 /** Whether the tenant of an archived document is erased now. */
 export const isOfErased = async (
   { source }: Pick<Archive, 'source'>,
-  { type, doc }: ArchivedDocument,
+  { type, doc = {} }: Pick<Change, 'type' | 'doc'>,
   readErased: ReadErased | undefined,
 ): Promise<boolean> => readErased !== undefined && (await readErased())(storedTenant(source, type, doc)) !== undefined;

@@ -39,6 +39,21 @@ export const ARCHIVE_ERRORS = {
     meaning: 'Cosmos DB refused to store a document that comes from the archive.',
     hint: 'Check the size of the document, the unique keys of the container and the rights of the identity, then run `millrace archive restore` again.',
   },
+  'log-undeclared': {
+    meaning: '`archive as-of` needs an archive with a version log, and the archive declares none.',
+    hint: 'Add `versionLog: true` to the archive in the pipeline. The log begins with the next `millrace archive sweep`.',
+    usage: true,
+  },
+  'log-out-of-reach': {
+    meaning: 'The time of `archive as-of` is in the future, or before the version log began.',
+    hint: 'Name a time since the log began and not in the future.',
+    usage: true,
+  },
+  'log-behind': {
+    meaning: 'Hosts have not read the feed up to the time of `archive as-of`, so the version log lacks versions.',
+    hint: 'Start the hosts, wait until `millrace status` shows no lag, then run the command again.',
+    retryable: true,
+  },
   'restore-unseen': {
     meaning:
       'A document of a container that is read by its all-versions feed comes back only when a host has read that feed up to the restore, and none has.',

@@ -14,6 +14,7 @@ export interface Period {
 const ALL_TENANTS = 'all';
 const MANIFEST = '/manifest.json';
 const BLOB = '.jsonl.gz';
+const LOG = 'log~';
 
 export const periodOf = (spec: ArchiveSpec, doc: Doc, at: number): Period => ({
   projection: projectionId(spec),
@@ -63,6 +64,15 @@ export const sha256 = (bytes: Uint8Array): string => createHash('sha256').update
 
 /** The prefix of all versions of the archive projection: documents of earlier versions still belong to it. */
 export const prefixOf = (spec: Pick<ArchiveSpec, 'name'>): string => `${spec.name}@`;
+
+/**
+ * The folder of a projection's version log, beside that of its blobs. No name of a projection has a tilde. The months are
+ * those in which the versions were written.
+ */
+export const logOf = (projection: string): string => `${LOG}${projection}`;
+
+/** Whether a folder is of a version log: its lines are no archived documents, and no entry names them. */
+export const isOfLog = ({ projection }: Pick<Period, 'projection'>): boolean => projection.startsWith(LOG);
 
 /** A tenant as one segment of a blob's path: each byte but letters, digits, dash and underscore becomes `~XX`. */
 function segment(tenant: string): string {

@@ -4,7 +4,7 @@ import { untilDone } from '../projections/conflict.ts';
 import { Entries, forEach } from '../projections/archive/entries.ts';
 import { asArchived, type leavingFields } from '../projections/archive/leaving.ts';
 import type { DocumentAccess, PatchOperation, Write } from '../sinks/document-access.ts';
-import { ArchiveDamaged, pack, unpack } from './blob.ts';
+import { ArchiveDamaged, pack, recordOf, unpack } from './blob.ts';
 import type { BlobStore, StoredBlob } from './blob-store.ts';
 import { type Period, blobName, folderOf } from './layout.ts';
 import { enlist } from './manifests.ts';
@@ -109,9 +109,11 @@ export async function writeBlob(
     if (!isIntact(name, await store.read(name)))
       throw archiveError('blob-unverified', `Blob ${name} could not be read back as it was written`);
   }
-  const times = leaving.map(({ change }) => change.at);
-  const [from, to] = times.reduce(([least, most], at) => [Math.min(least, at), Math.max(most, at)], [Infinity, 0]);
-  return { name, sha256, bytes: bytes.length, documents: leaving.length, from: from ?? 0, to: to ?? 0 };
+  return recordOf(
+    name,
+    bytes,
+    leaving.map(({ change }) => change),
+  );
 }
 
 function isIntact(name: string, stored: StoredBlob | undefined): boolean {

@@ -28,8 +28,16 @@ const schema = z.object({
 });
 
 /** Adds a blob to its period's manifest, under If-Match; several hosts may do so at the same time. */
-export async function enlist(store: BlobStore, period: Period, source: SourceRef, record: BlobRecord): Promise<void> {
-  const name = manifestName(period);
+export const enlist = (store: BlobStore, period: Period, source: SourceRef, record: BlobRecord): Promise<void> =>
+  enlistIn(store, manifestName(period), { period, source, records: [record] });
+
+/** Adds blobs to the manifest of this name. */
+export async function enlistIn(
+  store: BlobStore,
+  name: string,
+  of: { readonly period: Period; readonly source: SourceRef; readonly records: readonly BlobRecord[] },
+): Promise<void> {
+  const { period, source, records } = of;
   await untilDone(`Manifest ${name}`, async () => {
     const stored = await store.read(name);
     const manifest: Manifest = stored
@@ -40,8 +48,10 @@ export async function enlist(store: BlobStore, period: Period, source: SourceRef
           source: { container: source.container, type: source.type },
           blobs: [],
         };
-    if (manifest.blobs.some((blob) => blob.name === record.name)) return true;
-    return store.put(name, textOf({ ...manifest, blobs: [...manifest.blobs, record] }), stored?.etag ?? null);
+    const listed = new Set(manifest.blobs.map((blob) => blob.name));
+    const fresh = records.filter((record) => !listed.has(record.name));
+    if (fresh.length === 0) return true;
+    return store.put(name, textOf({ ...manifest, blobs: [...manifest.blobs, ...fresh] }), stored?.etag ?? null);
   });
 }
 

@@ -1,5 +1,5 @@
 import type { BlobStore } from './blob-store.ts';
-import { type Period, isBlob, isManifest, manifestBeside, placeOf } from './layout.ts';
+import { type Period, isBlob, isManifest, isOfLog, manifestBeside, placeOf } from './layout.ts';
 import { readManifest } from './manifests.ts';
 
 /**
@@ -22,7 +22,7 @@ export async function* storedBlobs(
     for (const name of folder.present) if (!listed.has(name)) yield { name, listed: false };
   };
   for await (const name of store.list('')) {
-    if ((!isBlob(name) && !isManifest(name)) || !wanted(placeOf(name))) continue;
+    if ((!isBlob(name) && !isManifest(name)) || isOfLog(placeOf(name)) || !wanted(placeOf(name))) continue;
     const manifest = manifestBeside(name);
     if (folder?.manifest !== manifest) {
       yield* finish();

@@ -2,11 +2,12 @@ import { projectionId } from '../definition/specs.ts';
 import { canonical } from '../base/json.ts';
 import type { Identity, Version } from '../feed/reading/change.ts';
 import { Entries, type StoredEntry } from '../projections/archive/entries.ts';
-import { ArchiveDamaged, bytesOf, unpack } from './blob.ts';
+import { ArchiveDamaged, bytesOf, recordOf, unpack } from './blob.ts';
 import type { BlobStore } from './blob-store.ts';
-import { isBlob, isManifest, isTenant, manifestBeside, placeOf, prefixOf, promised } from './layout.ts';
+import { isBlob, isManifest, isTenant, manifestBeside, placeOf, prefixOf } from './layout.ts';
 import { type ListedManifest, manifests, readManifest } from './manifests.ts';
 import { ownBlobs, ownOf } from './own-blobs.ts';
+import { logBegan, logFolder } from './version-log.ts';
 import { untilStopped } from '../feed/tenure/fences.ts';
 import type { Archive, ArchiveFault, ArchiveVerification, ArchivedDocument, BlobRecord } from './types.ts';
 
@@ -31,19 +32,14 @@ export async function verifyArchive(
     visited.add(name);
     options.signal.throwIfAborted();
     const record = listed.get(name);
-    const blob = await inspect(store, name);
+    const blob = await inspect(store, name, record);
     const wanted = (await entries.ofBlob(name, access)).filter(({ state }) => state === 'archived');
     total.archived += wanted.length;
     faults.push(...compare(name, blob, wanted));
     if ('fault' in blob) return;
     if (!record && wanted.length > 0)
       faults.push({ code: 'blob-unlisted', what: `No manifest lists blob ${name}`, blob: name });
-    const wrong = record && misstated(record, blob);
-    if (wrong) {
-      const manifest = manifestBeside(name);
-      const what = `Manifest ${manifest} is wrong about blob ${name}: ${wrong}. The blob is unchanged`;
-      faults.push({ code: 'manifest-wrong', what, blob: manifest });
-    }
+    faults.push(...blob.misstated);
     total.superfluous += !record && wanted.length === 0 ? 1 : 0;
     total.blobs += 1;
     total.documents += blob.documents.length;
@@ -53,7 +49,38 @@ export async function verifyArchive(
   for (const name of listed.keys()) if (isOwn(name)) await visit(name);
   // A blob that is missing and that no manifest lists is known only by its entries.
   for (const name of await entries.blobs(prefixOf(spec), access)) await visit(name);
-  return { projection: projectionId(spec), ...total, faults };
+  const log = spec.versionLog && (await verifyLog(archive, { ...options, faults }));
+  return { projection: projectionId(spec), ...total, ...(log && { log }), faults };
+}
+
+/** Reads every blob of a version log, and those that a manifest lists and that are gone. No entry names its lines. */
+async function verifyLog(
+  { store, spec }: Pick<Archive, 'store' | 'spec'>,
+  options: Parameters<typeof verifyArchive>[1] & { readonly faults: ArchiveFault[] },
+): Promise<NonNullable<ArchiveVerification['log']>> {
+  const { faults, signal, tenant } = options;
+  const total = { blobs: 0, versions: 0, unlisted: 0, bytes: 0 };
+  const from = await logBegan(store, spec).catch((error: unknown) => {
+    if (!(error instanceof ArchiveDamaged)) throw error;
+    faults.push(error.fault);
+    return undefined;
+  });
+  for (const [name, record] of await listedBlobs(store, logFolder(spec), faults)) {
+    if (tenant !== undefined && !isTenant(placeOf(name), tenant)) continue;
+    signal.throwIfAborted();
+    const blob = await inspect(store, name, record);
+    if ('fault' in blob) {
+      faults.push(blob.fault);
+      continue;
+    }
+    faults.push(...blob.misstated);
+    total.blobs += 1;
+    total.unlisted += record ? 0 : 1;
+    total.versions += blob.documents.length;
+    total.bytes += blob.bytes;
+    options.progress?.(total.blobs);
+  }
+  return { from: from ?? null, ...total };
 }
 
 /** The manifests of a projection, for `archive list`: one for each tenant and period. */
@@ -114,37 +141,35 @@ function compare(name: string, blob: Inspected, wanted: readonly StoredEntry[]):
 }
 
 type Inspected =
-  | { readonly documents: readonly ArchivedDocument[]; readonly bytes: number }
+  | {
+      readonly documents: readonly ArchivedDocument[];
+      readonly bytes: number;
+      /** What its manifest has wrong about it. */
+      readonly misstated: readonly ArchiveFault[];
+    }
   | { readonly fault: ArchiveFault };
 
-async function inspect(store: BlobStore, name: string): Promise<Inspected> {
+async function inspect(store: BlobStore, name: string, record: BlobRecord | undefined): Promise<Inspected> {
   try {
     const bytes = await bytesOf(store, name);
-    return { documents: unpack(name, bytes), bytes: bytes.length };
+    const documents = unpack(name, bytes);
+    const misstated = record ? misstatedBy(record, recordOf(name, bytes, documents)) : [];
+    return { documents, bytes: bytes.length, misstated };
   } catch (error) {
     if (!(error instanceof ArchiveDamaged)) throw error;
     return { fault: error.fault };
   }
 }
 
-/** What a manifest has wrong about a blob, whose own name proves its content; undefined: nothing. */
-function misstated(
-  { name, ...record }: BlobRecord,
-  { documents, bytes }: Exclude<Inspected, { fault: unknown }>,
-): string | undefined {
-  const times = documents.map(({ at }) => at);
-  const found: Omit<BlobRecord, 'name'> = {
-    sha256: promised(name),
-    bytes,
-    documents: documents.length,
-    from: times.reduce((least, at) => Math.min(least, at), Infinity),
-    to: times.reduce((most, at) => Math.max(most, at), 0),
-  };
-  const fields = Object.keys(found) as (keyof typeof found)[];
+/** What a manifest has wrong about a blob, whose own name proves its content. */
+function misstatedBy(record: BlobRecord, found: BlobRecord): ArchiveFault[] {
+  const fields = Object.keys(found) as (keyof BlobRecord)[];
   const wrong = fields.filter((field) => record[field] !== found[field]);
-  return wrong.length === 0
-    ? undefined
-    : wrong.map((field) => `${field} ${record[field]} instead of ${found[field]}`).join('; ');
+  if (wrong.length === 0) return [];
+  const manifest = manifestBeside(found.name);
+  const why = wrong.map((field) => `${field} ${record[field]} instead of ${found[field]}`).join('; ');
+  const what = `Manifest ${manifest} is wrong about blob ${found.name}: ${why}. The blob is unchanged`;
+  return [{ code: 'manifest-wrong', what, blob: manifest }];
 }
 
 const markOf = ({ container, key, id, version: { epoch, lsn, etag } }: Identity & { version: Version }): string =>

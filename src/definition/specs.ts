@@ -285,6 +285,8 @@ export interface ArchiveSpec {
   where?(doc: Doc): boolean;
   /** Field with the tenant: each tenant has separate blobs. */
   readonly tenantField?: string;
+  /** Keeps every version of the documents, so that the container can be had as of a time. */
+  readonly versionLog?: true;
 }
 
 /** Changes as events of an event hub. They can't be recomputed: a hub can't be asked for its events of one key. */

@@ -16,7 +16,7 @@ import { leavingOf } from '../projections/archive/leaving.ts';
 import { isRestored } from '../projections/archive/restored.ts';
 import { isBackfilled } from '../projections/backfilled.ts';
 import { movedMarkOf, versionOf } from '../projections/moved.ts';
-import { archiveRunner } from '../projections/archive/archive-runner.ts';
+import { type LogVersions, archiveRunner } from '../projections/archive/archive-runner.ts';
 import { copyRunner } from '../projections/copy/copy-runner.ts';
 import { embedRunner } from '../projections/embed/embed-runner.ts';
 import { storableAccess } from '../projections/custom/storable-access.ts';
@@ -39,6 +39,8 @@ export interface RunnerOptions {
   readonly strict?: (projection: string) => Promise<boolean>;
   /** Finds a source document in the archive. */
   readonly cold?: ColdRead | undefined;
+  /** Keeps the versions of archives that log them. A pipeline with such an archive needs it. */
+  readonly logVersions?: LogVersions | undefined;
   /** The changes are history that the projection may have got before. */
   readonly again?: boolean;
   /** Opens the sink of an event hub. A pipeline that publishes needs it. */
@@ -129,7 +131,7 @@ export function runnersOf(pipeline: Pipeline, model: Model, options: RunnerOptio
       return embedRunner(spec, { ...options, sources, childTtl });
     }),
     ...pipeline.effects.map((spec) => effectRunner(spec, whole, options)),
-    ...pipeline.archives.map((spec) => archiveRunner(spec, options.stateContainer)),
+    ...pipeline.archives.map((spec) => archiveRunner(spec, options)),
     ...publishers(pipeline.publishes, whole, options),
   ];
 }

@@ -1,3 +1,4 @@
+import { archiveAsOf } from '../operations/archive/as-of.operation.ts';
 import { archiveList } from '../operations/archive/list.operation.ts';
 import { archiveStats } from '../operations/archive/stats.operation.ts';
 import { archiveRestore } from '../operations/archive/restore.operation.ts';
@@ -189,6 +190,7 @@ export const registry: Registry = new Registry([
   deadLettersRedrive,
   deadLettersDiscard,
   archiveSweep,
+  archiveAsOf,
   archiveList,
   archiveStats,
   archiveVerify,

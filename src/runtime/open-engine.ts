@@ -1,4 +1,5 @@
 import { AzureBlobStore } from '../archive/azure-blob-store.ts';
+import { versionLog } from '../archive/version-log.ts';
 import { archiveAgain } from '../archive/again.ts';
 import type { BlobStore } from '../archive/blob-store.ts';
 import { coldReader } from '../archive/cold-reader.ts';
@@ -95,6 +96,7 @@ export function openEngine(parts: EngineParts, purpose: Purpose): OpenEngine {
     stateContainer: state.id,
     readLagMs,
     cold,
+    logVersions: versionLog(blobs),
     again: parts.again ?? typeof purpose !== 'string',
     strict: fingerprints.isStrict,
     hub: instead?.hub ?? ((hub) => new EventHubSink(hub, (other) => hubs.producer(hub, other))),

@@ -164,7 +164,7 @@ async function live(seed: number, container: string, rid: string, store: BlobSto
     databases,
     store,
     runners: () => [
-      archiveRunner(archive, stateContainer),
+      archiveRunner(archive, { stateContainer }),
       aggregateRunner(aggregate, { name: 'Groups', keyPaths: [['group']] }, { stateContainer }),
     ],
     readLagMs: READ_LAG_MS,

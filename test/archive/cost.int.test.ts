@@ -27,7 +27,7 @@ it.each([
   };
   const again = archiveAgain(async () => store);
   const sift = liveHalf({ specs: [SPEC], stateContainer: 'millrace', defaultTtl: -1, again });
-  const runner = archiveRunner(SPEC, 'millrace');
+  const runner = archiveRunner(SPEC, { stateContainer: 'millrace' });
   let seen = 0;
   const host = async (access: CosmosAccess): Promise<void> => {
     const all = await stage.changes();

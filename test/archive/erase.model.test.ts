@@ -156,7 +156,10 @@ async function worldOf(container: string) {
   });
   const derive = async (): Promise<void> => {
     await systemClock.sleep(READ_LAG_MS);
-    await archiveRunner(byTenant, stateContainer).apply((await feed.read(FULL_RANGE, '', SIGNAL)).changes, access());
+    await archiveRunner(byTenant, { stateContainer }).apply(
+      (await feed.read(FULL_RANGE, '', SIGNAL)).changes,
+      access(),
+    );
   };
   const sweep = async (shared: boolean): Promise<void> => {
     await derive();

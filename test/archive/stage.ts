@@ -118,7 +118,7 @@ export async function archiveStage(
     archive,
     access,
     changes,
-    live: async () => archiveRunner(SPEC, 'millrace').apply(await changes(), access()),
+    live: async () => archiveRunner(SPEC, { stateContainer: 'millrace' }).apply(await changes(), access()),
     sweep: (options = {}, more = {}) =>
       sweepArchive({ ...archive, ...more }, { now: NOW, gate: async () => OPEN, signal: SIGNAL, ...options }),
     history: (of = store) => {

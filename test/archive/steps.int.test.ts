@@ -108,7 +108,7 @@ test('a soft delete leaves a void entry where there was none: its older version 
   expect(await entryOf(stage, 'a')).toMatchObject({ state: 'void' });
   expect(await entries.archive('cold@1', old ?? never(), { name: 'old', line: 0 }, stage.access())).toBe('overtaken');
   // A zombie's older change does not void what came after it.
-  await archiveRunner(SPEC, 'millrace').apply([old ?? never()], stage.access());
+  await archiveRunner(SPEC, { stateContainer: 'millrace' }).apply([old ?? never()], stage.access());
   expect((await entryOf(stage, 'a'))?.version).not.toEqual(old?.version);
 });
 

@@ -19,6 +19,11 @@ export interface ArchiveOptions<S extends object> {
   readonly where?: (doc: S) => boolean;
   /** Field with the tenant: each tenant has separate blobs. Default: the pipeline's tenant. */
   readonly tenant?: keyof S & string;
+  /**
+   * Keep every version of the documents that the feed shows, and every deletion, from now on: for `archive as-of`. Only the
+   * all-versions feed shows them all. Default false.
+   */
+  readonly versionLog?: boolean;
   /** A whole number from 1 on; default 1. The blobs of other versions stay, and are read too. */
   readonly version?: number;
 }
@@ -31,7 +36,7 @@ interface Untyped extends Omit<ArchiveOptions<Doc>, 'from'> {
 /** Moves documents from their container to Blob Storage, by a rule; everything derived from them stays. */
 export function archive<S extends object>(name: string, spec: ArchiveOptions<S>): Declaration<ArchiveSpec>;
 export function archive(name: string, spec: Untyped): Declaration<ArchiveSpec> {
-  const { from, date, where, tenant, version = 1 } = spec;
+  const { from, date, where, tenant, versionLog, version = 1 } = spec;
   const findings = nameFindings(name, version);
   if (typeof date !== 'string' || date === '') {
     findings.push(
@@ -51,6 +56,7 @@ export function archive(name: string, spec: Untyped): Declaration<ArchiveSpec> {
     rule: ruleOf(name, spec, findings),
     ...(where && { where }),
     ...(tenant !== undefined && { tenantField: tenant }),
+    ...(versionLog === true && { versionLog }),
     findings,
   };
 }

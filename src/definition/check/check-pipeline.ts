@@ -96,6 +96,11 @@ function checkArchive(archive: ArchiveSpec, pipeline: Pipeline, model: Model): F
     const hint = `State \`TTL: -1\` for ${from.container} in the data-model document, then run \`millrace model apply\`.`;
     findings.push(error('archive-no-ttl', message, hint));
   }
+  if (archive.versionLog && pipeline.sources.some((rules) => same(rules, from) && rules.upcast !== undefined)) {
+    const message = `Archive ${name} logs the versions of ${ref(from)}, which has an upcast: its log would have them as the upcast returns them, not as they were written`;
+    const hint = 'Remove versionLog, or migrate the documents and remove the upcast.';
+    findings.push(error('archive-log-upcast', message, hint));
+  }
   for (const projection of projections) {
     if (same(projection.into, from)) {
       const message = `Archive ${name} takes ${ref(from)}, which projection ${projection.name} writes`;

@@ -1,8 +1,12 @@
+import { isOfErased } from '../../archive/eligibility.ts';
 import { sweepArchive } from '../../archive/sweep.ts';
-import type { Archive, SweepResult } from '../../archive/types.ts';
+import type { Archive, Gate, SweepResult } from '../../archive/types.ts';
+import { beginLog, listLog } from '../../archive/version-log.ts';
 import { systemClock } from '../../base/clock.ts';
 import type { Screen } from '../screen.ts';
 import { plural, size, table } from '../table.ts';
+import type { Change } from '../../feed/reading/change.ts';
+import { openPipelineHistory } from '../../runtime/archives.ts';
 import { watchErasures } from '../../runtime/open-engine.ts';
 import type { Parts } from '../../runtime/open-feed.ts';
 import { faultLines } from './faults.ts';
@@ -49,10 +53,18 @@ async function sweepOne(
     ...parts
   }: Sweeping & { readonly now: number; readonly dryRun: boolean },
 ): Promise<SweepResult> {
+  const until = withinMs === undefined ? Infinity : systemClock.monotonic() + withinMs;
   const gate = await gateOf(archive, parts, signal);
   const watch = watchErasures(parts);
-  return sweepArchive(archive, {
-    erased: watch && (() => watch.current()),
+  const erased = watch && (() => watch.current());
+  // Not in a slice, whose time it would take: it reads the whole container.
+  if (archive.spec.versionLog && !dryRun && withinMs === undefined && (await hasPositions(archive, gate))) {
+    const history = await openPipelineHistory(parts.loaded, parts.services, { signal });
+    const isErased = (change: Change): Promise<boolean> => isOfErased(archive, change, erased);
+    await beginLog(archive.spec, { store: archive.store, history, isErased, signal });
+  }
+  const result = await sweepArchive(archive, {
+    erased,
     now,
     gate,
     signal,
@@ -64,6 +76,14 @@ async function sweepOne(
         `${projection}: ${[`${plural(read, 'document')} read`, `${count(archived)} archived`, `${count(removed)} removed`].join(', ')}`,
       ]),
   });
+  if (archive.spec.versionLog && !dryRun) await listLog(archive.spec, { store: archive.store, until, signal });
+  return result;
+}
+
+/** Whether hosts read all of the source: then the log has what is written from now on. */
+async function hasPositions({ feed }: Archive, gate: () => Promise<Gate>): Promise<boolean> {
+  const now = await gate();
+  return (await feed.ranges()).every((range) => now.acknowledged(range) !== undefined);
 }
 
 export function formatSweep(results: readonly SweepResult[]): string {

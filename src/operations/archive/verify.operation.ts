@@ -43,8 +43,17 @@ export const archiveVerify = defineOperation({
   ok: (results) => results.every(({ faults }) => faults.length === 0),
 });
 
+function saidOfLog(
+  projection: string,
+  { from, blobs, versions, unlisted, bytes }: NonNullable<ArchiveVerification['log']>,
+): string {
+  const since = from === null ? 'has not begun' : `is whole from ${new Date(from).toISOString()} on`;
+  const waiting = unlisted === 0 ? '' : `; the next sweep lists ${plural(unlisted, 'blob')}`;
+  return `The version log of ${projection} ${since}: ${plural(versions, 'version')} in ${plural(blobs, 'blob')}, ${size(bytes)}${waiting}.`;
+}
+
 function formatOne(
-  { projection, blobs, documents, archived, bytes, superfluous, faults }: ArchiveVerification,
+  { projection, blobs, documents, archived, bytes, superfluous, log, faults }: ArchiveVerification,
   shown: { readonly documents: boolean },
 ): string {
   return [
@@ -52,6 +61,7 @@ function formatOne(
       ['archive', 'blobs', 'lines', 'archived', 'size', 'superfluous', 'faults'],
       [[projection, blobs, documents, archived, size(bytes), superfluous, faults.length]],
     ),
+    ...(log ? [saidOfLog(projection, log)] : []),
     faults.length === 0 ? 'Every blob is intact.' : `${plural(faults.length, 'fault')}:`,
     ...faultLines(faults, shown),
   ].join('\n');

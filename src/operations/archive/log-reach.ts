@@ -1,0 +1,77 @@
+import { archiveError } from '../../archive/errors.ts';
+import { acknowledgedBy } from '../../archive/gate.ts';
+import type { Archive } from '../../archive/types.ts';
+import { logBegan } from '../../archive/version-log.ts';
+import type { MillraceError } from '../../base/errors.ts';
+import { type FeedRange, rangeId } from '../../cosmos/ranges.ts';
+import { parseDate } from '../../definition/date.ts';
+import { backlogOf } from '../../engine/backlog/registered.ts';
+import type { ChangeSource } from '../../feed/reading/source.ts';
+import { openFeed } from '../../runtime/open-feed.ts';
+import { type Context, partsOf } from '../operation.ts';
+import { operationsError } from '../errors.ts';
+
+/**
+ * The time, if the log of an archive is whole up to it: it began before, hosts have read every range up to it, and nothing
+ * written until then is set aside (ARC-V5).
+ * @throws UsageError `input-invalid`, `log-out-of-reach`, and MillraceError `log-behind`
+ */
+export async function reachable(
+  { spec, store, source, feed }: Archive,
+  time: string,
+  context: Context,
+): Promise<number> {
+  const at = parseDate(time);
+  if (at === undefined)
+    throw operationsError('input-invalid', `${JSON.stringify(time)} is not a date`, {
+      hint: 'Write it as 2026-06-03 or 2026-06-03T12:00:00Z.',
+    });
+  const said = new Date(at).toISOString();
+  if (at > Date.now()) throw archiveError('log-out-of-reach', `${said} is in the future`);
+  const from = await logBegan(store, spec);
+  if (from === undefined)
+    throw archiveError('log-out-of-reach', `The version log of ${spec.name} has not begun`, {
+      hint: 'Start the hosts, then run `millrace archive sweep` without `--within`: it begins the log.',
+    });
+  if (at < from)
+    throw archiveError(
+      'log-out-of-reach',
+      `${said} is before ${new Date(from).toISOString()}, from when on the version log of ${spec.name} is whole`,
+    );
+  const parts = await partsOf(context);
+  const { source: reader, leases } = await openFeed(parts, source, { host: 'archive' });
+  const behind = (what: string): MillraceError => archiveError('log-behind', `${what} up to ${said}`);
+  const notRead = (range: FeedRange): MillraceError =>
+    behind(`Hosts have not read range ${rangeId(range)} of ${source.name}`);
+  // Positions before the backlog: what a position has passed is then in the log, or still in a queue that is read here.
+  const positions = await leases.list();
+  for (const range of await feed.ranges()) if (acknowledgedBy(positions, range) === undefined) throw notRead(range);
+  for (const { range, position = '' } of positions)
+    if (await hasUntil(reader, { range, position, at, signal: context.signal })) throw notRead(range);
+  const backlog = backlogOf(
+    parts.services.place.state,
+    { pipeline: parts.loaded.pipeline.name, source: source.name },
+    context.signal,
+  );
+  for await (const items of backlog.changes()) {
+    const first = items.find((item) => item.at <= at);
+    if (first)
+      throw behind(
+        `Changes of ${source.name} are set aside, such as that of ${first.id}, and hosts have not applied them`,
+      );
+  }
+  return at;
+}
+
+/** Whether the feed shows a change after the position that was written until `at`. Pages may show none, and have a next. */
+async function hasUntil(
+  reader: Pick<ChangeSource, 'read'>,
+  { range, position, at, signal }: { range: FeedRange; position: string; at: number; signal: AbortSignal },
+): Promise<boolean> {
+  for (let from = position; ;) {
+    const { changes, next } = await reader.read(range, from, signal);
+    if (changes.some((change) => change.at <= at)) return true;
+    if (changes.length > 0 || next === from) return false;
+    from = next;
+  }
+}

@@ -8,7 +8,8 @@ import type { Change, Identity, Key, Version } from '../feed/reading/change.ts';
 import type { Fence } from '../feed/tenure/fence.ts';
 import type { FeedMode, KeyedSource } from '../feed/reading/source.ts';
 import type { DocumentAccess } from '../sinks/document-access.ts';
-import type { BlobStore } from './blob-store.ts';
+import type { BlobStore, HoldingStore } from './blob-store.ts';
+import type { Holds } from './holds.ts';
 
 /** The feed of a source container, for reads from the beginning without leases. */
 export interface SourceFeed {
@@ -33,7 +34,9 @@ export interface Archive {
   /** Access to the database of source and state. Its fence limits how long the caller may act on what it read. */
   access(fence: Fence): DocumentAccess;
   readonly stateContainer: string;
-  readonly store: BlobStore;
+  readonly store: BlobStore & Partial<HoldingStore>;
+  /** Which tenants are under a legal hold. Absent: none. */
+  readonly holds?: Holds;
   /** The feed by which the pipeline reads the source. With all versions a document leaves by expiry. */
   readonly mode: FeedMode;
 }

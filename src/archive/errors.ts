@@ -32,8 +32,9 @@ export const ARCHIVE_ERRORS = {
     hint: 'Pass the name of the container, the levels of the partition key, and the `id`; months as `2026-01` or `2026`.',
   },
   'hold-refused': {
-    meaning: 'The storage account can’t set or remove a legal hold on a blob. It may have no version-level immutability.',
-    hint: 'Enable versioning and version-level immutability for the blob container, and give the identity the role "Storage Blob Data Owner". Azurite has no holds.',
+    meaning:
+      'The storage account can’t set or remove a legal hold on a blob. It may have no version-level immutability.',
+    hint: 'Enable versioning and version-level immutability for the blob container (`legalHolds` in infra/main.bicep). Azurite has no holds.',
     usage: true,
   },
   'removal-refused': {

@@ -116,7 +116,10 @@ export function openEngine(parts: EngineParts, purpose: Purpose): OpenEngine {
     runners,
     deadLetters,
     erasures,
-    sift: siftOf(loaded.pipeline, loaded.model, { stateContainer: state.id, again: archiveAgain(blobs, new Holds(state)) }),
+    sift: siftOf(loaded.pipeline, loaded.model, {
+      stateContainer: state.id,
+      again: archiveAgain(blobs, new Holds(state)),
+    }),
     ...(purpose === 'live' ? { control, starts, lane: 'live' } : { lane: 'bulk' }),
     ...(parts.tenant !== undefined && { tenant: parts.tenant }),
     ...(parts.startsAs !== undefined && { starts: startAs(parts.startsAs, starts) }),

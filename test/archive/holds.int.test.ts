@@ -26,7 +26,11 @@ it('holds blobs that exist and that sweeps write later, of this tenant and no ma
   await stage.orders.items.create(order('b'));
   await stage.orders.items.create(order('c', { tenant: 'u' }));
   await stage.sweep({}, { holds });
-  expect([...store.held].toSorted()).toEqual(blobsOf(store).filter((name) => name.includes('/t/')).toSorted());
+  expect([...store.held].toSorted()).toEqual(
+    blobsOf(store)
+      .filter((name) => name.includes('/t/'))
+      .toSorted(),
+  );
   expect(store.held.size).toBe(2);
   for (const name of store.held) {
     expect(await store.remove(name)).toBe('held');
@@ -50,7 +54,8 @@ it('nothing leaves while a blob of a held tenant can not be held', async () => {
 
 it('asks the service for holds of versions, and says it when the account has none', async () => {
   const asked: string[] = [];
-  const items = '<Blob><Name>b</Name><VersionId>1</VersionId><Properties><LegalHold>true</LegalHold></Properties></Blob>';
+  const items =
+    '<Blob><Name>b</Name><VersionId>1</VersionId><Properties><LegalHold>true</LegalHold></Properties></Blob>';
   const server = createServer(({ method, url = '', headers }, response) => {
     const hold = url.includes('comp=legalhold');
     if (hold) asked.push(`${method} ${url.split('?')[1]} ${String(headers['x-ms-legal-hold'])}`);

@@ -37,9 +37,7 @@ export const archiveRelease = defineOperation({
     const given = erasure ? { erasure: erasure.id, digest: erasure.digest } : { tenant: hold.tenant };
     return audited(context, 'archive release', given, async () => {
       const released = await releaseBlobs(store, hold.tenant, signal);
-      const { removed, held } = erasure
-        ? await removeReleased(store, hold.tenant, signal)
-        : { removed: 0, held: 0 };
+      const { removed, held } = erasure ? await removeReleased(store, hold.tenant, signal) : { removed: 0, held: 0 };
       // Last: a run that died before finds the record again.
       await holds.remove(hold.tenant);
       return { released, removed, held, erasure: erasure?.id ?? null };
@@ -49,7 +47,9 @@ export const archiveRelease = defineOperation({
     [
       `Took the legal hold from ${plural(released, 'blob')}.`,
       ...(erasure === null ? [] : [`Removed ${plural(removed, 'blob')} that erasure ${erasure} had left.`]),
-      ...(held > 0 ? [`A policy still keeps ${plural(held, 'blob')}: run \`millrace tenants erase\` when it ends.`] : []),
+      ...(held > 0
+        ? [`A policy still keeps ${plural(held, 'blob')}: run \`millrace tenants erase\` when it ends.`]
+        : []),
     ].join('\n'),
   ok: ({ held }) => held === 0,
 });

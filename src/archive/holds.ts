@@ -23,10 +23,11 @@ export interface Hold {
 interface Stored extends Hold {
   readonly id: string;
   readonly pk: typeof PARTITION;
-  readonly type: 'millrace.hold';
+  readonly type: typeof HOLD;
 }
 
 const PARTITION = 'holds';
+export const HOLD = 'millrace.hold';
 
 /** The holds of a database: a document for each tenant. A host may read one late (ASM-A3). */
 export class Holds {
@@ -65,7 +66,7 @@ export class Holds {
   }
 
   #at(tenant: string): Pick<Stored, 'id' | 'pk' | 'type'> {
-    return { id: idOf(tenant), pk: PARTITION, type: 'millrace.hold', ...formatOf('hold') };
+    return { id: idOf(tenant), pk: PARTITION, type: HOLD, ...formatOf('hold') };
   }
 
   async #write(tenant: string, next: (stored: Stored | undefined) => Stored | undefined): Promise<void> {
@@ -109,6 +110,13 @@ async function holdListed(store: HoldingStore, tenant: string, signal: AbortSign
   return held;
 }
 
+/** How many blobs of a tenant have a hold. */
+export async function countHeld(store: HoldingStore, tenant: string): Promise<number> {
+  let held = 0;
+  for await (const name of store.listHeld('')) if (isHeldOf(name, tenant)) held += 1;
+  return held;
+}
+
 /** Takes the hold from all blobs of a tenant, also from those that were removed under it. Returns how many. */
 export async function releaseBlobs(store: HoldingStore, tenant: string, signal: AbortSignal): Promise<number> {
   let released = 0;
@@ -136,7 +144,7 @@ export async function removeReleased(
 }
 
 /** In the tenant's own folder. Manifests are written again and again, so nothing holds them. */
-export const isHeldOf = (name: string, tenant: string): boolean => {
+const isHeldOf = (name: string, tenant: string): boolean => {
   const place = placeOf(name);
   return isBlob(name) && !isShared(place) && isTenant(place, tenant);
 };

@@ -1,9 +1,12 @@
 import { z } from 'zod';
-import { type Hold, Holds, holdBlobs } from '../../archive/holds.ts';
+import { type Hold, Holds, countHeld, holdBlobs } from '../../archive/holds.ts';
+import { isShared } from '../../archive/layout.ts';
 import { systemClock } from '../../base/clock.ts';
+import { UsageError } from '../../base/errors.ts';
 import { openStore } from '../../runtime/archives.ts';
 import { READ_LAG_MS } from '../../runtime/open-engine.ts';
 import { audited } from '../audit/record.ts';
+import { operationsError } from '../errors.ts';
 import { defineOperation } from '../operation.ts';
 import { plural } from '../table.ts';
 import { askedTenant } from '../tenants/asked.ts';
@@ -34,15 +37,29 @@ export const archiveHold = defineOperation({
     const [loaded, services] = [await workspace.pipeline(), await workspace.services()];
     const { tenant } = askedTenant(loaded, named);
     assertByTenant(await openArchives(loaded, services, { signal, screen }), tenant);
+    if (isShared({ tenant }))
+      throw operationsError('input-invalid', `--tenant ${tenant} has the folder of archives without tenants`, {
+        hint: 'Its blobs may be those of others, so no hold covers them alone. Keep the blobs by a policy of the storage account.',
+      });
     const store = await openStore(services, signal, (text) => screen.line(text));
     const holds = new Holds(services.place.state);
     return audited(context, 'archive hold', { tenant, reason }, async () => {
+      const before = await holds.of(tenant);
       await holds.add({ tenant, reason, actor, at: new Date(clock.now()).toISOString() });
-      const blobs = await holdBlobs(store, tenant, { settleMs: READ_LAG_MS, clock, signal });
+      const blobs = await holdBlobs(store, tenant, { settleMs: READ_LAG_MS, clock, signal }).catch(
+        async (error: unknown) => {
+          // A hold that nothing keeps would stop each sweep of the tenant.
+          const refused = error instanceof UsageError && error.code === 'hold-refused';
+          if (refused && !before && (await countHeld(store, tenant)) === 0) await holds.remove(tenant);
+          throw error;
+        },
+      );
       const stored = await holds.of(tenant);
       return { tenant, reason: stored?.reason ?? reason, actor: stored?.actor ?? actor, at: stored?.at ?? '', blobs };
     });
   },
   format: ({ tenant, reason, at, blobs }) =>
-    `Tenant ${tenant} is under a legal hold since ${at}: ${reason}. It keeps ${plural(blobs, 'blob')} and all that sweeps write later.`,
+    `Tenant ${tenant} is under a legal hold since ${at}: ${reason}. It keeps ${plural(blobs, 'blob')} and all that sweeps write later.${
+      blobs === 0 ? ' The archive has nothing of this tenant now: check the name.' : ''
+    }`,
 });

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type Hold, Holds, isHeldOf, releaseBlobs, removeReleased } from '../../archive/holds.ts';
+import { type Hold, Holds, countHeld, releaseBlobs, removeReleased } from '../../archive/holds.ts';
 import type { HoldingStore } from '../../archive/blob-store.ts';
 import { type ErasureRecord, ErasureRecords } from '../../engine/erasures/record.ts';
 import { openStore } from '../../runtime/archives.ts';
@@ -21,11 +21,9 @@ export const archiveRelease = defineOperation({
   input,
   plan: async ({ tenant: named }, context) => {
     const { hold, erasure, store } = await opened(named, context);
-    let blobs = 0;
-    for await (const name of store.listHeld('')) if (isHeldOf(name, hold.tenant)) blobs += 1;
     return {
       steps: [
-        `take the legal hold from ${plural(blobs, 'blob')}`,
+        `take the legal hold from ${plural(await countHeld(store, hold.tenant), 'blob')}`,
         ...(erasure ? [`remove what erasure ${erasure.id} had to leave`] : []),
       ],
       ru: 0,

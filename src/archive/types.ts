@@ -162,6 +162,8 @@ export interface ArchiveVerification {
   readonly bytes: number;
   /** Intact blobs that no manifest lists and no entry names. A crash leaves them; they do no harm. */
   readonly superfluous: number;
+  /** Of a sample: how many blobs were asked for, and of how many. Absent: every blob was read. */
+  readonly sampled?: { readonly asked: number; readonly of: number };
   readonly faults: readonly ArchiveFault[];
 }
 

@@ -4,6 +4,7 @@ import type { Identity, Version } from '../feed/reading/change.ts';
 import { Entries, type StoredEntry } from '../projections/archive/entries.ts';
 import { ArchiveDamaged, bytesOf, unpack } from './blob.ts';
 import type { BlobStore } from './blob-store.ts';
+import { drawBlobs } from './draw-blobs.ts';
 import { isBlob, isManifest, isTenant, manifestBeside, placeOf, prefixOf, promised } from './layout.ts';
 import { type ListedManifest, manifests, readManifest } from './manifests.ts';
 import { untilStopped } from '../feed/tenure/fences.ts';
@@ -11,17 +12,27 @@ import type { Archive, ArchiveFault, ArchiveVerification, ArchivedDocument, Blob
 
 /**
  * Reads every blob of an archive and compares it with its name, its manifest and the entries. Faults come back as data.
- * With `tenant` only the tenant's blobs are read. Sweeps and restores may run meanwhile, since blobs and lines are only added.
+ * With `tenant` only the tenant's blobs are read, with `sample` so many that are drawn by chance. Sweeps and restores may run meanwhile, since blobs and lines are only added.
  */
 export async function verifyArchive(
   archive: Omit<Archive, 'feed' | 'source' | 'mode'>,
-  options: { readonly signal: AbortSignal; readonly tenant?: string | undefined; progress?(blobs: number): void },
+  options: {
+    readonly signal: AbortSignal;
+    readonly tenant?: string | undefined;
+    readonly sample?: number | undefined;
+    progress?(blobs: number): void;
+  },
 ): Promise<ArchiveVerification> {
   const { store, spec } = archive;
   const access = archive.access(untilStopped(options.signal));
   const entries = new Entries(archive.stateContainer);
   const faults: ArchiveFault[] = [];
-  const listed = await listedBlobs(store, prefixOf(spec), faults);
+  const { sample, tenant } = options;
+  const drawn =
+    sample === undefined
+      ? undefined
+      : await drawBlobs(store, prefixOf(spec), { most: sample, tenant, faults }, { entries, access });
+  const listed = drawn?.blobs ?? (await listedBlobs(store, prefixOf(spec), faults));
   const total = { blobs: 0, documents: 0, archived: 0, bytes: 0, superfluous: 0 };
   const visited = new Set<string>();
   const visit = async (name: string): Promise<void> => {
@@ -50,8 +61,9 @@ export async function verifyArchive(
   };
   for (const name of listed.keys()) await visit(name);
   // A blob that is missing and that no manifest lists is known only by its entries.
-  for (const name of await entries.blobs(prefixOf(spec), access)) await visit(name);
-  return { projection: projectionId(spec), ...total, faults };
+  if (!drawn) for (const name of await entries.blobs(prefixOf(spec), access)) await visit(name);
+  const sampled = drawn && sample !== undefined && { asked: sample, of: drawn.of };
+  return { projection: projectionId(spec), ...total, ...(sampled && { sampled }), faults };
 }
 
 /** The manifests of a projection, for `archive list`: one for each tenant and period. */

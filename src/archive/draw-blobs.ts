@@ -1,5 +1,6 @@
 // Blobs drawn by chance, for a verification that costs the same however large the archive is.
 import { randomBytes } from 'node:crypto';
+import { UsageError } from '../base/errors.ts';
 import { Entries } from '../projections/archive/entries.ts';
 import type { DocumentAccess } from '../sinks/document-access.ts';
 import { ArchiveDamaged } from './blob.ts';
@@ -45,9 +46,12 @@ export async function drawBlobs(
       for (const record of (await readManifest(store, manifest))?.blobs ?? [])
         if (drawn.has(record.name)) drawn.set(record.name, record);
     } catch (error) {
-      if (!(error instanceof ArchiveDamaged)) throw error;
-      faults.push(error.fault);
+      if (error instanceof ArchiveDamaged) faults.push(error.fault);
+      else if (!isOffline(error)) throw error;
     }
   }
   return { blobs: drawn, of };
 }
+
+/** Whether a blob lies in the Archive tier. */
+export const isOffline = (error: unknown): boolean => error instanceof UsageError && error.code === 'blob-offline';

@@ -162,8 +162,11 @@ export interface ArchiveVerification {
   readonly bytes: number;
   /** Intact blobs that no manifest lists and no entry names. A crash leaves them; they do no harm. */
   readonly superfluous: number;
-  /** Of a sample: how many blobs were asked for, and of how many. Absent: every blob was read. */
-  readonly sampled?: { readonly asked: number; readonly of: number };
+  /**
+   * Of a sample: how many blobs were asked for, of how many, and how many of the drawn ones lie in the Archive tier and
+   * were not read. Absent: every blob was read.
+   */
+  readonly sampled?: { readonly asked: number; readonly of: number; readonly offline: number };
   readonly faults: readonly ArchiveFault[];
 }
 

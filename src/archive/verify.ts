@@ -4,7 +4,7 @@ import type { Identity, Version } from '../feed/reading/change.ts';
 import { Entries, type StoredEntry } from '../projections/archive/entries.ts';
 import { ArchiveDamaged, bytesOf, unpack } from './blob.ts';
 import type { BlobStore } from './blob-store.ts';
-import { drawBlobs } from './draw-blobs.ts';
+import { drawBlobs, isOffline } from './draw-blobs.ts';
 import { isBlob, isManifest, isTenant, manifestBeside, placeOf, prefixOf, promised } from './layout.ts';
 import { type ListedManifest, manifests, readManifest } from './manifests.ts';
 import { untilStopped } from '../feed/tenure/fences.ts';
@@ -59,10 +59,16 @@ export async function verifyArchive(
     total.bytes += blob.bytes;
     options.progress?.(total.blobs);
   };
-  for (const name of listed.keys()) await visit(name);
+  let offline = 0;
+  for (const name of listed.keys())
+    await visit(name).catch((error: unknown) => {
+      // By a rule, old blobs go there: a sample says nothing of them.
+      if (!drawn || !isOffline(error)) throw error;
+      offline += 1;
+    });
   // A blob that is missing and that no manifest lists is known only by its entries.
   if (!drawn) for (const name of await entries.blobs(prefixOf(spec), access)) await visit(name);
-  const sampled = drawn && sample !== undefined && { asked: sample, of: drawn.of };
+  const sampled = drawn && sample !== undefined && { asked: sample, of: drawn.of, offline };
   return { projection: projectionId(spec), ...total, ...(sampled && { sampled }), faults };
 }
 

@@ -15,8 +15,11 @@ const schema = z.object({
   seconds: z.number(),
   /** Blobs of each archive that were asked for; null: all. */
   sample: z.number().nullable(),
-  /** By archive. Faults as a number, since their texts have keys of documents. */
-  archives: z.record(z.string(), z.object({ blobs: z.number(), documents: z.number(), faults: z.number() })),
+  /** By archive. Faults as a number, since their texts have keys of documents; `offline` in the Archive tier. */
+  archives: z.record(
+    z.string(),
+    z.object({ blobs: z.number(), documents: z.number(), faults: z.number(), offline: z.number() }),
+  ),
   /** Why nothing could be verified. */
   failed: z.string().optional(),
 });
@@ -31,9 +34,9 @@ export const archiveVerifiedOf = (
 ): ArchiveVerified => ({
   ...of,
   archives: Object.fromEntries(
-    results.map(({ projection, blobs, documents, faults }) => [
+    results.map(({ projection, blobs, documents, faults, sampled }) => [
       projection,
-      { blobs, documents, faults: faults.length },
+      { blobs, documents, faults: faults.length, offline: sampled?.offline ?? 0 },
     ]),
   ),
 });
@@ -66,6 +69,9 @@ export function sayArchiveVerified(verified: ArchiveVerified): string {
   const { at, sample, archives, failed } = verified;
   const when = `Archive last verified ${at.slice(0, 19)}Z`;
   if (failed !== undefined) return `${when}: it can't be read: ${failed}.`;
-  const blobs = Object.values(archives).reduce((sum, one) => sum + one.blobs, 0);
-  return `${when}: ${plural(faultsOf(verified), 'fault')} in ${sample === null ? '' : 'a sample of '}${plural(blobs, 'blob')}.`;
+  const [blobs, offline] = (['blobs', 'offline'] as const).map((of) =>
+    Object.values(archives).reduce((sum, one) => sum + one[of], 0),
+  );
+  const unread = offline ? `; ${plural(offline, 'other')} in the Archive tier not read` : '';
+  return `${when}: ${plural(faultsOf(verified), 'fault')} in ${sample === null ? '' : 'a sample of '}${plural(blobs ?? 0, 'blob')}${unread}.`;
 }

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { Container } from '@azure/cosmos';
 import { Cron } from 'croner';
 import { systemClock } from '../../base/clock.ts';
-import { UsageError } from '../../base/errors.ts';
+import { messageOf } from '../../base/errors.ts';
 import { formatOf } from '../../base/format.ts';
 import type { Settings } from '../../base/settings.ts';
 import { readItem } from '../../cosmos/read-item.ts';
@@ -184,7 +184,7 @@ async function sample({ workspace, actor, signal, screen, clock = systemClock }:
   return { kind: 'sample', result };
 }
 
-/** An account that can't be used is a finding: tried again each minute, it would hide what else is due. */
+/** A failure is a finding: tried again each minute, it would hide what else is due. */
 async function archive({ workspace, actor, signal, screen, clock = systemClock }: Context): Promise<Due> {
   const [loaded, services] = await Promise.all([workspace.pipeline(), workspace.services()]);
   const began = clock.monotonic();
@@ -197,8 +197,8 @@ async function archive({ workspace, actor, signal, screen, clock = systemClock }
   const result = await verifyArchives(loaded, services, { sample: BLOBS, signal, screen }).then(
     (found) => archiveVerifiedOf(found, ended()),
     (error: unknown) => {
-      if (!(error instanceof UsageError)) throw error;
-      return { ...archiveVerifiedOf([], ended()), failed: error.message };
+      signal.throwIfAborted();
+      return { ...archiveVerifiedOf([], ended()), failed: messageOf(error) };
     },
   );
   await recordArchiveVerified(services.global.state, verifiedName(loaded.pipeline, services.place), result);

@@ -8,7 +8,7 @@ import { plural, size, table } from '../table.ts';
 import { faultLines } from './faults.ts';
 import { tenantInput } from '../tenants/asked.ts';
 import { archiveVerifiedOf, recordArchiveVerified } from './verified.ts';
-import { verifyArchives } from './verify.ts';
+import { verifyArchives } from './verify-archives.ts';
 
 export const archiveVerify = defineOperation({
   noun: 'archive',

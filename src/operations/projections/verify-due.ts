@@ -17,7 +17,7 @@ import {
   readArchiveVerified,
   recordArchiveVerified,
 } from '../archive/verified.ts';
-import { verifyArchives } from '../archive/verify.ts';
+import { verifyArchives } from '../archive/verify-archives.ts';
 import { whileLocked } from '../lock.ts';
 import type { Context } from '../operation.ts';
 import { whileNoted } from '../running.ts';

@@ -1,7 +1,7 @@
 // Blobs drawn by chance, for a verification that costs the same however large the archive is.
 import { randomBytes } from 'node:crypto';
 import { UsageError } from '../base/errors.ts';
-import { Entries } from '../projections/archive/entries.ts';
+import type { Entries } from '../projections/archive/entries.ts';
 import type { DocumentAccess } from '../sinks/document-access.ts';
 import { ArchiveDamaged } from './blob.ts';
 import type { BlobStore } from './blob-store.ts';

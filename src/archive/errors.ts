@@ -37,6 +37,11 @@ export const ARCHIVE_ERRORS = {
     hint: 'Enable versioning and version-level immutability for the blob container (`legalHolds` in infra/main.bicep). Azurite has no holds.',
     usage: true,
   },
+  'hold-unknown': {
+    meaning: 'The tenant is under no legal hold.',
+    hint: 'List the holds with `millrace archive holds`.',
+    usage: true,
+  },
   'removal-refused': {
     meaning: 'Cosmos DB refused to delete a document that the archive already holds.',
     hint: 'Check the rights of the identity on the container, then run `millrace archive sweep` again.',

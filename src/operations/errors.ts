@@ -82,11 +82,6 @@ export const OPERATIONS_ERRORS = {
     hint: 'Run `millrace dead-letters list` to see the ids.',
     usage: true,
   },
-  'hold-unknown': {
-    meaning: 'The tenant is under no legal hold.',
-    hint: 'List the holds with `millrace archive holds`.',
-    usage: true,
-  },
   'document-unknown': {
     meaning: 'The archive never had a document with this key and id.',
     hint: 'Give the key and the id that the document has in its container. `millrace archive list` shows the archive by month.',

@@ -54,7 +54,7 @@ export async function startHoldingStorage(connectionString: string): Promise<Hol
       return whole.replace('</Name>', `</Name>${version}`).replace('<Properties>', `<Properties>${hold}`);
     });
 
-  async function answer(from: IncomingMessage, response: ServerResponse): Promise<void> {
+  async function serve(from: IncomingMessage, response: ServerResponse): Promise<void> {
     const url = new URL(from.url ?? '', 'http://host');
     const blob = url.pathname.slice(pathname.length + (pathname.endsWith('/') ? 0 : 1));
     const comp = url.searchParams.get('comp');
@@ -89,7 +89,7 @@ export async function startHoldingStorage(connectionString: string): Promise<Hol
   }
 
   const server = createServer((from, response) => {
-    answer(from, response).catch((error: unknown) => response.destroy(error as Error));
+    serve(from, response).catch((error: unknown) => response.destroy(error as Error));
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');

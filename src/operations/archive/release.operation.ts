@@ -1,10 +1,10 @@
 import { z } from 'zod';
+import { archiveError } from '../../archive/errors.ts';
 import { type Hold, Holds, countHeld, releaseBlobs, removeReleased } from '../../archive/holds.ts';
 import type { HoldingStore } from '../../archive/blob-store.ts';
 import { type ErasureRecord, ErasureRecords } from '../../engine/erasures/record.ts';
 import { openStore } from '../../runtime/archives.ts';
 import { audited } from '../audit/record.ts';
-import { operationsError } from '../errors.ts';
 import { type Context, defineOperation } from '../operation.ts';
 import { plural } from '../table.ts';
 import { askedTenant } from '../tenants/asked.ts';
@@ -66,7 +66,7 @@ async function opened(named: string, { workspace, signal, screen }: Context): Pr
   const { tenant } = askedTenant(loaded, named);
   const holds = new Holds(services.place.state);
   const hold = await holds.of(tenant);
-  if (!hold) throw operationsError('hold-unknown', `Tenant ${tenant} is under no legal hold`);
+  if (!hold) throw archiveError('hold-unknown', `Tenant ${tenant} is under no legal hold`);
   const records = await new ErasureRecords(services.global.state, loaded.pipeline.name).read();
   const erasure = records.find(({ id }) => id === hold.erasure);
   return { hold, erasure, holds, store: await openStore(services, signal, (text) => screen.line(text)) };

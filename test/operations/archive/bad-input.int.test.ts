@@ -26,7 +26,8 @@ beforeEach(async () => {
   await write('a', 's0', '2025-01-01T10:00:00.000Z');
   await write('b', 's1', '2025-02-01T10:00:00.000Z');
   await derive(stage);
-  expect((await cli(['archive', 'sweep'])).code).toBe(0);
+  const { code, stderr } = await cli(['archive', 'sweep']);
+  if (code !== 0) throw new Error(stderr);
 });
 afterEach(async () => {
   vi.unstubAllEnvs();

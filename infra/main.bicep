@@ -34,6 +34,9 @@ param secondaryLocation string = ''
 @description('Days after which archived blobs go to the Archive tier, from which a read takes hours; 0: never.')
 param archiveAfterDays int = 0
 
+@description('Let `millrace archive hold` keep blobs: version-level immutability. It can only be chosen when the container is created.')
+param legalHolds bool = false
+
 @description('E-mail address for alerts; empty: they are only shown in the portal.')
 param alertEmail string = ''
 
@@ -206,6 +209,7 @@ module archive 'modules/archive.bicep' = if (usesStorage) {
     tags: tags
     geoRedundant: production
     archiveAfterDays: archiveAfterDays
+    legalHolds: legalHolds
     isolated: isolateNetwork
     appPrincipalId: identities.outputs.appPrincipalId
     developerPrincipalId: principalId

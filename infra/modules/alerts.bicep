@@ -68,7 +68,7 @@ var logAlerts = [
   }
   {
     name: 'verification'
-    says: 'A verification by the schedule found documents that differ from their sources, or failed. `millrace projections verify` shows them.'
+    says: 'A verification by the schedule found documents that differ from their sources or faults of the archive, or failed. `millrace projections verify` and `millrace archive verify` show them.'
     query: '${timerLines} | where line.operation == "projections verify-due" and line.ok == false'
     operator: 'GreaterThan'
     threshold: 0

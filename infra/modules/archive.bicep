@@ -9,6 +9,9 @@ param geoRedundant bool
 @description('Days after which blobs go to the Archive tier; 0: never.')
 param archiveAfterDays int
 
+@description('Version-level immutability for archived blobs, which legal holds need. It can only be chosen when the container is created.')
+param legalHolds bool
+
 param isolated bool
 param appPrincipalId string
 param developerPrincipalId string
@@ -74,6 +77,11 @@ resource blobs 'Microsoft.Storage/storageAccounts/blobServices@2025-06-01' = {
 resource containers 'Microsoft.Storage/storageAccounts/blobServices/containers@2025-06-01' = [for name in containerNames: {
   parent: blobs
   name: name
+  properties: legalHolds && name == 'archive' ? {
+    immutableStorageWithVersioning: {
+      enabled: true
+    }
+  } : {}
 }]
 
 // Blobs in Cool and Cold are read like those in Hot, but each read costs more. A blob in the Archive tier, manifests

@@ -4,7 +4,8 @@ import type { ArchiveSpec } from '../definition/specs.ts';
 import type { Change } from '../feed/reading/change.ts';
 import type { ArchiveAgain } from '../projections/archive/live-half.ts';
 import { ArchiveDamaged, lineOf } from './blob.ts';
-import type { BlobStore } from './blob-store.ts';
+import type { BlobStore, HoldingStore } from './blob-store.ts';
+import { type Holds, holdNew } from './holds.ts';
 import { folderOf, periodOf } from './layout.ts';
 import { inOrder, writeBlob } from './leave.ts';
 import { enlist } from './manifests.ts';
@@ -14,8 +15,8 @@ import { unavailable } from './unavailable.ts';
  * Archives versions that an application wrote back while their documents left the container. It opens the store at the
  * first use. A failure of the storage account is a failure of infrastructure here: no checkpoint passes the page.
  */
-export function archiveAgain(open: () => Promise<BlobStore>): ArchiveAgain {
-  let opened: Promise<BlobStore> | undefined;
+export function archiveAgain(open: () => Promise<BlobStore & Partial<HoldingStore>>, holds?: Holds): ArchiveAgain {
+  let opened: ReturnType<typeof open> | undefined;
   return async (spec, changes) => {
     const placed = changes.map((change) => placedIn(spec, change));
     const folders = Map.groupBy(placed, ({ period }) => folderOf(period));
@@ -29,6 +30,7 @@ export function archiveAgain(open: () => Promise<BlobStore>): ArchiveAgain {
           if (!first) return;
           const ordered = inOrder(of);
           const record = await writeBlob(store, first.period, ordered);
+          await holdNew({ store, holds }, first.period, record.name);
           await enlist(store, first.period, spec.from, record).catch(unlessDamaged);
           for (const [line, { change }] of ordered.entries()) blobs.set(change, { name: record.name, line });
         },

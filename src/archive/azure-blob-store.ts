@@ -4,7 +4,7 @@ import { type ArchiveErrorCode, archiveError } from './errors.ts';
 import { isObject } from '../base/json.ts';
 import { type Clock, systemClock } from '../base/clock.ts';
 import type { BlobContainer, BlobHandle, BlobPage, ListedBlob } from './blob-container.ts';
-import type { ErasableStore, StoredBlob } from './blob-store.ts';
+import type { HoldingStore, StoredBlob } from './blob-store.ts';
 
 export interface AzureBlobStoreOptions {
   readonly signal?: AbortSignal;
@@ -16,6 +16,8 @@ export interface AzureBlobStoreOptions {
 const WITHIN_MS = 60_000;
 /** A person may be waiting: after each of these times a late answer is reported. */
 const LATE_MS = [3_000, 10_000, 30_000, 60_000];
+/** What a list shows of holds. */
+const HOLDS = { includeVersions: true, includeLegalHold: true };
 /** The time limit of the first small request. */
 const FIRST_MS = 15_000;
 
@@ -24,7 +26,7 @@ const FIRST_MS = 15_000;
  * class retries, and the client must not (`retryOptions: { maxTries: 1 }`). An address that has never answered and
  * refuses the connection counts as wrong, not as busy.
  */
-export class AzureBlobStore implements ErasableStore {
+export class AzureBlobStore implements HoldingStore {
   readonly #container: BlobContainer;
   readonly #signal: AbortSignal | undefined;
   readonly #say: (text: string) => void;
@@ -100,6 +102,41 @@ export class AzureBlobStore implements ErasableStore {
     return held ? 'held' : 'removed';
   }
 
+  async hold(name: string, held: boolean): Promise<boolean> {
+    const blob = this.#container.getBlobClient(name);
+    if (held) return this.#setHold(blob, true);
+    let found = false;
+    // A blob that was deleted under the hold is left as an earlier version.
+    for await (const item of this.#items(name, HOLDS)) {
+      if (item.name !== name) continue;
+      found = true;
+      if (item.properties.legalHold !== true) continue;
+      const earlier = item.versionId !== undefined && item.isCurrentVersion !== true;
+      await this.#setHold(earlier ? blob.withVersion(item.versionId) : blob, false);
+    }
+    return found;
+  }
+
+  async *listHeld(prefix: string): AsyncGenerator<string> {
+    let last: string | undefined;
+    for await (const { name, properties } of this.#items(prefix, HOLDS)) {
+      if (properties.legalHold !== true || name === last) continue;
+      yield name;
+      last = name;
+    }
+  }
+
+  async #setHold(blob: BlobHandle, held: boolean): Promise<boolean> {
+    try {
+      return (await this.#ask(() => blob.setLegalHold(held, this.#aborted()))) !== undefined;
+    } catch (error) {
+      const { status, code } = answerOf(error);
+      if (status !== 400 && status !== 409 && status !== 501) throw error;
+      const what = `The blob container ${this.#where()} refused to ${held ? 'set' : 'remove'} a legal hold: ${code}`;
+      throw archiveError('hold-refused', what, { cause: error });
+    }
+  }
+
   /** The versions of a blob, the oldest first; none without versioning. */
   async #versions(name: string): Promise<{ readonly version: string; readonly isCurrent: boolean }[]> {
     const versions: { version: string; isCurrent: boolean }[] = [];
@@ -122,7 +159,7 @@ export class AzureBlobStore implements ErasableStore {
     }
   }
 
-  async *#items(prefix: string, more: { readonly includeVersions?: boolean } = {}): AsyncGenerator<ListedBlob> {
+  async *#items(prefix: string, more: object = {}): AsyncGenerator<ListedBlob> {
     let continuationToken: string | undefined;
     do {
       const page: BlobPage | undefined = await this.#ask(async () => {
@@ -209,6 +246,11 @@ export class AzureBlobStore implements ErasableStore {
         code === 'AbortError' || code === 'TimeoutError' ? `no answer within ${FIRST_MS / 1_000} s` : messageOf(error);
       return usage('storage-unreachable', `The blob container ${where} can't be reached: ${why}`);
     }
+    if (isTransient(status, code))
+      return usage(
+        'storage-busy',
+        `The blob container ${where} has refused a request for ${WITHIN_MS / 1_000} s: ${status} ${code}`,
+      );
     return error;
   }
 }
@@ -229,4 +271,4 @@ const isRefused = (error: unknown): boolean => /ECONNREFUSED|ENOTFOUND|EHOSTUNRE
 
 /** Whether a repeated request may succeed. */
 const isTransient = (status: number | undefined, code: string): boolean =>
-  status === undefined ? CONNECTION.has(code) : status === 408 || status === 429 || status >= 500;
+  status === undefined ? CONNECTION.has(code) : status === 408 || status === 429 || (status >= 500 && status !== 501);

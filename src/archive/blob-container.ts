@@ -22,6 +22,8 @@ export interface BlobHandle {
     readonly etag?: string | undefined;
   }>;
   delete(options?: object): Promise<unknown>;
+  /** Only Millrace itself holds. */
+  setLegalHold(held: boolean, options?: object): Promise<unknown>;
   withVersion(version: string): BlobHandle;
   /** Only Millrace itself writes. */
   getBlockBlobClient(): { upload(body: Uint8Array, length: number, options: object): Promise<unknown> };
@@ -37,4 +39,5 @@ export interface ListedBlob {
   readonly name: string;
   readonly versionId?: string | undefined;
   readonly isCurrentVersion?: boolean | undefined;
+  readonly properties: { readonly legalHold?: boolean | undefined };
 }

@@ -32,3 +32,14 @@ export interface ErasableStore extends BlobStore {
    */
   remove(name: string): Promise<'removed' | 'held'>;
 }
+
+/** A storage account that keeps a blob on demand. */
+export interface HoldingStore extends ErasableStore {
+  /**
+   * Sets a legal hold on a blob, or takes it from all of its versions. While one has it, the store removes and overwrites
+   * none of its bytes. False: there is no such blob. Throws UsageError `hold-refused` if the account has no holds.
+   */
+  hold(name: string, held: boolean): Promise<boolean>;
+  /** The names that begin with `prefix` and of which at least one version has a legal hold, in order, each once. */
+  listHeld(prefix: string): AsyncIterable<string>;
+}

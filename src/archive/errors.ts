@@ -31,6 +31,17 @@ export const ARCHIVE_ERRORS = {
     meaning: '`openHistory` was asked for a document or a month that can’t exist.',
     hint: 'Pass the name of the container, the levels of the partition key, and the `id`; months as `2026-01` or `2026`.',
   },
+  'hold-refused': {
+    meaning:
+      'The storage account can’t set or remove a legal hold on a blob. It may have no version-level immutability.',
+    hint: 'Enable versioning and version-level immutability for the blob container (`legalHolds` in infra/main.bicep). Azurite has no holds.',
+    usage: true,
+  },
+  'hold-unknown': {
+    meaning: 'The tenant is under no legal hold.',
+    hint: 'List the holds with `millrace archive holds`.',
+    usage: true,
+  },
   'removal-refused': {
     meaning: 'Cosmos DB refused to delete a document that the archive already holds.',
     hint: 'Check the rights of the identity on the container, then run `millrace archive sweep` again.',
@@ -58,6 +69,11 @@ export const ARCHIVE_ERRORS = {
     meaning:
       'A document of a container that is read by its all-versions feed comes back only when a host has read that feed up to the restore, and none has.',
     hint: 'Start the hosts (`millrace run`, or the function app), wait until `millrace status` shows no lag, then run `millrace archive restore` again.',
+    retryable: true,
+  },
+  'storage-busy': {
+    meaning: 'The storage account throttled or failed a request for a minute.',
+    hint: 'Run the command again later. Millrace has left nothing half done. If it comes often, look at the ingress, egress and request limits of the account.',
     retryable: true,
   },
   'storage-missing': {

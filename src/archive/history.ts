@@ -48,8 +48,10 @@ export async function* readHistory(options: HistoryOptions): AsyncGenerator<Hist
   if (store) {
     // After this wait, every replica has the entry of each document that left the container before.
     await systemClock.sleep(options.readLagMs, signal);
+    const met = new Set<string>();
     for await (const { name, listed } of storedBlobs(store, source.name)) {
       signal.throwIfAborted();
+      met.add(name);
       // A blob in no manifest was left by a crash, or its manifest was lost; then entries name the blob.
       if (!listed && (await entries.ofBlob(name, access)).length === 0) continue;
       const documents = (await readBlob(store, name)).filter(({ container }) => container === source.name);
@@ -61,6 +63,14 @@ export async function* readHistory(options: HistoryOptions): AsyncGenerator<Hist
           if (change && seen.add(document)) yield change;
         } else if (!seen.has(document) && (entry || !options.shared)) open.set(identityOf(document), pick(document));
       }
+    }
+    // Of a folder that someone emptied no list knows: entries do. Other blobs were written meanwhile.
+    for (const name of await entries.blobs('', access)) {
+      if (met.has(name)) continue;
+      const named = (await entries.ofBlob(name, access)).filter(({ state }) => state === 'archived');
+      const own = named.filter((entry) => entry.container === source.name && !seen.has(entry));
+      if (own.length > 0) await readBlob(store, name);
+      for (const entry of own) open.set(identityOf(entry), pick(entry));
     }
   }
   // At least twice: a stale read may hide a document until the read lag has passed.

@@ -51,7 +51,7 @@ export const isTenant = (place: Period, tenant: string): boolean => place.tenant
 export const mayHold = (place: Period, tenant: string): boolean => isTenant(place, tenant) || isShared(place);
 
 /** Whether an archive without tenants wrote the folder. A tenant that is named so has the same folder. */
-export const isShared = (place: Period): boolean => place.tenant === ALL_TENANTS;
+export const isShared = (place: Pick<Period, 'tenant'>): boolean => place.tenant === ALL_TENANTS;
 
 /** Whether the folder's month lies in a selection: `from` and `to` are `yyyy-mm` or `yyyy`, both included. */
 export const isWithin = (place: Period, { from, to }: { readonly from?: string; readonly to?: string }): boolean =>

@@ -6,6 +6,7 @@ import { asArchived, type leavingFields } from '../projections/archive/leaving.t
 import type { DocumentAccess, PatchOperation, Write } from '../sinks/document-access.ts';
 import { ArchiveDamaged, pack, recordOf, unpack } from './blob.ts';
 import type { BlobStore, StoredBlob } from './blob-store.ts';
+import { holdNew } from './holds.ts';
 import { type Period, blobName, folderOf } from './layout.ts';
 import { enlist } from './manifests.ts';
 import { RESTORING } from '../feed/reading/mapper.ts';
@@ -33,7 +34,7 @@ export interface LeaveCounts {
 }
 
 /**
- * Moves documents into the archive. The order must not change: write the blob, read it back, then manifest, entry, and
+ * Moves documents into the archive. The order must not change: write the blob, read it back, hold it if its tenant is under a hold, then manifest, entry, and
  * only then the removal, on the ETag of the archived version. Where the all-versions feed is read, the removal is one patch
  * (a mark, and a time to live): that feed would show a delete as a deletion of the application's.
  */
@@ -69,6 +70,7 @@ async function leaveTogether(
   const ordered = inOrder(leaving);
   const record = await writeBlob(archive.store, first.period, ordered);
   counts.bytes += record.bytes;
+  await holdNew(archive, first.period, record.name);
   try {
     await enlist(archive.store, first.period, archive.spec.from, record);
   } catch (error) {

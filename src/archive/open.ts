@@ -13,6 +13,7 @@ import { openSource } from '../feed/reading/open-source.ts';
 import type { Model } from '../model/model.ts';
 import { CosmosAccess } from '../sinks/cosmos-access.ts';
 import type { BlobStore } from './blob-store.ts';
+import { Holds } from './holds.ts';
 import { readHistory } from './history.ts';
 import { untilStopped } from '../feed/tenure/fences.ts';
 import type { Archive, History, SourceFeed } from './types.ts';
@@ -53,6 +54,7 @@ export async function openArchive(
     stateContainer: state.id,
     store,
     shared,
+    holds: new Holds(state),
     mode,
   };
 }

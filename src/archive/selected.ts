@@ -3,22 +3,21 @@ import { compareVersions } from '../feed/reading/change.ts';
 import { Entries, type StoredEntry } from '../projections/archive/entries.ts';
 import type { DocumentAccess } from '../sinks/document-access.ts';
 import { ArchiveDamaged, readBlob } from './blob.ts';
-import { isTenant, isWithin, manifestBeside, prefixOf } from './layout.ts';
+import { type Period, isTenant, isWithin, manifestBeside, placeOf, prefixOf } from './layout.ts';
 import { type ListedManifest, manifests, readManifest } from './manifests.ts';
 import type { Archive, ArchiveFault, ArchivedDocument, Selection } from './types.ts';
 
+type Months = Exclude<Selection, { documents: unknown }>;
 type Named = Extract<Selection, { documents: unknown }>['documents'];
 
 /** The manifests of a selection of months, by their places. */
 export const selected = (
   { store, spec }: Pick<Archive, 'store' | 'spec'>,
-  { tenant, ...months }: Exclude<Selection, { documents: unknown }>,
-): AsyncIterable<ListedManifest> =>
-  manifests(
-    store,
-    prefixOf(spec),
-    (place) => (tenant === undefined || isTenant(place, tenant)) && isWithin(place, months),
-  );
+  selection: Months,
+): AsyncIterable<ListedManifest> => manifests(store, prefixOf(spec), (place) => isSelected(place, selection));
+
+const isSelected = (place: Period, { tenant, ...months }: Months): boolean =>
+  (tenant === undefined || isTenant(place, tenant)) && isWithin(place, months);
 
 /**
  * Gives the archived documents of a selection to `take`, one blob's at a time. Entries that it reads may be old. Returns
@@ -57,11 +56,15 @@ export async function eachArchived(
     }
     return selection.documents.length - known.length;
   }
+  const met = new Set<string>();
+  const unreadable = new Set<string>();
   for await (const listed of selected(archive, selection)) {
     if ('fault' in listed) {
+      unreadable.add(listed.fault.blob ?? '');
       await unlessDamaged(() => Promise.reject(new ArchiveDamaged(listed.fault)));
       continue;
     }
+    for (const { name } of listed.manifest.blobs) met.add(name);
     for (const { name } of listed.manifest.blobs) {
       signal.throwIfAborted();
       await unlessDamaged(async () => {
@@ -71,6 +74,17 @@ export async function eachArchived(
         await take(documents.filter((_, line) => isAt(known[line], name, line)));
       });
     }
+  }
+  // Of a folder that someone emptied no manifest is left: entries name its blobs.
+  for (const name of await entries.blobs(prefixOf(archive.spec), access)) {
+    if (met.has(name) || unreadable.has(manifestBeside(name)) || !isSelected(placeOf(name), selection)) continue;
+    signal.throwIfAborted();
+    const of = (await entries.ofBlob(name, access)).filter(({ state }) => state === 'archived');
+    if (of.length === 0) continue;
+    await unlessDamaged(async () => {
+      const lines = await readBlob(archive.store, name);
+      await take(of.map((entry) => lineIn(lines, entry)));
+    });
   }
   return 0;
 }

@@ -8,7 +8,8 @@ import type { Change, Identity, Key, Version } from '../feed/reading/change.ts';
 import type { Fence } from '../feed/tenure/fence.ts';
 import type { FeedMode, KeyedSource } from '../feed/reading/source.ts';
 import type { DocumentAccess } from '../sinks/document-access.ts';
-import type { BlobStore } from './blob-store.ts';
+import type { BlobStore, HoldingStore } from './blob-store.ts';
+import type { Holds } from './holds.ts';
 
 /** The feed of a source container, for reads from the beginning without leases. */
 export interface SourceFeed {
@@ -33,9 +34,11 @@ export interface Archive {
   /** Access to the database of source and state. Its fence limits how long the caller may act on what it read. */
   access(fence: Fence): DocumentAccess;
   readonly stateContainer: string;
-  readonly store: BlobStore;
+  readonly store: BlobStore & Partial<HoldingStore>;
   /** Several places share the store: blobs that no entry of this one names are another's. Absent: the store is its own. */
   readonly shared?: boolean;
+  /** Which tenants are under a legal hold. Absent: none. */
+  readonly holds?: Holds;
   /** The feed by which the pipeline reads the source. With all versions a document leaves by expiry. */
   readonly mode: FeedMode;
 }
@@ -179,6 +182,11 @@ export interface ArchiveVerification {
     readonly unlisted: number;
     readonly bytes: number;
   };
+  /**
+   * Of a sample: how many blobs were asked for, of how many, and how many of the drawn ones lie in the Archive tier and
+   * were not read. Absent: every blob was read.
+   */
+  readonly sampled?: { readonly asked: number; readonly of: number; readonly offline: number };
   readonly faults: readonly ArchiveFault[];
 }
 

@@ -4,6 +4,7 @@ import type { Identity, Version } from '../feed/reading/change.ts';
 import { Entries, type StoredEntry } from '../projections/archive/entries.ts';
 import { ArchiveDamaged, bytesOf, recordOf, unpack } from './blob.ts';
 import type { BlobStore } from './blob-store.ts';
+import { drawBlobs, isOffline } from './draw-blobs.ts';
 import { isBlob, isManifest, isTenant, manifestBeside, placeOf, prefixOf } from './layout.ts';
 import { type ListedManifest, manifests, readManifest } from './manifests.ts';
 import { ownBlobs, ownOf } from './own-blobs.ts';
@@ -13,17 +14,27 @@ import type { Archive, ArchiveFault, ArchiveVerification, ArchivedDocument, Blob
 
 /**
  * Reads every blob of an archive and compares it with its name, its manifest and the entries. Faults come back as data.
- * With `tenant` only the tenant's blobs are read. Sweeps and restores may run meanwhile, since blobs and lines are only added.
+ * With `tenant` only the tenant's blobs are read, with `sample` so many that are drawn by chance. Sweeps and restores may run meanwhile, since blobs and lines are only added.
  */
 export async function verifyArchive(
   archive: Omit<Archive, 'feed' | 'source' | 'mode'>,
-  options: { readonly signal: AbortSignal; readonly tenant?: string | undefined; progress?(blobs: number): void },
+  options: {
+    readonly signal: AbortSignal;
+    readonly tenant?: string | undefined;
+    readonly sample?: number | undefined;
+    progress?(blobs: number): void;
+  },
 ): Promise<ArchiveVerification> {
   const { store, spec } = archive;
   const access = archive.access(untilStopped(options.signal));
   const entries = new Entries(archive.stateContainer);
   const faults: ArchiveFault[] = [];
-  const listed = await listedBlobs(store, prefixOf(spec), faults);
+  const { sample, tenant } = options;
+  const drawn =
+    sample === undefined
+      ? undefined
+      : await drawBlobs(store, prefixOf(spec), { most: sample, tenant, faults }, { entries, access });
+  const listed = drawn?.blobs ?? (await listedBlobs(store, prefixOf(spec), faults));
   const isOwn = await ownBlobs(archive, options.signal);
   const total = { blobs: 0, documents: 0, archived: 0, bytes: 0, superfluous: 0 };
   const visited = new Set<string>();
@@ -46,11 +57,20 @@ export async function verifyArchive(
     total.bytes += blob.bytes;
     options.progress?.(total.blobs);
   };
-  for (const name of listed.keys()) if (isOwn(name)) await visit(name);
+  let offline = 0;
+  for (const name of listed.keys()) {
+    if (!isOwn(name)) continue;
+    await visit(name).catch((error: unknown) => {
+      // By a rule, old blobs go there: a sample says nothing of them.
+      if (!drawn || !isOffline(error)) throw error;
+      offline += 1;
+    });
+  }
   // A blob that is missing and that no manifest lists is known only by its entries.
-  for (const name of await entries.blobs(prefixOf(spec), access)) await visit(name);
-  const log = spec.versionLog && (await verifyLog(archive, { ...options, faults }));
-  return { projection: projectionId(spec), ...total, ...(log && { log }), faults };
+  if (!drawn) for (const name of await entries.blobs(prefixOf(spec), access)) await visit(name);
+  const sampled = drawn && sample !== undefined && { asked: sample, of: drawn.of, offline };
+  const log = spec.versionLog && !drawn && (await verifyLog(archive, { ...options, faults }));
+  return { projection: projectionId(spec), ...total, ...(sampled && { sampled }), ...(log && { log }), faults };
 }
 
 /** Reads every blob of a version log, and those that a manifest lists and that are gone. No entry names its lines. */

@@ -39,6 +39,7 @@ export const FORMATS = {
   backfilling: { writes: 1, reads: 1 },
   erasing: { writes: 1, reads: 1 },
   certificate: { writes: 1, reads: 1 },
+  hold: { writes: 1, reads: 1 },
   tenantsizes: { writes: 1, reads: 1 },
   budget: { writes: 1, reads: 1 },
   running: { writes: 1, reads: 1 },

@@ -1,4 +1,7 @@
 import { archiveAsOf } from '../operations/archive/as-of.operation.ts';
+import { archiveHold } from '../operations/archive/hold.operation.ts';
+import { archiveHolds } from '../operations/archive/holds.operation.ts';
+import { archiveRelease } from '../operations/archive/release.operation.ts';
 import { archiveList } from '../operations/archive/list.operation.ts';
 import { archiveStats } from '../operations/archive/stats.operation.ts';
 import { archiveRestore } from '../operations/archive/restore.operation.ts';
@@ -194,6 +197,9 @@ export const registry: Registry = new Registry([
   archiveList,
   archiveStats,
   archiveVerify,
+  archiveHold,
+  archiveHolds,
+  archiveRelease,
   archiveRestore,
   sqlDdl,
   sqlMigrate,

@@ -19,6 +19,7 @@ import { type Finding, bad, doubtful, failed, good } from './finding.ts';
 import { readHostStatuses } from './host-status.ts';
 import { chooseGroups, openLeases } from './leases/groups.ts';
 import { STUCK_MS, leaseRows } from './leases/lease-rows.ts';
+import { faultsOf, readArchiveVerified, sayArchiveVerified } from './archive/verified.ts';
 import { VERIFIED_KINDS, readVerified, verifiedName } from './projections/verified.ts';
 import { planModel } from './model/apply.ts';
 import type { Context } from './operation.ts';
@@ -82,6 +83,7 @@ export async function examine(context: Context, expirationMs: number): Promise<F
     ['dead letters', () => letters(services)],
     ['fair turns', () => fairTurns(loaded, services, context.signal)],
     ['verification', () => verification(services, loaded)],
+    ['archive', () => archiveVerification(services, loaded)],
     ['jobs', () => jobs(context)],
   ];
   for (const [check, look] of parts) {
@@ -346,6 +348,16 @@ async function verification({ place, global: { state } }: Services, { pipeline }
   if (Date.now() - Date.parse(whole.at) > UNVERIFIED_MS)
     return [doubtful('verification', `the last one ended at ${whole.at}, more than a week ago`, remedy)];
   return [good('verification', `no difference at ${whole.at}`)];
+}
+
+async function archiveVerification(
+  { place, global: { state } }: Services,
+  { pipeline }: LoadedPipeline,
+): Promise<Finding[]> {
+  const last = await readArchiveVerified(state, verifiedName(pipeline, place));
+  if (pipeline.archives.length === 0 || !last) return [];
+  if (faultsOf(last) === 0) return [good('archive', `no fault at ${last.at}`)];
+  return [bad('archive', sayArchiveVerified(last), 'Run `millrace archive verify` to see every fault.')];
 }
 
 async function letters(services: Services): Promise<Finding[]> {

@@ -4,6 +4,7 @@ import type { JobState } from '../jobs/jobs.ts';
 import type { HostStatus } from './host-status.ts';
 import { expiration } from './leases/inputs.ts';
 import { lagText } from './leases/lags.ts';
+import { sayArchiveVerified } from './archive/verified.ts';
 import { defineOperation } from './operation.ts';
 import { operationsError } from './errors.ts';
 import { sayBegin } from './projections/begins.ts';
@@ -98,6 +99,7 @@ function sayStatus({
   budget,
   verified,
   sampled,
+  archiveVerified,
   tenants,
   counted,
   backlog,
@@ -130,6 +132,7 @@ function sayStatus({
     ...sayInProgress(inProgress),
     verified === null ? 'The projections have not been verified yet.' : sayVerified('Last verified', verified),
     ...(sampled === null ? [] : [sayVerified('Last sample', sampled)]),
+    ...(archiveVerified === null ? [] : [sayArchiveVerified(archiveVerified)]),
     ...(jobs === null ? [] : ['', typeof jobs === 'string' ? jobs : sayJobs(jobs)]),
     ...(sources.length === 0
       ? []

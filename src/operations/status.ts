@@ -14,6 +14,7 @@ import { type LeaseRow, STUCK_MS, leaseRows } from './leases/lease-rows.ts';
 import { controlFormats } from '../runtime/stored-formats.ts';
 import { readInProgress } from './in-progress.ts';
 import { selectLetters } from './dead-letters/select.ts';
+import { readArchiveVerified } from './archive/verified.ts';
 import type { Context } from './operation.ts';
 import { readVerified, verifiedName } from './projections/verified.ts';
 import { stateOf } from './projections/projection-rows.ts';
@@ -84,6 +85,8 @@ export async function readStatus(context: Context, expirationMs: number, tenant?
     /** The last verification of all projections; null: none has ended. `sampled`: of a sample. */
     verified: (await readVerified(services.global.state, verifiedName(pipeline, services.place), 'whole')) ?? null,
     sampled: (await readVerified(services.global.state, verifiedName(pipeline, services.place), 'sample')) ?? null,
+    /** The last verification of the archives, of all blobs or of a sample; null: none has ended. */
+    archiveVerified: (await readArchiveVerified(services.global.state, verifiedName(pipeline, services.place))) ?? null,
     /** What the costliest tenants took since their hosts started, and their dead letters; null: no tenant is known. */
     tenants: await tenantsOf(said, () => lettersByTenant(services.place.state), only),
     /** What `tenants list` counted last; null: it has not run. */

@@ -1,7 +1,8 @@
 import { AzureBlobStore } from '../archive/azure-blob-store.ts';
 import { versionLog } from '../archive/version-log.ts';
 import { archiveAgain } from '../archive/again.ts';
-import type { BlobStore } from '../archive/blob-store.ts';
+import type { HoldingStore } from '../archive/blob-store.ts';
+import { Holds } from '../archive/holds.ts';
 import { coldReader } from '../archive/cold-reader.ts';
 import { wholeOf } from '../definition/places.ts';
 import { type Pipeline, type ReplayedSpec, projectionId } from '../definition/specs.ts';
@@ -90,7 +91,7 @@ export function openEngine(parts: EngineParts, purpose: Purpose): OpenEngine {
   const { state } = place;
   const { name, projections } = wholeOf(loaded.pipeline);
   const fingerprints = new Fingerprints(global.state, loaded);
-  const blobs = async (): Promise<BlobStore> => new AzureBlobStore(await services.blobs());
+  const blobs = async (): Promise<HoldingStore> => new AzureBlobStore(await services.blobs());
   const cold = instead?.cold ?? coldReader(blobs, state.id);
   const declared = runnersOf(only(loaded.pipeline, purpose), loaded.model, {
     stateContainer: state.id,
@@ -117,7 +118,10 @@ export function openEngine(parts: EngineParts, purpose: Purpose): OpenEngine {
     runners,
     deadLetters,
     erasures,
-    sift: siftOf(loaded.pipeline, loaded.model, { stateContainer: state.id, again: archiveAgain(blobs) }),
+    sift: siftOf(loaded.pipeline, loaded.model, {
+      stateContainer: state.id,
+      again: archiveAgain(blobs, new Holds(state)),
+    }),
     ...(purpose === 'live' ? { control, starts, lane: 'live' } : { lane: 'bulk' }),
     ...(parts.tenant !== undefined && { tenant: parts.tenant }),
     ...(parts.startsAs !== undefined && { starts: startAs(parts.startsAs, starts) }),

@@ -142,3 +142,22 @@ test('one that has answered and is away for a while is waited for', async () => 
   expect(await read).toBeUndefined();
   server.close();
 });
+
+test('an account that throttles for a minute is an error that says it', async () => {
+  const clock = new ManualClock();
+  let asked = 0;
+  const busy = createHttp((_, response) => {
+    asked += 1;
+    response.statusCode = 503;
+    response.setHeader('x-ms-error-code', 'ServerBusy');
+    response.end();
+    // Two minutes pass while the service is asked a second time.
+    if (asked === 1) clock.advance(120_000);
+  });
+  const store = new AzureBlobStore(containerAt(await listening(busy)), { clock });
+  await expect(store.read('a')).rejects.toMatchObject({
+    code: 'storage-busy',
+    message: expect.stringContaining('for 60 s: 503'),
+  });
+  busy.close();
+});

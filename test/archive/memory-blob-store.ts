@@ -1,10 +1,10 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import type { BlobStore, ErasableStore, StoredBlob } from '../../src/archive/blob-store.ts';
+import type { BlobStore, HoldingStore, StoredBlob } from '../../src/archive/blob-store.ts';
 import { Crash, type Zombies } from '../projections/history.ts';
 import type { Random } from '../support/random.ts';
 
 /** Blobs in memory, as consistent as Blob Storage is. */
-export class MemoryBlobStore implements ErasableStore {
+export class MemoryBlobStore implements HoldingStore {
   readonly blobs = new Map<string, StoredBlob>();
   /** Blobs under a legal hold. */
   readonly held = new Set<string>();
@@ -12,6 +12,7 @@ export class MemoryBlobStore implements ErasableStore {
 
   async put(name: string, bytes: Uint8Array, ifMatch: string | null): Promise<boolean> {
     await turn();
+    if (this.held.has(name)) return false;
     if ((this.blobs.get(name)?.etag ?? null) !== ifMatch) return false;
     this.blobs.set(name, { bytes, etag: `"${(this.#etag += 1)}"` });
     return true;
@@ -32,6 +33,18 @@ export class MemoryBlobStore implements ErasableStore {
   listEver = (prefix: string): AsyncIterable<string> => this.list(prefix);
 
   readEver = (name: string): Promise<StoredBlob | undefined> => this.read(name);
+
+  async hold(name: string, held: boolean): Promise<boolean> {
+    await turn();
+    if (!this.blobs.has(name)) return false;
+    if (held) this.held.add(name);
+    else this.held.delete(name);
+    return true;
+  }
+
+  async *listHeld(prefix: string): AsyncGenerator<string> {
+    for await (const name of this.list(prefix)) if (this.held.has(name)) yield name;
+  }
 
   async remove(name: string): Promise<'removed' | 'held'> {
     await turn();

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { pack } from '../../src/archive/blob.ts';
 import type { BlobStore } from '../../src/archive/blob-store.ts';
+import { archiveError } from '../../src/archive/errors.ts';
 import { restoreArchive } from '../../src/archive/restore.ts';
 import type { ArchiveFault } from '../../src/archive/types.ts';
 import { listArchive, verifyArchive } from '../../src/archive/verify.ts';
@@ -265,4 +266,26 @@ test('a blob that no manifest and no entry names is superfluous and no fault', a
     faults: [],
   });
   expect(await stage.history()).toHaveLength(2);
+});
+
+test('a sample counts what lies in the Archive tier, and judges the rest', async () => {
+  const store = new MemoryBlobStore();
+  const stage = await archiveStage(store);
+  for (const tenant of ['t', 'u']) {
+    await stage.orders.items.create(order(`of-${tenant}`, { tenant }));
+    await stage.sweep();
+  }
+  const offline: BlobStore = {
+    list: (prefix) => store.list(prefix),
+    put: (...of) => store.put(...of),
+    read: (name) =>
+      name.includes('/t/') ? Promise.reject(archiveError('blob-offline', `${name} is there`)) : store.read(name),
+  };
+  const archive = { ...stage.archive, store: offline };
+  expect(await verifyArchive(archive, { signal: SIGNAL, sample: 9 })).toMatchObject({
+    blobs: 1,
+    sampled: { asked: 9, of: 2, offline: 1 },
+    faults: [],
+  });
+  await expect(verifyArchive(archive, { signal: SIGNAL })).rejects.toMatchObject({ code: 'blob-offline' });
 });

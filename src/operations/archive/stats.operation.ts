@@ -4,6 +4,8 @@ import { defineOperation } from '../operation.ts';
 import { size, table } from '../table.ts';
 import { faultLines } from './faults.ts';
 import { openArchives } from './open.ts';
+import { verifiedName } from '../projections/verified.ts';
+import { readArchiveVerified } from './verified.ts';
 
 export const archiveStats = defineOperation({
   noun: 'archive',
@@ -24,15 +26,30 @@ export const archiveStats = defineOperation({
       .describe('how many of the largest blobs are read, to measure the compression'),
   }),
   run: async ({ name: only, sample }, { workspace, signal, screen }) => {
-    const opened = await openArchives(await workspace.pipeline(), await workspace.services(), { only, signal, screen });
-    const results: ArchiveStats[] = [];
-    for (const archive of opened) results.push(await statsOf(archive, { sample, signal }));
+    const [loaded, services] = [await workspace.pipeline(), await workspace.services()];
+    const last = await readArchiveVerified(services.global.state, verifiedName(loaded.pipeline, services.place));
+    const results: (ArchiveStats & { readonly verified: string | null })[] = [];
+    for (const archive of await openArchives(loaded, services, { only, signal, screen })) {
+      const stats = await statsOf(archive, { sample, signal });
+      results.push({ ...stats, verified: last && stats.projection in last.archives ? last.at : null });
+    }
     return results;
   },
   format: (results) =>
     [
       table(
-        ['archive', 'tenants', 'months', 'documents', 'old lines', 'blobs', 'under 1 MiB', 'size', 'compression'],
+        [
+          'archive',
+          'tenants',
+          'months',
+          'documents',
+          'old lines',
+          'blobs',
+          'under 1 MiB',
+          'size',
+          'compression',
+          'last verified',
+        ],
         results.map((of) => [
           of.projection,
           of.tenants,
@@ -43,6 +60,7 @@ export const archiveStats = defineOperation({
           of.small,
           size(of.bytes),
           of.compression === null ? 'not measured' : `${of.compression.toFixed(1)} to 1`,
+          of.verified === null ? 'never' : `${of.verified.slice(0, 19)}Z`,
         ]),
       ),
       ...faultLines(results.flatMap(({ faults }) => faults)),

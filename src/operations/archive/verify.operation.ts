@@ -1,12 +1,14 @@
 import { z } from 'zod';
 import type { ArchiveVerification } from '../../archive/types.ts';
-import { verifyArchive } from '../../archive/verify.ts';
+import { systemClock } from '../../base/clock.ts';
+import { failureOf } from '../../cosmos/failure.ts';
 import { defineOperation } from '../operation.ts';
+import { verifiedName } from '../projections/verified.ts';
 import { plural, size, table } from '../table.ts';
 import { faultLines } from './faults.ts';
 import { tenantInput } from '../tenants/asked.ts';
-import { assertArchivedTenant } from './of-tenant.ts';
-import { openArchives } from './open.ts';
+import { archiveVerifiedOf, recordArchiveVerified } from './verified.ts';
+import { verifyArchives } from './verify-archives.ts';
 
 export const archiveVerify = defineOperation({
   noun: 'archive',
@@ -15,6 +17,7 @@ export const archiveVerify = defineOperation({
   examples: [
     'millrace archive verify',
     'millrace archive verify --documents',
+    'millrace archive verify --sample 100',
     'millrace archive verify orders-cold --env production --json',
   ],
   effect: 'reads',
@@ -24,19 +27,35 @@ export const archiveVerify = defineOperation({
   input: z.object({
     name: z.string().optional().describe('one archive (default: all)'),
     ...tenantInput,
+    sample: z.coerce
+      .number()
+      .int()
+      .min(1)
+      .optional()
+      .describe('read only so many blobs of each archive, drawn by chance (default: all)'),
     documents: z
       .boolean()
       .default(false)
       .describe('list each document of a damaged blob, not only their number; --json always lists them'),
   }),
-  run: async ({ name: only, tenant }, { workspace, signal, screen }) => {
-    const opened = await openArchives(await workspace.pipeline(), await workspace.services(), { only, signal, screen });
-    await assertArchivedTenant(opened, tenant);
-    const results: ArchiveVerification[] = [];
-    for (const archive of opened) {
-      const progress = (blobs: number): void => screen.progress(`${archive.spec.name}: blobs read`, blobs);
-      results.push(await verifyArchive(archive, { signal, tenant, progress }));
-    }
+  run: async ({ name: only, tenant, sample }, context) => {
+    const { workspace, signal, screen, actor, clock = systemClock } = context;
+    const [loaded, services] = [await workspace.pipeline(), await workspace.services()];
+    const began = clock.monotonic();
+    const results = await verifyArchives(loaded, services, { only, tenant, sample, signal, screen });
+    if (only !== undefined || tenant !== undefined) return results;
+    const seconds = Math.round((clock.monotonic() - began) / 1_000);
+    const of = { at: new Date(clock.now()).toISOString(), actor, seconds, sample: sample ?? null };
+    const { state } = services.global;
+    // An identity that may only read verifies too.
+    await recordArchiveVerified(
+      state,
+      verifiedName(loaded.pipeline, services.place),
+      archiveVerifiedOf(results, of),
+    ).catch((error: unknown) => {
+      if (failureOf(error).kind !== 'denied') throw error;
+      screen.line(`\`status\` will not show this result: this identity may not write to ${state.id}.`);
+    });
     return results;
   },
   format: (results, input) => results.map((result) => formatOne(result, input)).join('\n'),
@@ -53,7 +72,7 @@ function saidOfLog(
 }
 
 function formatOne(
-  { projection, blobs, documents, archived, bytes, superfluous, log, faults }: ArchiveVerification,
+  { projection, blobs, documents, archived, bytes, superfluous, sampled, log, faults }: ArchiveVerification,
   shown: { readonly documents: boolean },
 ): string {
   return [
@@ -62,7 +81,12 @@ function formatOne(
       [[projection, blobs, documents, archived, size(bytes), superfluous, faults.length]],
     ),
     ...(log ? [saidOfLog(projection, log)] : []),
-    faults.length === 0 ? 'Every blob is intact.' : `${plural(faults.length, 'fault')}:`,
+    ...(sampled ? [`A sample of ${sampled.of.toLocaleString('en-US')} blobs, drawn by chance.`] : []),
+    faults.length === 0
+      ? sampled
+        ? 'Every blob that was read is intact.'
+        : 'Every blob is intact.'
+      : `${plural(faults.length, 'fault')}:`,
     ...faultLines(faults, shown),
   ].join('\n');
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { faultsOf, sayArchiveVerified } from '../archive/verified.ts';
 import { defineOperation } from '../operation.ts';
 import { plural } from '../table.ts';
 import { type Due, verifyDue } from './verify-due.ts';
@@ -21,10 +22,13 @@ export const projectionsVerifyDue = defineOperation({
   run: ({ within }, context) => verifyDue(context, within === undefined ? undefined : 1_000 * within),
   format: (done) =>
     done.length === 0 ? 'No verification is due, or another host does it.' : done.map(sayDue).join('\n'),
-  ok: (done) => done.every(({ result }) => (result?.different ?? 0) === 0),
+  ok: (done) =>
+    done.every((one) => (one.kind === 'archive' ? faultsOf(one.result) : (one.result?.different ?? 0)) === 0),
 });
 
-export function sayDue({ kind, result }: Due): string {
+export function sayDue(due: Due): string {
+  if (due.kind === 'archive') return sayArchiveVerified(due.result);
+  const { kind, result } = due;
   const what = kind === 'sample' ? 'a sample' : 'all documents';
   if (!result) return `Verified a part of ${what}; the next look continues.`;
   const { different, differences, compared, examples = [], left = [] } = result;

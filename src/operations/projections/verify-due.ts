@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { Container } from '@azure/cosmos';
 import { Cron } from 'croner';
 import { systemClock } from '../../base/clock.ts';
+import { messageOf } from '../../base/errors.ts';
 import { formatOf } from '../../base/format.ts';
 import type { Settings } from '../../base/settings.ts';
 import { readItem } from '../../cosmos/read-item.ts';
@@ -10,6 +11,13 @@ import { rewrite } from '../../cosmos/rewrite.ts';
 import { projectionId } from '../../definition/specs.ts';
 import { Views } from '../../engine/views/views.ts';
 import { bulkWorkspace } from '../../runtime/workspace.ts';
+import {
+  type ArchiveVerified,
+  archiveVerifiedOf,
+  readArchiveVerified,
+  recordArchiveVerified,
+} from '../archive/verified.ts';
+import { verifyArchives } from '../archive/verify-archives.ts';
 import { whileLocked } from '../lock.ts';
 import type { Context } from '../operation.ts';
 import { whileNoted } from '../running.ts';
@@ -34,11 +42,19 @@ import { verify } from './verify.ts';
 /** Documents of each type in a sample. */
 const SAMPLE = '1000';
 
+/** Blobs of each archive in a sample. */
+const BLOBS = 50;
+
+type DueKind = VerifiedKind | 'archive';
+/** From the last to the first: damage of the archive ends the others with an error, and all documents may take all the time. */
+const DUE_KINDS: readonly DueKind[] = [...VERIFIED_KINDS, 'archive'];
+
+type Schedule = NonNullable<Settings['verify']> & { readonly archive?: string };
+
 /** What a look found due and did. `result` absent: its time was up; the next look continues. */
-export interface Due {
-  readonly kind: VerifiedKind;
-  readonly result?: Verified;
-}
+export type Due =
+  | { readonly kind: VerifiedKind; readonly result?: Verified }
+  | { readonly kind: 'archive'; readonly result: ArchiveVerified };
 
 /** Stored beside the results. */
 interface DueDocument {
@@ -58,21 +74,22 @@ interface DueDocument {
 export async function dueNow(
   state: Container,
   pipeline: string,
-  schedule: NonNullable<Settings['verify']>,
+  schedule: Schedule,
   now: number,
   /** Of a shard: the name of its results. */
   own = pipeline,
-): Promise<VerifiedKind[]> {
+): Promise<DueKind[]> {
   if (schedule.sample === undefined && schedule.whole === undefined) return [];
   // A paused feed stands still: what waits in it would look like differences.
   const views = await new Views(state, pipeline).read();
   if (Object.values(views ?? {}).some(({ paused }) => paused)) return [];
   const { since, pages } = await scheduleOf(state, own, now);
-  const due: VerifiedKind[] = [];
-  for (const kind of VERIFIED_KINDS) {
+  const due: DueKind[] = [];
+  for (const kind of DUE_KINDS) {
     const pattern = schedule[kind];
     if (pattern === undefined) continue;
-    const last = (await readVerified(state, own, kind))?.at ?? since;
+    const ended = kind === 'archive' ? readArchiveVerified(state, own) : readVerified(state, own, kind);
+    const last = (await ended)?.at ?? since;
     const from = new Date(Math.max(Date.parse(last), Date.parse(since)));
     const next = new Cron(pattern, { paused: true, timezone: 'Etc/UTC' }).nextRun(from);
     if ((kind === 'whole' && pages) || (next && next.getTime() <= now)) due.push(kind);
@@ -110,11 +127,15 @@ export async function verifyDue(context: Context, withinMs = Infinity): Promise<
   const [{ pipeline }, { global, place }] = await Promise.all([workspace.pipeline(), workspace.services()]);
   const { whole: full, ...samples } = workspace.settings().verify ?? {};
   // Page by page, a place is compared with its own documents: the global place would miss those of the shards.
-  const schedule = pipeline.part || full === undefined ? samples : { ...samples, whole: full };
+  const schedule: Schedule = {
+    ...samples,
+    ...(!pipeline.part && full !== undefined && { whole: full }),
+    ...(pipeline.archives.length > 0 && samples.sample !== undefined && { archive: samples.sample }),
+  };
   const { state } = global;
   const { name } = pipeline;
   const own = verifiedName(pipeline, place);
-  const due = (): Promise<VerifiedKind[]> => dueNow(state, name, schedule, clock.now(), own);
+  const due = (): Promise<DueKind[]> => dueNow(state, name, schedule, clock.now(), own);
   if ((await due()).length === 0) return [];
   const until = clock.monotonic() + withinMs;
   const lock = {
@@ -130,8 +151,9 @@ export async function verifyDue(context: Context, withinMs = Infinity): Promise<
     const held = { ...context, workspace, signal: locked };
     // Another host may have done it between.
     for (const kind of (await due()).toReversed()) {
-      const of = { verb: 'projections verify', arguments: { schedule: kind }, actor };
-      done.push(await whileNoted(state, of, () => (kind === 'sample' ? sample(held) : whole(held, until))));
+      const verb = kind === 'archive' ? 'archive verify' : 'projections verify';
+      const of = { verb, arguments: { schedule: kind }, actor };
+      done.push(await whileNoted(state, of, async () => works[kind](held, until)));
     }
     return done;
   };
@@ -160,6 +182,27 @@ async function sample({ workspace, actor, signal, screen, clock = systemClock }:
   };
   await recordVerified(services.global.state, verifiedName(loaded.pipeline, services.place), 'sample', result);
   return { kind: 'sample', result };
+}
+
+/** A failure is a finding: tried again each minute, it would hide what else is due. */
+async function archive({ workspace, actor, signal, screen, clock = systemClock }: Context): Promise<Due> {
+  const [loaded, services] = await Promise.all([workspace.pipeline(), workspace.services()]);
+  const began = clock.monotonic();
+  const ended = () => ({
+    at: new Date(clock.now()).toISOString(),
+    actor,
+    seconds: Math.round((clock.monotonic() - began) / 1_000),
+    sample: BLOBS,
+  });
+  const result = await verifyArchives(loaded, services, { sample: BLOBS, signal, screen }).then(
+    (found) => archiveVerifiedOf(found, ended()),
+    (error: unknown) => {
+      signal.throwIfAborted();
+      return { ...archiveVerifiedOf([], ended()), failed: messageOf(error) };
+    },
+  );
+  await recordArchiveVerified(services.global.state, verifiedName(loaded.pipeline, services.place), result);
+  return { kind: 'archive', result };
 }
 
 async function whole({ workspace, actor, signal, screen, clock = systemClock }: Context, until: number): Promise<Due> {
@@ -209,6 +252,8 @@ async function whole({ workspace, actor, signal, screen, clock = systemClock }: 
     throw error;
   }
 }
+
+const works: Readonly<Record<DueKind, (context: Context, until: number) => Promise<Due>>> = { sample, whole, archive };
 
 const SENDS = 'not compared by the schedule: its sink lists its whole content or nothing';
 const largeLeft = (groups: number): string[] =>

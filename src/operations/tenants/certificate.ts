@@ -1,4 +1,5 @@
 // What an erasure has done and what it leaves, without the name of the tenant.
+import { Holds } from '../../archive/holds.ts';
 import { formatOf } from '../../base/format.ts';
 import { existingContainers } from '../../runtime/existing-containers.ts';
 import { softDeleteDays } from '../../runtime/blob-container.ts';
@@ -83,7 +84,7 @@ export async function certified(
   before: Certificate,
   { mentions, unreadable }: Searched,
   held: Iterable<string>,
-  { loaded, services, store, clock }: EraseParts,
+  { loaded, services, store, asked, clock }: EraseParts,
   settings: Settings,
 ): Promise<Certificate> {
   const named = (names: Iterable<string>): string[] => [...new Set(names)].map((name) => digestOf(before.salt, name));
@@ -109,6 +110,11 @@ export async function certified(
             : later(clock.now(), days),
       });
   }
+  if (await new Holds(services.place.state).of(asked.tenant))
+    stays.push({
+      what: 'the record of the legal hold, with the name of the tenant',
+      until: '`millrace archive release` ends the hold',
+    });
   if (effects.some(({ kind }) => kind === 'table'))
     stays.push(
       { what: 'backups of the PostgreSQL server, and its log', until: 'their retention ends' },

@@ -5,6 +5,7 @@ import type { Container } from '@azure/cosmos';
 import { isObject } from '../../base/json.ts';
 import { fetchAll } from '../../cosmos/fetch-all.ts';
 import { withoutSystemFields } from '../../cosmos/system-fields.ts';
+import { HOLD } from '../../archive/holds.ts';
 import { isTenant, isShared, placeOf } from '../../archive/layout.ts';
 import { partsByName, textOf } from './erase-letters.ts';
 import type { EraseParts } from './erase-options.ts';
@@ -78,6 +79,8 @@ class Search {
     const query = "SELECT * FROM c WHERE NOT IS_DEFINED(c.kind) OR c.kind != 'dead-letter-part'";
     for await (const stored of fetchAll<Record<string, unknown>>(container, query, signal, { anyFormat: true })) {
       const document = withoutSystemFields(stored);
+      // The certificate names it among what stays.
+      if (document['type'] === HOLD && document['tenant'] === asked.tenant) continue;
       const own = this.#levels.has(place) && document[asked.rule.field] === asked.value;
       this.#judge(place, document, own || this.#isPaper(document) || this.#holds(document));
     }

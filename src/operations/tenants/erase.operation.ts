@@ -66,7 +66,11 @@ export const tenantsErase = defineOperation({
     return [
       `The tenant is erased. Erasure ${erasure}, digest ${digest}.`,
       `removed: ${some(removed)}`,
-      ...(held.length > 0 ? [`kept by a hold or a policy: ${plural(held.length, 'blob')}`] : []),
+      ...(held.length > 0
+        ? [
+            `kept by a legal hold or a policy: ${plural(held.length, 'blob')}. Nothing reads them. After a hold, \`millrace archive release\` removes them; after a policy, run this command again.`,
+          ]
+        : []),
       ...(unreadable.length > 0
         ? [`can't be read, so it may have data of the tenant: ${plural(unreadable.length, 'blob')}`]
         : []),

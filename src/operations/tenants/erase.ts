@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Container } from '@azure/cosmos';
 import { eraseFromArchive } from '../../archive/erase.ts';
+import { Holds } from '../../archive/holds.ts';
 import { formatOf } from '../../base/format.ts';
 import { fetchAll } from '../../cosmos/fetch-all.ts';
 import type { ErasureRecord, ErasureRecords } from '../../engine/erasures/record.ts';
@@ -89,7 +90,7 @@ class Erasure {
   }
 
   async run(): Promise<Certificate> {
-    const { record, records, loaded, stopped, settings, signal } = this.#options;
+    const { record, records, loaded, services, asked, stopped, settings, signal } = this.#options;
     const before = (await this.#certificates.read(record.id)) ?? begun(record, loaded.pipeline.name);
     Object.assign(this.#removed, before.removed);
     await stopped(record, signal);
@@ -99,6 +100,7 @@ class Erasure {
     const found = { ...searched, unreadable };
     const done = await certified(this.#withCounts(before), found, this.#held, this.#options, settings);
     await this.#certificates.write(done);
+    if (this.#held.size > 0) await new Holds(services.place.state).noteErasure(asked.tenant, record.id);
     // Last: an erasure that died before is certified again.
     await records.update(record.id, (one) => ({ ...one, state: 'erased' }));
     return done;

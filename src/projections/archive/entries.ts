@@ -145,6 +145,22 @@ export class Entries {
     );
   }
 
+  /** As `blobs`, at most `most`, of the entries whose ids follow `from`: with a random text, a draw. */
+  async someBlobs(
+    prefix: string,
+    { most, from }: { readonly most: number; readonly from: string },
+    access: DocumentAccess,
+  ): Promise<string[]> {
+    const after = async (id: string): Promise<string[]> =>
+      access.query<string>(
+        this.#container,
+        `SELECT TOP ${most} VALUE c.blob.name FROM c WHERE c.type = @type AND c.state = 'archived' AND STARTSWITH(c.projection, @prefix) AND c.id >= @id ORDER BY c.id`,
+        { type: ENTRY, prefix, id },
+      );
+    const found = await after(from);
+    return [...new Set(found.length < most ? [...found, ...(await after(''))] : found)].slice(0, most);
+  }
+
   /** How many documents are archived now by the projections whose names begin with `prefix`. */
   async count(prefix: string, access: DocumentAccess): Promise<number> {
     const counts = await access.query<number>(

@@ -15,6 +15,7 @@ import { openWorkspace } from '../../../src/runtime/open-workspace.ts';
 import { openServices } from '../../../src/runtime/services.ts';
 import { doctor } from '../../../src/operations/doctor.operation.ts';
 import type { Finding } from '../../../src/operations/finding.ts';
+import { faultsOf } from '../../../src/operations/archive/verified.ts';
 import { status } from '../../../src/operations/status.operation.ts';
 import { type Due, verifyDue } from '../../../src/operations/projections/verify-due.ts';
 import { projectionsVerifyDue } from '../../../src/operations/projections/verify-due.operation.ts';
@@ -70,7 +71,8 @@ function startingAt(time: number): SteppingClock {
 const spoil = (id: string) =>
   stage.container('Summaries').items.create({ id, storeId: 's1', type: 'summary', cents: 1 });
 
-const kinds = (done: readonly Due[]): string[] => done.map(({ kind, result }) => `${kind} ${result?.different ?? '…'}`);
+const kinds = (done: readonly Due[]): string[] =>
+  done.map((due) => `${due.kind} ${due.kind === 'archive' ? faultsOf(due.result) : (due.result?.different ?? '…')}`);
 
 it('a sample is due each day and all documents each week, not before, and not for a time before the first look', async () => {
   await orders(30);

@@ -1,0 +1,101 @@
+// What a storage account, a clock and a newer Millrace may do to the verbs of the archive.
+import { BlobServiceClient, type ContainerClient } from '@azure/storage-blob';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from 'vitest';
+import { cli } from '../../cli/cli.ts';
+import { type Azurite, startAzurite } from '../../support/azurite.ts';
+import { COLD, type Stage, openStage } from '../../support/stage.ts';
+import { derive } from '../recover/recovery.ts';
+
+let azurite: Azurite;
+let stage: Stage;
+let blobs: ContainerClient;
+let used = 0;
+
+beforeAll(async () => {
+  azurite = await startAzurite();
+});
+afterAll(async () => {
+  await azurite?.close();
+});
+beforeEach(async () => {
+  const { connectionString } = azurite;
+  const container = `bad-${(used += 1)}`;
+  stage = await openStage({}, COLD, { connectionString, container });
+  blobs = BlobServiceClient.fromConnectionString(connectionString).getContainerClient(container);
+  for (const [name, value] of Object.entries({ ...stage.env, MILLRACE_PIPELINE: COLD })) vi.stubEnv(name, value);
+  await write('a', 's0', '2025-01-01T10:00:00.000Z');
+  await write('b', 's1', '2025-02-01T10:00:00.000Z');
+  await derive(stage);
+  const { code, stderr } = await cli(['archive', 'sweep']);
+  if (code !== 0) throw new Error(stderr);
+});
+afterEach(async () => {
+  vi.unstubAllEnvs();
+  await stage[Symbol.asyncDispose]();
+});
+
+const write = (id: string, storeId: string, placedAt: string): Promise<unknown> =>
+  stage.container('Orders').items.create({ id, type: 'order', storeId, customerId: 'c1', placedAt, cents: 1 });
+async function hot(): Promise<string[]> {
+  const { resources } = await stage.container('Orders').items.query<string>('SELECT VALUE c.id FROM c').fetchAll();
+  return resources.toSorted();
+}
+const run = async (...args: string[]) => cli(['archive', ...args]);
+
+it('a container that was emptied by hand is damage for each reader, and no empty archive', async () => {
+  for await (const { name } of blobs.listBlobsFlat()) await blobs.deleteBlob(name);
+  expect(await run('verify')).toMatchObject({ code: 1, stdout: expect.stringContaining('blob-missing') });
+  expect(await run('restore')).toMatchObject({ code: 1, stderr: expect.stringContaining('is gone') });
+  expect(await run('restore', '--skip-damaged')).toMatchObject({
+    code: 1,
+    stdout: expect.stringContaining('blob-missing'),
+  });
+  expect(await run('restore', '--from', '2026')).toMatchObject({ code: 0 });
+  // Without this, a rebuild would take everything back that these documents had given.
+  expect(await cli(['projections', 'verify'])).toMatchObject({ code: 1, stderr: expect.stringContaining('is gone') });
+  await write('c', 's0', '2025-01-02T10:00:00.000Z');
+  expect(await hot()).toEqual(['c']);
+});
+
+it('a lost manifest hides no blob that is there', async () => {
+  for await (const { name } of blobs.listBlobsFlat()) if (name.endsWith('.json')) await blobs.deleteBlob(name);
+  expect(await run('restore')).toMatchObject({ code: 0 });
+  expect(await hot()).toEqual(['a', 'b']);
+});
+
+it('a manifest of a newer format ends each verb with the remedy, before anything leaves', async () => {
+  for await (const { name } of blobs.listBlobsFlat()) {
+    if (!name.includes('/s0/') || !name.endsWith('manifest.json')) continue;
+    const blob = blobs.getBlockBlobClient(name);
+    const manifest = JSON.parse((await blob.downloadToBuffer()).toString()) as object;
+    const text = JSON.stringify({ ...manifest, format: 2 });
+    await blob.upload(text, Buffer.byteLength(text));
+  }
+  await write('c', 's0', '2025-01-02T10:00:00.000Z');
+  await derive(stage);
+  for (const verb of ['list', 'stats', 'verify', 'sweep', 'restore']) {
+    const { code, stderr } = await run(verb);
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringContaining('has format 2; this version of Millrace reads format 1'),
+    ]);
+    expect(stderr).toContain('docs/upgrading.md');
+  }
+  expect(await hot()).toEqual(['c']);
+});
+
+it('a clock that went back archives later, and loses nothing', async () => {
+  await write('c', 's0', '2025-01-02T10:00:00.000Z');
+  await derive(stage);
+  vi.useFakeTimers({ now: Date.parse('2020-01-01T00:00:00.000Z'), toFake: ['Date'] });
+  try {
+    expect(await run('sweep')).toMatchObject({ code: 0, stdout: expect.stringContaining('is in the future') });
+    expect((await run('verify')).code).toBe(0);
+  } finally {
+    vi.useRealTimers();
+  }
+  expect(await hot()).toEqual(['c']);
+  expect((await run('sweep')).code).toBe(0);
+  expect(await hot()).toEqual([]);
+  expect((await run('verify')).code).toBe(0);
+});

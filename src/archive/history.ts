@@ -3,7 +3,6 @@ import { RESTORING, type SourceContainer, toChange, typeOf } from '../feed/readi
 import type { Change, Identity } from '../feed/reading/change.ts';
 import { Entries } from '../projections/archive/entries.ts';
 import type { DocumentAccess } from '../sinks/document-access.ts';
-import { readBlob } from './blob.ts';
 import type { BlobStore } from './blob-store.ts';
 import { FeedReader } from './feed-reader.ts';
 import { findArchived, isEntryOf } from './find.ts';
@@ -46,15 +45,15 @@ export async function* readHistory(options: HistoryOptions): AsyncGenerator<Hist
   if (store) {
     // After this wait, every replica has the entry of each document that left the container before.
     await systemClock.sleep(options.readLagMs, signal);
-    for await (const { name, listed } of storedBlobs(store, source.name)) {
+    for await (const { name, listed, read } of storedBlobs(store, source.name)) {
       signal.throwIfAborted();
       // A blob in no manifest was left by a crash, or its manifest was lost; then entries name the blob.
       if (!listed && (await entries.ofBlob(name, access)).length === 0) continue;
-      const documents = (await readBlob(store, name)).filter(({ container }) => container === source.name);
+      const documents = (await read()).filter(({ container }) => container === source.name);
       const known = await entries.read(documents, access);
       for (const [index, document] of documents.entries()) {
         const entry = known[index];
-        if (isEntryOf(entry, name, document)) {
+        if (isEntryOf(entry, document)) {
           const change = asChange(source, document);
           if (change && seen.add(document)) yield change;
         } else if (!seen.has(document)) open.set(identityOf(document), pick(document));

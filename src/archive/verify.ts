@@ -28,9 +28,13 @@ export async function verifyArchive(
     if (visited.has(name) || (options.tenant !== undefined && !isTenant(placeOf(name), options.tenant))) return;
     visited.add(name);
     options.signal.throwIfAborted();
-    const record = listed.get(name);
+    let record = listed.get(name);
     const blob = await inspect(store, name);
     const wanted = (await entries.ofBlob(name, access)).filter(({ state }) => state === 'archived');
+    // A compaction or a sweep may have changed the manifest since it was read.
+    if (record ? 'fault' in blob && blob.fault.code === 'blob-missing' : wanted.length > 0)
+      record = await recordNow(store, name);
+    if ('fault' in blob && blob.fault.code === 'blob-missing' && !record && wanted.length === 0) return;
     total.archived += wanted.length;
     faults.push(...compare(name, blob, wanted));
     if ('fault' in blob) return;
@@ -80,6 +84,15 @@ async function listedBlobs(
     }
   }
   return listed;
+}
+
+async function recordNow(store: BlobStore, name: string): Promise<BlobRecord | undefined> {
+  const manifest = await readManifest(store, manifestBeside(name)).catch((error: unknown) => {
+    // It is among the faults already.
+    if (error instanceof ArchiveDamaged) return undefined;
+    throw error;
+  });
+  return manifest?.blobs.find((blob) => blob.name === name);
 }
 
 /** Compares each entry with the line that it names. */

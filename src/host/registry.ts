@@ -1,4 +1,5 @@
 import { archiveList } from '../operations/archive/list.operation.ts';
+import { archiveCompact } from '../operations/archive/compact.operation.ts';
 import { archiveStats } from '../operations/archive/stats.operation.ts';
 import { archiveRestore } from '../operations/archive/restore.operation.ts';
 import { archiveSweep } from '../operations/archive/sweep.operation.ts';
@@ -191,6 +192,7 @@ export const registry: Registry = new Registry([
   archiveSweep,
   archiveList,
   archiveStats,
+  archiveCompact,
   archiveVerify,
   archiveRestore,
   sqlDdl,

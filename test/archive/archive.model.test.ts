@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import pMap from 'p-map';
 import { archiveAgain } from '../../src/archive/again.ts';
 import { AzureBlobStore } from '../../src/archive/azure-blob-store.ts';
-import type { BlobStore } from '../../src/archive/blob-store.ts';
+import type { ErasableStore } from '../../src/archive/blob-store.ts';
 import { verifyArchive } from '../../src/archive/verify.ts';
 import { canonical } from '../../src/base/json.ts';
 import { connect } from '../../src/cosmos/connect.ts';
@@ -111,7 +111,7 @@ interface Totals {
 async function all(
   count: number,
   first: number,
-  storeOf: (seed: number) => BlobStore | Promise<BlobStore>,
+  storeOf: (seed: number) => ErasableStore | Promise<ErasableStore>,
   by: 'latest' | 'versions' = 'latest',
 ): Promise<Totals> {
   const prefix = by === 'versions' ? 'v' : 's';
@@ -128,9 +128,8 @@ async function all(
     seeds,
     async (seed) => {
       try {
-        const { archived, restored } = await live(seed, `${prefix}${seed}`, rids.get(seed) ?? '', await storeOf(seed));
-        totals.archived += archived;
-        totals.restored += restored;
+        const of = await live(seed, `${prefix}${seed}`, rids.get(seed) ?? '', await storeOf(seed));
+        for (const name of ['archived', 'restored'] as const) totals[name] += of[name];
       } catch (error) {
         throw new Error(`MILLRACE_SEED=${seed} MILLRACE_HISTORIES=1`, { cause: error });
       }
@@ -146,7 +145,7 @@ function expectBusy({ archived, restored }: Totals, histories: number): void {
   expect(restored).toBeGreaterThan(histories / 2);
 }
 
-async function live(seed: number, container: string, rid: string, store: BlobStore): Promise<Totals> {
+async function live(seed: number, container: string, rid: string, store: ErasableStore): Promise<Totals> {
   const stateContainer = `state${container}`;
   const { archive, aggregate } = specsOf(container);
   const source: SourceContainer = {

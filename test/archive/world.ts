@@ -3,11 +3,12 @@
 // what they get with what was true all the while they read.
 import type { Container, Database } from '@azure/cosmos';
 import { setImmediate as turn, setTimeout as delay } from 'node:timers/promises';
-import type { BlobStore } from '../../src/archive/blob-store.ts';
+import type { BlobStore, ErasableStore } from '../../src/archive/blob-store.ts';
 import { FeedReader } from '../../src/archive/feed-reader.ts';
 import { acknowledgedBy } from '../../src/archive/gate.ts';
 import { readHistory } from '../../src/archive/history.ts';
 import { restoreArchive } from '../../src/archive/restore.ts';
+import { compactArchive } from '../../src/archive/compact.ts';
 import { sweepArchive } from '../../src/archive/sweep.ts';
 import type { Archive, Gate, RestoreResult, Selection } from '../../src/archive/types.ts';
 import { canonical } from '../../src/base/json.ts';
@@ -42,7 +43,7 @@ export interface WorldOptions {
   readonly rid: string;
   /** A client each: the application's, and those of the hosts, sweepers and restorers. */
   readonly databases: readonly Database[];
-  readonly store: BlobStore;
+  readonly store: ErasableStore;
   readonly runners: () => readonly Runner[];
   /** Splits or merges a physical partition of the container. */
   readonly repartition: () => void;
@@ -60,6 +61,8 @@ export class World {
   readonly #options: WorldOptions;
   readonly #zombies = new Zombies();
   readonly #underway = new Set<Promise<unknown>>();
+  /** What is under way, without compactions that only have to remove what they have replaced. */
+  readonly #deciding = new Set<object>();
   readonly #failures: unknown[] = [];
   readonly #hosts: readonly (readonly Runner[])[];
   readonly #sifts: readonly (Sift | undefined)[];
@@ -109,7 +112,8 @@ export class World {
       const kind = random.unit();
       if (kind < 0.24) await this.#write();
       else if (this.#options.versions && kind > 0.97) await this.#disturb();
-      else if (kind < 0.58) await this.#deliver(random.chance(0.4) ? 'faulty' : 'beside');
+      else if (kind < 0.54) await this.#deliver(random.chance(0.4) ? 'faulty' : 'beside');
+      else if (kind < 0.58) this.#startCompaction();
       else if (kind < 0.73) this.#start(this.#sweep(random.chance(0.5)));
       else if (kind < 0.82) this.#start(this.#restore(random.chance(0.5)));
       else if (kind < 0.83) this.#ranges.rewind(random.pick(this.#ranges.saved));
@@ -176,7 +180,11 @@ export class World {
     }
   }
 
-  archive(store: BlobStore, of?: SourceContainer, access?: DocumentAccess): Archive {
+  archive<S extends BlobStore>(
+    store: S,
+    of?: SourceContainer,
+    access?: DocumentAccess,
+  ): Archive & { readonly store: S } {
     const { spec, source, stateContainer, databases, rid, random } = this.#options;
     const container = (databases[1] ?? never()).container(source.name);
     const stored = of ?? { ...source, types: new Map([[spec.from.type, {}]]) };
@@ -201,7 +209,7 @@ export class World {
   }
 
   /** One's own client: two sweepers know nothing of each other. */
-  #faulty(): Archive {
+  #faulty(): Archive & { readonly store: ErasableStore } {
     const { random, store } = this.#options;
     const access = injected(this.#access(1 + random.int(2)), random, this.#zombies, 0.08);
     return this.archive(faultyStore(store, random, this.#zombies), undefined, access);
@@ -214,6 +222,20 @@ export class World {
       return { acknowledged: (range) => acknowledgedBy(parts, range), parked: () => false, waits: () => false };
     };
     await sweepArchive(archive, { now: NOW, gate, signal: SIGNAL });
+  }
+
+  /** Its grace lasts until all that was under way has ended, also what sleeps. */
+  /** Its grace lasts until everything that was under way has ended, also what sleeps. */
+  async #compact(token: object, faults: boolean): Promise<void> {
+    const archive = faults ? this.#faulty() : this.archive(this.#options.store);
+    const grace = async (): Promise<void> => {
+      // Two compactions must not wait for each other: this one only removes from here on.
+      this.#deciding.delete(token);
+      const before = [...this.#deciding];
+      while (before.some((one) => this.#deciding.has(one))) await turn();
+      await delay(this.#options.readLagMs);
+    };
+    await compactArchive(archive, { signal: SIGNAL, grace });
   }
 
   async #restore(faults: boolean): Promise<void> {
@@ -229,12 +251,21 @@ export class World {
     for (let left = turns; left > 0 && this.#underway.size > 0; left--) await turn();
   }
 
-  #start(task: Promise<unknown>): void {
+  #startCompaction(): void {
+    const token = {};
+    this.#start(this.#compact(token, this.#options.random.chance(0.5)), token);
+  }
+
+  #start(task: Promise<unknown>, token: object = {}): void {
+    this.#deciding.add(token);
     const tracked = task
       .catch((error: unknown) => {
         if (!(error instanceof Crash)) this.#failures.push(error);
       })
-      .finally(() => this.#underway.delete(tracked));
+      .finally(() => {
+        this.#underway.delete(tracked);
+        this.#deciding.delete(token);
+      });
     this.#underway.add(tracked);
   }
 

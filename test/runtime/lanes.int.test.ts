@@ -77,6 +77,7 @@ it('a verification marks what it reads, without a bucket unless one is set', asy
 it('the operations that work through whole containers are bulk', () => {
   const bulk = registry.all().filter((of) => of.bulk);
   expect(bulk.map(operationName).toSorted()).toEqual([
+    'archive compact',
     'archive restore',
     'archive sweep',
     'archive verify',

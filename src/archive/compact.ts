@@ -24,8 +24,8 @@ const LINES = 50_000;
 /** Blobs whose removal waits together. */
 const RETIRED = 1_000;
 /**
- * How long a blob stays that is listed no more: a sweep, an erasure or another compaction may still write what it decided
- * before, and a reader may use an entry or a manifest that it has read.
+ * How long a blob stays that nothing needs: a sweep, an erasure or another compaction may still write what it decided
+ * before, and a reader may use an entry that it has read.
  */
 const GRACE_MS = WRITE_BOUND_MS + LANDING_BOUND_MS + CLOCK_SKEW_MS;
 
@@ -38,8 +38,6 @@ export interface CompactOptions {
   readonly dryRun?: boolean;
   /** Which tenants are erased now: their blobs are left to the erasure. Absent: the pipeline declares no tenant. */
   readonly erased?: ReadErased | undefined;
-  /** Whether a blob may not be removed. Such a blob is not joined. */
-  readonly isHeld?: ((name: string) => Promise<boolean>) | undefined;
   /** Waits for the grace. */
   readonly grace?: (() => Promise<void>) | undefined;
   progress?(so: CompactResult): void;
@@ -49,7 +47,7 @@ export interface CompactResult {
   readonly projection: string;
   /** False: its time was up. The next compaction goes on. */
   readonly complete: boolean;
-  /** Small blobs that were joined, with their stored bytes. */
+  /** Small blobs whose lines were written again or are needed no more, with their stored bytes. */
   readonly joined: number;
   readonly bytesBefore: number;
   /** Blobs that were written instead, with their stored bytes. */
@@ -59,21 +57,15 @@ export interface CompactResult {
   readonly dropped: number;
   /** Blobs that were removed; also such as an interrupted run had left. */
   readonly removed: number;
-  /** Blobs that a hold or a policy keeps. */
+  /** Blobs that a legal hold or an immutability policy keeps. No manifest lists them any more. */
   readonly held: number;
-  /** Blobs whose tenant is erased, that may still be archived into, or that an entry named again. They stay. */
+  /** Blobs whose tenant is erased, that may still be archived into, or that an entry still names. They stay. */
   readonly left: number;
   readonly faults: readonly ArchiveFault[];
 }
 
 type Tally = { -readonly [K in keyof CompactResult]: CompactResult[K] } & { readonly faults: ArchiveFault[] };
 type Work = Archive & { readonly store: ErasableStore };
-
-/** A blob that no manifest lists any more, and its record if one did. */
-interface Retired {
-  readonly name: string;
-  readonly record: BlobRecord | undefined;
-}
 
 /**
  * Writes the lines of small blobs into larger ones, makes the entries name these, and removes the small ones after the
@@ -97,7 +89,7 @@ export async function compactArchive(archive: Work, options: CompactOptions): Pr
   };
   const until = systemClock.monotonic() + (withinMs ?? Infinity);
   const isOver = (): boolean => systemClock.monotonic() >= until;
-  let retired: Retired[] = [];
+  let retired: string[] = [];
   const finish = async (): Promise<void> => {
     const of = retired;
     retired = [];
@@ -112,16 +104,19 @@ export async function compactArchive(archive: Work, options: CompactOptions): Pr
       if (manifest && manifest.source.container !== spec.from.container) return;
       const listed = manifest?.blobs ?? [];
       const small = listed.filter(({ bytes }) => bytes < SMALL).toSorted((a, b) => a.bytes - b.bytes);
-      for (const batch of batchesOf(await freeOf(small, options, tally))) {
-        if (isOver()) break;
+      for (const batch of batchesOf(small)) {
         if (dryRun) count(tally, batch);
-        else retired.push(...((await unlessDamaged(tally, () => join(archive, place, batch, options, tally))) ?? []));
-        options.progress?.(tally);
+        for (let rest = batch; !dryRun && rest.length > 1 && !isOver();) {
+          const joined = await join(archive, place, rest, options, tally);
+          retired.push(...joined.retired);
+          rest = joined.rest;
+          options.progress?.(tally);
+        }
       }
-      // A run that was interrupted has listed them no more.
       const names = new Set(listed.map(({ name }) => name));
-      if (!dryRun && !isOver())
-        for (const name of present) if (!names.has(name)) retired.push({ name, record: undefined });
+      if (dryRun || isOver()) return;
+      for (const name of present)
+        if (!names.has(name) && (await unlessDamaged(tally, () => isLeftOver(archive, name, signal)))) retired.push(name);
     });
     if (retired.length >= RETIRED) await finish();
     if (isOver()) {
@@ -150,19 +145,6 @@ async function* folders(
   if (folder) yield folder;
 }
 
-async function freeOf(
-  records: readonly BlobRecord[],
-  { isHeld }: CompactOptions,
-  tally: Tally,
-): Promise<readonly BlobRecord[]> {
-  const free: BlobRecord[] = [];
-  for (const record of records) {
-    if (await isHeld?.(record.name)) tally.held += 1;
-    else free.push(record);
-  }
-  return free;
-}
-
 /** Two blobs or more each. */
 function batchesOf(records: readonly BlobRecord[]): (readonly BlobRecord[])[] {
   const batches: BlobRecord[][] = [];
@@ -185,16 +167,20 @@ function count(tally: Tally, batch: readonly BlobRecord[]): void {
   tally.bytesBefore += batch.reduce((sum, { bytes }) => sum + bytes, 0);
 }
 
-/** A line that the new blob has, and the entries that name it in an old one. */
-interface Kept {
+interface Line {
   readonly line: string;
   readonly change: ArchivedDocument;
+}
+
+/** A line that the new blob has, and the entries that name it in an old one. */
+interface Kept extends Line {
   readonly named: Set<StoredEntry>;
 }
 
 /**
- * The order must not change: write the new blob, list it, then the entries, and only then list the old ones no more. All
- * of it within the write bound of the reading, so that a grace later nothing of it can still happen.
+ * Writes one new blob. The order must not change: write it, list it, then the entries. The old blobs stay listed: a sweep
+ * that is under way may still make an entry name one. All of it is within the write bound of the reading, so that a grace
+ * later nothing of it can still happen.
  */
 async function join(
   archive: Work,
@@ -202,51 +188,51 @@ async function join(
   batch: readonly BlobRecord[],
   options: CompactOptions,
   tally: Tally,
-): Promise<Retired[]> {
+): Promise<{ readonly retired: readonly string[]; readonly rest: readonly BlobRecord[] }> {
   const { store, stateContainer, spec } = archive;
   const access = archive.access(whileFresh(systemClock.monotonic(), options.signal));
   const entries = new Entries(stateContainer);
-  // Another compaction may have ended meanwhile.
-  const now = await readManifest(store, manifestName(place));
-  const listed = new Set(now?.blobs.map(({ name }) => name));
   const kept = new Map<string, Kept>();
   const taken: BlobRecord[] = [];
+  const idle: BlobRecord[] = [];
+  let rest: readonly BlobRecord[] = [];
   let [characters, dropped] = [0, 0];
-  for (const record of batch.filter(({ name }) => listed.has(name))) {
-    const read = await unlessDamaged(tally, () => linesOf(store, record.name));
+  for (const [index, record] of batch.entries()) {
+    const read = await unlessDamaged(tally, () => linesUnlessGone(store, record.name));
     if (!read) continue;
     const size = read.reduce((sum, { line }) => sum + line.length, 0);
-    if (characters + size > UNPACKED && taken.length > 0) break;
-    if (await isAnyErased(archive, read, options)) {
-      tally.left += 1;
-      continue;
+    if (characters + size > UNPACKED && taken.length > 0) {
+      rest = batch.slice(index);
+      break;
     }
     const known = await entries.read(
       read.map(({ change }) => change),
       access,
     );
     // A sweep may write such a blob again at any time.
-    if (!read.some(({ change }, at) => isPast(change, known[at]))) {
+    if ((await isAnyErased(archive, read, options)) || !read.some(({ change }, at) => isPast(change, known[at]))) {
       tally.left += 1;
+      continue;
+    }
+    const names = (at: number): boolean => isLine(known[at], { name: record.name, line: at });
+    const needed = [...read.entries()].filter(([at, { change }]) => names(at) || !isPast(change, known[at]));
+    dropped += read.length - needed.length;
+    if (needed.length === 0) {
+      idle.push(record);
       continue;
     }
     characters += size;
     taken.push(record);
-    for (const [at, { line, change }] of read.entries()) {
-      const entry = known[at];
-      const names = entry?.state === 'archived' && entry.blob?.name === record.name && entry.blob.line === at;
-      if (!names && isPast(change, entry)) {
-        dropped += 1;
-        continue;
-      }
+    for (const [at, { line, change }] of needed) {
       const one = kept.get(line) ?? { line, change, named: new Set() };
       kept.set(line, one);
-      if (names && entry) one.named.add(entry);
+      const entry = known[at];
+      if (entry && names(at)) one.named.add(entry);
     }
   }
-  if (taken.length < 2) return [];
-  const lines = [...kept.values()];
-  if (lines.length > 0) {
+  const old = taken.length > 1 ? [...taken, ...idle] : idle;
+  if (taken.length > 1) {
+    const lines = [...kept.values()];
     access.fence.assert();
     const record = await writeBlob(store, place, lines, 'unique');
     access.fence.assert();
@@ -257,22 +243,33 @@ async function join(
       for (const entry of named) await rename(entries, entry, { name: record.name, line }, access);
     });
   }
-  for (const { name } of taken) await delist(store, manifestName(place), name);
-  count(tally, taken);
+  count(tally, old);
   tally.dropped += dropped;
-  return taken.map((record) => ({ name: record.name, record }));
+  return { retired: old.map(({ name }) => name), rest };
 }
 
 async function linesOf(
   store: ErasableStore,
   name: string,
-): Promise<{ readonly line: string; readonly change: ArchivedDocument }[]> {
+): Promise<Line[]> {
   return linesIn(name, await bytesOf(store, name)).map((line) => ({ line, change: documentOf(name, line) }));
+}
+
+/** The lines of a blob; undefined if another compaction has removed it since the manifest was read. */
+async function linesUnlessGone(store: ErasableStore, name: string): Promise<Line[] | undefined> {
+  try {
+    return await linesOf(store, name);
+  } catch (error) {
+    if (!(error instanceof ArchiveDamaged) || error.fault.code !== 'blob-missing') throw error;
+    const now = await readManifest(store, manifestBeside(name));
+    if (now?.blobs.some((blob) => blob.name === name)) throw error;
+    return undefined;
+  }
 }
 
 async function isAnyErased(
   archive: Archive,
-  read: readonly { readonly change: ArchivedDocument }[],
+  read: readonly Line[],
   { erased }: CompactOptions,
 ): Promise<boolean> {
   if (!erased) return false;
@@ -287,6 +284,9 @@ function isPast({ version }: { readonly version: Version }, entry: StoredEntry |
   return order === 'older' || (order === 'same' && entry.state === 'archived');
 }
 
+const isLine = (entry: StoredEntry | undefined, { name, line }: NonNullable<StoredEntry['blob']>): boolean =>
+  entry?.state === 'archived' && entry.blob?.name === name && entry.blob.line === line;
+
 /** Makes an entry name the new blob, unless it names another one than it did. */
 async function rename(
   entries: Entries,
@@ -296,54 +296,50 @@ async function rename(
 ): Promise<void> {
   await untilDone(`The archive entry of ${was.container}/${was.id}`, async () => {
     const [entry] = await entries.read([was], access);
-    if (entry?.state !== 'archived' || entry.blob?.name !== was.blob?.name || entry.blob?.line !== was.blob?.line)
-      return true;
+    if (!entry || !was.blob || !isLine(entry, was.blob)) return true;
     return entries.replace(entry, entry, { ...entry, blob }, access);
   });
 }
 
-/** Removes blobs that no manifest lists and no entry names. One that an entry names is listed again. */
+/** Removes blobs that no entry names after the grace. */
 async function removeRetired(
   archive: Work,
-  retired: readonly Retired[],
+  retired: readonly string[],
   options: CompactOptions,
   tally: Tally,
 ): Promise<void> {
-  const { store, stateContainer, spec } = archive;
-  const entries = new Entries(stateContainer);
-  const access = archive.access(untilStopped(options.signal));
-  const due: Retired[] = [];
-  for (const one of retired)
-    if (one.record || (await unlessDamaged(tally, () => isLeftOver(archive, entries, one.name, access)))) due.push(one);
-  if (due.length === 0) return;
+  const { store, stateContainer } = archive;
+  if (retired.length === 0) return;
   await (options.grace?.() ?? systemClock.sleep(GRACE_MS, options.signal));
-  for (const { name, record } of due) {
+  const access = archive.access(untilStopped(options.signal));
+  for (const name of retired) {
     options.signal.throwIfAborted();
     await unlessDamaged(tally, async () => {
-      if ((await entries.ofBlob(name, access)).length > 0) {
-        if (record) await enlist(store, placeOf(name), spec.from, record);
+      if (await new Entries(stateContainer).name(name, access)) {
         tally.left += 1;
         return;
       }
+      // First, since a listed blob that is missing is damage.
       await delist(store, manifestBeside(name), name);
-      const held = (await options.isHeld?.(name)) === true || (await store.remove(name)) === 'held';
-      tally[held ? 'held' : 'removed'] += 1;
+      tally[await store.remove(name)] += 1;
     });
   }
 }
 
-/** Whether a blob that no manifest lists is what an interrupted compaction or sweep left, and no sweep can write it again. */
-async function isLeftOver(archive: Work, entries: Entries, name: string, access: DocumentAccess): Promise<boolean> {
+/** Whether a blob that no manifest lists was left by a compaction or sweep that died, and no sweep can write it again. */
+async function isLeftOver(archive: Work, name: string, signal: AbortSignal): Promise<boolean> {
+  const access = archive.access(untilStopped(signal));
   const read = await linesOf(archive.store, name).catch((error: unknown) => {
-    // An upload that was cut off: a sweep that comes back to it writes it whole.
+    // An upload that was cut off: a sweep that comes back to it writes it whole. Or it is gone.
     if (error instanceof ArchiveDamaged) return [];
     throw error;
   });
+  const entries = new Entries(archive.stateContainer);
   const known = await entries.read(
     read.map(({ change }) => change),
     access,
   );
-  return read.some(({ change }, at) => isPast(change, known[at])) && (await entries.ofBlob(name, access)).length === 0;
+  return read.some(({ change }, at) => isPast(change, known[at])) && !(await entries.name(name, access));
 }
 
 async function unlessDamaged<T>({ faults }: Tally, work: () => Promise<T>): Promise<T | undefined> {

@@ -148,6 +148,7 @@ export function openHistory({ state, storage, cacheSize, signal }: HistoryReader
       const given = new Identities();
       const wanted = storedBlobs(
         store,
+        (name) => entries.name(name, access),
         container,
         (place) => (folder === undefined || isTenant(place, folder)) && isWithin(place, months),
       );

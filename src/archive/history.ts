@@ -45,10 +45,11 @@ export async function* readHistory(options: HistoryOptions): AsyncGenerator<Hist
   if (store) {
     // After this wait, every replica has the entry of each document that left the container before.
     await systemClock.sleep(options.readLagMs, signal);
-    for await (const { name, listed, read } of storedBlobs(store, source.name)) {
+    const isNamed = (name: string): Promise<boolean> => entries.name(name, access);
+    for await (const { name, listed, read } of storedBlobs(store, isNamed, source.name)) {
       signal.throwIfAborted();
       // A blob in no manifest was left by a crash, or its manifest was lost; then entries name the blob.
-      if (!listed && (await entries.ofBlob(name, access)).length === 0) continue;
+      if (!listed && !(await isNamed(name))) continue;
       const documents = (await read()).filter(({ container }) => container === source.name);
       const known = await entries.read(documents, access);
       for (const [index, document] of documents.entries()) {

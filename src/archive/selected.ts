@@ -4,6 +4,7 @@ import { Entries, type StoredEntry } from '../projections/archive/entries.ts';
 import type { DocumentAccess } from '../sinks/document-access.ts';
 import { ArchiveDamaged, readBlob } from './blob.ts';
 import { isEntryOf } from './find.ts';
+import { Identities } from './identities.ts';
 import { isTenant, isWithin, manifestBeside, manifestName, prefixOf } from './layout.ts';
 import { blobsOf } from './stored-blobs.ts';
 import { type ListedManifest, manifests, readManifest } from './manifests.ts';
@@ -64,14 +65,16 @@ export async function eachArchived(
       await unlessDamaged(() => Promise.reject(new ArchiveDamaged(listed.fault)));
       continue;
     }
+    // A compaction leaves its old blobs listed for a time.
+    const given = new Identities();
     const manifest = { name: manifestName(listed.place), read: listed.manifest };
-    for await (const { read } of blobsOf(archive.store, manifest)) {
+    for await (const { read } of blobsOf(archive.store, (name) => entries.name(name, access), manifest)) {
       signal.throwIfAborted();
       await unlessDamaged(async () => {
         const documents = await read();
         const known = await entries.read(documents, access);
         // Other lines are not the newest version of their document.
-        await take(documents.filter((document, line) => isEntryOf(known[line], document)));
+        await take(documents.filter((document, line) => isEntryOf(known[line], document) && given.add(document)));
       });
     }
   }

@@ -4,19 +4,25 @@ import { type Period, isBlob, isManifest, manifestBeside, placeOf } from './layo
 import { readManifest } from './manifests.ts';
 import type { ArchivedDocument, Manifest } from './types.ts';
 
+export type IsNamed = (name: string) => Promise<boolean>;
+
 export interface ReadableBlob {
   readonly name: string;
   readonly listed: boolean;
   /**
    * Its documents; none if a compaction or an erasure has removed it, whose new blobs then come too.
-   * @throws ArchiveDamaged
+   * @throws ArchiveDamaged it is listed or an entry names it, and it is missing or changed
    */
   read(): Promise<ArchivedDocument[]>;
 }
 
-/** The blobs of a folder, whose manifest was read before. A compaction may replace them meanwhile (ARC-H31). */
+/**
+ * The blobs of a folder, whose manifest was read before. A compaction may replace them meanwhile (ARC-H31). `isNamed`: an
+ * entry names the blob.
+ */
 export async function* blobsOf(
   store: BlobStore,
+  isNamed: IsNamed,
   manifest: { readonly name: string; readonly read: Manifest | undefined },
   present: readonly string[] = [],
 ): AsyncGenerator<ReadableBlob> {
@@ -33,7 +39,7 @@ export async function* blobsOf(
         } catch (error) {
           if (!(error instanceof ArchiveDamaged) || error.fault.code !== 'blob-missing') throw error;
           const now = await readManifest(store, manifest.name);
-          if (now?.blobs.some((blob) => blob.name === name) || (!now && listed.has(name))) throw error;
+          if (now?.blobs.some((blob) => blob.name === name) || (await isNamed(name))) throw error;
           for (const blob of now?.blobs ?? []) {
             listed.add(blob.name);
             names.add(blob.name);
@@ -51,6 +57,7 @@ export async function* blobsOf(
  */
 export async function* storedBlobs(
   store: BlobStore,
+  isNamed: IsNamed,
   container: string,
   wanted: (place: Period) => boolean = () => true,
 ): AsyncGenerator<ReadableBlob> {
@@ -59,7 +66,7 @@ export async function* storedBlobs(
     if (!folder) return;
     const manifest = await readManifest(store, folder.manifest);
     if (manifest && manifest.source.container !== container) return;
-    yield* blobsOf(store, { name: folder.manifest, read: manifest }, folder.present);
+    yield* blobsOf(store, isNamed, { name: folder.manifest, read: manifest }, folder.present);
   };
   for await (const name of store.list('')) {
     if ((!isBlob(name) && !isManifest(name)) || !wanted(placeOf(name))) continue;

@@ -30,7 +30,7 @@ import { faultyStore } from './memory-blob-store.ts';
 import { type Part, Ranges, shownOf } from './ranges.ts';
 
 /** Few, so that much happens to each. */
-const IDS = 3;
+const IDS = 4;
 export const NOW = Date.UTC(2003, 0, 1);
 const SIGNAL = new AbortController().signal;
 
@@ -58,6 +58,8 @@ export type Truth = Map<string, { readonly doc: Doc | null; readonly at: number 
 
 export class World {
   readonly truth: Truth = new Map();
+  /** Blobs that compactions have removed. */
+  compacted = 0;
   readonly #options: WorldOptions;
   readonly #zombies = new Zombies();
   readonly #underway = new Set<Promise<unknown>>();
@@ -112,8 +114,8 @@ export class World {
       const kind = random.unit();
       if (kind < 0.24) await this.#write();
       else if (this.#options.versions && kind > 0.97) await this.#disturb();
-      else if (kind < 0.54) await this.#deliver(random.chance(0.4) ? 'faulty' : 'beside');
-      else if (kind < 0.58) this.#startCompaction();
+      else if (kind < 0.5) await this.#deliver(random.chance(0.4) ? 'faulty' : 'beside');
+      else if (kind < 0.58) for (let n = random.chance(0.3) ? 2 : 1; n > 0; n--) this.#startCompaction();
       else if (kind < 0.73) this.#start(this.#sweep(random.chance(0.5)));
       else if (kind < 0.82) this.#start(this.#restore(random.chance(0.5)));
       else if (kind < 0.83) this.#ranges.rewind(random.pick(this.#ranges.saved));
@@ -224,9 +226,9 @@ export class World {
     await sweepArchive(archive, { now: NOW, gate, signal: SIGNAL });
   }
 
-  /** Its grace lasts until all that was under way has ended, also what sleeps. */
   /** Its grace lasts until everything that was under way has ended, also what sleeps. */
   async #compact(token: object, faults: boolean): Promise<void> {
+    const { random } = this.#options;
     const archive = faults ? this.#faulty() : this.archive(this.#options.store);
     const grace = async (): Promise<void> => {
       // Two compactions must not wait for each other: this one only removes from here on.
@@ -234,8 +236,10 @@ export class World {
       const before = [...this.#deciding];
       while (before.some((one) => this.#deciding.has(one))) await turn();
       await delay(this.#options.readLagMs);
+      if (faults && random.chance(0.2)) throw new Crash('crashed');
     };
-    await compactArchive(archive, { signal: SIGNAL, grace });
+    const { removed } = await compactArchive(archive, { signal: SIGNAL, grace });
+    this.compacted += removed;
   }
 
   async #restore(faults: boolean): Promise<void> {
@@ -317,7 +321,7 @@ export class World {
         tenant: tenantOf(id),
         type: 'order',
         state: random.pick(['open', 'paid']),
-        date: random.chance(0.8) ? `2000/0${1 + random.int(3)}/05 18:20` : '2002-05-01',
+        date: random.chance(0.8) ? `2000/0${random.chance(0.8) ? 1 : 2}/05 18:20` : '2002-05-01',
       }),
       // Written back unchanged now and then, with all that was read.
       ...(base && random.chance(0.3) ? {} : { cents: random.int(100) }),

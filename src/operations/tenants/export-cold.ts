@@ -45,13 +45,14 @@ export async function* archivedOf(options: ColdOptions): AsyncGenerator<Cold> {
   const open = new Map<string, Identity>();
   let waited = false;
   const lag = (): Promise<void> => clock.sleep(readLagMs, signal);
-  const blobs = storedBlobs(store, container, (place) => mayHold(place, asked.tenant));
+  const isNamed = (name: string): Promise<boolean> => entries.name(name, access);
+  const blobs = storedBlobs(store, isNamed, container, (place) => mayHold(place, asked.tenant));
   for await (const { name, listed, read } of blobs) {
     signal.throwIfAborted();
     // After this wait, every replica has the entry of each document that left the container before its read.
     if (!waited) await lag();
     waited = true;
-    if (!listed && (await entries.ofBlob(name, access)).length === 0) continue;
+    if (!listed && !(await isNamed(name))) continue;
     const documents = (await read()).filter((line) => asked.owns(line.container, line.doc));
     const lines = documents.filter((line) => line.container === container);
     const known = await entries.read(lines, access);

@@ -211,9 +211,9 @@ export class World {
   }
 
   /** One's own client: two sweepers know nothing of each other. */
-  #faulty(): Archive & { readonly store: ErasableStore } {
+  #faulty(sleeps = 0.08): Archive & { readonly store: ErasableStore } {
     const { random, store } = this.#options;
-    const access = injected(this.#access(1 + random.int(2)), random, this.#zombies, 0.08);
+    const access = injected(this.#access(1 + random.int(2)), random, this.#zombies, sleeps);
     return this.archive(faultyStore(store, random, this.#zombies), undefined, access);
   }
 
@@ -229,7 +229,8 @@ export class World {
   /** Its grace lasts until everything that was under way has ended, also what sleeps. */
   async #compact(token: object, faults: boolean): Promise<void> {
     const { random } = this.#options;
-    const archive = faults ? this.#faulty() : this.archive(this.#options.store);
+    // So that documents change before their entries are renamed.
+    const archive = faults ? this.#faulty(0.2) : this.archive(this.#options.store);
     const grace = async (): Promise<void> => {
       // Two compactions must not wait for each other: this one only removes from here on.
       this.#deciding.delete(token);
@@ -257,7 +258,7 @@ export class World {
 
   #startCompaction(): void {
     const token = {};
-    this.#start(this.#compact(token, this.#options.random.chance(0.5)), token);
+    this.#start(this.#compact(token, this.#options.random.chance(0.7)), token);
   }
 
   #start(task: Promise<unknown>, token: object = {}): void {

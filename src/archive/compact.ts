@@ -116,7 +116,8 @@ export async function compactArchive(archive: Work, options: CompactOptions): Pr
       const names = new Set(listed.map(({ name }) => name));
       if (dryRun || isOver()) return;
       for (const name of present)
-        if (!names.has(name) && (await unlessDamaged(tally, () => isLeftOver(archive, name, signal)))) retired.push(name);
+        if (!names.has(name) && (await unlessDamaged(tally, () => isLeftOver(archive, name, signal))))
+          retired.push(name);
     });
     if (retired.length >= RETIRED) await finish();
     if (isOver()) {
@@ -248,10 +249,7 @@ async function join(
   return { retired: old.map(({ name }) => name), rest };
 }
 
-async function linesOf(
-  store: ErasableStore,
-  name: string,
-): Promise<Line[]> {
+async function linesOf(store: ErasableStore, name: string): Promise<Line[]> {
   return linesIn(name, await bytesOf(store, name)).map((line) => ({ line, change: documentOf(name, line) }));
 }
 
@@ -267,11 +265,7 @@ async function linesUnlessGone(store: ErasableStore, name: string): Promise<Line
   }
 }
 
-async function isAnyErased(
-  archive: Archive,
-  read: readonly Line[],
-  { erased }: CompactOptions,
-): Promise<boolean> {
+async function isAnyErased(archive: Archive, read: readonly Line[], { erased }: CompactOptions): Promise<boolean> {
   if (!erased) return false;
   for (const { change } of read) if (await isOfErased(archive, change, erased)) return true;
   return false;

@@ -90,9 +90,8 @@ export const archiveCompact = defineOperation({
   ok: (results) => results.every(({ faults }) => faults.length === 0),
 });
 
-const planned = ({ projection, joined, bytesBefore, held }: CompactResult): string[] => [
+const planned = ({ projection, joined, bytesBefore }: CompactResult): string[] => [
   ...(joined > 0
     ? [`${projection}: join ${plural(joined, 'blob')} of less than ${size(SMALL)} (${size(bytesBefore)})`]
     : []),
-  ...(held > 0 ? [`${projection}: leave ${plural(held, 'blob')} under a hold`] : []),
 ];

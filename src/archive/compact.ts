@@ -105,8 +105,11 @@ export async function compactArchive(archive: Work, options: CompactOptions): Pr
       const listed = manifest?.blobs ?? [];
       const small = listed.filter(({ bytes }) => bytes < SMALL).toSorted((a, b) => a.bytes - b.bytes);
       for (const batch of batchesOf(small)) {
-        if (dryRun) count(tally, batch);
-        for (let rest = batch; !dryRun && rest.length > 1 && !isOver();) {
+        if (dryRun) {
+          count(tally, batch);
+          continue;
+        }
+        for (let rest = batch; rest.length > 1 && !isOver();) {
           const joined = await join(archive, place, rest, options, tally);
           retired.push(...joined.retired);
           rest = joined.rest;

@@ -13,7 +13,7 @@ export interface ReadableBlob {
    * Its documents; none if a compaction or an erasure has removed it, whose new blobs then come too.
    * @throws ArchiveDamaged it is listed or an entry names it, and it is missing or changed
    */
-  read(): Promise<ArchivedDocument[]>;
+  readonly read: () => Promise<ArchivedDocument[]>;
 }
 
 /**

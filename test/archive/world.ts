@@ -1,7 +1,7 @@
 // A random life of one container with an archive: the application writes, marks as deleted and changes what it read; two
 // hosts deliver the feed, crash and wake as zombies; sweepers and restorers do the same; readers of the history compare
 // what they get with what was true all the while they read.
-import type { Container, Database } from '@azure/cosmos';
+import type { Container } from '@azure/cosmos';
 import { setImmediate as turn, setTimeout as delay } from 'node:timers/promises';
 import type { BlobStore, ErasableStore } from '../../src/archive/blob-store.ts';
 import { FeedReader } from '../../src/archive/feed-reader.ts';
@@ -15,43 +15,23 @@ import { canonical } from '../../src/base/json.ts';
 import { effectivePartitionKey } from '../../src/cosmos/epk.ts';
 import { physicalRanges } from '../../src/cosmos/physical-ranges.ts';
 import { Meter } from '../../src/cosmos/meter.ts';
-import type { ArchiveSpec, Doc } from '../../src/definition/specs.ts';
-import { visible } from '../../src/definition/oracle/recompute.ts';
+import type { Doc } from '../../src/definition/specs.ts';
 import type { SourceContainer } from '../../src/feed/reading/mapper.ts';
 import { CosmosChangeSource, RangeGone } from '../../src/feed/reading/source.ts';
-import { LEAVING_TTL_S } from '../../src/projections/archive/leaving.ts';
 import type { Sift } from '../../src/projections/archive/live-half.ts';
 import type { Runner } from '../../src/projections/runner.ts';
 import { CosmosAccess } from '../../src/sinks/cosmos-access.ts';
 import type { DocumentAccess } from '../../src/sinks/document-access.ts';
 import { Crash, UNFENCED, Zombies, injected } from '../projections/history.ts';
-import type { Random } from '../support/random.ts';
 import { faultyStore } from './memory-blob-store.ts';
+import { MORTAL_S, lsnIn, plain, tenantOf } from './world-documents.ts';
+import type { WorldOptions } from './world-options.ts';
 import { type Part, Ranges, shownOf } from './ranges.ts';
 
 /** Few, so that much happens to each. */
 const IDS = 4;
 export const NOW = Date.UTC(2003, 0, 1);
 const SIGNAL = new AbortController().signal;
-
-export interface WorldOptions {
-  readonly random: Random;
-  readonly spec: ArchiveSpec;
-  readonly source: SourceContainer;
-  readonly stateContainer: string;
-  /** Of the source container. */
-  readonly rid: string;
-  /** A client each: the application's, and those of the hosts, sweepers and restorers. */
-  readonly databases: readonly Database[];
-  readonly store: ErasableStore;
-  readonly runners: () => readonly Runner[];
-  /** Splits or merges a physical partition of the container. */
-  readonly repartition: () => void;
-  /** The container is read by its all-versions feed: the live half, and the expiry of a document by its id. */
-  readonly versions?: { readonly sift: () => Sift; readonly expire: (id: string) => void };
-  readonly readLagMs: number;
-  readonly steps: number;
-}
 
 /** What the application last wrote, by id: null is deleted. `at` counts its writes. */
 export type Truth = Map<string, { readonly doc: Doc | null; readonly at: number }>;
@@ -460,18 +440,6 @@ export class World {
     }
   }
 }
-
-/** As the application means it: without what the archive added. */
-function plain(doc: Doc): Doc {
-  const { ttl, ...rest } = visible(doc);
-  return ttl === undefined || ttl === LEAVING_TTL_S ? rest : { ...rest, ttl };
-}
-
-const MORTAL_S = 50_000;
-const lsnIn = (headers: Readonly<Record<string, unknown>>): number =>
-  Number(/#(\d+)/.exec(String(headers['x-ms-session-token']))?.[1] ?? Infinity);
-
-export const tenantOf = (id: string): string => `t${Number(id.slice(1)) % 2}`;
 
 function never(): never {
   throw new Error('No such host');

@@ -90,8 +90,7 @@ export const archiveCompact = defineOperation({
   ok: (results) => results.every(({ faults }) => faults.length === 0),
 });
 
-const planned = ({ projection, joined, bytesBefore }: CompactResult): string[] => [
-  ...(joined > 0
+const planned = ({ projection, joined, bytesBefore }: CompactResult): string[] =>
+  joined > 0
     ? [`${projection}: join ${plural(joined, 'blob')} of less than ${size(SMALL)} (${size(bytesBefore)})`]
-    : []),
-];
+    : [];

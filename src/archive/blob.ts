@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { MillraceError } from '../base/errors.ts';
 import { assertFormat, formatOf } from '../base/format.ts';
@@ -36,11 +37,18 @@ export function lineOf({ container, key, id, type, version, at, doc }: Change, m
   return JSON.stringify(line);
 }
 
-/** The bytes of a blob with these lines. The same lines give the same bytes, so the name follows from the content. */
-export function pack(lines: readonly string[]): { readonly bytes: Uint8Array; readonly sha256: string } {
+/**
+ * The bytes of a blob with these lines. The same lines give the same bytes, so the name follows from the content; `unique`
+ * blobs differ in the header's time, so that no other writer makes one of the same name.
+ */
+export function pack(
+  lines: readonly string[],
+  how?: 'unique',
+): { readonly bytes: Uint8Array; readonly sha256: string } {
   const bytes = gzipSync(lines.map((line) => `${line}\n`).join(''));
   // The header's operating system becomes "unknown", so that all systems make the same bytes. Its time is zero already.
   bytes[9] = 255;
+  if (how === 'unique') randomBytes(4).copy(bytes, 4);
   return { bytes, sha256: sha256(bytes) };
 }
 

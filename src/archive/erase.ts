@@ -147,7 +147,7 @@ async function rewritten(name: string, { kept }: Lines, { store }: EraseOptions)
   if (!first) return undefined;
   const source: SourceRef = { container: first.container, type: first.type };
   const lines = [...kept.values()].map((line) => ({ line: JSON.stringify(line), change: line }));
-  const record = await writeBlob(store, placeOf(name), lines);
+  const record = await writeBlob(store, placeOf(name), lines, 'unique');
   await enlist(store, placeOf(name), source, record);
   return { name: record.name, lineOf: new Map([...kept.keys()].map((at, index) => [at, index])) };
 }

@@ -1,4 +1,4 @@
-import type { Identity } from '../feed/reading/change.ts';
+import { type Identity, compareVersions } from '../feed/reading/change.ts';
 import type { StoredEntry } from '../projections/archive/entries.ts';
 import { ArchiveDamaged } from './blob.ts';
 import type { KeptBlobs } from './kept-blobs.ts';
@@ -21,6 +21,9 @@ export async function findArchived(
   throw new ArchiveDamaged({ code: 'line-missing', what, blob: name, container, key, id });
 }
 
-/** Whether an entry says that this line of this blob is its document. */
-export const isEntryOf = (entry: StoredEntry | undefined, name: string, document: ArchivedDocument): boolean =>
-  entry?.state === 'archived' && entry.blob?.name === name && entry.version.etag === document.version.etag;
+/**
+ * Whether an entry says that this version of its document is archived. It may name the line in another blob: a compaction
+ * writes lines into a new one, and a reader may have the old one still.
+ */
+export const isEntryOf = (entry: StoredEntry | undefined, { version }: ArchivedDocument): boolean =>
+  entry?.state === 'archived' && compareVersions(entry.version, version) === 'same';

@@ -8,7 +8,7 @@ import { Entries } from '../projections/archive/entries.ts';
 import { CosmosAccess } from '../sinks/cosmos-access.ts';
 import { AzureBlobStore } from './azure-blob-store.ts';
 import type { BlobContainer } from './blob-container.ts';
-import { ArchiveDamaged, readBlob } from './blob.ts';
+import { ArchiveDamaged } from './blob.ts';
 import { archiveError } from './errors.ts';
 import { findArchived, isEntryOf } from './find.ts';
 import { Identities } from './identities.ts';
@@ -148,15 +148,16 @@ export function openHistory({ state, storage, cacheSize, signal }: HistoryReader
       const given = new Identities();
       const wanted = storedBlobs(
         store,
+        (name) => entries.name(name, access),
         container,
         (place) => (folder === undefined || isTenant(place, folder)) && isWithin(place, months),
       );
-      for await (const { name } of wanted) {
+      for await (const { read } of wanted) {
         stopped.throwIfAborted();
-        const documents = (await readBlob(store, name)).filter((document) => document.container === container);
+        const documents = (await read()).filter((document) => document.container === container);
         const known = await entries.read(documents, access);
         for (const [at, document] of documents.entries())
-          if (isEntryOf(known[at], name, document) && given.add(document)) yield asCold<T>(document);
+          if (isEntryOf(known[at], document) && given.add(document)) yield asCold<T>(document);
       }
     },
   };

@@ -49,16 +49,17 @@ export async function* readHistory(options: HistoryOptions): AsyncGenerator<Hist
     // After this wait, every replica has the entry of each document that left the container before.
     await systemClock.sleep(options.readLagMs, signal);
     const met = new Set<string>();
-    for await (const { name, listed } of storedBlobs(store, source.name)) {
+    const isNamed = (name: string): Promise<boolean> => entries.name(name, access);
+    for await (const { name, listed, read } of storedBlobs(store, isNamed, source.name)) {
       signal.throwIfAborted();
       met.add(name);
       // A blob in no manifest was left by a crash, or its manifest was lost; then entries name the blob.
-      if (!listed && (await entries.ofBlob(name, access)).length === 0) continue;
-      const documents = (await readBlob(store, name)).filter(({ container }) => container === source.name);
+      if (!listed && !(await isNamed(name))) continue;
+      const documents = (await read()).filter(({ container }) => container === source.name);
       const known = await entries.read(documents, access);
       for (const [index, document] of documents.entries()) {
         const entry = known[index];
-        if (isEntryOf(entry, name, document)) {
+        if (isEntryOf(entry, document)) {
           const change = asChange(source, document);
           if (change && seen.add(document)) yield change;
         } else if (!seen.has(document) && (entry || !options.shared)) open.set(identityOf(document), pick(document));

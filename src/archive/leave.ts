@@ -71,6 +71,8 @@ async function leaveTogether(
   const record = await writeBlob(archive.store, first.period, ordered);
   counts.bytes += record.bytes;
   await holdNew(archive, first.period, record.name);
+  // A blob that a late sweeper lists may have been joined and removed meanwhile (ARC-H30).
+  access.fence.assert();
   try {
     await enlist(archive.store, first.period, archive.spec.from, record);
   } catch (error) {
@@ -100,8 +102,12 @@ export async function writeBlob(
   store: BlobStore,
   period: Period,
   leaving: readonly { readonly line: string; readonly change: Pick<Change, 'at'> }[],
+  how?: 'unique',
 ): Promise<BlobRecord> {
-  const { bytes, sha256 } = pack(leaving.map(({ line }) => line));
+  const { bytes, sha256 } = pack(
+    leaving.map(({ line }) => line),
+    how,
+  );
   const name = blobName(period, sha256);
   await store.put(name, bytes, null);
   // Written again only over the ETag of the broken blob: another host may have repaired and listed it meanwhile.

@@ -3,7 +3,10 @@ import { compareVersions } from '../feed/reading/change.ts';
 import { Entries, type StoredEntry } from '../projections/archive/entries.ts';
 import type { DocumentAccess } from '../sinks/document-access.ts';
 import { ArchiveDamaged, readBlob } from './blob.ts';
-import { type Period, isTenant, isWithin, manifestBeside, placeOf, prefixOf } from './layout.ts';
+import { isEntryOf } from './find.ts';
+import { Identities } from './identities.ts';
+import { type Period, isTenant, isWithin, manifestBeside, manifestName, placeOf, prefixOf } from './layout.ts';
+import { blobsOf } from './stored-blobs.ts';
 import { type ListedManifest, manifests, readManifest } from './manifests.ts';
 import type { Archive, ArchiveFault, ArchivedDocument, Selection } from './types.ts';
 
@@ -65,13 +68,17 @@ export async function eachArchived(
       continue;
     }
     for (const { name } of listed.manifest.blobs) met.add(name);
-    for (const { name } of listed.manifest.blobs) {
+    // A compaction leaves its old blobs listed for a time.
+    const given = new Identities();
+    const manifest = { name: manifestName(listed.place), read: listed.manifest };
+    for await (const { name, read } of blobsOf(archive.store, (name) => entries.name(name, access), manifest)) {
+      met.add(name);
       signal.throwIfAborted();
       await unlessDamaged(async () => {
-        const documents = await readBlob(archive.store, name);
+        const documents = await read();
         const known = await entries.read(documents, access);
         // Other lines are not the newest version of their document.
-        await take(documents.filter((_, line) => isAt(known[line], name, line)));
+        await take(documents.filter((document, line) => isEntryOf(known[line], document) && given.add(document)));
       });
     }
   }
@@ -121,9 +128,6 @@ async function archivedEntries(archive: Archive, documents: Named, access: Docum
 
 const byBlob = (entries: readonly StoredEntry[]): Map<string, StoredEntry[]> =>
   Map.groupBy(entries, ({ blob }) => blob?.name ?? '');
-
-const isAt = (entry: StoredEntry | undefined, name: string, line: number): boolean =>
-  entry?.state === 'archived' && entry.blob?.name === name && entry.blob.line === line;
 
 /** The document of an entry that says archived. @throws ArchiveDamaged */
 export const lineOf = async ({ store }: Archive, entry: StoredEntry): Promise<ArchivedDocument> =>

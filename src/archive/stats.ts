@@ -2,6 +2,7 @@ import { projectionId } from '../definition/specs.ts';
 import { untilStopped } from '../feed/tenure/fences.ts';
 import { Entries } from '../projections/archive/entries.ts';
 import { ArchiveDamaged, bytesOf, linesIn } from './blob.ts';
+import { SMALL } from './compact.ts';
 import { prefixOf } from './layout.ts';
 import { manifests } from './manifests.ts';
 import { ownBlobs, ownOf } from './own-blobs.ts';
@@ -27,8 +28,6 @@ export interface ArchiveStats {
   /** Manifests and blobs that can't be read; they are not counted. */
   readonly faults: readonly ArchiveFault[];
 }
-
-const SMALL = 1024 * 1024;
 
 /** Counts an archive. It reads all manifests, and the largest `sample` blobs for the compression. */
 export async function statsOf(

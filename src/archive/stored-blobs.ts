@@ -1,6 +1,54 @@
+import { ArchiveDamaged, readBlob } from './blob.ts';
 import type { BlobStore } from './blob-store.ts';
 import { type Period, isBlob, isManifest, isOfLog, manifestBeside, placeOf } from './layout.ts';
 import { readManifest } from './manifests.ts';
+import type { ArchivedDocument, Manifest } from './types.ts';
+
+export type IsNamed = (name: string) => Promise<boolean>;
+
+export interface ReadableBlob {
+  readonly name: string;
+  readonly listed: boolean;
+  /**
+   * Its documents; none if a compaction or an erasure has removed it, whose new blobs then come too.
+   * @throws ArchiveDamaged it is listed or an entry names it, and it is missing or changed
+   */
+  readonly read: () => Promise<ArchivedDocument[]>;
+}
+
+/**
+ * The blobs of a folder, whose manifest was read before. A compaction may replace them meanwhile (ARC-H31). `isNamed`: an
+ * entry names the blob.
+ */
+export async function* blobsOf(
+  store: BlobStore,
+  isNamed: IsNamed,
+  manifest: { readonly name: string; readonly read: Manifest | undefined },
+  present: readonly string[] = [],
+): AsyncGenerator<ReadableBlob> {
+  const listed = new Set(manifest.read?.blobs.map(({ name }) => name));
+  const names = new Set([...listed, ...present]);
+  // A set gives what is added while it is read.
+  for (const name of names)
+    yield {
+      name,
+      listed: listed.has(name),
+      read: async () => {
+        try {
+          return await readBlob(store, name);
+        } catch (error) {
+          if (!(error instanceof ArchiveDamaged) || error.fault.code !== 'blob-missing') throw error;
+          const now = await readManifest(store, manifest.name);
+          if (now?.blobs.some((blob) => blob.name === name) || (await isNamed(name))) throw error;
+          for (const blob of now?.blobs ?? []) {
+            listed.add(blob.name);
+            names.add(blob.name);
+          }
+          return [];
+        }
+      },
+    };
+}
 
 /**
  * The blobs that may hold documents of a container, in the folders for which `wanted` returns true: those that the
@@ -9,17 +57,16 @@ import { readManifest } from './manifests.ts';
  */
 export async function* storedBlobs(
   store: BlobStore,
+  isNamed: IsNamed,
   container: string,
   wanted: (place: Period) => boolean = () => true,
-): AsyncGenerator<{ readonly name: string; readonly listed: boolean }> {
+): AsyncGenerator<ReadableBlob> {
   let folder: { readonly manifest: string; readonly present: string[] } | undefined;
-  const finish = async function* (): AsyncGenerator<{ name: string; listed: boolean }> {
+  const finish = async function* (): AsyncGenerator<ReadableBlob> {
     if (!folder) return;
     const manifest = await readManifest(store, folder.manifest);
     if (manifest && manifest.source.container !== container) return;
-    const listed = new Set(manifest?.blobs.map(({ name }) => name));
-    for (const name of listed) yield { name, listed: true };
-    for (const name of folder.present) if (!listed.has(name)) yield { name, listed: false };
+    yield* blobsOf(store, isNamed, { name: folder.manifest, read: manifest }, folder.present);
   };
   for await (const name of store.list('')) {
     if ((!isBlob(name) && !isManifest(name)) || isOfLog(placeOf(name)) || !wanted(placeOf(name))) continue;

@@ -42,15 +42,19 @@ export async function verifyArchive(
     if (visited.has(name) || (options.tenant !== undefined && !isTenant(placeOf(name), options.tenant))) return;
     visited.add(name);
     options.signal.throwIfAborted();
-    const record = listed.get(name);
-    const blob = await inspect(store, name, record);
+    let record = listed.get(name);
+    const blob = await inspect(store, name);
     const wanted = (await entries.ofBlob(name, access)).filter(({ state }) => state === 'archived');
+    // A compaction or a sweep may have changed the manifest since it was read.
+    if (record ? 'fault' in blob && blob.fault.code === 'blob-missing' : wanted.length > 0)
+      record = await recordNow(store, name);
+    if ('fault' in blob && blob.fault.code === 'blob-missing' && !record && wanted.length === 0) return;
     total.archived += wanted.length;
     faults.push(...compare(name, blob, wanted));
     if ('fault' in blob) return;
     if (!record && wanted.length > 0)
       faults.push({ code: 'blob-unlisted', what: `No manifest lists blob ${name}`, blob: name });
-    faults.push(...blob.misstated);
+    if (record) faults.push(...misstatedBy(record, blob.record));
     total.superfluous += !record && wanted.length === 0 ? 1 : 0;
     total.blobs += 1;
     total.documents += blob.documents.length;
@@ -88,12 +92,12 @@ async function verifyLog(
   for (const [name, record] of await listedBlobs(store, logFolder(spec), faults)) {
     if (tenant !== undefined && !isTenant(placeOf(name), tenant)) continue;
     signal.throwIfAborted();
-    const blob = await inspect(store, name, record);
+    const blob = await inspect(store, name);
     if ('fault' in blob) {
       faults.push(blob.fault);
       continue;
     }
-    faults.push(...blob.misstated);
+    if (record) faults.push(...misstatedBy(record, blob.record));
     total.blobs += 1;
     total.unlisted += record ? 0 : 1;
     total.versions += blob.documents.length;
@@ -139,6 +143,15 @@ async function listedBlobs(
   return listed;
 }
 
+async function recordNow(store: BlobStore, name: string): Promise<BlobRecord | undefined> {
+  const manifest = await readManifest(store, manifestBeside(name)).catch((error: unknown) => {
+    // It is among the faults already.
+    if (error instanceof ArchiveDamaged) return undefined;
+    throw error;
+  });
+  return manifest?.blobs.find((blob) => blob.name === name);
+}
+
 /** Compares each entry with the line that it names. */
 function compare(name: string, blob: Inspected, wanted: readonly StoredEntry[]): ArchiveFault[] {
   const fault = (code: ArchiveFault['code'], { container, key, id }: StoredEntry, why: string): ArchiveFault => ({
@@ -164,17 +177,16 @@ type Inspected =
   | {
       readonly documents: readonly ArchivedDocument[];
       readonly bytes: number;
-      /** What its manifest has wrong about it. */
-      readonly misstated: readonly ArchiveFault[];
+      /** What a manifest should say of it. */
+      readonly record: BlobRecord;
     }
   | { readonly fault: ArchiveFault };
 
-async function inspect(store: BlobStore, name: string, record: BlobRecord | undefined): Promise<Inspected> {
+async function inspect(store: BlobStore, name: string): Promise<Inspected> {
   try {
     const bytes = await bytesOf(store, name);
     const documents = unpack(name, bytes);
-    const misstated = record ? misstatedBy(record, recordOf(name, bytes, documents)) : [];
-    return { documents, bytes: bytes.length, misstated };
+    return { documents, bytes: bytes.length, record: recordOf(name, bytes, documents) };
   } catch (error) {
     if (!(error instanceof ArchiveDamaged)) throw error;
     return { fault: error.fault };

@@ -3,6 +3,7 @@ import { archiveHold } from '../operations/archive/hold.operation.ts';
 import { archiveHolds } from '../operations/archive/holds.operation.ts';
 import { archiveRelease } from '../operations/archive/release.operation.ts';
 import { archiveList } from '../operations/archive/list.operation.ts';
+import { archiveCompact } from '../operations/archive/compact.operation.ts';
 import { archiveStats } from '../operations/archive/stats.operation.ts';
 import { archiveRestore } from '../operations/archive/restore.operation.ts';
 import { archiveSweep } from '../operations/archive/sweep.operation.ts';
@@ -196,6 +197,7 @@ export const registry: Registry = new Registry([
   archiveAsOf,
   archiveList,
   archiveStats,
+  archiveCompact,
   archiveVerify,
   archiveHold,
   archiveHolds,

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import pMap from 'p-map';
 import { archiveAgain } from '../../src/archive/again.ts';
 import { AzureBlobStore } from '../../src/archive/azure-blob-store.ts';
-import type { BlobStore } from '../../src/archive/blob-store.ts';
+import type { ErasableStore } from '../../src/archive/blob-store.ts';
 import { verifyArchive } from '../../src/archive/verify.ts';
 import { canonical } from '../../src/base/json.ts';
 import { connect } from '../../src/cosmos/connect.ts';
@@ -106,12 +106,14 @@ describe(`after any history (seed ${SEED})`, () => {
 interface Totals {
   archived: number;
   restored: number;
+  /** Blobs that compactions have removed. */
+  compacted: number;
 }
 
 async function all(
   count: number,
   first: number,
-  storeOf: (seed: number) => BlobStore | Promise<BlobStore>,
+  storeOf: (seed: number) => ErasableStore | Promise<ErasableStore>,
   by: 'latest' | 'versions' = 'latest',
 ): Promise<Totals> {
   const prefix = by === 'versions' ? 'v' : 's';
@@ -123,14 +125,13 @@ async function all(
     await create(`state${prefix}${seed}`, '/pk');
   }
   emulator.faults({ replicaLagMs: READ_LAG_MS / 2, failAfterEffect: 0.01, throttle: 0.005 });
-  const totals: Totals = { archived: 0, restored: 0 };
+  const totals: Totals = { archived: 0, restored: 0, compacted: 0 };
   await pMap(
     seeds,
     async (seed) => {
       try {
-        const { archived, restored } = await live(seed, `${prefix}${seed}`, rids.get(seed) ?? '', await storeOf(seed));
-        totals.archived += archived;
-        totals.restored += restored;
+        const of = await live(seed, `${prefix}${seed}`, rids.get(seed) ?? '', await storeOf(seed));
+        for (const name of ['archived', 'restored', 'compacted'] as const) totals[name] += of[name];
       } catch (error) {
         throw new Error(`MILLRACE_SEED=${seed} MILLRACE_HISTORIES=1`, { cause: error });
       }
@@ -141,12 +142,14 @@ async function all(
 }
 
 /** A model in which nothing ever leaves or comes back would prove nothing. */
-function expectBusy({ archived, restored }: Totals, histories: number): void {
+function expectBusy({ archived, restored, compacted }: Totals, histories: number): void {
   expect(archived).toBeGreaterThan(histories / 2);
   expect(restored).toBeGreaterThan(histories / 2);
+  // A history or two may have none.
+  expect(compacted).toBeGreaterThanOrEqual(Math.floor(histories / 10));
 }
 
-async function live(seed: number, container: string, rid: string, store: BlobStore): Promise<Totals> {
+async function live(seed: number, container: string, rid: string, store: ErasableStore): Promise<Totals> {
   const stateContainer = `state${container}`;
   const { archive, aggregate } = specsOf(container);
   const source: SourceContainer = {
@@ -194,7 +197,7 @@ async function live(seed: number, container: string, rid: string, store: BlobSto
   await holds();
   const present = (await documents(container, 'true')).filter((doc) => doc['type'] === 'order' && !deleted(doc));
   expect(shown(present), 'after restoring everything').toEqual(shown(written(world)));
-  return { archived, restored };
+  return { archived, restored, compacted: world.compacted };
 }
 
 const written = (world: World): Doc[] => [...world.truth.values()].map(({ doc }) => doc).filter((doc) => doc !== null);

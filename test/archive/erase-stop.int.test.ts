@@ -2,10 +2,7 @@
 import { expect, it } from 'vitest';
 import { restoreArchive } from '../../src/archive/restore.ts';
 import type { Erased } from '../../src/engine/erasures/watch.ts';
-import { OPEN, SIGNAL, archiveStage, order } from './stage.ts';
-
-const RECORD = { id: 'r', salt: 's', digest: 'd', at: '2026-01-01T00:00:00Z', state: 'stopping' } as const;
-const TENANT = { field: 'tenant', of: (doc: Record<string, unknown>): string => String(doc['tenant']) };
+import { OPEN, SIGNAL, archiveStage, order, RECORD, TENANT } from './stage.ts';
 
 /** An archive whose documents belong to tenants, and the record of `gone`, which stands when the test says so. */
 async function stageOfTenants() {

@@ -4,11 +4,12 @@ import { gunzipSync } from 'node:zlib';
 import type { Container, Database } from '@azure/cosmos';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { ErasableStore } from '../../src/archive/blob-store.ts';
+import { compactArchive } from '../../src/archive/compact.ts';
 import { type ErasedArchive, eraseFromArchive } from '../../src/archive/erase.ts';
 import { readHistory } from '../../src/archive/history.ts';
 import { restoreArchive } from '../../src/archive/restore.ts';
 import { sweepArchive } from '../../src/archive/sweep.ts';
-import type { Archive } from '../../src/archive/types.ts';
+import type { Archive, ReadErased } from '../../src/archive/types.ts';
 import { verifyArchive } from '../../src/archive/verify.ts';
 import { systemClock } from '../../src/base/clock.ts';
 import { canonical } from '../../src/base/json.ts';
@@ -28,7 +29,7 @@ import { Crash, UNFENCED } from '../projections/history.ts';
 import { Random } from '../support/random.ts';
 import { suiteSeed } from '../support/seed.ts';
 import { MemoryBlobStore } from './memory-blob-store.ts';
-import { NOW, OPEN, SIGNAL, SPEC } from './stage.ts';
+import { NOW, OPEN, RECORD, SIGNAL, SPEC, TENANT } from './stage.ts';
 
 // MILLRACE_SEED repeats a history, MILLRACE_HISTORIES changes how many there are.
 const SEED = suiteSeed();
@@ -53,10 +54,11 @@ afterAll(async () => {
 });
 
 it(`after any history, nothing of the tenant is left and nothing of others is lost (seed ${SEED})`, async () => {
-  const total = { traces: 0, lines: 0, rewritten: 0, crashes: 0 };
+  const total = { traces: 0, lines: 0, rewritten: 0, crashes: 0, compacted: 0 };
   for (let seed = SEED; seed < SEED + HISTORIES; seed++) {
     try {
-      const { traces, crashes, erased } = await live(seed);
+      const { traces, crashes, compacted, erased } = await live(seed);
+      total.compacted += compacted;
       total.traces += traces;
       total.crashes += crashes;
       for (const { lines, rewritten } of erased) {
@@ -71,14 +73,18 @@ it(`after any history, nothing of the tenant is left and nothing of others is lo
   for (const count of Object.values(total)) expect(count).toBeGreaterThan(HISTORIES / 10);
 });
 
-async function live(seed: number): Promise<{ traces: number; crashes: number; erased: ErasedArchive[] }> {
+async function live(
+  seed: number,
+): Promise<{ traces: number; crashes: number; compacted: number; erased: ErasedArchive[] }> {
   const random = new Random(seed);
   const world = await worldOf(`e${seed}`);
   const tenant = random.pick(TENANTS);
+  let compacted = 0;
   for (let step = 0; step < 14; step++) {
     const kind = random.unit();
     if (kind < 0.5) for (let n = 1 + random.int(4); n > 0; n--) await world.write(random, random.pick(TENANTS));
-    else if (kind < 0.8) await world.sweep(random.chance(0.5));
+    else if (kind < 0.75) await world.sweep(random.chance(0.5));
+    else if (kind < 0.82) compacted += await world.compact();
     else await world.restore(random.pick(TENANTS));
   }
   await world.write(random, tenant);
@@ -101,6 +107,8 @@ async function live(seed: number): Promise<{ traces: number; crashes: number; er
       if (!(error instanceof Crash)) throw error;
       crashes += 1;
     });
+    // Its grace outlasts what the erasure decides.
+    if (random.chance(0.5)) beside.push(world.compact(tenant, attempt).then((removed) => void (compacted += removed)));
     const [result] = await Promise.all([attempt, ...beside]);
     if (result) erased.push(result);
     clean = result?.removed.length === 0;
@@ -109,7 +117,7 @@ async function live(seed: number): Promise<{ traces: number; crashes: number; er
   }
   expect(erased.flatMap(({ held, faults }) => [...held, ...faults])).toEqual([]);
   expect(await world.traces(tenant)).toEqual([]);
-  return { traces, crashes, erased };
+  return { traces, crashes, compacted, erased };
 }
 
 type Kill = <T>(call: () => Promise<T>) => Promise<T>;
@@ -187,6 +195,16 @@ async function worldOf(container: string) {
     others: async (random: Random, gone: string): Promise<void> => {
       await write(random, random.pick(TENANTS.filter((one) => one !== gone)));
       await sweep(random.chance(0.7));
+    },
+    /** Leaves the blobs of the tenant that is erased. Returns how many blobs it has removed. */
+    compact: async (gone?: string, until?: Promise<unknown>): Promise<number> => {
+      const grace = async (): Promise<void> => {
+        await until;
+        await systemClock.sleep(READ_LAG_MS);
+      };
+      const archive = { ...archiveOf(byTenant), store, source: { ...source, tenant: TENANT } };
+      const erased: ReadErased = async () => (tenant) => (tenant === gone ? RECORD : undefined);
+      return (await compactArchive(archive, { signal: SIGNAL, erased, grace })).removed;
     },
     leave: async (tenant: string): Promise<void> => {
       const { resources } = await docs.items

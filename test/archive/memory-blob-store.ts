@@ -1,5 +1,5 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import type { BlobStore, HoldingStore, StoredBlob } from '../../src/archive/blob-store.ts';
+import type { ErasableStore, HoldingStore, StoredBlob } from '../../src/archive/blob-store.ts';
 import { Crash, type Zombies } from '../projections/history.ts';
 import type { Random } from '../support/random.ts';
 
@@ -55,7 +55,7 @@ export class MemoryBlobStore implements HoldingStore {
 }
 
 /** Crashes and long sleeps between any two calls, uploads torn by a crash, and answers that were lost. */
-export function faultyStore(inner: BlobStore, random: Random, zombies: Zombies): BlobStore {
+export function faultyStore(inner: ErasableStore, random: Random, zombies: Zombies): ErasableStore {
   const point = async (): Promise<void> => {
     for (let turns = random.int(3); turns > 0; turns--) await turn();
     if (random.chance(0.03)) throw new Crash('crashed');
@@ -63,6 +63,14 @@ export function faultyStore(inner: BlobStore, random: Random, zombies: Zombies):
   };
   return {
     list: (prefix) => inner.list(prefix),
+    listEver: (prefix) => inner.listEver(prefix),
+    readEver: (name) => inner.readEver(name),
+    remove: async (name) => {
+      await point();
+      const outcome = await inner.remove(name);
+      await point();
+      return outcome;
+    },
     read: async (name) => {
       await point();
       return inner.read(name);

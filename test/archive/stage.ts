@@ -32,6 +32,9 @@ export const SPEC: ArchiveSpec = {
   rule: { kind: 'before', ms: Date.UTC(2001, 0, 1), text: '2001-01-01' },
   tenantField: 'tenant',
 };
+/** The record of an erased tenant, and the tenant of a document. */
+export const RECORD = { id: 'r', salt: 's', digest: 'd', at: '2026-01-01T00:00:00Z', state: 'stopping' } as const;
+export const TENANT = { field: 'tenant', of: (doc: Record<string, unknown>): string => String(doc['tenant']) };
 export const order = (id: string, more: Doc = {}): Doc & { id: string } => ({
   id,
   tenant: 't',

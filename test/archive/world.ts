@@ -1,65 +1,50 @@
 // A random life of one container with an archive: the application writes, marks as deleted and changes what it read; two
 // hosts deliver the feed, crash and wake as zombies; sweepers and restorers do the same; readers of the history compare
 // what they get with what was true all the while they read.
-import type { Container, Database } from '@azure/cosmos';
+import type { Container } from '@azure/cosmos';
 import { setImmediate as turn, setTimeout as delay } from 'node:timers/promises';
-import type { BlobStore } from '../../src/archive/blob-store.ts';
+import type { BlobStore, ErasableStore } from '../../src/archive/blob-store.ts';
 import { FeedReader } from '../../src/archive/feed-reader.ts';
 import { acknowledgedBy } from '../../src/archive/gate.ts';
 import { readHistory } from '../../src/archive/history.ts';
 import { restoreArchive } from '../../src/archive/restore.ts';
+import { compactArchive } from '../../src/archive/compact.ts';
 import { sweepArchive } from '../../src/archive/sweep.ts';
 import type { Archive, Gate, RestoreResult, Selection } from '../../src/archive/types.ts';
 import { canonical } from '../../src/base/json.ts';
 import { effectivePartitionKey } from '../../src/cosmos/epk.ts';
 import { physicalRanges } from '../../src/cosmos/physical-ranges.ts';
 import { Meter } from '../../src/cosmos/meter.ts';
-import type { ArchiveSpec, Doc } from '../../src/definition/specs.ts';
-import { visible } from '../../src/definition/oracle/recompute.ts';
+import type { Doc } from '../../src/definition/specs.ts';
 import type { SourceContainer } from '../../src/feed/reading/mapper.ts';
 import { CosmosChangeSource, RangeGone } from '../../src/feed/reading/source.ts';
-import { LEAVING_TTL_S } from '../../src/projections/archive/leaving.ts';
 import type { Sift } from '../../src/projections/archive/live-half.ts';
 import type { Runner } from '../../src/projections/runner.ts';
 import { CosmosAccess } from '../../src/sinks/cosmos-access.ts';
 import type { DocumentAccess } from '../../src/sinks/document-access.ts';
 import { Crash, UNFENCED, Zombies, injected } from '../projections/history.ts';
-import type { Random } from '../support/random.ts';
 import { faultyStore } from './memory-blob-store.ts';
+import { MORTAL_S, lsnIn, plain, tenantOf } from './world-documents.ts';
+import type { WorldOptions } from './world-options.ts';
 import { type Part, Ranges, shownOf } from './ranges.ts';
 
 /** Few, so that much happens to each. */
-const IDS = 3;
+const IDS = 4;
 export const NOW = Date.UTC(2003, 0, 1);
 const SIGNAL = new AbortController().signal;
-
-export interface WorldOptions {
-  readonly random: Random;
-  readonly spec: ArchiveSpec;
-  readonly source: SourceContainer;
-  readonly stateContainer: string;
-  /** Of the source container. */
-  readonly rid: string;
-  /** A client each: the application's, and those of the hosts, sweepers and restorers. */
-  readonly databases: readonly Database[];
-  readonly store: BlobStore;
-  readonly runners: () => readonly Runner[];
-  /** Splits or merges a physical partition of the container. */
-  readonly repartition: () => void;
-  /** The container is read by its all-versions feed: the live half, and the expiry of a document by its id. */
-  readonly versions?: { readonly sift: () => Sift; readonly expire: (id: string) => void };
-  readonly readLagMs: number;
-  readonly steps: number;
-}
 
 /** What the application last wrote, by id: null is deleted. `at` counts its writes. */
 export type Truth = Map<string, { readonly doc: Doc | null; readonly at: number }>;
 
 export class World {
   readonly truth: Truth = new Map();
+  /** Blobs that compactions have removed. */
+  compacted = 0;
   readonly #options: WorldOptions;
   readonly #zombies = new Zombies();
   readonly #underway = new Set<Promise<unknown>>();
+  /** What is under way, without compactions that only have to remove what they have replaced. */
+  readonly #deciding = new Set<object>();
   readonly #failures: unknown[] = [];
   readonly #hosts: readonly (readonly Runner[])[];
   readonly #sifts: readonly (Sift | undefined)[];
@@ -109,7 +94,8 @@ export class World {
       const kind = random.unit();
       if (kind < 0.24) await this.#write();
       else if (this.#options.versions && kind > 0.97) await this.#disturb();
-      else if (kind < 0.58) await this.#deliver(random.chance(0.4) ? 'faulty' : 'beside');
+      else if (kind < 0.5) await this.#deliver(random.chance(0.4) ? 'faulty' : 'beside');
+      else if (kind < 0.58) for (let n = random.chance(0.3) ? 2 : 1; n > 0; n--) this.#startCompaction();
       else if (kind < 0.73) this.#start(this.#sweep(random.chance(0.5)));
       else if (kind < 0.82) this.#start(this.#restore(random.chance(0.5)));
       else if (kind < 0.83) this.#ranges.rewind(random.pick(this.#ranges.saved));
@@ -176,7 +162,11 @@ export class World {
     }
   }
 
-  archive(store: BlobStore, of?: SourceContainer, access?: DocumentAccess): Archive {
+  archive<S extends BlobStore>(
+    store: S,
+    of?: SourceContainer,
+    access?: DocumentAccess,
+  ): Archive & { readonly store: S } {
     const { spec, source, stateContainer, databases, rid, random } = this.#options;
     const container = (databases[1] ?? never()).container(source.name);
     const stored = of ?? { ...source, types: new Map([[spec.from.type, {}]]) };
@@ -201,9 +191,9 @@ export class World {
   }
 
   /** One's own client: two sweepers know nothing of each other. */
-  #faulty(): Archive {
+  #faulty(sleeps = 0.08): Archive & { readonly store: ErasableStore } {
     const { random, store } = this.#options;
-    const access = injected(this.#access(1 + random.int(2)), random, this.#zombies, 0.08);
+    const access = injected(this.#access(1 + random.int(2)), random, this.#zombies, sleeps);
     return this.archive(faultyStore(store, random, this.#zombies), undefined, access);
   }
 
@@ -214,6 +204,23 @@ export class World {
       return { acknowledged: (range) => acknowledgedBy(parts, range), parked: () => false, waits: () => false };
     };
     await sweepArchive(archive, { now: NOW, gate, signal: SIGNAL });
+  }
+
+  /** Its grace lasts until everything that was under way has ended, also what sleeps. */
+  async #compact(token: object, faults: boolean): Promise<void> {
+    const { random } = this.#options;
+    // So that documents change before their entries are renamed.
+    const archive = faults ? this.#faulty(0.2) : this.archive(this.#options.store);
+    const grace = async (): Promise<void> => {
+      // Two compactions must not wait for each other: this one only removes from here on.
+      this.#deciding.delete(token);
+      const before = [...this.#deciding];
+      while (before.some((one) => this.#deciding.has(one))) await turn();
+      await delay(this.#options.readLagMs);
+      if (faults && random.chance(0.2)) throw new Crash('crashed');
+    };
+    const { removed } = await compactArchive(archive, { signal: SIGNAL, grace });
+    this.compacted += removed;
   }
 
   async #restore(faults: boolean): Promise<void> {
@@ -229,12 +236,21 @@ export class World {
     for (let left = turns; left > 0 && this.#underway.size > 0; left--) await turn();
   }
 
-  #start(task: Promise<unknown>): void {
+  #startCompaction(): void {
+    const token = {};
+    this.#start(this.#compact(token, this.#options.random.chance(0.7)), token);
+  }
+
+  #start(task: Promise<unknown>, token: object = {}): void {
+    this.#deciding.add(token);
     const tracked = task
       .catch((error: unknown) => {
         if (!(error instanceof Crash)) this.#failures.push(error);
       })
-      .finally(() => this.#underway.delete(tracked));
+      .finally(() => {
+        this.#underway.delete(tracked);
+        this.#deciding.delete(token);
+      });
     this.#underway.add(tracked);
   }
 
@@ -286,7 +302,7 @@ export class World {
         tenant: tenantOf(id),
         type: 'order',
         state: random.pick(['open', 'paid']),
-        date: random.chance(0.8) ? `2000/0${1 + random.int(3)}/05 18:20` : '2002-05-01',
+        date: random.chance(0.8) ? `2000/0${random.chance(0.8) ? 1 : 2}/05 18:20` : '2002-05-01',
       }),
       // Written back unchanged now and then, with all that was read.
       ...(base && random.chance(0.3) ? {} : { cents: random.int(100) }),
@@ -424,18 +440,6 @@ export class World {
     }
   }
 }
-
-/** As the application means it: without what the archive added. */
-function plain(doc: Doc): Doc {
-  const { ttl, ...rest } = visible(doc);
-  return ttl === undefined || ttl === LEAVING_TTL_S ? rest : { ...rest, ttl };
-}
-
-const MORTAL_S = 50_000;
-const lsnIn = (headers: Readonly<Record<string, unknown>>): number =>
-  Number(/#(\d+)/.exec(String(headers['x-ms-session-token']))?.[1] ?? Infinity);
-
-export const tenantOf = (id: string): string => `t${Number(id.slice(1)) % 2}`;
 
 function never(): never {
   throw new Error('No such host');

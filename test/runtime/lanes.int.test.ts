@@ -78,6 +78,7 @@ it('the operations that work through whole containers are bulk', () => {
   const bulk = registry.all().filter((of) => of.bulk);
   expect(bulk.map(operationName).toSorted()).toEqual([
     'archive as-of',
+    'archive compact',
     'archive restore',
     'archive sweep',
     'archive verify',

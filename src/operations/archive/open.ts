@@ -1,4 +1,5 @@
 import { openGate } from '../../archive/gate.ts';
+import type { ErasableStore } from '../../archive/blob-store.ts';
 import { openArchive } from '../../archive/open.ts';
 import type { Archive, Gate } from '../../archive/types.ts';
 import { UsageError } from '../../base/errors.ts';
@@ -27,13 +28,13 @@ export async function openArchives(
   { pipeline, model }: Loaded,
   services: Services,
   { only, signal, screen }: { only?: string | undefined; signal: AbortSignal; screen: Pick<Screen, 'line'> },
-): Promise<Archive[]> {
+): Promise<(Archive & { readonly store: ErasableStore })[]> {
   const chosen = choose(pipeline, only);
   if (chosen.length === 0) return [];
   const store = await openStore(services, signal, (text) => screen.line(text));
   const { database, state } = services.place;
   const at = { database, state, store, shared: pipeline.part !== undefined };
-  return Promise.all(chosen.map((spec) => openArchive(spec, pipeline, model, at)));
+  return Promise.all(chosen.map(async (spec) => ({ ...(await openArchive(spec, pipeline, model, at)), store })));
 }
 
 /** The steps that create the archives' blob container; none if it exists, or if the pipeline has no archive. */

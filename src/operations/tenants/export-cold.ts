@@ -1,6 +1,5 @@
 // The archived documents of one tenant, for its export.
 import type { BlobStore } from '../../archive/blob-store.ts';
-import { readBlob } from '../../archive/blob.ts';
 import { findArchived, isEntryOf } from '../../archive/find.ts';
 import { type Identities, identityOf } from '../../archive/identities.ts';
 import { mayHold } from '../../archive/layout.ts';
@@ -46,18 +45,19 @@ export async function* archivedOf(options: ColdOptions): AsyncGenerator<Cold> {
   const open = new Map<string, Identity>();
   let waited = false;
   const lag = (): Promise<void> => clock.sleep(readLagMs, signal);
-  const blobs = storedBlobs(store, container, (place) => mayHold(place, asked.tenant));
-  for await (const { name, listed } of blobs) {
+  const isNamed = (name: string): Promise<boolean> => entries.name(name, access);
+  const blobs = storedBlobs(store, isNamed, container, (place) => mayHold(place, asked.tenant));
+  for await (const { name, listed, read } of blobs) {
     signal.throwIfAborted();
     // After this wait, every replica has the entry of each document that left the container before its read.
     if (!waited) await lag();
     waited = true;
-    if (!listed && (await entries.ofBlob(name, access)).length === 0) continue;
-    const documents = (await readBlob(store, name)).filter((line) => asked.owns(line.container, line.doc));
+    if (!listed && !(await isNamed(name))) continue;
+    const documents = (await read()).filter((line) => asked.owns(line.container, line.doc));
     const lines = documents.filter((line) => line.container === container);
     const known = await entries.read(lines, access);
     for (const [index, line] of lines.entries()) {
-      if (!isEntryOf(known[index], name, line)) open.set(identityOf(line), line);
+      if (!isEntryOf(known[index], line)) open.set(identityOf(line), line);
       else if (seen.add(line)) yield { cold: true, document: line.doc };
     }
   }

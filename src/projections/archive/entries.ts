@@ -177,6 +177,11 @@ export class Entries {
     return (await access.query<SinkDocument>(this.#container, sql, { type: ENTRY, name })).map(entryOf);
   }
 
+  /** Whether an entry names a blob. */
+  async name(blob: string, access: DocumentAccess): Promise<boolean> {
+    return (await this.ofBlob(blob, access)).length > 0;
+  }
+
   async #advance(
     change: Change,
     access: DocumentAccess,

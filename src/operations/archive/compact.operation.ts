@@ -1,0 +1,96 @@
+import { z } from 'zod';
+import { type CompactResult, SMALL, compactArchive } from '../../archive/compact.ts';
+import { watchErasures } from '../../runtime/open-engine.ts';
+import { type Context, type Plan, defineOperation, partsOf } from '../operation.ts';
+import { plural, size, table } from '../table.ts';
+import { tenantInput } from '../tenants/asked.ts';
+import { faultLines } from './faults.ts';
+import { assertByTenant } from './of-tenant.ts';
+import { openArchives } from './open.ts';
+
+interface CompactInput {
+  readonly name?: string | undefined;
+  readonly tenant?: string | undefined;
+  readonly within?: number | undefined;
+}
+
+async function run({ name: only, tenant, within }: CompactInput, context: Context, dryRun: boolean) {
+  const { signal, screen } = context;
+  const parts = await partsOf(context);
+  const archives = await openArchives(parts.loaded, parts.services, { only, signal, screen });
+  assertByTenant(archives, tenant);
+  const watch = watchErasures(parts);
+  const results: CompactResult[] = [];
+  for (const archive of archives) {
+    const result = await compactArchive(archive, {
+      signal,
+      tenant,
+      dryRun,
+      withinMs: within === undefined ? undefined : within * 1_000,
+      erased: watch && (() => watch.current()),
+      progress: ({ projection, joined, written, removed }) =>
+        screen.draw([
+          `${projection}: ${plural(joined, 'small blob')} joined into ${written}, ${removed} removed; old ones are removed after a wait of five minutes`,
+        ]),
+    });
+    results.push(result);
+  }
+  return results;
+}
+
+export const archiveCompact = defineOperation({
+  noun: 'archive',
+  verb: 'compact',
+  summary: 'Join small blobs of an archive into larger ones, and leave out lines of older versions',
+  examples: [
+    'millrace archive compact --dry-run',
+    'millrace archive compact orders-cold --within 600',
+    'millrace archive compact --tenant store-1 --json',
+  ],
+  effect: 'changes',
+  bulk: true,
+  argument: 'name',
+  input: z.object({
+    name: z.string().optional().describe('one archive (default: all)'),
+    ...tenantInput,
+    within: z.coerce
+      .number()
+      .positive()
+      .optional()
+      .describe(
+        'for each archive, begin no new blob after this many seconds; the next run goes on (default: no limit)',
+      ),
+  }),
+  plan: async (input, context): Promise<Plan> => {
+    const results = await run(input, context, true);
+    return { steps: results.flatMap(planned), ru: 0 };
+  },
+  run: (input, context) => run(input, context, false),
+  format: (results) =>
+    [
+      table(
+        ['archive', 'joined', 'size', 'into', 'size', 'old lines', 'removed', 'held', 'left'],
+        results.map((of) => [
+          of.projection,
+          of.joined,
+          size(of.bytesBefore),
+          of.written,
+          size(of.bytesAfter),
+          of.dropped,
+          of.removed,
+          of.held,
+          of.left,
+        ]),
+      ),
+      ...results
+        .filter(({ complete }) => !complete)
+        .map(({ projection }) => `${projection}: stopped when its time was up; the next compaction goes on`),
+      ...faultLines(results.flatMap(({ faults }) => faults)),
+    ].join('\n'),
+  ok: (results) => results.every(({ faults }) => faults.length === 0),
+});
+
+const planned = ({ projection, joined, bytesBefore }: CompactResult): string[] =>
+  joined > 0
+    ? [`${projection}: join ${plural(joined, 'blob')} of less than ${size(SMALL)} (${size(bytesBefore)})`]
+    : [];

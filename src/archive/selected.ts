@@ -71,7 +71,7 @@ export async function eachArchived(
     // A compaction leaves its old blobs listed for a time.
     const given = new Identities();
     const manifest = { name: manifestName(listed.place), read: listed.manifest };
-    for await (const { name, read } of blobsOf(archive.store, (name) => entries.name(name, access), manifest)) {
+    for await (const { name, read } of blobsOf(archive.store, (blob) => entries.name(blob, access), manifest)) {
       met.add(name);
       signal.throwIfAborted();
       await unlessDamaged(async () => {

@@ -38,8 +38,8 @@ export function buildProgram(
     .addHelpText('after', EXIT_CODES);
   const nouns = new Map<string, Command>();
   const operations = registry.all();
-  const named = operations.find(({ noun, verb }) =>
-    [noun, verb].filter((word) => word !== undefined).every((word, at) => argv[at] === word),
+  const named = operations.find((of) =>
+    [of.noun, of.verb].filter((word) => word !== undefined).every((word, at) => argv[at] === word),
   );
   for (const operation of operations) {
     const parent = operation.noun === undefined ? program : noun(program, nouns, operation.noun);

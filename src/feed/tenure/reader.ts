@@ -45,8 +45,7 @@ export class Reader {
 
   /** Call it before the first read, and after each failure (PROC-L3c). */
   async prepare(signal: AbortSignal): Promise<void> {
-    const prepared = this.#options.source.prepare(signal);
-    if (prepared) await this.#watched('preparing to read', until(prepared, signal));
+    await this.#watched('preparing to read', until(this.#options.source.prepare(signal), signal));
   }
 
   /** The start position of a range without a position; empty: the beginning. */

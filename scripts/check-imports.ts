@@ -115,7 +115,7 @@ function objection({ from, to, line, kind }: Import): string[] {
   }
   const pure = PURE[above];
   if (pure)
-    return pure.includes(below ?? '') ? [] : [`${at}: ${above} is pure and may import ${pure.join(', ')} alone.`];
+    return pure.includes(below ?? '') ? [] : [`${at}: ${above} is pure and may import ${pure.join(' and ')} alone.`];
   if (!ORDER.includes(above))
     return [`${at}: the room ${above} isn't in the order. Give it its place in scripts/check-imports.ts.`];
   if (below !== undefined && below in PURE && above !== 'base') return [];

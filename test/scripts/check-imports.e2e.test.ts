@@ -79,7 +79,7 @@ it.each([
     'from a pure room',
     'src/model/m.ts',
     `import { f } from '../feed/f.ts';`,
-    /model is pure and may import base alone/,
+    /model is pure and may import sql-check and base alone/,
   ],
   [
     'of the emulator',

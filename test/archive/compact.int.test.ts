@@ -1,11 +1,13 @@
 // A compaction of small blobs, step by step: ARC-H30 to ARC-H32.
 import { expect, it } from 'vitest';
 import { type CompactOptions, type CompactResult, compactArchive } from '../../src/archive/compact.ts';
+import { Holds, holdBlobs, releaseBlobs } from '../../src/archive/holds.ts';
 import { manifestBeside } from '../../src/archive/layout.ts';
 import { delist } from '../../src/archive/manifests.ts';
 import { restoreArchive } from '../../src/archive/restore.ts';
 import { statsOf } from '../../src/archive/stats.ts';
 import { verifyArchive } from '../../src/archive/verify.ts';
+import { systemClock } from '../../src/base/clock.ts';
 import type { DocumentAccess } from '../../src/sinks/document-access.ts';
 import { MemoryBlobStore } from './memory-blob-store.ts';
 import { type ArchiveStage, SIGNAL, archiveStage, order } from './stage.ts';
@@ -73,6 +75,24 @@ it('counts a blob that the store refuses to remove, each time', async () => {
   expect(here.blobs()).toContain(first);
   await sound(here);
   expect(await here.compact()).toMatchObject({ joined: 0, removed: 0, held: 1, faults: [] });
+  await sound(here);
+});
+
+it('a new blob of a tenant under a hold is held before an entry names it, and the old ones stay', async () => {
+  const here = await scene();
+  const { archive, database } = here.stage;
+  const holds = new Holds(database.container('millrace'));
+  await holds.add({ tenant: 't', reason: 'a case', actor: 'test', at: '2026-01-01T00:00:00.000Z' });
+  await holdBlobs(here.store, 't', { settleMs: 0, clock: systemClock, signal: SIGNAL });
+  const options = { signal: SIGNAL, grace: async () => undefined };
+  const compact = () => compactArchive({ ...archive, store: here.store, holds }, options);
+  expect(await compact()).toMatchObject({ joined: 4, written: 1, removed: 0, held: 4, faults: [] });
+  expect(here.blobs()).toHaveLength(5);
+  expect(here.blobs().filter((name) => !here.store.held.has(name))).toEqual([]);
+  await sound(here);
+  // Once it is released, the old ones go.
+  await releaseBlobs(here.store, 't', SIGNAL);
+  expect(await compact()).toMatchObject({ removed: 4, held: 0 });
   await sound(here);
 });
 

@@ -143,8 +143,8 @@ async function all(
 
 /** A model in which nothing ever leaves or comes back would prove nothing. */
 function expectBusy({ archived, restored, compacted }: Totals, histories: number): void {
-  expect(archived).toBeGreaterThan(histories / 2);
-  expect(restored).toBeGreaterThan(histories / 2);
+  expect(archived).toBeGreaterThanOrEqual(Math.floor(histories / 2));
+  expect(restored).toBeGreaterThanOrEqual(Math.floor(histories / 2));
   // A history or two may have none.
   expect(compacted).toBeGreaterThanOrEqual(Math.floor(histories / 10));
 }

@@ -70,7 +70,10 @@ it(`after any history, nothing of the tenant is left and nothing of others is lo
     }
   }
   // A model in which nothing is erased, rewritten or killed would prove nothing. How much it is depends on timing too.
-  for (const count of Object.values(total)) expect(count).toBeGreaterThan(HISTORIES / 10);
+  const { rewritten, ...often } = total;
+  for (const count of Object.values(often)) expect(count).toBeGreaterThan(HISTORIES / 10);
+  // A compaction leaves few blobs of several tenants.
+  expect(rewritten).toBeGreaterThanOrEqual(Math.floor(HISTORIES / 20));
 });
 
 async function live(

@@ -21,6 +21,17 @@ export class ArchiveDamaged extends MillraceError<'archive-damaged'> {
   }
 }
 
+/** What `work` returns; undefined if it finds damage, which is added to `faults` and hides nothing else. */
+export async function unlessDamaged<T>(faults: ArchiveFault[], work: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof ArchiveDamaged)) throw error;
+    faults.push(error.fault);
+    return undefined;
+  }
+}
+
 /** The line of a document that leaves its container, with all its fields as they are stored. */
 export function lineOf({ container, key, id, type, version, at, doc }: Change, more: object = {}): string {
   const line: ArchivedDocument = {

@@ -7,13 +7,14 @@ import { untilStopped, whileFresh } from '../feed/tenure/fences.ts';
 import { Entries, type StoredEntry, forEach } from '../projections/archive/entries.ts';
 import { untilDone } from '../projections/conflict.ts';
 import type { DocumentAccess } from '../sinks/document-access.ts';
-import { ArchiveDamaged, bytesOf, documentOf, linesIn } from './blob.ts';
+import { ArchiveDamaged, bytesOf, documentOf, linesIn, unlessDamaged } from './blob.ts';
 import type { ErasableStore } from './blob-store.ts';
 import { isOfErased } from './eligibility.ts';
 import { holdNew } from './holds.ts';
-import { type Period, isBlob, isTenant, manifestBeside, manifestName, placeOf, prefixOf } from './layout.ts';
+import { type Period, isTenant, manifestBeside, prefixOf } from './layout.ts';
 import { writeBlob } from './leave.ts';
 import { delist, enlist, readManifest } from './manifests.ts';
+import { foldersOf } from './stored-blobs.ts';
 import type { Archive, ArchiveFault, ArchivedDocument, BlobRecord, ReadErased } from './types.ts';
 
 /** A blob of fewer stored bytes is small. */
@@ -97,11 +98,11 @@ export async function compactArchive(archive: Work, options: CompactOptions): Pr
     await removeRetired(archive, of, options, tally);
     options.progress?.(tally);
   };
-  for await (const { place, present } of folders(store, prefixOf(spec))) {
-    if (tenant !== undefined && !isTenant(place, tenant)) continue;
+  const isOf = (place: Period): boolean => tenant === undefined || isTenant(place, tenant);
+  for await (const { manifest: manifestAt, place, present } of foldersOf(store, prefixOf(spec), isOf)) {
     signal.throwIfAborted();
-    await unlessDamaged(tally, async () => {
-      const manifest = await readManifest(store, manifestName(place));
+    await unlessDamaged(tally.faults, async () => {
+      const manifest = await readManifest(store, manifestAt);
       if (manifest && manifest.source.container !== spec.from.container) return;
       const listed = manifest?.blobs ?? [];
       const small = listed.filter(({ bytes }) => bytes < SMALL).toSorted((a, b) => a.bytes - b.bytes);
@@ -120,7 +121,7 @@ export async function compactArchive(archive: Work, options: CompactOptions): Pr
       const names = new Set(listed.map(({ name }) => name));
       if (dryRun || isOver()) return;
       for (const name of present)
-        if (!names.has(name) && (await unlessDamaged(tally, () => isLeftOver(archive, name, signal))))
+        if (!names.has(name) && (await unlessDamaged(tally.faults, () => isLeftOver(archive, name, signal))))
           retired.push(name);
     });
     if (retired.length >= RETIRED) await finish();
@@ -131,23 +132,6 @@ export async function compactArchive(archive: Work, options: CompactOptions): Pr
   }
   await finish();
   return tally;
-}
-
-/** The folders below a prefix, each with the blobs that exist in it. */
-async function* folders(
-  store: ErasableStore,
-  prefix: string,
-): AsyncGenerator<{ readonly place: Period; readonly present: readonly string[] }> {
-  let folder: { readonly manifest: string; readonly place: Period; readonly present: string[] } | undefined;
-  for await (const name of store.list(prefix)) {
-    const manifest = manifestBeside(name);
-    if (folder?.manifest !== manifest) {
-      if (folder) yield folder;
-      folder = { manifest, place: placeOf(name), present: [] };
-    }
-    if (isBlob(name)) folder.present.push(name);
-  }
-  if (folder) yield folder;
 }
 
 /** Two blobs or more each. */
@@ -203,7 +187,7 @@ async function join(
   let rest: readonly BlobRecord[] = [];
   let [characters, dropped] = [0, 0];
   for (const [index, record] of batch.entries()) {
-    const read = await unlessDamaged(tally, () => linesUnlessGone(store, record.name));
+    const read = await unlessDamaged(tally.faults, () => linesUnlessGone(store, record.name));
     if (!read) continue;
     const size = read.reduce((sum, { line }) => sum + line.length, 0);
     if (characters + size > UNPACKED && taken.length > 0) {
@@ -314,7 +298,7 @@ async function removeRetired(
   const access = archive.access(untilStopped(options.signal));
   for (const name of retired) {
     options.signal.throwIfAborted();
-    await unlessDamaged(tally, async () => {
+    await unlessDamaged(tally.faults, async () => {
       if (await new Entries(stateContainer).name(name, access)) {
         tally.left += 1;
         return;
@@ -340,14 +324,4 @@ async function isLeftOver(archive: Work, name: string, signal: AbortSignal): Pro
     access,
   );
   return read.some(({ change }, at) => isPast(change, known[at])) && !(await entries.name(name, access));
-}
-
-async function unlessDamaged<T>({ faults }: Tally, work: () => Promise<T>): Promise<T | undefined> {
-  try {
-    return await work();
-  } catch (error) {
-    if (!(error instanceof ArchiveDamaged)) throw error;
-    faults.push(error.fault);
-    return undefined;
-  }
 }

@@ -4,7 +4,7 @@ import type { SourceRef } from '../definition/specs.ts';
 import { Entries, forEach } from '../projections/archive/entries.ts';
 import { untilDone } from '../projections/conflict.ts';
 import type { DocumentAccess } from '../sinks/document-access.ts';
-import { ArchiveDamaged, unpack } from './blob.ts';
+import { ArchiveDamaged, unlessDamaged, unpack } from './blob.ts';
 import type { ErasableStore } from './blob-store.ts';
 import { isBlob, isManifest, isShared, isTenant, manifestBeside, mayHold, placeOf } from './layout.ts';
 import { writeBlob } from './leave.ts';
@@ -61,12 +61,12 @@ export async function eraseFromArchive(options: EraseOptions): Promise<ErasedArc
     const place = placeOf(name);
     if (!mayHold(place, tenant)) continue;
     if (isManifest(name) && !isShared(place)) manifests.push(name);
-    if (isBlob(name) && (await unlessDamaged(() => detach(name, options, tally), tally))) due.push(name);
+    if (isBlob(name) && (await unlessDamaged(tally.faults, () => detach(name, options, tally)))) due.push(name);
   }
   // Before the blobs: a manifest that lists a missing blob is damage.
   for (const name of manifests) await take(name, options, tally);
   if (due.length > 0) await clock.sleep(settleMs, signal);
-  for (const name of due) await unlessDamaged(() => removeBlob(name, options, tally), tally);
+  for (const name of due) await unlessDamaged(tally.faults, () => removeBlob(name, options, tally));
   return tally;
 }
 
@@ -77,7 +77,7 @@ export async function* linesOfTenant(
   for await (const name of options.store.listEver('')) {
     options.signal.throwIfAborted();
     if (!isBlob(name) || !mayHold(placeOf(name), options.tenant)) continue;
-    const read = await unlessDamaged(() => linesOf(name, options), { faults: [] });
+    const read = await unlessDamaged([], () => linesOf(name, options));
     yield* read?.gone ?? [];
   }
 }
@@ -175,15 +175,4 @@ async function take(name: string, { store }: EraseOptions, tally: Tally): Promis
   const outcome = await store.remove(name);
   tally[outcome].push(name);
   return outcome === 'removed';
-}
-
-/** A damaged blob or manifest hides nothing else. */
-async function unlessDamaged<T>(work: () => Promise<T>, { faults }: Pick<Tally, 'faults'>): Promise<T | undefined> {
-  try {
-    return await work();
-  } catch (error) {
-    if (!(error instanceof ArchiveDamaged)) throw error;
-    faults.push(error.fault);
-    return undefined;
-  }
 }

@@ -50,6 +50,25 @@ export async function* blobsOf(
     };
 }
 
+/** The folders for which `wanted` returns true, each with the blobs that exist in it and the name of its manifest. */
+export async function* foldersOf(
+  store: BlobStore,
+  prefix: string,
+  wanted: (place: Period) => boolean,
+): AsyncGenerator<{ readonly manifest: string; readonly place: Period; readonly present: readonly string[] }> {
+  let folder: { readonly manifest: string; readonly place: Period; readonly present: string[] } | undefined;
+  for await (const name of store.list(prefix)) {
+    if ((!isBlob(name) && !isManifest(name)) || !wanted(placeOf(name))) continue;
+    const manifest = manifestBeside(name);
+    if (folder?.manifest !== manifest) {
+      if (folder) yield folder;
+      folder = { manifest, place: placeOf(name), present: [] };
+    }
+    if (isBlob(name)) folder.present.push(name);
+  }
+  if (folder) yield folder;
+}
+
 /**
  * The blobs that may hold documents of a container, in the folders for which `wanted` returns true: those that the
  * manifests list, and those in no manifest. A listed blob may be missing.
@@ -61,21 +80,10 @@ export async function* storedBlobs(
   container: string,
   wanted: (place: Period) => boolean = () => true,
 ): AsyncGenerator<ReadableBlob> {
-  let folder: { readonly manifest: string; readonly present: string[] } | undefined;
-  const finish = async function* (): AsyncGenerator<ReadableBlob> {
-    if (!folder) return;
-    const manifest = await readManifest(store, folder.manifest);
-    if (manifest && manifest.source.container !== container) return;
-    yield* blobsOf(store, isNamed, { name: folder.manifest, read: manifest }, folder.present);
-  };
-  for await (const name of store.list('')) {
-    if ((!isBlob(name) && !isManifest(name)) || isOfLog(placeOf(name)) || !wanted(placeOf(name))) continue;
-    const manifest = manifestBeside(name);
-    if (folder?.manifest !== manifest) {
-      yield* finish();
-      folder = { manifest, present: [] };
-    }
-    if (isBlob(name)) folder.present.push(name);
+  const isOf = (place: Period): boolean => !isOfLog(place) && wanted(place);
+  for await (const { manifest: name, present } of foldersOf(store, '', isOf)) {
+    const manifest = await readManifest(store, name);
+    if (manifest && manifest.source.container !== container) continue;
+    yield* blobsOf(store, isNamed, { name, read: manifest }, present);
   }
-  yield* finish();
 }

@@ -1,7 +1,7 @@
 // Documents of several shards in the global place under random histories, while keys move between the shards: SPREAD-P1 to
 // SPREAD-P6. The oracle knows the application's writes alone. Shards and moves are simulated, the sink and the state are real.
 import assert from 'node:assert/strict';
-import { setImmediate as turn } from 'node:timers/promises';
+import { setImmediate as turn, setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { MillraceError, messageOf } from '../../src/base/errors.ts';
 import { Meter } from '../../src/cosmos/meter.ts';
@@ -15,7 +15,7 @@ import type { DocumentAccess } from '../../src/sinks/document-access.ts';
 import { bound } from '../support/access.ts';
 import { Random } from '../support/random.ts';
 import { UNFENCED, Zombies, injected } from './history.ts';
-import { type World, SEED, historiesOr, untilAnswered, useHistories } from './world.ts';
+import { type World, READ_LAG_MS, SEED, historiesOr, untilAnswered, useHistories } from './world.ts';
 
 const histories = useHistories({ Groups: '/world', west: '/pk', east: '/pk' });
 
@@ -321,6 +321,8 @@ class History {
       await Promise.race([...this.#underway, turn()]);
     }
     await this.#drain();
+    // The application's queries come from a replica that may not have the last of it yet.
+    await delay(READ_LAG_MS);
     await this.assertExact();
     for (const [who, { deleted }] of this.#oracle) if (!deleted) this.#settled.add(who);
   }

@@ -114,6 +114,8 @@ export const WITHOUT_PROBE: ReadonlyMap<string, string> = new Map([
     'ASM-H35',
     'ASM-H36',
     'ASM-H43',
+    'ASM-H44',
+    'ASM-H45',
   ),
   ...because(HOST, 'ASM-F1', 'ASM-F2', 'ASM-F11'),
   ...because('Its parts are a preview, which an account must first be enrolled in.', 'ASM-F18', 'ASM-F19', 'ASM-A22'),

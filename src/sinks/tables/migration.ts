@@ -73,8 +73,8 @@ export async function planMigration(session: Session, layouts: readonly TableLay
     const readers = exists ? await readersOf(session, layout) : undefined;
     if (!readers && first)
       steps.push({
-        say: `create the views ${viewsOf(of)
-          .map(({ name }) => name)
+        say: `create ${viewsOf(of)
+          .map(({ name }) => `the view ${name}`)
           .join(', ')}`,
         apply: (own) => giveToReaders(own, of, undefined),
       });

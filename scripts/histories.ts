@@ -83,7 +83,15 @@ const LIST: readonly Line[] = [
           { ...TABLES, mode, test: `after any history ${mode} tables` },
           { ...TABLES, mode: `${mode}, all versions`, test: `expiry among them, ${mode} tables` },
         ])
-        .concat({ ...TABLES, mode: 'rows that wait', file: WAITING, histories: 500, test: 'after any history rows' })
+        .concat(
+          { ...TABLES, mode: 'rows that wait', file: WAITING, histories: 500, test: 'after any history rows' },
+          {
+            ...TABLES,
+            mode: 'of all shards, while keys move',
+            file: 'test/projections/shards-tables.model.test.ts',
+            test: 'at every moment while keys move',
+          },
+        )
     : []),
   {
     kind: 'backlog',

@@ -230,6 +230,8 @@ export interface TableSpec {
   readonly references: readonly RowReference[];
   /** Fields whose values only one document of a tenant may have: a row with a value that is taken waits. */
   readonly unique: readonly (readonly string[])[];
+  /** The setting of a session that names the tenant whose rows PostgreSQL shows. Absent: all rows. */
+  readonly rowSecurity?: string;
   where?(doc: Doc): boolean;
   /** The rows of one document. They follow from the model, so a spec has them once it is bound to one (`bindTables`). */
   map(doc: Doc): unknown;

@@ -54,8 +54,10 @@ export async function examine(context: Context, expirationMs: number): Promise<F
   const loaded = await attempt(
     'pipeline',
     () => workspace.pipeline(),
-    ({ pipeline }) =>
-      `${pipeline.name}: ${plural(pipeline.projections.length, 'projection')}, in agreement with the model`,
+    ({ pipeline: { name, projections, embeds, effects, publishes } }) => {
+      const declared = [...projections, ...embeds, ...effects, ...publishes].length;
+      return `${name}: ${plural(declared, 'projection')}, in agreement with the model`;
+    },
   );
   const settings = await attempt(
     'settings',

@@ -11,6 +11,12 @@ export const POSTGRES_ERRORS = {
     hint: 'Check `POSTGRES_URL`. The role needs rights to read and write in the schema `millrace`; `millrace sql migrate` needs to create there and in the schema of the views.',
     retryable: true,
   },
+  'postgres-full': {
+    meaning:
+      'PostgreSQL has no connection, disk or memory left. Azure makes a server whose disk is nearly full read-only; a replica is read-only too.',
+    hint: 'Give it more storage or connections, or close those that nothing uses. Does `POSTGRES_URL` name a replica? Millrace tries again.',
+    retryable: true,
+  },
   'postgres-refused': {
     meaning: 'PostgreSQL will never accept a row, because it breaks a constraint or a limit.',
     hint: 'Correct the document, or the table that was changed by hand. Then run `millrace dead-letters redrive`.',
@@ -22,7 +28,7 @@ export const POSTGRES_ERRORS = {
     retryable: true,
   },
   'postgres-unreachable': {
-    meaning: 'PostgreSQL didn’t answer, is full, or broke off a transaction.',
+    meaning: 'PostgreSQL didn’t answer, or broke off a transaction.',
     hint: 'Check the server, the network and `POSTGRES_URL`. Millrace tries again.',
     retryable: true,
   },

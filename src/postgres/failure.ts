@@ -22,7 +22,8 @@ export function failureKind(error: unknown): FailureKind {
 
 /**
  * The error that a person reads. A table, a column or a schema is missing, or has another type or key than declared (42P01,
- * 42703, 3F000, 42804, 42P10): `sql migrate` says more.
+ * 42703, 3F000, 42804, 42P10): `sql migrate` says more. Class 53 is what a server has run out of; 25006 is a server that is
+ * read-only (ASM-H44).
  */
 export function failure(error: unknown, what: string): MillraceError {
   if (error instanceof MillraceError) return error;
@@ -31,6 +32,7 @@ export function failure(error: unknown, what: string): MillraceError {
   if (/^(42P01|42703|42804|42P10|3F000)$/.test(state))
     return postgresError('postgres-tables-missing', message, { cause: error });
   if (/^(28|42501)/.test(state)) return postgresError('postgres-denied', message, { cause: error });
+  if (/^(53|25006)/.test(state)) return postgresError('postgres-full', message, { cause: error });
   if (failureKind(error) === 'data') return postgresError('postgres-refused', message, { cause: error });
   return postgresError('postgres-unreachable', message, { cause: error });
 }

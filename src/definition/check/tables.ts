@@ -58,6 +58,14 @@ function checkTable(spec: TableSpec, layout: TableLayout | undefined, pipeline: 
           `Write ${[...TYPES].join(', ')}.`,
         ),
       );
+  if (layout.rowSecurity !== undefined && !layout.tenant)
+    findings.push(
+      error(
+        'table-row-security',
+        `Projection ${spec.name} has rowSecurity, and its documents have no tenant`,
+        'Remove rowSecurity: reference data have no tenant whose rows could be shown.',
+      ),
+    );
   const examples = examplesOf(model, spec.from);
   for (const child of layout.children) {
     if (examples.length > 0 && !examples.some((example) => Array.isArray(example[child.field])))

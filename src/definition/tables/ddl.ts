@@ -180,45 +180,33 @@ export function referenceColumns(layout: TableLayout, { on }: TableLayout['refer
   return tenant === undefined ? own : [tenant, ...own.filter((name) => name !== tenant)];
 }
 
+export interface View {
+  readonly name: string;
+  /** What it reads. */
+  readonly table: string;
+  readonly columns: readonly string[];
+  readonly select: string;
+  /** It reads its table with the rights of who asks, so that row-level security restricts them. */
+  readonly invoker: boolean;
+}
+
+/** The text before a view's SELECT. */
+export const viewHead = ({ name, invoker }: Pick<View, 'name' | 'invoker'>): string =>
+  `VIEW ${name}${invoker ? ' WITH (security_invoker = true)' : ''} AS`;
+
 /** A view for each table, by the name that readers use. */
-export function viewsOf({
-  layout,
-  content,
-}: Content): { readonly name: string; readonly columns: string[]; readonly select: string }[] {
+export function viewsOf({ layout, content }: Content): View[] {
   const identity = layout.identity.map(({ name }) => name);
-  const view = (name: string, columns: readonly string[]) => ({
+  const view = (name: string, columns: readonly string[]): View => ({
     name,
+    table: tableName(name, content),
+    invoker: layout.rowSecurity !== undefined,
     columns: [...columns],
     select: `SELECT ${columns.join(', ')} FROM ${tableName(name, content)}`,
   });
   return [
     view(layout.name, [...identity, ...layout.columns.map(({ name }) => name)]),
     ...layout.children.map((child) => view(child.name, [...identity, ...child.columns.map(({ name }) => name)])),
-  ];
-}
-
-/** All statements for tables that don't exist yet, in their order. */
-export function wholeDdl(layouts: readonly TableLayout[], options: DdlOptions): string[] {
-  const shown = layouts.filter(
-    ({ projection, version }) => !layouts.some((other) => other.projection === projection && other.version < version),
-  );
-  return [
-    ...commonDdl(layouts, options),
-    ...layouts.flatMap((layout) => {
-      const of = { layout, content: firstContent(layout) };
-      return [...contentDdl(of, options), ...finishingDdl(of)];
-    }),
-    ...layouts
-      .map((layout) => ({ layout, content: firstContent(layout) }))
-      .flatMap((of) =>
-        constraintsOf(of, ({ projection, table }) =>
-          tableName(table, firstContent(shown.find((other) => other.projection === projection) ?? of.layout)),
-        ),
-      )
-      .map(({ sql }) => sql),
-    ...shown
-      .flatMap((layout) => viewsOf({ layout, content: firstContent(layout) }))
-      .map(({ name, select }) => `CREATE VIEW ${name} AS ${select}`),
   ];
 }
 

@@ -70,6 +70,7 @@ export function layoutOf(
       on: Object.fromEntries(Object.entries(on).map(([theirs, own]) => [named(own), theirs])),
     })),
     unique: spec.unique.map((of) => of.map(named)),
+    ...(spec.rowSecurity !== undefined && { rowSecurity: spec.rowSecurity }),
     passed,
   };
   return { ...layout, foreignKeys: keysOf(spec, layout, pipeline, model).filter((key) => typeof key !== 'string') };

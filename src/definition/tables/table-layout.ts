@@ -54,6 +54,8 @@ export interface TableLayout {
   readonly foreignKeys: readonly ForeignKey[];
   /** Columns whose values only one document of a tenant has. */
   readonly unique: readonly (readonly string[])[];
+  /** The setting of a session that names the tenant whose rows it sees. Absent: readers see all rows. */
+  readonly rowSecurity?: string;
   /** Fields that no column has: the discriminator, and the fields of the identity. */
   readonly passed: readonly string[];
 }

@@ -1,3 +1,4 @@
+import { canonical, isObject } from '../../base/json.ts';
 import type { Doc } from '../../definition/specs.ts';
 import type { Derived } from './own-part.ts';
 
@@ -21,3 +22,17 @@ export type Candidate = Difference & {
   /** Of a row in a table, whose key has no container: whose it is, as `Change.tenant` has it. */
   readonly tenant?: string;
 };
+
+/** The smallest values that differ, with their paths: of a row or a nested document the one column, not the whole. */
+export function innermost(
+  expected: unknown,
+  found: unknown,
+  path: string,
+): (readonly [path: string, expected: unknown, found: unknown])[] {
+  if (canonical(expected) === canonical(found)) return [];
+  if (Array.isArray(expected) && Array.isArray(found) && expected.length === found.length)
+    return expected.flatMap((element: unknown, at) => innermost(element, found[at], `${path}.${at}`));
+  if (!isObject(expected) || !isObject(found)) return [[path, expected, found]];
+  const names = [...new Set([...Object.keys(expected), ...Object.keys(found)])];
+  return names.flatMap((name) => innermost(expected[name], found[name], `${path}.${name}`));
+}

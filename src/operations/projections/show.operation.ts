@@ -26,6 +26,7 @@ type StreamSpec = EffectSpec | PublishSpec | IngestSpec;
 
 const goesInto = (spec: StreamSpec): string => {
   if (spec.kind === 'publish') return `event hub ${spec.to}`;
+  if (spec.kind === 'table') return `table ${spec.table}`;
   return spec.kind === 'ingest' ? `${spec.into.container}/${spec.into.type}` : 'its own code';
 };
 

@@ -6,7 +6,7 @@ import type { Screen } from '../screen.ts';
 import { plural, table } from '../table.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 import { chooseDeclared, chooseProjection } from './choose.ts';
-import type { Candidate, Difference } from './difference.ts';
+import { type Candidate, type Difference, innermost } from './difference.ts';
 import type { Comparison } from './compare.ts';
 import { drawSample } from './draw-sample.ts';
 import { type Settled, settled } from './settle.ts';
@@ -242,8 +242,10 @@ export function formatVerification({
   ];
   for (const { kind, container, document, fields, expected, found } of differences.slice(0, PRINTED)) {
     lines.push(`  ${kind}: ${container} ${document}${fields.length === 0 ? '' : ` in ${fields.join(', ')}`}`);
-    for (const field of fields)
-      lines.push(`    ${field}: expected ${canonical(expected?.[field])}, found ${canonical(found?.[field])}`);
+    const inner = fields.flatMap((field) => innermost(expected?.[field], found?.[field], field));
+    for (const [path, wanted, stored] of inner.slice(0, PRINTED))
+      lines.push(`    ${path}: expected ${canonical(wanted)}, found ${canonical(stored)}`);
+    if (inner.length > PRINTED) lines.push(`    … and ${plural(inner.length - PRINTED, 'other value')}`);
   }
   if (moving > 0 && behind)
     lines.push(

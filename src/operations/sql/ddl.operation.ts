@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { wholeDdl } from '../../definition/tables/ddl.ts';
+import { wholeDdl } from '../../definition/tables/whole-ddl.ts';
 import { layoutsOf } from '../../runtime/tables.ts';
 import { defineOperation } from '../operation.ts';
 

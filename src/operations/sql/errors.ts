@@ -11,6 +11,11 @@ export const SQL_VERBS_ERRORS = {
     hint: 'Check the path and the right to read it.',
     usage: true,
   },
+  'sql-plan-or-run': {
+    meaning: 'A call asks for statements that are only printed, and for the same statements to be run.',
+    hint: 'Give one of the two flags.',
+    usage: true,
+  },
 } as const satisfies ErrorCatalogue;
 
 export const sqlVerbsError = errorsOf(SQL_VERBS_ERRORS);

@@ -1,4 +1,4 @@
-import { wholeDdl } from '../../definition/tables/ddl.ts';
+import { wholeDdl } from '../../definition/tables/whole-ddl.ts';
 import { layoutsOf } from '../../runtime/tables.ts';
 import type { Workspace } from '../../runtime/workspace.ts';
 import { pipelineIfAny } from '../pipeline-if-any.ts';

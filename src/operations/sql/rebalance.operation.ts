@@ -24,7 +24,7 @@ export const sqlRebalance = defineOperation({
     'millrace sql rebalance --table orders --tenant store_id',
     'millrace sql rebalance sizes.json --table orders --tenant store_id',
     'millrace sql rebalance sizes.json --table orders --tenant store_id --isolate 0.5',
-    'millrace sql rebalance --table millrace.orders_v1 --tenant store_id --measure',
+    'millrace sql rebalance --table millrace.orders_v1 --tenant store_id --plan',
     'millrace sql rebalance --table millrace.orders_v1 --tenant store_id --yes --env production',
   ],
   effect: 'changes',
@@ -45,7 +45,10 @@ export const sqlRebalance = defineOperation({
       .default(0.2)
       .describe('share of an average node from which a tenant gets a shard of its own'),
     threshold: z.number().nonnegative().default(0.1).describe('how far a node may be above the average'),
-    measure: z.boolean().default(false).describe('measure the database of POSTGRES_URL, and print the statements'),
+    plan: z
+      .boolean()
+      .default(false)
+      .describe('measure the database of POSTGRES_URL, and print the statements without running them'),
     yes: z
       .boolean()
       .default(false)
@@ -53,9 +56,10 @@ export const sqlRebalance = defineOperation({
         'run the statements; without a file, measure before. It leaves an audit record; without a pipeline there is no place for one',
       ),
   }),
-  run: async ({ sizes, table, tenant, isolate, threshold, measure, yes }, context) => {
+  run: async ({ sizes, table, tenant, isolate, threshold, plan, yes }, context) => {
     const { workspace, signal, screen } = context;
-    if (sizes === undefined && !measure && !yes) return { measure: measuringQueries(table, tenant) };
+    if (plan && yes) throw sqlVerbsError('sql-plan-or-run', '--plan prints statements, and --yes runs them');
+    if (sizes === undefined && !plan && !yes) return { measure: measuringQueries(table, tenant) };
     const given = sizes === undefined ? undefined : parsed(await readSql(workspace.directory, sizes));
     const cluster = (): Cluster => ({ database: workspace.tables(), table, tenant, signal });
     const needed = async (): Promise<Growth & { readonly done?: readonly string[] }> =>

@@ -7,6 +7,7 @@ import type { Database, Session } from '../../postgres/database.ts';
 import { failure } from '../../postgres/failure.ts';
 import { SINKS_ERRORS } from '../errors.ts';
 import { contentsOf, readersOf } from './contents.ts';
+import { securityLacking } from './row-security.ts';
 import { storedType, typesOf } from './migration.ts';
 
 const MIGRATE = 'Run `millrace sql migrate`; with `--dry-run` it shows its steps first.';
@@ -50,6 +51,10 @@ async function faultsOf(session: Session, layout: TableLayout): Promise<TableFau
       if (stored.size === 0) faults.push({ what: `The view ${name} is missing`, hint: MIGRATE });
       else if (lacking.length > 0) faults.push({ what: `The view ${name} lacks ${lacking.join(', ')}`, hint: MIGRATE });
     }
+  if (readers?.version === layout.version && readers.content === live.content) {
+    const lacking = await securityLacking(session, of);
+    if (lacking !== undefined) faults.push({ what: `The database has yet to ${lacking}`, hint: MIGRATE });
+  }
   return faults;
 }
 
@@ -81,6 +86,12 @@ async function faultsIn(
     ];
   }
   const faults: TableFault[] = lacking.length > 0 ? [denied(name, lacking)] : [];
+  const { rows: hidden } = await session.query('SELECT row_security_active(to_regclass($1)) AS active', [name]);
+  if (hidden[0]?.['active'] === true)
+    faults.push({
+      what: `Row-level security hides rows of ${name} from this role, so it writes none`,
+      hint: 'Let it be the owner of the table, or run `ALTER ROLE … BYPASSRLS`.',
+    });
   const stored = await typesOf(session, name);
   for (const column of columns ?? []) {
     const type = stored.get(column.name);

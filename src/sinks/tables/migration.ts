@@ -17,6 +17,7 @@ import { sinksError } from '../errors.ts';
 import { constrain } from './constraints.ts';
 import { listContent, liveOf, readersOf } from './contents.ts';
 import { giveToReaders, hasCitus } from './table-contents.ts';
+import { letReadersIn, secure, securityLacking } from './row-security.ts';
 import { switchView } from './views.ts';
 
 export interface MigrationStep {
@@ -72,8 +73,8 @@ export async function planMigration(session: Session, layouts: readonly TableLay
     const readers = exists ? await readersOf(session, layout) : undefined;
     if (!readers && first)
       steps.push({
-        say: `create the views ${viewsOf(of)
-          .map(({ name }) => name)
+        say: `create ${viewsOf(of)
+          .map(({ name }) => `the view ${name}`)
           .join(', ')}`,
         apply: (own) => giveToReaders(own, of, undefined),
       });
@@ -158,9 +159,23 @@ async function viewSteps(session: Session, of: Content): Promise<MigrationStep[]
     const select = view.select.replace(/^SELECT .* FROM /, `SELECT ${columns.join(', ')} FROM `);
     steps.push({
       say: `show ${lacking.join(', ')} in the view ${view.name}`,
-      apply: (own) => switchView(own, { name: view.name, columns, select }),
+      apply: (own) => switchView(own, { ...view, columns, select }),
     });
   }
+  const lacking = await securityLacking(session, of);
+  if (lacking !== undefined)
+    steps.push({
+      say: lacking,
+      apply: async (own) => {
+        await secure(own, of);
+        // As they are: a column that they lack has its own step.
+        for (const view of viewsOf(of))
+          await own.query(
+            `ALTER VIEW ${view.name} ${view.invoker ? 'SET (security_invoker = true)' : 'RESET (security_invoker)'}`,
+          );
+        await letReadersIn(own, of);
+      },
+    });
   return steps;
 }
 

@@ -21,6 +21,7 @@ import {
 } from './contents.ts';
 import { constrain, joinAgain, unconstrain } from './constraints.ts';
 import { Joins } from './joins.ts';
+import { letReadersIn, secure } from './row-security.ts';
 import { switchView } from './views.ts';
 
 export class TableContents {
@@ -140,7 +141,9 @@ async function concernedBy(session: Session, layout: TableLayout): Promise<Set<s
 export async function giveToReaders(session: Session, of: Content, before: Readers | undefined): Promise<void> {
   if (!(await setReaders(session, of.layout, of.content, before)))
     throw sinksError('tables-replaced', `Another process switched the views of ${of.layout.projection}`);
+  await secure(session, of);
   for (const view of viewsOf(of)) await switchView(session, view);
+  await letReadersIn(session, of);
 }
 
 /** Removes the tables of a content that nothing reads. */

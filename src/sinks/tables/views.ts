@@ -1,12 +1,7 @@
 // The views that readers query. A switch keeps their grants and their owner.
+import { type View, viewHead } from '../../definition/tables/ddl.ts';
 import type { Session } from '../../postgres/database.ts';
 import { sinksError } from '../errors.ts';
-
-export interface View {
-  readonly name: string;
-  readonly columns: readonly string[];
-  readonly select: string;
-}
 
 /**
  * Lets a view read another table. Where the columns differ the view is made again, with its grants and its owner; views
@@ -26,7 +21,7 @@ FROM pg_class c LEFT JOIN LATERAL aclexplode(c.relacl) a ON true WHERE c.oid = t
     [view.name],
   );
   await session.query(`DROP VIEW IF EXISTS ${view.name}`);
-  await session.query(`CREATE VIEW ${view.name} AS ${view.select}`);
+  await session.query(`CREATE ${viewHead(view)} ${view.select}`);
   for (const { privilege, grantee, grantable } of rows)
     if (privilege !== null)
       await session.query(
@@ -43,7 +38,7 @@ FROM pg_class c LEFT JOIN LATERAL aclexplode(c.relacl) a ON true WHERE c.oid = t
 async function replaced(session: Session, view: View): Promise<boolean> {
   await session.query('SAVEPOINT replacing');
   try {
-    await session.query(`CREATE OR REPLACE VIEW ${view.name} AS ${view.select}`);
+    await session.query(`CREATE OR REPLACE ${viewHead(view)} ${view.select}`);
     await session.query('RELEASE SAVEPOINT replacing');
     return true;
   } catch (error) {

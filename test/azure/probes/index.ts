@@ -89,6 +89,8 @@ export const WITHOUT_PROBE: ReadonlyMap<string, string> = new Map([
     'ASM-H13',
     'ASM-H14',
     'ASM-H15',
+    'ASM-H44',
+    'ASM-H45',
     'ASM-H16',
     'ASM-H17',
     'ASM-H18',

@@ -1,7 +1,8 @@
 import { LAYOUTS as JOINED } from '../../sinks/tables/waiting-shop.ts';
 import { model, table } from 'millrace';
 import { describe, expect, it } from 'vitest';
-import { type DdlOptions, wholeDdl } from '../../../src/definition/tables/ddl.ts';
+import type { DdlOptions } from '../../../src/definition/tables/ddl.ts';
+import { wholeDdl } from '../../../src/definition/tables/whole-ddl.ts';
 import { type TableLayout, layoutOf } from '../../../src/definition/tables/layout.ts';
 import type { Container, Model } from '../../../src/model/model.ts';
 

@@ -84,7 +84,7 @@ describe('sql migrate', () => {
     expect(await migrateTables([layout()], database, signal)).toEqual([
       'create the schema millrace',
       'create millrace.orders_v1',
-      'create the views orders',
+      'create the view orders',
     ]);
     expect(await migrateTables([layout()], database, signal)).toEqual([]);
     expect(await migrateTables([], database, signal)).toEqual([]);

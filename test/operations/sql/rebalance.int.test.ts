@@ -72,8 +72,13 @@ describe('sql rebalance', () => {
       return cli(['sql', 'rebalance', '--table', 'orders', '--tenant', 'store_id', ...flags], { directory });
     };
 
+    it('refuses to print and run at once', async () => {
+      const { code, stderr } = await run('--plan', '--yes');
+      expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining('Give one of the two flags') });
+    });
+
     it('refuses a database without Citus', async () => {
-      const { code, stderr } = await run('--measure');
+      const { code, stderr } = await run('--plan');
       expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining('has no extension Citus') });
     });
 
@@ -94,7 +99,7 @@ CREATE FUNCTION isolate_tenant_to_new_shard(of regclass, tenant text, how text) 
 CREATE FUNCTION get_rebalance_table_shards_plan() RETURNS TABLE (shardid bigint) LANGUAGE sql AS 'SELECT 1::bigint';
 CREATE FUNCTION citus_rebalance_status() RETURNS TABLE (job_id bigint) LANGUAGE sql AS 'SELECT 1::bigint';
 CREATE FUNCTION citus_rebalance_start() RETURNS bigint LANGUAGE sql AS $$ INSERT INTO calls (what) VALUES ('rebalance') RETURNING 1::bigint $$`);
-      const printed = await run('--measure');
+      const printed = await run('--plan');
       expect(printed.stdout).toContain("SELECT isolate_tenant_to_new_shard('orders', 'large'::text, 'CASCADE');");
       const calls = async (): Promise<string[]> =>
         (await client.query<{ what: string }>('SELECT what FROM calls ORDER BY n')).rows.map(({ what }) => what);

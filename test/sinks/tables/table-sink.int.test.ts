@@ -1,7 +1,7 @@
 // The tables on a real server: what is written, what is refused, and how contents are switched.
 import { model, table } from 'millrace';
 import { Client } from 'pg';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Doc, Entry, TableEntry, TableSpec } from '../../../src/definition/specs.ts';
 import { withRows } from '../../../src/definition/tables/bind.ts';
 import { entryId } from '../../../src/definition/sink-id.ts';
@@ -280,6 +280,41 @@ describe.skipIf(NO_POSTGRES !== undefined)(
         code: 'postgres-denied',
       });
       await poor.close();
+      await client.query('DROP OWNED BY reader; DROP ROLE reader');
+    });
+
+    it('refuses nothing for good where the server has no connection left, or is read-only, and goes on when it has', async () => {
+      const { spec, layout } = await open();
+      const [first, second] = [entry(spec, ORDER), entry(spec, { ...ORDER, id: 'o2' })];
+      await client.query('CREATE ROLE reader LOGIN CONNECTION LIMIT 1 IN ROLE millrace');
+      const url = server.url.replace('millrace@', 'reader@');
+      const last = new Client(url);
+      await last.connect();
+      const poor = openDatabase(url);
+      const sink = tableSink({ layout, database: poor });
+      const full = { code: 'postgres-full', retryable: true, hint: expect.stringContaining('storage') };
+      await expect(sink.write([first], signal)).rejects.toMatchObject(full);
+      await last.end();
+      // The server counts a session until its process is gone.
+      await vi.waitFor(() => sink.write([first], signal), { timeout: 5_000 });
+      await poor.close();
+
+      await client.query('ALTER ROLE reader SET default_transaction_read_only = on');
+      const closed = openDatabase(url);
+      await vi.waitFor(
+        () =>
+          expect(tableSink({ layout, database: closed }).write([second], signal)).rejects.toMatchObject({
+            ...full,
+            message: expect.stringContaining('read-only'),
+          }),
+        { timeout: 5_000 },
+      );
+      await closed.close();
+      await client.query('ALTER ROLE reader RESET default_transaction_read_only');
+      const opened = openDatabase(url);
+      await vi.waitFor(() => tableSink({ layout, database: opened }).write([second], signal), { timeout: 5_000 });
+      await opened.close();
+      expect(await query('SELECT id FROM orders ORDER BY id')).toEqual([{ id: 'o1' }, { id: 'o2' }]);
       await client.query('DROP OWNED BY reader; DROP ROLE reader');
     });
 

@@ -31,8 +31,12 @@ function designOf(document: string, file: string, known: readonly string[]): Des
   const { mapping, projections } = rowsOf(root, text, file, names, known, findings);
   const section = sectionsNamed(root, 'projections')[0];
   for (const row of bulletProjections(section, common.prose)) projections.push(row);
-  for (const container of model.containers) {
-    for (const piece of proseOf(read, container.at.line, common.prose)) {
+  const sections = [...within(root)];
+  const proseOfContainers = new Map(
+    model.containers.map((container) => [container, proseOf(sections, container.at.line, common.prose)]),
+  );
+  for (const [container, prose] of proseOfContainers) {
+    for (const piece of prose) {
       if (
         /^derived from$|^来源于$/i.test(piece.label ?? '') &&
         !projections.some(({ sink }) => sink?.container === container.name)
@@ -43,7 +47,7 @@ function designOf(document: string, file: string, known: readonly string[]): Des
   const containers = model.containers.map((container) =>
     detailOf(
       container,
-      proseOf(read, container.at.line, common.prose),
+      proseOfContainers.get(container) ?? [],
       common,
       stated.get(container.name) ?? { json: false, included: [], excluded: [], composites: [] },
       projections,
@@ -65,8 +69,7 @@ function designOf(document: string, file: string, known: readonly string[]): Des
 }
 
 /** The prose of the section that designs a container. */
-function proseOf({ root }: ReadModel, line: number, prose: Design['prose']): Design['prose'] {
-  const all = [...within(root)];
+function proseOf(all: readonly Section[], line: number, prose: Design['prose']): Design['prose'] {
   const section = all.find((candidate) => candidate.line === line && candidate.depth > 0);
   if (!section) return [];
   const next = all.find((candidate) => candidate.line > line && candidate.depth <= section.depth);

@@ -72,6 +72,11 @@ export class Facts {
   readonly accesses: readonly Access[];
   readonly questions: readonly Question[];
   readonly #byName: ReadonlyMap<string, ContainerDetail>;
+  /** By container: the accesses, and the projections that write it or read its feed. Many documents have hundreds. */
+  readonly #accessesTo: ReadonlyMap<ContainerDetail, readonly Access[]>;
+  readonly #into: ReadonlyMap<string | undefined, readonly ProjectionRow[]>;
+  readonly #feeding = new Map<string, ProjectionRow[]>();
+  readonly #loads = { peak: new Map<ContainerDetail, Term[]>(), average: new Map<ContainerDetail, Term[]>() };
 
   constructor({ requirements, design }: Documents, relational: Relational, settings: RuleSettings, today: Date) {
     this.relational = relational;
@@ -82,6 +87,11 @@ export class Facts {
     this.today = today;
     this.#byName = new Map((design?.containers ?? []).map((detail) => [detail.container.name.toLowerCase(), detail]));
     this.accesses = this.#accesses();
+    this.#accessesTo = Map.groupBy(this.accesses, ({ detail }) => detail);
+    this.#into = Map.groupBy(this.rows, ({ sink }) => sink?.container.toLowerCase());
+    for (const row of this.rows)
+      for (const name of new Set([row.source, ...row.joins].map((of) => of?.container.toLowerCase())))
+        if (name !== undefined) this.#feeding.set(name, [...(this.#feeding.get(name) ?? []), row]);
     this.questions = this.#questions();
   }
 
@@ -185,15 +195,22 @@ export class Facts {
 
   /** Changes a second that patterns write to a container, including creates. */
   writesTo(detail: ContainerDetail, rate: 'peak' | 'average' = 'peak'): number {
-    return sum(
-      this.accesses.filter((access) => access.write && access.detail === detail).map((access) => access[rate] ?? 0),
-    );
+    const accesses = this.#accessesTo.get(detail) ?? [];
+    return sum(accesses.filter(({ write }) => write).map((access) => access[rate] ?? 0));
   }
 
   /** The terms of a container's load: patterns, writes of projections into it, and reads of its feed. */
-  load(detail: ContainerDetail, rate: 'peak' | 'average' = 'peak'): Term[] {
-    const patterns = this.accesses
-      .filter((access) => access.detail === detail && access[rate] !== undefined)
+  load(detail: ContainerDetail, rate: 'peak' | 'average' = 'peak'): readonly Term[] {
+    const known = this.#loads[rate].get(detail);
+    if (known) return known;
+    const terms = this.#loadOf(detail, rate);
+    this.#loads[rate].set(detail, terms);
+    return terms;
+  }
+
+  #loadOf(detail: ContainerDetail, rate: 'peak' | 'average'): Term[] {
+    const patterns = (this.#accessesTo.get(detail) ?? [])
+      .filter((access) => access[rate] !== undefined)
       .map(({ row, ru, ...access }): Term => ({
         what: `pattern ${row.printed}`,
         perSecond: access[rate] ?? 0,
@@ -202,25 +219,21 @@ export class Facts {
         ids: row.ids,
       }));
     const name = detail.container.name.toLowerCase();
-    const projections = this.rows.flatMap((row): Term[] => {
+    const projections = (this.#into.get(name) ?? []).flatMap((row): Term[] => {
       const source = this.detail(row.source?.container);
       const changes = source ? this.writesTo(source, rate) : 0;
-      if (row.sink?.container.toLowerCase() === name) {
-        if (changes === 0) return [];
-        const once = this.estimate('replace', detail);
-        // An aggregate writes the contribution of the document and the group in one batch.
-        const ru = row.kind === 'aggregate' ? once + this.estimate('create', detail) : once;
-        return [{ what: `projection ${row.name}`, perSecond: changes, ru, kind: 'projection', ids: row.serves }];
-      }
-      const read = [row.source, ...row.joins].some((of) => of?.container.toLowerCase() === name);
-      const own = this.writesTo(detail, rate);
-      return read && own > 0
-        ? [{ what: `feed of ${row.name}`, perSecond: own, ru: FEED_RU, kind: 'feed', ids: [] }]
-        : [];
+      if (changes === 0) return [];
+      const once = this.estimate('replace', detail);
+      // An aggregate writes the contribution of the document and the group in one batch.
+      const ru = row.kind === 'aggregate' ? once + this.estimate('create', detail) : once;
+      return [{ what: `projection ${row.name}`, perSecond: changes, ru, kind: 'projection', ids: row.serves }];
     });
+    const own = this.writesTo(detail, rate);
     // All projections of a container share one reader of its feed.
-    const feed = projections.filter(({ kind }) => kind === 'feed').slice(0, 1);
-    return [...patterns, ...projections.filter(({ kind }) => kind === 'projection'), ...feed];
+    const reader = (this.#feeding.get(name) ?? []).find(({ sink }) => sink?.container.toLowerCase() !== name);
+    const feed: Term[] =
+      reader && own > 0 ? [{ what: `feed of ${reader.name}`, perSecond: own, ru: FEED_RU, kind: 'feed', ids: [] }] : [];
+    return [...patterns, ...projections, ...feed];
   }
 
   /** RU/s at the peak. */

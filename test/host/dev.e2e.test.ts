@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { CosmosClient } from '@azure/cosmos';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { DevSummary } from '../../src/host/dev/dev.operation.ts';
+import type { DevSummary } from '../../src/host/dev/play.ts';
 import type { LeaseRow } from '../../src/operations/leases/lease-rows.ts';
 import { type Millrace, millrace } from '../support/process.ts';
 import { Random } from '../support/random.ts';

@@ -144,6 +144,15 @@ export const HOST_ERRORS = {
     meaning: 'The app has no function of this name.',
     hint: 'List the functions with `millrace functions list`.',
   },
+  'init-documents': {
+    meaning: '`millrace init --from` names a folder without `cosmosdb_data_model.md`.',
+    hint: 'Name the folder of the two modelling documents, or one of the documents.',
+    usage: true,
+  },
+  'init-install': {
+    meaning: 'The project is written, but npm could not install its packages.',
+    hint: 'Run `npm install` in the project again; npm’s own messages above say why it failed. Without a network: `npm install --offline --omit=dev`.',
+  },
   'init-name': {
     meaning: 'The name of the folder can’t be the name of an npm package.',
     hint: 'Use a-z, 0-9, dashes, dots and underscores, and begin with a letter or a digit.',

@@ -1,4 +1,4 @@
-import { basename, join } from 'node:path';
+import { join } from 'node:path';
 import type { Settings } from '../../base/settings.ts';
 import type { PublishedEvent } from '../../emulator/index.ts';
 import type { Jobs } from '../../jobs/jobs.ts';
@@ -83,7 +83,7 @@ export async function openStage(
   const opened = postgres && openDatabase(postgres.url, { max: 1 });
   const { loaded, tables } = bound(given, opened);
   let shown: Revision = { loaded, importer: importOnce };
-  const database = basename(folder);
+  const database = pipeline.name;
   if (!options.once) {
     screen.line(`Cosmos DB listens at ${server.endpoint}. For other terminals:`);
     screen.line(exportLine('COSMOS', server.connectionString));

@@ -2,14 +2,16 @@
 import { relative } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { SweepResult } from '../../archive/types.ts';
+import { systemClock } from '../../base/clock.ts';
 import { messageOf } from '../../base/errors.ts';
+import { Speed, sayRate } from '../../base/speed.ts';
 import { splitPath } from '../../cosmos/paths.ts';
 import { planStorage } from '../../operations/archive/open.ts';
 import { planModel } from '../../operations/model/apply.ts';
 import type { Context } from '../../operations/operation.ts';
 import { type Verification, verify } from '../../operations/projections/verify.ts';
 import { migrateTables } from '../../operations/sql/migrate.ts';
-import { plural } from '../../operations/table.ts';
+import { ageText, plural } from '../../operations/table.ts';
 import type { App } from '../../runtime/processor-host.ts';
 import { type Importer, importOnce } from '../../runtime/fresh-import.ts';
 import { layoutsOf } from '../../runtime/tables.ts';
@@ -20,6 +22,7 @@ import { untilAborted } from '../run/until-aborted.ts';
 import { buildAdded } from './build-added.ts';
 import type { Input } from './input.ts';
 import { type Loaded, load } from './loader.ts';
+import type { Progress } from './marker.ts';
 import { type MovedThereAndBack, moveThereAndBack } from './moves.ts';
 import { type PublishedCheck, checkPublished } from './published.ts';
 import { Revisions } from './revisions.ts';
@@ -97,6 +100,7 @@ export async function play(
   let archived: readonly SweepResult[] | null = null;
   const loadInput = async (): Promise<void> => {
     if (!source) return;
+    const speed = new Speed();
     result = await load({
       database: services.place.database,
       databaseOf,
@@ -107,9 +111,7 @@ export async function play(
       directory: options.data ?? context.workspace.directory,
       ...(options.rate === undefined ? {} : { rate: options.rate }),
       signal,
-      onProgress: ({ loaded: done, rejected }) => {
-        state = `loading ${source.name}: ${plural(done, 'document')}${rejected > 0 ? `, ${rejected.toLocaleString('en-US')} rejected` : ''}`;
-      },
+      onProgress: (progress) => void (state = `loading ${source.name}: ${loadingText(progress, source, speed)}`),
       onReject: ({ line, why }) => screen.line(`${source.name}:${line}: rejected: ${why}`),
     });
     state = `loaded ${source.name}: ${plural(result.loaded, 'document')}`;
@@ -173,6 +175,10 @@ export async function play(
       prepare: async (of) => void (await prepare(of)),
       signal,
     });
+  if (watching)
+    screen.line(
+      `A change of ${relative(context.workspace.directory, loaded.folder) || '.'} is loaded at once, and the data stays. Ctrl-C stops.`,
+    );
   let projections: ProjectionProgress[] = [];
   let revision: Revision = { loaded, importer: watching?.importer ?? importOnce };
   for (let before: Revision | undefined; ;) {
@@ -199,9 +205,7 @@ export async function play(
           ...lag,
           signal,
           screen,
-          head: () => [
-            screen.live ? `${state}; ${options.once ? 'ends when all is derived' : 'Ctrl-C stops'}.` : state,
-          ],
+          head: () => [state],
         },
         async (app) => {
           runs = true;
@@ -242,6 +246,18 @@ export async function play(
     ...(moved && { moved }),
     published,
   };
+}
+
+function loadingText({ loaded, rejected }: Progress, { share }: Input, speed: Speed): string {
+  speed.note(loaded + rejected, systemClock.monotonic());
+  const [rate, read] = [speed.perSecond(), share?.() ?? 0];
+  const left = read > 0 ? speed.secondsTo((loaded + rejected) / read) : undefined;
+  return [
+    plural(loaded, 'document'),
+    ...(rejected > 0 ? [`${rejected.toLocaleString('en-US')} rejected`] : []),
+    ...(rate === undefined ? [] : [sayRate(rate)]),
+    ...(left === undefined ? [] : [`${ageText(Math.ceil(left))} left`]),
+  ].join(', ');
 }
 
 /** Waits until the signal is aborted. With an archive it sweeps every `SWEEP_MS`; a sweep that failed is repeated. */

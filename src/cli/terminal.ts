@@ -19,6 +19,7 @@ export class TerminalScreen implements Screen {
   readonly #now: () => number;
   /** The widths of the lines that `draw` wrote last. */
   #drawn: readonly number[] = [];
+  #shown = '';
   #lastPlain = { at: -Infinity, text: '' };
   #counted: { readonly what: string; readonly speed: Speed } | undefined;
 
@@ -38,6 +39,8 @@ export class TerminalScreen implements Screen {
       // couldn't be erased.
       const [columns, rows] = [this.#columns - 1, (this.#stream.rows || 24) - 1];
       const fitting = lines.slice(0, rows).map((line) => fit(line, columns));
+      if (this.#drawn.length > 0 && fitting.join('\n') === this.#shown) return;
+      this.#shown = fitting.join('\n');
       this.#stream.write(`${this.#erased()}${fitting.map((line) => `${line}\n`).join('')}`);
       this.#drawn = fitting.map(widthOf);
       return;

@@ -94,9 +94,8 @@ it('shows what is wrong before everything else, and that a look has failed', () 
       },
     ],
   });
-  expect(
-    frame({ columns: 80, rows: 30 }, look({ failed: 'no answer', total: undefined }, troubled)).lines.join('\n'),
-  ).toMatchInlineSnapshot(`
+  expect(frame({ columns: 80, rows: 30 }, look({ failed: 'no answer', total: undefined }, troubled)).lines.join('\n'))
+    .toMatchInlineSnapshot(`
     "shop in shop, 12:34:56, each 2s. q: quit, arrows: scroll
     rate not known yet · lag unknown · 3 parked · 1 host · 3 leases, 1 free
     The last look failed: no answer

@@ -56,7 +56,6 @@ it('holds what verbs print on a running account to their schemas', async () => {
       'model cost',
       'model export',
       'model drift',
-      'model build',
       'model types --check',
     ]) {
       const { stdout, stderr } = await cli([...verb.split(' '), '--pipeline', SHOP, '--json']);

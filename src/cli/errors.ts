@@ -6,6 +6,16 @@ export const CLI_ERRORS = {
     hint: 'Look with `--dry-run` first, then add `--yes`.',
     usage: true,
   },
+  'schema-unknown': {
+    meaning: '`millrace schema` names a verb that there is not.',
+    hint: 'Write the verb as on the command line, such as `millrace schema projections list`; `millrace --help` lists them.',
+    usage: true,
+  },
+  'terminal-missing': {
+    meaning: '`millrace top` draws in a terminal, and its input or output is none.',
+    hint: 'Use `millrace status --watch`; with `--json` it prints one line of JSON for each look.',
+    usage: true,
+  },
   'tool-ended': {
     meaning: 'The thread of a tool of `millrace mcp` ended without a result.',
     hint: 'Run the same verb on the command line with `--debug` to see its origin.',

@@ -35,7 +35,7 @@ export function buildProgram(
     .description('Keep everything derived from an Azure Cosmos DB for NoSQL account correct.')
     .version(version)
     .showSuggestionAfterError()
-    .addHelpText('after', EXIT_CODES);
+    .addHelpText('after', `${FIRST}${EXIT_CODES}`);
   const nouns = new Map<string, Command>();
   const operations = registry.all();
   const named = operations.find((of) =>
@@ -46,9 +46,30 @@ export function buildProgram(
     const isAsked = named === undefined || named === operation;
     parent.addCommand(isAsked ? verb(operation, invoke) : new Command(operation.verb).description(operation.summary));
   }
-  for (const command of nouns.values()) command.description(command.commands.map((of) => of.name()).join(', '));
+  for (const [name, command] of nouns) {
+    const own = operations.filter((of) => of.noun === name);
+    command
+      .description(command.commands.map((of) => of.name()).join(', '))
+      .addHelpText('after', `${examplesText(own.flatMap(({ examples: [first] }) => first ?? []))}${EXIT_CODES}`);
+  }
   return program.addCommand(completionOf(program));
 }
+
+/** What to start with, and where more is. */
+const FIRST = `
+Examples:
+  millrace init my-app                  write a project
+  millrace dev                          run a pipeline on this machine, with nothing to install
+  millrace dev --example flights --once run an example, compare and end
+  millrace model check                  check the modelling documents and the pipeline
+  millrace status --env production      show a pipeline of an account
+  millrace top                          the same, live in the terminal
+
+millrace NOUN --help lists the verbs of a noun, and millrace NOUN VERB --help has flags and examples of one.
+`;
+
+const examplesText = (examples: readonly string[]): string =>
+  `\nExamples:\n${examples.map((example) => `  ${example}`).join('\n')}\n`;
 
 const EXIT_CODES =
   '\nExit codes: 0 success; 1 differences, findings or a failure; 2 wrong usage or input; 130 interrupted.';
@@ -74,7 +95,7 @@ function verb(operation: Operation, invoke: (invocation: Invocation) => Promise<
   for (const option of commonOptions(operation)) command.addOption(option);
   command.addHelpText(
     'after',
-    `\nExamples:\n${operation.examples.map((example) => `  ${example}`).join('\n')}\n${operation.help === undefined ? '' : `\n${operation.help}\n`}${EXIT_CODES}`,
+    `${examplesText(operation.examples)}${operation.help === undefined ? '' : `\n${operation.help}\n`}${EXIT_CODES}`,
   );
   command.action(async () => {
     await invoke({ operation, input: inputOf(operation, command, flags), flags: commonFlags(command) });

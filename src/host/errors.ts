@@ -1,6 +1,17 @@
 import { type ErrorCatalogue, errorsOf } from '../base/error-catalogue.ts';
 
 export const HOST_ERRORS = {
+  'dev-restart': {
+    meaning: 'A changed pipeline needs a server, or another name, that the running `millrace dev` does not have.',
+    hint: 'Stop `millrace dev` and start it again. The pipeline before runs on until then.',
+    usage: true,
+  },
+  'dev-version': {
+    meaning:
+      'A changed pipeline can’t go on with the data of the running `millrace dev`, by the rules of versions of projections.',
+    hint: 'Declare the change as a new version, or start `millrace dev` again with new data.',
+    usage: true,
+  },
   'dev-shards': {
     meaning:
       '`millrace dev` was called with `--shards` for a pipeline that is not over shards, or without it for one that is.',
@@ -132,6 +143,15 @@ export const HOST_ERRORS = {
   'function-unknown': {
     meaning: 'The app has no function of this name.',
     hint: 'List the functions with `millrace functions list`.',
+  },
+  'init-documents': {
+    meaning: '`millrace init --from` names a folder without `cosmosdb_data_model.md`.',
+    hint: 'Name the folder of the two modelling documents, or one of the documents.',
+    usage: true,
+  },
+  'init-install': {
+    meaning: 'The project is written, but npm could not install its packages.',
+    hint: 'Run `npm install` in the project again; npm’s own messages above say why it failed. Without a network: `npm install --offline --omit=dev`.',
   },
   'init-name': {
     meaning: 'The name of the folder can’t be the name of an npm package.',

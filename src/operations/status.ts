@@ -17,7 +17,7 @@ import { selectLetters } from './dead-letters/select.ts';
 import { readArchiveVerified } from './archive/verified.ts';
 import type { Context } from './operation.ts';
 import { readVerified, verifiedName } from './projections/verified.ts';
-import { stateOf } from './projections/projection-rows.ts';
+import { stateOf, stateWithoutVersions } from './projections/projection-rows.ts';
 import { askedTenant } from './tenants/asked.ts';
 import { readCounted } from './tenants/counted.ts';
 import { lettersByTenant, tenantsOf } from './tenants/shown.ts';
@@ -62,7 +62,7 @@ export async function readStatus(context: Context, expirationMs: number, tenant?
       const id = projectionId(spec);
       return {
         id,
-        state: isVersioned(spec) ? stateOf(spec, views) : 'declared',
+        state: isVersioned(spec) ? stateOf(spec, views) : stateWithoutVersions(views),
         /** Where it begins, once a host has recorded it. */
         start: starts?.[id] ?? null,
         ruPerChange: ruPerChange(said, id),

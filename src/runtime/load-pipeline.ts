@@ -1,7 +1,6 @@
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import { UsageError, messageOf } from '../base/errors.ts';
 import { isObject } from '../base/json.ts';
 import type { Pipeline } from '../definition/specs.ts';
@@ -9,14 +8,15 @@ import { modelPath } from '../definition/model-ref.ts';
 import type { Model } from '../model/model.ts';
 import type { DeclaredPipeline, LoadedPipeline } from './workspace.ts';
 import { readBuilt } from './built-model.ts';
+import { type Importer, importOnce } from './fresh-import.ts';
 import { type RuntimeErrorCode, runtimeError } from './errors.ts';
 
 /**
  * Loads the `pipeline.ts` (or `.js`) of a folder and its data-model document, and checks one with the other.
  * @throws UsageError if a file is missing, unreadable or wrong, or if they don't match; it lists all errors
  */
-export async function loadPipeline(folder: string): Promise<LoadedPipeline> {
-  const pipeline = await importPipeline(folder);
+export async function loadPipeline(folder: string, importer: Importer = importOnce): Promise<LoadedPipeline> {
+  const pipeline = await importPipeline(folder, importer);
   const modelFile = modelPath(pipeline, folder);
   const built = await readBuilt({ folder, modelFile, pipelineFile: pipelineFile(folder) });
   if (built) return { folder, pipeline, modelFile, model: built };
@@ -25,7 +25,7 @@ export async function loadPipeline(folder: string): Promise<LoadedPipeline> {
   const { checkPipeline } = await import('../definition/check/check-pipeline.ts');
   const errors = checkPipeline(pipeline, model).filter(({ severity }) => severity === 'error');
   refuse('pipeline-wrong', `The pipeline in ${folder} does not match its data model`, errors);
-  await checkContract(folder, modelFile);
+  await checkContract(folder, modelFile, importer);
   return { folder, pipeline, modelFile, model };
 }
 
@@ -33,10 +33,10 @@ export async function loadPipeline(folder: string): Promise<LoadedPipeline> {
 const ENFORCED: ReadonlySet<string> = new Set(['G1', 'G2', 'G5', 'G6', 'G7', 'G9', 'G11', 'G14']);
 
 /** If the document has a section of projections, the code must match it; else nothing starts. */
-async function checkContract(folder: string, modelFile: string): Promise<void> {
+async function checkContract(folder: string, modelFile: string, importer: Importer): Promise<void> {
   const { readDesign } = await import('../model/reader/design.ts');
   const design = await readDesign(modelFile);
-  const declared = design.projectionsAt && (await declaredPipeline(folder));
+  const declared = design.projectionsAt && (await declaredPipeline(folder, importer));
   if (!declared || 'unloadable' in declared) return;
   const { contractRules } = await import('../contract/contract-rules.ts');
   const { checkDocuments } = await import('../model/rules/index.ts');
@@ -68,24 +68,27 @@ export const pipelineFile = (folder: string): string | undefined =>
   ['pipeline.ts', 'pipeline.js'].map((name) => join(folder, name)).find((path) => existsSync(path));
 
 /** The declared pipeline without any check, or the reason why it can't be loaded; undefined if the folder has none. */
-export async function declaredPipeline(folder: string): Promise<DeclaredPipeline | undefined> {
+export async function declaredPipeline(
+  folder: string,
+  importer: Importer = importOnce,
+): Promise<DeclaredPipeline | undefined> {
   const file = pipelineFile(folder);
   if (file === undefined) return undefined;
   const source = { file, text: await readFile(file, 'utf8') };
   try {
-    return { source, pipeline: await importPipeline(folder) };
+    return { source, pipeline: await importPipeline(folder, importer) };
   } catch (error) {
     if (error instanceof UsageError) return { source, unloadable: error };
     throw error;
   }
 }
 
-async function importPipeline(folder: string): Promise<Pipeline> {
+async function importPipeline(folder: string, importer: Importer): Promise<Pipeline> {
   const file = pipelineFile(folder);
   if (file === undefined) throw runtimeError('pipeline-missing', `There is no pipeline.ts in ${folder}`);
   let module: { default?: unknown };
   try {
-    module = (await import(pathToFileURL(file).href)) as { default?: unknown };
+    module = (await importer(file)) as { default?: unknown };
   } catch (error) {
     throw runtimeError('pipeline-unloadable', `${file} can't be loaded: ${messageOf(error)}`, { cause: error });
   }

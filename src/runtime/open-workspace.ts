@@ -37,7 +37,7 @@ export function openWorkspace(opened: WorkspaceOptions): Workspace {
     opened,
     directory,
     settings: () => (settings ??= loadSettings({ env, directory })),
-    declared: declaredPipeline,
+    declared: (folder) => declaredPipeline(folder),
     services: (): Promise<Services> => {
       services ??= openServices(workspace.settings());
       // A failure is not cached: the next call may find the account back, or the setting corrected.

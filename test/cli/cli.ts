@@ -1,5 +1,6 @@
 import { Writable } from 'node:stream';
 import { runCli } from '../../src/cli/run.ts';
+import { misprinted } from './printed.ts';
 import { everyOperation } from '../../src/cli/registry.ts';
 
 class Sink extends Writable {
@@ -33,5 +34,7 @@ export async function cli(
   const stderr = new Sink();
   const { directory = process.cwd(), signal = new AbortController().signal } = options;
   const code = await runCli(everyOperation, '0.0.0-test', args, { stdout, stderr, directory, signal });
+  const why = misprinted(args, stdout.text);
+  if (why !== undefined) throw new Error(why);
   return { code, stdout: stdout.text, stderr: stderr.text };
 }

@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { DevSummary } from '../../src/host/dev/dev.operation.ts';
+import type { DevSummary } from '../../src/host/dev/play.ts';
 import { millrace } from '../support/process.ts';
 import { SHOP } from '../support/stage.ts';
 

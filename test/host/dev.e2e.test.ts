@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { CosmosClient } from '@azure/cosmos';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { DevSummary } from '../../src/host/dev/dev.operation.ts';
+import type { DevSummary } from '../../src/host/dev/play.ts';
 import type { LeaseRow } from '../../src/operations/leases/lease-rows.ts';
 import { type Millrace, millrace } from '../support/process.ts';
 import { Random } from '../support/random.ts';
@@ -66,7 +66,7 @@ describe('an example', () => {
       await using process = millrace(['dev', ...args], { directory });
       await derived(process, moment);
       // Where the last run was further already than that, this one holds no lease yet that it could give back.
-      if (signal === 'SIGINT') await process.until(/order-summaries@1 [1-9]/);
+      if (signal === 'SIGINT') await process.until(/[1-9][\d,]* changes, /);
       process.kill(signal);
       expect(await process.ended).toEqual(signal === 'SIGKILL' ? { code: null, signal } : { code: 130, signal: null });
     }

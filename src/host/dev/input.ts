@@ -28,6 +28,8 @@ export interface Input {
   readonly now?: number;
   /** How documents change while a tenant moves. */
   readonly whileMoving?: WhileMoving;
+  /** How much of it `items` has read, 0 to 1. Absent: nobody knows how much there is. */
+  readonly share?: () => number;
   items(): AsyncIterable<InputItem>;
 }
 
@@ -59,13 +61,18 @@ export async function fileInput(file: string, into: SourceRef): Promise<Input> {
   if (!(await exists(path))) {
     throw hostError('input-missing', `There is no file ${file}`);
   }
+  const { size } = await stat(path);
+  let read = 0;
   return {
     name: file,
     identity: { file: path, ...into },
+    share: () => (size === 0 ? 1 : Math.min(1, read / size)),
     async *items() {
       let at = 0;
       for await (const text of createInterface({ input: createReadStream(path), crlfDelay: Infinity })) {
         at += 1;
+        // Not what the stream has read: that is far ahead.
+        read += Buffer.byteLength(text) + 1;
         // Editors write blank lines, and on Windows a byte order mark: neither is an error.
         const line = at === 1 ? text.replace(/^\uFEFF/, '') : text;
         if (line.trim() !== '') yield { at, text: () => line, step: parseLine(line, into) };

@@ -1,10 +1,12 @@
-import { basename, join } from 'node:path';
+import { join } from 'node:path';
 import type { Settings } from '../../base/settings.ts';
 import type { PublishedEvent } from '../../emulator/index.ts';
 import type { Jobs } from '../../jobs/jobs.ts';
 import type { Context } from '../../operations/operation.ts';
 import type { Registry } from '../../operations/registry.ts';
 import type { LoadedPipeline, Services, Workspace } from '../../runtime/workspace.ts';
+import { importOnce } from '../../runtime/fresh-import.ts';
+import { declaredPipeline } from '../../runtime/load-pipeline.ts';
 import { openJobs } from '../../runtime/open-jobs.ts';
 import { once } from '../../base/once.ts';
 import { openServices } from '../../runtime/services.ts';
@@ -14,6 +16,8 @@ import { exportLine } from './emulator/export-line.ts';
 import { type Beside, type EmbeddedInput, startBeside } from './embedded.ts';
 import { startHubs } from './hubs.ts';
 import { type DevJobs, startDevJobs } from './dev-jobs.ts';
+import { hasTables, usesBlobs } from './reload.ts';
+import type { Revision } from './watched-pipeline.ts';
 import { startPglite } from '../../postgres/pglite.ts';
 import { startAzurite } from './storage.ts';
 
@@ -29,8 +33,12 @@ export interface Stage extends AsyncDisposable {
   readonly services: Services;
   /** For operations on this run: the dashboard's. */
   readonly workspace: Workspace;
-  /** The pipeline, its tables bound to the run's database. */
+  /** The pipeline as it was opened with, its tables bound to the run's database. */
   readonly loaded: LoadedPipeline;
+  /** The same pipeline, changed, bound as `loaded` is. */
+  bind(changed: LoadedPipeline): LoadedPipeline;
+  /** Lets operations on this run work with a changed pipeline. */
+  show(changed: Revision): void;
   /** The database of the tables; absent without any. */
   readonly tables?: Database;
   /** Aborted if one of the embedded servers ends unexpectedly. */
@@ -53,6 +61,8 @@ export async function openStage(
       services: await workspace.services(),
       workspace,
       ...bound(given, workspace.tables()),
+      bind: (changed) => bound(changed, workspace.tables()).loaded,
+      show: () => undefined,
       [Symbol.asyncDispose]: async () => {},
     };
   }
@@ -60,19 +70,20 @@ export async function openStage(
   const server = await startBeside(options.port, options);
   const folderOf = (name: string): string | undefined => (data === undefined ? undefined : join(data, name));
   // Archives and the checkpoints of ingests are blobs.
-  const wantsBlobs = pipeline.archives.length + pipeline.ingests.length > 0;
-  const storage = wantsBlobs
+  const storage = usesBlobs(pipeline)
     ? await startAzurite({ folder: folderOf('blob') }).catch((error: unknown) => abandon(error, server))
     : undefined;
   const hubs = await startHubs(pipeline, folderOf('event-hubs')).catch((error: unknown) =>
     abandon(error, storage, server),
   );
-  const postgres = hasTables(given)
+  const postgres = hasTables(pipeline)
     ? await startPglite({ folder: folderOf('tables') }).catch((error: unknown) => abandon(error, hubs, storage, server))
     : undefined;
   // One connection, because the embedded PostgreSQL has one session.
-  const { loaded, tables } = bound(given, postgres && openDatabase(postgres.url, { max: 1 }));
-  const database = basename(folder);
+  const opened = postgres && openDatabase(postgres.url, { max: 1 });
+  const { loaded, tables } = bound(given, opened);
+  let shown: Revision = { loaded, importer: importOnce };
+  const database = pipeline.name;
   if (!options.once) {
     screen.line(`Cosmos DB listens at ${server.endpoint}. For other terminals:`);
     screen.line(exportLine('COSMOS', server.connectionString));
@@ -104,9 +115,9 @@ export async function openStage(
     folder,
     at: (of) => workspace.at(of),
     settings: () => settings,
-    model: async () => loaded.model,
-    pipeline: async () => loaded,
-    declared: (of) => workspace.declared(of),
+    model: async () => shown.loaded.model,
+    pipeline: async () => shown.loaded,
+    declared: (of) => (of === folder ? declaredPipeline(of, shown.importer) : workspace.declared(of)),
     services: async () => services,
     tables: () => tables ?? workspace.tables(),
     jobs: () => workspace.jobs(),
@@ -129,6 +140,8 @@ export async function openStage(
     services,
     workspace: jobs ? { ...own, jobs: openedJobs } : own,
     loaded,
+    bind: (changed) => bound(changed, opened).loaded,
+    show: (changed) => void (shown = changed),
     ...(tables && { tables }),
     ...(hubs && { eventsOf: (hub: string) => hubs.events(hub) }),
     ended: storage ? AbortSignal.any([server.ended, storage.ended]) : server.ended,
@@ -145,11 +158,9 @@ export async function openStage(
   };
 }
 
-const hasTables = ({ pipeline }: LoadedPipeline): boolean => pipeline.effects.some(({ kind }) => kind === 'table');
-
 /** The pipeline with a database for its tables, if it has any. */
 const bound = (loaded: LoadedPipeline, database: Database | undefined): Pick<Stage, 'loaded' | 'tables'> =>
-  database && hasTables(loaded) ? { loaded: withTables(loaded, database), tables: database } : { loaded };
+  database && hasTables(loaded.pipeline) ? { loaded: withTables(loaded, database), tables: database } : { loaded };
 
 async function abandon(error: unknown, ...started: (Pick<Beside, 'close'> | undefined)[]): Promise<never> {
   for (const server of started) await server?.close();

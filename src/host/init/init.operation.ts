@@ -1,11 +1,15 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { cpSync, existsSync, mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import { z } from 'zod';
-import { packageVersion } from '../../base/package.ts';
 import { UsageError, messageOf } from '../../base/errors.ts';
 import { defineOperation } from '../../operations/operation.ts';
-import { PARTS } from './files.ts';
 import { hostError } from '../errors.ts';
+import { DEFAULT_DIRECTORY, ask } from './ask.ts';
+import { PARTS } from './files.ts';
+import { type FromDocuments, fromDocuments } from './from-documents.ts';
+import { dependencyFor, tarballOf } from './origin.ts';
 
 /** A package name that npm accepts, without a scope. */
 const NAME = /^[a-z0-9][a-z0-9._-]{0,99}$/;
@@ -13,41 +17,88 @@ const NAME = /^[a-z0-9][a-z0-9._-]{0,99}$/;
 export const init = defineOperation({
   verb: 'init',
   summary: 'Write a new project: pipeline, function app, infrastructure, tests and workflows',
-  examples: ['millrace init my-app', 'millrace init my-app --dry-run'],
+  examples: [
+    'millrace init',
+    'millrace init my-app --yes',
+    'millrace init my-app --from ~/design/cosmosdb_data_model.md',
+    'millrace init my-app --dry-run',
+  ],
+  help: `In a terminal it asks for what isn't given: the folder, your documents, and whether to install. Elsewhere, and with
+--yes, it asks nothing. It needs no network, except for --install. The project depends on the package that init came
+from: the version in the registry, or the tarball.`,
   effect: 'changes',
   argument: 'directory',
   input: z.object({
-    directory: z.string().min(1).describe('folder for the project; its name becomes the project’s name'),
+    directory: z
+      .string()
+      .min(1)
+      .optional()
+      .describe(`folder for the project; its name becomes the project’s name (default: "${DEFAULT_DIRECTORY}")`),
+    from: z
+      .string()
+      .min(1)
+      .optional()
+      .describe('begin with the cosmosdb_data_model.md of this folder instead of an example'),
+    install: z.boolean().optional().describe('install the project’s packages with npm'),
+    yes: z.boolean().default(false).describe('ask nothing'),
     package: z
       .string()
       .optional()
-      .describe('version of the dependency `millrace` in package.json (default: this version)'),
+      .describe('version of the dependency `millrace` in package.json (default: where this package came from)'),
   }),
-  plan: async ({ directory }, { workspace }) => {
+  plan: async ({ directory = DEFAULT_DIRECTORY, from }, { workspace }) => {
     const target = placeFor(resolve(workspace.directory, directory));
-    return { steps: PARTS.map(({ to }) => `write ${join(relative('.', target) || '.', to)}`), ru: 0 };
+    const there = relative(workspace.directory, target) || '.';
+    const own =
+      from === undefined ? [] : (await fromDocuments(resolve(workspace.directory, from), basename(target))).files;
+    const files = new Set([...PARTS.map(({ to }) => to), ...own.map(({ to }) => to)]);
+    return { steps: [...files].map((to) => `write ${join(there, to)}`), ru: 0 };
   },
-  run: async ({ directory, package: spec }, { workspace }) => {
+  run: async (given, context) => {
+    const { workspace } = context;
+    const asks = !given.yes && process.stdin.isTTY && process.stderr.isTTY;
+    const { directory, from, install } = asks
+      ? await ask(given, { input: process.stdin, output: process.stderr }, context.signal)
+      : { ...given, directory: given.directory ?? DEFAULT_DIRECTORY };
     const target = placeFor(resolve(workspace.directory, directory));
     const name = basename(target);
+    const own = from === undefined ? undefined : await fromDocuments(resolve(workspace.directory, from), name);
+    const dependency = given.package ?? dependencyFor(target);
     try {
-      for (const { from, to } of PARTS) {
-        const file = join(target, to);
-        mkdirSync(dirname(file), { recursive: true });
-        cpSync(from, file, { recursive: true });
-      }
-      rename(target, name, spec ?? `^${packageVersion()}`);
+      write(target, name, dependency, own);
     } catch (cause) {
       if (cause instanceof UsageError) throw cause;
-      throw hostError('init-unwritable', `${target} can't be written: ${messageOf(cause)}`, {
-        cause,
-      });
+      throw hostError('init-unwritable', `${target} can't be written: ${messageOf(cause)}`, { cause });
     }
-    return { directory: target, name };
+    if (install === true) await installIn(target, context.signal);
+    return {
+      directory: target,
+      path: relative(workspace.directory, target) || '.',
+      name,
+      dependency,
+      installed: install === true,
+      toDeclare: own?.toDeclare ?? [],
+    };
   },
-  format: ({ directory, name }) => {
-    const there = relative('.', directory) || '.';
-    return `${name} is written. Next:\n  cd ${there}\n  npm install\n  npm run dev\n  npm test`;
+  format: ({ directory, path, name, dependency, installed, toDeclare }) => {
+    const tarball = tarballOf(dependency, directory);
+    return [
+      `${name} is written. Next:`,
+      `  cd ${path}`,
+      ...(installed ? [] : ['  npm install']),
+      '  npm run dev',
+      '  npm test',
+      ...(tarball === undefined
+        ? []
+        : [
+            `It depends on ${tarball}: keep that file, and put it where other machines that install the project find it.`,
+          ]),
+      ...(toDeclare.length === 0
+        ? []
+        : [
+            `The document names ${toDeclare.join(', ')}: declare them in pipeline/pipeline.ts. \`npm run millrace -- model check\` says what is missing.`,
+          ]),
+    ].join('\n');
   },
 });
 
@@ -64,7 +115,13 @@ function placeFor(target: string): string {
   throw hostError('init-occupied', `${target} exists and is not an empty folder`);
 }
 
-function rename(target: string, name: string, spec: string): void {
+function write(target: string, name: string, dependency: string, own: FromDocuments | undefined): void {
+  for (const { from, to } of PARTS) {
+    const file = join(target, to);
+    mkdirSync(dirname(file), { recursive: true });
+    cpSync(from, file, { recursive: true });
+  }
+  for (const { to, text } of own?.files ?? []) writeFileSync(join(target, to), text);
   const replace = (file: string, pairs: readonly (readonly [string, string])[]): void => {
     const path = join(target, file);
     const before = readFileSync(path, 'utf8');
@@ -73,15 +130,27 @@ function rename(target: string, name: string, spec: string): void {
       pairs.reduce((text, [from, to]) => text.replaceAll(from, to), before),
     );
   };
+  // The database has the pipeline's name.
+  const database = own ? name : 'shop';
   replace('package.json', [
     ['"my-app"', JSON.stringify(name)],
-    ['"MILLRACE"', JSON.stringify(spec)],
+    ['"MILLRACE"', JSON.stringify(dependency)],
   ]);
-  replace('README.md', [['# my-app', `# ${name}`]]);
+  replace('README.md', [
+    ['# my-app', `# ${name}`],
+    ['COSMOS_DATABASE=shop', `COSMOS_DATABASE=${database}`],
+  ]);
   replace('azure.yaml', [
     ['name: millrace\n', `name: ${name}\n`],
     ['  template: millrace\n', '  template: millrace-init\n'],
   ]);
-  // The database has the pipeline's name.
-  replace('local.settings.example.json', [['"storefront"', '"shop"']]);
+  replace('local.settings.example.json', [['"storefront"', JSON.stringify(database)]]);
+}
+
+/** @throws MillraceError `init-install` */
+async function installIn(target: string, signal: AbortSignal): Promise<void> {
+  // On Windows npm is a script, which only a shell starts.
+  const npm = spawn('npm install --no-audit --no-fund', { cwd: target, shell: true, stdio: ['ignore', 2, 2], signal });
+  const [code] = (await once(npm, 'close')) as [number | null];
+  if (code !== 0) throw hostError('init-install', `npm install in ${target} ended with code ${code ?? 'unknown'}`);
 }

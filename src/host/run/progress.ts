@@ -1,3 +1,4 @@
+import { sayRate } from '../../base/speed.ts';
 import { plural, table } from '../../operations/table.ts';
 import { type Clock, systemClock } from '../../base/clock.ts';
 import type { App } from '../../runtime/processor-host.ts';
@@ -86,23 +87,24 @@ export function progressTable(rows: readonly ProjectionProgress[]): string[] {
   ).split('\n');
 }
 
-/** One line for logs: `12,000 changes, 34,000 writes, 5 parked`. */
-export function progressLine(rows: readonly ProjectionProgress[]): string {
+/** One line: `12,000 changes, 340/s, 34,000 writes, 5 parked, lag 2 s`. `perSecond`: of changes; undefined: not known. */
+export function progressLine(rows: readonly ProjectionProgress[], perSecond?: number): string {
   const sum = (of: (row: ProjectionProgress) => number): number => rows.reduce((total, row) => total + of(row), 0);
   const parked = sum((row) => row.parked);
   const followed = rows.filter(({ follows }) => follows);
   const lag = highest(followed.map((row) => row.lag));
   return [
-    ...rows.map((row) => `${row.projection} ${row.changes.toLocaleString('en-US')}`),
+    plural(changesOf(rows), 'change'),
+    ...(perSecond === undefined || perSecond === 0 ? [] : [sayRate(perSecond)]),
     plural(
       sum((row) => row.writes),
       'write',
-    ),
-    plural(
-      sum((row) => row.requests),
-      'request',
     ),
     ...(parked > 0 ? [`${parked.toLocaleString('en-US')} parked`] : []),
     ...(followed.length > 0 ? [lag === null ? 'lag unknown' : `lag ${lag} s`] : []),
   ].join(', ');
 }
+
+/** A change counts once for each projection that applied it. */
+export const changesOf = (rows: readonly ProjectionProgress[]): number =>
+  rows.reduce((total, { changes }) => total + changes, 0);

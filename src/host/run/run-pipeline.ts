@@ -1,5 +1,6 @@
 import { systemClock } from '../../base/clock.ts';
 import type { Settings } from '../../base/settings.ts';
+import { Speed } from '../../base/speed.ts';
 import type { Timings } from '../../feed/sharing/feed-host.ts';
 import { Rates } from '../../feed/processor/rates.ts';
 import { startTelemetry } from '../../feed/processor/telemetry.ts';
@@ -9,7 +10,7 @@ import { type App, compose } from '../../runtime/processor-host.ts';
 import { waitingTenants } from '../../operations/tenants/waiting.ts';
 import { startBacklogMetrics } from './backlog-metrics.ts';
 import { startLetterMetrics } from './letter-metrics.ts';
-import { type ProjectionProgress, progressLine, progressOf, progressTable } from './progress.ts';
+import { type ProjectionProgress, changesOf, progressLine, progressOf } from './progress.ts';
 import { rangesOf } from './ranges.ts';
 import { startStatusWriter } from './status-writer.ts';
 import { startTenantMetrics } from './tenant-metrics.ts';
@@ -28,7 +29,7 @@ export interface PipelineRunOptions {
   readonly screen: Screen;
   /** Milliseconds between two reports of this host, for `status` and the dashboard. Default: half a minute. */
   readonly statusMs?: number;
-  /** Lines to show above the projections. */
+  /** What to show before the projections. */
   readonly head?: () => readonly string[];
 }
 
@@ -41,8 +42,11 @@ export async function runPipeline(
 ): Promise<ProjectionProgress[]> {
   const { screen, head = () => [], statusMs, ...composition } = options;
   const app = await compose(composition);
-  const show = (rows: readonly ProjectionProgress[]): void =>
-    screen.draw([...head(), ...(screen.live ? progressTable(rows) : [progressLine(rows)])]);
+  const speed = new Speed();
+  const show = (rows: readonly ProjectionProgress[]): void => {
+    speed.note(changesOf(rows), systemClock.monotonic());
+    screen.draw([[...head(), progressLine(rows, speed.perSecond())].join('; ')]);
+  };
   const endWatch = watchTroubles((line) => screen.line(line));
   const rates = new Rates();
   const ranges = (): ReturnType<typeof rangesOf> => rangesOf(app, rates, systemClock.monotonic());

@@ -93,6 +93,7 @@ export const run = (registry: () => Registry) =>
       }
       for (const { projection, what } of await tablesThatDiffer(loaded, signal)) screen.line(`${projection}: ${what}`);
       const name = host ?? `${hostname()}-${randomBytes(3).toString('hex')}`;
+      if (screen.live) screen.line(`${name} runs ${loaded.folder} on ${settings.database}. Ctrl-C stops.`);
       const projections = await runPipeline(
         {
           settings,
@@ -108,7 +109,6 @@ export const run = (registry: () => Registry) =>
           signal,
           screen,
           ...(port === undefined ? {} : { statusMs: DASHBOARD_MS }),
-          head: () => (screen.live ? [`${name} runs ${loaded.folder} on ${settings.database}; Ctrl-C stops.`] : []),
         },
         async (app) => {
           probes?.ready(true);

@@ -106,7 +106,7 @@ const COMMON = new Set([
 ]);
 
 /** `Storefront - Azure Cosmos DB NoSQL Data Model` becomes Storefront; a title with only such common words, Documents. */
-function modelName(title: string): string {
+export function modelName(title: string): string {
   const words = title.split(/[^\p{L}\p{N}]+/u).filter((word) => word !== '' && !COMMON.has(word.toLowerCase()));
   return words.length === 0 ? 'Documents' : pascal(words.join(' '));
 }

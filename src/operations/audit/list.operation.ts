@@ -5,6 +5,9 @@ import { plural, table } from '../table.ts';
 import { askedTenant, isGiven, tenantInput } from '../tenants/asked.ts';
 import type { AuditRecord } from './record.ts';
 
+/** What the query selects. */
+type Listed = Omit<AuditRecord, 'pk' | 'type'>;
+
 export const auditList = defineOperation({
   noun: 'audit',
   verb: 'list',
@@ -19,12 +22,12 @@ export const auditList = defineOperation({
   run: async ({ most, tenant }, { workspace, signal }) => {
     const asked = tenant === undefined ? undefined : askedTenant(await workspace.pipeline(), tenant);
     const { state } = (await workspace.services()).global;
-    const records: AuditRecord[] = [];
+    const records: Listed[] = [];
     const query = {
       query: `SELECT ${asked ? '' : 'TOP @most '}c.id, c.actor, c.at, c.verb, c.arguments, c.outcome, c.endedAt, c.result FROM c WHERE c.pk = 'audit'${asked ? ' AND IS_DEFINED(c.arguments.tenant)' : ''} ORDER BY c.id DESC`,
       parameters: [{ name: '@most', value: most }],
     };
-    for await (const record of fetchAll<AuditRecord>(state, query, signal, { partitionKey: 'audit' })) {
+    for await (const record of fetchAll<Listed>(state, query, signal, { partitionKey: 'audit' })) {
       if (!asked || isGiven(asked, record.arguments)) records.push(record);
       if (records.length === most) break;
     }

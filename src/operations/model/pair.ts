@@ -88,7 +88,7 @@ function whyNot(declared: DeclaredPipeline): Unloadable | undefined {
   const { file } = declared.source;
   const { message, hint, cause } = declared.unloadable;
   const stack = cause instanceof Error ? (cause.stack ?? '') : '';
-  const line = Number(stack.split(basename(file))[1]?.match(/^:(\d+)/)?.[1] ?? 1);
+  const line = Number(stack.split(basename(file))[1]?.match(/^(?:\?[^:]*)?:(\d+)/)?.[1] ?? 1);
   return { message, at: { file, line }, ...(hint !== undefined && { hint }) };
 }
 

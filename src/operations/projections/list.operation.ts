@@ -26,7 +26,7 @@ async function readUnlessUnreachable<T>(
 export const projectionsList = defineOperation({
   noun: 'projections',
   verb: 'list',
-  summary: 'List the declared projections with their sources, sinks and state',
+  summary: 'List the projections with their sources, sinks and state',
   examples: ['millrace projections list', 'millrace projections list --pipeline examples/flights --json'],
   shards: 'every',
   effect: 'reads',
@@ -36,7 +36,7 @@ export const projectionsList = defineOperation({
     const views = await readUnlessUnreachable(workspace, (state) => new Views(state, pipeline.name).read());
     const rows = pipeline.projections.map((spec) => rowOf(spec, views));
     const starts = await readUnlessUnreachable(workspace, (state) => readStarts(state, pipeline.name));
-    return [...rows, ...otherRows(pipeline, views), ...streamRows(pipeline)].map((row) => ({
+    return [...rows, ...otherRows(pipeline, views), ...streamRows(pipeline, views)].map((row) => ({
       ...row,
       /** Where it begins, once a host has recorded it. */
       start: starts?.[row.id] ?? null,

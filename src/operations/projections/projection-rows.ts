@@ -31,8 +31,7 @@ export interface ProjectionRow {
     | 'replaced'
     | 'not built'
     | 'idle'
-    | 'unknown'
-    | 'declared';
+    | 'unknown';
 }
 
 export const rowOf = (spec: ProjectionSpec, views: ViewsByName | undefined): ProjectionRow => ({
@@ -69,7 +68,7 @@ export const otherRows = (
       into: spec.kind === 'embed' ? named(spec.into) : spec.kind === 'table' ? `table ${spec.table}` : '',
       with: spec.kind === 'custom' ? more : [],
       onDelete: spec.kind === 'custom' ? null : spec.onDelete,
-      state: views?.[spec.name]?.staged?.phase ?? 'declared',
+      state: views?.[spec.name]?.staged?.phase ?? stateWithoutVersions(views),
     };
   });
 
@@ -85,8 +84,15 @@ export function stateOf(
   return current ? 'idle' : 'not built';
 }
 
+/** Of what has no versions side by side: hosts run it, once they run the pipeline. */
+export const stateWithoutVersions = (views: ViewsByName | undefined): 'current' | 'unknown' =>
+  views ? 'current' : 'unknown';
+
 /** Publishes and ingests. They have no versions side by side. */
-export const streamRows = ({ publishes, ingests }: Pick<Pipeline, 'publishes' | 'ingests'>): ProjectionRow[] => [
+export const streamRows = (
+  { publishes, ingests }: Pick<Pipeline, 'publishes' | 'ingests'>,
+  views?: ViewsByName,
+): ProjectionRow[] => [
   ...publishes.map((spec) => ({
     id: projectionId(spec),
     kind: spec.kind,
@@ -94,7 +100,7 @@ export const streamRows = ({ publishes, ingests }: Pick<Pipeline, 'publishes' | 
     into: `event hub ${spec.to}`,
     with: [],
     onDelete: null,
-    state: 'declared' as const,
+    state: stateWithoutVersions(views),
   })),
   ...ingests.map((spec) => ({
     id: projectionId(spec),
@@ -103,7 +109,7 @@ export const streamRows = ({ publishes, ingests }: Pick<Pipeline, 'publishes' | 
     into: `${spec.into.container}/${spec.into.type}`,
     with: [],
     onDelete: null,
-    state: 'declared' as const,
+    state: stateWithoutVersions(views),
   })),
 ];
 

@@ -126,7 +126,7 @@ export const projectionsShow = defineOperation({
       ...(paused
         ? [`  paused by ${paused.by} at ${paused.since}${paused.reason === '' ? '' : `: ${paused.reason}`}`]
         : []),
-      ...declared.map(({ id, into, parked }) => `  declared: ${id} into ${into}, ${plural(parked, 'change')} parked`),
+      ...declared.map(({ id, into, parked }) => `  version: ${id} into ${into}, ${plural(parked, 'change')} parked`),
     ].join('\n'),
 });
 

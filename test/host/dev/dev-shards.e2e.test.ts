@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { expect, it } from 'vitest';
-import type { DevSummary } from '../../../src/host/dev/dev.operation.ts';
+import type { DevSummary } from '../../../src/host/dev/play.ts';
 import { millrace } from '../../support/process.ts';
 import { SPREAD } from '../../support/spread-stage.ts';
 

@@ -1,11 +1,13 @@
-import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { loadPipeline } from '../../../src/runtime/load-pipeline.ts';
 import { generateTypes } from '../../../src/model/types/generate.ts';
 import { filesOf } from '../../../src/operations/model/infra.ts';
+import { cli } from '../../cli/cli.ts';
 import { millrace } from '../../support/process.ts';
+import { SHOP } from '../../support/stage.ts';
 
 const TEMPLATE = join(import.meta.dirname, '../../../src/host/init/template');
 let place: string;
@@ -15,11 +17,7 @@ beforeEach(() => {
 afterEach(() => {
   rmSync(place, { recursive: true, force: true });
 });
-const run = async (...args: string[]) => {
-  await using process = millrace(args, { directory: place });
-  const { code } = await process.ended;
-  return { code, stdout: process.stdout, stderr: process.stderr };
-};
+const run = (...args: string[]) => cli(args, { directory: place });
 
 describe('init', () => {
   it('writes a whole project, under its own name', async () => {
@@ -54,6 +52,41 @@ describe('init', () => {
     expect(JSON.parse(readFileSync(join(app, 'infra/pipeline.json'), 'utf8'))).toMatchObject({ name: 'shop' });
     expect(readFileSync(join(app, 'infra/modules/containers.bicep'), 'utf8')).toContain("name: 'OrderLists'");
     expect(readFileSync(join(app, 'local.settings.example.json'), 'utf8')).toContain('"COSMOS_DATABASE": "shop"');
+  });
+
+  it('begins with somebody’s own documents', async () => {
+    expect(await run('init', 'own', '--yes', '--from', join(SHOP, 'cosmosdb_data_model.md'))).toMatchObject({
+      code: 0,
+      stderr: '',
+    });
+    const app = join(place, 'own');
+    const text = (file: string): string => readFileSync(join(app, file), 'utf8');
+    expect(text('pipeline/cosmosdb_data_model.md')).toBe(readFileSync(join(SHOP, 'cosmosdb_data_model.md'), 'utf8'));
+    expect(text('pipeline/model.types.ts')).toContain('export interface Shop {');
+    expect(text('pipeline/pipeline.ts')).toContain("name: 'own'");
+    expect(text('infra/modules/containers.bicep')).toContain("name: 'Summaries'");
+    expect(text('local.settings.example.json')).toContain('"COSMOS_DATABASE": "own"');
+    // It runs before anything is declared: its documents are loaded, and nothing is derived.
+    mkdirSync(join(app, 'node_modules'));
+    symlinkSync(join(import.meta.dirname, '../../..'), join(app, 'node_modules/millrace'), 'dir');
+    await using dev = millrace(['dev', '--once', '--json'], { directory: app });
+    expect((await dev.ended).code).toBe(0);
+    expect(JSON.parse(dev.stdout)).toMatchObject({
+      loaded: { loaded: expect.any(Number), rejected: 0 },
+      projections: [],
+      verification: { different: 0 },
+    });
+    for (const check of [
+      ['model', 'types', '--check'],
+      ['model', 'infra', '--check'],
+    ]) {
+      await using process = millrace(check, { directory: app });
+      expect((await process.ended).code).toBe(0);
+    }
+    expect(await run('init', 'none', '--from', place)).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('There is no cosmosdb_data_model.md in'),
+    });
   });
 
   it('says what it would write, and writes nothing', async () => {

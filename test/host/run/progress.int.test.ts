@@ -66,6 +66,7 @@ it('what is not known is no number for people either, and what follows no feed s
   ]);
   expect(progressLine(hostWith([]))).toMatch(/, lag unknown$/);
   expect(progressLine(hostWith([LEASE]))).toMatch(/, lag 22 s$/);
+  expect(progressLine(hostWith([LEASE]), 12.34)).toMatch(/^\d+ changes, 12\/s, /);
   const retired = hostWith([LEASE], [IDLE], true);
   expect(retired).toMatchObject([
     { lag: null, follows: false },

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { DevSummary } from '../../../src/host/dev/dev.operation.ts';
+import type { DevSummary } from '../../../src/host/dev/play.ts';
 import { millrace } from '../../support/process.ts';
 
 const READINGS = 36 * 288;

@@ -49,7 +49,7 @@ it('lists what goes to event hubs and what comes from them', async () => {
         id: 'hours-out@1',
         kind: 'publish',
         into: 'event hub device-hours',
-        state: 'declared',
+        state: 'unknown',
       }),
       expect.objectContaining({ id: 'readings-in@1', kind: 'ingest', into: 'Readings/reading', onDelete: null }),
     ]),
@@ -135,8 +135,8 @@ describe('pausing', () => {
 it('has them in the status', async () => {
   expect(await json('status')).toMatchObject({
     projections: expect.arrayContaining([
-      expect.objectContaining({ id: 'hours-out@1', state: 'declared', parked: 0 }),
-      expect.objectContaining({ id: 'readings-in@1', state: 'declared', parked: 1 }),
+      expect.objectContaining({ id: 'hours-out@1', state: 'current', parked: 0 }),
+      expect.objectContaining({ id: 'readings-in@1', state: 'current', parked: 1 }),
     ]),
   });
 });

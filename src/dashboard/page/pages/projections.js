@@ -6,7 +6,6 @@ import { clip, count, rate, time } from '../format.js';
 
 const TONES = {
   current: 'good',
-  declared: 'good',
   filled: 'warn',
   filling: 'warn',
   resetting: 'warn',

@@ -1,0 +1,78 @@
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it, vi } from 'vitest';
+import { everyOperation } from '../../src/cli/registry.ts';
+import { operationName } from '../../src/operations/operation.ts';
+import { SHOP, openStage } from '../support/stage.ts';
+import { cli } from './cli.ts';
+import { misprinted } from './printed.ts';
+
+const files = readdirSync(join(import.meta.dirname, '../../docs/schemas'));
+
+it('there is a schema of each verb, and of nothing else', () => {
+  const names = everyOperation.all().map((of) => `${operationName(of).replace(' ', '-')}.json`);
+  expect(files.toSorted()).toEqual(names.toSorted());
+});
+
+describe('schema', () => {
+  it('prints the schema of a verb, the same with --json', async () => {
+    const { code, stdout } = await cli(['schema', 'leases', 'list']);
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({ title: 'millrace leases list --json', type: 'array' });
+    expect((await cli(['schema', 'leases', 'list', '--json'])).stdout).toBe(stdout);
+  });
+
+  it('names the verb that was meant', async () => {
+    expect(await cli(['schema', 'leases', 'lst'])).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/There is no verb leases lst.*leases-list/),
+    });
+  });
+});
+
+// Every other test that runs a verb by `cli` with --json holds it to its schema too.
+it('holds what verbs print on a running account to their schemas', async () => {
+  await using stage = await openStage();
+  for (const [name, value] of Object.entries(stage.env)) vi.stubEnv(name, value);
+  try {
+    for (const verb of [
+      'run --once',
+      'status',
+      'projections list',
+      'projections show days',
+      'projections verify',
+      'leases list',
+      'leases check',
+      'dead-letters list',
+      'checkpoints list',
+      'checkpoints save before',
+      'audit list',
+      'plan',
+      'plan --against deployed',
+      'doctor',
+      'tenants list',
+      'trace Orders s1 none',
+      'model check',
+      'model cost',
+      'model export',
+      'model drift',
+      'model types --check',
+    ]) {
+      const { stdout, stderr } = await cli([...verb.split(' '), '--pipeline', SHOP, '--json']);
+      // An error would be held to no schema.
+      expect(`${verb}: ${stdout.includes('"error": {"code"') || stdout.startsWith('{"error"') ? stderr : ''}`).toBe(
+        `${verb}: `,
+      );
+    }
+  } finally {
+    vi.unstubAllEnvs();
+  }
+});
+
+it('finds what is not in a schema', () => {
+  const args = ['leases', 'list', '--json'];
+  expect(misprinted(args, '[]')).toBeUndefined();
+  expect(misprinted(args, '{"error": {"code": "x", "message": "y"}}')).toBeUndefined();
+  expect(misprinted(args, '[{}]')).toContain('not in its schema');
+  expect(misprinted(args, '{"leases": []}')).toContain('not in its schema');
+});

@@ -28,6 +28,7 @@ const PAGES_RUN: Readonly<Record<string, readonly string[]>> = {
   'shards list': [],
   'shards moves': [],
   'model check': [],
+  'model draw': [],
   'model cost': [],
 };
 

@@ -2,13 +2,14 @@ import { once as event } from 'node:events';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createAdaptorServer } from '@hono/node-server';
+import { getCookie, setCookie } from 'hono/cookie';
 import { messageOf } from '../base/errors.ts';
 import { once } from '../base/once.ts';
 import type { Operation } from '../operations/operation.ts';
 import type { Workspace } from '../runtime/workspace.ts';
-import { Access, type Role, type Tokens, assertClosed, isLoopback } from './access.ts';
+import { Access, type Tokens, assertClosed, isLoopback } from './access.ts';
 import { allowedOf } from './allowed.ts';
-import { dashboardApp, describe } from './app.ts';
+import { type AppOptions, dashboardApp, describe } from './app.ts';
 import { dashboardError } from './errors.ts';
 import { pageFiles } from './files.ts';
 import { Live, type LiveEvent } from './live.ts';
@@ -51,16 +52,15 @@ export async function startDashboard(options: DashboardOptions): Promise<Dashboa
   const access = new Access(tokens);
   let bound = port;
   const app = dashboardApp({
-    access,
+    ...callersOf(access, actor, () => `millrace-${bound}`),
+    open: access.open,
     allowed,
     files: pageFiles(),
     live,
-    runs,
+    start: (asked, context) => runs.start(asked, context),
     workspace: opening,
-    actorOf: (role: Role) => (access.open ? actor : `${actor} (dashboard ${role})`),
     version,
     signal,
-    cookie: () => `millrace-${bound}`,
   });
   const server = createAdaptorServer({ fetch: app.fetch, hostname: address }) as Server;
   server.listen(port, address);
@@ -86,6 +86,27 @@ export async function startDashboard(options: DashboardOptions): Promise<Dashboa
       server.closeAllConnections();
       await closed;
     }),
+  };
+}
+
+/** Callers are known by the session of their cookie. Cookies of one host don't know ports: two dashboards need two names. */
+function callersOf(access: Access, actor: string, cookie: () => string): Pick<AppOptions, 'callerOf' | 'signIn'> {
+  const callerOf: AppOptions['callerOf'] = (request) => {
+    const role = access.roleOf(getCookie(request, cookie()));
+    if (role === undefined) throw dashboardError('sign-in-missing', 'The browser is not signed in');
+    return { role, actor: access.open ? actor : `${actor} (dashboard ${role})` };
+  };
+  if (access.open) return { callerOf };
+  return {
+    callerOf,
+    signIn: {
+      signIn: (request, token) => {
+        const signed = access.signIn(token);
+        if (signed) setCookie(request, cookie(), signed.session, { httpOnly: true, sameSite: 'Strict', path: '/' });
+        return signed?.role;
+      },
+      signOut: (request) => access.signOut(getCookie(request, cookie())),
+    },
   };
 }
 

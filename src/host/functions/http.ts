@@ -1,9 +1,11 @@
 import { type HttpRequest, type InvocationContext, app } from '@azure/functions';
+import { once } from '../../base/once.ts';
 import type { Workspace } from '../../runtime/workspace.ts';
 import type { Drain } from './drain.ts';
 import { lateRegistry } from './late.ts';
 import { failed } from '../http/answer.ts';
 import { type HealthOptions, health } from '../http/health.ts';
+import { record } from '../http/audit.ts';
 import { serveOperation } from '../http/operations.ts';
 import type { Role } from '../http/roles.ts';
 
@@ -41,4 +43,37 @@ export function registerHttp(workspace: Workspace, drain: Drain, checked: Health
       },
     });
   }
+  // Without Entra there is no such function: a key would have to stand in the addresses of a browser.
+  if (process.env['MILLRACE_AUTH'] === 'entra') registerDashboard(workspace, drain);
+}
+
+function registerDashboard(workspace: Workspace, drain: Drain): void {
+  // Its code is loaded with the first request for it.
+  const open = once(async () => {
+    const [{ functionDashboard }, registry] = await Promise.all([import('./dashboard.ts'), lateRegistry()]);
+    return functionDashboard({ workspace, registry });
+  });
+  app.http('millrace-dashboard', {
+    methods: ['GET', 'POST'],
+    // App Service authentication has checked the caller, and the dashboard checks the role.
+    authLevel: 'anonymous',
+    route: `${BASE}/dashboard/{*path}`,
+    handler: async (request: HttpRequest, context: InvocationContext) => {
+      const path = request.params['path'] ?? '';
+      const began = performance.now();
+      let status: number | undefined;
+      try {
+        const response = await drain.run(async (signal) => (await open())(request, path, signal));
+        ({ status } = response);
+        return response;
+      } catch (error) {
+        const refused = failed(error);
+        ({ status } = refused);
+        return refused;
+      } finally {
+        const fields = { role: 'dashboard', operation: path, status, ms: Math.round(performance.now() - began) };
+        if (request.method === 'POST') context.log(record('http', fields));
+      }
+    },
+  });
 }

@@ -185,6 +185,7 @@ const STATUS = {
   'sign-in-missing': 401,
   unauthenticated: 401,
   'role-missing': 403,
+  'authentication-off': 503,
   'operator-missing': 403,
   'request-foreign': 403,
   'request-malformed': 400,

@@ -12,7 +12,7 @@ import { allowedOf } from './allowed.ts';
 import { type AppOptions, dashboardApp, describe } from './app.ts';
 import { dashboardError } from './errors.ts';
 import { pageFiles } from './files.ts';
-import { Live, type LiveEvent } from './live.ts';
+import { Live, type Published } from './live.ts';
 import { Runs } from './runs.ts';
 import { shown } from './shown.ts';
 
@@ -48,7 +48,7 @@ export async function startDashboard(options: DashboardOptions): Promise<Dashboa
   const allowed = allowedOf(operations);
   const opening = openingOf(options.workspace);
   const live: Live = new Live({ look: () => look(allowed.get('status')?.operation, opening, signal), everyMs, signal });
-  const runs = new Runs((rows) => live.publish({ event: 'runs', data: JSON.stringify(rows) }));
+  const runs = new Runs((rows) => live.publish({ event: 'runs', data: () => JSON.stringify(rows) }));
   const access = new Access(tokens);
   let bound = port;
   const app = dashboardApp({
@@ -128,13 +128,18 @@ function openingOf(workspace: Promise<Workspace>): () => Workspace {
 }
 
 /** One look at the pipeline, which may fail: the page shows the failure. */
-async function look(status: Operation | undefined, opening: () => Workspace, signal: AbortSignal): Promise<LiveEvent> {
+async function look(status: Operation | undefined, opening: () => Workspace, signal: AbortSignal): Promise<Published> {
   const at = new Date().toISOString();
+  // Browsers that come later get the same text.
+  const published = (what: object): Published => {
+    const data = JSON.stringify({ at, ...what });
+    return { event: 'status', data: () => data };
+  };
   try {
     const screen = { live: false, line: () => undefined, draw: () => undefined, progress: () => undefined };
     const result = await status?.run({}, { workspace: opening(), actor: 'dashboard', signal, screen });
-    return { event: 'status', data: JSON.stringify({ at, value: shown(result?.value ?? null) }) };
+    return published({ value: shown(result?.value ?? null) });
   } catch (error) {
-    return { event: 'status', data: JSON.stringify({ at, error: describe(error) }) };
+    return published({ error: describe(error) });
   }
 }

@@ -8,6 +8,7 @@ import { Rates } from '../../src/feed/processor/rates.ts';
 import { startStatusWriter } from '../../src/host/run/status-writer.ts';
 import { type Stage, openStage } from '../support/stage.ts';
 import { CHROMIUM } from './chromium.ts';
+import { statusAt } from './played.ts';
 import { post, serve } from './served.ts';
 
 const PAGES = [
@@ -47,6 +48,10 @@ async function open(
   // Ends what hangs; a machine with much other work is slow.
   page.setDefaultTimeout(120_000);
   page.on('pageerror', ({ message }) => wrong.push(message));
+  // It works offline: every request is for this machine.
+  page.on('request', (request) => {
+    if (new URL(request.url()).hostname !== '127.0.0.1') wrong.push(`a request for ${request.url()}`);
+  });
   page.on('console', (message) => {
     if (message.type() === 'error' && !message.text().startsWith('Failed to load resource')) wrong.push(message.text());
   });
@@ -216,6 +221,89 @@ describe.skipIf(CHROMIUM === undefined)('in Chromium', () => {
     );
     await until(page, 'window.looks >= 6');
     expect(await page.evaluate('window.shifts')).toBeLessThan(0.01);
+    await page.context().close();
+  });
+
+  it('ten minutes of looks leave no more on the page than one, and less than 100 MB', async () => {
+    const page = await open('now');
+    await loaded(page);
+    const devtools = await page.context().newCDPSession(page);
+    const measured = async (): Promise<{ nodes: number; heap: number }> => {
+      await devtools.send('HeapProfiler.collectGarbage');
+      const { usedSize } = await devtools.send('Runtime.getHeapUsage');
+      return { nodes: await page.evaluate('document.querySelectorAll("*").length'), heap: usedSize };
+    };
+    // As `dev` sends them, at a look a second, and as fast as the page takes them.
+    const looks = (from: number, to: number): string =>
+      Array.from({ length: to - from }, (_, index) => {
+        const ms = 1_000 * (from + index);
+        const at = new Date(Date.UTC(2026, 0, 1) + ms).toISOString();
+        return `event: status\ndata: ${JSON.stringify({ at, value: statusAt(ms, 50_000) })}\n\n`;
+      }).join('');
+    const play = async (from: number, to: number): Promise<void> => {
+      const headers = { 'content-type': 'text/event-stream' };
+      await page.unrouteAll();
+      await page.route('**/api/events', (route) => route.fulfill({ headers, body: looks(from, to) }), { times: 1 });
+      await page.reload();
+      await until(page, `document.querySelector("#connection").textContent === "Disconnected: trying again"`);
+    };
+    await play(0, 60);
+    const minute = await measured();
+    await play(0, 600);
+    const ten = await measured();
+    expect(ten.nodes).toBe(minute.nodes);
+    expect(ten.heap).toBeLessThan(100_000_000);
+    expect(await page.locator('dd').first().textContent()).toBe('50,000');
+    await page.context().close();
+  });
+
+  it('asks by itself where there is no stream, as in a function app, and not while it is hidden', async () => {
+    const page = await open('now');
+    await loaded(page);
+    const streams: string[] = [];
+    page.on('request', (request) => void (request.url().endsWith('/api/events') && streams.push(request.url())));
+    let asked = 0;
+    page.on('request', (request) => void (request.url().endsWith('/api/run/status') && (asked += 1)));
+    await page.route('**/api/session', async (route) => {
+      const response = await route.fetch();
+      await route.fulfill({ response, json: { ...((await response.json()) as object), pollMs: 100 } });
+    });
+    await page.reload();
+    await loaded(page);
+    await vi.waitUntil(() => asked >= 3, 60_000);
+    expect(streams).toEqual([]);
+    await page.evaluate(
+      'Object.defineProperty(document, "hidden", { get: () => true, configurable: true }); document.dispatchEvent(new Event("visibilitychange"))',
+    );
+    // It never came to this while it asked each 100 ms.
+    await page.waitForLoadState('networkidle');
+    const hidden = asked;
+    await page.evaluate('delete document.hidden; document.dispatchEvent(new Event("visibilitychange"))');
+    await vi.waitUntil(() => asked > hidden, 60_000);
+    await page.context().close();
+  });
+
+  it('is used by keyboard alone: a page, a dialog, and out of it again', async () => {
+    const page = await open('projections/days');
+    await loaded(page);
+    await page.getByRole('button', { name: 'Pause' }).waitFor();
+    const focused = (): Promise<string> => page.evaluate('document.activeElement.textContent.trim()');
+    await page.keyboard.press('Tab');
+    expect(await focused()).toBe('Skip to the page');
+    await page.keyboard.press('Enter');
+    const seen: string[] = [];
+    for (let at = 0; at < 30 && seen.at(-1) !== 'Pause'; at++) {
+      await page.keyboard.press('Tab');
+      seen.push(await focused());
+    }
+    expect(seen.at(-1)).toBe('Pause');
+    await page.keyboard.press('Enter');
+    await page.getByRole('dialog').getByLabel('Why?').waitFor();
+    // A digit in a field is a digit.
+    await page.getByRole('dialog').getByLabel('Why?').fill('2');
+    await page.keyboard.press('Escape');
+    await vi.waitUntil(async () => (await page.getByRole('dialog').count()) === 0);
+    expect(await focused()).toBe('Pause');
     await page.context().close();
   });
 

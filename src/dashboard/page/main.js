@@ -193,6 +193,12 @@ addEventListener('hashchange', () => {
   scrollTo(0, 0);
 });
 
+// The address names the open page, so this link must not change it.
+document.querySelector('.skip').addEventListener('click', (event) => {
+  event.preventDefault();
+  main.focus();
+});
+
 // A digit opens a page: 1 the first of them.
 addEventListener('keydown', (event) => {
   const typing = event.target.closest?.('input, select, textarea, dialog');

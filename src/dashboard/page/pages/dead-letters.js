@@ -1,6 +1,7 @@
 // Changes that could not be applied, by reason; what each says; redrive and discard.
 import { placesOf } from '../api.js';
 import { act } from '../action.js';
+import { bar } from '../bars.js';
 import { failure, h, json, liveTable, loading, section } from '../dom.js';
 import { clip, count, time } from '../format.js';
 
@@ -55,6 +56,15 @@ async function showGroups(body, context, _, reload) {
       },
       ...(groups.some(({ place }) => place !== null) ? [{ title: 'Place', cell: ({ place }) => place }] : []),
       { title: 'Dead letters', number: true, cell: (group) => count(group.count) },
+      {
+        title: 'Of all',
+        cell: (group) =>
+          bar({
+            segments: [{ value: group.count, tone: 2 }],
+            most: groups.reduce((all, one) => all + one.count, 0),
+            label: `${count(group.count)} of ${count(groups.reduce((all, one) => all + one.count, 0))}`,
+          }),
+      },
       { title: 'Oldest', cell: ({ oldest }) => time(oldest) },
       { title: 'Newest', cell: ({ newest }) => time(newest) },
       { title: 'Projections', cell: ({ projections }) => clip(projections.join(', '), 60) },

@@ -186,6 +186,12 @@ function problemsOf(places) {
         what: `A later version wrote ${of.kind}; hosts of this version wait.`,
         since: '–',
       })),
+      ...(value.paused ?? []).map(({ name, by, since, reason }) => ({
+        key: `${place} paused ${name}`,
+        where: at(name),
+        what: `${by} paused it${reason ? `: ${reason}` : '.'}`,
+        since: time(since),
+      })),
       ...value.sources.flatMap(({ container, troubled }) =>
         troubled.map(({ token, why: reason }) => ({
           key: `${place} ${container} ${token}`,

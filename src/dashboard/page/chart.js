@@ -25,7 +25,7 @@ export function chart(label, series, points, unit = '') {
           y: { range: (_, low, high) => [Math.min(0, low ?? 0), Math.max(1, (high ?? 0) * 1.1)] },
         },
         axes: [
-          axis,
+          { ...axis, space: 80, values: (_, seconds) => seconds.map(timeOfDay) },
           { ...axis, size: 64, values: (_, values) => values.map((value) => value.toLocaleString('en-US') + unit) },
         ],
         series: [
@@ -57,6 +57,8 @@ export function chart(label, series, points, unit = '') {
     },
   };
 }
+
+const timeOfDay = (seconds) => new Date(1000 * seconds).toLocaleTimeString('en-GB');
 
 /** From the first point to the last, and no less than `SHORTEST_S`. uPlot itself gives a single point a span of years. */
 function span([first = Date.now() / 1000, ...more]) {

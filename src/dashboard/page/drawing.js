@@ -7,6 +7,8 @@ const GAP = 140;
 const PAD = 12;
 const ROW = 19;
 const APART = 16;
+/** A drawing is shown no smaller than this, of its size. */
+const SMALLEST = 0.75;
 /** Characters of a name that a box has room for, and a curve. */
 const MOST_IN_BOX = 29;
 const MOST_ON_CURVE = 20;
@@ -21,13 +23,16 @@ export function drawing({ name, boxes, lines }) {
   const width = Math.max(0, ...all.map(({ x }) => x + BOX)) + 1;
   const height = Math.max(0, ...all.map((box) => box.y + box.height)) + 1;
   const ways = lines.flatMap((line) => curve(line, lines, placed));
-  return svg(
+  const node = svg(
     'svg',
     { viewBox: `0 0 ${width} ${height}`, class: 'drawing', role: 'img', 'aria-label': name },
     ways.map(({ path }) => path),
     ways.map(({ text }) => text),
     all.map(box),
   );
+  // Where the screen is narrower its texts stay readable, and it scrolls.
+  node.style.minWidth = `${Math.round(width * SMALLEST)}px`;
+  return node;
 }
 
 /** Each column spreads its boxes over the height of the highest one. */

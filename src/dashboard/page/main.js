@@ -185,7 +185,6 @@ document.getElementById('theme').addEventListener('click', () => {
   localStorage.setItem('millrace-theme', root.dataset.theme);
   document.dispatchEvent(new Event('millrace-theme'));
 });
-document.getElementById('theme').textContent = 'Light or dark';
 
 addEventListener('hashchange', () => {
   route();

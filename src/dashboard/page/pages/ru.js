@@ -20,7 +20,7 @@ export const ru = {
       columns: [
         { title: 'Projection', cell: ({ id }) => id },
         {
-          title: 'RU/change, measured of the model’s',
+          title: 'Beside the model',
           wide: true,
           cell: ({ id, ruPerChange }) => {
             const model = modelOf(id);

@@ -1,5 +1,6 @@
 // The dashboard in a browser while hosts apply 50,000 changes a second and an operation reports each change.
-import { ServerResponse } from 'node:http';
+import { subscribe } from 'node:diagnostics_channel';
+import type { ServerResponse } from 'node:http';
 import { type Browser, type CDPSession, type Page, chromium } from 'playwright-core';
 import { startDashboard } from '../src/dashboard/server.ts';
 import { playedOperations } from '../test/dashboard/played.ts';
@@ -63,13 +64,16 @@ const minutes = (of: number): Promise<void> =>
 /** When the server wrote an event to the stream, in seconds; the list grows. */
 function sentUpdates(): readonly number[] {
   const times: number[] = [];
-  const write = ServerResponse.prototype.write;
-  ServerResponse.prototype.write = function (this: ServerResponse, ...given: unknown[]): boolean {
-    const [chunk] = given;
-    if (chunk instanceof Uint8Array && Buffer.from(chunk.subarray(0, 6)).toString() === 'event:')
-      times.push(performance.now() / 1000);
-    return Reflect.apply(write, this, given) as boolean;
-  } as typeof write;
+  subscribe('http.server.request.start', (message) => {
+    const { response } = message as { readonly response: ServerResponse };
+    const write = response.write.bind(response) as (...given: unknown[]) => boolean;
+    response.write = (...given: unknown[]): boolean => {
+      const [chunk] = given;
+      if (chunk instanceof Uint8Array && Buffer.from(chunk.subarray(0, 6)).toString() === 'event:')
+        times.push(performance.now() / 1000);
+      return write(...given);
+    };
+  });
   return times;
 }
 
@@ -93,7 +97,7 @@ async function traced(browser: Browser, page: Page): Promise<readonly number[]> 
       .map(({ pid, tid }) => `${pid} ${tid}`),
   );
   return traceEvents
-    .filter(({ name, pid, tid }) => /RunTask$/.test(name) && mains.has(`${pid} ${tid}`))
+    .filter(({ name, pid, tid }) => name.endsWith('RunTask') && mains.has(`${pid} ${tid}`))
     .map(({ tdur = 0 }) => tdur / 1000);
 }
 

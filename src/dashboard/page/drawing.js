@@ -21,7 +21,7 @@ export function drawing({ name, boxes, lines }) {
   const placed = place(boxes);
   const all = [...placed.values()];
   const width = Math.max(0, ...all.map(({ x }) => x + BOX)) + 1;
-  const height = Math.max(0, ...all.map((box) => box.y + box.height)) + 1;
+  const height = Math.max(0, ...all.map(({ y, height: of }) => y + of)) + 1;
   const ways = lines.flatMap((line) => curve(line, lines, placed));
   const node = svg(
     'svg',

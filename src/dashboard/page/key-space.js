@@ -9,7 +9,9 @@ const NARROW = 0.12;
 
 /** `feeds`: { name, rows }, of which a row is { range, token, owner }. */
 export function keySpace(feeds) {
-  const owners = [...new Set(feeds.flatMap(({ rows }) => rows.map(({ owner }) => owner)).filter(Boolean))].toSorted();
+  const owners = [...new Set(feeds.flatMap(({ rows }) => rows.map(({ owner }) => owner)).filter(Boolean))].toSorted(
+    (a, b) => (a < b ? -1 : 1),
+  );
   return h(
     'div',
     { class: 'key-space' },

@@ -9,6 +9,7 @@ import { Runs } from '../../dashboard/runs.ts';
 import type { Registry } from '../../operations/registry.ts';
 import type { Workspace } from '../../runtime/workspace.ts';
 import { hostError } from '../errors.ts';
+import { record } from '../http/audit.ts';
 import { offered } from '../http/offered.ts';
 import { MOST_MS } from '../http/operations.ts';
 import { admit } from '../http/roles.ts';
@@ -21,8 +22,10 @@ export interface FunctionDashboard {
   readonly registry: Registry;
 }
 
-/** Answers a request for the path below the dashboard's own. */
-export type Serve = (request: HttpRequest, path: string, signal: AbortSignal) => Promise<HttpResponseInit>;
+export type Serve = (
+  request: HttpRequest,
+  given: { readonly signal: AbortSignal; readonly log: (line: string) => void },
+) => Promise<HttpResponseInit>;
 
 export function functionDashboard(given: FunctionDashboard): Serve {
   const allowed = allowedOf(offered(given.registry));
@@ -42,22 +45,47 @@ export function functionDashboard(given: FunctionDashboard): Serve {
       version: packageVersion(),
       signal,
     });
-  return async (request, path, signal) => {
+  return async (request, { signal, log }) => {
+    const path = request.params['path'] ?? '';
     // Its addresses are relative to the folder that its page seems to be in.
-    if (path === '')
-      return { status: 302, headers: { location: `${new URL(request.url).pathname.replace(/\/+$/, '')}/index.html` } };
+    if (path === '') {
+      const location = `${new URL(request.url).pathname.replace(/\/+$/, '')}/index.html`;
+      return { status: 302, headers: { location } };
+    }
+    const began = performance.now();
     const asked = new Request(new URL(`/${path}`, 'https://dashboard.invalid'), {
       method: request.method,
       headers: [...request.headers],
       ...(request.method === 'GET' ? {} : { body: await request.arrayBuffer() }),
     });
-    const response = await appOf(AbortSignal.any([signal, AbortSignal.timeout(MOST_MS)])).fetch(asked);
-    return {
-      status: response.status,
-      headers: Object.fromEntries(response.headers),
-      body: new Uint8Array(await response.arrayBuffer()),
-    };
+    const { status, headers, body } = await responseOf(
+      appOf(AbortSignal.any([signal, AbortSignal.timeout(MOST_MS)])).fetch(asked),
+    );
+    if (request.method !== 'GET') {
+      const ms = Math.round(performance.now() - began);
+      const operation = path.replace(/^api\/run\//, '').replace('/', ' ');
+      log(record('http', { ...whoIs(asked.headers), operation, status, ms }));
+    }
+    return { status, headers, body };
   };
+}
+
+async function responseOf(answering: Response | Promise<Response>) {
+  const response = await answering;
+  return {
+    status: response.status,
+    headers: Object.fromEntries(response.headers),
+    body: new Uint8Array(await response.arrayBuffer()),
+  };
+}
+
+/** For the log. */
+function whoIs(headers: Headers): Caller | { readonly actor: string } {
+  try {
+    return callerOf(headers);
+  } catch {
+    return { actor: 'nobody' };
+  }
 }
 
 /** @throws UsageError `unauthenticated`, `role-missing`, `authentication-off` */

@@ -29,10 +29,10 @@ export async function dashboardBeside(
   context: Context,
   registry: () => Registry,
 ): Promise<Dashboard | undefined> {
-  const port = portOf(flag);
-  if (port === undefined) return undefined;
+  const at = portOf(flag);
+  if (at === undefined) return undefined;
   const workspace = Promise.resolve(context.workspace);
-  return openDashboard({ context, registry: registry(), workspace, port, everyMs: LOOK_MS });
+  return openDashboard({ context, registry: registry(), workspace, port: at, everyMs: LOOK_MS });
 }
 
 interface OpenedBy {

@@ -42,6 +42,7 @@ const shardOf = ({ place }) => (place === null ? {} : { shard: place });
 
 async function showGroups(body, context, _, reload) {
   const groups = atPlaces((await context.run('dead-letters list')).result);
+  const total = groups.reduce((all, group) => all + group.count, 0);
   const table = liveTable({
     caption: 'By reason',
     empty: 'No dead letters: every change was applied.',
@@ -61,8 +62,8 @@ async function showGroups(body, context, _, reload) {
         cell: (group) =>
           bar({
             segments: [{ value: group.count, tone: 2 }],
-            most: groups.reduce((all, one) => all + one.count, 0),
-            label: `${count(group.count)} of ${count(groups.reduce((all, one) => all + one.count, 0))}`,
+            most: total,
+            label: `${count(group.count)} of ${count(total)}`,
           }),
       },
       { title: 'Oldest', cell: ({ oldest }) => time(oldest) },

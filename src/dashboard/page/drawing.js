@@ -2,15 +2,13 @@
 import { svg } from './dom.js';
 import { clip } from './format.js';
 
-const BOX = 270;
-const GAP = 140;
+const BOX = 290;
+const GAP = 110;
 const PAD = 12;
 const ROW = 19;
 const APART = 16;
-/** A drawing is shown no smaller than this, of its size. */
-const SMALLEST = 0.75;
 /** Characters of a name that a box has room for, and a curve. */
-const MOST_IN_BOX = 29;
+const MOST_IN_BOX = 28;
 const MOST_ON_CURVE = 20;
 
 /**
@@ -31,7 +29,7 @@ export function drawing({ name, boxes, lines }) {
     all.map(box),
   );
   // Where the screen is narrower its texts stay readable, and it scrolls.
-  node.style.minWidth = `${Math.round(width * SMALLEST)}px`;
+  node.style.setProperty('--natural', `${width}px`);
   return node;
 }
 

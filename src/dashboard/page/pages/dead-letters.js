@@ -50,6 +50,7 @@ async function showGroups(body, context, _, reload) {
     columns: [
       {
         title: 'Code',
+        word: true,
         cell: (group) => ({
           sign: group.code,
           node: () => h('a', { href: `#/dead-letters/${encodeURIComponent(group.code)}`, text: group.code }),

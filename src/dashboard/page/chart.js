@@ -12,7 +12,7 @@ export function chart(label, series, points, unit = '') {
   const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   // On a wall its texts grow with the others.
   const rem = parseFloat(getComputedStyle(document.documentElement).fontSize);
-  const height = Math.round(11 * rem);
+  const height = Math.round(13 * rem);
   let plot;
   const make = () => {
     plot?.destroy();
@@ -27,7 +27,8 @@ export function chart(label, series, points, unit = '') {
         width: Math.max(200, node.clientWidth),
         height,
         cursor: { drag: { x: false, y: false } },
-        legend: { live: false },
+        // The heading names a single line.
+        legend: { live: false, show: series.length > 1 },
         scales: {
           x: { range: () => span(points[0]) },
           y: { range: (_, low, high) => [Math.min(0, low ?? 0), Math.max(1, (high ?? 0) * 1.1)] },

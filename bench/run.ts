@@ -25,6 +25,7 @@ import { b21 } from './b21-router.ts';
 import { b22 } from './b22-shards.ts';
 import { b24 } from './b24-tables.ts';
 import { b26 } from './b26-moves.ts';
+import { b27 } from './b27-dashboard.ts';
 import { b28 } from './b28-sweep.ts';
 import { b13 } from './b13-archive.ts';
 import { b14 } from './b14-model.ts';
@@ -55,6 +56,7 @@ const BENCHMARKS: readonly Benchmark[] = [
   b22,
   b24,
   b26,
+  b27,
   b28,
 ];
 const RESULTS = new URL('results/', import.meta.url);

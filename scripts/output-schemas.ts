@@ -173,7 +173,8 @@ function schemas(): Map<string, string> {
   const files = globSync('src/**/*.ts', { cwd: root })
     .map((file) => file.split(sep).join('/'))
     .filter(
-      (file) => !DEFINES.has(file) && /\b(defineOperation|defineChange)[<(]/.test(readFileSync(join(root, file), 'utf8')),
+      (file) =>
+        !DEFINES.has(file) && /\b(defineOperation|defineChange)[<(]/.test(readFileSync(join(root, file), 'utf8')),
     );
   const api = new API({ cwd: root });
   const snapshot = api.updateSnapshot({ openProject: join(root, 'tsconfig.json') });

@@ -81,6 +81,11 @@ export class AzureBlobStore implements HoldingStore {
     for await (const { name } of this.#items(prefix)) yield name;
   }
 
+  async *tiers(prefix: string): AsyncGenerator<{ name: string; tier: string }> {
+    for await (const { name, properties } of this.#items(prefix))
+      if (properties.accessTier !== undefined) yield { name, tier: properties.accessTier };
+  }
+
   async *listEver(prefix: string): AsyncGenerator<string> {
     let last: string | undefined;
     for await (const { name } of this.#items(prefix, { includeVersions: true })) {

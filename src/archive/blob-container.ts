@@ -39,5 +39,5 @@ export interface ListedBlob {
   readonly name: string;
   readonly versionId?: string | undefined;
   readonly isCurrentVersion?: boolean | undefined;
-  readonly properties: { readonly legalHold?: boolean | undefined };
+  readonly properties: { readonly legalHold?: boolean | undefined; readonly accessTier?: string | undefined };
 }

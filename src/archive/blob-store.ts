@@ -13,6 +13,8 @@ export interface BlobStore {
   read(name: string): Promise<StoredBlob | undefined>;
   /** Names that begin with `prefix`, in order. */
   list(prefix: string): AsyncIterable<string>;
+  /** The access tier of each blob, as the account names it (`Hot`, `Archive`). Absent: the store has no tiers. */
+  tiers?(prefix: string): AsyncIterable<{ readonly name: string; readonly tier: string }>;
 }
 
 export interface StoredBlob {

@@ -23,11 +23,13 @@ const PAGES_RUN: Readonly<Record<string, readonly string[]>> = {
   'leases rewind': ['container', 'to'],
   'jobs list': ['limit'],
   'audit list': ['most'],
-  'archive list': ['name'],
+  'archive list': ['name', 'tiers'],
+  'archive restore': ['name', 'tenant', 'from', 'to', 'shard'],
   'tenants list': ['container', 'most'],
   'shards list': [],
   'shards moves': [],
   'model check': [],
+  'model draw': [],
   'model cost': [],
 };
 

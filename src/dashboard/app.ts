@@ -1,33 +1,48 @@
 import { type Context as Request, Hono } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
-import { getCookie, setCookie } from 'hono/cookie';
 import { streamSSE } from 'hono/streaming';
 import { MillraceError, messageOf } from '../base/errors.ts';
 import { withoutSecrets } from '../base/secrets.ts';
 import type { Workspace } from '../runtime/workspace.ts';
-import { type Access, type Role, assertOwn } from './access.ts';
+import { type Role, assertOwn } from './access.ts';
 import { type Allowed, type Asked, askedOf } from './allowed.ts';
 import { dashboardError } from './errors.ts';
 import type { PageFile } from './files.ts';
 import type { Live } from './live.ts';
-import type { Runs } from './runs.ts';
+import type { Context, OperationResult } from '../operations/operation.ts';
 import { shown } from './shown.ts';
 
+/** Who asks. */
+export interface Caller {
+  readonly role: Role;
+  /** Who changes something, for the audit. */
+  readonly actor: string;
+}
+
 export interface AppOptions {
-  readonly access: Access;
+  /** @throws MillraceError if this caller may see nothing */
+  readonly callerOf: (request: Request) => Caller;
+  /** A request must name the loopback address, because everybody who reaches it may do everything. */
+  readonly open: boolean;
+  /** Browsers sign in here, and can sign out again. */
+  readonly signIn?: SignIn;
   readonly allowed: Allowed;
   readonly files: ReadonlyMap<string, PageFile>;
-  readonly live: Live;
-  readonly runs: Runs;
+  /** What browsers read: a stream, or where there is none, milliseconds between two questions of a page. */
+  readonly live: Live | number;
+  /** Runs what changes something. */
+  readonly start: (asked: Asked, context: Omit<Context, 'screen'>) => Promise<OperationResult>;
   /** @throws MillraceError `dashboard-starting`, and why the workspace couldn't be opened */
   readonly workspace: () => Workspace;
-  /** Who changes something, for the audit. */
-  readonly actorOf: (role: Role) => string;
   readonly version: string;
   /** Aborted when the dashboard stops. */
   readonly signal: AbortSignal;
-  /** Cookies of one host don't know ports: two dashboards need two names. */
-  readonly cookie: () => string;
+}
+
+export interface SignIn {
+  /** Undefined: it is no token. */
+  readonly signIn: (request: Request, token: string) => Role | undefined;
+  readonly signOut: (request: Request) => void;
 }
 
 /** Only the page's own files run, and no text becomes markup: Trusted Types are required, and no policy makes any. */
@@ -52,14 +67,14 @@ const MOST_BODY = 64 * 1024;
  * which needs a header that other sites can't send.
  */
 export function dashboardApp(options: AppOptions): Hono {
-  const { access, allowed, files, live, runs, workspace, signal } = options;
+  const { callerOf, allowed, files, live, workspace, signal } = options;
   const app = new Hono();
   app.use(async (request, next) => {
     await next();
     for (const [name, value] of Object.entries(HEADERS)) request.res.headers.set(name, value);
   });
   app.use(async (request, next) => {
-    assertOwn(request.req.raw.headers, request.req.method, access.open);
+    assertOwn(request.req.raw.headers, request.req.method, options.open);
     await next();
   });
   app.use(
@@ -70,53 +85,26 @@ export function dashboardApp(options: AppOptions): Hono {
       },
     }),
   );
-  const roleOf = (request: Request): Role => {
-    const role = access.roleOf(getCookie(request, options.cookie()));
-    if (role === undefined) throw dashboardError('sign-in-missing', 'The browser is not signed in');
-    return role;
-  };
-  const signIn = async (request: Request) => {
-    const body: unknown = await bodyOf(request);
-    const token = typeof body === 'object' && body !== null && 'token' in body ? body.token : undefined;
-    const signed = typeof token === 'string' ? access.signIn(token) : undefined;
-    if (!signed) throw dashboardError('sign-in-missing', 'The dashboard does not know this token');
-    setCookie(request, options.cookie(), signed.session, { httpOnly: true, sameSite: 'Strict', path: '/' });
-    return request.json({ role: signed.role });
-  };
-  app.on('POST', '/api/sign-in', signIn);
-  app.post('/api/sign-out', (request) => {
-    access.signOut(getCookie(request, options.cookie()));
-    return request.json({});
-  });
+  if (options.signIn) signInRoutes(app, options.signIn);
   app.get('/api/session', (request) => {
-    const role = roleOf(request);
+    const { role } = callerOf(request);
     const mine = allowed.values().filter(({ operation }) => role === 'operator' || operation.effect === 'reads');
     return request.json({
       role,
       version: options.version,
-      signedIn: !access.open,
+      signedIn: options.signIn !== undefined,
+      pollMs: typeof live === 'number' ? live : null,
       operations: [...mine].map(({ operation: { noun, verb } }) => (noun === undefined ? verb : `${noun} ${verb}`)),
     });
   });
-  app.get('/api/events', (request) => {
-    roleOf(request);
-    const left = new AbortController();
-    // Before the answer begins, so that a full dashboard answers with an error.
-    const { promise: opened, resolve: open } = Promise.withResolvers<Parameters<Live['read']>[0]>();
-    const reading = live.read(async (event) => (await opened)(event), left.signal);
-    return streamSSE(request, async (stream) => {
-      stream.onAbort(() => left.abort());
-      open((event) => stream.writeSSE(event));
-      await reading;
-    });
-  });
+  if (typeof live !== 'number') eventRoute(app, live, callerOf);
   const run = async (request: Request) => {
-    const role = roleOf(request);
+    const { role, actor } = callerOf(request);
     const { noun = '', verb } = request.req.param();
     const asked = askedOf(allowed, verb === undefined ? noun : `${noun} ${verb}`, await bodyOf(request));
     if (asked.operation.effect !== 'reads' && role !== 'operator')
       throw dashboardError('operator-missing', `${asked.name} changes something, and a reader asked for it`);
-    const answer = await perform(asked, { workspace: workspace(), actor: options.actorOf(role), signal }, runs);
+    const answer = await perform(asked, { workspace: workspace(), actor, signal }, options.start);
     return request.json(answer as object);
   };
   app.on('POST', '/api/run/:noun/:verb?', run);
@@ -128,6 +116,35 @@ export function dashboardApp(options: AppOptions): Hono {
   app.onError((error, request) => request.json({ error: describe(error) }, statusOf(error)));
   app.notFound((request) => request.json({ error: { code: 'not-found', message: 'There is no such address' } }, 404));
   return app;
+}
+
+function signInRoutes(app: Hono, { signIn, signOut }: SignIn): void {
+  app.on('POST', '/api/sign-in', async (request) => {
+    const body: unknown = await bodyOf(request);
+    const token = typeof body === 'object' && body !== null && 'token' in body ? body.token : undefined;
+    const role = typeof token === 'string' ? signIn(request, token) : undefined;
+    if (!role) throw dashboardError('sign-in-missing', 'The dashboard does not know this token');
+    return request.json({ role });
+  });
+  app.post('/api/sign-out', (request) => {
+    signOut(request);
+    return request.json({});
+  });
+}
+
+function eventRoute(app: Hono, live: Live, callerOf: AppOptions['callerOf']): void {
+  app.get('/api/events', (request) => {
+    callerOf(request);
+    const left = new AbortController();
+    // Before the answer begins, so that a full dashboard answers with an error.
+    const { promise: opened, resolve: open } = Promise.withResolvers<Parameters<Live['read']>[0]>();
+    const reading = live.read(async (event) => (await opened)(event), left.signal);
+    return streamSSE(request, async (stream) => {
+      stream.onAbort(() => left.abort());
+      open((event) => stream.writeSSE(event));
+      await reading;
+    });
+  });
 }
 
 async function bodyOf(request: Request): Promise<unknown> {
@@ -142,13 +159,7 @@ async function bodyOf(request: Request): Promise<unknown> {
   }
 }
 
-interface Given {
-  readonly workspace: Workspace;
-  readonly actor: string;
-  readonly signal: AbortSignal;
-}
-
-async function perform(asked: Asked, given: Given, runs: Runs): Promise<unknown> {
+async function perform(asked: Asked, given: Omit<Context, 'screen'>, start: AppOptions['start']): Promise<unknown> {
   const { operation, input, dryRun, yes, name } = asked;
   const quiet = { live: false, line: () => undefined, draw: () => undefined, progress: () => undefined };
   if (dryRun) {
@@ -158,9 +169,7 @@ async function perform(asked: Asked, given: Given, runs: Runs): Promise<unknown>
   if (operation.effect === 'destroys' && !yes)
     throw dashboardError('request-malformed', `${name} can’t be undone, and the request does not confirm it`);
   const { value, text, ok } =
-    operation.effect === 'reads'
-      ? await operation.run(input, { ...given, screen: quiet })
-      : await runs.start(asked, given);
+    operation.effect === 'reads' ? await operation.run(input, { ...given, screen: quiet }) : await start(asked, given);
   return { ok, result: shown(value), text: shown(text) };
 }
 
@@ -174,6 +183,9 @@ export const describe = (error: unknown): { code: string; message: string; hint?
 
 const STATUS = {
   'sign-in-missing': 401,
+  unauthenticated: 401,
+  'role-missing': 403,
+  'authentication-off': 503,
   'operator-missing': 403,
   'request-foreign': 403,
   'request-malformed': 400,

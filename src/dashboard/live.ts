@@ -1,15 +1,21 @@
 import { type Clock, systemClock } from '../base/clock.ts';
 import { dashboardError } from './errors.ts';
 
-/** An event of the stream: its name and its data as JSON. */
+/** An event of the stream as a browser gets it: its name and its data as JSON. */
 export interface LiveEvent {
   readonly event: string;
   readonly data: string;
 }
 
+/** An event whose data is written when a browser gets it: thousands may be published in a second, and ten are sent. */
+export interface Published {
+  readonly event: string;
+  readonly data: () => string;
+}
+
 export interface LiveOptions {
   /** Looks at the pipeline; it is called only while somebody reads the stream. It must not reject. */
-  readonly look: () => Promise<LiveEvent>;
+  readonly look: () => Promise<Published>;
   /** Milliseconds between two looks. */
   readonly everyMs: number;
   /** Aborted when the dashboard stops. */
@@ -17,8 +23,8 @@ export interface LiveOptions {
   readonly clock?: Pick<Clock, 'sleep'>;
 }
 
-/** No browser gets an update sooner than this after the one before: at most ten a second. */
-export const UPDATE_MS = 100;
+/** No browser gets an update sooner than this after the one before: at most ten a second, also where timers are early. */
+export const UPDATE_MS = 110;
 /** A sign of life, from which a page sees that it is still connected. */
 const ALIVE_MS = 10_000;
 /** Browsers that read at the same time. */
@@ -36,7 +42,7 @@ interface Reader {
 export class Live {
   readonly #options: LiveOptions;
   readonly #clock: Pick<Clock, 'sleep'>;
-  readonly #latest = new Map<string, string>();
+  readonly #latest = new Map<string, Published['data']>();
   readonly #readers = new Set<Reader>();
   #looking: Promise<void> | undefined;
 
@@ -49,8 +55,7 @@ export class Live {
     return this.#readers.size;
   }
 
-  publish({ event, data }: LiveEvent): void {
-    if (this.#latest.get(event) === data) return;
+  publish({ event, data }: Published): void {
     this.#latest.set(event, data);
     for (const reader of this.#readers) {
       reader.pending.add(event);
@@ -82,7 +87,7 @@ export class Live {
       if (event === undefined) await send({ event: 'alive', data: '' });
       else {
         reader.pending.delete(event);
-        await send({ event, data: this.#latest.get(event) ?? '' });
+        await send({ event, data: this.#latest.get(event)?.() ?? '' });
       }
       await this.#clock.sleep(UPDATE_MS, signal).catch(() => undefined);
     }

@@ -2,16 +2,17 @@ import { once as event } from 'node:events';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createAdaptorServer } from '@hono/node-server';
+import { getCookie, setCookie } from 'hono/cookie';
 import { messageOf } from '../base/errors.ts';
 import { once } from '../base/once.ts';
 import type { Operation } from '../operations/operation.ts';
 import type { Workspace } from '../runtime/workspace.ts';
-import { Access, type Role, type Tokens, assertClosed, isLoopback } from './access.ts';
+import { Access, type Tokens, assertClosed, isLoopback } from './access.ts';
 import { allowedOf } from './allowed.ts';
-import { dashboardApp, describe } from './app.ts';
+import { type AppOptions, dashboardApp, describe } from './app.ts';
 import { dashboardError } from './errors.ts';
 import { pageFiles } from './files.ts';
-import { Live, type LiveEvent } from './live.ts';
+import { Live, type Published } from './live.ts';
 import { Runs } from './runs.ts';
 import { shown } from './shown.ts';
 
@@ -47,20 +48,19 @@ export async function startDashboard(options: DashboardOptions): Promise<Dashboa
   const allowed = allowedOf(operations);
   const opening = openingOf(options.workspace);
   const live: Live = new Live({ look: () => look(allowed.get('status')?.operation, opening, signal), everyMs, signal });
-  const runs = new Runs((rows) => live.publish({ event: 'runs', data: JSON.stringify(rows) }));
+  const runs = new Runs((rows) => live.publish({ event: 'runs', data: () => JSON.stringify(rows) }));
   const access = new Access(tokens);
   let bound = port;
   const app = dashboardApp({
-    access,
+    ...callersOf(access, actor, () => `millrace-${bound}`),
+    open: access.open,
     allowed,
     files: pageFiles(),
     live,
-    runs,
+    start: (asked, context) => runs.start(asked, context),
     workspace: opening,
-    actorOf: (role: Role) => (access.open ? actor : `${actor} (dashboard ${role})`),
     version,
     signal,
-    cookie: () => `millrace-${bound}`,
   });
   const server = createAdaptorServer({ fetch: app.fetch, hostname: address }) as Server;
   server.listen(port, address);
@@ -89,6 +89,27 @@ export async function startDashboard(options: DashboardOptions): Promise<Dashboa
   };
 }
 
+/** Callers are known by the session of their cookie. Cookies of one host don't know ports: two dashboards need two names. */
+function callersOf(access: Access, actor: string, cookie: () => string): Pick<AppOptions, 'callerOf' | 'signIn'> {
+  const callerOf: AppOptions['callerOf'] = (request) => {
+    const role = access.roleOf(getCookie(request, cookie()));
+    if (role === undefined) throw dashboardError('sign-in-missing', 'The browser is not signed in');
+    return { role, actor: access.open ? actor : `${actor} (dashboard ${role})` };
+  };
+  if (access.open) return { callerOf };
+  return {
+    callerOf,
+    signIn: {
+      signIn: (request, token) => {
+        const signed = access.signIn(token);
+        if (signed) setCookie(request, cookie(), signed.session, { httpOnly: true, sameSite: 'Strict', path: '/' });
+        return signed?.role;
+      },
+      signOut: (request) => access.signOut(getCookie(request, cookie())),
+    },
+  };
+}
+
 const hostOf = (address: string): string =>
   address === '0.0.0.0' || address === '::' ? 'localhost' : address.includes(':') ? `[${address}]` : address;
 
@@ -107,13 +128,18 @@ function openingOf(workspace: Promise<Workspace>): () => Workspace {
 }
 
 /** One look at the pipeline, which may fail: the page shows the failure. */
-async function look(status: Operation | undefined, opening: () => Workspace, signal: AbortSignal): Promise<LiveEvent> {
+async function look(status: Operation | undefined, opening: () => Workspace, signal: AbortSignal): Promise<Published> {
   const at = new Date().toISOString();
+  // Browsers that come later get the same text.
+  const published = (what: object): Published => {
+    const data = JSON.stringify({ at, ...what });
+    return { event: 'status', data: () => data };
+  };
   try {
     const screen = { live: false, line: () => undefined, draw: () => undefined, progress: () => undefined };
     const result = await status?.run({}, { workspace: opening(), actor: 'dashboard', signal, screen });
-    return { event: 'status', data: JSON.stringify({ at, value: shown(result?.value ?? null) }) };
+    return published({ value: shown(result?.value ?? null) });
   } catch (error) {
-    return { event: 'status', data: JSON.stringify({ at, error: describe(error) }) };
+    return published({ error: describe(error) });
   }
 }

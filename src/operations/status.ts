@@ -72,6 +72,10 @@ export async function readStatus(context: Context, expirationMs: number, tenant?
       };
     }),
     views: Object.entries(views ?? {}).flatMap(([name, view]) => notable(name, view)),
+    /** What is paused, by whom, since when, and why. */
+    paused: Object.entries(views ?? {}).flatMap(([name, { paused }]) =>
+      paused ? [{ name, by: paused.by, since: paused.since, reason: paused.reason }] : [],
+    ),
     inProgress: await readInProgress(services, views, signal),
     /** Who spends of RU_BUDGET, and which share of it; empty: nobody. */
     budget: unreadable.some(({ kind }) => kind === 'budget')

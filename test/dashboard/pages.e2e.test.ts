@@ -1,14 +1,19 @@
 // Every page and every action in a browser, over the embedded server.
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import axe from 'axe-core';
 import { type Browser, type BrowserContext, type Page, chromium } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { Dashboard } from '../../src/dashboard/server.ts';
+import type { Workspace } from '../../src/runtime/workspace.ts';
 import { type App, compose } from '../../src/runtime/processor-host.ts';
 import { Rates } from '../../src/feed/processor/rates.ts';
 import { startStatusWriter } from '../../src/host/run/status-writer.ts';
 import { type Stage, openStage } from '../support/stage.ts';
 import { CHROMIUM } from './chromium.ts';
-import { post, serve } from './served.ts';
+import { statusAt } from './played.ts';
+import { post, serve, workspaceOf } from './served.ts';
 
 const PAGES = [
   'now',
@@ -28,6 +33,7 @@ const PAGES = [
 /** Characters of an id that would run a script where an id became markup. */
 const EVIL = '<img src=x onerror=document.title=1>';
 
+const STOREFRONT = join(import.meta.dirname, '../../examples/storefront');
 const ORDER = { type: 'order', storeId: 's1', customerId: 'c1', cents: 100 };
 
 let stage: Stage;
@@ -47,6 +53,10 @@ async function open(
   // Ends what hangs; a machine with much other work is slow.
   page.setDefaultTimeout(120_000);
   page.on('pageerror', ({ message }) => wrong.push(message));
+  // It works offline: every request is for this machine.
+  page.on('request', (request) => {
+    if (new URL(request.url()).hostname !== '127.0.0.1') wrong.push(`a request for ${request.url()}`);
+  });
   page.on('console', (message) => {
     if (message.type() === 'error' && !message.text().startsWith('Failed to load resource')) wrong.push(message.text());
   });
@@ -80,6 +90,19 @@ async function violations(page: Page): Promise<string[]> {
 async function park(ids: readonly string[]): Promise<void> {
   for (const id of ids) await stage.container('Orders').items.upsert({ ...ORDER, id, placedAt: 7 });
   await app.drained(AbortSignal.timeout(60_000));
+}
+
+/** The storefront's documents, of which one plans a tenth of the throughput that it needs. */
+function modelWithFindings(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'millrace-model-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const design = 'cosmosdb_data_model.md';
+  for (const name of [design, 'cosmosdb_requirements.md'])
+    writeFileSync(
+      join(folder, name),
+      readFileSync(join(STOREFRONT, name), 'utf8').replace('autoscale max 10,000 RU/s', 'autoscale max 1,000 RU/s'),
+    );
+  return folder;
 }
 
 describe.skipIf(CHROMIUM === undefined)('in Chromium', () => {
@@ -175,6 +198,24 @@ describe.skipIf(CHROMIUM === undefined)('in Chromium', () => {
     await page.getByRole('dialog').getByRole('button', { name: 'Close' }).click();
     await page.getByRole('button', { name: 'Pause' }).waitFor();
     expect(await page.getByRole('button', { name: 'Resume' }).count()).toBe(0);
+
+    // Where ranges are seen, what reads them is paused; a pause is among what is wrong.
+    await page.goto(`${dashboard.url}#/leases`);
+    await page.getByRole('button', { name: 'Pause what reads Customers' }).click();
+    await dialog.getByText('stop reading changes').waitFor();
+    await dialog.getByLabel('Why?').fill('a test of leases');
+    await dialog.getByRole('button', { name: 'Pause' }).click();
+    await dialog.locator('pre.said').waitFor();
+    await dialog.getByRole('button', { name: 'Close' }).click();
+    await page.goto(`${dashboard.url}#/now`);
+    await page.getByRole('cell', { name: 'tester paused it: a test of leases' }).waitFor();
+    await page.goto(`${dashboard.url}#/leases`);
+    await page
+      .getByRole('button', { name: /^Resume/ })
+      .first()
+      .click();
+    await dialog.getByRole('button', { name: 'Resume' }).click();
+    await dialog.locator('pre.said').waitFor();
     await page.context().close();
   });
 
@@ -216,6 +257,164 @@ describe.skipIf(CHROMIUM === undefined)('in Chromium', () => {
     );
     await until(page, 'window.looks >= 6');
     expect(await page.evaluate('window.shifts')).toBeLessThan(0.01);
+    await page.context().close();
+  });
+
+  it('ten minutes of looks leave no more on the page than one, and less than 100 MB', async () => {
+    const page = await open('now');
+    await loaded(page);
+    const devtools = await page.context().newCDPSession(page);
+    const measured = async (): Promise<{ nodes: number; heap: number }> => {
+      await devtools.send('HeapProfiler.collectGarbage');
+      const { usedSize } = await devtools.send('Runtime.getHeapUsage');
+      return { nodes: await page.evaluate('document.querySelectorAll("*").length'), heap: usedSize };
+    };
+    // As `dev` sends them, at a look a second, and as fast as the page takes them.
+    const looks = (from: number, to: number): string =>
+      Array.from({ length: to - from }, (_, index) => {
+        const ms = 1_000 * (from + index);
+        const at = new Date(Date.UTC(2026, 0, 1) + ms).toISOString();
+        return `event: status\ndata: ${JSON.stringify({ at, value: statusAt(ms, 50_000) })}\n\n`;
+      }).join('');
+    const play = async (from: number, to: number): Promise<void> => {
+      const headers = { 'content-type': 'text/event-stream' };
+      await page.unrouteAll();
+      await page.route('**/api/events', (route) => route.fulfill({ headers, body: looks(from, to) }), { times: 1 });
+      await page.reload();
+      await until(page, `document.querySelector("#connection").textContent === "Disconnected: trying again"`);
+    };
+    await play(0, 60);
+    const minute = await measured();
+    await play(0, 600);
+    const ten = await measured();
+    expect(ten.nodes).toBe(minute.nodes);
+    expect(ten.heap).toBeLessThan(100_000_000);
+    expect(await page.locator('dd').first().textContent()).toBe('50,000');
+    await page.context().close();
+  });
+
+  it('asks by itself where there is no stream, as in a function app, and not while it is hidden', async () => {
+    const page = await open('now');
+    await loaded(page);
+    const streams: string[] = [];
+    page.on('request', (request) => void (request.url().endsWith('/api/events') && streams.push(request.url())));
+    let asked = 0;
+    page.on('request', (request) => void (request.url().endsWith('/api/run/status') && (asked += 1)));
+    await page.route('**/api/session', async (route) => {
+      const response = await route.fetch();
+      await route.fulfill({ response, json: { ...((await response.json()) as object), pollMs: 100 } });
+    });
+    await page.reload();
+    await loaded(page);
+    await vi.waitUntil(() => asked >= 3, 60_000);
+    expect(streams).toEqual([]);
+    await page.evaluate(
+      'Object.defineProperty(document, "hidden", { get: () => true, configurable: true }); document.dispatchEvent(new Event("visibilitychange"))',
+    );
+    // It never came to this while it asked each 100 ms.
+    await page.waitForLoadState('networkidle');
+    const hidden = asked;
+    await page.evaluate('delete document.hidden; document.dispatchEvent(new Event("visibilitychange"))');
+    await vi.waitUntil(() => asked > hidden, 60_000);
+    await page.context().close();
+  });
+
+  it('is used by keyboard alone: a page, a dialog, and out of it again', async () => {
+    const page = await open('projections/days');
+    await loaded(page);
+    await page.getByRole('button', { name: 'Pause' }).waitFor();
+    const focused = (): Promise<string> => page.evaluate('document.activeElement.textContent.trim()');
+    await page.keyboard.press('Tab');
+    expect(await focused()).toBe('Skip to the page');
+    await page.keyboard.press('Enter');
+    const seen: string[] = [];
+    for (let at = 0; at < 30 && seen.at(-1) !== 'Pause'; at++) {
+      await page.keyboard.press('Tab');
+      seen.push(await focused());
+    }
+    expect(seen.at(-1)).toBe('Pause');
+    await page.keyboard.press('Enter');
+    await page.getByRole('dialog').getByLabel('Why?').waitFor();
+    // A digit in a field is a digit.
+    await page.getByRole('dialog').getByLabel('Why?').fill('2');
+    await page.keyboard.press('Escape');
+    await vi.waitUntil(async () => (await page.getByRole('dialog').count()) === 0);
+    expect(await focused()).toBe('Pause');
+    await page.context().close();
+  });
+
+  it('waits for a pipeline that is being opened, and shows why one cannot be', async () => {
+    const opening = Promise.withResolvers<Workspace>();
+    const early = await serve(stage, { workspace: opening.promise });
+    const page = await open('now');
+    await page.goto(`${early.url}#/projections`);
+    await page.getByText('Starting…').waitFor();
+    await page.getByText('Loading…').waitFor();
+    expect(await violations(page)).toEqual([]);
+    opening.resolve(workspaceOf(stage));
+    await page.getByRole('link', { name: 'days@1' }).waitFor();
+    await early[Symbol.asyncDispose]();
+    const never = Promise.reject(new Error('no account is there'));
+    await using failing = await serve(stage, { workspace: never });
+    await page.goto(`${failing.url}#/now`);
+    await page.getByText('no account is there').waitFor();
+    expect(await page.locator('#connection').textContent()).toBe('The pipeline can’t be read');
+    expect(await violations(page)).toEqual([]);
+    await page.context().close();
+  });
+
+  it('draws the model, and shows findings beside their lines and costs by pattern', async () => {
+    const folder = modelWithFindings();
+    const workspace = { ...workspaceOf(stage), directory: folder, folder };
+    await using second = await serve(stage, { workspace: Promise.resolve(workspace) });
+    const page = await open('now', { viewport: { width: 360, height: 740 } });
+    await page.goto(`${second.url}#/model`);
+    await page.locator('.drawing .name', { hasText: 'CustomerOrders' }).first().waitFor();
+    const finding = page.locator('.finding').first();
+    await finding.waitFor();
+    const [, file = '', line = '0'] =
+      /([\w.]+):(\d+)$/.exec((await finding.locator('p.note').first().textContent()) ?? '') ?? [];
+    const source = readFileSync(join(folder, file), 'utf8').split('\n')[Number(line) - 1]?.trim() ?? '';
+    expect(source.length).toBeGreaterThan(3);
+    expect(await finding.locator('pre').textContent()).toContain(source.slice(0, 500));
+    const costs = page.locator('.table', { hasText: 'By pattern and projection' });
+    await costs
+      .getByRole('cell', { name: /Show a product with its variants/ })
+      .first()
+      .waitFor();
+    await page.getByRole('button', { name: 'Figures of seed' }).click();
+    expect(await violations(page)).toEqual([]);
+    await page.context().close();
+  });
+
+  it('restores a month of a tenant from where it is seen', async () => {
+    const page = await open('now');
+    // The stage has no archive: the page gets a listing, and its plan is what it asks for.
+    const row = { projection: 'orders-cold@1', tenant: 's1', period: '2026-01', blobs: 2, documents: 7, bytes: 900 };
+    await page.route('**/api/run/archive/list', (route) =>
+      route.fulfill({
+        json: {
+          ok: true,
+          result: [
+            { ...row, tiers: ['Archive'] },
+            { ...row, tenant: EVIL, bytes: 100 },
+          ],
+        },
+      }),
+    );
+    const asked: unknown[] = [];
+    await page.route('**/api/run/archive/restore', (route) => {
+      asked.push(route.request().postDataJSON());
+      return route.fulfill({ json: { plan: { steps: ['read 2 blobs'], ru: 0 } } });
+    });
+    await page.goto(`${dashboard.url}#/archive`);
+    await page.getByRole('button', { name: 'Restore 2026-01 of s1 from orders-cold' }).click();
+    await page.getByRole('dialog').getByText('read 2 blobs').waitFor();
+    await page.getByRole('dialog').getByText('must be rehydrated first').waitFor();
+    expect(await violations(page)).toEqual([]);
+    const input = { name: 'orders-cold', tenant: 's1', from: '2026-01', to: '2026-01' };
+    expect(asked).toEqual([{ input, dryRun: true }]);
+    expect(await page.locator('main img').count()).toBe(0);
     await page.context().close();
   });
 

@@ -1,5 +1,7 @@
 import { request } from 'node:http';
+import { gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { pageFiles } from '../../src/dashboard/files.ts';
 import type { Dashboard } from '../../src/dashboard/server.ts';
 import { compose } from '../../src/runtime/processor-host.ts';
 import { type Stage, openStage } from '../support/stage.ts';
@@ -46,13 +48,20 @@ describe('the page', () => {
     expect(policy).not.toMatch(/unsafe|\*|http/);
     const html = await page.text();
     expect(html).not.toMatch(/<script(?![^>]*\bsrc=)|\son\w+=|<style|\sstyle=/);
-    for (const [, path = ''] of html.matchAll(/(?:src|href)="(\/[^"]*)"/g)) {
+    for (const [, path = ''] of html.matchAll(/(?:src|href)="([^"#]*)"/g)) {
       const file = await get(path);
       expect({ path, status: file.status }).toEqual({ path, status: 200 });
       expect(file.headers.get('x-content-type-options')).toBe('nosniff');
       expect(file.headers.get('cache-control')).toBe('no-store');
       await file.arrayBuffer();
     }
+  });
+
+  it('is less than 150 KB compressed', () => {
+    const sizes = [...pageFiles()].map(([name, { bytes }]) => ({ name, size: gzipSync(bytes).length }));
+    const all = sizes.filter(({ name }) => name !== '/').reduce((sum, { size }) => sum + size, 0);
+    expect(sizes.find(({ name }) => name === '/lib/uplot.js')?.size).toBeGreaterThan(10_000);
+    expect(all).toBeLessThan(150_000);
   });
 
   it('serves nothing but its files', async () => {

@@ -23,6 +23,11 @@ export interface FunctionsHost {
   deliverEvents(name: string, partition: string, bodies: readonly (object | string)[], from?: number): Promise<void>;
   /** Sends a request to an HTTP function; keys are the host's to ask for. */
   request(name: string, request?: Partial<HttpData>): Promise<{ status: number; body: unknown }>;
+  /** The same, with the answer's headers and its body as text. */
+  answer(
+    name: string,
+    request?: Partial<HttpData>,
+  ): Promise<{ status: number; headers: Readonly<Record<string, string>>; text: string }>;
   fire(name: string): Promise<void>;
   terminate(): Promise<void>;
 }
@@ -35,6 +40,11 @@ export async function indexApp(settings: Readonly<Record<string, string>>): Prom
   await import('../../functions/index.ts');
   const logged: string[] = [];
   const log = (level: string, text: string): void => void logged.push(`${level}: ${text}`);
+  const answer: FunctionsHost['answer'] = async (name, request = {}) => {
+    const http = { method: 'GET', url: 'http://localhost/api', headers: {}, query: {}, params: {}, ...request };
+    const { statusCode, headers, body } = (await core.invoke(name, { data: { http }, log }))?.http ?? {};
+    return { status: Number(statusCode), headers: headers ?? {}, text: Buffer.from(body?.bytes ?? []).toString() };
+  };
   return {
     functions: core.functions,
     logged,
@@ -52,11 +62,10 @@ export async function indexApp(settings: Readonly<Record<string, string>>): Prom
       const place = { hub: 'any', consumerGroup: '$Default', partition };
       await core.invoke(name, { ...invocationOf(events, { cardinality: 'many', dataType: 'binary' }, place), log });
     },
-    request: async (name, request = {}) => {
-      const http = { method: 'GET', url: 'http://localhost/api', headers: {}, query: {}, params: {}, ...request };
-      const { statusCode, body } = (await core.invoke(name, { data: { http }, log }))?.http ?? {};
-      const text = Buffer.from(body?.bytes ?? []).toString();
-      return { status: Number(statusCode), body: text === '' ? undefined : (JSON.parse(text) as unknown) };
+    answer,
+    request: async (name, request) => {
+      const { status, text } = await answer(name, request);
+      return { status, body: text === '' ? undefined : (JSON.parse(text) as unknown) };
     },
     fire: async (name) => {
       await core.invoke(name, { data: { json: JSON.stringify({ IsPastDue: false }) }, log });

@@ -13,6 +13,7 @@ import type { JobRow, Jobs } from '../../src/jobs/jobs.ts';
 import type { Workspace } from '../../src/runtime/workspace.ts';
 import { cli } from '../cli/cli.ts';
 import { VERSIONS, compare, live } from '../operations/projections/versions.ts';
+import { served } from '../support/served.ts';
 import { type Stage, openStage } from '../support/stage.ts';
 import { DATASTORES, type Datastore } from './datastores.ts';
 
@@ -47,6 +48,20 @@ describe.each(DATASTORES)('operations by jobs on %s', (_name, available, start) 
       expect({ code, stderr }).toMatchObject({ code: 0 });
       return JSON.parse(stdout) as { job?: string };
     };
+
+    it('`jobs work --dashboard` serves the dashboard until it ends', async () => {
+      const { url, stop } = await served(/Dashboard: (http:\S+)/, [
+        'jobs',
+        'work',
+        '--dashboard',
+        '--pipeline',
+        VERSIONS,
+      ]);
+      const session = await fetch(new URL('/api/session', url));
+      expect(await session.json()).toMatchObject({ role: 'operator' });
+      await stop();
+      await expect(fetch(url)).rejects.toThrow('fetch failed');
+    });
 
     const rowOf = async (job: string | undefined) => (await jobs.list()).find(({ id }) => id === job);
 

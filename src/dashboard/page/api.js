@@ -1,5 +1,7 @@
 // Requests to the dashboard's server. Operations run by POST alone, with a header that other sites can't send.
 
+/** Between two tries while the pipeline is being opened. */
+const STARTING_MS = 1_000;
 const HEADERS = { 'content-type': 'application/json', 'x-millrace': 'dashboard' };
 
 /** An answer of the server that is an error: its code, message and hint. */
@@ -24,16 +26,29 @@ async function answerOf(request) {
   }
   const body = await response.json().catch(() => ({}));
   if (response.ok) return body;
+  // The platform before the dashboard answers without a body of ours.
+  if (!body.error && response.status === 401)
+    throw new Refused({ code: 'unauthenticated', message: 'You are not signed in, or not any more.' });
   throw new Refused(body.error ?? { code: 'unexpected', message: `The dashboard answered with ${response.status}.` });
 }
 
-export const session = () => answerOf(fetch('/api/session'));
-export const signIn = (token) => post('/api/sign-in', { token });
-export const signOut = () => post('/api/sign-out', {});
+/** Addresses have no leading slash: in a function app the dashboard is below a path of its own. */
+export const session = () => answerOf(fetch('api/session'));
+export const signIn = (token) => post('api/sign-in', { token });
+export const signOut = () => post('api/sign-out', {});
 const post = (path, body) => answerOf(fetch(path, { method: 'POST', headers: HEADERS, body: JSON.stringify(body) }));
 
-/** Runs an operation. → { ok, result, text } */
-export const run = (name, input = {}, more = {}) => post(`/api/run/${name.replace(' ', '/')}`, { input, ...more });
+/** Runs an operation, once the pipeline is open. → { ok, result, text } */
+export async function run(name, input = {}, more = {}) {
+  for (;;) {
+    try {
+      return await post(`api/run/${name.replace(' ', '/')}`, { input, ...more });
+    } catch (error) {
+      if (error.code !== 'dashboard-starting') throw error;
+      await new Promise((resolve) => setTimeout(resolve, STARTING_MS));
+    }
+  }
+}
 
 /** What an operation would do. → { steps, ru, seconds } */
 export const plan = async (name, input) => (await run(name, input, { dryRun: true })).plan;

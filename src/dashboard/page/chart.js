@@ -10,23 +10,36 @@ const SHORTEST_S = 120;
 export function chart(label, series, points, unit = '') {
   const node = h('div', { class: 'chart', role: 'img', 'aria-label': label });
   const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  // On a wall its texts grow with the others.
+  const rem = parseFloat(getComputedStyle(document.documentElement).fontSize);
+  const height = Math.round(13 * rem);
   let plot;
   const make = () => {
     plot?.destroy();
-    const axis = { stroke: color('--muted'), grid: { stroke: color('--line') }, ticks: { stroke: color('--line') } };
+    const axis = {
+      font: `${Math.round(0.75 * rem)}px system-ui, sans-serif`,
+      stroke: color('--muted'),
+      grid: { stroke: color('--line') },
+      ticks: { stroke: color('--line') },
+    };
     plot = new uPlot(
       {
         width: Math.max(200, node.clientWidth),
-        height: 180,
+        height,
         cursor: { drag: { x: false, y: false } },
-        legend: { live: false },
+        // The heading names a single line.
+        legend: { live: false, show: series.length > 1 },
         scales: {
           x: { range: () => span(points[0]) },
           y: { range: (_, low, high) => [Math.min(0, low ?? 0), Math.max(1, (high ?? 0) * 1.1)] },
         },
         axes: [
-          axis,
-          { ...axis, size: 64, values: (_, values) => values.map((value) => value.toLocaleString('en-US') + unit) },
+          { ...axis, space: 5 * rem, values: (_, seconds) => seconds.map(timeOfDay) },
+          {
+            ...axis,
+            size: 4 * rem,
+            values: (_, values) => values.map((value) => value.toLocaleString('en-US') + unit),
+          },
         ],
         series: [
           {},
@@ -43,7 +56,7 @@ export function chart(label, series, points, unit = '') {
     );
   };
   const resized = new ResizeObserver(() =>
-    plot ? plot.setSize({ width: Math.max(200, node.clientWidth), height: 180 }) : make(),
+    plot ? plot.setSize({ width: Math.max(200, node.clientWidth), height }) : make(),
   );
   resized.observe(node);
   document.addEventListener('millrace-theme', make);
@@ -57,6 +70,8 @@ export function chart(label, series, points, unit = '') {
     },
   };
 }
+
+const timeOfDay = (seconds) => new Date(1000 * seconds).toLocaleTimeString('en-GB');
 
 /** From the first point to the last, and no less than `SHORTEST_S`. uPlot itself gives a single point a span of years. */
 function span([first = Date.now() / 1000, ...more]) {

@@ -35,11 +35,11 @@ export function setText(node, text) {
 
 /**
  * A table that keeps its rows while it is live: a row is known by `key`, a cell is written only where it changed.
- * `columns`: { title, number, cell(row) → text or { sign, node } }; a node is made again only if its `sign` changed.
+ * `columns`: { title, number, wide, word, cell(row) → text or { sign, node } }; a node is made again only if its `sign` changed.
  */
 export function liveTable({ caption, columns, key, empty }) {
   const body = h('tbody');
-  const head = columns.map(({ title, number }) => h('th', { scope: 'col', class: number ? 'number' : '' }, title));
+  const head = columns.map((column) => h('th', { scope: 'col', class: classOf(column) }, column.title));
   const table = h('table', {}, h('caption', {}, caption), h('thead', {}, h('tr', {}, head)), body);
   const nothing = h('p', { class: 'empty' }, h('strong', { text: caption }), ` ${empty}`);
   const node = h('div', { class: 'table' }, table, nothing);
@@ -67,9 +67,11 @@ export function liveTable({ caption, columns, key, empty }) {
   return { node, update };
 }
 
+const classOf = ({ number, wide, word }) => (number ? 'number' : wide ? 'wide' : word ? 'word' : '');
+
 function newRow(columns) {
-  const cells = columns.map(({ title, number }) => ({
-    node: h('td', { class: number ? 'number' : '', data: { label: title } }),
+  const cells = columns.map((column) => ({
+    node: h('td', { class: classOf(column), data: { label: column.title } }),
     sign: undefined,
   }));
   return { node: h('tr', {}, ...cells.map(({ node }) => node)), cells };

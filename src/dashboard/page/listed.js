@@ -3,10 +3,10 @@ import { placesOf } from './api.js';
 import { failure, h, loading } from './dom.js';
 
 /**
- * `show(rows, context, load)`: rows of all places, each with its `place`; or `whole(result, context)`. `absent`: by the code
+ * `show(rows, context, load)`, which may be async: rows of all places, each with its `place`; or `whole(result, context)`. `absent`: by the code
  * of an error, what to say where the pipeline doesn't have what the page shows.
  */
-export function listed({ id, title, operation, about, show, whole, absent = {} }) {
+export function listed({ id, title, operation, input = {}, about, show, whole, absent = {} }) {
   return {
     id,
     title,
@@ -18,7 +18,7 @@ export function listed({ id, title, operation, about, show, whole, absent = {} }
       const load = async () => {
         again.disabled = true;
         try {
-          const answer = await context.run(operation);
+          const answer = await context.run(operation, input);
           if (whole) body.replaceChildren(...whole(answer.result, context));
           else {
             const places = placesOf(answer.result);
@@ -26,7 +26,7 @@ export function listed({ id, title, operation, about, show, whole, absent = {} }
             const failed = places
               .filter((of) => of.failure)
               .map((of) => failure({ message: `${of.place}: ${of.failure}` }));
-            body.replaceChildren(...failed, ...show(rows, context, load));
+            body.replaceChildren(...failed, ...(await show(rows, context, load)));
           }
         } catch (error) {
           const text = absent[error.code];

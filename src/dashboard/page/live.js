@@ -1,5 +1,7 @@
-// The stream of events. A stream that is silent for half a minute counts as lost, and is opened again.
+// What pages read while they are open: the stream of events, or where the server has none, answers to questions.
+import { run } from './api.js';
 
+/** A stream that is silent for so long counts as lost, and is opened again. */
 const SILENCE_MS = 30_000;
 
 /** `on`: { status(value), runs(rows), connection(state) }, where state is live, lost or connecting. */
@@ -12,7 +14,7 @@ export function listen(on) {
     silence = setTimeout(reopen, SILENCE_MS);
   };
   const open = () => {
-    source = new EventSource('/api/events');
+    source = new EventSource('api/events');
     source.addEventListener('open', () => (heard(), on.connection('live')));
     source.addEventListener('alive', heard);
     for (const name of ['status', 'runs'])
@@ -42,3 +44,31 @@ export function listen(on) {
     source.close();
   };
 }
+
+/** Asks for the status every `pollMs`, while the page can be seen. */
+export const polls = (pollMs) => (on) => {
+  let timer;
+  let ended = false;
+  const ask = async () => {
+    clearTimeout(timer);
+    const at = new Date().toISOString();
+    try {
+      const { result: value } = await run('status');
+      if (!ended) on.status({ at, value });
+    } catch (error) {
+      if (ended) return;
+      if (error.code === 'unreachable' || error.code === 'unauthenticated') on.connection('lost');
+      else on.status({ at, error });
+    }
+    if (!ended && !document.hidden) timer = setTimeout(ask, pollMs);
+  };
+  const seen = () => (document.hidden ? clearTimeout(timer) : void ask());
+  document.addEventListener('visibilitychange', seen);
+  on.connection('connecting');
+  void ask();
+  return () => {
+    ended = true;
+    clearTimeout(timer);
+    document.removeEventListener('visibilitychange', seen);
+  };
+};

@@ -3,7 +3,7 @@ import { run, session, signIn, signOut } from './api.js';
 import { failure, h, setText } from './dom.js';
 import { addPoint, newPoints } from './chart.js';
 import { Speeds, lagOf } from './figures.js';
-import { listen } from './live.js';
+import { listen, polls } from './live.js';
 import { showRuns } from './runs.js';
 import { archive } from './pages/archive.js';
 import { deadLetters } from './pages/dead-letters.js';
@@ -35,6 +35,8 @@ const context = {
   speeds: new Speeds(),
   history: newPoints(2),
 };
+/** The codes of errors that signing in again ends. */
+const SIGNED_OUT = ['sign-in-missing', 'unauthenticated'];
 let open = { id: undefined, page: undefined };
 let stop = () => undefined;
 
@@ -93,6 +95,7 @@ async function start() {
     mine = await session();
   } catch (error) {
     if (error.code === 'sign-in-missing') return askToken();
+    if (error.code === 'unauthenticated') return askEntra(error);
     say('Not connected', 'bad');
     main.replaceChildren(h('div', { class: 'page' }, h('h1', { text: 'Not connected' }), failure(error)));
     setTimeout(start, 3_000);
@@ -105,11 +108,13 @@ async function start() {
     h(
       'ul',
       {},
-      PAGES.map(({ id, title }) => h('li', {}, h('a', { href: `#/${id}`, data: { page: id }, text: title }))),
+      PAGES.filter(({ needs = [] }) => needs.every((name) => context.can(name))).map(({ id, title }) =>
+        h('li', {}, h('a', { href: `#/${id}`, data: { page: id }, text: title })),
+      ),
     ),
   );
   route();
-  stop = listen({
+  stop = (mine.pollMs === null ? listen : polls(mine.pollMs))({
     status: received,
     runs: (rows) => {
       context.runs = rows;
@@ -120,16 +125,31 @@ async function start() {
       if (state === 'lost') {
         say('Disconnected: trying again', 'bad');
         // A session may have ended, which the stream can't say.
-        void session().catch((error) => error.code === 'sign-in-missing' && start());
+        void session().catch((error) => SIGNED_OUT.includes(error.code) && start());
       } else if (state === 'connecting') say('Connecting…', '');
     },
   });
 }
 
-function askToken() {
+function signedOut() {
   say('Signed out', '');
   document.getElementById('pages').replaceChildren();
   document.getElementById('sign-out').hidden = true;
+}
+
+/** App Service signs in, and comes back to this page. */
+function askEntra(error) {
+  signedOut();
+  const back = encodeURIComponent(location.pathname);
+  const link = h('a', {
+    href: `/.auth/login/aad?post_login_redirect_uri=${back}`,
+    text: 'Sign in with Microsoft Entra',
+  });
+  main.replaceChildren(h('div', { class: 'page' }, h('h1', { text: 'Sign in' }), failure(error), h('p', {}, link)));
+}
+
+function askToken() {
+  signedOut();
   const token = h('input', { type: 'password', name: 'token', required: true, autocomplete: 'current-password' });
   const said = h('div');
   const submit = async (event) => {
@@ -165,12 +185,17 @@ document.getElementById('theme').addEventListener('click', () => {
   localStorage.setItem('millrace-theme', root.dataset.theme);
   document.dispatchEvent(new Event('millrace-theme'));
 });
-document.getElementById('theme').textContent = 'Light or dark';
 
 addEventListener('hashchange', () => {
   route();
   main.focus({ preventScroll: true });
   scrollTo(0, 0);
+});
+
+// The address names the open page, so this link must not change it.
+document.querySelector('.skip').addEventListener('click', (event) => {
+  event.preventDefault();
+  main.focus();
 });
 
 // A digit opens a page: 1 the first of them.

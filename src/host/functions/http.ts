@@ -1,4 +1,5 @@
 import { type HttpRequest, type InvocationContext, app } from '@azure/functions';
+import { once } from '../../base/once.ts';
 import type { Workspace } from '../../runtime/workspace.ts';
 import type { Drain } from './drain.ts';
 import { lateRegistry } from './late.ts';
@@ -41,4 +42,28 @@ export function registerHttp(workspace: Workspace, drain: Drain, checked: Health
       },
     });
   }
+  // Without Entra there is no such function: a key would have to stand in the addresses of a browser.
+  if (process.env['MILLRACE_AUTH'] === 'entra') registerDashboard(workspace, drain);
+}
+
+function registerDashboard(workspace: Workspace, drain: Drain): void {
+  // Its code is loaded with the first request for it.
+  const open = once(async () => {
+    const [{ functionDashboard }, registry] = await Promise.all([import('./dashboard.ts'), lateRegistry()]);
+    return functionDashboard({ workspace, registry });
+  });
+  app.http('millrace-dashboard', {
+    methods: ['GET', 'POST'],
+    // App Service authentication has checked the caller, and the dashboard checks the role.
+    authLevel: 'anonymous',
+    // Outside the paths of operations: the host's order among routes that fit one path isn't documented.
+    route: `${BASE}-dashboard/{*path}`,
+    handler: async (request: HttpRequest, context: InvocationContext) => {
+      try {
+        return await drain.run(async (signal) => (await open())(request, { signal, log: (text) => context.log(text) }));
+      } catch (error) {
+        return failed(error);
+      }
+    },
+  });
 }

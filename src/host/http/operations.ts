@@ -11,7 +11,7 @@ import { find, offered } from './offered.ts';
 import { type Role, admit } from './roles.ts';
 
 /** Azure's load balancer ends a request after 230 seconds; Millrace answers before that. */
-const MOST_MS = 220_000;
+export const MOST_MS = 220_000;
 
 export interface OperationsOptions {
   readonly workspace: Workspace;

@@ -15,7 +15,27 @@ export const portFlag = z.union([z.boolean(), port], { error: WRONG });
 export const portOf = (flag: boolean | number | undefined): number | undefined =>
   flag === true ? 0 : flag === false ? undefined : flag;
 
-export interface OpenedBy {
+/** Of a verb that also does other work. */
+export const dashboardFlag = portFlag
+  .optional()
+  .describe('also serve the dashboard, at this port of 127.0.0.1 (without a port: any free one)');
+
+/** A look costs as much as `millrace status`: it reads a document for each lease, the dead letters and the hosts' reports. */
+export const LOOK_MS = 5_000;
+
+/** The dashboard beside the work of a verb, if `--dashboard` is given. */
+export async function dashboardBeside(
+  flag: boolean | number | undefined,
+  context: Context,
+  registry: () => Registry,
+): Promise<Dashboard | undefined> {
+  const at = portOf(flag);
+  if (at === undefined) return undefined;
+  const workspace = Promise.resolve(context.workspace);
+  return openDashboard({ context, registry: registry(), workspace, port: at, everyMs: LOOK_MS });
+}
+
+interface OpenedBy {
   readonly context: Context;
   readonly registry: Registry;
   readonly workspace: Promise<Workspace>;

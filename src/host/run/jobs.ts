@@ -10,6 +10,7 @@ import type { Screen } from '../../operations/screen.ts';
 import { plural } from '../../operations/table.ts';
 import { pipelinePlaces } from '../../runtime/shard-map.ts';
 import type { Workspace } from '../../runtime/workspace.ts';
+import { dashboardBeside, dashboardFlag } from './dashboard.ts';
 import { untilAborted } from './until-aborted.ts';
 import { hostError } from '../errors.ts';
 import { projectionsError } from '../../projections/errors.ts';
@@ -67,15 +68,22 @@ export const jobsWork = (registry: () => Registry) =>
     verb: 'work',
     summary:
       'Run background jobs: rebuilds, replays, redrives, retries of reactions and all other work that was enqueued',
-    examples: ['millrace jobs work --env production', 'millrace jobs work --within 240 --concurrency 2'],
+    examples: [
+      'millrace jobs work --env production',
+      'millrace jobs work --dashboard 8080',
+      'millrace jobs work --within 240 --concurrency 2',
+    ],
     shards: 'itself',
     effect: 'changes',
     input: z.object({
       concurrency: z.int().min(1).max(64).default(2).describe('how many jobs run at the same time'),
       within: z.number().positive().optional().describe('end when no job waits, or after this many seconds'),
+      dashboard: dashboardFlag,
     }),
     plan: async (_, { workspace }) => ({ steps: (await waiting(await workspace.jobs())).map(sayJob), ru: 0 }),
-    run: async ({ concurrency, within }, { workspace, signal, screen }) => {
+    run: async ({ concurrency, within, dashboard }, context) => {
+      const { workspace, signal, screen } = context;
+      await using _dashboard = await dashboardBeside(dashboard, context, registry);
       const jobs = await workspace.jobs();
       let done = 0;
       const options: WorkOptions = {

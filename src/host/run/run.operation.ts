@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { defineOperation } from '../../operations/operation.ts';
 import type { Registry } from '../../operations/registry.ts';
 import { tablesThatDiffer } from '../http/readiness.ts';
-import { openDashboard, portFlag, portOf } from './dashboard.ts';
+import { LOOK_MS, dashboardBeside, dashboardFlag, portFlag, portOf } from './dashboard.ts';
 import { progressTable } from './progress.ts';
 import { requirePostgresUrl } from '../../base/settings.ts';
 import { layoutsOf } from '../../runtime/tables.ts';
@@ -15,9 +15,6 @@ import { pipelinePlaces } from '../../runtime/shard-map.ts';
 import { runPipeline } from './run-pipeline.ts';
 import { startVerifying } from './verifying.ts';
 import { untilAborted } from './until-aborted.ts';
-
-/** A look of the dashboard costs as much as `millrace status`; this host then also reports itself as often. */
-const DASHBOARD_MS = 5_000;
 
 /** `registry`: the operations that the dashboard may run. */
 export const run = (registry: () => Registry) =>
@@ -48,9 +45,7 @@ export const run = (registry: () => Registry) =>
         .min(1_000)
         .default(60_000)
         .describe('milliseconds after which another host may take a lease that is not renewed'),
-      dashboard: portFlag
-        .optional()
-        .describe('also serve the dashboard, at this port of 127.0.0.1 (without a port: any free one)'),
+      dashboard: dashboardFlag,
       probes: portFlag
         .optional()
         .describe(
@@ -59,17 +54,7 @@ export const run = (registry: () => Registry) =>
     }),
     run: async ({ host, once, pollDelay, leaseExpiration, dashboard, probes: probesFlag }, context) => {
       const { workspace, signal, screen } = context;
-      const port = portOf(dashboard);
-      await using _dashboard =
-        port === undefined
-          ? undefined
-          : await openDashboard({
-              context,
-              registry: registry(),
-              workspace: Promise.resolve(workspace),
-              port,
-              everyMs: DASHBOARD_MS,
-            });
+      await using _dashboard = await dashboardBeside(dashboard, context, registry);
       const probesPort = portOf(probesFlag);
       // Before the pipeline: it registers the provider that the pipeline's metrics go to, and answers while hosts start.
       await using probes: Probes | undefined =
@@ -108,7 +93,8 @@ export const run = (registry: () => Registry) =>
           },
           signal,
           screen,
-          ...(port === undefined ? {} : { statusMs: DASHBOARD_MS }),
+          // This host reports itself as often as the dashboard looks.
+          ...(portOf(dashboard) === undefined ? {} : { statusMs: LOOK_MS }),
         },
         async (app) => {
           probes?.ready(true);

@@ -2,11 +2,8 @@ import type { Operation } from '../../operations/operation.ts';
 import { operationsError } from '../../operations/errors.ts';
 import type { Registry } from '../../operations/registry.ts';
 import { status } from '../../operations/status.operation.ts';
-import { openDashboard, portFlag, portOf } from './dashboard.ts';
+import { LOOK_MS, openDashboard, portFlag, portOf } from './dashboard.ts';
 import { untilAborted } from './until-aborted.ts';
-
-/** Each look reads a document for each lease, the dead letters and the reports of the hosts. */
-const EVERY_MS = 5_000;
 
 /** `millrace status` that can also serve the dashboard: `--serve`. */
 export const statusServed = (registry: () => Registry): Operation => ({
@@ -35,7 +32,7 @@ export const statusServed = (registry: () => Registry): Operation => ({
       registry: registry(),
       workspace: Promise.resolve(workspace),
       port: portOf(flag.data) ?? 0,
-      everyMs: EVERY_MS,
+      everyMs: LOOK_MS,
     });
     await untilAborted(signal);
     return { value: { served: dashboard.url }, text: 'The dashboard is closed.', ok: true };

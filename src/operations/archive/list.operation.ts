@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { ListedManifest } from '../../archive/manifests.ts';
-import type { ArchiveFault } from '../../archive/types.ts';
-import { isTenant } from '../../archive/layout.ts';
+import type { Archive, ArchiveFault } from '../../archive/types.ts';
+import { isTenant, prefixOf } from '../../archive/layout.ts';
 import { listArchive } from '../../archive/verify.ts';
 import { defineOperation } from '../operation.ts';
 import { plural, size, table } from '../table.ts';
@@ -21,6 +21,8 @@ export interface ArchivePeriod {
   readonly documents: number | null;
   readonly bytes: number | null;
   readonly fault?: ArchiveFault;
+  /** With `--tiers`: the access tiers of its blobs. */
+  readonly tiers?: readonly string[];
 }
 
 export const archiveList = defineOperation({
@@ -31,19 +33,26 @@ export const archiveList = defineOperation({
     'millrace archive list',
     'millrace archive list orders-cold --json',
     'millrace archive list --tenant store-1',
+    'millrace archive list --tiers',
   ],
   effect: 'reads',
   shards: 'every',
   argument: 'name',
-  input: z.object({ name: z.string().optional().describe('one archive (default: all)'), ...tenantInput }),
-  run: async ({ name: only, tenant }, { workspace, signal, screen }) => {
+  input: z.object({
+    name: z.string().optional().describe('one archive (default: all)'),
+    tiers: z.boolean().default(false).describe('also show the access tiers of the blobs, by a listing of them'),
+    ...tenantInput,
+  }),
+  run: async ({ name: only, tenant, tiers: asked }, { workspace, signal, screen }) => {
     const opened = await openArchives(await workspace.pipeline(), await workspace.services(), { only, signal, screen });
     await assertArchivedTenant(opened, tenant);
     const periods: ArchivePeriod[] = [];
-    for (const archive of opened)
+    for (const archive of opened) {
+      const tiers = asked ? await tiersOf(archive) : undefined;
       for await (const listed of listArchive(archive, signal))
         if (tenant === undefined || isTenant(listed.place, tenant))
-          periods.push({ ...listed.place, ...contentOf(listed) });
+          periods.push({ ...listed.place, ...contentOf(listed), ...(tiers && { tiers: tiersIn(listed, tiers) }) });
+    }
     return periods;
   },
   format: (periods) =>
@@ -51,14 +60,15 @@ export const archiveList = defineOperation({
       ? 'The archive is empty.'
       : [
           table(
-            ['archive', 'tenant', 'month', 'blobs', 'documents', 'size'],
-            periods.map(({ projection, tenant, period, blobs, documents, bytes }) => [
+            ['archive', 'tenant', 'month', 'blobs', 'documents', 'size', ...(periods[0]?.tiers ? ['tier'] : [])],
+            periods.map(({ projection, tenant, period, blobs, documents, bytes, tiers }) => [
               projection,
               tenant,
               period,
               blobs ?? 'unknown',
               documents ?? 'unknown',
               bytes === null ? 'unknown' : size(bytes),
+              ...(tiers ? [tiers.join(', ')] : []),
             ]),
           ),
           `${plural(sum(periods.map(({ documents }) => documents ?? 0)), 'document')}, ${size(sum(periods.map(({ bytes }) => bytes ?? 0)))}`,
@@ -80,5 +90,15 @@ function contentOf(
     bytes: sum(blobs.map(({ bytes }) => bytes)),
   };
 }
+
+/** The tier of each blob of an archive. */
+async function tiersOf({ spec, store }: Pick<Archive, 'spec' | 'store'>): Promise<ReadonlyMap<string, string>> {
+  const tiers = new Map<string, string>();
+  for await (const { name, tier } of store.tiers?.(prefixOf(spec)) ?? []) tiers.set(name, tier);
+  return tiers;
+}
+
+const tiersIn = (listed: ListedManifest, tiers: ReadonlyMap<string, string>): string[] =>
+  'fault' in listed ? [] : [...new Set(listed.manifest.blobs.flatMap(({ name }) => tiers.get(name) ?? []))].toSorted();
 
 export const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0);

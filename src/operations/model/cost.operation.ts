@@ -21,7 +21,17 @@ export const modelCost = defineOperation({
   }),
   run: async ({ directory, price, terms }, { workspace }) => {
     const { documents } = await readPair(workspace, directory);
-    return { price, terms, profiles: (['microsoft', 'seed'] as const).map((profile) => costsOf(documents, profile)) };
+    return {
+      price,
+      terms,
+      profiles: (['microsoft', 'seed'] as const).map((profile) => costsOf(documents, profile)),
+      /** The access patterns, which terms name by these ids. */
+      patterns: (documents.requirements?.patterns ?? []).map(({ id, printed, description }) => ({
+        id,
+        printed,
+        description,
+      })),
+    };
   },
   format: ({ profiles, price, terms }) =>
     [...profiles.map((costs) => text(costs, price, terms)), footnote(price)].join('\n\n'),

@@ -122,6 +122,7 @@ export const WITHOUT_PROBE: ReadonlyMap<string, string> = new Map([
   ...because('It was tried with the Node worker.', 'ASM-F3'),
   ...because('The client drops the field; the .NET client was read instead.', 'ASM-E65'),
   ...because('It is about BullMQ, and `test/jobs` shows it on Redis.', 'ASM-A17'),
+  ...because('It needs a browser, a function app and an Entra application.', 'ASM-A34'),
   ...because('It needs an Azure Managed Redis.', 'ASM-F8'),
   ...because('azd does it at a deployment.', 'ASM-F9', 'ASM-F13'),
   ...because(

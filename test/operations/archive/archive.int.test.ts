@@ -113,6 +113,10 @@ describe('sweep, list, verify, restore', () => {
       })),
     );
     expect((await cli(['archive', 'list'])).stdout).toMatch(/orders-cold@1 +s1 +2026-01 +1 +3 +\d+ B\n6 documents, /);
+    expect((await json('archive', 'list', '--tiers', '--tenant', 's1')).value).toMatchObject([{ tiers: ['Hot'] }]);
+    expect((await cli(['archive', 'list', '--tiers'])).stdout).toMatch(
+      /size +tier\n[^]*s1 +2026-01 +1 +3 +\d+ B +Hot\n/,
+    );
     const counted = {
       tenants: 2,
       from: '2026-01',

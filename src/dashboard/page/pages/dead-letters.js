@@ -1,6 +1,7 @@
 // Changes that could not be applied, by reason; what each says; redrive and discard.
 import { placesOf } from '../api.js';
 import { act } from '../action.js';
+import { bar } from '../bars.js';
 import { failure, h, json, liveTable, loading, section } from '../dom.js';
 import { clip, count, time } from '../format.js';
 
@@ -41,6 +42,7 @@ const shardOf = ({ place }) => (place === null ? {} : { shard: place });
 
 async function showGroups(body, context, _, reload) {
   const groups = atPlaces((await context.run('dead-letters list')).result);
+  const total = groups.reduce((all, group) => all + group.count, 0);
   const table = liveTable({
     caption: 'By reason',
     empty: 'No dead letters: every change was applied.',
@@ -48,6 +50,7 @@ async function showGroups(body, context, _, reload) {
     columns: [
       {
         title: 'Code',
+        word: true,
         cell: (group) => ({
           sign: group.code,
           node: () => h('a', { href: `#/dead-letters/${encodeURIComponent(group.code)}`, text: group.code }),
@@ -55,6 +58,15 @@ async function showGroups(body, context, _, reload) {
       },
       ...(groups.some(({ place }) => place !== null) ? [{ title: 'Place', cell: ({ place }) => place }] : []),
       { title: 'Dead letters', number: true, cell: (group) => count(group.count) },
+      {
+        title: 'Of all',
+        cell: (group) =>
+          bar({
+            segments: [{ value: group.count, tone: 2 }],
+            most: total,
+            label: `${count(group.count)} of ${count(total)}`,
+          }),
+      },
       { title: 'Oldest', cell: ({ oldest }) => time(oldest) },
       { title: 'Newest', cell: ({ newest }) => time(newest) },
       { title: 'Projections', cell: ({ projections }) => clip(projections.join(', '), 60) },

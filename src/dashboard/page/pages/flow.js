@@ -1,12 +1,8 @@
 // Sources → projections → sinks, with the rate of each projection.
 import { placesOf } from '../api.js';
-import { failure, h, loading, setText, svg } from '../dom.js';
-import { clip, lag, rate } from '../format.js';
-
-const WIDTH = 960;
-const ROW = 64;
-const BOX = { width: 240, height: 48 };
-const COLUMNS = [0, (WIDTH - BOX.width) / 2, WIDTH - BOX.width];
+import { failure, h, loading, setText } from '../dom.js';
+import { drawing } from '../drawing.js';
+import { lag, rate } from '../format.js';
 
 export const flow = {
   id: 'flow',
@@ -26,7 +22,7 @@ export const flow = {
         else {
           drawn = draw(unique);
           body.replaceChildren(
-            h('div', { class: 'scroll', tabindex: '0', role: 'group', 'aria-label': 'The drawing' }, drawn.node),
+            h('div', { class: 'drawn', tabindex: '0', role: 'group', 'aria-label': 'The drawing' }, drawn.node),
             drawn.list,
           );
           if (context.status) drawn.update(context.status, context.speeds);
@@ -40,51 +36,52 @@ export const flow = {
 };
 
 const containerOf = (name) => name.split('/')[0];
+const intoOf = ({ into }) => into || 'its own code';
+const readsOf = ({ from, with: more }) => [from, ...more.map((one) => one.split(': ').at(-1))].filter(Boolean);
 
 function draw(rows) {
-  const sources = [
-    ...new Set(
-      rows.flatMap(({ from, with: more }) => [from, ...more.map((one) => one.split(': ').at(-1))]).filter(Boolean),
-    ),
-  ];
-  const sinks = [...new Set(rows.map(({ into }) => into || 'its own code'))];
-  const height = Math.max(sources.length, rows.length, sinks.length) * ROW;
-  const place = (list, at) => ((at + 0.5) * height) / list.length - BOX.height / 2;
   const sourceNotes = new Map();
   const notes = new Map();
-  const lines = rows.flatMap((row, at) => {
-    const y = place(rows, at) + BOX.height / 2;
-    const reads = [row.from, ...row.with.map((one) => one.split(': ').at(-1))].filter(Boolean);
-    return [
-      ...reads.map((from) =>
-        line(COLUMNS[0] + BOX.width, place(sources, sources.indexOf(from)) + BOX.height / 2, COLUMNS[1], y),
-      ),
-      line(
-        COLUMNS[1] + BOX.width,
-        y,
-        COLUMNS[2],
-        place(sinks, sinks.indexOf(row.into || 'its own code')) + BOX.height / 2,
-        row.id,
-      ),
-    ];
-  });
-  const node = svg(
-    'svg',
-    {
-      viewBox: `0 0 ${WIDTH} ${height}`,
-      class: 'flow',
-      role: 'img',
-      'aria-label':
-        'Sources, the projections that read them, and the sinks that they write; the list below says the same',
-    },
-    ...lines.map(({ node: path }) => path),
-    ...sources.map((name, at) =>
-      box(COLUMNS[0], place(sources, at), name, 'source', (note) => sourceNotes.set(name, note)),
-    ),
-    ...rows.map((row, at) => box(COLUMNS[1], place(rows, at), row.id, 'projection', (note) => notes.set(row.id, note))),
-    ...sinks.map((name, at) => box(COLUMNS[2], place(sinks, at), name, 'sink')),
-  );
+  const ways = new Map();
   const said = new Map();
+  const source = (name) => ({
+    key: `source ${name}`,
+    column: 0,
+    title: name,
+    texts: [
+      { text: name, class: 'name' },
+      { text: ' ', class: 'note', keep: (node) => sourceNotes.set(name, node) },
+    ],
+  });
+  const projection = ({ id, kind }) => ({
+    key: id,
+    column: 1,
+    class: 'projection',
+    title: `${id} (${kind})`,
+    texts: [
+      { text: id, class: 'name' },
+      { text: ' ', class: 'note', keep: (node) => notes.set(id, node) },
+    ],
+  });
+  const sink = (name) => ({ key: `sink ${name}`, column: 2, title: name, texts: [{ text: name, class: 'name' }] });
+  const lines = rows.flatMap((row) => [
+    ...readsOf(row).map((from) => ({ from: `source ${from}`, to: row.id, title: `${row.id} reads ${from}` })),
+    {
+      from: row.id,
+      to: `sink ${intoOf(row)}`,
+      title: `${row.id} writes ${intoOf(row)}`,
+      keep: (node) => ways.set(row.id, node),
+    },
+  ]);
+  const node = drawing({
+    name: 'Sources, the projections that read them, and the sinks that they write; the list below says the same',
+    boxes: [
+      ...[...new Set(rows.flatMap(readsOf))].map(source),
+      ...rows.map(projection),
+      ...[...new Set(rows.map(intoOf))].map(sink),
+    ],
+    lines,
+  });
   const list = h(
     'ul',
     { class: 'plain' },
@@ -95,7 +92,7 @@ function draw(rows) {
         'li',
         {},
         h('a', { href: `#/projections/${encodeURIComponent(row.id.split('@')[0])}`, text: row.id }),
-        ` (${row.kind}): ${row.from} → ${row.into || 'its own code'} `,
+        ` (${row.kind}): ${row.from} → ${intoOf(row)} `,
         speed,
       );
     }),
@@ -115,27 +112,10 @@ function draw(rows) {
         .filter(Boolean)
         .join(', ');
       setText(note, text);
+      note.parentNode.classList.toggle('troubled', (of?.parked ?? 0) > 0);
       setText(said.get(id), text);
     }
-    for (const { id, node: path } of lines) if (id) path.classList.toggle('moves', (speeds.of(id) ?? 0) > 0);
+    for (const [id, way] of ways) way.classList.toggle('moves', (speeds.of(id) ?? 0) > 0);
   };
   return { node, list, update };
-}
-
-function line(x1, y1, x2, y2, id) {
-  const middle = (x1 + x2) / 2;
-  return { id, node: svg('path', { d: `M${x1} ${y1} C${middle} ${y1} ${middle} ${y2} ${x2} ${y2}`, class: 'way' }) };
-}
-
-function box(x, y, name, kind, keep) {
-  const note = svg('text', { x: x + 12, y: y + 38, class: 'note', text: ' ' });
-  keep?.(note);
-  return svg(
-    'g',
-    { class: kind },
-    svg('title', { text: name }),
-    svg('rect', { x, y, width: BOX.width, height: BOX.height, rx: 8 }),
-    svg('text', { x: x + 12, y: y + (keep ? 20 : 29), class: 'name', text: clip(name, 28) }),
-    note,
-  );
 }

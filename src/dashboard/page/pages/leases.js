@@ -1,6 +1,8 @@
-// Who reads which range of the key space; rewind with a confirmation.
+// Who reads which range of the key space; pause, resume, and rewind with a confirmation.
+import { placesOf } from '../api.js';
 import { act } from '../action.js';
-import { badge, h, liveTable, section, svg } from '../dom.js';
+import { badge, h, liveTable, section } from '../dom.js';
+import { keySpace } from '../key-space.js';
 import { listed } from '../listed.js';
 import { catchUp, count, duration, lag, rate } from '../format.js';
 
@@ -9,15 +11,38 @@ export const leases = listed({
   title: 'Leases',
   operation: 'leases list',
   about: 'Each lease is a range of partition keys that one host reads at a time.',
-  show: (rows, context, load) =>
-    rows.length === 0
-      ? [h('p', { class: 'empty', text: 'No lease yet: no host has started.' })]
-      : [...Map.groupBy(rows, ({ place, prefix }) => `${place ?? ''} ${prefix}`).values()].map((of) =>
-          group(of, context, load),
-        ),
+  show: async (rows, context, load) => {
+    if (rows.length === 0) return [h('p', { class: 'empty', text: 'No lease yet: no host has started.' })];
+    const groups = [...Map.groupBy(rows, ({ place, prefix }) => `${place ?? ''} ${prefix}`).values()];
+    const readers = await readersOf(context);
+    return [
+      keySpace(groups.map((of) => ({ name: nameOf(of[0]), rows: of }))),
+      ...groups.map((of) => group(of, readers.get(of[0].container) ?? [], context, load)),
+    ];
+  },
 });
 
-function group(rows, context, load) {
+const nameOf = ({ place, container, prefix }) => `${place ? `${place}: ` : ''}${container ?? prefix}`;
+
+/** By container the projections that read its feed. They wait together, so a pause of one pauses all of them. */
+async function readersOf(context) {
+  if (!context.can('projections list')) return new Map();
+  const { result } = await context.run('projections list');
+  const rows = placesOf(result).flatMap(({ value }) => value ?? []);
+  const reads = rows.flatMap(({ id, from, with: more }) =>
+    [from, ...more.map((one) => one.split(': ').at(-1))]
+      .filter(Boolean)
+      .map((source) => ({ container: source.split('/')[0], name: id.split('@')[0] })),
+  );
+  return new Map(
+    [...Map.groupBy(reads, ({ container }) => container)].map(([container, of]) => [
+      container,
+      [...new Set(of.map(({ name }) => name))],
+    ]),
+  );
+}
+
+function group(rows, readers, context, load) {
   const [{ container, place, prefix }] = rows;
   const table = liveTable({
     caption: `Leases of ${container ?? prefix}`,
@@ -41,22 +66,59 @@ function group(rows, context, load) {
     ],
   });
   table.update(rows);
-  const rewind =
-    context.can('leases rewind') && container !== null && place === null
-      ? h('button', {
-          type: 'button',
-          class: 'danger',
-          text: 'Rewind',
-          'aria-label': `Rewind the leases of ${container}`,
-          on: { click: () => askRewind(container, load) },
-        })
-      : null;
   return section(
-    `${place ? `${place}: ` : ''}${container ?? prefix} (${count(rows.length)})`,
-    keySpace(rows),
-    h('p', { class: 'buttons' }, rewind),
+    `${nameOf(rows[0])} (${count(rows.length)})`,
+    h(
+      'p',
+      { class: 'buttons' },
+      container === null || place !== null ? null : buttons(container, readers, context, load),
+    ),
     table.node,
   );
+}
+
+function buttons(container, readers, context, load) {
+  const [first] = readers;
+  const paused = placesOf(context.status)
+    .flatMap(({ value }) => value?.paused ?? [])
+    .find(({ name }) => readers.includes(name));
+  const button = (text, what, click, danger = false) =>
+    h('button', {
+      type: 'button',
+      class: danger ? 'danger' : '',
+      text,
+      'aria-label': `${text} ${what}`,
+      on: { click },
+    });
+  return [
+    paused && context.can('projections resume')
+      ? button(`Resume ${paused.name}`, `, which reads ${container}`, () =>
+          act({
+            operation: 'projections resume',
+            input: { name: paused.name },
+            title: `Resume ${paused.name}`,
+            confirm: 'Resume',
+            planned: false,
+            done: load,
+          }),
+        )
+      : null,
+    !paused && first !== undefined && context.can('projections pause')
+      ? button('Pause', `what reads ${container}`, () =>
+          act({
+            operation: 'projections pause',
+            input: { name: first },
+            title: `Pause ${first}, and with it what reads ${container}`,
+            confirm: 'Pause',
+            ask: [{ name: 'reason', label: 'Why?', required: true }],
+            done: load,
+          }),
+        )
+      : null,
+    context.can('leases rewind')
+      ? button('Rewind', `the leases of ${container}`, () => askRewind(container, load), true)
+      : null,
+  ];
 }
 
 function askRewind(container, done) {
@@ -97,38 +159,3 @@ function askRewind(container, done) {
   document.body.append(dialog);
   dialog.showModal();
 }
-
-/** The ranges side by side on the key space, in the colour of their state. */
-function keySpace(rows) {
-  const known = rows.flatMap(({ range, token, owner, state }) => {
-    const [min = '', max = ''] = (range ?? '').split('-');
-    return range === null ? [] : [{ token, owner, state, from: fraction(min), to: fraction(max) }];
-  });
-  if (known.length === 0) return null;
-  return svg(
-    'svg',
-    {
-      viewBox: '0 0 1000 40',
-      class: 'keys',
-      role: 'img',
-      'aria-label': `${known.length} ranges on the key space, ${known.filter(({ owner }) => owner === null).length} of them free`,
-      preserveAspectRatio: 'none',
-    },
-    ...known.map(({ token, owner, from, to }) =>
-      svg(
-        'rect',
-        {
-          x: 1000 * from + 1,
-          y: 4,
-          width: Math.max(1, 1000 * (to - from) - 2),
-          height: 32,
-          class: owner === null ? 'free' : 'owned',
-        },
-        svg('title', { text: `${token}: ${owner ?? 'free'}` }),
-      ),
-    ),
-  );
-}
-
-/** Where a bound, in hexadecimal, lies between 00 and FF. */
-const fraction = (bound) => Math.min(1, Number.parseInt(bound.padEnd(8, '0').slice(0, 8), 16) / 0xffffffff) || 0;

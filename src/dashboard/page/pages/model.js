@@ -1,82 +1,225 @@
-// The findings about the model and the pipeline, by severity, each beside its line; and what the containers cost.
+// The model: a drawing of its containers, the findings by severity, each beside its line, and what containers and patterns
+// cost.
+import { bar, legend } from '../bars.js';
 import { badge, failure, h, liveTable, loading, section } from '../dom.js';
-import { count, rate } from '../format.js';
+import { drawing } from '../drawing.js';
+import { clip, count, plural, rate } from '../format.js';
 
-const ORDER = { error: 0, warning: 1, information: 2 };
-const TONES = { error: 'bad', warning: 'warn', information: '' };
+const SEVERITIES = [
+  ['error', 'Errors', 'bad'],
+  ['warning', 'Warnings', 'warn'],
+  ['information', 'Information', ''],
+];
+const MOST_FINDINGS = 300;
+const MOST_PATTERNS = 25;
+const KINDS = ['pattern', 'projection', 'feed'];
 
 export const model = {
   id: 'model',
   title: 'Model',
   needs: ['model check'],
   open(root, context) {
-    const findings = h('div', {}, loading());
-    const cost = h('div', {}, loading());
-    root.append(findings, section('Cost', cost));
-    void context.run('model check').then(
-      ({ result }) => findings.replaceChildren(...checked(result)),
-      (error) => findings.replaceChildren(failure(error)),
-    );
-    if (context.can('model cost'))
-      void context.run('model cost').then(
-        ({ result }) => cost.replaceChildren(...result.profiles.map(costs)),
-        (error) => cost.replaceChildren(failure(error)),
+    const part = (operation, title, show) => {
+      const body = h('div', {}, loading());
+      root.append(section(title, body));
+      if (!context.can(operation)) {
+        body.replaceChildren(failure({ message: `This dashboard does not offer \`${operation}\`.` }));
+        return;
+      }
+      void context.run(operation).then(
+        ({ result }) => body.replaceChildren(...show(result)),
+        (error) => body.replaceChildren(failure(error)),
       );
-    else cost.replaceChildren(failure({ message: 'This dashboard does not offer `model cost`.' }));
+    };
+    part('model draw', 'Containers and projections', drawn);
+    part('model check', 'Findings', checked);
+    part('model cost', 'Request units', costs);
     return {};
   },
 };
 
-function checked({ counts, findings, reading, rules }) {
-  const all = [...reading, ...findings].toSorted((a, b) => ORDER[a.severity] - ORDER[b.severity]);
-  const summary = Object.entries(counts)
-    .filter(([, of]) => typeof of === 'number')
-    .map(([name, of]) => `${name}: ${count(of)}`)
-    .join(', ');
+function drawn({ title, boxes, lines }) {
+  const node = drawing({
+    name: `Containers and projections of ${title}; the text below says the same`,
+    boxes: boxes.map(({ name, key, types, derived, column }) => ({
+      key: name,
+      column,
+      class: derived ? 'derived' : '',
+      title: name,
+      texts: [
+        { text: name, class: 'name' },
+        ...(key === undefined ? [] : [{ text: key, class: 'note' }]),
+        ...types.map((text) => ({ text })),
+      ],
+    })),
+    lines: lines.map(({ from, to, name, kind, joined }) => ({
+      from,
+      to,
+      text: joined ? undefined : name,
+      class: joined ? 'joined' : '',
+      title: `${name}: ${kind} from ${from} to ${to}`,
+    })),
+  });
   return [
-    h('p', { text: `${count(rules)} rules were checked. ${summary}` }),
-    all.length === 0 ? h('p', { class: 'empty', text: 'No finding.' }) : null,
-    ...all.slice(0, 300).map(finding),
+    h('div', { class: 'drawn', tabindex: '0', role: 'group', 'aria-label': 'The drawing' }, node),
+    h('p', { class: 'note', text: 'Dashed boxes are derived; a dotted curve is read beside the source.' }),
+    h(
+      'details',
+      {},
+      h('summary', { text: 'As text' }),
+      h(
+        'ul',
+        { class: 'plain' },
+        lines.map(({ from, to, name, kind }) => h('li', { text: `${name} (${kind}): ${from} → ${to}` })),
+      ),
+    ),
+  ];
+}
+
+function checked({ findings, reading, rules, waived }) {
+  const all = [...reading, ...findings];
+  const groups = SEVERITIES.map(([severity, title, tone]) => ({
+    title,
+    tone,
+    of: all.filter((one) => one.severity === severity),
+  }));
+  const summary = groups.map(({ title, of, tone }) =>
+    badge(`${title}: ${count(of.length)}`, of.length > 0 ? tone : '').node(),
+  );
+  return [
+    h(
+      'p',
+      { class: 'buttons' },
+      summary,
+      h('span', {
+        text: `${count(rules)} rules were checked; ${plural(waived.length, 'finding')} ${waived.length === 1 ? 'is' : 'are'} waived.`,
+      }),
+    ),
+    all.length === 0 ? h('p', { class: 'empty', text: 'No finding: the documents and the pipeline agree.' }) : null,
+    ...groups
+      .filter(({ of }) => of.length > 0)
+      .flatMap(({ title, tone, of }) => [
+        h('h3', { class: tone, text: title }),
+        ...of.slice(0, MOST_FINDINGS).map((one) => finding(one, tone)),
+        of.length > MOST_FINDINGS
+          ? h('p', { class: 'note', text: `… and ${count(of.length - MOST_FINDINGS)} more.` })
+          : null,
+      ]),
   ].filter(Boolean);
 }
 
-const finding = ({ rule, severity, at, message, hint, source }) =>
+/** The line of the document on the left, what the rule says of it on the right. */
+const finding = ({ rule, at, message, evidence, hint, source }, tone) =>
   h(
     'article',
-    { class: 'card' },
+    { class: `card finding ${tone}-edge` },
     h(
-      'p',
+      'div',
       {},
-      badge(severity, TONES[severity]).node(),
-      ` ${rule ?? ''} `,
-      h('span', { class: 'note', text: `${at.file}:${at.line}` }),
+      h('p', { class: 'note', text: `${at.file}:${at.line}` }),
+      source
+        ? h(
+            'pre',
+            { class: 'json', tabindex: '0' },
+            h('span', { class: 'note', text: `${at.line}  ` }),
+            clip(source.trim(), 600),
+          )
+        : null,
     ),
-    h('p', { text: message }),
-    source ? h('pre', { class: 'json', tabindex: '0', text: source.trim() }) : null,
-    hint ? h('p', { class: 'hint', text: hint }) : null,
+    h(
+      'div',
+      {},
+      h('p', {}, rule ? h('strong', { text: `${rule} ` }) : null, message),
+      evidence ? h('p', { class: 'note', text: `Because ${evidence}` }) : null,
+      hint ? h('p', { class: 'hint', text: hint }) : null,
+    ),
   );
 
-function costs({ profile, containers }) {
-  const table = liveTable({
-    caption: `By the figures of ${profile}`,
+/** Both profiles, of which one is shown. */
+function costs({ profiles, patterns }) {
+  const body = h('div');
+  const choice = profiles.map(({ profile }, at) =>
+    h('button', { type: 'button', text: `Figures of ${profile}`, on: { click: () => choose(at) } }),
+  );
+  const choose = (chosen) => {
+    choice.forEach((button, at) => button.setAttribute('aria-pressed', String(at === chosen)));
+    body.replaceChildren(...costsOf(profiles[chosen], patterns));
+  };
+  if (profiles.length > 0) choose(0);
+  return [h('p', { class: 'buttons', role: 'group', 'aria-label': 'Whose figures' }, choice), body];
+}
+
+const costOf = ({ perSecond, ru }) => perSecond * ru;
+
+function costsOf({ containers }, patterns) {
+  const most = Math.max(1, ...containers.map(({ peak, provisioned }) => Math.max(peak, provisioned?.max ?? 0)));
+  const byContainer = liveTable({
+    caption: 'By container, at the peak',
     empty: 'The model has no container.',
     key: ({ name }) => name,
     columns: [
-      { title: 'Container', cell: ({ name }) => name },
-      { title: 'RU/s, average', number: true, cell: ({ average }) => rate(average) },
-      { title: 'RU/s, peak', number: true, cell: ({ peak }) => rate(peak) },
-      { title: 'Maximum', number: true, cell: ({ provisioned }) => count(provisioned?.max) },
+      { title: 'Container', word: true, cell: ({ name }) => name },
       {
-        title: 'Largest patterns',
-        cell: ({ terms }) =>
-          terms
-            .toSorted((a, b) => b.perSecond * b.ru - a.perSecond * a.ru)
-            .slice(0, 3)
-            .map(({ what, perSecond, ru }) => `${what}: ${rate(perSecond * ru)} RU/s`)
-            .join('; '),
+        title: 'RU/s of the maximum',
+        wide: true,
+        cell: ({ name, terms, peak, provisioned }) =>
+          bar({
+            segments: KINDS.map((kind, at) => ({
+              value: terms.filter((term) => term.kind === kind).reduce((all, term) => all + costOf(term), 0),
+              tone: at + 1,
+              title: terms
+                .filter((term) => term.kind === kind)
+                .map((term) => `${term.what}: ${rate(costOf(term))} RU/s`)
+                .join('\n'),
+            })),
+            most,
+            room: provisioned?.max,
+            label: `${name}: ${rate(peak)} RU/s of ${count(provisioned?.max)}`,
+          }),
       },
+      { title: 'Peak', number: true, cell: ({ peak }) => rate(peak) },
+      { title: 'Average', number: true, cell: ({ average }) => rate(average) },
+      { title: 'Maximum', number: true, cell: ({ provisioned }) => count(provisioned?.max) },
     ],
   });
-  table.update(containers);
-  return table.node;
+  byContainer.update(containers);
+  const named = new Map(patterns.map(({ id, printed, description }) => [id, `${printed} ${description}`]));
+  const terms = containers
+    .flatMap(({ name, terms: of }) => of.map((term) => ({ ...term, container: name })))
+    .filter(({ kind }) => kind !== 'feed')
+    .toSorted((a, b) => costOf(b) - costOf(a));
+  const byPattern = liveTable({
+    caption: 'By pattern and projection, at the peak',
+    empty: 'The documents name no access pattern with a rate.',
+    key: ({ what, container }) => `${what} ${container}`,
+    columns: [
+      {
+        title: 'Pattern',
+        cell: ({ kind, what, ids }) => clip((kind === 'pattern' && named.get(ids[0])) || what, 90),
+      },
+      { title: 'Container', word: true, cell: ({ container }) => container },
+      {
+        title: 'Beside the largest',
+        wide: true,
+        cell: (term) =>
+          bar({
+            segments: [{ value: costOf(term), tone: KINDS.indexOf(term.kind) + 1 }],
+            most: costOf(terms[0]),
+            label: `${rate(costOf(term))} RU/s`,
+          }),
+      },
+      { title: 'RU/s', number: true, cell: (term) => rate(costOf(term)) },
+      { title: 'Is', number: true, cell: ({ perSecond, ru }) => `${rate(perSecond)}/s × ${rate(ru)} RU` },
+    ],
+  });
+  byPattern.update(terms.slice(0, MOST_PATTERNS));
+  const left = terms.length - MOST_PATTERNS;
+  return [
+    byContainer.node,
+    legend(['access patterns', 'projections', 'change feed'], 'maximum'),
+    byPattern.node,
+    left > 0
+      ? h('p', { class: 'note', text: `… and ${count(left)} more, each below ${rate(costOf(terms.at(-left)))} RU/s.` })
+      : null,
+  ].filter(Boolean);
 }

@@ -42,7 +42,7 @@ export const now = {
       empty: 'No host reports a range yet. A host reports itself some seconds after its start.',
       key: ({ name }) => name,
       columns: [
-        { title: 'Source', cell: ({ container }) => container },
+        { title: 'Source', word: true, cell: ({ container }) => container },
         { title: 'Range', cell: ({ lease }) => lease },
         { title: 'Host', cell: ({ owner }) => owner },
         { title: 'Changes/s', number: true, cell: ({ handledPerSecond }) => rate(handledPerSecond) },
@@ -64,7 +64,7 @@ export const now = {
       empty: 'No lease yet: no host has started.',
       key: ({ name }) => name,
       columns: [
-        { title: 'Source', cell: ({ container }) => container },
+        { title: 'Source', word: true, cell: ({ container }) => container },
         { title: 'Leases', number: true, cell: ({ leases }) => count(leases) },
         { title: 'Lag', cell: (of) => lag(of.lag) },
         {
@@ -185,6 +185,12 @@ function problemsOf(places) {
         where: at('formats'),
         what: `A later version wrote ${of.kind}; hosts of this version wait.`,
         since: '–',
+      })),
+      ...(value.paused ?? []).map(({ name, by, since, reason }) => ({
+        key: `${place} paused ${name}`,
+        where: at(name),
+        what: `${by} paused it${reason ? `: ${reason}` : '.'}`,
+        since: time(since),
       })),
       ...value.sources.flatMap(({ container, troubled }) =>
         troubled.map(({ token, why: reason }) => ({

@@ -1,6 +1,6 @@
 // What was started here, the background jobs, migrations and builds in progress, and who changed what.
 import { placesOf } from '../api.js';
-import { badge, failure, h, liveTable, loading } from '../dom.js';
+import { badge, failure, h, liveTable, loading, section } from '../dom.js';
 import { clip, count, time } from '../format.js';
 import { far } from '../runs.js';
 
@@ -42,6 +42,7 @@ export const operations = {
     else jobs.remove();
     if (context.can('audit list')) void show(audit, context, 'audit list', { most: 50 }, auditTable);
     else audit.remove();
+    if (context.can('shards moves')) void showMoves(root, context);
     return {
       status: (status) =>
         progress.update(
@@ -62,6 +63,16 @@ async function show(node, context, operation, input, tableOf) {
     node.replaceChildren(table.node);
   } catch (error) {
     node.replaceChildren(failure({ ...error, message: `${operation}: ${error.message}` }));
+  }
+}
+
+/** Where there are shard maps. */
+async function showMoves(root, context) {
+  try {
+    const { text } = await context.run('shards moves');
+    root.append(section('Moves between shards', h('pre', { class: 'said', tabindex: '0', text: text || 'No move.' })));
+  } catch (error) {
+    if (error.code !== 'setting-missing') root.append(failure({ ...error, message: `shards moves: ${error.message}` }));
   }
 }
 

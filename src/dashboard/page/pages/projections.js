@@ -1,8 +1,10 @@
 // The projections with their versions: build, promote and back, pause, verify.
 import { placesOf } from '../api.js';
 import { act } from '../action.js';
-import { badge, failure, h, json, liveTable, loading, section } from '../dom.js';
-import { clip, count, rate, time } from '../format.js';
+import { differences } from '../differences.js';
+import { badge, failure, h, liveTable, loading } from '../dom.js';
+import { count, rate, time } from '../format.js';
+import { timeline } from '../timeline.js';
 
 const TONES = {
   current: 'good',
@@ -12,6 +14,9 @@ const TONES = {
   frozen: 'warn',
   'not built': 'warn',
 };
+
+/** Of the audit, newest first, for the timeline of versions. */
+const MOST_RECORDS = 500;
 
 export const projections = {
   id: 'projections',
@@ -92,8 +97,13 @@ function openOne(root, context, name) {
   );
   const load = async () => {
     try {
-      const { result: of } = await context.run('projections show', { name });
-      body.replaceChildren(...shown(of, context, load, result));
+      const [{ result: of }, records] = await Promise.all([
+        context.run('projections show', { name }),
+        context.can('audit list')
+          ? context.run('audit list', { most: MOST_RECORDS }).then((answer) => answer.result)
+          : [],
+      ]);
+      body.replaceChildren(...shown(of, records, context, load, result));
     } catch (error) {
       body.replaceChildren(failure(error));
     }
@@ -112,7 +122,7 @@ function openOne(root, context, name) {
   };
 }
 
-function shown(of, context, load, result) {
+function shown(of, records, context, load, result) {
   const { name, kind, reads, current, staged, previous, paused, declared } = of;
   const versions = liveTable({
     caption: 'Versions',
@@ -161,6 +171,7 @@ function shown(of, context, load, result) {
         })
       : null,
     versions.node,
+    ...timeline(of, records, Date.now()),
     h(
       'p',
       { class: 'buttons' },
@@ -188,62 +199,6 @@ function verify(name, result) {
     input: name === undefined ? {} : { name },
     title: `Verify ${name ?? 'all projections'}`,
     confirm: 'Verify',
-    done: ({ result: value }) =>
-      result.replaceChildren(
-        ...placesOf(value).flatMap(({ place, value: of, failure: why }) =>
-          of ? differences(of, place) : [failure({ message: `${place}: ${why}` })],
-        ),
-      ),
+    done: ({ result: value }) => result.replaceChildren(...placesOf(value).flatMap(differences)),
   });
-}
-
-function differences({ different, differences: list, documents }, place) {
-  const title = `${place ? `${place}: ` : ''}${count(different)} differences in ${count(documents.found)} sink documents`;
-  return [
-    section(
-      title,
-      different === 0 ? h('p', { class: 'empty', text: 'Every sink document is as its sources say.' }) : null,
-      ...list.slice(0, 50).map(sideBySide),
-    ),
-  ];
-}
-
-/** What the sources say beside what the sink has. */
-const sideBySide = ({ projections: of, container, document: which, kind, fields, expected, found }) =>
-  h(
-    'details',
-    { class: 'card', open: true },
-    h(
-      'summary',
-      {},
-      h('strong', { text: `${container} ${clip(which, 80)}` }),
-      ` ${kind}${fields.length > 0 ? `: ${fields.join(', ')}` : ''} (${of.join(', ')})`,
-    ),
-    h(
-      'div',
-      { class: 'sides' },
-      h(
-        'div',
-        {},
-        h('h3', { text: 'As the sources say' }),
-        expected ? json(pick(expected, fields)) : h('p', { class: 'empty', text: 'No document' }),
-      ),
-      h(
-        'div',
-        {},
-        h('h3', { text: 'As it is stored' }),
-        found ? json(pick(found, fields)) : h('p', { class: 'empty', text: 'No document' }),
-      ),
-    ),
-  );
-
-/** The fields that differ first, so that they stand side by side. */
-function pick(document, fields) {
-  const first = fields.filter((field) => field in document);
-  return Object.fromEntries(
-    [...first, ...Object.keys(document).filter((field) => !first.includes(field))].map((field) => [
-      field,
-      document[field],
-    ]),
-  );
 }

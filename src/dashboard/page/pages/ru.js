@@ -1,6 +1,7 @@
 // What each projection costs: measured by the hosts, beside what the model says.
 import { placesOf } from '../api.js';
-import { failure, h, liveTable, loading, section } from '../dom.js';
+import { bar } from '../bars.js';
+import { failure, h, liveTable, loading } from '../dom.js';
 import { clip, count, rate } from '../format.js';
 
 export const ru = {
@@ -9,14 +10,30 @@ export const ru = {
   needs: ['status'],
   open(root, context) {
     const planned = new Map();
+    const modelOf = (id) => planned.get(id.split('@')[0])?.ru;
+    let shown = [];
+    let tenants = [];
     const table = liveTable({
       caption: 'Request units of each projection',
       empty: 'The pipeline declares no projection.',
       key: ({ id, place }) => `${place} ${id}`,
       columns: [
         { title: 'Projection', cell: ({ id }) => id },
+        {
+          title: 'Beside the model',
+          wide: true,
+          cell: ({ id, ruPerChange }) => {
+            const model = modelOf(id);
+            return bar({
+              segments: [{ value: ruPerChange ?? 0 }],
+              most: Math.max(1, ...shown.map((row) => Math.max(row.ruPerChange ?? 0, modelOf(row.id) ?? 0))),
+              room: model,
+              label: `${id}: ${rate(ruPerChange)} RU a change, by the model ${rate(model)}`,
+            });
+          },
+        },
         { title: 'RU/change, measured', number: true, cell: ({ ruPerChange }) => rate(ruPerChange) },
-        { title: 'RU/change, by the model', number: true, cell: ({ id }) => rate(planned.get(id.split('@')[0])?.ru) },
+        { title: 'RU/change, by the model', number: true, cell: ({ id }) => rate(modelOf(id)) },
         { title: 'Changes/s', number: true, cell: ({ id }) => rate(context.speeds.of(id)) },
         {
           title: 'RU/s now',
@@ -42,27 +59,33 @@ export const ru = {
       key: ({ tenant }) => tenant,
       columns: [
         { title: 'Tenant', cell: ({ tenant }) => clip(tenant, 60) },
+        {
+          title: 'Beside the costliest',
+          wide: true,
+          cell: ({ tenant, charge }) =>
+            bar({
+              segments: [{ value: charge, tone: 3 }],
+              most: Math.max(1, ...tenants.map((of) => of.charge)),
+              label: `${tenant}: ${count(Math.round(charge))} RU`,
+            }),
+        },
         { title: 'Changes', number: true, cell: ({ changes }) => count(changes) },
         { title: 'RU', number: true, cell: ({ charge }) => count(Math.round(charge)) },
         { title: 'Dead letters', number: true, cell: ({ deadLetters }) => count(deadLetters) },
       ],
     });
     const waiting = loading();
-    const body = h(
-      'div',
-      { hidden: true },
-      table.node,
-      section('Tenants', costly.node),
-      section('Budget', budget.node),
-    );
+    const body = h('div', { hidden: true }, table.node, costly.node, budget.node);
     root.append(waiting, body);
     const update = (status) => {
       waiting.hidden = true;
       body.hidden = false;
       const places = placesOf(status);
-      table.update(places.flatMap(({ place, value }) => (value?.projections ?? []).map((row) => ({ ...row, place }))));
+      shown = places.flatMap(({ place, value }) => (value?.projections ?? []).map((row) => ({ ...row, place })));
+      tenants = places.flatMap(({ value }) => value?.tenants?.tenants ?? []);
+      table.update(shown);
       budget.update(places.flatMap(({ value }) => value?.budget ?? []));
-      costly.update(places.flatMap(({ value }) => value?.tenants?.tenants ?? []));
+      costly.update(tenants);
     };
     if (context.can('model cost'))
       void (async () => {

@@ -1,4 +1,5 @@
 // The shard maps and the moves between shards.
+import { bar } from '../bars.js';
 import { badge, failure, h, liveTable, section } from '../dom.js';
 import { count } from '../format.js';
 import { listed } from '../listed.js';
@@ -22,6 +23,19 @@ function map({ name, kind, keyType, shards: of, pending }) {
     key: (shard) => shard.id ?? shard.name ?? JSON.stringify(shard.location ?? shard),
     columns: [
       { title: 'Shard', cell: (shard) => shard.database ?? shard.name ?? shard.id },
+      {
+        title: 'Mappings',
+        wide: true,
+        cell: ({ online, offline }) =>
+          bar({
+            segments: [
+              { value: online, title: `${count(online)} online` },
+              { value: offline, tone: 2, title: `${count(offline)} offline` },
+            ],
+            most: Math.max(1, ...of.map((shard) => shard.online + shard.offline)),
+            label: `${count(online)} mappings online, ${count(offline)} offline`,
+          }),
+      },
       { title: 'Online', number: true, cell: ({ online }) => count(online) },
       { title: 'Offline', number: true, cell: ({ offline }) => count(offline) },
       { title: 'State', cell: ({ detached }) => (detached ? badge('detached', 'warn') : badge('attached', 'good')) },

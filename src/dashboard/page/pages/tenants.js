@@ -1,4 +1,5 @@
 // The largest tenants. Counting them reads an index of every container, so it is done when asked.
+import { bar } from '../bars.js';
 import { badge, h, liveTable } from '../dom.js';
 import { bytes, clip, count } from '../format.js';
 import { listed } from '../listed.js';
@@ -16,6 +17,16 @@ export const tenants = listed({
       key: ({ tenant }) => tenant,
       columns: [
         { title: 'Tenant', cell: ({ tenant }) => clip(tenant, 60) },
+        {
+          title: 'Beside the largest',
+          wide: true,
+          cell: (row) =>
+            bar({
+              segments: [{ value: row.bytes ?? 0 }],
+              most: Math.max(1, ...value.tenants.map((of) => of.bytes ?? 0)),
+              label: `${row.tenant}: ${bytes(row.bytes)}`,
+            }),
+        },
         { title: 'Documents', number: true, cell: ({ documents }) => count(documents) },
         { title: 'Size, about', number: true, cell: (row) => bytes(row.bytes) },
         { title: 'RU', number: true, cell: ({ ru }) => count(ru === null ? null : Math.round(ru)) },

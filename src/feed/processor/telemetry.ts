@@ -1,6 +1,4 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import { createRequire } from 'node:module';
-import type * as OpenTelemetry from '@opentelemetry/api';
 import type {
   BatchObservableResult,
   Counter,
@@ -8,13 +6,11 @@ import type {
   MeterProvider,
   ObservableCounter,
   ObservableGauge,
-  Tracer,
   TracerProvider,
 } from '@opentelemetry/api';
 import type { Events } from '../../base/diagnostics.ts';
-import { MillraceError, messageOf } from '../../base/errors.ts';
+import { SCOPE, errorTypeOf, loadApi, startTracing } from '../../base/opentelemetry.ts';
 import type { RouterCounters } from '../../shards/routing/values.ts';
-import { around } from '../tenure/around.ts';
 import type { Lag } from './estimator.ts';
 import type { RangeRates } from './rates.ts';
 
@@ -42,23 +38,16 @@ export interface TelemetryOptions {
   readonly routers?: () => readonly RouterCounters[];
 }
 
-const NAME = 'millrace';
-
-type Api = typeof OpenTelemetry;
-/** Loaded here and not above: reading a feed needs nothing but the client. */
-const load = (): Api => createRequire(import.meta.url)('@opentelemetry/api') as Api;
-
 /**
- * Passes what Millrace publishes on `node:diagnostics_channel` to OpenTelemetry: metrics, and a span around each handler.
- * Spans of clients that the handler calls are its children. The returned function ends this.
+ * Passes what Millrace publishes on `node:diagnostics_channel` to OpenTelemetry as metrics, and its spans: one around each
+ * handler, and its work within. Spans of clients that a handler calls are children. The returned function ends this.
  */
 export function startTelemetry(options: TelemetryOptions = {}): () => void {
-  const api = load();
-  const { meterProvider = api.metrics, tracerProvider = api.trace, lags, ranges, routers } = options;
-  const meter = meterProvider.getMeter(NAME);
+  const { meterProvider = loadApi().metrics, tracerProvider, lags, ranges, routers } = options;
+  const meter = meterProvider.getMeter(SCOPE);
   const ends = [
     tellEvents(meter),
-    tellSpans(tracerProvider.getTracer(NAME), api),
+    startTracing(tracerProvider),
     ...(lags ? [tellLags(meter, lags)] : []),
     ...(ranges ? [tellRanges(meter, ranges)] : []),
     ...(routers ? [tellRouters(meter, routers)] : []),
@@ -99,15 +88,16 @@ function tellEvents(meter: Meter): () => void {
       if (error === undefined) handled.add(changes, { container });
       duration.record(durationMs / 1000, { container, outcome });
     },
-    'feed:rejected': ({ container, error }) => rejected.add(1, { container, 'error.type': codeOf(error) }),
-    'feed:failed': ({ container, error }) => failures.add(1, { container, part: 'feed', 'error.type': codeOf(error) }),
+    'feed:rejected': ({ container, error }) => rejected.add(1, { container, 'error.type': errorTypeOf(error) }),
+    'feed:failed': ({ container, error }) =>
+      failures.add(1, { container, part: 'feed', 'error.type': errorTypeOf(error) }),
     'balancer:failed': ({ container, error }) =>
-      failures.add(1, { container, part: 'leases', 'error.type': codeOf(error) }),
+      failures.add(1, { container, part: 'leases', 'error.type': errorTypeOf(error) }),
     'projection:misfit': ({ container, projection }) => misfits.add(1, { container, projection }),
     'engine:parked': ({ container, projection }) => parked.add(1, { container, projection }),
   };
   const subscribed = Object.entries(listeners).map(([name, listener]) => {
-    const channel = `${NAME}:${name}`;
+    const channel = `${SCOPE}:${name}`;
     const hear = (event: unknown): void => (listener as (event: unknown) => void)(event);
     subscribe(channel, hear);
     return () => unsubscribe(channel, hear);
@@ -116,22 +106,6 @@ function tellEvents(meter: Meter): () => void {
     for (const end of subscribed) end();
   };
 }
-
-const tellSpans = (tracer: Tracer, { SpanKind, SpanStatusCode, context, trace }: Api): (() => void) =>
-  around(async ({ container, lease, changes }, work) => {
-    const attributes = { 'millrace.container': container, 'millrace.lease': lease, 'millrace.changes': changes };
-    const span = tracer.startSpan('millrace.page', { kind: SpanKind.CONSUMER, attributes });
-    try {
-      // Spans of what the handler calls become its children.
-      await context.with(trace.setSpan(context.active(), span), work);
-    } catch (error) {
-      span.setStatus({ code: SpanStatusCode.ERROR, message: messageOf(error) });
-      span.setAttribute('error.type', codeOf(error));
-      throw error;
-    } finally {
-      span.end();
-    }
-  });
 
 function tellLags(meter: Meter, lags: () => Promise<readonly LeaseLag[]>): () => void {
   const gauge = (name: string, unit: string, description: string): ObservableGauge =>
@@ -201,7 +175,3 @@ function tellRouters(meter: Meter, routers: () => readonly RouterCounters[]): ()
   meter.addBatchObservableCallback(observe, all);
   return () => meter.removeBatchObservableCallback(observe, all);
 }
-
-/** One of few values, as metrics need. */
-const codeOf = (error: unknown): string =>
-  error instanceof MillraceError ? error.code : error instanceof Error ? error.name : 'unknown';

@@ -70,6 +70,7 @@ export const jobsWork = (registry: () => Registry) =>
     examples: ['millrace jobs work --env production', 'millrace jobs work --within 240 --concurrency 2'],
     shards: 'itself',
     effect: 'changes',
+    lasting: true,
     input: z.object({
       concurrency: z.int().min(1).max(64).default(2).describe('how many jobs run at the same time'),
       within: z.number().positive().optional().describe('end when no job waits, or after this many seconds'),

@@ -33,6 +33,7 @@ export const run = (registry: () => Registry) =>
     ],
     shards: 'itself',
     effect: 'changes',
+    lasting: true,
     input: z.object({
       host: z
         .string()

@@ -11,6 +11,7 @@ import { startBacklogMetrics } from './backlog-metrics.ts';
 import { startLetterMetrics } from './letter-metrics.ts';
 import { type ProjectionProgress, progressLine, progressOf, progressTable } from './progress.ts';
 import { rangesOf } from './ranges.ts';
+import { startProjectionMetrics } from './projection-metrics.ts';
 import { startStatusWriter } from './status-writer.ts';
 import { startTenantMetrics } from './tenant-metrics.ts';
 import { startTenantRecordMetrics } from './tenant-record-metrics.ts';
@@ -48,6 +49,7 @@ export async function runPipeline(
   const ranges = (): ReturnType<typeof rangesOf> => rangesOf(app, rates, systemClock.monotonic());
   const endTelemetry = startTelemetry({ lags: () => app.lags(), ranges });
   const endLetterMetrics = startLetterMetrics(() => app.places());
+  const endProjectionMetrics = startProjectionMetrics(app);
   const endTenantMetrics = startTenantMetrics(app);
   const { services, signal } = composition;
   const endTenantRecordMetrics = startTenantRecordMetrics(() => app.places());
@@ -73,6 +75,7 @@ export async function runPipeline(
     await endStatus();
     endTelemetry();
     endLetterMetrics();
+    endProjectionMetrics();
     endTenantMetrics();
     endTenantRecordMetrics();
     endBacklogMetrics();

@@ -5,6 +5,7 @@ import { BasicTracerProvider, BatchSpanProcessor, TraceIdRatioBasedSampler } fro
 import type { CosmosClient } from '@azure/cosmos';
 import { Rates } from '../src/feed/processor/rates.ts';
 import { startProbes } from '../src/host/run/probes.ts';
+import { readScale } from '../src/host/run/scale.ts';
 import { startSignals } from '../src/host/run/signals.ts';
 import { planModel } from '../src/operations/model/apply.ts';
 import { openWorkspace } from '../src/runtime/open-workspace.ts';
@@ -141,10 +142,9 @@ function startSdk(share: number): () => Promise<void> {
 async function scraped(workspace: Workspace, signal: AbortSignal): Promise<AsyncDisposable> {
   const screen = { live: false, line: () => {}, draw: () => {}, progress: () => {} };
   const probes = await startProbes({
-    context: { workspace, actor: 'bench', signal, screen },
+    screen,
     port: 0,
-    address: '127.0.0.1',
-    leaseExpirationMs: 60_000,
+    scale: () => readScale({ workspace, actor: 'bench', signal, screen }, 60_000),
   });
   const ask = async (): Promise<void> => {
     for (const path of ['metrics', 'readyz', 'scale']) await (await fetch(new URL(path, probes.url))).text();

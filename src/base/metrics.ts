@@ -203,6 +203,12 @@ export const METRICS = {
     description: 'Time since the last verification ended; `kind` is `sample` or `whole`',
     attributes: ['kind'],
   },
+  'millrace.jobs': {
+    kind: 'gauge',
+    unit: '{job}',
+    description: 'Jobs of the queue; `state` is `waiting`, `active`, `delayed`, `completed` or `failed`',
+    attributes: ['state'],
+  },
   'millrace.router.mappings': {
     kind: 'gauge',
     unit: '{mapping}',

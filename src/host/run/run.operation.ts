@@ -10,7 +10,8 @@ import { requirePostgresUrl } from '../../base/settings.ts';
 import { layoutsOf } from '../../runtime/tables.ts';
 import { untilControlReadable } from '../../runtime/stored-formats.ts';
 import { refuseRenamedPrefix } from '../../runtime/renamed-prefix.ts';
-import { type Probes, startProbes } from './probes.ts';
+import { type Probes, probesFlag, startProbes } from './probes.ts';
+import { readScale } from './scale.ts';
 import { pipelinePlaces } from '../../runtime/shard-map.ts';
 import { runPipeline } from './run-pipeline.ts';
 import { startVerifying } from './verifying.ts';
@@ -52,13 +53,9 @@ export const run = (registry: () => Registry) =>
       dashboard: portFlag
         .optional()
         .describe('also serve the dashboard, at this port of 127.0.0.1 (without a port: any free one)'),
-      probes: portFlag
-        .optional()
-        .describe(
-          'also serve /livez, /readyz, /scale and /metrics, at this port of MILLRACE_PROBES_ADDRESS (default 127.0.0.1)',
-        ),
+      probes: probesFlag,
     }),
-    run: async ({ host, once, pollDelay, leaseExpiration, dashboard, probes: probesFlag }, context) => {
+    run: async ({ host, once, pollDelay, leaseExpiration, dashboard, probes: probesAt }, context) => {
       const { workspace, signal, screen } = context;
       const port = portOf(dashboard);
       await using _dashboard =
@@ -71,16 +68,15 @@ export const run = (registry: () => Registry) =>
               port,
               everyMs: DASHBOARD_MS,
             });
-      const probesPort = portOf(probesFlag);
+      const probesPort = portOf(probesAt);
       // Before the pipeline: it registers the provider that the pipeline's metrics go to, and answers while hosts start.
       await using probes: Probes | undefined =
         probesPort === undefined
           ? undefined
           : await startProbes({
-              context,
+              screen,
               port: probesPort,
-              address: process.env['MILLRACE_PROBES_ADDRESS'] || '127.0.0.1',
-              leaseExpirationMs: leaseExpiration,
+              scale: () => readScale(context, leaseExpiration),
             });
       const loaded = await workspace.pipeline();
       const settings = workspace.settings();

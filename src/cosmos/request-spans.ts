@@ -62,9 +62,10 @@ function spanOf(request: Request) {
 
 /** As the semantic conventions name the calls of the SDK. */
 function operationOf({ operationType, resourceType, headers = {} }: Request): string {
-  if (operationType === 'batch') return headers['x-ms-cosmos-batch-atomic'] ? 'execute_batch' : 'execute_bulk';
+  const type: string = operationType ?? 'execute';
+  if (type === 'batch') return headers['x-ms-cosmos-batch-atomic'] ? 'execute_batch' : 'execute_bulk';
   const resource = RESOURCES[resourceType ?? ''] ?? 'account';
-  if (operationType !== 'query') return `${operationType ?? 'execute'}_${resource}`;
+  if (type !== 'query') return `${type}_${resource}`;
   if (headers['A-IM'] !== undefined) return 'query_change_feed';
   return resource === 'item' ? 'query_items' : `read_all_${resource}`;
 }

@@ -50,10 +50,10 @@ it('shows each page, its projections below it, and their requests below those', 
   expect(pages.every(({ kind, parentSpanContext }) => kind === SpanKind.CONSUMER && !parentSpanContext)).toBe(true);
   for (const page of pages) {
     const projections = under(page).filter(({ name }) => name === 'millrace.projection');
-    expect(projections.map(({ attributes }) => attributes['millrace.projection']).toSorted()).toEqual([
-      'days@1',
-      'summaries@1',
-    ]);
+    expect(new Set(projections.map(({ attributes }) => attributes['millrace.projection']))).toEqual(
+      new Set(['days@1', 'summaries@1']),
+    );
+    expect(projections).toHaveLength(2);
     for (const projection of projections) {
       const requests = under(projection);
       expect(requests.length).toBeGreaterThan(0);
@@ -67,7 +67,7 @@ it('shows each page, its projections below it, and their requests below those', 
   const requests = all().filter(({ attributes }) => 'db.system.name' in attributes);
   for (const { name, attributes } of requests) {
     expect(attributes).toMatchObject({ 'db.system.name': 'azure.cosmosdb', 'db.namespace': 'shop' });
-    expect(name).toBe(`${attributes['db.operation.name']} ${attributes['db.collection.name']}`);
+    expect(name).toBe([attributes['db.operation.name'], attributes['db.collection.name']].join(' '));
   }
   const operations = new Set(requests.map(({ attributes }) => attributes['db.operation.name']));
   expect([...operations]).toEqual(expect.arrayContaining(['execute_bulk', 'execute_batch', 'query_items']));

@@ -24,9 +24,9 @@ export function keepContexts(): void {
 
 export interface Recorded {
   /** The spans that have ended. */
-  all(): readonly ReadableSpan[];
-  named(name: string): readonly ReadableSpan[];
-  under(span: ReadableSpan): readonly ReadableSpan[];
+  readonly all: () => readonly ReadableSpan[];
+  readonly named: (name: string) => readonly ReadableSpan[];
+  readonly under: (span: ReadableSpan) => readonly ReadableSpan[];
 }
 
 /** Registers an SDK for traces, as `--import` does, until the test ends. */

@@ -46,7 +46,7 @@ it('says that it lives, that it is ready once the feeds are read, how much there
   const samples = [...(await (await ask('metrics')).text()).matchAll(/^(millrace_\w+)\{(.*)\} /gm)];
   for (const [, name = '', labels = ''] of samples) {
     const [, attributes] = names.find(([of]) => of === name.replace(/_(?:total|bucket|sum|count)$/, '')) ?? [];
-    expect(attributes, name).toBeDefined();
+    expect([name, attributes !== undefined]).toEqual([name, true]);
     const own = [...labels.matchAll(/(\w+)="/g)].map(([, label = '']) => label);
     const known = new Set(['le', 'otel_scope_name', ...(attributes ?? []).map(prometheusName)]);
     expect(own.filter((label) => !known.has(label))).toEqual([]);

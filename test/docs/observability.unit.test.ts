@@ -94,7 +94,7 @@ it('the workbook names only metrics and attributes that there are', () => {
   expect(named.length).toBeGreaterThan(8);
   const spans = all(PAGE, /^\| `(millrace\.\w+)` \| (?:consumer|internal)/gm);
   expect(named.filter((name) => !(name in METRICS) && !spans.includes(name))).toEqual([]);
-  const known = new Set([...Object.values(METRICS).flatMap(({ attributes }) => attributes as readonly string[])]);
+  const known = new Set<string>(Object.values(METRICS).flatMap(({ attributes }) => attributes));
   const attributes = all(WORKBOOK, /Properties\['([\w.]+)'\]/g);
   expect(attributes.filter((name) => !known.has(name) && !PAGE.includes(`\`${name}\``))).toEqual([]);
 });

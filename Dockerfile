@@ -9,12 +9,14 @@ RUN npm run build && npm prune --omit=dev
 
 FROM node:24-slim
 WORKDIR /app
-ENV NODE_ENV=production
+# An orchestrator asks its probes from outside of the container.
+ENV NODE_ENV=production MILLRACE_PROBES_ADDRESS=0.0.0.0
 COPY --from=build /app/package.json ./
 COPY --from=build /app/node_modules ./node_modules
 COPY --from=build /app/bin ./bin
 COPY --from=build /app/dist ./dist
 USER node
+EXPOSE 8081
 # SIGTERM asks for a clean stop: leases are given back, and running jobs go back to the queue.
 ENTRYPOINT ["node", "bin/millrace.mjs"]
-CMD ["jobs", "work", "--pipeline", "dist/examples/storefront"]
+CMD ["jobs", "work", "--pipeline", "dist/examples/storefront", "--probes", "8081"]

@@ -24,6 +24,7 @@ import { b20 } from './b20-fair-turns.ts';
 import { b21 } from './b21-router.ts';
 import { b22 } from './b22-shards.ts';
 import { b24 } from './b24-tables.ts';
+import { b25 } from './b25-signals.ts';
 import { b26 } from './b26-moves.ts';
 import { b27 } from './b27-dashboard.ts';
 import { b28 } from './b28-sweep.ts';
@@ -55,6 +56,7 @@ const BENCHMARKS: readonly Benchmark[] = [
   b21,
   b22,
   b24,
+  b25,
   b26,
   b27,
   b28,

@@ -378,6 +378,16 @@ module alerts 'modules/alerts.bicep' = {
   }
 }
 
+module workbook 'modules/workbook.bicep' = {
+  name: 'workbook'
+  scope: group
+  params: {
+    location: location
+    tags: tags
+    workspaceId: monitoring.outputs.workspaceId
+  }
+}
+
 // azd stores these in its environment; infra/post-provision.mjs writes them into local.settings.json.
 output AZURE_LOCATION string = location
 output AZURE_RESOURCE_GROUP string = group.name

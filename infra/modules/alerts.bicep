@@ -21,6 +21,8 @@ param mostFailures int = 10
 @description('Hours that a change may be parked before an alert.')
 param mostHoursParked int = 24
 
+// Each alert names a heading of this page.
+var runbook = 'docs/runbook.md'
 // Lines of the timers within the window of the rule. Sampling does not drop them (host.json).
 var timerLines = 'AppTraces | where Message has "\\"millrace\\":\\"timer\\"" | extend line = parse_json(Message)'
 // The result of `status` for each projection.
@@ -29,6 +31,7 @@ var logAlerts = [
   {
     name: 'leases'
     says: 'A feed is not read, a lease is stuck, or changes wait too long. `millrace leases check` shows which.'
+    runbook: 'a-feed-is-behind'
     query: '${timerLines} | where line.operation == "leases check" and line.ok == false'
     operator: 'GreaterThan'
     threshold: 1
@@ -37,6 +40,7 @@ var logAlerts = [
   {
     name: 'silence'
     says: 'The timers have not run for 15 minutes: the app is down, or its settings are missing.'
+    runbook: 'no-host-reads-a-feed'
     query: timerLines
     operator: 'LessThan'
     threshold: 1
@@ -45,6 +49,7 @@ var logAlerts = [
   {
     name: 'dead-letters'
     says: 'Millrace parked changes that it could not apply. `millrace dead-letters list` shows them.'
+    runbook: 'changes-are-parked'
     query: '${projections} | where toint(projection.parked) > 0'
     operator: 'GreaterThan'
     threshold: 0
@@ -53,6 +58,7 @@ var logAlerts = [
   {
     name: 'dead-letters-old'
     says: 'A change has been parked for too long. Fix its cause, then run `millrace dead-letters redrive`.'
+    runbook: 'a-change-is-parked-for-long'
     query: '${projections} | where todatetime(projection.parkedSince) < ago(${mostHoursParked}h)'
     operator: 'GreaterThan'
     threshold: 0
@@ -61,6 +67,7 @@ var logAlerts = [
   {
     name: 'archive'
     says: 'A sweep of the archive failed.'
+    runbook: 'the-archives-sweep-fails'
     query: '${timerLines} | where line.operation == "archive sweep" and line.ok == false'
     operator: 'GreaterThan'
     threshold: 0
@@ -69,6 +76,7 @@ var logAlerts = [
   {
     name: 'verification'
     says: 'A verification by the schedule found documents that differ from their sources or faults of the archive, or failed. `millrace projections verify` and `millrace archive verify` show them.'
+    runbook: 'a-verification-found-differences'
     query: '${timerLines} | where line.operation == "projections verify-due" and line.ok == false'
     operator: 'GreaterThan'
     threshold: 0
@@ -103,7 +111,7 @@ resource throttled 'Microsoft.Insights/metricAlerts@2018-03-01' = {
   location: 'global'
   tags: tags
   properties: {
-    description: 'Cosmos DB answers 429 too often for retries. Raise the throughput, or look for a hot partition.'
+    description: 'Cosmos DB answers 429 too often for retries. Raise the throughput, or look for a hot partition. Runbook: ${runbook}#requests-are-throttled'
     severity: 2
     enabled: true
     scopes: [
@@ -158,7 +166,7 @@ resource busy 'Microsoft.Insights/metricAlerts@2018-03-01' = if (!serverless) {
   location: 'global'
   tags: tags
   properties: {
-    description: 'A physical partition has used nearly all of its RU/s for 15 minutes. The alert names region, container and partition.'
+    description: 'A physical partition has used nearly all of its RU/s for 15 minutes. The alert names region, container and partition. Runbook: ${runbook}#requests-are-throttled'
     severity: 3
     enabled: true
     scopes: [
@@ -190,7 +198,7 @@ resource failures 'Microsoft.Insights/metricAlerts@2018-03-01' = {
   location: 'global'
   tags: tags
   properties: {
-    description: 'Functions fail. Each batch is retried until it succeeds, so the lag grows meanwhile.'
+    description: 'Functions fail. Each batch is retried until it succeeds, so the lag grows meanwhile. Runbook: ${runbook}#functions-fail'
     severity: 2
     enabled: true
     scopes: [
@@ -223,7 +231,7 @@ resource told 'Microsoft.Insights/scheduledQueryRules@2022-06-15' = [for alert i
   kind: 'LogAlert'
   properties: {
     displayName: 'Millrace: ${alert.name}'
-    description: alert.says
+    description: '${alert.says} Runbook: ${runbook}#${alert.runbook}'
     severity: alert.severity
     enabled: true
     scopes: [

@@ -102,6 +102,35 @@ resource worker 'Microsoft.App/containerApps@2026-01-01' = {
             cpu: json('0.5')
             memory: '1Gi'
           }
+          // What the image serves by `--probes 8081`. The image before the first deployment serves nothing.
+          probes: image == '' ? [] : [
+            {
+              type: 'Startup'
+              httpGet: {
+                path: '/livez'
+                port: 8081
+              }
+              periodSeconds: 5
+              failureThreshold: 24
+            }
+            {
+              type: 'Liveness'
+              httpGet: {
+                path: '/livez'
+                port: 8081
+              }
+              periodSeconds: 10
+              failureThreshold: 6
+            }
+            {
+              type: 'Readiness'
+              httpGet: {
+                path: '/readyz'
+                port: 8081
+              }
+              periodSeconds: 10
+            }
+          ]
           env: concat(map(items(settings), item => {
             name: item.key
             value: item.value

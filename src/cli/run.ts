@@ -4,6 +4,7 @@ import type { Writable } from 'node:stream';
 import { styleText } from 'node:util';
 import { CommanderError } from 'commander';
 import { MillraceError, UsageError } from '../base/errors.ts';
+import { startTracing, traced } from '../base/opentelemetry.ts';
 import { withoutSecrets } from '../base/secrets.ts';
 import { openWorkspace } from '../runtime/open-workspace.ts';
 import { type Interim, operationName } from '../operations/operation.ts';
@@ -72,6 +73,7 @@ async function invokeSafely({ operation, input, flags }: Invocation, io: Io): Pr
       if (!io.stdout.write(`${line}\n`)) await once(io.stdout, 'drain', { signal: io.signal });
     },
   };
+  const endTracing = traced() ? startTracing() : undefined;
   // Reading the signal stops Ctrl-C from ending the process. A verb that only reads may be ended at any time.
   if (operation.effect !== 'reads') void io.signal;
   const print = (value: unknown, text: string): void => {
@@ -113,6 +115,7 @@ async function invokeSafely({ operation, input, flags }: Invocation, io: Io): Pr
     io.stderr.write(errorText(error, flags.debug));
     return error instanceof UsageError ? 2 : 1;
   } finally {
+    endTracing?.();
     await workspace.close();
   }
 }

@@ -1,11 +1,12 @@
 import { lookup } from 'node:dns/promises';
-import { Constants, CosmosClient, type CosmosClientOptions, PriorityLevel } from '@azure/cosmos';
+import { Constants, CosmosClient, type CosmosClientOptions, type PluginConfig, PriorityLevel } from '@azure/cosmos';
 import { UsageError, messageOf } from '../base/errors.ts';
 import { once } from '../base/once.ts';
 import type { AccountSettings } from '../base/accounts.ts';
 import { cosmosError } from './errors.ts';
 import { failureOf } from './failure.ts';
 import { REQUEST_TIMEOUT_MS } from './landing.ts';
+import { requestSpans } from './request-spans.ts';
 
 /**
  * Marks each request of a client as bulk work, for the account to throttle it first: with priority level Low, which an
@@ -27,8 +28,10 @@ export function connect(
   preferredRegions: readonly string[] = [],
   more: Pick<CosmosClientOptions, 'httpClient' | 'defaultHeaders' | 'throughputBucket' | 'aadCredentials'> = {},
 ): CosmosClient {
-  const options: CosmosClientOptions = {
+  // The SDK's type hides `plugins`, whose own type it exports.
+  const options: CosmosClientOptions & { readonly plugins: PluginConfig[] } = {
     ...more,
+    plugins: [requestSpans],
     endpoint: account.endpoint,
     consistencyLevel: 'Session',
     connectionPolicy: {

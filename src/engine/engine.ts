@@ -1,6 +1,7 @@
 import type { Database } from '@azure/cosmos';
 import { systemClock } from '../base/clock.ts';
 import { emit } from '../base/diagnostics.ts';
+import { inChildSpan } from '../base/spans.ts';
 import type { MillraceError } from '../base/errors.ts';
 import { Meter } from '../cosmos/meter.ts';
 import { type Change, type Page, onlyTenant } from '../feed/reading/change.ts';
@@ -127,7 +128,7 @@ export class Engine {
     // A redriven change was sifted before it was parked.
     const changes = only === undefined ? await this.#sifted(left, fence) : left;
     const work = { fence, parking, erased };
-    const outcomes = await Promise.allSettled(runners.map((runner) => this.#run(runner, changes, work)));
+    const outcomes = await Promise.allSettled(runners.map((runner) => this.#traced(runner, changes, work)));
     let applied = 0;
     let parked = 0;
     for (const outcome of outcomes) {
@@ -176,23 +177,41 @@ export class Engine {
     return sift(own, new CosmosAccess(database, fence, this.#sifting, spendingOf(database, lane, onlyTenant(own))));
   }
 
-  async #run(runner: Runner, page: readonly Change[], work: Work): Promise<Outcome> {
+  /** In a span of the page's, if it has one. */
+  async #traced(runner: Runner, page: readonly Change[], work: Work): Promise<Outcome> {
     const all = wanted(runner, page);
     const stats = this.#stats.get(runner.id);
     if (all.length === 0 || !stats) return { applied: 0, parked: 0 };
+    const attributes = { 'millrace.projection': runner.id, 'millrace.changes': all.length };
+    return inChildSpan(
+      () => ({ name: 'millrace.projection', attributes }),
+      async (span) => {
+        const meter = new Meter();
+        try {
+          const outcome = await this.#run(runner, all, { ...work, stats, meter });
+          span.set({ 'millrace.parked': outcome.parked });
+          return outcome;
+        } finally {
+          stats.meter.add(meter);
+          span.set({ 'millrace.charge': meter.charge, 'millrace.requests': meter.requests });
+        }
+      },
+    );
+  }
+
+  async #run(
+    runner: Runner,
+    all: readonly Change[],
+    { stats, meter, ...work }: Work & { readonly stats: ProjectionStats; readonly meter: Meter },
+  ): Promise<Outcome> {
     const { lane = 'live' } = this.#options;
     const database = this.#databaseOf(runner);
-    const meter = new Meter();
     const access = new CosmosAccess(database, work.fence, meter, spendingOf(database, lane, onlyTenant(all)));
-    try {
-      const { due, applied, parked } = await this.#apply(runner, all, access, work);
-      this.#tenantWorks.add(due, meter.charge, new Set(parked), systemClock.now());
-      stats.changes += due.length;
-      stats.parked += parked.length;
-      return { applied: applied.length, parked: parked.length };
-    } finally {
-      stats.meter.add(meter);
-    }
+    const { due, applied, parked } = await this.#apply(runner, all, access, work);
+    this.#tenantWorks.add(due, meter.charge, new Set(parked), systemClock.now());
+    stats.changes += due.length;
+    stats.parked += parked.length;
+    return { applied: applied.length, parked: parked.length };
   }
 
   async #apply(

@@ -25,7 +25,7 @@ export const HOST_ERRORS = {
     usage: true,
   },
   'probes-address': {
-    meaning: '`millrace run --probes` can’t listen at its address.',
+    meaning: '`--probes` can’t listen at its address.',
     hint: 'Give another port, or stop the process that has this one; MILLRACE_PROBES_ADDRESS is the address.',
     usage: true,
   },

@@ -2,6 +2,7 @@ import type { ReceivedEventData } from '@azure/event-hubs';
 import type { Database } from '@azure/cosmos';
 import { type Clock, systemClock } from '../base/clock.ts';
 import { emit } from '../base/diagnostics.ts';
+import { type SpanOptions, inSpan } from '../base/spans.ts';
 import { Meter } from '../cosmos/meter.ts';
 import { spendingOf } from '../cosmos/spending.ts';
 import { type IngestSpec, projectionId } from '../definition/specs.ts';
@@ -52,7 +53,8 @@ export class Ingestor {
       consumerGroup: spec.consumerGroup,
       host,
       batch: BATCH,
-      handle: (events, partition, signal) => this.#take(events, partition, signal),
+      handle: (events, partition, signal) =>
+        inSpan(ingestSpan(spec, partition, events.length), () => this.#take(events, partition, signal)),
       failed: (error, lease) => {
         const failure = hubFailure(error, `${spec.from} (consumer group ${spec.consumerGroup})`) ?? error;
         emit('feed:failed', { container: `event hub ${spec.from}`, lease, error: failure });
@@ -90,6 +92,22 @@ export class Ingestor {
     this.stats.parked += refusals.length;
   }
 }
+
+const ingestSpan = (spec: IngestSpec, partition: string, events: number): SpanOptions => ({
+  name: 'millrace.ingest',
+  kind: 'consumer',
+  attributes: {
+    'millrace.projection': projectionId(spec),
+    'messaging.system': 'eventhubs',
+    'messaging.operation.name': 'process',
+    'messaging.operation.type': 'process',
+    'messaging.destination.name': spec.from,
+    'messaging.destination.partition.id': partition,
+    'messaging.consumer.group.name': spec.consumerGroup,
+    'messaging.batch.message_count': events,
+  },
+  root: true,
+});
 
 const rawEvent = (event: ReceivedEventData, partition: string): RawEvent => ({
   body: event.body as RawEvent['body'],

@@ -1,6 +1,7 @@
 import { DelayedError, type Job, type Queue, UnrecoverableError, WaitingError } from 'bullmq';
 import { UsageError, messageOf } from '../base/errors.ts';
 import { FormatUnreadable, formatOf, isReadable } from '../base/format.ts';
+import { type SpanCarrier, inSpan, spanCarrier } from '../base/spans.ts';
 import { type Backend, type BullJob, openBackend } from './backend.ts';
 import type { Handlers, JobKinds, Kinds } from './job-kinds.ts';
 
@@ -100,9 +101,10 @@ export class Jobs<K extends object = JobKinds> {
   /** Returns the id of the job. If a job with the same `dedupe` exists, it is that job's id. */
   async enqueue<N extends keyof K & string>(name: N, payload: K[N], options: EnqueueOptions): Promise<string> {
     const { dedupe, lane = 'bulk', delayMs = 0, attempts = 10, backoffMs = 1_000 } = options;
+    const trace = spanCarrier();
     const job = await this.#queue.add(
       name,
-      { ...payload, ...formatOf('job') },
+      { ...payload, ...formatOf('job'), ...(trace && { trace }) },
       {
         deduplication: { id: dedupe },
         priority: LANES[lane],
@@ -243,7 +245,7 @@ async function perform(handlers: Handlers<Kinds>, job: BullJob, token: string, s
     const why = 'The worker was lost, or lost the datastore, while the job ran. This job may start only once';
     throw new UnrecoverableError(why);
   }
-  const { format, ...payload } = job.data as { readonly format?: number };
+  const { format, trace, ...payload } = job.data as { readonly format?: number; readonly trace?: SpanCarrier };
   if (!isReadable('job', format)) {
     // A worker of the version that enqueued it may take it; this doesn't count as an attempt.
     await job.moveToDelayed(Date.now() + UNREADABLE_MS, token);
@@ -265,15 +267,20 @@ async function perform(handlers: Handlers<Kinds>, job: BullJob, token: string, s
     reporting = undefined;
   };
   try {
-    return await handler(payload, {
-      id: job.id ?? '',
-      attempt: job.attemptsMade + 1,
-      signal,
-      progress: (done, of) => {
-        next = { done, ...(of === undefined ? {} : { of }) };
-        reporting ??= report();
-      },
-    });
+    const attempt = job.attemptsMade + 1;
+    const attributes = { 'millrace.job': job.name, 'millrace.job.id': job.id ?? '', 'millrace.job.attempt': attempt };
+    // A trace of its own: it may run hours after the one that asked for it.
+    return await inSpan({ name: 'millrace.job', kind: 'consumer', attributes, root: true, link: trace }, () =>
+      handler(payload, {
+        id: job.id ?? '',
+        attempt,
+        signal,
+        progress: (done, of) => {
+          next = { done, ...(of === undefined ? {} : { of }) };
+          reporting ??= report();
+        },
+      }),
+    );
   } catch (error) {
     if (signal.aborted) return await giveBack();
     // A retry can't succeed before a person corrects the input.

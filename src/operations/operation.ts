@@ -5,6 +5,7 @@ import { failureOf } from '../cosmos/failure.ts';
 import { withRetry } from '../cosmos/retry.ts';
 import type { Screen } from './screen.ts';
 import { suggestion } from '../base/near.ts';
+import { inSpan } from '../base/spans.ts';
 import { withSettingsHint } from '../runtime/settings-hint.ts';
 import { type Workspace, bulkWorkspace } from '../runtime/workspace.ts';
 import {
@@ -102,6 +103,8 @@ interface Description {
   readonly argument?: string;
   /** Several input fields that are given by position, in the order of the schema: `trace CONTAINER KEY ID`. */
   readonly arguments?: readonly string[];
+  /** True: it may run until someone ends it, so no span surrounds it. */
+  readonly lasting?: true;
   /** True: no record may keep the input, because it names what is erased. */
   readonly withheld?: true;
 }
@@ -153,6 +156,27 @@ export function defineOperation<S extends z.ZodObject, R>(spec: OperationSpec<S,
     );
     return { value, text: format(value, accepted), ok: ok?.(value) ?? true };
   };
+  const runAt = async (input: unknown, context: Context): Promise<OperationResult> => {
+    const { accepted, shard } = accept(input);
+    const places = await placesOf(context, shard);
+    const [only, ...more] = places ?? [];
+    if (!only) return perform(accepted, context);
+    if (more.length === 0) return perform(accepted, withWorkspace(context, only.workspace));
+    const results = [];
+    for (const place of [only, ...more]) {
+      try {
+        // Interim results are those of one place.
+        const { show: _, ...rest } = context;
+        const result = await perform(accepted, { ...rest, workspace: place.workspace });
+        results.push({ place: place.name, global: place.global, ...result });
+      } catch (error) {
+        if (context.signal.aborted) throw error;
+        // A shard that doesn't answer hides nothing of the others.
+        results.push(failedAt(place, error));
+      }
+    }
+    return joinPlaces(results);
+  };
   return {
     ...description,
     input: schema,
@@ -169,27 +193,12 @@ export function defineOperation<S extends z.ZodObject, R>(spec: OperationSpec<S,
         return joinPlans(plans);
       },
     }),
-    run: async (input, context) => {
-      const { accepted, shard } = accept(input);
-      const places = await placesOf(context, shard);
-      const [only, ...more] = places ?? [];
-      if (!only) return perform(accepted, context);
-      if (more.length === 0) return perform(accepted, withWorkspace(context, only.workspace));
-      const results = [];
-      for (const place of [only, ...more]) {
-        try {
-          // Interim results are those of one place.
-          const { show: _, ...rest } = context;
-          const result = await perform(accepted, { ...rest, workspace: place.workspace });
-          results.push({ place: place.name, global: place.global, ...result });
-        } catch (error) {
-          if (context.signal.aborted) throw error;
-          // A shard that doesn't answer hides nothing of the others.
-          results.push(failedAt(place, error));
-        }
-      }
-      return joinPlaces(results);
-    },
+    run: (input, context) =>
+      description.lasting
+        ? runAt(input, context)
+        : inSpan({ name: 'millrace.operation', attributes: { 'millrace.operation': name } }, () =>
+            runAt(input, context),
+          ),
   };
 }
 

@@ -27,6 +27,7 @@ export const status = defineOperation({
   ],
   shards: 'every',
   effect: 'reads',
+  lasting: true,
   input: z.object({
     tenant: tenantInput.tenant.describe('dead letters and work of this tenant alone'),
     leaseExpiration: expiration,

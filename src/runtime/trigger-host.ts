@@ -1,5 +1,6 @@
 import { type Clock, systemClock } from '../base/clock.ts';
 import { isObject } from '../base/json.ts';
+import { inSpan } from '../base/spans.ts';
 import { Meter } from '../cosmos/meter.ts';
 import { spendingOf } from '../cosmos/spending.ts';
 import { ridOf } from '../cosmos/rid.ts';
@@ -57,7 +58,7 @@ export function triggerConsumer(options: TriggerOptions): Consume {
     return latestEpoch(services.place.state, name, rid, epoch);
   };
 
-  return async ({ container, documents, again, signal }) => {
+  const consume: Consume = async ({ container, documents, again, signal }) => {
     const source = sources.get(container);
     if (!source)
       throw sharedError('source-unknown', `No projection reads ${container}`, {
@@ -95,6 +96,10 @@ export function triggerConsumer(options: TriggerOptions): Consume {
       .map((raw) => (raw ? toChange(source, raw, epoch) : undefined))
       .filter((change) => change !== undefined);
     return engine.consume({ changes, charge: 0, readAt }, fence);
+  };
+  return (batch) => {
+    const attributes = { 'millrace.container': batch.container, 'millrace.changes': batch.documents.length };
+    return inSpan({ name: 'millrace.page', kind: 'consumer', attributes }, () => consume(batch));
   };
 }
 

@@ -4,6 +4,7 @@ import { type MillraceError, abortReason, messageOf } from '../base/errors.ts';
 import { isObject } from '../base/json.ts';
 import { mapSettled } from '../base/map-settled.ts';
 import { partitionOf } from '../base/partition-hash.ts';
+import { type SpanAttributes, inChildSpan } from '../base/spans.ts';
 import type { Fence } from '../feed/tenure/fence.ts';
 import { sinksError } from './errors.ts';
 
@@ -22,6 +23,12 @@ export interface EventHubSinkOptions {
   /** After this time a send fails, and the page is read again, milliseconds. */
   readonly patienceMs?: number;
   readonly clock?: Clock;
+}
+
+/** The batches of a partition, in their order. */
+interface Lane {
+  readonly partitionId: string;
+  readonly batches: readonly EventDataBatch[];
 }
 
 /** Returns the hub's producer, or a new one `instead` of one that hangs. */
@@ -70,14 +77,34 @@ export class EventHubSink {
     const ids = (this.#partitionIds ??= await this.#attempt(fence, (producer, on) => producer.getPartitionIds(on)));
     const lanes = Map.groupBy(messages.entries(), ([, { partitionKey }]) => ids[partitionOf(partitionKey, ids.length)]);
     const oversized = new Map<number, { bytes: number; limit: number }>();
-    const packed: EventDataBatch[][] = [];
-    for (const [partitionId = '0', lane] of lanes) packed.push(await this.#pack(partitionId, lane, oversized, fence));
+    const packed: Lane[] = [];
+    for (const [partitionId = '0', lane] of lanes)
+      packed.push({ partitionId, batches: await this.#pack(partitionId, lane, oversized, fence) });
     if (oversized.size > 0) return oversized;
-    const send = async (batches: readonly EventDataBatch[]): Promise<void> => {
-      for (const batch of batches) await this.#attempt(fence, (producer, on) => producer.sendBatch(batch, on));
+    const send = async ({ partitionId, batches }: Lane): Promise<void> => {
+      for (const batch of batches) {
+        const attributes = this.#sending(partitionId, batch.count);
+        await this.#attempt(fence, (producer, on) =>
+          inChildSpan(
+            () => ({ name: `send ${this.hub}`, kind: 'producer', attributes }),
+            () => producer.sendBatch(batch, on),
+          ),
+        );
+      }
     };
     await mapSettled(packed, send, { concurrency: AT_ONCE });
     return oversized;
+  }
+
+  #sending(partitionId: string, events: number): SpanAttributes {
+    return {
+      'messaging.system': 'eventhubs',
+      'messaging.operation.name': 'send',
+      'messaging.operation.type': 'send',
+      'messaging.destination.name': this.hub,
+      'messaging.destination.partition.id': partitionId,
+      'messaging.batch.message_count': events,
+    };
   }
 
   async #pack(

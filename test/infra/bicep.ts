@@ -90,7 +90,7 @@ export function undeclared(file: BicepFile): string[] {
 }
 
 const BUILT_IN = new Set(
-  `allowed concat description environment existing flatten guid if indexOf items json length loadJsonContent map maxLength maxValue min minLength minValue range
+  `allowed concat description environment existing flatten guid if indexOf items json length loadJsonContent loadTextContent map maxLength maxValue min minLength minValue range
   replace string resourceGroup subscription subscriptionResourceId tenant toLower union uniqueString`.split(/\s+/),
 );
 

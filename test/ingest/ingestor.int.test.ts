@@ -1,6 +1,7 @@
 import { BlobCheckpointStore } from '@azure/eventhubs-checkpointstore-blob';
 import { ContainerClient } from '@azure/storage-blob';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { startTracing } from '../../src/base/opentelemetry.ts';
 import type { IngestEvent, IngestSpec } from '../../src/definition/specs.ts';
 import { DeadLetters } from '../../src/engine/dead-letters/dead-letters.ts';
 import { ErasureRecords } from '../../src/engine/erasures/record.ts';
@@ -14,6 +15,7 @@ import { checkGroup } from '../../src/sinks/consumer-group.ts';
 import type { HubClients } from '../../src/sinks/hub-clients.ts';
 import { type Azurite, startAzurite } from '../support/azurite.ts';
 import { openHubs } from '../emulator/hubs.ts';
+import { recordedSpans } from '../support/spans.ts';
 import { type Stage, openStage } from '../support/stage.ts';
 
 let stage: Stage;
@@ -136,6 +138,24 @@ describe('events', () => {
     expect(documents[0]).toMatchObject({ type: 'order', storeId: 'once' });
     expect(first.stats).toMatchObject({ changes: 6, parked: 0 });
     expect(first.stats.meter.writes).toBe(3);
+  });
+
+  it('are a span for each take, with their hub and number, and the requests below', async () => {
+    const { named, under } = recordedSpans();
+    onTestFinished(startTracing());
+    await using it1 = await ingesting();
+    await it1.producer.sendBatch([{ body: { id: 'a', store: 'keytext', cents: 1 } }], { partitionId: '1' });
+    await (await it1.run(it1.open('host'))).stop();
+    const [take] = named('millrace.ingest');
+    expect(take?.parentSpanContext).toBeUndefined();
+    expect(take?.attributes).toMatchObject({
+      'messaging.destination.name': 'telemetry',
+      'messaging.destination.partition.id': '1',
+      'messaging.batch.message_count': 1,
+    });
+    const requests = take ? under(take) : [];
+    expect(requests.map(({ name }) => name)).toContain('execute_bulk Orders');
+    expect(JSON.stringify([take, ...requests].map((of) => of?.attributes))).not.toContain('keytext');
   });
 
   it('are told by their place in the hub where they have no id of their own', async () => {

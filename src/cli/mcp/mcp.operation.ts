@@ -19,6 +19,7 @@ export const mcp = (registry: () => Registry): Operation =>
   }`,
     shards: 'itself',
     effect: 'reads',
+    lasting: true,
     input: z.object({}),
     run: async (_, { workspace, signal }) => {
       // A lazy import: no other verb needs the protocol.

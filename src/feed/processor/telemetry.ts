@@ -1,20 +1,9 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import { createRequire } from 'node:module';
-import type * as OpenTelemetry from '@opentelemetry/api';
-import type {
-  BatchObservableResult,
-  Counter,
-  Meter,
-  MeterProvider,
-  ObservableCounter,
-  ObservableGauge,
-  Tracer,
-  TracerProvider,
-} from '@opentelemetry/api';
+import type { BatchObservableResult, Meter, MeterProvider, TracerProvider } from '@opentelemetry/api';
 import type { Events } from '../../base/diagnostics.ts';
-import { MillraceError, messageOf } from '../../base/errors.ts';
+import { counter, gauge, histogram, observedCounter, upDownCounter } from '../../base/metrics.ts';
+import { SCOPE, errorTypeOf, loadApi, startTracing } from '../../base/opentelemetry.ts';
 import type { RouterCounters } from '../../shards/routing/values.ts';
-import { around } from '../tenure/around.ts';
 import type { Lag } from './estimator.ts';
 import type { RangeRates } from './rates.ts';
 
@@ -42,23 +31,16 @@ export interface TelemetryOptions {
   readonly routers?: () => readonly RouterCounters[];
 }
 
-const NAME = 'millrace';
-
-type Api = typeof OpenTelemetry;
-/** Loaded here and not above: reading a feed needs nothing but the client. */
-const load = (): Api => createRequire(import.meta.url)('@opentelemetry/api') as Api;
-
 /**
- * Passes what Millrace publishes on `node:diagnostics_channel` to OpenTelemetry: metrics, and a span around each handler.
- * Spans of clients that the handler calls are its children. The returned function ends this.
+ * Passes what Millrace publishes on `node:diagnostics_channel` to OpenTelemetry as metrics, and its spans: one around each
+ * handler, and its work within. Spans of clients that a handler calls are children. The returned function ends this.
  */
 export function startTelemetry(options: TelemetryOptions = {}): () => void {
-  const api = load();
-  const { meterProvider = api.metrics, tracerProvider = api.trace, lags, ranges, routers } = options;
-  const meter = meterProvider.getMeter(NAME);
+  const { meterProvider = loadApi().metrics, tracerProvider, lags, ranges, routers } = options;
+  const meter = meterProvider.getMeter(SCOPE);
   const ends = [
     tellEvents(meter),
-    tellSpans(tracerProvider.getTracer(NAME), api),
+    startTracing(tracerProvider),
     ...(lags ? [tellLags(meter, lags)] : []),
     ...(ranges ? [tellRanges(meter, ranges)] : []),
     ...(routers ? [tellRouters(meter, routers)] : []),
@@ -69,24 +51,15 @@ export function startTelemetry(options: TelemetryOptions = {}): () => void {
 }
 
 function tellEvents(meter: Meter): () => void {
-  const counter = (name: string, unit: string, description: string): Counter =>
-    meter.createCounter(name, { unit, description });
-  const handled = counter('millrace.changes.handled', '{change}', 'Changes whose handler succeeded');
-  const parked = counter('millrace.changes.parked', '{change}', 'Changes that were parked');
-  const misfitting = 'Documents that were stored though they are not of their sink’s type';
-  const misfits = counter('millrace.documents.misfit', '{document}', misfitting);
-  const pages = counter('millrace.feed.pages', '{page}', 'Pages read that held changes');
-  const rejected = counter('millrace.feed.pages.rejected', '{page}', 'Deliveries that will be repeated');
-  const charge = counter('millrace.feed.charge', '{RU}', 'Request units of reading the feed');
-  const failures = counter('millrace.failures', '{failure}', 'Failures that are tried again');
-  const duration = meter.createHistogram('millrace.handler.duration', {
-    unit: 's',
-    description: 'Time of a handler call',
-  });
-  const owned = meter.createUpDownCounter('millrace.leases.owned', {
-    unit: '{lease}',
-    description: 'Leases of this host',
-  });
+  const handled = counter(meter, 'millrace.changes.handled');
+  const parked = counter(meter, 'millrace.changes.parked');
+  const misfits = counter(meter, 'millrace.documents.misfit');
+  const pages = counter(meter, 'millrace.feed.pages');
+  const rejected = counter(meter, 'millrace.feed.pages.rejected');
+  const charge = counter(meter, 'millrace.feed.charge');
+  const failures = counter(meter, 'millrace.failures');
+  const duration = histogram(meter, 'millrace.handler.duration');
+  const owned = upDownCounter(meter, 'millrace.leases.owned');
   const listeners: { [N in keyof Events]?: (event: Events[N]) => void } = {
     'lease:acquired': ({ container }) => owned.add(1, { container }),
     'lease:released': ({ container }) => owned.add(-1, { container }),
@@ -99,15 +72,16 @@ function tellEvents(meter: Meter): () => void {
       if (error === undefined) handled.add(changes, { container });
       duration.record(durationMs / 1000, { container, outcome });
     },
-    'feed:rejected': ({ container, error }) => rejected.add(1, { container, 'error.type': codeOf(error) }),
-    'feed:failed': ({ container, error }) => failures.add(1, { container, part: 'feed', 'error.type': codeOf(error) }),
+    'feed:rejected': ({ container, error }) => rejected.add(1, { container, 'error.type': errorTypeOf(error) }),
+    'feed:failed': ({ container, error }) =>
+      failures.add(1, { container, part: 'feed', 'error.type': errorTypeOf(error) }),
     'balancer:failed': ({ container, error }) =>
-      failures.add(1, { container, part: 'leases', 'error.type': codeOf(error) }),
+      failures.add(1, { container, part: 'leases', 'error.type': errorTypeOf(error) }),
     'projection:misfit': ({ container, projection }) => misfits.add(1, { container, projection }),
     'engine:parked': ({ container, projection }) => parked.add(1, { container, projection }),
   };
   const subscribed = Object.entries(listeners).map(([name, listener]) => {
-    const channel = `${NAME}:${name}`;
+    const channel = `${SCOPE}:${name}`;
     const hear = (event: unknown): void => (listener as (event: unknown) => void)(event);
     subscribe(channel, hear);
     return () => unsubscribe(channel, hear);
@@ -117,27 +91,9 @@ function tellEvents(meter: Meter): () => void {
   };
 }
 
-const tellSpans = (tracer: Tracer, { SpanKind, SpanStatusCode, context, trace }: Api): (() => void) =>
-  around(async ({ container, lease, changes }, work) => {
-    const attributes = { 'millrace.container': container, 'millrace.lease': lease, 'millrace.changes': changes };
-    const span = tracer.startSpan('millrace.page', { kind: SpanKind.CONSUMER, attributes });
-    try {
-      // Spans of what the handler calls become its children.
-      await context.with(trace.setSpan(context.active(), span), work);
-    } catch (error) {
-      span.setStatus({ code: SpanStatusCode.ERROR, message: messageOf(error) });
-      span.setAttribute('error.type', codeOf(error));
-      throw error;
-    } finally {
-      span.end();
-    }
-  });
-
 function tellLags(meter: Meter, lags: () => Promise<readonly LeaseLag[]>): () => void {
-  const gauge = (name: string, unit: string, description: string): ObservableGauge =>
-    meter.createObservableGauge(name, { unit, description });
-  const lag = gauge('millrace.lease.lag', '{change}', 'Transactions behind a lease’s position, at most');
-  const age = gauge('millrace.lease.lag.age', 's', 'Age of the oldest change that a lease has not handled');
+  const lag = gauge(meter, 'millrace.lease.lag');
+  const age = gauge(meter, 'millrace.lease.lag.age');
   const observe = async (result: BatchObservableResult): Promise<void> => {
     for (const { container, lease, lag: of } of await lags()) {
       if (!of.known) continue;
@@ -151,13 +107,11 @@ function tellLags(meter: Meter, lags: () => Promise<readonly LeaseLag[]>): () =>
 
 /** A value that isn't known is not reported, nor the time of a lag that doesn't shrink: compare `in` with `out` there. */
 function tellRanges(meter: Meter, ranges: () => readonly RangeSpeed[]): () => void {
-  const gauge = (name: string, unit: string, description: string): ObservableGauge =>
-    meter.createObservableGauge(name, { unit, description });
-  const incoming = gauge('millrace.lease.in', '{transaction}/s', 'Transactions that come into a lease’s range');
-  const passed = gauge('millrace.lease.out', '{transaction}/s', 'Transactions that a lease’s position passes');
-  const catchUp = gauge('millrace.lease.catch_up', 's', 'Time until a lease has no lag, at the present rates');
-  const age = gauge('millrace.lease.page.age', 's', 'Time since the page in hand was delivered; 0 without one');
-  const deliveries = gauge('millrace.lease.page.deliveries', '{delivery}', 'Deliveries of the page in hand');
+  const incoming = gauge(meter, 'millrace.lease.in');
+  const passed = gauge(meter, 'millrace.lease.out');
+  const catchUp = gauge(meter, 'millrace.lease.catch_up');
+  const age = gauge(meter, 'millrace.lease.page.age');
+  const deliveries = gauge(meter, 'millrace.lease.page.deliveries');
   const all = [incoming, passed, catchUp, age, deliveries];
   const observe = (result: BatchObservableResult): void => {
     for (const { container, lease, inPerSecond, outPerSecond, catchUp: seconds, inHand } of ranges()) {
@@ -174,17 +128,12 @@ function tellRanges(meter: Meter, ranges: () => readonly RangeSpeed[]): () => vo
 }
 
 function tellRouters(meter: Meter, routers: () => readonly RouterCounters[]): () => void {
-  const counter = (name: string, unit: string, description: string): ObservableCounter =>
-    meter.createObservableCounter(name, { unit, description });
-  const mappings = meter.createObservableGauge('millrace.router.mappings', {
-    unit: '{mapping}',
-    description: 'Mappings that a router has in memory',
-  });
-  const uses = counter('millrace.router.uses', '{use}', 'Uses of keys, by whether the mapping was in memory');
-  const changes = counter('millrace.router.changes', '{mapping}', 'Mappings added to and removed from the memory');
-  const lookups = counter('millrace.router.lookups', '{request}', 'Requests to the database of the shard maps');
-  const validations = counter('millrace.router.validations', '{request}', 'Requests to local maps');
-  const refusals = counter('millrace.router.refusals', '{call}', 'Calls that ended with an error of the router');
+  const mappings = gauge(meter, 'millrace.router.mappings');
+  const uses = observedCounter(meter, 'millrace.router.uses');
+  const changes = observedCounter(meter, 'millrace.router.changes');
+  const lookups = observedCounter(meter, 'millrace.router.lookups');
+  const validations = observedCounter(meter, 'millrace.router.validations');
+  const refusals = observedCounter(meter, 'millrace.router.refusals');
   const all = [mappings, uses, changes, lookups, validations, refusals];
   const observe = (result: BatchObservableResult): void => {
     for (const { map, ...counts } of routers()) {
@@ -201,7 +150,3 @@ function tellRouters(meter: Meter, routers: () => readonly RouterCounters[]): ()
   meter.addBatchObservableCallback(observe, all);
   return () => meter.removeBatchObservableCallback(observe, all);
 }
-
-/** One of few values, as metrics need. */
-const codeOf = (error: unknown): string =>
-  error instanceof MillraceError ? error.code : error instanceof Error ? error.name : 'unknown';

@@ -1,7 +1,7 @@
 import { emit } from '../../base/diagnostics.ts';
+import { inSpan } from '../../base/spans.ts';
 import { LeaseStalled } from '../leases/lease.ts';
 import type { Change, Page } from '../reading/change.ts';
-import { within } from './around.ts';
 import { type Handle, HandlerTimeout } from './handle.ts';
 import { type LeaseTenure, PageTooOld } from './lease-tenure.ts';
 import type { TenureOptions } from './reader.ts';
@@ -48,8 +48,9 @@ export class Handling {
     const watch = this.#tenure.watch('a handler', stallMs);
     const ended = (failure: { error?: unknown }): void =>
       emit('handler:ended', { ...about, startedAt, durationMs: clock.monotonic() - since, ...failure });
+    const attributes = { 'millrace.container': container, 'millrace.lease': lease, 'millrace.changes': changes.length };
     try {
-      await within(about, () =>
+      await inSpan({ name: 'millrace.page', kind: 'consumer', attributes, root: true }, () =>
         handle({ ...page, changes }, this.#tenure.fence(page), {
           token,
           acknowledge: (some) => {

@@ -65,6 +65,7 @@ export const dev = (registry: () => Registry) =>
     ],
     shards: 'itself',
     effect: 'changes',
+    lasting: true,
     input,
     run: async (options, context) => {
       const started = performance.now();

@@ -1,5 +1,6 @@
 import { app } from '@azure/functions';
 import { messageOf } from '../../base/errors.ts';
+import { startTracing, traced } from '../../base/opentelemetry.ts';
 import type { Settings } from '../../base/settings.ts';
 import { feedModeOf, refuseTriggers } from '../../definition/all-versions.ts';
 import type { Pipeline } from '../../definition/specs.ts';
@@ -25,6 +26,7 @@ const RECHECK_MS = 30_000;
  * with the first batch, and nothing throws at import: the Functions host would then index no function and not say why.
  */
 export async function registerFunctions(workspace: Workspace): Promise<void> {
+  const endTracing = traced() ? startTracing() : undefined;
   const drain = new Drain();
   const loaded = await triggersOf(workspace);
   const checkLeases = async (): Promise<void> => {
@@ -52,6 +54,7 @@ export async function registerFunctions(workspace: Workspace): Promise<void> {
   app.hook.appTerminate(async () => {
     await drain.end();
     await workspace.close();
+    endTracing?.();
   });
 }
 

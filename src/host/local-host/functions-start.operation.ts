@@ -19,6 +19,7 @@ export const functionsStart = defineOperation({
     'millrace functions start --app my-app',
   ],
   effect: 'changes',
+  lasting: true,
   input: z.object({
     app: z.string().default('.').describe('folder of the app, where host.json is'),
     port: z

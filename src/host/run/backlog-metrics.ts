@@ -1,4 +1,6 @@
 import { type BatchObservableResult, type MeterProvider, metrics } from '@opentelemetry/api';
+import { gauge } from '../../base/metrics.ts';
+import { SCOPE } from '../../base/opentelemetry.ts';
 import type { WaitingTenants } from '../../operations/tenants/waiting.ts';
 
 /** Stands for all tenants that are not among the largest. */
@@ -26,15 +28,9 @@ export function startBacklogMetrics(
   places: () => readonly WaitingIn[],
   { meterProvider = metrics.getMeterProvider(), now = Date.now }: BacklogMetricsOptions = {},
 ): () => void {
-  const meter = meterProvider.getMeter('millrace');
-  const changes = meter.createObservableGauge('millrace.backlog.changes', {
-    unit: '{change}',
-    description: 'Changes of a tenant that are set aside, at most',
-  });
-  const age = meter.createObservableGauge('millrace.backlog.age', {
-    unit: 's',
-    description: 'Time since the oldest change of a tenant that is set aside was written',
-  });
+  const meter = meterProvider.getMeter(SCOPE);
+  const changes = gauge(meter, 'millrace.backlog.changes');
+  const age = gauge(meter, 'millrace.backlog.age');
   const observe = async (result: BatchObservableResult): Promise<void> => {
     const observeIn = async ({ shard, waiting }: WaitingIn): Promise<void> => {
       const { tenants = [], others = null } = (await waiting.catch(() => null)) ?? {};

@@ -10,7 +10,9 @@ import type { Screen } from '../../operations/screen.ts';
 import { plural } from '../../operations/table.ts';
 import { pipelinePlaces } from '../../runtime/shard-map.ts';
 import type { Workspace } from '../../runtime/workspace.ts';
-import { dashboardBeside, dashboardFlag } from './dashboard.ts';
+import { dashboardBeside, dashboardFlag, portOf } from './dashboard.ts';
+import { startJobMetrics } from './job-metrics.ts';
+import { probesFlag, startProbes } from './probes.ts';
 import { untilAborted } from './until-aborted.ts';
 import { hostError } from '../errors.ts';
 import { projectionsError } from '../../projections/errors.ts';
@@ -72,19 +74,28 @@ export const jobsWork = (registry: () => Registry) =>
       'millrace jobs work --env production',
       'millrace jobs work --dashboard 8080',
       'millrace jobs work --within 240 --concurrency 2',
+      'millrace jobs work --probes 8081',
     ],
     shards: 'itself',
     effect: 'changes',
+    lasting: true,
     input: z.object({
       concurrency: z.int().min(1).max(64).default(2).describe('how many jobs run at the same time'),
       within: z.number().positive().optional().describe('end when no job waits, or after this many seconds'),
       dashboard: dashboardFlag,
+      probes: probesFlag,
     }),
     plan: async (_, { workspace }) => ({ steps: (await waiting(await workspace.jobs())).map(sayJob), ru: 0 }),
-    run: async ({ concurrency, within, dashboard }, context) => {
+    run: async ({ concurrency, within, dashboard, probes: probesAt }, context) => {
       const { workspace, signal, screen } = context;
       await using _dashboard = await dashboardBeside(dashboard, context, registry);
+      const port = portOf(probesAt);
+      const scale = async () => pending(await (await workspace.jobs()).counts());
+      // Before the first job: it registers the provider that metrics go to, and answers while the datastore is away.
+      await using probes = port === undefined ? undefined : await startProbes({ screen, port, scale });
       const jobs = await workspace.jobs();
+      using _metrics = { [Symbol.dispose]: startJobMetrics(jobs) };
+      probes?.ready(true);
       let done = 0;
       const options: WorkOptions = {
         concurrency,
@@ -99,12 +110,16 @@ export const jobsWork = (registry: () => Registry) =>
       else {
         const working = jobs.work(jobHandlers(registry(), workspace), options);
         await untilAborted(signal);
+        probes?.ready(false);
         await working.stop();
       }
       return { done, left: (await jobs.counts()).waiting };
     },
     format: ({ done, left }) => `${plural(done, 'job')} ended; ${left.toLocaleString('en-US')} left.`,
   });
+
+/** For `/scale`: a delayed job needs no worker yet. */
+const pending = ({ waiting, active }: { readonly waiting: number; readonly active: number }) => ({ waiting, active });
 
 const waiting = async (jobs: Jobs): Promise<JobRow[]> => (await jobs.list()).filter(({ state }) => state === 'waiting');
 const sayJob = ({ id, name, payload }: JobRow): string => `work on job ${id}: ${name} ${JSON.stringify(payload)}`;

@@ -1,4 +1,6 @@
-import { type MeterProvider, type ObservableGauge, metrics } from '@opentelemetry/api';
+import { type BatchObservableResult, type MeterProvider, metrics } from '@opentelemetry/api';
+import { gauge } from '../../base/metrics.ts';
+import { SCOPE } from '../../base/opentelemetry.ts';
 import { feedReaders } from '../../definition/pipeline.ts';
 import { projectionId } from '../../definition/specs.ts';
 import { countLetters } from '../../engine/dead-letters/dead-letter-counts.ts';
@@ -21,18 +23,10 @@ export function startLetterMetrics(
   places: () => readonly WorkedOn[],
   { meterProvider = metrics.getMeterProvider(), now = Date.now }: LetterMetricsOptions = {},
 ): () => void {
-  const meter = meterProvider.getMeter('millrace');
-  const count = meter.createObservableGauge('millrace.dead_letters', {
-    unit: '{change}',
-    description: 'Parked changes',
-  });
-  const age = meter.createObservableGauge('millrace.dead_letters.age', {
-    unit: 's',
-    description: 'Time since the oldest parked change was parked',
-  });
-  const observe = async (result: {
-    observe: (gauge: ObservableGauge, value: number, attributes: { projection: string; shard?: string }) => void;
-  }): Promise<void> => {
+  const meter = meterProvider.getMeter(SCOPE);
+  const count = gauge(meter, 'millrace.dead_letters');
+  const age = gauge(meter, 'millrace.dead_letters.age');
+  const observe = async (result: BatchObservableResult): Promise<void> => {
     const observeIn = async ({ shard, pipeline, state }: WorkedOn): Promise<void> => {
       const letters = await countLetters(state).catch(() => undefined);
       if (!letters) return;

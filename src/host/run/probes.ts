@@ -1,34 +1,31 @@
-// What an orchestrator asks of a process that runs the pipeline: whether it lives, whether it works, how much there is to
-// do, and its metrics. Nothing here changes anything.
+// What an orchestrator asks of a host or a job worker: whether it lives, whether it works, how much there is to do, and its
+// metrics. Nothing here changes anything.
 import { type IncomingMessage, type ServerResponse, createServer } from 'node:http';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { metrics } from '@opentelemetry/api';
 import { messageOf } from '../../base/errors.ts';
-import { operationPlaces } from '../../operations/at-places.ts';
-import { openLeases, ownGroups } from '../../operations/leases/groups.ts';
-import { STUCK_MS, leaseRows } from '../../operations/leases/lease-rows.ts';
-import type { Context } from '../../operations/operation.ts';
+import type { Screen } from '../../operations/screen.ts';
+import { portFlag } from './dashboard.ts';
 import { hostError } from '../errors.ts';
 
-/** KEDA asks each host once in a polling interval, 30 s by default: `/scale` reads the leases once in this time. */
+/** KEDA asks each process once in a polling interval, 30 s by default: what `/scale` says is read once in this time. */
 const SCALE_MS = 10_000;
 
 export interface ProbesOptions {
-  readonly context: Context;
+  readonly screen: Screen;
   /** 0: any free one. */
   readonly port: number;
-  /** What it listens at. Metrics name tenants and projections, so it is this machine alone unless told otherwise. */
-  readonly address: string;
-  readonly leaseExpirationMs: number;
+  /** What `/scale` answers: how much there is to do, over all processes. */
+  readonly scale: () => Promise<Readonly<Record<string, number>>>;
 }
 
-/** The ranges of all feeds of the pipeline, of every host. */
-export interface Scale {
-  readonly ranges: number;
-  /** Those with changes that no host has acknowledged, and those whose lag isn't known. */
-  readonly withWork: number;
-}
+/** A flag with or without a port. */
+export const probesFlag = portFlag
+  .optional()
+  .describe(
+    'also serve /livez, /readyz, /scale and /metrics, at this port of MILLRACE_PROBES_ADDRESS (default 127.0.0.1)',
+  );
 
 export interface Probes extends AsyncDisposable {
   readonly url: string;
@@ -37,13 +34,15 @@ export interface Probes extends AsyncDisposable {
 }
 
 /**
- * Serves `/livez`, `/readyz`, `/scale` and `/metrics`.
+ * Serves `/livez`, `/readyz`, `/scale` and `/metrics` at MILLRACE_PROBES_ADDRESS. Metrics name tenants and projections, so
+ * that is this machine alone unless told otherwise.
  * @throws UsageError `probes-address`
  */
-export async function startProbes({ context, port, address, leaseExpirationMs }: ProbesOptions): Promise<Probes> {
+export async function startProbes({ screen, port, scale: read }: ProbesOptions): Promise<Probes> {
+  const address = process.env['MILLRACE_PROBES_ADDRESS'] || '127.0.0.1';
   let isReady = false;
   const exported = await exportMetrics();
-  const scale = atMostEvery(SCALE_MS, () => readScale(context, leaseExpirationMs));
+  const scale = atMostEvery(SCALE_MS, read);
   const answers: Readonly<Record<string, (request: IncomingMessage, response: ServerResponse) => unknown>> = {
     '/livez': (_, response) => json(response, 200, { live: true }),
     '/readyz': (_, response) => json(response, isReady ? 200 : 503, { ready: isReady }),
@@ -59,8 +58,8 @@ export async function startProbes({ context, port, address, leaseExpirationMs }:
     if (request.method !== 'GET' && request.method !== 'HEAD') return json(response, 405, { error: 'Use GET.' });
     // The text of an error may hold an address, so it goes to the host's own log.
     Promise.resolve(answer(request, response)).catch((error: unknown) => {
-      context.screen.line(`${request.url} failed: ${messageOf(error)}`);
-      json(response, 503, { error: 'The leases could not be read; the log of this host says why.' });
+      screen.line(`${request.url} failed: ${messageOf(error)}`);
+      json(response, 503, { error: 'The amount of work could not be read; the log of this process says why.' });
     });
   });
   server.listen(port, address);
@@ -69,7 +68,7 @@ export async function startProbes({ context, port, address, leaseExpirationMs }:
   });
   const at = server.address() as AddressInfo;
   const url = `http://${address === '0.0.0.0' ? '127.0.0.1' : address}:${at.port}/`;
-  context.screen.line(`Probes: ${url}readyz, livez, scale, metrics`);
+  screen.line(`Probes: ${url}readyz, livez, scale, metrics`);
   return {
     url,
     ready: (is) => {
@@ -80,20 +79,6 @@ export async function startProbes({ context, port, address, leaseExpirationMs }:
       await Promise.all([new Promise((resolve) => server.close(resolve)), exported?.end()]);
     },
   };
-}
-
-/** Ranges with work over all places. Each range costs one read of one document. */
-async function readScale(context: Context, expirationMs: number): Promise<Scale> {
-  const { workspace } = context;
-  const places = (await operationPlaces(workspace, 'run', 'every', undefined)) ?? [{ workspace }];
-  const rows = await Promise.all(
-    places.map(async (place) => {
-      const own = ownGroups(await openLeases({ ...context, workspace: place.workspace }));
-      return leaseRows(own, { expirationMs, stuckMs: STUCK_MS });
-    }),
-  );
-  const all = rows.flat();
-  return { ranges: all.length, withWork: all.filter(({ lag }) => !lag.known || lag.changes > 0).length };
 }
 
 /** The process's metrics in the text format of Prometheus; undefined: another provider is registered. */

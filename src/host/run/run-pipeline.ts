@@ -3,19 +3,12 @@ import type { Settings } from '../../base/settings.ts';
 import { Speed } from '../../base/speed.ts';
 import type { Timings } from '../../feed/sharing/feed-host.ts';
 import { Rates } from '../../feed/processor/rates.ts';
-import { startTelemetry } from '../../feed/processor/telemetry.ts';
 import type { Screen } from '../../operations/screen.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 import { type App, compose } from '../../runtime/processor-host.ts';
-import { waitingTenants } from '../../operations/tenants/waiting.ts';
-import { startBacklogMetrics } from './backlog-metrics.ts';
-import { startLetterMetrics } from './letter-metrics.ts';
 import { type ProjectionProgress, changesOf, progressLine, progressOf } from './progress.ts';
-import { rangesOf } from './ranges.ts';
+import { startSignals } from './signals.ts';
 import { startStatusWriter } from './status-writer.ts';
-import { startTenantMetrics } from './tenant-metrics.ts';
-import { startTenantRecordMetrics } from './tenant-record-metrics.ts';
-import { startVerificationMetrics } from './verification-metrics.ts';
 import { watchTroubles } from './watch.ts';
 
 export interface PipelineRunOptions {
@@ -49,24 +42,13 @@ export async function runPipeline(
   };
   const endWatch = watchTroubles((line) => screen.line(line));
   const rates = new Rates();
-  const ranges = (): ReturnType<typeof rangesOf> => rangesOf(app, rates, systemClock.monotonic());
-  const endTelemetry = startTelemetry({ lags: () => app.lags(), ranges });
-  const endLetterMetrics = startLetterMetrics(() => app.places());
-  const endTenantMetrics = startTenantMetrics(app);
-  const { services, signal } = composition;
-  const endTenantRecordMetrics = startTenantRecordMetrics(() => app.places());
-  const endBacklogMetrics = startBacklogMetrics(() =>
-    app.places().map(({ shard, pipeline, state }) => ({ shard, waiting: waitingTenants(pipeline, state, signal) })),
-  );
-  const endVerificationMetrics = startVerificationMetrics(composition.services.global.state, {
-    pipeline: composition.loaded.pipeline.name,
-  });
+  const endSignals = startSignals(app, rates, composition);
   const redraw = setInterval(() => show(progressOf(app)), REDRAW_MS);
   let endStatus = async (): Promise<void> => {};
   let lags = new Map<string, number | null>();
   try {
     await app.start();
-    const { host } = composition;
+    const { host, services } = composition;
     endStatus = startStatusWriter({ services, host, app, rates, ...(statusMs !== undefined && { everyMs: statusMs }) });
     await work(app);
   } finally {
@@ -75,12 +57,7 @@ export async function runPipeline(
     lags = new Map(progressOf(app).map(({ projection, lag }) => [projection, lag]));
     await app.stop();
     await endStatus();
-    endTelemetry();
-    endLetterMetrics();
-    endTenantMetrics();
-    endTenantRecordMetrics();
-    endBacklogMetrics();
-    endVerificationMetrics();
+    endSignals();
     endWatch();
   }
   const ended = progressOf(app).map((row) => ({ ...row, lag: lags.get(row.projection) ?? null }));

@@ -10,7 +10,8 @@ import { requirePostgresUrl } from '../../base/settings.ts';
 import { layoutsOf } from '../../runtime/tables.ts';
 import { untilControlReadable } from '../../runtime/stored-formats.ts';
 import { refuseRenamedPrefix } from '../../runtime/renamed-prefix.ts';
-import { type Probes, startProbes } from './probes.ts';
+import { type Probes, probesFlag, startProbes } from './probes.ts';
+import { readScale } from './scale.ts';
 import { pipelinePlaces } from '../../runtime/shard-map.ts';
 import { runPipeline } from './run-pipeline.ts';
 import { startVerifying } from './verifying.ts';
@@ -30,6 +31,7 @@ export const run = (registry: () => Registry) =>
     ],
     shards: 'itself',
     effect: 'changes',
+    lasting: true,
     input: z.object({
       host: z
         .string()
@@ -46,25 +48,20 @@ export const run = (registry: () => Registry) =>
         .default(60_000)
         .describe('milliseconds after which another host may take a lease that is not renewed'),
       dashboard: dashboardFlag,
-      probes: portFlag
-        .optional()
-        .describe(
-          'also serve /livez, /readyz, /scale and /metrics, at this port of MILLRACE_PROBES_ADDRESS (default 127.0.0.1)',
-        ),
+      probes: probesFlag,
     }),
-    run: async ({ host, once, pollDelay, leaseExpiration, dashboard, probes: probesFlag }, context) => {
+    run: async ({ host, once, pollDelay, leaseExpiration, dashboard, probes: probesAt }, context) => {
       const { workspace, signal, screen } = context;
       await using _dashboard = await dashboardBeside(dashboard, context, registry);
-      const probesPort = portOf(probesFlag);
+      const probesPort = portOf(probesAt);
       // Before the pipeline: it registers the provider that the pipeline's metrics go to, and answers while hosts start.
       await using probes: Probes | undefined =
         probesPort === undefined
           ? undefined
           : await startProbes({
-              context,
+              screen,
               port: probesPort,
-              address: process.env['MILLRACE_PROBES_ADDRESS'] || '127.0.0.1',
-              leaseExpirationMs: leaseExpiration,
+              scale: () => readScale(context, leaseExpiration),
             });
       const loaded = await workspace.pipeline();
       const settings = workspace.settings();

@@ -1,4 +1,6 @@
 import { type BatchObservableResult, type MeterProvider, metrics } from '@opentelemetry/api';
+import { gauge } from '../../base/metrics.ts';
+import { SCOPE } from '../../base/opentelemetry.ts';
 import type { App } from '../../runtime/processor-host.ts';
 
 /** Stands for all tenants that are not among the costliest. */
@@ -14,19 +16,10 @@ export function startTenantMetrics(
   app: Pick<App, 'tenants'>,
   meterProvider: MeterProvider = metrics.getMeterProvider(),
 ): () => void {
-  const meter = meterProvider.getMeter('millrace');
-  const changes = meter.createObservableGauge('millrace.tenant.changes', {
-    unit: '{change}',
-    description: 'Changes of a tenant that this host applied or parked since it started',
-  });
-  const charge = meter.createObservableGauge('millrace.tenant.charge', {
-    unit: '{RU}',
-    description: 'Request units of a tenant’s changes on this host since it started',
-  });
-  const delay = meter.createObservableGauge('millrace.tenant.delay', {
-    unit: 's',
-    description: 'How long the oldest change of a tenant’s last page had waited when it was applied',
-  });
+  const meter = meterProvider.getMeter(SCOPE);
+  const changes = gauge(meter, 'millrace.tenant.changes');
+  const charge = gauge(meter, 'millrace.tenant.charge');
+  const delay = gauge(meter, 'millrace.tenant.delay');
   const observe = (result: BatchObservableResult): void => {
     const { tenants, others } = app.tenants();
     for (const { tenant, ...work } of [...tenants, ...(others ? [{ tenant: OTHER_TENANTS, ...others }] : [])]) {

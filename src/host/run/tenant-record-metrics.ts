@@ -1,4 +1,6 @@
-import { type MeterProvider, type ObservableGauge, metrics } from '@opentelemetry/api';
+import { type BatchObservableResult, type MeterProvider, metrics } from '@opentelemetry/api';
+import { gauge } from '../../base/metrics.ts';
+import { SCOPE } from '../../base/opentelemetry.ts';
 import { OTHER_TENANTS } from './tenant-metrics.ts';
 import { readCounted } from '../../operations/tenants/counted.ts';
 import { lettersByTenant } from '../../operations/tenants/shown.ts';
@@ -22,30 +24,23 @@ export function startTenantRecordMetrics(
   places: () => readonly WorkedOn[],
   { meterProvider = metrics.getMeterProvider() }: TenantRecordMetricsOptions = {},
 ): () => void {
-  const meter = meterProvider.getMeter('millrace');
-  const documents = meter.createObservableGauge('millrace.tenant.documents', {
-    unit: '{document}',
-    description: 'Documents of a tenant, as `tenants list` counted them last',
-  });
-  const letters = meter.createObservableGauge('millrace.tenant.dead_letters', {
-    unit: '{change}',
-    description: 'Parked changes of a tenant',
-  });
-  const observe = async (result: {
-    observe: (gauge: ObservableGauge, value: number, attributes: { tenant: string; shard?: string }) => void;
-  }): Promise<void> => {
+  const meter = meterProvider.getMeter(SCOPE);
+  const documents = gauge(meter, 'millrace.tenant.documents');
+  const letters = gauge(meter, 'millrace.tenant.dead_letters');
+  const observe = async (result: BatchObservableResult): Promise<void> => {
     await Promise.all(places().map((place) => observeIn(result, place)));
   };
-  const observeIn = async (
-    result: Parameters<typeof observe>[0],
-    { shard, pipeline, state }: WorkedOn,
-  ): Promise<void> => {
+  const observeIn = async (result: BatchObservableResult, { shard, pipeline, state }: WorkedOn): Promise<void> => {
     const where = shard !== undefined && { shard };
-    const say = (gauge: ObservableGauge, all: number, of: readonly (readonly [string, number])[]): void => {
+    const say = (
+      metric: typeof documents | typeof letters,
+      all: number,
+      of: readonly (readonly [string, number])[],
+    ): void => {
       const named = of.toSorted(([, a], [, b]) => b - a).slice(0, MOST);
-      for (const [tenant, count] of named) result.observe(gauge, count, { tenant, ...where });
+      for (const [tenant, count] of named) result.observe(metric, count, { tenant, ...where });
       const others = all - named.reduce((sum, [, count]) => sum + count, 0);
-      if (others > 0) result.observe(gauge, others, { tenant: OTHER_TENANTS, ...where });
+      if (others > 0) result.observe(metric, others, { tenant: OTHER_TENANTS, ...where });
     };
     const counted = await readCounted(state, pipeline.name).catch(() => undefined);
     if (counted)

@@ -1,4 +1,6 @@
-import { type MeterProvider, type ObservableGauge, metrics } from '@opentelemetry/api';
+import { type BatchObservableResult, type MeterProvider, metrics } from '@opentelemetry/api';
+import { gauge } from '../../base/metrics.ts';
+import { SCOPE } from '../../base/opentelemetry.ts';
 import type { Container } from '@azure/cosmos';
 import { VERIFIED_KINDS, readVerified } from '../../operations/projections/verified.ts';
 
@@ -19,18 +21,10 @@ export function startVerificationMetrics(
   state: Container,
   { pipeline, meterProvider = metrics.getMeterProvider(), now = Date.now }: VerificationMetricsOptions,
 ): () => void {
-  const meter = meterProvider.getMeter('millrace');
-  const differences = meter.createObservableGauge('millrace.verification.differences', {
-    unit: '{document}',
-    description: 'Sink documents that the last verification found wrong',
-  });
-  const age = meter.createObservableGauge('millrace.verification.age', {
-    unit: 's',
-    description: 'Time since the last verification ended',
-  });
-  const observe = async (result: {
-    observe: (gauge: ObservableGauge, value: number, attributes: { kind: string }) => void;
-  }): Promise<void> => {
+  const meter = meterProvider.getMeter(SCOPE);
+  const differences = gauge(meter, 'millrace.verification.differences');
+  const age = gauge(meter, 'millrace.verification.age');
+  const observe = async (result: BatchObservableResult): Promise<void> => {
     for (const kind of VERIFIED_KINDS) {
       const last = await readVerified(state, pipeline, kind).catch(() => undefined);
       if (!last) continue;

@@ -1,6 +1,7 @@
 // The tables of one projection as an outside sink: they keep the newest version of each document (docs/SPEC-tables.md).
 import { systemClock } from '../../base/clock.ts';
 import { mapSettled } from '../../base/map-settled.ts';
+import { type SpanOptions, inChildSpan } from '../../base/spans.ts';
 import { SinkRefusal } from '../../definition/builders/send.ts';
 import type { Entry, TableEntry, TableStore } from '../../definition/specs.ts';
 import { entryId } from '../../definition/sink-id.ts';
@@ -188,17 +189,25 @@ class TableWriter {
     work: (session: Session, of: Content, now: Date, joins: Joins | undefined) => Promise<void>,
   ): Promise<void> {
     const { layout, database, target, clock = systemClock } = this.#options;
-    return database.transaction(
-      async (session) => {
-        const now = new Date(clock.now());
-        if (target !== undefined) return work(session, { layout, content: target }, now, undefined);
-        const { live, kept, joined } = await writtenContents(session, layout);
-        const of = { layout, content: live };
-        // Rules between documents hold in what is live.
-        await work(session, of, now, joined ? await joinsFor(session, of, tenant) : undefined);
-        for (const content of kept) await work(session, { layout, content }, now, undefined);
-      },
-      { signal, first: sharedLock(layout) },
-    );
+    const written = () =>
+      database.transaction(
+        async (session) => {
+          const now = new Date(clock.now());
+          if (target !== undefined) return work(session, { layout, content: target }, now, undefined);
+          const { live, kept, joined } = await writtenContents(session, layout);
+          const of = { layout, content: live };
+          // Rules between documents hold in what is live.
+          await work(session, of, now, joined ? await joinsFor(session, of, tenant) : undefined);
+          for (const content of kept) await work(session, { layout, content }, now, undefined);
+        },
+        { signal, first: sharedLock(layout) },
+      );
+    return inChildSpan(() => transactionSpan(layout.name), written);
   }
 }
+
+const transactionSpan = (table: string): SpanOptions => ({
+  name: `transaction ${table}`,
+  kind: 'client',
+  attributes: { 'db.system.name': 'postgresql', 'db.operation.name': 'transaction', 'db.collection.name': table },
+});

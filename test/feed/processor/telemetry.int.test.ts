@@ -1,19 +1,12 @@
-import { AsyncLocalStorage } from 'node:async_hooks';
 import { channel } from 'node:diagnostics_channel';
-import {
-  type Attributes,
-  type Context,
-  type ContextManager,
-  ROOT_CONTEXT,
-  SpanStatusCode,
-  context,
-} from '@opentelemetry/api';
+import { type Attributes, SpanStatusCode, context } from '@opentelemetry/api';
 import { MeterProvider, MetricReader } from '@opentelemetry/sdk-metrics';
 import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-base';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { emit } from '../../../src/base/diagnostics.ts';
 import { LagEstimator } from '../../../src/feed/processor/estimator.ts';
 import { type TelemetryOptions, startTelemetry } from '../../../src/feed/processor/telemetry.ts';
+import { keepContexts } from '../../support/spans.ts';
 import { leaseStage } from '../lease-stage.ts';
 import { hostOf, numbers, write } from '../processor-stage.ts';
 
@@ -39,20 +32,6 @@ function telemetry(options: Pick<TelemetryOptions, 'lags' | 'ranges' | 'routers'
   };
   const tracer = tracerProvider.getTracer('client');
   return { metric, tracer, spans: () => exporter.getFinishedSpans(), end };
-}
-
-/** As the Node SDK of OpenTelemetry registers one. */
-function keepContexts(): void {
-  const store = new AsyncLocalStorage<Context>();
-  const manager: ContextManager = {
-    active: () => store.getStore() ?? ROOT_CONTEXT,
-    with: (of, work, self, ...given) => store.run(of, () => work.call(self as never, ...given)),
-    bind: (_of, target) => target,
-    enable: () => manager,
-    disable: () => manager,
-  };
-  context.setGlobalContextManager(manager);
-  onTestFinished(() => context.disable());
 }
 
 it('measures what a processor does, and makes a span of each page', async () => {
@@ -105,6 +84,7 @@ it('measures what a processor does, and makes a span of each page', async () => 
 it('makes what the handler calls part of its page', async () => {
   const { store, monitored } = await leaseStage();
   keepContexts();
+  onTestFinished(() => context.disable());
   const { spans, tracer } = telemetry();
   await write(monitored, ['a']);
   const host = await hostOf('a', monitored, store('a'), {

@@ -4,6 +4,8 @@ import type { AddressInfo } from 'node:net';
 import { metrics } from '@opentelemetry/api';
 import { MeterProvider } from '@opentelemetry/sdk-metrics';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { METRICS } from '../../../src/base/metrics.ts';
+import { prometheusName } from '../../support/prometheus.ts';
 import { cli } from '../../cli/cli.ts';
 import { type Served, served } from '../../support/served.ts';
 import { SHOP, type Stage, openStage } from '../../support/stage.ts';
@@ -39,6 +41,16 @@ it('says that it lives, that it is ready once the feeds are read, how much there
     expect(text).toMatch(/^millrace_changes_handled_total\{.*\} [1-9]/m);
     expect(text).toMatch(/^millrace_dead_letters\{projection="summaries@1".*\} 0/m);
   }, WAIT);
+  // The list of metrics has each that a host reports, and each of its labels.
+  const names = Object.entries(METRICS).map(([name, { attributes }]) => [prometheusName(name), attributes] as const);
+  const samples = [...(await (await ask('metrics')).text()).matchAll(/^(millrace_\w+)\{(.*)\} /gm)];
+  for (const [, name = '', labels = ''] of samples) {
+    const [, attributes] = names.find(([of]) => of === name.replace(/_(?:total|bucket|sum|count)$/, '')) ?? [];
+    expect([name, attributes !== undefined]).toEqual([name, true]);
+    const own = [...labels.matchAll(/(\w+)="/g)].map(([, label = '']) => label);
+    const known = new Set(['le', 'otel_scope_name', ...(attributes ?? []).map(prometheusName)]);
+    expect(own.filter((label) => !known.has(label))).toEqual([]);
+  }
   expect((await ask('orders')).status).toBe(404);
   expect((await fetch(new URL('scale', url), { method: 'POST' })).status).toBe(405);
   expect(await stop()).toBe(130);

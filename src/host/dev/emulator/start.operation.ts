@@ -24,6 +24,7 @@ export const emulatorStart = defineOperation({
     'millrace emulator start --event-hubs --hubs orders,readings:billing+audit',
   ],
   effect: 'changes',
+  lasting: true,
   input: z.object({
     port: z.int().min(0).max(65_535).default(8081).describe('port; 0: any free port'),
     host: z.string().default('127.0.0.1').describe('address on which the server listens'),

@@ -1,0 +1,82 @@
+// Gives spans to OpenTelemetry, through its API alone: the SDK is the user's.
+import { createRequire } from 'node:module';
+import type * as OpenTelemetry from '@opentelemetry/api';
+import type { Context, Span as ApiSpan, SpanContext, TracerProvider } from '@opentelemetry/api';
+import { MillraceError } from './errors.ts';
+import { type Span, type SpanCarrier, type SpanOptions, type Tracing, recordSpans } from './spans.ts';
+
+export type Api = typeof OpenTelemetry;
+
+/** The name of Millrace's meter and tracer. */
+export const SCOPE = 'millrace';
+
+/** Loaded when it is needed: reading a feed needs nothing but the client. */
+export const loadApi = (): Api => createRequire(import.meta.url)('@opentelemetry/api') as Api;
+
+/** Where the API keeps what was registered, in every copy of its version 1. */
+const REGISTERED = Symbol.for('opentelemetry.js.api.1');
+
+/** Whether an SDK has registered itself for traces. Loads nothing. */
+export const traced = (): boolean =>
+  (globalThis as { [REGISTERED]?: { readonly trace?: unknown } })[REGISTERED]?.trace !== undefined;
+
+/** Records the spans of this process by `provider`; default: the globally registered one. The returned function ends that. */
+export function startTracing(provider?: TracerProvider): () => void {
+  return recordSpans(tracingBy(loadApi(), provider));
+}
+
+function tracingBy({ SpanKind, SpanStatusCode, context, trace }: Api, provider: TracerProvider = trace): Tracing {
+  const tracer = provider.getTracer(SCOPE);
+  const kinds = { client: SpanKind.CLIENT, producer: SpanKind.PRODUCER, consumer: SpanKind.CONSUMER };
+  const start = ({ name, kind, attributes, root, link }: SpanOptions): ApiSpan => {
+    const from = link && linked(link);
+    return tracer.startSpan(name, {
+      kind: kind ? kinds[kind] : SpanKind.INTERNAL,
+      attributes,
+      root: root === true,
+      ...(from && { links: [{ context: from }] }),
+    });
+  };
+  const within = async <T>(options: SpanOptions, work: (span: Span) => Promise<T>): Promise<T> => {
+    const span = start(options);
+    // The message of an error may hold a key or a value; its code doesn't.
+    const fail = (errorType: string): void => {
+      span.setStatus({ code: SpanStatusCode.ERROR });
+      span.setAttribute('error.type', errorType);
+    };
+    const inside: Context = trace.setSpan(context.active(), span);
+    try {
+      const own: Span = { set: (attributes) => void span.setAttributes(attributes), fail };
+      return await context.with(inside, () => work(own));
+    } catch (error) {
+      fail(errorTypeOf(error));
+      throw error;
+    } finally {
+      span.end();
+    }
+  };
+  return {
+    within,
+    recording: () => trace.getActiveSpan()?.isRecording() === true,
+    carrier: () => {
+      const of = trace.getActiveSpan()?.spanContext();
+      return of && trace.isSpanContextValid(of) ? carried(of) : undefined;
+    },
+  };
+}
+
+const carried = ({ traceId, spanId, traceFlags, traceState }: SpanContext): SpanCarrier => ({
+  traceparent: `00-${traceId}-${spanId}-${traceFlags.toString(16).padStart(2, '0')}`,
+  ...(traceState && { tracestate: traceState.serialize() }),
+});
+
+/** undefined: the text isn't of version 00, so another version of Millrace stored it. */
+function linked({ traceparent }: SpanCarrier): SpanContext | undefined {
+  const [, traceId = '', spanId = '', flags = ''] =
+    /^00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/.exec(traceparent) ?? [];
+  return traceId === '' ? undefined : { traceId, spanId, traceFlags: Number.parseInt(flags, 16), isRemote: true };
+}
+
+/** One of few values, as metrics and traces need. */
+export const errorTypeOf = (error: unknown): string =>
+  error instanceof MillraceError ? error.code : error instanceof Error ? error.name : 'unknown';

@@ -1,0 +1,61 @@
+// Spans as the rooms make them. This file knows no library: `startTracing` of opentelemetry.ts, once called, gives them to one.
+
+/** Never content of a document, and never a key. */
+export type SpanAttributes = Readonly<Record<string, string | number | boolean>>;
+
+/** The context of a span as W3C writes it, to be stored with work that another process does later. */
+export interface SpanCarrier {
+  readonly traceparent: string;
+  readonly tracestate?: string;
+}
+
+export interface SpanOptions {
+  /** One of few. */
+  readonly name: string;
+  readonly kind?: 'client' | 'producer' | 'consumer';
+  readonly attributes: SpanAttributes;
+  /** True: the span begins a trace, even if it is made within another span. */
+  readonly root?: true;
+  /** The span that asked for this work. */
+  readonly link?: SpanCarrier | undefined;
+}
+
+export interface Span {
+  set(attributes: SpanAttributes): void;
+  /** Marks the span as failed. An error that `work` throws does this by itself. */
+  fail(errorType: string): void;
+}
+
+/** What records spans. */
+export interface Tracing {
+  within<T>(options: SpanOptions, work: (span: Span) => Promise<T>): Promise<T>;
+  /** Whether the span that is around this call is recorded. */
+  recording(): boolean;
+  carrier(): SpanCarrier | undefined;
+}
+
+const NOT_RECORDED: Span = { set: () => undefined, fail: () => undefined };
+
+let tracing: Tracing | undefined;
+
+/** Records the spans of this process from now on. The returned function ends that. */
+export function recordSpans(by: Tracing): () => void {
+  const before = tracing;
+  tracing = by;
+  return () => {
+    if (tracing === by) tracing = before;
+  };
+}
+
+/** Does the work in a span. Spans that it makes are children of this one. */
+export function inSpan<T>(options: SpanOptions, work: (span: Span) => Promise<T>): Promise<T> {
+  return tracing ? tracing.within(options, work) : work(NOT_RECORDED);
+}
+
+/** The same if a span that is recorded is around this call. Otherwise it costs a look, and `options` isn't called. */
+export function inChildSpan<T>(options: () => SpanOptions, work: (span: Span) => Promise<T>): Promise<T> {
+  return tracing?.recording() === true ? tracing.within(options(), work) : work(NOT_RECORDED);
+}
+
+/** The context of the span that is around this call; undefined: there is none. */
+export const spanCarrier = (): SpanCarrier | undefined => tracing?.carrier();

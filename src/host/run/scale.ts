@@ -1,0 +1,24 @@
+import { operationPlaces } from '../../operations/at-places.ts';
+import { openLeases, ownGroups } from '../../operations/leases/groups.ts';
+import { STUCK_MS, leaseRows } from '../../operations/leases/lease-rows.ts';
+import type { Context } from '../../operations/operation.ts';
+
+/**
+ * `ranges` of all feeds of the pipeline over all places, and those `withWork`: changes that no host has acknowledged, or a
+ * lag that isn't known. Each range costs one read of one document.
+ */
+export async function readScale(
+  context: Context,
+  expirationMs: number,
+): Promise<{ readonly ranges: number; readonly withWork: number }> {
+  const { workspace } = context;
+  const places = (await operationPlaces(workspace, 'run', 'every', undefined)) ?? [{ workspace }];
+  const rows = await Promise.all(
+    places.map(async (place) => {
+      const own = ownGroups(await openLeases({ ...context, workspace: place.workspace }));
+      return leaseRows(own, { expirationMs, stuckMs: STUCK_MS });
+    }),
+  );
+  const all = rows.flat();
+  return { ranges: all.length, withWork: all.filter(({ lag }) => !lag.known || lag.changes > 0).length };
+}

@@ -1,0 +1,34 @@
+import { systemClock } from '../../base/clock.ts';
+import type { Rates } from '../../feed/processor/rates.ts';
+import { startTelemetry } from '../../feed/processor/telemetry.ts';
+import { waitingTenants } from '../../operations/tenants/waiting.ts';
+import type { App, ComposeOptions } from '../../runtime/processor-host.ts';
+import { startBacklogMetrics } from './backlog-metrics.ts';
+import { startLetterMetrics } from './letter-metrics.ts';
+import { startProjectionMetrics } from './projection-metrics.ts';
+import { rangesOf } from './ranges.ts';
+import { startTenantMetrics } from './tenant-metrics.ts';
+import { startTenantRecordMetrics } from './tenant-record-metrics.ts';
+import { startVerificationMetrics } from './verification-metrics.ts';
+
+/** All that a host reports to OpenTelemetry: its spans and its metrics. The returned function ends it. */
+export function startSignals(
+  app: App,
+  rates: Rates,
+  { services, loaded, signal }: Pick<ComposeOptions, 'services' | 'loaded'> & { readonly signal: AbortSignal },
+): () => void {
+  const waiting = () =>
+    app.places().map(({ shard, pipeline, state }) => ({ shard, waiting: waitingTenants(pipeline, state, signal) }));
+  const ends = [
+    startTelemetry({ lags: () => app.lags(), ranges: () => rangesOf(app, rates, systemClock.monotonic()) }),
+    startProjectionMetrics(app),
+    startLetterMetrics(() => app.places()),
+    startTenantMetrics(app),
+    startTenantRecordMetrics(() => app.places()),
+    startBacklogMetrics(waiting),
+    startVerificationMetrics(services.global.state, { pipeline: loaded.pipeline.name }),
+  ];
+  return () => {
+    for (const end of ends) end();
+  };
+}

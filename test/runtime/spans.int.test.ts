@@ -1,0 +1,149 @@
+// What a run shows of itself to OpenTelemetry: pages, their projections, and the requests of each.
+import { join } from 'node:path';
+import { readFileSync } from 'node:fs';
+import { SamplingDecision } from '@opentelemetry/sdk-trace-base';
+import { type Attributes, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
+import { afterEach, beforeEach, expect, it, onTestFinished } from 'vitest';
+import { startTracing, traced } from '../../src/base/opentelemetry.ts';
+import { inChildSpan } from '../../src/base/spans.ts';
+import { compose } from '../../src/runtime/processor-host.ts';
+import { triggerConsumer } from '../../src/runtime/trigger-host.ts';
+import { fast } from '../operations/projections/versions.ts';
+import { recordedSpans } from '../support/spans.ts';
+import { type Stage, openStage } from '../support/stage.ts';
+
+const PAGE = readFileSync(join(import.meta.dirname, '../../docs/observability.md'), 'utf8');
+const { signal } = new AbortController();
+
+let stage: Stage;
+beforeEach(async () => {
+  stage = await openStage();
+});
+afterEach(() => stage[Symbol.asyncDispose]());
+
+const order = (n: number) => ({
+  id: `idtext${n}`,
+  type: 'order',
+  storeId: 'keytext',
+  customerId: 'customertext',
+  placedAt: `2026-01-0${1 + (n % 5)}T10:00:00.000Z`,
+  cents: 424_242,
+});
+
+async function drain(): Promise<void> {
+  const app = await compose({ ...stage, ...fast, host: 'here' });
+  await app.start();
+  await app.drained(signal);
+  await app.stop();
+}
+
+const sum = (all: readonly { readonly attributes: Attributes }[], name: string): number =>
+  all.reduce((total, { attributes }) => total + Number(attributes[name] ?? 0), 0);
+
+it('shows each page, its projections below it, and their requests below those', async () => {
+  const { all, named, under } = recordedSpans();
+  onTestFinished(startTracing());
+  for (let n = 0; n < 20; n++) await stage.container('Orders').items.create(order(n));
+  await drain();
+  const pages = named('millrace.page').filter(({ attributes }) => attributes['millrace.container'] === 'Orders');
+  expect(sum(pages, 'millrace.changes')).toBe(20);
+  expect(pages.every(({ kind, parentSpanContext }) => kind === SpanKind.CONSUMER && !parentSpanContext)).toBe(true);
+  for (const page of pages) {
+    const projections = under(page).filter(({ name }) => name === 'millrace.projection');
+    expect(new Set(projections.map(({ attributes }) => attributes['millrace.projection']))).toEqual(
+      new Set(['days@1', 'summaries@1']),
+    );
+    expect(projections).toHaveLength(2);
+    for (const projection of projections) {
+      const requests = under(projection);
+      expect(requests.length).toBeGreaterThan(0);
+      expect(requests.every(({ kind }) => kind === SpanKind.CLIENT)).toBe(true);
+      // What the requests cost is what the projection cost, without those for starts and dead letters, and for ranges.
+      const own = requests.filter(({ name }) => !/^(read|create|query)_\w+ millrace$|_ranges/.test(name));
+      const charge = Number(projection.attributes['millrace.charge']);
+      expect(sum(own, 'azure.cosmosdb.operation.request_charge')).toBeCloseTo(charge, 6);
+    }
+  }
+  const requests = all().filter(({ attributes }) => 'db.system.name' in attributes);
+  for (const { name, attributes } of requests) {
+    expect(attributes).toMatchObject({ 'db.system.name': 'azure.cosmosdb', 'db.namespace': 'shop' });
+    expect(name).toBe([attributes['db.operation.name'], attributes['db.collection.name']].join(' '));
+  }
+  const operations = new Set(requests.map(({ attributes }) => attributes['db.operation.name']));
+  expect([...operations]).toEqual(expect.arrayContaining(['execute_bulk', 'execute_batch', 'query_items']));
+  // No id, key or value anywhere.
+  const text = JSON.stringify(all().map(({ name, attributes, status, events }) => [name, attributes, status, events]));
+  expect(text).not.toMatch(/idtext|keytext|customertext|424242/);
+  // The page that documents them has each.
+  for (const name of new Set(all().map((span) => span.name.replace(/ .*/, ''))))
+    expect(PAGE).toContain(`\`${name.startsWith('millrace.') ? name : 'db.operation.name'}`);
+  for (const name of new Set(all().flatMap(({ attributes }) => Object.keys(attributes))))
+    expect(PAGE).toContain(`\`${name}\``);
+});
+
+it('a page that is not sampled costs one span, and no request has one', async () => {
+  let asked = 0;
+  const { all } = recordedSpans({
+    shouldSample: () => ({ decision: ((asked += 1), SamplingDecision.NOT_RECORD) }),
+    toString: () => 'none',
+  });
+  onTestFinished(startTracing());
+  await stage.container('Orders').items.create(order(1));
+  await drain();
+  expect(all()).toEqual([]);
+  expect(asked).toBe(1);
+});
+
+it('without an SDK nothing is asked for, and what is made is not recorded', async () => {
+  expect(traced()).toBe(false);
+  onTestFinished(startTracing());
+  let built = 0;
+  const made = await inChildSpan(
+    () => ({ name: 'x', attributes: { built: (built += 1) } }),
+    async (span) => {
+      span.set({ a: 1 });
+      return trace.getActiveSpan();
+    },
+  );
+  expect([built, made]).toEqual([0, undefined]);
+  recordedSpans();
+  expect(traced()).toBe(true);
+});
+
+it('a batch of the Functions host is a page within the span of its invocation', async () => {
+  const { named, under } = recordedSpans();
+  onTestFinished(startTracing());
+  await stage.container('Orders').items.create(order(1));
+  const { resource } = await stage.container('Orders').item('idtext1', 'keytext').read<object>();
+  const consume = triggerConsumer({ ...stage, readLagMs: 0 });
+  const tracer = trace.getTracer('functions');
+  await tracer.startActiveSpan('invocation', async (span) => {
+    await consume({ container: 'Orders', documents: [{ ...resource, _lsn: 1 }], again: false, signal });
+    span.end();
+  });
+  const [invocation] = named('invocation');
+  const [page] = invocation ? under(invocation) : [];
+  expect(page).toMatchObject({ name: 'millrace.page', attributes: { 'millrace.container': 'Orders' } });
+  expect(page && under(page).map(({ name }) => name)).toContain('millrace.projection');
+});
+
+it('a request that fails is an error of its span; an answer that is expected is not', async () => {
+  const { named, all } = recordedSpans();
+  onTestFinished(startTracing());
+  const tracer = trace.getTracer('test');
+  const { database } = stage.services.place;
+  await tracer.startActiveSpan('work', async (span) => {
+    await database.container('Orders').item('idtext', 'keytext').read();
+    await expect(database.container('Orders').items.query('SELEC idtext').fetchAll()).rejects.toMatchObject({
+      code: 400,
+    });
+    span.end();
+  });
+  const [read] = named('read_item Orders');
+  expect(read?.attributes).toMatchObject({ 'db.response.status_code': '404', 'server.address': expect.any(String) });
+  expect(read?.status.code).toBe(SpanStatusCode.UNSET);
+  const [query] = named('query_items Orders');
+  expect(query?.attributes).toMatchObject({ 'db.response.status_code': '400', 'error.type': '400' });
+  expect(query?.status).toEqual({ code: SpanStatusCode.ERROR });
+  expect(JSON.stringify(all().map(({ attributes }) => attributes))).not.toContain('idtext');
+});

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 
 const root = join(import.meta.dirname, '../..');
-const PAGES = ['README.md', 'CONTRIBUTING.md', ...globSync(['docs/*.md', 'docs/rules/*.md'], { cwd: root })];
+const PAGES = ['README.md', 'CONTRIBUTING.md', ...globSync('docs/**/*.md', { cwd: root, exclude: ['docs/adr/**'] })];
 const NOT_OURS = new Set(['node_modules', '.git', '.millrace', 'dist']);
 /** Folders too, with a slash before each, so that a path's end is found as whole names. */
 const PATHS = globSync(['**/*', '.github/**/*'], { cwd: root, exclude: (path) => NOT_OURS.has(path) }).map(

@@ -69,7 +69,7 @@ const flagsOf = new Map(
 );
 
 test('every command line that a block shows exists, with its flags', () => {
-  const lines = BLOCKS.filter(({ language }) => ['', 'sh'].includes(language)).flatMap(({ page, code }) =>
+  const lines = BLOCKS.filter(({ language }) => ['', 'sh', 'console'].includes(language)).flatMap(({ page, code }) =>
     code
       .replaceAll('\\\n', ' ')
       .split('\n')

@@ -25,6 +25,25 @@ const BLOCKS: Block[] = PAGES.flatMap((page) =>
   ),
 );
 
+/** Blocks that are neither compiled nor compared with the command line, and why. */
+const LEFT_OUT: Readonly<Record<string, string>> = {
+  text: 'what a program prints, or a part of a document',
+  json: 'a document',
+  sql: 'statements; test/sql-check and test/model read those of the examples',
+  yaml: 'a workflow, whose actions run elsewhere',
+  js: 'only the script of the tutorial, which a reader runs as it stands',
+};
+
+test('a block has a language that a test knows', () => {
+  const known = new Set(['', 'ts', 'sh', 'console', ...Object.keys(LEFT_OUT)]);
+  expect(
+    BLOCKS.filter(({ language }) => !known.has(language)).map(({ page, language }) => `${page}: ${language}`),
+  ).toEqual([]);
+  expect(BLOCKS.filter(({ language }) => language === 'js').map(({ page }) => page)).toEqual([
+    join('docs', 'tutorial.md'),
+  ]);
+});
+
 test('every snippet compiles', () => {
   // Inside the package, so that it knows itself by its name.
   mkdirSync(join(root, '.millrace'), { recursive: true });

@@ -5,10 +5,10 @@ import { describeSettings } from '../../src/base/settings.ts';
 import { code, table, written } from './text.ts';
 
 interface Limits {
-  readonly default?: unknown;
+  readonly default?: string;
   readonly minimum?: number;
   readonly maximum?: number;
-  readonly const?: unknown;
+  readonly const?: string;
 }
 
 /** Variables that no schema names, because they are read before the settings or without an account. */
@@ -43,7 +43,7 @@ ${table(
 )}`;
 }
 
-const shown = (value: unknown): string => (value === undefined ? '' : code(String(value)));
+const shown = (value: string | undefined): string => (value === undefined ? '' : code(value));
 
 const limits = ({ default: fallback, minimum, maximum, const: only }: Limits): [string, string] => [
   shown(fallback),

@@ -13,7 +13,7 @@ import { COLD, SHOP, type Stage, openStage } from '../support/stage.ts';
 
 export interface HowToWorld extends AsyncDisposable {
   /** What a page says that happens before its next command. */
-  readonly then: Readonly<Record<string, () => Promise<void>>>;
+  readonly events: Readonly<Record<string, () => Promise<void>>>;
   /** What stands for `$NAME` in commands. */
   readonly values: Readonly<Record<string, string>>;
   /** Words that a test adds to a command, by how it begins. */
@@ -64,7 +64,7 @@ async function stopped(folder?: string): Promise<HowToWorld> {
   const stage = await shop(folder);
   await derive(stage);
   return {
-    then: { 'time passes': nothing, 'hosts read': () => derive(stage) },
+    events: { 'time passes': nothing, 'hosts read': () => derive(stage) },
     values: {},
     ...closing(stage),
   };
@@ -72,16 +72,16 @@ async function stopped(folder?: string): Promise<HowToWorld> {
 
 /** A pipeline whose host runs. */
 async function running(
-  more: (stage: Stage, drained: () => Promise<void>) => HowToWorld['then'],
+  more: (stage: Stage, drained: () => Promise<void>) => HowToWorld['events'],
   folder?: string,
 ): Promise<HowToWorld> {
   const stage = await shop(folder);
   const app = await live(stage, 'worker-1');
   const drained = () => app.drained(signal);
   await drained();
-  const then = more(stage, drained);
-  await then['begin']?.();
-  return { then, values: {}, ...closing({ [Symbol.asyncDispose]: () => app.stop() }, stage) };
+  const events = more(stage, drained);
+  await events['begin']?.();
+  return { events, values: {}, ...closing({ [Symbol.asyncDispose]: () => app.stop() }, stage) };
 }
 
 const poison = () =>
@@ -104,7 +104,7 @@ async function migrate(): Promise<HowToWorld> {
     partitionKey: { paths: ['/customerId'] },
     defaultTtl: -1,
   });
-  return { then: {}, values: {}, ...closing(stage) };
+  return { events: {}, values: {}, ...closing(stage) };
 }
 
 async function restore(): Promise<HowToWorld> {
@@ -113,7 +113,7 @@ async function restore(): Promise<HowToWorld> {
   await derive(stage);
   await cli(['archive', 'sweep']);
   return {
-    then: {},
+    events: {},
     values: {},
     ...closing(stage, { [Symbol.asyncDispose]: () => azurite.close() }),
   };
@@ -141,7 +141,7 @@ async function takeOver(): Promise<HowToWorld> {
   await app.work();
   await app.stop();
   return {
-    then: { 'time passes': nothing, 'hosts read': () => derive(stage) },
+    events: { 'time passes': nothing, 'hosts read': () => derive(stage) },
     values: { PREFIX: prefix },
     ...closing(stage),
   };
@@ -165,7 +165,7 @@ async function moveATenant(): Promise<HowToWorld> {
   client.dispose();
   // Routers and the mover agree by the time that passes. No process writes late, so nothing is waited for afterwards.
   return {
-    then: {},
+    events: {},
     values: {},
     clock: systemClock,
     more: { 'shards move ': ['--grace', '0'] },

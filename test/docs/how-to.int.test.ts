@@ -39,26 +39,29 @@ test.each(PAGES)('%s prints what it shows', async (page) => {
   const text = readFileSync(path, 'utf8');
   const directory = mkdtempSync(join(tmpdir(), 'millrace-how-to-'));
   await using world = await WORLDS[page]!();
+  const shown: string[] = [];
+  const printed: string[] = [];
   let written = '';
   let at = 0;
   try {
     for (const step of text.matchAll(STEP)) {
       const [whole, then, block] = step;
-      written += text.slice(at, step.index);
-      at = step.index + whole.length;
       if (then !== undefined) await happen(world, then);
-      const printed = block === undefined ? whole : `\`\`\`console\n${await play(block, world, directory)}\`\`\``;
-      if (!WRITE) expect(plain(whole)).toEqual(plain(printed));
-      written += printed;
+      const now = block === undefined ? whole : `\`\`\`console\n${await play(block, world, directory)}\`\`\``;
+      shown.push(...plain(whole));
+      printed.push(...plain(now));
+      written += text.slice(at, step.index) + now;
+      at = step.index + whole.length;
     }
-    if (WRITE) writeFileSync(path, written + text.slice(at));
   } finally {
     rmSync(directory, { recursive: true });
   }
+  if (WRITE) writeFileSync(path, written + text.slice(at));
+  expect(WRITE ? printed : shown).toEqual(printed);
 });
 
 async function happen(world: HowToWorld, then: string): Promise<void> {
-  const known = world.then[then];
+  const known = world.events[then];
   if (!known) throw new Error(`The world has no "${then}"`);
   await known();
 }

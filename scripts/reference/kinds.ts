@@ -85,7 +85,7 @@ ${table(
   KINDS.map(({ name, file }) => [`[${name}](#${name.toLowerCase()})`, docOf(file, name)]),
 )}
 ${KINDS.map(section).join('\n')}
-# Parts of a pipeline
+## Parts of a pipeline
 
 ${PARTS.map(section).join('\n')}`;
 }
@@ -117,8 +117,12 @@ function signatureOf(file: string, name: string): string {
   const text = readFileSync(join(import.meta.dirname, '../..', file), 'utf8');
   const [, head = ''] =
     new RegExp(
-      `^export ((?:async )?function ${name}\\b[^{]*?|const ${name} = [^=]*?|class ${name}\\b[^{]*?)(?:;| \\{| =>)\\s*$`,
+      `^export ((?:async )?function ${name}\\b[^{]*?|const ${name} = [^=]*?|class ${name}\\b[^{]*?)(?:;| \\{| =>.*)\\s*$`,
       'm',
     ).exec(text) ?? [];
-  return head.replaceAll(/\s+/g, ' ').trim();
+  if (head === '') throw new Error(`${file}: the head of ${name} can't be read`);
+  return head
+    .replaceAll(/\s+/g, ' ')
+    .replace(/^const (\w+) = /, 'function $1')
+    .trim();
 }

@@ -15,7 +15,10 @@ const sections = readFileSync(join(docs, 'README.md'), 'utf8')
   .slice(1)
   .map((section) => ({
     text: section.split('\n')[0],
-    items: [...section.matchAll(/^- \[(.+?)\]\((.+?)\)/gm)].map(([, text, link]) => ({ text, link: `/${link}` })),
+    items: [...section.matchAll(/^- \[(.+?)\]\((.+?)\)/gm)].map(([, text, page]) => ({
+      text,
+      link: `/${page.replace(/(README)?\.md$/, '')}`,
+    })),
   }));
 
 /** Links that leave docs/ lead to the repository, or to nothing: then they are text. */

@@ -12,7 +12,7 @@ const BARE = /(?<![\w$%./:'"#-])[A-Z]\d{1,2}[a-z]?(?![\w'"=%-])/g;
 const HEADER = /^\| *\| holds \| enforced in \| shown by \|$/;
 /** Where rules of the model check may be cited, by their bare ids. */
 const RULES =
-  /^(src\/(model|contract|operations\/model|testing\/prove)\/|src\/runtime\/load-pipeline\.ts|test\/(model|contract|operations\/model)\/|docs\/(rules\/|model\.md|patterns\.md|adr\/0021))/;
+  /^(src\/(model|contract|operations\/model|testing\/prove)\/|src\/runtime\/load-pipeline\.ts|test\/(model|contract|operations\/model)\/|docs\/(rules\/|reference\/commands\/model\.md|model\.md|patterns\.md|adr\/0021))/;
 /** Where benchmarks may be cited without a prefix. */
 const BENCHES = /^(bench\/|docs\/benchmarks\.md)/;
 

@@ -181,6 +181,12 @@ const HINTS: Readonly<Record<keyof Variables, string>> = {
     'Set CHECKPOINTS_CONTAINER to the name of the blob container for the checkpoints of ingests, or leave it out to use `checkpoints`.',
 };
 
+/** Of each setting: what to set it to, and its JSON schema, for docs/reference/settings.md. */
+export function describeSettings(): { name: string; hint: string; schema: object }[] {
+  const { properties = {} } = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' });
+  return Object.entries(HINTS).map(([name, hint]) => ({ name, hint, schema: Object(properties[name]) as object }));
+}
+
 /**
  * Reads and checks the settings. Call it when the settings are first needed, never at import.
  * @throws UsageError `setting-missing`, `setting-invalid`, `env-invalid`, `env-file-unreadable`

@@ -3,6 +3,7 @@ import { userInfo } from 'node:os';
 import type { Writable } from 'node:stream';
 import { styleText } from 'node:util';
 import { CommanderError } from 'commander';
+import type { Clock } from '../base/clock.ts';
 import { MillraceError, UsageError } from '../base/errors.ts';
 import { startTracing, traced } from '../base/opentelemetry.ts';
 import { withoutSecrets } from '../base/secrets.ts';
@@ -20,6 +21,8 @@ export interface Io {
   readonly directory: string;
   /** Aborted by Ctrl-C and SIGTERM. Until this property is first read, these signals end the process. */
   readonly signal: AbortSignal;
+  /** Measures the waits of a procedure; absent: the system's clock. */
+  readonly clock?: Clock;
 }
 
 /** Exit codes: 0 success, 1 findings or a failure, 2 wrong usage or input, 130 interrupted. */
@@ -62,6 +65,7 @@ async function invokeSafely({ operation, input, flags }: Invocation, io: Io): Pr
       return io.signal;
     },
     screen,
+    ...(io.clock && { clock: io.clock }),
     show: ({ value, text, line }: Interim): void => {
       if (flags.json) io.stdout.write(`${JSON.stringify(value)}\n`);
       else if (screen.live) screen.draw(text.split('\n'));

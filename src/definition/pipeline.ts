@@ -15,6 +15,7 @@ import type { IngestDeclaration } from './builders/ingest.ts';
 import { MODEL_FILE, type ModelFile, type Type } from './types.ts';
 
 export interface SourceOptions<S extends object> {
+  /** The type that the rules are for. */
   readonly of: Type<S>;
   /** True for a document that carries its delete marker: the latest-version feed shows no other deletes. */
   readonly deleted?: (doc: S) => boolean;
@@ -44,12 +45,15 @@ export interface PipelineOptions {
    * only some of the changes. Another name means new leases, which read every feed from its beginning. Default `millrace`.
    */
   readonly name?: string;
+  /** The data-model document: `model<Shop>('./cosmosdb_data_model.md')`. */
   readonly model: ModelFile;
   /** Tenant field, first level of every large container's key. */
   readonly tenant?: string;
   /** The pipeline reads the feeds of all shards of a shard map: `shardMap('tenants')`. Absent: those of one database. */
   readonly shards?: ShardsSpec;
+  /** Rules of source types: deletion, older shapes, the feed. */
   readonly sources?: readonly SourceRules[];
+  /** What is derived. */
   readonly projections: readonly (DerivedSpec | Declaration)[];
   /** Declarations that turn events of event hubs into documents. */
   readonly ingest?: readonly (IngestSpec | IngestDeclaration)[];
@@ -57,7 +61,7 @@ export interface PipelineOptions {
 
 const NAME = /^[a-z0-9-]{1,50}$/;
 
-/** Never throws: problems are in `findings`. */
+/** Declares a pipeline, the default export of `pipeline.ts`. It never throws: problems are in `findings`. */
 export function definePipeline(options: PipelineOptions): Pipeline {
   const { name = 'millrace', tenant, shards, sources = [], projections, ingest = [] } = options;
   const findings: Finding[] = [...projections.flatMap(own), ...ingest.flatMap(own)];

@@ -7,7 +7,7 @@ export type WindowUnit = 'hour' | 'day' | 'week' | 'month' | 'year';
  * The calendar window that a moment falls into, as text that sorts by time: `2026-11-21T14+01:00`, `2026-11-21`,
  * `2026-W47` (ISO 8601), `2026-11`, `2026`. An hour carries its offset, because the hour in which a clock goes back
  * occurs twice (these two sort in reverse order).
- * `at`: a date as `parseDate` takes it (ISO 8601, seconds or milliseconds since 1970); `timeZone`: an IANA name.
+ * `at`: an ISO 8601 date, or seconds or milliseconds since 1970; `timeZone`: an IANA name.
  * @throws MillraceError `window-date`, `window-zone`: Millrace parks the change
  */
 export function timeWindow(at: string | number, unit: WindowUnit, timeZone = 'UTC'): string {

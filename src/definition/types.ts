@@ -45,9 +45,11 @@ type Names<Field, Value> = [NonNullable<Field>] extends [never]
     : false;
 
 export interface JoinOf<P extends object, C> {
+  /** The type of the joined document. */
   readonly of: Type<P>;
+  /** Its id and its whole key, by fields of the document that is copied: `{ storeId: 'storeId', id: 'customerId' }`. */
   readonly on: On<P, C>;
-  /** Default `null`. */
+  /** While the document is missing: `null` (default) joins null; `wait` writes no copy until it exists. */
   readonly missing?: 'wait' | 'null';
 }
 

@@ -1,4 +1,5 @@
 import { Writable } from 'node:stream';
+import type { Clock } from '../../src/base/clock.ts';
 import { runCli } from '../../src/cli/run.ts';
 import { misprinted } from './printed.ts';
 import { everyOperation } from '../../src/cli/registry.ts';
@@ -28,12 +29,18 @@ export interface CliResult {
 /** Runs a command line in this process, as bin/millrace.mjs would in its own. `wrote` gets standard output after each write. */
 export async function cli(
   args: readonly string[],
-  options: { directory?: string; signal?: AbortSignal; wrote?: (stdout: string) => void } = {},
+  options: { directory?: string; signal?: AbortSignal; wrote?: (stdout: string) => void; clock?: Clock } = {},
 ): Promise<CliResult> {
   const stdout = new Sink(options.wrote);
   const stderr = new Sink();
-  const { directory = process.cwd(), signal = new AbortController().signal } = options;
-  const code = await runCli(everyOperation, '0.0.0-test', args, { stdout, stderr, directory, signal });
+  const { directory = process.cwd(), signal = new AbortController().signal, clock } = options;
+  const code = await runCli(everyOperation, '0.0.0-test', args, {
+    stdout,
+    stderr,
+    directory,
+    signal,
+    ...(clock && { clock }),
+  });
   const why = misprinted(args, stdout.text);
   if (why !== undefined) throw new Error(why);
   return { code, stdout: stdout.text, stderr: stderr.text };

@@ -1,10 +1,10 @@
 // Every file that a page names or links to is there. ADRs and the change log tell of what was, and are left out.
 import { existsSync, globSync, readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { expect, test } from 'vitest';
 
 const root = join(import.meta.dirname, '../..');
-const PAGES = ['README.md', 'CONTRIBUTING.md', ...globSync(['docs/*.md', 'docs/rules/*.md'], { cwd: root })];
+const PAGES = ['README.md', 'CONTRIBUTING.md', ...globSync('docs/**/*.md', { cwd: root, exclude: ['docs/adr/**'] })];
 const NOT_OURS = new Set(['node_modules', '.git', '.millrace', 'dist']);
 /** Folders too, with a slash before each, so that a path's end is found as whole names. */
 const PATHS = globSync(['**/*', '.github/**/*'], { cwd: root, exclude: (path) => NOT_OURS.has(path) }).map(
@@ -43,4 +43,38 @@ test('a name is read in each form that pages use', () => {
     'src/f',
   ]);
   expect(linked('[a](../b.ts#c) [d](https://e.org/f.md) [g](#h)')).toEqual(['../b.ts']);
+});
+
+/** Headings as GitHub and the site name them, and names that a page gives by itself. */
+const anchorsOf = (page: string): Set<string> => {
+  const text = readFileSync(join(root, page), 'utf8');
+  return new Set([
+    ...[...text.matchAll(/^#+ (.*)$/gm)].map(([, title = '']) => slug(title)),
+    ...[...text.matchAll(/<a id="([^"]+)">/g)].map(([, id = '']) => id),
+  ]);
+};
+
+const slug = (title: string): string =>
+  title
+    .toLowerCase()
+    .replaceAll(/\[(.*?)\]\(.*?\)/g, '$1')
+    .replaceAll(/[^\p{L}\p{N} _-]/gu, '')
+    .replaceAll(' ', '-');
+
+test.each(PAGES)('%s links to headings that there are', (page) => {
+  const text = readFileSync(join(root, page), 'utf8');
+  const links = [...text.matchAll(/\]\((?!\w+:)([^)\s#]*)#([^)\s]+)\)/g)];
+  const lost = links.filter(([, path = '', anchor = '']) => {
+    const target = path === '' ? page : relative(root, join(root, dirname(page), path));
+    return target.endsWith('.md') && !anchorsOf(target).has(anchor);
+  });
+  expect(lost.map(([link]) => link)).toEqual([]);
+});
+
+test('every page is listed in docs/README.md, or in the README of its folder', () => {
+  const listed = ['docs/README.md', ...globSync('docs/*/**/README.md', { cwd: root })].flatMap((list) =>
+    linked(readFileSync(join(root, list), 'utf8')).map((path) => join(dirname(list), path)),
+  );
+  const own = PAGES.filter((page) => /^docs[/\\]/.test(page) && !page.endsWith('README.md'));
+  expect(own.filter((page) => !listed.includes(page))).toEqual([]);
 });

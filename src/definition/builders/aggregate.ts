@@ -5,8 +5,11 @@ import type { Options, Row, Type } from '../types.ts';
 
 /** What `aggregate` takes; S source, T sink, R the rows that `each` makes of one document. */
 export interface AggregateOptions<S extends object, T extends object, R> extends Options {
+  /** The documents that it derives from. */
   readonly from: Type<S>;
+  /** The documents that it writes, one for each group. */
   readonly into: Type<T>;
+  /** Only documents for which it returns true. Pure. */
   readonly where?: (doc: S) => boolean;
   /** Rows of one document, each counted in its group; without it the document is the one row. */
   readonly each?: (doc: S) => readonly R[];
@@ -15,6 +18,7 @@ export interface AggregateOptions<S extends object, T extends object, R> extends
    * for every row, each a string, finite number, boolean or null.
    */
   readonly groupBy: (row: R, doc: S) => Partial<Row<NoInfer<T>>>;
+  /** Field of the sink → measure: `{ orders: (q) => q.count() }`. */
   readonly measures: { readonly [K in Exclude<keyof T, 'id' | 'type'>]?: (q: Measures<R>) => Measure<T[K]> };
 }
 
@@ -27,7 +31,7 @@ interface Untyped extends Options, Pick<AggregateSpec, 'groupBy'> {
   readonly measures: object;
 }
 
-/** A materialised aggregate: one sink document for each group that has a row; its id is computed from the group (`aggregateId`). */
+/** A materialised aggregate: one sink document for each group that has a row; its id is computed from the group. */
 export function aggregate<S extends object, T extends object, R = S>(
   name: string,
   spec: AggregateOptions<S, T, R>,

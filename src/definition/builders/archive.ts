@@ -5,6 +5,7 @@ import type { Type } from '../types.ts';
 
 /** What `archive` takes; S the documents that leave. */
 export interface ArchiveOptions<S extends object> {
+  /** The documents that leave. */
   readonly from: Type<S>;
   /**
    * Field with the date for the rule and the blob's period: `2001-02-01` or `2001/02/01`, with or without a time, or a

@@ -6,10 +6,13 @@ type Joined<J> = { readonly [K in keyof J]: J[K] | null };
 
 /** What `copy` takes; S source, T sink, J the joined documents by their names in `map`. */
 export interface CopyOptions<S extends object, T extends object, J extends Record<string, object>> extends Options {
+  /** The documents that it derives from. */
   readonly from: Type<S>;
+  /** The documents that it writes. */
   readonly into: Type<T>;
   /** Documents joined in by equality. A change of either side refreshes the copy. */
   readonly with?: { readonly [K in keyof J]: JoinOf<J[K], S> };
+  /** Only documents for which it returns true. Pure. */
   readonly where?: (doc: S) => boolean;
   /** Pure: the sink document from the source document alone, without its `type`. */
   readonly map: (doc: S, joined: Joined<J>) => Row<NoInfer<T>>;

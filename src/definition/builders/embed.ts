@@ -34,7 +34,9 @@ interface EmbedCommon {
 
 /** What `embed` takes; P parent, C the child that holds the fields. */
 export interface EmbedOptions<P extends object, C extends object> extends EmbedCommon {
+  /** The parents, whose fields are embedded. */
   readonly from: Type<P>;
+  /** The children, which your application writes. */
   readonly into: Type<C>;
   /** The parent's id and whole key, by fields of the child. */
   readonly on: On<P, C>;
@@ -50,8 +52,11 @@ type Item<C, A extends keyof C> = NonNullable<C[A]> extends readonly (infer E)[]
 
 /** What `embedEach` takes; A the child's field with the list. */
 export interface EmbedEachOptions<P extends object, C extends object, A extends Lists<C>> extends EmbedCommon {
+  /** The parents, whose fields are embedded. */
   readonly from: Type<P>;
+  /** The documents with the list, which your application writes. */
   readonly into: Type<C>;
+  /** The field that holds the list. */
   readonly each: A;
   /** `on` and `onEach` together name the parent's id and whole key. This part is in fields of the child. */
   readonly on: On<P, C>;
@@ -84,7 +89,7 @@ export function embed(name: string, spec: Untyped): Declaration<EmbedSpec> {
   return declare(name, spec, when && ((_item, child) => when(child, child)));
 }
 
-/** The same for the elements of a list, each of which may have another parent. */
+/** Fields that Millrace copies from parent documents into the elements of a list, each of which may have another parent. */
 export function embedEach<P extends object, C extends object, A extends Lists<C>>(
   name: string,
   spec: EmbedEachOptions<P, C, A>,

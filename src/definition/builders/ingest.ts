@@ -11,6 +11,7 @@ export interface IngestOptions<T extends { readonly id: string }> {
   readonly consumerGroup?: string;
   /** `json` (default): Millrace parks an event that isn't JSON. `raw`: `map` gets the bytes. */
   readonly format?: 'json' | 'raw';
+  /** The documents that events become. */
   readonly into: Type<T>;
   /**
    * The document of an event, or null for none. Pure. Its `id` identifies the event within its partition key: an event

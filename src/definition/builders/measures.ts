@@ -15,11 +15,15 @@ export interface Measure<T> {
  * `of` and `by` must return a finite number (`distinct`: a string), or Millrace parks the change.
  */
 export interface Measures<R> {
+  /** The number of rows. */
   count(): Measure<number>;
+  /** The sum; exact for whole numbers up to 2^53, so keep money in its smallest unit. */
   sum(of: (row: R) => number): Measure<number>;
-  /** Kept as sum and count. */
+  /** The average, kept as sum and count. */
   avg(of: (row: R) => number): Measure<number>;
+  /** The smallest value. When it goes away, Millrace looks for the next one. */
   min(of: (row: R) => number): Measure<number>;
+  /** The largest value. When it goes away, Millrace looks for the next one. */
   max(of: (row: R) => number): Measure<number>;
   /** The number of different values, by reference counts; one document may have at most 49 of them in a group. */
   distinct(of: (row: R) => string): Measure<number>;

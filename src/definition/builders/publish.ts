@@ -6,9 +6,11 @@ import type { Type } from '../types.ts';
 
 /** What `publish` takes; S the documents whose changes become events. */
 export interface PublishOptions<S extends object> {
+  /** The documents whose changes become events. */
   readonly from: Type<S>;
   /** Name of the event hub, in the namespace of the settings. */
   readonly to: string;
+  /** Only documents for which it returns true. Pure. */
   readonly where?: (doc: S) => boolean;
   /** The event's data; default the document. Pure. */
   readonly map?: (doc: S) => unknown;

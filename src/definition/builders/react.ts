@@ -13,10 +13,13 @@ import type { Type } from '../types.ts';
 
 /** What `react` takes; S the documents it reacts to. */
 export interface ReactOptions<S extends object> {
+  /** The documents whose changes it reacts to. */
   readonly from: Type<S>;
   /** A whole number from 1 on; default 1. It is part of the idempotency key. */
   readonly version?: number;
+  /** How far behind it may be, as `5 s`, `2 min`, `1 h`, `1 d`. */
   readonly maxLag?: string;
+  /** Only documents for which it returns true, as they are now. */
   readonly when?: (doc: S) => boolean;
   /** Changes of one document (default), or of one partition key, run one after another. */
   readonly order?: 'document' | 'partitionKey';

@@ -9,12 +9,15 @@ export interface ReferenceOptions<
   T extends object,
   K extends keyof Row<T> & string,
 > extends Omit<Options, 'stable'> {
+  /** The reference data. */
   readonly from: Type<S>;
+  /** The documents that it writes, in each tenant. */
   readonly into: Type<T>;
   /** The documents that list the tenants. A new tenant gets all of the data; a deleted tenant loses it. */
   readonly tenants: Type<N>;
   /** Sink's field ← tenant's field: these fields distinguish the tenants' copies. A tenant's values must never change. */
   readonly key: { readonly [F in K]: { [G in keyof N]-?: N[G] extends T[F] ? G : never }[keyof N] };
+  /** Only documents for which it returns true. Pure. */
   readonly where?: (doc: S) => boolean;
   /** Pure: the sink document without its `type` and the fields of `key`. A document's `id` must never change. */
   readonly map: (doc: S) => Omit<Row<NoInfer<T>>, K>;

@@ -7,9 +7,13 @@ import type { Type } from '../types.ts';
 
 /** What `send` takes; S source, R the sink's rows. */
 export interface SendOptions<S extends object, R> {
+  /** The documents that it derives from. */
   readonly from: Type<S>;
+  /** Your sink: an object with `write(entries, signal)`, and if it can, `rows` and `rebuild`. */
   readonly to: Sink<R>;
+  /** A whole number from 1 on; default 1. Another version is another projection with its own state. */
   readonly version?: number;
+  /** How far behind it may be, as `5 s`, `2 min`, `1 h`, `1 d`. */
   readonly maxLag?: string;
   /** What a source document's delete marker does to its row; default `remove`. */
   readonly onDelete?: 'remove' | 'keep';
@@ -18,6 +22,7 @@ export interface SendOptions<S extends object, R> {
    * that declares it starts. Recorded once for a version; documents that change afterwards count, whatever their age.
    */
   readonly start?: StartOption;
+  /** Only documents for which it returns true. Pure. */
   readonly where?: (doc: S) => boolean;
   /** Pure: the row. Millrace makes its id of the document's key and id. */
   readonly map: (doc: S) => NoInfer<R>;

@@ -34,12 +34,15 @@ export interface ChildGiven<E> {
   readonly into?: string;
   /** Field that is unique among the elements of a document. Default: the position is the key. */
   readonly key?: keyof E & string;
+  /** Types and names of its columns, as those of the table. */
   readonly columns?: ColumnsGiven<E>;
+  /** Fields of an element that no column is for: in one `extra jsonb` (default), or the change is parked. */
   readonly extra?: 'keep' | 'refuse';
 }
 
 /** A document that a row names. Both sides may come and go: `millrace sql orphans` reports rows whose other document is missing. */
 export interface ReferenceGiven<P extends object, S> {
+  /** The type of the other document. */
   readonly of: Type<P>;
   /** The other document's field → this document's. */
   readonly on: On<P, S>;
@@ -52,12 +55,17 @@ export interface ReferenceGiven<P extends object, S> {
 
 /** What `table` takes; S source, R the referenced documents. */
 export interface TableOptions<S extends object, R extends Record<string, object>> {
+  /** The documents that become rows. */
   readonly from: Type<S>;
   /** The name of the view that readers query: a-z, 0-9 and _. */
   readonly into: string;
+  /** A whole number from 1 on; default 1. Another version is another projection with its own state. */
   readonly version?: number;
+  /** How far behind it may be, as `5 s`, `2 min`, `1 h`, `1 d`. */
   readonly maxLag?: string;
+  /** What a document's delete marker does to its rows. `remove` (default): Millrace removes them. `keep`: they stay. */
   readonly onDelete?: 'remove' | 'keep';
+  /** Only documents for which it returns true. Pure. */
   readonly where?: (doc: S) => boolean;
   /** Types and names where the model's examples don't say what is wanted. */
   readonly columns?: ColumnsGiven<S>;
@@ -65,6 +73,7 @@ export interface TableOptions<S extends object, R extends Record<string, object>
   readonly extra?: 'keep' | 'refuse';
   /** Lists that become tables of their own. Other lists and objects are `jsonb`. */
   readonly children?: { readonly [K in Lists<S>]?: ChildGiven<ElementOf<S[K]>> };
+  /** Documents that a row names, under a name of yours. */
   readonly references?: { readonly [K in keyof R]: ReferenceGiven<R[K], S> };
   /** Fields whose values, together, only one document of a tenant has. A row with values that are taken waits for them. */
   readonly unique?: readonly (readonly (keyof S & string)[])[];
@@ -73,6 +82,7 @@ export interface TableOptions<S extends object, R extends Record<string, object>
    * `app.store`, and without it none. Needs PostgreSQL 15.
    */
   readonly rowSecurity?: string;
+  /** It derives from every source document, so it begins at the beginning. */
   readonly start?: 'beginning';
 }
 

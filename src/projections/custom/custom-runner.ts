@@ -6,6 +6,7 @@ import type { Runner } from '../runner.ts';
 export interface CustomOptions {
   /** The document types whose changes it takes: `[m.Orders.order]`. */
   readonly sources: readonly SourceRef[];
+  /** A whole number from 1 on; default 1. Another version is another projection with its own state. */
   readonly version?: number;
   /**
    * Where it begins: `beginning` (default), `now`, or a time such as `2026-06-03T12:00:00Z`. `now` is when the first host

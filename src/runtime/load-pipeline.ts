@@ -5,6 +5,7 @@ import { UsageError, messageOf } from '../base/errors.ts';
 import { isObject } from '../base/json.ts';
 import type { Pipeline } from '../definition/specs.ts';
 import { modelPath } from '../definition/model-ref.ts';
+import type { Design } from '../model/documents.ts';
 import type { Model } from '../model/model.ts';
 import type { DeclaredPipeline, LoadedPipeline } from './workspace.ts';
 import { readBuilt } from './built-model.ts';
@@ -20,12 +21,14 @@ export async function loadPipeline(folder: string, importer: Importer = importOn
   const modelFile = modelPath(pipeline, folder);
   const built = await readBuilt({ folder, modelFile, pipelineFile: pipelineFile(folder) });
   if (built) return { folder, pipeline, modelFile, model: built };
-  const model = await loadModel(modelFile);
   // Lazy imports of readers and rules: a built function app starts without them.
+  const { readDesign } = await import('../model/reader/design.ts');
+  const design = await readDesign(modelFile);
+  const model = usable(design.model);
   const { checkPipeline } = await import('../definition/check/check-pipeline.ts');
   const errors = checkPipeline(pipeline, model).filter(({ severity }) => severity === 'error');
   refuse('pipeline-wrong', `The pipeline in ${folder} does not match its data model`, errors);
-  await checkContract(folder, modelFile, importer);
+  await checkContract(folder, design, importer);
   return { folder, pipeline, modelFile, model };
 }
 
@@ -33,9 +36,7 @@ export async function loadPipeline(folder: string, importer: Importer = importOn
 const ENFORCED: ReadonlySet<string> = new Set(['G1', 'G2', 'G5', 'G6', 'G7', 'G9', 'G11', 'G14']);
 
 /** If the document has a section of projections, the code must match it; else nothing starts. */
-async function checkContract(folder: string, modelFile: string, importer: Importer): Promise<void> {
-  const { readDesign } = await import('../model/reader/design.ts');
-  const design = await readDesign(modelFile);
+async function checkContract(folder: string, design: Design, importer: Importer): Promise<void> {
   const declared = design.projectionsAt && (await declaredPipeline(folder, importer));
   if (!declared || 'unloadable' in declared) return;
   const { contractRules } = await import('../contract/contract-rules.ts');
@@ -53,11 +54,15 @@ async function checkContract(folder: string, modelFile: string, importer: Import
 /** @throws UsageError if there is no such document, or if it has errors */
 export async function loadModel(file: string): Promise<Model> {
   const { readModel } = await import('../model/reader/read.ts');
-  const model = await readModel(file);
+  return usable(await readModel(file));
+}
+
+/** The model itself; throws if it has errors. */
+function usable(model: Model): Model {
   const errors = model.findings.filter(({ severity }) => severity === 'error');
   refuse(
     'model-wrong',
-    `The data-model document ${file} can't be used`,
+    `The data-model document ${model.file} can't be used`,
     errors.map(({ message, at, ...finding }) => ({ ...finding, message: `line ${at.line}: ${message}` })),
   );
   return model;

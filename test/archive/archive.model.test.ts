@@ -26,7 +26,7 @@ import { World } from './world.ts';
 
 // MILLRACE_SEED repeats a history, MILLRACE_HISTORIES changes how many there are.
 const SEED = suiteSeed();
-const HISTORIES = Number(process.env['MILLRACE_HISTORIES'] ?? 75);
+const HISTORIES = Number(process.env['MILLRACE_HISTORIES'] ?? 40);
 const READ_LAG_MS = 8;
 const SIGNAL = new AbortController().signal;
 

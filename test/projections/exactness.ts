@@ -162,6 +162,8 @@ interface Way {
   readonly oracle?: ProjectionSpec;
   /** Which feed the sources are read by. */
   readonly feed?: ReadBy;
+  /** How many histories a test has without MILLRACE_HISTORIES. */
+  readonly usual?: number;
 }
 
 /**
@@ -170,7 +172,8 @@ interface Way {
  */
 export function useExact() {
   const each = useHistories({ Orders: '/tenant', Customers: '/tenant', Groups: '/tenant', Copies: '/place' });
-  return (spec: ProjectionSpec, runner: () => Runner, way: Way = {}) => each(historiesOr(40), exact(spec, runner, way));
+  return (spec: ProjectionSpec, runner: () => Runner, { usual = 20, ...way }: Way = {}) =>
+    each(historiesOr(usual), exact(spec, runner, way));
 }
 
 const exact =

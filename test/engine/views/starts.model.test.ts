@@ -27,7 +27,7 @@ import { SHOP } from '../../support/stage.ts';
 import { m, type Order } from '../../projections/effects.ts';
 
 const SEED = suiteSeed();
-const HISTORIES = Number(process.env['MILLRACE_HISTORIES'] ?? 24);
+const HISTORIES = Number(process.env['MILLRACE_HISTORIES'] ?? 12);
 const AT_ONCE = 4;
 const NEVER = new AbortController().signal;
 

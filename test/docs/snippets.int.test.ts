@@ -31,7 +31,7 @@ const LEFT_OUT: Readonly<Record<string, string>> = {
   json: 'a document',
   sql: 'statements; test/sql-check and test/model read those of the examples',
   yaml: 'a workflow, whose actions run elsewhere',
-  js: 'only the script of the tutorial, which a reader runs as it stands',
+  js: 'only scripts of the tutorial and for the SDK of OpenTelemetry, which a reader runs as they stand',
 };
 
 test('a block has a language that a test knows', () => {
@@ -39,9 +39,10 @@ test('a block has a language that a test knows', () => {
   expect(
     BLOCKS.filter(({ language }) => !known.has(language)).map(({ page, language }) => `${page}: ${language}`),
   ).toEqual([]);
-  expect(BLOCKS.filter(({ language }) => language === 'js').map(({ page }) => page)).toEqual([
-    join('docs', 'tutorial.md'),
-  ]);
+  const scripts = BLOCKS.filter(({ language }) => language === 'js').map(({ page }) => page);
+  expect([...new Set(scripts)].toSorted()).toEqual(
+    ['observability.md', 'tutorial.md'].map((page) => join('docs', page)),
+  );
 });
 
 test('every snippet compiles', () => {

@@ -141,21 +141,22 @@ describe.skipIf(NO_POSTGRES !== undefined)(
       it.each<Wrong>(['applies what left', ...(process.env['MILLRACE_HISTORIES'] === undefined ? [] : LONG)])(
         `%s (seed ${SEED})`,
         async (wrong) => {
-          let [failed, tried] = [0, 0];
-          while (failed === 0 && tried < MOST) {
-            const first = SEED + tried;
+          const seen = { failed: 0, tried: 0 };
+          while (seen.failed === 0 && seen.tried < MOST) {
+            const first = SEED + seen.tried;
             const seeds = Array.from({ length: 10 }, (_, index) => first + index);
             await pMap(seeds, async (seed) => {
               const history = historyOf(seed, wrong);
               await history
                 .run()
                 .then(() => history.assertExact())
-                .catch(() => (failed += 1));
+                .catch(() => (seen.failed += 1));
             });
-            tried += seeds.length;
+            seen.tried += seeds.length;
           }
-          if (process.env['MILLRACE_HISTORIES'] !== undefined) console.info(`${wrong}: ${failed} of ${tried}`);
-          expect(failed).toBeGreaterThan(0);
+          if (process.env['MILLRACE_HISTORIES'] !== undefined)
+            console.info(`${wrong}: ${seen.failed} of ${seen.tried}`);
+          expect(seen.failed).toBeGreaterThan(0);
         },
       );
     });

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { defineOperation } from '../../operations/operation.ts';
 import type { Registry } from '../../operations/registry.ts';
 import { tablesThatDiffer } from '../http/readiness.ts';
-import { LOOK_MS, dashboardBeside, dashboardFlag, portFlag, portOf } from './dashboard.ts';
+import { LOOK_MS, dashboardBeside, dashboardFlag, portOf } from './dashboard.ts';
 import { progressTable } from './progress.ts';
 import { requirePostgresUrl } from '../../base/settings.ts';
 import { layoutsOf } from '../../runtime/tables.ts';

@@ -8,7 +8,7 @@ import { detailOf } from './detail.ts';
 import { isMapping, mappingRow } from './mapping.ts';
 import { type Section, within } from './outline.ts';
 import { isProjections, projectionDerivedFrom, projectionFromBullets, projectionOf } from './projections.ts';
-import { type ReadModel, readDrafts } from './read.ts';
+import { readDrafts } from './read.ts';
 import { sectionNameOf, sectionsNamed } from './sections.ts';
 import { parsed, readDocument } from './source.ts';
 import { tablesOf } from './tables.ts';

@@ -4,7 +4,15 @@
 import { existsSync, globSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join, sep } from 'node:path';
 import { type Expression, parseSync, Visitor } from 'oxc-parser';
-import { API, type Checker, type Symbol as Named, SymbolFlags, type Type, TypeFlags } from 'typescript/unstable/sync';
+import {
+  API,
+  type Checker,
+  SignatureKind,
+  type Symbol as Named,
+  SymbolFlags,
+  type Type,
+  TypeFlags,
+} from 'typescript/unstable/sync';
 
 type Schema = Readonly<Record<string, unknown>>;
 
@@ -146,7 +154,8 @@ class Writer {
       .map((member) => [member, checker.getTypeOfSymbol(member)] as const);
     for (const [member, of] of members) {
       // JSON has no functions.
-      if (!of || checker.getSignaturesOfType(of, 0).length > 0 || member.name.startsWith('__@')) continue;
+      if (!of || checker.getSignaturesOfType(of, SignatureKind.Call).length > 0 || member.name.startsWith('__@'))
+        continue;
       const description = textOf(member, checker);
       properties[member.name] = { ...this.of(of), ...(description === '' ? {} : { description }) };
       if (!(member.flags & SymbolFlags.Optional) && !mayBeAbsent(of)) required.push(member.name);
@@ -173,7 +182,8 @@ function schemas(): Map<string, string> {
   const files = globSync('src/**/*.ts', { cwd: root })
     .map((file) => file.split(sep).join('/'))
     .filter(
-      (file) => !DEFINES.has(file) && /\b(defineOperation|defineChange)[<(]/.test(readFileSync(join(root, file), 'utf8')),
+      (file) =>
+        !DEFINES.has(file) && /\b(defineOperation|defineChange)[<(]/.test(readFileSync(join(root, file), 'utf8')),
     );
   const api = new API({ cwd: root });
   const snapshot = api.updateSnapshot({ openProject: join(root, 'tsconfig.json') });
@@ -183,7 +193,7 @@ function schemas(): Map<string, string> {
   const result = new Map<string, string>();
   for (const { name, file, at } of files.flatMap(declaredIn)) {
     const type = checker.getTypeAtPosition(join(root, file), at);
-    const [signature] = type ? checker.getSignaturesOfType(type, 0) : [];
+    const [signature] = type ? checker.getSignaturesOfType(type, SignatureKind.Call) : [];
     const promised = signature && checker.getReturnTypeOfSignature(signature);
     const promises = promised?.isUnionType() ? promised.getTypes() : promised ? [promised] : [];
     const resolved = promises.flatMap(

@@ -5,9 +5,9 @@ import { TerminalScreen } from '../../src/cli/terminal.ts';
 interface Tried {
   readonly screen: TerminalScreen;
   readonly stream: PassThrough & { columns?: number };
-  written(): string;
+  readonly written: () => string;
   /** Lets time pass. */
-  pass(ms: number): void;
+  readonly pass: (ms: number) => void;
 }
 
 function screen(terminal: { isTTY?: boolean; columns?: number; rows?: number }): Tried {

@@ -59,7 +59,7 @@ it.each(['q', '\u0003'])(
     const running = top(() => terminal as never).run({ every: '3600s' }, context(stage));
     const drawn = await terminal.drawing(1);
     expect(terminal.written[0]).toBe('\u001B[?1049h\u001B[?25l');
-    expect(drawn).toMatch(/^\u001B\[Hmillrace in shop, /);
+    expect(drawn.startsWith('\u001B[Hmillrace in shop, ')).toBe(true);
     expect(drawn.split('\r\n').length).toBeLessThanOrEqual(10);
     terminal.output.rows = 4;
     terminal.output.emit('resize');

@@ -7,8 +7,8 @@ import { type Expression, parseSync, Visitor } from 'oxc-parser';
 import {
   API,
   type Checker,
-  type Symbol as Named,
   SignatureKind,
+  type Symbol as Named,
   SymbolFlags,
   type Type,
   TypeFlags,

@@ -8,7 +8,7 @@ export const CLI_ERRORS = {
   },
   'schema-unknown': {
     meaning: '`millrace schema` names a verb that there is not.',
-    hint: 'Write the verb as on the command line, such as `millrace schema projections list`; `--help` lists them.',
+    hint: 'Write the verb as on the command line, for example `projections list`. The help of Millrace lists all.',
     usage: true,
   },
   'terminal-missing': {

@@ -30,7 +30,7 @@ describe('schema', () => {
   });
 });
 
-// Every other test that runs a verb by `cli` with --json holds it to its schema too.
+// With MILLRACE_SCHEMAS=1 every other test that runs a verb by `cli` with --json holds it to its schema too.
 it('holds what verbs print on a running account to their schemas', async () => {
   await using stage = await openStage();
   for (const [name, value] of Object.entries(stage.env)) vi.stubEnv(name, value);
@@ -58,7 +58,9 @@ it('holds what verbs print on a running account to their schemas', async () => {
       'model drift',
       'model types --check',
     ]) {
-      const { stdout, stderr } = await cli([...verb.split(' '), '--pipeline', SHOP, '--json']);
+      const args = [...verb.split(' '), '--pipeline', SHOP, '--json'];
+      const { stdout, stderr } = await cli(args);
+      expect(misprinted(args, stdout)).toBeUndefined();
       // An error would be held to no schema.
       expect(`${verb}: ${stdout.includes('"error": {"code"') || stdout.startsWith('{"error"') ? stderr : ''}`).toBe(
         `${verb}: `,

@@ -94,6 +94,8 @@ export interface Gate {
   parked(document: Identity): boolean;
   /** Whether hosts may have set a change of this document aside, and not applied it yet. */
   waits(document: Identity): boolean;
+  /** To be called when all that was written by it was answered. */
+  ended?(): Promise<void>;
 }
 
 export interface SweepOptions {

@@ -33,8 +33,12 @@ export async function untilSweepsEnd(
 ): Promise<void> {
   const recorded = async (): Promise<string[]> => {
     const ids: string[] = [];
-    const query = { query: 'SELECT VALUE c.id FROM c WHERE c.type = @type', parameters: [{ name: '@type', value: SWEEPING }] };
-    for await (const id of fetchAll<string>(state, query, signal, { partitionKey: PARTITION, anyFormat: true })) ids.push(id);
+    const query = {
+      query: 'SELECT VALUE c.id FROM c WHERE c.type = @type',
+      parameters: [{ name: '@type', value: SWEEPING }],
+    };
+    for await (const id of fetchAll<string>(state, query, signal, { partitionKey: PARTITION, anyFormat: true }))
+      ids.push(id);
     return ids;
   };
   let under = new Set(await recorded());

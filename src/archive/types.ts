@@ -209,6 +209,8 @@ export interface RestoreResult {
   readonly skipped: number;
   /** Left in the archive, because their tenant is erased. */
   readonly erased: number;
+  /** Left in the archive, because their keys move to another shard, or are there. */
+  readonly moving: number;
   /** Damage that was skipped; empty without `skipDamaged`. */
   readonly faults: readonly ArchiveFault[];
 }

@@ -204,4 +204,3 @@ function misstatedBy(record: BlobRecord, found: BlobRecord): ArchiveFault[] {
   const what = `Manifest ${manifest} is wrong about blob ${found.name}: ${why}. The blob is unchanged`;
   return [{ code: 'manifest-wrong', what, blob: manifest }];
 }
-

@@ -31,7 +31,10 @@ export async function foreignKeys(
     );
     const { mappings } = await map.inspect();
     const spans = mappings
-      .map((mapping) => ({ ...spanOf(map, mapping), foreign: isOfMove(mapping.owner) || mapping.shard !== own?.shard.id }))
+      .map((mapping) => ({
+        ...spanOf(map, mapping),
+        foreign: isOfMove(mapping.owner) || mapping.shard !== own?.shard.id,
+      }))
       .toSorted((one, other) => (one.low < other.low ? -1 : 1));
     return (key) => {
       const code = codeOf(map, key[level]);

@@ -110,7 +110,10 @@ export class Copier {
     const moved: Moved = { rid: this.#from.rid, pk, id, lsn: version.lsn, etag: version.etag };
     const { ttl: _, _mr: own, ...rest } = withoutSystemFields(doc);
     const left = { ...rest, ...(ttl === undefined ? {} : { ttl }) };
-    const body = { ...left, _mr: movedOwn(own, { ...moved, ...(epoch !== undefined && { epoch }), ...(cold && { cold }) }, contentOf(left)) };
+    const body = {
+      ...left,
+      _mr: movedOwn(own, { ...moved, ...(epoch !== undefined && { epoch }), ...(cold && { cold }) }, contentOf(left)),
+    };
     let written = false;
     await untilDone(`Document ${this.#into.container}/${id}`, async (first) => {
       const found = await this.#guess.read(

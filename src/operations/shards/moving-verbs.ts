@@ -194,7 +194,18 @@ export function sumOf(moves: readonly Moved[]): Omit<Moved, 'id' | 'keys' | 'to'
   };
 }
 
-export const formatMoved = ({ keys, from, to, copied, archived, removed, pausedMs, pause, tries = 1, parked }: Moved): string =>
+export const formatMoved = ({
+  keys,
+  from,
+  to,
+  copied,
+  archived,
+  removed,
+  pausedMs,
+  pause,
+  tries = 1,
+  parked,
+}: Moved): string =>
   [
     `${keys} is on ${to} now, not on ${from} any more. ${plural(copied, 'document')} copied, ${removed.toLocaleString('en-US')} removed` +
       `${archived === 0 ? '' : `; ${plural(archived, 'archived document')} taken along`}` +

@@ -52,7 +52,9 @@ async function shop(context: Pick<TestContext, 'onTestFinished'>) {
   const app = await host();
   await app.drained(signal);
   await millrace<SweepResult[]>('archive', 'sweep', '--shard', 'north');
-  const storage = BlobServiceClient.fromConnectionString(azurite.connectionString).getContainerClient(STORAGE_CONTAINER);
+  const storage = BlobServiceClient.fromConnectionString(azurite.connectionString).getContainerClient(
+    STORAGE_CONTAINER,
+  );
   const database = (id: string) => stage.at(id, 'Orders').database;
   const options = (more: Partial<MoveOptions> = {}): MoveOptions => ({
     map,
@@ -81,7 +83,12 @@ async function shop(context: Pick<TestContext, 'onTestFinished'>) {
     return (await history.coldRead('Orders', ['s0'], 'o1'))?.doc;
   };
   const summaries = async (shard: string) =>
-    (await rows<{ id: string; storeId: string }>(stage.at(shard, 'Summaries'), 'c.id, c.storeId, c.customerName, c.cents'))
+    (
+      await rows<{ id: string; storeId: string }>(
+        stage.at(shard, 'Summaries'),
+        'c.id, c.storeId, c.customerName, c.cents',
+      )
+    )
       .filter(({ storeId }) => storeId === 's0')
       .toSorted((one, other) => (one.id < other.id ? -1 : 1));
   /** By the writes of the application alone: the global place, and what the shards have of the store. */

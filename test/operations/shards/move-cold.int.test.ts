@@ -136,5 +136,9 @@ it('a move waits for a sweep that writes, and is refused without the storage', a
     if (said.filter((one) => one.includes('sweep')).length === 3) await ended();
   };
   await stage.move(1, stage.east, { ...options, say });
-  expect(said.slice(0, 5)).toEqual(['preparing', ...Array<string>(3).fill('waiting for a sweep that began before'), 'copying']);
+  expect(said.slice(0, 5)).toEqual([
+    'preparing',
+    ...Array<string>(3).fill('waiting for a sweep that began before'),
+    'copying',
+  ]);
 });

@@ -6,7 +6,9 @@ import { type Entry, type Move, type Shard, isNewer } from './move-shards.ts';
 type Steps = Generator<void, void, undefined>;
 
 /** A sweep writes nothing more after this. */
-export const SWEEP = 120;
+export const SWEEP = 200;
+/** A restore writes nothing more after this since its look at the map. */
+const RESTORE = 60;
 
 const archivedOf = (shard: Shard, key: string): [string, Entry][] =>
   [...shard.entries].filter(([id, { state }]) => state === 'archived' && id.startsWith(key));
@@ -14,7 +16,9 @@ const archivedOf = (shard: Shard, key: string): [string, Entry][] =>
 /** Archives one document. It may sleep or die between any two steps. */
 export function* sweep(world: MoveWorld, shard: Shard): Steps {
   const { random } = world;
-  const due = [...shard.docs.values()].filter(({ mark, lsn, removed }) => !mark && !removed && !shard.page && lsn <= shard.position);
+  const due = [...shard.docs.values()].filter(
+    ({ mark, lsn, removed }) => !mark && !removed && !shard.page && lsn <= shard.position,
+  );
   if (due.length === 0) return;
   const read = world.now;
   const doc = random.pick(due);
@@ -42,7 +46,6 @@ export function* sweep(world: MoveWorld, shard: Shard): Steps {
 
 /** What was begun before the lock has ended, or can write no more. */
 export function* untilSwept(world: MoveWorld, { from }: Move): Steps {
-  if (world.is('sweeps that run are not waited for')) return;
   const under = [...from.sweeps];
   while (under.some((one) => from.sweeps.has(one) && world.now <= one.until)) yield;
 }
@@ -55,7 +58,10 @@ export function* restore(world: MoveWorld, shard: Shard): Steps {
   const [id] = random.pick(cold);
   const key = id.slice(0, 1);
   if (world.owner.get(key) !== shard) return;
+  const looked = world.now;
   yield;
+  // Later than the grace it isn't followed, as a router's write.
+  if (world.now - looked > RESTORE) return;
   const entry = shard.entries.get(id);
   if (entry?.state !== 'archived' || shard.docs.has(id)) return;
   shard.put({ id, key, n: entry.n, mark: { restored: true } });
@@ -69,8 +75,7 @@ export function annul(world: MoveWorld, shard: Shard, change: ReturnType<Shard['
   const { version, etag, n, id } = change;
   if (!known) {
     // A sweep that has read the version before it must not archive that.
-    if (change.op === 'delete' && !change.moved)
-      shard.entries.set(id, { state: 'void', version, etag, n, line: etag });
+    if (change.op === 'delete' && !change.moved) shard.entries.set(id, { state: 'void', version, etag, n, line: etag });
     return;
   }
   if (!isNewer(version, known.version)) return;
@@ -109,7 +114,6 @@ export function* takeCold(world: MoveWorld, move: Move): Steps {
     yield;
     if (to.docs.get(copy.id)?.lsn === copy.lsn) to.docs.delete(copy.id);
   }
-  if (world.is('an entry stays that was overtaken')) return;
   // It came back in the source meanwhile, and the hosts may have had the copy of that before the entry.
   for (const [id, entry] of archivedOf(to, key))
     if (to.docs.has(id) && to.docs.get(id)!.mark?.cold === undefined) to.entries.set(id, { ...entry, state: 'void' });

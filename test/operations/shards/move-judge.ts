@@ -12,7 +12,8 @@ export function judge(world: MoveWorld): void {
     const entry = at.entries.get(id);
     const there = hot ?? (entry?.state === 'archived' ? entry : undefined);
     const isRemoved = world.removals.has(n);
-    if (isRemoved ? there && (there.n !== n || !hot) : there?.n !== n || hot?.mark?.gone) said.push(`${id} was acknowledged as ${n}, and ${at.name} has ${there?.n}`);
+    if (isRemoved ? there && (there.n !== n || !hot) : there?.n !== n || hot?.mark?.gone)
+      said.push(`${id} was acknowledged as ${n}, and ${at.name} has ${there?.n}`);
     if (!isRemoved && !effects.has(`${id}@${n}`)) said.push(`${id}@${n} had no effect`);
     const want = isRemoved ? undefined : n;
     judgeSink(said, 'global', global, [id, want]);
@@ -37,7 +38,12 @@ export function judge(world: MoveWorld): void {
   for (const [id] of stragglers) if (!parked.has(id)) said.push(`a straggler of ${id} was not named`);
 }
 
-function judgeSink(said: string[], name: string, { guards }: Sink, [id, n]: readonly [string, number | undefined]): void {
+function judgeSink(
+  said: string[],
+  name: string,
+  { guards }: Sink,
+  [id, n]: readonly [string, number | undefined],
+): void {
   const found = guards.get(id);
   const has = found?.counts ? found.n : undefined;
   if (has !== n) said.push(`the sink of ${name} has ${id} as ${has}, not ${n}`);

@@ -9,8 +9,8 @@ import { type Change, type Move, type Router, Shard, Sink, type Stored, isNewer 
 export const KEYS = ['T', 'U'] as const;
 /** A write that was admitted lands within this, or its router is known to have stopped: then it may still land. */
 const GRACE = 90;
-/** What the application removed expires after this: later than any mover has copied it. */
-const EXPIRES = 1_500;
+/** What the application removed expires after this, when hosts have it: later than any mover has copied it. */
+const EXPIRES = 1_000;
 /** Writers open again by themselves. */
 export const REOPEN = 80;
 const SILENT = 25;
@@ -95,8 +95,8 @@ export class MoveWorld {
     for (const shard of this.shards) {
       if (this.calm) shard.downUntil = 0;
       else if (random.chance(0.004)) shard.downUntil = this.now + random.int(300);
-      for (const { id, n, removed } of shard.docs.values())
-        if (removed && this.now > this.removals.get(n)!) shard.docs.delete(id);
+      for (const { id, n, lsn, removed } of shard.docs.values())
+        if (removed && this.now > this.removals.get(n)! && lsn <= shard.position && !shard.page) shard.docs.delete(id);
       if (this.now >= shard.downUntil && random.chance(0.4)) this.host(shard);
     }
   }
@@ -138,7 +138,8 @@ export class MoveWorld {
     }
     if (this.now < router.silentUntil) return;
     if (random.chance(0.01) && !this.calm) router.silentUntil = this.now + 10 + random.int(100);
-    if (!writes || !random.chance(this.#rate)) return;
+    // There is something to archive first.
+    if (!writes || !random.chance(this.now < 150 ? Math.max(0.1, this.#rate) : this.#rate)) return;
     const key = random.pick(KEYS);
     const known = router.knows.get(key)!;
     // It looks at the gate of the shard that it knows, whose `needs` sends it to the map again.
@@ -152,7 +153,9 @@ export class MoveWorld {
   #land({ key, shard, id }: NonNullable<Router['sending']>): void {
     const n = (this.#count += 1);
     this.totals.written += 1;
-    const removed = this.random.chance(0.1);
+    // What is archived is more often removed than changed.
+    const isCold = !shard.docs.has(id) && shard.entries.get(id)?.state === 'archived';
+    const removed = this.random.chance(isCold ? 0.5 : 0.1);
     shard.put({ id, key, n, ...(removed && { removed }) });
     if (removed) this.removals.set(n, this.now + EXPIRES);
     const owner = this.owner.get(key);
@@ -222,7 +225,8 @@ export class MoveWorld {
       const isNamed = this.#late.has(change.id) || this.parked.has(change.id);
       if (isBack && !isNamed) this.said.push(`the global sink went back with ${id}`);
     }
-    if (change.op === 'delete' || change.restored || (change.moved && !this.is('reactions take moves for events'))) return;
+    if (change.op === 'delete' || change.restored || (change.moved && !this.is('reactions take moves for events')))
+      return;
     const write = `${change.id}@${change.n}`;
     const on = this.effects.get(write) ?? new Set<string>();
     this.effects.set(write, on.add(shard.name));

@@ -49,7 +49,8 @@ class ColdMove {
 
   async take(): Promise<void> {
     const { from, to, signal } = this.#moving;
-    for await (const entry of entriesOf(to, this.#of, keysOf(this.#moving), signal)) this.#taken.set(nameOf(entry), entry);
+    for await (const entry of entriesOf(to, this.#of, keysOf(this.#moving), signal))
+      this.#taken.set(nameOf(entry), entry);
     const doubtful: Identity[] = [...this.#taken.values()];
     let chunk: StoredEntry[] = [];
     const flush = async (): Promise<void> => {
@@ -147,7 +148,8 @@ class ColdMove {
     for (;;) {
       const [entry] = await entries.read([one], access);
       if (entry?.state !== 'archived') return;
-      if (await entries.replace(entry, entry, { projection: entry.projection, state: 'void', blob: null }, access)) return;
+      if (await entries.replace(entry, entry, { projection: entry.projection, state: 'void', blob: null }, access))
+        return;
     }
   }
 }
@@ -160,7 +162,10 @@ export async function markCold(
   moving: Moving,
   place: MovePlace,
   of: MovedContainer,
-  { as, named }: { readonly as: (entry: StoredEntry) => Pick<MovedMark, 'epoch' | 'lsn'>; readonly named: ReadonlySet<string> },
+  {
+    as,
+    named,
+  }: { readonly as: (entry: StoredEntry) => Pick<MovedMark, 'epoch' | 'lsn'>; readonly named: ReadonlySet<string> },
 ): Promise<void> {
   const documents = new MovedDocuments(of.left, accessTo(moving, place));
   let blobs: Pick<KeptBlobs, 'document'> | undefined;
@@ -190,7 +195,8 @@ export async function dropEntries(
   const access = accessTo(moving, place);
   const entries = new Entries(place.state.id);
   const all: StoredEntry[] = [];
-  for await (const entry of entriesOf(place, of, keysOf(moving), moving.signal)) if (!named.has(nameOf(entry))) all.push(entry);
+  for await (const entry of entriesOf(place, of, keysOf(moving), moving.signal))
+    if (!named.has(nameOf(entry))) all.push(entry);
   await mapSettled(all, (entry) => entries.remove(entry, access), AT_ONCE);
 }
 
@@ -202,7 +208,8 @@ const lineEtagOf = ({ blob, version }: StoredEntry): string => blob?.etag ?? ver
 function blobsOf({ store, record }: Moving): KeptBlobs {
   let opened: ReturnType<NonNullable<Moving['store']>> | undefined;
   return new KeptBlobs(async (name) => {
-    if (!store) throw shardVerbsError('move-archived', `Documents of ${record.now.keys} are archived, and no storage is set`);
+    if (!store)
+      throw shardVerbsError('move-archived', `Documents of ${record.now.keys} are archived, and no storage is set`);
     return (await (opened ??= store())).read(name);
   });
 }

@@ -61,7 +61,10 @@ export async function countCold(
 }
 
 /** A document with this key and nothing else. */
-export function asDocument({ left: { keyPaths } }: MovedContainer, key: Key | readonly unknown[]): Record<string, unknown> {
+export function asDocument(
+  { left: { keyPaths } }: MovedContainer,
+  key: Key | readonly unknown[],
+): Record<string, unknown> {
   return keyPaths.reduce<Record<string, unknown>>((made, path, level) => {
     const nested = path.toReversed().reduce<unknown>((value, name) => ({ [name]: value }), key[level]);
     return { ...made, ...(nested as object) };

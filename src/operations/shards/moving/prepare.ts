@@ -49,7 +49,11 @@ export async function assertTaken(
 ): Promise<void> {
   const count = await countCold(from, containers, keys, signal);
   if (count === 0) return;
-  if (!store) throw shardVerbsError('move-archived', `${plural(count, 'document')} of the keys are archived, and no storage is set`);
+  if (!store)
+    throw shardVerbsError(
+      'move-archived',
+      `${plural(count, 'document')} of the keys are archived, and no storage is set`,
+    );
   await store();
 }
 
@@ -61,7 +65,9 @@ async function assertNoLetters(
 ): Promise<void> {
   if (!state) return;
   const letters = "SELECT * FROM c WHERE c.kind = 'dead-letter'";
-  for await (const { container, key } of fetchAll<Record<string, unknown>>(state, letters, signal, { anyFormat: true })) {
+  for await (const { container, key } of fetchAll<Record<string, unknown>>(state, letters, signal, {
+    anyFormat: true,
+  })) {
     const of = containers.find(({ name }) => name === container);
     if (!of || !Array.isArray(key) || !of.part.has(asDocument(of, key as unknown[]))) continue;
     throw shardVerbsError('move-letters', `A change of ${of.name} ${JSON.stringify(key)} is parked`);

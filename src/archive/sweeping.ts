@@ -29,7 +29,11 @@ export async function beginSweeping(state: Container, container: string): Promis
 /** Resolves when all sweeps that are recorded now have ended, or can write no more. */
 export async function untilSweepsEnd(
   state: Container,
-  { clock, signal, waiting }: { readonly clock: Clock; readonly signal: AbortSignal; waiting(): Promise<void> },
+  {
+    clock,
+    signal,
+    waiting,
+  }: { readonly clock: Clock; readonly signal: AbortSignal; readonly waiting: () => Promise<void> },
 ): Promise<void> {
   const recorded = async (): Promise<string[]> => {
     const ids: string[] = [];

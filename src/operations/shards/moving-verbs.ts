@@ -208,7 +208,7 @@ export const formatMoved = ({
 }: Moved): string =>
   [
     `${keys} is on ${to} now, not on ${from} any more. ${plural(copied, 'document')} copied, ${removed.toLocaleString('en-US')} removed` +
-      `${archived === 0 ? '' : `; ${plural(archived, 'archived document')} taken along`}` +
+      (archived === 0 ? '' : `; ${plural(archived, 'archived document')} taken along`) +
       `${pausedMs === undefined ? '' : `; writes were held for ${(pausedMs / 1_000).toFixed(2)} s at most`}.`,
     ...(pause ? [`  The change-over that succeeded, in ms: ${partsOf(pause)}`] : []),
     ...(tries > 1 ? [`  It took ${tries} tries; writes went on between them.`] : []),

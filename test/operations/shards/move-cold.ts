@@ -34,11 +34,13 @@ export function* sweep(world: MoveWorld, shard: Shard): Steps {
     yield;
     if (isFresh()) {
       const known = shard.entries.get(doc.id);
-      if (known && isNewer(known.version, version)) return void shard.sweeps.delete(record);
-      shard.entries.set(doc.id, { state: 'archived', version, etag, n: doc.n, line: etag });
-      world.totals.archived += 1;
-      yield;
-      if (isFresh() && shard.docs.get(doc.id)?.lsn === doc.lsn) shard.docs.delete(doc.id);
+      const isOld = known !== undefined && isNewer(known.version, version);
+      if (!isOld) {
+        shard.entries.set(doc.id, { state: 'archived', version, etag, n: doc.n, line: etag });
+        world.totals.archived += 1;
+        yield;
+      }
+      if (!isOld && isFresh() && shard.docs.get(doc.id)?.lsn === doc.lsn) shard.docs.delete(doc.id);
     }
   }
   shard.sweeps.delete(record);

@@ -8,7 +8,6 @@ import { shownLocation } from '../../../shards/map/documents.ts';
 import type { Mapping } from '../../../shards/index.ts';
 import { plural } from '../../table.ts';
 import { type MovedKeys, asDocument, countCold } from './entries-of.ts';
-import type { MoveOptions } from './move.ts';
 import {
   type Moving,
   acknowledged,
@@ -45,7 +44,7 @@ export async function assertTaken(
   containers: readonly MovedContainer[],
   from: MovePlace,
   keys: MovedKeys,
-  { store, signal }: Pick<MoveOptions, 'store' | 'signal'>,
+  { store, signal }: { readonly store?: Moving['store']; readonly signal: AbortSignal },
 ): Promise<void> {
   const count = await countCold(from, containers, keys, signal);
   if (count === 0) return;

@@ -92,31 +92,29 @@ async function shop(context: Pick<TestContext, 'onTestFinished'>) {
       .filter(({ storeId }) => storeId === 's0')
       .toSorted((one, other) => (one.id < other.id ? -1 : 1));
   /** By the writes of the application alone: the global place, and what the shards have of the store. */
-  const assertRight = async (home: string, customerName = 'Ada of s0'): Promise<void> => {
+  const assertRight = async (home: string): Promise<void> => {
     await app.drained(signal);
     await assertExact(stage, application);
     const expected = [...application.orders.values()]
       .filter(({ storeId }) => storeId === 's0')
-      .map(({ id, storeId, cents }) => ({ id, storeId, customerName, cents }));
+      .map(({ id, storeId, cents }) => ({ id, storeId, customerName: 'Ada of s0', cents }));
     for (const shard of ['north', 'west']) expect(await summaries(shard)).toEqual(shard === home ? expected : []);
   };
   return { ...world, millrace, move, hot, cold, assertRight };
 }
 
 it('an archived document moves there and back, and counts once in each place', async (context) => {
-  const { stage, application, move, hot, cold, assertRight } = await shop(context);
+  const { application, move, hot, cold, assertRight } = await shop(context);
   expect([await hot('north'), await cold('north')]).toMatchObject([['o2'], { cents: 100 }]);
   expect(await move('west')).toMatchObject({ archived: 1, parked: [] });
   expect([await hot('north'), await hot('west')]).toEqual([[], ['o2']]);
   expect([await cold('north'), await cold('west')]).toMatchObject([undefined, { id: 'o1', cents: 100 }]);
   await assertRight('west');
-  // What is joined is found though the order is archived, in a version of its own.
-  await stage.at('west', 'Customers').items.upsert({ id: 'c1', type: 'customer', storeId: 's0', name: 'Grace' });
   await application.order('s0', 'west', 'o3', 3, { placedAt: '2026-03-01T11:00:00.000Z' });
-  await assertRight('west', 'Grace');
+  await assertRight('west');
   expect(await move('north')).toMatchObject({ archived: 1, parked: [] });
   expect([await cold('north'), await cold('west')]).toMatchObject([{ cents: 100 }, undefined]);
-  await assertRight('north', 'Grace');
+  await assertRight('north');
 }, 400_000);
 
 it('in its new home an archived document is verified, restored and changed', async (context) => {

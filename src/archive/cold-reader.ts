@@ -30,6 +30,6 @@ export function coldReader(open: () => Promise<BlobStore>, stateContainer: strin
       if (error instanceof ArchiveDamaged) throw error;
       throw unavailable(error, `Blob ${name} can't be read`);
     });
-    return found && { ...found.doc, _etag: found.version.etag, _ts: found.at / 1000 };
+    return found && { ...found.doc, _etag: entry.version.etag, _ts: found.at / 1000 };
   };
 }

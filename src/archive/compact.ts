@@ -2,7 +2,7 @@
 import { CLOCK_SKEW_MS, LANDING_BOUND_MS, WRITE_BOUND_MS } from '../base/bounds.ts';
 import { systemClock } from '../base/clock.ts';
 import { projectionId } from '../definition/specs.ts';
-import { type Version, compareVersions } from '../feed/reading/change.ts';
+import { compareVersions } from '../feed/reading/change.ts';
 import { untilStopped, whileFresh } from '../feed/tenure/fences.ts';
 import { Entries, type StoredEntry, forEach } from '../projections/archive/entries.ts';
 import { untilDone } from '../projections/conflict.ts';
@@ -10,6 +10,7 @@ import type { DocumentAccess } from '../sinks/document-access.ts';
 import { ArchiveDamaged, bytesOf, documentOf, linesIn, unlessDamaged } from './blob.ts';
 import type { ErasableStore } from './blob-store.ts';
 import { isOfErased } from './eligibility.ts';
+import { isEntryOf } from './find.ts';
 import { holdNew } from './holds.ts';
 import { type Period, isTenant, manifestBeside, prefixOf } from './layout.ts';
 import { writeBlob } from './leave.ts';
@@ -262,10 +263,10 @@ async function isAnyErased(archive: Archive, read: readonly Line[], { erased }: 
 }
 
 /** Whether no sweep that reads the entry now can archive this version again: it is archived, or a newer one is known. */
-function isPast({ version }: { readonly version: Version }, entry: StoredEntry | undefined): boolean {
+function isPast(document: ArchivedDocument, entry: StoredEntry | undefined): boolean {
   if (!entry) return false;
-  const order = compareVersions(version, entry.version);
-  return order === 'older' || (order === 'same' && entry.state === 'archived');
+  if (isEntryOf(entry, document)) return true;
+  return compareVersions(document.version, entry.version) === 'older';
 }
 
 const isLine = (entry: StoredEntry | undefined, { name, line }: NonNullable<StoredEntry['blob']>): boolean =>
@@ -281,7 +282,7 @@ async function rename(
   await untilDone(`The archive entry of ${was.container}/${was.id}`, async () => {
     const [entry] = await entries.read([was], access);
     if (!entry || !was.blob || !isLine(entry, was.blob)) return true;
-    return entries.replace(entry, entry, { ...entry, blob }, access);
+    return entries.replace(entry, entry, { ...entry, blob: { ...entry.blob, ...blob } }, access);
   });
 }
 

@@ -103,7 +103,7 @@ async function detach(name: string, options: EraseOptions, tally: Tally): Promis
       if (entry?.state !== 'archived' || entry.blob?.name !== name || entry.blob.line !== at) return true;
       if (!successor) return true;
       const blob = { name: successor.name, line: successor.lineOf.get(at) ?? -1 };
-      return entries.replace(entry, entry, { ...entry, blob }, access);
+      return entries.replace(entry, entry, { ...entry, blob: { ...entry.blob, ...blob } }, access);
     });
   });
   if (!read.whole) await delist(store, manifestBeside(name), name);

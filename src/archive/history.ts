@@ -6,7 +6,7 @@ import type { DocumentAccess } from '../sinks/document-access.ts';
 import { readBlob } from './blob.ts';
 import type { BlobStore } from './blob-store.ts';
 import { FeedReader } from './feed-reader.ts';
-import { findArchived, isEntryOf } from './find.ts';
+import { asEntered, findArchived, isEntryOf } from './find.ts';
 import { Identities, identityOf } from './identities.ts';
 import { KeptBlobs } from './kept-blobs.ts';
 import { storedBlobs } from './stored-blobs.ts';
@@ -60,7 +60,7 @@ export async function* readHistory(options: HistoryOptions): AsyncGenerator<Hist
       for (const [index, document] of documents.entries()) {
         const entry = known[index];
         if (isEntryOf(entry, document)) {
-          const change = asChange(source, document);
+          const change = asChange(source, asEntered(entry!, document));
           if (change && seen.add(document)) yield change;
         } else if (!seen.has(document) && (entry || !options.shared)) open.set(identityOf(document), pick(document));
       }

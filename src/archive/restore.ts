@@ -2,7 +2,7 @@ import { formatOf } from '../base/format.ts';
 import { canonical } from '../base/json.ts';
 import { projectionId } from '../definition/specs.ts';
 import { type RestoredMark, restoredMark } from '../projections/archive/restored.ts';
-import { type Identity, compareVersions } from '../feed/reading/change.ts';
+import { type Identity, type Key, compareVersions } from '../feed/reading/change.ts';
 import { Entries, type StoredEntry, forEach } from '../projections/archive/entries.ts';
 import { untilDone } from '../projections/conflict.ts';
 import { keyFields } from '../projections/sink-container.ts';
@@ -22,6 +22,8 @@ export interface RestoreOptions {
   readonly skipDamaged?: boolean;
   /** Which tenants are erased now: their documents stay in the archive. Absent: the pipeline declares no tenant. */
   readonly erased?: ReadErased | undefined;
+  /** Reads which keys are to be left alone, because another shard has them or is about to. Absent: none. */
+  readonly foreign?: (() => Promise<(key: Key) => boolean>) | undefined;
   progress?(so: RestoreResult): void;
 }
 
@@ -38,9 +40,12 @@ export async function restoreArchive(
   const entries = new Entries(archive.stateContainer);
   const access = archive.access(untilStopped(options.signal));
   const faults: ArchiveFault[] = [];
-  const result = { projection: projectionId(archive.spec), restored: 0, skipped: 0, erased: 0, faults };
+  const result = { projection: projectionId(archive.spec), restored: 0, skipped: 0, erased: 0, moving: 0, faults };
   const absent = await eachArchived(archive, selection, { ...options, access, faults }, async (documents) => {
-    await forEach(documents, async (document) => {
+    const isForeign = await options.foreign?.();
+    const own = documents.filter(({ key }) => !isForeign?.(key));
+    result.moving += documents.length - own.length;
+    await forEach(own, async (document) => {
       result[await restoreOne(archive, entries, document, access, options.erased)] += 1;
     });
     options.progress?.(result);

@@ -1,9 +1,8 @@
 // The archived documents of a selection. Entries decide: a line that no entry names is no longer valid.
-import { compareVersions } from '../feed/reading/change.ts';
 import { Entries, type StoredEntry } from '../projections/archive/entries.ts';
 import type { DocumentAccess } from '../sinks/document-access.ts';
 import { ArchiveDamaged, readBlob } from './blob.ts';
-import { isEntryOf } from './find.ts';
+import { asEntered, assertLineOf, isEntryOf } from './find.ts';
 import { Identities } from './identities.ts';
 import { type Period, isTenant, isWithin, manifestBeside, manifestName, placeOf, prefixOf } from './layout.ts';
 import { blobsOf } from './stored-blobs.ts';
@@ -78,7 +77,11 @@ export async function eachArchived(
         const documents = await read();
         const known = await entries.read(documents, access);
         // Other lines are not the newest version of their document.
-        await take(documents.filter((document, line) => isEntryOf(known[line], document) && given.add(document)));
+        const current = documents.flatMap((document, line) => {
+          const entry = known[line];
+          return isEntryOf(entry, document) && given.add(document) ? [asEntered(entry!, document)] : [];
+        });
+        await take(current);
       });
     }
   }
@@ -134,18 +137,5 @@ export const lineOf = async ({ store }: Archive, entry: StoredEntry): Promise<Ar
   lineIn(entry.blob ? await readBlob(store, entry.blob.name) : [], entry);
 
 /** @throws ArchiveDamaged */
-function lineIn(
-  lines: readonly ArchivedDocument[],
-  { blob, container, key, id, version }: StoredEntry,
-): ArchivedDocument {
-  const document = blob ? lines[blob.line] : undefined;
-  if (document?.id === id && compareVersions(document.version, version) === 'same') return document;
-  throw new ArchiveDamaged({
-    code: 'line-missing',
-    what: `Line ${blob?.line} of ${blob?.name} is not ${container}/${id}, but the document's entry names that line`,
-    blob: blob?.name ?? '',
-    container,
-    key,
-    id,
-  });
-}
+const lineIn = (lines: readonly ArchivedDocument[], entry: StoredEntry): ArchivedDocument =>
+  asEntered(entry, assertLineOf(entry, entry.blob ? lines[entry.blob.line] : undefined));

@@ -127,6 +127,7 @@ async function archiveChunk(
   tally.held += kept.length - due.length;
   if (options.dryRun) {
     tally.archived += due.length;
+    await open.ended?.();
     return;
   }
   const readAt = chunk.reduce((oldest, one) => Math.min(oldest, one.readAt), Infinity);
@@ -134,6 +135,8 @@ async function archiveChunk(
   // no longer either.
   const access = archive.access(whileFresh(readAt, signal));
   const counts = await leave(archive, due, access);
+  // Not after a failure: a request of it may still land.
+  await open.ended?.();
   for (const name of ['archived', 'removed', 'superseded', 'bytes', 'blocked'] as const) tally[name] += counts[name];
   const known = new Set(tally.faults.map(({ blob }) => blob));
   tally.faults.push(...counts.faults.filter(({ blob }) => !known.has(blob)));

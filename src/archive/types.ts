@@ -94,6 +94,8 @@ export interface Gate {
   parked(document: Identity): boolean;
   /** Whether hosts may have set a change of this document aside, and not applied it yet. */
   waits(document: Identity): boolean;
+  /** To be called when all that was written by it was answered. */
+  ended?(): Promise<void>;
 }
 
 export interface SweepOptions {
@@ -207,6 +209,8 @@ export interface RestoreResult {
   readonly skipped: number;
   /** Left in the archive, because their tenant is erased. */
   readonly erased: number;
+  /** Left in the archive, because their keys move to another shard, or are there. */
+  readonly moving: number;
   /** Damage that was skipped; empty without `skipDamaged`. */
   readonly faults: readonly ArchiveFault[];
 }

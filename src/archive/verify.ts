@@ -1,10 +1,10 @@
 import { projectionId } from '../definition/specs.ts';
-import { canonical } from '../base/json.ts';
-import type { Identity, Version } from '../feed/reading/change.ts';
 import { Entries, type StoredEntry } from '../projections/archive/entries.ts';
 import { ArchiveDamaged, bytesOf, recordOf, unpack } from './blob.ts';
 import type { BlobStore } from './blob-store.ts';
 import { drawBlobs, isOffline } from './draw-blobs.ts';
+import { isLineOf } from './find.ts';
+import { identityOf } from './identities.ts';
 import { isBlob, isManifest, isTenant, manifestBeside, placeOf, prefixOf } from './layout.ts';
 import { type ListedManifest, manifests, readManifest } from './manifests.ts';
 import { ownBlobs, ownOf } from './own-blobs.ts';
@@ -168,7 +168,8 @@ function compare(name: string, blob: Inspected, wanted: readonly StoredEntry[]):
     const line = entry.blob?.line ?? -1;
     const document = blob.documents[line];
     if (!document) return [fault('line-missing', entry, `: ${name} has no line ${line}`)];
-    if (markOf(document) === markOf(entry)) return [];
+    const isSame = document.container === entry.container && identityOf(document) === identityOf(entry);
+    if (isSame && isLineOf(entry, document)) return [];
     return [fault('line-differs', entry, `: line ${line} of ${name} is another document or version`)];
   });
 }
@@ -203,6 +204,3 @@ function misstatedBy(record: BlobRecord, found: BlobRecord): ArchiveFault[] {
   const what = `Manifest ${manifest} is wrong about blob ${found.name}: ${why}. The blob is unchanged`;
   return [{ code: 'manifest-wrong', what, blob: manifest }];
 }
-
-const markOf = ({ container, key, id, version: { epoch, lsn, etag } }: Identity & { version: Version }): string =>
-  canonical([container, key, id, epoch, lsn, etag]);

@@ -18,6 +18,8 @@ export interface MovedMark {
    * version that it has where it is.
    */
   readonly epoch?: number;
+  /** A copy of an archived document: it leaves again once hosts have it. */
+  readonly cold?: true;
   /** The document is elsewhere now: it counts as deleted here, and expires. */
   readonly gone?: true;
 }

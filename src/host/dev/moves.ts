@@ -11,6 +11,7 @@ import type { WhileMoving } from '../../definition/workload.ts';
 import { type MoveOptions, type Moved, moveMapping } from '../../operations/shards/moving/move.ts';
 import { isUnfinished, movesOf } from '../../operations/shards/moving/record.ts';
 import { plural } from '../../operations/table.ts';
+import { openStore } from '../../runtime/archives.ts';
 import { openShardMap } from '../../runtime/shard-map.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 import { type Router, openRouter } from '../../shards/routing/router.ts';
@@ -110,6 +111,7 @@ function optionsOf({ settings, services, readLagMs, signal }: MovingOptions, map
     endpointOf: ({ endpoint }) => endpoint ?? maps.endpoint,
     stateContainer: settings.stateContainer,
     leases: services.global.leases,
+    store: () => openStore(services, signal),
     signal,
     readLagMs,
     graceMs: GRACE_MS,

@@ -14,7 +14,8 @@ import { type Parts, openFeed } from '../../runtime/open-feed.ts';
 import { Migrations } from '../containers/migrations.ts';
 import type { Screen } from '../screen.ts';
 import { suggestion } from '../../base/near.ts';
-import { movingKeys } from './moving-keys.ts';
+import { beginSweeping } from '../../archive/sweeping.ts';
+import { foreignKeys } from './foreign-keys.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 import { operationsError } from '../errors.ts';
 
@@ -70,15 +71,18 @@ export async function gateOf(
   const views = new Views(services.global.state, loaded.pipeline.name);
   const migrations = new Migrations(state);
   const backlog = backlogOf(state, { pipeline: loaded.pipeline.name, source: source.name }, signal);
-  const moving = await movingKeys(parts, source);
+  const foreign = await foreignKeys(parts, source);
   return async () => {
     // A document archived now would be missing in a version that is being built, and a migration would leave a copy.
     const building = Object.values((await views.read()) ?? {}).some(({ staged }) => staged !== null);
     const busy = building || (await migrations.isUnderWay(spec.from.container));
     if (busy) return NOTHING_LEAVES;
-    const isMoving = await moving();
+    if (!foreign) return openGate(() => leases.list(), { source, deadLetters, backlog });
+    // Before it looks at the map: a move that locks keys after that waits for this sweep.
+    const ended = await beginSweeping(state, source.name);
+    const isForeign = await foreign();
     const gate = await openGate(() => leases.list(), { source, deadLetters, backlog });
-    return { ...gate, waits: (document) => isMoving(document.key) || gate.waits(document) };
+    return { ...gate, ended, waits: (document) => isForeign(document.key) || gate.waits(document) };
   };
 }
 

@@ -13,6 +13,7 @@ import { plural, size, table } from '../table.ts';
 import { faultLines } from './faults.ts';
 import { assertInto } from './into.ts';
 import { sum } from './list.operation.ts';
+import { foreignKeys } from './foreign-keys.ts';
 import { openArchives } from './open.ts';
 import { operationsError } from '../errors.ts';
 import { assertArchivedTenant } from './of-tenant.ts';
@@ -133,7 +134,12 @@ export const archiveRestore = defineOperation({
   run: async (given, context) => {
     const { signal, screen, workspace } = context;
     const chosen = await choose(given, context);
-    const watch = watchErasures({ services: await workspace.services(), loaded: await workspace.pipeline() });
+    const parts = {
+      settings: workspace.settings(),
+      services: await workspace.services(),
+      loaded: await workspace.pipeline(),
+    };
+    const watch = watchErasures(parts);
     const { skipDamaged, into, replace } = given;
     const options = { signal, skipDamaged, erased: watch && (() => watch.current()) };
     return audited(context, 'archive restore', given, async () => {
@@ -145,6 +151,7 @@ export const archiveRestore = defineOperation({
           into === undefined
             ? await restoreArchive(archive, selection, {
                 ...options,
+                foreign: await foreignKeys(parts, archive.source),
                 progress: ({ restored }) => say('restored', restored),
               })
             : await copyArchive(archive, selection, {
@@ -172,11 +179,21 @@ export const archiveRestore = defineOperation({
       ...results.flatMap(({ projection, erased }) =>
         erased === 0 ? [] : `${projection}: ${plural(erased, 'document')} not restored, because their tenant is erased`,
       ),
+      ...results.flatMap((of) =>
+        'moving' in of && of.moving > 0
+          ? [
+              `${of.projection}: ${plural(of.moving, 'document')} not restored here, because their keys move or are on another shard`,
+            ]
+          : [],
+      ),
       ...results.flatMap(({ projection, faults }) =>
         faults.length === 0 ? [] : [`${projection}: these blobs were skipped:`, ...faultLines(faults)],
       ),
     ].join('\n'),
-  ok: (results) => results.every((of) => of.faults.length === 0 && !('differ' in of && of.differ > 0)),
+  ok: (results) =>
+    results.every(
+      (of) => of.faults.length === 0 && !('moving' in of && of.moving > 0) && !('differ' in of && of.differ > 0),
+    ),
 });
 
 function counted(results: readonly (RestoreResult | CopyResult)[]): string {

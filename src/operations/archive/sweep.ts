@@ -83,6 +83,7 @@ async function sweepOne(
 /** Whether hosts read all of the source: then the log has what is written from now on. */
 async function hasPositions({ feed }: Archive, gate: () => Promise<Gate>): Promise<boolean> {
   const now = await gate();
+  await now.ended?.();
   return (await feed.ranges()).every((range) => now.acknowledged(range) !== undefined);
 }
 

@@ -36,6 +36,8 @@ export interface CopyRules {
    * versions of their own, and replace what is there.
    */
   readonly epoch?: number;
+  /** They are copies of archived documents, which leave again. */
+  readonly cold?: true;
 }
 
 export const movedOf = (document: Readonly<Record<string, unknown>>, rid: string): Moved | undefined => {
@@ -104,11 +106,14 @@ export class Copier {
     const ttl = remainingTtl(doc, this.#from.defaultTtl, now);
     // It has expired: no reader of the source sees it any more.
     if (ttl === 0) return false;
-    const { epoch } = this.#rules;
+    const { epoch, cold } = this.#rules;
     const moved: Moved = { rid: this.#from.rid, pk, id, lsn: version.lsn, etag: version.etag };
     const { ttl: _, _mr: own, ...rest } = withoutSystemFields(doc);
     const left = { ...rest, ...(ttl === undefined ? {} : { ttl }) };
-    const body = { ...left, _mr: movedOwn(own, { ...moved, ...(epoch !== undefined && { epoch }) }, contentOf(left)) };
+    const body = {
+      ...left,
+      _mr: movedOwn(own, { ...moved, ...(epoch !== undefined && { epoch }), ...(cold && { cold }) }, contentOf(left)),
+    };
     let written = false;
     await untilDone(`Document ${this.#into.container}/${id}`, async (first) => {
       const found = await this.#guess.read(

@@ -13,8 +13,8 @@ export const SHARD_VERBS_ERRORS = {
   },
   'move-archived': {
     meaning:
-      'Some documents of the keys are archived, or on their way to the archive. Moves don’t take archived documents along.',
-    hint: 'Restore them first: `millrace archive restore`. A move that has begun can be cancelled: `millrace shards cancel-move`.',
+      'Some documents of the keys are archived, and no storage account is set; or they are on their way to the archive.',
+    hint: 'Set STORAGE and STORAGE_CONTAINER as the hosts have them, and run the command again. Of documents on their way to the archive: cancel the move if it has begun (`millrace shards cancel-move`), then restore them (`millrace archive restore`).',
     usage: true,
   },
   'move-cancelled': {
@@ -58,7 +58,7 @@ export const SHARD_VERBS_ERRORS = {
   },
   'move-letters': {
     meaning: 'The source has dead letters of documents of these keys. After the move they could not be redriven.',
-    hint: 'Redrive or discard them first: `millrace dead-letters list`.',
+    hint: 'Redrive or discard them (`millrace dead-letters list`), then run the command again: a move that has begun resumes.',
     usage: true,
   },
   'move-offline': {

@@ -6,6 +6,7 @@ import type { Shard, ShardLocation } from '../../shards/index.ts';
 import { type Span, overlaps } from '../../shards/keys/spans.ts';
 import { MAP_CONTAINER, shownLocation } from '../../shards/map/documents.ts';
 import { span } from '../../shards/map/values.ts';
+import { openStore } from '../../runtime/archives.ts';
 import type { Context, Plan } from '../operation.ts';
 import { secondsToWrite } from '../seconds.ts';
 import { plural } from '../table.ts';
@@ -19,6 +20,8 @@ import { shardNamed } from './select.ts';
 
 /** To read a document from the feed, copy it, mark it and delete it; with the comparisons. */
 const RU_A_DOCUMENT = 32;
+/** To copy it and remove the copy, to write an entry and remove one, to mark it as gone and remove the marker. */
+const RU_ARCHIVED = 64;
 
 const target = resourceName('A database name');
 const patience = z
@@ -97,6 +100,7 @@ export async function moveOptions(
     stateContainer: settings.stateContainer,
     leases: services.global.leases,
     archives: await archivedContainers(context),
+    store: () => openStore(services, signal),
     signal,
     ...(clock && { clock }),
     ...(given.grace !== undefined && { graceMs: given.grace * 1_000 }),
@@ -124,16 +128,18 @@ export async function planOfRange(options: MoveOptions, given: MoveFlags, range:
     (one) => overlaps(spanOf(map, one), range) && one.shard !== shard.id,
   );
   const documents: Record<string, number> = {};
+  let archived = 0;
   const from = new Set<string>();
   for (const mapping of all) {
     const plan = await planMove(options, mapping, shard, cutTo(spanOf(map, mapping), range));
     from.add(plan.from);
+    archived += plan.archived;
     for (const [name, count] of Object.entries(plan.documents)) documents[name] = (documents[name] ?? 0) + count;
   }
-  return { keys: span(map, range), from: [...from].join(', '), to: shownLocation(shard.location), documents };
+  return { keys: span(map, range), from: [...from].join(', '), to: shownLocation(shard.location), documents, archived };
 }
 
-export function stepsOf({ keys, from, to, documents, resumes }: MovePlan, { grace = 150 }: MoveFlags): Plan {
+export function stepsOf({ keys, from, to, documents, archived, resumes }: MovePlan, { grace = 150 }: MoveFlags): Plan {
   const all = Object.entries(documents);
   const count = all.reduce((sum, [, one]) => sum + one, 0);
   const what = all.map(([name, one]) => `${one.toLocaleString('en-US')} of ${name}`).join(', ');
@@ -144,12 +150,15 @@ export function stepsOf({ keys, from, to, documents, resumes }: MovePlan, { grac
       `raise the epochs of ${to} above those of ${from}, and end the running tenures of their hosts`,
       `copy ${plural(count, 'document')} (${what}) from ${from} to ${to}, then all changes since`,
       `wait until the hosts of ${to} have derived from the copies`,
+      ...(archived === 0
+        ? []
+        : [`the same for ${plural(archived, 'archived document')}, which then leave ${to} again: their blobs stay`]),
       `hold writes of ${keys} for a moment, copy the rest, compare, and give the keys to ${to}`,
       `follow ${from} for ${grace} s, and carry late writes over`,
       `remove the documents from ${from} when its hosts have acknowledged them, and unlock ${keys}`,
     ],
-    ru: count * RU_A_DOCUMENT,
-    seconds: secondsToWrite(3 * count, 0) + grace,
+    ru: count * RU_A_DOCUMENT + archived * RU_ARCHIVED,
+    seconds: secondsToWrite(3 * count + 4 * archived, 0) + grace,
   };
 }
 
@@ -173,6 +182,7 @@ export function sumOf(moves: readonly Moved[]): Omit<Moved, 'id' | 'keys' | 'to'
   return {
     from: [...new Set(moves.map(({ from }) => from))].join(', '),
     copied: sum(({ copied }) => copied),
+    archived: sum(({ archived }) => archived),
     removed: sum(({ removed }) => removed),
     ...(longest?.pausedMs !== undefined && {
       pausedMs: longest.pausedMs,
@@ -184,9 +194,21 @@ export function sumOf(moves: readonly Moved[]): Omit<Moved, 'id' | 'keys' | 'to'
   };
 }
 
-export const formatMoved = ({ keys, from, to, copied, removed, pausedMs, pause, tries = 1, parked }: Moved): string =>
+export const formatMoved = ({
+  keys,
+  from,
+  to,
+  copied,
+  archived,
+  removed,
+  pausedMs,
+  pause,
+  tries = 1,
+  parked,
+}: Moved): string =>
   [
     `${keys} is on ${to} now, not on ${from} any more. ${plural(copied, 'document')} copied, ${removed.toLocaleString('en-US')} removed` +
+      (archived === 0 ? '' : `; ${plural(archived, 'archived document')} taken along`) +
       `${pausedMs === undefined ? '' : `; writes were held for ${(pausedMs / 1_000).toFixed(2)} s at most`}.`,
     ...(pause ? [`  The change-over that succeeded, in ms: ${partsOf(pause)}`] : []),
     ...(tries > 1 ? [`  It took ${tries} tries; writes went on between them.`] : []),

@@ -24,10 +24,7 @@ export function archiveRunner(
     if (spec.versionLog) await logVersions?.(spec, changes);
     evaluate(changes, (change) => change);
     // A document that an earlier feed of the pipeline let leave is no newer version.
-    // What a move wrote is no newer version either: moves leave documents with an entry where they are.
-    const live = lastOfEach(changes).filter(
-      ({ operation, leaving, moved }) => operation === undefined && !leaving?.intact && !moved,
-    );
+    const live = lastOfEach(changes).filter(({ operation, leaving }) => operation === undefined && !leaving?.intact);
     await forEach(live, (change) => entries.annul(id, change, access));
   };
   return { id, order: 'document', sources: [spec.from], apply };

@@ -93,12 +93,15 @@ export class Entries {
 
   /**
    * Voids an entry, since a newer version is live or the document was deleted. A deletion writes a void entry even where
-   * there was none, so that a host that still has an older version in memory can't archive it.
+   * there was none, so that a host that still has an older version in memory can't archive it. One by a move doesn't: sweeps
+   * leave its keys alone.
    */
   async annul(projection: string, change: Change, access: DocumentAccess): Promise<void> {
     const deleted = change.op === 'delete';
     await this.#advance(change, access, async (known) => {
-      if (!known && !deleted) return undefined;
+      if (!known && (!deleted || change.moved)) return undefined;
+      // The archived version itself, from a page that was read before it left, in a later epoch.
+      if (known?.version.etag === change.version.etag) return undefined;
       if (known && (await standing(change, known.version, access)) !== 'newer') return undefined;
       return { projection, state: 'void', blob: null, ...(deleted ? { ttl: TOMBSTONE_TTL_S } : {}) };
     });
@@ -216,7 +219,7 @@ const documentOf = (of: Identity & Pick<Change, 'type' | 'version'>, next: Body)
   ...next,
 });
 
-function entryOf(stored: SinkDocument): StoredEntry {
+export function entryOf(stored: SinkDocument): StoredEntry {
   const { source, projection, version, state, blob, shown, _etag: etag } = stored as SinkDocument & EntryDocument;
   return { ...source, projection, version, state, blob, ...(shown && { shown }), etag };
 }

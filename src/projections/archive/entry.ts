@@ -10,8 +10,11 @@ export interface ArchiveEntry extends Identity {
   readonly type: string;
   readonly version: Version;
   readonly state: 'archived' | 'void';
-  /** Name of the blob and the line in it, from 0; null in a void entry. */
-  readonly blob: { readonly name: string; readonly line: number } | null;
+  /**
+   * Name of the blob and the line in it, from 0; null in a void entry. `etag`: that of the line, where the entry's version is
+   * another one: that of the copy by which a move took the document to this shard.
+   */
+  readonly blob: { readonly name: string; readonly line: number; readonly etag?: string } | null;
   /** What the all-versions feed has shown; absent before, and for a container that is read by its other feed. */
   readonly shown?: Shown;
 }

@@ -2,25 +2,31 @@
 import { KEYS, type MoveWorld, REOPEN } from './move-protocol.ts';
 import type { Sink } from './move-shards.ts';
 
-/** All that is wrong. */
-export function judge(world: MoveWorld): string[] {
+/** Adds all that is wrong to what the world has said. */
+export function judge(world: MoveWorld): void {
   const { said, truth, owner, parked, effects, global, shards, longestHeld, stragglers } = world;
   for (const [id, n] of truth) {
     const at = owner.get(id.slice(0, 1))!;
     if (parked.has(id)) continue;
-    const there = at.docs.get(id);
-    if (there?.n !== n || there.mark?.gone) said.push(`${id} was acknowledged as ${n}, and ${at.name} has ${there?.n}`);
-    if (!effects.has(`${id}@${n}`)) said.push(`${id}@${n} had no effect`);
-    judgeSink(said, 'global', global, [id, n]);
-    judgeSink(said, at.name, at.sink, [id, n]);
+    const hot = at.docs.get(id);
+    const entry = at.entries.get(id);
+    const there = hot ?? (entry?.state === 'archived' ? entry : undefined);
+    const isRemoved = world.removals.has(n);
+    if (isRemoved ? there && (there.n !== n || !hot) : there?.n !== n || hot?.mark?.gone)
+      said.push(`${id} was acknowledged as ${n}, and ${at.name} has ${there?.n}`);
+    if (!isRemoved && !effects.has(`${id}@${n}`)) said.push(`${id}@${n} had no effect`);
+    const want = isRemoved ? undefined : n;
+    judgeSink(said, 'global', global, [id, want]);
+    judgeSink(said, at.name, at.sink, [id, want]);
     const other = shards.find((one) => one !== at)!;
     if (other.sink.guards.get(id)?.counts) said.push(`${other.name} counts ${id}, which it has not`);
+    if (other.entries.get(id)?.state === 'archived') said.push(`${other.name} says that it has archived ${id}`);
     if (other.docs.has(id)) said.push(`${id} is on both sides`);
   }
   for (const key of KEYS) {
     if (world.parkedOf(key)) continue;
     let want = 0;
-    for (const [id, n] of truth) if (id.startsWith(key)) want += n;
+    for (const [id, n] of truth) if (id.startsWith(key) && !world.removals.has(n)) want += n;
     for (const [name, sink] of [
       ['global', global],
       [owner.get(key)!.name, owner.get(key)!.sink],
@@ -30,10 +36,15 @@ export function judge(world: MoveWorld): string[] {
   for (const [write, on] of effects) if (on.size > 1) said.push(`${write} had effects on both shards`);
   if (longestHeld > REOPEN + 1) said.push(`writes waited for ${longestHeld}`);
   for (const [id] of stragglers) if (!parked.has(id)) said.push(`a straggler of ${id} was not named`);
-  return said;
 }
 
-function judgeSink(said: string[], name: string, { guards }: Sink, [id, n]: readonly [string, number]): void {
+function judgeSink(
+  said: string[],
+  name: string,
+  { guards }: Sink,
+  [id, n]: readonly [string, number | undefined],
+): void {
   const found = guards.get(id);
-  if (!found?.counts || found.n !== n) said.push(`the sink of ${name} has ${id} as ${found?.n}, not ${n}`);
+  const has = found?.counts ? found.n : undefined;
+  if (has !== n) said.push(`the sink of ${name} has ${id} as ${has}, not ${n}`);
 }

@@ -20,5 +20,15 @@ export const MOVE_MISTAKES = [
   'the mapping moves without a last look',
   'leases are rewound while keys move',
   'a slow mover flips what was brought back',
+  'a sweep takes documents of keys that left',
+  'a later epoch is a later version',
+  'cold documents of a side get no marker',
 ] as const;
-export type MoveMistake = (typeof MOVE_MISTAKES)[number];
+/** Some histories of a thousand find them: they are tried when many are asked for. */
+export const RARE_MISTAKES = [
+  'a cold copy has the version that was archived',
+  'a cold copy ignores cancelled moves',
+  'a cold copy goes before its hosts had it',
+  'a copy of a move leaves the entry',
+] as const;
+export type MoveMistake = (typeof MOVE_MISTAKES | typeof RARE_MISTAKES)[number];

@@ -2,12 +2,15 @@
 // hosts of each with a sink of the shard and one of all shards, routers that check and send, and a mover that may die
 // between any two steps. It knows nothing of Cosmos DB. docs/SPEC-moves.md says what each step is for.
 import { Random } from '../../support/random.ts';
+import { annul, dropEntries, markCold, takeCold, untilSwept } from './move-cold.ts';
 import type { MoveMistake } from './move-mistakes.ts';
 import { type Change, type Move, type Router, Shard, Sink, type Stored, isNewer } from './move-shards.ts';
 
 export const KEYS = ['T', 'U'] as const;
 /** A write that was admitted lands within this, or its router is known to have stopped: then it may still land. */
 const GRACE = 90;
+/** What the application removed expires after this, when hosts have it: later than any mover has copied it. */
+const EXPIRES = 1_000;
 /** Writers open again by themselves. */
 export const REOPEN = 80;
 const SILENT = 25;
@@ -30,6 +33,9 @@ export class MoveWorld {
     renewed: 0,
     healed: 0,
     rewound: 0,
+    archived: 0,
+    restored: 0,
+    cold: 0,
   };
   readonly owner = new Map<string, Shard>();
   /** The application's last acknowledged write of each document, and those that were parked by name. */
@@ -50,6 +56,8 @@ export class MoveWorld {
   readonly #late = new Set<string>();
   /** Writes that landed where the map had their key, online. */
   readonly #right = new Set<number>();
+  /** Writes by which the application removed a document, and when it expires. */
+  readonly removals = new Map<number, number>();
   readonly #rate: number;
   /** No faults any more. */
   calm = false;
@@ -87,6 +95,8 @@ export class MoveWorld {
     for (const shard of this.shards) {
       if (this.calm) shard.downUntil = 0;
       else if (random.chance(0.004)) shard.downUntil = this.now + random.int(300);
+      for (const { id, n, lsn, removed } of shard.docs.values())
+        if (removed && this.now > this.removals.get(n)! && lsn <= shard.position && !shard.page) shard.docs.delete(id);
       if (this.now >= shard.downUntil && random.chance(0.4)) this.host(shard);
     }
   }
@@ -128,7 +138,8 @@ export class MoveWorld {
     }
     if (this.now < router.silentUntil) return;
     if (random.chance(0.01) && !this.calm) router.silentUntil = this.now + 10 + random.int(100);
-    if (!writes || !random.chance(this.#rate)) return;
+    // There is something to archive first.
+    if (!writes || !random.chance(this.now < 150 ? Math.max(0.1, this.#rate) : this.#rate)) return;
     const key = random.pick(KEYS);
     const known = router.knows.get(key)!;
     // It looks at the gate of the shard that it knows, whose `needs` sends it to the map again.
@@ -142,16 +153,38 @@ export class MoveWorld {
   #land({ key, shard, id }: NonNullable<Router['sending']>): void {
     const n = (this.#count += 1);
     this.totals.written += 1;
-    shard.put({ id, key, n });
+    // What is archived is more often removed than changed.
+    const isCold = !shard.docs.has(id) && shard.entries.get(id)?.state === 'archived';
+    const removed = this.random.chance(isCold ? 0.5 : 0.1);
+    shard.put({ id, key, n, ...(removed && { removed }) });
+    if (removed) this.removals.set(n, this.now + EXPIRES);
     const owner = this.owner.get(key);
     if (owner === shard || !owner) {
       this.truth.set(id, n);
       if (owner) this.#right.add(n);
       return;
     }
+    this.lateAt(id, n);
+  }
+
+  /** A write has landed on a shard that had lost its key. */
+  lateAt(id: string, n: number): void {
     this.totals.stragglers += 1;
     this.#late.add(id);
     this.stragglers.set(id, n);
+  }
+
+  /** Whether the shard that the map names has each document, hot or cold (ARC-H1). */
+  look(): void {
+    for (const [id, n] of this.truth) {
+      const at = this.owner.get(id.slice(0, 1));
+      if (!at || this.parked.has(id) || this.#late.has(id) || !this.#right.has(n)) continue;
+      const hot = at.docs.get(id);
+      const cold = at.entries.get(id);
+      const found = hot ? (hot.mark?.gone ? undefined : hot.n) : cold?.state === 'archived' ? cold.n : undefined;
+      if (found === undefined && this.removals.has(n)) continue;
+      if (found !== n) this.said.push(`${id} is ${n}, and ${at.name} shows ${found}`);
+    }
   }
 
   /** A host of a shard reads, applies, acknowledges, dies or begins a new tenure. */
@@ -180,18 +213,20 @@ export class MoveWorld {
 
   #apply(shard: Shard, change: Change): void {
     shard.sink.apply(change);
+    annul(this, shard, change);
     const skips = change.moved && change.op === 'delete' && !this.is('a deletion by a move reaches the global sink');
     const id = this.is('the shard is part of the identity') ? `${shard.name}/${change.id}` : change.id;
     if (!skips) {
       const before = this.global.guards.get(id);
       this.global.apply({ ...change, id });
       const after = this.global.guards.get(id)!;
-      const isBack = before?.counts === true && (!after.counts || after.n < before.n);
+      const isBack = before?.counts === true && (after.counts ? after.n < before.n : change.n < before.n);
       // A late write that was named stays in the source, and a rewind of the source shows it again.
       const isNamed = this.#late.has(change.id) || this.parked.has(change.id);
       if (isBack && !isNamed) this.said.push(`the global sink went back with ${id}`);
     }
-    if (change.op === 'delete' || (change.moved && !this.is('reactions take moves for events'))) return;
+    if (change.op === 'delete' || change.restored || (change.moved && !this.is('reactions take moves for events')))
+      return;
     const write = `${change.id}@${change.n}`;
     const on = this.effects.get(write) ?? new Set<string>();
     this.effects.set(write, on.add(shard.name));
@@ -225,6 +260,7 @@ export class MoveWorld {
     this.#offline.delete(key);
     const known = this.#healed.get(key);
     yield;
+    yield* untilSwept(this, move);
     if (!this.is('the epoch is raised at the flip')) yield* this.#raise(move);
     // What is renewed is no event any more, so its hosts must have had it before.
     if (!this.is('a document is renewed before its hosts had it'))
@@ -234,6 +270,7 @@ export class MoveWorld {
       if (copied < 2 && (rounds += 1) > 1) break;
     }
     while (!this.hasAcknowledged(to, to.lsn, key)) yield;
+    yield* takeCold(this, move);
     if (this.is('derived documents are copied')) {
       const total = from.sink.totals.get(key);
       if (total !== undefined) to.sink.totals.set(key, total);
@@ -317,7 +354,7 @@ export class MoveWorld {
       if (doc.mark?.gone) continue;
       if (renews) {
         this.totals.renewed += 1;
-        from.put({ id: doc.id, key, n: doc.n, mark: {} });
+        from.put({ ...doc, mark: {} });
         continue;
       }
       this.#write(move, doc);
@@ -328,11 +365,11 @@ export class MoveWorld {
     return page.length;
   }
 
-  #write({ to, key, epoch }: Move, { id, n, lsn, mark }: Stored): void {
+  #write({ to, epoch }: Move, { lsn, mark, ...doc }: Stored): void {
     const version = mark?.version ?? { epoch, lsn };
-    const there = to.docs.get(id);
+    const there = to.docs.get(doc.id);
     if (there?.mark?.version && !isNewer(version, there.mark.version)) return;
-    to.put({ id, key, n, mark: this.is('a copy has a version of its own') ? {} : { version } });
+    to.put({ ...doc, mark: this.is('a copy has a version of its own') ? {} : { version } });
   }
 
   *#followStragglers(move: Move): Generator<void, void, undefined> {
@@ -344,15 +381,15 @@ export class MoveWorld {
       if (this.is('stragglers are not followed')) continue;
       for (const doc of from.since(move.copied, key)) {
         move.copied = doc.lsn;
-        if (doc.mark) continue;
+        if (doc.mark && !doc.mark.restored) continue;
         const there = to.docs.get(doc.id);
         const isCopy = there?.mark?.version !== undefined && !there.mark.gone;
         if (isCopy || (there && this.is('a straggler replaces what was written since'))) {
-          to.put({ id: doc.id, key, n: doc.n, mark: { version: { epoch: move.epoch, lsn: doc.lsn } } });
+          to.put({ ...doc, mark: { version: { epoch: move.epoch, lsn: doc.lsn } } });
           this.truth.set(doc.id, doc.n);
           this.stragglers.delete(doc.id);
         } else {
-          if (this.#right.has(doc.n))
+          if (this.#right.has(doc.n) && !doc.mark?.restored)
             this.said.push(`${doc.id}@${doc.n} was written where the map had it, and is parked`);
           this.parked.add(doc.id);
           this.stragglers.delete(doc.id);
@@ -376,7 +413,10 @@ export class MoveWorld {
       }
       if (this.random.chance(0.3)) yield;
     }
+    if (this.owner.get(key) !== from) yield* markCold(this, from, key, () => ({ epoch: move.epoch }));
     while (!this.hasAcknowledged(from, from.lsn, key)) yield;
+    dropEntries(this, from, key);
+    yield;
     for (const doc of from.since(0, key)) if (doc.mark?.gone) from.docs.delete(doc.id);
     move.step = 'done';
     yield;
@@ -398,7 +438,10 @@ export class MoveWorld {
       to.put({ id: doc.id, key, n: doc.n, mark: { gone: true, ...of } });
       if (this.random.chance(0.3)) yield;
     }
+    yield* markCold(this, to, key, ({ version: { epoch, lsn } }) => ({ epoch, lsn: lsn + 0.5 }));
     while (!this.hasAcknowledged(to, to.lsn, key)) yield;
+    dropEntries(this, to, key);
+    yield;
     for (const doc of to.since(0, key)) if (doc.mark?.gone) to.docs.delete(doc.id);
     this.totals.cancelled += 1;
     move.step = 'cancelled';

@@ -10,6 +10,20 @@ export interface Mark {
   readonly gone?: true;
   /** `epoch` of a marker: that in which the document was acknowledged. */
   readonly of?: { readonly epoch: number; readonly lsn?: number };
+  /** Of a copy of an archived document, which leaves again: its line. */
+  readonly cold?: string;
+  /** It came back from the archive: an event for no one, and no move's. */
+  readonly restored?: true;
+}
+
+/** What a shard knows of an archived document. */
+export interface Entry {
+  readonly state: 'archived' | 'void';
+  readonly version: Version;
+  readonly etag: string;
+  readonly n: number;
+  /** The version that was archived first, wherever that was. */
+  readonly line: string;
 }
 
 export interface Stored {
@@ -17,6 +31,8 @@ export interface Stored {
   readonly key: string;
   readonly n: number;
   readonly lsn: number;
+  /** The application counts it as deleted; it expires. */
+  readonly removed?: true;
   readonly mark?: Mark;
 }
 
@@ -25,7 +41,9 @@ export interface Change {
   readonly key: string;
   readonly n: number;
   readonly version: Version;
+  readonly etag: string;
   readonly moved: boolean;
+  readonly restored: boolean;
   readonly op: 'upsert' | 'delete';
 }
 
@@ -65,6 +83,9 @@ export class Shard {
   page: { readonly changes: readonly Change[]; readonly to: number } | undefined;
   /** Its hosts stand still. */
   downUntil = 0;
+  readonly entries = new Map<string, Entry>();
+  /** Sweeps that write, and until when they may. */
+  readonly sweeps = new Set<{ readonly until: number }>();
   /** Keys that the gate holds, and since when. */
   held = new Map<string, number>();
 
@@ -89,10 +110,20 @@ export class Shard {
   }
 
   /** As the mapper makes it. */
-  changeOf({ id, key, n, lsn, mark }: Stored, epoch: number): Change {
+  changeOf({ id, key, n, lsn, removed, mark }: Stored, epoch: number): Change {
     const own = { epoch, lsn };
     const version = mark?.version ?? (mark?.of ? { epoch: mark.of.epoch, lsn: mark.of.lsn ?? lsn } : own);
-    return { id, key, n, version, moved: mark !== undefined, op: mark?.gone ? 'delete' : 'upsert' };
+    const restored = mark?.restored === true;
+    return {
+      id,
+      key,
+      n,
+      version,
+      etag: `${this.name}${lsn}`,
+      moved: mark !== undefined && !restored,
+      restored,
+      op: mark?.gone || removed ? 'delete' : 'upsert',
+    };
   }
 }
 

@@ -8,6 +8,9 @@ import { queryOf } from '../../containers/part.ts';
 import { fetchAll } from '../../../cosmos/fetch-all.ts';
 import { fullKey } from '../../../cosmos/paths.ts';
 import type { Shard } from '../../../shards/index.ts';
+import type { StoredEntry } from '../../../projections/archive/entries.ts';
+import type { MovedMark } from '../../../projections/moved.ts';
+import { dropEntries, markCold } from './cold.ts';
 import { MovedDocuments, markOf } from './documents.ts';
 import { type Moving, accessTo, acknowledged, documentsOf, mappingNow, progressOf, saveProgress } from './moving.ts';
 import type { MovePlace, MovedContainer } from './side.ts';
@@ -70,9 +73,14 @@ const merged = (known: readonly Identity[], added: readonly Identity[]): Identit
 export async function clearSource(moving: Moving): Promise<void> {
   const { from, record } = moving;
   const named = new Set(record.now.parked.map(canonical));
-  await clear(moving, from, async (of, doc, documents) => {
-    if (named.has(canonical(identityOf(of, doc)))) return false;
-    return documents.markGone(doc, { epoch: progressOf(moving, of).epoch ?? 0 });
+  const epochOf = (of: MovedContainer): number => progressOf(moving, of).epoch ?? 0;
+  await clear(moving, from, {
+    named,
+    mark: async (of, doc, documents) => {
+      if (named.has(canonical(identityOf(of, doc)))) return false;
+      return documents.markGone(doc, { epoch: epochOf(of) });
+    },
+    cold: (of) => ({ epoch: epochOf(of) }),
   });
   if (named.size === 0) await clearStrays(moving, from.shard);
   // Markers of documents that were deleted in the source while they were copied.
@@ -82,19 +90,27 @@ export async function clearSource(moving: Moving): Promise<void> {
 /** The same for the copies of a move that is cancelled. They go as just above what they are copies of. */
 export async function clearTarget(moving: Moving): Promise<void> {
   const { to } = moving;
-  await clear(moving, to, async (_, doc, documents) => {
-    const mark = markOf(doc);
-    if (mark?.lsn === undefined) return false;
-    return documents.markGone(doc, { epoch: mark.epoch ?? 0, lsn: mark.lsn + 0.5 });
+  await clear(moving, to, {
+    named: new Set(),
+    mark: async (_, doc, documents) => {
+      const mark = markOf(doc);
+      if (mark?.lsn === undefined) return false;
+      return documents.markGone(doc, { epoch: mark.epoch ?? 0, lsn: mark.lsn + 0.5 });
+    },
+    cold: (_, { version: { epoch, lsn } }) => ({ epoch, lsn: lsn + 0.5 }),
   });
   await clearStrays(moving, to.shard);
 }
 
-async function clear(
-  moving: Moving,
-  place: MovePlace,
-  mark: (of: MovedContainer, document: Record<string, unknown>, documents: MovedDocuments) => Promise<boolean>,
-): Promise<void> {
+interface Clearing {
+  /** What stays. */
+  readonly named: ReadonlySet<string>;
+  readonly mark: (of: MovedContainer, document: Record<string, unknown>, documents: MovedDocuments) => Promise<boolean>;
+  /** The version as which an archived document counts as deleted. */
+  readonly cold: (of: MovedContainer, entry: StoredEntry) => Pick<MovedMark, 'epoch' | 'lsn'>;
+}
+
+async function clear(moving: Moving, place: MovePlace, { named, mark, cold }: Clearing): Promise<void> {
   const { signal, record, say, total } = moving;
   for (const of of moving.containers) {
     const container = place.database.container(of.name);
@@ -102,11 +118,15 @@ async function clear(
     const all = documentsOf<Record<string, unknown>>(container, 'SELECT *', of, signal);
     const marked = await pMap(all, (doc) => mark(of, doc, documents), { concurrency: 32 });
     total.removed += marked.filter(Boolean).length;
+    await markCold(moving, place, of, { named, as: (entry) => cold(of, entry) });
     await record.save();
     await say(`${total.removed} documents removed`);
   }
   await acknowledged(moving, place);
-  for (const of of moving.containers) await removeMarkers(moving, place, of);
+  for (const of of moving.containers) {
+    await dropEntries(moving, place, of, named);
+    await removeMarkers(moving, place, of);
+  }
 }
 
 async function removeMarkers(moving: Moving, place: MovePlace, of: MovedContainer): Promise<void> {

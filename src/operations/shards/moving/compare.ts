@@ -39,6 +39,8 @@ export async function compare(
     extra,
     async (doc) => {
       const mark = markOf(doc);
+      // It leaves by itself, and its entry stays.
+      if (mark?.cold) return false;
       const keyed = fullKey(doc, of.left.keyPaths);
       if (mark?.lsn === undefined || !('key' in keyed)) return false;
       // It may have come after the source was read, and a lagging replica may still show a deleted one.

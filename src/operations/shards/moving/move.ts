@@ -1,6 +1,5 @@
 // Moves keys with their documents from one shard to another while applications write them. docs/SPEC-moves.md
 import type { Container, Database } from '@azure/cosmos';
-import { LANDING_BOUND_MS, WRITE_BOUND_MS } from '../../../base/bounds.ts';
 import { type Clock, systemClock } from '../../../base/clock.ts';
 import { Meter } from '../../../cosmos/meter.ts';
 import type { Identity } from '../../../feed/reading/change.ts';
@@ -13,7 +12,9 @@ import { shownLocation } from '../../../shards/map/documents.ts';
 import { positionsNow } from '../../positions-now.ts';
 import { shardVerbsError } from '../errors.ts';
 import { clearSource, clearTarget, followLate } from './clear.ts';
+import { takeCold } from './cold.ts';
 import { compare } from './compare.ts';
+import { countCold } from './entries-of.ts';
 import { type Paused, changeOver } from './flip.ts';
 import { assertReaders } from './hosts.ts';
 import {
@@ -27,7 +28,7 @@ import {
   progressOf,
   saveProgress,
 } from './moving.ts';
-import { assertFree, prepare } from './prepare.ts';
+import { assertFree, assertTaken, prepare } from './prepare.ts';
 import {
   type BatchOf,
   type ContainerProgress,
@@ -55,6 +56,8 @@ export interface MoveOptions extends Partial<MoveTimes> {
   readonly leases?: Container | undefined;
   /** Containers whose documents the pipeline archives, if there is one here. */
   readonly archives?: readonly string[];
+  /** The blobs of archives. Absent: keys with archived documents are refused. */
+  readonly store?: Moving['store'];
   readonly signal: AbortSignal;
   readonly clock?: Clock;
   /** Goes on with a move though its process has stored progress lately. */
@@ -74,6 +77,8 @@ export interface Moved extends Partial<Paused> {
   readonly to: string;
   /** Documents that this run copied, and removed from a side. */
   readonly copied: number;
+  /** Archived documents that it took along. */
+  readonly archived: number;
   readonly removed: number;
   /** Late writes that have to be compared by hand: both shards have the document, each in a version of its own. */
   readonly parked: readonly Identity[];
@@ -86,6 +91,8 @@ export interface MovePlan {
   readonly from: string;
   readonly to: string;
   readonly documents: Readonly<Record<string, number>>;
+  /** Archived documents. */
+  readonly archived: number;
   /** The move that would be resumed. */
   readonly resumes?: string;
 }
@@ -108,13 +115,15 @@ export async function moveMapping(options: MoveOptions, mapping: Mapping, target
 
 /** What `moveMapping` would do, with these keys of the mapping `only`. Changes nothing. @throws as `moveMapping` */
 export async function planMove(options: MoveOptions, mapping: Mapping, target: Shard, only?: Span): Promise<MovePlan> {
+  const { map, signal } = options;
   const { found, places, containers } = await examine(options, mapping, target, only);
-  const counts = containers.map(async (of) => [of.name, await countOf(of.source, of, options.signal)] as const);
+  const counts = containers.map(async (of) => [of.name, await countOf(of.source, of, signal)] as const);
   return {
     keys: mapping.text,
     from: shownLocation(places.from.shard.location),
     to: shownLocation(places.to.shard.location),
     documents: Object.fromEntries(await Promise.all(counts)),
+    archived: await countCold(places.from, containers, { map, span: only ?? spanOf(map, mapping) }, signal),
     ...(found && { resumes: found.id }),
   };
 }
@@ -202,6 +211,8 @@ async function copyAndChangeOver(moving: Moving): Promise<Paused> {
   await say('waiting for the hosts of the target');
   await acknowledged(moving, to);
   for (const of of containers) await copyOn(moving, of, 'near');
+  await takeCold(moving);
+  for (const of of containers) await copyOn(moving, of, 'near');
   await say('changing over');
   return changeOver(moving);
 }
@@ -247,7 +258,8 @@ async function examine(
   if (places.from.state && !places.to.state)
     throw shardVerbsError('move-state-missing', `${shownLocation(target.location)} has no state container`);
   const containers = await movedContainers(map, span, places);
-  await assertFree(containers, places, signal);
+  await assertFree(containers, places, { map, span }, signal);
+  await assertTaken(containers, places.from, { map, span }, options);
   await assertAllReaders(options, places, containers);
   return { found, places, containers };
 }
@@ -355,9 +367,9 @@ export function movingOf(
 ): Moving {
   const { map, leases, signal, clock = systemClock, say = () => undefined } = options;
   const { readLagMs = 5_000, graceMs = 150_000, silentMs = 10_000, holdMs = 1_000 } = options;
-  const { patienceMs = 600_000, sweepMs = WRITE_BOUND_MS + LANDING_BOUND_MS, archives = [] } = options;
-  const times: MoveTimes = { readLagMs, graceMs, silentMs, holdMs, patienceMs, sweepMs };
-  const total = { copied: 0, removed: 0, renewed: 0 };
+  const { patienceMs = 600_000, archives = [], store } = options;
+  const times: MoveTimes = { readLagMs, graceMs, silentMs, holdMs, patienceMs };
+  const total = { copied: 0, removed: 0, renewed: 0, cold: 0 };
   return {
     ...times,
     map,
@@ -367,6 +379,7 @@ export function movingOf(
     containers,
     leases,
     archives,
+    store,
     clock,
     signal,
     meter: new Meter(),
@@ -381,6 +394,7 @@ const resultOf = ({ record, from, to, total, meter }: Moving, paused?: Paused): 
   from: shownLocation(from.shard.location),
   to: shownLocation(to.shard.location),
   copied: total.copied,
+  archived: total.cold,
   removed: total.removed,
   ...paused,
   parked: record.now.parked,

@@ -1,5 +1,6 @@
 // What all steps of a move work with.
 import type { Container } from '@azure/cosmos';
+import type { BlobStore } from '../../../archive/blob-store.ts';
 import type { Clock } from '../../../base/clock.ts';
 import { isObject } from '../../../base/json.ts';
 import { mapSettled } from '../../../base/map-settled.ts';
@@ -34,11 +35,6 @@ export interface MoveTimes {
   readonly holdMs: number;
   /** How long to wait for hosts, and for silent routers in all, milliseconds. Default 600,000. */
   readonly patienceMs: number;
-  /**
-   * How long a sweep may write for documents that it has judged before, milliseconds. The move waits for it if the shard has
-   * an archive. Default 185,000: as long as a host may act on what it has read, and a request may take.
-   */
-  readonly sweepMs: number;
 }
 
 export interface Moving extends MoveTimes {
@@ -51,13 +47,15 @@ export interface Moving extends MoveTimes {
   readonly leases: Container | undefined;
   /** Containers whose documents a pipeline archives, as far as the caller knows. */
   readonly archives: readonly string[];
+  /** The blobs of archives. */
+  readonly store: (() => Promise<Pick<BlobStore, 'read'>>) | undefined;
   readonly clock: Clock;
   readonly signal: AbortSignal;
   /** Counts the requests to both shards. */
   readonly meter: Meter;
   /** Called and awaited between steps, and while it waits. */
   readonly say: (text: string) => void | Promise<void>;
-  readonly total: { copied: number; removed: number; renewed: number };
+  readonly total: { copied: number; removed: number; renewed: number; cold: number };
 }
 
 export const ownerOptions = ({ record }: Moving) => ({ owner: ownerOf(record.now) });
@@ -165,7 +163,7 @@ async function isCopied(
   return false;
 }
 
-const isBefore = (positions: readonly RangePosition[], hash: string, lsn: number): boolean =>
+export const isBefore = (positions: readonly RangePosition[], hash: string, lsn: number): boolean =>
   positions.some(({ range, position }) => range.min <= hash && hash < range.max && lsn <= lsnOf(position));
 
 function assertMovable({ _mr: own, id }: Readonly<Record<string, unknown>>): void {

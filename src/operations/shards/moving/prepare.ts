@@ -2,10 +2,12 @@
 import { holdEpoch, raiseEpoch } from '../../../feed/reading/epochs.ts';
 import { shardVerbsError } from '../errors.ts';
 import { fetchAll } from '../../../cosmos/fetch-all.ts';
-import { isObject } from '../../../base/json.ts';
+import { untilSweepsEnd } from '../../../archive/sweeping.ts';
 import { ENTRY } from '../../../projections/archive/entries.ts';
 import { shownLocation } from '../../../shards/map/documents.ts';
 import type { Mapping } from '../../../shards/index.ts';
+import { plural } from '../../table.ts';
+import { type MovedKeys, asDocument, countCold } from './entries-of.ts';
 import {
   type Moving,
   acknowledged,
@@ -19,48 +21,56 @@ import {
 import { heldBy, ownerOf } from './record.ts';
 import type { MovePlace, MovedContainer } from './side.ts';
 
-/** @throws UsageError `move-target-full`, `move-archived`, `move-letters` */
+/** @throws UsageError `move-target-full`, `move-letters` */
 export async function assertFree(
   containers: readonly MovedContainer[],
   { from, to }: { readonly from: MovePlace; readonly to: MovePlace },
+  keys: MovedKeys,
   signal: AbortSignal,
 ): Promise<void> {
   for (const of of containers) {
-    const there = await countOf(of.target, of, signal);
+    const there = (await countOf(of.target, of, signal)) + (await countCold(to, [of], keys, signal));
     if (there > 0)
       throw shardVerbsError(
         'move-target-full',
-        `${of.name} in ${shownLocation(to.shard.location)} has ${there} documents of these keys already`,
+        `${of.name} in ${shownLocation(to.shard.location)} has ${plural(there, 'document')} of these keys already`,
       );
   }
-  await assertLeavesNothing(containers, from, signal);
+  await assertNoLetters(containers, from, signal);
 }
 
-/** @throws UsageError `move-archived`, `move-letters` */
-async function assertLeavesNothing(
+/** Archived documents can be taken along only where their blobs can be read. @throws UsageError `move-archived`, and of the storage */
+export async function assertTaken(
   containers: readonly MovedContainer[],
   from: MovePlace,
-  signal: AbortSignal,
+  keys: MovedKeys,
+  { store, signal }: { readonly store?: Moving['store']; readonly signal: AbortSignal },
 ): Promise<void> {
-  if (!from.state) return;
-  const left = `SELECT * FROM c WHERE c.kind = 'dead-letter' OR (c.type = '${ENTRY}' AND c.state = 'archived')`;
-  for await (const one of fetchAll<Record<string, unknown>>(from.state, left, signal, { anyFormat: true })) {
-    const { kind, container, key, source } = one;
-    const at = isObject(source) ? source : { container, key };
-    const of = containers.find(({ name }) => name === at['container']);
-    if (!of || !Array.isArray(at['key']) || !of.part.has(asDocument(of, at['key'] as unknown[]))) continue;
-    const what = `${of.name} ${JSON.stringify(at['key'])}`;
-    if (kind === 'dead-letter') throw shardVerbsError('move-letters', `A change of ${what} is parked`);
-    throw shardVerbsError('move-archived', `A document of ${what} is archived`);
-  }
+  const count = await countCold(from, containers, keys, signal);
+  if (count === 0) return;
+  if (!store)
+    throw shardVerbsError(
+      'move-archived',
+      `${plural(count, 'document')} of the keys are archived, and no storage is set`,
+    );
+  await store();
 }
 
-/** A document with this key and nothing else. */
-function asDocument({ left: { keyPaths } }: MovedContainer, key: readonly unknown[]): Record<string, unknown> {
-  return keyPaths.reduce<Record<string, unknown>>((made, path, level) => {
-    const nested = path.toReversed().reduce<unknown>((value, name) => ({ [name]: value }), key[level]);
-    return { ...made, ...(nested as object) };
-  }, {});
+/** @throws UsageError `move-letters` */
+async function assertNoLetters(
+  containers: readonly MovedContainer[],
+  { state }: MovePlace,
+  signal: AbortSignal,
+): Promise<void> {
+  if (!state) return;
+  const letters = "SELECT * FROM c WHERE c.kind = 'dead-letter'";
+  for await (const { container, key } of fetchAll<Record<string, unknown>>(state, letters, signal, {
+    anyFormat: true,
+  })) {
+    const of = containers.find(({ name }) => name === container);
+    if (!of || !Array.isArray(key) || !of.part.has(asDocument(of, key as unknown[]))) continue;
+    throw shardVerbsError('move-letters', `A change of ${of.name} ${JSON.stringify(key)} is parked`);
+  }
 }
 
 /**
@@ -69,7 +79,7 @@ function asDocument({ left: { keyPaths } }: MovedContainer, key: readonly unknow
  * writes will be newer than the copies.
  */
 export async function prepare(moving: Moving): Promise<Mapping> {
-  const { map, to, from, readLagMs, clock, signal } = moving;
+  const { map, to, from, readLagMs, clock, signal, say } = moving;
   let mapping = await mappingNow(moving);
   await map.lockMapping(mapping, ownerOf(moving.record.now));
   if (mapping.status === 'offline')
@@ -86,14 +96,23 @@ export async function prepare(moving: Moving): Promise<Mapping> {
   // What is renewed is no event any more, so its hosts must have had it before.
   if (moving.containers.some((of) => progressOf(moving, of).renews.length > 0)) await acknowledged(moving, from);
   // A function app reads the epoch with each batch, from a replica that may lag.
-  await clock.sleep((await areSwept(moving)) ? Math.max(readLagMs, moving.sweepMs) : readLagMs, signal);
-  await assertLeavesNothing(moving.containers, from, signal);
+  await clock.sleep(readLagMs, signal);
+  if (from.state && (await areSwept(moving))) {
+    // A sweep that isn't recorded in a read from now on has looked at the map when each replica showed the lock.
+    await clock.sleep(readLagMs, signal);
+    const waiting = async (): Promise<void> => {
+      await moving.record.save();
+      await say('waiting for a sweep that began before');
+    };
+    await untilSweepsEnd(from.state, { clock, signal, waiting });
+  }
+  await assertNoLetters(moving.containers, from, signal);
   return mapping;
 }
 
 /**
- * Whether sweeps archive documents of the containers. Those that begin now leave the keys alone, because the mapping is
- * locked; one that began before may still write.
+ * Whether sweeps archive documents of the containers. Those that look at the map from now on leave the keys alone, because the
+ * mapping is locked; one that looked before may still write.
  */
 async function areSwept({ archives, containers, from, signal }: Moving): Promise<boolean> {
   if (archives.some((name) => containers.some((of) => of.name === name))) return true;

@@ -1,0 +1,58 @@
+import type { Key } from '../../feed/reading/change.ts';
+import { splitPath } from '../../cosmos/paths.ts';
+import type { SourceContainer } from '../../feed/reading/mapper.ts';
+import type { Parts } from '../../runtime/open-feed.ts';
+import { openShardMap, shardPlaces } from '../../runtime/shard-map.ts';
+import { isSameLocation } from '../../shards/map/documents.ts';
+import { covers } from '../../shards/keys/spans.ts';
+import { codeOf } from '../shards/moving/keyed-part.ts';
+import { spanOf } from '../shards/moving/move.ts';
+import { isOfMove } from '../shards/moving/record.ts';
+
+/**
+ * Reads, at each call, which keys of a source a sweep or a restore in this shard must leave alone: those that move, because a
+ * mover copies what it has read, and those that the map gives to another shard. Undefined: the source isn't sharded here.
+ */
+export async function foreignKeys(
+  parts: Parts,
+  { name, keyPaths }: Pick<SourceContainer, 'name' | 'keyPaths'>,
+): Promise<(() => Promise<(key: Key) => boolean>) | undefined> {
+  const { part } = parts.loaded.pipeline;
+  if (part?.place !== 'shard' || !part.inShards.has(name)) return undefined;
+  const map = await openShardMap(parts);
+  const path = splitPath(map.schema.sharded[name] ?? '').join('/');
+  const level = keyPaths.findIndex((one) => one.join('/') === path);
+  const { endpoint, database } = parts.services.place;
+  const here = { endpoint, database: database.id };
+  return async () => {
+    const places = await shardPlaces(map, parts.settings);
+    const own = places.find(({ location }) =>
+      isSameLocation({ endpoint: parts.settings.cosmos.endpoint, ...location }, here),
+    );
+    const { mappings } = await map.inspect();
+    const spans = mappings
+      .map((mapping) => ({
+        ...spanOf(map, mapping),
+        foreign: isOfMove(mapping.owner) || mapping.shard !== own?.shard.id,
+      }))
+      .toSorted((one, other) => (one.low < other.low ? -1 : 1));
+    return (key) => {
+      const code = codeOf(map, key[level]);
+      // A key in another form than the map's is on no move.
+      if (code === undefined) return false;
+      const span = spans[lastNotAbove(spans, code)];
+      return span !== undefined && covers(span, code) && span.foreign;
+    };
+  };
+}
+
+/** The index of the last span that begins at or below a code; -1: none. */
+function lastNotAbove(spans: readonly { readonly low: string }[], code: string): number {
+  let [low, high] = [0, spans.length];
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (spans[middle]!.low <= code) low = middle + 1;
+    else high = middle;
+  }
+  return low - 1;
+}

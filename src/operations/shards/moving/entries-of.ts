@@ -1,0 +1,72 @@
+import { mapSettled } from '../../../base/map-settled.ts';
+import { fetchAll } from '../../../cosmos/fetch-all.ts';
+import { splitPath } from '../../../cosmos/paths.ts';
+import type { Key } from '../../../feed/reading/change.ts';
+import { ENTRY, type StoredEntry, entryOf } from '../../../projections/archive/entries.ts';
+import { keyJson } from '../../../shards/keys/key-type.ts';
+import type { Span } from '../../../shards/keys/spans.ts';
+import type { MapFacts } from '../../../shards/map/documents.ts';
+import type { SinkDocument } from '../../../sinks/document-access.ts';
+import type { MovePlace, MovedContainer } from './side.ts';
+
+/** Keys of a map that move. */
+export interface MovedKeys {
+  readonly map: Pick<MapFacts, 'kind' | 'keyType' | 'schema'>;
+  readonly span: Span;
+}
+
+/** The entries by which a shard has documents of the keys in its archive. */
+export async function* entriesOf(
+  { state }: Pick<MovePlace, 'state'>,
+  of: MovedContainer,
+  { map, span }: MovedKeys,
+  signal: AbortSignal,
+): AsyncGenerator<StoredEntry> {
+  if (!state) return;
+  const path = splitPath(map.schema.sharded[of.name] ?? '').join('/');
+  const level = of.left.keyPaths.findIndex((one) => one.join('/') === path);
+  const single = map.kind === 'list' ? keyJson(map.keyType, span.low) : undefined;
+  const narrowed = single === undefined ? '' : ` AND c.source["key"][${level}] = @key`;
+  const query = {
+    query: `SELECT * FROM c WHERE c.type = @type AND c.state = 'archived' AND c.source.container = @name${narrowed}`,
+    parameters: [
+      { name: '@type', value: ENTRY },
+      { name: '@name', value: of.name },
+      ...(single === undefined ? [] : [{ name: '@key', value: single }]),
+    ],
+  };
+  for await (const stored of fetchAll<SinkDocument>(state, query, signal)) {
+    const entry = entryOf(stored);
+    if (of.part.has(asDocument(of, entry.key))) yield entry;
+  }
+}
+
+/** How many documents of the keys a shard has in its archive. */
+export async function countCold(
+  place: Pick<MovePlace, 'state'>,
+  containers: readonly MovedContainer[],
+  keys: MovedKeys,
+  signal: AbortSignal,
+): Promise<number> {
+  const counts = await mapSettled(
+    containers,
+    async (of) => {
+      let count = 0;
+      for await (const _ of entriesOf(place, of, keys, signal)) count += 1;
+      return count;
+    },
+    { concurrency: 4 },
+  );
+  return counts.reduce((sum, count) => sum + count, 0);
+}
+
+/** A document with this key and nothing else. */
+export function asDocument(
+  { left: { keyPaths } }: MovedContainer,
+  key: Key | readonly unknown[],
+): Record<string, unknown> {
+  return keyPaths.reduce<Record<string, unknown>>((made, path, level) => {
+    const nested = path.toReversed().reduce<unknown>((value, name) => ({ [name]: value }), key[level]);
+    return { ...made, ...(nested as object) };
+  }, {});
+}

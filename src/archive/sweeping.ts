@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { Container } from '@azure/cosmos';
 import { LANDING_BOUND_MS, WRITE_BOUND_MS } from '../base/bounds.ts';
 import type { Clock } from '../base/clock.ts';
+import { formatOf } from '../base/format.ts';
 import { fetchAll } from '../cosmos/fetch-all.ts';
 import { withRetry } from '../cosmos/retry.ts';
 
@@ -18,7 +19,7 @@ const POLL_MS = 250;
  */
 export async function beginSweeping(state: Container, container: string): Promise<() => Promise<void>> {
   const id = randomUUID();
-  const record = { id, pk: PARTITION, type: SWEEPING, container, ttl: LIFE_S };
+  const record = { id, pk: PARTITION, type: SWEEPING, ...formatOf('sweeping'), container, ttl: LIFE_S };
   await withRetry(() => state.items.upsert(record), { reads: true });
   return async () => {
     // If it fails, movers wait until the record expires.

@@ -43,6 +43,7 @@ export const FORMATS = {
   tenantsizes: { writes: 1, reads: 1 },
   budget: { writes: 1, reads: 1 },
   running: { writes: 1, reads: 1 },
+  sweeping: { writes: 1, reads: 1 },
   // The database of shard maps, and a container in every shard.
   mapstore: { writes: 1, reads: 1 },
   shardmap: { writes: 1, reads: 1 },

@@ -3,6 +3,8 @@
 // between any two steps. It knows nothing of Cosmos DB. docs/SPEC-moves.md says what each step is for.
 import { Random } from '../../support/random.ts';
 import { annul, dropEntries, markCold, takeCold, untilSwept } from './move-cold.ts';
+import { copyRound, raiseEpoch } from './move-copying.ts';
+import { host, renewTenures } from './move-hosting.ts';
 import type { MoveMistake } from './move-mistakes.ts';
 import { type Change, type Move, type Router, Shard, Sink, type Stored, isNewer } from './move-shards.ts';
 
@@ -53,7 +55,7 @@ export class MoveWorld {
   /** Writes that landed on a shard that had lost the key, and are neither carried over nor named yet. */
   readonly stragglers = new Map<string, number>();
   /** The documents of all of them: two writes of one document on two shards have no order. */
-  readonly #late = new Set<string>();
+  readonly late = new Set<string>();
   /** Writes that landed where the map had their key, online. */
   readonly #right = new Set<number>();
   /** Writes by which the application removed a document, and when it expires. */
@@ -97,7 +99,7 @@ export class MoveWorld {
       else if (random.chance(0.004)) shard.downUntil = this.now + random.int(300);
       for (const { id, n, lsn, removed } of shard.docs.values())
         if (removed && this.now > this.removals.get(n)! && lsn <= shard.position && !shard.page) shard.docs.delete(id);
-      if (this.now >= shard.downUntil && random.chance(0.4)) this.host(shard);
+      if (this.now >= shard.downUntil && random.chance(0.4)) host(this, shard);
     }
   }
 
@@ -122,7 +124,7 @@ export class MoveWorld {
     if (isHeld && !this.is('leases are rewound while keys move')) return;
     shard.position = this.random.int(shard.position + 1);
     shard.epoch += 1;
-    this.renewTenures(shard);
+    renewTenures(shard);
     this.totals.rewound += 1;
   }
 
@@ -170,7 +172,7 @@ export class MoveWorld {
   /** A write has landed on a shard that had lost its key. */
   lateAt(id: string, n: number): void {
     this.totals.stragglers += 1;
-    this.#late.add(id);
+    this.late.add(id);
     this.stragglers.set(id, n);
   }
 
@@ -178,64 +180,13 @@ export class MoveWorld {
   look(): void {
     for (const [id, n] of this.truth) {
       const at = this.owner.get(id.slice(0, 1));
-      if (!at || this.parked.has(id) || this.#late.has(id) || !this.#right.has(n)) continue;
+      if (!at || this.parked.has(id) || this.late.has(id) || !this.#right.has(n)) continue;
       const hot = at.docs.get(id);
       const cold = at.entries.get(id);
       const found = hot ? (hot.mark?.gone ? undefined : hot.n) : cold?.state === 'archived' ? cold.n : undefined;
       if (found === undefined && this.removals.has(n)) continue;
       if (found !== n) this.said.push(`${id} is ${n}, and ${at.name} shows ${found}`);
     }
-  }
-
-  /** A host of a shard reads, applies, acknowledges, dies or begins a new tenure. */
-  host(shard: Shard): void {
-    const { random } = this;
-    if (random.chance(0.03)) {
-      shard.page = undefined;
-      shard.known = shard.epoch;
-    }
-    if (!shard.page) {
-      const docs = shard.since(shard.position).slice(0, 1 + random.int(3));
-      if (docs.length === 0) {
-        // What came last was deleted: the feed shows nothing more, and ends there.
-        shard.position = Math.max(shard.position, shard.lsn);
-        return;
-      }
-      shard.page = { changes: docs.map((doc) => shard.changeOf(doc, shard.known)), to: docs.at(-1)!.lsn };
-      return;
-    }
-    for (const change of shard.page.changes) this.#apply(shard, change);
-    // A page may be applied again before it is acknowledged.
-    if (random.chance(0.2)) return;
-    shard.position = Math.max(shard.position, shard.page.to);
-    shard.page = undefined;
-  }
-
-  #apply(shard: Shard, change: Change): void {
-    shard.sink.apply(change);
-    annul(this, shard, change);
-    const skips = change.moved && change.op === 'delete' && !this.is('a deletion by a move reaches the global sink');
-    const id = this.is('the shard is part of the identity') ? `${shard.name}/${change.id}` : change.id;
-    if (!skips) {
-      const before = this.global.guards.get(id);
-      this.global.apply({ ...change, id });
-      const after = this.global.guards.get(id)!;
-      const isBack = before?.counts === true && (after.counts ? after.n < before.n : change.n < before.n);
-      // A late write that was named stays in the source, and a rewind of the source shows it again.
-      const isNamed = this.#late.has(change.id) || this.parked.has(change.id);
-      if (isBack && !isNamed) this.said.push(`the global sink went back with ${id}`);
-    }
-    if (change.op === 'delete' || change.restored || (change.moved && !this.is('reactions take moves for events')))
-      return;
-    const write = `${change.id}@${change.n}`;
-    const on = this.effects.get(write) ?? new Set<string>();
-    this.effects.set(write, on.add(shard.name));
-  }
-
-  /** New tenures of a shard: they have read its epoch. */
-  renewTenures(shard: Shard): void {
-    shard.page = undefined;
-    shard.known = shard.epoch;
   }
 
   hasAcknowledged = (shard: Shard, position: number, key: string): boolean =>
@@ -261,12 +212,12 @@ export class MoveWorld {
     const known = this.#healed.get(key);
     yield;
     yield* untilSwept(this, move);
-    if (!this.is('the epoch is raised at the flip')) yield* this.#raise(move);
+    if (!this.is('the epoch is raised at the flip')) yield* raiseEpoch(this, move);
     // What is renewed is no event any more, so its hosts must have had it before.
     if (!this.is('a document is renewed before its hosts had it'))
       while (!this.hasAcknowledged(from, move.renews, key)) yield;
     for (let rounds = 0; ;) {
-      const copied = yield* this.#copy(move);
+      const copied = yield* copyRound(this, move);
       if (copied < 2 && (rounds += 1) > 1) break;
     }
     while (!this.hasAcknowledged(to, to.lsn, key)) yield;
@@ -293,13 +244,13 @@ export class MoveWorld {
         break;
       }
     }
-    for (let quiet = 0; quiet < 1;) quiet = (yield* this.#copy(move)) === 0 ? quiet + 1 : 0;
+    for (let quiet = 0; quiet < 1;) quiet = (yield* copyRound(this, move)) === 0 ? quiet + 1 : 0;
     if (!this.is('the mapping moves without a last look')) {
       // Offline: from here on the shard's gate admits nothing, also where routers opened by themselves.
       this.owner.delete(key);
       this.#offline.set(key, this.now);
       yield;
-      for (let quiet = 0; quiet < 2;) quiet = (yield* this.#copy(move)) === 0 ? quiet + 1 : 0;
+      for (let quiet = 0; quiet < 2;) quiet = (yield* copyRound(this, move)) === 0 ? quiet + 1 : 0;
     }
     // The mapping that it took offline is void: it begins again.
     const isVoid = this.#healed.get(key) !== known;
@@ -322,54 +273,6 @@ export class MoveWorld {
 
   #open(shard: Shard, key: string): void {
     shard.held.delete(key);
-  }
-
-  *#raise(move: Move): Generator<void, void, undefined> {
-    const { from, to } = move;
-    // What is read of a shard that lost keys must be read in the epoch of their move, stragglers included.
-    if (to.epoch <= from.epoch) {
-      const pending = this.moves.filter((one) => one !== move && one.from === to && one.step === 'flipped');
-      if (!this.is('an epoch is raised while a source is not acknowledged'))
-        for (const one of pending) while (one.step === 'flipped') yield;
-      to.epoch = from.epoch + 1;
-    }
-    yield;
-    if (!this.is('running tenures are not waited for')) {
-      this.renewTenures(to);
-      this.renewTenures(from);
-    }
-    move.epoch = from.epoch;
-    yield;
-  }
-
-  /** One round over the source's feed. A copy that no application has rewritten gets a version of its own first. */
-  *#copy(move: Move): Generator<void, number, undefined> {
-    const { from, key } = move;
-    const page = from.since(move.copied, key).slice(0, 1 + this.random.int(3));
-    for (const doc of page) {
-      const now = from.docs.get(doc.id)!;
-      if (now.lsn !== doc.lsn) continue;
-      const isCopy = doc.mark?.version !== undefined;
-      const renews = (isCopy || doc.lsn <= move.renews) && !this.is('a copy is copied on as it is');
-      if (doc.mark?.gone) continue;
-      if (renews) {
-        this.totals.renewed += 1;
-        from.put({ ...doc, mark: {} });
-        continue;
-      }
-      this.#write(move, doc);
-      if (this.random.chance(0.2)) yield;
-    }
-    if (page.length > 0) move.copied = page.at(-1)!.lsn;
-    yield;
-    return page.length;
-  }
-
-  #write({ to, epoch }: Move, { lsn, mark, ...doc }: Stored): void {
-    const version = mark?.version ?? { epoch, lsn };
-    const there = to.docs.get(doc.id);
-    if (there?.mark?.version && !isNewer(version, there.mark.version)) return;
-    to.put({ ...doc, mark: this.is('a copy has a version of its own') ? {} : { version } });
   }
 
   *#followStragglers(move: Move): Generator<void, void, undefined> {

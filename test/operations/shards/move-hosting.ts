@@ -1,0 +1,55 @@
+// The hosts in the world of move-protocol.ts: they read pages of their shard's feed into a sink of the shard and one of all.
+import { annul } from './move-cold.ts';
+import type { MoveWorld } from './move-protocol.ts';
+import type { Change, Shard } from './move-shards.ts';
+
+/** A host of a shard reads, applies, acknowledges, dies or begins a new tenure. */
+export function host(world: MoveWorld, shard: Shard): void {
+  const { random } = world;
+  if (random.chance(0.03)) {
+    shard.page = undefined;
+    shard.known = shard.epoch;
+  }
+  if (!shard.page) {
+    const docs = shard.since(shard.position).slice(0, 1 + random.int(3));
+    if (docs.length === 0) {
+      // What came last was deleted: the feed shows nothing more, and ends there.
+      shard.position = Math.max(shard.position, shard.lsn);
+      return;
+    }
+    shard.page = { changes: docs.map((doc) => shard.changeOf(doc, shard.known)), to: docs.at(-1)!.lsn };
+    return;
+  }
+  for (const change of shard.page.changes) apply(world, shard, change);
+  // A page may be applied again before it is acknowledged.
+  if (random.chance(0.2)) return;
+  shard.position = Math.max(shard.position, shard.page.to);
+  shard.page = undefined;
+}
+
+function apply(world: MoveWorld, shard: Shard, change: Change): void {
+  shard.sink.apply(change);
+  annul(world, shard, change);
+  const skips = change.moved && change.op === 'delete' && !world.is('a deletion by a move reaches the global sink');
+  const id = world.is('the shard is part of the identity') ? `${shard.name}/${change.id}` : change.id;
+  if (!skips) {
+    const before = world.global.guards.get(id);
+    world.global.apply({ ...change, id });
+    const after = world.global.guards.get(id)!;
+    const isBack = before?.counts === true && (after.counts ? after.n < before.n : change.n < before.n);
+    // A late write that was named stays in the source, and a rewind of the source shows it again.
+    const isNamed = world.late.has(change.id) || world.parked.has(change.id);
+    if (isBack && !isNamed) world.said.push(`the global sink went back with ${id}`);
+  }
+  if (change.op === 'delete' || change.restored || (change.moved && !world.is('reactions take moves for events')))
+    return;
+  const write = `${change.id}@${change.n}`;
+  const on = world.effects.get(write) ?? new Set<string>();
+  world.effects.set(write, on.add(shard.name));
+}
+
+/** New tenures of a shard: they have read its epoch. */
+export function renewTenures(shard: Shard): void {
+  shard.page = undefined;
+  shard.known = shard.epoch;
+}

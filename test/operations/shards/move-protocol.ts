@@ -2,11 +2,11 @@
 // hosts of each with a sink of the shard and one of all shards, routers that check and send, and a mover that may die
 // between any two steps. It knows nothing of Cosmos DB. docs/SPEC-moves.md says what each step is for.
 import { Random } from '../../support/random.ts';
-import { annul, dropEntries, markCold, takeCold, untilSwept } from './move-cold.ts';
+import { dropEntries, markCold, takeCold, untilSwept } from './move-cold.ts';
 import { copyRound, raiseEpoch } from './move-copying.ts';
 import { host, renewTenures } from './move-hosting.ts';
 import type { MoveMistake } from './move-mistakes.ts';
-import { type Change, type Move, type Router, Shard, Sink, type Stored, isNewer } from './move-shards.ts';
+import { type Move, type Router, Shard, Sink } from './move-shards.ts';
 
 export const KEYS = ['T', 'U'] as const;
 /** A write that was admitted lands within this, or its router is known to have stopped: then it may still land. */

@@ -35,8 +35,14 @@ export async function openSpread(
   {
     folder = SPREAD,
     accounts,
+    storage,
     ...options
-  }: EmulatorOptions & { readonly folder?: string; readonly accounts?: readonly AccountSettings[] } = {},
+  }: EmulatorOptions & {
+    readonly folder?: string;
+    readonly accounts?: readonly AccountSettings[];
+    /** Of hosts: they read what is archived. */
+    readonly storage?: Settings['storage'];
+  } = {},
 ): Promise<SpreadStage> {
   const emulator = await startEmulator(options);
   const account = { kind: 'key', endpoint: emulator.endpoint, key: emulator.key } as const;
@@ -47,6 +53,7 @@ export async function openSpread(
     stateContainer: 'millrace',
     preferredRegions: [],
     ...(accounts && { accounts }),
+    ...(storage && { storage }),
     shardMaps: { endpoint: emulator.endpoint, database: 'maps' },
   };
   const services = await openServices(settings);

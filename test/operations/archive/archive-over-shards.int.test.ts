@@ -79,7 +79,7 @@ it('a sweep takes what is due from every shard, verify reads hot and cold, and a
   await assertExact(stage, application);
 });
 
-it('a sweep leaves the keys that a move has locked, until it has ended', async (context) => {
+it('a sweep and a restore leave the keys that a move has locked, until it has ended', async (context) => {
   const { stage, millrace, hot } = await shop(context);
   const north = (await stage.map.shards()).find(({ location }) => location.database === 'north')!;
   const mapping = await stage.map.createMapping({ shard: north, key: 's0' });
@@ -92,4 +92,11 @@ it('a sweep leaves the keys that a move has locked, until it has ended', async (
   await stage.map.unlockMapping(await stage.map.mapping('s0'), 'move-1');
   await millrace('archive', 'sweep', '--shard', 'north');
   expect(await hot('north')).toEqual(['o2']);
+  // So does a restore, and says so.
+  await stage.map.lockMapping(await stage.map.mapping('s0'), 'move-2');
+  const which = ['archive', 'restore', '--key', '["s0"]', '--id', 'o1'];
+  const left = await millrace<RestoreResult[]>(...which);
+  expect([left.code, left.places[1]?.value]).toMatchObject([1, [{ restored: 0, moving: 1 }]]);
+  await stage.map.unlockMapping(await stage.map.mapping('s0'), 'move-2');
+  expect((await millrace<RestoreResult[]>(...which)).places[1]?.value).toMatchObject([{ restored: 1, moving: 0 }]);
 });

@@ -97,7 +97,7 @@ export function* takeCold(world: MoveWorld, move: Move): Steps {
     const there = to.docs.get(id);
     if (known?.state === 'archived' && known.line === line && !there) continue;
     // Above what a cancelled move has left in the target.
-    if (from.lsn <= move.renews && !world.is('a cold copy ignores cancelled moves')) from.lsn += 1;
+    if (from.lsn <= move.renews) from.lsn += 1;
     const version = world.is('a cold copy has the version that was archived') ? archived : { epoch, lsn: from.lsn };
     if (there?.mark?.version && !isNewer(version, there.mark.version)) continue;
     to.put({ id, key, n, mark: { version, cold: line } });

@@ -21,13 +21,12 @@ export const MOVE_MISTAKES = [
   'leases are rewound while keys move',
   'a slow mover flips what was brought back',
   'a sweep takes documents of keys that left',
-  'a later epoch is a later version',
   'cold documents of a side get no marker',
 ] as const;
-/** Some histories of a thousand find them: they are tried when many are asked for. */
+/** A few histories of some thousand find them: they are tried when many are asked for. */
 export const RARE_MISTAKES = [
+  'a later epoch is a later version',
   'a cold copy has the version that was archived',
-  'a cold copy ignores cancelled moves',
   'a cold copy goes before its hosts had it',
   'a copy of a move leaves the entry',
 ] as const;

@@ -3,6 +3,7 @@
 // twice and begin new tenures. The world is a model of its own (move-protocol.ts). MOVE-V1 to MOVE-V9.
 import { expect, it } from 'vitest';
 import { suiteSeed } from '../../support/seed.ts';
+import { cancel } from './move-clearing.ts';
 import { restore, sweep } from './move-cold.ts';
 import { judge } from './move-judge.ts';
 import { MOVE_MISTAKES, type MoveMistake, RARE_MISTAKES } from './move-mistakes.ts';
@@ -48,7 +49,7 @@ function run(seed: number, mistake?: MoveMistake): string[] {
       const move = world.begin(random.pick(['T', 'U']));
       const cancels = random.chance(0.3) ? world.now + random.int(150) : Infinity;
       const isCancelled = (): boolean => move?.step === 'copying' && world.now > cancels;
-      const again = (): Steps => (isCancelled() ? world.cancel(move!) : world.mover(move!));
+      const again = (): Steps => (isCancelled() ? cancel(world, move!) : world.mover(move!));
       if (move) works.push({ steps: again(), again, isCancelled, sleepsUntil: 0 });
     }
     for (const [index, work] of works.entries()) {

@@ -2,7 +2,8 @@
 // hosts of each with a sink of the shard and one of all shards, routers that check and send, and a mover that may die
 // between any two steps. It knows nothing of Cosmos DB. docs/SPEC-moves.md says what each step is for.
 import { Random } from '../../support/random.ts';
-import { dropEntries, markCold, takeCold, untilSwept } from './move-cold.ts';
+import { clear } from './move-clearing.ts';
+import { takeCold, untilSwept } from './move-cold.ts';
 import { copyRound, raiseEpoch } from './move-copying.ts';
 import { host, renewTenures } from './move-hosting.ts';
 import type { MoveMistake } from './move-mistakes.ts';
@@ -47,7 +48,7 @@ export class MoveWorld {
   readonly effects = new Map<string, Set<string>>();
   readonly moves: Move[] = [];
   /** Since when the mapping of a key is offline. */
-  readonly #offline = new Map<string, number>();
+  readonly offline = new Map<string, number>();
   /** How often administrators have brought a mapping online: a mapping of before is void. */
   readonly #healed = new Map<string, number>();
   now = 0;
@@ -105,12 +106,12 @@ export class MoveWorld {
 
   /** An administrator finds a key offline whose mover has done nothing for long: it sleeps, or has died. */
   #heal(): void {
-    for (const [key, since] of this.#offline) {
+    for (const [key, since] of this.offline) {
       const move = this.moves.find((one) => one.key === key && one.step === 'copying');
       if (!move || this.owner.get(key) || this.now - since < SILENT || !this.random.chance(0.05)) continue;
       this.owner.set(key, move.from);
       this.#healed.set(key, (this.#healed.get(key) ?? 0) + 1);
-      this.#offline.delete(key);
+      this.offline.delete(key);
       this.#open(move.from, key);
       this.totals.healed += 1;
     }
@@ -199,7 +200,7 @@ export class MoveWorld {
     while (move.step !== 'done' && move.step !== 'cancelled') {
       if (move.step === 'copying') yield* this.#copyAndFlip(move);
       else if (move.step === 'flipped') yield* this.#followStragglers(move);
-      else if (move.step === 'clearing') yield* this.#clear(move);
+      else if (move.step === 'clearing') yield* clear(this, move);
     }
   }
 
@@ -208,7 +209,7 @@ export class MoveWorld {
     // A mover that died may have left the keys held, or offline.
     this.#open(from, key);
     this.owner.set(key, from);
-    this.#offline.delete(key);
+    this.offline.delete(key);
     const known = this.#healed.get(key);
     yield;
     yield* untilSwept(this, move);
@@ -248,7 +249,7 @@ export class MoveWorld {
     if (!this.is('the mapping moves without a last look')) {
       // Offline: from here on the shard's gate admits nothing, also where routers opened by themselves.
       this.owner.delete(key);
-      this.#offline.set(key, this.now);
+      this.offline.set(key, this.now);
       yield;
       for (let quiet = 0; quiet < 2;) quiet = (yield* copyRound(this, move)) === 0 ? quiet + 1 : 0;
     }
@@ -259,7 +260,7 @@ export class MoveWorld {
     // One conditional write.
     move.closedAt = from.lsn;
     this.owner.set(key, to);
-    this.#offline.delete(key);
+    this.offline.delete(key);
     move.step = 'flipped';
     move.flippedAt = this.now;
     this.totals.moves += 1;
@@ -302,52 +303,6 @@ export class MoveWorld {
     }
     while (!this.is('the clean-up waits for no host') && !this.hasAcknowledged(from, move.copied, key)) yield;
     move.step = 'clearing';
-    yield;
-  }
-
-  *#clear(move: Move): Generator<void, void, undefined> {
-    const { from, key } = move;
-    for (const doc of from.since(0, key)) {
-      if (this.parked.has(doc.id) || doc.mark?.gone || this.owner.get(key) === from) continue;
-      if (this.is('the source is deleted at the clean-up')) from.docs.delete(doc.id);
-      else {
-        const of = this.is('a marker has the epoch in which it is read') ? undefined : { epoch: move.epoch };
-        from.put({ id: doc.id, key, n: doc.n, mark: { gone: true, ...(of && { of }) } });
-      }
-      if (this.random.chance(0.3)) yield;
-    }
-    if (this.owner.get(key) !== from) yield* markCold(this, from, key, () => ({ epoch: move.epoch }));
-    while (!this.hasAcknowledged(from, from.lsn, key)) yield;
-    dropEntries(this, from, key);
-    yield;
-    for (const doc of from.since(0, key)) if (doc.mark?.gone) from.docs.delete(doc.id);
-    move.step = 'done';
-    yield;
-  }
-
-  /** Ends a move before its flip. The copies become markers just above what they are copies of. */
-  *cancel(move: Move): Generator<void, void, undefined> {
-    const { from, to, key } = move;
-    this.#open(from, key);
-    this.owner.set(key, from);
-    this.#offline.delete(key);
-    // The record may be behind what was copied.
-    move.copied = from.lsn;
-    yield;
-    for (const doc of to.since(0, key)) {
-      if (!doc.mark || doc.mark.gone) continue;
-      const { version: { epoch, lsn } = { epoch: to.epoch, lsn: doc.lsn } } = doc.mark;
-      const of = this.is('a cancelled copy is removed as of the target') ? {} : { of: { epoch, lsn: lsn + 0.5 } };
-      to.put({ id: doc.id, key, n: doc.n, mark: { gone: true, ...of } });
-      if (this.random.chance(0.3)) yield;
-    }
-    yield* markCold(this, to, key, ({ version: { epoch, lsn } }) => ({ epoch, lsn: lsn + 0.5 }));
-    while (!this.hasAcknowledged(to, to.lsn, key)) yield;
-    dropEntries(this, to, key);
-    yield;
-    for (const doc of to.since(0, key)) if (doc.mark?.gone) to.docs.delete(doc.id);
-    this.totals.cancelled += 1;
-    move.step = 'cancelled';
     yield;
   }
 

@@ -81,6 +81,7 @@ export const LIST: readonly Line[] = [
             mode: 'of all shards, while keys move',
             file: 'test/projections/shards-tables.model.test.ts',
             test: 'at every moment while keys move',
+            histories: 1_000,
           },
         )
     : []),

@@ -27,7 +27,7 @@ const PAGES_RUN: Readonly<Record<string, readonly string[]>> = {
   'archive restore': ['name', 'tenant', 'from', 'to', 'shard'],
   'tenants list': ['container', 'most'],
   'shards list': [],
-  'shards moves': [],
+  'shards moves': ['map'],
   'model check': [],
   'model draw': [],
   'model cost': [],

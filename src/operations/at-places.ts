@@ -1,6 +1,6 @@
 // Operations of a pipeline over shards: each place by itself, or none where that would be wrong.
 import type { z } from 'zod';
-import { type UsageError, messageOf } from '../base/errors.ts';
+import { MillraceError, type UsageError, messageOf } from '../base/errors.ts';
 import { suggestion } from '../base/near.ts';
 import { once } from '../base/once.ts';
 import { resourceName } from '../base/settings.ts';
@@ -32,8 +32,9 @@ export interface AtPlace {
   readonly ok: boolean;
   /** Absent: it failed there. */
   readonly value?: unknown;
-  /** Why it failed. */
+  /** Why it failed, and the code of the error, if it is one of Millrace. */
   readonly failure?: string;
+  readonly code?: string;
 }
 
 export interface OperationPlace {
@@ -134,11 +135,11 @@ const notInBackground = (name: string): UsageError =>
 /** The results of several places as one. */
 export const joinPlaces = (results: readonly (AtPlace & { readonly text: string })[]) => ({
   value: {
-    places: results.map(({ place, global, ok, value, failure }): AtPlace => ({
+    places: results.map(({ place, global, ok, value, failure, code }): AtPlace => ({
       place,
       global,
       ok,
-      ...(failure === undefined ? { value } : { failure }),
+      ...(failure === undefined ? { value } : { failure, ...(code !== undefined && { code }) }),
     })),
   },
   text: results
@@ -149,7 +150,8 @@ export const joinPlaces = (results: readonly (AtPlace & { readonly text: string 
 
 export const failedAt = ({ name: place, global }: OperationPlace, error: unknown): AtPlace & { text: string } => {
   const failure = messageOf(error);
-  return { place, global, ok: false, failure, text: `It failed here: ${failure}` };
+  const code = error instanceof MillraceError ? { code: error.code } : {};
+  return { place, global, ok: false, failure, ...code, text: `It failed here: ${failure}` };
 };
 
 export const withPlaceInput = (schema: z.ZodObject, how: OverShards | undefined): z.ZodObject =>

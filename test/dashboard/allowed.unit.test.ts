@@ -14,6 +14,15 @@ describe('what pages may run', () => {
     expect(unknown).toEqual([]);
   });
 
+  it('may fill in all that an operation can’t do without', () => {
+    const lacking = [...allowed].flatMap(([name, { operation, fields }]) =>
+      Object.entries(operation.input.shape)
+        .filter(([field, type]) => !type.safeParse(undefined).success && !fields.includes(field))
+        .map(([field]) => `${name} ${field}`),
+    );
+    expect(lacking).toEqual([]);
+  });
+
   it('names no file of the machine, and starts nothing that does not end', () => {
     const fields = [...allowed.values()].flatMap((of) => of.fields);
     expect(

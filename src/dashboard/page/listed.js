@@ -23,10 +23,14 @@ export function listed({ id, title, operation, input = {}, about, show, whole, a
           else {
             const places = placesOf(answer.result);
             const rows = places.flatMap(({ place, value }) => (value ? value.map((row) => ({ ...row, place })) : []));
-            const failed = places
-              .filter((of) => of.failure)
-              .map((of) => failure({ message: `${of.place}: ${of.failure}` }));
-            body.replaceChildren(...failed, ...(await show(rows, context, load)));
+            const failed = places.filter((of) => of.failure);
+            // What no place has is absent, and no failure.
+            if (failed.length > 0 && failed.length === places.length && failed.every(({ code }) => absent[code]))
+              throw failed[0];
+            body.replaceChildren(
+              ...failed.map((of) => failure({ message: `${of.place}: ${of.failure}` })),
+              ...(await show(rows, context, load)),
+            );
           }
         } catch (error) {
           const text = absent[error.code];

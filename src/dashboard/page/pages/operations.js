@@ -1,7 +1,8 @@
 // What was started here, the background jobs, migrations and builds in progress, and who changed what.
 import { placesOf } from '../api.js';
-import { badge, failure, h, liveTable, loading, section } from '../dom.js';
+import { badge, failure, h, liveTable, loading } from '../dom.js';
 import { clip, count, time } from '../format.js';
+import { movesOf } from '../moves.js';
 import { far } from '../runs.js';
 
 const TONES = { running: 'warn', active: 'warn', done: 'good', completed: 'good', findings: 'bad', failed: 'bad' };
@@ -69,10 +70,10 @@ async function show(node, context, operation, input, tableOf) {
 /** Where there are shard maps. */
 async function showMoves(root, context) {
   try {
-    const { text } = await context.run('shards moves');
-    root.append(section('Moves between shards', h('pre', { class: 'said', tabindex: '0', text: text || 'No move.' })));
+    const { result } = await context.run('shards list');
+    root.append(...movesOf(result, context));
   } catch (error) {
-    if (error.code !== 'setting-missing') root.append(failure({ ...error, message: `shards moves: ${error.message}` }));
+    if (error.code !== 'setting-missing') root.append(failure({ ...error, message: `shards list: ${error.message}` }));
   }
 }
 

@@ -1,8 +1,9 @@
 // The shard maps and the moves between shards.
 import { bar } from '../bars.js';
-import { badge, failure, h, liveTable, section } from '../dom.js';
+import { badge, h, liveTable, section } from '../dom.js';
 import { count } from '../format.js';
 import { listed } from '../listed.js';
+import { movesOf } from '../moves.js';
 
 export const shards = listed({
   id: 'shards',
@@ -13,7 +14,7 @@ export const shards = listed({
   whole: (maps, context) =>
     maps.length === 0
       ? [h('p', { class: 'empty', text: 'There is no shard map.' })]
-      : [...maps.map(map), ...moves(context)],
+      : [...maps.map(map), ...(context.can('shards moves') ? movesOf(maps, context) : [])],
 });
 
 function map({ name, kind, keyType, shards: of, pending }) {
@@ -47,15 +48,4 @@ function map({ name, kind, keyType, shards: of, pending }) {
     table.node,
     pending.length > 0 ? h('p', { class: 'warn', text: `${count(pending.length)} operations are pending.` }) : null,
   );
-}
-
-function moves(context) {
-  if (!context.can('shards moves')) return [];
-  const node = h('div');
-  void context.run('shards moves').then(
-    ({ text }) =>
-      node.replaceChildren(section('Moves', h('pre', { class: 'said', tabindex: '0', text: text || 'No move.' }))),
-    (error) => node.replaceChildren(section('Moves', failure(error))),
-  );
-  return [node];
 }

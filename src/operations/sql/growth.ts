@@ -1,4 +1,5 @@
 // Which tenants outgrow a shard that they share, and whether the nodes are out of balance.
+import { literal } from '../../definition/tables/literal.ts';
 
 export interface Sizes {
   readonly tenants: readonly { readonly tenant: string | number; readonly bytes: number }[];
@@ -38,7 +39,7 @@ export function growthOf({ tenants, nodes }: Sizes, table: string, { isolate: sh
     beyond: isolate.filter(({ bytes }) => bytes > average).map(({ tenant }) => tenant),
     statements: [
       ...isolate.map(
-        ({ tenant }) => `SELECT isolate_tenant_to_new_shard(${quoted(table)}, ${literal(tenant)}, 'CASCADE');`,
+        ({ tenant }) => `SELECT isolate_tenant_to_new_shard(${literal(table)}, ${tenantLiteral(tenant)}, 'CASCADE');`,
       ),
       // An isolated shard stays on its node until the shards are moved.
       ...(nodes.length > 1 && (isolate.length > 0 || full.length > 0)
@@ -52,15 +53,13 @@ export function growthOf({ tenants, nodes }: Sizes, table: string, { isolate: sh
   };
 }
 
-const quoted = (text: string): string => `'${text.replaceAll("'", "''")}'`;
-
 /** The function takes any type, so that a text must say that it is one. */
-const literal = (tenant: string | number): string =>
-  typeof tenant === 'number' ? String(tenant) : `${quoted(tenant)}::text`;
+const tenantLiteral = (tenant: string | number): string =>
+  typeof tenant === 'number' ? String(tenant) : `${literal(tenant)}::text`;
 
 /** Whether a tenant has a shard of its own already: Citus refuses to isolate it again. */
 export const isAlone = (table: string, tenant: string | number): string =>
-  `SELECT shardminvalue = shardmaxvalue AS alone FROM pg_dist_shard WHERE shardid = get_shard_id_for_distribution_column(${quoted(table)}, ${literal(tenant)})`;
+  `SELECT shardminvalue = shardmaxvalue AS alone FROM pg_dist_shard WHERE shardid = get_shard_id_for_distribution_column(${literal(table)}, ${tenantLiteral(tenant)})`;
 
 /** The queries that measure what `growthOf` takes. */
 export const measuringQueries = (table: string, tenant: string): [tenants: string, nodes: string] => {

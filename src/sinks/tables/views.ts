@@ -1,5 +1,6 @@
 // The views that readers query. A switch keeps their grants and their owner.
 import { type View, viewHead } from '../../definition/tables/ddl.ts';
+import { literal } from '../../definition/tables/literal.ts';
 import type { Session } from '../../postgres/database.ts';
 import { sinksError } from '../errors.ts';
 
@@ -72,5 +73,3 @@ async function columnsOf(session: Session, name: string): Promise<{ readonly nam
 }
 
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
-
-const literal = (text: string): string => `'${text.replaceAll("'", "''")}'`;

@@ -1,0 +1,2 @@
+/** A text as a statement of PostgreSQL writes it, where no parameter can stand. */
+export const literal = (text: string): string => `'${text.replaceAll("'", "''")}'`;

@@ -12,7 +12,7 @@ import { secondsToWrite } from '../seconds.ts';
 import { plural } from '../table.ts';
 import { shardVerbsError } from './errors.ts';
 import { address } from './inputs.ts';
-import { type MoveOptions, type MovePlan, type Moved, planMove, spanOf } from './moving/move.ts';
+import { type MoveOptions, type MovePlan, type Moved, planMove, spanOf, touchedBy } from './moving/move.ts';
 import { PAUSE_PARTS, type PauseParts } from './moving/pause.ts';
 import { cutTo, moveRange } from './moving/range.ts';
 import { mapNamed, openManager } from './open.ts';
@@ -106,7 +106,7 @@ export async function moveOptions(
     endpointOf,
     stateContainer: settings.stateContainer,
     leases: services.global.leases,
-    ...(await containersOf(context)),
+    ...(await touched(context)),
     store: () => openStore(services, signal),
     signal,
     ...(clock && { clock }),
@@ -118,14 +118,9 @@ export async function moveOptions(
 }
 
 /** A move needs no pipeline; where there is one, it says what sweeps archive, and where embeds write. */
-async function containersOf({ workspace }: Context): Promise<Pick<MoveOptions, 'archives' | 'embedded'>> {
+async function touched({ workspace }: Context): Promise<Pick<MoveOptions, 'archives' | 'embedded'>> {
   const loaded = await workspace.pipeline().catch(() => undefined);
-  if (!loaded) return {};
-  const { archives, embeds } = loaded.pipeline;
-  return {
-    archives: archives.map(({ from }) => from.container),
-    embedded: embeds.map(({ into }) => into.container),
-  };
+  return loaded ? touchedBy(loaded.pipeline) : {};
 }
 
 export async function targetOf({ map }: MoveOptions, { to, endpoint }: MoveFlags): Promise<Shard> {

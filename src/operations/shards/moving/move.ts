@@ -2,6 +2,7 @@
 import type { Container, Database } from '@azure/cosmos';
 import { type Clock, systemClock } from '../../../base/clock.ts';
 import { Meter } from '../../../cosmos/meter.ts';
+import type { Pipeline } from '../../../definition/specs.ts';
 import type { Identity } from '../../../feed/reading/change.ts';
 import { letEpochGo } from '../../../feed/reading/epochs.ts';
 import { encodeKey } from '../../../shards/keys/key-type.ts';
@@ -74,6 +75,12 @@ export interface MoveOptions extends Partial<MoveTimes> {
   /** Called with each step that begins, and while it waits. */
   readonly say?: (text: string) => void | Promise<void>;
 }
+
+/** What a pipeline does in containers that move. */
+export const touchedBy = ({ archives, embeds }: Pipeline): Pick<MoveOptions, 'archives' | 'embedded'> => ({
+  archives: archives.map(({ from }) => from.container),
+  embedded: embeds.map(({ into }) => into.container),
+});
 
 export interface Moved extends Partial<Paused> {
   readonly id: string;

@@ -36,7 +36,12 @@ export function reactRunner(
   const done = new WeakSet<Change>();
 
   const apply = async (changes: readonly Change[], access: DocumentAccess): Promise<void> => {
-    const meant = evaluate(changes, (change) => ({ change, runs: !done.has(change) && concerns(spec, change) }))
+    // What only embeds have changed since a move counts as reacted to, also if no host has seen the copy.
+    const isEcho = ({ echo }: Change): boolean => last !== undefined && echo === true;
+    const meant = evaluate(changes, (change) => ({
+      change,
+      runs: !done.has(change) && !isEcho(change) && concerns(spec, change),
+    }))
       .filter(({ runs }) => runs)
       .map(({ change }) => change);
     const changed = last ? await last.changed(meant, access) : meant;
@@ -60,7 +65,7 @@ export function reactRunner(
       { concurrency: AT_ONCE },
     );
     await passOver(
-      changes.filter(({ backfilled, moved }) => backfilled || moved),
+      changes.filter((change) => change.backfilled || isEcho(change)),
       access,
     );
     if (refusals.length > 0) throw new Poison(refusals);
@@ -76,7 +81,7 @@ export function reactRunner(
       ),
       access,
     );
-  return { id, order: spec.order, sources: [spec.from], apply, ...(last && { passOver }) };
+  return { id, order: spec.order, sources: [spec.from], events: true, apply, ...(last && { passOver }) };
 }
 
 /** Runs a reaction with its attempts. Returns the error of the last one. */

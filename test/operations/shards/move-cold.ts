@@ -17,7 +17,8 @@ const archivedOf = (shard: Shard, key: string): [string, Entry][] =>
 export function* sweep(world: MoveWorld, shard: Shard): Steps {
   const { random } = world;
   const due = [...shard.docs.values()].filter(
-    ({ mark, lsn, removed }) => !mark && !removed && !shard.page && lsn <= shard.position,
+    ({ id, mark, lsn, removed }) =>
+      !mark && !removed && !shard.page && lsn <= shard.position && !shard.letters.has(id),
   );
   if (due.length === 0) return;
   const read = world.now;

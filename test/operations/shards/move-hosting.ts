@@ -1,5 +1,6 @@
 // The hosts in the world of move-protocol.ts: they read pages of their shard's feed into a sink of the shard and one of all.
 import { annul } from './move-cold.ts';
+import { react } from './move-letters.ts';
 import type { MoveWorld } from './move-protocol.ts';
 import type { Change, Shard } from './move-shards.ts';
 
@@ -41,11 +42,7 @@ function apply(world: MoveWorld, shard: Shard, change: Change): void {
     const isNamed = world.late.has(change.id) || world.parked.has(change.id);
     if (isBack && !isNamed) world.said.push(`the global sink went back with ${id}`);
   }
-  if (change.op === 'delete' || change.restored || (change.moved && !world.is('reactions take moves for events')))
-    return;
-  const write = `${change.id}@${change.n}`;
-  const on = world.effects.get(write) ?? new Set<string>();
-  world.effects.set(write, on.add(shard.name));
+  react(world, shard, change);
 }
 
 /** New tenures of a shard: they have read its epoch. */

@@ -22,6 +22,10 @@ export const MOVE_MISTAKES = [
   'a slow mover flips what was brought back',
   'a sweep takes documents of keys that left',
   'cold documents of a side get no marker',
+  'letters stay where they were',
+  'letters go before hosts have acknowledged',
+  'a change by a move settles the letter',
+  'a redrive takes a copy for a newer version',
 ] as const;
 /** A few histories of some thousand find them: they are tried when many are asked for. */
 export const RARE_MISTAKES = [

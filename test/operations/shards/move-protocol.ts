@@ -7,6 +7,7 @@ import { takeCold, untilSwept } from './move-cold.ts';
 import { copyRound, raiseEpoch } from './move-copying.ts';
 import { host, renewTenures } from './move-hosting.ts';
 import type { MoveMistake } from './move-mistakes.ts';
+import { carryLetters, redriveSome } from './move-letters.ts';
 import { type Move, type Router, Shard, Sink } from './move-shards.ts';
 
 export const KEYS = ['T', 'U'] as const;
@@ -39,6 +40,9 @@ export class MoveWorld {
     archived: 0,
     restored: 0,
     cold: 0,
+    refused: 0,
+    redriven: 0,
+    carried: 0,
   };
   readonly owner = new Map<string, Shard>();
   /** The application's last acknowledged write of each document, and those that were parked by name. */
@@ -94,6 +98,7 @@ export class MoveWorld {
       }
     for (const router of this.routers) this.#route(router, writes);
     this.#heal();
+    if (random.chance(0.02)) redriveSome(this);
     if (!this.calm && random.chance(0.002)) this.#rewind(random.pick(this.shards));
     for (const shard of this.shards) {
       if (this.calm) shard.downUntil = 0;
@@ -301,7 +306,10 @@ export class MoveWorld {
         }
       }
     }
+    const early = this.is('letters go before hosts have acknowledged');
+    if (early) yield* carryLetters(this, move);
     while (!this.is('the clean-up waits for no host') && !this.hasAcknowledged(from, move.copied, key)) yield;
+    if (!early) yield* carryLetters(this, move);
     move.step = 'clearing';
     yield;
   }

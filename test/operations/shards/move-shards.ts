@@ -1,4 +1,6 @@
 // The shards of move-protocol.ts: documents with lsns, the feed, and sinks with a guard for each document.
+import type { Letter } from './move-letters.ts';
+
 export interface Version {
   readonly epoch: number;
   readonly lsn: number;
@@ -84,6 +86,8 @@ export class Shard {
   /** Its hosts stand still. */
   downUntil = 0;
   readonly entries = new Map<string, Entry>();
+  /** Reactions that are parked, by document. */
+  readonly letters = new Map<string, Letter>();
   /** Sweeps that write, and until when they may. */
   readonly sweeps = new Set<{ readonly until: number }>();
   /** Keys that the gate holds, and since when. */

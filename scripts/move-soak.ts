@@ -3,6 +3,7 @@
 // something is wrong.
 import { parseArgs } from 'node:util';
 import { PAUSE_PARTS } from '../src/operations/shards/moving/pause.ts';
+import { STEPS, type Step } from '../test/operations/shards/mover.ts';
 import { type WorldReport, faultsOf, runWorld } from '../test/operations/shards/world/run.ts';
 
 const HELP = `npm run soak:moves -- [options]
@@ -46,7 +47,8 @@ const given = Object.fromEntries(Object.entries(texts).map(([name, text]) => [na
   readonly [name in keyof typeof texts]: number;
 };
 if (help) console.log(HELP);
-else if (Object.entries(given).every(([name, n]) => Number.isSafeInteger(n) && (n > 0 || name === 'kills'))) await run();
+else if (Object.entries(given).every(([name, n]) => Number.isSafeInteger(n) && (n > 0 || name === 'kills')))
+  await run();
 else {
   console.error('Each option takes a whole number above 0; --kills may be 0.');
   process.exitCode = 2;
@@ -76,22 +78,36 @@ function print(of: WorldReport): void {
     PAUSE_PARTS.map((part) => `${part} ${share(part)}`).join(', ');
   const medianOf = (part: (typeof PAUSE_PARTS)[number]): number =>
     of.pauses.map((pause) => pause.parts[part]).toSorted((a, b) => a - b)[of.pauses.length >> 1] ?? 0;
+  const medianStep = (step: Step): number =>
+    Math.round(of.took.map((one) => one[step] ?? 0).toSorted((a, b) => a - b)[of.took.length >> 1] ?? 0);
   const lines = [
     ['seed', `${given.seed}, ${of.seconds} s`],
     ['moves', `${of.moves} of ${given.moves}; ${given.stores} stores at a time, ${given.documents} documents each`],
-    ['movers killed', `${killed} of ${given.kills} (${Object.entries(of.killedIn).map(([step, n]) => `${n} in ${step}`).join(', ')}); ${of.leftOffline} left keys offline`],
+    [
+      'movers killed',
+      `${killed} of ${given.kills} (${Object.entries(of.killedIn)
+        .map(([step, n]) => `${n} in ${step}`)
+        .join(', ')}); ${of.leftOffline} left keys offline`,
+    ],
     ['hosts killed', `${of.hostsKilled}`],
     ['writes', `${of.writes}, ${of.perSecond} a second of ${given.rate}, ${given.batch} a request`],
     ['refused', JSON.stringify(of.refused)],
-    ['pauses', `min ${at(0)}, median ${at(0.5)}, 95% ${at(0.95)}, max ${at(1)} ms; ${ms.filter((one) => one >= MOST_PAUSE_MS).length} of ${ms.length} of ${MOST_PAUSE_MS} ms or more`],
+    [
+      'pauses',
+      `min ${at(0)}, median ${at(0.5)}, 95% ${at(0.95)}, max ${at(1)} ms; ${ms.filter((one) => one >= MOST_PAUSE_MS).length} of ${ms.length} of ${MOST_PAUSE_MS} ms or more`,
+    ],
     ['parts', `median ms: ${parts(medianOf)}`],
     ...longest.map((pause) => ['', `${pause.ms} ms in ${pause.tries} tries: ${parts((part) => pause.parts[part])}`]),
+    ['steps', `median ms: ${STEPS.map((step) => `${step} ${medianStep(step)}`).join(', ')}`],
     ['waits', `a write to a store that moves ${of.waitedMs} ms at most, to the one that stays ${of.stayedMs} ms`],
     ['errors', of.errors.length === 0 ? 'none' : of.errors.slice(0, MOST_SHOWN).join('; ')],
     ['lost', `${of.lost.length}`],
     ['on both sides', `${of.onBothSides.length}`],
     ['late writes', `${of.named} named`],
-    ['effects', `${of.effectsTwice.length} twice, ${of.effectsMissing.length} missing`],
+    [
+      'effects',
+      `${of.effectsTwice.length} twice, ${of.effectsMissing.length} missing, ${of.effectsRepeated.length} repeated in a later epoch`,
+    ],
     ['derived', of.derivedWrong.length === 0 ? 'right in the end' : 'WRONG in the end'],
     ['looks', `${of.looks} at totals and copies, ${of.looksWrong.length} wrong`],
     ['reads', `${of.reads} of own writes, ${of.readsWrong.length} wrong`],

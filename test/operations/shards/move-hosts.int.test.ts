@@ -82,7 +82,9 @@ async function setAside({ loaded, services, container }: Stage, storeId: string)
   const hashOf = (key: readonly unknown[]) => effectivePartitionKey(key as string[], 'Hash', 2);
   const confirm = () => Promise.resolve();
   for await (const { changes } of readChanges(container('Orders'), { ranges: [FULL_RANGE], signal })) {
-    const own = changes.filter(({ doc }) => doc?.['storeId'] === storeId).map((change) => ({ ...change, type: 'order' }));
+    const own = changes
+      .filter(({ doc }) => doc?.['storeId'] === storeId)
+      .map((change) => ({ ...change, type: 'order' }));
     const { lsn } = changes.at(-1)!.version;
     const backlog = await Backlog.open({ store, range: FULL_RANGE, token: 'flood', hashOf, confirm }, lsn);
     await backlog.setAside(storeId, own);

@@ -30,6 +30,8 @@ export interface MoverRun {
   readonly killed: Step | undefined;
   /** Pieces of requests that it sent. */
   readonly pieces: number;
+  /** How long each step took, milliseconds. */
+  readonly took: Readonly<Partial<Record<Step, number>>>;
   readonly answer: MoveAnswer;
 }
 
@@ -46,6 +48,8 @@ export class Mover implements AsyncDisposable {
   readonly #work: Omit<MoverWork, 'endpoint'>;
   readonly #state: State;
   #child: ChildProcess | undefined;
+  /** What the process said last. */
+  says = '';
 
   private constructor(proxy: Proxy, work: Omit<MoverWork, 'endpoint'>, state: State) {
     this.#proxy = proxy;
@@ -63,11 +67,19 @@ export class Mover implements AsyncDisposable {
   async move(order: MoveOrder, death?: Death): Promise<MoverRun> {
     const child = (this.#child ??= await this.#start());
     const current = this.#state.begin(child, death);
+    const took: Partial<Record<Step, number>> = {};
+    let since = performance.now();
+    const enter = (step: Step): void => {
+      took[current.step] = (took[current.step] ?? 0) + performance.now() - since;
+      since = performance.now();
+      current.step = step;
+    };
     const exit = once(child, 'exit') as Promise<[code: number | null, signal: NodeJS.Signals | null]>;
     const answered = new Promise<MoveAnswer>((resolve) => {
       child.on('message', (said: string | MoveAnswer) => {
-        if (typeof said === 'object') resolve(said);
-        else current.step = STEPS.find((step) => said.startsWith(step)) ?? current.step;
+        if (typeof said === 'object') return resolve(said);
+        this.says = said;
+        enter(STEPS.find((step) => said.startsWith(step)) ?? current.step);
       });
     });
     child.send(order, () => undefined);
@@ -75,12 +87,13 @@ export class Mover implements AsyncDisposable {
     // A process that was killed just after its answer is dead all the same.
     if (answer && !this.#state.killed) {
       child.removeAllListeners('message');
-      return { killed: undefined, pieces: current.pieces, answer };
+      enter(current.step);
+      return { killed: undefined, pieces: current.pieces, took, answer };
     }
     const [code, by] = await exit;
     this.#child = undefined;
     if (by !== 'SIGKILL' || !this.#state.killed) throw new Error(`The mover ended with ${String(code ?? by)}`);
-    return { killed: current.step, pieces: current.pieces, answer: {} };
+    return { killed: current.step, pieces: current.pieces, took, answer: {} };
   }
 
   async #start(): Promise<ChildProcess> {

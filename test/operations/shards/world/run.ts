@@ -46,6 +46,8 @@ export interface WorldReport extends Verdict {
   readonly leftOffline: number;
   readonly hostsKilled: number;
   readonly pauses: readonly Pause[];
+  /** How long each step of a move took, of moves whose movers lived, milliseconds. */
+  readonly took: readonly Readonly<Partial<Record<Step, number>>>[];
   readonly writes: number;
   readonly perSecond: number;
   readonly reads: number;
@@ -101,10 +103,12 @@ class World {
   readonly #stores: readonly string[];
   readonly #over = new AbortController();
   readonly #pauses: Pause[] = [];
+  readonly #took: Partial<Record<Step, number>>[] = [];
   readonly #killedIn: Partial<Record<Step, number>> = {};
   readonly #errors: string[] = [];
   readonly #looksWrong: string[] = [];
   readonly #killing: Promise<void>[] = [];
+  #movers: readonly Mover[] = [];
   #looks = 0;
   #begun = 0;
   #moves = 0;
@@ -163,7 +167,10 @@ class World {
     const { rate, documents, batch, seed, stores } = this.#options;
     const { endpoint, key } = this.#stage.emulator;
     const moving = (rate * (1 - STAYING)) / stores / WRITERS;
-    const rates = [...this.#stores.map((store) => [store, moving] as const), [STAYS, (rate * STAYING) / WRITERS] as const];
+    const rates = [
+      ...this.#stores.map((store) => [store, moving] as const),
+      [STAYS, (rate * STAYING) / WRITERS] as const,
+    ];
     return Array.from({ length: WRITERS }, (_, n) => ({
       endpoint,
       key,
@@ -211,7 +218,8 @@ class World {
       const { writes } = writers;
       progress(
         `${seconds.toFixed(0)} s: ${this.#moves} of ${moves} moves, ${this.#kills} movers and ${this.#hostsKilled} hosts ` +
-          `killed, ${Math.round(writes / seconds)} writes a second, ${this.#looks} looks, ${this.#looksWrong.length} wrong`,
+          `killed, ${Math.round(writes / seconds)} writes a second, ${this.#looks} looks, ${this.#looksWrong.length} wrong; ` +
+          this.#movers.map(({ says }) => says).join(' | '),
       );
       await delay(PROGRESS_MS, undefined, { signal: this.#over.signal }).catch(() => undefined);
     }
@@ -220,6 +228,7 @@ class World {
   /** Resolves with the shard on which the stores are in the end. */
   async #moveAll(deadline: number): Promise<string> {
     const movers = await Promise.all(this.#stores.map(() => Mover.open(this.#stage.emulator, 'shop')));
+    this.#movers = movers;
     let at = 'west';
     try {
       while (this.#begun < this.#options.moves && performance.now() < deadline) {
@@ -238,8 +247,8 @@ class World {
   }
 
   async #move(mover: Mover, store: string, to: string): Promise<void> {
-    for (let errors = 0; ; ) {
-      const { killed, answer } = await mover.move({ moves: store, to }, this.#death());
+    for (let errors = 0; ;) {
+      const { killed, took, answer } = await mover.move({ moves: store, to }, this.#death());
       if (killed) {
         this.#kills += 1;
         this.#killedIn[killed] = (this.#killedIn[killed] ?? 0) + 1;
@@ -253,6 +262,7 @@ class World {
       }
       const { pausedMs, pause, tries = 1 } = answer.moved ?? {};
       if (pausedMs !== undefined && pause) this.#pauses.push({ ms: pausedMs, parts: pause, tries });
+      this.#took.push(took);
       this.#moves += 1;
       return;
     }
@@ -297,6 +307,7 @@ class World {
       leftOffline: this.#leftOffline,
       hostsKilled: this.#hostsKilled,
       pauses: this.#pauses,
+      took: this.#took,
       writes,
       perSecond: Math.round(writes / seconds),
       reads: reports.reduce((sum, of) => sum + of.reads, 0),

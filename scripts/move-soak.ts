@@ -104,10 +104,7 @@ function print(of: WorldReport): void {
     ['lost', `${of.lost.length}`],
     ['on both sides', `${of.onBothSides.length}`],
     ['late writes', `${of.named} named`],
-    [
-      'effects',
-      `${of.effectsTwice.length} twice, ${of.effectsMissing.length} missing, ${of.effectsRepeated.length} repeated in a later epoch`,
-    ],
+    ['effects', `${of.effectsTwice.length} twice, ${of.effectsMissing.length} missing`],
     ['derived', of.derivedWrong.length === 0 ? 'right in the end' : 'WRONG in the end'],
     ['looks', `${of.looks} at totals and copies, ${of.looksWrong.length} wrong`],
     ['reads', `${of.reads} of own writes, ${of.readsWrong.length} wrong`],

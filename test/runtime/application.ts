@@ -68,7 +68,9 @@ export const rows = async <T>(container: Container, fields: string): Promise<T[]
 
 /** What hosts have derived in the global place. An emptied day stays for a while, because the years derive from it. */
 export const derivedIn = async (stage: Pick<SpreadStage, 'container'>) => ({
-  totals: (await rows<{ day: string; orders: number }>(stage.container('Totals'), 'c.day, c.orders, c.cents, c.largest'))
+  totals: (
+    await rows<{ day: string; orders: number }>(stage.container('Totals'), 'c.day, c.orders, c.cents, c.largest')
+  )
     .filter(({ orders }) => orders > 0)
     .toSorted((a, b) => (a.day < b.day ? -1 : 1)),
   listed: (await rows<{ id: string }>(stage.container('AllOrders'), 'c.id')).map(({ id }) => id).toSorted(),

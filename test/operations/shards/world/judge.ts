@@ -12,11 +12,6 @@ export interface Verdict {
   readonly onBothSides: readonly string[];
   /** Versions that had their effect under several keys. */
   readonly effectsTwice: readonly string[];
-  /**
-   * Of the same feed position under keys of several epochs: redelivered after a move had raised the epoch, which no
-   * receiver can recognise (SPEC-moves, gaps).
-   */
-  readonly effectsRepeated: readonly string[];
   /** Last versions that had no effect. */
   readonly effectsMissing: readonly string[];
   /** What hosts derived in the global place, and is wrong. */
@@ -46,22 +41,17 @@ export async function judge(
     }
   const lost = [...expected].filter(([key, { cents }]) => found.get(key) !== cents);
   const keysOf = Map.groupBy(effects(), ({ order, cents }) => `${order} ${cents}`);
-  const twice = [...keysOf].filter(([, of]) => new Set(of.map(({ key }) => withoutEpoch(key))).size > 1);
-  const repeated = [...keysOf].filter(([, of]) => new Set(of.map(({ key }) => key)).size > 1);
+  const twice = [...keysOf].filter(([, of]) => new Set(of.map(({ key }) => key)).size > 1);
   return {
     lost: lost.map(([key, { cents }]) => `${key}: ${found.get(key) ?? 'absent'}, not ${cents}`),
     onBothSides,
     effectsTwice: twice.map(([version, of]) => `${version}: ${of.map(({ key }) => key).join(', ')}`),
-    effectsRepeated: repeated.filter((one) => !twice.includes(one)).map(([version]) => version),
     effectsMissing: [...expected]
       .map(([key, { cents }]) => `${key} ${cents}`)
       .filter((version) => !keysOf.has(version)),
     derivedWrong,
   };
 }
-
-/** Of `container/key/id/epoch/lsn/projection`. */
-const withoutEpoch = (key: string): string => key.split('/').toSpliced(3, 1).join('/');
 
 /** Resolves with what is still wrong when patience is over. */
 async function untilDerived(stage: SpreadStage, truth: Orders): Promise<string[]> {

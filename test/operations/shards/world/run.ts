@@ -112,6 +112,8 @@ class World {
   #looks = 0;
   #begun = 0;
   #moves = 0;
+  /** Kills of movers that were planned, and not survived. */
+  #planned = 0;
   #kills = 0;
   #hostsKilled = 0;
   #hostKills = 0;
@@ -248,7 +250,9 @@ class World {
 
   async #move(mover: Mover, store: string, to: string): Promise<void> {
     for (let errors = 0; ;) {
-      const { killed, took, answer } = await mover.move({ moves: store, to }, this.#death());
+      const death = this.#death();
+      const { killed, took, answer } = await mover.move({ moves: store, to }, death);
+      if (death && !killed) this.#planned -= 1;
       if (killed) {
         this.#kills += 1;
         this.#killedIn[killed] = (this.#killedIn[killed] ?? 0) + 1;
@@ -272,7 +276,9 @@ class World {
   #death(): Death | undefined {
     const { kills, moves } = this.#options;
     const left = Math.max(1, moves - this.#begun + this.#stores.length);
-    if (this.#kills >= kills || !this.#random.chance((1.5 * (kills - this.#kills)) / left)) return undefined;
+    const due = kills - this.#planned;
+    if (due <= 0 || !this.#random.chance((1.5 * due) / left)) return undefined;
+    this.#planned += 1;
     const step = this.#random.pick(STEPS);
     return { step, after: 1 + this.#random.int(step === 'changing over' ? 60 : 30), lands: this.#random.chance(0.5) };
   }

@@ -8,7 +8,8 @@ import {
 import { type TestContext, expect, it, vi } from 'vitest';
 import { startLetterMetrics } from '../../src/host/run/letter-metrics.ts';
 import { cli } from '../cli/cli.ts';
-import { given, rows } from '../runtime/spread-world.ts';
+import { rows } from '../runtime/application.ts';
+import { given } from '../runtime/spread-world.ts';
 import { SPREAD } from '../support/spread-stage.ts';
 
 const { signal } = new AbortController();

@@ -120,9 +120,12 @@ export function concerns(
   return spec.when?.(doc) ?? true;
 }
 
-/** `container/key/id/epoch/lsn/projection`, each part URI-encoded: ASCII, so that it can stand in an HTTP header. */
+/**
+ * `container/key/id/lsn/etag/projection`, each part URI-encoded: ASCII, so that it can stand in an HTTP header. Without the
+ * epoch: a change that is delivered again in a later one is the same change (MOVE-V31).
+ */
 export const effectKey = (projection: string, { container, key, id, version }: Change): string =>
-  keyOf([container, JSON.stringify(key), id, version.epoch, version.lsn, projection]);
+  keyOf([container, JSON.stringify(key), id, version.lsn, version.etag, projection]);
 
 /**
  * `container/key/id/etag/again-n/projection`: the same for every attempt at the `n`-th repetition for one version of a

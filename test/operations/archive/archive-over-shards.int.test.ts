@@ -4,7 +4,8 @@ import { type TestContext, afterAll, beforeAll, expect, it, vi } from 'vitest';
 import type { ArchivePeriod } from '../../../src/operations/archive/list.operation.ts';
 import type { ArchiveVerification, RestoreResult, SweepResult } from '../../../src/archive/types.ts';
 import { cli } from '../../cli/cli.ts';
-import { assertExact, given, rows } from '../../runtime/spread-world.ts';
+import { rows } from '../../runtime/application.ts';
+import { assertExact, given } from '../../runtime/spread-world.ts';
 import { type Azurite, startAzurite } from '../../support/azurite.ts';
 
 const FOLDER = join(import.meta.dirname, '../../fixtures/spread-cold');

@@ -7,7 +7,8 @@ import { promote } from '../../../src/operations/projections/promote.ts';
 import { rebuild } from '../../../src/operations/projections/rebuild.ts';
 import { compose } from '../../../src/runtime/processor-host.ts';
 import { cli } from '../../cli/cli.ts';
-import { given, rows } from '../../runtime/spread-world.ts';
+import { rows } from '../../runtime/application.ts';
+import { given } from '../../runtime/spread-world.ts';
 import {
   SPREAD_VERSIONS,
   optionsOver,

@@ -83,14 +83,14 @@ export function hostsOf(moving: Moving, place: MovePlace, monitored: Container):
   };
   return new Hosts(
     { monitored, endpoint, leases, host: ownerOf(moving.record.now) },
-    { clock, signal, patienceMs, waiting },
+    { clock, signal, patienceMs, state: place.state, waiting },
   );
 }
 
-/** Every processor of a shard has acknowledged what its feed shows of the keys now. */
+/** Every processor of a shard has acknowledged and applied what its feed shows of the keys now. */
 export async function acknowledged(moving: Moving, place: MovePlace): Promise<void> {
-  for (const { name, part } of moving.containers)
-    await hostsOf(moving, place, place.database.container(name))?.haveAcknowledged(part.ranges);
+  for (const of of moving.containers)
+    await hostsOf(moving, place, place.database.container(of.name))?.haveAcknowledged(of);
 }
 
 export const progressOf = ({ record }: Moving, { name }: MovedContainer): ContainerProgress => {

@@ -11,7 +11,8 @@ import {
 } from '../../../src/operations/shards/moving/move.ts';
 import { movesOf } from '../../../src/operations/shards/moving/record.ts';
 import { cli } from '../../cli/cli.ts';
-import { given, rows } from '../../runtime/spread-world.ts';
+import { rows } from '../../runtime/application.ts';
+import { given } from '../../runtime/spread-world.ts';
 
 const FOLDER = join(import.meta.dirname, '../../fixtures/moving-letters');
 const { signal } = new AbortController();

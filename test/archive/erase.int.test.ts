@@ -19,7 +19,7 @@ const erase = (stage: ArchiveStage, store: ErasableStore, tenant = 't'): Promise
   eraseFromArchive({
     store,
     stateContainer: 'millrace',
-    access: stage.access(),
+    accesses: [stage.access()],
     tenant,
     owns: (_container, doc) => (doc as { tenant?: unknown }).tenant === tenant,
     settleMs: 0,

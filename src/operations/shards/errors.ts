@@ -56,6 +56,11 @@ export const SHARD_VERBS_ERRORS = {
     hint: 'Create the container in the target with the same partition key.',
     usage: true,
   },
+  'move-erasure': {
+    meaning: 'A tenant is being erased, and a move would copy what the erasure removes.',
+    hint: 'Wait until `millrace tenants erase` has ended (`millrace status` names it). Then run the command again.',
+    retryable: true,
+  },
   'move-letters': {
     meaning: 'The source has dead letters of documents of these keys. After the move they could not be redriven.',
     hint: 'Redrive or discard them (`millrace dead-letters list`), then run the command again: a move that has begun resumes.',

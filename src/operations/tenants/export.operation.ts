@@ -8,9 +8,12 @@ import { askedTenant, assertNotErased } from './asked.ts';
 import { writeComplete } from './export-file.ts';
 import { type ExportCounts, type ExportHeader, exportLines } from './export-lines.ts';
 import { exported } from './export.ts';
+import { tenantPlaces } from './places.ts';
+import { assertStill } from './tenant-moves.ts';
 import { unknownTenant } from './unknown.ts';
 
 export const tenantsExport = defineOperation({
+  shards: 'itself',
   noun: 'tenants',
   verb: 'export',
   summary: 'Export the documents of a tenant, hot and cold, and its dead letters, as JSON lines',
@@ -34,7 +37,11 @@ export const tenantsExport = defineOperation({
     const services = await workspace.services();
     await assertNotErased(asked, { loaded, services });
     const streams = out === '-';
-    const store = loaded.pipeline.archives.length > 0 ? await storeIfNeeded(services, signal) : undefined;
+    const parts = { settings: workspace.settings(), services, loaded };
+    const assertUnmoved = await assertStill(parts, asked, signal);
+    const { all: places } = await tenantPlaces(parts, signal);
+    const everywhere = { ...services, shards: async () => places.slice(1).map((at) => at.services) };
+    const store = loaded.pipeline.archives.length > 0 ? await storeIfNeeded(everywhere, signal) : undefined;
     const header: ExportHeader = {
       export: {
         format: 1,
@@ -48,12 +55,16 @@ export const tenantsExport = defineOperation({
     const progress = streams
       ? undefined
       : (documents: number): void => screen.progress('documents exported', documents);
-    const given = { loaded, services, asked, store, signal, ...(progress && { progress }) };
-    const lines = exportLines(header, exported(given));
+    const given = { loaded, places, asked, store, signal, ...(progress && { progress }) };
+    const documents = async function* () {
+      yield* exported(given);
+      await assertUnmoved();
+    };
+    const lines = exportLines(header, documents());
     const counts = streams
       ? await stream(lines, context)
       : await writeComplete(resolve(workspace.directory, out), lines, { force });
-    if (!counts) throw await unknownTenant(tenant, asked, loaded, services, signal);
+    if (!counts) throw await unknownTenant(tenant, asked, places, signal);
     return { file: streams ? null : out, ...counts };
   },
   format: ({ file, documents, cold, derived, deadLetters, unreadable }) =>

@@ -26,11 +26,6 @@ const REFUSED: Readonly<Record<string, RefusedOverShards>> = {
     instead:
       'After a shard was restored: `millrace shards detach`, `millrace shards attach`, and `millrace projections verify --repair --shard NAME`.',
   },
-  tenants: {
-    why: 'a tenant’s documents are in a shard and, derived, in the global place, and it works on one of them',
-    instead:
-      'Find the tenant’s shard with `millrace shards show MAP --key TENANT`; compare its documents with `millrace projections verify --tenant TENANT`. There is no verb yet that exports or erases them in all places.',
-  },
 };
 
 const OTHER: RefusedOverShards = {

@@ -155,7 +155,7 @@ it('the schedule verifies a sample of each place', async (context) => {
 it('refuses what would see one place alone, and names the places', async (context) => {
   const { millrace } = await derived(context);
   for (const verb of [
-    ['tenants', 'list'],
+    ["recover"],
     ['recover', '--yes'],
   ]) {
     const { code, stderr } = await millrace(...verb);

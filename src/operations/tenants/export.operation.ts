@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import { z } from 'zod';
+import { systemClock } from '../../base/clock.ts';
 import { storeIfNeeded } from '../../runtime/archives.ts';
 import { operationsError } from '../errors.ts';
 import { type Context, defineOperation } from '../operation.ts';
@@ -31,7 +32,7 @@ export const tenantsExport = defineOperation({
     force: z.boolean().default(false).describe('replace the file if it exists'),
   }),
   run: async ({ tenant, out, force }, context) => {
-    const { workspace, signal, screen } = context;
+    const { workspace, signal, screen, clock = systemClock } = context;
     const loaded = await workspace.pipeline();
     const asked = askedTenant(loaded, tenant, 'the tenant');
     const services = await workspace.services();
@@ -55,7 +56,7 @@ export const tenantsExport = defineOperation({
     const progress = streams
       ? undefined
       : (documents: number): void => screen.progress('documents exported', documents);
-    const given = { loaded, places, asked, store, signal, ...(progress && { progress }) };
+    const given = { loaded, places, asked, store, signal, clock, ...(progress && { progress }) };
     const documents = async function* () {
       yield* exported(given);
       await assertUnmoved();

@@ -2,7 +2,7 @@
 import { CLOCK_SKEW_MS, LANDING_BOUND_MS, WRITE_BOUND_MS } from '../base/bounds.ts';
 import { systemClock } from '../base/clock.ts';
 import { projectionId } from '../definition/specs.ts';
-import { compareVersions } from '../feed/reading/change.ts';
+import { type Key, compareVersions } from '../feed/reading/change.ts';
 import { untilStopped, whileFresh } from '../feed/tenure/fences.ts';
 import { Entries, type StoredEntry, forEach } from '../projections/archive/entries.ts';
 import { untilDone } from '../projections/conflict.ts';
@@ -41,9 +41,17 @@ export interface CompactOptions {
   readonly dryRun?: boolean;
   /** Which tenants are erased now: their blobs are left to the erasure. Absent: the pipeline declares no tenant. */
   readonly erased?: ReadErased | undefined;
+  /** Over shards, before each new blob: which keys a move has in hand. Blobs with lines of these stay. */
+  readonly moving?: (() => Promise<MovingKeys>) | undefined;
   /** Waits for the grace. */
   readonly grace?: (() => Promise<void>) | undefined;
   progress?(so: CompactResult): void;
+}
+
+export interface MovingKeys {
+  readonly has: (key: Key) => boolean;
+  /** Called when all writes of the blob were answered. */
+  readonly ended: () => Promise<void>;
 }
 
 export interface CompactResult {
@@ -113,7 +121,9 @@ export async function compactArchive(archive: Work, options: CompactOptions): Pr
           continue;
         }
         for (let rest = batch; rest.length > 1 && !isOver();) {
-          const joined = await join(archive, place, rest, options, tally);
+          const moving = await options.moving?.();
+          const joined = await join(archive, place, rest, { ...options, isMoving: moving?.has }, tally);
+          await moving?.ended();
           retired.push(...joined.retired);
           rest = joined.rest;
           options.progress?.(tally);
@@ -176,7 +186,7 @@ async function join(
   archive: Work,
   place: Period,
   batch: readonly BlobRecord[],
-  options: CompactOptions,
+  options: CompactOptions & { readonly isMoving: MovingKeys['has'] | undefined },
   tally: Tally,
 ): Promise<{ readonly retired: readonly string[]; readonly rest: readonly BlobRecord[] }> {
   const { store, stateContainer, spec } = archive;
@@ -199,8 +209,13 @@ async function join(
       read.map(({ change }) => change),
       access,
     );
-    // A sweep may write such a blob again at any time.
-    if ((await isAnyErased(archive, read, options)) || !read.some(({ change }, at) => isPast(change, known[at]))) {
+    // A mover makes entries of another place name the lines. A sweep may write such a blob again at any time.
+    const isHeld = read.some(({ change }) => options.isMoving?.(change.key) === true);
+    if (
+      isHeld ||
+      (await isAnyErased(archive, read, options)) ||
+      !read.some(({ change }, at) => isPast(change, known[at]))
+    ) {
       tally.left += 1;
       continue;
     }

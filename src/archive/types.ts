@@ -231,6 +231,8 @@ export interface CopyResult {
   readonly different: readonly string[];
   /** Not copied, because their tenant is erased. */
   readonly erased: number;
+  /** Not copied here, because their keys move, or are on another shard. */
+  readonly moving: number;
   /** Damage that was skipped; empty without `skipDamaged`. */
   readonly faults: readonly ArchiveFault[];
 }

@@ -34,7 +34,7 @@ export async function openArchives(
   if (chosen.length === 0) return [];
   const store = await openStore(services, signal, (text) => screen.line(text));
   const { database, state } = services.place;
-  const at = { database, state, store, shared: pipeline.part !== undefined };
+  const at = { database, state, holds: services.global.state, store, shared: pipeline.part !== undefined };
   return Promise.all(chosen.map(async (spec) => ({ ...(await openArchive(spec, pipeline, model, at)), store })));
 }
 
@@ -87,6 +87,10 @@ export async function gateOf(
 }
 
 const NOTHING_LEAVES: Gate = { acknowledged: () => undefined, parked: () => true, waits: () => true };
+
+/** The archives that a pipeline declares, in all places. @throws UsageError `archive-none` */
+export const declaredArchives = ({ pipeline }: Pick<Loaded, 'pipeline'>): readonly ArchiveSpec[] =>
+  choose(wholeOf(pipeline), undefined);
 
 /** Of a part, those that it runs: perhaps none. */
 function choose(pipeline: Pipeline, only: string | undefined): readonly ArchiveSpec[] {

@@ -11,7 +11,7 @@ import { audited } from '../audit/record.ts';
 import { type Context, type Plan, defineOperation } from '../operation.ts';
 import { plural, size, table } from '../table.ts';
 import { faultLines } from './faults.ts';
-import { assertInto } from './into.ts';
+import { assertInto, writingInto } from './into.ts';
 import { sum } from './list.operation.ts';
 import { foreignKeys } from './foreign-keys.ts';
 import { openArchives } from './open.ts';
@@ -60,12 +60,8 @@ async function choose(given: RestoreInput, { workspace, signal, screen }: Contex
   const [loaded, services] = [await workspace.pipeline(), await workspace.services()];
   const archives = await openArchives(loaded, services, { only, signal, screen });
   const chosen = archives.map((archive) => ({ archive, selection: selectionOf(given, archive) }));
-  if (into !== undefined && loaded.pipeline.part) {
-    throw operationsError('input-invalid', `--into ${into}: the pipeline is over shards`, {
-      hint: 'Restore the documents to their container: leave out --into.',
-    });
-  }
-  if (into !== undefined) await assertInto(into, archives, loaded, services);
+  // A place that runs no archive copies nothing.
+  if (into !== undefined && archives.length > 0) await assertInto(into, archives, loaded, services);
   await assertArchivedTenant(archives, tenant);
   // Over shards, another place may have archived them.
   if (!loaded.pipeline.part) await assertDocuments(chosen, signal);
@@ -154,8 +150,9 @@ export const archiveRestore = defineOperation({
                 foreign: await foreignKeys(parts, archive.source),
                 progress: ({ restored }) => say('restored', restored),
               })
-            : await copyArchive(archive, selection, {
+            : await copyArchive(writingInto(archive, parts), selection, {
                 ...options,
+                foreign: await foreignKeys(parts, archive.source),
                 into,
                 replace,
                 progress: ({ copied, replaced }) => say(`copied into ${into}`, copied + replaced),

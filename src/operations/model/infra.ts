@@ -1,4 +1,5 @@
 import { allVersionsContainers } from '../../definition/all-versions.ts';
+import { partOf } from '../../definition/places.ts';
 import type { Pipeline } from '../../definition/specs.ts';
 import { containersModule } from '../../model/infra.ts';
 import type { LoadedPipeline } from '../../runtime/workspace.ts';
@@ -42,8 +43,15 @@ export async function filesOf(
       },
     );
   }
+  const ofShard = pipeline.shards && [
+    ...modelContainers({ pipeline: partOf(pipeline, model, 'shard'), model }),
+    ownContainer('state', state),
+  ];
   return [
     { file: 'modules/containers.bicep', text: containersModule(model.title, containers) },
+    ...(ofShard
+      ? [{ file: 'modules/shard-containers.bicep', text: containersModule(`${model.title}, a shard`, ofShard) }]
+      : []),
     { file: 'pipeline.json', text: `${JSON.stringify(factsOf(pipeline), undefined, 2)}\n` },
   ];
 }

@@ -50,6 +50,11 @@ export const SHARD_VERBS_ERRORS = {
     hint: 'Create the container in the target with the same partition key.',
     usage: true,
   },
+  'move-erasure': {
+    meaning: 'A tenant is being erased, and a move would copy what the erasure removes.',
+    hint: 'Wait until `millrace tenants erase` has ended (`millrace status` names it). Then run the command again.',
+    retryable: true,
+  },
   'move-leaving': {
     meaning: 'A document of the keys is archived, and still stands in its container until it expires there.',
     hint: 'Wait until it has expired (a day after it was archived), or restore it: `millrace archive restore`. Then run the command again.',

@@ -1,6 +1,9 @@
 // What the verbs that move documents have in common: their flags, the services they need, their plans and results.
+import type { Container } from '@azure/cosmos';
 import { z } from 'zod';
 import { requireShardMaps, resourceName } from '../../base/settings.ts';
+import { failureOf } from '../../cosmos/failure.ts';
+import { erasuresUnderWay } from '../../engine/erasures/record.ts';
 import type { Identity } from '../../feed/reading/change.ts';
 import type { Shard, ShardLocation } from '../../shards/index.ts';
 import { type Span, overlaps } from '../../shards/keys/spans.ts';
@@ -105,6 +108,7 @@ export async function moveOptions(
     connect,
     endpointOf,
     stateContainer: settings.stateContainer,
+    erasures: () => openErasures(services.global.state, signal),
     leases: services.global.leases,
     ...(await touched(context)),
     store: () => openStore(services, signal),
@@ -115,6 +119,16 @@ export async function moveOptions(
     takeOver: given.takeOver,
     say: (text) => screen.draw([text]),
   };
+}
+
+/** Where no pipeline has run there is no state container, and no erasure. */
+async function openErasures(state: Container, signal: AbortSignal): Promise<string[]> {
+  try {
+    return (await erasuresUnderWay(state, signal)).map(({ id }) => id);
+  } catch (error) {
+    if (failureOf(error).kind === 'not-found') return [];
+    throw error;
+  }
 }
 
 /** A move needs no pipeline; where there is one, it says what sweeps archive, and where embeds write. */

@@ -194,6 +194,6 @@ it('a replay reads all shards, and that of a tenant only the shard that has it',
   const refused = await cli(['projections', 'replay', 'totals', '--continuation', 'x', '--pipeline', SPREAD_VERSIONS]);
   expect([refused.code, refused.stderr]).toEqual([
     2,
-    expect.stringContaining('--continuation has positions of single places'),
+    expect.stringContaining('--continuation has positions of one container'),
   ]);
 });

@@ -56,6 +56,8 @@ export interface MoveOptions extends Partial<MoveTimes> {
   readonly endpointOf: (location: ShardLocation) => string;
   /** Name of the state container that hosts of a shard use in its database. */
   readonly stateContainer: string;
+  /** The erasures of tenants that have not ended, by their ids. No move begins beside one (ERASE-P61). */
+  readonly erasures?: () => Promise<readonly string[]>;
   /** The lease container of these hosts. */
   readonly leases?: Container | undefined;
   /** Containers whose documents the pipeline archives, if there is one here. */
@@ -125,7 +127,14 @@ export async function moveMapping(options: MoveOptions, mapping: Mapping, target
   const record = found
     ? await MoveRecord.resume(maps, found, { clock, force })
     : await MoveRecord.begin(maps, await factsOf(options, mapping, places, containers), clock);
-  if (!found) await assertAlone(options, record, mapping, target);
+  if (!found) {
+    await assertAlone(options, record, mapping, target);
+    // After its record is stored: an erasure looks for it after its own one.
+    await assertNoErasure(options).catch(async (error: unknown) => {
+      await record.save({ step: 'cancelled' });
+      throw error;
+    });
+  }
   const moving = movingOf(options, record, places, containers);
   try {
     return resultOf(moving, await work(moving, options.flipped));
@@ -286,6 +295,7 @@ async function examine(
     const places = await placesOf(options, found);
     return { found, places, containers: await movedContainers(map, span, places) };
   }
+  await assertNoErasure(options);
   if (mapping.shard === target.id)
     throw shardVerbsError('move-there', `${mapping.text} is on ${shownLocation(target.location)} already`);
   if (mapping.status === 'offline') throw shardVerbsError('move-offline', `The mapping ${mapping.text} is offline`);
@@ -311,6 +321,12 @@ async function assertAllReaders(
   for (const { endpoint, database } of [from, to])
     for (const { name } of containers)
       await assertReaders({ monitored: database.container(name), endpoint, leases, host: 'move' });
+}
+
+/** @throws MillraceError `move-erasure` */
+async function assertNoErasure({ erasures }: MoveOptions): Promise<void> {
+  const [erasure] = (await erasures?.()) ?? [];
+  if (erasure !== undefined) throw shardVerbsError('move-erasure', `The erasure ${erasure} of a tenant has not ended`);
 }
 
 /** Two moves that began at the same time have not seen one another: then this one ends. */

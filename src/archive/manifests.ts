@@ -23,6 +23,7 @@ const schema = z.object({
       documents: z.number(),
       from: z.number(),
       to: z.number(),
+      expired: z.number().optional(),
     }),
   ),
 });
@@ -71,6 +72,17 @@ export async function delist(store: BlobStore, name: string, blob: string): Prom
     return store.put(name, textOf({ ...manifest, blobs }), stored.etag);
   });
   return empty;
+}
+
+/** Notes for a blob when its documents ceased to be archived, under If-Match. One that is not listed is left alone. */
+export async function markExpired(store: BlobStore, name: string, blob: string, at: number): Promise<void> {
+  await untilDone(`Manifest ${name}`, async () => {
+    const stored = await store.read(name);
+    if (!stored) return true;
+    const manifest = parseManifest(name, stored.bytes);
+    const blobs = manifest.blobs.map((record) => (record.name === blob ? { ...record, expired: at } : record));
+    return store.put(name, textOf({ ...manifest, blobs }), stored.etag);
+  });
 }
 
 /**

@@ -72,6 +72,8 @@ export interface BlobRecord {
   /** Smallest and largest `_ts`, milliseconds. */
   readonly from: number;
   readonly to: number;
+  /** When the rule `keep` made its documents count as archived no more, milliseconds. Absent: it has not. */
+  readonly expired?: number | undefined;
 }
 
 /** The blobs of one projection, tenant and period. It is stored as a blob itself and changed only under If-Match. */

@@ -284,6 +284,10 @@ export interface ArchiveSpec {
   readonly dateField: string;
   /** `after`: older than that many milliseconds; `before`: earlier than that time. */
   readonly rule: ArchiveRule;
+  /** Only documents of more stored bytes; `text` as declared. */
+  readonly largerThan?: { readonly bytes: number; readonly text: string };
+  /** A document is deleted from the archive when its date is this long ago: milliseconds; `text` as declared. */
+  readonly keep?: { readonly ms: number; readonly text: string };
   where?(doc: Doc): boolean;
   /** Field with the tenant: each tenant has separate blobs. */
   readonly tenantField?: string;

@@ -218,7 +218,7 @@ async function join(
   if (taken.length > 1) {
     const lines = [...kept.values()];
     access.fence.assert();
-    const record = await writeBlob(store, place, lines, 'unique');
+    const record = await writeBlob(store, place, lines, { codec: spec.codec, unique: true });
     // Of a tenant under a hold, whose old blobs stay.
     await holdNew(archive, place, record.name);
     access.fence.assert();

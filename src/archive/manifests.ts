@@ -5,6 +5,7 @@ import { isObject } from '../base/json.ts';
 import type { SourceRef } from '../definition/specs.ts';
 import { untilDone } from '../projections/conflict.ts';
 import { ArchiveDamaged } from './blob.ts';
+import { codecOf } from './codec.ts';
 import type { BlobStore } from './blob-store.ts';
 import { type Period, isManifest, manifestName, placeOf } from './layout.ts';
 import type { ArchiveFault, BlobRecord, Manifest } from './types.ts';
@@ -128,7 +129,11 @@ export async function* manifestPlaces(store: BlobStore, prefix: string): AsyncGe
 }
 
 const textOf = (manifest: Manifest): Buffer =>
-  Buffer.from(JSON.stringify({ ...manifest, format: FORMATS.manifest.writes }, undefined, 1));
+  Buffer.from(JSON.stringify({ ...manifest, format: formatOf(manifest) }, undefined, 1));
+
+/** Format 2 lists a blob that isn't packed by gzip: a version that can't read it then says so, and not that it is damaged. */
+const formatOf = ({ blobs }: Manifest): number =>
+  blobs.every(({ name }) => codecOf(name) === 'gzip') ? FORMATS.manifest.writes : FORMATS.manifest.reads;
 
 function parseManifest(name: string, bytes: Uint8Array): Manifest {
   try {

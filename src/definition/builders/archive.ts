@@ -1,6 +1,6 @@
 import { parseDate } from '../date.ts';
 import { type Declaration, bytes, error, milliseconds, nameFindings, plain } from '../declaration.ts';
-import type { ArchiveRule, ArchiveSpec, Doc, Finding, SourceRef } from '../specs.ts';
+import type { ArchiveCodec, ArchiveRule, ArchiveSpec, Doc, Finding, SourceRef } from '../specs.ts';
 import type { Type } from '../types.ts';
 
 /** What `archive` takes; S the documents that leave. */
@@ -35,6 +35,11 @@ export interface ArchiveOptions<S extends object> {
    * all-versions feed shows them all. Default false.
    */
   readonly versionLog?: boolean;
+  /**
+   * How new blobs are packed: `zstd` is faster and packs better, and earlier versions of Millrace can’t read it. Blobs that exist stay
+   * as they are, and are read too. Default `gzip`.
+   */
+  readonly codec?: ArchiveCodec;
   /** A whole number from 1 on; default 1. The blobs of other versions stay, and are read too. */
   readonly version?: number;
 }
@@ -47,7 +52,7 @@ interface Untyped extends Omit<ArchiveOptions<Doc>, 'from'> {
 /** Moves documents from their container to Blob Storage, by a rule; everything derived from them stays. */
 export function archive<S extends object>(name: string, spec: ArchiveOptions<S>): Declaration<ArchiveSpec>;
 export function archive(name: string, spec: Untyped): Declaration<ArchiveSpec> {
-  const { from, date, largerThan, where, keep, tenant, versionLog, version = 1 } = spec;
+  const { from, date, largerThan, where, keep, tenant, versionLog, codec, version = 1 } = spec;
   const findings = nameFindings(name, version);
   if (typeof date !== 'string' || date === '') {
     findings.push(
@@ -57,6 +62,10 @@ export function archive(name: string, spec: Untyped): Declaration<ArchiveSpec> {
         `Add date: 'completedAt', a field of its documents.`,
       ),
     );
+  }
+  if (codec !== undefined && codec !== 'gzip' && codec !== 'zstd') {
+    const message = `Archive ${name} has codec ${JSON.stringify(codec)}, which isn't valid`;
+    findings.push(error('archive-codec', message, 'Write gzip or zstd.'));
   }
   const rule = ruleOf(name, spec, findings);
   const larger = largerThan === undefined ? undefined : sizeOf(name, largerThan, findings);
@@ -73,6 +82,7 @@ export function archive(name: string, spec: Untyped): Declaration<ArchiveSpec> {
     ...(where && { where }),
     ...(tenant !== undefined && { tenantField: tenant }),
     ...(versionLog === true && { versionLog }),
+    ...(codec !== undefined && codec !== 'gzip' && { codec }),
     findings,
   };
 }

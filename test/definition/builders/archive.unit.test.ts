@@ -45,6 +45,7 @@ test.each([
   [{ after: '90d', before: '2001-02-01' }, 'archive-rule'],
   [{ after: 'ninety days' }, 'archive-after'],
   [{ before: '2001-02-30' }, 'archive-before'],
+  [{ after: '90d', codec: 'lz4' }, 'archive-codec'],
   [{ largerThan: 'large' }, 'archive-size'],
   [{ after: '90d', keep: 'long' }, 'archive-keep'],
   [{ after: '90d', keep: '0 d' }, 'archive-keep'],

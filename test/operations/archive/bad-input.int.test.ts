@@ -82,7 +82,7 @@ it('a manifest of a newer format ends each verb with the remedy, before anything
     if (!name.includes('/s0/') || !name.endsWith('manifest.json')) continue;
     const blob = blobs.getBlockBlobClient(name);
     const manifest = JSON.parse((await blob.downloadToBuffer()).toString()) as object;
-    const text = JSON.stringify({ ...manifest, format: 2 });
+    const text = JSON.stringify({ ...manifest, format: 3 });
     await blob.upload(text, Buffer.byteLength(text));
   }
   await write('c', 's0', '2025-01-02T10:00:00.000Z');
@@ -91,7 +91,7 @@ it('a manifest of a newer format ends each verb with the remedy, before anything
     const { code, stderr } = await run(verb);
     expect([code, stderr]).toEqual([
       1,
-      expect.stringContaining('has format 2; this version of Millrace reads format 1'),
+      expect.stringContaining('has format 3; this version of Millrace reads formats 1 to 2'),
     ]);
     expect(stderr).toContain('docs/upgrading.md');
   }

@@ -3,6 +3,7 @@ import { messageOf } from '../base/errors.ts';
 import { type ArchiveErrorCode, archiveError } from './errors.ts';
 import { isObject } from '../base/json.ts';
 import { type Clock, systemClock } from '../base/clock.ts';
+import { codecOf, contentTypeOf } from './codec.ts';
 import type { BlobContainer, BlobHandle, BlobPage, ListedBlob } from './blob-container.ts';
 import type { HoldingStore, StoredBlob } from './blob-store.ts';
 
@@ -42,7 +43,8 @@ export class AzureBlobStore implements HoldingStore {
 
   async put(name: string, bytes: Uint8Array, ifMatch: string | null): Promise<boolean> {
     const blob = this.#container.getBlobClient(name).getBlockBlobClient();
-    const blobContentType = name.endsWith('.json') ? 'application/json' : 'application/gzip';
+    const codec = codecOf(name);
+    const blobContentType = codec ? contentTypeOf(codec) : 'application/json';
     const written = await this.#ask(() =>
       blob.upload(bytes, bytes.length, {
         conditions: ifMatch === null ? { ifNoneMatch: '*' } : { ifMatch },

@@ -1,5 +1,5 @@
 // Joins small blobs of a month into larger ones while others read, archive, restore and erase (ADR 68).
-import { CLOCK_SKEW_MS, LANDING_BOUND_MS, WRITE_BOUND_MS } from '../base/bounds.ts';
+import { WRITE_GRACE_MS } from '../base/bounds.ts';
 import { systemClock } from '../base/clock.ts';
 import { projectionId } from '../definition/specs.ts';
 import { type Key, compareVersions } from '../feed/reading/change.ts';
@@ -26,12 +26,6 @@ const UNPACKED = 32 * SMALL;
 const LINES = 50_000;
 /** Blobs whose removal waits together. */
 const RETIRED = 1_000;
-/**
- * How long a blob stays that nothing needs: a sweep, an erasure or another compaction may still write what it decided
- * before, and a reader may use an entry that it has read.
- */
-const GRACE_MS = WRITE_BOUND_MS + LANDING_BOUND_MS + CLOCK_SKEW_MS;
-
 export interface CompactOptions {
   readonly signal: AbortSignal;
   readonly tenant?: string | undefined;
@@ -239,7 +233,7 @@ async function join(
   if (taken.length > 1) {
     const lines = [...kept.values()];
     access.fence.assert();
-    const record = await writeBlob(store, place, lines, 'unique');
+    const record = await writeBlob(store, place, lines, { codec: spec.codec, unique: true });
     // Of a tenant under a hold, whose old blobs stay.
     await holdNew(archive, place, record.name);
     access.fence.assert();
@@ -310,7 +304,8 @@ async function removeRetired(
 ): Promise<void> {
   const { store, stateContainer } = archive;
   if (retired.length === 0) return;
-  await (options.grace?.() ?? systemClock.sleep(GRACE_MS, options.signal));
+  // A sweep, an erasure or another compaction may still write what it decided before, and a reader use an entry that it has read.
+  await (options.grace?.() ?? systemClock.sleep(WRITE_GRACE_MS, options.signal));
   const access = archive.access(untilStopped(options.signal));
   for (const name of retired) {
     options.signal.throwIfAborted();

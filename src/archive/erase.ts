@@ -6,6 +6,7 @@ import { untilDone } from '../projections/conflict.ts';
 import type { DocumentAccess } from '../sinks/document-access.ts';
 import { ArchiveDamaged, unlessDamaged, unpack } from './blob.ts';
 import type { ErasableStore } from './blob-store.ts';
+import { codecOf } from './codec.ts';
 import { isBlob, isManifest, isShared, isTenant, manifestBeside, mayHold, placeOf } from './layout.ts';
 import { writeBlob } from './leave.ts';
 import { delist, enlist } from './manifests.ts';
@@ -150,7 +151,7 @@ async function rewritten(name: string, { kept }: Lines, { store }: EraseOptions)
   if (!first) return undefined;
   const source: SourceRef = { container: first.container, type: first.type };
   const lines = [...kept.values()].map((line) => ({ line: JSON.stringify(line), change: line }));
-  const record = await writeBlob(store, placeOf(name), lines, 'unique');
+  const record = await writeBlob(store, placeOf(name), lines, { codec: codecOf(name), unique: true });
   await enlist(store, placeOf(name), source, record);
   return { name: record.name, lineOf: new Map([...kept.keys()].map((at, index) => [at, index])) };
 }

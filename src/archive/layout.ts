@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { digest } from '../base/json.ts';
-import { type ArchiveSpec, type Doc, projectionId } from '../definition/specs.ts';
+import { codecOf, endingOf } from './codec.ts';
+import { type ArchiveCodec, type ArchiveSpec, type Doc, projectionId } from '../definition/specs.ts';
 
 /** One folder of blobs: a projection's documents of one tenant and month. */
 export interface Period {
@@ -13,7 +14,6 @@ export interface Period {
 /** The folder of an archive without tenants. */
 const ALL_TENANTS = 'all';
 const MANIFEST = '/manifest.json';
-const BLOB = '.jsonl.gz';
 const LOG = 'log~';
 
 export const periodOf = (spec: ArchiveSpec, doc: Doc, at: number): Period => ({
@@ -33,10 +33,11 @@ export const folderOf = ({ projection, tenant, period }: Period): string =>
   `${projection}/${segment(tenant)}/${period.replace('-', '/')}`;
 
 export const manifestName = (period: Period): string => `${folderOf(period)}${MANIFEST}`;
-export const blobName = (period: Period, sha256: string): string => `${folderOf(period)}/${sha256}${BLOB}`;
+export const blobName = (period: Period, sha256: string, codec: ArchiveCodec = 'gzip'): string =>
+  `${folderOf(period)}/${sha256}${endingOf(codec)}`;
 export const manifestBeside = (name: string): string => `${name.slice(0, name.lastIndexOf('/'))}${MANIFEST}`;
 export const isManifest = (name: string): boolean => name.endsWith(MANIFEST);
-export const isBlob = (name: string): boolean => name.endsWith(BLOB);
+export const isBlob = (name: string): boolean => codecOf(name) !== undefined;
 
 /** The folder of a blob or a manifest, from its name alone; with the tenant's digest where the tenant is too long. */
 export function placeOf(name: string): Period {
@@ -59,7 +60,7 @@ export const isWithin = (place: Period, { from, to }: { readonly from?: string; 
   (from === undefined || place.period >= from) && (to === undefined || place.period.slice(0, to.length) <= to);
 
 /** The SHA-256 that a blob's name promises of its content. */
-export const promised = (name: string): string => name.slice(name.lastIndexOf('/') + 1, -BLOB.length);
+export const promised = (name: string): string => /[^/.]*(?=\.[^/]*$)/.exec(name)?.[0] ?? '';
 export const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
 
 /** The prefix of all versions of the archive projection: documents of earlier versions still belong to it. */

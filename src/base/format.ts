@@ -71,7 +71,8 @@ export const FORMATS = {
   deadLetter: { writes: 1, reads: 1 },
   backlog: { writes: 1, reads: 1 },
   // Blobs.
-  manifest: { writes: 1, reads: 1 },
+  // 2, if it lists a blob of another codec than gzip.
+  manifest: { writes: 1, reads: 2 },
   line: { writes: 1, reads: 1 },
   letterBody: { writes: 1, reads: 1 },
   // The job datastore.

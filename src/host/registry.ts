@@ -3,6 +3,7 @@ import { archiveHold } from '../operations/archive/hold.operation.ts';
 import { archiveHolds } from '../operations/archive/holds.operation.ts';
 import { archiveRelease } from '../operations/archive/release.operation.ts';
 import { archiveList } from '../operations/archive/list.operation.ts';
+import { archiveExpire } from '../operations/archive/expire.operation.ts';
 import { archiveCompact } from '../operations/archive/compact.operation.ts';
 import { archiveStats } from '../operations/archive/stats.operation.ts';
 import { archiveRestore } from '../operations/archive/restore.operation.ts';
@@ -198,6 +199,7 @@ export const registry: Registry = new Registry([
   archiveList,
   archiveStats,
   archiveCompact,
+  archiveExpire,
   archiveVerify,
   archiveHold,
   archiveHolds,

@@ -1,5 +1,6 @@
 // E: indexing policies and time to live.
 import type { ContainerDetail, Text } from '../documents.ts';
+import { fieldOf, isIndexed } from '../indexed.ts';
 import { type Facts, examplesIn, fieldsIn, valueAt } from './facts.ts';
 import { type Rule, DESIGN, SOURCES, missing, n } from './rule.ts';
 
@@ -13,35 +14,7 @@ const queriesOf = ({ questions }: Facts, detail: ContainerDetail) =>
     .filter((question) => question.detail === detail)
     .flatMap(({ who, at, queries }) => queries.map((query) => ({ who, at, query })));
 
-/** `/a/b/?` and `/a/*` as the dotted field they begin with. */
-const fieldOf = (path: string): string =>
-  path
-    .replace(/^\//, '')
-    .replace(/\/(\?|\*)$/, '')
-    .replaceAll('/[]', '')
-    .replaceAll('/', '.');
-
-/** Whether a field is indexed: the most precise of the lists' paths wins. An element's number is no step of a path. */
-function indexed({ container }: ContainerDetail, path: string): boolean {
-  const policy = container.indexingPolicy;
-  if (!policy) return true;
-  const field = path.replaceAll(/\.\d+(?=\.|$)/g, '');
-  const reach = (paths: readonly { readonly path: string }[] = []): number =>
-    Math.max(
-      -1,
-      ...paths.map(({ path: each }) => {
-        const own = fieldOf(each);
-        if (each === '/*') return 0;
-        const covers = each.endsWith('*') ? field === own || field.startsWith(`${own}.`) : field === own;
-        return covers ? own.length + (each.endsWith('?') ? 1 : 0) : -1;
-      }),
-    );
-  return (
-    policy.indexingMode !== 'none' &&
-    reach(policy.includedPaths) >= reach(policy.excludedPaths) &&
-    reach(policy.includedPaths) >= 0
-  );
-}
+const indexed = ({ container }: ContainerDetail, path: string): boolean => isIndexed(container.indexingPolicy, path);
 
 export const INDEXES: readonly Rule[] = [
   {

@@ -1,10 +1,11 @@
 // Looks at everything that is stored, for what still names a tenant. It shares no selection with the removal: it reads whole
 // containers, and judges each text.
-import { gunzipSync } from 'node:zlib';
 import type { Container } from '@azure/cosmos';
 import { isObject } from '../../base/json.ts';
 import { fetchAll } from '../../cosmos/fetch-all.ts';
 import { withoutSystemFields } from '../../cosmos/system-fields.ts';
+import { LARGEST } from '../../archive/blob.ts';
+import { codecOf, decompress } from '../../archive/codec.ts';
 import { HOLD } from '../../archive/holds.ts';
 import { isTenant, isShared, placeOf } from '../../archive/layout.ts';
 import { partsByName, textOf } from './erase-letters.ts';
@@ -111,7 +112,8 @@ class Search {
     if (isTenant(place, this.#options.asked.tenant) && !isShared(place)) return this.#add(this.#left, 'blobs');
     let text: string;
     try {
-      text = bytes ? (name.endsWith('.gz') ? gunzipSync(bytes) : Buffer.from(bytes)).toString('utf8') : '';
+      const codec = codecOf(name);
+      text = bytes ? (codec ? decompress(codec, bytes, LARGEST) : Buffer.from(bytes).toString()) : '';
     } catch {
       this.#unreadable.push(name);
       return;

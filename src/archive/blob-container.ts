@@ -22,6 +22,9 @@ export interface BlobHandle {
     readonly etag?: string | undefined;
   }>;
   delete(options?: object): Promise<unknown>;
+  /** Only Millrace itself moves blobs between tiers. */
+  setAccessTier(tier: string, options?: object): Promise<unknown>;
+  getAccountInfo(options?: object): Promise<{ readonly skuName?: string | undefined }>;
   /** Only Millrace itself holds. */
   setLegalHold(held: boolean, options?: object): Promise<unknown>;
   withVersion(version: string): BlobHandle;
@@ -39,5 +42,12 @@ export interface ListedBlob {
   readonly name: string;
   readonly versionId?: string | undefined;
   readonly isCurrentVersion?: boolean | undefined;
-  readonly properties: { readonly legalHold?: boolean | undefined; readonly accessTier?: string | undefined };
+  readonly properties: {
+    readonly legalHold?: boolean | undefined;
+    readonly accessTier?: string | undefined;
+    readonly accessTierChangedOn?: Date | undefined;
+    readonly archiveStatus?: string | undefined;
+    readonly contentLength?: number | undefined;
+    readonly lastModified: Date;
+  };
 }

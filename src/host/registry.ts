@@ -5,6 +5,10 @@ import { archiveRelease } from '../operations/archive/release.operation.ts';
 import { archiveList } from '../operations/archive/list.operation.ts';
 import { archiveCompact } from '../operations/archive/compact.operation.ts';
 import { archiveStats } from '../operations/archive/stats.operation.ts';
+import { archiveRehydrate } from '../operations/archive/rehydrate.operation.ts';
+import { archiveRehydrations } from '../operations/archive/rehydrations.operation.ts';
+import { archiveTier } from '../operations/archive/tier.operation.ts';
+import { archiveTiers } from '../operations/archive/tiers.operation.ts';
 import { archiveRestore } from '../operations/archive/restore.operation.ts';
 import { archiveSweep } from '../operations/archive/sweep.operation.ts';
 import { archiveVerify } from '../operations/archive/verify.operation.ts';
@@ -203,6 +207,10 @@ export const registry: Registry = new Registry([
   archiveHolds,
   archiveRelease,
   archiveRestore,
+  archiveTier,
+  archiveTiers,
+  archiveRehydrate,
+  archiveRehydrations,
   sqlDdl,
   sqlMigrate,
   sqlClean,

@@ -97,6 +97,7 @@ function isGone(
         (Array.isArray(items) && owned.has(items[0]))
       );
     case 'status':
+    case 'rehydration':
     case 'tenantsizes':
       return isForTenant(document, tenant);
     default:

@@ -118,5 +118,5 @@ async function jobs(
 function priced({ tier, priority }: RehydrateInput, { offline, bytes, price }: Rehydrated): string {
   const early = price.early > 0 ? `, ${money(price.early)} for early deletion` : '';
   const high = priority === 'High' ? '; priority High costs several times as much for the reading' : '';
-  return `bring ${plural(offline, 'blob')} (${size(bytes)}) to the ${tier} tier: about ${money(price.read)} for the reading${early}, then ${money(price.month)} more a month, ${SAMPLE_PRICES}${high}`;
+  return `bring ${plural(offline, 'blob')} (${size(bytes)}) to the ${tier} tier: ${money(price.read)} for the reading${early}, then ${money(price.month)} more a month, ${SAMPLE_PRICES}${high}`;
 }

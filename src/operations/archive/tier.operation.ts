@@ -76,9 +76,11 @@ function priceText({ price, early }: TierResult): string {
   const parts = [
     `${money(price.move)} for the moves`,
     ...(early > 0 ? [`${money(price.early)} for early deletion of ${plural(early, 'blob')}`] : []),
-    price.saved >= 0 ? `then ${money(price.saved)} less a month` : `then ${money(-price.saved)} more a month`,
+    price.saved >= 0
+      ? `which then saves ${money(price.saved)} a month`
+      : `which then costs ${money(-price.saved)} more a month`,
   ];
-  return `about ${parts.join(', ')}, ${SAMPLE_PRICES}`;
+  return `${parts.join(', ')}, ${SAMPLE_PRICES}`;
 }
 
 const offlineText = ({ offline }: TierResult): string[] =>

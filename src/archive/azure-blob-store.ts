@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { buffer } from 'node:stream/consumers';
 import { UsageError, messageOf } from '../base/errors.ts';
 import { type ArchiveErrorCode, archiveError } from './errors.ts';
@@ -7,6 +8,7 @@ import {
   ACCESS_TIERS,
   type AccessTier,
   type AccountStore,
+  type NotedFile,
   type RehydratePriority,
   type StoredBlob,
   type TieredBlob,
@@ -24,6 +26,8 @@ export interface AzureBlobStoreOptions {
 const WITHIN_MS = 60_000;
 /** A person may be waiting: after each of these times a late answer is reported. */
 const LATE_MS = [3_000, 10_000, 30_000, 60_000];
+/** The metadata of a file that says what it was made of. */
+const NOTE = 'millrace';
 /** What a list shows of holds. */
 const HOLDS = { includeVersions: true, includeLegalHold: true };
 /** The time limit of the first small request. */
@@ -92,6 +96,40 @@ export class AzureBlobStore implements AccountStore {
 
   async *list(prefix: string): AsyncGenerator<string> {
     for await (const { name } of this.#items(prefix)) yield name;
+  }
+
+  async *files(prefix: string): AsyncGenerator<NotedFile> {
+    for await (const { name, properties, metadata } of this.#items(prefix, { includeMetadata: true }))
+      yield { name, etag: properties.etag, note: metadata?.[NOTE] };
+  }
+
+  async putFile(
+    name: string,
+    pieces: AsyncIterable<Uint8Array>,
+    { ifMatch, note }: { readonly ifMatch: string | null; readonly note: string },
+  ): Promise<boolean> {
+    const blob = this.#container.getBlobClient(name).getBlockBlobClient();
+    // Other writers stage pieces of the same file: the ids must be our own, and all have the same length.
+    const own = randomBytes(8).toString('hex');
+    const ids: string[] = [];
+    for await (const piece of pieces) {
+      const id = Buffer.from(`${own}-${String(ids.length).padStart(6, '0')}`).toString('base64');
+      await this.#ask(() => blob.stageBlock(id, piece, piece.length, this.#aborted()));
+      ids.push(id);
+    }
+    const options = {
+      conditions: ifMatch === null ? { ifNoneMatch: '*' } : { ifMatch },
+      metadata: { [NOTE]: note },
+      blobHTTPHeaders: { blobContentType: 'application/vnd.apache.parquet' },
+      ...this.#aborted(),
+    };
+    try {
+      return (await this.#ask(() => blob.commitBlockList(ids, options))) !== undefined;
+    } catch (error) {
+      // Another writer was faster, and that removed our pieces.
+      if (answerOf(error).code === 'InvalidBlockList') return false;
+      throw error;
+    }
   }
 
   async *tiers(prefix: string): AsyncGenerator<TieredBlob> {

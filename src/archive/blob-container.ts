@@ -29,7 +29,11 @@ export interface BlobHandle {
   setLegalHold(held: boolean, options?: object): Promise<unknown>;
   withVersion(version: string): BlobHandle;
   /** Only Millrace itself writes. */
-  getBlockBlobClient(): { upload(body: Uint8Array, length: number, options: object): Promise<unknown> };
+  getBlockBlobClient(): {
+    upload(body: Uint8Array, length: number, options: object): Promise<unknown>;
+    stageBlock(id: string, body: Uint8Array, length: number, options?: object): Promise<unknown>;
+    commitBlockList(ids: string[], options: object): Promise<unknown>;
+  };
 }
 
 export interface BlobPage {
@@ -42,6 +46,7 @@ export interface ListedBlob {
   readonly name: string;
   readonly versionId?: string | undefined;
   readonly isCurrentVersion?: boolean | undefined;
+  readonly metadata?: { readonly [name: string]: string } | undefined;
   readonly properties: {
     readonly legalHold?: boolean | undefined;
     readonly accessTier?: string | undefined;
@@ -49,5 +54,6 @@ export interface ListedBlob {
     readonly archiveStatus?: string | undefined;
     readonly contentLength?: number | undefined;
     readonly lastModified: Date;
+    readonly etag: string;
   };
 }

@@ -75,5 +75,27 @@ export interface TieringStore extends BlobStore {
   redundancy(): Promise<string | undefined>;
 }
 
+/** A file that is written whole, piece by piece, and carries a note of what it was made of. */
+export interface NotedFile {
+  readonly name: string;
+  readonly etag: string;
+  readonly note: string | undefined;
+}
+
+/** A storage container with files that are replaced: readers see the one before or the new one. */
+export interface FileStore extends BlobStore {
+  /** The files whose names begin with `prefix`, in order. */
+  files(prefix: string): AsyncIterable<NotedFile>;
+  /**
+   * Writes the pieces as one file over the one with that ETag; null: only if there is none. False: the condition failed,
+   * perhaps because an earlier attempt of this call has written it.
+   */
+  putFile(
+    name: string,
+    pieces: AsyncIterable<Uint8Array>,
+    how: { readonly ifMatch: string | null; readonly note: string },
+  ): Promise<boolean>;
+}
+
 /** The storage account of an archive, with all that it can do. */
-export type AccountStore = HoldingStore & TieringStore;
+export type AccountStore = HoldingStore & TieringStore & FileStore;

@@ -145,6 +145,6 @@ const byBlob = (entries: readonly StoredEntry[]): Map<string, StoredEntry[]> =>
 export const lineOf = async ({ store }: Archive, entry: StoredEntry): Promise<ArchivedDocument> =>
   lineIn(entry.blob ? await readBlob(store, entry.blob.name) : [], entry);
 
-/** @throws ArchiveDamaged */
-const lineIn = (lines: readonly ArchivedDocument[], entry: StoredEntry): ArchivedDocument =>
+/** The same, of the lines of its blob. @throws ArchiveDamaged */
+export const lineIn = (lines: readonly ArchivedDocument[], entry: StoredEntry): ArchivedDocument =>
   asEntered(entry, assertLineOf(entry, entry.blob ? lines[entry.blob.line] : undefined));

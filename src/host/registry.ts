@@ -2,6 +2,7 @@ import { archiveAsOf } from '../operations/archive/as-of.operation.ts';
 import { archiveHold } from '../operations/archive/hold.operation.ts';
 import { archiveHolds } from '../operations/archive/holds.operation.ts';
 import { archiveRelease } from '../operations/archive/release.operation.ts';
+import { archiveLake } from '../operations/archive/lake.operation.ts';
 import { archiveList } from '../operations/archive/list.operation.ts';
 import { archiveCompact } from '../operations/archive/compact.operation.ts';
 import { archiveStats } from '../operations/archive/stats.operation.ts';
@@ -211,6 +212,7 @@ export const registry: Registry = new Registry([
   archiveTiers,
   archiveRehydrate,
   archiveRehydrations,
+  archiveLake,
   sqlDdl,
   sqlMigrate,
   sqlClean,

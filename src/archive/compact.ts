@@ -318,8 +318,8 @@ async function removeRetired(
 async function isLeftOver(archive: Work, name: string, signal: AbortSignal): Promise<boolean> {
   const access = archive.access(untilStopped(signal));
   const read = await linesOf(archive.store, name).catch((error: unknown) => {
-    // An upload that was cut off: a sweep that comes back to it writes it whole. Or it is gone.
-    if (error instanceof ArchiveDamaged) return [];
+    // An upload that was cut off: a sweep that comes back to it writes it whole. Or it is gone, or in the Archive tier.
+    if (error instanceof ArchiveDamaged || error instanceof BlobOffline) return [];
     throw error;
   });
   const entries = new Entries(archive.stateContainer);

@@ -1,4 +1,4 @@
-// `archive lake` on Azurite, read by DuckDB and compared with what the test itself has written. ARC-H66 to ARC-H71.
+// `archive lake` on Azurite, read by DuckDB and compared with what the test itself has written. ARC-H66 to ARC-H70.
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';

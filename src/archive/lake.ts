@@ -7,7 +7,7 @@ import { Entries, type StoredEntry } from '../projections/archive/entries.ts';
 import type { DocumentAccess } from '../sinks/document-access.ts';
 import { ArchiveDamaged, readBlob } from './blob.ts';
 import { BlobOffline } from './blob-offline.ts';
-import type { AccountStore } from './blob-store.ts';
+import type { ErasableStore, FileStore } from './blob-store.ts';
 import { isOfErased } from './eligibility.ts';
 import { type LakeColumn, lakeColumns } from './lake-columns.ts';
 import {
@@ -26,7 +26,7 @@ import { parquetPieces } from './parquet.ts';
 import { lineIn } from './selected.ts';
 import type { Archive, ArchiveFault, ArchivedDocument, ReadErased } from './types.ts';
 
-type LakeArchive = Archive & { readonly store: AccountStore };
+type LakeArchive = Archive & { readonly store: FileStore & Pick<ErasableStore, 'remove'> };
 
 export interface LakeOptions {
   readonly model: Model;
@@ -216,7 +216,7 @@ function noteOf(columns: readonly LakeColumn[], entries: readonly StoredEntry[])
 }
 
 /** Whether a file has this note: the answer to our own write may have been lost. */
-async function isThere(store: AccountStore, name: string, note: string): Promise<boolean> {
+async function isThere(store: FileStore, name: string, note: string): Promise<boolean> {
   for await (const file of store.files(name)) if (file.name === name) return file.note === note;
   return false;
 }

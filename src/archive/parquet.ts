@@ -25,8 +25,8 @@ export async function* parquetPieces(
   };
   let group: ArchivedDocument[] = [];
   let characters = 0;
-  const written = (): Uint8Array => {
-    writer.write({ columnData: typed(valuesOf(columns, group)), rowGroupSize: ROWS });
+  const written = async (): Promise<Uint8Array> => {
+    await writer.write({ columnData: typed(valuesOf(columns, group)), rowGroupSize: ROWS });
     group = [];
     characters = 0;
     return taken();
@@ -34,9 +34,9 @@ export async function* parquetPieces(
   for await (const document of documents) {
     group.push(document);
     characters += JSON.stringify(document.doc).length;
-    if (group.length >= ROWS || characters >= CHARACTERS) yield written();
+    if (group.length >= ROWS || characters >= CHARACTERS) yield await written();
   }
-  if (group.length > 0) yield written();
-  writer.finish();
+  if (group.length > 0) yield await written();
+  await writer.finish();
   yield taken();
 }

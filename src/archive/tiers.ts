@@ -65,8 +65,9 @@ export const REHYDRATED_DAYS = 7;
  */
 export async function moveTiers(
   { spec, store }: { readonly spec: ArchiveSpec; readonly store: TieringStore },
-  { selection, tier, now, signal, dryRun = false, withinMs = Infinity, progress }: TierOptions,
+  options: TierOptions,
 ): Promise<TierResult> {
+  const { selection, tier, now, signal, dryRun = false, withinMs = Infinity } = options;
   const tally: Tally = {
     projection: projectionId(spec),
     complete: true,
@@ -80,7 +81,7 @@ export async function moveTiers(
   const move = async (blob: TieredBlob, target: AccessTier): Promise<void> => {
     if (!dryRun && !(await store.setTier(blob.name, target))) return;
     count(tally, blob, target, now);
-    progress?.(tally);
+    options.progress?.(tally);
   };
   const until = systemClock.monotonic() + withinMs;
   let due: (readonly [TieredBlob, AccessTier])[] = [];

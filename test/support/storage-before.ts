@@ -17,10 +17,13 @@ export interface Asked {
   readonly blob: string;
   readonly comp: string | null;
   /** The blob in Azurite. */
-  client(): BlobClient;
+  readonly client: () => BlobClient;
   /** Lets Azurite answer. */
-  forward(edit?: { readonly xml?: (text: string) => string; readonly headers?: Record<string, string> }): Promise<void>;
-  refuse(status: number, code: string): void;
+  readonly forward: (edit?: {
+    readonly xml?: (text: string) => string;
+    readonly headers?: Record<string, string>;
+  }) => Promise<void>;
+  readonly refuse: (status: number, code: string) => void;
 }
 
 export async function startStorageBefore(

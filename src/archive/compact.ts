@@ -8,6 +8,7 @@ import { Entries, type StoredEntry, forEach } from '../projections/archive/entri
 import { untilDone } from '../projections/conflict.ts';
 import type { DocumentAccess } from '../sinks/document-access.ts';
 import { ArchiveDamaged, bytesOf, documentOf, linesIn, unlessDamaged } from './blob.ts';
+import { BlobOffline } from './blob-offline.ts';
 import type { ErasableStore } from './blob-store.ts';
 import { isOfErased } from './eligibility.ts';
 import { isEntryOf } from './find.ts';
@@ -258,6 +259,8 @@ async function linesUnlessGone(store: ErasableStore, name: string): Promise<Line
   try {
     return await linesOf(store, name);
   } catch (error) {
+    // In the Archive tier it stays as it is.
+    if (error instanceof BlobOffline) return undefined;
     if (!(error instanceof ArchiveDamaged) || error.fault.code !== 'blob-missing') throw error;
     const now = await readManifest(store, manifestBeside(name));
     if (now?.blobs.some((blob) => blob.name === name)) throw error;
@@ -325,8 +328,8 @@ async function removeRetired(
 async function isLeftOver(archive: Work, name: string, signal: AbortSignal): Promise<boolean> {
   const access = archive.access(untilStopped(signal));
   const read = await linesOf(archive.store, name).catch((error: unknown) => {
-    // An upload that was cut off: a sweep that comes back to it writes it whole. Or it is gone.
-    if (error instanceof ArchiveDamaged) return [];
+    // An upload that was cut off: a sweep that comes back to it writes it whole. Or it is gone, or in the Archive tier.
+    if (error instanceof ArchiveDamaged || error instanceof BlobOffline) return [];
     throw error;
   });
   const entries = new Entries(archive.stateContainer);

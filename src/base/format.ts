@@ -40,6 +40,8 @@ export const FORMATS = {
   erasing: { writes: 1, reads: 1 },
   certificate: { writes: 1, reads: 1 },
   hold: { writes: 1, reads: 1 },
+  rehydration: { writes: 1, reads: 1 },
+  tiering: { writes: 1, reads: 1 },
   tenantsizes: { writes: 1, reads: 1 },
   budget: { writes: 1, reads: 1 },
   running: { writes: 1, reads: 1 },

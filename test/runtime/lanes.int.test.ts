@@ -80,6 +80,7 @@ it('the operations that work through whole containers are bulk', () => {
     'archive as-of',
     'archive compact',
     'archive expire',
+    'archive lake',
     'archive restore',
     'archive sweep',
     'archive verify',

@@ -1,6 +1,7 @@
 import { parseDate } from '../date.ts';
 import { type Declaration, bytes, error, milliseconds, nameFindings, plain } from '../declaration.ts';
-import type { ArchiveCodec, ArchiveRule, ArchiveSpec, Doc, Finding, SourceRef } from '../specs.ts';
+import { COOLER_TIERS, type CoolerTier } from '../access-tiers.ts';
+import type { ArchiveCodec, ArchiveRule, ArchiveSpec, Doc, Finding, SourceRef, TierRule } from '../specs.ts';
 import type { Type } from '../types.ts';
 
 /** What `archive` takes; S the documents that leave. */
@@ -40,6 +41,11 @@ export interface ArchiveOptions<S extends object> {
    * as they are, and are read too. Default `gzip`.
    */
   readonly codec?: ArchiveCodec;
+  /**
+   * Move blobs to a cooler access tier when they were written so many days ago: `{ cool: '30d', cold: '90d', archive: '365d' }`.
+   * A blob in the Archive tier can't be read before `millrace archive rehydrate`. Default: they stay where they are written.
+   */
+  readonly tiers?: Partial<Record<CoolerTier, string>>;
   /** A whole number from 1 on; default 1. The blobs of other versions stay, and are read too. */
   readonly version?: number;
 }
@@ -52,7 +58,7 @@ interface Untyped extends Omit<ArchiveOptions<Doc>, 'from'> {
 /** Moves documents from their container to Blob Storage, by a rule; everything derived from them stays. */
 export function archive<S extends object>(name: string, spec: ArchiveOptions<S>): Declaration<ArchiveSpec>;
 export function archive(name: string, spec: Untyped): Declaration<ArchiveSpec> {
-  const { from, date, largerThan, where, keep, tenant, versionLog, codec, version = 1 } = spec;
+  const { from, date, largerThan, where, keep, tenant, versionLog, codec, tiers, version = 1 } = spec;
   const findings = nameFindings(name, version);
   if (typeof date !== 'string' || date === '') {
     findings.push(
@@ -83,6 +89,7 @@ export function archive(name: string, spec: Untyped): Declaration<ArchiveSpec> {
     ...(tenant !== undefined && { tenantField: tenant }),
     ...(versionLog === true && { versionLog }),
     ...(codec !== undefined && codec !== 'gzip' && { codec }),
+    ...(tiers !== undefined && { tiers: tiersOf(name, tiers, findings) }),
     findings,
   };
 }
@@ -145,4 +152,30 @@ function keepOf(
   if (versionLog === true)
     return refuse('and a version log, which keeps every version for good', 'Remove one of them.');
   return { ms, text };
+}
+
+const DAY_MS = 86_400_000;
+
+/** From the warmest to the coolest. */
+function tiersOf(name: string, tiers: Readonly<Record<string, unknown>>, findings: Finding[]): TierRule[] {
+  const rules: TierRule[] = [];
+  const wrong = (what: string): void => {
+    const hint = "Write whole days that grow, such as tiers: { cool: '30d', cold: '90d', archive: '365d' }.";
+    findings.push(error('archive-tiers', `Archive ${name} ${what}`, hint));
+  };
+  for (const tier of Object.keys(tiers).filter((one) => !COOLER_TIERS.some((known) => known === one)))
+    wrong(`names a tier ${tier}, and the tiers are ${COOLER_TIERS.join(', ')}`);
+  for (const tier of COOLER_TIERS) {
+    const text = tiers[tier];
+    if (text === undefined) continue;
+    const days = typeof text === 'string' ? (milliseconds(text) ?? Number.NaN) / DAY_MS : Number.NaN;
+    const before = rules.at(-1);
+    if (!Number.isInteger(days) || days < 1)
+      wrong(`moves blobs to ${tier} after ${JSON.stringify(text)}, which isn't whole days`);
+    else if (before && days <= before.days)
+      wrong(`moves blobs to ${tier} after ${days} days, and to ${before.tier} after ${before.days}`);
+    else rules.push({ tier, days });
+  }
+  if (rules.length === 0 && Object.keys(tiers).length === 0) wrong('has tiers that name none');
+  return rules;
 }

@@ -1,5 +1,5 @@
 import { openGate } from '../../archive/gate.ts';
-import type { ErasableStore } from '../../archive/blob-store.ts';
+import type { AccountStore } from '../../archive/blob-store.ts';
 import { openArchive } from '../../archive/open.ts';
 import type { Archive, Gate } from '../../archive/types.ts';
 import { UsageError } from '../../base/errors.ts';
@@ -21,6 +21,8 @@ import { operationsError } from '../errors.ts';
 
 type Loaded = Pick<LoadedPipeline, 'pipeline' | 'model'>;
 
+export type OpenedArchive = Archive & { readonly store: AccountStore };
+
 /**
  * Opens the archives of a pipeline, or the one of that name.
  * @throws UsageError `archive-unknown`, `container-missing`, and errors of the storage account
@@ -29,7 +31,7 @@ export async function openArchives(
   { pipeline, model }: Loaded,
   services: Services,
   { only, signal, screen }: { only?: string | undefined; signal: AbortSignal; screen: Pick<Screen, 'line'> },
-): Promise<(Archive & { readonly store: ErasableStore })[]> {
+): Promise<OpenedArchive[]> {
   const chosen = choose(pipeline, only);
   if (chosen.length === 0) return [];
   const store = await openStore(services, signal, (text) => screen.line(text));

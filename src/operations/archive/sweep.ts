@@ -14,7 +14,8 @@ import { watchErasures } from '../../runtime/open-engine.ts';
 import type { Parts } from '../../runtime/open-feed.ts';
 import { faultLines } from './faults.ts';
 import { assertByTenant } from './of-tenant.ts';
-import { gateOf, openArchives } from './open.ts';
+import { type OpenedArchive, gateOf, openArchives } from './open.ts';
+import { applyTiersDaily } from './tiering.ts';
 
 export interface Sweeping extends Parts {
   readonly signal: AbortSignal;
@@ -51,7 +52,7 @@ export async function sweep(options: Sweeping): Promise<SweepResult[]> {
 }
 
 async function sweepOne(
-  archive: Archive,
+  archive: OpenedArchive,
   {
     screen,
     now,
@@ -93,6 +94,10 @@ async function sweepOne(
       ]),
   }).finally(() => sweeper?.end());
   if (archive.spec.versionLog && !dryRun) await listLog(archive.spec, { store: archive.store, until, signal });
+  if (result.complete && !dryRun && tenant === undefined) {
+    const left = Math.max(0, until - systemClock.monotonic());
+    await applyTiersDaily(archive, { state: parts.services.global.state, now, withinMs: left, signal, screen });
+  }
   return result;
 }
 

@@ -13,6 +13,8 @@ export interface PipelineFacts {
   /** The ids of its leases start with this. */
   readonly leasePrefix: string;
   readonly archives: boolean;
+  /** Of each archive that declares tiers: days after which the lifecycle policy moves its blobs; 0: never. */
+  readonly tiers: readonly { readonly archive: string; readonly cool: number; readonly cold: number }[];
   /** The account must have the all-versions feed. */
   readonly allVersions: boolean;
   readonly eventHubs: readonly { readonly name: string; readonly consumerGroups: readonly string[] }[];
@@ -70,6 +72,12 @@ function factsOf(pipeline: Pipeline): PipelineFacts {
     name,
     leasePrefix: processorName(pipeline),
     archives: archives.length > 0,
+    tiers: archives.flatMap(({ name: archive, tiers }) => {
+      const daysOf = (tier: 'cool' | 'cold'): number => tiers?.find((rule) => rule.tier === tier)?.days ?? 0;
+      // A rule needs an action.
+      const ruled = daysOf('cool') + daysOf('cold') > 0;
+      return ruled ? [{ archive, cool: daysOf('cool'), cold: daysOf('cold') }] : [];
+    }),
     allVersions: allVersionsContainers(pipeline.sources).size > 0,
     eventHubs: [...hubs].map(([hub, groups]) => ({ name: hub, consumerGroups: [...groups] })),
   };

@@ -98,6 +98,7 @@ function isGone(
         (Array.isArray(items) && owned.has(items[0]))
       );
     case 'status':
+    case 'rehydration':
     case 'tenantsizes':
       return isForTenant(document, tenant);
     default:

@@ -134,4 +134,6 @@ export const WITHOUT_PROBE: ReadonlyMap<string, string> = new Map([
     'ASM-F28',
     'ASM-F29',
   ),
+  ...because('It needs storage accounts, and hours until a blob is back.', 'ASM-H56', 'ASM-H57', 'ASM-H59'),
+  ...because('A bill shows it, a month later.', 'ASM-H58'),
 ]);

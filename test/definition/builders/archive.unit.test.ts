@@ -40,7 +40,19 @@ test('a size may be the only rule, and what is archived may be kept for a time',
   });
 });
 
+test('tiers are whole days, from the warmest to the coolest', () => {
+  expect(rule({ after: '90d', tiers: { archive: '365d', cool: '30d' } }).tiers).toEqual([
+    { tier: 'cool', days: 30 },
+    { tier: 'archive', days: 365 },
+  ]);
+  expect(rule({ after: '90d' }).tiers).toBeUndefined();
+});
+
 test.each([
+  [{ after: '1d', tiers: { cool: '90d', cold: '30d' } }, 'archive-tiers'],
+  [{ after: '1d', tiers: { cool: '36h' } }, 'archive-tiers'],
+  [{ after: '1d', tiers: { frozen: '30d' } }, 'archive-tiers'],
+  [{ after: '1d', tiers: {} }, 'archive-tiers'],
   [{}, 'archive-rule'],
   [{ after: '90d', before: '2001-02-01' }, 'archive-rule'],
   [{ after: 'ninety days' }, 'archive-after'],

@@ -92,7 +92,7 @@ it('an erasure rewrites a shared blob in its codec', async () => {
   const erased = await eraseFromArchive({
     store,
     stateContainer: 'millrace',
-    access,
+    accesses: [access],
     tenant: 't',
     owns: (_container, doc) => (doc as { tenant?: unknown }).tenant === 't',
     settleMs: 0,

@@ -87,8 +87,8 @@ export const now = {
           cell: ({ status: of }) => (of ? count(sumOf(of.projections.map(({ changes }) => changes)) ?? 0) : '–'),
         },
         { title: 'Version', cell: ({ status: of }) => of?.version ?? '–' },
-        { title: 'Up since', cell: ({ status: of }) => time(of?.startedAt) },
-        { title: 'Last report', cell: ({ status: of }) => time(of?.at) },
+        { title: 'Up since', moment: true, cell: ({ status: of }) => time(of?.startedAt) },
+        { title: 'Last report', moment: true, cell: ({ status: of }) => time(of?.at) },
       ],
     });
     const progress = liveTable({
@@ -98,8 +98,8 @@ export const now = {
       columns: [
         { title: 'What', cell: ({ what }) => what },
         { title: 'By', cell: ({ by }) => by ?? '–' },
-        { title: 'Since', cell: ({ since }) => time(since) },
-        { title: 'Until', cell: ({ until }) => time(until) },
+        { title: 'Since', moment: true, cell: ({ since }) => time(since) },
+        { title: 'Until', moment: true, cell: ({ until }) => time(until) },
       ],
     });
     const body = h(

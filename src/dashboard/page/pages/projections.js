@@ -132,8 +132,8 @@ function shown(of, records, context, load, result) {
       { title: 'Role', cell: ({ role, tone }) => badge(role, tone) },
       { title: 'Version', number: true, cell: ({ version }) => version },
       { title: 'Content', cell: ({ container, type }) => `${container}/${type}` },
-      { title: 'Since', cell: ({ since }) => time(since) },
-      { title: 'Until', cell: ({ until }) => time(until) },
+      { title: 'Since', moment: true, cell: ({ since }) => time(since) },
+      { title: 'Until', moment: true, cell: ({ until }) => time(until) },
     ],
   });
   versions.update([

@@ -63,7 +63,12 @@ async function show(node, context, operation, input, tableOf) {
     table.update(result);
     node.replaceChildren(table.node);
   } catch (error) {
-    node.replaceChildren(failure({ ...error, message: `${operation}: ${error.message}` }));
+    // Not to have set it up is no failure.
+    node.replaceChildren(
+      error.code === 'setting-missing'
+        ? h('p', { class: 'empty', text: `\`${operation}\` has nothing to show. ${error.message}.` })
+        : failure({ ...error, message: `${operation}: ${error.message}` }),
+    );
   }
 }
 

@@ -156,10 +156,21 @@ function shown(of, records, context, load, result) {
       ? h('button', {
           type: 'button',
           text,
-          on: { click: () => act({ operation, title: `${text}: ${name}`, confirm: text, done: load, ...given }) },
+          on: {
+            click: () =>
+              act({
+                operation,
+                title: text.includes(name) ? text : `${text}: ${name}`,
+                confirm: text,
+                done: load,
+                ...given,
+              }),
+          },
         })
       : null;
-  const builds = declared.map(({ id }) => button('projections rebuild', `Build ${id}`, { input: { name: id } }));
+  // A version that readers see can't be built again.
+  const buildable = declared.filter(({ id }) => id !== `${name}@${current?.version}`);
+  const builds = buildable.map(({ id }) => button('projections rebuild', `Build ${id}`, { input: { name: id } }));
   return [
     h('p', {
       text: `${kind} of ${reads.join(', ')}${declared.length > 0 ? `, into ${declared.map(({ into }) => into).join(' and ')}` : ''}`,

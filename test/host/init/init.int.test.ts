@@ -9,6 +9,7 @@ import { cli } from '../../cli/cli.ts';
 import { millrace } from '../../support/process.ts';
 import { SHOP } from '../../support/stage.ts';
 
+const STOREFRONT = join(import.meta.dirname, '../../../examples/storefront');
 const TEMPLATE = join(import.meta.dirname, '../../../src/host/init/template');
 let place: string;
 beforeEach(() => {
@@ -87,6 +88,69 @@ describe('init', () => {
       code: 2,
       stderr: expect.stringContaining('There is no cosmosdb_data_model.md in'),
     });
+  });
+
+  it('writes the code of projections, and it does what the document says', async () => {
+    const { code, stdout } = await run('init', 'stated', '--yes', '--json', '--from', join(TEMPLATE, 'pipeline'));
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({ declared: ['order-lists', 'days'], toDeclare: [] });
+    const app = join(place, 'stated');
+    mkdirSync(join(app, 'node_modules'));
+    symlinkSync(join(import.meta.dirname, '../../..'), join(app, 'node_modules/millrace'), 'dir');
+    const { pipeline } = await loadPipeline(join(app, 'pipeline'));
+    const stated = await loadPipeline(join(TEMPLATE, 'pipeline'));
+    expect(pipeline.projections.map(({ name, kind, from, into }) => ({ name, kind, from, into }))).toEqual(
+      stated.pipeline.projections.map(({ name, kind, from, into }) => ({ name, kind, from, into })),
+    );
+    for (const args of [
+      ['model', 'check', '--no-color'],
+      ['dev', '--once', '--json'],
+    ]) {
+      await using process = millrace(args, { directory: app });
+      expect((await process.ended).code, process.stdout).toBe(0);
+      if (args[0] !== 'dev') continue;
+      expect(JSON.parse(process.stdout)).toMatchObject({
+        projections: [
+          { projection: 'order-lists@1', parked: 0 },
+          { projection: 'days@1', parked: 0 },
+        ],
+        verification: { different: 0 },
+      });
+    }
+  });
+
+  it('asks what a row leaves open, and declares nothing of it', async () => {
+    const { stdout } = await run('init', 'asked', '--yes', '--json', '--from', STOREFRONT);
+    const { declared, toDeclare } = JSON.parse(stdout) as { declared: string[]; toDeclare: string[] };
+    expect(declared).toEqual(['sku-cards', 'store-countries', 'variant-currencies']);
+    expect(toDeclare).toContain('store-days');
+    const app = join(place, 'asked');
+    mkdirSync(join(app, 'node_modules'));
+    symlinkSync(join(import.meta.dirname, '../../..'), join(app, 'node_modules/millrace'), 'dir');
+    const { pipeline } = await loadPipeline(join(app, 'pipeline'));
+    expect(pipeline.tenant).toBe('storeId');
+    const names = [...pipeline.projections, ...pipeline.embeds].map(({ name }) => name);
+    expect(names.toSorted()).toEqual(declared.toSorted());
+    const text = readFileSync(join(app, 'pipeline/pipeline.ts'), 'utf8');
+    // The row says "not cancelled"; averages name no field; an order has three times.
+    expect(text).toMatch(/Question: What does "not cancelled" mean in code\?/);
+    expect(text).toMatch(/Question: Of which time is day: placedAt or completedAt or deletedAt of order\?/);
+    expect(text).toMatch(/Question: What does "averageCents = avg" measure of order\?/);
+    expect(text).toMatch(/Question: Where does lineCount of orderSummary come from\?/);
+    expect(text).toContain('source({ of: m.Catalog.variant, deleted: (variant) => variant.deletedAt != null })');
+    // What is declared, the document says too; what isn't, the check names.
+    await using check = millrace(['model', 'check', '--json'], { directory: app });
+    expect((await check.ended).code).toBe(1);
+    const { findings } = JSON.parse(check.stdout) as {
+      findings: { rule: string; severity: string; message: string }[];
+    };
+    const errors = findings.filter(({ severity }) => severity === 'error').map(({ message }) => message);
+    for (const name of toDeclare)
+      expect(
+        errors.some((message) => message.includes(name)),
+        name,
+      ).toBe(true);
+    for (const name of declared) expect(errors.filter((message) => message.includes(name))).toEqual([]);
   });
 
   it('says what it would write, and writes nothing', async () => {

@@ -39,9 +39,15 @@ function openAll(root, context) {
     columns: [
       {
         title: 'Projection',
-        cell: ({ id }) => ({
-          sign: id,
-          node: () => h('a', { href: `#/projections/${encodeURIComponent(id.split('@')[0])}`, text: id }),
+        cell: ({ id, place }) => ({
+          sign: `${place} ${id}`,
+          node: () =>
+            h(
+              'span',
+              {},
+              h('a', { href: `#/projections/${encodeURIComponent(id.split('@')[0])}`, text: id }),
+              place ? h('span', { class: 'note', text: ` on ${place}` }) : null,
+            ),
         }),
       },
       { title: 'Kind', cell: ({ kind }) => kind },

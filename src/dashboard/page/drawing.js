@@ -18,7 +18,7 @@ const MOST_ON_CURVE = 20;
 
 /**
  * `boxes`: { key, column, texts, class, title }, of which a text is { text, class, keep(node) }. `lines`: { from, to, text,
- * class, title, keep(node) } by the keys of boxes. `name`: what the drawing shows, for who can't see it.
+ * tone (the class of the text), class, title, keep(node) } by the keys of boxes. `name`: what the drawing shows, for who can't see it.
  */
 export function drawing({ name, boxes, lines }) {
   const widths = boxes.flatMap(({ texts }) =>
@@ -106,7 +106,7 @@ function curve(line, lines, placed) {
   );
   line.keep?.(path);
   const text = line.text
-    ? svg('text', { class: 'of-line', x: x2 - 6, y: y2 - 6, text: clip(line.text, MOST_ON_CURVE) })
+    ? svg('text', { class: `of-line ${line.tone ?? ''}`, x: x2 - 6, y: y2 - 6, text: clip(line.text, MOST_ON_CURVE) })
     : null;
   return [{ path, text }];
 }

@@ -5,9 +5,10 @@ import type { ProfileName } from '../../model/estimate.ts';
 import { type NotChecked, type Report, compareIds } from '../../model/rules/index.ts';
 import type { RuleFinding, Severity } from '../../model/rules/rule.ts';
 import { plural } from '../table.ts';
+import type { About } from './about.ts';
 
-/** A finding with its line of the document. */
-export interface ShownFinding extends RuleFinding {
+/** A finding with its line of the document, and what it is about. */
+export interface ShownFinding extends RuleFinding, About {
   readonly source?: string;
 }
 

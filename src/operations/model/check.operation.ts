@@ -8,6 +8,7 @@ import type { RuleFinding, Severity } from '../../model/rules/rule.ts';
 import { writeText } from '../write-text.ts';
 import { defineOperation } from '../operation.ts';
 import { htmlReport } from './html/report.ts';
+import { aboutOf } from './about.ts';
 import { type Checked, type ShownFinding, checkText, counts } from './check-text.ts';
 import { type Pair, everyRule, readPair, shortPath } from './pair.ts';
 import { sarif } from './sarif.ts';
@@ -42,7 +43,7 @@ export const modelCheck = defineOperation({
     const report = checkDocuments(pair.documents, pair.rules, { settings, parser: await parserFor(pair.documents) });
     const checked = shown(report, pair, workspace.directory, settings.profile);
     if (html !== undefined)
-      await writeText(resolve(workspace.directory, html), htmlReport(pair.documents, checked, settings), {
+      await writeText(resolve(workspace.directory, html), htmlReport(pair.documents, checked, settings, pair.rules), {
         code: 'report-unwritable',
       });
     return { ...checked, ok: passes(report, failOn), sarif: asSarif };
@@ -62,10 +63,12 @@ function shown(report: Report, { documents, folder, rules }: Pair, directory: st
     ),
   );
   const short = ({ file, line }: Place): Place => ({ file: shortPath(directory, file), line });
+  const about = aboutOf(documents.design);
   const finding = (of: RuleFinding): ShownFinding => {
     const source = lines.get(of.at.file)?.[of.at.line - 1];
     return {
       ...of,
+      ...about(of),
       at: short(of.at),
       ...(of.related && { related: of.related.map(short) }),
       ...(source !== undefined && { source }),

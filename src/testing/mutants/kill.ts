@@ -3,10 +3,10 @@ import type { Pipeline } from '../../definition/specs.ts';
 import type { Design } from '../../model/documents.ts';
 import { parseDesign } from '../../model/reader/design.ts';
 import type { ByContainer } from '../prove/oracle.ts';
-import { type Evaluate, evaluator } from '../prove/meaning.ts';
 import { codeMutants } from './code.ts';
 import { documentMutants } from './document.ts';
 import { type Mutant, otherFields } from './mutant.ts';
+import { type Evaluate, evaluator, limitsOf } from '../prove/meaning.ts';
 import { type Subject, findingsOf, meaningFaults, refusal, writtenStates } from './notice.ts';
 
 export interface KillScore {
@@ -42,7 +42,7 @@ export async function killScore(
   const fields = otherFields(design);
   const mutants = inTurns(codeMutants(subject.source.text, fields), documentMutants(design, subject.pipeline, fields));
   const evaluate = await evaluator();
-  const states = writtenStates({ pipeline: subject.pipeline, model: design.model }, seed);
+  const states = writtenStates({ pipeline: subject.pipeline, model: design.model }, limitsOf(subject.documents), seed);
   const before = new Set([...findingsOf(subject), ...meaningFaults(subject, states, evaluate)]);
   const end = performance.now() + 1000 * seconds;
   const by = new Map<string, number>();

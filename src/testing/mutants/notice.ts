@@ -38,9 +38,15 @@ export function findingsOf({ documents, pipeline, source, parser }: Subject): Se
 }
 
 const ROUNDS = 3;
+/** Every query is asked with this many sets of parameters. */
+const SETS = 200;
 
-/** The documents that applications wrote: the examples, then versions of them round by round. */
-export function writtenStates({ pipeline, model }: { pipeline: Pipeline; model: Model }, seed: number): ByContainer[] {
+/** The documents that applications wrote: the examples, documents beside them, then versions of them round by round. */
+export function writtenStates(
+  { pipeline, model }: { pipeline: Pipeline; model: Model },
+  limits: readonly number[],
+  seed: number,
+): ByContainer[] {
   const changes = new Changes({ pipeline, model }, seed);
   const now = new Map<string, Map<string, Doc>>();
   const after = (written: ReturnType<Changes['examples']>): ByContainer => {
@@ -53,6 +59,7 @@ export function writtenStates({ pipeline, model }: { pipeline: Pipeline; model: 
   };
   return [
     after(changes.examples()),
+    after(changes.beside(limits)),
     ...Array.from({ length: ROUNDS }, (_, round) => after(changes.updates(round + 1))),
     after(changes.deletions()),
   ];
@@ -94,7 +101,7 @@ function differs(
   if (question.kind === 'point-read')
     return documents.some((doc) => meant.reads(doc) && meant.ofRead(doc, doc) !== undefined);
   const { query } = question;
-  return [...boundSets(query, documents, meant).sets].some(
+  return [...boundSets(query, documents, meant, SETS).sets].some(
     (bound) => meant.ofQuery(query, bound, evaluate(query.text, bound, documents)) !== undefined,
   );
 }

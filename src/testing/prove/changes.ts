@@ -5,6 +5,7 @@ import type { Doc, Pipeline, ProjectionSpec, SourceRef } from '../../definition/
 import { rowKey } from '../../definition/oracle/recompute.ts';
 import { type DocumentType, type Model, keyPathsOf } from '../../model/model.ts';
 import type { Documents } from '../documents.ts';
+import { besides } from './beside.ts';
 import { documentsLike } from '../documents-like.ts';
 import { refName, sourceTypes } from './oracle.ts';
 import type { WriteOperation } from './question.ts';
@@ -64,6 +65,29 @@ export class Changes {
           .map((doc) => [written, { ...withoutExpiry(written, doc), ...sameAsId(written, doc) }] as const);
       }),
     );
+  }
+
+  /**
+   * New documents, each like the first live example of its type except for one field: the values beside each limit, the next
+   * days, what other examples have, and none. So a filter, a group or a limit that is slightly wrong has a document that
+   * shows it. `limits`: numbers that the meanings compare with.
+   */
+  beside(limits: readonly number[]): Documents {
+    const made = this.#types.flatMap((written) => {
+      const live = written.type.examples.filter((example) => !written.isDeleted(example));
+      const [like] = live;
+      if (!like) return [];
+      const mark = markOf(written);
+      const versions = [
+        ...besides(like, live, limits, new Set(['id', 'type', 'ttl', ...written.own])),
+        ...(mark ? [{ ...like, ...mark }] : []),
+      ];
+      return versions.map((version, at) => {
+        const id = `${written.of.type}-beside-${at + 1}`;
+        return [written, { ...version, id, ...sameAsId(written, { id }) }] as const;
+      });
+    });
+    return this.#record(made);
   }
 
   /** One field after another takes the value of another example: the fields of the sinks' keys are among them. */

@@ -86,8 +86,7 @@ export function documentMutants(
     inLine(at.line, /([\d,.]+) RU\b/g, (ru) => String(10 * Number(ru.replaceAll(',', ''))));
   }
   for (const { at, text, container } of design.meanings)
-    for (const offset of text.split('\n').keys())
-      sql(at.line + 1 + offset, /.+/g, () => implies([container], text));
+    for (const offset of text.split('\n').keys()) sql(at.line + 1 + offset, /.+/g, () => implies([container], text));
   for (const { at } of design.projections) {
     // Behind the name.
     const text = lines[at.line - 1] ?? '';

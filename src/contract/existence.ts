@@ -1,7 +1,6 @@
 // G1, G11, G12: projections exist in code and document, don't read their own writes, and serve a pattern.
 import { type Facts, didYouMean, isWrite } from '../model/rules/facts.ts';
-import { hasName } from '../model/reader/names.ts';
-import type { Mapping, ProjectionRow, Reference } from '../model/documents.ts';
+import type { ProjectionRow, Reference } from '../model/documents.ts';
 import type { Place } from '../model/model.ts';
 import { type Need, type Rule, type RuleResult, SOURCES, missing, n, noDesign } from '../model/rules/rule.ts';
 import { circles } from '../definition/field-flow.ts';
@@ -163,7 +162,8 @@ export function existence(contract: Contract): Rule[] {
 /** G12, the other way: a row that reads what only projections write, or that names the projection that serves it. */
 function* unserved(facts: Facts): Iterable<RuleResult> {
   for (const row of facts.mapping) {
-    for (const projection of facts.rows.filter(({ name }) => name !== '' && isNamed(row, name))) {
+    const line = facts.design?.lines[row.at.line - 1] ?? '';
+    for (const projection of facts.rows.filter(({ name }) => line.includes(`\`${name}\``))) {
       const other = projection.serves.find((id) => !row.ids.includes(id));
       if (other !== undefined && !projection.sink && !projection.serves.some((id) => row.ids.includes(id)))
         yield {
@@ -189,9 +189,6 @@ function* unserved(facts: Facts): Iterable<RuleResult> {
       };
   }
 }
-
-const isNamed = ({ operationText, notes, unknown, printed }: Mapping, name: string): boolean =>
-  hasName([operationText, notes, printed, ...unknown].join(' '), name);
 
 function* refersTo(
   facts: Facts,

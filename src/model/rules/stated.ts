@@ -1,14 +1,13 @@
-// B19, C16, C17: what a row of the mapping states beside its operation must follow from the operation.
+// B19, B20, C16, C17: what a row of the mapping states beside its operation must follow from the operation.
 import type { Mapping, Query } from '../documents.ts';
 import { chargeOf } from '../estimate.ts';
+import { FEED_RU } from '../load.ts';
 import type { Container } from '../model.ts';
-import { type Access, type Facts, isWrite, namesKey, sum } from './facts.ts';
+import { type Access, type Facts, isWrite, namesKey, sum, written } from './facts.ts';
 import { type Rule, type RuleResult, DESIGN, MAPPING, SOURCES, missing, n } from './rule.ts';
 
 /** Stated RU are compared with this many times the estimate, since estimates are rough. */
 const TIMES = 4;
-/** RU to read one change from the feed. */
-const FEED_RU = 0.3;
 
 const limitOf = ({ text }: Query): number | undefined => {
   const [, limit] = /\b(?:top|limit)\s+(\d+)/i.exec(text) ?? [];
@@ -76,6 +75,33 @@ export const STATED: readonly Rule[] = [
     },
   },
   {
+    id: 'B20',
+    title: 'The load that a container’s design states is what its patterns and projections give',
+    severity: 'warning',
+    source: SOURCES.ours,
+    why: 'The rule adds up the load: rate × RU of each pattern, the writes of projections (each element of a list, the groups of an aggregate of an aggregate, the copies of a joined document that changes), the reads of joined documents and of the feed. It compares the sum with the figure that the text states ("together 1,388 RU/s"). It fails if one is more than twice the other.',
+    hint: 'Correct the figure, or the rates and RU that it is made of. `millrace model cost --terms` shows the terms.',
+    needs: [DESIGN],
+    *check(facts) {
+      const all = facts.containers.flatMap((detail) => {
+        const prose = facts.labelled(detail, /throughput|ru planning|吞吐量/i);
+        const [, text] =
+          /\b(?:together|in total|total of|altogether),? (?:about |~)?(\d[\d,]*)/i.exec(prose?.text ?? '') ?? [];
+        return text === undefined || !prose ? [] : [{ detail, stated: Number(text.replaceAll(',', '')), at: prose.at }];
+      });
+      if (all.length === 0) yield missing('a container’s load ("together 300 RU/s")');
+      for (const { detail, stated, at } of all) {
+        const computed = facts.peak(detail);
+        if (computed === 0 || (computed <= 2 * stated && stated <= 2 * computed)) continue;
+        yield {
+          message: `${detail.container.name} states a load of ${n(stated)} RU/s; its patterns and projections give ${n(computed)}`,
+          at,
+          evidence: written(facts.load(detail), n),
+        };
+      }
+    },
+  },
+  {
     id: 'C16',
     title: 'A query returns as many documents as its row says, in an order that the query determines',
     severity: 'warning',
@@ -117,10 +143,15 @@ export const STATED: readonly Rule[] = [
       const all = facts.containers.filter(({ container }) => container.partitionKey.length > 1);
       if (all.length === 0) yield missing('a hierarchical key');
       for (const detail of all) {
-        const { name, partitionKey } = detail.container;
-        const twice = partitionKey.find((path, at) => partitionKey.indexOf(path) !== at);
+        // The paths as written: the reader takes each of them once.
+        const [head = ''] = facts.keyText(detail)?.text.split(/ [-–—] /) ?? [];
+        const paths = head.match(/\/[\p{L}_]\w*/gu) ?? [];
+        const twice = paths.find((path, at) => paths.indexOf(path) !== at);
         if (twice !== undefined)
-          yield { message: `${name}: its key names ${twice} twice`, at: facts.place(detail, 'partitionKey') };
+          yield {
+            message: `The key of ${detail.container.name} names ${twice} twice`,
+            at: facts.place(detail, 'partitionKey'),
+          };
         for (const question of facts.questions) if (question.detail === detail) yield* ofPrefix(facts, question);
       }
     },

@@ -145,7 +145,7 @@ export const STATED: readonly Rule[] = [
       for (const detail of all) {
         // The paths as written: the reader takes each of them once.
         const [head = ''] = facts.keyText(detail)?.text.split(/ [-–—] /) ?? [];
-        const paths = head.match(/\/[\p{L}_]\w*/gu) ?? [];
+        const paths: readonly string[] = head.match(/\/[\p{L}_]\w*/gu) ?? [];
         const twice = paths.find((path, at) => paths.indexOf(path) !== at);
         if (twice !== undefined)
           yield {

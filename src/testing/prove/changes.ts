@@ -75,16 +75,17 @@ export class Changes {
   /**
    * New documents, each like the first live example of its type except for one field: the values beside each limit, the next
    * days, what other examples have, and none. So a filter, a group or a limit that is slightly wrong has a document that
-   * shows it. `limits`: numbers that the meanings compare with.
+   * shows it. `limits`: numbers that the meanings compare with. `kept`: fields
+   * that stay as they are.
    */
-  beside(limits: readonly number[]): Documents {
+  beside(limits: readonly number[], kept: readonly string[] = []): Documents {
     const made = this.#types.flatMap((written) => {
       const live = written.type.examples.filter((example) => !written.isDeleted(example));
       const [like] = live;
       if (!like) return [];
       const mark = markOf(written);
       const versions = [
-        ...besides(like, live, limits, new Set(['id', 'type', 'ttl', ...written.own])),
+        ...besides(like, live, limits, new Set(['id', 'type', 'ttl', ...written.own, ...kept])),
         ...(mark ? [{ ...like, ...mark }] : []),
       ];
       return versions.map((version, at): readonly [Written, Doc] => {

@@ -1,9 +1,11 @@
 // G8 and G9: rules for aggregates and archives only.
 import { bytesOf, duration, quantities } from '../model/reader/quantity.ts';
-import { type Rule, SOURCES, missing, n } from '../model/rules/rule.ts';
+import { type Rule, type RuleResult, SOURCES, missing, n } from '../model/rules/rule.ts';
 import { parseDate } from '../definition/date.ts';
 import { examplesOf } from '../model/model.ts';
-import type { Contract } from './declared.ts';
+import type { ArchiveSpec } from '../definition/specs.ts';
+import type { ProjectionRow } from '../model/documents.ts';
+import type { Contract, Declared } from './declared.ts';
 
 const DAY = 86_400_000;
 /** The part of the cell that says how long archived documents are kept: `kept for 3650 d`. */
@@ -103,6 +105,7 @@ export function aggregatesAndArchives(contract: Contract): Rule[] {
               at: row.at,
               related: [contract.at(declared, dateField)],
             };
+          yield* statedOtherwise(contract, row, declared, declared.spec);
           if (rule.kind === 'after' && after !== undefined && after !== rule.ms)
             yield {
               message: `${row.name} archives after ${n(after / DAY)} d in the document, but after ${rule.text} in the code`,
@@ -146,4 +149,32 @@ export function aggregatesAndArchives(contract: Contract): Rule[] {
       },
     },
   ];
+}
+
+/** The date beside the path, beside the rule and behind "with", and the name of the blobs. */
+function* statedOtherwise(
+  contract: Contract,
+  row: ProjectionRow,
+  declared: Declared,
+  { name, dateField }: ArchiveSpec,
+): Iterable<RuleResult> {
+  const dates = [
+    /\bof `?([\p{L}_]\w*)/u.exec(row.keyText)?.[1],
+    /\bafter `?([\p{L}_]\w*)/u.exec(row.fieldsText)?.[1] ?? /([\p{L}_]\w*)`? before\b/u.exec(row.fieldsText)?.[1],
+    /\) with `?([\p{L}_]\w*)`?\s*$/u.exec(row.sourceText)?.[1],
+  ];
+  const other = dates.find((date) => date !== undefined && date !== dateField);
+  if (other !== undefined)
+    yield {
+      message: `${row.name} takes the date ${other} in the document, but ${dateField} in the code`,
+      at: row.at,
+      related: [contract.at(declared, dateField)],
+    };
+  const blobs = /\bblobs?:\s*`?([\w-]+)/i.exec(row.sinkText)?.[1];
+  if (blobs !== undefined && blobs !== name)
+    yield {
+      message: `${row.name} writes the blobs ${blobs} in the document, but the archive's name is ${name}`,
+      at: row.at,
+      related: [declared.at],
+    };
 }

@@ -17,7 +17,15 @@ export function* embeddedFields(
 ): Iterable<RuleResult> {
   const model = facts.design?.model;
   if (!model || !contract.pipeline) return;
-  const items = examplesOf(model, spec.into).flatMap((child) => itemsOf(spec, child));
+  const children = examplesOf(model, spec.into);
+  const items = children.flatMap((child) => itemsOf(spec, child));
+  if (spec.each && children.length > 0 && !children.some((child) => Array.isArray(child[spec.each?.field ?? '']))) {
+    yield {
+      message: `${declared.name} embeds into each of ${spec.each.field}, which is a list in no example of ${spec.into.container} (${spec.into.type})`,
+      at: contract.at(declared, 'each'),
+    };
+    return;
+  }
   const written = allKept(spec, model, contract.pipeline);
   for (const [field, set] of Object.entries(spec.set)) {
     const at = contract.at(declared, field, 'set');

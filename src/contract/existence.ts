@@ -1,5 +1,5 @@
 // G1, G11, G12: projections exist in code and document, don't read their own writes, and serve a pattern.
-import { type Facts, didYouMean } from '../model/rules/facts.ts';
+import { type Facts, didYouMean, isWrite } from '../model/rules/facts.ts';
 import type { ProjectionRow, Reference } from '../model/documents.ts';
 import type { Place } from '../model/model.ts';
 import { type Need, type Rule, type RuleResult, SOURCES, missing, n, noDesign } from '../model/rules/rule.ts';
@@ -137,6 +137,7 @@ export function existence(contract: Contract): Rule[] {
               };
           }
         }
+        yield* unserved(facts);
         for (const { row, detail, peak } of facts.accesses) {
           const partitions = facts.partitions(detail);
           if (
@@ -156,6 +157,37 @@ export function existence(contract: Contract): Rule[] {
       },
     },
   ];
+}
+
+/** G12, the other way: a row that reads what only projections write, or that names the projection that serves it. */
+function* unserved(facts: Facts): Iterable<RuleResult> {
+  for (const row of facts.mapping) {
+    const line = facts.design?.lines[row.at.line - 1] ?? '';
+    for (const projection of facts.rows.filter(({ name }) => line.includes(`\`${name}\``))) {
+      const other = projection.serves.find((id) => !row.ids.includes(id));
+      if (other !== undefined && !projection.sink && !projection.serves.some((id) => row.ids.includes(id)))
+        yield {
+          message: `Row ${row.printed} names ${projection.name}, which serves ${projection.serves.join(', ')} instead`,
+          at: projection.at,
+          related: [row.at],
+        };
+    }
+    const detail = facts.detail(row.containers[0]);
+    const types = detail?.container.types.map(({ name }) => name) ?? [];
+    const writers = facts.rows.filter(
+      ({ sink, kind }) => sink && kind !== 'embed' && facts.detail(sink.container) === detail,
+    );
+    const derived = types.length > 0 && types.every((type) => writers.some(({ sink }) => sink?.type === type));
+    const reads = row.operations.some((operation) => !isWrite(operation));
+    const served = row.ids.some((id) => facts.rows.some(({ serves }) => serves.includes(id)));
+    if (detail && derived && reads && !served)
+      yield {
+        message: `Row ${row.printed} reads ${detail.container.name}, which only projections write, but none serves ${row.ids.join(', ')}`,
+        at: row.at,
+        related: writers.map(({ at }) => at),
+        hint: `Write ${row.ids.map((id) => `\`#${id}\``).join(', ')} under Serves of ${writers.map(({ name }) => name).join(' or ')}.`,
+      };
+  }
 }
 
 function* refersTo(

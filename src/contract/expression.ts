@@ -5,6 +5,8 @@ export interface Expression {
   readonly fields: readonly string[];
   /** It compares for equality: a name may then be a value, as in `status = paid`. */
   readonly compares: boolean;
+  /** It calculates: all its operands must be numbers. */
+  readonly numeric: boolean;
   /** Its numbers: on both sides of each, a comparison may change. */
   readonly numbers: readonly number[];
   /** A comparison is 1 or 0. Undefined: an operand isn't a number. */
@@ -74,7 +76,13 @@ export function expressionOf(text: string): Expression | undefined {
   };
   const root = level(0);
   return root && at === tokens.length && fields.length > 0
-    ? { fields, numbers, valueOf: root, compares: tokens.some((token) => /^(=|==|≠|!=)$/.test(token)) }
+    ? {
+        fields,
+        numbers,
+        valueOf: root,
+        numeric: tokens.some((token) => /^[×·*÷/+-]$/.test(token)),
+        compares: tokens.some((token) => /^(=|==|≠|!=)$/.test(token)),
+      }
     : undefined;
 }
 

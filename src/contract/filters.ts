@@ -101,7 +101,7 @@ export function* filters(
 }
 
 const whereOf = (spec: DerivedSpec): ((doc: Doc) => boolean) | undefined =>
-  'where' in spec && spec.kind !== 'archive' ? spec.where : undefined;
+  spec.kind === 'react' ? spec.when : 'where' in spec && spec.kind !== 'archive' ? spec.where : undefined;
 
 /** The documents that the condition takes are those that the code takes. */
 function* conditions(
@@ -117,7 +117,7 @@ function* conditions(
     !model ||
     !contract.pipeline ||
     !from ||
-    !['copy', 'aggregate', 'reference', 'send', 'table', 'publish'].includes(spec.kind)
+    !['copy', 'aggregate', 'reference', 'send', 'table', 'publish', 'react'].includes(spec.kind)
   )
     return;
   const rules = typeRules(contract.pipeline.sources, from);
@@ -126,7 +126,7 @@ function* conditions(
     .filter((doc) => isObject(doc) && attempt(() => rules.deleted?.(doc)) !== true);
   const where = whereOf(spec);
   const takes = (doc: Doc): boolean => where === undefined || attempt(() => where(doc)) === true;
-  const related = [contract.at(declared, 'where')];
+  const related = [contract.at(declared, spec.kind === 'react' ? 'when' : 'where')];
   if (!condition) {
     const left = docs.find((doc) => !takes(doc));
     if (left && !other && !/\b(where|only|if|when|not|in)\b/i.test(row.fieldsText))

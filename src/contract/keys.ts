@@ -167,11 +167,15 @@ export function keys(contract: Contract): Rule[] {
             };
           if (row.deletes === '') yield { message: `${row.name} doesn't state what a delete does`, at: row.at };
           const declared = contract.named(row.name);
-          if (!declared?.onDelete || row.deletes === '') continue;
+          if (!declared || row.deletes === '') continue;
+          // What left for an archive or an event hub stays there.
+          const left = declared.kind === 'archive' || declared.kind === 'publish';
+          const effect = left ? 'keep' : declared.onDelete;
+          if (!effect) continue;
           const keeps = /\bkeep|\bstay|\bnothing|\bignore|保留/i.test(row.deletes);
-          if (keeps !== (declared.onDelete === 'keep'))
+          if (keeps !== (effect === 'keep'))
             yield {
-              message: `${row.name}: a delete is "${row.deletes}" in the document, but ${declared.onDelete} in the code`,
+              message: `${row.name}: a delete is "${row.deletes}" in the document, but ${left ? `a${declared.kind === 'archive' ? 'n archive' : ' publish'} keeps what it wrote` : `${effect} in the code`}`,
               at: row.at,
               related: [contract.at(declared, 'onDelete')],
             };

@@ -73,6 +73,12 @@ interface Taken {
 function oddOne(measure: MeasureSpec, expression: Expression, taken: readonly Taken[]) {
   const valueOf = codeOf(measure);
   if (!valueOf) return undefined;
+  const stated = ({ row, doc }: Taken): unknown => expression.valueOf((field) => fieldOf(field, row, doc));
+  const code = taken.map(({ row }) => attempt(() => valueOf(row)));
+  const [first] = taken;
+  // Operands that are no numbers in any example.
+  if (first && expression.numeric && taken.every((one) => stated(one) === undefined) && typeof code[0] === 'number')
+    return { stated: undefined, code: code[0], example: `the example ${String(first.doc['id'])}` };
   for (const one of taken) {
     for (const { row, doc, change } of variants(one, expression)) {
       const stated = expression.valueOf((field) => fieldOf(field, row, doc));

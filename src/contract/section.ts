@@ -122,13 +122,14 @@ function cellsOf(declared: Declared, contract: Contract, design: Design, row?: P
   const { name, kind, from, joins, into, spec, maxLag, onDelete } = declared;
   const levels = into ? keyPathsOf(design.model, into.container).map((path) => path.slice(1)) : [];
   const group = groupIn(declared, contract, design);
+  const stable = 'stable' in spec && spec.stable ? '; stable' : '';
   const keyed: Partial<Record<Declared['kind'], string>> = {
-    aggregate: `[${(group.length > 0 ? group : levels).join(', ')}]`,
+    aggregate: `[${(group.length > 0 ? group : levels).join(', ')}]${stable}`,
     archive:
       spec.kind === 'archive'
         ? `${[...(spec.tenantField === undefined ? [] : [spec.tenantField]), 'yyyy', 'mm'].join('/')} of ${spec.dateField}; id = id`
         : '',
-    copy: `${levels.join(', ')}; id = id`,
+    copy: `${levels.join(', ')}; id = id${stable}`,
     reference: levels.join(', '),
     embed:
       spec.kind === 'embed'
@@ -151,7 +152,12 @@ function cellsOf(declared: Declared, contract: Contract, design: Design, row?: P
     'Fields / measures': fieldsOf(declared, contract, design, levels),
     Serves: (row?.serves ?? served(declared, design)).map((id) => `#${id}`).join(', '),
     'Max lag': maxLag ?? row?.lagText ?? '',
-    Deletes: onDelete === 'keep' || kind === 'archive' ? 'keep' : kind === 'aggregate' ? 'subtract' : 'remove',
+    Deletes:
+      onDelete === 'keep' || kind === 'archive' || kind === 'publish'
+        ? 'keep'
+        : kind === 'aggregate'
+          ? 'subtract'
+          : 'remove',
     Start: row?.start || 'backfill',
   };
 }

@@ -7,6 +7,7 @@ import { type Contract, type Declared, writing } from './declared.ts';
 import { SECTION } from './existence.ts';
 import { filters } from './filters.ts';
 import { measured } from './measured.ts';
+import { events, stability, unlisted } from './promised.ts';
 import { type Trace, type Whole, depends, isWhole, outputsOf, trace } from './trace.ts';
 
 /** Single words that name no field, or one that no function writes. */
@@ -19,7 +20,7 @@ export function words(contract: Contract): Rule[] {
       title: 'The code does what the projections section says',
       severity: 'error',
       source: SOURCES.ours,
-      why: 'The rule reads the words of a row: `destination = origin`, `customer.name → customerName`, `cents = sum(quantity × priceCents)`, `top 3 days by cents`, `not cancelled`, `in status placed, paid`, `each line`, `waits for it`. It runs the code’s functions on the source examples, and on examples in which one value is changed: a number to both sides of a limit, a status to each known one. It skips words of other forms.',
+      why: 'The rule reads the words of a row: `destination = origin`, `customer.name → customerName`, `cents = sum(quantity × priceCents)`, `top 3 days by cents`, `not cancelled`, `in status placed, paid`, `each line`, `waits for it`, `stable` behind a key mapping, `type orders.placed, version 1` of events. It runs the code’s functions on the source examples, and on examples in which one value is changed: a number to both sides of a limit, a status to each known one. It skips words of other forms.',
       hint: 'Correct the words or the code.',
       needs: [SECTION],
       *check(facts) {
@@ -35,11 +36,16 @@ export function words(contract: Contract): Rule[] {
           if (declared.spec.kind === 'embed') yield* embedded(facts, contract, row, declared, declared.spec);
           else if (isWhole(declared)) {
             const traced = trace(declared.spec, facts.design.model, pipeline);
+            // The keys of reference data never change.
+            if (declared.spec.kind !== 'reference') yield* stability(contract, row, declared);
             yield* mapped(contract, row, declared, traced);
             if (declared.spec.kind === 'aggregate')
               yield* measured(facts, contract, row, { declared, spec: declared.spec, pipeline });
-            else yield* written(contract, row, declared, traced);
-          }
+            else {
+              yield* written(contract, row, declared, traced);
+              yield* unlisted(contract, row, declared, traced);
+            }
+          } else if (declared.spec.kind === 'publish') yield* events(facts, contract, row, declared, declared.spec);
         }
       },
     },

@@ -46,6 +46,8 @@ import { modelFormat } from '../operations/model/format.operation.ts';
 import { modelImport } from '../operations/model/import.operation.ts';
 import { modelInfra } from '../operations/model/infra.operation.ts';
 import { modelInterview } from '../operations/model/interview.operation.ts';
+import { modelNew } from '../operations/model/new.operation.ts';
+import { modelPropose } from '../operations/model/propose.operation.ts';
 import { modelTypes } from '../operations/model/types.operation.ts';
 import { plan } from '../operations/plan.operation.ts';
 import { projectionsDrop } from '../operations/projections/drop.operation.ts';
@@ -135,6 +137,8 @@ export const registry: Registry = new Registry([
   modelInfra,
   modelBuild,
   modelImport,
+  modelNew,
+  modelPropose,
   modelInterview,
   modelDrift,
   projectionsList,

@@ -62,7 +62,7 @@ export function costsOf(documents: Documents, profile: ProfileName, options: Che
   const projections = facts.rows.flatMap((row): ProjectionCost[] => {
     const [source, sink] = [facts.detail(row.source?.container), facts.detail(row.sink?.container)];
     if (!source || !sink) return [];
-    const term = facts.load(sink).find(({ what }) => what === `projection ${row.name}`);
+    const term = facts.load(sink).find(({ what }) => what.split(',')[0] === `projection ${row.name}`);
     if (!term) return [];
     const partitions = facts.partitions(source);
     // A query over all partitions of the source, minus the RU of the read as it is now.

@@ -38,7 +38,7 @@ const row =
   });
 
 const [flights, storefront, telemetry] = [code('flights'), code('storefront'), code('telemetry')];
-const [flightsRow, storefrontRow] = [row('flights'), row('storefront')];
+const [flightsRow, storefrontRow, telemetryRow] = [row('flights'), row('storefront'), row('telemetry')];
 
 export const FAULTS: readonly Fault[] = [
   // Reported by others.
@@ -63,13 +63,13 @@ export const FAULTS: readonly Fault[] = [
   storefront("aggregate('store-months'", 'slice(0, 7)', 'slice(0, 4)', '', 'G15'),
   storefront('const OPEN', ", 'packed'", '', 'G2', 'G15 G16'),
   storefront("aggregate('product-days'", 'line.quantity * line.priceCents', 'line.priceCents', 'G2', 'G16 G2'),
-  storefront("copy('order-summaries'", 'order.lines.length', '1', 'G2', 'G2'),
+  storefront("copy('order-summaries'", 'order.lines.length', '1', 'G2', 'G16 G2'),
   storefront("copy('order-summaries'", 'country?.name ?? null', 'order.countryId', 'G2', 'G16 G2'),
   storefront("embed('variant-currencies'", "id: 'storeId'", "id: 'productId'", '', 'G15 G16'),
   storefront("embedEach('line-shelves'", 'OPEN.includes(order.status)', 'true', 'G2', 'G2'),
   storefront("reference('store-countries'", 'name: country.name', 'name: country.id', 'G2', 'G2'),
   storefront("archive('orders-cold'", "after: '90d'", "after: '30d'", 'G9', 'G9'),
-  storefront("react('shipped-mail'", "'shipped'", "'delivered'", '', ''),
+  storefront("react('shipped-mail'", "'shipped'", "'delivered'", '', 'G16'),
   telemetry("aggregate('device-hours'", 'celsius > 8', 'celsius > 10', 'G2', 'G16 G2'),
   telemetry("aggregate('device-hours'", 'slice(0, 13)', 'slice(0, 10)', '', 'G15'),
   // Added, in the document.
@@ -86,4 +86,19 @@ export const FAULTS: readonly Fault[] = [
   storefrontRow('store-months', '[storeId, month]', '[storeId, day]', 'G5', 'G2 G5'),
   storefrontRow('line-shelves', 'variantId = id', 'variantId = sku', '', 'G16'),
   storefrontRow('orders-cold', '90 d after', '60 d after', 'G9', 'G9'),
+  // That no rule and no meaning noticed in a run of `model prove --mutants`.
+  flights("aggregate('origin-days'", 'stable: true,', '', '', 'G16'),
+  storefront("embedEach('line-shelves'", "each: 'lines'", "each: 'totalCents'", '', 'G2'),
+  storefront("archive('orders-cold'", "date: 'completedAt'", "date: 'storeId'", '', 'G9'),
+  telemetry("tenant: 'tenantId'", "tenant: 'tenantId',", '', '', 'only warned: G14'),
+  telemetry("publish('hours-out'", 'example.telemetry.hour', 'example.telemetry.minute', '', 'G16'),
+  flightsRow('routes', '#5, #6', '#6', '', 'only warned: G12'),
+  flightsRow('flights-cold', 'blob:flights-cold', 'blob:routes-cold', '', 'G9'),
+  flightsRow('flights-cold', 'keep', 'remove', '', 'G7'),
+  flightsRow('arrivals', 'from.name', 'from.city', '', 'G16'),
+  storefrontRow('order-summaries', 'status, placedAt', 'placedAt', '', 'only warned: G16'),
+  storefrontRow('shipped-mail', '#29', '#30', '', 'only warned: G12'),
+  storefrontRow('product-days', 'quantity × priceCents', 'quantity × shelf', '', 'G16'),
+  telemetryRow('hours-out', 'tenantId, siteId, deviceId', 'tenantId, siteId, at', '', 'G16'),
+  telemetryRow('hours-out', '#4', '#5', '', 'only warned: G12'),
 ];

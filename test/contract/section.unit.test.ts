@@ -34,7 +34,7 @@ test('without a section one is written behind the mapping, and agrees with the c
   expect(section(written)).toContain('name → variantName');
   expect(section(written)).toContain('product.name → productName');
   expect(section(written)).toContain(
-    '| store-days | aggregate | Orders (order) | Sales (storeDay) | [storeId, day] | orders = count; cents = sum; averageCents = avg; largestCents = max | #9 | 30 s | subtract | backfill |',
+    '| store-days | aggregate | Orders (order) | Sales (storeDay) | [storeId, day]; stable | orders = count; cents = sum; averageCents = avg; largestCents = max | #9 | 30 s | subtract | backfill |',
   );
   expect(written.replace(`${section(written)}\n`, '')).toBe(without);
   expect(written.indexOf('## Change Feed Projections')).toBeGreaterThan(written.indexOf('## Access Pattern Mapping'));
@@ -46,7 +46,7 @@ test.each([
   ['another lag', '| #9 | 30 s |', '| #9 | 90 s |'],
   ['another source', '| store-days | aggregate | Orders (order)', '| store-days | aggregate | Stores (store)'],
   ['another measure', 'largestCents = max |', 'largestCents = min |'],
-  ['another group', '| Sales (storeDay) | [storeId, day] |', '| Sales (storeDay) | [storeId] |'],
+  ['another group', '| Sales (storeDay) | [storeId, day]; stable |', '| Sales (storeDay) | [storeId]; stable |'],
 ])('%s: that row is written anew, all others stay', (_, from, to) => {
   const wrong = text.replace(from, to);
   expect(wrong).not.toBe(text);

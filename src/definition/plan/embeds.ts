@@ -1,6 +1,6 @@
 // The plan of an embed: whether children are written with the page or by a job, how many, and which writes come back.
 import type { Facts } from '../../model/rules/facts.ts';
-import { words } from '../fan-outs.ts';
+import { words } from '../../model/relations.ts';
 import { ref } from '../declaration.ts';
 import { CHILDREN_WITH_THE_PAGE } from '../builders/embed.ts';
 import { writtenBy } from '../field-flow.ts';

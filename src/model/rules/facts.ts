@@ -16,6 +16,7 @@ import type {
 } from '../documents.ts';
 import { type Charge, type Profile, PROFILES, type RuleSettings, chargeOf } from '../estimate.ts';
 import type { Container, DocumentType, Place } from '../model.ts';
+import { loadOf } from '../load.ts';
 import { quantities } from '../reader/quantity.ts';
 import type { Relational } from './relational.ts';
 
@@ -58,9 +59,6 @@ const WRITES = new Set<Operation>(['create', 'replace', 'patch', 'upsert', 'dele
 
 export const isWrite = (operation: Operation): boolean => WRITES.has(operation);
 
-/** RU to read one change from the feed: a page of 100 documents of 1 KB takes about 10 to 30 RU. */
-const FEED_RU = 0.3;
-
 export class Facts {
   readonly requirements: Requirements | undefined;
   readonly design: Design | undefined;
@@ -72,10 +70,9 @@ export class Facts {
   readonly accesses: readonly Access[];
   readonly questions: readonly Question[];
   readonly #byName: ReadonlyMap<string, ContainerDetail>;
-  /** By container: the accesses, and the projections that write it or read its feed. Many documents have hundreds. */
+  /** By container, because many documents have hundreds. */
   readonly #accessesTo: ReadonlyMap<ContainerDetail, readonly Access[]>;
   readonly #into: ReadonlyMap<string | undefined, readonly ProjectionRow[]>;
-  readonly #feeding = new Map<string, ProjectionRow[]>();
   readonly #loads = { peak: new Map<ContainerDetail, Term[]>(), average: new Map<ContainerDetail, Term[]>() };
 
   constructor({ requirements, design }: Documents, relational: Relational, settings: RuleSettings, today: Date) {
@@ -89,9 +86,6 @@ export class Facts {
     this.accesses = this.#accesses();
     this.#accessesTo = Map.groupBy(this.accesses, ({ detail }) => detail);
     this.#into = Map.groupBy(this.rows, ({ sink }) => sink?.container.toLowerCase());
-    for (const row of this.rows)
-      for (const name of new Set([row.source, ...row.joins].map((of) => of?.container.toLowerCase())))
-        if (name !== undefined) this.#feeding.set(name, [...(this.#feeding.get(name) ?? []), row]);
     this.questions = this.#questions();
   }
 
@@ -189,6 +183,20 @@ export class Facts {
     return chargeOf(operation, this.charge(detail), this.settings, this.profile);
   }
 
+  /** `estimate` for a document of another size. */
+  estimateOf(operation: Operation, detail: ContainerDetail, bytes: number): number {
+    return chargeOf(operation, { ...this.charge(detail), bytes }, this.settings, this.profile);
+  }
+
+  accessesTo(detail: ContainerDetail | undefined): readonly Access[] {
+    return (detail && this.#accessesTo.get(detail)) ?? [];
+  }
+
+  /** The projections that write into a container. */
+  into(name: string): readonly ProjectionRow[] {
+    return this.#into.get(name.toLowerCase()) ?? [];
+  }
+
   partitions(detail: ContainerDetail): number {
     return this.profile.partitions(detail.data?.gb ?? 0, detail.container.throughput?.max ?? 0);
   }
@@ -199,41 +207,13 @@ export class Facts {
     return sum(accesses.filter(({ write }) => write).map((access) => access[rate] ?? 0));
   }
 
-  /** The terms of a container's load: patterns, writes of projections into it, and reads of its feed. */
+  /** The terms of a container's load: patterns, what projections read and write in it, and reads of its feed. */
   load(detail: ContainerDetail, rate: 'peak' | 'average' = 'peak'): readonly Term[] {
     const known = this.#loads[rate].get(detail);
     if (known) return known;
-    const terms = this.#loadOf(detail, rate);
+    const terms = loadOf(this, detail, rate);
     this.#loads[rate].set(detail, terms);
     return terms;
-  }
-
-  #loadOf(detail: ContainerDetail, rate: 'peak' | 'average'): Term[] {
-    const patterns = (this.#accessesTo.get(detail) ?? [])
-      .filter((access) => access[rate] !== undefined)
-      .map(({ row, ru, ...access }): Term => ({
-        what: `pattern ${row.printed}`,
-        perSecond: access[rate] ?? 0,
-        ru,
-        kind: 'pattern',
-        ids: row.ids,
-      }));
-    const name = detail.container.name.toLowerCase();
-    const projections = (this.#into.get(name) ?? []).flatMap((row): Term[] => {
-      const source = this.detail(row.source?.container);
-      const changes = source ? this.writesTo(source, rate) : 0;
-      if (changes === 0) return [];
-      const once = this.estimate('replace', detail);
-      // An aggregate writes the contribution of the document and the group in one batch.
-      const ru = row.kind === 'aggregate' ? once + this.estimate('create', detail) : once;
-      return [{ what: `projection ${row.name}`, perSecond: changes, ru, kind: 'projection', ids: row.serves }];
-    });
-    const own = this.writesTo(detail, rate);
-    // All projections of a container share one reader of its feed.
-    const reader = (this.#feeding.get(name) ?? []).find(({ sink }) => sink?.container.toLowerCase() !== name);
-    const feed: Term[] =
-      reader && own > 0 ? [{ what: `feed of ${reader.name}`, perSecond: own, ru: FEED_RU, kind: 'feed', ids: [] }] : [];
-    return [...patterns, ...projections, ...feed];
   }
 
   /** RU/s at the peak. */

@@ -16,6 +16,7 @@ import { FEED } from './f-feed.ts';
 import { Facts } from './facts.ts';
 import { TENANCY } from './h-tenancy.ts';
 import { SHARDS } from './i-shards.ts';
+import { STATED } from './stated.ts';
 import { type Relational, relationalOf } from './relational.ts';
 import { type Rule, type RuleFinding, type RuleId, missing } from './rule.ts';
 
@@ -33,6 +34,7 @@ export const MODEL_RULES: readonly Rule[] = [
   ...FEED,
   ...TENANCY,
   ...SHARDS,
+  ...STATED,
 ];
 
 export interface NotChecked {

@@ -58,7 +58,13 @@ function change(
     const other = OPERATORS[node.operator];
     const at = node.left.end + text.slice(node.left.end, node.right.start).indexOf(node.operator);
     if (other !== undefined) mutating.replace(at, at + node.operator.length, other);
-  } else if (node.type === 'Property' && node.key.type === 'Identifier' && OPTIONAL.has(node.key.name))
+  } else if (
+    node.type === 'Property' &&
+    // A property of a pattern declares a variable.
+    parent?.type === 'ObjectExpression' &&
+    node.key.type === 'Identifier' &&
+    OPTIONAL.has(node.key.name)
+  )
     mutating.replace(node.start, node.end + (/^\s*,/.exec(text.slice(node.end))?.[0].length ?? 0), '');
 }
 

@@ -1,6 +1,7 @@
 // Mutants of the data-model document: keys, TTL, throughput, index paths, the mapping's queries and RU, meanings, the rows
 // of the projections, and the examples that projections make.
 import { derivedTypes, refName } from '../prove/oracle.ts';
+import { indexNeeds } from '../../definition/index-needs.ts';
 import type { Pipeline } from '../../definition/specs.ts';
 import type { Design } from '../../model/documents.ts';
 import { type Mutant, Mutating, otherValue } from './mutant.ts';
@@ -21,7 +22,7 @@ const OPPOSITE: Readonly<Record<string, string>> = {
 
 export function documentMutants(
   design: Design,
-  pipeline: Pick<Pipeline, 'projections'>,
+  pipeline: Pick<Pipeline, 'projections' | 'embeds'>,
   fields: ReadonlyMap<string, string>,
 ): Mutant[] {
   const mutating = new Mutating('design', design.lines.join('\n'));
@@ -38,8 +39,8 @@ export function documentMutants(
       if (is !== undefined) mutating.replace(start, start + part.length, is);
     }
   };
-  /** `single`: every document of its containers is of one type, so that a condition on the type changes nothing. */
-  const sql = (line: number, within: RegExp, single: boolean): void => {
+  /** `implied`: the fields whose condition leaves only documents of one type, so that one on the type changes nothing. */
+  const sql = (line: number, within: RegExp, implied: (text: string) => boolean): void => {
     for (const match of (lines[line - 1] ?? '').matchAll(within)) {
       const end = match.index + match[0].length;
       const only =
@@ -55,43 +56,65 @@ export function documentMutants(
           }
         };
       only(/((?:(?<=\bWHERE )|\bAND )(?:NOT )?[^()]*?(?:\([^()]*\))?[^()]*?)(?= AND | GROUP | ORDER |`|$)/g)((part) =>
-        single && /\bc\.type\b/.test(part) ? undefined : part.startsWith('AND ') ? '' : 'true',
+        /\bc\.type\b/.test(part) && implied(match[0]) ? undefined : part.startsWith('AND ') ? '' : 'true',
       );
       only(/>=|<=|(?<= )[<>](?= )/g)((sign) => (sign.length === 2 ? sign.slice(0, 1) : `${sign}=`));
       only(/(?<=c\.)\w+/g)((field) => fields.get(field));
-      only(/(?<=[ (,])\d+\b/g)((number) => String(Number(number) + 1));
+      // COUNT counts each row, whatever its argument is.
+      only(/(?<=[ (,])(?<!\bCOUNT\()(?<!\bLEFT\([^()]*)\d+\b/g)((number) => String(Number(number) + 1));
+      // A longer beginning of a text compares with a shorter parameter as the shorter one does.
+      only(/(?<=\bLEFT\([^()]*, )\d+\b/g)((number) => String(Number(number) - 1));
     }
   };
+  const needs = indexNeeds([...pipeline.projections, ...pipeline.embeds]);
   for (const { container, index } of design.containers) {
+    const needed = needs.get(container.name);
     const { partitionKey, defaultTtl, throughput } = container.places;
     if (partitionKey) inLine(partitionKey.line, /(?<=\/)\w+(?=[`,])/g, (field) => fields.get(field));
-    if (defaultTtl) inLine(defaultTtl.line, /(?<=: )(-?\d+)/g, (ttl) => (ttl === '3600' ? '7200' : '3600'));
+    if (defaultTtl) inLine(defaultTtl.line, /^[^:]*: (-?\d+)/g, (ttl) => (ttl === '3600' ? '7200' : '3600'));
     if (throughput)
       inLine(throughput.line, /max ([\d,]+)/g, (max) => String(Math.round(Number(max.replaceAll(',', '')) / 10)));
-    for (const { at } of [...index.included, ...index.excluded]) inLine(at.line, /(?:, )?`\/[^`]*`/g, () => '');
+    // `model apply` includes the paths that Millrace needs, whether they are stated or not.
+    for (const { at } of [...index.included, ...index.excluded])
+      inLine(at.line, /(?:, )?`\/[^`]*`/g, (path) => (needed?.has(path.replaceAll(/[, `]/g, '')) ? undefined : ''));
     for (const { at } of index.composites)
       inLine(at.line, /\b(?:ASC|DESC|ascending|descending)\b/g, (word) => OPPOSITE[word]);
   }
-  const ofOneType = (names: readonly string[]): boolean =>
-    design.model.containers.every(({ name, types }) => !names.includes(name) || types.length === 1);
+  const implies = impliedTypes(design);
   for (const { at, containers } of design.mapping) {
-    sql(at.line, /`SELECT [^`]*`/g, ofOneType(containers));
+    sql(at.line, /`SELECT [^`]*`/g, (query) => implies(containers, query));
     inLine(at.line, /([\d,.]+) RU\b/g, (ru) => String(10 * Number(ru.replaceAll(',', ''))));
   }
   for (const { at, text, container } of design.meanings)
-    for (const offset of text.split('\n').keys()) sql(at.line + 1 + offset, /.+/g, ofOneType([container]));
+    for (const offset of text.split('\n').keys()) sql(at.line + 1 + offset, /.+/g, () => implies([container], text));
   for (const { at } of design.projections) {
     // Behind the name.
     const text = lines[at.line - 1] ?? '';
     const from = text.indexOf('|', 2);
     const word = (part: string): string | undefined => OPPOSITE[part] ?? fields.get(part);
     if (from < 0) continue;
-    inLine(at.line, /(?<![\w#-])[a-z]\w*\b/gi, word, from);
+    // The noun of "top 3 days by cents" names no field.
+    inLine(at.line, /(?<![\w#-])(?<!\btop \d+ )[a-z]\w*\b/gi, word, from);
     inLine(at.line, /(?<=#)\d+\b/g, (id) => String(Number(id) + 1), from);
     inLine(at.line, /(?<=[ (])\d+(?: (?:s|min|h|d)\b)?(?=[ );|])/g, next, from);
   }
   derivedExamples(design, derivedTypes(pipeline), inLine);
   return mutating.all.toSorted((a, b) => a.line - b.line);
+}
+
+/**
+ * Whether a condition on the type is implied: every document of the containers is of one type, or a value is compared with
+ * a field that only the documents of one type have.
+ */
+function impliedTypes({ model }: Design): (containers: readonly string[], query: string) => boolean {
+  return (containers, query) =>
+    model.containers.every(({ name, types }) => {
+      if (!containers.includes(name) || types.length < 2) return true;
+      const asked = [...query.matchAll(/\bc\.(\w+) = @/g)].map(([, field = '']) => field);
+      const having = (field: string): number =>
+        types.filter(({ examples }) => examples.some((example) => field in example)).length;
+      return asked.some((field) => having(field) === 1);
+    });
 }
 
 const next = (value: string): string => (/^\d+$/.test(value) ? String(Number(value) + 1) : otherValue(value));

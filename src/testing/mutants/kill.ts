@@ -3,11 +3,11 @@ import type { Pipeline } from '../../definition/specs.ts';
 import type { Design } from '../../model/documents.ts';
 import { parseDesign } from '../../model/reader/design.ts';
 import type { ByContainer } from '../prove/oracle.ts';
-import { type Evaluate, evaluator } from '../prove/meaning.ts';
 import { codeMutants } from './code.ts';
 import { documentMutants } from './document.ts';
 import { type Mutant, otherFields } from './mutant.ts';
-import { type Subject, findingsOf, meaningFaults, refusal, writtenStates } from './notice.ts';
+import { type Evaluate, evaluator, limitsOf } from '../prove/meaning.ts';
+import { type Subject, findingsOf, meaningFaults, refusal, remembered, writtenStates } from './notice.ts';
 
 export interface KillScore {
   readonly mutants: number;
@@ -41,8 +41,8 @@ export async function killScore(
   const { design } = subject.documents;
   const fields = otherFields(design);
   const mutants = inTurns(codeMutants(subject.source.text, fields), documentMutants(design, subject.pipeline, fields));
-  const evaluate = await evaluator();
-  const states = writtenStates({ pipeline: subject.pipeline, model: design.model }, seed);
+  const evaluate = remembered(await evaluator());
+  const states = writtenStates({ pipeline: subject.pipeline, model: design.model }, limitsOf(subject.documents), seed);
   const before = new Set([...findingsOf(subject), ...meaningFaults(subject, states, evaluate)]);
   const end = performance.now() + 1000 * seconds;
   const by = new Map<string, number>();

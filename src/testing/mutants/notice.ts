@@ -38,9 +38,15 @@ export function findingsOf({ documents, pipeline, source, parser }: Subject): Se
 }
 
 const ROUNDS = 3;
+/** Every query is asked with this many sets of parameters. */
+const SETS = 200;
 
-/** The documents that applications wrote: the examples, then versions of them round by round. */
-export function writtenStates({ pipeline, model }: { pipeline: Pipeline; model: Model }, seed: number): ByContainer[] {
+/** The documents that applications wrote: the examples, documents beside them, then versions of them round by round. */
+export function writtenStates(
+  { pipeline, model }: { pipeline: Pipeline; model: Model },
+  limits: readonly number[],
+  seed: number,
+): ByContainer[] {
   const changes = new Changes({ pipeline, model }, seed);
   const now = new Map<string, Map<string, Doc>>();
   const after = (written: ReturnType<Changes['examples']>): ByContainer => {
@@ -53,6 +59,7 @@ export function writtenStates({ pipeline, model }: { pipeline: Pipeline; model: 
   };
   return [
     after(changes.examples()),
+    after(changes.beside(limits)),
     ...Array.from({ length: ROUNDS }, (_, round) => after(changes.updates(round + 1))),
     after(changes.deletions()),
   ];
@@ -70,9 +77,7 @@ export function meaningFaults(
   for (const stored of states) {
     const derived = expectedDocuments({ pipeline, model: design.model }, stored);
     for (const meaning of meanings) {
-      const written = (stored.get(meaning.container) ?? []).filter(
-        ({ type }) => !sinks.has(refName({ container: meaning.container, type: String(type) })),
-      );
+      const written = writtenOf(stored.get(meaning.container) ?? [], meaning.container, sinks);
       for (const row of design.mapping.filter(({ ids }) => ids.some((id) => meaning.ids.includes(id)))) {
         const meant = new Meant(meaning, evaluate, written);
         const fault = differs(meant, questionOf(row, design.projections, design.model), derived, evaluate);
@@ -81,6 +86,31 @@ export function meaningFaults(
     }
   }
   return faults;
+}
+
+/** What applications wrote, the same list each time: a meaning is evaluated once over it (`remembered`). */
+function writtenOf(stored: readonly Doc[], container: string, sinks: ReadonlySet<string>): readonly Doc[] {
+  const name = [...sinks].toSorted().join(' ');
+  const lists = WRITTEN.get(stored) ?? new Map<string, readonly Doc[]>();
+  WRITTEN.set(stored, lists);
+  const list = lists.get(name) ?? stored.filter(({ type }) => !sinks.has(refName({ container, type: String(type) })));
+  lists.set(name, list);
+  return list;
+}
+
+const WRITTEN = new WeakMap<readonly Doc[], Map<string, readonly Doc[]>>();
+
+/** Most mutants leave a meaning and its documents as they are. */
+export function remembered(evaluate: Evaluate): Evaluate {
+  const answers = new WeakMap<readonly Doc[], Map<string, unknown[]>>();
+  return (text, parameters, documents) => {
+    const known = answers.get(documents) ?? new Map<string, unknown[]>();
+    answers.set(documents, known);
+    const question = `${text} ${JSON.stringify(parameters)}`;
+    const rows = known.get(question) ?? evaluate(text, parameters, documents);
+    known.set(question, rows);
+    return rows;
+  };
 }
 
 function differs(
@@ -94,7 +124,7 @@ function differs(
   if (question.kind === 'point-read')
     return documents.some((doc) => meant.reads(doc) && meant.ofRead(doc, doc) !== undefined);
   const { query } = question;
-  return [...boundSets(query, documents, meant).sets].some(
+  return [...boundSets(query, documents, meant, SETS).sets].some(
     (bound) => meant.ofQuery(query, bound, evaluate(query.text, bound, documents)) !== undefined,
   );
 }

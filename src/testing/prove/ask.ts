@@ -43,6 +43,7 @@ export interface Found {
 }
 
 const RUNS = 20;
+const EDGES = ['begin', 'end'] as const;
 const NOTHING = { runs: 0, rows: 0, ru: 0, loaded: 0 };
 
 /**
@@ -90,20 +91,28 @@ async function query(
   return total;
 }
 
-/** The parameters with which a query is asked. `why`: the last reason why a document gives none. */
+/**
+ * The parameters with which a query is asked: `runs` different sets by its own documents, and as many by those of the
+ * meaning. `why`: the last reason why a document gives none.
+ */
 export function boundSets(
   asked: Query,
   documents: readonly Doc[],
   meant: Meant | undefined,
+  runs = RUNS,
 ): { readonly sets: readonly (readonly Bound[])[]; readonly why: string } {
-  const sets = new Map<string, readonly Bound[]>();
   let why = 'its container has had no document';
-  for (const doc of documents) {
-    const bound = bind(asked, doc, documents);
-    if (typeof bound === 'string') why = bound;
-    else if (sets.size < RUNS) sets.set(canonical(bound), bound);
-  }
-  for (const bound of meant?.parameters(asked).slice(0, RUNS) ?? []) sets.set(canonical(bound), bound);
+  const own = EDGES.flatMap((edge) =>
+    documents.flatMap((doc) => {
+      const bound = bind(asked, doc, documents, edge);
+      if (typeof bound !== 'string') return [bound];
+      why = bound;
+      return [];
+    }),
+  );
+  const different = (sets: readonly (readonly Bound[])[]): [string, readonly Bound[]][] =>
+    [...new Map(sets.map((bound) => [canonical(bound), bound]))].slice(0, runs);
+  const sets = new Map([...different(own), ...different(meant?.parameters(asked) ?? [])]);
   return { sets: [...sets.values()], why };
 }
 

@@ -1,10 +1,11 @@
 // The writes of a proof: the document's own examples, then changes of the same shape, one kind for each stage.
 import { canonical } from '../../base/json.ts';
 import { typeRules } from '../../definition/discriminator.ts';
-import type { Doc, Pipeline, ProjectionSpec, SourceRef } from '../../definition/specs.ts';
+import type { Doc, Join, Pipeline, ProjectionSpec, SourceRef } from '../../definition/specs.ts';
 import { rowKey } from '../../definition/oracle/recompute.ts';
 import { type DocumentType, type Model, keyPathsOf } from '../../model/model.ts';
 import type { Documents } from '../documents.ts';
+import { besides } from './beside.ts';
 import { documentsLike } from '../documents-like.ts';
 import { refName, sourceTypes } from './oracle.ts';
 import type { WriteOperation } from './question.ts';
@@ -18,6 +19,8 @@ interface Written {
   readonly own: readonly string[];
   /** Fields that never change, by a promise of the pipeline (`stable`). */
   readonly fixed: readonly string[];
+  /** Joined documents without which a copy waits. */
+  readonly awaited: readonly Pick<Join, 'of' | 'on'>[];
 }
 
 /** Makes versions of the documents that the data model shows. The same seed makes the same versions. */
@@ -43,7 +46,10 @@ export class Changes {
       const own = Object.keys(type.examples[0] ?? {}).filter(
         (field) => field !== 'id' && type.examples.every((example) => example[field] === example['id']),
       );
-      return [{ of, type, keyPaths, isDeleted, own, fixed: fixedFields(stable, container, type) }];
+      const awaited = loaded.pipeline.projections
+        .flatMap((spec) => (spec.kind === 'copy' && refName(spec.from) === refName(of) ? spec.joins : []))
+        .filter(({ missing }) => missing === 'wait');
+      return [{ of, type, keyPaths, isDeleted, own, fixed: fixedFields(stable, container, type), awaited }];
     });
   }
 
@@ -64,6 +70,42 @@ export class Changes {
           .map((doc) => [written, { ...withoutExpiry(written, doc), ...sameAsId(written, doc) }] as const);
       }),
     );
+  }
+
+  /**
+   * New documents, each like the first live example of its type except for one field: the values beside each limit, the next
+   * days, what other examples have, and none. So a filter, a group or a limit that is slightly wrong has a document that
+   * shows it. `limits`: numbers that the meanings compare with. `kept`: fields
+   * that stay as they are.
+   */
+  beside(limits: readonly number[], kept: readonly string[] = []): Documents {
+    const made = this.#types.flatMap((written) => {
+      const live = written.type.examples.filter((example) => !written.isDeleted(example));
+      const [like] = live;
+      if (!like) return [];
+      const mark = markOf(written);
+      const versions = [
+        ...besides(like, live, limits, new Set(['id', 'type', 'ttl', ...written.own, ...kept])),
+        ...(mark ? [{ ...like, ...mark }] : []),
+      ];
+      return versions.map((version, at): readonly [Written, Doc] => {
+        const id = `${written.of.type}-beside-${at + 1}`;
+        return [written, { ...version, id, ...sameAsId(written, { id }) }];
+      });
+    });
+    return this.#record([...made, ...made.flatMap(([written, doc]) => this.#awaitedBy(written, doc))]);
+  }
+
+  /** The documents that a copy of `doc` waits for: a meaning can't know that they aren't there. */
+  #awaitedBy({ awaited }: Written, doc: Doc): (readonly [Written, Doc])[] {
+    return awaited.flatMap(({ of, on }) => {
+      const parent = this.#types.find((written) => refName(written.of) === refName(of));
+      const like = parent?.type.examples.find((example) => !parent.isDeleted(example));
+      if (!parent || !like) return [];
+      const referred = Object.fromEntries(Object.entries(on).map(([theirs, ours]) => [theirs, doc[ours]]));
+      const made = { ...like, ...referred };
+      return this.#newest.has(this.#nameOf(parent, made)) ? [] : [[parent, { ...made, ...sameAsId(parent, made) }]];
+    });
   }
 
   /** One field after another takes the value of another example: the fields of the sinks' keys are among them. */

@@ -3,7 +3,7 @@
 import { messageOf } from '../../base/errors.ts';
 import { isObject } from '../../base/json.ts';
 import type { Doc } from '../../definition/specs.ts';
-import type { Meaning, Query } from '../../model/documents.ts';
+import type { Documents, Meaning, Query } from '../../model/documents.ts';
 import { queryOf } from '../../model/reader/sql.ts';
 import { valueAt } from '../../model/rules/facts.ts';
 import { type Bound, bind } from './question.ts';
@@ -20,6 +20,15 @@ export async function evaluator(): Promise<Evaluate> {
     return [...prepare(text, values).run(rows)].map((row) => JSON.parse(row) as unknown);
   };
 }
+
+/** The numbers that meanings compare values with. */
+export const limitsOf = ({ design, requirements }: Documents): number[] => [
+  ...new Set(
+    [...(design?.meanings ?? []), ...(requirements?.meanings ?? [])].flatMap(({ text }) =>
+      [...text.matchAll(/[<>=]\s*(-?\d+(?:\.\d+)?)\b/g)].map(([, limit]) => Number(limit)),
+    ),
+  ),
+];
 
 /** One pattern's meaning over the present source documents. */
 export class Meant {
@@ -47,12 +56,14 @@ export class Meant {
     const query = queryOf(this.#meaning.text);
     const names = new Set(text.match(/@\w+/g));
     if (!query) return [];
-    return this.#documents.flatMap((doc) => {
-      const bound = bind(query, doc, this.#documents);
-      return typeof bound !== 'string' && [...names].every((name) => bound.some((one) => one.name === name))
-        ? [bound.filter(({ name }) => names.has(name))]
-        : [];
-    });
+    return (['begin', 'end'] as const).flatMap((edge) =>
+      this.#documents.flatMap((doc) => {
+        const bound = bind(query, doc, this.#documents, edge);
+        return typeof bound !== 'string' && [...names].every((name) => bound.some((one) => one.name === name))
+          ? [bound.filter(({ name }) => names.has(name))]
+          : [];
+      }),
+    );
   }
 
   /** The first difference of a query's rows, in words. */
@@ -81,7 +92,8 @@ export class Meant {
   }
 
   #difference(found: readonly unknown[], meant: readonly Doc[], query: Query): string | undefined {
-    const columns = [...new Set(meant.flatMap((row) => Object.keys(row)))];
+    // What the meaning selects, although its value may be missing: a sum of texts has none.
+    const columns = [...new Set([...selected(this.#meaning.text), ...meant.flatMap((row) => Object.keys(row))])];
     const said = (row: unknown): Doc =>
       Object.fromEntries(
         columns.map((field) => [field, rounded(valueAt(row, field))]).filter(([, value]) => value !== undefined),
@@ -91,6 +103,13 @@ export class Meant {
     const difference = differenceOf(found.map(said), meant.map(said), query);
     return difference === undefined ? undefined : `by its meaning, ${difference}`;
   }
+}
+
+/** The names in the SELECT of a query; none of `SELECT *` and `SELECT VALUE`. */
+function selected(text: string): string[] {
+  const [, list = ''] = /^\s*select\s+(?:top\s+\S+\s+)?(?:distinct\s+)?(?!value\b)(.*?)\sfrom\s/is.exec(text) ?? [];
+  // Commas within brackets belong to a function.
+  return list.split(/,(?![^(]*\))/).flatMap((part) => /(?:\bas\s+|\.)(\w+)\s*$/i.exec(part)?.[1] ?? []);
 }
 
 const NO_ORDER: Query = { text: '', equal: [], filters: [], order: [] };

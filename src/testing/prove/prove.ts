@@ -15,7 +15,7 @@ import { Changes } from './changes.ts';
 import { type ExampleProof, proveExamples } from './examples.ts';
 import { type HistoriesProof, proveHistories } from './histories.ts';
 import type { KillScore } from '../mutants/kill.ts';
-import { evaluator } from './meaning.ts';
+import { evaluator, limitsOf } from './meaning.ts';
 import { derivedTypes, refName } from './oracle.ts';
 import { Proving, type StageProof } from './proving.ts';
 
@@ -80,6 +80,10 @@ export async function prove(
     await prepare(scratch)();
     return scratch.place.database;
   });
+  // An embed changes what comes back from an archive, so no document gets the date that sends it there.
+  const dates = archives
+    .filter(({ from }) => loaded.pipeline.embeds.some(({ into }) => refName(into) === refName(from)))
+    .map(({ dateField }) => dateField);
   const stages: readonly (readonly [name: string, run: () => Promise<void>])[] = [
     ['examples', () => proving.deliver('examples', changes.examples())],
     ['update', () => proving.deliver('update', changes.updates(1))],
@@ -88,6 +92,7 @@ export async function prove(
     ['redelivery', () => proving.deliver('redelivery', changes.updates(2), { redeliver: true, crash: true, seed })],
     ['reordering', () => proving.deliver('reordering', changes.updates(3), { ...EVERYTHING, seed })],
     ['writes', () => proving.write('writes', changes)],
+    ['near values', () => proving.deliver('near values', changes.beside(limitsOf({ design, requirements }), dates))],
     ...(publishes.length === 0
       ? []
       : ([['publish', () => proving.publish('publish', publishes, changes.updates(5), seed)]] as const)),

@@ -93,41 +93,61 @@ export interface Bound {
   readonly value: unknown;
 }
 
+/** Where a range ends at the document's own value: at its beginning, or at its end. */
+export type Edge = 'begin' | 'end';
+
 /**
- * Values for a query's parameters, such that it finds `doc` among `all`. A string says for which parameter there is no
- * value.
+ * Values for a query's parameters, such that it finds `doc` among `all`, or just not if a range ends before it. A string
+ * says for which parameter there is no value.
  */
-export function bind({ text }: Query, doc: Doc, all: readonly Doc[]): readonly Bound[] | string {
+export function bind(
+  { text }: Pick<Query, 'text'>,
+  doc: Doc,
+  all: readonly Doc[],
+  edge: Edge = 'begin',
+): readonly Bound[] | string {
   const bound: Bound[] = [];
   for (const name of new Set(text.match(/@\w+/g))) {
-    const value = valueFor(name, text, doc, all);
+    const value = valueFor(name, text, { doc, all, edge });
     if (value === undefined) return `no document gives a value for ${name}`;
     bound.push({ name, value });
   }
   return bound;
 }
 
-const PATH = String.raw`\b[a-z]\w{0,2}\.([\w.]+)`;
+// A path, or the beginning of its text.
+const PATH = String.raw`(?:\bleft\s*\(\s*)?\b[a-z]\w{0,2}\.([\w.]+)(?:\s*,\s*(\d+)\s*\))?`;
 const MIRRORED: Readonly<Record<string, string>> = { '<': '>', '<=': '>=', '>': '<', '>=': '<=', '=': '=', '!=': '!=' };
 
-function valueFor(name: string, text: string, doc: Doc, all: readonly Doc[]): unknown {
+interface From {
+  readonly doc: Doc;
+  readonly all: readonly Doc[];
+  readonly edge: Edge;
+}
+
+function valueFor(name: string, text: string, { doc, all, edge }: From): unknown {
   const own = `${name}\\b`;
   const at = (path: string, of: Doc = doc): unknown => valueAt(of, path);
   const plain = new RegExp(String.raw`${PATH}\s*(=|!=|<>|<=|>=|<|>)\s*${own}`, 'i').exec(text);
   const mirrored = new RegExp(String.raw`${own}\s*(=|!=|<=|>=|<|>)\s*${PATH}`, 'i').exec(text);
-  const [path, sign] = plain ? [plain[1], plain[2]] : mirrored ? [mirrored[2], MIRRORED[mirrored[1] ?? '']] : [];
+  const [path, length, sign = ''] = plain
+    ? [plain[1], plain[2], plain[3]]
+    : mirrored
+      ? [mirrored[2], mirrored[3], MIRRORED[mirrored[1] ?? '']]
+      : [];
   if (path !== undefined) {
-    const value = at(path);
-    if (sign === '<' || sign === '<=')
-      return beyond(
-        all.map((of) => at(path, of)),
-        value,
-      );
+    const valueOf = (of: Doc): unknown => {
+      const value = at(path, of);
+      return length !== undefined && typeof value === 'string' ? value.slice(0, Number(length)) : value;
+    };
+    const value = valueOf(doc);
+    if (edge === 'begin' && /^</.test(sign)) return beyond(all.map(valueOf), value);
+    if (edge === 'end' && /^>/.test(sign)) return below(all.map(valueOf), value);
     return value;
   }
   const between = new RegExp(String.raw`${PATH}\s+between\s+(@\w+)\s+and\s+(@\w+)`, 'i').exec(text);
-  if (between?.[2] === name) return at(between[1] ?? '');
-  if (between?.[3] === name)
+  if (between?.[3] === name) return at(between[1] ?? '');
+  if (between?.[4] === name)
     return beyond(
       all.map((of) => at(between[1] ?? '', of)),
       at(between[1] ?? ''),
@@ -150,6 +170,12 @@ function valueFor(name: string, text: string, doc: Doc, all: readonly Doc[]): un
   if (new RegExp(String.raw`\b(?:limit|top|offset)\s+${own}`, 'i').test(text))
     return new RegExp(String.raw`\boffset\s+${own}`, 'i').test(text) ? 0 : 10;
   return at(name.slice(1));
+}
+
+/** A value of the kind of `like`, below all values. */
+function below(values: readonly unknown[], like: unknown): unknown {
+  if (typeof like === 'number') return Math.min(...values.filter((value) => typeof value === 'number')) - 1;
+  return typeof like === 'string' ? '' : undefined;
 }
 
 /** A value of the kind of `like`, above all values. */

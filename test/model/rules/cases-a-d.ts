@@ -161,8 +161,8 @@ export const A_TO_D: readonly Case[] = [
   },
   {
     rule: 'B11',
-    wrong: [['autoscale max 10,000 RU/s', 'autoscale max 600 RU/s']],
-    at: 'autoscale max 600 RU/s',
+    wrong: [['autoscale max 10,000 RU/s', 'autoscale max 900 RU/s']],
+    at: 'autoscale max 900 RU/s',
     severity: 'warning',
   },
   { rule: 'B12', wrong: [['autoscale 400-4,000', 'autoscale 1,000-4,000']], at: 'autoscale 1,000-4,000' },

@@ -1,0 +1,185 @@
+// The load of a container, worked out from the documents: patterns, and everything that projections read and write.
+// An aggregate of an aggregate takes the writes of the first; `each` multiplies; a joined document that changes is written
+// into its copies.
+import { isObject } from '../base/json.ts';
+import type { ContainerDetail, ProjectionRow, Reference } from './documents.ts';
+import { averageOf, relationsOf, words } from './relations.ts';
+import type { Access, Facts, Term } from './rules/facts.ts';
+import { isWrite, sum, valueAt } from './rules/facts.ts';
+
+export type RateName = 'peak' | 'average';
+
+/** RU to read one change from the feed: a page of 100 documents of 1 KB takes about 10 to 30 RU. */
+export const FEED_RU = 0.3;
+/** Bytes of a locator, which says where the row of a source document is. */
+const LOCATOR = 300;
+
+export function loadOf(facts: Facts, detail: ContainerDetail, rate: RateName): Term[] {
+  const name = detail.container.name.toLowerCase();
+  const is = (of: Reference | undefined): boolean => of?.container.toLowerCase() === name;
+  const patterns = facts
+    .accessesTo(detail)
+    .filter((access) => access[rate] !== undefined)
+    .map(({ row, ru, ...access }): Term => ({
+      what: `pattern ${row.printed}`,
+      perSecond: access[rate] ?? 0,
+      ru,
+      kind: 'pattern',
+      ids: row.ids,
+    }));
+  const written = facts.into(name).flatMap((row) => writesOf(facts, row, detail, rate));
+  const joined = facts.rows.flatMap((row) =>
+    row.joins.filter(is).flatMap((of) => readsOf(facts, row, of, detail, rate)),
+  );
+  const changes = changesOf(facts, { container: detail.container.name }, rate);
+  // All projections of a container share one reader of its feed.
+  const reader = facts.rows.find(({ source, joins, sink }) => [source, ...joins].some(is) && !is(sink));
+  const feed: Term[] =
+    reader && changes > 0
+      ? [{ what: `feed of ${reader.name}`, perSecond: changes, ru: FEED_RU, kind: 'feed', ids: [] }]
+      : [];
+  return [...patterns, ...written, ...joined, ...feed].filter(({ perSecond }) => perSecond > 0);
+}
+
+/** What one row writes into its sink. */
+function writesOf(facts: Facts, row: ProjectionRow, sink: ContainerDetail, rate: RateName): Term[] {
+  const term = (what: string, perSecond: number, ru: number): Term => ({
+    what,
+    perSecond,
+    ru,
+    kind: 'projection',
+    ids: row.serves,
+  });
+  if (!row.source) return [];
+  const changes = changesOf(facts, row.source, rate);
+  const replace = facts.estimate('replace', sink);
+  const fanOut = fannedOut(facts, row);
+  const copies = fanOut.map(({ of, updates, copies: of1 }) =>
+    term(`projection ${row.name}, ${of.type ?? of.container} changes × ${of1} copies`, updates * of1, replace),
+  );
+  if (row.kind === 'embed') return copies;
+  const elements = elementsOf(facts, row);
+  // A row whose key may change has a locator.
+  const locator =
+    /\bstable\b/i.test(row.keyText) || row.kind === 'reference' ? 0 : facts.estimateOf('create', sink, LOCATOR);
+  // An aggregate writes the contribution of the document and the group in one batch.
+  const once = (row.kind === 'aggregate' ? replace + facts.estimate('create', sink) : replace) + locator;
+  const each = elements === 1 ? '' : `, ${elements} of each document`;
+  return [
+    term(`projection ${row.name}${each}`, changes * elements, once),
+    // The old place gets a tombstone.
+    term(`projection ${row.name}, moved rows`, movesOf(facts, row, row.source, rate) * elements, once),
+    ...copies,
+  ];
+}
+
+/** Changes of a field that the sink's key or the group has. */
+function movesOf(facts: Facts, row: ProjectionRow, source: Reference, rate: RateName): number {
+  const moving = updatesOf(facts, source).filter(({ pattern }) =>
+    row.keys.some((field) => new RegExp(String.raw`\b${field}\b`).test(pattern?.attributes ?? '')),
+  );
+  return sum(moving.map((access) => access[rate] ?? 0));
+}
+
+/** A copy reads the documents that it joins, and an embed the parent of each child. */
+function readsOf(facts: Facts, row: ProjectionRow, of: Reference, detail: ContainerDetail, rate: RateName): Term[] {
+  if (!row.source || row.kind === 'reference') return [];
+  const perSecond = changesOf(facts, row.source, rate);
+  return [
+    {
+      what: `joins of ${row.name}, ${of.type ?? of.container}`,
+      perSecond,
+      ru: facts.estimate('point-read', detail),
+      kind: 'projection',
+      ids: row.serves,
+    },
+  ];
+}
+
+interface Fan {
+  readonly of: Reference;
+  readonly updates: number;
+  readonly copies: number;
+}
+
+/**
+ * Each change of a joined document, or of an embed's parent, is written into its copies, by their stated average. The rate
+ * is always the average one: hosts work off a burst of changes later, and rule G4 judges the largest.
+ */
+function fannedOut(facts: Facts, row: ProjectionRow): Fan[] {
+  const children = row.kind === 'embed' ? row.sink : row.source;
+  const parents = row.kind === 'embed' ? [row.source] : row.kind === 'copy' ? row.joins : [];
+  if (!children) return [];
+  return parents.flatMap((of): Fan[] => {
+    if (!of) return [];
+    const copies = averageOf(relationsOf(facts.requirements, of, children));
+    const updates = sum(updatesOf(facts, of).map(({ average, peak }) => average ?? peak ?? 0));
+    return copies === undefined || updates === 0 ? [] : [{ of, updates, copies }];
+  });
+}
+
+const UPDATES: ReadonlySet<string> = new Set(['replace', 'upsert', 'patch']);
+
+/** The patterns that change existing documents of a type. */
+export function updatesOf(facts: Facts, of: Reference): Access[] {
+  const detail = facts.detail(of.container);
+  const writes = facts
+    .accessesTo(detail)
+    .filter((access) => access.row.operations.some((operation) => UPDATES.has(operation)));
+  return named(writes, of);
+}
+
+/** Those that name the type, or all if none does. */
+function named(accesses: readonly Access[], { type = '' }: Reference): Access[] {
+  const own = accesses.filter(({ pattern, row: { notes } }) =>
+    new RegExp(String.raw`\b${type}`, 'i').test(`${pattern?.description ?? ''} ${notes}`),
+  );
+  return own.length > 0 ? own : [...accesses];
+}
+
+/**
+ * Changes a second of a type, or of a whole container: what applications write, and what projections write. `seen`: the
+ * projections that are counted already, because a circle never ends.
+ */
+export function changesOf(facts: Facts, of: Reference, rate: RateName, seen: readonly ProjectionRow[] = []): number {
+  const detail = facts.detail(of.container);
+  if (!detail) return 0;
+  const writes = facts.accessesTo(detail).filter((access) => access.row.operations.some(isWrite));
+  const own = of.type !== undefined && detail.container.types.length > 1 ? named(writes, of) : writes;
+  const rows = facts
+    .into(detail.container.name)
+    .filter(
+      (row) =>
+        (of.type === undefined || row.sink?.type === undefined || row.sink.type === of.type) && !seen.includes(row),
+    );
+  const derived = rows.map((row) => {
+    const more = sum(fannedOut(facts, row).map(({ updates, copies }) => updates * copies));
+    if (!row.source || row.kind === 'embed') return more;
+    return changesOf(facts, row.source, rate, [...seen, row]) * elementsOf(facts, row) + more;
+  });
+  return sum(own.map((access) => access[rate] ?? 0)) + sum(derived);
+}
+
+/** The elements of one document that an aggregate takes: "each line" by the requirements, or by the examples. */
+export function elementsOf(facts: Facts, row: ProjectionRow): number {
+  const [, element] = /\b(?:each|every) (\w+)/i.exec(row.sourceText) ?? [];
+  if (element === undefined || row.kind !== 'aggregate' || !row.source) return 1;
+  const stated = averageOf(relationsOf(facts.requirements, row.source, { type: element }));
+  if (stated !== undefined) return stated;
+  const examples = facts.type(row.source)?.examples ?? [];
+  const lists = new Set(
+    examples.flatMap((example) =>
+      Object.keys(example).filter((field) => {
+        const value = valueAt(example, field);
+        return Array.isArray(value) && value.some(isObject);
+      }),
+    ),
+  );
+  const field =
+    [...lists].find((name) => words(name) === words(element)) ?? (lists.size === 1 ? [...lists][0] : undefined);
+  const lengths = examples.flatMap((example) => {
+    const value = field === undefined ? undefined : valueAt(example, field);
+    return Array.isArray(value) ? [value.length] : [];
+  });
+  return lengths.length === 0 ? 1 : Math.round((10 * sum(lengths)) / lengths.length) / 10;
+}

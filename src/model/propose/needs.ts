@@ -1,0 +1,173 @@
+// What `model propose` works from: the entities, and what each access pattern asks for, in a fixed grammar.
+import type { Relationship, Requirements } from '../documents.ts';
+import { outlineOf } from '../reader/common.ts';
+import { within } from '../reader/outline.ts';
+import { bytesOf, duration, quantities } from '../reader/quantity.ts';
+import { parseRequirements } from '../reader/requirements.ts';
+import { column, hasColumns, tablesOf } from '../reader/tables.ts';
+import { words } from '../relations.ts';
+
+export interface Field {
+  readonly name: string;
+  /** How many different values it has. */
+  readonly values?: number;
+}
+
+export interface Entity {
+  readonly name: string;
+  readonly fields: readonly Field[];
+  readonly bytes: number;
+  /** How many documents there are. */
+  readonly count: number;
+  /** Seconds that a document is kept. */
+  readonly keptSeconds?: number;
+}
+
+export interface Access {
+  readonly id: string;
+  readonly description: string;
+  readonly kind: 'read' | 'list' | 'total' | 'create' | 'update' | 'delete';
+  readonly entity: string;
+  /** The fields that the request knows; of a total: its group. */
+  readonly by: readonly string[];
+  readonly order?: { readonly field: string; readonly descending: boolean };
+  readonly limit?: number;
+  /** Of a total: the fields that are added up. */
+  readonly sums: readonly string[];
+  /** The fields that it reads or writes, as the requirements say them. */
+  readonly attributes: string;
+  readonly peak: number;
+  readonly average: number;
+}
+
+export interface Needs {
+  readonly title: string;
+  readonly requirements: Requirements;
+  readonly text: string;
+  readonly entities: readonly Entity[];
+  readonly accesses: readonly Access[];
+  readonly relationships: readonly Relationship[];
+}
+
+/** A fact that a proposal needs and the requirements don't have. */
+export interface Question {
+  readonly line: number;
+  readonly question: string;
+}
+
+const FIELD = /^`?([\p{L}_]\w*)`?(?:\s*\(([\d,]+) values\))?$/u;
+
+export function needsOf(
+  text: string,
+  file: string,
+): { readonly needs: Needs; readonly questions: readonly Question[] } {
+  const requirements = parseRequirements(text, file);
+  const questions: Question[] = [];
+  const entities = entitiesOf(text, file, questions);
+  const names = entities.map(({ name }) => name);
+  const accesses = requirements.patterns.flatMap((pattern): Access[] => {
+    const line = pattern.at.line;
+    const said = Object.entries(pattern.cells).find(([header]) => /^access$/i.test(header.trim()))?.[1] ?? '';
+    const asked = said === '' ? undefined : accessOf(said, entities);
+    if (typeof asked !== 'object') {
+      const form = `Write it in the column Access, such as \`${FORMS.join('`, `')}\`, about one of: ${names.join(', ') || 'the entities'}.`;
+      questions.push({
+        line,
+        question: `What does pattern ${pattern.printed} ask for${asked === undefined ? '' : ` (${asked})`}? ${form}`,
+      });
+      return [];
+    }
+    const { peak, average = peak } = pattern.rate ?? {};
+    if (peak === undefined || average === undefined) {
+      questions.push({
+        line,
+        question: `How often is pattern ${pattern.printed} asked for? Write its peak and its average a second, such as 50/10.`,
+      });
+      return [];
+    }
+    return [
+      { id: pattern.id, description: pattern.description, attributes: pattern.attributes, ...asked, peak, average },
+    ];
+  });
+  if (requirements.patterns.length === 0)
+    questions.push({
+      line: 1,
+      question: 'Which access patterns are there? Write a row for each into the table of access patterns.',
+    });
+  const { title, relationships } = requirements;
+  return { needs: { title, requirements, text, entities, accesses, relationships }, questions };
+}
+
+function entitiesOf(text: string, file: string, questions: Question[]): Entity[] {
+  const tables = [...within(outlineOf(text, file))].flatMap(({ blocks }) => tablesOf(blocks, text, file));
+  const rows = tables.filter((table) => hasColumns(table, ['entity'], ['fields'])).flatMap((table) => table.rows);
+  if (rows.length === 0)
+    questions.push({
+      line: 1,
+      question: 'Which entities are there? Write a table with the columns Entity, Fields, Size, Documents and Kept.',
+    });
+  return rows.flatMap((row): Entity[] => {
+    const name = (column(row, ['entity']) ?? '').replaceAll('`', '').trim();
+    const parts = (column(row, ['fields']) ?? '').split(/,\s*(?![^(]*\))/).map((part) => FIELD.exec(part.trim()));
+    const fields = parts.flatMap((part): Field[] => {
+      if (!part?.[1]) return [];
+      return [{ name: part[1], ...(part[2] !== undefined && { values: Number(part[2].replaceAll(',', '')) }) }];
+    });
+    const bytes = quantities(column(row, ['size']) ?? '')
+      .map(bytesOf)
+      .find((size) => size !== undefined);
+    const count = quantities(column(row, ['documents', 'count']) ?? '')[0]?.high;
+    const kept = duration(column(row, ['kept', 'retention']) ?? '');
+    const ask = (question: string): void => void questions.push({ line: row.at.line, question });
+    if (parts.some((part) => !part))
+      ask(`Which fields does ${name} have? Write names with commas: id, customerId, status (6 values).`);
+    if (!fields.some((field) => field.name === 'id')) ask(`Which field identifies one ${name}? Name it id.`);
+    if (bytes === undefined) ask(`How large is one ${name}? Write its size, such as 1 KB.`);
+    if (count === undefined) ask(`How many documents of ${name} are there? Write the number.`);
+    if (name === '' || fields.length === 0 || bytes === undefined || count === undefined) return [];
+    return [{ name, fields, bytes, count, ...(kept !== undefined && { keptSeconds: Math.round(kept / 1000) }) }];
+  });
+}
+
+export const FORMS = [
+  'read order by id',
+  'list order by customerId, newest placedAt, limit 20',
+  'total order by storeId, sum cents',
+  'create order',
+  'update order',
+  'delete order',
+];
+
+/** In words, what is wrong with the text. */
+export function accessOf(
+  text: string,
+  entities: readonly Entity[],
+): Omit<Access, 'id' | 'description' | 'attributes' | 'peak' | 'average'> | string {
+  const plain = text.replaceAll('`', '').trim();
+  const [, verb = '', noun = '', rest = ''] = /^(read|list|total|create|update|delete) (\w+)\b(.*)$/i.exec(plain) ?? [];
+  const entity = entities.find(({ name }) => words(name) === words(noun));
+  if (verb === '') return `"${plain}" has another form`;
+  if (!entity) return `there is no entity ${noun}`;
+  const kind = verb.toLowerCase() as Access['kind'];
+  const by: string[] = [];
+  const sums: string[] = [];
+  let order: Access['order'];
+  let limit: number | undefined;
+  const clauses = rest
+    .split(',')
+    .map((clause) => clause.trim())
+    .filter((clause) => clause !== '');
+  for (const clause of clauses) {
+    const [, word = '', value = ''] = /^(?:(by|sum|newest|oldest|limit) )?(\w+)$/i.exec(clause) ?? [];
+    const known = entity.fields.some(({ name }) => name === value);
+    if (word.toLowerCase() === 'limit' && /^\d+$/.test(value)) limit = Number(value);
+    else if (!known) return `${entity.name} has no field ${value || clause}`;
+    else if (/^(newest|oldest)$/i.test(word)) order = { field: value, descending: word.toLowerCase() === 'newest' };
+    else if (/^sum$/i.test(word)) sums.push(value);
+    else by.push(value);
+  }
+  if (['read', 'list', 'total'].includes(kind) && by.length === 0)
+    return `a ${kind} names the fields that the request knows: by id`;
+  if (kind === 'read' && !by.includes('id')) return 'a read names the id; use list';
+  return { kind, entity: entity.name, by, sums, ...(order && { order }), ...(limit !== undefined && { limit }) };
+}

@@ -1,0 +1,55 @@
+// Documents that differ from one document in one field.
+import { canonical, isObject } from '../../base/json.ts';
+import type { Doc } from '../../definition/specs.ts';
+
+const DAY_MS = 86_400_000;
+/** More days than a list of the best usually keeps, then the same day of another month and year. */
+const DAYS = [1, 2, 3, 4, 5, 31, 366];
+
+/** `others`: documents of the same type, whose values fit. `kept`: fields that stay. */
+export function besides(
+  like: Doc,
+  others: readonly Doc[],
+  limits: readonly number[],
+  kept: ReadonlySet<string>,
+): Doc[] {
+  const fields = new Set(others.flatMap((other) => Object.keys(other)));
+  return [...fields]
+    .filter((field) => !kept.has(field))
+    .flatMap((field) => {
+      const { [field]: value, ...rest } = like;
+      const theirs = others.filter((other) => field in other).map((other) => other[field]);
+      const values = distinct([...valuesBeside(value, limits), ...theirs]);
+      const changed = values
+        .filter((other) => canonical(other) !== canonical(value ?? null))
+        .map((other): Doc => ({ ...like, [field]: other }));
+      return theirs.length < others.length && value !== undefined ? [...changed, rest] : changed;
+    });
+}
+
+function valuesBeside(value: unknown, limits: readonly number[]): unknown[] {
+  if (typeof value === 'number')
+    return [value + 1, 2 * value + 3, ...limits.flatMap((limit) => [limit - 1, limit, limit + 1])];
+  if (typeof value === 'boolean') return [!value];
+  if (typeof value === 'string') return [...daysBeside(value), `${value}~`];
+  if (Array.isArray(value)) return listsBeside(value, limits);
+  return [];
+}
+
+/** `2001/01/01 00:47` keeps its form. */
+function daysBeside(text: string): string[] {
+  const [, year, sign = '-', month, day, time = ''] = /^(\d{4})([-/])(\d\d)\2(\d\d)(.*)$/s.exec(text) ?? [];
+  if (year === undefined) return [];
+  const ms = Date.UTC(Number(year), Number(month) - 1, Number(day));
+  return DAYS.map((days) => new Date(ms + days * DAY_MS).toISOString().slice(0, 10).replaceAll('-', sign) + time);
+}
+
+function listsBeside(list: readonly unknown[], limits: readonly number[]): unknown[][] {
+  const [first] = list;
+  const elements = isObject(first) ? besides(first as Doc, list.filter(isObject) as Doc[], limits, new Set()) : [];
+  return [[], [first], ...elements.map((element) => [element, ...list.slice(1)])];
+}
+
+const distinct = (values: readonly unknown[]): unknown[] => [
+  ...new Map(values.map((value) => [canonical(value ?? null), value])).values(),
+];

@@ -1,0 +1,38 @@
+import { expect, test } from 'vitest';
+import { besides } from '../../src/testing/prove/beside.ts';
+
+const KEPT = new Set(['id']);
+const changed = (like: object, others: object[], limits: number[] = []) =>
+  besides({ ...like }, [{ ...like }, ...others.map((other) => ({ ...other }))], limits, KEPT);
+
+test('each document differs in one field', () => {
+  const like = { id: '1', store: 'a', cents: 5, paid: true };
+  const versions = changed(like, [{ id: '2', store: 'b', cents: 9, paid: true }]);
+  for (const version of versions) {
+    const differing = Object.keys(like).filter((field) => version[field] !== like[field as keyof typeof like]);
+    expect(differing).toHaveLength(1);
+    expect(differing).not.toContain('id');
+  }
+  expect(versions).toContainEqual({ ...like, store: 'b' });
+  expect(versions).toContainEqual({ ...like, cents: 9 });
+  expect(versions).toContainEqual({ ...like, paid: false });
+});
+
+test('numbers lie on both sides of each limit and on it', () => {
+  const delays = changed({ id: '1', delay: 66 }, [], [15]).map(({ delay }) => delay);
+  expect(delays).toEqual(expect.arrayContaining([14, 15, 16]));
+});
+
+test('a day moves, and its text keeps its form', () => {
+  const dates = changed({ id: '1', date: '2001/12/31 00:47' }, []).map(({ date }) => date);
+  expect(dates).toEqual(expect.arrayContaining(['2002/01/01 00:47', '2002/01/05 00:47', '2003/01/01 00:47']));
+});
+
+test('a field that other examples lack is absent once; a list is empty, shorter and has changed elements', () => {
+  const like = { id: '1', note: 'x', lines: [{ n: 1 }, { n: 2 }] };
+  const versions = changed(like, [{ id: '2', lines: [] }]);
+  expect(versions).toContainEqual({ id: '1', lines: like.lines });
+  expect(versions).toContainEqual({ ...like, lines: [] });
+  expect(versions).toContainEqual({ ...like, lines: [{ n: 1 }] });
+  expect(versions).toContainEqual({ ...like, lines: [{ n: 2 }, { n: 2 }] });
+});

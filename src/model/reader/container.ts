@@ -6,6 +6,7 @@ import { contentOf, type Content } from './fences.ts';
 import type { Findings } from './findings.ts';
 import { IndexingDraft } from './indexing.ts';
 import type { LabelName } from './labels.ts';
+import { linesOf } from './stated.ts';
 import { type Section, within } from './outline.ts';
 import { partitionKey, throughput, ttl, uniqueKeys } from './values.ts';
 
@@ -45,6 +46,7 @@ export class ContainerDraft {
   #types = new Map<string, { examples: Record<string, unknown>[]; at: Place }>();
   #designed = false;
   #reference = false;
+  #partial = false;
   /** Line of each example. */
   readonly lines = new Map<object, number>();
   readonly #findings: Findings;
@@ -58,6 +60,8 @@ export class ContainerDraft {
       for (const fence of loose) {
         const content = contentOf(fence, findings);
         if (content) this.#content(content);
+        // `partition key: /id` in a fence without a language.
+        else for (const fact of linesOf(fence)) if (fact.name !== 'container') this.fact(fact);
       }
       // After the examples: their lines are better places for the types.
       for (const fact of facts) this.fact(fact);
@@ -163,6 +167,7 @@ export class ContainerDraft {
       ...(policy && { indexingPolicy: policy }),
       ...this.#stated,
       ...(this.#reference && { reference: true }),
+      ...(this.#partial && { partialExamples: true }),
       at: findings.at(this.line),
       places: this.#places,
     };
@@ -177,7 +182,7 @@ export class ContainerDraft {
 
   #content(content: Content): void {
     this.#designed = true;
-    if (content.kind === 'examples') for (const { value, line } of content.elements) this.#example(value, line);
+    if (content.kind === 'examples') this.examples(content);
     else if (content.kind === 'definition') this.#definition(content.value, content.line, content.text);
     else this.indexing.content(content, this.#findings);
   }
@@ -197,6 +202,12 @@ export class ContainerDraft {
       return Array.isArray(paths) ? [{ paths: paths.map(String) }] : [];
     });
     if (keys.length > 0) this.#set('uniqueKeys', keys, line);
+  }
+
+  /** Those of another section too. */
+  examples({ elements, partial }: Pick<Extract<Content, { kind: 'examples' }>, 'elements' | 'partial'>): void {
+    for (const { value, line } of elements) this.#example(value, line);
+    if (partial) this.#partial = true;
   }
 
   #example(value: unknown, line: number): void {

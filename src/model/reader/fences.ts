@@ -2,11 +2,11 @@
 import { isObject } from '../../base/json.ts';
 import type { Fence } from './labelled-facts.ts';
 import type { Findings } from './findings.ts';
-import { type Element, readJson } from './json.ts';
+import { ELLIPSIS, type Element, readJson } from './json.ts';
 import { composites } from './values.ts';
 
 export type Content =
-  | { readonly kind: 'examples'; readonly elements: readonly Element[]; readonly line: number }
+  | { readonly kind: 'examples'; readonly elements: readonly Element[]; readonly line: number; readonly partial: boolean }
   | {
       readonly kind: 'policy' | 'definition';
       readonly value: Record<string, unknown>;
@@ -26,6 +26,10 @@ const quoted = (text: string): string =>
     )
     .replaceAll(/'((?:[^'\\\n]|\\.)*)'/g, (_, inner: string) => JSON.stringify(inner))
     .replaceAll(/(^\s*|[{,]\s*)([A-Za-z_$][\w$]*)(\s*:)/gm, '$1"$2"$3');
+
+/** Documents may have a field `partitionKey` too; its value is no path. */
+const definesKey = ({ partitionKey }: Record<string, unknown>): boolean =>
+  typeof partitionKey === 'string' ? partitionKey.startsWith('/') : partitionKey !== undefined && partitionKey !== null;
 
 /** Undefined for a fence that isn't JSON at all (SQL, C#, a diagram); broken JSON is a finding. */
 export function contentOf(fence: Fence, findings: Findings): Content | undefined {
@@ -51,10 +55,13 @@ export function contentOf(fence: Fence, findings: Findings): Content | undefined
       `The JSON was read, but it isn't strict JSON: it has ${json.forgiven.join(', ')}`,
     );
   const [only] = json.elements;
-  const definition = only && isObject(only.value) && ('partitionKey' in only.value || 'indexingPolicy' in only.value);
+  const definition = only && isObject(only.value) && (definesKey(only.value) || 'indexingPolicy' in only.value);
   if (!json.list && only && isObject(only.value) && (definition || !('id' in only.value))) {
     if (POLICY.some((name) => name in Object(only.value)))
       return { kind: 'policy', value: only.value, line, text: fence.text };
+    const { indexingPolicy } = only.value;
+    if (isObject(indexingPolicy) && Object.keys(only.value).length === 1)
+      return { kind: 'policy', value: indexingPolicy, line, text: fence.text };
     if (DEFINITION.some((name) => name in Object(only.value)))
       return { kind: 'definition', value: only.value, line, text: fence.text };
   }
@@ -62,5 +69,5 @@ export function contentOf(fence: Fence, findings: Findings): Content | undefined
     const value = composites(json.elements.map((element) => element.value));
     if (value) return { kind: 'composites', value, line };
   }
-  return { kind: 'examples', elements: json.elements, line };
+  return { kind: 'examples', elements: json.elements, line, partial: json.forgiven.includes(ELLIPSIS) };
 }

@@ -18,6 +18,7 @@ const LABELS = {
     'hierarchical partition key',
     'pk',
     '分区键',
+    '分區鍵',
     '分片键',
   ],
   types: ['document types', 'document type', 'types', '文档类型'],
@@ -43,7 +44,7 @@ const LABELS = {
     '排除路径',
   ],
   compositeIndexes: ['composite indexes', 'composite indices', 'composite index', '复合索引'],
-  container: ['container', 'container id', 'container name', '容器'],
+  container: ['container', 'container id', 'container name', 'collection', 'collection id', 'collection name', '容器'],
   ignored: [
     'purpose',
     'aggregate boundary',

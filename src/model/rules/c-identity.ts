@@ -1,6 +1,6 @@
 // C8 to C12: hierarchical and synthetic keys, ids and uniqueness.
 import type { ContainerDetail } from '../documents.ts';
-import { type Facts, examplesIn, namesKey, sum, valueAt } from './facts.ts';
+import { type Facts, examplesIn, fieldsIn, namesKey, sum, valueAt } from './facts.ts';
 import { type Need, type Rule, DESIGN, SOURCES, n, quoted } from './rule.ts';
 
 const LIMITS = SOURCES.microsoft('Azure Cosmos DB service quotas');
@@ -74,8 +74,14 @@ export const IDENTITY: readonly Rule[] = [
         if (detail.container.partitionKey.length !== 1) continue;
         const [path = ''] = detail.container.partitionKey;
         const values = examplesIn(detail.container).map((example) => valueAt(example, path));
+        // `user_id` is one word of a style; `tenant_user` joins two fields, and `storeId_day` a field with another.
+        const fields = fieldsIn(detail.container);
+        const parts = path.slice(1).split('_');
         const glued =
-          /_/.test(path.slice(2)) ||
+          (parts.length > 1 &&
+            !/^(id|key|guid|hash)$/i.test(parts.at(-1) ?? '') &&
+            (parts.some((part) => /[a-z](Id|ID|Key)$/.test(part)) ||
+              parts.every((part) => [part, `${part}Id`, `${part}_id`].some((name) => fields.has(name))))) ||
           (values.length > 0 && values.every((value) => typeof value === 'string' && /^[^_]+_[^_]+_[^_]/.test(value)));
         if (
           (glued || /synthetic|合成/i.test(facts.keyText(detail)?.text ?? '')) &&

@@ -126,9 +126,13 @@ export const KEYS: readonly Rule[] = [
           detail.container.partitionKey.length > 0 &&
           !/high cardinality|guid|uuid|unique/i.test(facts.keyText(detail)?.text ?? ''),
       );
+      // An id, a hash or a token has many values; for it the number is only a question.
+      const many = [first, ...others].every((detail) =>
+        detail?.container.partitionKey.some((path) => /(^|\/|[a-z_])(id|hash|token|guid|uuid|email)$/i.test(path)),
+      );
       if (first)
         yield {
-          severity: 'warning',
+          severity: many ? 'information' : 'warning',
           message: `${first.container.name}${more(others.length)}: the document doesn't state how many values the key has`,
           at: facts.place(first, 'partitionKey'),
           related: others.map((detail) => facts.place(detail, 'partitionKey')),

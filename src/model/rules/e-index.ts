@@ -162,21 +162,31 @@ export const INDEXES: readonly Rule[] = [
     *check(facts) {
       for (const detail of facts.containers) {
         const examples = examplesIn(detail.container);
-        for (const { text, at } of stated(detail)) {
+        const isScalar = ({ text }: Text): boolean => {
           const values = examples
             .map((example) => valueAt(example, fieldOf(text)))
             .filter((value) => value !== undefined);
-          const scalar = values.length > 0 && values.every((value) => typeof value !== 'object' || value === null);
-          if (!/[?*]$/.test(text) && !text.includes('_etag'))
-            yield { severity: 'error', message: `${detail.container.name}: ${text} must end in /? or /*`, at };
-          else if (
-            text !== '/*' &&
-            text.endsWith('/*') &&
-            scalar &&
-            detail.index.included.some((path) => path.text === text)
-          )
-            yield { message: `${detail.container.name}: ${text} is a scalar; ${text.slice(0, -1)}? is enough`, at };
-        }
+          return values.length > 0 && values.every((value) => typeof value !== 'object' || value === null);
+        };
+        const endless = stated(detail).filter(({ text }) => !/[?*]$/.test(text) && !text.includes('_etag'));
+        const [bare, ...moreBare] = endless;
+        if (bare)
+          yield {
+            severity: 'error',
+            message: `${detail.container.name}: ${list(endless)} must end in /? or /*`,
+            at: bare.at,
+            related: moreBare.map(({ at }) => at),
+          };
+        const wide = detail.index.included.filter(
+          (path) => path.text !== '/*' && path.text.endsWith('/*') && isScalar(path),
+        );
+        const [scalar, ...moreScalars] = wide;
+        if (scalar)
+          yield {
+            message: `${detail.container.name}: ${list(wide)} ${wide.length === 1 ? 'is a scalar' : 'are scalars'}; ${scalar.text.slice(0, -1)}? is enough`,
+            at: scalar.at,
+            related: moreScalars.map(({ at }) => at),
+          };
         for (const { paths, at } of detail.index.composites) {
           if (paths.some(({ path }) => /[?*]$/.test(path)))
             yield {
@@ -206,6 +216,7 @@ export const INDEXES: readonly Rule[] = [
       let known = false;
       for (const detail of facts.containers) {
         const examples = examplesIn(detail.container);
+        const complete = examples.length > 0 && detail.container.partialExamples === undefined;
         for (const { who, at: place, query } of queriesOf(facts, detail)) {
           known = true;
           const asked = [...new Set([...query.filters, ...query.order.map(({ path }) => path)])].filter(
@@ -220,7 +231,7 @@ export const INDEXES: readonly Rule[] = [
             };
           const absent = asked.filter(
             (field) =>
-              examples.length > 0 &&
+              complete &&
               examples.every((example) => valueAt(example, field) === undefined) &&
               !/ttl|deleted/i.test(field),
           );
@@ -248,17 +259,23 @@ export const INDEXES: readonly Rule[] = [
             related: [facts.place(detail, 'partitionKey')],
             hint: `Include ${bareKey.map((path) => `\`${path}/?\``).join(', ')}: with /* excluded, the key needs its own path.`,
           };
-        for (const { text, at } of detail.index.included) {
+        const unknown = detail.index.included.filter(({ text }) => {
           const field = fieldOf(text);
-          if (
+          return (
             text !== '/*' &&
-            examples.length > 0 &&
+            complete &&
             !text.includes('"') &&
             !field.startsWith('_') &&
             examples.every((example) => valueAt(example, field.split('.')[0] ?? '') === undefined)
-          )
-            yield { message: `${detail.container.name} indexes ${text}, which no example has`, at };
-        }
+          );
+        });
+        const [odd, ...others] = unknown;
+        if (odd)
+          yield {
+            message: `${detail.container.name} indexes ${list(unknown)}, which no example has`,
+            at: odd.at,
+            related: others.map(({ at }) => at),
+          };
       }
       if (!known) yield missing('a query in the mapping');
     },

@@ -247,7 +247,7 @@ export const A_TO_D: readonly Case[] = [
     at: '12 bikes',
   },
   { rule: 'C2', wrong: [['`/id` - 100,000 values', '`/id` - 40 values']], at: '40 values', severity: 'error' },
-  { rule: 'C2', wrong: [['`/id` - 100,000 values', '`/id` - read by id']], at: 'read by id', severity: 'warning' },
+  { rule: 'C2', wrong: [['`/id` - 100,000 values', '`/id` - read by id']], at: 'read by id', severity: 'information' },
   { rule: 'C2', wrong: [['`/id` - 100,000 values', '`/tier` - read by tier']], at: 'read by tier', says: 'few values' },
   {
     rule: 'C3',

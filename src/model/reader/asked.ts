@@ -13,7 +13,8 @@ import { plainText } from './tables.ts';
 /** The text says that a request reads several partitions, and doesn't deny it. */
 export const saysCrossing = (text: string): boolean => CROSSES.test(text) && !DENIED.test(text);
 const CROSSES = /cross[- ]partition|fan[- ]?out over|all partitions|跨分区/i;
-const DENIED = /\b(no|not|never|avoids?|without|instead of|vs|than|unlike)\b[^.;]{0,20}cross[- ]partition|single[- ]partition/i;
+const DENIED =
+  /\b(no|not|never|avoids?|without|instead of|vs|than|unlike)\b[^.;]{0,20}cross[- ]partition|single[- ]partition/i;
 
 const OPERATION = /\bpoint[- ](read|write|delete)s?\b|\bquer(y|ies)\b|\bupserts?\b|\bpatch(es)?\b/i;
 

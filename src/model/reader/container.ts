@@ -79,7 +79,16 @@ export class ContainerDraft {
     const contents = INDEXING.has(fact.name) ? 0 : this.#contents(fact);
     switch (fact.name) {
       case 'partitionKey': {
-        const key = partitionKey(fact.text, values);
+        const read = partitionKey(fact.text, values);
+        // `/tenantId/day` of a hierarchical key is two levels, not a path into an object.
+        const [only = ''] = read ?? [];
+        const key =
+          read?.length === 1 && /\bhierarch/i.test(`${fact.label} ${fact.text}`) && only.includes('/', 1)
+            ? only
+                .slice(1)
+                .split('/')
+                .map((level) => `/${level}`)
+            : read;
         if (key) this.#setKey(key, fact.line);
         else if (contents === 0)
           this.#lost(fact, 'Write `/storeId`, or `/storeId, /customerId` for a hierarchical key.');
@@ -87,12 +96,13 @@ export class ContainerDraft {
       }
       case 'ttl': {
         const seconds = ttl([fact.text, ...values].join(' '));
+        if (this.#stated.defaultTtl !== undefined && seconds === this.#stated.defaultTtl) return;
         if (seconds === undefined) this.#lost(fact, 'Write seconds, such as 2592000 (30 days), or -1, or none.');
         else if (seconds !== null) this.#set('defaultTtl', seconds, fact.line);
         return;
       }
       case 'throughput': {
-        const stated = throughput([fact.text, ...values].join(' '));
+        const stated = throughput([/auto/i.test(fact.label) ? 'autoscale' : '', fact.text, ...values].join(' '));
         if (stated === undefined) this.#lost(fact, 'Write autoscale max 4000 RU/s, or manual 400 RU/s.');
         else if (stated !== null) this.#set('throughput', stated, fact.line);
         return;

@@ -6,7 +6,12 @@ import { ELLIPSIS, type Element, readJson } from './json.ts';
 import { composites } from './values.ts';
 
 export type Content =
-  | { readonly kind: 'examples'; readonly elements: readonly Element[]; readonly line: number; readonly partial: boolean }
+  | {
+      readonly kind: 'examples';
+      readonly elements: readonly Element[];
+      readonly line: number;
+      readonly partial: boolean;
+    }
   | {
       readonly kind: 'policy' | 'definition';
       readonly value: Record<string, unknown>;
@@ -33,6 +38,13 @@ const definesKey = ({ partitionKey }: Record<string, unknown>): boolean =>
 
 /** Undefined for a fence that isn't JSON at all (SQL, C#, a diagram); broken JSON is a finding. */
 export function contentOf(fence: Fence, findings: Findings): Content | undefined {
+  // "Document of orders:" above the JSON.
+  const titled = /^\s*[^{}[\]"\n]{3,80}:\s*\n(?=\s*[[{])/.exec(fence.text)?.[0];
+  if (titled !== undefined)
+    return contentOf(
+      { text: fence.text.slice(titled.length), line: fence.line + titled.split('\n').length - 1 },
+      findings,
+    );
   if (!/^\s*(?:\/\/[^\n]*\n\s*|\/\*[^]*?\*\/\s*)*[[{]/.test(fence.text)) return undefined;
   const strict = readJson(fence);
   const json = 'error' in strict ? readJson({ ...fence, text: quoted(fence.text) }) : strict;

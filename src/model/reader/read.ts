@@ -14,7 +14,7 @@ import { shardMapsOf, shardedContainersOf } from './shard-maps.ts';
 import { parsed, readDocument } from './source.ts';
 import { sectionName, sectionNameOf } from './sections.ts';
 import { column, hasColumns, tablesOf } from './tables.ts';
-import { type Group, groupsOf } from './stated.ts';
+import { type Group, groupsOf, linesOf } from './stated.ts';
 import { partitionKey } from './values.ts';
 import { modelError } from '../errors.ts';
 
@@ -47,6 +47,7 @@ export function readDrafts(text: string, file: string): ReadModel {
   const drafts = containers(all, text, findings);
   groups(all, drafts, text, findings);
   if (drafts.length === 0) drafts.push(...headed(all, text, findings));
+  if (drafts.length === 0) drafts.push(...unnamed(all, text, findings));
   if (drafts.length === 0) drafts.push(...tabled(all, text, file, findings));
   if (drafts.length === 0) {
     if (all.some((section) => sectionName(section.title)))
@@ -154,7 +155,9 @@ function groups(all: readonly Section[], drafts: ContainerDraft[], text: string,
   for (const section of all) {
     for (const group of groupsOf(section, text)) {
       const known = drafts.find(({ name }) => name.toLowerCase() === group.name.toLowerCase());
-      if (known) for (const fact of group.facts.filter(({ name }) => name === 'partitionKey')) known.fact(fact);
+      if (known)
+        for (const fact of group.facts.filter(({ name }) => name === 'partitionKey' || name === 'ttl'))
+          known.fact(fact);
       else if (!inside.has(section)) drafts.push(grouped(group, text, findings));
     }
   }
@@ -168,6 +171,22 @@ function grouped({ name, line, facts }: Group, text: string, findings: Findings)
   );
   for (const fact of facts) if (fact.name !== undefined) draft.fact(fact);
   return draft;
+}
+
+/** A document about one container, whose key stands in a text. Its name is the word before "container", if there is one. */
+function unnamed(all: readonly Section[], text: string, findings: Findings): ContainerDraft[] {
+  const keys = all.flatMap((section) => {
+    const { facts, loose } = labelledFacts(section.blocks, text);
+    return [...loose.flatMap(linesOf), ...facts].filter(
+      (fact) => fact.name === 'partitionKey' && partitionKey(fact.text, []) !== undefined,
+    );
+  });
+  const [first] = keys;
+  if (!first) return [];
+  const name =
+    /^\W*container(?: id| name)?\s*[:=]\s*[`"']?([\w-]+)/im.exec(text)?.[1] ??
+    /[`(]([\w-]+)`?\s+container\b/i.exec(text)?.[1];
+  return [grouped({ name: name ?? 'container', line: first.line, facts: keys }, text, findings)];
 }
 
 /** `## posts` with a key, in a document whose titles don't say what they are. */

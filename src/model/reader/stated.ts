@@ -55,7 +55,9 @@ export function linesOf({ text, line }: Fence): Fact[] {
     const [, label = '', value = ''] = /^\s*([A-Za-z][\w ]{1,30}?)\s*[:=]\s*(\S.*?)\s*$/.exec(row) ?? [];
     const name = labelName(label);
     // `<event-id>` is a value that somebody fills in.
-    return name === undefined || value.includes('<') ? [] : [{ name, label, text: value, line: line + index, items: [], fences: [] }];
+    return name === undefined || value.includes('<')
+      ? []
+      : [{ name, label, text: value, line: line + index, items: [], fences: [] }];
   });
 }
 
@@ -90,7 +92,19 @@ function created({ text, line }: Fence): Group[] {
   return CREATIONS.flatMap((creation) =>
     [...text.matchAll(creation)].map((match) => {
       const { name = '', key = '' } = match.groups ?? {};
-      return groupOf(name, key, line + text.slice(0, match.index + match[0].indexOf(key)).split('\n').length - 1);
+      const at = line + text.slice(0, match.index + match[0].indexOf(key)).split('\n').length - 1;
+      const group = groupOf(name, key, at);
+      const rest = text.slice(match.index + match[0].length).split(/[;}]/)[0] ?? '';
+      const seconds = /\b(?:Default_?TimeToLive|default_?ttl)\s*[:=]\s*(-?\d+)/i.exec(rest)?.[1];
+      return seconds === undefined
+        ? group
+        : {
+            ...group,
+            facts: [
+              ...group.facts,
+              { name: 'ttl', label: 'TTL', text: seconds, line: at, items: [], fences: [] } satisfies Fact,
+            ],
+          };
     }),
   );
 }

@@ -1,5 +1,6 @@
 // E: indexing policies and time to live.
 import type { ContainerDetail, Text } from '../documents.ts';
+import { declaredOf } from './declared.ts';
 import { type Facts, examplesIn, fieldsIn, valueAt } from './facts.ts';
 import { type Rule, DESIGN, SOURCES, missing, n } from './rule.ts';
 
@@ -156,7 +157,7 @@ export const INDEXES: readonly Rule[] = [
     title: 'The path of a scalar ends in /?, and paths of composite indexes have no ending',
     severity: 'warning',
     source: POLICY,
-    why: '`/name/*` also works for a scalar, but indexes everything below it too. The service refuses a path without an ending. A composite index has two to eight paths, and they have no ending.',
+    why: '`/name/*` also works for a scalar, but indexes everything below it too. The service refuses a path without an ending. A composite index has two to eight paths, which have no ending and lead to scalars.',
     hint: 'Write `/name/?`. In a composite index write `/name`.',
     needs: [DESIGN],
     *check(facts) {
@@ -193,6 +194,21 @@ export const INDEXES: readonly Rule[] = [
               severity: 'error',
               message: `${detail.container.name}: a path of a composite index ends in /? or /*; it must have no ending`,
               at,
+            };
+          const arrays = new Set([
+            ...paths.flatMap(({ path }) =>
+              examples.some((example) => Array.isArray(valueAt(example, path))) ? [path] : [],
+            ),
+            ...(facts.design ? declaredOf(facts.design, detail) : []).flatMap(({ field, array }) =>
+              array && paths.some(({ path }) => path === `/${field}`) ? [`/${field}`] : [],
+            ),
+          ]);
+          if (arrays.size > 0)
+            yield {
+              severity: 'error',
+              message: `${detail.container.name}: a composite index has scalars only, and ${[...arrays].join(', ')} is an array`,
+              at,
+              hint: 'Leave the array out: a range index of its elements serves ARRAY_CONTAINS.',
             };
           if (paths.length < 2 || paths.length > 8)
             yield {
@@ -342,6 +358,12 @@ export const INDEXES: readonly Rule[] = [
           };
         if (described && /unix|epoch|iso[ -]?8601|timestamp|\d{4}-\d\d-\d\d/i.test(described.text))
           yield { message: `${container.name}: ttl is a number of seconds, not a point in time`, at: described.at };
+        const declared = facts.design && declaredOf(facts.design, detail).find(({ field }) => field === 'ttl');
+        if (declared && container.defaultTtl === undefined && described === undefined)
+          yield {
+            message: `${container.name}: the declared ttl has no effect, because the container has no default TTL`,
+            at: declared.at,
+          };
         for (const { name, examples, at: place } of container.types) {
           const at = facts.example(
             examples.find((example) => 'ttl' in example && !lasting(example['ttl'])) ??

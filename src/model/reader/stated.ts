@@ -23,14 +23,20 @@ export const nameOf = (value: string): string | undefined => {
 };
 
 /** The groups of a section's own blocks; each has a key. */
-export function groupsOf({ blocks }: Pick<Section, 'blocks'>, source: string): Group[] {
+export function groupsOf({ blocks }: Pick<Section, 'blocks'>, source: string): readonly Group[] {
+  const known = read.get(blocks);
+  if (known) return known;
   const { facts, loose } = labelledFacts(blocks, source);
-  return [
+  const groups = [
     ...grouped(facts),
     ...loose.flatMap((fence) => [...grouped(linesOf(fence)), ...created(fence)]),
     ...blocks.flatMap((block) => listed(block, source)),
   ];
+  read.set(blocks, groups);
+  return groups;
 }
+
+const read = new WeakMap<readonly RootContent[], readonly Group[]>();
 
 function grouped(facts: readonly Fact[]): Group[] {
   const groups: { name: string; line: number; facts: Fact[] }[] = [];

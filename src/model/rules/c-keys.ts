@@ -1,5 +1,5 @@
 // C1 to C7: partition keys and their load.
-import type { ContainerDetail, Text } from '../documents.ts';
+import type { ContainerDetail, Prose, Text } from '../documents.ts';
 import { bytesOf, quantities } from '../reader/quantity.ts';
 import { declaredIn } from './declared.ts';
 import { type Facts, examplesIn, valueAt } from './facts.ts';
@@ -44,15 +44,13 @@ const contradicts = (one: ContainerDetail, other: ContainerDetail): boolean =>
   (one.cardinality ?? 0) > 2 * (other.cardinality ?? Infinity);
 
 /** The text that gives all documents one value of the key. */
-function constantKey(facts: Facts, { container }: ContainerDetail): Text | undefined {
+function constantKey({ container }: ContainerDetail, constants: readonly Prose[]): Text | undefined {
   const [first = ''] = container.partitionKey;
   const values = new Set(examplesIn(container).map((example) => valueAt(example, first)));
   if (first === '' || values.size !== 1) return undefined;
-  const constant = /\b(fixed|constant|static|hard-?coded|same) value\b|\balways (be )?["'`]|\bone value for all\b/i;
-  return facts.prose.find(
-    ({ text, label }) => `${label ?? ''} ${text}`.includes(first.slice(1)) && constant.test(text),
-  );
+  return constants.find(({ text, label }) => `${label ?? ''} ${text}`.includes(first.slice(1)));
 }
+const CONSTANT = /\b(fixed|constant|static|hard-?coded|same) value\b|\balways (be )?["'`]|\bone value for all\b/i;
 
 export const KEYS: readonly Rule[] = [
   {
@@ -116,12 +114,13 @@ export const KEYS: readonly Rule[] = [
     hint: 'Write the number of values next to the key. Use a field with more values as the first level.',
     needs: [DESIGN],
     *check(facts) {
+      const constants = facts.prose.filter(({ text }) => CONSTANT.test(text));
       for (const detail of facts.containers) {
         const { cardinality, container } = detail;
         const at = facts.place(detail, 'partitionKey');
         const [first = ''] = container.partitionKey;
         if (container.partitionKey.length === 0) continue;
-        const fixed = constantKey(facts, detail);
+        const fixed = constantKey(detail, constants);
         if (fixed)
           yield {
             message: `${container.name}: the key ${first} has one value, so all documents are in one partition of at most 20 GB and 10,000 RU/s`,
@@ -162,7 +161,7 @@ export const KEYS: readonly Rule[] = [
         (detail) =>
           detail.cardinality === undefined &&
           detail.container.partitionKey.length > 0 &&
-          !constantKey(facts, detail) &&
+          !constantKey(detail, constants) &&
           !/high cardinality|guid|uuid|unique/i.test(facts.keyText(detail)?.text ?? ''),
       );
       // An id, a hash or a token has many values; for it the number is only a question.

@@ -1,5 +1,6 @@
 // E: indexing policies and time to live.
 import type { ContainerDetail, Text } from '../documents.ts';
+import { fixOfPath } from '../fix.ts';
 import { declaredOf } from './declared.ts';
 import { type Facts, examplesIn, fieldsIn, valueAt } from './facts.ts';
 import { type Rule, DESIGN, SOURCES, missing, n } from './rule.ts';
@@ -127,6 +128,14 @@ export const INDEXES: readonly Rule[] = [
             message: `${detail.container.name}: ${list(invalid)} ${invalid.length === 1 ? "isn't a valid index path" : "aren't valid index paths"}`,
             at: first.at,
             related: invalid.slice(1).map(({ at }) => at),
+            fixes: invalid.flatMap(({ text, at }) => {
+              const right = text.replaceAll(/\*(?!$)|\[\d+\]/g, '[]');
+              const [array = ''] = right.split('/[]');
+              // Below an object `*` means its names, which no path can leave open.
+              return examplesIn(detail.container).some((example) => Array.isArray(valueAt(example, array)))
+                ? fixOfPath(facts.design?.lines ?? [], at, text, right)
+                : [];
+            }),
             hint: `Write ${first.text.replaceAll(/\*(?!$)|\[\d+\]/g, '[]')}.`,
           };
         // A path into an array without `[]` matches no property.
@@ -177,6 +186,9 @@ export const INDEXES: readonly Rule[] = [
             message: `${detail.container.name}: ${list(endless)} must end in /? or /*`,
             at: bare.at,
             related: moreBare.map(({ at }) => at),
+            fixes: endless
+              .filter(isScalar)
+              .flatMap(({ text, at }) => fixOfPath(facts.design?.lines ?? [], at, text, `${text}/?`)),
           };
         const wide = detail.index.included.filter(
           (path) => path.text !== '/*' && path.text.endsWith('/*') && isScalar(path),
@@ -194,6 +206,9 @@ export const INDEXES: readonly Rule[] = [
               severity: 'error',
               message: `${detail.container.name}: a path of a composite index ends in /? or /*; it must have no ending`,
               at,
+              fixes: paths
+                .filter(({ path }) => /\/[?*]$/.test(path))
+                .flatMap(({ path }) => fixOfPath(facts.design?.lines ?? [], at, path, path.slice(0, -2))),
             };
           const arrays = new Set([
             ...paths.flatMap(({ path }) =>

@@ -30,6 +30,7 @@ export function groupsOf({ blocks }: Pick<Section, 'blocks'>, source: string): r
   const groups = [
     ...grouped(facts),
     ...loose.flatMap((fence) => [...grouped(linesOf(fence)), ...created(fence)]),
+    ...facts.flatMap(({ fences }) => fences.flatMap(created)),
     ...blocks.flatMap((block) => listed(block, source)),
   ];
   read.set(blocks, groups);
@@ -70,13 +71,14 @@ export function linesOf({ text, line }: Fence): Fact[] {
 /** `` `events` (partition key: `/userId`) `` as an item of a list. */
 function listed(node: RootContent, source: string): Group[] {
   if (node.type !== 'list') return [];
-  return node.children.flatMap((item) => {
-    const [first] = item.children;
+  return node.children.flatMap((item): Group[] => {
+    const [first, ...rest] = item.children;
     const [, name = '', key = ''] =
-      /^(?:container:?\s*)?\**`([\w-]+)`\**\s*[-–—:(].{0,80}?\bpartition(?:[ _]?key)?\b(?:\s*:\s*|\s+(?:by\s+)?)`?(\/[\w/]+)/iu.exec(
+      /^(?:container:?\s*)?\**`([\w-]+)`\**\s*[-–—:(].{0,80}?\bpartition(?:ed|[ _]?key)?\b(?:\s*:\s*|\s+(?:by\s+)?)`?(\/[\w/]+)/iu.exec(
         sourceOf(first, source),
       ) ?? [];
-    return name === '' ? [] : [groupOf(name, key, first ? lineOf(first) : 1)];
+    const own = name === '' ? [] : [groupOf(name, key, first ? lineOf(first) : 1)];
+    return [...own, ...rest.flatMap((child) => listed(child, source))];
   });
 }
 
@@ -89,7 +91,7 @@ const groupOf = (name: string, key: string, line: number): Group => ({
 /** Calls and properties that create a container. The name and the key stand within one statement. */
 const CREATIONS: readonly RegExp[] = [
   /container create\b(?=(?:[^\n]*\\\n)*[^\n]*--name\s+["']?(?<name>[\w-]+))(?:[^\n]*\\\n)*[^\n]*--partition-key-path\s+["']?(?<key>\/[\w/]+)/g,
-  /\bid\s*[=:]\s*["'](?<name>[\w-]+)["']\s*,\s*partition_?key\s*[=:]\s*(?:PartitionKey\(path\s*=\s*|\{\s*paths:\s*\[\s*)?["'](?<key>\/[\w/]+)/gi,
+  /\bid\s*[=:]\s*(?:["'](?<name>[\w-]+)["']|(?<variable>[A-Za-z_]\w*))\s*,\s*partition_?key\s*[=:]\s*(?:PartitionKey\(path\s*=\s*|\{\s*paths:\s*\[\s*)?["'](?<key>\/[\w/]+)/gi,
   /\bid\s*=\s*"(?<name>[\w-]+)"\s*,\s*PartitionKeyPath\s*=\s*"(?<key>\/[\w/]+)"/gi,
   /ContainerProperties\(\s*(?:id:\s*)?"(?<name>[\w-]+)"\s*,\s*(?:partitionKeyPath:\s*)?"(?<key>\/[\w/]+)"/g,
 ];
@@ -97,7 +99,8 @@ const CREATIONS: readonly RegExp[] = [
 function created({ text, line }: Fence): Group[] {
   return CREATIONS.flatMap((creation) =>
     [...text.matchAll(creation)].map((match) => {
-      const { name = '', key = '' } = match.groups ?? {};
+      const { name: literal, variable, key = '' } = match.groups ?? {};
+      const name = literal ?? new RegExp(`\\b${variable}\\s*=\\s*["']([\\w-]+)["']`).exec(text)?.[1] ?? 'container';
       const at = line + text.slice(0, match.index + match[0].indexOf(key)).split('\n').length - 1;
       const group = groupOf(name, key, at);
       const rest = text.slice(match.index + match[0].length).split(/[;}]/)[0] ?? '';

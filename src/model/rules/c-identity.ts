@@ -101,8 +101,10 @@ export const IDENTITY: readonly Rule[] = [
         const parts = path.slice(1).split('_');
         const glued =
           (parts.length > 1 &&
-            !/^(id|key|guid|hash)$/i.test(parts.at(-1) ?? '') &&
-            (parts.some((part) => /[a-z](Id|ID|Key)$/.test(part)) ||
+            // `user_id_session_id` is two.
+            !/^[^_]+(_[^_]+)?_(id|key|guid|hash)$/i.test(path.slice(1)) &&
+            (parts.filter((part) => part === 'id').length > 1 ||
+              parts.some((part) => /[a-z](Id|ID|Key)$/.test(part)) ||
               parts.every((part) => [part, `${part}Id`, `${part}_id`].some((name) => fields.has(name))))) ||
           (values.length > 0 && values.every((value) => typeof value === 'string' && /^[^_]+_[^_]+_[^_]/.test(value)));
         if (

@@ -50,6 +50,17 @@ function constantKey({ container }: ContainerDetail, constants: readonly Prose[]
   if (first === '' || values.size !== 1) return undefined;
   return constants.find(({ text, label }) => `${label ?? ''} ${text}`.includes(first.slice(1)));
 }
+/** Names that usually have few values. */
+const FEW =
+  /\/(status|type|kind|state|country|region|tier|category|sport|league|language|currency|plan|environment|severity|level|role|gender|is[A-Z]\w*|has[A-Z]\w*|\w+(?:Type|Status|Category|Kind|Level|Role|State)|active|enabled|deleted|priority)$/;
+
+/** Whether each example has the key's value as its id. */
+const isOfId = (container: ContainerDetail['container']): boolean => {
+  const [first = ''] = container.partitionKey;
+  const examples = examplesIn(container);
+  return examples.length > 0 && examples.every((example) => valueAt(example, first) === example['id']);
+};
+
 const CONSTANT = /\b(fixed|constant|static|hard-?coded|same) value\b|\balways (be )?["'`]|\bone value for all\b/i;
 
 export const KEYS: readonly Rule[] = [
@@ -133,12 +144,7 @@ export const KEYS: readonly Rule[] = [
             at,
             evidence: `${n(cardinality)} < 100`,
           };
-        if (
-          /\/(status|type|kind|state|country|region|tier|category|level|role|gender|is[A-Z]\w*|has[A-Z]\w*|\w+(?:Type|Status|Category|Kind|Level|Role|State)|active|enabled|deleted|priority)$/.test(
-            first,
-          ) &&
-          !(cardinality !== undefined && cardinality >= 100)
-        )
+        if (FEW.test(first) && !(cardinality !== undefined && cardinality >= 100))
           yield {
             severity: 'warning',
             message: `${container.name}: the first level of the key, ${first}, usually has few values`,
@@ -161,12 +167,14 @@ export const KEYS: readonly Rule[] = [
         (detail) =>
           detail.cardinality === undefined &&
           detail.container.partitionKey.length > 0 &&
+          !FEW.test(detail.container.partitionKey[0] ?? '') &&
           !constantKey(detail, constants) &&
           !/high cardinality|guid|uuid|unique/i.test(facts.keyText(detail)?.text ?? ''),
       );
       // An id, a hash or a token has many values; for it the number is only a question.
       const isMany = ({ container }: ContainerDetail): boolean =>
-        container.partitionKey.some((path) => /(^|\/|[a-z_])(id|hash|token|guid|uuid|email)$/i.test(path));
+        container.partitionKey.some((path) => /(^|\/|[a-z_])(id|hash|token|guid|uuid|email)$/i.test(path)) ||
+        isOfId(container);
       for (const severity of ['warning', 'information'] as const) {
         const [first, ...others] = unstated.filter((detail) => isMany(detail) === (severity === 'information'));
         if (first)

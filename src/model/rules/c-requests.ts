@@ -49,16 +49,16 @@ export const REQUESTS: readonly Rule[] = [
       );
       const isClaimed = ({ mapped, text }: Question): boolean =>
         mapped || /single[- ]partition|one partition/i.test(text);
-      // Queries of a container by the same fields are one fault.
+      // A row of the mapping is a pattern of its own. Other queries of a container are one fault.
       const same = (question: Question): string =>
-        `${question.detail.container.name} ${filters(question)} ${isClaimed(question)}`;
+        question.mapped ? question.who + filters(question) : `${question.detail.container.name} ${isClaimed(question)}`;
       for (const [question, ...others] of Map.groupBy(wide, same).values()) {
         if (!question) continue;
         const { detail, who, at } = question;
         const { name, partitionKey } = detail.container;
         yield {
           severity: isClaimed(question) ? 'error' : 'warning',
-          message: `${who}${more(others.length)} ${others.length === 0 ? 'queries' : 'query'} ${name} by ${filters(question)}; without the key ${partitionKey.join(', ')} ${others.length === 0 ? 'it reads' : 'they read'} every partition${question.queries.map((query) => otherCase(detail.container, query))[0] ?? ''}`,
+          message: `${who}${more(others.length)} ${others.length === 0 ? 'queries' : 'query'} ${name} by ${[...new Set([question, ...others].map(filters))].join('; ')}; without the key ${partitionKey.join(', ')} ${others.length === 0 ? 'it reads' : 'they read'} every partition${question.queries.map((query) => otherCase(detail.container, query))[0] ?? ''}`,
           at,
           related: [...others.map((other) => other.at), facts.place(detail, 'partitionKey')],
         };

@@ -3,7 +3,7 @@ import { linesOf } from './declared.ts';
 import { type Rule, DESIGN, SOURCES, missing } from './rule.ts';
 
 const EXPIRY = String.raw`\b(?:ttl|time to live|expir\w*)\b`;
-const ARCHIVES = new RegExp(`${EXPIRY}[^.;|]{0,60}\\barchiv|\\barchiv\\w*[^.;|]{0,60}${EXPIRY}`, 'i');
+const ARCHIVES = new RegExp(`${EXPIRY}[^.|]{0,60}\\barchiv|\\barchiv\\w*[^.|]{0,60}${EXPIRY}`, 'i');
 /** Words for something that copies the document before it expires. */
 const COPIED =
   /\bfeed\b|\bbefore\b|\bexport|\bcop(y|ied)|\bsweep|\bblob|\bsynapse|\banalytical store|\bfunction|\bjob\b|\bnot\b|\binstead\b|\bmoved?\b/i;
@@ -31,12 +31,12 @@ export const EXPIRES: readonly Rule[] = [
       // Where there is an archive, only the sections of other containers are certain to mean something else.
       const isOwn = (line: number): boolean =>
         archives.length === 0 || spans.some(({ from, to }) => line >= from && line < to);
-      for (const [index, line] of design.lines.entries())
-        if (ARCHIVES.test(line) && !COPIED.test(line) && !line.startsWith('#') && isOwn(index + 1))
-          yield {
-            message: 'TTL deletes these documents; it doesn’t archive them',
-            at: { file: design.file, line: index + 1 },
-          };
+      const [first, ...others] = design.lines.flatMap((line, index) =>
+        ARCHIVES.test(line) && !COPIED.test(line) && !line.startsWith('#') && isOwn(index + 1)
+          ? [{ file: design.file, line: index + 1 }]
+          : [],
+      );
+      if (first) yield { message: 'TTL deletes these documents; it doesn’t archive them', at: first, related: others };
     },
   },
   {

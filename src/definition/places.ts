@@ -184,7 +184,8 @@ export function partOf(pipeline: Pipeline, model: Model, place: PlaceKind): Pipe
 }
 
 /** The pipeline as if all of its documents were in one place. */
-export function inOnePlace({ shards: _, ...pipeline }: Pipeline): Pipeline {
+export function inOnePlace(declared: Pipeline): Pipeline {
+  const { shards: _, ...pipeline } = declared;
   const projections = pipeline.projections.map(({ toGlobal: __, ...spec }) => spec as ProjectionSpec);
   return { ...pipeline, projections };
 }

@@ -78,7 +78,7 @@ async function shop(context: Pick<TestContext, 'onTestFinished'>) {
         if (id === 'shardmap' || id === 'leases') continue;
         const { resources } = await database.container(id).items.readAll<JSONObject & { id: string }>().fetchAll();
         for (const { _etag, _ts, _rid, _self, _attachments, ...rest } of resources as (JSONObject & { id: string })[])
-          found.set(`${database.id}/${id}/${rest.id}/${String(_rid)}`, JSON.stringify(rest));
+          found.set(`${database.id}/${id}/${rest.id}/${JSON.stringify(_rid)}`, JSON.stringify(rest));
       }
     for await (const { name } of blobs.listBlobsFlat()) found.set(`blob ${name}`, '');
     return found;

@@ -28,6 +28,7 @@ import { b25 } from './b25-signals.ts';
 import { b26 } from './b26-moves.ts';
 import { b27 } from './b27-dashboard.ts';
 import { b28 } from './b28-sweep.ts';
+import { b34 } from './b34-lake.ts';
 import { b13 } from './b13-archive.ts';
 import { b14 } from './b14-model.ts';
 import type { Benchmark, Figure } from './support/measure.ts';
@@ -60,6 +61,7 @@ const BENCHMARKS: readonly Benchmark[] = [
   b26,
   b27,
   b28,
+  b34,
 ];
 const RESULTS = new URL('results/', import.meta.url);
 

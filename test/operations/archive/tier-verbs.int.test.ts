@@ -1,4 +1,4 @@
-// Access tiers and rehydration by the command line, on Azurite with a server before it. ARC-H60 to ARC-H64.
+// Access tiers and rehydration by the command line, on Azurite with a server before it. ARC-H60 to ARC-H65.
 import { BlobServiceClient, type ContainerClient } from '@azure/storage-blob';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from 'vitest';
 import type { Doc } from '../../../src/definition/specs.ts';

@@ -30,6 +30,7 @@ import { b27 } from './b27-dashboard.ts';
 import { b32 } from './b32-archive-at-scale.ts';
 import { b33 } from './b33-codecs.ts';
 import { b28 } from './b28-sweep.ts';
+import { b34 } from './b34-lake.ts';
 import { b13 } from './b13-archive.ts';
 import { b14 } from './b14-model.ts';
 import type { Benchmark, Figure } from './support/measure.ts';
@@ -64,6 +65,7 @@ const BENCHMARKS: readonly Benchmark[] = [
   b28,
   b32,
   b33,
+  b34,
 ];
 const RESULTS = new URL('results/', import.meta.url);
 

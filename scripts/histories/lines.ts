@@ -139,6 +139,7 @@ export const LIST: readonly Line[] = [
     file: 'test/archive/version-log.model.test.ts',
     histories: 300,
   },
+  { kind: 'archive', mode: 'Parquet files', file: 'test/archive/lake.model.test.ts', histories: 500 },
   {
     kind: 'archive',
     mode: 'erasure of a tenant, killed anywhere',

@@ -113,13 +113,18 @@ export async function writeLake(archive: LakeArchive, options: LakeOptions): Pro
     }
     options.progress?.(tally);
   }
-  // Nothing of these months is archived any more.
-  for (const name of files.keys()) {
-    if (!isLakeSelected(name, selection)) continue;
-    // A hold on a Parquet file is a person's own.
-    tally[dryRun ? 'removed' : await store.remove(name)] += 1;
-  }
+  for (const name of files.keys()) if (isLakeSelected(name, selection)) await removeFile(store, name, tally, dryRun);
   return tally;
+}
+
+/** Of a month of which nothing is archived any more. A hold on a Parquet file is a person's own. */
+async function removeFile(
+  store: Pick<ErasableStore, 'remove'>,
+  name: string,
+  tally: Tally,
+  dryRun: boolean,
+): Promise<void> {
+  tally[dryRun ? 'removed' : await store.remove(name)] += 1;
 }
 
 /** The folders of blobs that entries name, by the file of their tenant and month. Versions of an archive share a file. */
@@ -157,6 +162,11 @@ async function writeMonth(
   const entries = new Entries(stateContainer);
   const found: StoredEntry[] = [];
   for (const place of places) found.push(...(await entries.inFolder(folderOf(place), access)));
+  if (found.length === 0) {
+    // Its documents were restored since the months were read.
+    if (file) await removeFile(store, name, tally, options.dryRun === true);
+    return;
+  }
   const note = noteOf(columns, found);
   if (file?.note === note) {
     tally.unchanged += 1;

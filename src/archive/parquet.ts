@@ -4,7 +4,7 @@ import { type LakeColumn, valuesOf } from './lake-columns.ts';
 import type { ArchivedDocument } from './types.ts';
 
 /** A row group: large ones compress better, and one is in memory. */
-const ROWS = 50_000;
+const ROWS = 20_000;
 const CHARACTERS = 32 * 1024 * 1024;
 
 /** The file, in pieces of a row group. The library is loaded here, since few commands need it. */

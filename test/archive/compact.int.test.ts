@@ -1,5 +1,6 @@
 // A compaction of small blobs, step by step: ARC-H30 to ARC-H32.
 import { expect, it } from 'vitest';
+import { BlobOffline } from '../../src/archive/blob-offline.ts';
 import { type CompactOptions, type CompactResult, compactArchive } from '../../src/archive/compact.ts';
 import { Holds, holdBlobs, releaseBlobs } from '../../src/archive/holds.ts';
 import { manifestBeside } from '../../src/archive/layout.ts';
@@ -56,6 +57,21 @@ it('joins the small blobs of a month into one, and everything reads it', async (
   expect(await statsOf(here.stage.archive, { sample: 1, signal: SIGNAL })).toMatchObject({ blobs: 1, archived: 4 });
   expect(await here.compact()).toMatchObject({ joined: 0, written: 0, removed: 0 });
   expect(await restoreArchive(here.stage.archive, {}, { signal: SIGNAL })).toMatchObject({ restored: 4 });
+});
+
+it('passes over a blob in the Archive tier, and joins it when it is back', async () => {
+  const here = await scene();
+  const [offline = ''] = here.blobs();
+  const read = here.store.read.bind(here.store);
+  here.store.read = async (name) => {
+    if (name === offline) throw new BlobOffline(name, { rehydrating: false, where: 'test' });
+    return read(name);
+  };
+  expect(await here.compact()).toMatchObject({ joined: 3, written: 1, removed: 3, faults: [] });
+  expect(here.blobs()).toHaveLength(2);
+  here.store.read = read;
+  expect(await here.compact()).toMatchObject({ joined: 2, written: 1, removed: 2 });
+  await sound(here);
 });
 
 it('leaves out lines of older versions', async () => {

@@ -18,7 +18,7 @@ import { MemoryBlobStore } from './memory-blob-store.ts';
 import { SIGNAL, archiveStage, order } from './stage.ts';
 
 const SEED = suiteSeed();
-const HISTORIES = Number(process.env['MILLRACE_HISTORIES'] ?? 15);
+const HISTORIES = Number(process.env['MILLRACE_HISTORIES'] ?? 8);
 const STEPS = 30;
 /** It knows no type, so every field but `id` is in `_rest`. */
 const MODEL: Model = { title: 'm', file: 'm.md', containers: [], findings: [] };

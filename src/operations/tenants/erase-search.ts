@@ -6,8 +6,9 @@ import { fetchAll } from '../../cosmos/fetch-all.ts';
 import { withoutSystemFields } from '../../cosmos/system-fields.ts';
 import { LARGEST } from '../../archive/blob.ts';
 import { codecOf, decompress } from '../../archive/codec.ts';
+import { BlobOffline } from '../../archive/blob-offline.ts';
 import { HOLD } from '../../archive/holds.ts';
-import { isTenant, isShared, placeOf } from '../../archive/layout.ts';
+import { isLakeSelected, isShared, isTenant, lakeIsOwn, placeOf } from '../../archive/layout.ts';
 import { partsByName, textOf } from './erase-letters.ts';
 import { type ErasePlace, type EraseParts, inPlace } from './erase-options.ts';
 import { type ErasedContainer, containersOf } from './erased-containers.ts';
@@ -56,11 +57,29 @@ export async function searchEverything(options: SearchOptions): Promise<Searched
   if (store)
     for await (const name of store.listEver('')) {
       signal.throwIfAborted();
-      if (!options.held.has(name)) await search.blob(name, (await store.readEver(name))?.bytes);
+      if (!options.held.has(name)) await search.blob(name, async () => (await store.readEver(name))?.bytes);
     }
   await search.tables();
   if (jobs) for await (const { payload, stored } of jobs.every()) search.job(payload, stored);
   return search.result;
+}
+
+/** In the Archive tier a blob can't be searched. */
+const offline = (error: unknown): 'offline' => {
+  if (error instanceof BlobOffline) return 'offline';
+  throw error;
+};
+
+/** Undefined: it can't be read. */
+function textIn(name: string, bytes: Uint8Array | 'offline' | undefined): string | undefined {
+  if (bytes === undefined) return '';
+  if (bytes === 'offline') return undefined;
+  try {
+    const codec = codecOf(name);
+    return codec ? decompress(codec, bytes, LARGEST) : Buffer.from(bytes).toString();
+  } catch {
+    return undefined;
+  }
 }
 
 class Search {
@@ -107,14 +126,14 @@ class Search {
       this.#text(inPlace(at, 'state'), await textOf(parts, services.place.state), name);
   }
 
-  async blob(name: string, bytes: Uint8Array | undefined): Promise<void> {
+  async blob(name: string, read: () => Promise<Uint8Array | undefined>): Promise<void> {
     const place = placeOf(name);
-    if (isTenant(place, this.#options.asked.tenant) && !isShared(place)) return this.#add(this.#left, 'blobs');
-    let text: string;
-    try {
-      const codec = codecOf(name);
-      text = bytes ? (codec ? decompress(codec, bytes, LARGEST) : Buffer.from(bytes).toString()) : '';
-    } catch {
+    const { tenant } = this.#options.asked;
+    if ((isTenant(place, tenant) && !isShared(place)) || lakeIsOwn(name, tenant)) return this.#add(this.#left, 'blobs');
+    // Others' Parquet files repeat lines of blobs.
+    if (isLakeSelected(name, {})) return;
+    const text = textIn(name, await read().catch(offline));
+    if (text === undefined) {
       this.#unreadable.push(name);
       return;
     }

@@ -1,13 +1,15 @@
-// Access tiers and rehydration by the command line, on Azurite with a server before it. ARC-H60 to ARC-H64.
+// Access tiers and rehydration by the command line, on Azurite with a server before it. ARC-H60 to ARC-H65.
 import { BlobServiceClient, type ContainerClient } from '@azure/storage-blob';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from 'vitest';
 import type { Doc } from '../../../src/definition/specs.ts';
 import { systemClock } from '../../../src/base/clock.ts';
 import { BlobOffline, openHistory } from '../../../src/client.ts';
 import { filesOf } from '../../../src/operations/model/infra.ts';
+import { erase } from '../../../src/operations/tenants/erase.ts';
 import { compose } from '../../../src/runtime/processor-host.ts';
 import { cli } from '../../cli/cli.ts';
 import { type Azurite, startAzurite } from '../../support/azurite.ts';
+import { eraseOptions } from '../tenants/leaving.ts';
 import { type Stage, openStage } from '../../support/stage.ts';
 import { type TieringStorage, startTieringStorage } from '../../support/tiering-storage.ts';
 
@@ -201,6 +203,15 @@ it('brings blobs back as a job that is continued, and reads say meanwhile that t
   expect((await json('rehydrations')).value).toMatchObject([{ readable: 2, pending: 0, offline: 0 }]);
   expect(await cold()).toMatchObject({ cold: true, doc: { id: 'o0' } });
   expect((await json('restore', '--tenant', 's0')).value).toMatchObject([{ restored: 3 }]);
+  // The record has the tenant's name, so an erasure removes it. It can't search what is offline of others.
+  const certificate = await erase(await eraseOptions(stage, undefined, 's0'));
+  expect(certificate).toMatchObject({
+    ended: expect.any(String),
+    unreadable: [expect.any(String), expect.any(String)],
+  });
+  // Of a tenant that is offline itself, it ends until the blobs are back.
+  await expect(erase(await eraseOptions(stage, undefined, 's1'))).rejects.toMatchObject({ code: 'blob-offline' });
+  expect((await json('rehydrations')).value).toEqual([]);
 });
 
 it('waits until all can be read, for the blobs of named documents', async () => {

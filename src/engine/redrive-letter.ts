@@ -90,7 +90,9 @@ async function foundOf(letter: DeadLetter, options: RedriveOptions): Promise<Due
   try {
     const { projection, container, key, id, version, type } = letter;
     const kept = await options.deadLetters.kept(letter);
-    const change = kept ?? (await readAgain({ container, key, id, version, type, events: options.engine.isOfEvents(projection) }, options));
+    const change =
+      kept ??
+      (await readAgain({ container, key, id, version, type, events: options.engine.isOfEvents(projection) }, options));
     if (!change) return resultOf(letter, (await options.deadLetters.discard(letter)) ? 'superseded' : 'gone');
     return { letter, change, outcome: change.version.lsn === version.lsn ? 'applied' : 'deleted' };
   } catch (error) {

@@ -101,7 +101,10 @@ export async function moveThereAndBack(options: MovingOptions): Promise<MovedThe
   return { keys: first.text, container: rules.container, moves, writes, longestMs, lost: await writer.lost() };
 }
 
-function optionsOf({ settings, services, loaded, readLagMs, signal }: MovingOptions, map: MoveOptions['map']): MoveOptions {
+function optionsOf(
+  { settings, services, loaded, readLagMs, signal }: MovingOptions,
+  map: MoveOptions['map'],
+): MoveOptions {
   const { connect } = services.places;
   const maps = requireShardMaps(settings);
   return {

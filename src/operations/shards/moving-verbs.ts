@@ -143,7 +143,13 @@ export async function planOfRange(options: MoveOptions, given: MoveFlags, range:
     for (const name of ['archived', 'letters', 'embedded'] as const) counts[name] += plan[name];
     for (const [name, count] of Object.entries(plan.documents)) documents[name] = (documents[name] ?? 0) + count;
   }
-  return { keys: span(map, range), from: [...from].join(', '), to: shownLocation(shard.location), documents, ...counts };
+  return {
+    keys: span(map, range),
+    from: [...from].join(', '),
+    to: shownLocation(shard.location),
+    documents,
+    ...counts,
+  };
 }
 
 export function stepsOf(
@@ -166,11 +172,15 @@ export function stepsOf(
       `hold writes of ${keys} for a moment, copy the rest, compare, and give the keys to ${to}`,
       ...(embedded === 0
         ? []
-        : [`let embeds write on ${to}: ${plural(embedded, 'document')} ${embedded === 1 ? 'has' : 'have'} fields of theirs`]),
+        : [
+            `let embeds write on ${to}: ${plural(embedded, 'document')} ${embedded === 1 ? 'has' : 'have'} fields of theirs`,
+          ]),
       `follow ${from} for ${grace} s, and carry late writes over`,
       ...(letters === 0
         ? []
-        : [`take the ${plural(letters, 'dead letter')} of the keys along, unless hosts of ${to} have parked the copy themselves`]),
+        : [
+            `take the ${plural(letters, 'dead letter')} of the keys along, unless hosts of ${to} have parked the copy themselves`,
+          ]),
       `remove the documents from ${from} when its hosts have acknowledged them, and unlock ${keys}`,
     ],
     ru: count * RU_A_DOCUMENT + archived * RU_ARCHIVED,

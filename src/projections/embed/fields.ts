@@ -44,7 +44,9 @@ export const withoutGuards = (own: unknown): unknown =>
 /** Whether an embed has written a stored document last. `content`: without system fields. */
 export const isByEmbed = (own: unknown, content: Doc): boolean =>
   isObject(own) &&
-  Object.entries(own).some(([name, guard]) => isGuardName(name) && isObject(guard) && guard['hash'] === hashOf(content));
+  Object.entries(own).some(
+    ([name, guard]) => isGuardName(name) && isObject(guard) && guard['hash'] === hashOf(content),
+  );
 
 /** Identifies a parent in a guard. Short, since an order has many lines; 132 bits. */
 export const refOf = ({ container, key, id }: Identity): string => digest([container, key, id]).slice(0, 22);

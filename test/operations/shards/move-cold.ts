@@ -17,8 +17,7 @@ const archivedOf = (shard: Shard, key: string): [string, Entry][] =>
 export function* sweep(world: MoveWorld, shard: Shard): Steps {
   const { random } = world;
   const due = [...shard.docs.values()].filter(
-    ({ id, mark, lsn, removed }) =>
-      !mark && !removed && !shard.page && lsn <= shard.position && !shard.letters.has(id),
+    ({ id, mark, lsn, removed }) => !mark && !removed && !shard.page && lsn <= shard.position && !shard.letters.has(id),
   );
   if (due.length === 0) return;
   const read = world.now;

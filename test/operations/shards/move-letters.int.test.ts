@@ -3,12 +3,7 @@ import { channel } from 'node:diagnostics_channel';
 import { join } from 'node:path';
 import { type TestContext, expect, it, vi } from 'vitest';
 import type { Redriven } from '../../../src/engine/redrive-letter.ts';
-import {
-  type MoveOptions,
-  cancelMove,
-  moveMapping,
-  planMove,
-} from '../../../src/operations/shards/moving/move.ts';
+import { type MoveOptions, cancelMove, moveMapping, planMove } from '../../../src/operations/shards/moving/move.ts';
 import { movesOf } from '../../../src/operations/shards/moving/record.ts';
 import { cli } from '../../cli/cli.ts';
 import { given, rows } from '../../runtime/spread-world.ts';
@@ -88,11 +83,30 @@ async function shop(context: Pick<TestContext, 'onTestFinished'>) {
     expect(code, stdout).toBe(0);
   };
   const names = async (shard: string, container: string, field: string) =>
-    (await rows<{ id: string; storeId: string; said: string }>(stage.at(shard, container), `c.id, c.storeId, c.${field} AS said`))
+    (
+      await rows<{ id: string; storeId: string; said: string }>(
+        stage.at(shard, container),
+        `c.id, c.storeId, c.${field} AS said`,
+      )
+    )
       .filter(({ storeId }) => storeId === 's0')
       .map(({ id, said }) => `${id} ${said}`)
       .toSorted();
-  return { ...world, application, refusing, effects, move, options, shardOf, letters, redrive, had, drained, verify, names };
+  return {
+    ...world,
+    application,
+    refusing,
+    effects,
+    move,
+    options,
+    shardOf,
+    letters,
+    redrive,
+    had,
+    drained,
+    verify,
+    names,
+  };
 }
 
 it('what is parked is redriven where its document is, with one effect', async (context) => {

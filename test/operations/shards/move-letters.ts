@@ -50,7 +50,8 @@ export function redrive(world: MoveWorld, shard: Shard, id: string): void {
   if (!doc || doc.removed || doc.mark?.gone || doc.mark?.restored) return;
   if (doc.mark && world.is('a redrive takes a copy for a newer version')) return;
   if (!doc.mark && doc.n !== n) return;
-  if (doc.n !== n) world.said.push(`a redrive of ${nameOf(id, n)} finds ${nameOf(id, doc.n)}, which only a move has written`);
+  if (doc.n !== n)
+    world.said.push(`a redrive of ${nameOf(id, n)} finds ${nameOf(id, doc.n)}, which only a move has written`);
   world.totals.redriven += 1;
   // Its key is that of the version, so a receiver knows a second one.
   if (!world.effects.has(nameOf(id, n))) happen(world, shard, id, n);
@@ -89,7 +90,8 @@ export function dropLetters(world: MoveWorld, shard: Shard, key: string): void {
 export function judgeLetters(world: MoveWorld): void {
   for (const shard of world.shards)
     for (const [id, { key }] of [...shard.letters]) {
-      if (world.owner.get(key) !== shard && !world.parked.has(id)) world.said.push(`a letter of ${id} is left on ${shard.name}`);
+      if (world.owner.get(key) !== shard && !world.parked.has(id))
+        world.said.push(`a letter of ${id} is left on ${shard.name}`);
       redrive(world, shard, id);
     }
 }

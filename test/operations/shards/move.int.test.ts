@@ -187,13 +187,16 @@ describe('a move is refused', () => {
   it('of documents that the archive has, or will let expire, and nothing of it is left', async () => {
     await stage.orders(stage.west).items.create({ ...order('a', 2), _mr: { archived: {} } });
     expect(await refusal(stage.move(2, stage.east))).toBe('move-leaving');
-    await stage.database('west').container('millrace').items.create({
-      id: 'e',
-      pk: 'e',
-      type: 'millrace.archived',
-      state: 'archived',
-      source: { container: 'Orders', key: [4] },
-    });
+    await stage
+      .database('west')
+      .container('millrace')
+      .items.create({
+        id: 'e',
+        pk: 'e',
+        type: 'millrace.archived',
+        state: 'archived',
+        source: { container: 'Orders', key: [4] },
+      });
     expect(await refusal(stage.move(4, stage.east))).toBe('move-archived');
     expect(await movesOf(stage.database('maps').container('shardmaps'), 'tenants', signal)).toEqual([]);
   });

@@ -178,7 +178,9 @@ async function clear(moving: Moving, place: MovePlace, { named, mark, cold }: Cl
     await say(`${total.removed} documents removed`);
   }
   // Where nothing was, hosts that stand still aren't waited for.
-  const left = await Promise.all(moving.containers.map((of) => eachMarked(moving, place, of, 'gone', async () => true)));
+  const left = await Promise.all(
+    moving.containers.map((of) => eachMarked(moving, place, of, 'gone', async () => true)),
+  );
   if (left.some((count) => count > 0)) await acknowledged(moving, place);
   await dropLetters(moving, place, (one) => !named.has(canonical(one)));
   for (const of of moving.containers) {

@@ -42,5 +42,8 @@ export function saying(error: MillraceError, what: string, then = ''): MillraceE
   const Kind = error instanceof UsageError ? UsageError : MillraceError;
   const said = /[.!?]$/.test(message) ? message : `${message}.`;
   const hints = [hint, then].filter((one) => one !== '').join(' ');
-  return Kind.from({ code, message: `${said} ${what}`, ...(hints !== '' && { hint: hints }) }, { cause: error, retryable });
+  return Kind.from(
+    { code, message: `${said} ${what}`, ...(hints !== '' && { hint: hints }) },
+    { cause: error, retryable },
+  );
 }

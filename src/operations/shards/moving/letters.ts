@@ -95,11 +95,7 @@ async function carryOne(found: Found, from: Container, to: Container, targets: M
 }
 
 /** Removes the letters of the keys from a shard, when its hosts have acknowledged that their documents are elsewhere. */
-export async function dropLetters(
-  moving: Moving,
-  place: MovePlace,
-  chosen: (one: Identity) => boolean,
-): Promise<void> {
+export async function dropLetters(moving: Moving, place: MovePlace, chosen: (one: Identity) => boolean): Promise<void> {
   const { state } = place;
   if (!state) return;
   for (const of of moving.containers) {

@@ -290,6 +290,8 @@ async function examine(
     throw shardVerbsError('move-there', `${mapping.text} is on ${shownLocation(target.location)} already`);
   if (mapping.status === 'offline') throw shardVerbsError('move-offline', `The mapping ${mapping.text} is offline`);
   if (target.detached) throw shardsError('shard-detached', `The shard ${shownLocation(target.location)} is detached`);
+  if ((await map.lockOwner(mapping)) !== undefined)
+    throw shardsError('mapping-locked', `The mapping ${mapping.text} has another lock`);
   refuseBeside(moves, mapping, target);
   const places = await placesOf(options, { from: mapping.shard, to: target.id });
   if (places.from.state && !places.to.state)

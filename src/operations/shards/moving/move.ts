@@ -130,7 +130,7 @@ export async function moveMapping(options: MoveOptions, mapping: Mapping, target
   try {
     return resultOf(moving, await work(moving, options.flipped));
   } catch (error) {
-    throw await leftBy(moving, error, { cancel: giveUp });
+    throw await leftBy(moving, error, giveUp);
   }
 }
 

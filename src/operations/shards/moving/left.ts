@@ -14,11 +14,12 @@ export async function leftBy(
   // A move that was ended by hand is run again.
   if (!(error instanceof MillraceError) || error.code === 'move-taken' || signal.aborted) return error;
   const { id, keys, step, containers } = record.now;
-  if (step !== 'copying')
+  if (step === 'flipped' || step === 'clearing')
     return saying(
       error,
       `The map gives ${keys} to ${shownLocation(to.shard.location)} already; the same command finishes.`,
     );
+  if (step !== 'copying') return error;
   const hasCopied = Object.values(containers).some(({ positions }) => positions.length > 0);
   if (!hasCopied && !error.retryable) {
     const isCancelled = await cancel(moving).then(

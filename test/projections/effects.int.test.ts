@@ -184,6 +184,32 @@ describe('a reaction', () => {
     // The latest-version feed shows one change for both: the application's, and the embed's after it.
     await engine.consume(page(change('a', { status: 'paid', currency: 'CHF' })), UNFENCED);
     expect(runs).toHaveLength(2);
+    // A copy by a move that no host has seen before an embed wrote upon it.
+    await engine.consume(page(change('b', { status: 'new', currency: 'CHF' }, { echo: true })), UNFENCED);
+    await engine.consume(page(change('b', { status: 'new', currency: 'EUR' })), UNFENCED);
+    expect(runs).toHaveLength(2);
+  });
+
+  it('gets nothing that a move wrote, which settles no letter, and is owed what is parked', async () => {
+    let fails = true;
+    const { runner, runs } = reaction(
+      'moving',
+      () => {
+        if (fails) throw new Error('not yet');
+      },
+      { attempts: 1 },
+    );
+    const { engine, deadLetters } = engineOf(runner);
+    const parked = change('a');
+    await engine.consume(page(parked), UNFENCED);
+    await engine.consume(page(change('a', {}, { moved: true })), UNFENCED);
+    await engine.consume(page(change('a', {}, { moved: true, failed: new Error('an upcast') })), UNFENCED);
+    expect(runs).toHaveLength(1);
+    expect(await deadLetters.list('moving@1')).toMatchObject([{ id: 'a', version: parked.version, attempts: 1 }]);
+    fails = false;
+    await engine.consume(page({ ...parked, owed: true }), UNFENCED, { only: 'moving@1' });
+    expect(await deadLetters.list('moving@1')).toEqual([]);
+    expect(new Set(runs.map(({ key }) => key)).size).toBe(1);
   });
 
   it('skips what a backfill wrote, also when asked for restored ones, and counts its content as reacted to', async () => {

@@ -3,6 +3,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest
 import type { Doc, EmbedSpec } from '../../src/definition/specs.ts';
 import { type SourceContainer, toChange } from '../../src/feed/reading/mapper.ts';
 import type { Change } from '../../src/feed/reading/change.ts';
+import { MARKS } from '../../src/engine/runners.ts';
+import { movedOwn } from '../../src/projections/moved.ts';
 import { embedRunner } from '../../src/projections/embed/embed-runner.ts';
 import { Poison, type Runner } from '../../src/projections/runner.ts';
 import type { DocumentAccess } from '../../src/sinks/document-access.ts';
@@ -211,6 +213,51 @@ describe('a child', () => {
     await one.apply([await parent('gone', 'n', { gone: true })], hosts.access(0));
     const left = await stored('gone', 'a');
     expect([left?.['note'], left && 'name' in left]).toEqual(['mine', false]);
+  });
+
+  it('that a move wrote is left alone until its keys have moved, and keeps the mark of the move', async () => {
+    const one = runner();
+    await one.apply([await parent('moved', 'new')], hosts.access(0));
+    const content = { id: 'c', type: 'child', tenant: 'moved', parent: 'p' };
+    const write = (mark: object) => child('moved', 'c', { _mr: movedOwn(undefined, mark, content) });
+    for (const work of [
+      async () => one.apply([await write({ epoch: 1, lsn: 5, ahead: true })], hosts.access(0)),
+      () => finish(one, hosts.access(0)),
+    ]) {
+      await work();
+      expect(await stored('moved', 'c')).not.toHaveProperty('name');
+    }
+    await one.apply([await write({ rid: 'r', lsn: 5 })], hosts.access(0));
+    const written = await stored('moved', 'c');
+    expect(written).toMatchObject({ name: 'new', _mr: { moved: { rid: 'r', echo: true } } });
+    const seen = toChange({ ...CHILDREN, marks: MARKS }, { ...written, _lsn: 9 }, 3);
+    expect(seen).toMatchObject({ echo: true, version: { epoch: 3, lsn: 9 } });
+    expect(seen).not.toHaveProperty('moved');
+  });
+
+  it('keeps its fields when a move takes its parent away, and gets none of it when it comes back first', async () => {
+    const one = runner();
+    const there = await parent('away', 'new');
+    await one.apply([there, await child('away', 'c')], hosts.access(0));
+    await finish(one, hosts.access(0));
+    const gone = {
+      ...there,
+      op: 'delete',
+      moved: true,
+      version: { ...there.version, lsn: there.version.lsn + 1, etag: 'm' },
+    } as const;
+    await one.apply([gone], hosts.access(0));
+    await finish(one, hosts.access(0));
+    expect(await stored('away', 'c')).toMatchObject({ name: 'new' });
+    await one.apply([await child('away', 'c')], hosts.access(0));
+    expect(await stored('away', 'c')).not.toHaveProperty('name');
+    await child('away', 'c', { name: 'as it was' });
+    await one.apply([await child('away', 'c', { name: 'as it was', note: 1 })], hosts.access(0));
+    expect(await stored('away', 'c')).toMatchObject({ name: 'as it was' });
+    const back = await parent('away', 'later');
+    await one.apply([{ ...back, version: { ...back.version, epoch: 9 } }], hosts.access(0));
+    await finish(one, hosts.access(0));
+    expect(await stored('away', 'c')).toMatchObject({ name: 'later' });
   });
 
   it('is written whole where a patch has too few operations, and keeps what other embeds noted', async () => {

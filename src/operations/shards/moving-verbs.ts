@@ -37,7 +37,7 @@ const takeOver = z
   .default(false)
   .describe('go on at once with a move whose process has just died (default: after 30 s in which it stored nothing)');
 
-const grace = z
+const graceInput = z
   .number()
   .min(0)
   .optional()
@@ -51,12 +51,12 @@ const timesInput = {
     .min(1)
     .default(1_000)
     .describe('of a range: how many keys move at a time; writes of the others don’t wait'),
-  grace,
+  grace: graceInput,
   patience,
   takeOver,
 };
 export const cancelInput = {
-  grace: grace.describe(
+  grace: graceInput.describe(
     'seconds in which copies are still removed that a slow process of the move writes (default: 0); of batches that are finished, as for `shards move`',
   ),
   patience,

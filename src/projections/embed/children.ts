@@ -80,7 +80,8 @@ export function childWrite(
 }
 
 /** The mark of a move stays, so that it is known that the application has written nothing since; the version is the embed's. */
-function echoOf({ digest: _, epoch: __, ...mark }: MovedMark): Omit<MovedMark, 'digest'> {
+function echoOf(moved: MovedMark): Omit<MovedMark, 'digest'> {
+  const { digest: _, epoch: __, ...mark } = moved;
   return { ...mark, echo: true };
 }
 

@@ -34,7 +34,9 @@ async function shop(context: Pick<TestContext, 'onTestFinished'>) {
     if (!question.refused && question.key !== '') effects.push(`${question.by} ${question.order} ${question.key}`);
   };
   questions.subscribe(listen);
-  context.onTestFinished(() => void questions.unsubscribe(listen));
+  context.onTestFinished(() => {
+    questions.unsubscribe(listen);
+  });
   await cli(['model', 'apply', '--pipeline', FOLDER]);
   const { map } = stage;
   const shards = await map.shards();
@@ -66,22 +68,20 @@ async function shop(context: Pick<TestContext, 'onTestFinished'>) {
         .items.query<string>("SELECT VALUE CONCAT(c.projection, ' ', c.document) FROM c WHERE c.kind = 'dead-letter'")
         .fetchAll()
     ).resources.toSorted();
-  const redrive = async (shard: string): Promise<string[]> => {
-    const run = await cli(['dead-letters', 'redrive', '--shard', shard, '--pipeline', FOLDER, '--json']);
-    expect(run.stdout, run.stderr).not.toBe('');
-    const found = JSON.parse(run.stdout) as Redriven[];
+  const redrive = async (shard: string, ...more: string[]): Promise<string[]> => {
+    const run = await cli(['dead-letters', 'redrive', '--shard', shard, '--pipeline', FOLDER, '--json', ...more]);
+    const found = JSON.parse(run.stdout || run.stderr) as Redriven[];
     return found.map(({ projection, id, outcome }) => `${projection} ${id} ${outcome}`).toSorted();
   };
   /** Which effects there were, and under how many keys each. */
   const had = (): Record<string, number> => {
     const keys = Map.groupBy(effects, (one) => one.split(' ').slice(0, 2).join(' '));
-    return Object.fromEntries([...keys].map(([one, all]) => [one, new Set(all).size] as const).toSorted());
+    return Object.fromEntries([...keys].map(([one, all]) => [one, new Set(all).size]));
   };
   const drained = async (): Promise<void> => app.drained(signal);
   /** Each place is as if it were computed from its source documents. */
   const verify = async (): Promise<void> => {
-    const { code, stdout } = await cli(['projections', 'verify', '--pipeline', FOLDER, '--json']);
-    expect(code, stdout).toBe(0);
+    expect(await cli(['projections', 'verify', '--pipeline', FOLDER, '--json'])).toMatchObject({ code: 0 });
   };
   const names = async (shard: string, container: string, field: string) =>
     (
@@ -128,7 +128,7 @@ it('what is parked is redriven where its document is, with one effect', async (c
   expect([await letters('north'), await letters('west')]).toEqual([[], parked]);
   expect(had()).toEqual({ 'told s0-o2': 1 });
   // There they can be refused again, and moved on.
-  expect(await redrive('west')).toEqual(['ordered@1 o1 refused', 'summaries@1 o1 refused', 'told@1 o1 refused']);
+  expect(await redrive('west', '--only', 'told')).toEqual(['told@1 o1 refused']);
   expect(await move('north')).toMatchObject({ letters: 3, parked: [] });
   await drained();
   expect([await letters('north'), await letters('west')]).toEqual([parked, []]);

@@ -67,7 +67,7 @@ export function redriveSome(world: MoveWorld): void {
 /** The mover takes the letters of the key along: to the target first, so that one of both shards has each at every moment. */
 export function* carryLetters(world: MoveWorld, { key, from, to }: Move): Steps {
   if (world.is('letters stay where they were')) return;
-  for (const [id, letter] of [...from.letters]) {
+  for (const [id, letter] of from.letters) {
     if (letter.key !== key || world.parked.has(id)) continue;
     const there = to.docs.get(id);
     const isReplaced = there !== undefined && !there.mark;
@@ -82,8 +82,7 @@ export function* carryLetters(world: MoveWorld, { key, from, to }: Move): Steps 
 
 /** What is left of a key's letters goes when the hosts know that its documents are elsewhere. */
 export function dropLetters(world: MoveWorld, shard: Shard, key: string): void {
-  for (const [id, letter] of [...shard.letters])
-    if (letter.key === key && !world.parked.has(id)) shard.letters.delete(id);
+  for (const [id, letter] of shard.letters) if (letter.key === key && !world.parked.has(id)) shard.letters.delete(id);
 }
 
 /** No letter is where its key isn't. What is still parked is redriven. */

@@ -27,6 +27,8 @@ import {
 } from './moving.ts';
 import type { MovePlace, MovedContainer } from './side.ts';
 
+type Stored = Record<string, unknown>;
+
 const LOOK_MS = 1_000;
 
 /**
@@ -57,8 +59,8 @@ async function renewAhead(moving: Moving): Promise<void> {
     const renewed = await eachMarked(moving, moving.to, of, 'ahead', async (doc) => {
       const mark = markOf(doc);
       if (!mark?.ahead) return false;
-      const { digest: _, epoch: __, ahead: ___, ...of } = mark;
-      return documents.renew(doc, of);
+      const { digest: _, epoch: __, ahead: ___, ...rest } = mark;
+      return documents.renew(doc, rest);
     });
     moving.total.renewed += renewed;
   }
@@ -178,10 +180,7 @@ async function clear(moving: Moving, place: MovePlace, { named, mark, cold }: Cl
     await say(`${total.removed} documents removed`);
   }
   // Where nothing was, hosts that stand still aren't waited for.
-  const left = await Promise.all(
-    moving.containers.map((of) => eachMarked(moving, place, of, 'gone', async () => true)),
-  );
-  if (left.some((count) => count > 0)) await acknowledged(moving, place);
+  if (await hasMarkers(moving, place)) await acknowledged(moving, place);
   await dropLetters(moving, place, (one) => !named.has(canonical(one)));
   for (const of of moving.containers) {
     await dropEntries(moving, place, of, named);
@@ -194,18 +193,35 @@ async function removeMarkers(moving: Moving, place: MovePlace, of: MovedContaine
   await eachMarked(moving, place, of, 'gone', async (doc) => (markOf(doc)?.gone ? documents.remove(doc) : false));
 }
 
+async function hasMarkers(moving: Moving, place: MovePlace): Promise<boolean> {
+  for (const of of moving.containers)
+    for await (const _ of markedOf(moving, place, of, 'SELECT TOP 1 c.id', 'gone')) return true;
+  return false;
+}
+
 /** Resolves with the number of documents for which `work` says true, among those whose mark has `flag`. */
 async function eachMarked(
-  { signal }: Moving,
+  moving: Moving,
   place: MovePlace,
   of: MovedContainer,
   flag: 'gone' | 'ahead',
-  work: (document: Record<string, unknown>) => Promise<boolean>,
+  work: (document: Stored) => Promise<boolean>,
 ): Promise<number> {
-  const marked = { ...of.part, condition: `${of.part.within} AND c._mr.moved.${flag} = true` };
-  const [query, options] = queryOf('SELECT *', marked);
-  const all = fetchAll<Record<string, unknown>>(place.database.container(of.name), query, signal, options);
+  const all = markedOf(moving, place, of, 'SELECT *', flag);
   return (await pMap(all, work, { concurrency: 32 })).filter(Boolean).length;
+}
+
+/** The documents of the keys whose mark has a flag. */
+function markedOf(
+  { signal }: Moving,
+  { database }: MovePlace,
+  of: MovedContainer,
+  select: string,
+  flag: 'gone' | 'ahead',
+): AsyncIterable<Stored> {
+  const marked = { ...of.part, condition: `${of.part.within} AND c._mr.moved.${flag} = true` };
+  const [query, options] = queryOf(select, marked);
+  return fetchAll<Stored>(database.container(of.name), query, signal, options);
 }
 
 async function clearStrays(moving: Moving, shard: Shard): Promise<void> {

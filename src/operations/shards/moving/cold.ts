@@ -104,7 +104,11 @@ class ColdMove {
     // What is archived doesn't expire.
     const from = { ...this.#of.left, defaultTtl: undefined };
     const access = accessTo(this.#moving, to);
-    await new Copier(from, this.#of.right, access, () => Promise.resolve(true), { epoch, cold: true }).copy(changes);
+    await new Copier(from, this.#of.right, access, () => Promise.resolve(true), {
+      epoch,
+      cold: true,
+      ahead: () => true,
+    }).copy(changes);
   }
 
   /** Where the source's feed ends, above what a cancelled move may have left in the target. */

@@ -4,17 +4,21 @@ import { MillraceError, UsageError } from '../../../base/errors.ts';
 import { shownLocation } from '../../../shards/map/documents.ts';
 import type { Moving } from './moving.ts';
 
-interface Ending {
-  /** Ends the move, and removes what it has made. */
-  readonly cancel: (moving: Moving) => Promise<void>;
-}
-
-/** The error of a move, with what the move has left. */
-export async function leftBy(moving: Moving, error: unknown, { cancel }: Ending): Promise<unknown> {
+/** The error of a move, with what the move has left. `cancel` ends the move, and removes what it has made. */
+export async function leftBy(
+  moving: Moving,
+  error: unknown,
+  cancel: (moving: Moving) => Promise<void>,
+): Promise<unknown> {
   const { record, signal, map, from, to } = moving;
   // A move that was ended by hand is run again.
   if (!(error instanceof MillraceError) || error.code === 'move-taken' || signal.aborted) return error;
   const { id, keys, step, containers } = record.now;
+  if (step === 'flipped' || step === 'clearing')
+    return saying(
+      error,
+      `The map gives ${keys} to ${shownLocation(to.shard.location)} already; the same command finishes.`,
+    );
   if (step !== 'copying') return error;
   const hasCopied = Object.values(containers).some(({ positions }) => positions.length > 0);
   if (!hasCopied && !error.retryable) {

@@ -107,6 +107,6 @@ export async function dropLetters(moving: Moving, place: MovePlace, chosen: (one
 }
 
 async function drop(state: Container, id: string, pk: string): Promise<void> {
-  const { before } = await rewrite(state, { id, pk }, (_?: LetterDocument) => undefined);
+  const { before } = await rewrite<LetterDocument, undefined>(state, { id, pk }, () => undefined);
   if (before?.parts) await new KeptChanges(state).remove(pk, { parts: before.parts });
 }

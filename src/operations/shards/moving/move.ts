@@ -139,7 +139,7 @@ export async function moveMapping(options: MoveOptions, mapping: Mapping, target
   try {
     return resultOf(moving, await work(moving, options.flipped));
   } catch (error) {
-    throw await leftBy(moving, error, { cancel: giveUp });
+    throw await leftBy(moving, error, giveUp);
   }
 }
 
@@ -300,6 +300,8 @@ async function examine(
     throw shardVerbsError('move-there', `${mapping.text} is on ${shownLocation(target.location)} already`);
   if (mapping.status === 'offline') throw shardVerbsError('move-offline', `The mapping ${mapping.text} is offline`);
   if (target.detached) throw shardsError('shard-detached', `The shard ${shownLocation(target.location)} is detached`);
+  if ((await map.lockOwner(mapping)) !== undefined)
+    throw shardsError('mapping-locked', `The mapping ${mapping.text} has another lock`);
   refuseBeside(moves, mapping, target);
   const places = await placesOf(options, { from: mapping.shard, to: target.id });
   if (places.from.state && !places.to.state)

@@ -277,7 +277,8 @@ class World {
     const { kills, moves } = this.#options;
     const left = Math.max(1, moves - this.#begun + this.#stores.length);
     const due = kills - this.#planned;
-    if (due <= 0 || !this.#random.chance((1.5 * due) / left)) return undefined;
+    const isLastRound = left <= this.#stores.length;
+    if (due <= 0 || !(isLastRound || this.#random.chance((1.5 * due) / left))) return undefined;
     this.#planned += 1;
     const step = this.#random.pick(STEPS);
     return { step, after: 1 + this.#random.int(step === 'changing over' ? 60 : 30), lands: this.#random.chance(0.5) };

@@ -92,7 +92,7 @@ describe('a reaction', () => {
     expect(tries.map(({ attempt }) => attempt)).toEqual([1, 2, 3, 4, 5]);
     expect(new Set(tries.map(({ key }) => key))).toEqual(new Set([effectKey('failing@1', b)]));
     const { lsn, etag } = b.version;
-    expect(tries[0]?.key).toBe(`Products/%5B%22s%22%5D/b/${lsn}/${encodeURIComponent(etag)}/failing%401`);
+    expect(tries[0]?.key).toBe(`Products/%5B%22s%22%5D/b/${encodeURIComponent(etag)}/${lsn}/failing%401`);
     expect(await deadLetters.list('failing@1')).toMatchObject([
       { id: 'b', code: 'reaction-failed', message: 'The reaction failed 5 times: no such address' },
     ]);

@@ -44,20 +44,20 @@ function receiver(outside: Outside, tenant: string, order: 'document' | 'partiti
     });
   };
   const spec = react(name, { from: m.Orders.order, when: CONCERNS, order, attempts: 3, run });
-  const keyOf = (id: string, lsn: number): string =>
-    ['Orders', JSON.stringify([tenant]), id, '1', String(lsn), `${name}@1`].map(encodeURIComponent).join('/');
+  const keyOf = (id: string, { lsn, etag }: Pick<Shown, 'lsn' | 'etag'>): string =>
+    ['Orders', JSON.stringify([tenant]), id, etag, String(lsn), `${name}@1`].map(encodeURIComponent).join('/');
   return {
     received,
     runner: () => reactRunner(spec, { stateContainer: 'millrace', embeds: [], pauseMs: 0 }),
     missing: (shown: readonly Shown[]) =>
       shown
         .filter(({ doc }) => CONCERNS(doc) && !deleted({ ...doc }))
-        .filter(({ id, lsn }) => !received.has(keyOf(id, lsn)))
+        .filter((one) => !received.has(keyOf(one.id, one)))
         .map(({ id }) => id),
     skipped: (versions: readonly Change[]) =>
-      versions.filter(({ id, op, doc, version: { lsn } }) => {
+      versions.filter(({ id, op, doc, version }) => {
         const concerned = op === 'upsert' && CONCERNS(doc as unknown as Order);
-        return concerned && !received.has(keyOf(id, lsn)) && !failed.has(keyOf(id, lsn));
+        return concerned && !received.has(keyOf(id, version)) && !failed.has(keyOf(id, version));
       }),
   };
 }

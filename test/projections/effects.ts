@@ -55,6 +55,7 @@ export class Outside {
 export interface Shown {
   readonly id: string;
   readonly lsn: number;
+  readonly etag: string;
   readonly doc: Order;
 }
 
@@ -116,9 +117,10 @@ const exact =
         const all = (await world.feed(VERSIONS, tenant, from, 10_000)).documents;
         expect(skipped(all.map((raw) => changeOf(VERSIONS, raw)).filter((change) => change !== undefined))).toEqual([]);
       }
-      const shown = (documents as (Order & { readonly _lsn: number })[]).map((doc) => ({
+      const shown = (documents as (Order & { readonly _lsn: number; readonly _etag: string })[]).map((doc) => ({
         id: doc.id,
         lsn: doc._lsn,
+        etag: doc._etag,
         doc,
       }));
       const deadLetters = new DeadLetters(world.database.container('millrace'));

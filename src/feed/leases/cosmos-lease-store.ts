@@ -57,6 +57,8 @@ export class CosmosLeaseStore implements LeaseStore {
   readonly #mode: FeedMode;
   readonly #clock: Clock;
   #partitions = new Partitions([]);
+  /** `.info`, which never changes, once it was read. */
+  #marker: LeaseDocument | undefined;
   /** What `prepare` has found, and when it began to read that. */
   #listed: { readonly at: number; readonly leases: Lease[] } | undefined;
   readonly #open = once(() => LeaseContainer.open(this.#options.leases));
@@ -81,7 +83,8 @@ export class CosmosLeaseStore implements LeaseStore {
     const lock = { id: `${prefix}.lock`, ttl: LOCK_SECONDS };
     for (let seen: { etag: unknown; since: number } | undefined; ;) {
       signal.throwIfAborted();
-      if (await this.#read({ id: `${prefix}.info` })) break;
+      this.#marker = await this.#read({ id: `${prefix}.info` });
+      if (this.#marker) break;
       if (await this.#create(lock)) {
         await this.#createMissing(begin);
         await this.#create({ id: `${prefix}.info` });
@@ -100,7 +103,7 @@ export class CosmosLeaseStore implements LeaseStore {
   }
 
   async initializedAt(): Promise<Date | undefined> {
-    const marker = await this.#read({ id: `${this.#options.prefix}.info` });
+    const marker = this.#marker ?? (await this.#read({ id: `${this.#options.prefix}.info` }));
     const at = marker && parseTimestamp(marker['_ts']);
     return at === undefined ? undefined : new Date(at);
   }

@@ -121,11 +121,11 @@ export function concerns(
 }
 
 /**
- * `container/key/id/lsn/etag/projection`, each part URI-encoded: ASCII, so that it can stand in an HTTP header. Without the
+ * `container/key/id/etag/lsn/projection`, each part URI-encoded: ASCII, so that it can stand in an HTTP header. Without the
  * epoch: a change that is delivered again in a later one is the same change (MOVE-V31).
  */
 export const effectKey = (projection: string, { container, key, id, version }: Change): string =>
-  keyOf([container, JSON.stringify(key), id, version.lsn, version.etag, projection]);
+  keyOf([container, JSON.stringify(key), id, version.etag, version.lsn, projection]);
 
 /**
  * `container/key/id/etag/again-n/projection`: the same for every attempt at the `n`-th repetition for one version of a

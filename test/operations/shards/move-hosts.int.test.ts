@@ -75,13 +75,13 @@ async function shop({ onTestFinished }: Pick<TestContext, 'onTestFinished'>, fol
 }
 
 /** As a host does with changes of a tenant that is over its share. */
-async function setAside({ loaded, services, container }: Stage, storeId: string): Promise<void> {
-  const of = { pipeline: loaded.pipeline.name, source: 'Orders' };
+async function setAside(stage: Stage, storeId: string): Promise<void> {
+  const of = { pipeline: stage.loaded.pipeline.name, source: 'Orders' };
   const fence = { kind: 'lease', tenure: {}, signal, assert: () => undefined } as const;
-  const store = new CosmosBacklogStore(services.place.state, of, fence, new Meter());
+  const store = new CosmosBacklogStore(stage.services.place.state, of, fence, new Meter());
   const hashOf = (key: readonly unknown[]) => effectivePartitionKey(key as string[], 'Hash', 2);
   const confirm = () => Promise.resolve();
-  for await (const { changes } of readChanges(container('Orders'), { ranges: [FULL_RANGE], signal })) {
+  for await (const { changes } of readChanges(stage.container('Orders'), { ranges: [FULL_RANGE], signal })) {
     const own = changes
       .filter(({ doc }) => doc?.['storeId'] === storeId)
       .map((change) => ({ ...change, type: 'order' }));

@@ -134,7 +134,7 @@ export class MoveWorld {
     shard.position = this.random.int(shard.position + 1);
     shard.epoch += 1;
     // What lies above comes again.
-    for (const one of [...shard.aside]) if (one.lsn > shard.position) shard.aside.splice(shard.aside.indexOf(one), 1);
+    shard.aside = shard.aside.filter(({ lsn }) => lsn <= shard.position);
     renewTenures(shard);
     this.totals.rewound += 1;
   }

@@ -86,7 +86,7 @@ export class Shard {
   /** A page that was read, and not acknowledged yet. */
   page: { readonly changes: readonly Change[]; readonly to: number } | undefined;
   /** Changes that hosts have acknowledged, and apply later. */
-  readonly aside: Change[] = [];
+  aside: Change[] = [];
   /** Its hosts stand still. */
   downUntil = 0;
   readonly entries = new Map<string, Entry>();

@@ -17,7 +17,7 @@ it.skipIf(KILLS === 0)(
       stores: 2,
       documents: 60,
       batch: 1,
-      minutes: 5 * KILLS,
+      minutes: 30,
       seed: SEED,
     });
     console.log(

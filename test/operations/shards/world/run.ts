@@ -147,17 +147,17 @@ class World {
 
   /** With orders of a day on which no order changes any more, and its totals. */
   async #open(): Promise<void> {
-    const { map, container, at } = this.#stage;
-    await container('Countries').items.create({ id: 'AT', type: 'country', name: 'Austria' });
+    const stage = this.#stage;
+    await stage.container('Countries').items.create({ id: 'AT', type: 'country', name: 'Austria' });
     for (const store of [...this.#stores, STAYS]) {
       const database = store === STAYS ? 'east' : 'west';
-      await map.createMapping({ shard: await map.shard({ database }), key: store });
-      await at(database, 'Stores').items.create({ id: store, type: 'store', storeId: store, name: store });
+      await stage.map.createMapping({ shard: await stage.map.shard({ database }), key: store });
+      await stage.at(database, 'Stores').items.create({ id: store, type: 'store', storeId: store, name: store });
       const customer = { id: 'c1', type: 'customer', storeId: store, name: `Ada of ${store}` };
-      await at(database, 'Customers').items.create(customer);
+      await stage.at(database, 'Customers').items.create(customer);
       for (let n = 1; n <= QUIET_ORDERS; n++) {
         const order = orderOf(store, `quiet-${n}`, n, { placedAt: `${QUIET_DAY}T10:00:00.000Z` });
-        await at(database, 'Orders').items.create(order);
+        await stage.at(database, 'Orders').items.create(order);
         this.#truth.add(order);
       }
     }
@@ -215,7 +215,8 @@ class World {
 
   async #report(writers: WorldWriters, began: number): Promise<void> {
     const { progress, moves } = this.#options;
-    while (progress && !this.#over.signal.aborted) {
+    if (!progress) return;
+    while (!this.#over.signal.aborted) {
       const seconds = (performance.now() - began) / 1_000;
       const { writes } = writers;
       progress(
@@ -277,7 +278,8 @@ class World {
     const { kills, moves } = this.#options;
     const left = Math.max(1, moves - this.#begun + this.#stores.length);
     const due = kills - this.#planned;
-    if (due <= 0 || !this.#random.chance((1.5 * due) / left)) return undefined;
+    const isLastRound = left <= this.#stores.length;
+    if (due <= 0 || !(isLastRound || this.#random.chance((1.5 * due) / left))) return undefined;
     this.#planned += 1;
     const step = this.#random.pick(STEPS);
     return { step, after: 1 + this.#random.int(step === 'changing over' ? 60 : 30), lands: this.#random.chance(0.5) };
@@ -288,14 +290,16 @@ class World {
     const { kills, moves } = this.#options;
     const due = Math.floor((kills * Math.min(moves, this.#begun)) / moves);
     for (; this.#hostKills < due; this.#hostKills++) {
-      const name = this.#random.pick(HOSTS);
-      const before = this.#killing.at(-1) ?? Promise.resolve();
-      const killing = Promise.all([before, delay(this.#random.int(Math.ceil(roundMs)))]).then(async () => {
-        await this.#hosts.kill(name);
-        this.#hostsKilled += 1;
-      });
-      this.#killing.push(killing);
+      this.#killing.push(this.#killLater(this.#random.pick(HOSTS), this.#random.int(Math.ceil(roundMs))));
     }
+  }
+
+  /** One after the other. */
+  async #killLater(host: string, ms: number): Promise<void> {
+    const before = this.#killing.at(-1);
+    await Promise.all([before, delay(ms)]);
+    await this.#hosts.kill(host);
+    this.#hostsKilled += 1;
   }
 
   #figures(reports: readonly WriterReport[], seconds: number) {

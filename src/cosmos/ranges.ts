@@ -7,3 +7,6 @@ export interface FeedRange {
 export const FULL_RANGE: FeedRange = { min: '', max: 'FF' };
 
 export const rangeId = (range: FeedRange): string => `${range.min}-${range.max}`;
+
+/** For people: the whole range is 00-FF. */
+export const sayRange = ({ min, max }: FeedRange): string => `${min || '00'}-${max}`;

@@ -377,6 +377,8 @@ describe.skipIf(CHROMIUM === undefined)('in Chromium', () => {
     const source = readFileSync(join(folder, file), 'utf8').split('\n')[Number(line) - 1]?.trim() ?? '';
     expect(source.length).toBeGreaterThan(3);
     expect(await finding.locator('pre').textContent()).toContain(source.slice(0, 500));
+    // The container whose throughput is too small is marked in the drawing.
+    await page.locator('.drawing .marked.bad', { hasText: /Sales.*▲ \d+ error/ }).waitFor();
     const costs = page.locator('.table', { hasText: 'By pattern and projection' });
     await costs
       .getByRole('cell', { name: /Show a product with its variants/ })

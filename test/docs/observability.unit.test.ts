@@ -102,7 +102,7 @@ it('the workbook names only metrics and attributes that there are', () => {
 describe('each alert has its heading in the runbook', () => {
   it('the ten rules for Prometheus', () => {
     const alerts = all(RULES, /- alert: (\w+)/g);
-    const headings = all(RULES, /runbook_url: docs\/runbook\.md#(\S+)/g);
+    const headings = all(RULES, /runbook_url: '\{\{ \$externalLabels\.runbooks \}\}docs\/runbook\.md#([\w-]+)'/g);
     expect([alerts.length, new Set(alerts).size, headings.length, new Set(headings).size]).toEqual([10, 10, 10, 10]);
     expect(headings.filter((heading) => !ANCHORS.has(heading))).toEqual([]);
     for (const alert of alerts) expect(PAGE).toContain(`\`${alert}\``);

@@ -1,11 +1,10 @@
 import { createHash } from 'node:crypto';
 import { type FSWatcher, readFileSync, readdirSync, watch } from 'node:fs';
 import { join } from 'node:path';
+import { SOURCE_FILE } from '../source-file.ts';
 
 /** Milliseconds without a change before a change counts: editors write a file in steps, and tools write several. */
 const QUIET_MS = 150;
-/** What a pipeline can be made of. The data of a run may lie in the same folder. */
-const SOURCE = /\.(md|json|[cm]?[jt]s)$/;
 
 /**
  * Watches the source files in folders, without the folders in them, and calls `changed` with the paths of those whose
@@ -25,7 +24,7 @@ export class ChangedFiles implements Disposable {
   add(folder: string): void {
     if (this.#watchers.has(folder)) return;
     const watcher = watch(folder, (_, file) => {
-      if (file === null || SOURCE.test(file)) this.#soon();
+      if (file === null || SOURCE_FILE.test(file)) this.#soon();
     });
     // A watched folder can be deleted.
     watcher.on('error', () => this.#soon());
@@ -56,7 +55,7 @@ function contentsOf(folder: string): [file: string, digest: string][] {
   try {
     return readdirSync(folder, { withFileTypes: true }).flatMap((entry): [string, string][] => {
       const file = join(folder, entry.name);
-      return entry.isFile() && SOURCE.test(entry.name)
+      return entry.isFile() && SOURCE_FILE.test(entry.name)
         ? [[file, createHash('sha256').update(readFileSync(file)).digest('hex')]]
         : [];
     });

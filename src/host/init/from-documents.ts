@@ -62,7 +62,7 @@ export async function fromDocuments(given: string, name: string): Promise<FromDo
   };
 }
 
-/** Fields by which documents say that they are deleted, as rule G7 knows them. */
+/** Fields by which documents say that they are deleted: those that `model check` knows as such. */
 const DELETED = /^(?:is)?deleted(At)?$|^removed(At)$/i;
 
 function pipelineText(

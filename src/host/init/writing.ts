@@ -10,7 +10,7 @@ export interface Writing {
   readonly rows: readonly ProjectionRow[];
   readonly from: Reference & { readonly type: string };
   readonly into: Reference & { readonly type: string };
-  ask(question: string): void;
+  readonly ask: (question: string) => void;
 }
 
 /** A field's examples. */

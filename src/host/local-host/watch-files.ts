@@ -1,15 +1,16 @@
 import { type FSWatcher, readdirSync, watch } from 'node:fs';
 import { join } from 'node:path';
+import { SOURCE_FILE } from '../source-file.ts';
 
 const NOT_THE_APP = new Set(['node_modules', '.git', '.millrace', 'test', 'infra', 'docs', 'bench', 'coverage']);
 /** Milliseconds without a change before the app restarts, because a build writes many files. */
 const QUIET_MS = 300;
 
-/** Calls `changed` when files of an app have changed, once the changes have stopped. */
+/** Calls `changed` when source files of an app have changed, once the changes have stopped. A log that grows is none. */
 export function watchFiles(root: string, changed: (file: string) => void): Disposable {
   let timer: NodeJS.Timeout | undefined;
   const note = (file: string | null): void => {
-    if (file !== null && NOT_THE_APP.has(file)) return;
+    if (file !== null && (NOT_THE_APP.has(file) || !SOURCE_FILE.test(file))) return;
     clearTimeout(timer);
     timer = setTimeout(() => changed(file ?? 'a file'), QUIET_MS);
   };
@@ -19,7 +20,7 @@ export function watchFiles(root: string, changed: (file: string) => void): Dispo
   const watchers: FSWatcher[] = [
     watch(root, (_, file) => note(file)),
     ...folders.map(({ name }) =>
-      watch(join(root, name), { recursive: true }, (_, file) => note(file === null ? name : join(name, file))),
+      watch(join(root, name), { recursive: true }, (_, file) => note(file === null ? null : join(name, file))),
     ),
   ];
   // A watched folder can be deleted.

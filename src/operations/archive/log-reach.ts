@@ -3,7 +3,7 @@ import { acknowledgedBy } from '../../archive/gate.ts';
 import type { Archive } from '../../archive/types.ts';
 import { logBegan } from '../../archive/version-log.ts';
 import type { MillraceError } from '../../base/errors.ts';
-import { type FeedRange, rangeId } from '../../cosmos/ranges.ts';
+import { type FeedRange, sayRange } from '../../cosmos/ranges.ts';
 import { parseDate } from '../../definition/date.ts';
 import { backlogOf } from '../../engine/backlog/registered.ts';
 import type { ChangeSource } from '../../feed/reading/source.ts';
@@ -42,7 +42,7 @@ export async function reachable(
   const { source: reader, leases } = await openFeed(parts, source, { host: 'archive' });
   const behind = (what: string): MillraceError => archiveError('log-behind', `${what} up to ${said}`);
   const notRead = (range: FeedRange): MillraceError =>
-    behind(`Hosts have not read range ${rangeId(range)} of ${source.name}`);
+    behind(`Hosts have not read range ${sayRange(range)} of ${source.name}`);
   // Positions before the backlog: what a position has passed is then in the log, or still in a queue that is read here.
   const positions = await leases.list();
   for (const range of await feed.ranges()) if (acknowledgedBy(positions, range) === undefined) throw notRead(range);

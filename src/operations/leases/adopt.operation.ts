@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { rangeId } from '../../cosmos/ranges.ts';
+import { sayRange } from '../../cosmos/ranges.ts';
 import { audited } from '../audit/record.ts';
 import { type Plan, defineOperation } from '../operation.ts';
 import { plural } from '../table.ts';
@@ -45,7 +45,7 @@ export const leasesAdopt = defineOperation({
     const steps: string[] = [];
     for (const range of ranges)
       steps.push(
-        `read ${found.monitored.container.id} ${rangeId(range)} from ${await placeOf(range, found, given.start, context.signal)}`,
+        `read ${found.monitored.container.id} ${sayRange(range)} from ${await placeOf(range, found, given.start, context.signal)}`,
       );
     return {
       steps: [

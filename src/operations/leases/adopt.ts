@@ -1,4 +1,4 @@
-import { rangeId } from '../../cosmos/ranges.ts';
+import { sayRange } from '../../cosmos/ranges.ts';
 import { parseDate } from '../../definition/date.ts';
 import { CosmosLeaseStore } from '../../feed/leases/cosmos-lease-store.ts';
 import { positionIn } from '../../feed/reading/position.ts';
@@ -57,7 +57,7 @@ export async function placeOf(
   if (start === undefined) {
     throw operationsError(
       'start-needed',
-      `${theirs.prefix} has no position for the whole range ${rangeId(range)}, so the start is not known`,
+      `${theirs.prefix} has no position for the whole range ${sayRange(range)}, so the start is not known`,
     );
   }
   const at = parseDate(start);

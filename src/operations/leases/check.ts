@@ -1,5 +1,5 @@
 import { CLOCK_SKEW_MS } from '../../base/bounds.ts';
-import { rangeId, type FeedRange } from '../../cosmos/ranges.ts';
+import { type FeedRange, sayRange } from '../../cosmos/ranges.ts';
 import { withRetry } from '../../cosmos/retry.ts';
 import { without } from '../../feed/reading/position.ts';
 import { plural } from '../table.ts';
@@ -142,7 +142,7 @@ function groupFindings(
       severity: 'error',
       code: 'range-uncovered',
       subject: prefix,
-      message: `no lease covers ${rangeId(hole)} of ${monitored.container.id}: no host reads it`,
+      message: `no lease covers ${sayRange(hole)} of ${monitored.container.id}: no host reads it`,
       hint: own
         ? 'Restart a host: it creates the missing leases.'
         : 'Delete its .info document: then its hosts create the missing leases, and read them from their configured start.',

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { rangeId, type FeedRange } from '../../cosmos/ranges.ts';
+import { type FeedRange, sayRange } from '../../cosmos/ranges.ts';
 import { positionIn, without } from '../../feed/reading/position.ts';
 import { audited } from '../audit/record.ts';
 import type { LeaseContainer } from '../../feed/leases/lease-container.ts';
@@ -86,7 +86,7 @@ async function prepare(
   if (uncovered.length > 0) {
     throw operationsError(
       'leases-incomplete',
-      `${prefix} has no lease for ${uncovered.map(rangeId).join(', ')}, and would not create one`,
+      `${prefix} has no lease for ${uncovered.map(sayRange).join(', ')}, and would not create one`,
     );
   }
   const positions = positionsOf(ours);
@@ -96,7 +96,7 @@ async function prepare(
     if (to !== undefined) return { group: theirs, lease, to };
     throw operationsError(
       'position-missing',
-      `The pipeline has no stored position for the whole range ${rangeId(range)} yet`,
+      `The pipeline has no stored position for the whole range ${sayRange(range)} yet`,
       {
         hint: 'Let it run until it has one. Without a position the other host would read from its configured start.',
       },

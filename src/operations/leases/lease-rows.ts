@@ -1,3 +1,4 @@
+import { sayRange } from '../../cosmos/ranges.ts';
 import type { Lag } from '../../feed/processor/estimator.ts';
 import type { LeaseGroup } from './groups.ts';
 import { lagsOf } from './lags.ts';
@@ -47,7 +48,7 @@ export async function leaseRows(
           prefix,
           container,
           token,
-          range: range ? `${range.min || '00'}-${range.max}` : null,
+          range: range ? sayRange(range) : null,
           dialect,
           owner,
           position: position ?? null,

@@ -13,6 +13,7 @@ import { removeMarker } from '../../runtime/staged-host.ts';
 import { operationsError } from '../errors.ts';
 import type { Screen } from '../screen.ts';
 import { type DropOptions, type Dropped, removeVersion } from './drop.ts';
+import { projectionsError } from './errors.ts';
 import { type InPlace, allPlaces, mayHold } from './in-places.ts';
 
 /** After this time no host that still declares the version writes for it. */
@@ -60,7 +61,7 @@ export function retirable(pipeline: Pipeline, name: string, view: View | undefin
   );
   if (version && reader) {
     const id = projectionId({ name, version: version.version });
-    throw operationsError(
+    throw projectionsError(
       'version-read',
       `${projectionId(reader)} reads ${version.container}/${version.type}, which ${id} writes`,
     );

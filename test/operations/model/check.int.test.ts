@@ -169,6 +169,12 @@ describe('model check', () => {
     await check(path, '--html', join(path, 'report.html'), '--price', '0.012');
     const html = await readFile(join(path, 'report.html'), 'utf8');
     expect(html).toContain('prefers-color-scheme: dark');
+    // Each finding is folded, with the caret of the text output, a link to its rule, and marked in the drawing.
+    expect(html).toMatch(/<details class="f" id="finding-1">/);
+    expect(html).toMatch(/<b class="caret \w+">\^+<\/b>/);
+    const linked = [...html.matchAll(/href="#([\w-]+)"/g)].map(([, id]) => id);
+    expect(linked.length).toBeGreaterThan(1);
+    expect(linked.filter((id) => !html.includes(`id="${id}"`))).toEqual([]);
     expect(html.match(/<svg /g)?.length).toBeGreaterThanOrEqual(3);
     expect(html).not.toMatch(/<script|https?:|<link|src=/);
     for (const part of ['RU/s by container', 'RU/s by pattern', 'Cost of a month', 'Ordrs'])

@@ -1,17 +1,17 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { parseDesign } from '../../../src/model/reader/design.ts';
+import { aboutOf, marksOf } from '../../../src/operations/model/about.ts';
 import { graphOf } from '../../../src/operations/model/draw/graph.ts';
 import { mermaidOf } from '../../../src/operations/model/draw/mermaid.ts';
 import { svgOf } from '../../../src/operations/model/draw/svg.ts';
 
-const example = (name: string) =>
-  graphOf(
-    parseDesign(
-      readFileSync(new URL(`../../../examples/${name}/cosmosdb_data_model.md`, import.meta.url), 'utf8'),
-      'cosmosdb_data_model.md',
-    ),
+const designOf = (name: string) =>
+  parseDesign(
+    readFileSync(new URL(`../../../examples/${name}/cosmosdb_data_model.md`, import.meta.url), 'utf8'),
+    'cosmosdb_data_model.md',
   );
+const example = (name: string) => graphOf(designOf(name));
 const flights = example('flights');
 
 test('the graph has every container, and what projections write outside of them', () => {
@@ -74,6 +74,46 @@ test('SVG: boxes don’t overlap, every line is drawn, and names are escaped', (
   expect(svg.match(/<path[^>]*marker-end/g)).toHaveLength(flights.lines.length);
   const odd = { ...flights, title: '<b>', boxes: flights.boxes.map((box) => ({ ...box, name: `<${box.name}>` })) };
   expect(svgOf(odd, false)).not.toMatch(/<b>|<Flights>/);
+});
+
+test('SVG: marks what has findings, with links to the first of them', () => {
+  const about = (severity: 'error' | 'warning', of: object) => ({ severity, ...of });
+  const [box, other] = flights.boxes;
+  const [line] = flights.lines;
+  const marks = marksOf([
+    about('warning', { container: box!.name }),
+    about('warning', {}),
+    about('error', { container: box!.name }),
+    about('warning', { projection: line!.name }),
+  ]);
+  const svg = svgOf(flights, true, marks);
+  expect(svg).toContain('<a href="#finding-3"><text class="mark error"');
+  expect(svg).toContain('▲ 1 error, 1 warning</text>');
+  expect(svg).toContain('<a href="#finding-4"><text class="mark warning"');
+  expect(svg).toContain(`▲ ${line!.name}</text>`);
+  expect(svg.match(/class="[^"]*marked/g)).toHaveLength(1);
+  expect(marks.containers.has(other!.name)).toBe(false);
+});
+
+test('a finding is about the container or the projection at whose lines it is', () => {
+  const design = designOf('storefront');
+  const about = aboutOf(design);
+  const { file } = design;
+  const at = (line: number) => ({ at: { file, line } });
+  const orders = design.containers.find(({ container }) => container.name === 'Orders')!;
+  expect(about(at(orders.container.at.line + 3))).toEqual({ container: 'Orders' });
+  expect(about(at(orders.container.types[0]!.at.line))).toEqual({ container: 'Orders' });
+  const row = design.projections.find(({ name }) => name === 'store-days')!;
+  expect(about(at(row.at.line))).toEqual({ projection: 'store-days' });
+  expect(about(at(1))).toEqual({});
+  // Elsewhere: by the first place that is in a container.
+  expect(about({ ...at(1), related: [{ file: 'other.md', line: 3 }, orders.container.at] })).toEqual({
+    container: 'Orders',
+  });
+  // The last container ends where its section does.
+  const last = design.containers.at(-1)!.container;
+  expect(about(at(last.at.line))).toEqual({ container: last.name });
+  expect(about(at(row.at.line - 2))).toEqual({});
 });
 
 test('a container into which only embeds write is the application’s', () => {

@@ -40,8 +40,8 @@ const size = async (container: string): Promise<number> => {
 };
 /** Its waits take no time. */
 class Skipping extends ManualClock {
-  override sleep(ms: number, signal?: AbortSignal): Promise<void> {
-    const slept = super.sleep(ms, signal);
+  override sleep(ms: number, until?: AbortSignal): Promise<void> {
+    const slept = super.sleep(ms, until);
     this.advance(ms);
     return slept;
   }
@@ -107,7 +107,7 @@ describe('a projection that the pipeline no longer declares', () => {
       { ...parts(without, 'days'), clock: new Skipping(), signal: stopped },
       (await asked(without, 'days'))!,
     );
-    await expect(first).rejects.toThrow();
+    await expect(first).rejects.toMatchObject({ name: 'AbortError' });
     // The host that still declares it has stopped writing it, and goes on with the others.
     await stage.container('Orders').items.upsert(order('o2', 5));
     await old.drained(signal);

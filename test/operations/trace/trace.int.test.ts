@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import type { Trace } from '../../../src/operations/trace/trace.ts';
 import { compose } from '../../../src/runtime/processor-host.ts';
@@ -132,4 +133,16 @@ it.each([
   const { code, stderr } = await millrace(...args);
   expect(code).toBe(2);
   expect(stderr).toContain(message);
+});
+
+it('read: a stable aggregate keeps no record of single documents, so its absence says nothing', async () => {
+  await stage[Symbol.asyncDispose]();
+  const stable = join(SHOP, '../unstable');
+  stage = await openStage({}, stable);
+  for (const [name, value] of Object.entries(stage.env)) vi.stubEnv(name, value);
+  await write('order-17');
+  await derive();
+  const { code, stdout } = await cli(['trace', 'Orders', 's1', 'order-17', '--json', '--pipeline', stable]);
+  expect(code).toBe(0);
+  expect(statesOf(JSON.parse(stdout) as Trace)).toEqual({ 'days@1': 'read' });
 });

@@ -85,7 +85,7 @@ function one({ rule, severity, message, at, evidence, hint, source }: ShownFindi
 function caret(source: string, message: string, line: number, severity: Severity): string {
   const { text, from, length } = excerpt(source, message);
   const number = String(line);
-  return `<pre>${number} │ ${escaped(text)}\n${' '.repeat(number.length)} │ ${' '.repeat(from)}<b class="caret ${severity}">${'^'.repeat(length)}</b></pre>`;
+  return `<pre tabindex="0">${number} │ ${escaped(text)}\n${' '.repeat(number.length)} │ ${' '.repeat(from)}<b class="caret ${severity}">${'^'.repeat(length)}</b></pre>`;
 }
 
 /** The rules that found something, so that a link leads to what each says. */
@@ -102,7 +102,7 @@ function found({ findings: list }: Checked, rules: readonly Rule[]): string {
 
 function drawing({ design }: Documents, { findings: list }: Checked): string {
   if (!design || design.containers.length === 0) return '';
-  return `<section><h2>Containers and projections</h2><div class="card">${svgOf(graphOf(design), false, marksOf(list))}</div></section>`;
+  return `<section><h2>Containers and projections</h2><div class="card" tabindex="0">${svgOf(graphOf(design), false, marksOf(list))}</div></section>`;
 }
 
 const KINDS = [
@@ -128,7 +128,7 @@ function load({ containers: list }: Costs): string {
     'RU/s',
     'RU/s by container',
   );
-  return `<section><h2>RU/s by container, at the peak</h2><div class="card">${chart}${legend([...KINDS, { name: 'maximum', colour: 'var(--track)' }])}</div></section>`;
+  return `<section><h2>RU/s by container, at the peak</h2><div class="card" tabindex="0">${chart}${legend([...KINDS, { name: 'maximum', colour: 'var(--track)' }])}</div></section>`;
 }
 
 const MOST = 16;
@@ -156,7 +156,7 @@ function byPattern({ containers: list }: Costs, facts: Facts): string {
   );
   const used = new Set(sorted.map(({ container }) => container));
   const left = all.length - sorted.length;
-  return `<section><h2>RU/s by pattern and projection, at the peak</h2><div class="card">${chart}${legend(named.filter(({ name }) => used.has(name)))}${left > 0 ? `<p class="small dim" style="margin:10px 0 0">and ${left} more, each below ${n(cost(sorted.at(-1)?.term))} RU/s</p>` : ''}</div></section>`;
+  return `<section><h2>RU/s by pattern and projection, at the peak</h2><div class="card" tabindex="0">${chart}${legend(named.filter(({ name }) => used.has(name)))}${left > 0 ? `<p class="small dim" style="margin:10px 0 0">and ${left} more, each below ${n(cost(sorted.at(-1)?.term))} RU/s</p>` : ''}</div></section>`;
 }
 
 const cost = (term: Term | undefined): number => (term ? term.perSecond * term.ru : 0);
@@ -186,7 +186,7 @@ function monthly(profiles: readonly Costs[], price: number | undefined): string 
         `${profile} ${n(sum(all.map(({ hours }) => (hours?.expected ?? 0) * (price ?? 1))))}`,
     )
     .join(', ');
-  return `<section><h2>Cost of a month, by profile</h2><p class="dim small">${price === undefined ? 'In units of 100 RU/s for an hour; <code>--price</code> gives money.' : `At ${price} for 100 RU/s and an hour.`} Expected for the average load, but at least for a tenth of the autoscale maximum. Together: ${totals}.</p><div class="card">${bars(rows, unit, 'Cost of a month by profile')}${legend(profiles.map(({ profile }) => ({ name: profile })))}</div></section>`;
+  return `<section><h2>Cost of a month, by profile</h2><p class="dim small">${price === undefined ? 'In units of 100 RU/s for an hour; <code>--price</code> gives money.' : `At ${price} for 100 RU/s and an hour.`} Expected for the average load, but at least for a tenth of the autoscale maximum. Together: ${totals}.</p><div class="card" tabindex="0">${bars(rows, unit, 'Cost of a month by profile')}${legend(profiles.map(({ profile }) => ({ name: profile })))}</div></section>`;
 }
 
 function projections({ projections: list }: Costs): string {
@@ -195,7 +195,7 @@ function projections({ projections: list }: Costs): string {
     ({ name, changes, ru, perSecond, instead, breakEven }) =>
       `<tr><td>${escaped(name)}</td><td class="num">${n(changes)}</td><td class="num">${n(ru)}</td><td class="num">${n(perSecond)}</td><td class="num">${instead === undefined ? '–' : n(instead)}</td><td class="num">${breakEven === undefined ? '–' : n(breakEven)}</td></tr>`,
   );
-  return `<section><h2>What projections cost and save</h2><div class="card"><table><thead><tr><th>projection</th><th class="num">changes/s</th><th class="num">RU a change</th><th class="num">RU/s to keep fresh</th><th class="num">RU/s it saves</th><th class="num">costs more from changes/s</th></tr></thead><tbody>${rows.join('')}</tbody></table></div></section>`;
+  return `<section><h2>What projections cost and save</h2><div class="card" tabindex="0"><table><thead><tr><th>projection</th><th class="num">changes/s</th><th class="num">RU a change</th><th class="num">RU/s to keep fresh</th><th class="num">RU/s it saves</th><th class="num">costs more from changes/s</th></tr></thead><tbody>${rows.join('')}</tbody></table></div></section>`;
 }
 
 function patterns(facts: Facts): string {
@@ -207,7 +207,7 @@ function patterns(facts: Facts): string {
     const operation = own[0]?.row.operations[0]?.replace('-', ' ') ?? '';
     return `<tr><td>${escaped(pattern.printed)}</td><td>${escaped(pattern.description.replace(/\s*\((source|来源).*$/i, ''))}</td><td class="num">${pattern.rate?.peak === undefined ? '–' : n(pattern.rate.peak)}</td><td class="num">${pattern.rate?.average === undefined ? '–' : n(pattern.rate.average)}</td><td>${escaped(where)}</td><td>${operation}</td><td class="num">${ru === undefined ? '–' : n(ru)}</td><td class="num">${ru === undefined || pattern.rate?.peak === undefined ? '–' : n(ru * pattern.rate.peak)}</td></tr>`;
   });
-  return `<section><h2>Access patterns</h2><div class="card"><table><thead><tr><th>#</th><th>pattern</th><th class="num">peak/s</th><th class="num">average/s</th><th>container</th><th>operation</th><th class="num">RU</th><th class="num">RU/s</th></tr></thead><tbody>${rows.join('')}</tbody></table></div></section>`;
+  return `<section><h2>Access patterns</h2><div class="card" tabindex="0"><table><thead><tr><th>#</th><th>pattern</th><th class="num">peak/s</th><th class="num">average/s</th><th>container</th><th>operation</th><th class="num">RU</th><th class="num">RU/s</th></tr></thead><tbody>${rows.join('')}</tbody></table></div></section>`;
 }
 
 function containers(facts: Facts): string {

@@ -30,16 +30,16 @@ export interface LabelledFacts {
 
 /** `source` is the whole document: values are cut from it, because the parser's text has no backticks. */
 export function labelledFacts(blocks: readonly RootContent[], source: string): LabelledFacts {
-  const known = read.get(blocks);
+  const known = factsOf.get(blocks);
   if (known) return known;
   const reader = new FactReader(source);
   for (const block of blocks) reader.block(block, undefined);
-  read.set(blocks, reader);
+  factsOf.set(blocks, reader);
   return reader;
 }
 
 /** A section's facts are asked for by several readers. */
-const read = new WeakMap<readonly RootContent[], LabelledFacts>();
+const factsOf = new WeakMap<readonly RootContent[], LabelledFacts>();
 
 class FactReader implements LabelledFacts {
   readonly facts: Fact[] = [];

@@ -193,14 +193,25 @@ function unnamed(all: readonly Section[], text: string, findings: Findings): Con
 function headed(all: readonly Section[], text: string, findings: Findings): ContainerDraft[] {
   const general =
     /\b(partition\w*|strateg\w+|setup|configuration|overview|design|create|steps?|architecture|models?|schemas?|database|settings|policy|choice|keys?|features?|documents?)\b/i;
-  return all
-    .filter(({ title, code, struck }) => !struck && (code !== undefined || !general.test(title)))
-    .filter(
-      ({ blocks }) =>
-        labelledFacts(blocks, text).facts.filter(
-          (fact) => fact.name === 'partitionKey' && partitionKey(fact.text, []) !== undefined,
-        ).length === 1,
-    )
+  const keys = ({ blocks }: Section): number =>
+    labelledFacts(blocks, text).facts.filter(
+      ({ name, text: value, items }) =>
+        name === 'partitionKey' &&
+        partitionKey(
+          value,
+          items.map((item) => item.text),
+        ) !== undefined,
+    ).length;
+  // The key may stand in a part such as "#### Partition Key"; the innermost section with a name of its own has it.
+  const named = all.filter(
+    (section) =>
+      !section.struck &&
+      section.depth > 1 &&
+      (section.code !== undefined || !general.test(section.title)) &&
+      [...within(section)].reduce((sum, part) => sum + keys(part), 0) === 1,
+  );
+  return named
+    .filter((section) => ![...within(section)].slice(1).some((part) => named.includes(part)))
     .map((section) => new ContainerDraft(section, text, findings));
 }
 

@@ -17,7 +17,7 @@ const NAME = /^[`"'\s]*([\p{L}_][\p{L}\p{N}_-]*)[`"'\s]*(?:$|[-–—(,;])/u;
 const NO_NAME = /^(single|one|the|see|all|each|separate|same|shared|this|own|container|api|azure|cosmos)$/i;
 
 /** The name that the value of a label Container states. */
-export const nameOf = (value: string): string | undefined => {
+const nameOf = (value: string): string | undefined => {
   const name = NAME.exec(value)?.[1];
   return name === undefined || NO_NAME.test(name) ? undefined : name;
 };
@@ -56,9 +56,13 @@ const isKey = ({ name, text, items }: Fact): boolean =>
     items.map((item) => item.text),
   ) !== undefined;
 
+/** A longer line is no label. The expressions below take time with the square of its blanks. */
+const LONGEST = 400;
+
 /** `container: events` and `partition key: /id`, each on its line of a fence. */
 export function linesOf({ text, line }: Fence): Fact[] {
   return text.split('\n').flatMap((row, index): Fact[] => {
+    if (row.length > LONGEST) return [];
     const [, label = '', value = ''] = /^\s*([A-Za-z][\w ]{1,30}?)\s*[:=]\s*(\S.*?)\s*$/.exec(row) ?? [];
     const name = labelName(label);
     // `<event-id>` is a value that somebody fills in.

@@ -61,7 +61,7 @@ export const UNIQUENESS: readonly Rule[] = [
           const others = Object.keys(first).filter((field) => /.(Id|_id)$/.test(field) && field !== 'tenantId');
           const known = examples.some((example) =>
             others.some(
-              (field) => typeof example[field] === 'string' && String(example['id']).includes(String(example[field])),
+              (field) => typeof example[field] === 'string' && String(example['id']).includes(example[field]),
             ),
           );
           const unique = (container.uniqueKeys ?? []).some(({ paths }) =>

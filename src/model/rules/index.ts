@@ -15,6 +15,7 @@ import { UNIQUENESS } from './c-uniqueness.ts';
 import { AGGREGATES } from './d-aggregates.ts';
 import { GROWTH } from './d-growth.ts';
 import { INDEXES } from './e-index.ts';
+import { VECTORS } from './e-vector.ts';
 import { EXPIRES } from './f-expiry.ts';
 import { FEED } from './f-feed.ts';
 import { Facts } from './facts.ts';
@@ -38,6 +39,7 @@ export const MODEL_RULES: readonly Rule[] = [
   ...AGGREGATES,
   ...GROWTH,
   ...INDEXES,
+  ...VECTORS,
   ...FEED,
   ...EXPIRES,
   ...TENANCY,

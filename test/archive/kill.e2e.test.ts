@@ -194,6 +194,7 @@ it(`loses nothing and doubles nothing however often it is killed at work (seed $
     await app.drained(SIGNAL);
     expect(round, `killed: ${JSON.stringify(kills)}`).toBeLessThan(2 * KILLS + 2);
   }
+  console.log(`seed ${SEED}: killed ${JSON.stringify(kills)}`);
   expect((await json('projections', 'verify')).value).toMatchObject({ different: 0, documents: { sources: 200 } });
   expect(await app.deadLetters.list()).toEqual([]);
 });

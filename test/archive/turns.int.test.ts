@@ -10,7 +10,7 @@ import { ManualClock } from '../support/clock.ts';
 import { Random } from '../support/random.ts';
 import { suiteSeed } from '../support/seed.ts';
 import { MemoryBlobStore } from './memory-blob-store.ts';
-import { type ArchiveStage, NOW, SIGNAL, SPEC, archiveStage, order } from './stage.ts';
+import { type ArchiveStage, NOW, SIGNAL, SPEC, archiveStage, collect, order } from './stage.ts';
 
 const SEED = suiteSeed();
 
@@ -164,6 +164,6 @@ it('no more bytes a second go to the storage account and come from it than are a
   expect(read).toBe(false);
   await pass(1_500);
   expect((await reading)?.bytes).toHaveLength(3_000);
-  expect(await Array.fromAsync(limited.list(''))).toEqual(['a']);
+  expect(await collect(limited.list(''))).toEqual(['a']);
   expect(await limited.remove('a')).toBe('removed');
 });

@@ -74,7 +74,7 @@ async function sweepOne(
     await beginLog(archive, { isErased, until: half, signal });
   }
   const { state } = parts.services.place;
-  const sweeper = dryRun ? undefined : new Sweeper(state, archive.spec);
+  await using sweeper = dryRun ? undefined : new Sweeper(state, archive.spec);
   const turns = withinMs === undefined || dryRun ? undefined : await readTurns(state, archive.spec);
   const left = withinMs === undefined ? undefined : until - systemClock.monotonic();
   const result = await sweepArchive(archive, {
@@ -92,7 +92,7 @@ async function sweepOne(
       screen.draw([
         `${projection}: ${[`${plural(read, 'document')} read`, `${count(archived)} archived`, `${count(removed)} removed`].join(', ')}`,
       ]),
-  }).finally(() => sweeper?.end());
+  });
   if (archive.spec.versionLog && !dryRun) await listLog(archive.spec, { store: archive.store, until, signal });
   return result;
 }

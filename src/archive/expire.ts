@@ -155,7 +155,7 @@ async function retire(
   const named = (entry: StoredEntry | undefined): entry is StoredEntry =>
     entry?.state === 'archived' && entry.blob?.name === blob;
   // Of the others a newer version is known.
-  const open = documents.filter((_, at) => named(known[at]) || !known[at]);
+  const open = documents.filter((_, nth) => named(known[nth]) || !known[nth]);
   if (await isAnyStanding(open, access)) {
     tally.left += 1;
     return;

@@ -7,6 +7,12 @@ import type { SourceFeed } from './types.ts';
 /** A page with its range. */
 export type RangePage = Page & { readonly range: FeedRange };
 
+/** A position in the feed of a range. */
+export interface FeedPlace {
+  readonly range: FeedRange;
+  readonly position: string;
+}
+
 /** Pages after which the current end is the end: a container with constant writes never has a page without changes. */
 const PATIENCE = 100;
 
@@ -15,8 +21,15 @@ export class FeedReader {
   readonly #feed: SourceFeed;
   #open: { range: FeedRange; position: string }[] | undefined;
 
-  constructor(feed: SourceFeed) {
+  /** `from`: the positions of an earlier reader; absent: the beginning. */
+  constructor(feed: SourceFeed, from?: readonly FeedPlace[]) {
     this.#feed = feed;
+    this.#open = from?.map((place) => ({ ...place }));
+  }
+
+  /** How far it has read, with the page that was given last. */
+  get places(): readonly FeedPlace[] | undefined {
+    return this.#open?.map((place) => ({ ...place }));
   }
 
   /**
@@ -47,8 +60,9 @@ export class FeedReader {
       signal.throwIfAborted();
       const { position } = one;
       const page = await source.read(range, position, signal);
-      if (page.changes.length > 0) yield { ...page, range };
+      // Before it is given: who stops at a page has it.
       one.position = page.next;
+      if (page.changes.length > 0) yield { ...page, range };
       if (pages === PATIENCE) end = lsnOf(await source.resolve(range, 'now', signal));
       if (lsnOf(page.next) >= end || (page.changes.length === 0 && page.next === position)) return;
     }

@@ -32,7 +32,8 @@ export interface ArchiveServices {
   readonly meter?: Meter;
 }
 
-const READ_LAG_MS = 5_000;
+/** How old a read may be, milliseconds (ASM-A3). */
+export const READ_LAG_MS = 5_000;
 
 /** Opens one archive projection for sweep, restore, verify and list. */
 export async function openArchive(

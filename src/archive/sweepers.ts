@@ -15,7 +15,7 @@ const LOOK_MS = 10_000;
 const GONE_MS = 3 * LOOK_MS;
 
 /** One sweep among those that run now. Nothing depends on the division: each takes the rest too, when it is done. */
-export class Sweeper {
+export class Sweeper implements AsyncDisposable {
   readonly #id = randomUUID();
   readonly #pk: string;
   readonly #state: Container;
@@ -57,7 +57,7 @@ export class Sweeper {
     return all.length < 2 || all[numberOf(key) % all.length] === this.#id;
   }
 
-  async end(): Promise<void> {
+  async [Symbol.asyncDispose](): Promise<void> {
     // If it fails, others leave its keys for the end until the record expires.
     await withRetry(() => this.#state.item(this.#id, this.#pk).delete(), { reads: true }).catch(() => undefined);
   }

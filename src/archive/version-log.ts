@@ -1,6 +1,5 @@
 // The version log of an archive: every version and deletion that the feed shows of its documents (docs/SPEC-archive.md).
 import { z } from 'zod';
-import { CLOCK_SKEW_MS } from '../base/bounds.ts';
 import { systemClock } from '../base/clock.ts';
 import { mapSettled } from '../base/map-settled.ts';
 import { type ArchiveSpec, projectionId } from '../definition/specs.ts';
@@ -11,19 +10,15 @@ import type { BlobStore } from './blob-store.ts';
 import { type Period, folderOf, folderTenant, isBlob, logOf, manifestBeside, placeOf } from './layout.ts';
 import { writeBlob } from './leave.ts';
 import { enlistIn, readManifest } from './manifests.ts';
-import type { BlobRecord, History, LoggedVersion } from './types.ts';
+import type { BlobRecord, LoggedVersion } from './types.ts';
 import { unavailable } from './unavailable.ts';
 
 /** A version that goes into a blob of the log. */
-interface Line {
+export interface Line {
   readonly change: Change;
   readonly line: string;
   readonly period: Period;
 }
-
-/** What the log has of the time before it began is written in blobs of so many documents. */
-const DOCUMENTS = 2_000;
-const BYTES = 16 * 1024 * 1024;
 
 const begun = z.object({ format: z.literal(1), from: z.number() });
 
@@ -45,50 +40,6 @@ export function versionLog(open: () => Promise<BlobStore>): LogVersions {
       throw unavailable(error, `${lines.length} versions can't be kept in the version log of ${projectionId(spec)}`);
     }
   };
-}
-
-export interface BeginOptions {
-  readonly store: BlobStore;
-  readonly history: History;
-  /** Whether the tenant of a document is erased now: asked before each write (ERASE-S5). Absent: none is. */
-  readonly isErased?: (change: Change) => Promise<boolean>;
-  readonly signal: AbortSignal;
-}
-
-/**
- * Begins the log of an archive, unless it has begun: keeps the documents that there are now, hot and cold. Hosts must have
- * positions for all ranges, and keep what they read: what changes meanwhile comes by the feed. Returns the time from which on
- * the log is whole, milliseconds.
- */
-export async function beginLog(
-  spec: ArchiveSpec,
-  { store, history, isErased = async () => false, signal }: BeginOptions,
-): Promise<number> {
-  const known = await logBegan(store, spec);
-  if (known !== undefined) return known;
-  let lines: Line[] = [];
-  let bytes = 0;
-  const write = async (): Promise<void> => {
-    const left: Line[] = [];
-    for (const line of lines) if (!(await isErased(line.change))) left.push(line);
-    lines = [];
-    bytes = 0;
-    await writeLines(store, spec, left);
-  };
-  for await (const { cold: _, ...change } of history.documents(spec.from.container, signal)) {
-    if (change.type !== spec.from.type) continue;
-    const line = loggedLine(spec, change);
-    lines.push(line);
-    bytes += line.line.length;
-    if (lines.length < DOCUMENTS && bytes < BYTES) continue;
-    await write();
-  }
-  await write();
-  // The service's clock may be ahead of this one, and versions have its time.
-  const from = Date.now() + CLOCK_SKEW_MS;
-  await store.put(beginName(spec), Buffer.from(JSON.stringify({ format: 1, from })), null);
-  // Another process may have been faster.
-  return (await logBegan(store, spec)) ?? from;
 }
 
 /**
@@ -156,9 +107,9 @@ async function unlessDamaged<T>(read: () => T | Promise<T>): Promise<T | undefin
 /** The prefix of everything that a log has stored. */
 export const logFolder = (spec: ArchiveSpec): string => `${logOf(projectionId(spec))}/`;
 
-const beginName = (spec: ArchiveSpec): string => `${logFolder(spec)}begin.json`;
+export const beginName = (spec: ArchiveSpec): string => `${logFolder(spec)}begin.json`;
 
-function loggedLine(spec: ArchiveSpec, change: Change, order?: number): Line {
+export function loggedLine(spec: ArchiveSpec, change: Change, order?: number): Line {
   const { doc, at, tenant, before } = change;
   const stored = doc ?? before;
   const fallback = spec.tenantField === undefined ? folderTenant(spec, {}) : (tenant ?? '');
@@ -174,7 +125,7 @@ function loggedLine(spec: ArchiveSpec, change: Change, order?: number): Line {
   return { change, line: lineOf(change, more), period };
 }
 
-async function writeLines(store: BlobStore, { codec }: ArchiveSpec, lines: readonly Line[]): Promise<void> {
+export async function writeLines(store: BlobStore, { codec }: ArchiveSpec, lines: readonly Line[]): Promise<void> {
   const folders = Map.groupBy(lines, ({ period }) => folderOf(period)).values();
   await mapSettled(folders, async (of) => void (of[0] && (await writeBlob(store, of[0].period, of, { codec }))), {
     concurrency: 8,

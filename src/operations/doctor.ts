@@ -211,7 +211,7 @@ async function versionLogOf(spec: ArchiveSpec, store: BlobStore): Promise<Findin
   return doubtful(
     'version log',
     `that of ${spec.name} has not begun, so \`millrace archive as-of\` can't answer`,
-    'Start the hosts, then run `millrace archive sweep` once by hand, without `--within`. A sweep with a time limit, such as the function app’s, doesn’t begin it.',
+    'Start the hosts. The next `millrace archive sweep` begins it; the function app’s take as many as they need.',
   );
 }
 

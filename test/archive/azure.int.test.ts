@@ -159,7 +159,7 @@ function throttled(inner: ContainerClient, which: RegExp): { readonly store: Azu
     },
   };
   const account = { busy: 0 };
-  const container: BlobContainer = {
+  const through: BlobContainer = {
     containerName: inner.containerName,
     url: inner.url,
     listBlobsFlat: (options) => inner.listBlobsFlat(options),
@@ -174,7 +174,7 @@ function throttled(inner: ContainerClient, which: RegExp): { readonly store: Azu
       return Object.assign(Object.create(blob) as BlobHandle, { getBlockBlobClient: () => ({ upload }) });
     },
   };
-  return Object.assign(account, { store: new AzureBlobStore(container, { clock }) });
+  return Object.assign(account, { store: new AzureBlobStore(through, { clock }) });
 }
 
 test.each([

@@ -4,7 +4,8 @@ import { openArchives } from '../../src/operations/archive/open.ts';
 import { openWorkspace } from '../../src/runtime/open-workspace.ts';
 
 const { signal } = new AbortController();
-const workspace = openWorkspace({ pipeline: process.env['MILLRACE_PIPELINE'] ?? '' });
+const pipeline = process.env['MILLRACE_PIPELINE'] ?? '';
+const workspace = openWorkspace({ directory: pipeline, pipeline });
 const [loaded, services] = [await workspace.pipeline(), await workspace.services()];
 for (const archive of await openArchives(loaded, services, { signal, screen: { line: () => undefined } })) {
   const { faults } = await compactArchive(archive, { signal, grace: async () => undefined });

@@ -6,7 +6,8 @@ import { documentsAsOf } from '../../src/archive/as-of.ts';
 import type { BlobStore } from '../../src/archive/blob-store.ts';
 import type { Gate } from '../../src/archive/types.ts';
 import { verifyArchive } from '../../src/archive/verify.ts';
-import { beginLog, listLog, versionLog } from '../../src/archive/version-log.ts';
+import { beginLog } from '../../src/archive/log-begin.ts';
+import { listLog, versionLog } from '../../src/archive/version-log.ts';
 import type { ArchiveSpec, Doc } from '../../src/definition/specs.ts';
 import { archiveRunner } from '../../src/projections/archive/archive-runner.ts';
 import { liveHalf } from '../../src/projections/archive/live-half.ts';
@@ -94,15 +95,10 @@ async function live(random: Random, totals: { cuts: number; cold: number; compar
   };
   const begin = async (): Promise<void> => {
     if (position === undefined || began !== undefined) return;
-    const history = {
-      documents: async function* () {
-        for (const document of await stage.history()) {
-          if (random.chance(0.02)) throw new Crash();
-          yield document;
-        }
-      },
-    };
-    await beginLog(LOGGED, { store: cutStore, history, signal: SIGNAL });
+    // Mostly in slices: each ends after what it has in hand.
+    const until = random.chance(0.7) ? 0 : Infinity;
+    const archive = { ...stage.archive, spec: LOGGED, store: cutStore, access: cutAccess };
+    if ((await beginLog(archive, { until, readLagMs: 0, signal: SIGNAL })) === undefined) return;
     began = (await stage.changes()).at(-1)?.at ?? 0;
   };
   const sweep = async (): Promise<void> => {

@@ -200,24 +200,9 @@ const CASES: readonly Case[] = [
     at: '| orders-cold |',
     says: '400d in the code',
   },
-  {
-    rule: 'G9',
-    code: withCold({ largerThan: { bytes: 100_000, text: '100 KB' } }),
-    at: '| orders-cold |',
-    says: 'larger than 100 KB in the code',
-  },
-  {
-    rule: 'G9',
-    edits: [['all; 400 d after placedAt', 'all; 400 d after placedAt, larger than 10 KB']],
-    at: '| orders-cold |',
-    says: 'larger than 10,000 bytes in the document',
-  },
-  {
-    rule: 'G9',
-    edits: [['all; 400 d after placedAt', 'all; 400 d after placedAt; kept for 800 d']],
-    at: '| orders-cold |',
-    says: 'for 800 d in the document, but for good in the code',
-  },
+  { rule: 'G9', code: withCold({ largerThan: { bytes: 1e5, text: '100 KB' } }), at: '| orders-cold |', says: '100 KB' },
+  { rule: 'G9', code: withCold({ keep: { ms: 1, text: '800d' } }), at: '| orders-cold |', says: 'for 800d in' },
+  { rule: 'G9', edits: [['dAt | #1', 'dAt; kept for 800 d | #1']], at: '| orders-cold |', says: 'for good in' },
   { rule: 'G9', code: withCold({ dateField: 'completedAt' }), at: '| orders-cold |', says: 'completedAt' },
   {
     rule: 'G9',

@@ -37,7 +37,7 @@ export interface ArchiveOptions<S extends object> {
    */
   readonly versionLog?: boolean;
   /**
-   * How new blobs are packed: `zstd` is faster and packs better, and earlier versions of Millrace can’t read it. Blobs that exist stay
+   * How new blobs are packed: `zstd` takes less of the processor than gzip, and earlier versions of Millrace can’t read it. Blobs that exist stay
    * as they are, and are read too. Default `gzip`.
    */
   readonly codec?: ArchiveCodec;

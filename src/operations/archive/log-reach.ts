@@ -31,7 +31,7 @@ export async function reachable(
   const from = await logBegan(store, spec);
   if (from === undefined)
     throw archiveError('log-out-of-reach', `The version log of ${spec.name} has not begun`, {
-      hint: 'Start the hosts, then run `millrace archive sweep` without `--within`: it begins the log.',
+      hint: 'Start the hosts, then run `millrace archive sweep`: it begins the log. One with `--within` begins it in as many runs as it takes.',
     });
   if (at < from)
     throw archiveError(

@@ -4,12 +4,12 @@ import { Sweeper } from '../../archive/sweepers.ts';
 import { readTurns } from '../../archive/turns.ts';
 import { sweepArchive } from '../../archive/sweep.ts';
 import type { Archive, Gate, SweepResult } from '../../archive/types.ts';
-import { beginLog, listLog } from '../../archive/version-log.ts';
+import { beginLog } from '../../archive/log-begin.ts';
+import { listLog } from '../../archive/version-log.ts';
 import { systemClock } from '../../base/clock.ts';
 import type { Screen } from '../screen.ts';
 import { plural, size, table } from '../table.ts';
 import type { Change } from '../../feed/reading/change.ts';
-import { openPipelineHistory } from '../../runtime/archives.ts';
 import { watchErasures } from '../../runtime/open-engine.ts';
 import type { Parts } from '../../runtime/open-feed.ts';
 import { faultLines } from './faults.ts';
@@ -68,15 +68,16 @@ async function sweepOne(
   const gate = await gateOf(archive, parts, signal);
   const watch = watchErasures(parts);
   const erased = watch && (() => watch.current());
-  // Not in a slice, whose time it would take: it reads the whole container.
-  if (archive.spec.versionLog && !dryRun && withinMs === undefined && (await hasPositions(archive, gate))) {
-    const history = await openPipelineHistory(parts.loaded, parts.services, { signal });
+  if (archive.spec.versionLog && !dryRun && (await hasPositions(archive, gate))) {
     const isErased = (change: Change): Promise<boolean> => isOfErased(archive, change, erased);
-    await beginLog(archive.spec, { store: archive.store, history, isErased, signal });
+    // Half of a slice, since a log that begins reads the whole container in several.
+    const half = withinMs === undefined ? Infinity : systemClock.monotonic() + withinMs / 2;
+    await beginLog(archive, { isErased, until: half, signal });
   }
   const { state } = parts.services.place;
-  const sweeper = dryRun ? undefined : new Sweeper(state, archive.spec);
+  await using sweeper = dryRun ? undefined : new Sweeper(state, archive.spec);
   const turns = withinMs === undefined || dryRun ? undefined : await readTurns(state, archive.spec);
+  const left = withinMs === undefined ? undefined : until - systemClock.monotonic();
   const result = await sweepArchive(archive, {
     sweeper,
     turns,
@@ -87,12 +88,12 @@ async function sweepOne(
     signal,
     dryRun,
     tenant,
-    withinMs,
+    withinMs: left,
     progress: ({ projection, read, archived, removed }) =>
       screen.draw([
         `${projection}: ${[`${plural(read, 'document')} read`, `${count(archived)} archived`, `${count(removed)} removed`].join(', ')}`,
       ]),
-  }).finally(() => sweeper?.end());
+  });
   if (archive.spec.versionLog && !dryRun) await listLog(archive.spec, { store: archive.store, until, signal });
   if (result.complete && !dryRun && tenant === undefined) {
     const left = Math.max(0, until - systemClock.monotonic());

@@ -128,9 +128,9 @@ test.each([
   ['- **Included Paths**: `/doneAt/?`\n- **Excluded Paths**: `/*`', []],
   ['- **Included Paths**: `/storeId/?`\n- **Excluded Paths**: `/*`', ['archive-unindexed']],
   ['- **Included Paths**: `/*`\n- **Excluded Paths**: `/doneAt/?`', ['archive-unindexed']],
-])('a date without an index is a warning (%j)', (policy, codes) => {
+])('a date without an index is a warning (%j)', (policy, wanted) => {
   const of = documentWith(policy);
-  expect(findingsIn(of, copied, rule({ after: '1d' }))).toEqual(codes);
+  expect(findingsIn(of, copied, rule({ after: '1d' }))).toEqual(wanted);
   // It reads all documents of the type in any case.
   expect(findingsIn(of, copied, rule({ largerThan: '1 KB' }))).toEqual([]);
 });

@@ -1,4 +1,4 @@
-// B19, B20, C16, C17: what a row of the mapping states beside its operation must follow from the operation.
+// B19, B20, C19, C20: what a row of the mapping states beside its operation must follow from the operation.
 import type { Mapping, Query } from '../documents.ts';
 import { chargeOf } from '../estimate.ts';
 import { FEED_RU } from '../load.ts';
@@ -102,7 +102,7 @@ export const STATED: readonly Rule[] = [
     },
   },
   {
-    id: 'C16',
+    id: 'C19',
     title: 'A query returns as many documents as its row says, in an order that the query determines',
     severity: 'warning',
     source: SOURCES.ours,
@@ -132,7 +132,7 @@ export const STATED: readonly Rule[] = [
     },
   },
   {
-    id: 'C17',
+    id: 'C20',
     title: 'A hierarchical key has different levels, and a query that reads one partition names all of them',
     severity: 'error',
     source: SOURCES.microsoft('Hierarchical partition keys in Azure Cosmos DB'),

@@ -1,4 +1,4 @@
-// Cases of C13 to C15: what requests name; of B10: what a query costs that names no key; and of what rows state (B19, B20, C16, C17).
+// Cases of C13 to C15: what requests name; of B10: what a query costs that names no key; and of what rows state (B19, B20, C19, C20).
 import type { Case } from './base.ts';
 
 export const C_REQUESTS: readonly Case[] = [
@@ -73,7 +73,7 @@ export const C_REQUESTS: readonly Case[] = [
     says: '380',
   },
   {
-    rule: 'C16',
+    rule: 'C19',
     given: [
       [
         '`SELECT * FROM c WHERE c.customerId = @c` | 3 RU |',
@@ -86,13 +86,13 @@ export const C_REQUESTS: readonly Case[] = [
     says: 'at most 21',
   },
   {
-    rule: 'C16',
+    rule: 'C19',
     given: [['WHERE c.customerId = @c` |', 'WHERE c.customerId = @c ORDER BY c.placedAt DESC` |']],
     wrong: [['ORDER BY c.placedAt', 'ORDER BY c.customerId']],
     at: 'ORDER BY c.customerId',
   },
   {
-    rule: 'C17',
+    rule: 'C20',
     given: [
       [
         '- **Partition Key**: `/customerId` - 100,000 values\n- **Document Types**: `summary`',
@@ -106,7 +106,7 @@ export const C_REQUESTS: readonly Case[] = [
     says: "doesn't name /placedAt",
   },
   {
-    rule: 'C17',
+    rule: 'C20',
     given: [
       [
         '- **Partition Key**: `/customerId` - 100,000 values\n- **Document Types**: `summary`',

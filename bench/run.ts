@@ -27,6 +27,8 @@ import { b24 } from './b24-tables.ts';
 import { b25 } from './b25-signals.ts';
 import { b26 } from './b26-moves.ts';
 import { b27 } from './b27-dashboard.ts';
+import { b32 } from './b32-archive-at-scale.ts';
+import { b33 } from './b33-codecs.ts';
 import { b28 } from './b28-sweep.ts';
 import { b13 } from './b13-archive.ts';
 import { b14 } from './b14-model.ts';
@@ -60,6 +62,8 @@ const BENCHMARKS: readonly Benchmark[] = [
   b26,
   b27,
   b28,
+  b32,
+  b33,
 ];
 const RESULTS = new URL('results/', import.meta.url);
 

@@ -31,9 +31,6 @@ param sharedThroughput int = 1000
 @description('A second region for reads and for failover; empty: none. It is never a write region at the same time.')
 param secondaryLocation string = ''
 
-@description('Days after which archived blobs go to the Archive tier, from which a read takes hours; 0: never.')
-param archiveAfterDays int = 0
-
 @description('Let `millrace archive hold` keep blobs: version-level immutability. It can only be chosen when the container is created.')
 param legalHolds bool = false
 
@@ -208,7 +205,7 @@ module archive 'modules/archive.bicep' = if (usesStorage) {
     location: location
     tags: tags
     geoRedundant: production
-    archiveAfterDays: archiveAfterDays
+    tiers: pipeline.tiers
     legalHolds: legalHolds
     isolated: isolateNetwork
     appPrincipalId: identities.outputs.appPrincipalId

@@ -2,6 +2,7 @@
 // pipeline.
 export { openViews } from './engine/views/view-reader.ts';
 export type { CurrentView, ViewReader, ViewReaderOptions } from './engine/views/view-reader.ts';
+export { BlobOffline } from './archive/blob-offline.ts';
 export { openHistory } from './archive/history-reader.ts';
 export type { BlobContainer, BlobHandle, BlobPage, ListedBlob } from './archive/blob-container.ts';
 export type {

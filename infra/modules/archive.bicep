@@ -6,8 +6,8 @@ param tags object
 @description('Keep a copy in the paired region. Zone redundancy is never used: it does not offer the Archive tier.')
 param geoRedundant bool
 
-@description('Days after which blobs go to the Archive tier; 0: never.')
-param archiveAfterDays int
+@description('Of each archive whose declaration has tiers: days after which its blobs go to Cool and to Cold; 0: never. Sweeps move blobs to the Archive tier, because a policy would take the manifests along.')
+param tiers array
 
 @description('Version-level immutability for archived blobs, which legal holds need. It can only be chosen when the container is created.')
 param legalHolds bool
@@ -74,6 +74,7 @@ resource blobs 'Microsoft.Storage/storageAccounts/blobServices@2025-06-01' = {
   }
 }
 
+// No immutability policy on account or container: sweeps write manifests again and again. A hold is set on single blobs.
 resource containers 'Microsoft.Storage/storageAccounts/blobServices/containers@2025-06-01' = [for name in containerNames: {
   parent: blobs
   name: name
@@ -84,16 +85,54 @@ resource containers 'Microsoft.Storage/storageAccounts/blobServices/containers@2
   } : {}
 }]
 
-// Blobs in Cool and Cold are read like those in Hot, but each read costs more. A blob in the Archive tier, manifests
-// included, must be rehydrated before `archive verify`, `archive restore` or a rebuild can read it: so that step is optional.
-resource tiers 'Microsoft.Storage/storageAccounts/managementPolicies@2025-06-01' = {
+// Archives without tiers of their own. Where several rules apply to a blob, the cheapest action wins, so these rules stand alone.
+var lifecycle = length(tiers) > 0 ? tiers : [
+  {
+    archive: ''
+    cool: 30
+    cold: 90
+  }
+]
+
+var colder = [for rule in lifecycle: {
+  name: rule.archive == '' ? 'colder' : 'tiers-${rule.archive}'
+  enabled: true
+  type: 'Lifecycle'
+  definition: {
+    filters: {
+      blobTypes: [
+        'blockBlob'
+      ]
+      prefixMatch: rule.archive == '' ? [
+        'archive/'
+      ] : [
+        'archive/${rule.archive}@'
+        'archive/log~${rule.archive}@'
+      ]
+    }
+    actions: {
+      baseBlob: union(rule.cool == 0 ? {} : {
+        tierToCool: {
+          daysAfterModificationGreaterThan: rule.cool
+        }
+      }, rule.cold == 0 ? {} : {
+        tierToCold: {
+          daysAfterModificationGreaterThan: rule.cold
+        }
+      })
+    }
+  }
+}]
+
+// Blobs in Cool and Cold are read like those in Hot, but each read costs more.
+resource tiering 'Microsoft.Storage/storageAccounts/managementPolicies@2025-06-01' = {
   parent: account
   name: 'default'
   properties: {
     policy: {
-      rules: [
+      rules: concat(colder, [
         {
-          name: 'colder'
+          name: 'versions'
           enabled: true
           type: 'Lifecycle'
           definition: {
@@ -106,24 +145,6 @@ resource tiers 'Microsoft.Storage/storageAccounts/managementPolicies@2025-06-01'
               ]
             }
             actions: {
-              baseBlob: archiveAfterDays == 0 ? {
-                tierToCool: {
-                  daysAfterModificationGreaterThan: 30
-                }
-                tierToCold: {
-                  daysAfterModificationGreaterThan: 90
-                }
-              } : {
-                tierToCool: {
-                  daysAfterModificationGreaterThan: 30
-                }
-                tierToCold: {
-                  daysAfterModificationGreaterThan: 90
-                }
-                tierToArchive: {
-                  daysAfterModificationGreaterThan: archiveAfterDays
-                }
-              }
               version: {
                 delete: {
                   daysAfterCreationGreaterThan: 90
@@ -132,7 +153,7 @@ resource tiers 'Microsoft.Storage/storageAccounts/managementPolicies@2025-06-01'
             }
           }
         }
-      ]
+      ])
     }
   }
 }

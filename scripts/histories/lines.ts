@@ -146,6 +146,12 @@ export const LIST: readonly Line[] = [
     histories: 100,
   },
   {
+    kind: 'archive',
+    mode: 'each verb killed at work',
+    file: 'test/archive/kill.e2e.test.ts',
+    histories: 50,
+  },
+  {
     kind: 'tenant',
     mode: 'erased beside hosts, sweeps and restores, in virtual time',
     file: 'test/engine/erasures/stop.model.test.ts',

@@ -29,7 +29,7 @@ export function archiveAgain(open: () => Promise<BlobStore & Partial<HoldingStor
           const [first] = of;
           if (!first) return;
           const ordered = inOrder(of);
-          const record = await writeBlob(store, first.period, ordered, 'unique');
+          const record = await writeBlob(store, first.period, ordered, { codec: spec.codec, unique: true });
           await holdNew({ store, holds }, first.period, record.name);
           await enlist(store, first.period, spec.from, record).catch(unlessDamaged);
           for (const [line, { change }] of ordered.entries()) blobs.set(change, { name: record.name, line });

@@ -1,10 +1,21 @@
+import { randomBytes } from 'node:crypto';
 import { buffer } from 'node:stream/consumers';
-import { messageOf } from '../base/errors.ts';
+import { UsageError, messageOf } from '../base/errors.ts';
 import { type ArchiveErrorCode, archiveError } from './errors.ts';
-import { isObject } from '../base/json.ts';
 import { type Clock, systemClock } from '../base/clock.ts';
+import { codecOf, contentTypeOf } from './codec.ts';
 import type { BlobContainer, BlobHandle, BlobPage, ListedBlob } from './blob-container.ts';
-import type { HoldingStore, StoredBlob } from './blob-store.ts';
+import {
+  ACCESS_TIERS,
+  type AccessTier,
+  type AccountStore,
+  type NotedFile,
+  type RehydratePriority,
+  type StoredBlob,
+  type TieredBlob,
+} from './blob-store.ts';
+import { BlobOffline } from './blob-offline.ts';
+import { answerOf, isRefused, isTransient } from './storage-answers.ts';
 
 export interface AzureBlobStoreOptions {
   readonly signal?: AbortSignal;
@@ -16,6 +27,8 @@ export interface AzureBlobStoreOptions {
 const WITHIN_MS = 60_000;
 /** A person may be waiting: after each of these times a late answer is reported. */
 const LATE_MS = [3_000, 10_000, 30_000, 60_000];
+/** The metadata of a file that says what it was made of. */
+const NOTE = 'millrace';
 /** What a list shows of holds. */
 const HOLDS = { includeVersions: true, includeLegalHold: true };
 /** The time limit of the first small request. */
@@ -26,7 +39,7 @@ const FIRST_MS = 15_000;
  * class retries, and the client must not (`retryOptions: { maxTries: 1 }`). An address that has never answered and
  * refuses the connection counts as wrong, not as busy.
  */
-export class AzureBlobStore implements HoldingStore {
+export class AzureBlobStore implements AccountStore {
   readonly #container: BlobContainer;
   readonly #signal: AbortSignal | undefined;
   readonly #say: (text: string) => void;
@@ -42,7 +55,8 @@ export class AzureBlobStore implements HoldingStore {
 
   async put(name: string, bytes: Uint8Array, ifMatch: string | null): Promise<boolean> {
     const blob = this.#container.getBlobClient(name).getBlockBlobClient();
-    const blobContentType = name.endsWith('.json') ? 'application/json' : 'application/gzip';
+    const codec = codecOf(name);
+    const blobContentType = codec ? contentTypeOf(codec) : 'application/json';
     const written = await this.#ask(() =>
       blob.upload(bytes, bytes.length, {
         conditions: ifMatch === null ? { ifNoneMatch: '*' } : { ifMatch },
@@ -66,7 +80,12 @@ export class AzureBlobStore implements HoldingStore {
 
   async #read(name: string, blob: BlobHandle): Promise<StoredBlob | undefined> {
     return this.#ask(async () => {
-      const answer = await blob.download(0, undefined, this.#aborted());
+      const answer = await blob.download(0, undefined, this.#aborted()).catch((error: unknown) => {
+        const { code } = answerOf(error);
+        const rehydrating = code === 'BlobBeingRehydrated';
+        if (code !== 'BlobArchived' && !rehydrating) throw error;
+        throw new BlobOffline(name, { rehydrating, where: this.#where(), cause: error });
+      });
       const stream = answer.readableStreamBody;
       const bytes = stream ? await buffer(stream) : Buffer.alloc(0);
       if (bytes.length !== answer.contentLength)
@@ -81,9 +100,79 @@ export class AzureBlobStore implements HoldingStore {
     for await (const { name } of this.#items(prefix)) yield name;
   }
 
-  async *tiers(prefix: string): AsyncGenerator<{ name: string; tier: string }> {
-    for await (const { name, properties } of this.#items(prefix))
-      if (properties.accessTier !== undefined) yield { name, tier: properties.accessTier };
+  async *files(prefix: string): AsyncGenerator<NotedFile> {
+    for await (const { name, properties, metadata } of this.#items(prefix, { includeMetadata: true }))
+      yield { name, etag: properties.etag, note: metadata?.[NOTE] };
+  }
+
+  async putFile(
+    name: string,
+    pieces: AsyncIterable<Uint8Array>,
+    { ifMatch, note }: { readonly ifMatch: string | null; readonly note: string },
+  ): Promise<boolean> {
+    const blob = this.#container.getBlobClient(name).getBlockBlobClient();
+    // Other writers stage pieces of the same file: the ids must be our own, and all have the same length.
+    const own = randomBytes(8).toString('hex');
+    const ids: string[] = [];
+    for await (const piece of pieces) {
+      const id = Buffer.from(`${own}-${String(ids.length).padStart(6, '0')}`).toString('base64');
+      await this.#ask(() => blob.stageBlock(id, piece, piece.length, this.#aborted()));
+      ids.push(id);
+    }
+    const options = {
+      conditions: ifMatch === null ? { ifNoneMatch: '*' } : { ifMatch },
+      metadata: { [NOTE]: note },
+      blobHTTPHeaders: { blobContentType: 'application/vnd.apache.parquet' },
+      ...this.#aborted(),
+    };
+    try {
+      return (await this.#ask(() => blob.commitBlockList(ids, options))) !== undefined;
+    } catch (error) {
+      // Another writer was faster, and that removed our pieces.
+      if (answerOf(error).code === 'InvalidBlockList') return false;
+      throw error;
+    }
+  }
+
+  async *tiers(prefix: string): AsyncGenerator<TieredBlob> {
+    for await (const { name, properties } of this.#items(prefix)) {
+      const tier = ACCESS_TIERS.find((one) => one === properties.accessTier);
+      if (!tier) continue;
+      const writtenAt = properties.lastModified.getTime();
+      yield {
+        name,
+        tier,
+        bytes: properties.contentLength ?? 0,
+        writtenAt,
+        tierSince: properties.accessTierChangedOn?.getTime() ?? writtenAt,
+        rehydrating: properties.archiveStatus !== undefined,
+      };
+    }
+  }
+
+  async setTier(name: string, tier: AccessTier, priority?: RehydratePriority): Promise<boolean> {
+    const blob = this.#container.getBlobClient(name);
+    const options = { ...this.#aborted(), ...(priority && { rehydratePriority: priority }) };
+    try {
+      return (await this.#ask(() => blob.setAccessTier(tier, options))) !== undefined;
+    } catch (error) {
+      const { status, code } = answerOf(error);
+      // Another command has begun it (ASM-H56).
+      if (code === 'BlobBeingRehydrated') return true;
+      if (status !== 400 && status !== 409 && status !== 501) throw error;
+      const what = `The blob container ${this.#where()} refused to move a blob to the ${tier} tier: ${code}`;
+      throw archiveError('tier-refused', what, { cause: error });
+    }
+  }
+
+  async redundancy(): Promise<string | undefined> {
+    try {
+      return (await this.#ask(() => this.#container.getBlobClient('-').getAccountInfo(this.#aborted())))?.skuName;
+    } catch (error) {
+      // Its role may not include it (ASM-H57).
+      if (error instanceof UsageError && error.code === 'storage-denied') return undefined;
+      throw error;
+    }
   }
 
   async *listEver(prefix: string): AsyncGenerator<string> {
@@ -208,6 +297,7 @@ export class AzureBlobStore implements HoldingStore {
         return answer;
       } catch (error) {
         this.#signal?.throwIfAborted();
+        if (error instanceof BlobOffline) throw error;
         const { status, code } = answerOf(error);
         this.#answered ||= status !== undefined;
         if (code === 'BlobNotFound' || code === 'BlobAlreadyExists' || status === 412) return undefined;
@@ -244,8 +334,6 @@ export class AzureBlobStore implements HoldingStore {
       return usage('storage-container-missing', `The blob container ${where} does not exist`);
     if (status === 401 || status === 403)
       return usage('storage-denied', `The blob container ${where} refused access: ${code}`);
-    if (code === 'BlobArchived' || code === 'BlobBeingRehydrated')
-      return usage('blob-offline', `A blob of ${where} is in the archive tier`);
     if (status === undefined) {
       const why =
         code === 'AbortError' || code === 'TimeoutError' ? `no answer within ${FIRST_MS / 1_000} s` : messageOf(error);
@@ -259,21 +347,3 @@ export class AzureBlobStore implements HoldingStore {
     return error;
   }
 }
-
-function answerOf(error: unknown): { readonly status: number | undefined; readonly code: string } {
-  if (!isObject(error) && !(error instanceof Error)) return { status: undefined, code: '' };
-  const { statusCode, code, name } = error as { statusCode?: unknown; code?: unknown; name?: unknown };
-  return {
-    status: typeof statusCode === 'number' ? statusCode : undefined,
-    code: typeof code === 'string' ? code : String(name),
-  };
-}
-
-const CONNECTION = new Set(['REQUEST_SEND_ERROR', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'ECONNREFUSED', 'PARSE_ERROR']);
-
-/** No process listens at the address, or there is no such host. */
-const isRefused = (error: unknown): boolean => /ECONNREFUSED|ENOTFOUND|EHOSTUNREACH|ENETUNREACH/.test(messageOf(error));
-
-/** Whether a repeated request may succeed. */
-const isTransient = (status: number | undefined, code: string): boolean =>
-  status === undefined ? CONNECTION.has(code) : status === 408 || status === 429 || (status >= 500 && status !== 501);

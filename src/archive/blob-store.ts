@@ -13,8 +13,6 @@ export interface BlobStore {
   read(name: string): Promise<StoredBlob | undefined>;
   /** Names that begin with `prefix`, in order. */
   list(prefix: string): AsyncIterable<string>;
-  /** The access tier of each blob, as the account names it (`Hot`, `Archive`). Absent: the store has no tiers. */
-  tiers?(prefix: string): AsyncIterable<{ readonly name: string; readonly tier: string }>;
 }
 
 export interface StoredBlob {
@@ -45,3 +43,59 @@ export interface HoldingStore extends ErasableStore {
   /** The names that begin with `prefix` and of which at least one version has a legal hold, in order, each once. */
   listHeld(prefix: string): AsyncIterable<string>;
 }
+
+/** From the warmest to the coolest, as the account names them. */
+export const ACCESS_TIERS = ['Hot', 'Cool', 'Cold', 'Archive'] as const;
+export type AccessTier = (typeof ACCESS_TIERS)[number];
+
+export interface TieredBlob {
+  readonly name: string;
+  readonly tier: AccessTier;
+  readonly bytes: number;
+  /** Milliseconds since 1970. */
+  readonly writtenAt: number;
+  /** Since when it is in its tier, milliseconds since 1970. */
+  readonly tierSince: number;
+  /** It is on its way from the Archive tier, in which it still is. */
+  readonly rehydrating: boolean;
+}
+
+export type RehydratePriority = 'Standard' | 'High';
+
+/** A storage account with access tiers. In the Archive tier a blob can't be read. */
+export interface TieringStore extends BlobStore {
+  /** The blobs whose names begin with `prefix`, in order. */
+  tiers(prefix: string): AsyncIterable<TieredBlob>;
+  /**
+   * Moves a blob to a tier; from the Archive tier it only begins, and takes hours. False: there is no such blob. Throws
+   * UsageError `tier-refused`.
+   */
+  setTier(name: string, tier: AccessTier, priority?: RehydratePriority): Promise<boolean>;
+  /** The redundancy of the account, such as `Standard_ZRS`; undefined: the identity may not know. */
+  redundancy(): Promise<string | undefined>;
+}
+
+/** A file that is written whole, piece by piece, and carries a note of what it was made of. */
+export interface NotedFile {
+  readonly name: string;
+  readonly etag: string;
+  readonly note: string | undefined;
+}
+
+/** A storage container with files that are replaced: readers see the one before or the new one. */
+export interface FileStore extends BlobStore {
+  /** The files whose names begin with `prefix`, in order. */
+  files(prefix: string): AsyncIterable<NotedFile>;
+  /**
+   * Writes the pieces as one file over the one with that ETag; null: only if there is none. False: the condition failed,
+   * perhaps because an earlier attempt of this call has written it.
+   */
+  putFile(
+    name: string,
+    pieces: AsyncIterable<Uint8Array>,
+    how: { readonly ifMatch: string | null; readonly note: string },
+  ): Promise<boolean>;
+}
+
+/** The storage account of an archive, with all that it can do. */
+export type AccountStore = HoldingStore & TieringStore & FileStore;

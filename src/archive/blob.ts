@@ -1,16 +1,16 @@
-import { randomBytes } from 'node:crypto';
-import { gunzipSync, gzipSync } from 'node:zlib';
 import { MillraceError } from '../base/errors.ts';
 import { assertFormat, formatOf } from '../base/format.ts';
 import { isObject } from '../base/json.ts';
+import type { ArchiveCodec } from '../definition/specs.ts';
 import type { Change } from '../feed/reading/change.ts';
 import type { BlobStore } from './blob-store.ts';
+import { codecOf, compress, decompress } from './codec.ts';
 import { promised, sha256 } from './layout.ts';
 import type { ArchiveFault, ArchivedDocument, BlobRecord } from './types.ts';
 import { ARCHIVE_ERRORS } from './errors.ts';
 
 /** A blob holds at most one chunk of a sweep, some 32 MB; Millrace wrote none that unpacks to more than this. */
-const LARGEST = 512 * 1024 * 1024;
+export const LARGEST = 512 * 1024 * 1024;
 
 /** Thrown if a blob or a manifest is missing, or if its content isn't what its name promises. */
 export class ArchiveDamaged extends MillraceError<'archive-damaged'> {
@@ -48,18 +48,19 @@ export function lineOf({ container, key, id, type, version, at, doc }: Change, m
   return JSON.stringify(line);
 }
 
-/**
- * The bytes of a blob with these lines. The same lines give the same bytes, so the name follows from the content; `unique`
- * blobs differ in the header's time, so that no other writer makes one of the same name.
- */
+export interface Packing {
+  /** Default: gzip. */
+  readonly codec?: ArchiveCodec | undefined;
+  /** No other writer makes a blob of the same name, even of the same lines. */
+  readonly unique?: true;
+}
+
+/** The bytes of a blob with these lines. The same lines give the same bytes, so the name follows from the content. */
 export function pack(
   lines: readonly string[],
-  how?: 'unique',
+  { codec = 'gzip', unique }: Packing = {},
 ): { readonly bytes: Uint8Array; readonly sha256: string } {
-  const bytes = gzipSync(lines.map((line) => `${line}\n`).join(''));
-  // The header's operating system becomes "unknown", so that all systems make the same bytes. Its time is zero already.
-  bytes[9] = 255;
-  if (how === 'unique') randomBytes(4).copy(bytes, 4);
+  const bytes = compress(codec, lines.map((line) => `${line}\n`).join(''), unique);
   return { bytes, sha256: sha256(bytes) };
 }
 
@@ -104,7 +105,9 @@ export function linesIn(name: string, bytes: Uint8Array): string[] {
     throw new ArchiveDamaged({ code: 'blob-changed', what, blob: name });
   }
   try {
-    return gunzipSync(bytes, { maxOutputLength: LARGEST }).toString().trimEnd().split('\n');
+    return decompress(codecOf(name) ?? 'gzip', bytes, LARGEST)
+      .trimEnd()
+      .split('\n');
   } catch {
     throw foreign(name);
   }

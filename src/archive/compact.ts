@@ -1,13 +1,14 @@
 // Joins small blobs of a month into larger ones while others read, archive, restore and erase (ADR 68).
-import { CLOCK_SKEW_MS, LANDING_BOUND_MS, WRITE_BOUND_MS } from '../base/bounds.ts';
+import { WRITE_GRACE_MS } from '../base/bounds.ts';
 import { systemClock } from '../base/clock.ts';
 import { projectionId } from '../definition/specs.ts';
-import { compareVersions } from '../feed/reading/change.ts';
+import { type Key, compareVersions } from '../feed/reading/change.ts';
 import { untilStopped, whileFresh } from '../feed/tenure/fences.ts';
 import { Entries, type StoredEntry, forEach } from '../projections/archive/entries.ts';
 import { untilDone } from '../projections/conflict.ts';
 import type { DocumentAccess } from '../sinks/document-access.ts';
 import { ArchiveDamaged, bytesOf, documentOf, linesIn, unlessDamaged } from './blob.ts';
+import { BlobOffline } from './blob-offline.ts';
 import type { ErasableStore } from './blob-store.ts';
 import { isOfErased } from './eligibility.ts';
 import { isEntryOf } from './find.ts';
@@ -26,12 +27,6 @@ const UNPACKED = 32 * SMALL;
 const LINES = 50_000;
 /** Blobs whose removal waits together. */
 const RETIRED = 1_000;
-/**
- * How long a blob stays that nothing needs: a sweep, an erasure or another compaction may still write what it decided
- * before, and a reader may use an entry that it has read.
- */
-const GRACE_MS = WRITE_BOUND_MS + LANDING_BOUND_MS + CLOCK_SKEW_MS;
-
 export interface CompactOptions {
   readonly signal: AbortSignal;
   readonly tenant?: string | undefined;
@@ -41,9 +36,17 @@ export interface CompactOptions {
   readonly dryRun?: boolean;
   /** Which tenants are erased now: their blobs are left to the erasure. Absent: the pipeline declares no tenant. */
   readonly erased?: ReadErased | undefined;
+  /** Over shards, before each new blob: which keys a move has in hand. Blobs with lines of these stay. */
+  readonly moving?: (() => Promise<MovingKeys>) | undefined;
   /** Waits for the grace. */
   readonly grace?: (() => Promise<void>) | undefined;
   progress?(so: CompactResult): void;
+}
+
+export interface MovingKeys {
+  readonly has: (key: Key) => boolean;
+  /** Called when all writes of the blob were answered. */
+  readonly ended: () => Promise<void>;
 }
 
 export interface CompactResult {
@@ -113,7 +116,9 @@ export async function compactArchive(archive: Work, options: CompactOptions): Pr
           continue;
         }
         for (let rest = batch; rest.length > 1 && !isOver();) {
-          const joined = await join(archive, place, rest, options, tally);
+          const moving = await options.moving?.();
+          const joined = await join(archive, place, rest, { ...options, isMoving: moving?.has }, tally);
+          await moving?.ended();
           retired.push(...joined.retired);
           rest = joined.rest;
           options.progress?.(tally);
@@ -176,7 +181,7 @@ async function join(
   archive: Work,
   place: Period,
   batch: readonly BlobRecord[],
-  options: CompactOptions,
+  options: CompactOptions & { readonly isMoving: MovingKeys['has'] | undefined },
   tally: Tally,
 ): Promise<{ readonly retired: readonly string[]; readonly rest: readonly BlobRecord[] }> {
   const { store, stateContainer, spec } = archive;
@@ -199,8 +204,13 @@ async function join(
       read.map(({ change }) => change),
       access,
     );
-    // A sweep may write such a blob again at any time.
-    if ((await isAnyErased(archive, read, options)) || !read.some(({ change }, at) => isPast(change, known[at]))) {
+    // A mover makes entries of another place name the lines. A sweep may write such a blob again at any time.
+    const isHeld = read.some(({ change }) => options.isMoving?.(change.key) === true);
+    if (
+      isHeld ||
+      (await isAnyErased(archive, read, options)) ||
+      !read.some(({ change }, at) => isPast(change, known[at]))
+    ) {
       tally.left += 1;
       continue;
     }
@@ -224,7 +234,7 @@ async function join(
   if (taken.length > 1) {
     const lines = [...kept.values()];
     access.fence.assert();
-    const record = await writeBlob(store, place, lines, 'unique');
+    const record = await writeBlob(store, place, lines, { codec: spec.codec, unique: true });
     // Of a tenant under a hold, whose old blobs stay.
     await holdNew(archive, place, record.name);
     access.fence.assert();
@@ -249,6 +259,8 @@ async function linesUnlessGone(store: ErasableStore, name: string): Promise<Line
   try {
     return await linesOf(store, name);
   } catch (error) {
+    // In the Archive tier it stays as it is.
+    if (error instanceof BlobOffline) return undefined;
     if (!(error instanceof ArchiveDamaged) || error.fault.code !== 'blob-missing') throw error;
     const now = await readManifest(store, manifestBeside(name));
     if (now?.blobs.some((blob) => blob.name === name)) throw error;
@@ -295,7 +307,8 @@ async function removeRetired(
 ): Promise<void> {
   const { store, stateContainer } = archive;
   if (retired.length === 0) return;
-  await (options.grace?.() ?? systemClock.sleep(GRACE_MS, options.signal));
+  // A sweep, an erasure or another compaction may still write what it decided before, and a reader use an entry that it has read.
+  await (options.grace?.() ?? systemClock.sleep(WRITE_GRACE_MS, options.signal));
   const access = archive.access(untilStopped(options.signal));
   for (const name of retired) {
     options.signal.throwIfAborted();
@@ -315,8 +328,8 @@ async function removeRetired(
 async function isLeftOver(archive: Work, name: string, signal: AbortSignal): Promise<boolean> {
   const access = archive.access(untilStopped(signal));
   const read = await linesOf(archive.store, name).catch((error: unknown) => {
-    // An upload that was cut off: a sweep that comes back to it writes it whole. Or it is gone.
-    if (error instanceof ArchiveDamaged) return [];
+    // An upload that was cut off: a sweep that comes back to it writes it whole. Or it is gone, or in the Archive tier.
+    if (error instanceof ArchiveDamaged || error instanceof BlobOffline) return [];
     throw error;
   });
   const entries = new Entries(archive.stateContainer);

@@ -1,6 +1,7 @@
 import { canonical } from '../base/json.ts';
 import { withoutSystemFields } from '../cosmos/system-fields.ts';
 import { projectionId } from '../definition/specs.ts';
+import type { Key } from '../feed/reading/change.ts';
 import { untilStopped } from '../feed/tenure/fences.ts';
 import { forEach } from '../projections/archive/entries.ts';
 import { untilDone } from '../projections/conflict.ts';
@@ -19,6 +20,8 @@ export interface CopyOptions {
   readonly skipDamaged?: boolean;
   /** Which tenants are erased now: their documents aren't copied. Absent: the pipeline declares no tenant. */
   readonly erased?: ReadErased | undefined;
+  /** Reads which keys are to be left alone, because another shard has them or is about to. Absent: none. */
+  readonly foreign?: (() => Promise<(key: Key) => boolean>) | undefined;
   progress?(so: CopyResult): void;
 }
 
@@ -36,10 +39,13 @@ export async function copyArchive(archive: Archive, selection: Selection, option
   const access = archive.access(untilStopped(options.signal));
   const faults: ArchiveFault[] = [];
   const different: string[] = [];
-  const counts = { copied: 0, replaced: 0, skipped: 0, differ: 0, erased: 0 };
+  const counts = { copied: 0, replaced: 0, skipped: 0, differ: 0, erased: 0, moving: 0 };
   const result = { projection: projectionId(archive.spec), into: options.into, ...counts, different, faults };
   const absent = await eachArchived(archive, selection, { ...options, access, faults }, async (documents) => {
-    await forEach(documents, async (document) => {
+    const isForeign = await options.foreign?.();
+    const own = documents.filter(({ key }) => !isForeign?.(key));
+    result.moving += documents.length - own.length;
+    await forEach(own, async (document) => {
       const outcome = await copyOne(archive, document, access, options);
       result[outcome] += 1;
       if (outcome === 'differ' && different.length < MOST_NAMED)

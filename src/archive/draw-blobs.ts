@@ -1,9 +1,9 @@
 // Blobs drawn by chance, for a verification that costs the same however large the archive is.
 import { randomBytes } from 'node:crypto';
-import { UsageError } from '../base/errors.ts';
 import type { Entries } from '../projections/archive/entries.ts';
 import type { DocumentAccess } from '../sinks/document-access.ts';
 import { ArchiveDamaged } from './blob.ts';
+import { BlobOffline } from './blob-offline.ts';
 import type { BlobStore } from './blob-store.ts';
 import { isBlob, isTenant, manifestBeside, placeOf } from './layout.ts';
 import { readManifest } from './manifests.ts';
@@ -47,11 +47,8 @@ export async function drawBlobs(
         if (drawn.has(record.name)) drawn.set(record.name, record);
     } catch (error) {
       if (error instanceof ArchiveDamaged) faults.push(error.fault);
-      else if (!isOffline(error)) throw error;
+      else if (!(error instanceof BlobOffline)) throw error;
     }
   }
   return { blobs: drawn, of };
 }
-
-/** Whether a blob lies in the Archive tier. */
-export const isOffline = (error: unknown): boolean => error instanceof UsageError && error.code === 'blob-offline';

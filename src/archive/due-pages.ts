@@ -6,6 +6,9 @@ import type { FeedRange } from '../cosmos/ranges.ts';
 import type { Change, Key, Page } from '../feed/reading/change.ts';
 import { untilStopped } from '../feed/tenure/fences.ts';
 import { dueQuery, undatedQuery } from './due-query.ts';
+import { Identities } from './identities.ts';
+import type { Sweeper } from './sweepers.ts';
+import type { TenantValue, Turns } from './turns.ts';
 import { type Eligibility, eligibilityOf } from './eligibility.ts';
 import type { RangePage } from './feed-reader.ts';
 import type { Archive } from './types.ts';
@@ -14,6 +17,12 @@ export interface DueOptions {
   readonly now: number;
   readonly tenant?: string | undefined;
   readonly signal: AbortSignal;
+  /** Absent: the query's order is that of the sweep. */
+  readonly turns?: Turns | undefined;
+  /** Absent: the sweep takes all. */
+  readonly sweeper?: Sweeper | undefined;
+  /** Called before the versions of some documents are looked up. */
+  readonly pace?: () => Promise<void>;
   /** Called for each document that the query found and that stays. */
   readonly note: (eligibility: Exclude<Eligibility, { kind: 'leaves' }>) => void;
 }
@@ -32,28 +41,76 @@ const SECOND_MS = 1_000;
  */
 export async function* duePages(archive: Archive, options: DueOptions): AsyncGenerator<RangePage> {
   const { spec, source, feed } = archive;
-  const { now, signal, note } = options;
+  const { now, signal, note, pace } = options;
   const ranges = await feed.ranges();
-  const all = (query: SqlQuerySpec): AsyncGenerator<Record<string, unknown>> =>
-    fetchAll(feed.container, query, signal, feed.meter && { meter: feed.meter });
   const undated = undatedQuery(spec, source, now);
   if (undated)
-    for await (const raw of all(undated)) {
+    for await (const raw of ask(archive, undated, signal)) {
       const eligibility = ruled(archive, raw, options)?.eligibility;
       if (eligibility && eligibility.kind !== 'leaves') note(eligibility);
     }
   let due: Change[] = [];
-  for await (const raw of all(dueQuery(spec, source, now))) {
-    const found = ruled(archive, raw, options);
-    if (!found) continue;
-    if (found.eligibility.kind === 'leaves') due.push(found.change);
-    else note(found.eligibility);
+  for await (const change of dueDocuments(archive, options)) {
+    due.push(change);
     if (due.length < AT_ONCE) continue;
+    await pace?.();
     yield* versionsOf(archive, ranges, due, signal);
     due = [];
   }
   yield* versionsOf(archive, ranges, due, signal);
 }
+
+const ask = ({ feed }: Archive, query: SqlQuerySpec, signal: AbortSignal): AsyncGenerator<Record<string, unknown>> =>
+  fetchAll(feed.container, query, signal, feed.meter && { meter: feed.meter });
+
+/**
+ * The documents that the query finds. With turns, a tenant that had its turn is left out until the others had theirs;
+ * then what is left comes in any order. Beside other sweeps, it takes its own keys first, then what is still there.
+ */
+export async function* dueDocuments(archive: Archive, options: DueOptions): AsyncGenerator<Change> {
+  const { spec, source } = archive;
+  const { now, signal, note, turns, sweeper } = options;
+  const { tenantField } = spec;
+  // Documents of an earlier look may be found again: they stay, or the index is behind.
+  const seen = new Identities();
+  let [inTurns, ownFirst] = [turns !== undefined && tenantField !== undefined, sweeper !== undefined];
+  for (let again = true; again;) {
+    again = false;
+    let left = false;
+    const counts = new Map<unknown, number>();
+    for await (const raw of ask(archive, dueQuery(spec, source, now, inTurns ? turns?.ended : []), signal)) {
+      const found = ruled(archive, raw, options);
+      if (!found || seen.has(found.change)) continue;
+      if (ownFirst && !sweeper?.isFirstFor(found.change.key)) {
+        left = true;
+        continue;
+      }
+      if (inTurns || sweeper?.isShared) seen.add(found.change);
+      if (found.eligibility.kind !== 'leaves') {
+        note(found.eligibility);
+        continue;
+      }
+      yield found.change;
+      const tenant = inTurns && tenantField !== undefined ? raw[tenantField] : undefined;
+      if (!isTenantValue(tenant)) continue;
+      const count = (counts.get(tenant) ?? 0) + 1;
+      counts.set(tenant, count);
+      if (!turns || count < turns.length) continue;
+      turns.end(tenant);
+      again = true;
+      break;
+    }
+    if (again) continue;
+    // Nothing is left of tenants that wait for their turn.
+    if (inTurns && turns && turns.ended.length > 0) again = true;
+    turns?.clear();
+    inTurns = false;
+    if (left) [again, ownFirst] = [true, false];
+  }
+}
+
+const isTenantValue = (value: unknown): value is TenantValue =>
+  typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean';
 
 function ruled(
   { spec, source, feed }: Archive,

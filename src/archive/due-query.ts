@@ -1,5 +1,6 @@
 import type { SqlQuerySpec } from '@azure/cosmos';
 import type { ArchiveSpec } from '../definition/specs.ts';
+import type { TenantValue } from './turns.ts';
 import type { SourceContainer } from '../feed/reading/mapper.ts';
 
 const DAY_MS = 86_400_000;
@@ -17,11 +18,17 @@ export const isIndexed = ({ from }: Pick<ArchiveSpec, 'from'>, { types }: Pick<S
 
 /**
  * The documents that may be due: all that are, and few others. A date as text is compared by its first characters, with a
- * day more for its time zone; the rule decides afterwards.
+ * day more for its time zone; the rule decides afterwards. `without`: tenants whose documents are left out, with all that
+ * name none.
  */
-export function dueQuery(spec: ArchiveSpec, source: SourceContainer, now: number): SqlQuerySpec {
+export function dueQuery(
+  spec: ArchiveSpec,
+  source: SourceContainer,
+  now: number,
+  without: readonly TenantValue[] = [],
+): SqlQuerySpec {
   const { rule } = spec;
-  if (rule.kind === 'always') return ofType(spec, source, undefined, {});
+  if (rule.kind === 'always') return ofType(spec, source, undefined, {}, { without });
   const until = rule.kind === 'before' ? rule.ms : now - rule.ms;
   const [dashed, slashed, years] = textFrom(until);
   const where = [
@@ -30,7 +37,7 @@ export function dueQuery(spec: ArchiveSpec, source: SourceContainer, now: number
     '(d >= 0 AND d <= @seconds)',
     '(d >= @milliseconds AND d <= @until)',
   ];
-  return ofType(spec, source, where, { dashed, slashed, years, ...numbersOf(until) });
+  return ofType(spec, source, where, { dashed, slashed, years, ...numbersOf(until) }, { without });
 }
 
 /** Some of the documents whose date lies in the future or is none. A rule that takes all documents has found them already. */
@@ -47,7 +54,7 @@ export function undatedQuery(spec: ArchiveSpec, source: SourceContainer, now: nu
     'd = true',
     'd = false',
   ];
-  return ofType(spec, source, where, { dashed, slashed, years, ...numbersOf(now) }, UNDATED);
+  return ofType(spec, source, where, { dashed, slashed, years, ...numbersOf(now) }, { top: UNDATED });
 }
 
 /**
@@ -68,19 +75,22 @@ const numbersOf = (until: number): Readonly<Record<string, number>> => ({
 
 /** `d` in the conditions is the date. */
 function ofType(
-  { from, dateField }: ArchiveSpec,
+  { from, dateField, tenantField }: ArchiveSpec,
   { types }: SourceContainer,
   anyOf: readonly string[] | undefined,
-  values: Readonly<Record<string, string | number>>,
-  top?: number,
+  values: Readonly<Record<string, TenantValue>>,
+  { top, without = [] }: { readonly top?: number; readonly without?: readonly TenantValue[] } = {},
 ): SqlQuerySpec {
   const by = types.get(from.type)?.discriminator ?? 'type';
   // A function that recognises documents can't be asked in a query.
   const typed = typeof by === 'string' ? [`c[${JSON.stringify(by)}] = @type`] : [];
   const field = `c[${JSON.stringify(dateField)}]`;
   const dated = anyOf ? [`(${anyOf.join(' OR ').replaceAll(/\bd\b/g, () => field)})`] : [];
-  const where = [...typed, ...dated];
-  const parameters = Object.entries({ ...values, ...(typed.length > 0 && { type: from.type }) });
+  const others = Object.fromEntries(without.map((tenant, at) => [`not${at}`, tenant]));
+  const names = Object.keys(others).map((name) => `@${name}`);
+  const rest = names.length > 0 ? [`c[${JSON.stringify(tenantField)}] NOT IN (${names.join(', ')})`] : [];
+  const where = [...typed, ...dated, ...rest];
+  const parameters = Object.entries({ ...values, ...others, ...(typed.length > 0 && { type: from.type }) });
   return {
     query: `SELECT ${top === undefined ? '' : `TOP ${top} `}* FROM c${where.length > 0 ? ` WHERE ${where.join(' AND ')}` : ''}`,
     parameters: parameters.map(([name, value]) => ({ name: `@${name}`, value })),

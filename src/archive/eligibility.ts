@@ -1,5 +1,6 @@
 import { messageOf } from '../base/errors.ts';
 import { fullKey } from '../cosmos/paths.ts';
+import { withoutSystemFields } from '../cosmos/system-fields.ts';
 import { parseDate } from '../definition/date.ts';
 import type { ArchiveSpec } from '../definition/specs.ts';
 import { type SourceContainer, tenantOf } from '../feed/reading/mapper.ts';
@@ -38,6 +39,7 @@ export function eligibilityOf(
     if (absent && spec.rule.kind !== 'always') return STAYS;
     const at = parseDate(value);
     if (at !== undefined && at <= now && !due(spec, at, now)) return STAYS;
+    if (spec.largerThan && sizeOf(stored) <= spec.largerThan.bytes) return STAYS;
     if (spec.where && !spec.where(doc)) return STAYS;
     const what = `${spec.dateField} of ${change.container}/${change.id}`;
     if (absent) return { kind: 'undated', why: `${what} is missing` };
@@ -51,6 +53,9 @@ export function eligibilityOf(
     return { kind: 'refused', why: `${change.container}/${change.id}: ${messageOf(error)}` };
   }
 }
+
+/** Bytes of a document as its application wrote it. */
+const sizeOf = (stored: object): number => Buffer.byteLength(JSON.stringify(withoutSystemFields(stored)));
 
 function due({ rule }: ArchiveSpec, at: number, now: number): boolean {
   if (rule.kind === 'always') return true;

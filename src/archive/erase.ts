@@ -6,7 +6,18 @@ import { untilDone } from '../projections/conflict.ts';
 import type { DocumentAccess } from '../sinks/document-access.ts';
 import { ArchiveDamaged, unlessDamaged, unpack } from './blob.ts';
 import type { ErasableStore } from './blob-store.ts';
-import { isBlob, isManifest, isShared, isTenant, manifestBeside, mayHold, placeOf } from './layout.ts';
+import { codecOf } from './codec.ts';
+import {
+  isBlob,
+  isManifest,
+  isShared,
+  isTenant,
+  lakeIsOwn,
+  lakeMayHold,
+  manifestBeside,
+  mayHold,
+  placeOf,
+} from './layout.ts';
 import { writeBlob } from './leave.ts';
 import { delist, enlist } from './manifests.ts';
 import type { ArchiveFault, ArchivedDocument } from './types.ts';
@@ -14,7 +25,8 @@ import type { ArchiveFault, ArchivedDocument } from './types.ts';
 export interface EraseOptions {
   readonly store: ErasableStore;
   readonly stateContainer: string;
-  readonly access: DocumentAccess;
+  /** To each place whose documents the blobs have. */
+  readonly accesses: readonly DocumentAccess[];
   /** As text, as folders name it. */
   readonly tenant: string;
   /** Whether a stored document is the tenant's. */
@@ -56,13 +68,18 @@ export async function eraseFromArchive(options: EraseOptions): Promise<ErasedArc
   const tally: Tally = { lines: 0, removed: [], rewritten: 0, entries: 0, held: [], faults: [] };
   const due: string[] = [];
   const manifests: string[] = [];
+  const files: string[] = [];
   for await (const name of store.listEver('')) {
     signal.throwIfAborted();
+    if (lakeMayHold(name, tenant)) files.push(name);
     const place = placeOf(name);
     if (!mayHold(place, tenant)) continue;
     if (isManifest(name) && !isShared(place)) manifests.push(name);
     if (isBlob(name) && (await unlessDamaged(tally.faults, () => detach(name, options, tally)))) due.push(name);
   }
+  // Before the blobs: a run that died finds their lines again, and with them the files. Files of several tenants go as a
+  // whole while any blob has lines of this one; `archive lake` writes them again.
+  for (const name of files) if (due.length > 0 || lakeIsOwn(name, tenant)) await take(name, options, tally);
   // Before the blobs: a manifest that lists a missing blob is damage.
   for (const name of manifests) await take(name, options, tally);
   if (due.length > 0) await clock.sleep(settleMs, signal);
@@ -84,28 +101,30 @@ export async function* linesOfTenant(
 
 /** Makes everything that names the blob name its successor. True: the blob has lines of the tenant. */
 async function detach(name: string, options: EraseOptions, tally: Tally): Promise<boolean> {
-  const { store, access, stateContainer } = options;
+  const { store, accesses, stateContainer } = options;
   const entries = new Entries(stateContainer);
   const read = await linesOf(name, options);
   if (!read || read.gone.length === 0) return read?.whole === true;
   const successor = await rewritten(name, read, options);
-  await forEach(read.gone, async (line) => {
-    await untilDone(`The archive entry of ${line.container}/${line.id}`, async () => {
-      const [entry] = await entries.read([line], access);
-      const done = !entry || (await entries.remove(entry, access));
-      if (entry && done) tally.entries += 1;
-      return done;
+  for (const access of accesses) {
+    await forEach(read.gone, async (line) => {
+      await untilDone(`The archive entry of ${line.container}/${line.id}`, async () => {
+        const [entry] = await entries.read([line], access);
+        const done = !entry || (await entries.remove(entry, access));
+        if (entry && done) tally.entries += 1;
+        return done;
+      });
     });
-  });
-  await forEach([...read.kept], async ([at, line]) => {
-    await untilDone(`The archive entry of ${line.container}/${line.id}`, async () => {
-      const [entry] = await entries.read([line], access);
-      if (entry?.state !== 'archived' || entry.blob?.name !== name || entry.blob.line !== at) return true;
-      if (!successor) return true;
-      const blob = { name: successor.name, line: successor.lineOf.get(at) ?? -1 };
-      return entries.replace(entry, entry, { ...entry, blob: { ...entry.blob, ...blob } }, access);
+    await forEach([...read.kept], async ([at, line]) => {
+      await untilDone(`The archive entry of ${line.container}/${line.id}`, async () => {
+        const [entry] = await entries.read([line], access);
+        if (entry?.state !== 'archived' || entry.blob?.name !== name || entry.blob.line !== at) return true;
+        if (!successor) return true;
+        const blob = { name: successor.name, line: successor.lineOf.get(at) ?? -1 };
+        return entries.replace(entry, entry, { ...entry, blob: { ...entry.blob, ...blob } }, access);
+      });
     });
-  });
+  }
   if (!read.whole) await delist(store, manifestBeside(name), name);
   return true;
 }
@@ -147,25 +166,26 @@ async function rewritten(name: string, { kept }: Lines, { store }: EraseOptions)
   if (!first) return undefined;
   const source: SourceRef = { container: first.container, type: first.type };
   const lines = [...kept.values()].map((line) => ({ line: JSON.stringify(line), change: line }));
-  const record = await writeBlob(store, placeOf(name), lines, 'unique');
+  const record = await writeBlob(store, placeOf(name), lines, { codec: codecOf(name), unique: true });
   await enlist(store, placeOf(name), source, record);
   return { name: record.name, lineOf: new Map([...kept.keys()].map((at, index) => [at, index])) };
 }
 
 /** Removes a detached blob, once no entry names it. */
 async function removeBlob(name: string, options: EraseOptions, tally: Tally): Promise<void> {
-  const { access, stateContainer } = options;
+  const entries = new Entries(options.stateContainer);
   const read = await linesOf(name, options);
-  await untilDone(`The entries of blob ${name}`, async () => {
-    const named = await new Entries(stateContainer).ofBlob(name, access);
-    if (named.length === 0) return true;
-    // An entry was written meanwhile, or a read was stale. A damaged blob doesn't name its documents, but they are in the
-    // tenant's folder.
-    if (read?.whole && read.gone.length === 0)
-      for (const entry of named) tally.entries += (await new Entries(stateContainer).remove(entry, access)) ? 1 : 0;
-    else await detach(name, options, tally);
-    return false;
-  });
+  for (const access of options.accesses)
+    await untilDone(`The entries of blob ${name}`, async () => {
+      const named = await entries.ofBlob(name, access);
+      if (named.length === 0) return true;
+      // An entry was written meanwhile, or a read was stale. A damaged blob doesn't name its documents, but they are in the
+      // tenant's folder.
+      if (read?.whole && read.gone.length === 0)
+        for (const entry of named) tally.entries += (await entries.remove(entry, access)) ? 1 : 0;
+      else await detach(name, options, tally);
+      return false;
+    });
   if (!(await take(name, options, tally))) return;
   tally.lines += read?.gone.length ?? 0;
   tally.rewritten += read && read.kept.size > 0 ? 1 : 0;

@@ -92,8 +92,18 @@ export const ARCHIVE_ERRORS = {
     usage: true,
   },
   'blob-offline': {
-    meaning: 'A blob of the archive is in the archive tier, where it can’t be read.',
-    hint: 'Rehydrate the blob to the hot or cool tier, which takes hours. Then try again.',
+    meaning: 'A blob of the archive is in the Archive tier, where it can’t be read.',
+    hint: 'Bring it back with `millrace archive rehydrate`, which takes hours; `--dry-run` says what it costs. Then try again.',
+    usage: true,
+  },
+  'tier-refused': {
+    meaning: 'The storage account can’t move a blob to the access tier.',
+    hint: 'Accounts with zones (ZRS, GZRS, RA-GZRS) and premium ones have no Archive tier: use LRS, GRS or RA-GRS, or remove `archive` from the tiers.',
+    usage: true,
+  },
+  'tier-undeclared': {
+    meaning: '`archive tier` without `--set` applies the rules of the pipeline, and the archive declares none.',
+    hint: 'Add `tiers` to the archive in the pipeline, or name a tier with `--set`.',
     usage: true,
   },
   'storage-unreachable': {

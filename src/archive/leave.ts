@@ -4,7 +4,7 @@ import { untilDone } from '../projections/conflict.ts';
 import { Entries, forEach } from '../projections/archive/entries.ts';
 import { asArchived, type leavingFields } from '../projections/archive/leaving.ts';
 import type { DocumentAccess, PatchOperation, Write } from '../sinks/document-access.ts';
-import { ArchiveDamaged, pack, recordOf, unpack } from './blob.ts';
+import { ArchiveDamaged, type Packing, pack, recordOf, unpack } from './blob.ts';
 import type { BlobStore, StoredBlob } from './blob-store.ts';
 import { holdNew } from './holds.ts';
 import { type Period, blobName, folderOf } from './layout.ts';
@@ -68,7 +68,7 @@ async function leaveTogether(
   const [first] = leaving;
   if (!first) return;
   const ordered = inOrder(leaving);
-  const record = await writeBlob(archive.store, first.period, ordered);
+  const record = await writeBlob(archive.store, first.period, ordered, { codec: archive.spec.codec });
   counts.bytes += record.bytes;
   await holdNew(archive, first.period, record.name);
   // A blob that a late sweeper lists may have been joined and removed meanwhile (ARC-H30).
@@ -102,13 +102,13 @@ export async function writeBlob(
   store: BlobStore,
   period: Period,
   leaving: readonly { readonly line: string; readonly change: Pick<Change, 'at'> }[],
-  how?: 'unique',
+  how: Packing = {},
 ): Promise<BlobRecord> {
   const { bytes, sha256 } = pack(
     leaving.map(({ line }) => line),
     how,
   );
-  const name = blobName(period, sha256);
+  const name = blobName(period, sha256, how.codec);
   await store.put(name, bytes, null);
   // Written again only over the ETag of the broken blob: another host may have repaired and listed it meanwhile.
   const found = await store.read(name);

@@ -5,6 +5,7 @@ import { isObject } from '../base/json.ts';
 import type { SourceRef } from '../definition/specs.ts';
 import { untilDone } from '../projections/conflict.ts';
 import { ArchiveDamaged } from './blob.ts';
+import { codecOf } from './codec.ts';
 import type { BlobStore } from './blob-store.ts';
 import { type Period, isManifest, manifestName, placeOf } from './layout.ts';
 import type { ArchiveFault, BlobRecord, Manifest } from './types.ts';
@@ -23,6 +24,7 @@ const schema = z.object({
       documents: z.number(),
       from: z.number(),
       to: z.number(),
+      expired: z.number().optional(),
     }),
   ),
 });
@@ -73,6 +75,17 @@ export async function delist(store: BlobStore, name: string, blob: string): Prom
   return empty;
 }
 
+/** Notes for a blob when its documents ceased to be archived, under If-Match. One that is not listed is left alone. */
+export async function markExpired(store: BlobStore, name: string, blob: string, at: number): Promise<void> {
+  await untilDone(`Manifest ${name}`, async () => {
+    const stored = await store.read(name);
+    if (!stored) return true;
+    const manifest = parseManifest(name, stored.bytes);
+    const blobs = manifest.blobs.map((record) => (record.name === blob ? { ...record, expired: at } : record));
+    return store.put(name, textOf({ ...manifest, blobs }), stored.etag);
+  });
+}
+
 /**
  * The manifest; undefined if there is none.
  * @throws ArchiveDamaged, FormatUnreadable
@@ -116,7 +129,11 @@ export async function* manifestPlaces(store: BlobStore, prefix: string): AsyncGe
 }
 
 const textOf = (manifest: Manifest): Buffer =>
-  Buffer.from(JSON.stringify({ ...manifest, format: FORMATS.manifest.writes }, undefined, 1));
+  Buffer.from(JSON.stringify({ ...manifest, format: formatOf(manifest) }, undefined, 1));
+
+/** Format 2 lists a blob that isn't packed by gzip: a version that can't read it then says so, and not that it is damaged. */
+const formatOf = ({ blobs }: Manifest): number =>
+  blobs.every(({ name }) => codecOf(name) === 'gzip') ? FORMATS.manifest.writes : FORMATS.manifest.reads;
 
 function parseManifest(name: string, bytes: Uint8Array): Manifest {
   try {

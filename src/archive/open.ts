@@ -23,6 +23,8 @@ import { sharedError } from '../base/shared-errors.ts';
 export interface ArchiveServices {
   readonly database: Database;
   readonly state: Container;
+  /** The state container with the legal holds, if it is another one: a hold is on blobs, which all places share. */
+  readonly holds?: Container;
   readonly store: BlobStore;
   /** Several places share the store, each with entries of its own. */
   readonly shared?: boolean;
@@ -37,7 +39,7 @@ export async function openArchive(
   spec: ArchiveSpec,
   pipeline: Pipeline,
   model: Model,
-  { database, state, store, shared = false, meter = new Meter() }: ArchiveServices,
+  { database, state, holds = state, store, shared = false, meter = new Meter() }: ArchiveServices,
 ): Promise<Archive> {
   const source = sourceOf(spec.from.container, pipeline, model);
   const mode = feedModeOf(pipeline, spec.from.container);
@@ -54,7 +56,7 @@ export async function openArchive(
     stateContainer: state.id,
     store,
     shared,
-    holds: new Holds(state),
+    holds: new Holds(holds),
     mode,
   };
 }

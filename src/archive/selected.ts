@@ -122,6 +122,15 @@ export async function extentOf(
   return { documents: known.length, blobs: names.length, bytes };
 }
 
+/** The blobs of the named documents that are archived. */
+export async function blobsOfDocuments(
+  archive: Archive,
+  documents: Named,
+  access: DocumentAccess,
+): Promise<readonly string[]> {
+  return [...byBlob(await archivedEntries(archive, documents, access)).keys()];
+}
+
 async function archivedEntries(archive: Archive, documents: Named, access: DocumentAccess): Promise<StoredEntry[]> {
   const { container } = archive.spec.from;
   const identities = documents.map((document) => ({ ...document, container }));
@@ -136,6 +145,6 @@ const byBlob = (entries: readonly StoredEntry[]): Map<string, StoredEntry[]> =>
 export const lineOf = async ({ store }: Archive, entry: StoredEntry): Promise<ArchivedDocument> =>
   lineIn(entry.blob ? await readBlob(store, entry.blob.name) : [], entry);
 
-/** @throws ArchiveDamaged */
-const lineIn = (lines: readonly ArchivedDocument[], entry: StoredEntry): ArchivedDocument =>
+/** The same, of the lines of its blob. @throws ArchiveDamaged */
+export const lineIn = (lines: readonly ArchivedDocument[], entry: StoredEntry): ArchivedDocument =>
   asEntered(entry, assertLineOf(entry, entry.blob ? lines[entry.blob.line] : undefined));

@@ -1,6 +1,7 @@
 import { WRITE_BOUND_MS } from '../base/bounds.ts';
 import { systemClock } from '../base/clock.ts';
 import { projectionId } from '../definition/specs.ts';
+import type { Meter } from '../cosmos/meter.ts';
 import type { FeedRange } from '../cosmos/ranges.ts';
 import { type Change, feedLsnOf } from '../feed/reading/change.ts';
 import { whileFresh } from '../feed/tenure/fences.ts';
@@ -67,8 +68,19 @@ export async function sweepArchive(archive: Archive, options: SweepOptions): Pro
     if (tally.stayed.length < NAMED) tally.stayed.push(eligibility.why);
   };
   const began = systemClock.monotonic();
+  const spent = pacer(archive.feed.meter, options.ruPerSecond);
+  const pace = async (): Promise<void> => {
+    await options.sweeper?.look(signal);
+    const ms = spent();
+    if (ms <= 0) return;
+    // Nothing waits that was read before: it would be too old to write (ARC-H3).
+    await flush();
+    const left = options.withinMs === undefined ? Infinity : began + options.withinMs - systemClock.monotonic();
+    await systemClock.sleep(Math.max(0, Math.min(ms, left)), signal);
+  };
+  await options.sweeper?.look(signal);
   const pages = isIndexed(spec, source)
-    ? duePages(archive, { ...options, note })
+    ? duePages(archive, { ...options, note, pace })
     : new FeedReader(archive.feed).toEnd(signal);
   for await (const page of pages) {
     for (const change of page.changes) {
@@ -98,7 +110,17 @@ export async function sweepArchive(archive: Archive, options: SweepOptions): Pro
     }
   }
   await flush();
+  if (options.withinMs !== undefined && !options.dryRun) await options.turns?.keep();
   return tally;
+}
+
+/** How long to wait until what was spent so far is within the limit, milliseconds. */
+function pacer(meter: Meter | undefined, ruPerSecond: number | undefined): () => number {
+  const [began, before] = [systemClock.monotonic(), meter?.charge ?? 0];
+  return () => {
+    if (ruPerSecond === undefined || !meter) return 0;
+    return began + ((meter.charge - before) / ruPerSecond) * 1_000 - systemClock.monotonic();
+  };
 }
 
 /** Drops the document to save memory: its line holds it already. */

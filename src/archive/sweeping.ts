@@ -7,7 +7,7 @@ import { formatOf } from '../base/format.ts';
 import { fetchAll } from '../cosmos/fetch-all.ts';
 import { withRetry } from '../cosmos/retry.ts';
 
-const SWEEPING = 'millrace.sweeping';
+export const SWEEPING = 'millrace.sweeping';
 const PARTITION = 'sweeping';
 /** A sweep that has died writes nothing more after this. */
 const LIFE_S = Math.ceil((WRITE_BOUND_MS + LANDING_BOUND_MS) / 1_000);

@@ -10,6 +10,8 @@ import type { FeedMode, KeyedSource } from '../feed/reading/source.ts';
 import type { DocumentAccess } from '../sinks/document-access.ts';
 import type { BlobStore, HoldingStore } from './blob-store.ts';
 import type { Holds } from './holds.ts';
+import type { Sweeper } from './sweepers.ts';
+import type { Turns } from './turns.ts';
 
 /** The feed of a source container, for reads from the beginning without leases. */
 export interface SourceFeed {
@@ -72,6 +74,8 @@ export interface BlobRecord {
   /** Smallest and largest `_ts`, milliseconds. */
   readonly from: number;
   readonly to: number;
+  /** When the rule `keep` made its documents count as archived no more, milliseconds. Absent: it has not. */
+  readonly expired?: number | undefined;
 }
 
 /** The blobs of one projection, tenant and period. It is stored as a blob itself and changed only under If-Match. */
@@ -107,6 +111,12 @@ export interface SweepOptions {
   readonly dryRun?: boolean;
   /** Stops after this time, milliseconds. The next sweep goes on, since what has left is not found again. */
   readonly withinMs?: number | undefined;
+  /** For a sweep with `withinMs`: no tenant is served before others had their turn, also over several sweeps. */
+  readonly turns?: Turns | undefined;
+  /** This sweep among others. Absent: it takes all that is due. */
+  readonly sweeper?: Sweeper | undefined;
+  /** Request units that it spends a second on average; absent: as many as its client may. */
+  readonly ruPerSecond?: number | undefined;
   progress?(so: SweepResult): void;
   /** Archives the documents of this tenant only. Absent: of all. */
   readonly tenant?: string | undefined;
@@ -231,6 +241,8 @@ export interface CopyResult {
   readonly different: readonly string[];
   /** Not copied, because their tenant is erased. */
   readonly erased: number;
+  /** Not copied here, because their keys move, or are on another shard. */
+  readonly moving: number;
   /** Damage that was skipped; empty without `skipDamaged`. */
   readonly faults: readonly ArchiveFault[];
 }

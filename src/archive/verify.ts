@@ -2,7 +2,8 @@ import { projectionId } from '../definition/specs.ts';
 import { Entries, type StoredEntry } from '../projections/archive/entries.ts';
 import { ArchiveDamaged, bytesOf, recordOf, unpack } from './blob.ts';
 import type { BlobStore } from './blob-store.ts';
-import { drawBlobs, isOffline } from './draw-blobs.ts';
+import { BlobOffline } from './blob-offline.ts';
+import { drawBlobs } from './draw-blobs.ts';
 import { isLineOf } from './find.ts';
 import { identityOf } from './identities.ts';
 import { isBlob, isManifest, isTenant, manifestBeside, placeOf, prefixOf } from './layout.ts';
@@ -66,7 +67,7 @@ export async function verifyArchive(
     if (!isOwn(name)) continue;
     await visit(name).catch((error: unknown) => {
       // By a rule, old blobs go there: a sample says nothing of them.
-      if (!drawn || !isOffline(error)) throw error;
+      if (!drawn || !(error instanceof BlobOffline)) throw error;
       offline += 1;
     });
   }

@@ -39,7 +39,7 @@ export function versionLog(open: () => Promise<BlobStore>): LogVersions {
     const lines = changes.flatMap((change, order) => (change.moved ? [] : [loggedLine(spec, change, order)]));
     if (lines.length === 0) return;
     try {
-      await writeLines(await (opened ??= open()), lines);
+      await writeLines(await (opened ??= open()), spec, lines);
     } catch (error) {
       opened = undefined;
       throw unavailable(error, `${lines.length} versions can't be kept in the version log of ${projectionId(spec)}`);
@@ -73,7 +73,7 @@ export async function beginLog(
     for (const line of lines) if (!(await isErased(line.change))) left.push(line);
     lines = [];
     bytes = 0;
-    await writeLines(store, left);
+    await writeLines(store, spec, left);
   };
   for await (const { cold: _, ...change } of history.documents(spec.from.container, signal)) {
     if (change.type !== spec.from.type) continue;
@@ -174,9 +174,9 @@ function loggedLine(spec: ArchiveSpec, change: Change, order?: number): Line {
   return { change, line: lineOf(change, more), period };
 }
 
-async function writeLines(store: BlobStore, lines: readonly Line[]): Promise<void> {
+async function writeLines(store: BlobStore, { codec }: ArchiveSpec, lines: readonly Line[]): Promise<void> {
   const folders = Map.groupBy(lines, ({ period }) => folderOf(period)).values();
-  await mapSettled(folders, async (of) => void (of[0] && (await writeBlob(store, of[0].period, of))), {
+  await mapSettled(folders, async (of) => void (of[0] && (await writeBlob(store, of[0].period, of, { codec }))), {
     concurrency: 8,
   });
 }

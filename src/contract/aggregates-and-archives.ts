@@ -1,5 +1,5 @@
 // G8 and G9: rules for aggregates and archives only.
-import { duration } from '../model/reader/quantity.ts';
+import { bytesOf, duration, quantities } from '../model/reader/quantity.ts';
 import { type Rule, type RuleResult, SOURCES, missing, n } from '../model/rules/rule.ts';
 import { parseDate } from '../definition/date.ts';
 import { examplesOf } from '../model/model.ts';
@@ -8,6 +8,14 @@ import type { ProjectionRow } from '../model/documents.ts';
 import type { Contract, Declared } from './declared.ts';
 
 const DAY = 86_400_000;
+/** The part of the cell that says how long archived documents are kept: `kept for 3650 d`. */
+const KEPT = /\b(kept|keeps?|retained) for\b[^;]*/i;
+
+/** The size above which documents are archived: `larger than 100 KB`. */
+const sizeIn = (text: string): number | undefined =>
+  quantities(/\b(larger|bigger|more) than [^;,]*|\b(over|above) [^;,]*/i.exec(text)?.[0] ?? '')
+    .map(bytesOf)
+    .find((size) => size !== undefined);
 
 export function aggregatesAndArchives(contract: Contract): Rule[] {
   return [
@@ -67,9 +75,16 @@ export function aggregatesAndArchives(contract: Contract): Rule[] {
         }
         for (const row of rows) {
           const text = `${row.fieldsText} ${row.keyText} ${row.sourceText}`;
-          const after = duration(row.fieldsText);
+          const after = duration(row.fieldsText.replace(KEPT, ''));
+          const kept = duration(KEPT.exec(row.fieldsText)?.[0] ?? '');
+          const size = sizeIn(row.fieldsText);
           const date = /\d{4}[-/]\d\d[-/]\d\d/.exec(row.fieldsText)?.[0];
-          if (after === undefined && date === undefined && !/\bwhere\b|\bwhen\b|\bonce\b/i.test(text))
+          if (
+            after === undefined &&
+            date === undefined &&
+            size === undefined &&
+            !/\bwhere\b|\bwhen\b|\bonce\b/i.test(text)
+          )
             yield { message: `${row.name} doesn't state when documents are archived`, at: row.at };
           if (row.sinkText === '') yield { message: `${row.name} doesn't state the path of its blobs`, at: row.at };
           if (row.serves.length === 0) yield { message: `${row.name}: no pattern reads the archived data`, at: row.at };
@@ -83,7 +98,7 @@ export function aggregatesAndArchives(contract: Contract): Rule[] {
             };
           const declared = contract.named(row.name);
           if (declared?.spec.kind !== 'archive') continue;
-          const { rule, dateField } = declared.spec;
+          const { rule, dateField, largerThan, keep } = declared.spec;
           if (!new RegExp(String.raw`\b${dateField}\b`).test(text))
             yield {
               message: `${row.name} uses the date ${dateField} in the code, but the document doesn't name it`,
@@ -102,6 +117,18 @@ export function aggregatesAndArchives(contract: Contract): Rule[] {
               message: `${row.name} archives before ${date} in the document, but before ${rule.text} in the code`,
               at: row.at,
               related: [contract.at(declared, 'before')],
+            };
+          if (size !== largerThan?.bytes)
+            yield {
+              message: `${row.name} archives ${size === undefined ? 'documents of any size' : `what is larger than ${n(size)} bytes`} in the document, but ${largerThan ? `what is larger than ${largerThan.text}` : 'documents of any size'} in the code`,
+              at: row.at,
+              related: [contract.at(declared, 'largerThan')],
+            };
+          if (kept !== keep?.ms)
+            yield {
+              message: `${row.name} keeps archived documents ${kept === undefined ? 'for good' : `for ${n(kept / DAY)} d`} in the document, but ${keep ? `for ${keep.text}` : 'for good'} in the code`,
+              at: row.at,
+              related: [contract.at(declared, 'keep')],
             };
           if ((rule.kind === 'after' && after === undefined) || (rule.kind === 'before' && date === undefined))
             yield {

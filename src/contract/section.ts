@@ -4,7 +4,7 @@ import { keyPathsOf } from '../model/model.ts';
 import { hasName } from '../model/reader/names.ts';
 import { duration } from '../model/reader/quantity.ts';
 import { type TableSpan, tableSpans } from '../model/reader/spans.ts';
-import type { DerivedSpec, Doc, Pipeline, SourceRef } from '../definition/specs.ts';
+import type { ArchiveSpec, DerivedSpec, Doc, Pipeline, SourceRef } from '../definition/specs.ts';
 import { Contract, type Declared } from './declared.ts';
 import { type Run, type Whole, depends, groupOf, isWhole, outputsOf, trace } from './trace.ts';
 
@@ -175,12 +175,21 @@ function fieldsOf(declared: Declared, contract: Contract, design: Design, levels
       .map(([field, measure]) => `${field} = ${measure.kind}`)
       .join('; ');
   if (spec.kind === 'embed') return Object.keys(spec.set).join(', ');
-  if (spec.kind === 'archive')
-    return `all; ${spec.rule.kind === 'always' ? 'where it says so' : spec.rule.kind === 'after' ? `${spec.rule.text} after ${spec.dateField}` : `${spec.dateField} before ${spec.rule.text}`}`;
+  if (spec.kind === 'archive') return archivedOf(spec);
   const [run] = runsOf(declared, contract, design);
   if (!run || !isWhole(declared)) return 'all';
   const plain = Object.keys(run.output).filter((field) => field !== 'id' && !levels.includes(field));
   return plain.map((field) => originOf(field, run, declared.spec)).join(', ');
+}
+
+/** What G9 compares with the code. */
+function archivedOf({ rule, dateField, largerThan, keep }: ArchiveSpec): string {
+  const aged =
+    rule.kind === 'after'
+      ? `${rule.text} after ${dateField}`
+      : `${dateField} before ${rule.kind === 'before' ? rule.text : ''}`;
+  const rules = [...(rule.kind === 'always' ? [] : [aged]), ...(largerThan ? [`larger than ${largerThan.text}`] : [])];
+  return ['all', rules.join(', ') || 'where it says so', ...(keep ? [`kept for ${keep.text}`] : [])].join('; ');
 }
 
 /** `status`, or `customer.name → customerName` if the field is an unchanged copy of another one. */

@@ -1,4 +1,5 @@
 import type { Container, Database } from '@azure/cosmos';
+import { shared } from '../base/shared.ts';
 import { withRetry } from './retry.ts';
 
 /**
@@ -7,6 +8,13 @@ import { withRetry } from './retry.ts';
  * @throws the SDK's error; `failureOf` reads it as `not-found` if there is no such container or database
  */
 export async function ridOf(of: Container | Database, signal?: AbortSignal): Promise<string> {
+  return signal ? readRid(of, signal) : shared(underWay, of, () => readRid(of));
+}
+
+/** The feeds of a place ask for the same database at the same time. */
+const underWay = new WeakMap<Container | Database, Promise<string>>();
+
+async function readRid(of: Container | Database, signal?: AbortSignal): Promise<string> {
   const read = (): Promise<{ readonly resource?: { readonly _rid?: string } | undefined }> => of.read();
   const { resource } = await withRetry(read, { reads: true, ...(signal && { signal }) });
   return resource?._rid ?? '';

@@ -14,6 +14,15 @@ export function milliseconds(span: string): number | undefined {
   return number === undefined ? undefined : Number(number) * (UNITS[unit] ?? Number.NaN);
 }
 
+const SIZE = /^(\d+(?:\.\d+)?) ?(B|KB|MB)$/;
+const SIZES: Readonly<Record<string, number>> = { B: 1, KB: 1e3, MB: 1e6 };
+
+/** A size such as `100 KB`, in bytes; undefined if the text isn't one. */
+export function bytes(size: string): number | undefined {
+  const [, number, unit = ''] = SIZE.exec(size) ?? [];
+  return number === undefined ? undefined : Number(number) * (SIZES[unit] ?? Number.NaN);
+}
+
 export const error = (code: string, message: string, hint: string): Finding => ({
   code,
   severity: 'error',

@@ -57,7 +57,8 @@ export function placeOf(
     case 'react':
     case 'send':
     case 'publish':
-      if (where(spec.from) !== 'reference') return where(spec.from) === 'global' ? 'global' : 'shard';
+      if (where(spec.from) === 'global') return 'global';
+      if (where(spec.from) === 'sharded') return derivedInShards(spec, pipeline.projections) ?? 'shard';
       return {
         why: `Every shard has ${ref(spec.from)}, so it would take effect once for each shard`,
         hint: 'Declare it for the documents of the global place that the reference container is kept from.',
@@ -147,9 +148,9 @@ function ofTable(
   };
 }
 
-/** Why documents that projections derive in each shard can't come together. */
+/** Why documents that projections derive in each shard can't come together, or take effect outside. */
 function derivedInShards(
-  { from }: Pick<ProjectionSpec | TableSpec, 'from'>,
+  { from }: { readonly from: SourceRef },
   projections: readonly ProjectionSpec[],
 ): Misplaced | undefined {
   const writer = projections.find((one) => same(one.into, from));
@@ -180,6 +181,12 @@ export function partOf(pipeline: Pipeline, model: Model, place: PlaceKind): Pipe
     publishes: pipeline.publishes.filter(here),
     ingests: pipeline.ingests.filter(here),
   };
+}
+
+/** The pipeline as if all of its documents were in one place. */
+export function inOnePlace({ shards: _, ...pipeline }: Pipeline): Pipeline {
+  const projections = pipeline.projections.map(({ toGlobal: __, ...spec }) => spec as ProjectionSpec);
+  return { ...pipeline, projections };
 }
 
 /** The whole pipeline that a part belongs to; a whole one is its own. */

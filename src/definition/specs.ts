@@ -1,6 +1,7 @@
 // The plain form of declarations, which the typed builders return and which plan, engine and oracle read. Documents are
 // untyped here; the builders check the types.
 
+import type { CoolerTier } from './access-tiers.ts';
 import type { Sink, TableStore } from './outside-sink.ts';
 
 export type {
@@ -274,6 +275,9 @@ export type ArchiveRule =
   | { readonly kind: 'after' | 'before'; readonly ms: number; readonly text: string }
   | { readonly kind: 'always' };
 
+/** How an archive packs the lines of its blobs. */
+export type ArchiveCodec = 'gzip' | 'zstd';
+
 /** Documents that move from their container to blobs. It has no sink that could be recomputed. */
 export interface ArchiveSpec {
   readonly kind: 'archive';
@@ -284,11 +288,25 @@ export interface ArchiveSpec {
   readonly dateField: string;
   /** `after`: older than that many milliseconds; `before`: earlier than that time. */
   readonly rule: ArchiveRule;
+  /** Only documents of more stored bytes; `text` as declared. */
+  readonly largerThan?: { readonly bytes: number; readonly text: string };
+  /** A document is deleted from the archive when its date is this long ago: milliseconds; `text` as declared. */
+  readonly keep?: { readonly ms: number; readonly text: string };
   where?(doc: Doc): boolean;
   /** Field with the tenant: each tenant has separate blobs. */
   readonly tenantField?: string;
+  /** Of the blobs that are written from now on; readers read each. Absent: gzip. */
+  readonly codec?: ArchiveCodec;
   /** Keeps every version of the documents, so that the container can be had as of a time. */
   readonly versionLog?: true;
+  /** When blobs move to which tier, from the warmest to the coolest. Absent: they stay where they are written. */
+  readonly tiers?: readonly TierRule[];
+}
+
+/** Blobs move to the tier so many days after they were written. */
+export interface TierRule {
+  readonly tier: CoolerTier;
+  readonly days: number;
 }
 
 /** Changes as events of an event hub. They can't be recomputed: a hub can't be asked for its events of one key. */

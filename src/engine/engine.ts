@@ -140,6 +140,11 @@ export class Engine {
     return { applied, parked };
   }
 
+  /** Whether the effects of a projection are events, so that it gets no change of a move. */
+  isOfEvents(projection: string): boolean {
+    return this.#options.runners.some(({ id, events }) => id === projection && events === true);
+  }
+
   /** The engine as the handler of a feed. */
   readonly handle: Handle = async (page, fence, tenure) => {
     await this.consume(page, fence, { progress: () => tenure.progress() });
@@ -223,17 +228,25 @@ export class Engine {
     const { deadLetters, starts } = this.#options;
     // Before anything else: a change below the start is neither applied nor parked, and settles no dead letter.
     const divided = starts?.concerns(runner.id) === true ? await starts.divide(runner.id, all) : undefined;
-    const { due: changes, below } = divided ?? { due: all, below: [] };
-    if (below.length > 0) await runner.passOver?.(below, access);
-    if (changes.length === 0) return { due: [], applied: [], parked: [] };
+    const { due, below } = divided ?? { due: all, below: [] };
+    // Nor does a change by a move, where effects are events.
+    const { moved = [], own: changes = [] } = Object.groupBy(due, (change) =>
+      runner.events === true && change.moved === true ? 'moved' : 'own',
+    );
+    const passed = [...below, ...moved];
+    if (passed.length > 0) await runner.passOver?.(passed, access);
+    if (changes.length === 0) return { due: moved, applied: moved, parked: [] };
     const { applied, refusals, waiting } =
       runner.order === 'partitionKey'
         ? await applyOrdered(runner, changes, access, { deadLetters, erased })
         : await applyApart(runner, changes, access);
-    await this.#park(runner, refusals, parking);
-    await deadLetters.parkWaiting(runner.id, waiting, new Date(systemClock.now()), parking);
-    await deadLetters.settle(runner.id, applied, parking.progress);
-    return { due: changes, applied, parked: [...refusals.map(({ change }) => change), ...waiting] };
+    const options = { ...parking, events: runner.events === true };
+    await this.#park(runner, refusals, options);
+    await deadLetters.parkWaiting(runner.id, waiting, new Date(systemClock.now()), options);
+    // What an embed wrote after a move has not done what the letter stands for.
+    const settling = runner.events === true ? applied.filter(({ echo }) => !echo) : applied;
+    await deadLetters.settle(runner.id, settling, parking.progress);
+    return { due, applied: [...moved, ...applied], parked: [...refusals.map(({ change }) => change), ...waiting] };
   }
 
   async #park({ id: projection }: Runner, refusals: readonly Refusal[], parking: ParkOptions): Promise<void> {

@@ -12,6 +12,8 @@ export interface Remembered extends Identity {
   readonly type: string;
   /** When the version was written, milliseconds since 1970. Absent: it may have been a moment ago. */
   readonly at?: number;
+  /** Its effect is an event that is still to come: a version that a move has written since stands for it. */
+  readonly events?: boolean;
 }
 
 export interface ReadAgainOptions {
@@ -31,7 +33,7 @@ export interface ReadAgainOptions {
  */
 export async function readAgain(of: Remembered, options: ReadAgainOptions): Promise<Change | undefined> {
   const { sources, access, cold, readLagMs, signal } = options;
-  const { container, key, id, version, type } = of;
+  const { container, key, id, version, type, events = false } = of;
   const inVersion = (raw: Record<string, unknown>): Change | undefined => {
     const source = sources.get(container);
     return source && toChange(source, { ...raw, _lsn: version.lsn }, version.epoch);
@@ -44,11 +46,21 @@ export async function readAgain(of: Remembered, options: ReadAgainOptions): Prom
     if (raw?.['_etag'] === version.etag) return inVersion(raw);
     const archived = raw === undefined ? await cold({ container, key, id, version }, access) : undefined;
     if (archived) return inVersion({ ...archived, id });
-    if (settled && raw) return undefined;
+    if (settled && raw) return events ? owed(inVersion(raw), version) : undefined;
     if (!settled) await systemClock.sleep(readLagMs, signal);
   }
   const above = { epoch: version.epoch, lsn: version.lsn + 0.5, etag: `${version.etag} gone` };
   return { container, type, key, id, version: above, at: systemClock.now(), op: 'delete' };
+}
+
+/**
+ * The event that a parked version stands for, if only moves and embeds have written the document since: what the application
+ * wrote last is the parked version then, because a newer one would have taken the place of the letter.
+ */
+function owed(change: Change | undefined, version: Version): Change | undefined {
+  if (!change || change.op === 'delete' || !(change.moved || change.echo)) return undefined;
+  const { moved: _, echo: __, feedLsn: ___, ...rest } = change;
+  return { ...rest, version, owed: true };
 }
 
 const isPast = (at: number | undefined, readLagMs: number): boolean =>

@@ -88,9 +88,11 @@ interface Due {
 /** The change to apply for a letter, or its result if there is nothing to apply. */
 async function foundOf(letter: DeadLetter, options: RedriveOptions): Promise<Due | Redriven> {
   try {
-    const { container, key, id, version, type } = letter;
+    const { projection, container, key, id, version, type } = letter;
     const kept = await options.deadLetters.kept(letter);
-    const change = kept ?? (await readAgain({ container, key, id, version, type }, options));
+    const change =
+      kept ??
+      (await readAgain({ container, key, id, version, type, events: options.engine.isOfEvents(projection) }, options));
     if (!change) return resultOf(letter, (await options.deadLetters.discard(letter)) ? 'superseded' : 'gone');
     return { letter, change, outcome: change.version.lsn === version.lsn ? 'applied' : 'deleted' };
   } catch (error) {

@@ -55,7 +55,7 @@ export const MARKS: SourceMarks = {
   leavingOf,
   movedOf: (raw, doc) => {
     const mark = movedMarkOf(raw, doc);
-    return mark && { gone: mark.gone === true, versionOf: (own) => versionOf(mark, own) };
+    return mark && { gone: mark.gone === true, echo: mark.echo === true, versionOf: (own) => versionOf(mark, own) };
   },
 };
 

@@ -2,9 +2,15 @@ import { archiveAsOf } from '../operations/archive/as-of.operation.ts';
 import { archiveHold } from '../operations/archive/hold.operation.ts';
 import { archiveHolds } from '../operations/archive/holds.operation.ts';
 import { archiveRelease } from '../operations/archive/release.operation.ts';
+import { archiveLake } from '../operations/archive/lake.operation.ts';
 import { archiveList } from '../operations/archive/list.operation.ts';
+import { archiveExpire } from '../operations/archive/expire.operation.ts';
 import { archiveCompact } from '../operations/archive/compact.operation.ts';
 import { archiveStats } from '../operations/archive/stats.operation.ts';
+import { archiveRehydrate } from '../operations/archive/rehydrate.operation.ts';
+import { archiveRehydrations } from '../operations/archive/rehydrations.operation.ts';
+import { archiveTier } from '../operations/archive/tier.operation.ts';
+import { archiveTiers } from '../operations/archive/tiers.operation.ts';
 import { archiveRestore } from '../operations/archive/restore.operation.ts';
 import { archiveSweep } from '../operations/archive/sweep.operation.ts';
 import { archiveVerify } from '../operations/archive/verify.operation.ts';
@@ -202,11 +208,17 @@ export const registry: Registry = new Registry([
   archiveList,
   archiveStats,
   archiveCompact,
+  archiveExpire,
   archiveVerify,
   archiveHold,
   archiveHolds,
   archiveRelease,
   archiveRestore,
+  archiveTier,
+  archiveTiers,
+  archiveRehydrate,
+  archiveRehydrations,
+  archiveLake,
   sqlDdl,
   sqlMigrate,
   sqlClean,

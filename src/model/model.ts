@@ -37,6 +37,8 @@ export interface Container {
   readonly throughput?: { readonly kind: 'autoscale' | 'manual'; readonly max: number };
   /** The document calls it reference data, or says that all tenants share it. Absent: it doesn't. */
   readonly reference?: true;
+  /** An example has an ellipsis, so fields that no example has may exist. */
+  readonly partialExamples?: true;
   readonly at: Place;
   /** The places of the facts above. */
   readonly places: Readonly<Partial<Record<ContainerFact, Place>>>;

@@ -91,7 +91,6 @@ function workspaceAt(
     at: (folder) => (folder === undefined ? of : onOnePlace(workspace.at(folder), name)),
     pipeline: async () => place.loaded,
     services,
-    jobs: async () => Promise.reject(notInBackground(name)),
   });
   return of;
 }
@@ -124,13 +123,6 @@ function unsupported(name: string): UsageError {
     hint: instead,
   });
 }
-
-const notInBackground = (name: string): UsageError =>
-  shardVerbsError(
-    'shards-unsupported',
-    `\`millrace ${name}\` can’t work on a pipeline over shards in the background: a job doesn’t name the place`,
-    { hint: 'Run it without --background.' },
-  );
 
 /** The results of several places as one. */
 export const joinPlaces = (results: readonly (AtPlace & { readonly text: string })[]) => ({

@@ -13,6 +13,7 @@ import { openStore } from '../runtime/archives.ts';
 import { planStorage } from './archive/open.ts';
 import { movedSources } from './containers/moved.ts';
 import { readDeadLetters } from './dead-letters/read.ts';
+import { archiveIndexes } from './doctor-archives.ts';
 import { containerRights } from './doctor-rights.ts';
 import { fairTurns } from './doctor-turns.ts';
 import { type Finding, bad, doubtful, failed, good } from './finding.ts';
@@ -86,6 +87,7 @@ export async function examine(context: Context, expirationMs: number): Promise<F
     ['fair turns', () => fairTurns(loaded, services, context.signal)],
     ['verification', () => verification(services, loaded)],
     ['archive', () => archiveVerification(services, loaded)],
+    ['archive', () => archiveIndexes(loaded, services)],
     ['jobs', () => jobs(context)],
   ];
   for (const [check, look] of parts) {

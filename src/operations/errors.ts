@@ -433,6 +433,11 @@ export const OPERATIONS_ERRORS = {
     hint: 'Remove them with `millrace projections drop NAME@VERSION`, or raise the version.',
     usage: true,
   },
+  'version-read': {
+    meaning: 'A projection that should be removed writes documents that another projection reads.',
+    hint: 'Remove the other projection too, or give it another source. Then run the command again.',
+    usage: true,
+  },
   'version-unknown': {
     meaning: 'There is no version of this name that could be dropped.',
     hint: 'Name the version: `millrace projections drop NAME@VERSION`. `millrace projections list` shows the versions.',

@@ -44,6 +44,8 @@ export interface Interim {
 
 export interface Context {
   readonly workspace: Workspace;
+  /** Of a pipeline over shards, the place that the operation works in: its database. Absent: all, or there is one. */
+  readonly place?: string;
   /** The user who runs the operation, for the audit record. */
   readonly actor: string;
   /** Aborted by Ctrl-C: the operation must stop cleanly and throw its reason, or return. */
@@ -62,10 +64,11 @@ export interface Context {
 }
 
 /** Reads no property: the signal of a command line ends the process until it is first read. */
-const withWorkspace = (context: Context, workspace: Workspace): Context =>
+const withWorkspace = (context: Context, workspace: Workspace, place?: string): Context =>
   Object.defineProperties({} as Context, {
     ...Object.getOwnPropertyDescriptors(context),
     workspace: { value: workspace, enumerable: true },
+    ...(place !== undefined && { place: { value: place, enumerable: true } }),
   });
 
 /** The parts of a workspace that procedures need. */
@@ -161,13 +164,13 @@ export function defineOperation<S extends z.ZodObject, R>(spec: OperationSpec<S,
     const places = await placesOf(context, shard);
     const [only, ...more] = places ?? [];
     if (!only) return perform(accepted, context);
-    if (more.length === 0) return perform(accepted, withWorkspace(context, only.workspace));
+    if (more.length === 0) return perform(accepted, withWorkspace(context, only.workspace, only.name));
     const results = [];
     for (const place of [only, ...more]) {
       try {
         // Interim results are those of one place.
         const { show: _, ...rest } = context;
-        const result = await perform(accepted, { ...rest, workspace: place.workspace });
+        const result = await perform(accepted, { ...rest, workspace: place.workspace, place: place.name });
         results.push({ place: place.name, global: place.global, ...result });
       } catch (error) {
         if (context.signal.aborted) throw error;

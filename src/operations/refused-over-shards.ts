@@ -7,6 +7,10 @@ export interface RefusedOverShards {
 
 /** By `noun verb`, or by the noun. */
 const REFUSED: Readonly<Record<string, RefusedOverShards>> = {
+  'archive as-of': {
+    why: 'it reads a version log, and an archive of several shards has none',
+    instead: 'Documents as they are archived now: `millrace archive restore --into CONTAINER`, in each place.',
+  },
   'containers migrate': {
     why: 'it copies within one database',
     instead: 'Create the other container in another shard, and move the keys there: `millrace shards move`.',
@@ -25,11 +29,6 @@ const REFUSED: Readonly<Record<string, RefusedOverShards>> = {
     why: 'it judges the positions and records of one database',
     instead:
       'After a shard was restored: `millrace shards detach`, `millrace shards attach`, and `millrace projections verify --repair --shard NAME`.',
-  },
-  tenants: {
-    why: 'a tenant’s documents are in a shard and, derived, in the global place, and it works on one of them',
-    instead:
-      'Find the tenant’s shard with `millrace shards show MAP --key TENANT`; compare its documents with `millrace projections verify --tenant TENANT`. There is no verb yet that exports or erases them in all places.',
   },
 };
 

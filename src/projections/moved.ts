@@ -20,6 +20,10 @@ export interface MovedMark {
   readonly epoch?: number;
   /** A copy of an archived document: it leaves again once hosts have it. */
   readonly cold?: true;
+  /** A copy of which the map may still give the keys to the other shard: embeds leave it as it is. */
+  readonly ahead?: true;
+  /** Embeds have changed the document since a move wrote it, and nothing else. It has the version that it has where it is. */
+  readonly echo?: true;
   /** The document is elsewhere now: it counts as deleted here, and expires. */
   readonly gone?: true;
 }

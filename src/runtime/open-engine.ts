@@ -120,7 +120,7 @@ export function openEngine(parts: EngineParts, purpose: Purpose): OpenEngine {
     erasures,
     sift: siftOf(loaded.pipeline, loaded.model, {
       stateContainer: state.id,
-      again: archiveAgain(blobs, new Holds(state)),
+      again: archiveAgain(blobs, new Holds(global.state)),
     }),
     ...(purpose === 'live' ? { control, starts, lane: 'live' } : { lane: 'bulk' }),
     ...(parts.tenant !== undefined && { tenant: parts.tenant }),

@@ -1,4 +1,5 @@
 import type { Container } from '@azure/cosmos';
+import { mapSettled } from '../base/map-settled.ts';
 import type { Pipeline } from '../definition/specs.ts';
 import { targetOf } from '../ingest/take.ts';
 import type { DeadLetters } from '../engine/dead-letters/dead-letters.ts';
@@ -48,6 +49,9 @@ export interface Hosts {
   complete(signal: AbortSignal): Promise<void>;
 }
 
+/** Feeds that start at a time. */
+const AT_ONCE = { concurrency: 16 };
+
 /** Builds the host of a pipeline, or of a part, in the place of the services. Nothing runs before `start`. */
 export async function openPlaceHost(options: PlaceHostOptions): Promise<PlaceHost> {
   const { services, loaded } = options;
@@ -78,7 +82,13 @@ export async function openPlaceHost(options: PlaceHostOptions): Promise<PlaceHos
       for (const ingestor of ingestors) await ingestor.start();
       // Before the first page: what is written from now on comes after the start of a projection that begins now.
       await starts.recorded();
-      for (const processor of processors) await processor.start();
+      try {
+        await mapSettled(processors, (processor) => processor.start(), AT_ONCE);
+      } catch (error) {
+        // A process that can't read one feed reads none.
+        await Promise.all(processors.map((processor) => processor.stop()));
+        throw error;
+      }
       resuming.start();
     },
     stop: async () => {

@@ -247,7 +247,7 @@ export class StagedHost implements AsyncDisposable {
 }
 
 /** Deletes the marker document of the leases. If that fails, the marker does no harm. */
-async function removeMarker({ global: { leases } }: Services, prefix: string): Promise<void> {
+export async function removeMarker({ global: { leases } }: Services, prefix: string): Promise<void> {
   const id = `${prefix}.info`;
   await withRetry(() => leases.item(id, id).delete(), { reads: true }).catch(() => undefined);
 }

@@ -89,7 +89,7 @@ it('the log begins with what is there, hot and cold, and an erasure of a tenant 
   await eraseFromArchive({
     store,
     stateContainer: 'millrace',
-    access: stage.access(),
+    accesses: [stage.access()],
     tenant: 't0',
     owns: (_, doc) => (doc as Doc)['tenant'] === 't0',
     settleMs: 0,

@@ -4,8 +4,10 @@ import { type AddressInfo, type Server, createServer } from 'node:net';
 import { BlobServiceClient, type ContainerClient } from '@azure/storage-blob';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { AzureBlobStore } from '../../src/archive/azure-blob-store.ts';
+import type { BlobContainer, BlobHandle } from '../../src/archive/blob-container.ts';
 import { restoreArchive } from '../../src/archive/restore.ts';
 import { verifyArchive } from '../../src/archive/verify.ts';
+import type { Clock } from '../../src/base/clock.ts';
 import { freePort } from '../support/free-port.ts';
 import { type Azurite, startAzurite } from '../support/azurite.ts';
 import { ManualClock } from '../support/clock.ts';
@@ -141,6 +143,60 @@ test('one that has answered and is away for a while is waited for', async () => 
   clock.advance(100);
   expect(await read).toBeUndefined();
   server.close();
+});
+
+/** A container whose account refuses the `busy` next writes of blobs that match, each after ten seconds. */
+function throttled(inner: ContainerClient, which: RegExp): { readonly store: AzureBlobStore; busy: number } {
+  let now = 0;
+  const clock: Clock = {
+    now: () => now,
+    monotonic: () => now,
+    sleep: async (ms, signal) => {
+      // Longer than a pause between attempts: the report of a late answer.
+      if (ms > 2_000)
+        await new Promise((_, reject) => signal?.addEventListener('abort', () => reject(new Error('over'))));
+      now += ms;
+    },
+  };
+  const account = { busy: 0 };
+  const container: BlobContainer = {
+    containerName: inner.containerName,
+    url: inner.url,
+    listBlobsFlat: (options) => inner.listBlobsFlat(options),
+    getBlobClient: (name) => {
+      const blob: BlobHandle = inner.getBlobClient(name);
+      const upload: ReturnType<BlobHandle['getBlockBlobClient']>['upload'] = async (...of) => {
+        if (!which.test(name) || account.busy === 0) return blob.getBlockBlobClient().upload(...of);
+        account.busy -= 1;
+        now += 10_000;
+        throw Object.assign(new Error('The server is busy.'), { statusCode: 503, code: 'ServerBusy' });
+      };
+      return Object.assign(Object.create(blob) as BlobHandle, { getBlockBlobClient: () => ({ upload }) });
+    },
+  };
+  return Object.assign(account, { store: new AzureBlobStore(container, { clock }) });
+}
+
+test.each([
+  ['blobs', /\.gz$/],
+  ['manifests', /manifest\.json$/],
+])('an account that throttles writes of %s for minutes delays a sweep, which loses nothing', async (what, which) => {
+  const account = throttled(await container(`throttled-${what}`), which);
+  const stage = await archiveStage(account.store);
+  for (const id of ['a', 'b', 'c']) await stage.orders.items.create(order(id));
+  // For minutes: each run ends after one, with everything where it was.
+  account.busy = 20;
+  for (let run = 0; run < 2; run++) {
+    await expect(stage.sweep()).rejects.toMatchObject({ code: 'storage-busy' });
+    expect(await stage.hot()).toEqual(['a', 'b', 'c']);
+    expect((await stage.history()).map(({ cold }) => cold)).toEqual([false, false, false]);
+  }
+  // For less than a minute: it waits.
+  account.busy = 4;
+  expect(await stage.sweep()).toMatchObject({ archived: 3, removed: 3 });
+  expect(account.busy).toBe(0);
+  expect(await stage.hot()).toEqual([]);
+  expect((await verifyArchive(stage.archive, { signal: SIGNAL })).faults).toEqual([]);
 });
 
 test('an account that throttles for a minute is an error that says it', async () => {

@@ -104,3 +104,14 @@ test('a document that lacks a part of its key can’t be addressed, so it stays'
     why: 'Orders/o lacks /store',
   });
 });
+
+test('only what is larger leaves, by what its application has written', () => {
+  const larger = archive<Order>('cold', { from: ORDER, date: 'doneAt', largerThan: '100 B', tenant: 'store' });
+  const of = (length: number, more: Doc = {}) =>
+    eligibility({ doneAt: '2026-02-28', state: 'x'.repeat(length), ...more }, larger).kind;
+  // {"id":"o","store":"s","doneAt":"2026-02-28","state":""}
+  const rest = JSON.stringify({ id: 'o', store: 's', doneAt: '2026-02-28', state: '' }).length;
+  expect([of(100 - rest), of(101 - rest)]).toEqual(['stays', 'leaves']);
+  expect(of(100 - rest, { _etag: 'x'.repeat(40), _ts: 1 })).toBe('stays');
+  expect(of(0, { state: 'ä'.repeat(100 - rest) })).toBe('leaves');
+});

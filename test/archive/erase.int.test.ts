@@ -9,17 +9,25 @@ import type { ErasableStore } from '../../src/archive/blob-store.ts';
 import { type ErasedArchive, eraseFromArchive } from '../../src/archive/erase.ts';
 import { systemClock } from '../../src/base/clock.ts';
 import type { ArchiveSpec } from '../../src/definition/specs.ts';
+import { Meter } from '../../src/cosmos/meter.ts';
+import { CosmosAccess } from '../../src/sinks/cosmos-access.ts';
+import type { DocumentAccess } from '../../src/sinks/document-access.ts';
+import { UNFENCED } from '../projections/history.ts';
 import { startAzurite } from '../support/azurite.ts';
 import { MemoryBlobStore } from './memory-blob-store.ts';
 import { type ArchiveStage, SIGNAL, SPEC, archiveStage, collect, order } from './stage.ts';
 
 const { tenantField: _, ...TOGETHER } = SPEC satisfies ArchiveSpec;
 
-const erase = (stage: ArchiveStage, store: ErasableStore, tenant = 't'): Promise<ErasedArchive> =>
+const erase = (
+  stage: ArchiveStage,
+  store: ErasableStore,
+  { tenant = 't', others = [] }: { readonly tenant?: string; readonly others?: readonly DocumentAccess[] } = {},
+): Promise<ErasedArchive> =>
   eraseFromArchive({
     store,
     stateContainer: 'millrace',
-    access: stage.access(),
+    accesses: [stage.access(), ...others],
     tenant,
     owns: (_container, doc) => (doc as { tenant?: unknown }).tenant === tenant,
     settleMs: 0,
@@ -70,6 +78,33 @@ test('on Azurite, blobs go with their snapshots, and a second run finds nothing'
   }
 });
 
+test('entries of every place that shares a blob are detached before it goes', async () => {
+  const store = new MemoryBlobStore();
+  const stage = await archived(store);
+  const { database } = await stage.database.client.databases.create({ id: 'e' });
+  await database.containers.create({ id: 'millrace', partitionKey: { paths: ['/pk'] }, defaultTtl: -1 });
+  // The second documents are in another place, of which both blobs' container is too.
+  const all = "SELECT * FROM c WHERE c.type = 'millrace.archived' AND c.source.id = 'b'";
+  const { resources } = await stage.database.container('millrace').items.query<Entry>(all).fetchAll();
+  for (const entry of resources) {
+    await database.container('millrace').items.create(entry);
+    await stage.database.container('millrace').item(entry.id, entry.pk).delete();
+  }
+  expect(resources).toHaveLength(2);
+  const others = [new CosmosAccess(database, UNFENCED, new Meter())];
+  expect(await erase(stage, store, { others })).toMatchObject({ lines: 2, rewritten: 1, entries: 2 });
+  const left = (await database.container('millrace').items.query<Entry>(all).fetchAll()).resources;
+  expect(left).toMatchObject([{ source: { key: ['other'] } }]);
+  expect([...store.blobs.keys()]).toContain(left[0]!.blob.name);
+});
+
+interface Entry {
+  readonly id: string;
+  readonly pk: string;
+  readonly source: { readonly key: readonly unknown[] };
+  readonly blob: { readonly name: string };
+}
+
 test('a blob under a legal hold is named, and nothing reads it any more', async () => {
   const store = new MemoryBlobStore();
   const stage = await archived(store);
@@ -81,6 +116,24 @@ test('a blob under a legal hold is named, and nothing reads it any more', async 
   store.held.clear();
   expect(await erase(stage, store)).toMatchObject({ lines: 1, removed: [held], held: [] });
   expect(await told(stage)).toEqual(['other/a', 'other/b']);
+});
+
+test('Parquet files go: the tenant’s own, and those of several tenants while blobs have its lines', async () => {
+  const store = new MemoryBlobStore();
+  const stage = await archived(store);
+  const file = (tenant: string): string => `lake/cold/tenant=${tenant}/year=2026/month=01/documents.parquet`;
+  for (const tenant of ['t', 'other', '__HIVE_DEFAULT_PARTITION__']) await store.put(file(tenant), Buffer.of(1), null);
+  store.held.add(file('t'));
+  const first = await erase(stage, store);
+  expect(first.removed.filter((name) => name.startsWith('lake/'))).toEqual([file('__HIVE_DEFAULT_PARTITION__')]);
+  expect(first.held).toEqual([file('t')]);
+  await store.put(file('__HIVE_DEFAULT_PARTITION__'), Buffer.of(1), null);
+  store.held.clear();
+  expect((await erase(stage, store)).removed).toEqual([file('t')]);
+  expect([...store.blobs.keys()].filter((name) => name.startsWith('lake/')).toSorted()).toEqual([
+    file('__HIVE_DEFAULT_PARTITION__'),
+    file('other'),
+  ]);
 });
 
 test('of damaged blobs, the tenant’s own go; one that others share is named and stays', async () => {

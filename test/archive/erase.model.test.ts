@@ -238,7 +238,7 @@ async function worldOf(container: string) {
       return eraseFromArchive({
         store: dying,
         stateContainer,
-        access: dyingAccess,
+        accesses: [dyingAccess],
         tenant,
         owns: owns(tenant),
         settleMs: READ_LAG_MS,

@@ -1,5 +1,6 @@
-// `archive sweep` and `archive restore` as processes, killed at random points between and amid their requests, while a live
-// host goes on deriving. The servers survive; whatever was left half done the next run finishes.
+// `archive sweep`, `compact`, `as-of` and `restore` as processes, killed at random points between and amid their requests,
+// from the first effect on, while a live host goes on deriving and keeps the log. The servers survive; whatever was left half done the next run finishes.
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { AzureBlobStore } from '../../src/archive/azure-blob-store.ts';
 import { historyOf } from '../../src/archive/open.ts';
@@ -14,12 +15,17 @@ import { Random } from '../support/random.ts';
 import { COLD, type Stage, openStage } from '../support/stage.ts';
 import { suiteSeed } from '../support/seed.ts';
 
-// MILLRACE_SEED repeats the points of a run (not its races); MILLRACE_HISTORIES says how many there are.
+// MILLRACE_SEED repeats the points of a run (not its races); MILLRACE_HISTORIES says how many there are of each.
 const SEED = suiteSeed();
-const KILLS = Number(process.env['MILLRACE_HISTORIES'] ?? 4);
+const KILLS = Number(process.env['MILLRACE_HISTORIES'] ?? 1);
 const MONTHS = ['2025-11', '2025-12', '2026-01'];
 const [COLD_ORDERS, HOT_ORDERS] = [180, 20];
 const SIGNAL = new AbortController().signal;
+/** Another container of the same key, which nothing reads. */
+const COPIES = 'Customers';
+const PIPELINE = join(COLD, '../cold-log');
+
+const byId = (a: Doc, b: Doc): number => Number(String(a['id']).slice(6)) - Number(String(b['id']).slice(6));
 
 let azurite: Azurite;
 let stage: Stage;
@@ -28,8 +34,8 @@ let app: App;
 beforeAll(async () => {
   azurite = await startAzurite();
   const { connectionString } = azurite;
-  stage = await openStage({ seed: SEED }, COLD, { connectionString, container: 'archive' });
-  for (const [name, value] of Object.entries({ ...stage.env, MILLRACE_PIPELINE: COLD })) vi.stubEnv(name, value);
+  stage = await openStage({ seed: SEED }, PIPELINE, { connectionString, container: 'archive' });
+  for (const [name, value] of Object.entries({ ...stage.env, MILLRACE_PIPELINE: PIPELINE })) vi.stubEnv(name, value);
   app = await compose({ ...stage, host: 'live', readLagMs: 0, timings: { pollMs: 40 } });
   await app.start();
 });
@@ -65,17 +71,38 @@ async function write(orders: readonly Doc[]): Promise<void> {
 }
 
 interface Run {
+  /** Pieces from the first effect on. */
   readonly sent: number;
   readonly killed: boolean;
 }
 
-/** A verb in a process of its own, killed when it sends its `point`th piece, which then arrives or doesn't. */
-async function run(verb: 'sweep' | 'restore', point: number, arrives: boolean): Promise<Run> {
+const BLOB = /^PUT [^ ]*\.jsonl\.gz/m;
+/** A verb, and what it sends as its first effect: before it is start-up and reading. */
+interface Verb {
+  readonly effect: RegExp;
+  readonly args: () => readonly string[];
+  /** Absent: the command line. */
+  readonly bin?: string;
+}
+const VERBS = {
+  sweep: { effect: BLOB, args: () => ['archive', 'sweep', '--json'] },
+  compact: { effect: BLOB, args: () => [], bin: join(import.meta.dirname, 'compact-worker.ts') },
+  'as-of': {
+    effect: /"type":"order"/,
+    args: () => ['archive', 'as-of', new Date().toISOString(), '--into', COPIES, '--json'],
+  },
+  restore: { effect: /millrace\.restoring/, args: () => ['archive', 'restore', '--json'] },
+} as const satisfies Record<string, Verb>;
+type Name = keyof typeof VERBS;
+
+/** A verb in a process of its own, killed when it sends its `point`th piece from its first effect on, which arrives or doesn't. */
+async function run(name: Name, point: number, arrives: boolean): Promise<Run> {
+  const { effect, args, bin }: Verb = VERBS[name];
   let sent = 0;
   let killed = false;
   const { COSMOS = '', STORAGE = '' } = stage.env;
-  const pass = (): boolean => {
-    sent += 1;
+  const pass = (piece: Buffer): boolean => {
+    if (sent > 0 || effect.test(piece.toString('latin1'))) sent += 1;
     if (sent >= point && !killed) {
       killed = true;
       child.kill('SIGKILL');
@@ -85,11 +112,15 @@ async function run(verb: 'sweep' | 'restore', point: number, arrives: boolean): 
   };
   await using cosmos = await startProxy(portOf(COSMOS), pass);
   await using blobs = await startProxy(portOf(STORAGE), pass);
-  const env = { COSMOS: withPort(COSMOS, cosmos.port), STORAGE: withPort(STORAGE, blobs.port) };
-  await using child = millrace(['archive', verb, '--json'], { env });
+  const env = {
+    COSMOS: withPort(COSMOS, cosmos.port),
+    STORAGE: withPort(STORAGE, blobs.port),
+    ...(bin !== undefined && { NODE_OPTIONS: '--conditions=millrace-source' }),
+  };
+  await using child = millrace(args(), { env, ...(bin !== undefined && { bin }) });
   const { code, signal } = await child.ended;
   // Whoever was quicker than the kill has ended well.
-  expect(signal ?? code, `${verb}: ${child.stderr}`).toBe(signal === 'SIGKILL' ? 'SIGKILL' : 0);
+  expect(signal ?? code, `${name}: ${child.stderr}`).toBe(signal === 'SIGKILL' ? 'SIGKILL' : 0);
   return { sent, killed: signal === 'SIGKILL' };
 }
 
@@ -104,7 +135,6 @@ async function check(orders: readonly Doc[]): Promise<void> {
   const history = historyOf(pipeline, model, { ...stage.services.place, store, readLagMs: 0 });
   const found: Doc[] = [];
   for await (const { doc = {} } of history.documents('Orders', SIGNAL)) found.push(visible(doc));
-  const byId = (a: Doc, b: Doc): number => Number(String(a['id']).slice(6)) - Number(String(b['id']).slice(6));
   expect(found.toSorted(byId)).toEqual(orders);
   expect(await json('archive', 'verify')).toMatchObject({ code: 0, value: [{ faults: [] }] });
 }
@@ -122,27 +152,55 @@ async function hotOrders(): Promise<number> {
   return resources.length;
 }
 
-it(`loses nothing and doubles nothing however often it is killed (seed ${SEED})`, async () => {
+/** The documents as they were now, in the other container. */
+async function copies(): Promise<Doc[]> {
+  const { resources } = await stage.container(COPIES).items.query<Doc>('SELECT * FROM c').fetchAll();
+  return resources.map(visible).toSorted(byId);
+}
+
+async function removeCopies(): Promise<void> {
+  for (const { id, storeId } of await copies())
+    await stage.container(COPIES).item(String(id), String(storeId)).delete();
+}
+
+it(`loses nothing and doubles nothing however often it is killed at work (seed ${SEED})`, async () => {
   const random = new Random(SEED);
-  const killedAt: string[] = [];
+  const kills: Record<Name, number> = { sweep: 0, compact: 0, 'as-of': 0, restore: 0 };
   /** Pieces that a run sends which nobody kills; the first round finds out. */
-  const whole = { sweep: Infinity, restore: Infinity };
-  for (let round = 0; killedAt.length < KILLS; round++) {
+  const whole = { ...kills };
+  for (let round = 0; round === 0 || Object.values(kills).some((count) => count < KILLS); round++) {
     const orders = ordersOf(round);
-    await write(orders);
-    for (const verb of ['sweep', 'restore'] as const) {
-      const point = round === 0 ? Infinity : 1 + random.int(whole[verb]);
-      const { sent, killed } = await run(verb, point, random.chance(0.5));
-      if (round === 0) whole[verb] = sent;
-      if (killed) killedAt.push(`${verb} ${point}`);
+    // In two parts, so that each month has blobs to join.
+    await write(orders.slice(0, COLD_ORDERS / 2));
+    expect((await json('archive', 'sweep')).code).toBe(0);
+    if (round === 0) await beginLog();
+    await write(orders.slice(COLD_ORDERS / 2));
+    for (const name of Object.keys(VERBS) as Name[]) {
+      if (name === 'as-of') await removeCopies();
+      const { sent, killed } = await run(
+        name,
+        round === 0 ? Infinity : 1 + random.int(whole[name]),
+        random.chance(0.5),
+      );
+      if (round === 0) whole[name] = sent;
+      expect(sent, `${name} has no effect`).toBeGreaterThan(0);
+      if (killed) kills[name] += 1;
       await check(orders);
-      expect((await json('archive', verb)).code).toBe(0);
-      expect(await hotOrders()).toBe(verb === 'sweep' ? HOT_ORDERS : orders.length);
+      if (killed) expect((await run(name, Infinity, true)).killed).toBe(false);
+      expect(await hotOrders()).toBe(name === 'restore' ? orders.length : HOT_ORDERS);
+      if (name === 'as-of') expect(await copies()).toEqual(orders);
       await check(orders);
     }
     await app.drained(SIGNAL);
-    expect(round, `killed at ${killedAt.join(', ')}`).toBeLessThan(KILLS + 1);
+    expect(round, `killed: ${JSON.stringify(kills)}`).toBeLessThan(2 * KILLS + 2);
   }
   expect((await json('projections', 'verify')).value).toMatchObject({ different: 0, documents: { sources: 200 } });
   expect(await app.deadLetters.list()).toEqual([]);
 });
+
+/** As if the log had begun long ago: it has every version, since the host keeps it from the beginning of the container. */
+async function beginLog(): Promise<void> {
+  const blobs = await stage.services.blobs();
+  const begin = JSON.stringify({ format: 1, from: 0 });
+  await blobs.getBlockBlobClient('log~orders-cold@1/begin.json').upload(begin, begin.length);
+}

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { pack } from '../../src/archive/blob.ts';
 import type { BlobStore } from '../../src/archive/blob-store.ts';
-import { archiveError } from '../../src/archive/errors.ts';
+import { BlobOffline } from '../../src/archive/blob-offline.ts';
 import { restoreArchive } from '../../src/archive/restore.ts';
 import type { ArchiveFault } from '../../src/archive/types.ts';
 import { listArchive, verifyArchive } from '../../src/archive/verify.ts';
@@ -279,7 +279,9 @@ test('a sample counts what lies in the Archive tier, and judges the rest', async
     list: (prefix) => store.list(prefix),
     put: (...of) => store.put(...of),
     read: (name) =>
-      name.includes('/t/') ? Promise.reject(archiveError('blob-offline', `${name} is there`)) : store.read(name),
+      name.includes('/t/')
+        ? Promise.reject(new BlobOffline(name, { rehydrating: false, where: 'test' }))
+        : store.read(name),
   };
   const archive = { ...stage.archive, store: offline };
   expect(await verifyArchive(archive, { signal: SIGNAL, sample: 9 })).toMatchObject({

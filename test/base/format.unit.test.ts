@@ -22,10 +22,10 @@ afterEach(() => {
 });
 
 describe('a format', () => {
-  it.each(KINDS)('of a %s is read where it is absent or 1, and no other', (kind) => {
-    expect([undefined, 1, 0, 2, 1.5, '1', null].map((format) => isReadable(kind, format))).toEqual([
-      true,
-      true,
+  it.each(KINDS)('of a %s is read where it is absent, 1 or up to what this version reads, and no other', (kind) => {
+    const { reads }: Format = FORMATS[kind];
+    expect([undefined, 1, reads, 0, reads + 1, 1.5, '1', null].map((format) => isReadable(kind, format))).toEqual([
+      ...Array<boolean>(3).fill(true),
       ...Array<boolean>(5).fill(false),
     ]);
     expect(formatOf(kind)).toEqual({});

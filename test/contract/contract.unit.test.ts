@@ -200,6 +200,24 @@ const CASES: readonly Case[] = [
     at: '| orders-cold |',
     says: '400d in the code',
   },
+  {
+    rule: 'G9',
+    code: withCold({ largerThan: { bytes: 100_000, text: '100 KB' } }),
+    at: '| orders-cold |',
+    says: 'larger than 100 KB in the code',
+  },
+  {
+    rule: 'G9',
+    edits: [['all; 400 d after placedAt', 'all; 400 d after placedAt, larger than 10 KB']],
+    at: '| orders-cold |',
+    says: 'larger than 10,000 bytes in the document',
+  },
+  {
+    rule: 'G9',
+    edits: [['all; 400 d after placedAt', 'all; 400 d after placedAt; kept for 800 d']],
+    at: '| orders-cold |',
+    says: 'for 800 d in the document, but for good in the code',
+  },
   { rule: 'G9', code: withCold({ dateField: 'completedAt' }), at: '| orders-cold |', says: 'completedAt' },
   {
     rule: 'G9',

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { BlobServiceClient } from '@azure/storage-blob';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { startAzurite } from '../support/azurite.ts';
+import { startAzurite } from '../../src/host/dev/storage.ts';
 
 let folder: string;
 beforeEach(() => {

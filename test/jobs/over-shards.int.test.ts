@@ -43,6 +43,22 @@ it('a worker builds a version in all shards', async (context) => {
   expect(await totalsOf(stage, 'TotalsNext')).toEqual(application.totals());
 });
 
+it('a verb that works in each place has a job for each', async (context) => {
+  const { application, host, workspace, jobs } = await world(context);
+  await application.order('s0', 'north', 'o1', 100);
+  const app = await host();
+  await app.drained(signal);
+  const verify = (...more: string[]) =>
+    cli(['projections', 'verify', '--background', ...more, '--pipeline', SPREAD_VERSIONS]);
+  expect((await verify()).stdout.match(/waits for a worker/g)).toHaveLength(3);
+  // The same one, which waits already.
+  expect((await verify('--shard', 'west')).code).toBe(0);
+  const shards = (await jobs.list()).map(({ payload }) => (payload as { input: { shard: string } }).input.shard);
+  expect(shards.toSorted()).toEqual(['north', 'shop', 'west']);
+  expect(await jobs.drain(jobHandlers(registry, workspace), WITHIN)).toBe(3);
+  expect((await jobs.list()).map(({ state }) => state)).toEqual(['completed', 'completed', 'completed']);
+});
+
 it('a reaction that is refused in a shard is tried again there', async (context) => {
   const { stage, application, workspace, jobs } = await world(context);
   const heard: string[] = [];

@@ -75,11 +75,13 @@ test('a plan for later, and a container that is cross-tenant by design, are no f
 });
 
 test('rates without a source, open items and missing sections are one finding each, with their places', () => {
-  const text = DESIGN('## Validation Results\n- [ ] One\n- [ ] Two');
+  const text = DESIGN('## Design Philosophy\nSimple.\n## Validation Results\n- [ ] One\n- [ ] Two');
   expect(
     found('A12', text, REQUIREMENTS).map(({ at, related }) => [at.line, related?.map(({ line }) => line)]),
   ).toEqual([[5, [6]]]);
   expect(found('A9', text)).toHaveLength(2);
+  // A document that doesn't follow the template owes none of its sections.
+  expect(found('A9', DESIGN('## Queries\nBy the key.'))).toEqual([]);
 });
 
 test('a part of a document after the examples is no example, and a field that is only null may hold anything', () => {

@@ -91,10 +91,18 @@ describe('a reaction', () => {
     const tries = runs.filter(({ id }) => id === 'b');
     expect(tries.map(({ attempt }) => attempt)).toEqual([1, 2, 3, 4, 5]);
     expect(new Set(tries.map(({ key }) => key))).toEqual(new Set([effectKey('failing@1', b)]));
-    expect(tries[0]?.key).toBe(`Products/%5B%22s%22%5D/b/1/${b.version.lsn}/failing%401`);
+    const { lsn, etag } = b.version;
+    expect(tries[0]?.key).toBe(`Products/%5B%22s%22%5D/b/${lsn}/${encodeURIComponent(etag)}/failing%401`);
     expect(await deadLetters.list('failing@1')).toMatchObject([
       { id: 'b', code: 'reaction-failed', message: 'The reaction failed 5 times: no such address' },
     ]);
+  });
+
+  it('has the same key where its change is delivered again in a later epoch, and another one for another version', () => {
+    const { version, ...of } = change('a');
+    const keyOf = (other: Partial<typeof version>) => effectKey('r@1', { ...of, version: { ...version, ...other } });
+    expect(keyOf({ epoch: version.epoch + 1 })).toBe(keyOf({}));
+    expect(keyOf({ etag: `${version.etag}2` })).not.toBe(keyOf({}));
   });
 
   it('of one document runs in order, of one key too where that is declared, and behind a parked one it waits', async () => {

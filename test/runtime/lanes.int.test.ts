@@ -79,6 +79,8 @@ it('the operations that work through whole containers are bulk', () => {
   expect(bulk.map(operationName).toSorted()).toEqual([
     'archive as-of',
     'archive compact',
+    'archive expire',
+    'archive lake',
     'archive restore',
     'archive sweep',
     'archive verify',

@@ -9,7 +9,8 @@ import { DeadLetters } from '../../src/engine/dead-letters/dead-letters.ts';
 import { compose } from '../../src/runtime/processor-host.ts';
 import { openServices } from '../../src/runtime/services.ts';
 import { fast } from '../operations/projections/versions.ts';
-import { Application, assertExact, given, rows } from './spread-world.ts';
+import { rows } from './application.ts';
+import { Application, assertExact, given } from './spread-world.ts';
 
 const { signal } = new AbortController();
 const PATIENCE = { timeout: 60_000, interval: 50 };

@@ -1,29 +1,18 @@
 // A pipeline over shards, the writes of its application, and what must follow from them alone.
-import type { Container } from '@azure/cosmos';
 import { type TestContext, expect } from 'vitest';
 import { type App, compose } from '../../src/runtime/processor-host.ts';
 import { fast } from '../operations/projections/versions.ts';
 import { type SpreadStage, openSpread } from '../support/spread-stage.ts';
+import { type Order, Orders, derivedIn, orderOf } from './application.ts';
 
 const COUNTRIES = { AT: 'Austria', DE: 'Germany' } as const;
 
-interface Order {
-  readonly id: string;
-  readonly type: 'order';
-  readonly storeId: string;
-  readonly customerId: string;
-  readonly countryId: keyof typeof COUNTRIES;
-  readonly placedAt: string;
-  readonly cents: number;
-  readonly cancelled?: true;
-}
-
 /** The writes of an application, which knows the shard of each store. */
-export class Application {
-  readonly orders = new Map<string, Order>();
+export class Application extends Orders {
   readonly #stage: SpreadStage;
 
   constructor(stage: SpreadStage) {
+    super();
     this.#stage = stage;
   }
 
@@ -34,64 +23,17 @@ export class Application {
   }
 
   async order(store: string, shard: string, id: string, cents: number, more: Partial<Order> = {}): Promise<void> {
-    const order: Order = {
-      id,
-      type: 'order',
-      storeId: store,
-      customerId: 'c1',
-      countryId: 'AT',
-      placedAt: '2026-01-01T10:00:00.000Z',
-      cents,
-      ...more,
-    };
+    const order = orderOf(store, id, cents, more);
     await this.#stage.at(shard, 'Orders').items.upsert(order);
-    this.orders.set(`${store}-${id}`, order);
-  }
-
-  get #live(): Order[] {
-    return [...this.orders.values()].filter(({ cancelled }) => !cancelled);
-  }
-
-  /** The totals of all stores by day, by these writes alone. */
-  totals() {
-    const days = Map.groupBy(this.#live, ({ placedAt }) => placedAt.slice(0, 10));
-    return [...days]
-      .map(([day, of]) => ({
-        day,
-        orders: of.length,
-        cents: of.reduce((sum, { cents }) => sum + cents, 0),
-        largest: Math.max(...of.map(({ cents }) => cents)),
-      }))
-      .toSorted((a, b) => (a.day < b.day ? -1 : 1));
-  }
-
-  listed() {
-    return [...this.orders]
-      .filter(([, { cancelled }]) => !cancelled)
-      .map(([id]) => id)
-      .toSorted();
+    this.add(order);
   }
 }
 
-export const rows = async <T>(container: Container, fields: string): Promise<T[]> =>
-  (await container.items.query<T>(`SELECT ${fields} FROM c WHERE NOT STARTSWITH(c.type, 'millrace.')`).fetchAll())
-    .resources;
-
-/** An emptied day stays for a while, because the years derive from it. */
-const totalsIn = async (stage: SpreadStage) =>
-  (await rows<{ day: string; orders: number }>(stage.container('Totals'), 'c.day, c.orders, c.cents, c.largest'))
-    .filter(({ orders }) => orders > 0)
-    .toSorted((a, b) => (a.day < b.day ? -1 : 1));
-
 export const assertExact = async (stage: SpreadStage, application: Application): Promise<void> => {
-  const totals = application.totals();
-  expect(await totalsIn(stage)).toEqual(totals);
-  expect((await rows<{ id: string }>(stage.container('AllOrders'), 'c.id')).map(({ id }) => id).toSorted()).toEqual(
-    application.listed(),
-  );
-  expect(await rows(stage.container('Years'), 'c.year, c.days, c.cents')).toEqual([
-    { year: '2026', days: totals.length, cents: totals.reduce((sum, { cents }) => sum + cents, 0) },
-  ]);
+  const { totals, listed, years } = await derivedIn(stage);
+  expect(totals).toEqual(application.totals());
+  expect(listed).toEqual(application.listed());
+  expect(years).toEqual(application.years());
 };
 
 interface Given {

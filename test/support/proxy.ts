@@ -7,7 +7,7 @@ export interface Proxy extends AsyncDisposable {
 }
 
 /** `pass` is asked for each piece that a client sends, before it is passed on; false: it is swallowed. */
-export async function startProxy(server: number, pass: () => boolean): Promise<Proxy> {
+export async function startProxy(server: number, pass: (piece: Buffer) => boolean): Promise<Proxy> {
   const sockets = new Set<Socket>();
   const proxy = createServer((client) => {
     const upstream = connect(server, '127.0.0.1');
@@ -23,8 +23,8 @@ export async function startProxy(server: number, pass: () => boolean): Promise<P
       // A client that was killed resets its connections.
       socket.on('error', () => undefined);
     }
-    client.on('data', (piece) => {
-      if (pass()) upstream.write(piece);
+    client.on('data', (piece: Buffer) => {
+      if (pass(piece)) upstream.write(piece);
     });
     upstream.pipe(client);
   });

@@ -1,12 +1,13 @@
 import { z } from 'zod';
 import { systemClock } from '../../base/clock.ts';
 import { messageOf } from '../../base/errors.ts';
+import { placeInput } from '../../operations/at-places.ts';
 import { expiration } from '../../operations/leases/inputs.ts';
 import { type Operation, defineOperation } from '../../operations/operation.ts';
-import { readStatus } from '../../operations/status.ts';
 import { cliError } from '../errors.ts';
 import { type Look, Rates, frameOf } from './frame.ts';
 import { Fullscreen, type Key, type Terminal } from './fullscreen.ts';
+import { statusReader } from './places.ts';
 
 /** The terminal of the process; undefined: it has none. */
 const ofProcess = (): Terminal | undefined =>
@@ -17,11 +18,12 @@ export const top = (terminalOf = ofProcess): Operation =>
   defineOperation({
     verb: 'top',
     summary: 'Show the pipeline live in the terminal: rates, lag, ranges of the hosts and errors, until q or Ctrl-C',
-    examples: ['millrace top', 'millrace top --env production', 'millrace top --every 5s'],
+    examples: ['millrace top', 'millrace top --env production', 'millrace top --every 5s', 'millrace top --shard east'],
     help: `It shows what \`millrace status\` reads: rates and ranges as hosts report them, each second in \`dev\` and each half
 minute in \`run\`. In another terminal than that of \`millrace dev\`, export the lines that it prints first. Without a
-terminal, \`millrace status --watch\` prints the same for a log, or with --json for a program.`,
-    shards: 'one',
+terminal, \`millrace status --watch\` prints the same for a log, or with --json for a program. On a pipeline over shards it shows all
+places together, as the map had them when it began, or the one that --shard names.`,
+    shards: 'itself',
     effect: 'reads',
     input: z.object({
       leaseExpiration: expiration,
@@ -30,18 +32,20 @@ terminal, \`millrace status --watch\` prints the same for a log, or with --json 
         .regex(/^[1-9]\d{0,4}s?$/, 'must be a number of seconds, such as 2s')
         .default('2s')
         .describe('the time between two looks'),
+      ...placeInput,
     }),
-    run: async ({ leaseExpiration, every }, context) => {
+    run: async ({ leaseExpiration, every, shard }, context) => {
       const terminal = terminalOf();
       if (!terminal) throw cliError('terminal-missing', '`millrace top` needs a terminal');
       const { clock = systemClock } = context;
       const { pipeline } = await context.workspace.pipeline();
+      const read = await statusReader(context, leaseExpiration, shard);
       const rates = new Rates();
       const lookAgain = async (before?: Look): Promise<Look> => {
         const at = new Date(clock.now()).toTimeString().slice(0, 8);
         try {
-          const status = await readStatus(context, leaseExpiration);
-          return { status, at, ...rates.note(status, clock.monotonic()) };
+          const looked = await read();
+          return { ...looked, at, ...rates.note(looked.status, clock.monotonic()) };
         } catch (error) {
           // What can't be read at first can't be read later: the account, or a setting.
           if (!before) throw error;

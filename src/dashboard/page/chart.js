@@ -9,7 +9,11 @@ const SHORTEST_S = 120;
 /** A chart whose points are kept while the page is open. `series`: names. */
 export function chart(label, series, points, unit = '') {
   const node = h('div', { class: 'chart', role: 'img', 'aria-label': label });
-  const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  // What a canvas takes: the colour itself, and not `light-dark()` of two.
+  const color = (name) => {
+    node.style.color = `var(${name})`;
+    return getComputedStyle(node).color;
+  };
   // On a wall its texts grow with the others.
   const rem = parseFloat(getComputedStyle(document.documentElement).fontSize);
   const height = Math.round(13 * rem);

@@ -35,7 +35,7 @@ export function setText(node, text) {
 
 /**
  * A table that keeps its rows while it is live: a row is known by `key`, a cell is written only where it changed.
- * `columns`: { title, number, wide, word, cell(row) → text or { sign, node } }; a node is made again only if its `sign` changed.
+ * `columns`: { title, number, wide, word, moment, cell(row) → text or { sign, node } }; a node is made again only if its `sign` changed.
  */
 export function liveTable({ caption, columns, key, empty }) {
   const body = h('tbody');
@@ -67,7 +67,7 @@ export function liveTable({ caption, columns, key, empty }) {
   return { node, update };
 }
 
-const classOf = ({ number, wide, word }) => (number ? 'number' : wide ? 'wide' : word ? 'word' : '');
+const classOf = (column) => ['number', 'wide', 'word', 'moment'].find((name) => column[name]) ?? '';
 
 function newRow(columns) {
   const cells = columns.map((column) => ({

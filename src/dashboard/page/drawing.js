@@ -2,9 +2,14 @@
 import { svg } from './dom.js';
 import { clip } from './format.js';
 
-const BOX = 290;
-const GAP = 110;
+const WIDEST = 290;
+const NARROWEST = 140;
+/** Of a character, about: of a name, which is bold, and of a smaller text. */
+const [CHARACTER, SMALLER] = [8.9, 7];
 const PAD = 12;
+/** Between columns: room for a curve, and for the names of curves. */
+const GAP = 110;
+const NAMED_GAP = 150;
 const ROW = 19;
 const APART = 16;
 /** Characters of a name that a box has room for, and a curve. */
@@ -13,12 +18,16 @@ const MOST_ON_CURVE = 20;
 
 /**
  * `boxes`: { key, column, texts, class, title }, of which a text is { text, class, keep(node) }. `lines`: { from, to, text,
- * class, title, keep(node) } by the keys of boxes. `name`: what the drawing shows, for who can't see it.
+ * tone (the class of the text), class, title, keep(node) } by the keys of boxes. `name`: what the drawing shows, for who can't see it.
  */
 export function drawing({ name, boxes, lines }) {
-  const placed = place(boxes);
+  const widths = boxes.flatMap(({ texts }) =>
+    texts.map(({ text, class: of }) => 2 * PAD + text.length * (of === 'note' ? SMALLER : CHARACTER)),
+  );
+  const wide = Math.min(WIDEST, Math.max(NARROWEST, ...widths));
+  const placed = place(boxes, wide, lines.some(({ text }) => text) ? NAMED_GAP : GAP);
   const all = [...placed.values()];
-  const width = Math.max(0, ...all.map(({ x }) => x + BOX)) + 1;
+  const width = Math.max(0, ...all.map(({ x }) => x + wide)) + 1;
   const height = Math.max(0, ...all.map(({ y, height: of }) => y + of)) + 1;
   const ways = lines.flatMap((line) => curve(line, lines, placed));
   const node = svg(
@@ -34,7 +43,7 @@ export function drawing({ name, boxes, lines }) {
 }
 
 /** Each column spreads its boxes over the height of the highest one. */
-function place(boxes) {
+function place(boxes, wide, gap) {
   const columns = [...Map.groupBy(boxes, ({ column }) => column).entries()];
   const sized = columns.map(([column, of]) => {
     const heights = of.map(({ texts }) => 2 * PAD + ROW * texts.length);
@@ -48,18 +57,18 @@ function place(boxes) {
       return of.map((one, at) => {
         const top = y + apart;
         y = top + heights[at];
-        return [one.key, { ...one, x: 1 + column * (BOX + GAP), y: top, height: heights[at] }];
+        return [one.key, { ...one, x: 1 + column * (wide + gap), y: top, wide, height: heights[at] }];
       });
     }),
   );
 }
 
-function box({ x, y, height, texts, class: names = '', title }) {
+function box({ x, y, wide, height, texts, class: names = '', title }) {
   return svg(
     'g',
     { class: `box ${names}` },
     svg('title', { text: title }),
-    svg('rect', { x, y, width: BOX, height, rx: 8 }),
+    svg('rect', { x, y, width: wide, height, rx: 8 }),
     texts.map(({ text, class: of = '', keep }, at) => {
       const node = svg('text', {
         class: of,
@@ -86,7 +95,7 @@ function meets(line, lines, side, placed) {
 function curve(line, lines, placed) {
   const [one, other] = [placed.get(line.from), placed.get(line.to)];
   if (!one || !other) return [];
-  const [x1, y1] = [one.x + BOX, meets(line, lines, 'from', placed)];
+  const [x1, y1] = [one.x + one.wide, meets(line, lines, 'from', placed)];
   const [x2, y2] = [other.x, meets(line, lines, 'to', placed)];
   // To the same column or back, a curve leaves on the right and comes in from the left as well.
   const bend = x2 > x1 ? (x2 - x1) / 2 : GAP / 2;
@@ -97,7 +106,7 @@ function curve(line, lines, placed) {
   );
   line.keep?.(path);
   const text = line.text
-    ? svg('text', { class: 'of-line', x: x2 - 6, y: y2 - 6, text: clip(line.text, MOST_ON_CURVE) })
+    ? svg('text', { class: `of-line ${line.tone ?? ''}`, x: x2 - 6, y: y2 - 6, text: clip(line.text, MOST_ON_CURVE) })
     : null;
   return [{ path, text }];
 }

@@ -1,17 +1,26 @@
 // What pages derive from the status that the stream sends.
 import { placesOf } from './api.js';
 
-/** All ranges, with the host that owns them and the place they are in. */
+/**
+ * The hosts of all places, with their leases in all of them. A process that hosts several places reports itself to each,
+ * with everything that it does; it counts once.
+ */
+export function hostsOf(status) {
+  const hosts = new Map();
+  for (const { place, value } of placesOf(status))
+    for (const { owner, leases, status: of } of value?.hosts ?? []) {
+      const name = of ? `${owner} ${of.startedAt}` : `${place} ${owner}`;
+      const known = hosts.get(name);
+      const later = known?.status && known.status.at > of.at ? known.status : of;
+      hosts.set(name, { name, owner, leases: (known?.leases ?? 0) + leases, status: later });
+    }
+  return [...hosts.values()];
+}
+
+/** All ranges, with the host that owns them. */
 export const rangesOf = (status) =>
-  placesOf(status).flatMap(({ place, value }) =>
-    (value?.hosts ?? []).flatMap(({ owner, status: of }) =>
-      (of?.ranges ?? []).map((range) => ({
-        place,
-        owner,
-        ...range,
-        name: `${place ?? ''} ${owner} ${range.container} ${range.lease}`,
-      })),
-    ),
+  hostsOf(status).flatMap(({ name, owner, status: of }) =>
+    (of?.ranges ?? []).map((range) => ({ owner, ...range, name: `${name} ${range.container} ${range.lease}` })),
   );
 
 /** The sum of a figure; null if none is known. */
@@ -34,10 +43,9 @@ export function lagOf(status) {
 /** Changes that each projection's hosts applied since they started: { id: changes }. */
 export function appliedBy(status) {
   const applied = new Map();
-  for (const { value } of placesOf(status))
-    for (const { status: of } of value?.hosts ?? [])
-      for (const { projection, changes } of of?.projections ?? [])
-        applied.set(projection, (applied.get(projection) ?? 0) + changes);
+  for (const { status: of } of hostsOf(status))
+    for (const { projection, changes } of of?.projections ?? [])
+      applied.set(projection, (applied.get(projection) ?? 0) + changes);
   return applied;
 }
 

@@ -19,19 +19,16 @@ export function listed({ id, title, operation, input = {}, about, show, whole, a
         again.disabled = true;
         try {
           const answer = await context.run(operation, input);
-          if (whole) body.replaceChildren(...whole(answer.result, context));
-          else {
-            const places = placesOf(answer.result);
-            const rows = places.flatMap(({ place, value }) => (value ? value.map((row) => ({ ...row, place })) : []));
-            const failed = places.filter((of) => of.failure);
-            // What no place has is absent, and no failure.
-            if (failed.length > 0 && failed.length === places.length && failed.every(({ code }) => absent[code]))
-              throw failed[0];
-            body.replaceChildren(
-              ...failed.map((of) => failure({ message: `${of.place}: ${of.failure}` })),
-              ...(await show(rows, context, load)),
-            );
-          }
+          const places = placesOf(answer.result);
+          const failed = places.filter((of) => of.failure);
+          // What no place has is absent, and no failure.
+          if (failed.length > 0 && failed.length === places.length && failed.every(({ code }) => absent[code]))
+            throw failed[0];
+          const rowsOf = ({ place, value }) => (value ? value.map((row) => ({ ...row, place })) : []);
+          body.replaceChildren(
+            ...failed.map((of) => failure({ message: `${of.place}: ${of.failure}` })),
+            ...(whole ? whole(answer.result, context) : await show(places.flatMap(rowsOf), context, load)),
+          );
         } catch (error) {
           const text = absent[error.code];
           body.replaceChildren(text === undefined ? failure(error) : h('p', { class: 'empty', text }));

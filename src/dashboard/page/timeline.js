@@ -3,9 +3,10 @@
 import { h, liveTable, section, svg } from './dom.js';
 import { duration, time } from './format.js';
 
-const WIDTH = 1000;
-const LEFT = 150;
-const ROW = 34;
+/** In units that are pixels where it has this room: on a phone its texts aren't smaller. */
+const [NARROWEST, WIDEST] = [300, 1000];
+const BAR = 22;
+const ROW = 50;
 
 /** `of`: the result of `projections show`. `records`: of `audit list`. */
 export function timeline(of, records, now) {
@@ -17,7 +18,7 @@ export function timeline(of, records, now) {
     empty: 'The audit has no change of it.',
     key: ({ id }) => id,
     columns: [
-      { title: 'At', cell: ({ at }) => time(at) },
+      { title: 'At', moment: true, cell: ({ at }) => time(at) },
       { title: 'What', cell: ({ verb, arguments: given }) => `${verb} ${given.name}${given.back ? ', back' : ''}` },
       { title: 'Who', cell: ({ actor }) => actor },
       { title: 'Why', cell: ({ arguments: given }) => given.reason || '–' },
@@ -38,7 +39,7 @@ export function timeline(of, records, now) {
       h(
         'div',
         { class: 'drawn', tabindex: '0', role: 'group', 'aria-label': 'The timeline' },
-        draw(spans, of.name, now),
+        draw(spans, of.name, now, Math.max(NARROWEST, Math.min(WIDEST, innerWidth - 64))),
       ),
     ),
     table.node,
@@ -99,13 +100,13 @@ export function spansOf({ current, staged, previous, paused }, records, now) {
 
 const SAID = { building: 'built', current: 'current', kept: 'kept for readers', paused: 'paused' };
 
-function draw(spans, name, now) {
+function draw(spans, name, now, width) {
   const known = spans.flatMap(({ from, to }) => [from, to]).filter((of) => of !== undefined);
   const end = Math.max(now, ...known);
   const begin = Math.min(now - 60_000, ...known);
   // What began before has room to show it.
   const first = begin - (end - begin) * 0.06;
-  const x = (ms) => LEFT + ((WIDTH - LEFT - 10) * ((ms ?? first) - first)) / (end - first);
+  const x = (ms) => ((width - 2) * ((ms ?? first) - first)) / (end - first);
   const lanes = [...new Set(spans.map(({ lane }) => lane))].toSorted((a, b) =>
     String(a).localeCompare(String(b), 'en', { numeric: true }),
   );
@@ -114,7 +115,7 @@ function draw(spans, name, now) {
   return svg(
     'svg',
     {
-      viewBox: `0 0 ${WIDTH} ${foot + 26}`,
+      viewBox: `0 0 ${width} ${foot + 40}`,
       class: 'timeline',
       role: 'img',
       'aria-label': spans
@@ -124,17 +125,17 @@ function draw(spans, name, now) {
         )
         .join('; '),
     },
-    lanes.map((lane, at) => svg('text', { x: 0, y: at * ROW + 22, text: laneOf(lane) })),
-    svg('line', { x1: LEFT, x2: WIDTH - 10, y1: foot, y2: foot }),
+    lanes.map((lane, at) => svg('text', { x: 0, y: at * ROW + 14, text: laneOf(lane) })),
+    svg('line', { x1: 0, x2: width, y1: foot, y2: foot }),
     spans.map(({ lane, kind, from, to }) =>
       svg(
         'rect',
         {
           class: kind,
           x: x(from),
-          y: lanes.indexOf(lane) * ROW + 6,
+          y: lanes.indexOf(lane) * ROW + 22,
           width: Math.max(3, x(to) - x(from)),
-          height: ROW - 12,
+          height: BAR,
           rx: 3,
         },
         svg('title', {
@@ -143,17 +144,16 @@ function draw(spans, name, now) {
       ),
     ),
     svg('line', { class: 'now', x1: x(now), x2: x(now), y1: 0, y2: foot }),
-    svg('text', { class: 'tick', x: LEFT, y: foot + 18, text: iso(begin) }),
+    svg('text', { class: 'tick', x: 0, y: foot + 18, text: iso(begin) }),
+    end > now ? svg('text', { class: 'tick', x: width, y: foot + 18, 'text-anchor': 'end', text: iso(end) }) : null,
+    // In a row of its own, where it meets no other text.
     svg('text', {
       class: 'tick',
       x: x(now),
-      y: foot + 18,
-      'text-anchor': end - now > (end - first) / 4 ? 'middle' : 'end',
+      y: foot + 34,
+      'text-anchor': x(now) > width / 2 ? 'end' : 'start',
       text: 'now',
     }),
-    end - now > (end - first) / 4
-      ? svg('text', { class: 'tick', x: WIDTH - 10, y: foot + 18, 'text-anchor': 'end', text: iso(end) })
-      : null,
   );
 }
 

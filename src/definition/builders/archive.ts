@@ -1,6 +1,7 @@
 import { parseDate } from '../date.ts';
-import { type Declaration, error, milliseconds, nameFindings, plain } from '../declaration.ts';
-import type { ArchiveRule, ArchiveSpec, Doc, Finding, SourceRef } from '../specs.ts';
+import { type Declaration, bytes, error, milliseconds, nameFindings, plain } from '../declaration.ts';
+import { COOLER_TIERS, type CoolerTier } from '../access-tiers.ts';
+import type { ArchiveCodec, ArchiveRule, ArchiveSpec, Doc, Finding, SourceRef, TierRule } from '../specs.ts';
 import type { Type } from '../types.ts';
 
 /** What `archive` takes; S the documents that leave. */
@@ -16,8 +17,18 @@ export interface ArchiveOptions<S extends object> {
   readonly after?: string;
   /** Archive a document if its date is earlier than this one. */
   readonly before?: string;
+  /**
+   * Archive a document only if it is larger: `100 KB`, in units of 1,000 bytes. Its size is that of its JSON without the
+   * fields of Cosmos DB. It may be the only rule; then each sweep reads all documents of the type.
+   */
+  readonly largerThan?: string;
   /** Archive a document only if this returns true; it may be the only rule. */
   readonly where?: (doc: S) => boolean;
+  /**
+   * Delete archived documents from the archive for good when the month of their date is this long ago: `3650d`. It must
+   * be longer than `after`. `archive expire` does it; a legal hold keeps them. Default: they are kept.
+   */
+  readonly keep?: string;
   /** Field with the tenant: each tenant has separate blobs. Default: the pipeline's tenant. */
   readonly tenant?: keyof S & string;
   /**
@@ -25,6 +36,16 @@ export interface ArchiveOptions<S extends object> {
    * all-versions feed shows them all. Default false.
    */
   readonly versionLog?: boolean;
+  /**
+   * How new blobs are packed: `zstd` is faster and packs better, and earlier versions of Millrace can’t read it. Blobs that exist stay
+   * as they are, and are read too. Default `gzip`.
+   */
+  readonly codec?: ArchiveCodec;
+  /**
+   * Move blobs to a cooler access tier when they were written so many days ago: `{ cool: '30d', cold: '90d', archive: '365d' }`.
+   * A blob in the Archive tier can't be read before `millrace archive rehydrate`. Default: they stay where they are written.
+   */
+  readonly tiers?: Partial<Record<CoolerTier, string>>;
   /** A whole number from 1 on; default 1. The blobs of other versions stay, and are read too. */
   readonly version?: number;
 }
@@ -37,7 +58,7 @@ interface Untyped extends Omit<ArchiveOptions<Doc>, 'from'> {
 /** Moves documents from their container to Blob Storage, by a rule; everything derived from them stays. */
 export function archive<S extends object>(name: string, spec: ArchiveOptions<S>): Declaration<ArchiveSpec>;
 export function archive(name: string, spec: Untyped): Declaration<ArchiveSpec> {
-  const { from, date, where, tenant, versionLog, version = 1 } = spec;
+  const { from, date, largerThan, where, keep, tenant, versionLog, codec, tiers, version = 1 } = spec;
   const findings = nameFindings(name, version);
   if (typeof date !== 'string' || date === '') {
     findings.push(
@@ -48,21 +69,32 @@ export function archive(name: string, spec: Untyped): Declaration<ArchiveSpec> {
       ),
     );
   }
+  if (codec !== undefined && codec !== 'gzip' && codec !== 'zstd') {
+    const message = `Archive ${name} has codec ${JSON.stringify(codec)}, which isn't valid`;
+    findings.push(error('archive-codec', message, 'Write gzip or zstd.'));
+  }
+  const rule = ruleOf(name, spec, findings);
+  const larger = largerThan === undefined ? undefined : sizeOf(name, largerThan, findings);
+  const kept = keep === undefined ? undefined : keepOf(name, { ...spec, keep }, rule, findings);
   return {
     kind: 'archive',
     name,
     version,
     from: plain(from),
     dateField: date,
-    rule: ruleOf(name, spec, findings),
+    rule,
+    ...(larger && { largerThan: larger }),
+    ...(kept && { keep: kept }),
     ...(where && { where }),
     ...(tenant !== undefined && { tenantField: tenant }),
     ...(versionLog === true && { versionLog }),
+    ...(codec !== undefined && codec !== 'gzip' && { codec }),
+    ...(tiers !== undefined && { tiers: tiersOf(name, tiers, findings) }),
     findings,
   };
 }
 
-function ruleOf(name: string, { after, before, where }: Untyped, findings: Finding[]): ArchiveRule {
+function ruleOf(name: string, { after, before, largerThan, where }: Untyped, findings: Finding[]): ArchiveRule {
   if (after !== undefined && before !== undefined) {
     findings.push(
       error(
@@ -85,9 +117,65 @@ function ruleOf(name: string, { after, before, where }: Untyped, findings: Findi
     findings.push(
       error('archive-before', `Archive ${name} has before ${JSON.stringify(before)}, which isn't a date`, hint),
     );
-  } else if (!where) {
-    const hint = `Add after: '90d', before: '2001-02-01' or where: doc => ….`;
+  } else if (!where && largerThan === undefined) {
+    const hint = `Add after: '90d', before: '2001-02-01', largerThan: '100 KB' or where: doc => ….`;
     findings.push(error('archive-rule', `Archive ${name} has no rule, so it would archive every document`, hint));
   }
   return { kind: 'always' };
+}
+
+function sizeOf(name: string, text: string, findings: Finding[]): ArchiveSpec['largerThan'] {
+  const size = bytes(text);
+  if (size !== undefined) return { bytes: size, text };
+  const message = `Archive ${name} has largerThan ${JSON.stringify(text)}, which isn't a size`;
+  findings.push(error('archive-size', message, 'Write a number and B, KB or MB, such as 100 KB.'));
+  return undefined;
+}
+
+function keepOf(
+  name: string,
+  { keep: text, versionLog }: Untyped & { readonly keep: string },
+  rule: ArchiveRule,
+  findings: Finding[],
+): ArchiveSpec['keep'] {
+  const ms = milliseconds(text);
+  const refuse = (why: string, hint: string): undefined => {
+    findings.push(error('archive-keep', `Archive ${name} has keep ${JSON.stringify(text)}, ${why}`, hint));
+  };
+  if (ms === undefined || ms === 0)
+    return refuse("which isn't a span of time", 'Write a number and ms, s, min, h or d, such as 3650d.');
+  if (rule.kind === 'after' && ms <= rule.ms)
+    return refuse(
+      `and archives documents after ${rule.text}: they would be deleted when they arrive`,
+      'Write a longer span than that of after.',
+    );
+  if (versionLog === true)
+    return refuse('and a version log, which keeps every version for good', 'Remove one of them.');
+  return { ms, text };
+}
+
+const DAY_MS = 86_400_000;
+
+/** From the warmest to the coolest. */
+function tiersOf(name: string, tiers: Readonly<Record<string, unknown>>, findings: Finding[]): TierRule[] {
+  const rules: TierRule[] = [];
+  const wrong = (what: string): void => {
+    const hint = "Write whole days that grow, such as tiers: { cool: '30d', cold: '90d', archive: '365d' }.";
+    findings.push(error('archive-tiers', `Archive ${name} ${what}`, hint));
+  };
+  for (const tier of Object.keys(tiers).filter((one) => !COOLER_TIERS.some((known) => known === one)))
+    wrong(`names a tier ${tier}, and the tiers are ${COOLER_TIERS.join(', ')}`);
+  for (const tier of COOLER_TIERS) {
+    const text = tiers[tier];
+    if (text === undefined) continue;
+    const days = typeof text === 'string' ? (milliseconds(text) ?? Number.NaN) / DAY_MS : Number.NaN;
+    const before = rules.at(-1);
+    if (!Number.isInteger(days) || days < 1)
+      wrong(`moves blobs to ${tier} after ${JSON.stringify(text)}, which isn't whole days`);
+    else if (before && days <= before.days)
+      wrong(`moves blobs to ${tier} after ${days} days, and to ${before.tier} after ${before.days}`);
+    else rules.push({ tier, days });
+  }
+  if (rules.length === 0 && Object.keys(tiers).length === 0) wrong('has tiers that name none');
+  return rules;
 }

@@ -1,6 +1,7 @@
 // Checks the code's projections against the document: the names must exist, and joins must be point reads.
 import { type Container, type DocumentType, type Model, containerOf, valueAt } from '../../model/model.ts';
 import { feedModeOf } from '../all-versions.ts';
+import { isUnindexed, unindexed } from '../archive-index.ts';
 import { about, error, ref, same } from '../declaration.ts';
 import type {
   ArchiveSpec,
@@ -91,10 +92,16 @@ function checkArchive(archive: ArchiveSpec, pipeline: Pipeline, model: Model): F
     const message = `Archive ${name} uses the date ${dateField}, which no example of ${from.type} in ${place(found.container)} has`;
     findings.push(error('archive-date-unknown', message, 'Name a field of the document, or add it to an example.'));
   }
+  if (found && isUnindexed(archive, found.container.indexingPolicy))
+    findings.push({ code: 'archive-unindexed', severity: 'warning', ...unindexed(archive) });
   if (found && found.container.defaultTtl === undefined && feedModeOf(pipeline, from.container) === 'all-versions') {
     const message = `Archive ${name} takes ${ref(from)} from a container that is read by its all-versions feed and has no default time to live: documents that leave would never expire`;
     const hint = `State \`TTL: -1\` for ${from.container} in the data-model document, then run \`millrace model apply\`.`;
     findings.push(error('archive-no-ttl', message, hint));
+  }
+  if (archive.keep && feedModeOf(pipeline, from.container) === 'all-versions') {
+    const message = `Archive ${name} deletes documents after a time, and its container is read by the all-versions feed: an expiry that no host has read yet would be taken for a deletion`;
+    findings.push(error('archive-keep-feed', message, 'Remove keep, or read the container by its latest versions.'));
   }
   if (archive.versionLog && pipeline.sources.some((rules) => same(rules, from) && rules.upcast !== undefined)) {
     const message = `Archive ${name} logs the versions of ${ref(from)}, which has an upcast: its log would have them as the upcast returns them, not as they were written`;

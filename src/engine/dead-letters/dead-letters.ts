@@ -37,6 +37,8 @@ export interface ParkOptions extends LetterWork {
 }
 
 export interface LetterWork {
+  /** Whether the projection takes changes for events. */
+  readonly events?: boolean;
   /** Checked before each request: a host without the lease writes no more letters. */
   readonly fence?: Fence;
   /** Called when more letters are durable. */
@@ -101,7 +103,7 @@ export class DeadLetters {
     const own = (await this.#query<LetterDocument>(projection, query)).filter((letter) => orders.has(orderOf(letter)));
     // A change that can't be read stays with its letter, and doesn't stop the others.
     const changeOf = (letter: LetterDocument): Promise<Change | undefined> =>
-      this.#kept.get(letter.pk, letter).catch((error: unknown) => {
+      this.#keptOf(letter).catch((error: unknown) => {
         if (error instanceof LetterBodyDamaged) return undefined;
         throw error;
       });
@@ -151,7 +153,12 @@ export class DeadLetters {
   /** The change that is stored with a letter, if there is one. @throws LetterBodyDamaged */
   async kept(letter: Pick<DeadLetter, 'projection'> & Identity): Promise<Change | undefined> {
     const stored = await this.#read(letter.projection, letterId(letter));
-    return stored && this.#kept.get(stored.pk, stored);
+    return stored && this.#keptOf(stored);
+  }
+
+  async #keptOf(letter: LetterDocument): Promise<Change | undefined> {
+    const change = await this.#kept.get(letter.pk, letter);
+    return change && letter.carried ? { ...change, owed: true } : change;
   }
 
   /** Oldest first. `projection`: `name@version`. */
@@ -210,7 +217,10 @@ export class DeadLetters {
       void kept.set(id, options.whole ? await this.#kept.put(pk, change) : {});
     await mapSettled(due, put, { concurrency: LETTERS_AT_ONCE });
     const writes = due.map(({ id, change, reason }) =>
-      write(letterDocument(projection, change, reason, kept.get(id) ?? {}, now, before.get(id)), before.get(id)),
+      write(
+        letterDocument(projection, change, reason, kept.get(id) ?? {}, now, { ...options, before: before.get(id) }),
+        before.get(id),
+      ),
     );
     try {
       for (const some of bySize(writes)) {
@@ -243,7 +253,7 @@ export class DeadLetters {
       // Another host has stored it, or a batch whose answer was lost.
       if (isStored(stored, entry, options)) return stored;
       kept ??= options.whole ? await this.#kept.put(pk, change) : {};
-      return letterDocument(projection, change, reason, kept, now, stored);
+      return letterDocument(projection, change, reason, kept, now, { ...options, before: stored });
     };
     const { before, after } = await rewrite(this.#state, { id, pk }, decide, retried(options));
     if (after !== before) options.progress?.();

@@ -68,6 +68,14 @@ export class KeptChanges {
     return { parts };
   }
 
+  /** Writes the parts of a change into another state container too. A blob is reached from everywhere. */
+  async copyTo(other: Container, pk: string, { parts }: Kept): Promise<void> {
+    for (let n = 0; n < (parts?.count ?? 0); n++) {
+      const part = await readItem<Part>(this.#state.item(partId(parts?.name ?? '', n), pk));
+      if (part) await withRetry(() => other.items.upsert(part), { reads: true });
+    }
+  }
+
   /** Undefined if there is no stored change, or if a part is missing. @throws LetterBodyDamaged */
   async get(pk: string, { change, parts, blob }: Kept): Promise<Change | undefined> {
     if (blob !== undefined) {

@@ -30,6 +30,13 @@ export interface LetterDocument extends Omit<DeadLetter, 'hint'>, Kept {
   readonly kind: 'dead-letter';
   readonly format?: number;
   readonly document: string;
+  /**
+   * Its projection takes changes for events, and gets none of a move, so a move carries the letter along. Absent: an earlier
+   * release stored it, or it is an ingest's.
+   */
+  readonly events?: boolean;
+  /** A move has brought it from another shard. */
+  readonly carried?: true;
   /** The hint; stored under the name that the first version gave it. */
   readonly mend?: string;
   readonly _etag: string;
@@ -80,7 +87,7 @@ export function letterDocument(
   reason: Reason,
   kept: Kept,
   now: Date,
-  before: StoredLetter | undefined,
+  { before, events }: { readonly before: StoredLetter | undefined; readonly events?: boolean | undefined },
 ): Omit<LetterDocument, '_etag'> {
   const at = now.toISOString();
   const again = before !== undefined && compareVersions(change.version, before.version) === 'same';
@@ -100,6 +107,7 @@ export function letterDocument(
     ...(change.tenant !== undefined && { tenant: change.tenant }),
     version: change.version,
     op: change.op,
+    ...(events !== undefined && { events }),
     attempts: reason.waits ? 0 : again ? before.attempts + 1 : 1,
     ...kept,
     firstAt: before?.firstAt ?? at,

@@ -53,6 +53,7 @@ export function openViews(state: Container, { refreshMs = 5_000, pipeline }: Vie
       const view = all?.[projection];
       if (!view) throw unknown(projection, all ?? {});
       if (!view.current) {
+        if (view.previous) throw engineError('view-unknown', `${projection} was removed from the pipeline`);
         throw engineError('view-not-built', `${projection} was never built`, {
           hint: `Run \`millrace projections rebuild ${projection}\`, then \`millrace projections promote ${projection}\`.`,
         });

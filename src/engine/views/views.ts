@@ -134,6 +134,14 @@ export class Views {
     return views[name] ?? NO_VIEW;
   }
 
+  /** Removes a name, with its state, if `may` says so of the stored view. */
+  async forget(name: string, may: (view: View) => boolean): Promise<void> {
+    await this.#write((stored) => {
+      const { [name]: view, ...others } = stored;
+      return view && may(view) ? others : undefined;
+    });
+  }
+
   /**
    * Stores the views of a pipeline at its first start: the lowest version of each declared projection becomes current,
    * because it reads from the beginning. A projection that is declared later must be built first.
@@ -191,7 +199,7 @@ export function heldBy(
         return new Held(`${name}@${next.version} is being promoted`, 'Wait: a promotion takes some seconds.');
     if (current && reads(current) && !knows(projectionId({ name, version: current.version }))) {
       const why = `${name}@${current.version} is current, and this pipeline does not declare it`;
-      const hint = `Declare version ${current.version} of ${name} until another one is promoted, or drop it: \`millrace projections drop ${name}\`.`;
+      const hint = `Declare version ${current.version} of ${name} until another one is promoted. If it is to be removed for good, run \`millrace projections drop ${name}\`.`;
       return new Held(why, hint);
     }
   }

@@ -38,6 +38,8 @@ const READABLE = readableWhere('lease', 'c.millrace.format');
 const LOCK_SECONDS = 30;
 const LOCK_POLL_MS = 500;
 const READ_AGAIN_MS = 200;
+/** The list of `prepare` serves the first `list` if that follows at once. */
+const FRESH_MS = 1_000;
 /** The SDK throws a TypeError if a client requests answers without documents (`prefer: return=minimal`). */
 const WHOLE_ANSWER = { initialHeaders: { prefer: 'return=representation' } };
 /** The most attempts while the outcome of a write stays unknown. Then the caller decides. */
@@ -55,6 +57,8 @@ export class CosmosLeaseStore implements LeaseStore {
   readonly #mode: FeedMode;
   readonly #clock: Clock;
   #partitions = new Partitions([]);
+  /** What `prepare` has found, and when it began to read that. */
+  #listed: { readonly at: number; readonly leases: Lease[] } | undefined;
   readonly #open = once(() => LeaseContainer.open(this.#options.leases));
   /**
    * The document of each lease, so that unknown fields are written back. The key is the lease object, not its id: a
@@ -82,7 +86,7 @@ export class CosmosLeaseStore implements LeaseStore {
         await this.#createMissing(begin);
         await this.#create({ id: `${prefix}.info` });
         await this.#unlock(lock);
-        break;
+        return;
       }
       const etag = (await this.#read(lock))?._etag;
       const now = this.#clock.monotonic();
@@ -102,6 +106,12 @@ export class CosmosLeaseStore implements LeaseStore {
   }
 
   async list(): Promise<Lease[]> {
+    const listed = this.#listed;
+    this.#listed = undefined;
+    return listed && this.#clock.monotonic() - listed.at < FRESH_MS ? listed.leases : this.#list();
+  }
+
+  async #list(): Promise<Lease[]> {
     const container = await this.#open();
     const start = `${this.#options.prefix}..`;
     // Another processor may have this name with dots after it. Tokens never contain two dots.
@@ -327,13 +337,12 @@ export class CosmosLeaseStore implements LeaseStore {
 
   /** Creates a lease for each part of the container without one. */
   async #createMissing(begin?: Begin): Promise<void> {
-    const covered = await this.list();
+    const at = this.#clock.monotonic();
+    const covered = await this.#list();
+    const missing = this.#partitions.ranges.some((range) => partsWithout(covered, range).length > 0);
+    if (!missing) this.#listed = { at, leases: covered };
     for (const physical of this.#partitions.ranges) {
-      const gaps = covered.reduce<FeedRange[]>(
-        (left, { range }) => left.flatMap((one) => without(one, range)),
-        [physical],
-      );
-      for (const gap of gaps) {
+      for (const gap of partsWithout(covered, physical)) {
         const position = await begin?.(gap);
         // A document that can't be read doesn't stop the other leases. Each later look reports it again.
         await this.create(gap, position).catch((error: unknown) => {
@@ -377,6 +386,10 @@ export class CosmosLeaseStore implements LeaseStore {
     );
   }
 }
+
+/** The parts of a range that no lease covers. */
+const partsWithout = (covered: readonly Lease[], physical: FeedRange): FeedRange[] =>
+  covered.reduce<FeedRange[]>((left, { range }) => left.flatMap((one) => without(one, range)), [physical]);
 
 function ignore(error: unknown, ...kinds: readonly string[]): void {
   if (!kinds.includes(failureOf(error).kind)) throw error;

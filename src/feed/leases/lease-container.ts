@@ -1,5 +1,6 @@
 import type { Container, ContainerDefinition, Item } from '@azure/cosmos';
 import { isObject } from '../../base/json.ts';
+import { shared } from '../../base/shared.ts';
 import { failureOf } from '../../cosmos/failure.ts';
 import { withRetry } from '../../cosmos/retry.ts';
 import { feedError } from '../errors.ts';
@@ -12,6 +13,9 @@ export interface LeaseId {
   readonly id: string;
   readonly partitionKey?: unknown;
 }
+
+/** The feeds of a place open the same container at the same time. */
+const underWay = new WeakMap<Container, Promise<LeaseContainer>>();
 
 /** A lease container, and how its documents are reached, whatever its key. */
 export class LeaseContainer {
@@ -27,7 +31,11 @@ export class LeaseContainer {
   }
 
   /** @throws UsageError `lease-container-missing`, `lease-container-denied`, `lease-container-key` */
-  static async open(container: Container): Promise<LeaseContainer> {
+  static open(container: Container): Promise<LeaseContainer> {
+    return shared(underWay, container, () => LeaseContainer.#open(container));
+  }
+
+  static async #open(container: Container): Promise<LeaseContainer> {
     const { resource } = await withRetry(() => container.read(), { reads: true }).catch((error: unknown) => {
       throw explainLeases(error, container);
     });

@@ -63,6 +63,10 @@ export interface Change<D = Record<string, unknown>> extends Identity {
    * is in another shard now: what is derived from one shard takes it back, what is derived from all of them ignores it.
    */
   readonly moved?: boolean;
+  /** True: since a move wrote the document, nothing but embeds has changed it. */
+  readonly echo?: boolean;
+  /** True: its effect is still to come, whatever was noted of its content when a move wrote it again. */
+  readonly owed?: boolean;
   /** The lsn by which its feed has it, where that is not the version's: of a copy by a move. Positions are compared with it. */
   readonly feedLsn?: number;
   readonly leaving?: Leaving;

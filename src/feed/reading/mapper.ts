@@ -50,6 +50,8 @@ export interface MovedDocument {
   versionOf(own: Version): Version;
   /** The document is in another shard now, and counts as deleted. */
   readonly gone: boolean;
+  /** Embeds have changed it since, and nothing else: this version is theirs. */
+  readonly echo: boolean;
 }
 
 export interface TypeRules {
@@ -95,7 +97,7 @@ export function toChange(source: SourceContainer, raw: unknown, epoch: number): 
     container: source.name,
     type,
     ...entry,
-    ...(moved && movedVersion(moved, entry.version)),
+    ...(moved && (moved.echo ? { echo: true } : movedVersion(moved, entry.version))),
     ...(leaving?.intact || source.marks?.isRestored(document, doc) ? { restored: true } : {}),
     ...(source.marks?.isBackfilled(document, doc) ? { backfilled: true } : {}),
     ...(leaving && { leaving }),

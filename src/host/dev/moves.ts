@@ -8,7 +8,7 @@ import { withRetry } from '../../cosmos/retry.ts';
 import { SYSTEM_FIELDS } from '../../cosmos/system-fields.ts';
 import type { Doc } from '../../definition/specs.ts';
 import type { WhileMoving } from '../../definition/workload.ts';
-import { type MoveOptions, type Moved, moveMapping } from '../../operations/shards/moving/move.ts';
+import { type MoveOptions, type Moved, moveMapping, touchedBy } from '../../operations/shards/moving/move.ts';
 import { isUnfinished, movesOf } from '../../operations/shards/moving/record.ts';
 import { plural } from '../../operations/table.ts';
 import { openStore } from '../../runtime/archives.ts';
@@ -101,7 +101,10 @@ export async function moveThereAndBack(options: MovingOptions): Promise<MovedThe
   return { keys: first.text, container: rules.container, moves, writes, longestMs, lost: await writer.lost() };
 }
 
-function optionsOf({ settings, services, readLagMs, signal }: MovingOptions, map: MoveOptions['map']): MoveOptions {
+function optionsOf(
+  { settings, services, loaded, readLagMs, signal }: MovingOptions,
+  map: MoveOptions['map'],
+): MoveOptions {
   const { connect } = services.places;
   const maps = requireShardMaps(settings);
   return {
@@ -111,6 +114,7 @@ function optionsOf({ settings, services, readLagMs, signal }: MovingOptions, map
     endpointOf: ({ endpoint }) => endpoint ?? maps.endpoint,
     stateContainer: settings.stateContainer,
     leases: services.global.leases,
+    ...touchedBy(loaded.pipeline),
     store: () => openStore(services, signal),
     signal,
     readLagMs,

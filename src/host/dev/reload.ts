@@ -35,7 +35,7 @@ export async function assertReloadable(
     if (!current || declared.has(projectionId({ name, version: current.version }))) continue;
     const id = projectionId({ name, version: current.version });
     throw hostError('dev-version', `${id} is current in the data of this run, and the pipeline no longer declares it`, {
-      hint: `Declare it until another version is promoted, or start \`millrace dev\` again with new data to leave it out.`,
+      hint: `Declare it until another version is promoted. To remove it for good, run \`millrace projections drop ${name}\` in another terminal, then save a file of the pipeline.`,
     });
   }
   for (const { loaded, open } of await pipelinePlaces({ ...parts, loaded: next })) {

@@ -51,6 +51,14 @@ export const TIMERS: readonly TimerPlan[] = [
     needed: ({ archives }) => archives.length > 0,
   },
   {
+    name: 'archive-expire',
+    // A blob goes a day after its documents.
+    schedule: '50 20 3 * * *',
+    operation: 'archive expire',
+    input: { within: 200 },
+    needed: ({ archives }) => archives.some(({ keep }) => keep !== undefined),
+  },
+  {
     name: 'fan-out',
     schedule: '15 * * * * *',
     operation: 'projections fan-out',

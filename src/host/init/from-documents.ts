@@ -6,8 +6,11 @@ import { definePipeline } from '../../definition/pipeline.ts';
 import type { ProjectionRow, Reference } from '../../model/documents.ts';
 import { type Model, examplesOf } from '../../model/model.ts';
 import { readDesign } from '../../model/reader/design.ts';
+import { factsOf } from '../../model/rules/index.ts';
 import { generateTypes, modelName } from '../../model/types/generate.ts';
 import { filesOf } from '../../operations/model/infra.ts';
+import { type ProjectionCode, projectionCode } from './projection-code.ts';
+import { fieldsOf, refer, typeRef, variable } from './writing.ts';
 import { DESIGN, REQUIREMENTS } from '../../operations/model/pair.ts';
 import { loadModel } from '../../runtime/load-pipeline.ts';
 import { hostError } from '../errors.ts';
@@ -20,7 +23,9 @@ export interface ProjectFile {
 
 export interface FromDocuments {
   readonly files: readonly ProjectFile[];
-  /** Projections that the document names. Their code is to be written: a row says less than a program. */
+  /** Projections whose rows say everything. */
+  readonly declared: readonly string[];
+  /** Those whose rows leave a question, which stands in the pipeline beside the code so far. */
   readonly toDeclare: readonly string[];
 }
 
@@ -37,7 +42,10 @@ export async function fromDocuments(given: string, name: string): Promise<FromDo
   if (design === undefined) throw hostError('init-documents', `There is no ${DESIGN} in ${folder}`);
   const file = join(folder, DESIGN);
   const model = await loadModel(file);
-  const { projections: rows } = await readDesign(file);
+  const read = await readDesign(file);
+  const { projections: rows } = read;
+  const written = rows.map((row) => projectionCode(model, row, rows));
+  const tenant = factsOf({ requirements: undefined, design: read }).tenant?.field;
   const pipeline = definePipeline({ name, model: modelAt(file), projections: [] });
   const infra = await filesOf({ pipeline, model }, { leases: 'leases', state: 'millrace' });
   return {
@@ -45,25 +53,48 @@ export async function fromDocuments(given: string, name: string): Promise<FromDo
       { to: `pipeline/${DESIGN}`, text: design },
       ...(requirements === undefined ? [] : [{ to: `pipeline/${REQUIREMENTS}`, text: requirements }]),
       { to: 'pipeline/model.types.ts', text: generateTypes(model) },
-      { to: 'pipeline/pipeline.ts', text: pipelineText(name, model, rows) },
+      { to: 'pipeline/pipeline.ts', text: pipelineText(name, model, written, tenant) },
       { to: 'pipeline/workload.ts', text: workloadText(model, rows) },
       ...infra.map((of) => ({ to: `infra/${of.file}`, text: of.text })),
     ],
-    toDeclare: rows.map((row) => row.name),
+    declared: written.filter(({ questions }) => questions.length === 0).map((of) => of.name),
+    toDeclare: written.filter(({ questions }) => questions.length > 0).map((of) => of.name),
   };
 }
 
-function pipelineText(name: string, model: Model, rows: readonly ProjectionRow[]): string {
+/** Fields by which documents say that they are deleted, as rule G7 knows them. */
+const DELETED = /^(?:is)?deleted(At)?$|^removed(At)$/i;
+
+function pipelineText(
+  name: string,
+  model: Model,
+  written: readonly ProjectionCode[],
+  tenant: string | undefined,
+): string {
   const root = modelName(model.title);
-  const listed = rows.map(
-    (row) => `    // ${row.name} (${row.kind}): ${say(row.source, row.sourceText)} → ${say(row.sink, row.sinkText)}`,
+  const done = written.filter(({ questions }) => questions.length === 0);
+  const marks = marksOf(model, done);
+  const deletions = marks.flatMap(({ of, mark }) =>
+    mark === undefined ? [] : [`    source({ of: ${typeRef(of)}, deleted: (${variable(of.type)}) => ${mark} }),`],
   );
-  const projections =
-    listed.length === 0
-      ? '  projections: [],'
-      : ['  projections: [', '    // The document names these; declare each one.', ...listed, '  ],'].join('\n');
+  const unmarked = marks.filter(({ mark }) => mark === undefined);
+  const asked = unmarked.map(
+    ({ of }) =>
+      `  // Question: which field of ${of.type} says that it is deleted? Add source({ of: ${typeRef(of)}, deleted: (${variable(of.type)}) => … }) to \`sources\`, unless none ever is.`,
+  );
+  const builders = [...new Set(done.flatMap(({ builder }) => builder ?? []))].toSorted();
+  const imports = [...builders, 'definePipeline', 'model', ...(deletions.length > 0 ? ['source'] : [])].toSorted();
+  const entries = written.flatMap(({ name: of, lines, questions }) =>
+    questions.length === 0
+      ? lines.map((line) => `    ${line}`)
+      : [
+          `    // ${of} is not declared yet.`,
+          ...questions.map((question) => `    // Question: ${question}`),
+          ...lines.map((line) => `    // ${line}`),
+        ],
+  );
   return `// The projections of the pipeline. \`npx millrace model types\` writes model.types.ts from the document.
-import { definePipeline, model } from 'millrace';
+import { ${imports.join(', ')} } from 'millrace';
 import type { ${root} } from './model.types.ts';
 
 const m = model<${root}>('./${DESIGN}');
@@ -71,13 +102,20 @@ const m = model<${root}>('./${DESIGN}');
 export default definePipeline({
   name: '${name}',
   model: m,
-${projections}
+${tenant === undefined ? '' : `  tenant: '${tenant}',\n`}${deletions.length === 0 ? '' : `  sources: [\n${deletions.join('\n')}\n  ],\n`}${asked.map((line) => `${line}\n`).join('')}  projections: [${entries.length === 0 ? '' : `\n${entries.join('\n')}\n  `}],
 });
 `;
 }
 
-const say = (of: Reference | undefined, text: string): string =>
-  (of ? `${of.container}${of.type === undefined ? '' : ` (${of.type})`}` : text).replaceAll(/\s+/g, ' ');
+/** Of each source of a projection that removes what is deleted: how its documents say it; undefined: no field shows it. */
+function marksOf(model: Model, written: readonly ProjectionCode[]) {
+  const sources = written.flatMap(({ builder, reads }) => (builder === 'embed' ? [] : reads.slice(0, 1)));
+  return [...new Map(sources.map((of) => [`${of.container}/${of.type}`, of])).values()].map((of) => {
+    const field = [...fieldsOf(model, of).keys()].find((name) => DELETED.test(name));
+    const value = field === undefined ? undefined : refer(variable(of.type), field);
+    return { of, mark: value && (/at$/i.test(field ?? '') ? `${value} != null` : `${value} === true`) };
+  });
+}
 
 /** The document's examples, of the types that no projection writes. */
 function workloadText(model: Model, rows: readonly ProjectionRow[]): string {

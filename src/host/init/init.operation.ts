@@ -77,10 +77,11 @@ from: the version in the registry, or the tarball.`,
       name,
       dependency,
       installed: install === true,
+      declared: own?.declared ?? [],
       toDeclare: own?.toDeclare ?? [],
     };
   },
-  format: ({ directory, path, name, dependency, installed, toDeclare }) => {
+  format: ({ directory, path, name, dependency, installed, declared, toDeclare }) => {
     const tarball = tarballOf(dependency, directory);
     return [
       `${name} is written. Next:`,
@@ -93,10 +94,11 @@ from: the version in the registry, or the tarball.`,
         : [
             `It depends on ${tarball}: keep that file, and put it where other machines that install the project find it.`,
           ]),
+      ...(declared.length === 0 ? [] : [`pipeline/pipeline.ts has the code of ${declared.join(', ')}: read it.`]),
       ...(toDeclare.length === 0
         ? []
         : [
-            `The document names ${toDeclare.join(', ')}: declare them in pipeline/pipeline.ts. \`npm run millrace -- model check\` says what is missing.`,
+            `It asks about ${toDeclare.join(', ')}, whose rows leave something open. Answer there; until then \`npm test\` fails, and \`npm run millrace -- model check\` names them.`,
           ]),
     ].join('\n');
   },

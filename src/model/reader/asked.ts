@@ -6,13 +6,15 @@ import type { Container } from '../model.ts';
 import { normalised } from './labels.ts';
 import { type Section, lineOf, sourceOf, within } from './outline.ts';
 import { MEANING } from './prose.ts';
+import { namedLike, onlyOne } from './owners.ts';
 import { queryOf } from './sql.ts';
 import { plainText } from './tables.ts';
 
 /** The text says that a request reads several partitions, and doesn't deny it. */
 export const saysCrossing = (text: string): boolean => CROSSES.test(text) && !DENIED.test(text);
 const CROSSES = /cross[- ]partition|fan[- ]?out over|all partitions|跨分区/i;
-const DENIED = /\b(no|not|never|avoids?|without|instead of)\b[^.;]{0,20}cross[- ]partition|single[- ]partition/i;
+const DENIED =
+  /\b(no|not|never|avoids?|without|instead of|vs|than|unlike)\b[^.;]{0,20}cross[- ]partition|single[- ]partition/i;
 
 const OPERATION = /\bpoint[- ](read|write|delete)s?\b|\bquer(y|ies)\b|\bupserts?\b|\bpatch(es)?\b/i;
 
@@ -21,6 +23,8 @@ export function queriesIn(text: string): Query[] {
   const quoted = [...text.matchAll(/`([^`]+)`/g)].map((match) => match[1] ?? '');
   const plain = /\bSELECT\s[^]*?\bFROM\s[^`]*/i.exec(text.replaceAll(/`[^`]*`/g, ' '))?.[0];
   return [...quoted, ...(plain === undefined ? [] : [plain])].flatMap((piece) => {
+    // A list of fields alone is no query.
+    if (/^\s*SELECT\s/i.test(piece) && !/\bFROM\s/i.test(piece)) return [];
     const where = /^\s*WHERE\s/i.test(piece) ? `SELECT * FROM c ${piece.trim()}` : piece;
     return queryOf(where.replace(/[\s.;]+$/, '')) ?? [];
   });
@@ -97,16 +101,20 @@ function grouped(root: Section, containers: readonly Container[]): { sections: S
 
 /** The one container that a text names. */
 function named(text: string, containers: readonly Container[]): Container | undefined {
-  const words = ` ${normalised(text)} `;
-  const found = containers.filter(({ name }) => words.includes(` ${normalised(name)} `));
-  return found.length === 1 ? found[0] : containers.length === 1 ? containers[0] : undefined;
+  const words = ` ${spoken(text)} `;
+  const found = containers.filter(({ name }) => words.includes(` ${spoken(name)} `));
+  return found.length === 1 ? found[0] : onlyOne(containers);
 }
 
-/** The one container that has the type of `c.type = 'order'`. */
+/** `users-and-social` is "Users & Social". */
+const spoken = (text: string): string => normalised(text).replaceAll(/\band /g, '');
+
+/** The one container that has the type of `c.type = 'order'`, or is called so. */
 function byType(query: string, containers: readonly Container[]): Container | undefined {
-  const type = /\btype\s*=\s*['"]([^'"]+)['"]/.exec(query)?.[1];
+  const type = /\b\w*type\s*=\s*['"]([^'"]+)['"]/i.exec(query)?.[1];
+  if (type === undefined) return undefined;
   const found = containers.filter(({ types }) => types.some(({ name }) => name === type));
-  return found.length === 1 ? found[0] : undefined;
+  return found.length === 1 ? found[0] : namedLike(type, containers);
 }
 
 /** The SELECT statements of a fence with the comments above them; lines count from 0. */

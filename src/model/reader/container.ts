@@ -6,6 +6,7 @@ import { contentOf, type Content } from './fences.ts';
 import type { Findings } from './findings.ts';
 import { IndexingDraft } from './indexing.ts';
 import type { LabelName } from './labels.ts';
+import { linesOf } from './stated.ts';
 import { type Section, within } from './outline.ts';
 import { partitionKey, throughput, ttl, uniqueKeys } from './values.ts';
 
@@ -45,6 +46,7 @@ export class ContainerDraft {
   #types = new Map<string, { examples: Record<string, unknown>[]; at: Place }>();
   #designed = false;
   #reference = false;
+  #partial = false;
   /** Line of each example. */
   readonly lines = new Map<object, number>();
   readonly #findings: Findings;
@@ -58,6 +60,8 @@ export class ContainerDraft {
       for (const fence of loose) {
         const content = contentOf(fence, findings);
         if (content) this.#content(content);
+        // `partition key: /id` in a fence without a language.
+        else for (const fact of linesOf(fence)) if (fact.name !== 'container') this.fact(fact);
       }
       // After the examples: their lines are better places for the types.
       for (const fact of facts) this.fact(fact);
@@ -75,7 +79,16 @@ export class ContainerDraft {
     const contents = INDEXING.has(fact.name) ? 0 : this.#contents(fact);
     switch (fact.name) {
       case 'partitionKey': {
-        const key = partitionKey(fact.text, values);
+        const read = partitionKey(fact.text, values);
+        // `/tenantId/day` of a hierarchical key is two levels, not a path into an object.
+        const [only = ''] = read ?? [];
+        const key =
+          read?.length === 1 && /\bhierarch/i.test(`${fact.label} ${fact.text}`) && only.includes('/', 1)
+            ? only
+                .slice(1)
+                .split('/')
+                .map((level) => `/${level}`)
+            : read;
         if (key) this.#setKey(key, fact.line);
         else if (contents === 0)
           this.#lost(fact, 'Write `/storeId`, or `/storeId, /customerId` for a hierarchical key.');
@@ -83,12 +96,13 @@ export class ContainerDraft {
       }
       case 'ttl': {
         const seconds = ttl([fact.text, ...values].join(' '));
+        if (this.#stated.defaultTtl !== undefined && seconds === this.#stated.defaultTtl) return;
         if (seconds === undefined) this.#lost(fact, 'Write seconds, such as 2592000 (30 days), or -1, or none.');
         else if (seconds !== null) this.#set('defaultTtl', seconds, fact.line);
         return;
       }
       case 'throughput': {
-        const stated = throughput([fact.text, ...values].join(' '));
+        const stated = throughput([/auto/i.test(fact.label) ? 'autoscale' : '', fact.text, ...values].join(' '));
         if (stated === undefined) this.#lost(fact, 'Write autoscale max 4000 RU/s, or manual 400 RU/s.');
         else if (stated !== null) this.#set('throughput', stated, fact.line);
         return;
@@ -163,6 +177,7 @@ export class ContainerDraft {
       ...(policy && { indexingPolicy: policy }),
       ...this.#stated,
       ...(this.#reference && { reference: true }),
+      ...(this.#partial && { partialExamples: true }),
       at: findings.at(this.line),
       places: this.#places,
     };
@@ -177,7 +192,7 @@ export class ContainerDraft {
 
   #content(content: Content): void {
     this.#designed = true;
-    if (content.kind === 'examples') for (const { value, line } of content.elements) this.#example(value, line);
+    if (content.kind === 'examples') this.examples(content);
     else if (content.kind === 'definition') this.#definition(content.value, content.line, content.text);
     else this.indexing.content(content, this.#findings);
   }
@@ -197,6 +212,12 @@ export class ContainerDraft {
       return Array.isArray(paths) ? [{ paths: paths.map(String) }] : [];
     });
     if (keys.length > 0) this.#set('uniqueKeys', keys, line);
+  }
+
+  /** Those of another section too. */
+  examples({ elements, partial }: Pick<Extract<Content, { kind: 'examples' }>, 'elements' | 'partial'>): void {
+    for (const { value, line } of elements) this.#example(value, line);
+    if (partial) this.#partial = true;
   }
 
   #example(value: unknown, line: number): void {

@@ -2,11 +2,16 @@
 import { isObject } from '../../base/json.ts';
 import type { Fence } from './labelled-facts.ts';
 import type { Findings } from './findings.ts';
-import { type Element, readJson } from './json.ts';
+import { ELLIPSIS, type Element, readJson } from './json.ts';
 import { composites } from './values.ts';
 
 export type Content =
-  | { readonly kind: 'examples'; readonly elements: readonly Element[]; readonly line: number }
+  | {
+      readonly kind: 'examples';
+      readonly elements: readonly Element[];
+      readonly line: number;
+      readonly partial: boolean;
+    }
   | {
       readonly kind: 'policy' | 'definition';
       readonly value: Record<string, unknown>;
@@ -27,8 +32,19 @@ const quoted = (text: string): string =>
     .replaceAll(/'((?:[^'\\\n]|\\.)*)'/g, (_, inner: string) => JSON.stringify(inner))
     .replaceAll(/(^\s*|[{,]\s*)([A-Za-z_$][\w$]*)(\s*:)/gm, '$1"$2"$3');
 
+/** Documents may have a field `partitionKey` too; its value is no path. */
+const definesKey = ({ partitionKey }: Record<string, unknown>): boolean =>
+  typeof partitionKey === 'string' ? partitionKey.startsWith('/') : partitionKey !== undefined && partitionKey !== null;
+
 /** Undefined for a fence that isn't JSON at all (SQL, C#, a diagram); broken JSON is a finding. */
 export function contentOf(fence: Fence, findings: Findings): Content | undefined {
+  // "Document of orders:" above the JSON.
+  const titled = /^\s*[^{}[\]"\n]{3,80}:\s*\n(?=\s*[[{])/.exec(fence.text)?.[0];
+  if (titled !== undefined)
+    return contentOf(
+      { text: fence.text.slice(titled.length), line: fence.line + titled.split('\n').length - 1 },
+      findings,
+    );
   if (!/^\s*(?:\/\/[^\n]*\n\s*|\/\*[^]*?\*\/\s*)*[[{]/.test(fence.text)) return undefined;
   const strict = readJson(fence);
   const json = 'error' in strict ? readJson({ ...fence, text: quoted(fence.text) }) : strict;
@@ -51,10 +67,13 @@ export function contentOf(fence: Fence, findings: Findings): Content | undefined
       `The JSON was read, but it isn't strict JSON: it has ${json.forgiven.join(', ')}`,
     );
   const [only] = json.elements;
-  const definition = only && isObject(only.value) && ('partitionKey' in only.value || 'indexingPolicy' in only.value);
+  const definition = only && isObject(only.value) && (definesKey(only.value) || 'indexingPolicy' in only.value);
   if (!json.list && only && isObject(only.value) && (definition || !('id' in only.value))) {
     if (POLICY.some((name) => name in Object(only.value)))
       return { kind: 'policy', value: only.value, line, text: fence.text };
+    const { indexingPolicy } = only.value;
+    if (isObject(indexingPolicy) && Object.keys(only.value).length === 1)
+      return { kind: 'policy', value: indexingPolicy, line, text: fence.text };
     if (DEFINITION.some((name) => name in Object(only.value)))
       return { kind: 'definition', value: only.value, line, text: fence.text };
   }
@@ -62,5 +81,5 @@ export function contentOf(fence: Fence, findings: Findings): Content | undefined
     const value = composites(json.elements.map((element) => element.value));
     if (value) return { kind: 'composites', value, line };
   }
-  return { kind: 'examples', elements: json.elements, line };
+  return { kind: 'examples', elements: json.elements, line, partial: json.forgiven.includes(ELLIPSIS) };
 }

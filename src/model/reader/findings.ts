@@ -3,14 +3,14 @@ import type { ModelFinding, Place } from '../model.ts';
 /** Collects the reader's findings; each has its line. */
 export class Findings {
   readonly list: ModelFinding[] = [];
-  readonly #file: string;
+  readonly file: string;
 
   constructor(file: string) {
-    this.#file = file;
+    this.file = file;
   }
 
   at(line: number): Place {
-    return { file: this.#file, line };
+    return { file: this.file, line };
   }
 
   add(severity: ModelFinding['severity'], code: string, line: number, message: string, hint?: string): void {

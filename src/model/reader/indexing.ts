@@ -111,8 +111,14 @@ export class IndexingDraft {
   #inlineComposites(text: string, fact: Fact, findings: Findings): void {
     if (/^(none|n\/a|not )/i.test(text) || text === '') return;
     this.at ??= findings.at(fact.line);
-    const groups = [...text.matchAll(/\(([^()]+)\)/g)].map((match) => inlineComposite(match[1] ?? ''));
-    const read = groups.filter((group) => group.length > 1);
+    // `[(storeId, ASC), (placedAt, DESC)]` has a bracket for each path.
+    const pairs = /\(\s*[\w./]+\s*,\s*(?:asc|desc)\w*\s*\)/i.test(text);
+    const lists = pairs
+      ? [...text.matchAll(/\[([^\]]+)\]/g)].map((match) =>
+          (match[1] ?? '').replaceAll(/\(\s*([\w./]+)\s*,\s*(asc|desc)\w*\s*\)/gi, '$1 $2'),
+        )
+      : [...text.matchAll(/\(([^()]+)\)/g)].map((match) => match[1] ?? '');
+    const read = lists.map(inlineComposite).filter((group) => group.length > (pairs ? 0 : 1));
     if (read.length === 0) notUnderstood(fact.label, fact.line, findings);
     this.#addComposites(read, findings.at(fact.line));
   }

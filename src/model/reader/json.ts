@@ -21,17 +21,20 @@ export interface BrokenJson {
   readonly line: number;
 }
 
+/** Said of JSON that leaves out some of its fields. */
+export const ELLIPSIS = 'an ellipsis';
+
 export function readJson(fence: Fence): TolerantJson | BrokenJson {
   const forgiven: string[] = [];
   // Replaced by blanks of the same length, so that offsets and lines stay the same.
   const text = fence.text.replaceAll(/(?<=^|[[{,\s])(?:\.{3}|…)[ \t]*,?(?=\s|[\]}]|$)/g, (dots) => {
-    forgiven.push('an ellipsis');
+    forgiven.push(ELLIPSIS);
     return ' '.repeat(dots.length);
   });
   const first = attempt(text);
   const unbracketed =
     first.errors.length > 0 && first.tree?.type === 'object'
-      ? attempt(`[${text.replaceAll(/\}(\s*)\{/g, '},$1{')}]`)
+      ? attempt(`[${text.replaceAll(/\}(\s*(?:\/\/[^\n]*\s*)*)\{/g, '},$1{')}]`)
       : first;
   const { tree, errors, source } = unbracketed.errors.length === 0 ? unbracketed : first;
   const [error] = errors;

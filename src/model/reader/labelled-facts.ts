@@ -30,10 +30,16 @@ export interface LabelledFacts {
 
 /** `source` is the whole document: values are cut from it, because the parser's text has no backticks. */
 export function labelledFacts(blocks: readonly RootContent[], source: string): LabelledFacts {
+  const known = read.get(blocks);
+  if (known) return known;
   const reader = new FactReader(source);
   for (const block of blocks) reader.block(block, undefined);
+  read.set(blocks, reader);
   return reader;
 }
+
+/** A section's facts are asked for by several readers. */
+const read = new WeakMap<readonly RootContent[], LabelledFacts>();
 
 class FactReader implements LabelledFacts {
   readonly facts: Fact[] = [];
@@ -108,9 +114,9 @@ class FactReader implements LabelledFacts {
     return fact;
   }
 
-  /** In a paragraph, each bold-labelled line is a separate fact. */
+  /** In a paragraph, each bold-labelled line is a separate fact, and `**TTL:** 30 days | **Throughput:** 400 RU/s` two. */
   #lines(node: Paragraph): { text: string; line: number }[] {
-    return partsOf(node, this.#source, /\n(?=\s*\*\*)/);
+    return partsOf(node, this.#source, /\n(?=\s*\*\*)|\s\|\s(?=\*\*)/);
   }
 }
 

@@ -6,8 +6,12 @@ import { quantities } from './quantity.ts';
 import { queriesIn, saysCrossing } from './asked.ts';
 import { type Row, type Table, column, hasColumns } from './tables.ts';
 
+/** Sections whose tables say how much is done, whatever their columns are called. */
+const ABOUT_LOAD = new Set(['hotPartitions', 'tradeOffs', 'distribution', 'validation']);
+
 /** A table of hot partitions or costs may name patterns and containers too; only a mapping says what is done. */
 export const isMapping = (table: Table, section: string | undefined): boolean =>
+  (section === undefined || !ABOUT_LOAD.has(section)) &&
   hasColumns(
     table,
     ['pattern', 'id', '模式'],

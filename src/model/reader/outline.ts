@@ -54,14 +54,13 @@ export const sourceOf = (node: Nodes | undefined, source: string): string =>
 
 /** The parts of a paragraph, each with its first line. */
 export function partsOf(node: Paragraph, source: string, separator: RegExp): { text: string; line: number }[] {
-  let line = lineOf(node);
-  return sourceOf(node, source)
-    .split(separator)
-    .map((text) => {
-      const part = { text: text.trim(), line };
-      line += text.split('\n').length;
-      return part;
-    });
+  const text = sourceOf(node, source);
+  let from = 0;
+  return text.split(separator).map((part) => {
+    const at = text.indexOf(part, from);
+    from = at + part.length;
+    return { text: part.trim(), line: lineOf(node) + text.slice(0, at).split('\n').length - 1 };
+  });
 }
 
 export const lineOf = (node: Nodes): number => node.position?.start.line ?? 1;

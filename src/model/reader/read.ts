@@ -2,7 +2,9 @@ import type { DocumentedMap, StatedIndex } from '../documents.ts';
 import type { Model } from '../model.ts';
 import { outlineOf, skippedSections, titleOf } from './common.ts';
 import { ContainerDraft } from './container.ts';
-import { labelledFacts } from './labelled-facts.ts';
+import { isObject } from '../../base/json.ts';
+import { type Fence, labelledFacts } from './labelled-facts.ts';
+import { namedLike, onlyOne } from './owners.ts';
 import { contentOf } from './fences.ts';
 import { Findings } from './findings.ts';
 import { normalised } from './labels.ts';
@@ -12,6 +14,7 @@ import { shardMapsOf, shardedContainersOf } from './shard-maps.ts';
 import { parsed, readDocument } from './source.ts';
 import { sectionName, sectionNameOf } from './sections.ts';
 import { column, hasColumns, tablesOf } from './tables.ts';
+import { type Group, groupsOf, linesOf } from './stated.ts';
 import { partitionKey } from './values.ts';
 import { modelError } from '../errors.ts';
 
@@ -42,6 +45,9 @@ export function readDrafts(text: string, file: string): ReadModel {
   const all = [...within(root)].slice(1);
   const findings = new Findings(file);
   const drafts = containers(all, text, findings);
+  groups(all, drafts, text, findings);
+  if (drafts.length === 0) drafts.push(...headed(all, text, findings));
+  if (drafts.length === 0) drafts.push(...unnamed(all, text, findings));
   if (drafts.length === 0) drafts.push(...tabled(all, text, file, findings));
   if (drafts.length === 0) {
     if (all.some((section) => sectionName(section.title)))
@@ -53,6 +59,7 @@ export function readDrafts(text: string, file: string): ReadModel {
   }
   keysInTables(all, drafts, text, file);
   indexingElsewhere(all, drafts, text, findings);
+  contentElsewhere(all, drafts, text, findings);
   const known = (title: string): boolean => sectionNameOf(title) !== undefined || /\bcontainer\b/i.test(title);
   findings.list.push(...skippedSections(root, known, file));
   const read = drafts.map((draft) => draft.finish());
@@ -82,7 +89,10 @@ function containers(all: readonly Section[], text: string, findings: Findings): 
   const drafts: ContainerDraft[] = [];
   for (const section of [...children, ...strayContainers(all, designs, text)]) {
     if (section.struck || sectionName(section.title) === 'indexing') continue;
-    const draft = new ContainerDraft(section, text, findings);
+    const stated = section.code === undefined ? namesIn(section, text) : [];
+    // "Create the container" names what its labels name.
+    const [own] = stated.length === 1 ? stated : [];
+    const draft = new ContainerDraft(own === undefined ? section : { ...section, code: own }, text, findings);
     const before = drafts.find(({ name }) => name === draft.name);
     if (!draft.designed) {
       // "Container Strategy" names no container.
@@ -96,6 +106,7 @@ function containers(all: readonly Section[], text: string, findings: Findings): 
         );
       }
     } else if (before) {
+      if (own !== undefined) continue;
       const message = `Container ${draft.name} is designed here and in line ${before.line}; Millrace ignores this design`;
       findings.add('error', 'container-twice', section.line, message, 'Combine the two sections.');
     } else drafts.push(draft);
@@ -117,8 +128,7 @@ function strayContainers(all: readonly Section[], designs: readonly Section[], t
       !under.has(section) &&
       (designs.length === 0 || !sectionName(section.title)),
   );
-  const own = (section: Section): boolean =>
-    labelledFacts(section.blocks, text).facts.some((fact) => fact.name === 'partitionKey' && fact.text !== '');
+  const own = (section: Section): boolean => statesKey(section, text) && namesIn(section, text).length < 2;
   const keyed = titled.filter(
     (section) =>
       own(section) ||
@@ -127,6 +137,71 @@ function strayContainers(all: readonly Section[], designs: readonly Section[], t
   const inside = new Set(keyed.flatMap((section) => [...within(section)].slice(1)));
   const stated = keyed.filter((section) => !inside.has(section));
   return stated.length > 0 || designs.length > 0 ? stated : titled.filter((section) => !sectionName(section.title));
+}
+
+const statesKey = (section: Section, text: string): boolean =>
+  labelledFacts(section.blocks, text).facts.some((fact) => fact.name === 'partitionKey' && fact.text !== '') ||
+  groupsOf(section, text).length > 0;
+
+const namesIn = (section: Section, text: string): string[] => [
+  ...new Set(groupsOf(section, text).map(({ name }) => name)),
+];
+
+/** Containers of groups outside the sections of others. For a known container, a group states its key again. */
+function groups(all: readonly Section[], drafts: ContainerDraft[], text: string, findings: Findings): void {
+  const inside = new Set(
+    all.filter(({ line }) => drafts.some((draft) => draft.line === line)).flatMap((section) => [...within(section)]),
+  );
+  for (const section of all) {
+    for (const group of groupsOf(section, text)) {
+      const known = drafts.find(({ name }) => name.toLowerCase() === group.name.toLowerCase());
+      if (known)
+        for (const fact of group.facts.filter(({ name }) => name === 'partitionKey' || name === 'ttl'))
+          known.fact(fact);
+      else if (!inside.has(section)) drafts.push(grouped(group, text, findings));
+    }
+  }
+}
+
+function grouped({ name, line, facts }: Group, text: string, findings: Findings): ContainerDraft {
+  const draft = new ContainerDraft(
+    { depth: 7, title: name, code: name, struck: false, line, blocks: [], sections: [] },
+    text,
+    findings,
+  );
+  for (const fact of facts) if (fact.name !== undefined) draft.fact(fact);
+  return draft;
+}
+
+/** A document about one container, whose key stands in a text. Its name is the word before "container", if there is one. */
+function unnamed(all: readonly Section[], text: string, findings: Findings): ContainerDraft[] {
+  const keys = all.flatMap((section) => {
+    const { facts, loose } = labelledFacts(section.blocks, text);
+    return [...loose.flatMap(linesOf), ...facts].filter(
+      (fact) => fact.name === 'partitionKey' && partitionKey(fact.text, []) !== undefined,
+    );
+  });
+  const [first] = keys;
+  if (!first) return [];
+  const name =
+    /^\W*container(?: id| name)?\s*[:=]\s*[`"']?([\w-]+)/im.exec(text)?.[1] ??
+    /[`(]([\w-]+)`?\s+container\b/i.exec(text)?.[1];
+  return [grouped({ name: name ?? 'container', line: first.line, facts: keys }, text, findings)];
+}
+
+/** `## posts` with a key, in a document whose titles don't say what they are. */
+function headed(all: readonly Section[], text: string, findings: Findings): ContainerDraft[] {
+  const general =
+    /\b(partition\w*|strateg\w+|setup|configuration|overview|design|create|steps?|architecture|models?|schemas?|database|settings|policy|choice|keys?|features?|documents?)\b/i;
+  return all
+    .filter(({ title, code, struck }) => !struck && (code !== undefined || !general.test(title)))
+    .filter(
+      ({ blocks }) =>
+        labelledFacts(blocks, text).facts.filter(
+          (fact) => fact.name === 'partitionKey' && partitionKey(fact.text, []) !== undefined,
+        ).length === 1,
+    )
+    .map((section) => new ContainerDraft(section, text, findings));
 }
 
 /** The rows of overviews such as `| Container | Partition Key | Purpose |`, each with the name and the key. */
@@ -202,6 +277,52 @@ function indexingElsewhere(
     for (const fact of relevant) owner.fact(fact);
     for (const content of contents) owner.indexing.content(content, findings);
   }
+}
+
+/** Examples for containers without their own, and policies for the only container, from sections about other things. */
+function contentElsewhere(
+  all: readonly Section[],
+  drafts: readonly ContainerDraft[],
+  text: string,
+  findings: Findings,
+): void {
+  const inside = new Set(
+    all
+      .filter((section) => drafts.some((draft) => draft.line === section.line) || indexingTitle(section))
+      .flatMap((section) => [...within(section)]),
+  );
+  const without = drafts.filter(({ lines }) => lines.size === 0);
+  const only = onlyOne(drafts);
+  for (const section of all) {
+    if (inside.has(section)) continue;
+    for (const { fence, label } of fencesOf(section, text)) {
+      // What can't be read here may be of anything.
+      const content = contentOf(fence, new Findings(findings.file));
+      if (content?.kind === 'policy' || content?.kind === 'composites') only?.indexing.content(content, findings);
+      if (content?.kind !== 'examples') continue;
+      for (const element of content.elements) {
+        const { value } = element;
+        if (!isObject(value) || typeof value['id'] !== 'string') continue;
+        const { type } = value;
+        const owner =
+          onlyOne(without) ??
+          (typeof type === 'string' ? namedLike(type, without) : undefined) ??
+          namedLike(label.replace(/\s*\b(document|item|entity|schema|example)s?\b.*$/i, ''), without);
+        owner?.examples({ elements: [element], partial: content.partial });
+      }
+    }
+  }
+}
+
+const indexingTitle = ({ title }: Section): boolean => sectionName(title) === 'indexing';
+
+/** The fences of a section, each with the label above it or the title. */
+function fencesOf(section: Section, text: string): { fence: Fence; label: string }[] {
+  const { facts, loose } = labelledFacts(section.blocks, text);
+  return [
+    ...loose.map((fence) => ({ fence, label: section.title })),
+    ...facts.flatMap(({ fences, label }) => fences.map((fence) => ({ fence, label }))),
+  ];
 }
 
 /** Only for sections under the container designs, or if there is one container: `## Indexing Strategy` is near to none. */

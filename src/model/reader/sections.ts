@@ -18,7 +18,7 @@ const DATA_MODEL = {
   indexing: ['indexing strategy', 'indexing policy', 'indexing policies', '索引策略'],
   mapping: ['access pattern mapping', 'access patterns mapping', 'solved patterns', '访问模式映射'],
   projections: ['change feed projections', '变更源投影'],
-  hotPartitions: ['hot partition', '热分区'],
+  hotPartitions: ['hot partition', 'hot partitions', '热分区'],
   tradeOffs: ['trade offs', 'tradeoffs', '权衡'],
   distribution: ['global distribution', '全局分布'],
   validation: ['validation results', 'validation checklist', '验证'],

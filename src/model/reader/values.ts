@@ -15,9 +15,10 @@ export function partitionKey(text: string, items: readonly string[]): string[] |
   const own = keyPaths(head(text).replace(/^[^:/`]*\b(hierarchical|composite|multihash|hpk|key)[^:/`]*:?/i, ''));
   if (own && own.length > 0) return own;
   const levels = items.map((item) => keyPaths(head(item).replace(/^[^:/`]*:/, '')));
-  return levels.length > 0 && levels.every((level) => level?.length === 1)
-    ? levels.flatMap((level) => level ?? [])
-    : undefined;
+  if (levels.length > 0 && levels.every((level) => level?.length === 1)) return levels.flatMap((level) => level ?? []);
+  // "The container uses a simple key (`/id`) to": the only path of a sentence.
+  const [only, ...others] = new Set(codes(text).filter((code) => /^\/[\w/]+$/.test(code)));
+  return only !== undefined && others.length === 0 ? [only] : undefined;
 }
 
 function keyPaths(value: string): string[] | undefined {
@@ -38,6 +39,8 @@ const UNITS: Record<string, number> = { s: 1, m: 60, h: 3600, d: 86_400, w: 604_
 export function ttl(text: string): number | null | undefined {
   const value = text.replaceAll(/[`*]|\b_|_\b/g, '');
   if (/^(none|off|disabled|no\b|not (set|used|enabled)|n\/?a\b)/i.test(value)) return null;
+  // "Never expires (0)": the service refuses 0, and E7 says so.
+  if (/^(never|no expiry|permanent)\b/i.test(value)) return /\b0\b/.test(value) ? 0 : null;
   if (/^(default_?ttl\s*[:=]\s*)?[-−–]1\b/i.test(value)) return -1;
   const seconds = /(?<![\d.])(\d[\d,_ ]*)\s*(s|sec|secs|seconds?)\b/i.exec(value);
   const unit = /(?<![\d.])(\d[\d,_.]*)\s*(minutes?|min|hours?|hrs?|h|days?|d|weeks?|months?|years?)\b/i.exec(value);
@@ -55,9 +58,9 @@ const number = (text = ''): number => Number(text.replaceAll(/[,_ ]/g, ''));
 /** RU/s: `Autoscale 1,000–10,000 RU/s`, `autoscale, max 4000`, `400 RU/s manual`. Null for serverless. */
 export function throughput(text: string): Container['throughput'] | null {
   if (/serverless/i.test(text)) return null;
-  const kind = /auto-?scal/i.test(text) ? 'autoscale' : 'manual';
-  // What is planned for later isn't what the container has.
-  const now = text.split(/;\s/)[0] ?? '';
+  // What is planned for later, or instead, isn't what the container has.
+  const now = text.split(/;\s|\W{1,3}or\s+auto-?scale\W*$/i)[0] ?? '';
+  const kind = /auto-?scal/i.test(now) ? 'autoscale' : 'manual';
   const amount = String.raw`(\d[\d,_.]*)\s*(k?)(?![\w%])`;
   const patterns = [
     String.raw`max(?:imum)?(?:\s+of)?\D{0,12}?${amount}`,

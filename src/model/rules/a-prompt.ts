@@ -1,6 +1,9 @@
 // A9 to A14: requirements of the modelling prompt for its documents.
 import { type Rule, PATTERNS, SOURCES, missing, more, noDesign, quoted, say } from './rule.ts';
 
+/** Sections that only documents by the prompt's template have. */
+const TEMPLATE = ['philosophy', 'aggregates', 'mapping', 'projections'] as const;
+
 export const PROMPT: readonly Rule[] = [
   {
     id: 'A9',
@@ -22,7 +25,9 @@ export const PROMPT: readonly Rule[] = [
         validation: 'Validation Results',
       };
       const lacking = Object.entries(wanted).flatMap(([name, title]) => (sections.has(name) ? [] : [`"${title}"`]));
-      if (lacking.length > 0)
+      // A document that follows no part of the template owes none of its sections.
+      const follows = TEMPLATE.some((name) => sections.has(name)) || lacking.length < 3;
+      if (lacking.length > 0 && follows)
         yield {
           message: `${lacking.length === 1 ? 'The section' : 'The sections'} ${lacking.join(', ')} ${lacking.length === 1 ? 'is' : 'are'} missing`,
           at: { file: design.file, line: 1 },

@@ -16,6 +16,7 @@ const TOKEN =
 /** Every wrong `expression = number` whose left side has only numbers, operators, and words between them. */
 export function sums(text: string): Sum[] {
   const found: Sum[] = [];
+  if (!/[=⇒]|\s(?:is|makes|together)\s/i.test(text)) return found;
   // Semicolons, commas, full stops and the like separate expressions; brackets inside a sum are part of it.
   const equations = text
     .replaceAll(/`[^`]*`/g, ' ')

@@ -50,6 +50,19 @@ function priceOf(facts: Facts): number | undefined {
   return undefined;
 }
 
+/** The range as it is written, and with the floor of its maximum in the same form. */
+function floorOf(
+  line: string,
+  { low, high }: { readonly low: number; readonly high: number },
+): { from: string; to: string }[] {
+  const figure = (value: number): string => `(?:${n(value)}|${value})`;
+  const match = new RegExp(`(?<![\\d.,])${figure(low)}(?=\\s*(?:-|–|—|to)\\s*${figure(high)}(?![\\d.,]*\\d))`).exec(
+    line,
+  );
+  const rest = match ? /^\D+[\d,]+/.exec(line.slice(match.index + match[0].length))?.[0] : undefined;
+  return match && rest !== undefined ? [{ from: `${match[0]}${rest}`, to: `${n(high / 10)}${rest}` }] : [];
+}
+
 export const COST: readonly Rule[] = [
   {
     id: 'B10',
@@ -143,6 +156,10 @@ export const COST: readonly Rule[] = [
             message: `${name}: autoscale ${n(range.low)}–${n(max)} isn't possible; with a maximum of ${n(max)} the lowest value is ${n(max / 10)}`,
             at: range.at,
             evidence: `0.1 × ${n(max)} = ${n(max / 10)}`,
+            fixes: floorOf(facts.design?.lines[range.at.line - 1] ?? '', range).map((found) => ({
+              at: range.at,
+              ...found,
+            })),
           };
         if (max < 1000 || max % 1000 !== 0)
           yield {

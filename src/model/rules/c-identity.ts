@@ -1,14 +1,27 @@
 // C8 to C12: hierarchical and synthetic keys, ids and uniqueness.
 import type { ContainerDetail } from '../documents.ts';
-import { type Facts, examplesIn, namesKey, sum, valueAt } from './facts.ts';
-import { type Need, type Rule, DESIGN, SOURCES, n, quoted } from './rule.ts';
+import { type Facts, examplesIn, fieldsIn, namesKey, otherCase, sum, valueAt } from './facts.ts';
+import { type Need, type Rule, DESIGN, SOURCES, more, n, quoted } from './rule.ts';
 
 const LIMITS = SOURCES.microsoft('Azure Cosmos DB service quotas');
 const HPK = SOURCES.microsoft('Hierarchical partition keys in Azure Cosmos DB');
 
 const hierarchical = ({ containers }: Facts): ContainerDetail[] =>
   containers.filter(({ container }) => container.partitionKey.length > 1);
-const HIERARCHICAL: Need = { what: 'a hierarchical key', there: (facts) => hierarchical(facts).length > 0 };
+/** A key of one level that its text calls hierarchical, and doesn't plan to be so later. */
+const claimed = (facts: Facts): ContainerDetail[] =>
+  facts.containers.filter(
+    (detail) =>
+      detail.container.partitionKey.length === 1 &&
+      /\bhierarch/i.test(facts.keyText(detail)?.text ?? '') &&
+      !/\b(not?|never|future|later|if|consider\w*|instead|than|simple|would|migrate)\b/i.test(
+        facts.keyText(detail)?.text ?? '',
+      ),
+  );
+const HIERARCHICAL: Need = {
+  what: 'a hierarchical key',
+  there: (facts) => hierarchical(facts).length + claimed(facts).length > 0,
+};
 
 export const IDENTITY: readonly Rule[] = [
   {
@@ -20,6 +33,12 @@ export const IDENTITY: readonly Rule[] = [
     hint: 'Filter by the first level, or put the level first that queries know.',
     needs: [DESIGN, HIERARCHICAL],
     *check(facts) {
+      for (const detail of claimed(facts))
+        yield {
+          message: `${detail.container.name}: the key is called hierarchical, but it has the one level ${detail.container.partitionKey.join()}`,
+          at: facts.place(detail, 'partitionKey'),
+          hint: 'Name the other levels, or call it a simple key: its partitions hold 20 GB.',
+        };
       for (const detail of hierarchical(facts)) {
         const { name, partitionKey } = detail.container;
         if (partitionKey.length > 3)
@@ -28,15 +47,18 @@ export const IDENTITY: readonly Rule[] = [
             at: facts.place(detail, 'partitionKey'),
           };
         const [first = ''] = partitionKey;
-        for (const { who, queries, at } of facts.questions.filter((question) => question.detail === detail)) {
-          for (const query of queries) {
-            if (!namesKey(detail.container, query))
-              yield {
-                message: `${who} doesn't filter by ${first.slice(1)}, the first level of ${name}'s key, so it reads every partition`,
-                at,
-              };
-          }
-        }
+        const wide = facts.questions
+          .filter((question) => question.detail === detail)
+          .flatMap(({ who, queries, at }) =>
+            queries.filter((query) => !namesKey(detail.container, query)).map((query) => ({ who, query, at })),
+          );
+        const [asked, ...askedToo] = wide;
+        if (asked)
+          yield {
+            message: `${asked.who}${more(askedToo.length)} ${askedToo.length === 0 ? "doesn't" : "don't"} filter by ${first.slice(1)}, the first level of ${name}'s key, so ${askedToo.length === 0 ? 'it reads' : 'they read'} every partition${otherCase(detail.container, asked.query)}`,
+            at: asked.at,
+            related: askedToo.map(({ at }) => at),
+          };
         for (const { text, at } of detail.prose) {
           const kind = /"kind"\s*:\s*"(\w+)"/.exec(text)?.[1];
           if (kind !== undefined && kind !== 'MultiHash')
@@ -74,8 +96,16 @@ export const IDENTITY: readonly Rule[] = [
         if (detail.container.partitionKey.length !== 1) continue;
         const [path = ''] = detail.container.partitionKey;
         const values = examplesIn(detail.container).map((example) => valueAt(example, path));
+        // `user_id` is one word of a style; `tenant_user` joins two fields, and `storeId_day` a field with another.
+        const fields = fieldsIn(detail.container);
+        const parts = path.slice(1).split('_');
         const glued =
-          /_/.test(path.slice(2)) ||
+          (parts.length > 1 &&
+            // `user_id_session_id` is two.
+            !/^[^_]+(_[^_]+)?_(id|key|guid|hash)$/i.test(path.slice(1)) &&
+            (parts.filter((part) => part === 'id').length > 1 ||
+              parts.some((part) => /[a-z](Id|ID|Key)$/.test(part)) ||
+              parts.every((part) => [part, `${part}Id`, `${part}_id`].some((name) => fields.has(name))))) ||
           (values.length > 0 && values.every((value) => typeof value === 'string' && /^[^_]+_[^_]+_[^_]/.test(value)));
         if (
           (glued || /synthetic|合成/i.test(facts.keyText(detail)?.text ?? '')) &&

@@ -1,6 +1,7 @@
 // C1 to C7: partition keys and their load.
-import type { ContainerDetail, Text } from '../documents.ts';
+import type { ContainerDetail, Prose, Text } from '../documents.ts';
 import { bytesOf, quantities } from '../reader/quantity.ts';
+import { declaredIn } from './declared.ts';
 import { type Facts, examplesIn, valueAt } from './facts.ts';
 import { type Rule, DESIGN, SOURCES, missing, more, n } from './rule.ts';
 
@@ -42,6 +43,26 @@ const contradicts = (one: ContainerDetail, other: ContainerDetail): boolean =>
   one.container.partitionKey.join() === other.container.partitionKey.join() &&
   (one.cardinality ?? 0) > 2 * (other.cardinality ?? Infinity);
 
+/** The text that gives all documents one value of the key. */
+function constantKey({ container }: ContainerDetail, constants: readonly Prose[]): Text | undefined {
+  const [first = ''] = container.partitionKey;
+  const values = new Set(examplesIn(container).map((example) => valueAt(example, first)));
+  if (first === '' || values.size !== 1) return undefined;
+  return constants.find(({ text, label }) => `${label ?? ''} ${text}`.includes(first.slice(1)));
+}
+/** Names that usually have few values. */
+const FEW =
+  /\/(status|type|kind|state|country|region|tier|category|sport|league|language|currency|plan|environment|severity|level|role|gender|is[A-Z]\w*|has[A-Z]\w*|\w+(?:Type|Status|Category|Kind|Level|Role|State)|active|enabled|deleted|priority)$/;
+
+/** Whether each example has the key's value as its id. */
+const isOfId = (container: ContainerDetail['container']): boolean => {
+  const [first = ''] = container.partitionKey;
+  const examples = examplesIn(container);
+  return examples.length > 0 && examples.every((example) => valueAt(example, first) === example['id']);
+};
+
+const CONSTANT = /\b(fixed|constant|static|hard-?coded|same) value\b|\balways (be )?["'`]|\bone value for all\b/i;
+
 export const KEYS: readonly Rule[] = [
   {
     id: 'C1',
@@ -54,17 +75,36 @@ export const KEYS: readonly Rule[] = [
     *check(facts) {
       for (const detail of facts.containers) {
         const { container } = detail;
+        const optional = facts.design
+          ? declaredIn(facts.design).find((one) => one.optional && container.partitionKey.includes(`/${one.field}`))
+          : undefined;
+        if (optional)
+          yield {
+            severity: 'warning',
+            message: `${container.name}: ${optional.field} is the key, but it is declared as optional`,
+            at: optional.at,
+            related: [facts.place(detail, 'partitionKey')],
+          };
         if (container.types.every(({ examples }) => examples.length === 0))
           yield missing(`examples of ${container.name}`);
-        for (const path of container.partitionKey) {
-          for (const { name, examples, at } of container.types) {
-            const lacking = examples.filter((example) => valueAt(example, path) === undefined);
-            if (lacking.length === 0) continue;
+        if (container.partialExamples) continue;
+        for (const { name, examples, at } of container.types) {
+          const paths = container.partitionKey.filter((path) =>
+            examples.some((example) => valueAt(example, path) === undefined),
+          );
+          // Levels that the same examples lack are one fault.
+          const lackingOf = (path: string) => examples.filter((example) => valueAt(example, path) === undefined);
+          for (const group of Map.groupBy(paths, (path) =>
+            lackingOf(path)
+              .map((one) => examples.indexOf(one))
+              .join(),
+          ).values()) {
+            const lacking = lackingOf(group[0] ?? '');
             const others = Object.keys(lacking[0] ?? {}).filter(
               (field) => /partition|key|id$/i.test(field) && field !== 'id',
             );
             yield {
-              message: `${container.name}: ${lacking.length} of ${examples.length} examples of ${name} lack the key ${path}${others.length > 0 ? ` (they have ${others.join(', ')})` : ''}`,
+              message: `${container.name}: ${lacking.length} of ${examples.length} examples of ${name} lack the key ${group.join(', ')}${others.length > 0 ? ` (they have ${others.join(', ')})` : ''}`,
               at:
                 lacking.length === examples.length
                   ? facts.place(detail, 'partitionKey')
@@ -85,23 +125,26 @@ export const KEYS: readonly Rule[] = [
     hint: 'Write the number of values next to the key. Use a field with more values as the first level.',
     needs: [DESIGN],
     *check(facts) {
+      const constants = facts.prose.filter(({ text }) => CONSTANT.test(text));
       for (const detail of facts.containers) {
         const { cardinality, container } = detail;
         const at = facts.place(detail, 'partitionKey');
         const [first = ''] = container.partitionKey;
         if (container.partitionKey.length === 0) continue;
+        const fixed = constantKey(detail, constants);
+        if (fixed)
+          yield {
+            message: `${container.name}: the key ${first} has one value, so all documents are in one partition of at most 20 GB and 10,000 RU/s`,
+            at,
+            related: [fixed.at],
+          };
         if (cardinality !== undefined && cardinality < 100)
           yield {
             message: `${container.name}: the key has ${n(cardinality)} values; it needs at least 100 to spread the load`,
             at,
             evidence: `${n(cardinality)} < 100`,
           };
-        if (
-          /\/(status|type|kind|state|country|region|tier|category|level|role|gender|is[A-Z]\w*|has[A-Z]\w*|\w+(?:Type|Status|Category|Kind|Level|Role|State)|active|enabled|deleted|priority)$/.test(
-            first,
-          ) &&
-          !(cardinality !== undefined && cardinality >= 100)
-        )
+        if (FEW.test(first) && !(cardinality !== undefined && cardinality >= 100))
           yield {
             severity: 'warning',
             message: `${container.name}: the first level of the key, ${first}, usually has few values`,
@@ -120,20 +163,29 @@ export const KEYS: readonly Rule[] = [
             hint: 'Correct one of the numbers, or the key.',
           };
       }
-      const [first, ...others] = facts.containers.filter(
+      const unstated = facts.containers.filter(
         (detail) =>
           detail.cardinality === undefined &&
           detail.container.partitionKey.length > 0 &&
+          !FEW.test(detail.container.partitionKey[0] ?? '') &&
+          !constantKey(detail, constants) &&
           !/high cardinality|guid|uuid|unique/i.test(facts.keyText(detail)?.text ?? ''),
       );
-      if (first)
-        yield {
-          severity: 'warning',
-          message: `${first.container.name}${more(others.length)}: the document doesn't state how many values the key has`,
-          at: facts.place(first, 'partitionKey'),
-          related: others.map((detail) => facts.place(detail, 'partitionKey')),
-          hint: 'Write it next to the key: `/storeId` - 400 values.',
-        };
+      // An id, a hash or a token has many values; for it the number is only a question.
+      const isMany = ({ container }: ContainerDetail): boolean =>
+        container.partitionKey.some((path) => /(^|\/|[a-z_])(id|hash|token|guid|uuid|email)$/i.test(path)) ||
+        isOfId(container);
+      for (const severity of ['warning', 'information'] as const) {
+        const [first, ...others] = unstated.filter((detail) => isMany(detail) === (severity === 'information'));
+        if (first)
+          yield {
+            severity,
+            message: `${first.container.name}${more(others.length)}: the document doesn't state how many values the key has`,
+            at: facts.place(first, 'partitionKey'),
+            related: others.map((detail) => facts.place(detail, 'partitionKey')),
+            hint: 'Write it next to the key: `/storeId` - 400 values.',
+          };
+      }
     },
   },
   {

@@ -1,6 +1,6 @@
 // C13 to C15: what requests must name so that they read one partition, or one document.
-import { type Facts, type Question, examplesIn, namesKey, valueAt } from './facts.ts';
-import { type Rule, DESIGN, SOURCES, missing } from './rule.ts';
+import { type Facts, type Question, examplesIn, namesKey, otherCase, valueAt } from './facts.ts';
+import { type Rule, DESIGN, SOURCES, missing, more } from './rule.ts';
 
 const QUERIES = SOURCES.microsoft('Query a container in Azure Cosmos DB');
 
@@ -44,17 +44,29 @@ export const REQUESTS: readonly Rule[] = [
         yield missing('a query');
         return;
       }
+      const wide = all.flatMap(({ question, names }) =>
+        names === false && !question.crossing && question.detail.container.partitionKey.length === 1 ? [question] : [],
+      );
+      const isClaimed = ({ mapped, text }: Question): boolean =>
+        mapped || /single[- ]partition|one partition/i.test(text);
+      // A row of the mapping is a pattern of its own. Other queries of a container are one fault.
+      const same = (question: Question): string =>
+        question.mapped ? question.who + filters(question) : `${question.detail.container.name} ${isClaimed(question)}`;
+      for (const [question, ...others] of Map.groupBy(wide, same).values()) {
+        if (!question) continue;
+        const { detail, who, at } = question;
+        const { name, partitionKey } = detail.container;
+        yield {
+          severity: isClaimed(question) ? 'error' : 'warning',
+          message: `${who}${more(others.length)} ${others.length === 0 ? 'queries' : 'query'} ${name} by ${[...new Set([question, ...others].map(filters))].join('; ')}; without the key ${partitionKey.join(', ')} ${others.length === 0 ? 'it reads' : 'they read'} every partition${question.queries.map((query) => otherCase(detail.container, query))[0] ?? ''}`,
+          at,
+          related: [...others.map((other) => other.at), facts.place(detail, 'partitionKey')],
+        };
+      }
       for (const { question, names } of all) {
-        const { detail, who, at, text, crossing, mapped } = question;
+        const { detail, who, at, text, crossing } = question;
         const { name, partitionKey } = detail.container;
         if (partitionKey.length > 1) continue;
-        if (names === false && !crossing)
-          yield {
-            severity: mapped || /single[- ]partition|one partition/i.test(text) ? 'error' : 'warning',
-            message: `${who} queries ${name} by ${filters(question)}; without the key ${partitionKey.join(', ')} it reads every partition`,
-            at,
-            related: [facts.place(detail, 'partitionKey')],
-          };
         if (names === true && crossing && question.queries.length + namedIn(text).length > 0)
           yield {
             severity: 'warning',

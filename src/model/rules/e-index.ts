@@ -1,5 +1,8 @@
 // E: indexing policies and time to live.
 import type { ContainerDetail, Text } from '../documents.ts';
+import { fixOfPath } from '../fix.ts';
+import { fieldOf, isIndexed } from '../indexed.ts';
+import { declaredOf } from './declared.ts';
 import { type Facts, examplesIn, fieldsIn, valueAt } from './facts.ts';
 import { type Rule, DESIGN, SOURCES, missing, n } from './rule.ts';
 
@@ -13,35 +16,7 @@ const queriesOf = ({ questions }: Facts, detail: ContainerDetail) =>
     .filter((question) => question.detail === detail)
     .flatMap(({ who, at, queries }) => queries.map((query) => ({ who, at, query })));
 
-/** `/a/b/?` and `/a/*` as the dotted field they begin with. */
-const fieldOf = (path: string): string =>
-  path
-    .replace(/^\//, '')
-    .replace(/\/(\?|\*)$/, '')
-    .replaceAll('/[]', '')
-    .replaceAll('/', '.');
-
-/** Whether a field is indexed: the most precise of the lists' paths wins. An element's number is no step of a path. */
-function indexed({ container }: ContainerDetail, path: string): boolean {
-  const policy = container.indexingPolicy;
-  if (!policy) return true;
-  const field = path.replaceAll(/\.\d+(?=\.|$)/g, '');
-  const reach = (paths: readonly { readonly path: string }[] = []): number =>
-    Math.max(
-      -1,
-      ...paths.map(({ path: each }) => {
-        const own = fieldOf(each);
-        if (each === '/*') return 0;
-        const covers = each.endsWith('*') ? field === own || field.startsWith(`${own}.`) : field === own;
-        return covers ? own.length + (each.endsWith('?') ? 1 : 0) : -1;
-      }),
-    );
-  return (
-    policy.indexingMode !== 'none' &&
-    reach(policy.includedPaths) >= reach(policy.excludedPaths) &&
-    reach(policy.includedPaths) >= 0
-  );
-}
+const indexed = ({ container }: ContainerDetail, path: string): boolean => isIndexed(container.indexingPolicy, path);
 
 export const INDEXES: readonly Rule[] = [
   {
@@ -126,6 +101,14 @@ export const INDEXES: readonly Rule[] = [
             message: `${detail.container.name}: ${list(invalid)} ${invalid.length === 1 ? "isn't a valid index path" : "aren't valid index paths"}`,
             at: first.at,
             related: invalid.slice(1).map(({ at }) => at),
+            fixes: invalid.flatMap(({ text, at }) => {
+              const right = text.replaceAll(/\*(?!$)|\[\d+\]/g, '[]');
+              const [array = ''] = right.split('/[]');
+              // Below an object `*` means its names, which no path can leave open.
+              return examplesIn(detail.container).some((example) => Array.isArray(valueAt(example, array)))
+                ? fixOfPath(facts.design?.lines ?? [], at, text, right)
+                : [];
+            }),
             hint: `Write ${first.text.replaceAll(/\*(?!$)|\[\d+\]/g, '[]')}.`,
           };
         // A path into an array without `[]` matches no property.
@@ -156,33 +139,64 @@ export const INDEXES: readonly Rule[] = [
     title: 'The path of a scalar ends in /?, and paths of composite indexes have no ending',
     severity: 'warning',
     source: POLICY,
-    why: '`/name/*` also works for a scalar, but indexes everything below it too. The service refuses a path without an ending. A composite index has two to eight paths, and they have no ending.',
+    why: '`/name/*` also works for a scalar, but indexes everything below it too. The service refuses a path without an ending. A composite index has two to eight paths, which have no ending and lead to scalars.',
     hint: 'Write `/name/?`. In a composite index write `/name`.',
     needs: [DESIGN],
     *check(facts) {
       for (const detail of facts.containers) {
         const examples = examplesIn(detail.container);
-        for (const { text, at } of stated(detail)) {
+        const isScalar = ({ text }: Text): boolean => {
           const values = examples
             .map((example) => valueAt(example, fieldOf(text)))
             .filter((value) => value !== undefined);
-          const scalar = values.length > 0 && values.every((value) => typeof value !== 'object' || value === null);
-          if (!/[?*]$/.test(text) && !text.includes('_etag'))
-            yield { severity: 'error', message: `${detail.container.name}: ${text} must end in /? or /*`, at };
-          else if (
-            text !== '/*' &&
-            text.endsWith('/*') &&
-            scalar &&
-            detail.index.included.some((path) => path.text === text)
-          )
-            yield { message: `${detail.container.name}: ${text} is a scalar; ${text.slice(0, -1)}? is enough`, at };
-        }
+          return values.length > 0 && values.every((value) => typeof value !== 'object' || value === null);
+        };
+        const endless = stated(detail).filter(({ text }) => !/[?*]$/.test(text) && !text.includes('_etag'));
+        const [bare, ...moreBare] = endless;
+        if (bare)
+          yield {
+            severity: 'error',
+            message: `${detail.container.name}: ${list(endless)} must end in /? or /*`,
+            at: bare.at,
+            related: moreBare.map(({ at }) => at),
+            fixes: endless
+              .filter(isScalar)
+              .flatMap(({ text, at }) => fixOfPath(facts.design?.lines ?? [], at, text, `${text}/?`)),
+          };
+        const wide = detail.index.included.filter(
+          (path) => path.text !== '/*' && path.text.endsWith('/*') && isScalar(path),
+        );
+        const [scalar, ...moreScalars] = wide;
+        if (scalar)
+          yield {
+            message: `${detail.container.name}: ${list(wide)} ${wide.length === 1 ? 'is a scalar' : 'are scalars'}; ${scalar.text.slice(0, -1)}? is enough`,
+            at: scalar.at,
+            related: moreScalars.map(({ at }) => at),
+          };
         for (const { paths, at } of detail.index.composites) {
           if (paths.some(({ path }) => /[?*]$/.test(path)))
             yield {
               severity: 'error',
               message: `${detail.container.name}: a path of a composite index ends in /? or /*; it must have no ending`,
               at,
+              fixes: paths
+                .filter(({ path }) => /\/[?*]$/.test(path))
+                .flatMap(({ path }) => fixOfPath(facts.design?.lines ?? [], at, path, path.slice(0, -2))),
+            };
+          const arrays = new Set([
+            ...paths.flatMap(({ path }) =>
+              examples.some((example) => Array.isArray(valueAt(example, path))) ? [path] : [],
+            ),
+            ...(facts.design ? declaredOf(facts.design, detail) : []).flatMap(({ field, array }) =>
+              array && paths.some(({ path }) => path === `/${field}`) ? [`/${field}`] : [],
+            ),
+          ]);
+          if (arrays.size > 0)
+            yield {
+              severity: 'error',
+              message: `${detail.container.name}: a composite index has scalars only, and ${[...arrays].join(', ')} is an array`,
+              at,
+              hint: 'Leave the array out: a range index of its elements serves ARRAY_CONTAINS.',
             };
           if (paths.length < 2 || paths.length > 8)
             yield {
@@ -206,6 +220,7 @@ export const INDEXES: readonly Rule[] = [
       let known = false;
       for (const detail of facts.containers) {
         const examples = examplesIn(detail.container);
+        const complete = examples.length > 0 && detail.container.partialExamples === undefined;
         for (const { who, at: place, query } of queriesOf(facts, detail)) {
           known = true;
           const asked = [...new Set([...query.filters, ...query.order.map(({ path }) => path)])].filter(
@@ -220,7 +235,7 @@ export const INDEXES: readonly Rule[] = [
             };
           const absent = asked.filter(
             (field) =>
-              examples.length > 0 &&
+              complete &&
               examples.every((example) => valueAt(example, field) === undefined) &&
               !/ttl|deleted/i.test(field),
           );
@@ -248,17 +263,23 @@ export const INDEXES: readonly Rule[] = [
             related: [facts.place(detail, 'partitionKey')],
             hint: `Include ${bareKey.map((path) => `\`${path}/?\``).join(', ')}: with /* excluded, the key needs its own path.`,
           };
-        for (const { text, at } of detail.index.included) {
+        const unknown = detail.index.included.filter(({ text }) => {
           const field = fieldOf(text);
-          if (
+          return (
             text !== '/*' &&
-            examples.length > 0 &&
+            complete &&
             !text.includes('"') &&
             !field.startsWith('_') &&
             examples.every((example) => valueAt(example, field.split('.')[0] ?? '') === undefined)
-          )
-            yield { message: `${detail.container.name} indexes ${text}, which no example has`, at };
-        }
+          );
+        });
+        const [odd, ...others] = unknown;
+        if (odd)
+          yield {
+            message: `${detail.container.name} indexes ${list(unknown)}, which no example has`,
+            at: odd.at,
+            related: others.map(({ at }) => at),
+          };
       }
       if (!known) yield missing('a query in the mapping');
     },
@@ -325,6 +346,12 @@ export const INDEXES: readonly Rule[] = [
           };
         if (described && /unix|epoch|iso[ -]?8601|timestamp|\d{4}-\d\d-\d\d/i.test(described.text))
           yield { message: `${container.name}: ttl is a number of seconds, not a point in time`, at: described.at };
+        const declared = facts.design && declaredOf(facts.design, detail).find(({ field }) => field === 'ttl');
+        if (declared && container.defaultTtl === undefined && described === undefined)
+          yield {
+            message: `${container.name}: the declared ttl has no effect, because the container has no default TTL`,
+            at: declared.at,
+          };
         for (const { name, examples, at: place } of container.types) {
           const at = facts.example(
             examples.find((example) => 'ttl' in example && !lasting(example['ttl'])) ??

@@ -142,6 +142,14 @@ export class Facts {
     return line === undefined ? or : { file: or.file, line };
   }
 
+  /** Where a field of an example stands. */
+  field(example: object, name: string, or: Place): Place {
+    const { line, file } = this.example(example, or);
+    const lines = this.design?.lines ?? [];
+    const at = lines.slice(line - 1, line + 60).findIndex((text) => text.includes(`"${name}"`));
+    return { file, line: at < 0 ? line : line + at };
+  }
+
   labelled(detail: ContainerDetail, label: RegExp): Prose | undefined {
     return detail.prose.find((piece) => piece.label !== undefined && label.test(piece.label));
   }
@@ -270,6 +278,13 @@ export class Facts {
 /** Whether a query sets the first level of the key equal to a value, so that it doesn't read every partition. */
 export const namesKey = ({ partitionKey: [first] }: Container, { equal }: Query): boolean =>
   first === undefined || equal.includes(first.slice(1).replaceAll('/', '.'));
+
+/** Said of a query that has the key's field in other letters. */
+export function otherCase({ partitionKey: [first = ''] }: Container, { filters }: Query): string {
+  const wanted = first.slice(1).replaceAll('/', '.');
+  const written = filters.find((path) => path !== wanted && path.toLowerCase() === wanted.toLowerCase());
+  return written === undefined ? '' : `: it has ${written}, and names are case-sensitive`;
+}
 
 /** The number of properties that a write indexes: the included ones, or all except the excluded. */
 function indexedOf({ container, index }: ContainerDetail): number {

@@ -4,14 +4,18 @@ import type { Documents, Waiver } from '../documents.ts';
 import { DEFAULTS, type RuleSettings } from '../estimate.ts';
 import type { ModelFinding } from '../model.ts';
 import { AGREEMENT } from './a-completeness.ts';
+import { DURATIONS } from './a-durations.ts';
 import { PROMPT } from './a-prompt.ts';
 import { COST } from './b-cost.ts';
 import { SIZES } from './b-sizes.ts';
 import { IDENTITY } from './c-identity.ts';
 import { KEYS } from './c-keys.ts';
 import { REQUESTS } from './c-requests.ts';
+import { UNIQUENESS } from './c-uniqueness.ts';
 import { AGGREGATES } from './d-aggregates.ts';
+import { GROWTH } from './d-growth.ts';
 import { INDEXES } from './e-index.ts';
+import { EXPIRES } from './f-expiry.ts';
 import { FEED } from './f-feed.ts';
 import { Facts } from './facts.ts';
 import { TENANCY } from './h-tenancy.ts';
@@ -24,14 +28,18 @@ import { type Rule, type RuleFinding, type RuleId, missing } from './rule.ts';
 export const MODEL_RULES: readonly Rule[] = [
   ...AGREEMENT,
   ...PROMPT,
+  ...DURATIONS,
   ...SIZES,
   ...COST,
   ...KEYS,
   ...IDENTITY,
   ...REQUESTS,
+  ...UNIQUENESS,
   ...AGGREGATES,
+  ...GROWTH,
   ...INDEXES,
   ...FEED,
+  ...EXPIRES,
   ...TENANCY,
   ...SHARDS,
   ...STATED,

@@ -1,4 +1,5 @@
 import type { Pattern } from '../documents.ts';
+import type { Fix } from '../fix.ts';
 import type { Place } from '../model.ts';
 import type { Facts } from './facts.ts';
 
@@ -16,6 +17,8 @@ export interface Found {
   readonly hint?: string;
   /** Other places of the finding: in the pipeline, in the other document. */
   readonly related?: readonly Place[];
+  /** What `--fix` replaces. Only where nothing else can be meant. */
+  readonly fixes?: readonly Fix[];
 }
 
 /** The rule couldn't be checked without this input; the report says so. */

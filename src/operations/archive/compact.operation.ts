@@ -6,7 +6,7 @@ import { plural, size, table } from '../table.ts';
 import { tenantInput } from '../tenants/asked.ts';
 import { faultLines } from './faults.ts';
 import { assertByTenant } from './of-tenant.ts';
-import { openArchives } from './open.ts';
+import { openTogether } from './open-together.ts';
 
 interface CompactInput {
   readonly name?: string | undefined;
@@ -17,15 +17,19 @@ interface CompactInput {
 async function run({ name: only, tenant, within }: CompactInput, context: Context, dryRun: boolean) {
   const { signal, screen } = context;
   const parts = await partsOf(context);
-  const archives = await openArchives(parts.loaded, parts.services, { only, signal, screen });
-  assertByTenant(archives, tenant);
+  const works = await openTogether(parts, { only, signal, screen });
+  assertByTenant(
+    works.map(({ archive }) => archive),
+    tenant,
+  );
   const watch = watchErasures(parts);
   const results: CompactResult[] = [];
-  for (const archive of archives) {
+  for (const { archive, moving } of works) {
     const result = await compactArchive(archive, {
       signal,
       tenant,
       dryRun,
+      moving,
       withinMs: within === undefined ? undefined : within * 1_000,
       erased: watch && (() => watch.current()),
       progress: ({ projection, joined, written, removed }) =>
@@ -39,6 +43,7 @@ async function run({ name: only, tenant, within }: CompactInput, context: Contex
 }
 
 export const archiveCompact = defineOperation({
+  shards: 'itself',
   noun: 'archive',
   verb: 'compact',
   summary: 'Join small blobs of an archive into larger ones, and leave out lines of older versions',

@@ -3,6 +3,7 @@ import { splitPath } from '../../cosmos/paths.ts';
 import type { SourceContainer } from '../../feed/reading/mapper.ts';
 import type { Parts } from '../../runtime/open-feed.ts';
 import { openShardMap, shardPlaces } from '../../runtime/shard-map.ts';
+import type { InspectedMapping, ShardMap } from '../../shards/index.ts';
 import { isSameLocation } from '../../shards/map/documents.ts';
 import { covers } from '../../shards/keys/spans.ts';
 import { codeOf } from '../shards/moving/keyed-part.ts';
@@ -13,15 +14,10 @@ import { isOfMove } from '../shards/moving/record.ts';
  * Reads, at each call, which keys of a source a sweep or a restore in this shard must leave alone: those that move, because a
  * mover copies what it has read, and those that the map gives to another shard. Undefined: the source isn't sharded here.
  */
-export async function foreignKeys(
-  parts: Parts,
-  { name, keyPaths }: Pick<SourceContainer, 'name' | 'keyPaths'>,
-): Promise<(() => Promise<(key: Key) => boolean>) | undefined> {
+export async function foreignKeys(parts: Parts, source: Source): Promise<ReadKeys | undefined> {
   const { part } = parts.loaded.pipeline;
-  if (part?.place !== 'shard' || !part.inShards.has(name)) return undefined;
+  if (part?.place !== 'shard' || !part.inShards.has(source.name)) return undefined;
   const map = await openShardMap(parts);
-  const path = splitPath(map.schema.sharded[name] ?? '').join('/');
-  const level = keyPaths.findIndex((one) => one.join('/') === path);
   const { endpoint, database } = parts.services.place;
   const here = { endpoint, database: database.id };
   return async () => {
@@ -29,20 +25,37 @@ export async function foreignKeys(
     const own = places.find(({ location }) =>
       isSameLocation({ endpoint: parts.settings.cosmos.endpoint, ...location }, here),
     );
-    const { mappings } = await map.inspect();
-    const spans = mappings
-      .map((mapping) => ({
-        ...spanOf(map, mapping),
-        foreign: isOfMove(mapping.owner) || mapping.shard !== own?.shard.id,
-      }))
-      .toSorted((one, other) => (one.low < other.low ? -1 : 1));
-    return (key) => {
-      const code = codeOf(map, key[level]);
-      // A key in another form than the map's is on no move.
-      if (code === undefined) return false;
-      const span = spans[lastNotAbove(spans, code)];
-      return span !== undefined && covers(span, code) && span.foreign;
-    };
+    return keysOf(map, source, ({ owner, shard }) => isOfMove(owner) || shard !== own?.shard.id);
+  };
+}
+
+/** Reads, at each call, which keys of a sharded source move now. */
+export async function movingKeys(parts: Parts, source: Source): Promise<ReadKeys> {
+  const map = await openShardMap(parts);
+  return () => keysOf(map, source, ({ owner }) => isOfMove(owner));
+}
+
+type Source = Pick<SourceContainer, 'name' | 'keyPaths'>;
+type ReadKeys = () => Promise<(key: Key) => boolean>;
+
+/** Whether a key of a source is one of a mapping that `chosen` has. */
+async function keysOf(
+  map: ShardMap,
+  { name, keyPaths }: Source,
+  chosen: (mapping: InspectedMapping) => boolean,
+): Promise<(key: Key) => boolean> {
+  const path = splitPath(map.schema.sharded[name] ?? '').join('/');
+  const level = keyPaths.findIndex((one) => one.join('/') === path);
+  const { mappings } = await map.inspect();
+  const spans = mappings
+    .map((mapping) => ({ ...spanOf(map, mapping), chosen: chosen(mapping) }))
+    .toSorted((one, other) => (one.low < other.low ? -1 : 1));
+  return (key) => {
+    const code = codeOf(map, key[level]);
+    // A key in another form than the map's is on no move.
+    if (code === undefined) return false;
+    const span = spans[lastNotAbove(spans, code)];
+    return span !== undefined && covers(span, code) && span.chosen;
   };
 }
 

@@ -11,7 +11,7 @@ import { defineOperation } from '../operation.ts';
 import { plural } from '../table.ts';
 import { askedTenant } from '../tenants/asked.ts';
 import { assertByTenant } from './of-tenant.ts';
-import { openArchives } from './open.ts';
+import { declaredArchives } from './open.ts';
 
 /** The hold of a tenant, and how many blobs it keeps now. */
 export interface Held extends Hold {
@@ -19,6 +19,7 @@ export interface Held extends Hold {
 }
 
 export const archiveHold = defineOperation({
+  shards: 'itself',
   noun: 'archive',
   verb: 'hold',
   summary: 'Put a tenant’s archive under a legal hold: the storage account refuses to remove or overwrite its blobs',
@@ -36,13 +37,16 @@ export const archiveHold = defineOperation({
     const { workspace, signal, screen, actor, clock = systemClock } = context;
     const [loaded, services] = [await workspace.pipeline(), await workspace.services()];
     const { tenant } = askedTenant(loaded, named);
-    assertByTenant(await openArchives(loaded, services, { signal, screen }), tenant);
+    assertByTenant(
+      declaredArchives(loaded).map((spec) => ({ spec })),
+      tenant,
+    );
     if (isShared({ tenant }))
       throw operationsError('input-invalid', `--tenant ${tenant} has the folder of archives without tenants`, {
         hint: 'Its blobs may be those of others, so no hold covers them alone. Keep the blobs by a policy of the storage account.',
       });
     const store = await openStore(services, signal, (text) => screen.line(text));
-    const holds = new Holds(services.place.state);
+    const holds = new Holds(services.global.state);
     return audited(context, 'archive hold', { tenant, reason }, async () => {
       const before = await holds.of(tenant);
       await holds.add({ tenant, reason, actor, at: new Date(clock.now()).toISOString() });

@@ -4,13 +4,14 @@ import { defineOperation } from '../operation.ts';
 import { table } from '../table.ts';
 
 export const archiveHolds = defineOperation({
+  shards: 'itself',
   noun: 'archive',
   verb: 'holds',
   summary: 'List the tenants whose archive is under a legal hold, with the reasons',
   examples: ['millrace archive holds', 'millrace archive holds --json'],
   effect: 'reads',
   input: z.object({}),
-  run: async (_, { workspace, signal }) => new Holds((await workspace.services()).place.state).all(signal),
+  run: async (_, { workspace, signal }) => new Holds((await workspace.services()).global.state).all(signal),
   format: (holds) =>
     holds.length === 0
       ? 'No tenant is under a legal hold.'

@@ -3,12 +3,16 @@ import type { Container } from '@azure/cosmos';
 import { archiveError } from '../../archive/errors.ts';
 import type { Archive } from '../../archive/types.ts';
 import { throwMissing } from '../../cosmos/container-missing.ts';
+import { Meter } from '../../cosmos/meter.ts';
 import { withRetry } from '../../cosmos/retry.ts';
 import { feedReaders, sourcesOf } from '../../definition/pipeline.ts';
+import { wholeOf } from '../../definition/places.ts';
 import type { Pipeline } from '../../definition/specs.ts';
 import { tenantRuleOf } from '../../definition/tenant.ts';
 import { Views } from '../../engine/views/views.ts';
+import { placeDatabase } from '../../runtime/place-containers.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
+import { CosmosAccess } from '../../sinks/cosmos-access.ts';
 import { assertSideContainer } from '../containers/side-container.ts';
 import { operationsError } from '../errors.ts';
 import { tenantsError } from '../tenants/errors.ts';
@@ -21,7 +25,7 @@ import { tenantsError } from '../tenants/errors.ts';
 export async function assertInto(
   into: string,
   archives: readonly Pick<Archive, 'spec'>[],
-  { pipeline, model }: Pick<LoadedPipeline, 'pipeline' | 'model'>,
+  { pipeline, model }: Loaded,
   { place, global }: Services,
 ): Promise<void> {
   const [own = '', ...others] = new Set(archives.map(({ spec }) => spec.from.container));
@@ -34,7 +38,7 @@ export async function assertInto(
       },
     );
   }
-  const user = usedBy(pipeline).includes(into) ? pipeline.name : await builtBy(into, global.state);
+  const user = usedBy(wholeOf(pipeline)).includes(into) ? pipeline.name : await builtBy(into, global.state);
   if (user !== undefined)
     throw archiveError('container-of-pipeline', `${into} is a container that pipeline ${user} reads or writes`);
   assertSideContainer(into, own, model);
@@ -44,9 +48,21 @@ export async function assertInto(
       hint: 'Give the container an example with the tenant’s field in the data-model document, so that an erasure looks there.',
     });
   }
-  const container = place.database.container(into);
+  const container = placeDatabase(pipeline, { place, global }).container(into);
   await withRetry(() => container.read(), { reads: true }).catch(throwMissing(container));
 }
+
+/** The archive of a shard, with the containers of the global place beside those of the shard. */
+export const writingInto = (
+  archive: Archive,
+  { loaded, services }: { loaded: Loaded; services: Services },
+): Archive => ({
+  ...archive,
+  access: (fence) =>
+    new CosmosAccess(placeDatabase(loaded.pipeline, services), fence, archive.feed.meter ?? new Meter()),
+});
+
+type Loaded = Pick<LoadedPipeline, 'pipeline' | 'model'>;
 
 /** The containers that a pipeline declares as sources and as sinks. */
 const usedBy = (pipeline: Pipeline): string[] => [

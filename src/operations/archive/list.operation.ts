@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { ListedManifest } from '../../archive/manifests.ts';
-import type { Archive, ArchiveFault } from '../../archive/types.ts';
+import type { ArchiveFault } from '../../archive/types.ts';
 import { isTenant, prefixOf } from '../../archive/layout.ts';
 import { listArchive } from '../../archive/verify.ts';
 import { defineOperation } from '../operation.ts';
@@ -8,7 +8,7 @@ import { plural, size, table } from '../table.ts';
 import { faultLines } from './faults.ts';
 import { tenantInput } from '../tenants/asked.ts';
 import { assertArchivedTenant } from './of-tenant.ts';
-import { openArchives } from './open.ts';
+import { type OpenedArchive, openArchives } from './open.ts';
 
 export interface ArchivePeriod {
   readonly projection: string;
@@ -92,9 +92,9 @@ function contentOf(
 }
 
 /** The tier of each blob of an archive. */
-async function tiersOf({ spec, store }: Pick<Archive, 'spec' | 'store'>): Promise<ReadonlyMap<string, string>> {
+async function tiersOf({ spec, store }: OpenedArchive): Promise<ReadonlyMap<string, string>> {
   const tiers = new Map<string, string>();
-  for await (const { name, tier } of store.tiers?.(prefixOf(spec)) ?? []) tiers.set(name, tier);
+  for await (const { name, tier } of store.tiers(prefixOf(spec))) tiers.set(name, tier);
   return tiers;
 }
 

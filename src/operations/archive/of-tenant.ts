@@ -24,7 +24,7 @@ export async function assertArchivedTenant(archives: readonly Archive[], tenant:
 }
 
 /** @throws UsageError `tenant-undeclared` if an archive keeps all tenants in one folder */
-export function assertByTenant(archives: readonly Archive[], tenant: string | undefined): void {
+export function assertByTenant(archives: readonly Pick<Archive, 'spec'>[], tenant: string | undefined): void {
   const mixed = archives.find(({ spec }) => spec.tenantField === undefined);
   if (tenant === undefined || !mixed) return;
   throw tenantsError('tenant-undeclared', `--tenant ${tenant}: archive ${mixed.spec.name} has no tenant`);

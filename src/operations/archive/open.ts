@@ -1,5 +1,5 @@
 import { openGate } from '../../archive/gate.ts';
-import type { ErasableStore } from '../../archive/blob-store.ts';
+import type { AccountStore } from '../../archive/blob-store.ts';
 import { openArchive } from '../../archive/open.ts';
 import type { Archive, Gate } from '../../archive/types.ts';
 import { UsageError } from '../../base/errors.ts';
@@ -21,6 +21,8 @@ import { operationsError } from '../errors.ts';
 
 type Loaded = Pick<LoadedPipeline, 'pipeline' | 'model'>;
 
+export type OpenedArchive = Archive & { readonly store: AccountStore };
+
 /**
  * Opens the archives of a pipeline, or the one of that name.
  * @throws UsageError `archive-unknown`, `container-missing`, and errors of the storage account
@@ -29,12 +31,12 @@ export async function openArchives(
   { pipeline, model }: Loaded,
   services: Services,
   { only, signal, screen }: { only?: string | undefined; signal: AbortSignal; screen: Pick<Screen, 'line'> },
-): Promise<(Archive & { readonly store: ErasableStore })[]> {
+): Promise<OpenedArchive[]> {
   const chosen = choose(pipeline, only);
   if (chosen.length === 0) return [];
   const store = await openStore(services, signal, (text) => screen.line(text));
   const { database, state } = services.place;
-  const at = { database, state, store, shared: pipeline.part !== undefined };
+  const at = { database, state, holds: services.global.state, store, shared: pipeline.part !== undefined };
   return Promise.all(chosen.map(async (spec) => ({ ...(await openArchive(spec, pipeline, model, at)), store })));
 }
 
@@ -87,6 +89,10 @@ export async function gateOf(
 }
 
 const NOTHING_LEAVES: Gate = { acknowledged: () => undefined, parked: () => true, waits: () => true };
+
+/** The archives that a pipeline declares, in all places. @throws UsageError `archive-none` */
+export const declaredArchives = ({ pipeline }: Pick<Loaded, 'pipeline'>): readonly ArchiveSpec[] =>
+  choose(wholeOf(pipeline), undefined);
 
 /** Of a part, those that it runs: perhaps none. */
 function choose(pipeline: Pipeline, only: string | undefined): readonly ArchiveSpec[] {

@@ -12,6 +12,7 @@ import { askedTenant } from '../tenants/asked.ts';
 const input = z.object({ tenant: z.string().min(1).describe('the tenant, as `archive holds` names it') });
 
 export const archiveRelease = defineOperation({
+  shards: 'itself',
   noun: 'archive',
   verb: 'release',
   summary: 'End the legal hold of a tenant, and remove the blobs that an erasure had to leave',
@@ -64,7 +65,7 @@ interface Opened {
 async function opened(named: string, { workspace, signal, screen }: Context): Promise<Opened> {
   const [loaded, services] = [await workspace.pipeline(), await workspace.services()];
   const { tenant } = askedTenant(loaded, named);
-  const holds = new Holds(services.place.state);
+  const holds = new Holds(services.global.state);
   const hold = await holds.of(tenant);
   if (!hold) throw archiveError('hold-unknown', `Tenant ${tenant} is under no legal hold`);
   const records = await new ErasureRecords(services.global.state, loaded.pipeline.name).read();

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { ArchiveDamaged } from '../../archive/blob.ts';
 import { copyArchive } from '../../archive/copy-out.ts';
-import { restoreArchive, unknownOf } from '../../archive/restore.ts';
+import { restoreArchive } from '../../archive/restore.ts';
 import { extentOf, selected } from '../../archive/selected.ts';
-import type { Archive, BlobRecord, CopyResult, RestoreResult, Selection } from '../../archive/types.ts';
+import type { BlobRecord, CopyResult, RestoreResult } from '../../archive/types.ts';
 import { resourceName } from '../../base/settings.ts';
 import { untilStopped } from '../../feed/tenure/fences.ts';
 import { watchErasures } from '../../runtime/open-engine.ts';
@@ -11,28 +11,14 @@ import { audited } from '../audit/record.ts';
 import { type Context, type Plan, defineOperation } from '../operation.ts';
 import { plural, size, table } from '../table.ts';
 import { faultLines } from './faults.ts';
-import { assertInto } from './into.ts';
+import { assertInto, writingInto } from './into.ts';
 import { sum } from './list.operation.ts';
 import { foreignKeys } from './foreign-keys.ts';
-import { openArchives } from './open.ts';
 import { operationsError } from '../errors.ts';
-import { assertArchivedTenant } from './of-tenant.ts';
-
-const period = z
-  .string()
-  .regex(/^\d{4}(-(0[1-9]|1[0-2]))?$/, 'must be a month such as 2001-01, or a year')
-  .optional();
+import { type Chosen, assertKnown, chooseDocuments, selectionInput } from './chosen.ts';
 
 const input = z.object({
-  name: z.string().optional().describe('one archive (default: all)'),
-  tenant: z.string().optional().describe('only this tenant’s documents'),
-  from: period.describe('only documents from this month or year on, such as 2001-01'),
-  to: period.describe('only documents up to the end of this month or year'),
-  key: z
-    .string()
-    .optional()
-    .describe('only documents of one partition key, as JSON, such as \'["store-1","order-7"]\'; needs --id'),
-  id: z.array(z.string().min(1)).min(1).optional().describe('only the document with this id; repeatable; needs --key'),
+  ...selectionInput,
   into: resourceName('A container name')
     .optional()
     .describe('copy them into this container of the model, and leave them in the archive'),
@@ -44,46 +30,21 @@ const input = z.object({
 });
 type RestoreInput = z.output<typeof input>;
 
-interface Chosen {
-  readonly archive: Archive;
-  readonly selection: Selection;
-}
-
 /** @throws UsageError `tenant-unknown`, `document-unknown`, `input-invalid`, and the errors of `openArchives`, `assertInto` */
 async function choose(given: RestoreInput, { workspace, signal, screen }: Context): Promise<Chosen[]> {
-  const { name: only, tenant, into, replace } = given;
+  const { into, replace } = given;
   if (replace && into === undefined) {
     throw operationsError('input-invalid', '--replace is for --into: a restore never writes over a document', {
       hint: 'Leave out --replace, or name a container with --into.',
     });
   }
   const [loaded, services] = [await workspace.pipeline(), await workspace.services()];
-  const archives = await openArchives(loaded, services, { only, signal, screen });
-  const chosen = archives.map((archive) => ({ archive, selection: selectionOf(given, archive) }));
-  if (into !== undefined && loaded.pipeline.part) {
-    throw operationsError('input-invalid', `--into ${into}: the pipeline is over shards`, {
-      hint: 'Restore the documents to their container: leave out --into.',
-    });
-  }
-  if (into !== undefined) await assertInto(into, archives, loaded, services);
-  await assertArchivedTenant(archives, tenant);
-  // Over shards, another place may have archived them.
-  if (!loaded.pipeline.part) await assertDocuments(chosen, signal);
+  const chosen = await chooseDocuments(given, { loaded, services, signal, screen });
+  const archives = chosen.map(({ archive }) => archive);
+  // A place that runs no archive copies nothing.
+  if (into !== undefined && archives.length > 0) await assertInto(into, archives, loaded, services);
+  await assertKnown(chosen, given, { loaded, signal });
   return chosen;
-}
-
-/** Each named document must be known to one of the archives. */
-async function assertDocuments(chosen: readonly Chosen[], signal: AbortSignal): Promise<void> {
-  let unknown: Awaited<ReturnType<typeof unknownOf>> | undefined;
-  for (const { archive, selection } of chosen)
-    if ('documents' in selection) {
-      const here = await unknownOf(archive, selection.documents, signal);
-      unknown = unknown?.filter(({ id }) => here.some((other) => other.id === id)) ?? here;
-    }
-  const [first] = unknown ?? [];
-  if (!first) return;
-  const ids = unknown?.map(({ id }) => id).join(', ');
-  throw operationsError('document-unknown', `The archive never had a document ${JSON.stringify(first.key)} ${ids}`);
 }
 
 /** What `--dry-run` says of one archive. */
@@ -154,8 +115,9 @@ export const archiveRestore = defineOperation({
                 foreign: await foreignKeys(parts, archive.source),
                 progress: ({ restored }) => say('restored', restored),
               })
-            : await copyArchive(archive, selection, {
+            : await copyArchive(writingInto(archive, parts), selection, {
                 ...options,
+                foreign: await foreignKeys(parts, archive.source),
                 into,
                 replace,
                 progress: ({ copied, replaced }) => say(`copied into ${into}`, copied + replaced),
@@ -207,50 +169,4 @@ function counted(results: readonly (RestoreResult | CopyResult)[]): string {
     ['archive', 'restored', 'skipped'],
     results.flatMap((of) => ('into' in of ? [] : [[of.projection, of.restored, of.skipped]])),
   );
-}
-
-function selectionOf({ tenant, from, to, key, id }: RestoreInput, { source }: Archive): Selection {
-  if ((key === undefined) !== (id === undefined)) {
-    throw operationsError('input-invalid', '--key and --id name documents together, and one of them is missing', {
-      hint: `Give both: --key '${JSON.stringify(source.keyPaths.map((path) => path.join('.')))}' --id ID.`,
-    });
-  }
-  if (key !== undefined && id !== undefined) {
-    if ([tenant, from, to].some((one) => one !== undefined)) {
-      throw operationsError(
-        'input-invalid',
-        '--key and --id name documents, and --tenant, --from and --to choose months',
-        {
-          hint: 'Give one of both.',
-        },
-      );
-    }
-    const named = keyOf(key, source);
-    return { documents: [...new Set(id)].map((one) => ({ key: named, id: one })) };
-  }
-  return {
-    ...(tenant === undefined ? {} : { tenant }),
-    ...(from === undefined ? {} : { from }),
-    ...(to === undefined ? {} : { to }),
-  };
-}
-
-function keyOf(text: string, { name, keyPaths }: Archive['source']): (string | number | boolean | null)[] {
-  const found = z
-    .array(z.union([z.string(), z.number(), z.boolean(), z.null()]))
-    .length(keyPaths.length)
-    .safeParse(parseJson(text));
-  if (found.success) return found.data;
-  const paths = keyPaths.map((path) => `/${path.join('/')}`);
-  throw operationsError('input-invalid', `--key ${text} is not a partition key of ${name}`, {
-    hint: `Write it as a JSON array with a value for each of ${paths.join(', ')}.`,
-  });
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

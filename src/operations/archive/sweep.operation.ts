@@ -4,6 +4,7 @@ import { parseDate } from '../../definition/date.ts';
 import { type Context, type Plan, defineOperation, partsOf } from '../operation.ts';
 import { plural } from '../table.ts';
 import { sweep, formatSweep } from './sweep.ts';
+import { rateInput } from '../projections/estimate.ts';
 import { tenantInput } from '../tenants/asked.ts';
 import { operationsError } from '../errors.ts';
 
@@ -12,10 +13,12 @@ interface SweepInput {
   readonly now?: string | undefined;
   readonly tenant?: string | undefined;
   readonly within?: number | undefined;
+  readonly ruPerSecond?: number | undefined;
+  readonly mbPerSecond?: number | undefined;
 }
 
 const run = async (
-  { name: only, now, tenant, within }: SweepInput,
+  { name: only, now, tenant, within, ruPerSecond, mbPerSecond }: SweepInput,
   context: Context,
   dryRun: boolean,
 ): Promise<SweepResult[]> =>
@@ -26,6 +29,8 @@ const run = async (
     tenant,
     now: dateOf(now),
     dryRun,
+    ruPerSecond,
+    bytesPerSecond: mbPerSecond === undefined ? undefined : mbPerSecond * 1e6,
     withinMs: within === undefined ? undefined : within * 1_000,
   });
 
@@ -37,6 +42,7 @@ export const archiveSweep = defineOperation({
     'millrace archive sweep --dry-run',
     'millrace archive sweep orders-cold --env production',
     'millrace archive sweep --within 200',
+    'millrace archive sweep --ru-per-second 500 --mb-per-second 2',
     'millrace archive sweep --now 2026-06-03 --json',
   ],
   effect: 'changes',
@@ -52,6 +58,12 @@ export const archiveSweep = defineOperation({
       .positive()
       .optional()
       .describe('stop after this many seconds; the next sweep goes on (default: sweep all that is due)'),
+    ...rateInput,
+    mbPerSecond: z.coerce
+      .number()
+      .min(0.5)
+      .optional()
+      .describe('most megabytes a second to and from the storage account (default: no limit)'),
   }),
   plan: async (input, context): Promise<Plan> => {
     const results = await run(input, context, true);

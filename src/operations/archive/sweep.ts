@@ -1,4 +1,7 @@
 import { isOfErased } from '../../archive/eligibility.ts';
+import { limitedStore } from '../../archive/limited-store.ts';
+import { Sweeper } from '../../archive/sweepers.ts';
+import { readTurns } from '../../archive/turns.ts';
 import { sweepArchive } from '../../archive/sweep.ts';
 import type { Archive, Gate, SweepResult } from '../../archive/types.ts';
 import { beginLog, listLog } from '../../archive/version-log.ts';
@@ -11,7 +14,8 @@ import { watchErasures } from '../../runtime/open-engine.ts';
 import type { Parts } from '../../runtime/open-feed.ts';
 import { faultLines } from './faults.ts';
 import { assertByTenant } from './of-tenant.ts';
-import { gateOf, openArchives } from './open.ts';
+import { type OpenedArchive, gateOf, openArchives } from './open.ts';
+import { applyTiersDaily } from './tiering.ts';
 
 export interface Sweeping extends Parts {
   readonly signal: AbortSignal;
@@ -21,6 +25,9 @@ export interface Sweeping extends Parts {
   /** Milliseconds since 1970; default: now. */
   readonly now?: number | undefined;
   readonly dryRun?: boolean;
+  /** Request units a second on average, and bytes a second to and from the storage account. Absent: no limit. */
+  readonly ruPerSecond?: number | undefined;
+  readonly bytesPerSecond?: number | undefined;
   /** For all archives together. */
   readonly withinMs?: number | undefined;
   /** Only the documents of this tenant. */
@@ -35,14 +42,17 @@ export async function sweep(options: Sweeping): Promise<SweepResult[]> {
   assertByTenant(archives, options.tenant);
   const began = systemClock.monotonic();
   for (const archive of archives) {
-    const left = options.withinMs === undefined ? undefined : began + options.withinMs - systemClock.monotonic();
-    results.push(await sweepOne(archive, { ...options, now, dryRun, withinMs: left }));
+    const { withinMs, bytesPerSecond } = options;
+    const left = withinMs === undefined ? undefined : began + withinMs - systemClock.monotonic();
+    const limited =
+      bytesPerSecond === undefined ? archive : { ...archive, store: limitedStore(archive.store, bytesPerSecond) };
+    results.push(await sweepOne(limited, { ...options, now, dryRun, withinMs: left }));
   }
   return results;
 }
 
 async function sweepOne(
-  archive: Archive,
+  archive: OpenedArchive,
   {
     screen,
     now,
@@ -50,6 +60,7 @@ async function sweepOne(
     tenant,
     signal,
     withinMs,
+    ruPerSecond,
     ...parts
   }: Sweeping & { readonly now: number; readonly dryRun: boolean },
 ): Promise<SweepResult> {
@@ -63,7 +74,13 @@ async function sweepOne(
     const isErased = (change: Change): Promise<boolean> => isOfErased(archive, change, erased);
     await beginLog(archive.spec, { store: archive.store, history, isErased, signal });
   }
+  const { state } = parts.services.place;
+  const sweeper = dryRun ? undefined : new Sweeper(state, archive.spec);
+  const turns = withinMs === undefined || dryRun ? undefined : await readTurns(state, archive.spec);
   const result = await sweepArchive(archive, {
+    sweeper,
+    turns,
+    ruPerSecond,
     erased,
     now,
     gate,
@@ -75,8 +92,12 @@ async function sweepOne(
       screen.draw([
         `${projection}: ${[`${plural(read, 'document')} read`, `${count(archived)} archived`, `${count(removed)} removed`].join(', ')}`,
       ]),
-  });
+  }).finally(() => sweeper?.end());
   if (archive.spec.versionLog && !dryRun) await listLog(archive.spec, { store: archive.store, until, signal });
+  if (result.complete && !dryRun && tenant === undefined) {
+    const left = Math.max(0, until - systemClock.monotonic());
+    await applyTiersDaily(archive, { state: parts.services.global.state, now, withinMs: left, signal, screen });
+  }
   return result;
 }
 

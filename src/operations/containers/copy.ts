@@ -5,6 +5,7 @@ import { withoutSystemFields } from '../../cosmos/system-fields.ts';
 import type { Change, Key } from '../../feed/reading/change.ts';
 import { withoutSystemFields as contentOf } from '../../feed/reading/mapper.ts';
 import { movedMarkOf, movedOwn } from '../../projections/moved.ts';
+import { withoutGuards } from '../../projections/embed/fields.ts';
 import { Guess } from '../../projections/guess.ts';
 import { untilDone } from '../../projections/conflict.ts';
 import type { SinkDocument, DocumentAccess } from '../../sinks/document-access.ts';
@@ -38,6 +39,8 @@ export interface CopyRules {
   readonly epoch?: number;
   /** They are copies of archived documents, which leave again. */
   readonly cold?: true;
+  /** Which of them embeds leave as they are, until the map gives their keys to the target. */
+  readonly ahead?: (document: Readonly<Record<string, unknown>>) => boolean;
 }
 
 export const movedOf = (document: Readonly<Record<string, unknown>>, rid: string): Moved | undefined => {
@@ -106,13 +109,22 @@ export class Copier {
     const ttl = remainingTtl(doc, this.#from.defaultTtl, now);
     // It has expired: no reader of the source sees it any more.
     if (ttl === 0) return false;
-    const { epoch, cold } = this.#rules;
+    const { epoch, cold, ahead } = this.#rules;
     const moved: Moved = { rid: this.#from.rid, pk, id, lsn: version.lsn, etag: version.etag };
     const { ttl: _, _mr: own, ...rest } = withoutSystemFields(doc);
     const left = { ...rest, ...(ttl === undefined ? {} : { ttl }) };
     const body = {
       ...left,
-      _mr: movedOwn(own, { ...moved, ...(epoch !== undefined && { epoch }), ...(cold && { cold }) }, contentOf(left)),
+      _mr: movedOwn(
+        epoch === undefined ? own : withoutGuards(own),
+        {
+          ...moved,
+          ...(epoch !== undefined && { epoch }),
+          ...(cold && { cold }),
+          ...(ahead?.(doc) && { ahead: true as const }),
+        },
+        contentOf(left),
+      ),
     };
     let written = false;
     await untilDone(`Document ${this.#into.container}/${id}`, async (first) => {

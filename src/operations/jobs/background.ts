@@ -17,13 +17,13 @@ export interface Enqueued {
 
 export const isEnqueued = (value: object): value is Enqueued => 'job' in value;
 
-/** Queues an operation as a job. The same operation queued twice runs once. */
+/** Queues an operation as a job, which works in the same place. The same operation queued twice runs once. */
 export async function enqueue(
   name: string,
   asked: Readonly<Record<string, unknown>>,
-  { workspace, actor }: Context,
+  { workspace, place, actor }: Context,
 ): Promise<Enqueued> {
-  const input = { ...asked, background: false };
+  const input = { ...asked, background: false, ...(place !== undefined && { shard: place }) };
   const jobs = await workspace.jobs();
   return { job: await jobs.enqueue('operation', { name, input, actor }, { dedupe: canonical([name, input]) }) };
 }

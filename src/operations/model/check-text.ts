@@ -1,13 +1,16 @@
 // A report for the terminal: by group, each finding with its line of the document and a caret.
 import { styleText } from 'node:util';
+import type { Change } from '../../model/fix.ts';
 import type { ModelFinding, Place } from '../../model/model.ts';
 import type { ProfileName } from '../../model/estimate.ts';
 import { type NotChecked, type Report, compareIds } from '../../model/rules/index.ts';
 import type { RuleFinding, Severity } from '../../model/rules/rule.ts';
 import { plural } from '../table.ts';
+import type { About } from './about.ts';
+import { diffOf } from './fix.ts';
 
-/** A finding with its line of the document. */
-export interface ShownFinding extends RuleFinding {
+/** A finding with its line of the document, and what it is about. */
+export interface ShownFinding extends RuleFinding, About {
   readonly source?: string;
 }
 
@@ -22,6 +25,8 @@ export interface Checked {
     readonly at: Place;
   }[];
   readonly reading: readonly ModelFinding[];
+  /** What `--fix` changed. */
+  readonly fixed: readonly Change[];
   readonly folder: string;
   readonly profile: ProfileName;
   /** The number of rules that were run. */
@@ -55,6 +60,10 @@ const placed = ({ file, line }: Place): string => `${file}:${line}`;
 
 export function checkText(checked: Checked): string {
   const out: string[] = [];
+  if (checked.fixed.length > 0) {
+    out.push(style('bold', 'Fixed'));
+    out.push(...diffOf(checked.fixed, (file) => file).map((line) => `  ${line}`), '');
+  }
   for (const [group, findings] of Map.groupBy(checked.findings, ({ rule }) => rule.charAt(0))) {
     out.push(style('bold', `${group}  ${GROUPS[group] ?? ''}`));
     for (const finding of findings) out.push(...one(finding), '');

@@ -1,13 +1,15 @@
 import { resolve } from 'node:path';
 import { z } from 'zod';
-import type { ProfileName } from '../../model/estimate.ts';
+import type { ProfileName, RuleSettings } from '../../model/estimate.ts';
 import type { Place } from '../../model/model.ts';
 import { type Report, checkDocuments } from '../../model/rules/index.ts';
 import { parserFor } from '../../model/rules/relational.ts';
 import type { RuleFinding, Severity } from '../../model/rules/rule.ts';
 import { writeText } from '../write-text.ts';
-import { defineOperation } from '../operation.ts';
+import { type Context, type Plan, defineOperation } from '../operation.ts';
+import { diffOf, fixedFiles } from './fix.ts';
 import { htmlReport } from './html/report.ts';
+import { aboutOf } from './about.ts';
 import { type Checked, type ShownFinding, checkText, counts } from './check-text.ts';
 import { type Pair, everyRule, readPair, shortPath } from './pair.ts';
 import { sarif } from './sarif.ts';
@@ -25,6 +27,7 @@ export const modelCheck = defineOperation({
     'millrace model check --sarif',
     'millrace model check --profile seed --fail-on error',
     'millrace model check --settings model.settings.json',
+    'millrace model check --fix --dry-run',
   ],
   effect: 'reads',
   argument: 'directory',
@@ -34,15 +37,36 @@ export const modelCheck = defineOperation({
     settings: settingsFlag,
     failOn: z.enum(['error', 'warning']).default('warning').describe('lowest severity for which the exit code is 1'),
     sarif: z.boolean().default(false).describe('print SARIF 2.1.0 for code scanning'),
+    fix: z
+      .boolean()
+      .default(false)
+      .describe(
+        'correct what has one correction: index paths that the service refuses, the floor of an autoscale range',
+      ),
     html: z.string().optional().describe('also write a report with charts to this file (self-contained)'),
   }),
-  run: async ({ directory, failOn, sarif: asSarif, html, ...flags }, { workspace }) => {
-    const pair = await readPair(workspace, directory);
+  plan: async ({ directory, fix, ...flags }, { workspace }): Promise<Plan> => {
     const settings = await ruleSettings(flags, workspace.directory);
-    const report = checkDocuments(pair.documents, pair.rules, { settings, parser: await parserFor(pair.documents) });
-    const checked = shown(report, pair, workspace.directory, settings.profile);
+    const { pair, report } = await checkedPair(workspace, directory, settings);
+    const files = fix ? await fixedFiles(pair, report) : [];
+    const short = (file: string): string => shortPath(workspace.directory, file);
+    return { steps: files.flatMap(({ changes }) => diffOf(changes, short)), ru: 0 };
+  },
+  run: async ({ directory, failOn, sarif: asSarif, html, fix, ...flags }, { workspace }) => {
+    const settings = await ruleSettings(flags, workspace.directory);
+    let { pair, report } = await checkedPair(workspace, directory, settings);
+    const files = fix ? await fixedFiles(pair, report) : [];
+    for (const { file, text } of files) await writeText(file, text, { code: 'model-unwritable' });
+    if (files.length > 0) ({ pair, report } = await checkedPair(workspace, directory, settings));
+    const fixed = files.flatMap(({ changes }) =>
+      changes.map((change) => ({
+        ...change,
+        at: { ...change.at, file: shortPath(workspace.directory, change.at.file) },
+      })),
+    );
+    const checked = { ...shown(report, pair, workspace.directory, settings.profile), fixed };
     if (html !== undefined)
-      await writeText(resolve(workspace.directory, html), htmlReport(pair.documents, checked, settings), {
+      await writeText(resolve(workspace.directory, html), htmlReport(pair.documents, checked, settings, pair.rules), {
         code: 'report-unwritable',
       });
     return { ...checked, ok: passes(report, failOn), sarif: asSarif };
@@ -51,21 +75,38 @@ export const modelCheck = defineOperation({
   ok: ({ ok }) => ok,
 });
 
+async function checkedPair(
+  workspace: Context['workspace'],
+  directory: string | undefined,
+  settings: RuleSettings,
+): Promise<{ pair: Pair; report: Report }> {
+  const pair = await readPair(workspace, directory);
+  const parser = await parserFor(pair.documents);
+  return { pair, report: checkDocuments(pair.documents, pair.rules, { settings, parser }) };
+}
+
 const passes = ({ findings, reading }: Report, failOn: 'error' | 'warning'): boolean =>
   [...findings, ...reading].every(({ severity }) => WEIGHT[severity] < WEIGHT[failOn]);
 
 /** The report with paths relative to the working directory, and with the documents' lines. */
-function shown(report: Report, { documents, folder, rules }: Pair, directory: string, profile: ProfileName): Checked {
+function shown(
+  report: Report,
+  { documents, folder, rules }: Pair,
+  directory: string,
+  profile: ProfileName,
+): Omit<Checked, 'fixed'> {
   const lines = new Map(
     [documents.requirements, documents.design].flatMap((document) =>
       document ? [[document.file, document.lines] as const] : [],
     ),
   );
   const short = ({ file, line }: Place): Place => ({ file: shortPath(directory, file), line });
+  const about = aboutOf(documents.design);
   const finding = (of: RuleFinding): ShownFinding => {
     const source = lines.get(of.at.file)?.[of.at.line - 1];
     return {
       ...of,
+      ...about(of),
       at: short(of.at),
       ...(of.related && { related: of.related.map(short) }),
       ...(source !== undefined && { source }),

@@ -8,6 +8,7 @@ import { type OutputFile, filesOf } from './infra.ts';
 import { operationsError } from '../errors.ts';
 
 export const modelInfra = defineOperation({
+  shards: 'itself',
   noun: 'model',
   verb: 'infra',
   summary: 'Write the files of infra/ that follow from model and pipeline: containers, event hubs, needed parts',

@@ -1,4 +1,5 @@
 import { allVersionsContainers } from '../../definition/all-versions.ts';
+import { partOf } from '../../definition/places.ts';
 import type { Pipeline } from '../../definition/specs.ts';
 import { containersModule } from '../../model/infra.ts';
 import type { LoadedPipeline } from '../../runtime/workspace.ts';
@@ -12,6 +13,8 @@ export interface PipelineFacts {
   /** The ids of its leases start with this. */
   readonly leasePrefix: string;
   readonly archives: boolean;
+  /** Of each archive that declares tiers: days after which the lifecycle policy moves its blobs; 0: never. */
+  readonly tiers: readonly { readonly archive: string; readonly cool: number; readonly cold: number }[];
   /** The account must have the all-versions feed. */
   readonly allVersions: boolean;
   readonly eventHubs: readonly { readonly name: string; readonly consumerGroups: readonly string[] }[];
@@ -42,8 +45,15 @@ export async function filesOf(
       },
     );
   }
+  const ofShard = pipeline.shards && [
+    ...modelContainers({ pipeline: partOf(pipeline, model, 'shard'), model }),
+    ownContainer('state', state),
+  ];
   return [
     { file: 'modules/containers.bicep', text: containersModule(model.title, containers) },
+    ...(ofShard
+      ? [{ file: 'modules/shard-containers.bicep', text: containersModule(`${model.title}, a shard`, ofShard) }]
+      : []),
     { file: 'pipeline.json', text: `${JSON.stringify(factsOf(pipeline), undefined, 2)}\n` },
   ];
 }
@@ -62,6 +72,12 @@ function factsOf(pipeline: Pipeline): PipelineFacts {
     name,
     leasePrefix: processorName(pipeline),
     archives: archives.length > 0,
+    tiers: archives.flatMap(({ name: archive, tiers }) => {
+      const daysOf = (tier: 'cool' | 'cold'): number => tiers?.find((rule) => rule.tier === tier)?.days ?? 0;
+      // A rule needs an action.
+      const ruled = daysOf('cool') + daysOf('cold') > 0;
+      return ruled ? [{ archive, cool: daysOf('cool'), cold: daysOf('cold') }] : [];
+    }),
     allVersions: allVersionsContainers(pipeline.sources).size > 0,
     eventHubs: [...hubs].map(([hub, groups]) => ({ name: hub, consumerGroups: [...groups] })),
   };

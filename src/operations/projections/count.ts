@@ -17,7 +17,8 @@ export async function countChanges(options: ReplayOptions): Promise<{ changes: n
 }
 
 async function countIn(options: ReplayOptions): Promise<number> {
-  const { services, loaded, startOf = () => 'beginning' as const, signal } = options;
+  const { settings, services, loaded, startsIn, signal } = options;
+  const startOf = (await startsIn?.({ settings, services, loaded })) ?? options.startOf ?? (() => 'beginning' as const);
   let changes = 0;
   for (const source of sourcesFor(loaded, options.spec).values()) {
     const container = placeDatabase(loaded.pipeline, services).container(source.name);

@@ -1,4 +1,4 @@
-import type { Container } from '@azure/cosmos';
+import type { Container, Database } from '@azure/cosmos';
 import pMap from 'p-map';
 import { LANDING_BOUND_MS, WRITE_BOUND_MS } from '../../base/bounds.ts';
 import { failureOf } from '../../cosmos/failure.ts';
@@ -21,6 +21,8 @@ export interface Dropped {
   readonly documents: number;
   /** Its documents in the state container: locators, joined states, dead letters. */
   readonly state: number;
+  /** Of a projection that was removed from the pipeline: the leases of feeds that nothing reads any more. */
+  readonly leases?: number;
   /** Of a sink: the content that was being filled. */
   readonly target?: string;
 }
@@ -106,16 +108,30 @@ export async function removeVersion(
     }
     return count;
   };
-  const sink = loaded.model.containers.find((of) => of.name === container);
-  const documents = sink
-    ? await remove(
-        database.container(sink.name),
-        sink.partitionKey.map(splitPath),
-        'c._mr["by"] = @id OR c["by"] = @id',
-      )
-    : 0;
-  const kept = await remove(state, [['pk']], 'c.projection = @id');
+  const key = container === undefined ? undefined : await keyOf(loaded, database, container);
+  const documents =
+    container !== undefined && key
+      ? await remove(database.container(container), key.map(splitPath), 'c._mr["by"] = @id OR c["by"] = @id')
+      : 0;
+  const kept = await remove(state, [['pk']], 'c.projection = @id OR (c.pk = "fingerprints" AND c.id = @id)');
   return { documents, state: kept };
+}
+
+/** The partition key of a sink. Of a container that the model lacks, the service says it; undefined: there is none. */
+async function keyOf(
+  { model }: Pick<LoadedPipeline, 'model'>,
+  database: Database,
+  name: string,
+): Promise<readonly string[] | undefined> {
+  const designed = model.containers.find((of) => of.name === name);
+  if (designed) return designed.partitionKey;
+  try {
+    const { resource } = await withRetry(() => database.container(name).read(), { reads: true });
+    return resource?.partitionKey?.paths;
+  } catch (error) {
+    if (failureOf(error).kind === 'not-found') return undefined;
+    throw error;
+  }
 }
 
 async function removeDocument(

@@ -39,6 +39,12 @@ export const holding = (places: readonly InPlace[], container: string): InPlace[
     containersHere(pipeline, model).some(({ name }) => name === container),
   );
 
+/** As `holding`. Where no model has the container any more, each place may have it still. */
+export function mayHold(places: readonly InPlace[], container: string): readonly InPlace[] {
+  const known = places.some(({ loaded: { model } }) => model.containers.some(({ name }) => name === container));
+  return known ? holding(places, container) : places;
+}
+
 /** The dead letters of `name@version` in all of these places. */
 export async function lettersIn(places: readonly InPlace[], projection: string): Promise<DeadLetter[]> {
   const found = await Promise.all(places.map(({ services }) => new DeadLetters(services.place.state).list(projection)));

@@ -20,6 +20,7 @@ import { type Context, defineOperation } from '../operation.ts';
 import { secondsToWrite } from '../seconds.ts';
 import { plural } from '../table.ts';
 import { shardOf } from '../../runtime/shard-map.ts';
+import type { Parts } from '../../runtime/open-feed.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 import { chooseReplayed, targetOf } from './choose.ts';
 import { countChanges } from './count.ts';
@@ -102,12 +103,12 @@ async function prepare(asked: ReplayInput, { workspace, signal }: Context): Prom
   const services = await workspace.services();
   const settings = workspace.settings();
   const { continuation, checkpoint } = asked;
-  if (loaded.pipeline.shards && (continuation ?? checkpoint) !== undefined)
+  if (loaded.pipeline.shards && continuation !== undefined)
     throw shardVerbsError(
       'shards-unsupported',
-      `--${continuation === undefined ? 'checkpoint' : 'continuation'} has positions of single places, and \`millrace projections replay\` reads all shards`,
+      '--continuation has positions of one container, and `millrace projections replay` reads all shards',
       {
-        hint: 'Replay from the beginning or from a time: --from 2026-06-03T12:00:00Z.',
+        hint: 'Replay from a checkpoint, which has the positions of all places, from the beginning or from a time: --from 2026-06-03T12:00:00Z.',
       },
     );
   const alone = asking && loaded.pipeline.shards && (await shardOf({ settings, services, loaded }, asking.value));
@@ -128,6 +129,7 @@ async function prepare(asked: ReplayInput, { workspace, signal }: Context): Prom
       loaded: { ...loaded, pipeline } satisfies Pick<LoadedPipeline, 'pipeline' | 'model'>,
       spec,
       startOf,
+      ...(loaded.pipeline.shards && checkpoint !== undefined && { startsIn: startsAt(checkpoint, signal) }),
       from: start,
       cold: start === 'beginning',
       ruPerSecond: asked.ruPerSecond,
@@ -202,6 +204,21 @@ async function startsOf(
     hint: 'Write it as 2026-06-03 or 2026-06-03T12:00:00Z.',
   });
 }
+
+/**
+ * In one place. A container that the checkpoint doesn't know is that of a shard that was added since: all of it is later. One
+ * of the global place that several shards read has positions of each of them.
+ */
+const startsAt =
+  (checkpoint: string, signal: AbortSignal) =>
+  async ({ services }: Pick<Parts, 'services'>): Promise<StartOf> => {
+    const sets = await comparedSets(services, checkpoint, signal);
+    return (container, rid) => {
+      const [set, ...others] = sets.filter((of) => of.rid === rid && of.container === container);
+      if (set?.renumbered) throw renumbered(checkpoint, container);
+      return set && others.length === 0 ? set.positions : 'beginning';
+    };
+  };
 
 const foreign = (what: string, container: string, of: string): UsageError =>
   operationsError(

@@ -14,7 +14,7 @@ export interface Replayed {
   readonly charge: number;
 }
 
-export type ReplayOptions = Omit<StagedHostsOptions, 'purpose' | 'startsIn'> & {
+export type ReplayOptions = Omit<StagedHostsOptions, 'purpose'> & {
   /** Its start, as text. A replay with the same start resumes one that was interrupted. */
   readonly from: string;
   /** Includes archived documents; only from the beginning. */

@@ -12,19 +12,13 @@ export const SHARD_VERBS_ERRORS = {
     usage: true,
   },
   'move-archived': {
-    meaning:
-      'Some documents of the keys are archived, and no storage account is set; or they are on their way to the archive.',
-    hint: 'Set STORAGE and STORAGE_CONTAINER as the hosts have them, and run the command again. Of documents on their way to the archive: cancel the move if it has begun (`millrace shards cancel-move`), then restore them (`millrace archive restore`).',
+    meaning: 'Some documents of the keys are archived, and no storage account is set.',
+    hint: 'Set STORAGE and STORAGE_CONTAINER as the hosts have them, and run the command again.',
     usage: true,
   },
   'move-cancelled': {
     meaning: 'The range that moved was cancelled. No batch of it begins any more.',
     hint: 'Run the command again to move the rest of the range.',
-  },
-  'move-derived': {
-    meaning: 'A source document of the keys has fields that an embed has written. Moves don’t support that.',
-    hint: 'Cancel the move with `millrace shards cancel-move`, and keep the keys where they are.',
-    usage: true,
   },
   'move-elsewhere': {
     meaning: 'The keys of the move are on another shard than the one to which it brought them.',
@@ -56,9 +50,14 @@ export const SHARD_VERBS_ERRORS = {
     hint: 'Create the container in the target with the same partition key.',
     usage: true,
   },
-  'move-letters': {
-    meaning: 'The source has dead letters of documents of these keys. After the move they could not be redriven.',
-    hint: 'Redrive or discard them (`millrace dead-letters list`), then run the command again: a move that has begun resumes.',
+  'move-erasure': {
+    meaning: 'A tenant is being erased, and a move would copy what the erasure removes.',
+    hint: 'Wait until `millrace tenants erase` has ended (`millrace status` names it). Then run the command again.',
+    retryable: true,
+  },
+  'move-leaving': {
+    meaning: 'A document of the keys is archived, and still stands in its container until it expires there.',
+    hint: 'Wait until it has expired (a day after it was archived), or restore it: `millrace archive restore`. Then run the command again.',
     usage: true,
   },
   'move-offline': {

@@ -38,7 +38,10 @@ export const shardsCancelMove = defineOperation({
   noun: 'shards',
   verb: 'cancel-move',
   summary: 'Cancel a move before the map gives the keys to its target, and remove the copies',
-  examples: ['millrace shards cancel-move tenants --move 1f0c9a2e'],
+  examples: [
+    'millrace shards cancel-move tenants --move 1f0c9a2e',
+    'millrace shards cancel-move tenants --move 1f0c9a2e --grace 150',
+  ],
   effect: 'changes',
   argument: 'map',
   input: z.object({

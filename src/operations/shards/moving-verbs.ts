@@ -1,6 +1,9 @@
 // What the verbs that move documents have in common: their flags, the services they need, their plans and results.
+import type { Container } from '@azure/cosmos';
 import { z } from 'zod';
 import { requireShardMaps, resourceName } from '../../base/settings.ts';
+import { failureOf } from '../../cosmos/failure.ts';
+import { erasuresUnderWay } from '../../engine/erasures/record.ts';
 import type { Identity } from '../../feed/reading/change.ts';
 import type { Shard, ShardLocation } from '../../shards/index.ts';
 import { type Span, overlaps } from '../../shards/keys/spans.ts';
@@ -12,7 +15,7 @@ import { secondsToWrite } from '../seconds.ts';
 import { plural } from '../table.ts';
 import { shardVerbsError } from './errors.ts';
 import { address } from './inputs.ts';
-import { type MoveOptions, type MovePlan, type Moved, planMove, spanOf } from './moving/move.ts';
+import { type MoveOptions, type MovePlan, type Moved, planMove, spanOf, touchedBy } from './moving/move.ts';
 import { PAUSE_PARTS, type PauseParts } from './moving/pause.ts';
 import { cutTo, moveRange } from './moving/range.ts';
 import { mapNamed, openManager } from './open.ts';
@@ -34,7 +37,11 @@ const takeOver = z
   .default(false)
   .describe('go on at once with a move whose process has just died (default: after 30 s in which it stored nothing)');
 
-export const cancelInput = { patience, takeOver };
+const grace = z
+  .number()
+  .min(0)
+  .optional()
+  .describe('seconds after the flip in which late writes on the source are carried over (default: 150)');
 
 const timesInput = {
   endpoint: address.optional().describe('account of that shard (default: the account of the shard maps)'),
@@ -44,11 +51,14 @@ const timesInput = {
     .min(1)
     .default(1_000)
     .describe('of a range: how many keys move at a time; writes of the others don’t wait'),
-  grace: z
-    .number()
-    .min(0)
-    .optional()
-    .describe('seconds after the flip in which late writes on the source are carried over (default: 150)'),
+  grace,
+  patience,
+  takeOver,
+};
+export const cancelInput = {
+  grace: grace.describe(
+    'seconds in which copies are still removed that a slow process of the move writes (default: 0); of batches that are finished, as for `shards move`',
+  ),
   patience,
   takeOver,
 };
@@ -98,8 +108,9 @@ export async function moveOptions(
     connect,
     endpointOf,
     stateContainer: settings.stateContainer,
+    erasures: () => openErasures(services.global.state, signal),
     leases: services.global.leases,
-    archives: await archivedContainers(context),
+    ...(await touched(context)),
     store: () => openStore(services, signal),
     signal,
     ...(clock && { clock }),
@@ -110,10 +121,20 @@ export async function moveOptions(
   };
 }
 
-/** A move needs no pipeline; where there is one, it says what sweeps archive. */
-async function archivedContainers({ workspace }: Context): Promise<string[]> {
+/** Where no pipeline has run there is no state container, and no erasure. */
+async function openErasures(state: Container, signal: AbortSignal): Promise<string[]> {
+  try {
+    return (await erasuresUnderWay(state, signal)).map(({ id }) => id);
+  } catch (error) {
+    if (failureOf(error).kind === 'not-found') return [];
+    throw error;
+  }
+}
+
+/** A move needs no pipeline; where there is one, it says what sweeps archive, and where embeds write. */
+async function touched({ workspace }: Context): Promise<Pick<MoveOptions, 'archives' | 'embedded'>> {
   const loaded = await workspace.pipeline().catch(() => undefined);
-  return loaded?.pipeline.archives.map(({ from }) => from.container) ?? [];
+  return loaded ? touchedBy(loaded.pipeline) : {};
 }
 
 export async function targetOf({ map }: MoveOptions, { to, endpoint }: MoveFlags): Promise<Shard> {
@@ -128,18 +149,27 @@ export async function planOfRange(options: MoveOptions, given: MoveFlags, range:
     (one) => overlaps(spanOf(map, one), range) && one.shard !== shard.id,
   );
   const documents: Record<string, number> = {};
-  let archived = 0;
+  const counts = { archived: 0, letters: 0, embedded: 0 };
   const from = new Set<string>();
   for (const mapping of all) {
     const plan = await planMove(options, mapping, shard, cutTo(spanOf(map, mapping), range));
     from.add(plan.from);
-    archived += plan.archived;
+    for (const name of ['archived', 'letters', 'embedded'] as const) counts[name] += plan[name];
     for (const [name, count] of Object.entries(plan.documents)) documents[name] = (documents[name] ?? 0) + count;
   }
-  return { keys: span(map, range), from: [...from].join(', '), to: shownLocation(shard.location), documents, archived };
+  return {
+    keys: span(map, range),
+    from: [...from].join(', '),
+    to: shownLocation(shard.location),
+    documents,
+    ...counts,
+  };
 }
 
-export function stepsOf({ keys, from, to, documents, archived, resumes }: MovePlan, { grace = 150 }: MoveFlags): Plan {
+export function stepsOf(
+  { keys, from, to, documents, archived, letters, embedded, resumes }: MovePlan,
+  { grace = 150 }: MoveFlags,
+): Plan {
   const all = Object.entries(documents);
   const count = all.reduce((sum, [, one]) => sum + one, 0);
   const what = all.map(([name, one]) => `${one.toLocaleString('en-US')} of ${name}`).join(', ');
@@ -154,7 +184,17 @@ export function stepsOf({ keys, from, to, documents, archived, resumes }: MovePl
         ? []
         : [`the same for ${plural(archived, 'archived document')}, which then leave ${to} again: their blobs stay`]),
       `hold writes of ${keys} for a moment, copy the rest, compare, and give the keys to ${to}`,
+      ...(embedded === 0
+        ? []
+        : [
+            `let embeds write on ${to}: ${plural(embedded, 'document')} ${embedded === 1 ? 'has' : 'have'} fields of theirs`,
+          ]),
       `follow ${from} for ${grace} s, and carry late writes over`,
+      ...(letters === 0
+        ? []
+        : [
+            `take the ${plural(letters, 'dead letter')} of the keys along, unless hosts of ${to} have parked the copy themselves`,
+          ]),
       `remove the documents from ${from} when its hosts have acknowledged them, and unlock ${keys}`,
     ],
     ru: count * RU_A_DOCUMENT + archived * RU_ARCHIVED,
@@ -183,6 +223,7 @@ export function sumOf(moves: readonly Moved[]): Omit<Moved, 'id' | 'keys' | 'to'
     from: [...new Set(moves.map(({ from }) => from))].join(', '),
     copied: sum(({ copied }) => copied),
     archived: sum(({ archived }) => archived),
+    letters: sum(({ letters }) => letters),
     removed: sum(({ removed }) => removed),
     ...(longest?.pausedMs !== undefined && {
       pausedMs: longest.pausedMs,
@@ -200,6 +241,7 @@ export const formatMoved = ({
   to,
   copied,
   archived,
+  letters,
   removed,
   pausedMs,
   pause,
@@ -209,6 +251,7 @@ export const formatMoved = ({
   [
     `${keys} is on ${to} now, not on ${from} any more. ${plural(copied, 'document')} copied, ${removed.toLocaleString('en-US')} removed` +
       (archived === 0 ? '' : `; ${plural(archived, 'archived document')} taken along`) +
+      (letters === 0 ? '' : `; ${plural(letters, 'dead letter')} taken along`) +
       `${pausedMs === undefined ? '' : `; writes were held for ${(pausedMs / 1_000).toFixed(2)} s at most`}.`,
     ...(pause ? [`  The change-over that succeeded, in ms: ${partsOf(pause)}`] : []),
     ...(tries > 1 ? [`  It took ${tries} tries; writes went on between them.`] : []),

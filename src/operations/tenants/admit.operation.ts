@@ -9,6 +9,7 @@ import { whileNoOtherErases } from './erase.ts';
 import { tenantsError } from './errors.ts';
 
 export const tenantsAdmit = defineOperation({
+  shards: 'itself',
   noun: 'tenants',
   verb: 'admit',
   summary: 'Admit an erased tenant again, or one whose erasure has removed nothing yet',

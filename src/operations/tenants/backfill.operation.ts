@@ -62,6 +62,7 @@ function assertType({ model }: LoadedPipeline, container: string, type: string |
 }
 
 export const tenantsBackfill = defineOperation({
+  shards: 'one',
   noun: 'tenants',
   verb: 'backfill',
   summary: 'Write the tenant field into documents that lack it, while applications write; resumable',

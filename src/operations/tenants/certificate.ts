@@ -9,7 +9,7 @@ import { withoutSystemFields } from '../../cosmos/system-fields.ts';
 import { projectionId } from '../../definition/specs.ts';
 import { type ErasureRecord, digestOf } from '../../engine/erasures/record.ts';
 import type { Settings } from '../../base/settings.ts';
-import type { EraseParts } from './erase-options.ts';
+import { type EraseParts, inPlace } from './erase-options.ts';
 import type { Places, Searched } from './erase-search.ts';
 
 export interface Certificate {
@@ -84,7 +84,7 @@ export async function certified(
   before: Certificate,
   { mentions, unreadable }: Searched,
   held: Iterable<string>,
-  { loaded, services, store, asked, clock }: EraseParts,
+  { loaded, services, places, store, asked, clock }: EraseParts,
   settings: Settings,
 ): Promise<Certificate> {
   const named = (names: Iterable<string>): string[] => [...new Set(names)].map((name) => digestOf(before.salt, name));
@@ -94,11 +94,27 @@ export async function certified(
     { what: 'backups of the Cosmos DB account', until: 'the backup policy of the account removes them' },
     { what: 'files that operators exported', until: 'their owners delete them' },
   ];
-  for (const { id, changeFeedPolicy } of (await existingContainers(services.place.database)).values()) {
-    const minutes = changeFeedPolicy?.retentionDuration;
-    if (typeof minutes === 'number' && minutes > 0)
-      stays.push({ what: `versions in the all-versions feed of ${id}`, until: later(clock.now(), minutes / 1_440) });
-  }
+  const { all, detached } = await places();
+  for (const at of all)
+    for (const { id, changeFeedPolicy } of (await existingContainers(at.services.place.database)).values()) {
+      const minutes = changeFeedPolicy?.retentionDuration;
+      if (typeof minutes === 'number' && minutes > 0)
+        stays.push({
+          what: `versions in the all-versions feed of ${inPlace(at, id)}`,
+          until: later(clock.now(), minutes / 1_440),
+        });
+    }
+  for (const shard of detached)
+    stays.push({
+      what: `what the detached shard ${shard} has, if its database comes back`,
+      until: 'it is attached, and this command is run again',
+    });
+  const map = loaded.pipeline.shards?.map;
+  if (map !== undefined)
+    stays.push({
+      what: `the mapping of the tenant’s key in the shard map ${map}, and the records of moves of this key`,
+      until: '`millrace shards unmap` removes the mapping; records of moves stay with the map',
+    });
   if (store) {
     const days = await softDeleteDays(settings);
     if (days !== 0)
@@ -110,7 +126,7 @@ export async function certified(
             : later(clock.now(), days),
       });
   }
-  if (await new Holds(services.place.state).of(asked.tenant))
+  if (await new Holds(services.global.state).of(asked.tenant))
     stays.push({
       what: 'the record of the legal hold, with the name of the tenant',
       until: '`millrace archive release` ends the hold',

@@ -1,4 +1,4 @@
-// The tenant's documents in the containers of the model, with everything that projections derived of them there.
+// The tenant's documents in the containers of a place, with everything that projections derived of them there.
 import { isObject } from '../../base/json.ts';
 import { type KeyPath, fullKey, splitPath } from '../../cosmos/paths.ts';
 import type { Doc } from '../../definition/specs.ts';
@@ -7,15 +7,14 @@ import { OWN_TYPE } from '../../feed/reading/mapper.ts';
 import { linesOfTenant } from '../../archive/erase.ts';
 import type { SinkDocument } from '../../sinks/document-access.ts';
 import { storedDocuments } from './documents.ts';
-import type { Count, EraseParts } from './erase-options.ts';
-import { type ErasePlace, placesOf } from './erase-places.ts';
+import { type Count, type EraseParts, type PlaceParts, inPlace } from './erase-options.ts';
+import { type ErasedContainer, containersOf } from './erased-containers.ts';
 import type { Owned } from './owned.ts';
 import { removeFrom } from './remove-documents.ts';
 
-/** Adds the tenant's documents as they are now, hot and cold. Records of them have to go before they do. */
-export async function addOwned(owned: Owned, options: EraseParts): Promise<void> {
-  const { loaded, services, asked, store, signal } = options;
-  for (const container of loaded.model.containers) {
+/** Adds the tenant's documents as a place has them now. Records of them have to go before they do. */
+export async function addOwned(owned: Owned, { services, containers, asked, signal }: PlaceParts): Promise<void> {
+  for (const container of containers) {
     if (!isOfTenants(container, asked.rule.field)) continue;
     const paths = container.partitionKey.map(splitPath);
     const documents = storedDocuments<Doc>(services.place.database.container(container.name), container, asked, {
@@ -23,6 +22,10 @@ export async function addOwned(owned: Owned, options: EraseParts): Promise<void>
     });
     for await (const document of documents) addTo(owned, container.name, paths, document);
   }
+}
+
+/** Adds the tenant's archived documents, of all places. */
+export async function addArchived(owned: Owned, { store, asked, signal }: EraseParts): Promise<void> {
   if (!store) return;
   const { tenant, owns } = asked;
   for await (const line of linesOfTenant({ store, tenant, owns, signal })) owned.add(line);
@@ -35,10 +38,10 @@ function addTo(owned: Owned, container: string, paths: readonly KeyPath[], docum
 }
 
 /** Removes what Millrace keeps of the tenant's documents in sinks whose key has no tenant: these records don't name one. */
-export async function removeDerived(owned: Owned, count: Count, options: EraseParts): Promise<void> {
+export async function removeDerived(owned: Owned, count: Count, options: PlaceParts): Promise<void> {
   const { projections } = options.loaded.pipeline;
   const sources = new Map(projections.map(({ name, from }) => [name, from.container]));
-  for (const place of await placesOf(options)) {
+  for (const place of await containersOf(options)) {
     if (place.level !== -1) continue;
     const goes = (document: SinkDocument): boolean => {
       const { source, of, _src: stamp, _mr: own } = document;
@@ -54,7 +57,7 @@ export async function removeDerived(owned: Owned, count: Count, options: ErasePa
     };
     const query = 'SELECT * FROM c WHERE STARTSWITH(c.type, @own) OR IS_DEFINED(c._mr)';
     const spec = { query, parameters: [{ name: '@own', value: OWN_TYPE }] };
-    count(place.name, await removeFrom(fromOf(place, options), spec, goes, options));
+    count(inPlace(options, place.name), await removeFrom(fromOf(place, options), spec, goes, options));
   }
 }
 
@@ -62,9 +65,9 @@ export async function removeDerived(owned: Owned, count: Count, options: ErasePa
  * Removes every document that has the tenant's field, Millrace's own included: they have the fields of the key. Adds them to
  * `owned`, because hosts that read all versions make records of their deletion.
  */
-export async function removeStored(owned: Owned, count: Count, options: EraseParts): Promise<void> {
+export async function removeStored(owned: Owned, count: Count, options: PlaceParts): Promise<void> {
   const { value, rule } = options.asked;
-  for (const place of await placesOf(options)) {
+  for (const place of await containersOf(options)) {
     if (!place.ofTenants) continue;
     const query = {
       query: `SELECT * FROM c WHERE c[${JSON.stringify(rule.field)}] = @tenant`,
@@ -75,11 +78,11 @@ export async function removeStored(owned: Owned, count: Count, options: ErasePar
       addTo(owned, place.name, place.keyPaths, document);
       return true;
     };
-    count(place.name, await removeFrom(fromOf(place, options), query, goes, options, within));
+    count(inPlace(options, place.name), await removeFrom(fromOf(place, options), query, goes, options, within));
   }
 }
 
-const fromOf = ({ name, keyPaths }: ErasePlace, { services }: EraseParts) => ({
+const fromOf = ({ name, keyPaths }: ErasedContainer, { services }: PlaceParts) => ({
   container: services.place.database.container(name),
   keyPaths,
 });

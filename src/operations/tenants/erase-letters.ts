@@ -4,7 +4,7 @@ import { readItem } from '../../cosmos/read-item.ts';
 import { fetchAll } from '../../cosmos/fetch-all.ts';
 import { LETTER_BODIES } from '../../engine/dead-letters/letter-bodies.ts';
 import type { SinkDocument } from '../../sinks/document-access.ts';
-import { type Count, type EraseParts, all } from './erase-options.ts';
+import { type Count, type PlaceParts, all } from './erase-options.ts';
 import type { Owned } from './owned.ts';
 import { removeFrom } from './remove-documents.ts';
 
@@ -19,7 +19,7 @@ interface Part {
  * Removes the parts and the blobs of the tenant's letters, before the letters: what is left after a crash still has its
  * letter. Parts and blobs without a letter go if their content is the tenant's. `held` gets the blobs that a hold keeps.
  */
-export async function removeKept(owned: Owned, count: Count, options: EraseParts, held: Set<string>): Promise<void> {
+export async function removeKept(owned: Owned, count: Count, options: PlaceParts, held: Set<string>): Promise<void> {
   const { services, store, signal } = options;
   const ofOthers = new Set<string>();
   const ofTenant = new Set<string>();
@@ -52,7 +52,7 @@ export async function removeKept(owned: Owned, count: Count, options: EraseParts
 export async function partsByName({
   services,
   signal,
-}: Pick<EraseParts, 'services' | 'signal'>): Promise<Map<string, Part[]>> {
+}: Pick<PlaceParts, 'services' | 'signal'>): Promise<Map<string, Part[]>> {
   const found = new Map<string, Part[]>();
   const query = "SELECT c.id, c.pk FROM c WHERE c.kind = 'dead-letter-part'";
   for await (const part of fetchAll<Part>(services.place.state, query, signal, { anyFormat: true })) {
@@ -63,7 +63,7 @@ export async function partsByName({
 }
 
 /** The JSON of a change from its parts; cut off if one is missing. */
-export async function textOf(parts: readonly Part[], state: EraseParts['services']['place']['state']): Promise<string> {
+export async function textOf(parts: readonly Part[], state: PlaceParts['services']['place']['state']): Promise<string> {
   const numbered = parts.toSorted((a, b) => numberOf(a) - numberOf(b));
   const read: Buffer[] = [];
   for (const { id, pk } of numbered)

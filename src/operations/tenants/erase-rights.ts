@@ -4,7 +4,7 @@ import { failureOf } from '../../cosmos/failure.ts';
 import { throwMissing } from '../../cosmos/container-missing.ts';
 import { withRetry } from '../../cosmos/retry.ts';
 import { isOfTenants } from '../../definition/tenant.ts';
-import type { EraseParts } from './erase-options.ts';
+import { type EraseParts, inPlace } from './erase-options.ts';
 import { deniedTables } from './erase-tables.ts';
 import { tenantsError } from './errors.ts';
 
@@ -14,22 +14,24 @@ import { tenantsError } from './errors.ts';
  * @throws UsageError `erase-denied`, `container-missing`
  */
 export async function assertMayErase(parts: EraseParts): Promise<void> {
-  const { loaded, services, asked, store } = parts;
-  const containers = loaded.model.containers.filter((container) => isOfTenants(container, asked.rule.field));
-  const places = [
-    ...containers.map(({ name, partitionKey: { length } }) => ({
-      container: services.place.database.container(name),
-      length,
-    })),
-    { container: services.place.state, length: 1 },
-  ];
-  for (const { container, length } of places) {
+  const { asked, store } = parts;
+  const all = (await parts.places()).all.flatMap((at) => [
+    ...at.containers
+      .filter((container) => isOfTenants(container, asked.rule.field))
+      .map(({ name, partitionKey: { length } }) => ({
+        at,
+        container: at.services.place.database.container(name),
+        length,
+      })),
+    { at, container: at.services.place.state, length: 1 },
+  ]);
+  for (const { at, container, length } of all) {
     const item = container.item(`erase-${randomUUID()}`, Array<string>(length).fill('erase'));
     try {
       await withRetry<unknown>(() => item.delete(), { reads: true });
     } catch (error) {
       const { kind } = failureOf(error);
-      if (kind === 'denied') throw denied(`container ${container.id}`, error);
+      if (kind === 'denied') throw denied(`container ${inPlace(at, container.id)}`, error);
       if (kind !== 'not-found') throw error;
       await container.read().catch(throwMissing(container));
     }

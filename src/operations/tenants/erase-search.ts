@@ -1,15 +1,16 @@
 // Looks at everything that is stored, for what still names a tenant. It shares no selection with the removal: it reads whole
 // containers, and judges each text.
-import { gunzipSync } from 'node:zlib';
 import type { Container } from '@azure/cosmos';
 import { isObject } from '../../base/json.ts';
 import { fetchAll } from '../../cosmos/fetch-all.ts';
 import { withoutSystemFields } from '../../cosmos/system-fields.ts';
+import { LARGEST } from '../../archive/blob.ts';
+import { codecOf, decompress } from '../../archive/codec.ts';
 import { HOLD } from '../../archive/holds.ts';
 import { isTenant, isShared, placeOf } from '../../archive/layout.ts';
 import { partsByName, textOf } from './erase-letters.ts';
-import type { EraseParts } from './erase-options.ts';
-import { type ErasePlace, placesOf } from './erase-places.ts';
+import { type ErasePlace, type EraseParts, inPlace } from './erase-options.ts';
+import { type ErasedContainer, containersOf } from './erased-containers.ts';
 import { namedRows } from './erase-tables.ts';
 import { isForTenant, isNamed, namesIn } from './names.ts';
 
@@ -34,15 +35,23 @@ export interface SearchOptions extends EraseParts {
 const PAPERS = new Set(['millrace.status', 'millrace.running']);
 
 export async function searchEverything(options: SearchOptions): Promise<Searched> {
-  const places = await placesOf(options);
-  const search = new Search(options, places);
   const { services, signal, store, jobs } = options;
-  for (const { name } of places) {
-    signal.throwIfAborted();
-    await search.container(services.place.database.container(name), name);
+  const places: { readonly at: ErasePlace; readonly containers: ErasedContainer[] }[] = [];
+  for (const at of (await options.places()).all)
+    places.push({ at, containers: await containersOf({ ...options, ...at }) });
+  const search = new Search(
+    options,
+    places.flatMap(({ containers }) => containers),
+  );
+  for (const { at, containers } of places) {
+    const { database, state } = at.services.place;
+    for (const { name } of containers) {
+      signal.throwIfAborted();
+      await search.container(database.container(name), inPlace(at, name));
+    }
+    await search.container(state, inPlace(at, 'state'));
+    await search.parts(at);
   }
-  for (const state of new Set([services.place.state, services.global.state])) await search.container(state, 'state');
-  await search.parts();
   await search.container(services.global.leases, 'leases');
   if (store)
     for await (const name of store.listEver('')) {
@@ -63,10 +72,10 @@ class Search {
   readonly #mentions: Record<string, number> = {};
   readonly #unreadable: string[] = [];
 
-  constructor(options: SearchOptions, places: readonly ErasePlace[]) {
+  constructor(options: SearchOptions, containers: readonly ErasedContainer[]) {
     this.#options = options;
     this.#names = namesIn(options.asked);
-    this.#levels = new Map(places.filter(({ ofTenants }) => ofTenants).map(({ name, level }) => [name, level]));
+    this.#levels = new Map(containers.filter(({ ofTenants }) => ofTenants).map(({ name, level }) => [name, level]));
   }
 
   get result(): Searched {
@@ -81,7 +90,7 @@ class Search {
       const document = withoutSystemFields(stored);
       // The certificate names it among what stays.
       if (document['type'] === HOLD && document['tenant'] === asked.tenant) continue;
-      const own = this.#levels.has(place) && document[asked.rule.field] === asked.value;
+      const own = this.#levels.has(container.id) && document[asked.rule.field] === asked.value;
       this.#judge(place, document, own || this.#isPaper(document) || this.#holds(document));
     }
   }
@@ -92,10 +101,10 @@ class Search {
     return PAPERS.has(String(type)) && isForTenant({ ...document, given }, this.#options.asked.tenant);
   }
 
-  async parts(): Promise<void> {
-    const { services } = this.#options;
-    for (const [name, parts] of await partsByName(this.#options))
-      this.#text('state', await textOf(parts, services.place.state), name);
+  async parts(at: ErasePlace): Promise<void> {
+    const { services } = at;
+    for (const [name, parts] of await partsByName({ services, signal: this.#options.signal }))
+      this.#text(inPlace(at, 'state'), await textOf(parts, services.place.state), name);
   }
 
   async blob(name: string, bytes: Uint8Array | undefined): Promise<void> {
@@ -103,7 +112,8 @@ class Search {
     if (isTenant(place, this.#options.asked.tenant) && !isShared(place)) return this.#add(this.#left, 'blobs');
     let text: string;
     try {
-      text = bytes ? (name.endsWith('.gz') ? gunzipSync(bytes) : Buffer.from(bytes)).toString('utf8') : '';
+      const codec = codecOf(name);
+      text = bytes ? (codec ? decompress(codec, bytes, LARGEST) : Buffer.from(bytes).toString()) : '';
     } catch {
       this.#unreadable.push(name);
       return;

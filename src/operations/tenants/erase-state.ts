@@ -1,4 +1,4 @@
-// The tenant's records in the state container.
+// The tenant's records in the state container of a place.
 import { kindOf } from '../../base/format.ts';
 import { isObject } from '../../base/json.ts';
 import { rewrite } from '../../cosmos/rewrite.ts';
@@ -6,7 +6,7 @@ import { withoutSystemFields } from '../../cosmos/system-fields.ts';
 import { backlogPartition } from '../../engine/backlog/cosmos-store.ts';
 import { type QueueEntry, REGISTER, type Register, bundleId, headId } from '../../engine/backlog/documents.ts';
 import type { SinkDocument } from '../../sinks/document-access.ts';
-import { type Count, type EraseParts, all } from './erase-options.ts';
+import { type Count, type PlaceParts, all, inPlace } from './erase-options.ts';
 import { removeKept } from './erase-letters.ts';
 import { isForTenant, isNamed, namesIn, renamed } from './names.ts';
 import type { Owned } from './owned.ts';
@@ -28,11 +28,12 @@ const PLACES: Readonly<Record<string, string>> = {
 export async function removeState(
   owned: Owned,
   by: string,
-  count: Count,
-  options: EraseParts,
+  counted: Count,
+  options: PlaceParts,
   held: Set<string>,
 ): Promise<void> {
   const { services, asked } = options;
+  const count: Count = (what, removed) => counted(inPlace(options, what), removed);
   const names = namesIn(asked);
   const queues = new Set((await queuesOf(options)).flatMap(({ id }) => [headId(id), bundleId(id, 0).slice(0, -1)]));
   await removeKept(owned, count, options, held);
@@ -97,6 +98,7 @@ function isGone(
         (Array.isArray(items) && owned.has(items[0]))
       );
     case 'status':
+    case 'rehydration':
     case 'tenantsizes':
       return isForTenant(document, tenant);
     default:
@@ -108,7 +110,7 @@ function isGone(
  * The tenant's queues in the backlogs of the pipeline. `forget`: they leave the registers. That comes last, because only
  * the register says whose a bundle is.
  */
-async function queuesOf({ loaded, services, asked }: EraseParts, forget = false): Promise<QueueEntry[]> {
+async function queuesOf({ loaded, services, asked }: PlaceParts, forget = false): Promise<QueueEntry[]> {
   const found: QueueEntry[] = [];
   for (const source of loaded.model.containers) {
     const at = { id: REGISTER, pk: backlogPartition(loaded.pipeline.name, source.name) };

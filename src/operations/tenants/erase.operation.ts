@@ -1,32 +1,32 @@
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import { systemClock } from '../../base/clock.ts';
-import { Meter } from '../../cosmos/meter.ts';
 import { isOfTenants } from '../../definition/tenant.ts';
 import { ErasureRecords, erasing } from '../../engine/erasures/record.ts';
 import { stopBoundMs } from '../../engine/erasures/stop.ts';
-import { untilStopped } from '../../feed/tenure/fences.ts';
 import { storeToErase } from '../../runtime/archives.ts';
 import { READ_LAG_MS } from '../../runtime/open-engine.ts';
-import { CosmosAccess } from '../../sinks/cosmos-access.ts';
 import { audited } from '../audit/record.ts';
 import { type Context, type Plan, defineOperation } from '../operation.ts';
 import { plural } from '../table.ts';
 import { askedTenant } from './asked.ts';
 import type { Certificate } from './certificate.ts';
 import { storedDocuments } from './documents.ts';
-import type { EraseParts } from './erase-options.ts';
+import type { ErasePlaces, EraseParts } from './erase-options.ts';
 import { assertMayErase } from './erase-rights.ts';
 import { searchEverything } from './erase-search.ts';
 import { erase, said } from './erase.ts';
 import { writeComplete } from './export-file.ts';
 import { passed, stopped } from './erase-wait.ts';
+import { tenantPlaces } from './places.ts';
+import { assertStill } from './tenant-moves.ts';
 import { unknownTenant } from './unknown.ts';
 
 /** Request units for one document or record, about: its delete, and the reads that find it and search for it. */
 const RU_A_DOCUMENT = 10;
 
 export const tenantsErase = defineOperation({
+  shards: 'itself',
   noun: 'tenants',
   verb: 'erase',
   summary: 'Erase a tenant from containers, tables, archive, dead letters and jobs, and certify it; resumable',
@@ -91,17 +91,34 @@ async function partsFor(tenant: string, { workspace, signal, clock = systemClock
   const services = await workspace.services();
   const tables = loaded.pipeline.effects.some(({ kind }) => kind === 'table') ? workspace.tables() : undefined;
   const jobs = workspace.settings().jobsUrl === undefined ? undefined : await workspace.jobs();
-  const access = new CosmosAccess(services.place.database, untilStopped(signal), new Meter());
-  const store = await storeToErase(services, signal);
-  return { loaded, services, asked, store, jobs, tables, access, readLagMs: READ_LAG_MS, clock, signal };
+  const settings = workspace.settings();
+  const places = (): Promise<ErasePlaces> => tenantPlaces({ settings, services, loaded }, signal);
+  const { all } = await places();
+  const shards = async () => all.slice(1).map((at) => at.services);
+  const store = await storeToErase(loaded.pipeline.shards ? { ...services, shards } : services, signal);
+  const still = async (): Promise<void> => void (await assertStill({ settings, services, loaded }, asked, signal));
+  return {
+    loaded,
+    services,
+    places,
+    assertStill: still,
+    asked,
+    store,
+    jobs,
+    tables,
+    readLagMs: READ_LAG_MS,
+    clock,
+    signal,
+  };
 }
 
 async function eraseAudited(tenant: string, parts: EraseParts, context: Context): Promise<Certificate> {
   const { loaded, services, asked, clock, signal } = parts;
   const { workspace, actor, screen } = context;
+  await parts.assertStill();
   const records = new ErasureRecords(services.global.state, loaded.pipeline.name);
   if (!erasing(await records.read(), asked.tenant) && !(await isKnown(parts)))
-    throw await unknownTenant(tenant, asked, loaded, services, signal);
+    throw await unknownTenant(tenant, asked, (await parts.places()).all, signal);
   await assertMayErase(parts);
   const record = await records.begin(asked.tenant, clock.now());
   const waiting = (seconds: number, operations: readonly string[]): void =>
@@ -125,20 +142,23 @@ async function eraseAudited(tenant: string, parts: EraseParts, context: Context)
 
 /** Only a tenant of which no document is stored has to be searched for: records of it may be left. */
 async function isKnown(parts: EraseParts): Promise<boolean> {
-  const { loaded, services, asked, signal } = parts;
-  for (const container of loaded.model.containers) {
-    if (!isOfTenants(container, asked.rule.field)) continue;
-    const stored = services.place.database.container(container.name);
-    for await (const _ of storedDocuments(stored, container, asked, { signal, most: 1 })) return true;
-  }
+  const { asked, signal } = parts;
+  for (const { services, containers } of (await parts.places()).all)
+    for (const container of containers) {
+      if (!isOfTenants(container, asked.rule.field)) continue;
+      const stored = services.place.database.container(container.name);
+      for await (const _ of storedDocuments(stored, container, asked, { signal, most: 1 })) return true;
+    }
   return Object.keys((await searchEverything({ ...parts, held: new Set() })).left).length > 0;
 }
 
 async function planOf(tenant: string, parts: EraseParts, { signal }: Context): Promise<Plan> {
   const { loaded, services, asked } = parts;
+  await parts.assertStill();
   const record = erasing(await new ErasureRecords(services.global.state, loaded.pipeline.name).read(), asked.tenant);
   const { left, mentions } = await searchEverything({ ...parts, held: new Set() });
-  if (!record && Object.keys(left).length === 0) throw await unknownTenant(tenant, asked, loaded, services, signal);
+  if (!record && Object.keys(left).length === 0)
+    throw await unknownTenant(tenant, asked, (await parts.places()).all, signal);
   const bound = Math.ceil(stopBoundMs(parts.readLagMs) / 1_000);
   const waits = record && record.state !== 'stopping' ? 1 : 2;
   const total = Object.values(left).reduce((sum, count) => sum + count, 0);

@@ -10,9 +10,9 @@ import type { Settings } from '../../base/settings.ts';
 import type { SinkDocument } from '../../sinks/document-access.ts';
 import { type LockDocument, type LockOptions, whileLocked } from '../lock.ts';
 import { type Certificate, Certificates, begun, certified } from './certificate.ts';
-import { addOwned, removeDerived, removeStored } from './erase-containers.ts';
+import { addArchived, addOwned, removeDerived, removeStored } from './erase-containers.ts';
 import { reactionOf, removeJobs } from './erase-jobs.ts';
-import { type Count, type EraseParts, all } from './erase-options.ts';
+import { type Count, type EraseParts, type ErasePlace, type PlaceParts, all } from './erase-options.ts';
 import { type Places, type Searched, searchEverything } from './erase-search.ts';
 import { removeState } from './erase-state.ts';
 import { removeRows } from './erase-tables.ts';
@@ -90,17 +90,19 @@ class Erasure {
   }
 
   async run(): Promise<Certificate> {
-    const { record, records, loaded, services, asked, stopped, settings, signal } = this.#options;
+    const { record, records, loaded, services, asked, stopped, assertStill, settings, signal } = this.#options;
     const before = (await this.#certificates.read(record.id)) ?? begun(record, loaded.pipeline.name);
     Object.assign(this.#removed, before.removed);
     await stopped(record, signal);
+    // From now on no move of these keys can begin (ERASE-P61).
+    await assertStill();
     await records.update(record.id, (one) => ({ ...one, state: 'removing' }));
     const searched = await this.#untilNothingIsLeft(before);
     const unreadable = [...searched.unreadable, ...this.#faults];
     const found = { ...searched, unreadable };
     const done = await certified(this.#withCounts(before), found, this.#held, this.#options, settings);
     await this.#certificates.write(done);
-    if (this.#held.size > 0) await new Holds(services.place.state).noteErasure(asked.tenant, record.id);
+    if (this.#held.size > 0) await new Holds(services.global.state).noteErasure(asked.tenant, record.id);
     // Last: an erasure that died before is certified again.
     await records.update(record.id, (one) => ({ ...one, state: 'erased' }));
     return done;
@@ -136,14 +138,20 @@ class Erasure {
       this.#options.progress?.('removed', this.#total);
     };
     const owned = this.#owned;
-    await addOwned(owned, this.#options);
+    const places = (await this.#options.places()).all.map((at): PlaceParts => ({ ...this.#options, ...at }));
+    for (const at of places) await addOwned(owned, at);
+    await addArchived(owned, this.#options);
+    /** In all places before the next step: a record in one place may be of a document in another. */
+    const everywhere = (step: (at: PlaceParts) => Promise<void>) => async (): Promise<void> => {
+      for (const at of places) await step(at);
+    };
     const steps = [
-      async () => removeJobs(await this.#reactions(owned), count, this.#options),
-      () => removeDerived(owned, count, this.#options),
-      () => removeState(owned, `erased:${before.digest}`, count, this.#options, this.#held),
-      () => removeStored(owned, count, this.#options),
+      async () => removeJobs(await this.#reactions(owned, places), count, this.#options),
+      everywhere((at) => removeDerived(owned, count, at)),
+      everywhere((at) => removeState(owned, `erased:${before.digest}`, count, at, this.#held)),
+      everywhere((at) => removeStored(owned, count, at)),
       () => removeRows(count, this.#options),
-      () => this.#removeArchived(count),
+      () => this.#removeArchived(places, count),
     ];
     for (const step of steps) {
       await step();
@@ -152,21 +160,23 @@ class Erasure {
   }
 
   /** The retries of reactions to the tenant's documents: they name a letter. */
-  async #reactions(owned: Owned): Promise<Set<string>> {
-    const { services, signal } = this.#options;
+  async #reactions(owned: Owned, places: readonly ErasePlace[]): Promise<Set<string>> {
+    const { signal } = this.#options;
     const query = "SELECT c.projection, c.container, c.key, c.document, c.tenant FROM c WHERE c.kind = 'dead-letter'";
     const found = new Set<string>();
-    for await (const letter of fetchAll<SinkDocument>(services.place.state, query, signal, { anyFormat: true }))
-      if (owned.hasLetter(letter)) found.add(reactionOf(String(letter['projection']), String(letter['document'])));
+    for (const { services } of places)
+      for await (const letter of fetchAll<SinkDocument>(services.place.state, query, signal, { anyFormat: true }))
+        if (owned.hasLetter(letter)) found.add(reactionOf(String(letter['projection']), String(letter['document'])));
     return found;
   }
 
-  async #removeArchived(count: Count): Promise<void> {
-    const { store, services, access, asked, readLagMs: settleMs, clock, signal } = this.#options;
+  async #removeArchived(places: readonly ErasePlace[], count: Count): Promise<void> {
+    const { store, services, asked, readLagMs: settleMs, clock, signal } = this.#options;
     if (!store) return;
     const { tenant, owns } = asked;
     const stateContainer = services.place.state.id;
-    const erased = await eraseFromArchive({ store, stateContainer, access, tenant, owns, settleMs, clock, signal });
+    const accesses = places.map(({ access }) => access);
+    const erased = await eraseFromArchive({ store, stateContainer, accesses, tenant, owns, settleMs, clock, signal });
     count('archived versions', all(erased.lines));
     count('archive entries', all(erased.entries));
     count('blobs', all(erased.removed.length - erased.rewritten));

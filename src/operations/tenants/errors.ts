@@ -61,6 +61,11 @@ export const TENANTS_ERRORS = {
     hint: 'If the tenant comes back, run `millrace tenants admit T` first.',
     usage: true,
   },
+  'tenant-moving': {
+    meaning: 'Keys that may be the tenant’s move between shards, so each of both shards has a part of its documents.',
+    hint: 'Wait until the move has ended (`millrace shards moves`); if its process has died, run its command again, or `millrace shards cancel-move`. Then run the command again: an erasure that has begun resumes.',
+    retryable: true,
+  },
   'tenant-undeclared': {
     meaning: 'The command got a tenant, but the pipeline declares none.',
     hint: 'Declare `tenant` in the pipeline, with the field that names it. Or leave `--tenant` out.',

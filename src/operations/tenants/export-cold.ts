@@ -19,6 +19,8 @@ export interface ColdOptions {
   /** The documents that were read from the container. */
   readonly seen: Identities;
   readonly store: BlobStore;
+  /** Other places have their documents in these blobs too. */
+  readonly shared: boolean;
   readonly stateContainer: string;
   readonly access: DocumentAccess;
   /** How old a read may be, milliseconds (ASM-A3). */
@@ -38,7 +40,7 @@ export interface Cold {
  * @throws ArchiveDamaged a blob or a manifest that may hold the tenant's documents is missing or damaged
  */
 export async function* archivedOf(options: ColdOptions): AsyncGenerator<Cold> {
-  const { container, asked, seen, store, stateContainer, access, readLagMs, clock, signal } = options;
+  const { container, asked, seen, store, shared, stateContainer, access, readLagMs, clock, signal } = options;
   const entries = new Entries(stateContainer);
   const kept = new KeptBlobs((name) => store.read(name));
   /** Documents of lines that are not their current version. Most were deleted. */
@@ -57,6 +59,8 @@ export async function* archivedOf(options: ColdOptions): AsyncGenerator<Cold> {
     const lines = documents.filter((line) => line.container === container);
     const known = await entries.read(lines, access);
     for (const [index, line] of lines.entries()) {
+      // Without an entry it is another place's.
+      if (shared && !known[index]) continue;
       if (!isEntryOf(known[index], line)) open.set(identityOf(line), line);
       else if (seen.add(line)) yield { cold: true, document: line.doc };
     }

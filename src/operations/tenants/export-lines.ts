@@ -4,6 +4,8 @@ import type { Change } from '../../feed/reading/change.ts';
 import type { DeadLetter } from '../../engine/dead-letters/dead-letters.ts';
 
 export interface ExportedDocument {
+  /** Where it is; absent: in the place of the settings. */
+  readonly shard?: string;
   readonly container: string;
   /** Its type in the data model; null: the model has none for it. */
   readonly type: string | null;
@@ -16,6 +18,8 @@ export interface ExportedDocument {
 }
 
 export interface ExportedLetter {
+  /** As of a document. */
+  readonly shard?: string;
   readonly deadLetter: DeadLetter;
   /** The change that is stored with the letter, with its document. */
   readonly change?: Change;

@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import { z } from 'zod';
+import { systemClock } from '../../base/clock.ts';
 import { storeIfNeeded } from '../../runtime/archives.ts';
 import { operationsError } from '../errors.ts';
 import { type Context, defineOperation } from '../operation.ts';
@@ -8,9 +9,12 @@ import { askedTenant, assertNotErased } from './asked.ts';
 import { writeComplete } from './export-file.ts';
 import { type ExportCounts, type ExportHeader, exportLines } from './export-lines.ts';
 import { exported } from './export.ts';
+import { tenantPlaces } from './places.ts';
+import { assertStill } from './tenant-moves.ts';
 import { unknownTenant } from './unknown.ts';
 
 export const tenantsExport = defineOperation({
+  shards: 'itself',
   noun: 'tenants',
   verb: 'export',
   summary: 'Export the documents of a tenant, hot and cold, and its dead letters, as JSON lines',
@@ -28,13 +32,17 @@ export const tenantsExport = defineOperation({
     force: z.boolean().default(false).describe('replace the file if it exists'),
   }),
   run: async ({ tenant, out, force }, context) => {
-    const { workspace, signal, screen } = context;
+    const { workspace, signal, screen, clock = systemClock } = context;
     const loaded = await workspace.pipeline();
     const asked = askedTenant(loaded, tenant, 'the tenant');
     const services = await workspace.services();
     await assertNotErased(asked, { loaded, services });
     const streams = out === '-';
-    const store = loaded.pipeline.archives.length > 0 ? await storeIfNeeded(services, signal) : undefined;
+    const parts = { settings: workspace.settings(), services, loaded };
+    const assertUnmoved = await assertStill(parts, asked, signal);
+    const { all: places } = await tenantPlaces(parts, signal);
+    const everywhere = { ...services, shards: async () => places.slice(1).map((at) => at.services) };
+    const store = loaded.pipeline.archives.length > 0 ? await storeIfNeeded(everywhere, signal) : undefined;
     const header: ExportHeader = {
       export: {
         format: 1,
@@ -48,12 +56,16 @@ export const tenantsExport = defineOperation({
     const progress = streams
       ? undefined
       : (documents: number): void => screen.progress('documents exported', documents);
-    const given = { loaded, services, asked, store, signal, ...(progress && { progress }) };
-    const lines = exportLines(header, exported(given));
+    const given = { loaded, places, asked, store, signal, clock, ...(progress && { progress }) };
+    const documents = async function* () {
+      yield* exported(given);
+      await assertUnmoved();
+    };
+    const lines = exportLines(header, documents());
     const counts = streams
       ? await stream(lines, context)
       : await writeComplete(resolve(workspace.directory, out), lines, { force });
-    if (!counts) throw await unknownTenant(tenant, asked, loaded, services, signal);
+    if (!counts) throw await unknownTenant(tenant, asked, places, signal);
     return { file: streams ? null : out, ...counts };
   },
   format: ({ file, documents, cold, derived, deadLetters, unreadable }) =>

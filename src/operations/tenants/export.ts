@@ -16,16 +16,18 @@ import { OWN_TYPE } from '../../feed/reading/mapper.ts';
 import { untilStopped } from '../../feed/tenure/fences.ts';
 import type { Container } from '../../model/model.ts';
 import { READ_LAG_MS } from '../../runtime/open-engine.ts';
-import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
+import type { LoadedPipeline } from '../../runtime/workspace.ts';
 import { CosmosAccess } from '../../sinks/cosmos-access.ts';
 import { type AskedTenant, letterTenants } from './asked.ts';
 import { storedDocuments } from './documents.ts';
+import type { ErasePlace } from './erase-options.ts';
 import { archivedOf } from './export-cold.ts';
 import type { ExportedDocument, ExportedLetter } from './export-lines.ts';
 
 export interface ExportOptions {
+  /** The whole pipeline. */
   readonly loaded: Pick<LoadedPipeline, 'pipeline' | 'model'>;
-  readonly services: Services;
+  readonly places: readonly ExportPlace[];
   readonly asked: AskedTenant;
   /** Undefined: the pipeline has no archive. */
   readonly store: BlobStore | undefined;
@@ -35,24 +37,31 @@ export interface ExportOptions {
   readonly progress?: (documents: number) => void;
 }
 
+export type ExportPlace = Pick<ErasePlace, 'shard' | 'services' | 'containers'>;
+
+/** In one place. */
+type PlaceOptions = ExportOptions & ExportPlace;
+
 const PROGRESS_EVERY = 1_000;
 
 /** The documents of a tenant, hot and cold, then its dead letters. Millrace's own records in the containers are left out. */
 export async function* exported(options: ExportOptions): AsyncGenerator<ExportedDocument | ExportedLetter> {
-  const { loaded, asked, progress } = options;
+  const { asked, progress } = options;
+  const places = options.places.map((at): PlaceOptions => ({ ...options, ...at }));
   let count = 0;
-  for (const container of loaded.model.containers) {
-    if (!isOfTenants(container, asked.rule.field)) continue;
-    for await (const document of documentsOf(container, options)) {
-      yield document;
-      count += 1;
-      if (count % PROGRESS_EVERY === 0) progress?.(count);
+  for (const at of places)
+    for (const container of at.containers) {
+      if (!isOfTenants(container, asked.rule.field)) continue;
+      for await (const document of documentsOf(container, at)) {
+        yield document;
+        count += 1;
+        if (count % PROGRESS_EVERY === 0) progress?.(count);
+      }
     }
-  }
-  yield* lettersOf(options);
+  for (const at of places) yield* lettersOf(at);
 }
 
-async function* documentsOf(container: Container, options: ExportOptions): AsyncGenerator<ExportedDocument> {
+async function* documentsOf(container: Container, options: PlaceOptions): AsyncGenerator<ExportedDocument> {
   const { loaded, services, asked, store, signal, readLagMs = READ_LAG_MS, clock = systemClock } = options;
   const { name } = container;
   const archives = loaded.pipeline.archives.some(({ from }) => from.container === name);
@@ -69,11 +78,23 @@ async function* documentsOf(container: Container, options: ExportOptions): Async
   if (!archives || !store) return;
   const access = new CosmosAccess(services.place.database, untilStopped(signal), new Meter());
   const stateContainer = services.place.state.id;
-  const cold = archivedOf({ container: name, asked, seen, store, stateContainer, access, readLagMs, clock, signal });
+  const shared = loaded.pipeline.shards !== undefined;
+  const cold = archivedOf({
+    container: name,
+    shared,
+    asked,
+    seen,
+    store,
+    stateContainer,
+    access,
+    readLagMs,
+    clock,
+    signal,
+  });
   for await (const { document, cold: isCold } of cold) yield line(container, document, isCold, options);
 }
 
-async function* hotOf(container: Container, { services, asked, signal }: ExportOptions): AsyncGenerator<Doc> {
+async function* hotOf(container: Container, { services, asked, signal }: PlaceOptions): AsyncGenerator<Doc> {
   const stored = services.place.database.container(container.name);
   for await (const document of storedDocuments<Doc>(stored, container, asked, { signal }))
     if (!isOwn(document)) yield document;
@@ -82,13 +103,19 @@ async function* hotOf(container: Container, { services, asked, signal }: ExportO
 /** Contributions, tombstones and placeholders repeat what documents have, or have nothing of the tenant's. */
 const isOwn = ({ type }: Doc): boolean => typeof type === 'string' && type.startsWith(OWN_TYPE);
 
-function line({ name, types }: Container, stored: Doc, cold: boolean, { loaded }: ExportOptions): ExportedDocument {
+function line(
+  { name, types }: Container,
+  stored: Doc,
+  cold: boolean,
+  { loaded, shard }: PlaceOptions,
+): ExportedDocument {
   const { sources, projections } = loaded.pipeline;
   const type = types.find((of) => isOfType(of.name, typeRules(sources, { container: name, type: of.name }), stored));
   const derivedBy = projections
     .filter(({ into }) => into.container === name && into.type === type?.name)
     .map(projectionId);
   return {
+    ...(shard !== undefined && { shard }),
     container: name,
     type: type?.name ?? null,
     ...(cold && { cold }),
@@ -97,8 +124,9 @@ function line({ name, types }: Container, stored: Doc, cold: boolean, { loaded }
   };
 }
 
-async function* lettersOf(options: ExportOptions): AsyncGenerator<ExportedLetter> {
-  const { loaded, services, asked, signal } = options;
+async function* lettersOf(options: PlaceOptions): AsyncGenerator<ExportedLetter> {
+  const { loaded, services, shard, asked, signal } = options;
+  const where = shard === undefined ? {} : { shard };
   const letters = new DeadLetters(services.place.state, letterBodies(services));
   const tenantOf = letterTenants(loaded);
   const apart = await storedApart(options);
@@ -108,16 +136,21 @@ async function* lettersOf(options: ExportOptions): AsyncGenerator<ExportedLetter
     try {
       const change = await letters.kept(deadLetter);
       const lost = !change && apart.has(placeOf(letterPartition(deadLetter.projection), letterId(deadLetter)));
-      yield { deadLetter, ...(change && { change }), ...(lost && { unreadable: 'The stored change is missing' }) };
+      yield {
+        ...where,
+        deadLetter,
+        ...(change && { change }),
+        ...(lost && { unreadable: 'The stored change is missing' }),
+      };
     } catch (error) {
       if (!(error instanceof LetterBodyDamaged)) throw error;
-      yield { deadLetter, unreadable: error.message };
+      yield { ...where, deadLetter, unreadable: error.message };
     }
   }
 }
 
 /** The letters whose change is stored apart from them, where it may be missing. */
-async function storedApart({ services: { place }, signal }: ExportOptions): Promise<Set<string>> {
+async function storedApart({ services: { place }, signal }: PlaceOptions): Promise<Set<string>> {
   const query = "SELECT c.pk, c.id FROM c WHERE c.kind = 'dead-letter' AND (IS_DEFINED(c.parts) OR IS_DEFINED(c.blob))";
   const apart = new Set<string>();
   for await (const { pk, id } of fetchAll<{ pk: string; id: string }>(place.state, query, signal))

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { systemClock } from '../../base/clock.ts';
 import { suggestion } from '../../base/near.ts';
 import { failureOf } from '../../cosmos/failure.ts';
+import { containersHere } from '../../definition/places.ts';
 import { isOfTenants } from '../../definition/tenant.ts';
 import { readHostStatuses } from '../host-status.ts';
 import { defineOperation } from '../operation.ts';
@@ -20,12 +21,14 @@ export interface Listed extends Sizes {
 }
 
 export const tenantsList = defineOperation({
+  shards: 'every',
   noun: 'tenants',
   verb: 'list',
   summary: 'List the largest tenants: documents, bytes, RU, dead letters, and what comes near 20 GB',
   examples: [
     'millrace tenants list',
     'millrace tenants list --container Orders --most 100',
+    'millrace tenants list --shard east',
     'millrace tenants list --json',
   ],
   effect: 'reads',
@@ -45,7 +48,7 @@ export const tenantsList = defineOperation({
     const services = await workspace.services();
     const sizes = await sizesOf({
       database: services.place.database,
-      model,
+      containers: containersHere(pipeline, model),
       rule,
       only: container,
       most,

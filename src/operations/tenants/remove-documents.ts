@@ -5,7 +5,7 @@ import { type KeyPath, fullKey, valueAt } from '../../cosmos/paths.ts';
 import { withRetry } from '../../cosmos/retry.ts';
 import { forEach } from '../../projections/archive/entries.ts';
 import type { SinkDocument } from '../../sinks/document-access.ts';
-import type { EraseParts, Removed } from './erase-options.ts';
+import type { PlaceParts, Removed } from './erase-options.ts';
 
 /** Documents that are removed at the same time; the access sends many of them in one request. */
 const CHUNK = 256;
@@ -31,7 +31,7 @@ export async function removeFrom(
   from: From,
   query: string | SqlQuerySpec,
   goes: (document: SinkDocument) => boolean,
-  options: Pick<EraseParts, 'access' | 'signal'>,
+  options: Pick<PlaceParts, 'access' | 'signal'>,
   within: Within = {},
 ): Promise<Removed> {
   let removed = 0;
@@ -47,7 +47,7 @@ async function removePass(
   from: From,
   query: string | SqlQuerySpec,
   goes: (document: SinkDocument) => boolean,
-  options: Pick<EraseParts, 'access' | 'signal'>,
+  options: Pick<PlaceParts, 'access' | 'signal'>,
   { gone, ...within }: Within,
 ): Promise<Removed> {
   let [found, removed] = [0, 0];
@@ -76,7 +76,7 @@ async function removePass(
 async function removeOne(
   { container, keyPaths }: From,
   document: SinkDocument,
-  { access, signal }: Pick<EraseParts, 'access' | 'signal'>,
+  { access, signal }: Pick<PlaceParts, 'access' | 'signal'>,
 ): Promise<boolean> {
   const { id, _etag: etag } = document;
   const keyed = fullKey(document, keyPaths);

@@ -4,7 +4,7 @@ import { mapSettled } from '../../base/map-settled.ts';
 import { fetchAll } from '../../cosmos/fetch-all.ts';
 import { type TenantRule, isOfTenants, tenantOf, tenantValue } from '../../definition/tenant.ts';
 import { attempt } from '../../definition/watched.ts';
-import type { Container, Model } from '../../model/model.ts';
+import type { Container } from '../../model/model.ts';
 import { isOnePartition, storedDocuments } from './documents.ts';
 
 export interface TenantContainer {
@@ -40,7 +40,8 @@ export interface Sizes {
 
 export interface SizesOptions {
   readonly database: Database;
-  readonly model: Model;
+  /** Those that the database has, of all kinds. */
+  readonly containers: readonly Container[];
   readonly rule: TenantRule;
   /** One container; absent: all that belong to tenants. */
   readonly only?: string | undefined;
@@ -60,8 +61,8 @@ const AT_ONCE = 8;
 
 /** Counts the documents of each tenant in every container, and estimates the bytes of the tenants with the most. */
 export async function sizesOf(options: SizesOptions): Promise<Sizes> {
-  const { model, rule, only, most, signal, progress } = options;
-  const containers = model.containers.filter(
+  const { rule, only, most, signal, progress } = options;
+  const containers = options.containers.filter(
     (one) => isOfTenants(one, rule.field) && (only === undefined || one.name === only),
   );
   const counts = new Map<string, Map<string, number>>();

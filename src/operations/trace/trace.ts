@@ -73,9 +73,10 @@ interface Seen {
   readonly pipeline: Pipeline;
 }
 
-/** Only these record what they applied of each document. */
+/** Only these record what they applied of each document: a stable one needs no locator. */
 type Recording = CopySpec | AggregateSpec;
-const recordsPlaces = (spec: Reader): spec is Recording => spec.kind === 'copy' || spec.kind === 'aggregate';
+const recordsPlaces = (spec: Reader): spec is Recording =>
+  (spec.kind === 'copy' || spec.kind === 'aggregate') && !spec.stable;
 
 async function locatorOf(spec: Reader, who: Identity, state: Container): Promise<LocatorDocument | undefined> {
   if (!recordsPlaces(spec) || spec.from.container !== who.container) return undefined;
@@ -99,7 +100,7 @@ function lookAt(spec: Reader, seen: Seen, locator: LocatorDocument | undefined):
     return { ...of, ...ofRecord(spec, seen, locator, behind) };
   if (behind.read === true) {
     const what =
-      'Its hosts have read past the last write, and parked nothing. This kind stores no record of a document.';
+      'Its hosts have read past the last write, and parked nothing. It stores no record of single documents.';
     return { ...of, state: 'read', why: what };
   }
   return { ...of, ...notYet(behind, seen.range) };

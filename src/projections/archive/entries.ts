@@ -180,6 +180,12 @@ export class Entries {
     return (await access.query<SinkDocument>(this.#container, sql, { type: ENTRY, name })).map(entryOf);
   }
 
+  /** The entries of documents that are archived in a folder of blobs, each once. */
+  async inFolder(folder: string, access: DocumentAccess): Promise<StoredEntry[]> {
+    const sql = "SELECT * FROM c WHERE c.type = @type AND c.state = 'archived' AND STARTSWITH(c.blob.name, @folder)";
+    return (await access.query<SinkDocument>(this.#container, sql, { type: ENTRY, folder: `${folder}/` })).map(entryOf);
+  }
+
   /** Whether an entry names a blob. */
   async name(blob: string, access: DocumentAccess): Promise<boolean> {
     return (await this.ofBlob(blob, access)).length > 0;

@@ -10,6 +10,7 @@ import type { Key } from '../../feed/reading/change.ts';
 import { type SourceContainer, toDocument, withoutSystemFields } from '../../feed/reading/mapper.ts';
 import type { SinkDocument, DocumentAccess, Write } from '../../sinks/document-access.ts';
 import { refusalOf } from '../../sinks/size.ts';
+import { type MovedMark, movedMarkOf, movedOwn } from '../moved.ts';
 import { asRefusal } from '../runner.ts';
 import {
   type Guard,
@@ -59,6 +60,8 @@ export function childWrite(
   const child = toDocument(children, raw);
   // A document that leaves the container is as good as archived. One that stays after all comes through its feed.
   if (!child || raw['ttl'] === LEAVING_TTL_S) return undefined;
+  const moved = movedMarkOf(raw, withoutSystemFields(raw));
+  if (moved?.ahead) return undefined;
   const name = projectionId(spec);
   const own = isObject(raw['_mr']) ? raw['_mr'] : {};
   const guard = own[name] as Guard | undefined;
@@ -68,11 +71,17 @@ export function childWrite(
   const ttl = remaining(target, raw);
   if (ttl !== undefined && ttl <= 0) return undefined;
   const content = defined({ ...withoutSystemFields(raw), ...due });
-  const mark = { ...own, ...formatOf('own'), [name]: guardOf(matches, states, content, guard) };
+  const guarded = { ...own, ...formatOf('own'), [name]: guardOf(matches, states, content, guard) };
+  const mark = moved ? movedOwn(guarded, echoOf(moved), { ...content, ...(ttl !== undefined && { ttl }) }) : guarded;
   const fields = { ...due, ...(ttl !== undefined && { ttl }), _mr: mark };
   const keyed = fullKey(raw, children.keyPaths);
   const key = 'key' in keyed ? keyed.key : [];
   return { key, write: writeOf(raw, fields), body: { ...content, _mr: mark } };
+}
+
+/** The mark of a move stays, so that it is known that the application has written nothing since; the version is the embed's. */
+function echoOf({ digest: _, epoch: __, ...mark }: MovedMark): Omit<MovedMark, 'digest'> {
+  return { ...mark, echo: true };
 }
 
 /** An error of the user's functions concerns this child only: the others are written all the same. */

@@ -31,6 +31,23 @@ export interface Match {
   readonly at?: number;
 }
 
+/** The guards of embeds in `_mr`: their names have a version. */
+const isGuardName = (name: string): boolean => name.includes('@');
+
+/** Whether an embed has written fields of a document. `own`: its `_mr`. */
+export const isGuarded = (own: unknown): boolean => isObject(own) && Object.keys(own).some(isGuardName);
+
+/** `_mr` without the guards of embeds: versions of parents have no order with those of another shard. */
+export const withoutGuards = (own: unknown): unknown =>
+  isObject(own) ? Object.fromEntries(Object.entries(own).filter(([name]) => !isGuardName(name))) : own;
+
+/** Whether an embed has written a stored document last. `content`: without system fields. */
+export const isByEmbed = (own: unknown, content: Doc): boolean =>
+  isObject(own) &&
+  Object.entries(own).some(
+    ([name, guard]) => isGuardName(name) && isObject(guard) && guard['hash'] === hashOf(content),
+  );
+
 /** Identifies a parent in a guard. Short, since an order has many lines; 132 bits. */
 export const refOf = ({ container, key, id }: Identity): string => digest([container, key, id]).slice(0, 22);
 

@@ -27,6 +27,8 @@ export interface EmbedState {
   readonly parent: Identity;
   readonly version: Version;
   readonly doc: Doc | null;
+  /** True: the parent is in another shard now, with its children. Absent: it is here, or was deleted. */
+  readonly away?: true;
   /** `run`: children may still have older fields; any host that finds the state continues. */
   readonly job: 'run' | 'done';
   /** null: the next pass begins with the first child. */
@@ -53,10 +55,11 @@ export class EmbedStates {
     this.#projection = projectionId(spec);
   }
 
-  /** The stored state of a parent. It may be older than a write of another host. */
+  /** The stored state of a parent that is here. It may be older than a write of another host. */
   async read(parent: Identity, access: DocumentAccess): Promise<StoredState | undefined> {
     const [found] = await access.read(this.#container, [this.#partition(parent)], [STATE_ID]);
-    return found && storedStateOf(found as SinkDocument & EmbedState);
+    const stored = found && storedStateOf(found as SinkDocument & EmbedState);
+    return stored?.state.away ? undefined : stored;
   }
 
   /** The states whose children are not done, of all hosts. May be stale. */
@@ -70,7 +73,8 @@ export class EmbedStates {
 
   /**
    * Takes a parent's change into its state, before anything is written to a child. Undefined: the change is older than
-   * the state. A change that gives the children the same fields as before starts no pass: an echo ends here.
+   * the state. A change that gives the children the same fields as before starts no pass: an echo ends here. Nor does a
+   * deletion by a move: the children go as the parent does.
    */
   async advance(change: Change, doc: Doc | null, access: DocumentAccess): Promise<StoredState | undefined> {
     const pk = this.#partition(change);
@@ -90,9 +94,7 @@ export class EmbedStates {
         parent: { container: change.container, key: change.key, id: change.id },
         version: change.version,
         doc,
-        ...(stored && sameForChildren(this.#spec, stored.state.doc, doc)
-          ? { job: stored.state.job, pass: stored.state.pass }
-          : { job: 'run', pass: null }),
+        ...this.#workOf(change, stored?.state, doc),
       };
       const write = stored
         ? ({ op: 'replace', id: STATE_ID, body: state, ifMatch: stored.etag } as const)
@@ -105,6 +107,17 @@ export class EmbedStates {
       return true;
     });
     return result;
+  }
+
+  #workOf(
+    { moved, op }: Change,
+    before: EmbedState | undefined,
+    doc: Doc | null,
+  ): Pick<EmbedState, 'away' | 'job' | 'pass'> {
+    if (moved && op === 'delete') return { away: true, job: 'done', pass: null };
+    if (before && !before.away && sameForChildren(this.#spec, before.doc, doc))
+      return { job: before.job, pass: before.pass };
+    return { job: 'run', pass: null };
   }
 
   /** Stores the progress; undefined if a newer parent or another host has changed the state. */
@@ -133,10 +146,11 @@ const storedStateOf = ({
   parent,
   version,
   doc,
+  away,
   job,
   pass,
   _etag,
 }: SinkDocument & EmbedState): StoredState => ({
-  state: { id, pk, type, projection, parent, version, doc, job, pass },
+  state: { id, pk, type, projection, parent, version, doc, ...(away && { away }), job, pass },
   etag: _etag,
 });

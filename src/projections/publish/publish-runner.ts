@@ -34,7 +34,7 @@ export function publishRunner(
   const apply = async (changes: readonly Change[], access: DocumentAccess): Promise<void> => {
     if (!again)
       await passOver(
-        changes.filter(({ backfilled, moved }) => backfilled || moved),
+        changes.filter(({ backfilled }) => backfilled),
         access,
       );
     const relevant = changes.filter((change) => isEvent(again ? asEvent(change) : change));
@@ -71,7 +71,8 @@ export function publishRunner(
       ),
       access,
     );
-  return { id, order: spec.order, sources: [spec.from], apply, ...(last && { passOver }) };
+  // A replay publishes what is there, whoever wrote it.
+  return { id, order: spec.order, sources: [spec.from], events: !again, apply, ...(last && { passOver }) };
 }
 
 const isEvent = ({ restored, backfilled, moved, typeUnknown }: Change): boolean =>

@@ -44,7 +44,7 @@ export class LastPublished {
       const content = this.#contentOf(change);
       known.set(`${pk}\n${id}`, content);
       // A crash may have interrupted the publishing of this very version: it is published again under the same id.
-      return last !== content || before?.version.etag === change.version.etag;
+      return last !== content || before?.version.etag === change.version.etag || change.owed === true;
     });
   }
 

@@ -36,7 +36,12 @@ export function reactRunner(
   const done = new WeakSet<Change>();
 
   const apply = async (changes: readonly Change[], access: DocumentAccess): Promise<void> => {
-    const meant = evaluate(changes, (change) => ({ change, runs: !done.has(change) && concerns(spec, change) }))
+    // What only embeds have changed since a move counts as reacted to, also if no host has seen the copy.
+    const isEcho = ({ echo }: Change): boolean => last !== undefined && echo === true;
+    const meant = evaluate(changes, (change) => ({
+      change,
+      runs: !done.has(change) && !isEcho(change) && concerns(spec, change),
+    }))
       .filter(({ runs }) => runs)
       .map(({ change }) => change);
     const changed = last ? await last.changed(meant, access) : meant;
@@ -60,7 +65,7 @@ export function reactRunner(
       { concurrency: AT_ONCE },
     );
     await passOver(
-      changes.filter(({ backfilled, moved }) => backfilled || moved),
+      changes.filter((change) => change.backfilled || isEcho(change)),
       access,
     );
     if (refusals.length > 0) throw new Poison(refusals);
@@ -76,7 +81,7 @@ export function reactRunner(
       ),
       access,
     );
-  return { id, order: spec.order, sources: [spec.from], apply, ...(last && { passOver }) };
+  return { id, order: spec.order, sources: [spec.from], events: true, apply, ...(last && { passOver }) };
 }
 
 /** Runs a reaction with its attempts. Returns the error of the last one. */
@@ -115,9 +120,12 @@ export function concerns(
   return spec.when?.(doc) ?? true;
 }
 
-/** `container/key/id/epoch/lsn/projection`, each part URI-encoded: ASCII, so that it can stand in an HTTP header. */
+/**
+ * `container/key/id/lsn/etag/projection`, each part URI-encoded: ASCII, so that it can stand in an HTTP header. Without the
+ * epoch: a change that is delivered again in a later one is the same change (MOVE-V31).
+ */
 export const effectKey = (projection: string, { container, key, id, version }: Change): string =>
-  keyOf([container, JSON.stringify(key), id, version.epoch, version.lsn, projection]);
+  keyOf([container, JSON.stringify(key), id, version.lsn, version.etag, projection]);
 
 /**
  * `container/key/id/etag/again-n/projection`: the same for every attempt at the `n`-th repetition for one version of a

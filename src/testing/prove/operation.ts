@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { defineOperation } from '../../operations/operation.ts';
 import { readPair, shortPath } from '../../operations/model/pair.ts';
 import { ruleFlags } from '../../operations/model/settings.ts';
+import { inOnePlace } from '../../definition/places.ts';
 import { suggestion } from '../../base/near.ts';
 import type { PatternProof } from './asking.ts';
 import type { HistoriesProof } from './histories.ts';
@@ -13,6 +14,7 @@ import { operationsError } from '../../operations/errors.ts';
 import { testingError } from '../errors.ts';
 
 export const modelProve = defineOperation({
+  shards: 'itself',
   noun: 'model',
   verb: 'prove',
   summary: 'Run the pipeline and every access pattern on the examples, and compare with a recomputation',
@@ -48,7 +50,9 @@ export const modelProve = defineOperation({
   }),
   run: async ({ directory, seed, only, histories, mutants }, context): Promise<Proof> => {
     const { workspace, screen } = context;
-    const loaded = await workspace.at(directory).pipeline();
+    const declared = await workspace.at(directory).pipeline();
+    // What follows from documents doesn't depend on the shard that has them.
+    const loaded = { ...declared, pipeline: inOnePlace(declared.pipeline) };
     const { documents, source } = await readPair(workspace, directory);
     const { design, requirements } = documents;
     if (!design)

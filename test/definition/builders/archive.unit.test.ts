@@ -26,11 +26,43 @@ test('a rule is by age, by a fixed date or by where', () => {
   expect(codes({ after: '90d', where: () => true })).toEqual([]);
 });
 
+test('a size may be the only rule, and what is archived may be kept for a time', () => {
+  expect(rule({ largerThan: '100 KB' })).toMatchObject({
+    rule: { kind: 'always' },
+    largerThan: { bytes: 100_000, text: '100 KB' },
+    findings: [],
+  });
+  expect(rule({ after: '90d', largerThan: '1.5MB', keep: '3650d' })).toMatchObject({
+    rule: { kind: 'after' },
+    largerThan: { bytes: 1_500_000 },
+    keep: { ms: 3650 * 86_400_000, text: '3650d' },
+    findings: [],
+  });
+});
+
+test('tiers are whole days, from the warmest to the coolest', () => {
+  expect(rule({ after: '90d', tiers: { archive: '365d', cool: '30d' } }).tiers).toEqual([
+    { tier: 'cool', days: 30 },
+    { tier: 'archive', days: 365 },
+  ]);
+  expect(rule({ after: '90d' }).tiers).toBeUndefined();
+});
+
 test.each([
+  [{ after: '1d', tiers: { cool: '90d', cold: '30d' } }, 'archive-tiers'],
+  [{ after: '1d', tiers: { cool: '36h' } }, 'archive-tiers'],
+  [{ after: '1d', tiers: { frozen: '30d' } }, 'archive-tiers'],
+  [{ after: '1d', tiers: {} }, 'archive-tiers'],
   [{}, 'archive-rule'],
   [{ after: '90d', before: '2001-02-01' }, 'archive-rule'],
   [{ after: 'ninety days' }, 'archive-after'],
   [{ before: '2001-02-30' }, 'archive-before'],
+  [{ after: '90d', codec: 'lz4' }, 'archive-codec'],
+  [{ largerThan: 'large' }, 'archive-size'],
+  [{ after: '90d', keep: 'long' }, 'archive-keep'],
+  [{ after: '90d', keep: '0 d' }, 'archive-keep'],
+  [{ after: '90d', keep: '90d' }, 'archive-keep'],
+  [{ after: '90d', keep: '91d', versionLog: true }, 'archive-keep'],
   [{ after: '1d', date: '' }, 'archive-date'],
   [{ after: '1d', version: 0 }, 'projection-version'],
 ])('%j is told as %s', (options, code) => {
@@ -55,35 +87,52 @@ test.each([
   expect(parseDate(value)).toBe(ms);
 });
 
-const document = parseModel(
-  `# Shop
+const documentWith = (policy = '') =>
+  parseModel(
+    `# Shop
 ## Container Designs
 ### Orders Container
 \`\`\`json
 [{ "id": "o", "type": "order", "storeId": "s", "doneAt": "2026-01-01" }]
 \`\`\`
 - **Partition Key**: \`/storeId\`
+${policy}
 ### Copies Container
 \`\`\`json
 [{ "id": "o", "type": "copied", "storeId": "s", "doneAt": "2026-01-01" }]
 \`\`\`
 - **Partition Key**: \`/storeId\`
 `,
-  'm.md',
-);
+    'm.md',
+  );
+const document = documentWith();
 const copied = copy('copies', {
   from: m.Orders.order,
   into: m.Copies.copied,
   map: ({ id, storeId, doneAt }) => ({ id, storeId, doneAt }),
 });
-const findings = (...projections: Parameters<typeof definePipeline>[0]['projections'][number][]): string[] =>
-  checkPipeline(definePipeline({ model: m, tenant: 'storeId', projections }), document).map(({ code }) => code);
+type Declarations = Parameters<typeof definePipeline>[0]['projections'][number][];
+const findingsIn = (of: typeof document, ...projections: Declarations): string[] =>
+  checkPipeline(definePipeline({ model: m, tenant: 'storeId', projections }), of).map(({ code }) => code);
+const findings = (...projections: Declarations): string[] => findingsIn(document, ...projections);
 
 test('archives stand beside the projections, parted by the pipeline’s tenant', () => {
   const pipeline = definePipeline({ model: m, tenant: 'storeId', projections: [copied, rule({ after: '1d' })] });
   expect(pipeline.projections.map(({ name }) => name)).toEqual(['copies']);
   expect(pipeline.archives).toMatchObject([{ name: 'cold', tenantField: 'storeId' }]);
   expect(findings(copied, rule({ after: '1d' }))).toEqual([]);
+});
+
+test.each([
+  ['', []],
+  ['- **Included Paths**: `/doneAt/?`\n- **Excluded Paths**: `/*`', []],
+  ['- **Included Paths**: `/storeId/?`\n- **Excluded Paths**: `/*`', ['archive-unindexed']],
+  ['- **Included Paths**: `/*`\n- **Excluded Paths**: `/doneAt/?`', ['archive-unindexed']],
+])('a date without an index is a warning (%j)', (policy, codes) => {
+  const of = documentWith(policy);
+  expect(findingsIn(of, copied, rule({ after: '1d' }))).toEqual(codes);
+  // It reads all documents of the type in any case.
+  expect(findingsIn(of, copied, rule({ largerThan: '1 KB' }))).toEqual([]);
 });
 
 test('what the document lacks, what is derived and what is joined is no matter for an archive', () => {

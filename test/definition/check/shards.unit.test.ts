@@ -149,6 +149,20 @@ describe('a pipeline over shards refuses', () => {
         table('t', { from: m.Summaries.summary, into: 'summaries' }),
       ],
     ],
+    [
+      'a send of what is derived in each shard',
+      [
+        copy('c', { from: m.Orders.order, into: m.Summaries.summary, map: () => summary }),
+        send('s', { from: m.Summaries.summary, to: { write: async () => undefined }, map: (doc) => doc }),
+      ],
+    ],
+    [
+      'a reaction to what is derived in each shard',
+      [
+        copy('c', { from: m.Orders.order, into: m.Summaries.summary, map: () => summary }),
+        react('r', { from: m.Summaries.summary, run: async () => undefined }),
+      ],
+    ],
     ['a custom projection', [custom('x', { sources: [m.Orders.order], apply: async () => undefined })]],
   ] as const)('%s', (_, projections) => {
     expect(codes(projections)).toContain('shards-place');

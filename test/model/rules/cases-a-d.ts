@@ -247,7 +247,7 @@ export const A_TO_D: readonly Case[] = [
     at: '12 bikes',
   },
   { rule: 'C2', wrong: [['`/id` - 100,000 values', '`/id` - 40 values']], at: '40 values', severity: 'error' },
-  { rule: 'C2', wrong: [['`/id` - 100,000 values', '`/id` - read by id']], at: 'read by id', severity: 'warning' },
+  { rule: 'C2', wrong: [['`/id` - 100,000 values', '`/id` - read by id']], at: 'read by id', severity: 'information' },
   { rule: 'C2', wrong: [['`/id` - 100,000 values', '`/tier` - read by tier']], at: 'read by tier', says: 'few values' },
   {
     rule: 'C3',
@@ -398,5 +398,38 @@ export const A_TO_D: readonly Case[] = [
       ['- **Document Types**: `customer`', '- **Document Types**: `customer`, `address`'],
     ],
     at: '"id": "c2", "name"',
+  },
+  {
+    rule: 'A15',
+    given: [['- **TTL**: -1\n- **Document Size**', '- **TTL**: 7 years (2,555 days)\n- **Document Size**']],
+    wrong: [['7 years (2,555 days)', '7 years (2,208 days)']],
+    at: '2,208 days',
+  },
+  {
+    rule: 'A15',
+    given: [['"ttl": 2592000 }', '"ttl": 2592000 // 30 days\n }']],
+    wrong: [['// 30 days', '// 90 days']],
+    at: '// 90 days',
+  },
+  {
+    rule: 'D9',
+    given: [
+      ['"name": "Ada", "tier": "gold" }', '"name": "Ada", "tier": "gold", "messages": [] }'],
+      ['- **Purpose**: customers\n', '- **Purpose**: customers; messages: at most 50\n'],
+    ],
+    wrong: [['; messages: at most 50', '']],
+    at: '"messages": []',
+  },
+  {
+    rule: 'D9',
+    given: [
+      [
+        '- **Purpose**: customers\n',
+        '- **Purpose**: customers\n\n```ts\ninterface Customer {\n  history: string[]; // the last 20\n}\n```\n',
+      ],
+    ],
+    wrong: [['; // the last 20', ';']],
+    at: 'history: string[]',
+    severity: 'warning',
   },
 ];

@@ -1,5 +1,11 @@
-// Cases of C13 to C15: what requests name; of B10: what a query costs that names no key; and of what rows state (B19, B20, C19, C20).
-import type { Case } from './base.ts';
+// Cases of C13 to C18, and of keys and ids: what requests name, and what must be one; of B10: what a query costs that names no key;
+// and of what rows state (B19, B20, C19, C20).
+import type { Case, Edit } from './base.ts';
+
+const LIKES = (id: string): Edit => [
+  '### Customers Container',
+  `### Likes Container\n\`\`\`json\n[\n  { "id": "${id}", "type": "like", "postId": "post1", "userId": "user7" }\n]\n\`\`\`\n- **Partition Key**: \`/postId\` - 100,000 values\n\n### Customers Container`,
+];
 
 export const C_REQUESTS: readonly Case[] = [
   {
@@ -135,5 +141,74 @@ export const C_REQUESTS: readonly Case[] = [
     at: 'WHERE c.tier',
     severity: 'warning',
     says: 'size',
+  },
+  {
+    rule: 'C16',
+    wrong: [['"id": "c2", "type": "customer"', '"id": "c1", "type": "customer"']],
+    at: '"id": "c1", "type": "customer", "name": "Ben"',
+    says: 'the same id "c1"',
+  },
+  {
+    rule: 'C17',
+    given: [LIKES('post1|user7')],
+    wrong: [['post1|user7', '5f1c']],
+    at: '"id": "5f1c"',
+    says: 'postId and userId',
+  },
+  {
+    rule: 'C17',
+    given: [
+      LIKES('5f1c'),
+      ['- **Partition Key**: `/postId`', '- **Unique Key Policy**: `/userId`\n- **Partition Key**: `/postId`'],
+    ],
+    wrong: [['- **Unique Key Policy**: `/userId`\n', '']],
+    at: '"id": "5f1c"',
+    severity: 'warning',
+  },
+  {
+    rule: 'C18',
+    given: [
+      ['- **Purpose**: customers\n', '- **Purpose**: customers\n\n```sql\nSELECT * FROM c WHERE c.id = @id\n```\n'],
+    ],
+    wrong: [['SELECT * FROM c WHERE c.id = @id', 'DELETE FROM c WHERE c.id = @id']],
+    at: 'DELETE FROM c',
+  },
+  {
+    rule: 'C8',
+    given: [
+      [
+        '`/id` - 100,000 values\n- **Document Types**: `customer`',
+        '`/id, /tier` - 100,000 values, hierarchical\n- **Document Types**: `customer`',
+      ],
+    ],
+    wrong: [['`/id, /tier` - 100,000 values, hierarchical', '`/id` - 100,000 values, hierarchical']],
+    at: 'hierarchical',
+    says: 'one level',
+  },
+  {
+    rule: 'C2',
+    wrong: [
+      ['"id": "c1", "type": "customer", "name": "Ada"', '"id": "c1", "type": "customer", "shop": "all", "name": "Ada"'],
+      ['"id": "c2", "type": "customer", "name": "Ben"', '"id": "c2", "type": "customer", "shop": "all", "name": "Ben"'],
+      [
+        '`/id` - 100,000 values\n- **Document Types**: `customer`',
+        '`/shop` - fixed value for one list\n- **Document Types**: `customer`',
+      ],
+    ],
+    at: 'fixed value',
+    says: 'one value',
+    severity: 'error',
+  },
+  {
+    rule: 'C1',
+    given: [
+      [
+        '- **Purpose**: customers\n',
+        '- **Purpose**: customers\n\n```ts\ninterface Order {\n  customerId: string;\n}\n```\n',
+      ],
+    ],
+    wrong: [['  customerId: string;', '  customerId?: string;']],
+    at: 'customerId?: string;',
+    severity: 'warning',
   },
 ];

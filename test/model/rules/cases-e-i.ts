@@ -178,6 +178,62 @@ export const E_TO_I: readonly Case[] = [
     at: 'increments the counters',
   },
   {
+    rule: 'F13',
+    wrong: [['- **Purpose**: customers\n', '- **Purpose**: customers; TTL of a year archives them\n']],
+    at: 'archives them',
+  },
+  {
+    rule: 'F14',
+    given: [
+      [
+        '',
+        '### Change Feed\n\n```ts\nitems.readChangeFeed({ startTime: new Date(), continuationToken: stored });\n```',
+      ],
+    ],
+    wrong: [[', continuationToken: stored', '']],
+    at: 'startTime: new Date()',
+  },
+  {
+    rule: 'E4',
+    given: [
+      ['"tier": "gold" }', '"tier": "gold", "tags": ["a"] }'],
+      [
+        '- **Purpose**: customers\n',
+        '- **Purpose**: customers\n- **Composite Indexes**: `[(name, ASC), (tier, DESC)]`\n',
+      ],
+    ],
+    wrong: [['(tier, DESC)', '(tags, DESC)']],
+    at: '(tags, DESC)',
+    says: '/tags is an array',
+  },
+  {
+    rule: 'E4',
+    given: [
+      [
+        '- **Purpose**: customers\n',
+        '- **Purpose**: customers\n- **Composite Indexes**: `[(name, ASC), (tier, DESC)]`\n',
+      ],
+    ],
+    wrong: [['(name, ASC), (tier, DESC)', '(name, ASC)']],
+    at: '(name, ASC)',
+    severity: 'error',
+  },
+  {
+    rule: 'E7',
+    given: [
+      ['- **Purpose**: orders\n', '- **Purpose**: orders\n\n```ts\ninterface Order {\n  ttl?: number;\n}\n```\n'],
+    ],
+    wrong: [['- **TTL**: -1\n- **Document Size**', '- **Document Size**']],
+    at: 'ttl?: number;',
+    says: 'declared ttl',
+  },
+  {
+    rule: 'E7',
+    wrong: [['- **TTL**: -1\n- **Document Size**', '- **TTL**: never expires (0)\n- **Document Size**']],
+    at: 'never expires',
+    severity: 'error',
+  },
+  {
     rule: 'H1',
     given: TENANTED,
     wrong: [

@@ -2,12 +2,19 @@
 import { join } from 'node:path';
 import { type TestContext, afterAll, beforeAll, expect, it, vi } from 'vitest';
 import type { ArchivePeriod } from '../../../src/operations/archive/list.operation.ts';
-import type { ArchiveVerification, RestoreResult, SweepResult } from '../../../src/archive/types.ts';
+import { compactArchive } from '../../../src/archive/compact.ts';
+import { Holds } from '../../../src/archive/holds.ts';
+import { partOf } from '../../../src/definition/places.ts';
+import { openTogether } from '../../../src/operations/archive/open-together.ts';
+import { openArchives } from '../../../src/operations/archive/open.ts';
+import type { ArchiveVerification, CopyResult, RestoreResult, SweepResult } from '../../../src/archive/types.ts';
 import { cli } from '../../cli/cli.ts';
-import { assertExact, given, rows } from '../../runtime/spread-world.ts';
+import { rows } from '../../runtime/application.ts';
+import { assertExact, given } from '../../runtime/spread-world.ts';
 import { type Azurite, startAzurite } from '../../support/azurite.ts';
 
 const FOLDER = join(import.meta.dirname, '../../fixtures/spread-cold');
+const SIDE = join(import.meta.dirname, '../../fixtures/spread-side');
 const { signal } = new AbortController();
 
 let azurite: Azurite;
@@ -24,19 +31,23 @@ interface Places<T> {
   readonly places: readonly { readonly place: string; readonly ok: boolean; readonly value: T }[];
 }
 
-async function shop(context: Pick<TestContext, 'onTestFinished'>) {
-  const world = await given(context, ['north', 'west'], { folder: FOLDER });
-  const { stage, application, host } = world;
+async function shop(context: Pick<TestContext, 'onTestFinished'>, folder = FOLDER) {
   const STORAGE_CONTAINER = `over-shards-${(used += 1)}`;
+  const storage = {
+    account: { kind: 'key', connectionString: azurite.connectionString },
+    container: STORAGE_CONTAINER,
+  } as const;
+  const world = await given(context, ['north', 'west'], { folder, storage });
+  const { stage, application, host } = world;
   const env = { ...stage.env, STORAGE: azurite.connectionString, STORAGE_CONTAINER };
   for (const [name, value] of Object.entries(env)) vi.stubEnv(name, value);
   context.onTestFinished(() => void vi.unstubAllEnvs());
   const millrace = async <T>(...args: string[]): Promise<Places<T>> => {
-    const { code, stdout, stderr } = await cli([...args, '--pipeline', FOLDER, '--json']);
+    const { code, stdout, stderr } = await cli([...args, '--pipeline', folder, '--json']);
     expect(stderr).not.toMatch(/It failed here/);
     return { code, ...(JSON.parse(stdout) as Omit<Places<T>, 'code'>) };
   };
-  await cli(['model', 'apply', '--pipeline', FOLDER]);
+  await cli(['model', 'apply', '--pipeline', folder]);
   await application.order('s0', 'north', 'o1', 100);
   await application.order('s0', 'north', 'o2', 7, { placedAt: '2026-03-01T10:00:00.000Z' });
   await application.order('s1', 'west', 'o1', 20);
@@ -99,4 +110,61 @@ it('a sweep and a restore leave the keys that a move has locked, until it has en
   expect([left.code, left.places[1]?.value]).toMatchObject([1, [{ restored: 0, moving: 1 }]]);
   await stage.map.unlockMapping(await stage.map.mapping('s0'), 'move-2');
   expect((await millrace<RestoreResult[]>(...which)).places[1]?.value).toMatchObject([{ restored: 1, moving: 0 }]);
+});
+
+it('a compaction joins blobs of several shards, and leaves those with keys that a move has in hand', async (context) => {
+  const { stage, application, app, millrace } = await shop(context);
+  // As after a move: the folder of s0 has blobs whose entries are in different shards.
+  await application.order('s0', 'west', 'o3', 5);
+  await app.drained(signal);
+  await millrace('archive', 'sweep');
+  const { settings, services, loaded } = stage;
+  const compact = async () => {
+    const [work] = await openTogether({ settings, services, loaded }, { signal, screen: { line: () => undefined } });
+    const { archive, moving } = work!;
+    return compactArchive(archive, { signal, moving, grace: async () => undefined });
+  };
+  const north = (await stage.map.shards()).find(({ location }) => location.database === 'north')!;
+  await stage.map.lockMapping(await stage.map.createMapping({ shard: north, key: 's0' }), 'move-1');
+  expect(await compact()).toMatchObject({ joined: 0, left: 2 });
+  await stage.map.unlockMapping(await stage.map.mapping('s0'), 'move-1');
+  expect(await compact()).toMatchObject({ joined: 2, written: 1, removed: 2, left: 0, faults: [] });
+  const intact = await millrace<ArchiveVerification[]>('archive', 'verify');
+  expect(intact.places.map(({ value }) => value.map(({ archived, faults }) => [archived, faults]))).toEqual([
+    [],
+    [[1, []]],
+    [[2, []]],
+  ]);
+  // No record is left that a move would wait for.
+  const records = "SELECT * FROM c WHERE c.pk = 'sweeping'";
+  for (const shard of ['north', 'west'])
+    expect((await stage.at(shard, 'millrace').items.query(records).fetchAll()).resources).toEqual([]);
+});
+
+it('a hold is one for all places, and each sweep respects it', async (context) => {
+  const { stage } = await shop(context);
+  await new Holds(stage.services.global.state).add({ tenant: 's0', reason: 'case', actor: 'a', at: '2026' });
+  const part = { ...stage.loaded, pipeline: partOf(stage.loaded.pipeline, stage.loaded.model, 'shard') };
+  const there = await stage.services.at({ database: 'north' });
+  const [archive] = await openArchives(part, there, { signal, screen: { line: () => undefined } });
+  expect(await archive?.holds?.of('s0')).toMatchObject({ reason: 'case' });
+});
+
+it('a restore copies into a container of each shard, or of all shards into one of the global place', async (context) => {
+  const { stage, millrace } = await shop(context, SIDE);
+  await millrace('archive', 'sweep');
+  const into = async (container: string) => {
+    const { places } = await millrace<CopyResult[]>('archive', 'restore', '--into', container);
+    return places.map(({ place, value }) => [place, value.map(({ copied }) => copied)]);
+  };
+  const copied = [
+    ['shop', []],
+    ['north', [1]],
+    ['west', [1]],
+  ];
+  const ids = async (of: ReturnType<typeof stage.at>) => (await rows<{ id: string }>(of, 'c.storeId')).length;
+  expect(await into('OldOrders')).toEqual(copied);
+  expect([await ids(stage.at('north', 'OldOrders')), await ids(stage.at('west', 'OldOrders'))]).toEqual([1, 1]);
+  expect(await into('OldOrdersOfAll')).toEqual(copied);
+  expect(await ids(stage.container('OldOrdersOfAll'))).toBe(2);
 });

@@ -57,6 +57,20 @@ it('a container that was emptied by hand is damage for each reader, and no empty
   expect(await hot()).toEqual(['c']);
 });
 
+it('a date that the container doesn’t index is named with the remedy', async () => {
+  const doctor = async () => JSON.parse((await cli(['doctor', '--json'])).stdout) as unknown[];
+  const about = (verdict: string, what: string) => expect.objectContaining({ check: 'archive', verdict, what });
+  expect(await doctor()).toContainEqual(about('good', expect.stringContaining('by an index')));
+  const { resource } = await stage.container('Orders').read();
+  await stage.container('Orders').replace({
+    ...resource,
+    id: 'Orders',
+    indexingPolicy: { includedPaths: [{ path: '/*' }], excludedPaths: [{ path: '/placedAt/?' }] },
+  });
+  expect(await doctor()).toContainEqual(about('doubtful', expect.stringContaining('has no index of placedAt')));
+  expect((await cli(['doctor'])).stdout).toContain('Include `/placedAt/?` in the indexing policy of Orders');
+});
+
 it('a lost manifest hides no blob that is there', async () => {
   for await (const { name } of blobs.listBlobsFlat()) if (name.endsWith('.json')) await blobs.deleteBlob(name);
   expect(await run('restore')).toMatchObject({ code: 0 });
@@ -68,7 +82,7 @@ it('a manifest of a newer format ends each verb with the remedy, before anything
     if (!name.includes('/s0/') || !name.endsWith('manifest.json')) continue;
     const blob = blobs.getBlockBlobClient(name);
     const manifest = JSON.parse((await blob.downloadToBuffer()).toString()) as object;
-    const text = JSON.stringify({ ...manifest, format: 2 });
+    const text = JSON.stringify({ ...manifest, format: 3 });
     await blob.upload(text, Buffer.byteLength(text));
   }
   await write('c', 's0', '2025-01-02T10:00:00.000Z');
@@ -77,7 +91,7 @@ it('a manifest of a newer format ends each verb with the remedy, before anything
     const { code, stderr } = await run(verb);
     expect([code, stderr]).toEqual([
       1,
-      expect.stringContaining('has format 2; this version of Millrace reads format 1'),
+      expect.stringContaining('has format 3; this version of Millrace reads formats 1 to 2'),
     ]);
     expect(stderr).toContain('docs/upgrading.md');
   }

@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { type Pipeline, projectionId } from '../../../src/definition/specs.ts';
 import type { Application } from '../../runtime/spread-world.ts';
-import { rows } from '../../runtime/spread-world.ts';
+import { rows } from '../../runtime/application.ts';
 import type { SpreadStage } from '../../support/spread-stage.ts';
 import { fast, options } from './versions.ts';
 

@@ -7,7 +7,8 @@ import { promote } from '../../../src/operations/projections/promote.ts';
 import { rebuild } from '../../../src/operations/projections/rebuild.ts';
 import { compose } from '../../../src/runtime/processor-host.ts';
 import { cli } from '../../cli/cli.ts';
-import { given, rows } from '../../runtime/spread-world.ts';
+import { rows } from '../../runtime/application.ts';
+import { given } from '../../runtime/spread-world.ts';
 import {
   SPREAD_VERSIONS,
   optionsOver,
@@ -193,6 +194,6 @@ it('a replay reads all shards, and that of a tenant only the shard that has it',
   const refused = await cli(['projections', 'replay', 'totals', '--continuation', 'x', '--pipeline', SPREAD_VERSIONS]);
   expect([refused.code, refused.stderr]).toEqual([
     2,
-    expect.stringContaining('--continuation has positions of single places'),
+    expect.stringContaining('--continuation has positions of one container'),
   ]);
 });

@@ -7,7 +7,8 @@ import { openHistory } from '../../../src/archive/history-reader.ts';
 import { AzureBlobStore } from '../../../src/archive/azure-blob-store.ts';
 import { type MoveOptions, moveMapping } from '../../../src/operations/shards/moving/move.ts';
 import { cli } from '../../cli/cli.ts';
-import { assertExact, given, rows } from '../../runtime/spread-world.ts';
+import { rows } from '../../runtime/application.ts';
+import { assertExact, given } from '../../runtime/spread-world.ts';
 import { type Azurite, startAzurite } from '../../support/azurite.ts';
 
 const FOLDER = join(import.meta.dirname, '../../fixtures/spread-cold');

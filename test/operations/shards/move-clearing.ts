@@ -1,5 +1,6 @@
 // How a move in the world of move-protocol.ts ends: the source is cleared, or the target of one that is cancelled.
 import { dropEntries, markCold } from './move-cold.ts';
+import { dropLetters } from './move-letters.ts';
 import type { MoveWorld } from './move-protocol.ts';
 import type { Move } from './move-shards.ts';
 
@@ -19,6 +20,7 @@ export function* clear(world: MoveWorld, move: Move): Steps {
   if (world.owner.get(key) !== from) yield* markCold(world, from, key, () => ({ epoch: move.epoch }));
   while (!world.hasAcknowledged(from, from.lsn, key)) yield;
   dropEntries(world, from, key);
+  dropLetters(world, from, key);
   yield;
   for (const doc of from.since(0, key)) if (doc.mark?.gone) from.docs.delete(doc.id);
   move.step = 'done';
@@ -44,6 +46,7 @@ export function* cancel(world: MoveWorld, move: Move): Steps {
   yield* markCold(world, to, key, ({ version: { epoch, lsn } }) => ({ epoch, lsn: lsn + 0.5 }));
   while (!world.hasAcknowledged(to, to.lsn, key)) yield;
   dropEntries(world, to, key);
+  dropLetters(world, to, key);
   yield;
   for (const doc of to.since(0, key)) if (doc.mark?.gone) to.docs.delete(doc.id);
   world.totals.cancelled += 1;

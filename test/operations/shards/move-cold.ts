@@ -1,5 +1,6 @@
 // Archives in the world of move-protocol.ts: entries in each shard, sweeps, restores, and what a mover does with documents
 // that only an entry knows. docs/SPEC-moves.md
+import { seesLock } from './move-lag.ts';
 import type { MoveWorld } from './move-protocol.ts';
 import { type Entry, type Move, type Shard, isNewer } from './move-shards.ts';
 
@@ -17,7 +18,13 @@ const archivedOf = (shard: Shard, key: string): [string, Entry][] =>
 export function* sweep(world: MoveWorld, shard: Shard): Steps {
   const { random } = world;
   const due = [...shard.docs.values()].filter(
-    ({ mark, lsn, removed }) => !mark && !removed && !shard.page && lsn <= shard.position,
+    ({ id, mark, lsn, removed, key }) =>
+      !mark &&
+      !removed &&
+      !shard.page &&
+      lsn <= shard.position &&
+      !shard.letters.has(id) &&
+      !shard.aside.some((one) => one.key === key),
   );
   if (due.length === 0) return;
   const read = world.now;
@@ -25,10 +32,10 @@ export function* sweep(world: MoveWorld, shard: Shard): Steps {
   const { version, etag } = shard.changeOf(doc, shard.known);
   yield;
   // It records that it writes before it looks at the map, so that the mover waits for it, or it sees the lock.
-  const record = { until: world.now + SWEEP };
+  const record = { since: world.now, until: world.now + SWEEP };
   shard.sweeps.add(record);
   const isFresh = (): boolean => world.now - read < SWEEP;
-  const isLocked = world.moves.some(({ key, step }) => key === doc.key && step !== 'done' && step !== 'cancelled');
+  const isLocked = seesLock(world, doc.key);
   const isElsewhere = world.owner.get(doc.key) !== shard && !world.is('a sweep takes documents of keys that left');
   if (!isLocked && !isElsewhere) {
     yield;
@@ -44,12 +51,6 @@ export function* sweep(world: MoveWorld, shard: Shard): Steps {
     }
   }
   shard.sweeps.delete(record);
-}
-
-/** What was begun before the lock has ended, or can write no more. */
-export function* untilSwept(world: MoveWorld, { from }: Move): Steps {
-  const under = [...from.sweeps];
-  while (under.some((one) => from.sweeps.has(one) && world.now <= one.until)) yield;
 }
 
 /** Writes an archived document back where the map has its key, perhaps long after the look at the map. */
@@ -97,7 +98,7 @@ export function* takeCold(world: MoveWorld, move: Move): Steps {
     const there = to.docs.get(id);
     if (known?.state === 'archived' && known.line === line && !there) continue;
     // Above what a cancelled move has left in the target.
-    if (from.lsn <= move.renews) from.lsn += 1;
+    if (from.lsn <= move.renews && !world.is('a cancelled move needs no later end of the feed')) from.lsn += 1;
     const version = world.is('a cold copy has the version that was archived') ? archived : { epoch, lsn: from.lsn };
     if (there?.mark?.version && !isNewer(version, there.mark.version)) continue;
     to.put({ id, key, n, mark: { version, cold: line } });

@@ -26,11 +26,13 @@ export function* copyRound(world: MoveWorld, move: Move): Generator<void, number
   const { from, key } = move;
   const page = from.since(move.copied, key).slice(0, 1 + world.random.int(3));
   for (const doc of page) {
-    const now = from.docs.get(doc.id)!;
-    if (now.lsn !== doc.lsn) continue;
+    // It may be gone since the page was read, and is copied all the same.
+    const now = from.docs.get(doc.id);
+    if (now && now.lsn !== doc.lsn) continue;
     const isCopy = doc.mark?.version !== undefined;
     const renews = (isCopy || doc.lsn <= move.renews) && !world.is('a copy is copied on as it is');
     if (doc.mark?.gone) continue;
+    if (renews && !now) continue;
     if (renews) {
       world.totals.renewed += 1;
       from.put({ ...doc, mark: {} });

@@ -1,11 +1,14 @@
 // The hosts in the world of move-protocol.ts: they read pages of their shard's feed into a sink of the shard and one of all.
+import { drain, setsAside } from './move-aside.ts';
 import { annul } from './move-cold.ts';
+import { react } from './move-letters.ts';
 import type { MoveWorld } from './move-protocol.ts';
 import type { Change, Shard } from './move-shards.ts';
 
 /** A host of a shard reads, applies, acknowledges, dies or begins a new tenure. */
 export function host(world: MoveWorld, shard: Shard): void {
   const { random } = world;
+  if (random.chance(0.3)) drain(world, shard);
   if (random.chance(0.03)) {
     shard.page = undefined;
     shard.known = shard.epoch;
@@ -20,14 +23,14 @@ export function host(world: MoveWorld, shard: Shard): void {
     shard.page = { changes: docs.map((doc) => shard.changeOf(doc, shard.known)), to: docs.at(-1)!.lsn };
     return;
   }
-  for (const change of shard.page.changes) apply(world, shard, change);
+  for (const change of shard.page.changes) if (!setsAside(world, shard, change)) apply(world, shard, change);
   // A page may be applied again before it is acknowledged.
   if (random.chance(0.2)) return;
   shard.position = Math.max(shard.position, shard.page.to);
   shard.page = undefined;
 }
 
-function apply(world: MoveWorld, shard: Shard, change: Change): void {
+export function apply(world: MoveWorld, shard: Shard, change: Change): void {
   shard.sink.apply(change);
   annul(world, shard, change);
   const skips = change.moved && change.op === 'delete' && !world.is('a deletion by a move reaches the global sink');
@@ -41,11 +44,7 @@ function apply(world: MoveWorld, shard: Shard, change: Change): void {
     const isNamed = world.late.has(change.id) || world.parked.has(change.id);
     if (isBack && !isNamed) world.said.push(`the global sink went back with ${id}`);
   }
-  if (change.op === 'delete' || change.restored || (change.moved && !world.is('reactions take moves for events')))
-    return;
-  const write = `${change.id}@${change.n}`;
-  const on = world.effects.get(write) ?? new Set<string>();
-  world.effects.set(write, on.add(shard.name));
+  react(world, shard, change);
 }
 
 /** New tenures of a shard: they have read its epoch. */

@@ -5,7 +5,13 @@ import { moveMapping } from '../../../src/operations/shards/moving/move.ts';
 import { compose } from '../../../src/runtime/processor-host.ts';
 import { ShardMapManager } from '../../../src/shards/index.ts';
 import { currentEpoch } from '../../../src/feed/reading/epochs.ts';
+import { effectivePartitionKey } from '../../../src/cosmos/epk.ts';
+import { Meter } from '../../../src/cosmos/meter.ts';
+import { FULL_RANGE } from '../../../src/cosmos/ranges.ts';
 import { ridOf } from '../../../src/cosmos/rid.ts';
+import { Backlog } from '../../../src/engine/backlog/backlog.ts';
+import { CosmosBacklogStore } from '../../../src/engine/backlog/cosmos-store.ts';
+import { readChanges } from '../../../src/feed/processor/read-changes.ts';
 import { type Stage, openStage } from '../../support/stage.ts';
 import { rebuild } from '../../../src/operations/projections/rebuild.ts';
 import { VERSIONS, compare, fast, options } from '../projections/versions.ts';
@@ -54,6 +60,7 @@ async function shop({ onTestFinished }: Pick<TestContext, 'onTestFinished'>, fol
         readLagMs: 0,
         graceMs: 200,
         patienceMs,
+        takeOver: true,
       },
       await map.mapping(key),
       to,
@@ -64,7 +71,24 @@ async function shop({ onTestFinished }: Pick<TestContext, 'onTestFinished'>, fol
     await app.start();
     return app;
   };
-  return { home, east, left, right, move, apps: [await host(home, 'home'), await host(east, 'east')] };
+  return { home, east, left, right, move, host, apps: [await host(home, 'home'), await host(east, 'east')] };
+}
+
+/** As a host does with changes of a tenant that is over its share. */
+async function setAside({ loaded, services, container }: Stage, storeId: string): Promise<void> {
+  const of = { pipeline: loaded.pipeline.name, source: 'Orders' };
+  const fence = { kind: 'lease', tenure: {}, signal, assert: () => undefined } as const;
+  const store = new CosmosBacklogStore(services.place.state, of, fence, new Meter());
+  const hashOf = (key: readonly unknown[]) => effectivePartitionKey(key as string[], 'Hash', 2);
+  const confirm = () => Promise.resolve();
+  for await (const { changes } of readChanges(container('Orders'), { ranges: [FULL_RANGE], signal })) {
+    const own = changes
+      .filter(({ doc }) => doc?.['storeId'] === storeId)
+      .map((change) => ({ ...change, type: 'order' }));
+    const { lsn } = changes.at(-1)!.version;
+    const backlog = await Backlog.open({ store, range: FULL_RANGE, token: 'flood', hashOf, confirm }, lsn);
+    await backlog.setAside(storeId, own);
+  }
 }
 
 const epochOf = async ({ services: { place } }: Stage): Promise<number> =>
@@ -111,4 +135,23 @@ it('a move is refused while a version is filled and not promoted: the error name
     message: expect.stringMatching(/summaries@2 [^]* but it is filled, or being filled, and not promoted$/),
     hint: expect.stringContaining('`millrace projections promote summaries`'),
   });
+});
+
+it('waits for changes that hosts have set aside: applied later, they would count as deleted', async (context) => {
+  const { home, east, right, move, host, apps } = await shop(context);
+  for (let n = 0; n < 3; n++) await home.container('Orders').items.create(order(`o${n}`, 's1', n));
+  for (const app of apps) await app.drained(signal);
+  await apps[0]!.stop();
+  await setAside(home, 's1');
+  await expect(move('s1', right, 1_000)).rejects.toMatchObject({
+    code: 'move-hosts-behind',
+    message: expect.stringMatching(/changes that are set aside of shop\/Orders$/),
+  });
+  const again = await host(home, 'again');
+  await move('s1', right);
+  for (const app of [again, apps[1]!]) await app.drained(signal);
+  expect((await compare(home, 'summaries@1')).found.size).toBe(0);
+  const { expected, found } = await compare(east, 'summaries@1');
+  expect(found).toEqual(expected);
+  expect(found.size).toBe(3);
 });

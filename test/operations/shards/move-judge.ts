@@ -1,10 +1,12 @@
 // What must hold of a world of move-protocol.ts in the end.
+import { judgeLetters } from './move-letters.ts';
 import { KEYS, type MoveWorld, REOPEN } from './move-protocol.ts';
 import type { Sink } from './move-shards.ts';
 
 /** Adds all that is wrong to what the world has said. */
 export function judge(world: MoveWorld): void {
   const { said, truth, owner, parked, effects, global, shards, longestHeld, stragglers } = world;
+  judgeLetters(world);
   for (const [id, n] of truth) {
     const at = owner.get(id.slice(0, 1))!;
     if (parked.has(id)) continue;

@@ -1,14 +1,10 @@
 // Moves in processes of their own, killed by SIGKILL at random requests, under sustained writes.
-import { fork } from 'node:child_process';
-import { once } from 'node:events';
-import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { movesOf } from '../../../src/operations/shards/moving/record.ts';
-import { startProxy } from '../../support/proxy.ts';
 import { Random } from '../../support/random.ts';
 import { suiteSeed } from '../../support/seed.ts';
 import { MoveStage, TenantWriters } from './move-stage.ts';
-import type { MoverWork } from './move-worker.ts';
+import { Mover } from './mover.ts';
 
 const SEED = suiteSeed();
 const KILLS = Number(process.env['MILLRACE_HISTORIES'] ?? 4);
@@ -19,6 +15,7 @@ it(
   async () => {
     const random = new Random(SEED);
     await using stage = await MoveStage.open(SEED);
+    await using mover = await Mover.open(stage.emulator, 'hosts');
     const writers = new TenantWriters(stage);
     await writers.start({ tenants: [1, 2] });
     await writers.more(100);
@@ -28,8 +25,9 @@ it(
     for (let isOver = false; !isOver;) {
       const to = moves % 2 === 0 ? 'east' : 'west';
       const dies = kills < KILLS && random.chance(0.7);
-      const lands = random.chance(0.5);
-      const { killed, pieces } = await run(stage, to, { after: dies ? 1 + random.int(longest) : Infinity, lands });
+      const death = { after: 1 + random.int(longest), lands: random.chance(0.5) };
+      const { killed, pieces, answer } = await mover.move({ moves: 1, to }, dies ? death : undefined);
+      if (answer.error !== undefined) throw new Error(answer.error);
       await writers.more(1);
       isOver = !killed && kills >= KILLS;
       if (killed) {
@@ -56,37 +54,3 @@ it(
   },
   300_000 + 60_000 * KILLS,
 );
-
-/** Dies with so many requests sent; the last one arrives, or doesn't. */
-interface Death {
-  readonly after: number;
-  readonly lands: boolean;
-}
-
-async function run(
-  stage: MoveStage,
-  to: string,
-  { after, lands }: Death,
-): Promise<{ killed: boolean; pieces: number }> {
-  let pieces = 0;
-  let counting = false;
-  await using proxy = await startProxy(Number(new URL(stage.emulator.endpoint).port), () => {
-    if (!counting) return true;
-    pieces += 1;
-    if (pieces === after) child.kill('SIGKILL');
-    return pieces < after || (pieces === after && lands);
-  });
-  const endpoint = `http://127.0.0.1:${proxy.port}/`;
-  const work: MoverWork = { endpoint, key: stage.emulator.key, moves: 1, to, leases: 'hosts' };
-  const child = fork(join(import.meta.dirname, 'move-worker.ts'), [JSON.stringify(work)], {
-    execArgv: ['--conditions=millrace-source'],
-  });
-  const exit = once(child, 'exit') as Promise<[code: number | null, signal: NodeJS.Signals | null]>;
-  await Promise.race([once(child, 'message'), exit]);
-  counting = true;
-  child.send('go', () => undefined);
-  const [code, by] = await exit;
-  if (by === 'SIGKILL' && pieces >= after) return { killed: true, pieces };
-  if (code !== 0) throw new Error(`The move ended with ${String(code ?? by)} after ${pieces} pieces`);
-  return { killed: false, pieces };
-}

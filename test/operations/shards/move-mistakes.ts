@@ -22,6 +22,13 @@ export const MOVE_MISTAKES = [
   'a slow mover flips what was brought back',
   'a sweep takes documents of keys that left',
   'cold documents of a side get no marker',
+  'letters stay where they were',
+  'letters go before hosts have acknowledged',
+  'a change by a move settles the letter',
+  'a redrive takes a copy for a newer version',
+  'what is set aside is not waited for',
+  'sweeps are not waited for',
+  'records of sweeps are read at once',
 ] as const;
 /** A few histories of some thousand find them: they are tried when many are asked for. */
 export const RARE_MISTAKES = [
@@ -29,5 +36,6 @@ export const RARE_MISTAKES = [
   'a cold copy has the version that was archived',
   'a cold copy goes before its hosts had it',
   'a copy of a move leaves the entry',
+  'a cancelled move needs no later end of the feed',
 ] as const;
 export type MoveMistake = (typeof MOVE_MISTAKES | typeof RARE_MISTAKES)[number];

@@ -3,10 +3,13 @@
 // between any two steps. It knows nothing of Cosmos DB. docs/SPEC-moves.md says what each step is for.
 import { Random } from '../../support/random.ts';
 import { clear } from './move-clearing.ts';
-import { takeCold, untilSwept } from './move-cold.ts';
+import { isDrained } from './move-aside.ts';
+import { takeCold } from './move-cold.ts';
 import { copyRound, raiseEpoch } from './move-copying.ts';
 import { host, renewTenures } from './move-hosting.ts';
+import { compareSides, untilSwept } from './move-lag.ts';
 import type { MoveMistake } from './move-mistakes.ts';
+import { carryLetters, redriveSome } from './move-letters.ts';
 import { type Move, type Router, Shard, Sink } from './move-shards.ts';
 
 export const KEYS = ['T', 'U'] as const;
@@ -39,6 +42,10 @@ export class MoveWorld {
     archived: 0,
     restored: 0,
     cold: 0,
+    refused: 0,
+    redriven: 0,
+    carried: 0,
+    aside: 0,
   };
   readonly owner = new Map<string, Shard>();
   /** The application's last acknowledged write of each document, and those that were parked by name. */
@@ -71,7 +78,7 @@ export class MoveWorld {
     this.mistake = mistake;
     const { random } = this;
     // Where little is written, documents move there and back as they are.
-    this.#rate = random.pick([0.25, 0.05, 0.008]);
+    this.#rate = random.pick([0.25, 0.05, 0.008, 0.0005]);
     // Each numbers for itself; one may have been rewound before.
     this.shards = [new Shard('A', 100 + random.int(50), 1), new Shard('B', random.int(300), 1 + random.int(2))];
     for (const key of KEYS) this.owner.set(key, random.pick(this.shards));
@@ -94,6 +101,7 @@ export class MoveWorld {
       }
     for (const router of this.routers) this.#route(router, writes);
     this.#heal();
+    if (random.chance(0.02)) redriveSome(this);
     if (!this.calm && random.chance(0.002)) this.#rewind(random.pick(this.shards));
     for (const shard of this.shards) {
       if (this.calm) shard.downUntil = 0;
@@ -125,6 +133,8 @@ export class MoveWorld {
     if (isHeld && !this.is('leases are rewound while keys move')) return;
     shard.position = this.random.int(shard.position + 1);
     shard.epoch += 1;
+    // What lies above comes again.
+    for (const one of [...shard.aside]) if (one.lsn > shard.position) shard.aside.splice(shard.aside.indexOf(one), 1);
     renewTenures(shard);
     this.totals.rewound += 1;
   }
@@ -193,7 +203,8 @@ export class MoveWorld {
   hasAcknowledged = (shard: Shard, position: number, key: string): boolean =>
     !shard.page &&
     shard.since(shard.position, key).every(({ lsn }) => lsn > position) &&
-    shard.position >= Math.min(position, shard.lsn);
+    shard.position >= Math.min(position, shard.lsn) &&
+    isDrained(this, shard, position, key);
 
   /** The steps of the mover from the record on. After each `yield` it may die; what it kept in memory is lost then. */
   *mover(move: Move): Generator<void, void, undefined> {
@@ -221,6 +232,7 @@ export class MoveWorld {
       const copied = yield* copyRound(this, move);
       if (copied < 2 && (rounds += 1) > 1) break;
     }
+    yield* compareSides(this, move);
     while (!this.hasAcknowledged(to, to.lsn, key)) yield;
     yield* takeCold(this, move);
     if (this.is('derived documents are copied')) {
@@ -246,6 +258,7 @@ export class MoveWorld {
       }
     }
     for (let quiet = 0; quiet < 1;) quiet = (yield* copyRound(this, move)) === 0 ? quiet + 1 : 0;
+    yield* compareSides(this, move);
     if (!this.is('the mapping moves without a last look')) {
       // Offline: from here on the shard's gate admits nothing, also where routers opened by themselves.
       this.owner.delete(key);
@@ -301,7 +314,10 @@ export class MoveWorld {
         }
       }
     }
+    const early = this.is('letters go before hosts have acknowledged');
+    if (early) yield* carryLetters(this, move);
     while (!this.is('the clean-up waits for no host') && !this.hasAcknowledged(from, move.copied, key)) yield;
+    if (!early) yield* carryLetters(this, move);
     move.step = 'clearing';
     yield;
   }
@@ -321,6 +337,7 @@ export class MoveWorld {
       key,
       from,
       to,
+      lockedAt: this.now,
       step: 'copying',
       copied: 0,
       closedAt: 0,

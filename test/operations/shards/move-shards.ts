@@ -1,4 +1,6 @@
 // The shards of move-protocol.ts: documents with lsns, the feed, and sinks with a guard for each document.
+import type { Letter } from './move-letters.ts';
+
 export interface Version {
   readonly epoch: number;
   readonly lsn: number;
@@ -40,6 +42,8 @@ export interface Change {
   readonly id: string;
   readonly key: string;
   readonly n: number;
+  /** Where the feed has it. */
+  readonly lsn: number;
   readonly version: Version;
   readonly etag: string;
   readonly moved: boolean;
@@ -81,11 +85,15 @@ export class Shard {
   position: number;
   /** A page that was read, and not acknowledged yet. */
   page: { readonly changes: readonly Change[]; readonly to: number } | undefined;
+  /** Changes that hosts have acknowledged, and apply later. */
+  readonly aside: Change[] = [];
   /** Its hosts stand still. */
   downUntil = 0;
   readonly entries = new Map<string, Entry>();
-  /** Sweeps that write, and until when they may. */
-  readonly sweeps = new Set<{ readonly until: number }>();
+  /** Reactions that are parked, by document. */
+  readonly letters = new Map<string, Letter>();
+  /** Sweeps that write: since when they are recorded, and until when they may. */
+  readonly sweeps = new Set<{ readonly since: number; readonly until: number }>();
   /** Keys that the gate holds, and since when. */
   held = new Map<string, number>();
 
@@ -118,6 +126,7 @@ export class Shard {
       id,
       key,
       n,
+      lsn,
       version,
       etag: `${this.name}${lsn}`,
       moved: mark !== undefined && !restored,
@@ -139,6 +148,8 @@ export interface Move {
   readonly key: string;
   readonly from: Shard;
   readonly to: Shard;
+  /** When the mapping was locked. */
+  readonly lockedAt: number;
   step: 'copying' | 'flipped' | 'clearing' | 'done' | 'cancelled';
   /** Positions in the source's feed: what was copied, and where it ended when it was closed. */
   copied: number;

@@ -151,7 +151,11 @@ export async function eraseOptions(stage: Stage, jobs?: Jobs, of = GONE): Promis
     store: await storeToErase(services, signal),
     jobs,
     tables: undefined,
-    access: accessOf(stage),
+    places: async () => ({
+      all: [{ services, access: accessOf(stage), containers: loaded.model.containers }],
+      detached: [],
+    }),
+    assertStill: async () => undefined,
     readLagMs: 0,
     clock: systemClock,
     signal,

@@ -92,7 +92,14 @@ async function everything(tenant: string, meanwhile: () => Promise<unknown> = as
   const asked = askedTenant(loaded, tenant);
   const store = await openStore(services, signal);
   const lines: Line[] = [];
-  for await (const part of exported({ loaded, services, asked, store, signal, clock }))
+  for await (const part of exported({
+    loaded,
+    places: [{ services, containers: loaded.model.containers }],
+    asked,
+    store,
+    signal,
+    clock,
+  }))
     if ('document' in part) lines.push(part as Line);
   return lines;
 }

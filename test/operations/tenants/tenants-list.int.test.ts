@@ -29,7 +29,14 @@ const orders = async (storeId: string, count: number, pad = 10): Promise<void> =
 const sizes = (more: Partial<Parameters<typeof sizesOf>[0]> = {}): Promise<Sizes> => {
   const { pipeline, model } = stage.loaded;
   const rule = tenantRule({ ...pipeline, tenant: 'storeId' }, model)!;
-  return sizesOf({ database: stage.services.place.database, model, rule, most: 20, signal, ...more });
+  return sizesOf({
+    database: stage.services.place.database,
+    containers: model.containers,
+    rule,
+    most: 20,
+    signal,
+    ...more,
+  });
 };
 
 it('counts the documents of each tenant, and estimates their bytes by 50 of them', async () => {

@@ -67,8 +67,8 @@ async function showGroups(body, context, _, reload) {
             label: `${count(group.count)} of ${count(total)}`,
           }),
       },
-      { title: 'Oldest', cell: ({ oldest }) => time(oldest) },
-      { title: 'Newest', cell: ({ newest }) => time(newest) },
+      { title: 'Oldest', moment: true, cell: ({ oldest }) => time(oldest) },
+      { title: 'Newest', moment: true, cell: ({ newest }) => time(newest) },
       { title: 'Projections', cell: ({ projections }) => clip(projections.join(', '), 60) },
       { title: 'Message', cell: ({ message }) => clip(message, 200) },
       {

@@ -22,6 +22,9 @@ export const leases = listed({
   },
 });
 
+/** Bounds without the zeros at their ends, which say nothing. */
+const shortened = (range) => range?.replaceAll(/(?<=[\dA-F]{2})(?:00)+(?=-|$)/gi, '') ?? 'unknown';
+
 const nameOf = ({ place, container, prefix }) => `${place ? `${place}: ` : ''}${container ?? prefix}`;
 
 /** By container the projections that read its feed. They wait together, so a pause of one pauses all of them. */
@@ -50,9 +53,9 @@ function group(rows, readers, context, load) {
     key: ({ token }) => token,
     columns: [
       { title: 'Token', cell: ({ token }) => token },
-      { title: 'Range', cell: ({ range }) => range ?? 'unknown' },
+      { title: 'Range', cell: ({ range }) => shortened(range) },
       { title: 'Owner', cell: ({ owner, state }) => owner ?? (state === 'unexplained' ? '–' : 'free') },
-      { title: 'Position', cell: ({ position }) => position ?? '–' },
+      { title: 'Position', cell: ({ position }) => position?.replaceAll('"', '') ?? '–' },
       { title: 'Written', cell: ({ age }) => (age === null ? '–' : `${duration(age)} ago`) },
       { title: 'Lag', cell: (row) => lag(row.lag) },
       { title: 'Changes/s', number: true, cell: ({ rates }) => rate(rates?.handledPerSecond) },

@@ -6,9 +6,9 @@ import { drawing } from '../drawing.js';
 import { clip, count, plural, rate } from '../format.js';
 
 const SEVERITIES = [
-  ['error', 'Errors', 'bad'],
-  ['warning', 'Warnings', 'warn'],
-  ['information', 'Information', ''],
+  ['error', 'Errors', 'bad', 'error'],
+  ['warning', 'Warnings', 'warn', 'warning'],
+  ['information', 'Information', '', 'for information'],
 ];
 const MOST_FINDINGS = 300;
 const MOST_PATTERNS = 25;
@@ -19,59 +19,95 @@ export const model = {
   title: 'Model',
   needs: ['model check'],
   open(root, context) {
-    const part = (operation, title, show) => {
+    const part = (operation, title, show, asked) => {
       const body = h('div', {}, loading());
       root.append(section(title, body));
       if (!context.can(operation)) {
         body.replaceChildren(failure({ message: `This dashboard does not offer \`${operation}\`.` }));
         return;
       }
-      void context.run(operation).then(
-        ({ result }) => body.replaceChildren(...show(result)),
-        (error) => body.replaceChildren(failure(error)),
-      );
+      void (asked ?? context.run(operation))
+        .then(({ result }) => show(result))
+        .then(
+          (nodes) => body.replaceChildren(...nodes),
+          (error) => body.replaceChildren(failure(error)),
+        );
     };
-    part('model draw', 'Containers and projections', drawn);
-    part('model check', 'Findings', checked);
+    // The drawing has marks where findings are, so it waits for them; without them it is drawn as it is.
+    const check = context.can('model check') ? context.run('model check') : Promise.reject(new Error('not offered'));
+    check.catch(() => undefined);
+    part('model draw', 'Containers and projections', async (graph) => {
+      const found = await check.then(({ result }) => result.findings).catch(() => []);
+      return drawn(graph, found);
+    });
+    part('model check', 'Findings', checked, check);
     part('model cost', 'Request units', costs);
     return {};
   },
 };
 
-function drawn({ title, boxes, lines }) {
+/** By the name of a container or a projection, what is found of it: { tone, text }. */
+function marks(findings, of) {
+  const groups = Map.groupBy(
+    findings.filter((one) => one[of]),
+    (one) => one[of],
+  );
+  return new Map(
+    [...groups].map(([name, own]) => {
+      const parts = SEVERITIES.flatMap(([severity, , tone, noun]) => {
+        const many = own.filter((one) => one.severity === severity).length;
+        return many === 0 ? [] : [{ tone, text: severity === 'information' ? `${many} ${noun}` : plural(many, noun) }];
+      });
+      return [name, { tone: parts[0].tone, text: parts.map(({ text }) => text).join(', ') }];
+    }),
+  );
+}
+
+function drawn({ title, boxes, lines }, findings) {
+  const [ofBoxes, ofLines] = [marks(findings, 'container'), marks(findings, 'projection')];
   const node = drawing({
     name: `Containers and projections of ${title}; the text below says the same`,
     boxes: boxes.map(({ name, key, types, derived, column }) => ({
       key: name,
       column,
-      class: derived ? 'derived' : '',
-      title: name,
+      class: `${derived ? 'derived' : ''} ${ofBoxes.has(name) ? `marked ${ofBoxes.get(name).tone}` : ''}`,
+      title: ofBoxes.has(name) ? `${name}: ${ofBoxes.get(name).text}` : name,
       texts: [
         { text: name, class: 'name' },
         ...(key === undefined ? [] : [{ text: key, class: 'note' }]),
         ...types.map((text) => ({ text })),
+        ...(ofBoxes.has(name)
+          ? [{ text: `▲ ${ofBoxes.get(name).text}`, class: `mark ${ofBoxes.get(name).tone}` }]
+          : []),
       ],
     })),
     lines: lines.map(({ from, to, name, kind, joined }) => ({
       from,
       to,
-      text: joined ? undefined : name,
+      text: joined ? undefined : ofLines.has(name) ? `▲ ${name}` : name,
+      tone: ofLines.has(name) ? `mark ${ofLines.get(name).tone}` : '',
       class: joined ? 'joined' : '',
-      title: `${name}: ${kind} from ${from} to ${to}`,
+      title: `${name}: ${kind} from ${from} to ${to}${ofLines.has(name) ? `; ${ofLines.get(name).text}` : ''}`,
     })),
   });
   return [
     h('div', { class: 'drawn', tabindex: '0', role: 'group', 'aria-label': 'The drawing' }, node),
-    h('p', { class: 'note', text: 'Dashed boxes are derived; a dotted curve is read beside the source.' }),
+    h('p', {
+      class: 'note',
+      text: `Dashed boxes are derived; a dotted curve is read beside the source.${ofBoxes.size + ofLines.size > 0 ? ' ▲ has findings.' : ''}`,
+    }),
     h(
       'details',
       {},
       h('summary', { text: 'As text' }),
-      h(
-        'ul',
-        { class: 'plain' },
-        lines.map(({ from, to, name, kind }) => h('li', { text: `${name} (${kind}): ${from} → ${to}` })),
-      ),
+      h('ul', { class: 'plain' }, [
+        ...lines.map(({ from, to, name, kind }) =>
+          h('li', {
+            text: `${name} (${kind}): ${from} → ${to}${ofLines.has(name) ? `; ${ofLines.get(name).text}` : ''}`,
+          }),
+        ),
+        ...[...ofBoxes].map(([name, { text }]) => h('li', { text: `${name}: ${text}` })),
+      ]),
     ),
   ];
 }

@@ -2,7 +2,7 @@
 import { placesOf } from '../api.js';
 import { chart } from '../chart.js';
 import { badge, failure, figure, h, liveTable, loading, section } from '../dom.js';
-import { lagOf, rangesOf, sumOf } from '../figures.js';
+import { hostsOf, lagOf, rangesOf, sumOf } from '../figures.js';
 import { ago, catchUp, count, duration, lag, plural, rate, time } from '../format.js';
 
 export const now = {
@@ -64,7 +64,7 @@ export const now = {
       empty: 'No lease yet: no host has started.',
       key: ({ name }) => name,
       columns: [
-        { title: 'Source', word: true, cell: ({ container }) => container },
+        { title: 'Source', word: true, cell: ({ container, place }) => (place ? `${place}/${container}` : container) },
         { title: 'Leases', number: true, cell: ({ leases }) => count(leases) },
         { title: 'Lag', cell: (of) => lag(of.lag) },
         {
@@ -87,8 +87,8 @@ export const now = {
           cell: ({ status: of }) => (of ? count(sumOf(of.projections.map(({ changes }) => changes)) ?? 0) : '–'),
         },
         { title: 'Version', cell: ({ status: of }) => of?.version ?? '–' },
-        { title: 'Up since', cell: ({ status: of }) => time(of?.startedAt) },
-        { title: 'Last report', cell: ({ status: of }) => time(of?.at) },
+        { title: 'Up since', moment: true, cell: ({ status: of }) => time(of?.startedAt) },
+        { title: 'Last report', moment: true, cell: ({ status: of }) => time(of?.at) },
       ],
     });
     const progress = liveTable({
@@ -98,8 +98,8 @@ export const now = {
       columns: [
         { title: 'What', cell: ({ what }) => what },
         { title: 'By', cell: ({ by }) => by ?? '–' },
-        { title: 'Since', cell: ({ since }) => time(since) },
-        { title: 'Until', cell: ({ until }) => time(until) },
+        { title: 'Since', moment: true, cell: ({ since }) => time(since) },
+        { title: 'Until', moment: true, cell: ({ until }) => time(until) },
       ],
     });
     const body = h(
@@ -127,7 +127,7 @@ export const now = {
         const places = placesOf(status);
         const all = rangesOf(status);
         const behindBy = lagOf(status);
-        const owners = places.flatMap(({ value }) => value?.hosts ?? []);
+        const owners = hostsOf(status);
         const rows = places.flatMap(({ value }) => value?.projections ?? []);
         const parked = sumOf(rows.map((row) => row.parked)) ?? 0;
         figures.speed.set(rate(context.speeds.all()), 'as the hosts report');
@@ -153,14 +153,10 @@ export const now = {
         ranges.update(all);
         sources.update(
           places.flatMap(({ place, value }) =>
-            (value?.sources ?? []).map((of) => ({ ...of, name: `${place} ${of.container}` })),
+            (value?.sources ?? []).map((of) => ({ ...of, place, name: `${place} ${of.container}` })),
           ),
         );
-        hosts.update(
-          places.flatMap(({ place, value }) =>
-            (value?.hosts ?? []).map((of) => ({ ...of, name: `${place} ${of.owner}` })),
-          ),
-        );
+        hosts.update(owners);
         progress.update(
           places.flatMap(({ place, value }) =>
             (value?.inProgress ?? []).map((of) => ({ ...of, name: `${place} ${of.what}` })),

@@ -20,8 +20,8 @@ export const operations = {
         { title: 'Input', cell: ({ input }) => clip(input, 100) },
         { title: 'State', cell: ({ state }) => badge(state, TONES[state]) },
         { title: 'Progress', cell: (row) => (row.state === 'running' ? far(row) : '–') },
-        { title: 'Began', cell: ({ startedAt }) => time(startedAt) },
-        { title: 'Ended', cell: ({ endedAt }) => time(endedAt) },
+        { title: 'Began', moment: true, cell: ({ startedAt }) => time(startedAt) },
+        { title: 'Ended', moment: true, cell: ({ endedAt }) => time(endedAt) },
         { title: 'Result', cell: ({ text }) => clip(text, 300) },
       ],
     });
@@ -32,8 +32,8 @@ export const operations = {
       columns: [
         { title: 'What', cell: ({ what }) => what },
         { title: 'By', cell: ({ by }) => by ?? '–' },
-        { title: 'Since', cell: ({ since }) => time(since) },
-        { title: 'Until', cell: ({ until }) => time(until) },
+        { title: 'Since', moment: true, cell: ({ since }) => time(since) },
+        { title: 'Until', moment: true, cell: ({ until }) => time(until) },
       ],
     });
     const jobs = h('div', {}, loading());
@@ -63,7 +63,12 @@ async function show(node, context, operation, input, tableOf) {
     table.update(result);
     node.replaceChildren(table.node);
   } catch (error) {
-    node.replaceChildren(failure({ ...error, message: `${operation}: ${error.message}` }));
+    // Not to have set it up is no failure.
+    node.replaceChildren(
+      error.code === 'setting-missing'
+        ? h('p', { class: 'empty', text: `\`${operation}\` has nothing to show. ${error.message}.` })
+        : failure({ ...error, message: `${operation}: ${error.message}` }),
+    );
   }
 }
 
@@ -101,7 +106,7 @@ const jobTable = () =>
         cell: ({ done, of }) => (done === null ? '–' : `${count(done)}${of === null ? '' : ` of ${count(of)}`}`),
       },
       { title: 'Attempts', number: true, cell: ({ attempts }) => count(attempts) },
-      { title: 'Since', cell: ({ createdAt }) => time(createdAt) },
+      { title: 'Since', moment: true, cell: ({ createdAt }) => time(createdAt) },
       { title: 'Failure', cell: ({ failure: why }) => clip((why ?? '–').split('\n')[0], 200) },
     ],
   });
@@ -112,7 +117,7 @@ const auditTable = () =>
     empty: 'No change by hand yet.',
     key: ({ id }) => id,
     columns: [
-      { title: 'At', cell: ({ at }) => time(at) },
+      { title: 'At', moment: true, cell: ({ at }) => time(at) },
       { title: 'Who', cell: ({ actor }) => actor },
       { title: 'What', cell: ({ verb }) => verb },
       {

@@ -39,9 +39,15 @@ function openAll(root, context) {
     columns: [
       {
         title: 'Projection',
-        cell: ({ id }) => ({
-          sign: id,
-          node: () => h('a', { href: `#/projections/${encodeURIComponent(id.split('@')[0])}`, text: id }),
+        cell: ({ id, place }) => ({
+          sign: `${place} ${id}`,
+          node: () =>
+            h(
+              'span',
+              {},
+              h('a', { href: `#/projections/${encodeURIComponent(id.split('@')[0])}`, text: id }),
+              place ? h('span', { class: 'note', text: ` on ${place}` }) : null,
+            ),
         }),
       },
       { title: 'Kind', cell: ({ kind }) => kind },
@@ -132,8 +138,8 @@ function shown(of, records, context, load, result) {
       { title: 'Role', cell: ({ role, tone }) => badge(role, tone) },
       { title: 'Version', number: true, cell: ({ version }) => version },
       { title: 'Content', cell: ({ container, type }) => `${container}/${type}` },
-      { title: 'Since', cell: ({ since }) => time(since) },
-      { title: 'Until', cell: ({ until }) => time(until) },
+      { title: 'Since', moment: true, cell: ({ since }) => time(since) },
+      { title: 'Until', moment: true, cell: ({ until }) => time(until) },
     ],
   });
   versions.update([
@@ -156,10 +162,21 @@ function shown(of, records, context, load, result) {
       ? h('button', {
           type: 'button',
           text,
-          on: { click: () => act({ operation, title: `${text}: ${name}`, confirm: text, done: load, ...given }) },
+          on: {
+            click: () =>
+              act({
+                operation,
+                title: text.includes(name) ? text : `${text}: ${name}`,
+                confirm: text,
+                done: load,
+                ...given,
+              }),
+          },
         })
       : null;
-  const builds = declared.map(({ id }) => button('projections rebuild', `Build ${id}`, { input: { name: id } }));
+  // A version that readers see can't be built again.
+  const buildable = declared.filter(({ id }) => id !== `${name}@${current?.version}`);
+  const builds = buildable.map(({ id }) => button('projections rebuild', `Build ${id}`, { input: { name: id } }));
   return [
     h('p', {
       text: `${kind} of ${reads.join(', ')}${declared.length > 0 ? `, into ${declared.map(({ into }) => into).join(' and ')}` : ''}`,

@@ -44,7 +44,7 @@ export const ru = {
     });
     const budget = liveTable({
       caption: 'Who spends of RU_BUDGET',
-      empty: 'No budget is set, or nobody spends of it.',
+      empty: 'No budget is set, or no host spends from it.',
       key: ({ name }) => name,
       columns: [
         { title: 'Process', cell: ({ name }) => name },

@@ -1,4 +1,5 @@
 // The largest tenants. Counting them reads an index of every container, so it is done when asked.
+import { placesOf } from '../api.js';
 import { bar } from '../bars.js';
 import { badge, h, liveTable } from '../dom.js';
 import { bytes, clip, count } from '../format.js';
@@ -10,12 +11,18 @@ export const tenants = listed({
   operation: 'tenants list',
   absent: { 'tenant-undeclared': 'The pipeline declares no tenant.' },
   about: 'The tenants with the most documents. Sizes are estimated from samples.',
-  whole: (value) => {
+  whole: (result) => {
+    const places = placesOf(result);
+    const counted = places.filter(({ value }) => value);
+    const rows = counted.flatMap(({ place, value }) => value.tenants.map((row) => ({ ...row, place })));
+    const most = Math.max(1, ...rows.map((of) => of.bytes ?? 0));
+    const spread = places.length > 1;
     const table = liveTable({
       caption: 'Largest tenants',
       empty: 'No container has a document of a tenant.',
-      key: ({ tenant }) => tenant,
+      key: ({ place, tenant }) => JSON.stringify([place, tenant]),
       columns: [
+        ...(spread ? [{ title: 'Place', cell: ({ place }) => place }] : []),
         { title: 'Tenant', cell: ({ tenant }) => clip(tenant, 60) },
         {
           title: 'Beside the largest',
@@ -23,7 +30,7 @@ export const tenants = listed({
           cell: (row) =>
             bar({
               segments: [{ value: row.bytes ?? 0 }],
-              most: Math.max(1, ...value.tenants.map((of) => of.bytes ?? 0)),
+              most,
               label: `${row.tenant}: ${bytes(row.bytes)}`,
             }),
         },
@@ -34,11 +41,20 @@ export const tenants = listed({
         { title: 'Largest partition', cell: ({ containers }) => fullest(containers) },
       ],
     });
-    table.update(value.tenants);
-    const without = value.without.map(({ container, documents }) =>
-      h('p', { class: 'warn', text: `${count(documents)} documents of ${container} name no valid tenant.` }),
-    );
-    return [h('p', { text: `${count(value.count)} tenants.` }), table.node, ...without];
+    table.update(rows.toSorted((a, b) => (b.bytes ?? 0) - (a.bytes ?? 0)));
+    const at = (place) => (spread ? `${place}: ` : '');
+    return [
+      ...counted.map(({ place, value }) => h('p', { text: `${at(place)}${count(value.count)} tenants.` })),
+      table.node,
+      ...counted.flatMap(({ place, value }) =>
+        value.without.map(({ container, documents }) =>
+          h('p', {
+            class: 'warn',
+            text: `${at(place)}${count(documents)} documents of ${container} name no valid tenant.`,
+          }),
+        ),
+      ),
+    ];
   },
 });
 

@@ -88,7 +88,7 @@ function shown({ document, range, events, projections }) {
     empty: 'Nothing is stored about its changes.',
     key: ({ at, what }) => `${at} ${what}`,
     columns: [
-      { title: 'At', cell: ({ at }) => time(at) },
+      { title: 'At', moment: true, cell: ({ at }) => time(at) },
       { title: 'What', cell: ({ what }) => what },
     ],
   });

@@ -4,21 +4,28 @@ import type { Documents } from '../../../model/documents.ts';
 import type { RuleSettings } from '../../../model/estimate.ts';
 import { type Facts, type Term, sum } from '../../../model/rules/facts.ts';
 import { factsOf } from '../../../model/rules/index.ts';
-import { n } from '../../../model/rules/rule.ts';
-import { type Checked, GROUPS } from '../check-text.ts';
+import { type Rule, type Severity, n } from '../../../model/rules/rule.ts';
+import { marksOf } from '../about.ts';
+import { type Checked, GROUPS, type ShownFinding, excerpt } from '../check-text.ts';
 import { graphOf } from '../draw/graph.ts';
 import { svgOf } from '../draw/svg.ts';
 import { bars, escaped, legend } from './charts.ts';
 import { STYLE, colour } from './style.ts';
 
-export function htmlReport(documents: Documents, checked: Checked, settings: Partial<RuleSettings>): string {
+/** `rules`: those that were checked. The report has the text of each that found something, because it may be read anywhere. */
+export function htmlReport(
+  documents: Documents,
+  checked: Checked,
+  settings: Partial<RuleSettings>,
+  rules: readonly Rule[],
+): string {
   const facts = factsOf(documents, { settings });
   const profiles = (['microsoft', 'seed'] as const).map((profile) => costsOf(documents, profile, { settings }));
   const title = documents.design?.title || documents.requirements?.title || checked.folder;
   const [costs] = profiles;
   const parts = [
     head(title, checked, facts, costs),
-    drawing(documents),
+    drawing(documents, checked),
     findings(checked),
     ...(facts.containers.length > 0 && costs
       ? [load(costs), byPattern(costs, facts), monthly(profiles, settings.price), projections(costs)]
@@ -26,6 +33,7 @@ export function htmlReport(documents: Documents, checked: Checked, settings: Par
     patterns(facts),
     containers(facts),
     rest(checked),
+    found(checked, rules),
   ];
   return `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><meta name="generator" content="Millrace"><title>${escaped(title)}</title><style>${STYLE}</style></head>
@@ -51,21 +59,50 @@ function head(
 function findings({ findings: list }: Checked): string {
   if (list.length === 0)
     return '<section><h2>Findings</h2><div class="card"><span class="tag ok">none</span> No rule has a finding.</div></section>';
-  const groups = [...Map.groupBy(list, ({ rule }) => rule.charAt(0))].map(
-    ([group, own]) =>
-      `<div class="card" style="margin-bottom:12px"><h3 style="margin:0">${group} · ${escaped(GROUPS[group] ?? '')}</h3>${own
-        .map(
-          ({ rule, severity, message, at, evidence, hint, source }) =>
-            `<div class="f"><p><span class="tag ${severity}">${severity}</span><b>${rule}</b> <span class="dim small">${escaped(at.file)}:${at.line}</span></p><p>${escaped(message)}</p>${source?.trim() ? `<pre>${escaped(source.trim())}</pre>` : ''}${evidence === undefined ? '' : `<p class="small">Because ${escaped(evidence)}</p>`}${hint === undefined ? '' : `<p class="small dim">${escaped(hint)}</p>`}</div>`,
-        )
-        .join('')}</div>`,
-  );
+  const groups = SEVERITIES.map(([severity, title]) => {
+    // A finding keeps its number in the list, which the drawing's links use.
+    const own = [...list.entries()].filter(([, finding]) => finding.severity === severity);
+    if (own.length === 0) return '';
+    const many = own.length > MOST_OPEN;
+    return `<details class="card group"${severity === 'information' || many ? '' : ' open'}><summary><h3>${title} <span class="tag ${severity}">${own.length}</span></h3></summary>${own.map(([at, finding]) => one(finding, at)).join('')}</details>`;
+  });
   return `<section><h2>Findings</h2>${groups.join('')}</section>`;
 }
 
-function drawing({ design }: Documents): string {
+const SEVERITIES = [
+  ['error', 'Errors'],
+  ['warning', 'Warnings'],
+  ['information', 'For information'],
+] as const satisfies readonly (readonly [Severity, string])[];
+/** More of one severity are folded as a whole. */
+const MOST_OPEN = 40;
+
+function one({ rule, severity, message, at, evidence, hint, source }: ShownFinding, index: number): string {
+  return `<details class="f" id="finding-${index + 1}"><summary><span class="tag ${severity}">${rule}</span>${escaped(message)} <span class="dim small">${escaped(at.file)}:${at.line}</span></summary>${source?.trim() ? caret(source, message, at.line, severity) : ''}${evidence === undefined ? '' : `<p class="small">Because ${escaped(evidence)}</p>`}${hint === undefined ? '' : `<p class="small dim">${escaped(hint)}</p>`}<p class="small"><a href="#rule-${rule}">What ${rule} says</a></p></details>`;
+}
+
+/** The line, and below it what the message means of it, as the text output marks it. */
+function caret(source: string, message: string, line: number, severity: Severity): string {
+  const { text, from, length } = excerpt(source, message);
+  const number = String(line);
+  return `<pre>${number} │ ${escaped(text)}\n${' '.repeat(number.length)} │ ${' '.repeat(from)}<b class="caret ${severity}">${'^'.repeat(length)}</b></pre>`;
+}
+
+/** The rules that found something, so that a link leads to what each says. */
+function found({ findings: list }: Checked, rules: readonly Rule[]): string {
+  const ids = new Set(list.map(({ rule }) => rule));
+  const cards = rules
+    .filter(({ id }) => ids.has(id))
+    .map(
+      ({ id, title, severity, source, why, hint }) =>
+        `<div class="card" id="rule-${id}"><h3><span class="tag ${severity}">${id}</span>${escaped(title)}</h3><p class="small">${escaped(why)}</p><p class="small"><b>How to fix it.</b> ${escaped(hint)}</p><p class="small dim">${escaped(GROUPS[id.charAt(0)] ?? '')} · ${escaped(source)}</p></div>`,
+    );
+  return cards.length === 0 ? '' : `<section><h2>Rules with findings</h2>${cards.join('')}</section>`;
+}
+
+function drawing({ design }: Documents, { findings: list }: Checked): string {
   if (!design || design.containers.length === 0) return '';
-  return `<section><h2>Containers and projections</h2><div class="card">${svgOf(graphOf(design), false)}</div></section>`;
+  return `<section><h2>Containers and projections</h2><div class="card">${svgOf(graphOf(design), false, marksOf(list))}</div></section>`;
 }
 
 const KINDS = [

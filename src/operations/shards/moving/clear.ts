@@ -2,7 +2,8 @@
 import pMap from 'p-map';
 import { canonical } from '../../../base/json.ts';
 import type { Change, Identity } from '../../../feed/reading/change.ts';
-import { Copier } from '../../containers/copy.ts';
+import { withoutSystemFields as contentOf } from '../../../feed/reading/mapper.ts';
+import { isByEmbed } from '../../../projections/embed/fields.ts';
 import { follow } from '../../containers/follow.ts';
 import { queryOf } from '../../containers/part.ts';
 import { fetchAll } from '../../../cosmos/fetch-all.ts';
@@ -12,7 +13,18 @@ import type { StoredEntry } from '../../../projections/archive/entries.ts';
 import type { MovedMark } from '../../../projections/moved.ts';
 import { dropEntries, markCold } from './cold.ts';
 import { MovedDocuments, markOf } from './documents.ts';
-import { type Moving, accessTo, acknowledged, documentsOf, mappingNow, progressOf, saveProgress } from './moving.ts';
+import { dropLetters } from './letters.ts';
+import {
+  type Moving,
+  accessTo,
+  acknowledged,
+  copierOf,
+  countOf,
+  documentsOf,
+  mappingNow,
+  progressOf,
+  saveProgress,
+} from './moving.ts';
 import type { MovePlace, MovedContainer } from './side.ts';
 
 const LOOK_MS = 1_000;
@@ -24,11 +36,13 @@ const LOOK_MS = 1_000;
 export async function followLate(moving: Moving): Promise<void> {
   const { record, graceMs, clock, signal, say, readLagMs } = moving;
   const ends = Date.parse(record.now.flippedAt ?? '') + graceMs;
+  await renewAhead(moving);
   for (let isOver = false; !isOver;) {
     isOver = clock.now() > ends;
     // The last look is after the grace, and after the lag of replicas.
     if (isOver) await clock.sleep(readLagMs, signal);
     for (const of of moving.containers) await carryOver(moving, of);
+    await renewAhead(moving);
     if (isOver) break;
     await record.save();
     await say(`late writes are followed for ${Math.ceil((ends - clock.now()) / 1_000)} s more`);
@@ -36,12 +50,25 @@ export async function followLate(moving: Moving): Promise<void> {
   }
 }
 
+/** The map gives the keys to the target for good: embeds write into its copies from now on. */
+async function renewAhead(moving: Moving): Promise<void> {
+  for (const of of moving.containers) {
+    const documents = new MovedDocuments(of.right, accessTo(moving, moving.to));
+    const renewed = await eachMarked(moving, moving.to, of, 'ahead', async (doc) => {
+      const mark = markOf(doc);
+      if (!mark?.ahead) return false;
+      const { digest: _, epoch: __, ahead: ___, ...of } = mark;
+      return documents.renew(doc, of);
+    });
+    moving.total.renewed += renewed;
+  }
+}
+
 async function carryOver(moving: Moving, of: MovedContainer): Promise<void> {
-  const { record, signal, to, total } = moving;
+  const { record, signal, total } = moving;
   const known = progressOf(moving, of);
   const progress = { positions: known.positions };
-  const rules = { epoch: known.epoch ?? 0 };
-  const copier = new Copier(of.left, of.right, accessTo(moving, to), () => Promise.resolve(true), rules);
+  const copier = copierOf(moving, of);
   let parked: readonly Identity[] = [];
   const copy = async (changes: readonly Change[]): Promise<number> => {
     const late = changes.filter(({ doc }) => !markOf(doc ?? {}));
@@ -77,8 +104,9 @@ export async function clearSource(moving: Moving): Promise<void> {
   await clear(moving, from, {
     named,
     mark: async (of, doc, documents) => {
-      if (named.has(canonical(identityOf(of, doc)))) return false;
-      return documents.markGone(doc, { epoch: epochOf(of) });
+      const identity = identityOf(of, doc);
+      if (named.has(canonical(identity))) return false;
+      return markGone(documents, identity, doc, { epoch: epochOf(of) });
     },
     cold: (of) => ({ epoch: epochOf(of) }),
   });
@@ -87,10 +115,28 @@ export async function clearSource(moving: Moving): Promise<void> {
   for (const of of moving.containers) await removeMarkers(moving, moving.to, of);
 }
 
-/** The same for the copies of a move that is cancelled. They go as just above what they are copies of. */
-export async function clearTarget(moving: Moving): Promise<void> {
-  const { to } = moving;
-  await clear(moving, to, {
+/** If an embed has written the document since it was read, as it is now. */
+async function markGone(
+  documents: MovedDocuments,
+  { key, id }: Identity,
+  doc: Record<string, unknown>,
+  as: Pick<MovedMark, 'epoch'>,
+): Promise<boolean> {
+  for (let found: typeof doc | undefined = doc; found;) {
+    if (await documents.markGone(found, as)) return true;
+    found = await documents.read(key, id);
+    if (!found || !isByEmbed(found['_mr'], contentOf(found))) return false;
+  }
+  return false;
+}
+
+/**
+ * The same for the copies of a move that is cancelled. They go as just above what they are copies of. Until the grace ends,
+ * what a slow process of the move still writes goes too.
+ */
+export async function clearTarget(moving: Moving, graceMs: number): Promise<void> {
+  const { to, clock, record, signal, say } = moving;
+  const clearing: Clearing = {
     named: new Set(),
     mark: async (_, doc, documents) => {
       const mark = markOf(doc);
@@ -98,7 +144,16 @@ export async function clearTarget(moving: Moving): Promise<void> {
       return documents.markGone(doc, { epoch: mark.epoch ?? 0, lsn: mark.lsn + 0.5 });
     },
     cold: (_, { version: { epoch, lsn } }) => ({ epoch, lsn: lsn + 0.5 }),
-  });
+  };
+  const ends = clock.now() + graceMs;
+  await clear(moving, to, clearing);
+  while (clock.now() < ends) {
+    await record.save();
+    await say(`late copies are removed for ${Math.ceil((ends - clock.now()) / 1_000)} s more`);
+    await clock.sleep(Math.max(10, Math.min(LOOK_MS, ends - clock.now())), signal);
+    const counts = await Promise.all(moving.containers.map((of) => countOf(of.target, of, signal)));
+    if (counts.some((count) => count > 0)) await clear(moving, to, clearing);
+  }
   await clearStrays(moving, to.shard);
 }
 
@@ -122,7 +177,12 @@ async function clear(moving: Moving, place: MovePlace, { named, mark, cold }: Cl
     await record.save();
     await say(`${total.removed} documents removed`);
   }
-  await acknowledged(moving, place);
+  // Where nothing was, hosts that stand still aren't waited for.
+  const left = await Promise.all(
+    moving.containers.map((of) => eachMarked(moving, place, of, 'gone', async () => true)),
+  );
+  if (left.some((count) => count > 0)) await acknowledged(moving, place);
+  await dropLetters(moving, place, (one) => !named.has(canonical(one)));
   for (const of of moving.containers) {
     await dropEntries(moving, place, of, named);
     await removeMarkers(moving, place, of);
@@ -130,13 +190,22 @@ async function clear(moving: Moving, place: MovePlace, { named, mark, cold }: Cl
 }
 
 async function removeMarkers(moving: Moving, place: MovePlace, of: MovedContainer): Promise<void> {
-  const { signal } = moving;
   const documents = new MovedDocuments(of.left, accessTo(moving, place));
-  const gone = { ...of.part, condition: `${of.part.within} AND c._mr.moved.gone = true` };
-  const [query, options] = queryOf('SELECT *', gone);
-  const container = place.database.container(of.name);
-  const all = fetchAll<Record<string, unknown>>(container, query, signal, options);
-  await pMap(all, async (doc) => (markOf(doc)?.gone ? documents.remove(doc) : false), { concurrency: 32 });
+  await eachMarked(moving, place, of, 'gone', async (doc) => (markOf(doc)?.gone ? documents.remove(doc) : false));
+}
+
+/** Resolves with the number of documents for which `work` says true, among those whose mark has `flag`. */
+async function eachMarked(
+  { signal }: Moving,
+  place: MovePlace,
+  of: MovedContainer,
+  flag: 'gone' | 'ahead',
+  work: (document: Record<string, unknown>) => Promise<boolean>,
+): Promise<number> {
+  const marked = { ...of.part, condition: `${of.part.within} AND c._mr.moved.${flag} = true` };
+  const [query, options] = queryOf('SELECT *', marked);
+  const all = fetchAll<Record<string, unknown>>(place.database.container(of.name), query, signal, options);
+  return (await pMap(all, work, { concurrency: 32 })).filter(Boolean).length;
 }
 
 async function clearStrays(moving: Moving, shard: Shard): Promise<void> {

@@ -70,7 +70,7 @@ class ColdMove {
     const cold = due.filter((entry) => entry !== undefined);
     if (cold.length === 0) return [];
     await this.#copy(cold);
-    await hostsOf(this.#moving, to, this.#of.target)?.haveAcknowledged(this.#of.part.ranges);
+    await hostsOf(this.#moving, to, this.#of.target)?.haveAcknowledged(this.#of);
     const left = await mapSettled(cold, async (entry) => ((await this.#enter(entry)) ? undefined : entry), AT_ONCE);
     total.cold += cold.length;
     await record.save();

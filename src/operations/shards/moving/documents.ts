@@ -30,9 +30,12 @@ export class MovedDocuments {
     this.#access = access;
   }
 
-  /** The same content as a version of its own: no event, and newer than whatever was derived from it. */
-  renew(document: Stored): Promise<boolean> {
-    return this.#write(document, {}, {}, 'replace');
+  /**
+   * The same content as a version of its own: no event, and newer than whatever was derived from it. `of`: what else the mark
+   * still says.
+   */
+  renew(document: Stored, of: Omit<MovedMark, 'digest'> = {}): Promise<boolean> {
+    return this.#write(document, of, {}, 'replace');
   }
 
   /**

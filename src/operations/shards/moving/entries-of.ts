@@ -1,3 +1,4 @@
+import type { SqlParameter } from '@azure/cosmos';
 import { mapSettled } from '../../../base/map-settled.ts';
 import { fetchAll } from '../../../cosmos/fetch-all.ts';
 import { splitPath } from '../../../cosmos/paths.ts';
@@ -23,22 +24,32 @@ export async function* entriesOf(
   signal: AbortSignal,
 ): AsyncGenerator<StoredEntry> {
   if (!state) return;
-  const path = splitPath(map.schema.sharded[of.name] ?? '').join('/');
-  const level = of.left.keyPaths.findIndex((one) => one.join('/') === path);
-  const single = map.kind === 'list' ? keyJson(map.keyType, span.low) : undefined;
-  const narrowed = single === undefined ? '' : ` AND c.source["key"][${level}] = @key`;
+  const { condition, parameters } = keyCondition(map, span, of, 'c.source["key"]');
   const query = {
-    query: `SELECT * FROM c WHERE c.type = @type AND c.state = 'archived' AND c.source.container = @name${narrowed}`,
-    parameters: [
-      { name: '@type', value: ENTRY },
-      { name: '@name', value: of.name },
-      ...(single === undefined ? [] : [{ name: '@key', value: single }]),
-    ],
+    query: `SELECT * FROM c WHERE c.type = @type AND c.state = 'archived' AND c.source.container = @name${condition}`,
+    parameters: [{ name: '@type', value: ENTRY }, { name: '@name', value: of.name }, ...parameters],
   };
   for await (const stored of fetchAll<SinkDocument>(state, query, signal)) {
     const entry = entryOf(stored);
     if (of.part.has(asDocument(of, entry.key))) yield entry;
   }
+}
+
+/**
+ * What narrows a query over full keys in `property` to a single key of a list map, as ` AND …`. Of a range nothing does: the
+ * caller asks each of them.
+ */
+export function keyCondition(
+  map: MovedKeys['map'],
+  span: Span,
+  of: MovedContainer,
+  property: string,
+): { readonly condition: string; readonly parameters: SqlParameter[] } {
+  if (map.kind !== 'list') return { condition: '', parameters: [] };
+  const path = splitPath(map.schema.sharded[of.name] ?? '').join('/');
+  const level = of.left.keyPaths.findIndex((one) => one.join('/') === path);
+  const value = keyJson(map.keyType, span.low);
+  return { condition: ` AND ${property}[${level}] = @key`, parameters: [{ name: '@key', value }] };
 }
 
 /** How many documents of the keys a shard has in its archive. */

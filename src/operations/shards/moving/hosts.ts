@@ -9,12 +9,15 @@ import { type ReadersOptions, readersOf, renewTenures } from '../../../feed/leas
 import { lsnOf, overlaps } from '../../../feed/reading/position.ts';
 import type { FeedRange } from '../../../cosmos/ranges.ts';
 import { shardVerbsError } from '../errors.ts';
+import { type Written, isSetAside } from './aside.ts';
 import { type OwnLeases, ownLeases } from './behind.ts';
+import type { MovedContainer } from './side.ts';
 
-/** Up to where a range is written. */
-interface Written {
-  readonly range: FeedRange;
-  readonly lsn: number;
+/** What the hosts of a processor have not applied yet. */
+interface Behind {
+  readonly leases: readonly string[];
+  /** Their positions have passed changes that they will apply later. */
+  readonly aside: boolean;
 }
 
 const POLL_MS = 250;
@@ -24,6 +27,8 @@ export interface HostsOptions {
   readonly signal: AbortSignal;
   /** How long to wait for hosts, milliseconds. */
   readonly patienceMs: number;
+  /** The state container of the hosts. */
+  readonly state: Container;
   /** Called while it waits. */
   readonly waiting: (text: string) => Promise<void>;
 }
@@ -44,31 +49,35 @@ export class Hosts {
   }
 
   /**
-   * Resolves when every processor has acknowledged what the feed shows of a part of the container now.
+   * Resolves when every processor has acknowledged and applied what the feed shows of a part of the container now.
    * @throws MillraceError `move-hosts-behind`
    */
-  async haveAcknowledged(ranges: readonly FeedRange[]): Promise<void> {
+  async haveAcknowledged(of: MovedContainer): Promise<void> {
     const { clock, signal, patienceMs, waiting } = this.#options;
     const stores = await this.#stores();
     if (stores.length === 0) return;
-    const written = await this.#written(ranges);
+    const written = await this.#written(of.part.ranges);
     const { hostname } = new URL(this.#of.endpoint);
     for (const since = clock.monotonic(); ; await clock.sleep(POLL_MS, signal)) {
-      const behind = await this.#behind(stores, written);
-      if (behind.length === 0) return;
+      const { leases, aside } = await this.#behind(stores, of, written);
+      if (leases.length === 0 && !aside) return;
       const { id, database } = this.#of.monitored;
-      const what = `${behind.join(', ')} of ${database.id}/${id}`;
-      if (clock.monotonic() - since > patienceMs) throw hostsBehind(ownLeases(behind, hostname), what);
-      await waiting(`${what}${whyOf(ownLeases(behind, hostname))}`);
+      const what = `${aside ? 'changes that are set aside' : leases.join(', ')} of ${database.id}/${id}`;
+      if (clock.monotonic() - since > patienceMs) throw hostsBehind(ownLeases(leases, hostname), what);
+      await waiting(`${what}${whyOf(ownLeases(leases, hostname))}`);
     }
   }
 
-  async #behind(stores: readonly LeaseStore[], written: readonly Written[]): Promise<string[]> {
-    const leases = await Promise.all(stores.map((store) => explained(store.list(), this.#of.monitored)));
-    return leases
-      .flat()
-      .filter(({ range, position }) => written.some((one) => overlaps(one.range, range) && lsnOf(position) < one.lsn))
-      .map(({ id }) => id);
+  async #behind(stores: readonly LeaseStore[], of: MovedContainer, written: readonly Written[]): Promise<Behind> {
+    const leases = (await Promise.all(stores.map((store) => explained(store.list(), this.#of.monitored)))).flat();
+    const behind = leases.filter(({ range, position }) =>
+      written.some((one) => overlaps(one.range, range) && lsnOf(position) < one.lsn),
+    );
+    if (behind.length > 0) return { leases: behind.map(({ id }) => id), aside: false };
+    // After the positions: what a position has passed was applied, parked, or set aside before (TEN-F4).
+    const { state, signal } = this.#options;
+    const pipelines = new Set(leases.map(({ id }) => id.slice(0, id.indexOf('.'))));
+    return { leases: [], aside: await isSetAside({ state, pipelines, of, written, signal }) };
   }
 
   /** Where the last change of each range is. */
@@ -97,7 +106,7 @@ const hintOf = (own: readonly OwnLeases[], then: string): { readonly hint?: stri
 const hostsBehind = (own: readonly OwnLeases[], what: string): MillraceError =>
   shardVerbsError(
     'move-hosts-behind',
-    `These leases are behind what the move waits for: ${what}${whyOf(own)}`,
+    `Hosts are behind what the move waits for: ${what}${whyOf(own)}`,
     hintOf(own, ': it resumes'),
   );
 

@@ -2,6 +2,7 @@
 import type { Container, Database } from '@azure/cosmos';
 import { type Clock, systemClock } from '../../../base/clock.ts';
 import { Meter } from '../../../cosmos/meter.ts';
+import type { Pipeline } from '../../../definition/specs.ts';
 import type { Identity } from '../../../feed/reading/change.ts';
 import { letEpochGo } from '../../../feed/reading/epochs.ts';
 import { encodeKey } from '../../../shards/keys/key-type.ts';
@@ -17,18 +18,21 @@ import { compare } from './compare.ts';
 import { countCold } from './entries-of.ts';
 import { type Paused, changeOver } from './flip.ts';
 import { assertReaders } from './hosts.ts';
+import { leftBy } from './left.ts';
 import {
   type MoveTimes,
   type Moving,
   acknowledged,
   copyOn,
+  countEmbedded,
   countOf,
   mappingNow,
   ownerOptions,
   progressOf,
   saveProgress,
 } from './moving.ts';
-import { assertFree, assertTaken, prepare } from './prepare.ts';
+import { carryLetters, countLetters } from './letters.ts';
+import { assertFree, assertNoneLeaves, assertTaken, prepare } from './prepare.ts';
 import {
   type BatchOf,
   type ContainerProgress,
@@ -52,10 +56,14 @@ export interface MoveOptions extends Partial<MoveTimes> {
   readonly endpointOf: (location: ShardLocation) => string;
   /** Name of the state container that hosts of a shard use in its database. */
   readonly stateContainer: string;
+  /** The erasures of tenants that have not ended, by their ids. No move begins beside one (ERASE-P61). */
+  readonly erasures?: () => Promise<readonly string[]>;
   /** The lease container of these hosts. */
   readonly leases?: Container | undefined;
   /** Containers whose documents the pipeline archives, if there is one here. */
   readonly archives?: readonly string[];
+  /** Containers in which its embeds write. */
+  readonly embedded?: readonly string[];
   /** The blobs of archives. Absent: keys with archived documents are refused. */
   readonly store?: Moving['store'];
   readonly signal: AbortSignal;
@@ -70,6 +78,12 @@ export interface MoveOptions extends Partial<MoveTimes> {
   readonly say?: (text: string) => void | Promise<void>;
 }
 
+/** What a pipeline does in containers that move. */
+export const touchedBy = ({ archives, embeds }: Pipeline): Pick<MoveOptions, 'archives' | 'embedded'> => ({
+  archives: archives.map(({ from }) => from.container),
+  embedded: embeds.map(({ into }) => into.container),
+});
+
 export interface Moved extends Partial<Paused> {
   readonly id: string;
   readonly keys: string;
@@ -79,6 +93,8 @@ export interface Moved extends Partial<Paused> {
   readonly copied: number;
   /** Archived documents that it took along. */
   readonly archived: number;
+  /** Dead letters that it took along. */
+  readonly letters: number;
   readonly removed: number;
   /** Late writes that have to be compared by hand: both shards have the document, each in a version of its own. */
   readonly parked: readonly Identity[];
@@ -93,6 +109,10 @@ export interface MovePlan {
   readonly documents: Readonly<Record<string, number>>;
   /** Archived documents. */
   readonly archived: number;
+  /** Dead letters of the keys' documents. */
+  readonly letters: number;
+  /** Documents with fields that an embed has written. */
+  readonly embedded: number;
   /** The move that would be resumed. */
   readonly resumes?: string;
 }
@@ -107,29 +127,46 @@ export async function moveMapping(options: MoveOptions, mapping: Mapping, target
   const record = found
     ? await MoveRecord.resume(maps, found, { clock, force })
     : await MoveRecord.begin(maps, await factsOf(options, mapping, places, containers), clock);
-  if (!found) await assertAlone(options, record, mapping, target);
+  if (!found) {
+    await assertAlone(options, record, mapping, target);
+    // After its record is stored: an erasure looks for it after its own one.
+    await assertNoErasure(options).catch(async (error: unknown) => {
+      await record.save({ step: 'cancelled' });
+      throw error;
+    });
+  }
   const moving = movingOf(options, record, places, containers);
-  const paused = await work(moving, options.flipped);
-  return resultOf(moving, paused);
+  try {
+    return resultOf(moving, await work(moving, options.flipped));
+  } catch (error) {
+    throw await leftBy(moving, error, { cancel: giveUp });
+  }
 }
 
 /** What `moveMapping` would do, with these keys of the mapping `only`. Changes nothing. @throws as `moveMapping` */
 export async function planMove(options: MoveOptions, mapping: Mapping, target: Shard, only?: Span): Promise<MovePlan> {
   const { map, signal } = options;
   const { found, places, containers } = await examine(options, mapping, target, only);
+  const keys = { map, span: only ?? spanOf(map, mapping) };
   const counts = containers.map(async (of) => [of.name, await countOf(of.source, of, signal)] as const);
   return {
     keys: mapping.text,
     from: shownLocation(places.from.shard.location),
     to: shownLocation(places.to.shard.location),
     documents: Object.fromEntries(await Promise.all(counts)),
-    archived: await countCold(places.from, containers, { map, span: only ?? spanOf(map, mapping) }, signal),
+    archived: await countCold(places.from, containers, keys, signal),
+    letters: await countLetters(places.from, containers, keys, signal),
+    embedded: (await Promise.all(containers.map((of) => countEmbedded(of.source, of, signal)))).reduce(
+      (sum, count) => sum + count,
+      0,
+    ),
     ...(found && { resumes: found.id }),
   };
 }
 
 /**
- * Ends a move before the map gives the keys to the target, and removes the copies.
+ * Ends a move before the map gives the keys to the target, and removes the copies. With `graceMs` it also removes those that
+ * a process of the move still writes within that time: it may have slept, or be cut off.
  * @throws MillraceError `move-unknown`, `move-flipped`, `move-under-way`
  */
 export async function cancelMove(options: MoveOptions, id: string): Promise<Moved> {
@@ -144,11 +181,19 @@ export async function cancelMove(options: MoveOptions, id: string): Promise<Move
   if (isFlipped || !['copying', 'cancelling'].includes(found.step))
     throw shardVerbsError('move-flipped', `The move ${id} of ${found.keys} can't be cancelled: ${found.step}`);
   const moving = movingOf(options, await MoveRecord.resume(maps, found, { clock, force }), places, containers);
-  await cancel(moving);
+  await cancel(moving, options.graceMs ?? 0);
   return resultOf(moving);
 }
 
-async function cancel(moving: Moving): Promise<void> {
+/** Ends a move that has failed. Where it doesn't have the lock it has done nothing yet. */
+async function giveUp(moving: Moving): Promise<void> {
+  const { map, record } = moving;
+  const mapping = (await map.inspect()).mappings.find(({ text }) => text === record.now.keys);
+  if (mapping?.owner === ownerOf(record.now)) await cancel(moving, 0);
+  else await end(moving, 'cancelled');
+}
+
+async function cancel(moving: Moving, graceMs: number): Promise<void> {
   const { map, record, signal, say, from } = moving;
   let mapping = await mappingNow(moving);
   await map.lockMapping(mapping, ownerOf(record.now));
@@ -163,7 +208,7 @@ async function cancel(moving: Moving): Promise<void> {
     if (!progress.cancelledAt)
       await saveProgress(moving, of, { ...progress, cancelledAt: await positionsNow(of.source, signal) });
   }
-  await clearTarget(moving);
+  await clearTarget(moving, graceMs);
   await end(moving, 'cancelled');
 }
 
@@ -190,6 +235,7 @@ async function work(moving: Moving, flipped: () => void = () => undefined): Prom
     await say('the map gives the keys to the target');
     await followLate(moving);
     await acknowledged(moving, from);
+    await carryLetters(moving);
     await record.save({ step: 'clearing' });
   }
   if (record.now.step === 'clearing') {
@@ -249,6 +295,7 @@ async function examine(
     const places = await placesOf(options, found);
     return { found, places, containers: await movedContainers(map, span, places) };
   }
+  await assertNoErasure(options);
   if (mapping.shard === target.id)
     throw shardVerbsError('move-there', `${mapping.text} is on ${shownLocation(target.location)} already`);
   if (mapping.status === 'offline') throw shardVerbsError('move-offline', `The mapping ${mapping.text} is offline`);
@@ -258,8 +305,9 @@ async function examine(
   if (places.from.state && !places.to.state)
     throw shardVerbsError('move-state-missing', `${shownLocation(target.location)} has no state container`);
   const containers = await movedContainers(map, span, places);
-  await assertFree(containers, places, { map, span }, signal);
+  await assertFree(containers, places.to, { map, span }, signal);
   await assertTaken(containers, places.from, { map, span }, options);
+  await assertNoneLeaves(containers, places.from, signal);
   await assertAllReaders(options, places, containers);
   return { found, places, containers };
 }
@@ -273,6 +321,12 @@ async function assertAllReaders(
   for (const { endpoint, database } of [from, to])
     for (const { name } of containers)
       await assertReaders({ monitored: database.container(name), endpoint, leases, host: 'move' });
+}
+
+/** @throws MillraceError `move-erasure` */
+async function assertNoErasure({ erasures }: MoveOptions): Promise<void> {
+  const [erasure] = (await erasures?.()) ?? [];
+  if (erasure !== undefined) throw shardVerbsError('move-erasure', `The erasure ${erasure} of a tenant has not ended`);
 }
 
 /** Two moves that began at the same time have not seen one another: then this one ends. */
@@ -367,9 +421,9 @@ export function movingOf(
 ): Moving {
   const { map, leases, signal, clock = systemClock, say = () => undefined } = options;
   const { readLagMs = 5_000, graceMs = 150_000, silentMs = 10_000, holdMs = 1_000 } = options;
-  const { patienceMs = 600_000, archives = [], store } = options;
+  const { patienceMs = 600_000, archives = [], embedded = [], store } = options;
   const times: MoveTimes = { readLagMs, graceMs, silentMs, holdMs, patienceMs };
-  const total = { copied: 0, removed: 0, renewed: 0, cold: 0 };
+  const total = { copied: 0, removed: 0, renewed: 0, cold: 0, letters: 0 };
   return {
     ...times,
     map,
@@ -379,6 +433,7 @@ export function movingOf(
     containers,
     leases,
     archives,
+    embedded,
     store,
     clock,
     signal,
@@ -395,6 +450,7 @@ const resultOf = ({ record, from, to, total, meter }: Moving, paused?: Paused): 
   to: shownLocation(to.shard.location),
   copied: total.copied,
   archived: total.cold,
+  letters: total.letters,
   removed: total.removed,
   ...paused,
   parked: record.now.parked,

@@ -11,6 +11,7 @@ import { type RangePosition, lsnOf } from '../../../feed/reading/position.ts';
 import { untilStopped } from '../../../feed/tenure/fences.ts';
 import type { Mapping, ShardMap } from '../../../shards/index.ts';
 import { CosmosAccess } from '../../../sinks/cosmos-access.ts';
+import { isGuarded } from '../../../projections/embed/fields.ts';
 import { Copier } from '../../containers/copy.ts';
 import { type Following, follow, untilQuiet } from '../../containers/follow.ts';
 import { queryOf } from '../../containers/part.ts';
@@ -47,6 +48,8 @@ export interface Moving extends MoveTimes {
   readonly leases: Container | undefined;
   /** Containers whose documents a pipeline archives, as far as the caller knows. */
   readonly archives: readonly string[];
+  /** Containers in which embeds write, as far as the caller knows. */
+  readonly embedded: readonly string[];
   /** The blobs of archives. */
   readonly store: (() => Promise<Pick<BlobStore, 'read'>>) | undefined;
   readonly clock: Clock;
@@ -55,7 +58,7 @@ export interface Moving extends MoveTimes {
   readonly meter: Meter;
   /** Called and awaited between steps, and while it waits. */
   readonly say: (text: string) => void | Promise<void>;
-  readonly total: { copied: number; removed: number; renewed: number; cold: number };
+  readonly total: { copied: number; removed: number; renewed: number; cold: number; letters: number };
 }
 
 export const ownerOptions = ({ record }: Moving) => ({ owner: ownerOf(record.now) });
@@ -80,14 +83,14 @@ export function hostsOf(moving: Moving, place: MovePlace, monitored: Container):
   };
   return new Hosts(
     { monitored, endpoint, leases, host: ownerOf(moving.record.now) },
-    { clock, signal, patienceMs, waiting },
+    { clock, signal, patienceMs, state: place.state, waiting },
   );
 }
 
-/** Every processor of a shard has acknowledged what its feed shows of the keys now. */
+/** Every processor of a shard has acknowledged and applied what its feed shows of the keys now. */
 export async function acknowledged(moving: Moving, place: MovePlace): Promise<void> {
-  for (const { name, part } of moving.containers)
-    await hostsOf(moving, place, place.database.container(name))?.haveAcknowledged(part.ranges);
+  for (const of of moving.containers)
+    await hostsOf(moving, place, place.database.container(of.name))?.haveAcknowledged(of);
 }
 
 export const progressOf = ({ record }: Moving, { name }: MovedContainer): ContainerProgress => {
@@ -104,16 +107,24 @@ export const saveProgress = (
   more: Parameters<MoveRecord['save']>[0] = {},
 ): Promise<void> => record.save({ ...more, containers: { [name]: progress } });
 
+/** Writes copies that count as the versions that they are copied from. Embeds of the target leave theirs until the flip. */
+export function copierOf(moving: Moving, of: MovedContainer): Copier {
+  const isEmbedded = moving.embedded.includes(of.name);
+  return new Copier(of.left, of.right, accessTo(moving, moving.to), () => Promise.resolve(true), {
+    epoch: progressOf(moving, of).epoch ?? 0,
+    ahead: ({ _mr: own }) => isEmbedded || isGuarded(own),
+  });
+}
+
 /** Copies on from the stored position, until nothing comes any more. Resolves with the number of changes. */
 export async function copyOn(
   moving: Moving,
   of: MovedContainer,
   until: 'near' | { readonly endOrThrow: () => void; readonly once?: boolean },
 ): Promise<number> {
-  const { signal, total, say, from, to } = moving;
+  const { signal, total, say, from } = moving;
   const known = progressOf(moving, of);
-  const rules = { epoch: known.epoch ?? 0 };
-  const copier = new Copier(of.left, of.right, accessTo(moving, to), () => Promise.resolve(true), rules);
+  const copier = copierOf(moving, of);
   const sources = new MovedDocuments(of.left, accessTo(moving, from));
   const progress = { positions: known.positions };
   const following: Following = {
@@ -155,7 +166,8 @@ async function isCopied(
   { key, version, doc = {} }: Change,
   sources: MovedDocuments,
 ): Promise<boolean> {
-  assertMovable(doc);
+  const { _mr: own } = doc;
+  if (isObject(own) && own['archived'] !== undefined) throw isLeaving(String(doc['id']));
   const mark = markOf(doc);
   if (mark?.gone) return false;
   if (mark?.epoch === undefined && !isBefore(renews, hashOf(key), version.lsn)) return true;
@@ -166,13 +178,8 @@ async function isCopied(
 export const isBefore = (positions: readonly RangePosition[], hash: string, lsn: number): boolean =>
   positions.some(({ range, position }) => range.min <= hash && hash < range.max && lsn <= lsnOf(position));
 
-function assertMovable({ _mr: own, id }: Readonly<Record<string, unknown>>): void {
-  if (!isObject(own)) return;
-  if (own['archived'] !== undefined)
-    throw shardVerbsError('move-archived', `The document ${String(id)} is on its way to the archive`);
-  const embed = Object.keys(own).find((name) => name.includes('@'));
-  if (embed !== undefined) throw shardVerbsError('move-derived', `The document ${String(id)} has fields of ${embed}`);
-}
+export const isLeaving = (what: string): Error =>
+  shardVerbsError('move-leaving', `The document ${what} is on its way to the archive`);
 
 /** Source documents of the keys in a container, by what `select` asks of them. */
 export const documentsOf = <T>(container: Container, select: string, { part }: MovedContainer, signal: AbortSignal) => {
@@ -183,4 +190,13 @@ export const documentsOf = <T>(container: Container, select: string, { part }: M
 export async function countOf(container: Container, of: MovedContainer, signal: AbortSignal): Promise<number> {
   for await (const count of documentsOf<number>(container, 'SELECT VALUE COUNT(1)', of, signal)) return count;
   return 0;
+}
+
+/** How many source documents have fields that an embed has written. */
+export async function countEmbedded(container: Container, of: MovedContainer, signal: AbortSignal): Promise<number> {
+  const marked = { ...of, part: { ...of.part, condition: `${of.part.condition} AND IS_DEFINED(c._mr)` } };
+  let count = 0;
+  for await (const own of documentsOf<unknown>(container, 'SELECT VALUE c._mr', marked, signal))
+    count += Number(isGuarded(own));
+  return count;
 }

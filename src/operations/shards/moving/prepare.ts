@@ -7,12 +7,15 @@ import { ENTRY } from '../../../projections/archive/entries.ts';
 import { shownLocation } from '../../../shards/map/documents.ts';
 import type { Mapping } from '../../../shards/index.ts';
 import { plural } from '../../table.ts';
-import { type MovedKeys, asDocument, countCold } from './entries-of.ts';
+import { queryOf } from '../../containers/part.ts';
+import { keysOf } from './cold.ts';
+import { type MovedKeys, countCold } from './entries-of.ts';
 import {
   type Moving,
   acknowledged,
   countOf,
   hostsOf,
+  isLeaving,
   mappingNow,
   ownerOptions,
   progressOf,
@@ -21,10 +24,10 @@ import {
 import { heldBy, ownerOf } from './record.ts';
 import type { MovePlace, MovedContainer } from './side.ts';
 
-/** @throws UsageError `move-target-full`, `move-letters` */
+/** @throws UsageError `move-target-full` */
 export async function assertFree(
   containers: readonly MovedContainer[],
-  { from, to }: { readonly from: MovePlace; readonly to: MovePlace },
+  to: MovePlace,
   keys: MovedKeys,
   signal: AbortSignal,
 ): Promise<void> {
@@ -36,7 +39,6 @@ export async function assertFree(
         `${of.name} in ${shownLocation(to.shard.location)} has ${plural(there, 'document')} of these keys already`,
       );
   }
-  await assertNoLetters(containers, from, signal);
 }
 
 /** Archived documents can be taken along only where their blobs can be read. @throws UsageError `move-archived`, and of the storage */
@@ -44,7 +46,7 @@ export async function assertTaken(
   containers: readonly MovedContainer[],
   from: MovePlace,
   keys: MovedKeys,
-  { store, signal }: { readonly store?: Moving['store']; readonly signal: AbortSignal },
+  { store, signal }: { readonly store?: Moving['store'] | undefined; readonly signal: AbortSignal },
 ): Promise<void> {
   const count = await countCold(from, containers, keys, signal);
   if (count === 0) return;
@@ -56,20 +58,20 @@ export async function assertTaken(
   await store();
 }
 
-/** @throws UsageError `move-letters` */
-async function assertNoLetters(
+/**
+ * Documents that the archive lets expire are still in the container, and those that it removes are not any more.
+ * @throws UsageError `move-leaving`
+ */
+export async function assertNoneLeaves(
   containers: readonly MovedContainer[],
-  { state }: MovePlace,
+  { database }: MovePlace,
   signal: AbortSignal,
 ): Promise<void> {
-  if (!state) return;
-  const letters = "SELECT * FROM c WHERE c.kind = 'dead-letter'";
-  for await (const { container, key } of fetchAll<Record<string, unknown>>(state, letters, signal, {
-    anyFormat: true,
-  })) {
-    const of = containers.find(({ name }) => name === container);
-    if (!of || !Array.isArray(key) || !of.part.has(asDocument(of, key as unknown[]))) continue;
-    throw shardVerbsError('move-letters', `A change of ${of.name} ${JSON.stringify(key)} is parked`);
+  for (const of of containers) {
+    const leaving = { ...of.part, condition: `${of.part.condition} AND IS_DEFINED(c._mr.archived)` };
+    const [query, options] = queryOf('SELECT TOP 1 c.id', leaving);
+    for await (const { id } of fetchAll<{ id: string }>(database.container(of.name), query, signal, options))
+      throw isLeaving(`${of.name}/${id}`);
   }
 }
 
@@ -106,7 +108,9 @@ export async function prepare(moving: Moving): Promise<Mapping> {
     };
     await untilSweepsEnd(from.state, { clock, signal, waiting });
   }
-  await assertNoLetters(moving.containers, from, signal);
+  // Sweeps leave the keys alone from here on.
+  await assertTaken(moving.containers, from, keysOf(moving), moving);
+  await assertNoneLeaves(moving.containers, from, signal);
   return mapping;
 }
 

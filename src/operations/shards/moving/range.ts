@@ -9,6 +9,7 @@ import type { InspectedMapping, Mapping, Shard, ShardMap } from '../../../shards
 import { queryOf } from '../../containers/part.ts';
 import { shardVerbsError } from '../errors.ts';
 import { keyedPart } from './keyed-part.ts';
+import { endingOf, saying } from './left.ts';
 import { type MoveOptions, type Moved, cancelMove, moveMapping, spanOf } from './move.ts';
 import { type RangeDocument, batchesOf, beginRange, isOpen, rangesOf, saveRange } from './range-record.ts';
 import { type MoveDocument, isSilent, isUnfinished, movesOf, ofKeys } from './record.ts';
@@ -95,14 +96,13 @@ async function recordOf(options: MoveOptions, range: Span, target: Shard): Promi
   return beginRange(maps, facts, clock);
 }
 
-/** A range of which no batch began is not under way. */
-async function refused(
-  { map, maps, signal, clock }: MoveOptions,
-  record: RangeDocument,
-  error: unknown,
-): Promise<never> {
-  if (batchesOf(record, await movesOf(maps, map.name, signal)).length === 0)
-    await saveRange(maps, record, 'cancelled', clock);
+/** A range of which no batch has moved, or still moves, is not under way. */
+async function refused(options: MoveOptions, record: RangeDocument, error: unknown): Promise<never> {
+  const { map, maps, signal } = options;
+  const batches = batchesOf(record, await movesOf(maps, map.name, signal));
+  if (batches.every(({ step }) => step === 'cancelled')) await cancelRange(options, record);
+  else if (error instanceof MillraceError && !batches.some(isUnfinished))
+    throw saying(error, `The rest of ${record.keys} stays where it is.`, endingOf(map.name, record.id));
   throw error;
 }
 

@@ -11,6 +11,7 @@ import { keysOf } from '../../../shards/map/values.ts';
 import { operationsError } from '../../errors.ts';
 import { shardVerbsError } from '../errors.ts';
 import { MovedDocuments, markOf } from './documents.ts';
+import { carryLettersOf, dropLetters } from './letters.ts';
 import { type MoveOptions, movingOf, placesOf, spanOf } from './move.ts';
 import { type Moving, accessTo, acknowledged, progressOf } from './moving.ts';
 import { type MoveDocument, MoveRecord, isUnfinished, movesOf, underWay } from './record.ts';
@@ -62,9 +63,13 @@ export async function settleLate(
   const settled: Identity[] = [];
   for (const one of record.now.parked.filter(chosen)) if (await settle(moving, one, keep)) settled.push(one);
   await acknowledged(moving, from);
-  for (const one of settled) await removeMarker(moving, one);
-  const done = new Set(settled.map(canonical));
-  const left = record.now.parked.filter((one) => !done.has(canonical(one)));
+  for (const one of settled) {
+    if (keep === 'source') await carryLettersOf(moving, containerOf(moving, one.container), one);
+    await removeMarker(moving, one);
+  }
+  const ended = new Set(settled.map(canonical));
+  await dropLetters(moving, from, (one) => ended.has(canonical(one)));
+  const left = record.now.parked.filter((one) => !ended.has(canonical(one)));
   if (left.length === 0) await map.clearStrays(from.shard, keysOf(map, record.now));
   await record.save({ parked: left });
   return settled;

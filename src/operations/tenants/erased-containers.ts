@@ -1,12 +1,12 @@
-// Which containers an erasure looks at.
+// Which containers an erasure looks at in a place.
 import { fetchAll } from '../../cosmos/fetch-all.ts';
 import { type KeyPath, splitPath } from '../../cosmos/paths.ts';
 import { isOfTenants } from '../../definition/tenant.ts';
 import { Views } from '../../engine/views/views.ts';
 import { existingContainers } from '../../runtime/existing-containers.ts';
-import type { EraseParts } from './erase-options.ts';
+import type { PlaceParts } from './erase-options.ts';
 
-export interface ErasePlace {
+export interface ErasedContainer {
   readonly name: string;
   readonly keyPaths: readonly KeyPath[];
   /** The level of the key that has the tenant; -1: none. */
@@ -16,12 +16,18 @@ export interface ErasePlace {
 }
 
 /**
- * The containers of the model, then those that Millrace has copied from or to, or filled, and that still exist: they may
+ * The containers of the model that a place has, then those that Millrace has copied from or to, or filled, and that still exist: they may
  * have the tenant's documents as long as they aren't deleted.
  */
-export async function placesOf({ loaded, services, asked, signal }: EraseParts): Promise<ErasePlace[]> {
+export async function containersOf({
+  loaded,
+  services,
+  containers,
+  asked,
+  signal,
+}: PlaceParts): Promise<ErasedContainer[]> {
   const { field } = asked.rule;
-  const designed = loaded.model.containers.map((container): ErasePlace => {
+  const designed = containers.map((container): ErasedContainer => {
     const { name, partitionKey } = container;
     const ofTenants = isOfTenants(container, field);
     return { name, keyPaths: partitionKey.map(splitPath), level: partitionKey.indexOf(`/${field}`), ofTenants };
@@ -36,12 +42,12 @@ export async function placesOf({ loaded, services, asked, signal }: EraseParts):
     (await new Views(services.global.state, loaded.pipeline.name).read()) ?? {},
   ))
     for (const version of [current, staged, previous]) if (version) others.add(version.container);
-  for (const name of [...designed.map((place) => place.name), services.place.state.id, services.global.leases.id])
-    others.delete(name);
+  const known = loaded.model.containers.map(({ name }) => name);
+  for (const name of [...known, services.place.state.id, services.global.leases.id]) others.delete(name);
   const existing = others.size > 0 ? await existingContainers(services.place.database) : undefined;
   return [
     ...designed,
-    ...[...others].flatMap((name): ErasePlace[] => {
+    ...[...others].flatMap((name): ErasedContainer[] => {
       const paths = existing?.get(name)?.partitionKey?.paths;
       return paths
         ? [{ name, keyPaths: paths.map(splitPath), level: paths.indexOf(`/${field}`), ofTenants: true }]

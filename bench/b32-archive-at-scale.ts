@@ -1,0 +1,114 @@
+// Many documents into the archive, joined, verified and back: speed, RU, blobs, and what the process keeps of them.
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { BlobServiceClient } from '@azure/storage-blob';
+import { AzureBlobStore } from '../src/archive/azure-blob-store.ts';
+import { compactArchive } from '../src/archive/compact.ts';
+import { openArchive } from '../src/archive/open.ts';
+import { restoreArchive } from '../src/archive/restore.ts';
+import { statsOf } from '../src/archive/stats.ts';
+import { sweepArchive } from '../src/archive/sweep.ts';
+import { verifyArchive } from '../src/archive/verify.ts';
+import { Meter } from '../src/cosmos/meter.ts';
+import { startAzurite } from '../src/host/dev/storage.ts';
+import { COLD, LOADED } from './b13-archive.ts';
+import { type Benchmark, type Figure, atMost, plain, seconds } from './support/measure.ts';
+import { fill, openStage } from './support/stage.ts';
+import { things } from './support/things.ts';
+
+const DOCUMENTS = Number(process.env['MILLRACE_BENCH_DOCUMENTS'] ?? 50_000);
+const MEGABYTE = 1024 * 1024;
+const { signal } = new AbortController();
+const gate = async () => ({ acknowledged: () => Infinity, parked: () => false, waits: () => false });
+
+export const b32: Benchmark = {
+  id: 'B32',
+  title: `${DOCUMENTS} documents archived, compacted, verified and restored`,
+  run: async () => {
+    setFlagsFromString('--expose-gc');
+    const collect = runInNewContext('gc') as () => void;
+    await using stage = await openStage();
+    const azurite = await startAzurite();
+    try {
+      const blobs = BlobServiceClient.fromConnectionString(azurite.connectionString).getContainerClient('archive');
+      await blobs.create();
+      const source = await stage.container('Source', '/key');
+      const state = await stage.container('millrace', '/pk');
+      for (let from = 0; from < DOCUMENTS; from += 10_000)
+        await fill(source, things(from, Math.min(10_000, DOCUMENTS - from)), ({ key }) => String(key));
+      const meter = new Meter();
+      const store = new AzureBlobStore(blobs);
+      const { database } = stage;
+      const opened = await openArchive(COLD, LOADED.pipeline, LOADED.model, { database, state, store, meter });
+      const archive = { ...opened, store };
+      const figures: Figure[] = [];
+      /** What a phase costs; `tell` says after how many documents the heap is looked at, at a fifth and at the end. */
+      const phase = async (
+        name: string,
+        work: (done: (documents: number) => void) => Promise<number>,
+      ): Promise<void> => {
+        const [charge, heaps]: [number, number[]] = [meter.charge, []];
+        let resident = 0;
+        const note = (): void => {
+          collect();
+          heaps.push((process.memoryUsage().heapUsed + process.memoryUsage().external) / MEGABYTE);
+        };
+        const timer = setInterval(() => (resident = Math.max(resident, process.memoryUsage().rss / MEGABYTE)), 100);
+        let documents = 0;
+        const time = await seconds(async () => {
+          documents = await work((done) => void (heaps.length === 0 && done >= DOCUMENTS / 5 && note()));
+        });
+        note();
+        clearInterval(timer);
+        figures.push(
+          plain(`${name}: documents a second`, documents / time, ''),
+          plain(`${name}: RU a document`, (meter.charge - charge) / documents, 'RU'),
+          plain(`${name}: most resident memory`, resident, 'MB'),
+        );
+        const [early, late] = heaps;
+        if (early !== undefined && late !== undefined)
+          figures.push(atMost(`${name}: memory kept at the end − at a fifth`, late - early, 40, 'MB'));
+      };
+      await phase('sweep', async (done) => {
+        const { removed } = await sweepArchive(archive, {
+          now: Date.now(),
+          gate,
+          signal,
+          progress: (so) => done(so.removed),
+        });
+        return whole(removed);
+      });
+      const before = await statsOf(archive, { sample: 20, signal });
+      await phase('compact', async () => {
+        const { faults } = await compactArchive(archive, { signal, grace: async () => undefined });
+        if (faults.length > 0) throw new Error(faults[0]?.what);
+        return DOCUMENTS;
+      });
+      const after = await statsOf(archive, { sample: 20, signal });
+      await phase('verify', async () => {
+        const { faults, archived } = await verifyArchive(archive, { signal });
+        if (faults.length > 0) throw new Error(faults[0]?.what);
+        return whole(archived);
+      });
+      await phase('restore', async (done) => {
+        const { restored } = await restoreArchive(archive, {}, { signal, progress: (so) => done(so.restored) });
+        return whole(restored);
+      });
+      const million = 1_000_000 / DOCUMENTS;
+      return [
+        ...figures,
+        plain('blobs a million documents, swept', before.blobs * million, ''),
+        plain('blobs a million documents, compacted', after.blobs * million, ''),
+        plain('unpacked ÷ stored bytes, swept (gzip)', before.compression ?? Number.NaN, '×'),
+        plain('unpacked ÷ stored bytes, compacted (gzip)', after.compression ?? Number.NaN, '×'),
+      ];
+    } finally {
+      await azurite.close();
+    }
+  },
+};
+
+function whole(documents: number): number {
+  if (documents !== DOCUMENTS) throw new Error(`${documents} of ${DOCUMENTS} documents`);
+  return documents;
+}

@@ -1,0 +1,119 @@
+// Containers that a document states without a section of their own: a group of labels (`Container id: users`, `Partition
+// key: /id`), the lines of a text fence, a list such as `events` (partition key: `/userId`), and calls that create them.
+import type { RootContent } from 'mdast';
+import { type Fact, type Fence, labelledFacts } from './labelled-facts.ts';
+import { labelName } from './labels.ts';
+import { type Section, lineOf, sourceOf } from './outline.ts';
+import { partitionKey } from './values.ts';
+
+export interface Group {
+  readonly name: string;
+  readonly line: number;
+  readonly facts: readonly Fact[];
+}
+
+const NAME = /^[`"'\s]*([\p{L}_][\p{L}\p{N}_-]*)[`"'\s]*(?:$|[-–—(,;])/u;
+/** Words that a label Container may have as its value, and that name none. */
+const NO_NAME = /^(single|one|the|see|all|each|separate|same|shared|this|own|container|api|azure|cosmos)$/i;
+
+/** The name that the value of a label Container states. */
+export const nameOf = (value: string): string | undefined => {
+  const name = NAME.exec(value)?.[1];
+  return name === undefined || NO_NAME.test(name) ? undefined : name;
+};
+
+/** The groups of a section's own blocks; each has a key. */
+export function groupsOf({ blocks }: Pick<Section, 'blocks'>, source: string): readonly Group[] {
+  const known = read.get(blocks);
+  if (known) return known;
+  const { facts, loose } = labelledFacts(blocks, source);
+  const groups = [
+    ...grouped(facts),
+    ...loose.flatMap((fence) => [...grouped(linesOf(fence)), ...created(fence)]),
+    ...facts.flatMap(({ fences }) => fences.flatMap(created)),
+    ...blocks.flatMap((block) => listed(block, source)),
+  ];
+  read.set(blocks, groups);
+  return groups;
+}
+
+const read = new WeakMap<readonly RootContent[], readonly Group[]>();
+
+function grouped(facts: readonly Fact[]): Group[] {
+  const groups: { name: string; line: number; facts: Fact[] }[] = [];
+  for (const fact of facts) {
+    const name = fact.name === 'container' ? nameOf(fact.text) : undefined;
+    if (name !== undefined) groups.push({ name, line: fact.line, facts: [] });
+    else groups.at(-1)?.facts.push(fact);
+  }
+  return groups.filter((group) => group.facts.some(isKey));
+}
+
+const isKey = ({ name, text, items }: Fact): boolean =>
+  name === 'partitionKey' &&
+  partitionKey(
+    text,
+    items.map((item) => item.text),
+  ) !== undefined;
+
+/** `container: events` and `partition key: /id`, each on its line of a fence. */
+export function linesOf({ text, line }: Fence): Fact[] {
+  return text.split('\n').flatMap((row, index): Fact[] => {
+    const [, label = '', value = ''] = /^\s*([A-Za-z][\w ]{1,30}?)\s*[:=]\s*(\S.*?)\s*$/.exec(row) ?? [];
+    const name = labelName(label);
+    // `<event-id>` is a value that somebody fills in.
+    return name === undefined || value.includes('<')
+      ? []
+      : [{ name, label, text: value, line: line + index, items: [], fences: [] }];
+  });
+}
+
+/** `` `events` (partition key: `/userId`) `` as an item of a list. */
+function listed(node: RootContent, source: string): Group[] {
+  if (node.type !== 'list') return [];
+  return node.children.flatMap((item): Group[] => {
+    const [first, ...rest] = item.children;
+    const [, name = '', key = ''] =
+      /^(?:container:?\s*)?\**`([\w-]+)`\**\s*[-–—:(].{0,80}?\bpartition(?:ed|[ _]?key)?\b(?:\s*:\s*|\s+(?:by\s+)?)`?(\/[\w/]+)/iu.exec(
+        sourceOf(first, source),
+      ) ?? [];
+    const own = name === '' ? [] : [groupOf(name, key, first ? lineOf(first) : 1)];
+    return [...own, ...rest.flatMap((child) => listed(child, source))];
+  });
+}
+
+const groupOf = (name: string, key: string, line: number): Group => ({
+  name,
+  line,
+  facts: [{ name: 'partitionKey', label: 'Partition Key', text: key, line, items: [], fences: [] }],
+});
+
+/** Calls and properties that create a container. The name and the key stand within one statement. */
+const CREATIONS: readonly RegExp[] = [
+  /container create\b(?=(?:[^\n]*\\\n)*[^\n]*--name\s+["']?(?<name>[\w-]+))(?:[^\n]*\\\n)*[^\n]*--partition-key-path\s+["']?(?<key>\/[\w/]+)/g,
+  /\bid\s*[=:]\s*(?:["'](?<name>[\w-]+)["']|(?<variable>[A-Za-z_]\w*))\s*,\s*partition_?key\s*[=:]\s*(?:PartitionKey\(path\s*=\s*|\{\s*paths:\s*\[\s*)?["'](?<key>\/[\w/]+)/gi,
+  /\bid\s*=\s*"(?<name>[\w-]+)"\s*,\s*PartitionKeyPath\s*=\s*"(?<key>\/[\w/]+)"/gi,
+  /ContainerProperties\(\s*(?:id:\s*)?"(?<name>[\w-]+)"\s*,\s*(?:partitionKeyPath:\s*)?"(?<key>\/[\w/]+)"/g,
+];
+
+function created({ text, line }: Fence): Group[] {
+  return CREATIONS.flatMap((creation) =>
+    [...text.matchAll(creation)].map((match) => {
+      const { name: literal, variable, key = '' } = match.groups ?? {};
+      const name = literal ?? new RegExp(`\\b${variable}\\s*=\\s*["']([\\w-]+)["']`).exec(text)?.[1] ?? 'container';
+      const at = line + text.slice(0, match.index + match[0].indexOf(key)).split('\n').length - 1;
+      const group = groupOf(name, key, at);
+      const rest = text.slice(match.index + match[0].length).split(/[;}]/)[0] ?? '';
+      const seconds = /\b(?:Default_?TimeToLive|default_?ttl)\s*[:=]\s*(-?\d+)/i.exec(rest)?.[1];
+      return seconds === undefined
+        ? group
+        : {
+            ...group,
+            facts: [
+              ...group.facts,
+              { name: 'ttl', label: 'TTL', text: seconds, line: at, items: [], fences: [] } satisfies Fact,
+            ],
+          };
+    }),
+  );
+}

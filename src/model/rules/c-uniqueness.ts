@@ -1,0 +1,102 @@
+// C16 to C18: documents that must be one, and statements that the service doesn't have.
+import { type Facts, valueAt } from './facts.ts';
+import { type Rule, DESIGN, SOURCES, missing, quoted } from './rule.ts';
+
+/** Types of which one person makes at most one for each thing. */
+const ONCE =
+  /^(like|vote|flag|follow|follower|favou?rite|bookmark|rating|reaction|friendship|membership|subscription|rsvp|upvote|attendance|enrol?lment)s?$/i;
+
+const identity = (example: Readonly<Record<string, unknown>>, key: readonly string[]): string | undefined =>
+  typeof example['id'] === 'string'
+    ? JSON.stringify([example['id'], ...key.map((path) => valueAt(example, path))])
+    : undefined;
+
+const createsTables = ({ design }: Facts): boolean =>
+  design?.lines.some((line) => /\bCREATE TABLE\b/i.test(line)) ?? false;
+
+export const UNIQUENESS: readonly Rule[] = [
+  {
+    id: 'C16',
+    title: 'No two examples have the same id and partition key',
+    severity: 'error',
+    source: SOURCES.microsoft('Databases, containers, and items in Azure Cosmos DB'),
+    why: 'The second create fails with 409, and an upsert replaces the first document. Types in one container share its ids, so two types that number their documents alike replace each other.',
+    hint: 'Put the type into the id, as in `order|1`, or correct one of the examples.',
+    needs: [DESIGN],
+    *check(facts) {
+      for (const { container } of facts.containers) {
+        if (container.partitionKey.length === 0) continue;
+        const seen = new Map<string, { readonly type: string; readonly example: object }>();
+        for (const { name, examples, at } of container.types) {
+          for (const example of examples) {
+            const own = identity(example, container.partitionKey);
+            if (own === undefined) continue;
+            const before = seen.get(own);
+            if (before)
+              yield {
+                message: `${container.name}: a ${name} and a ${before.type} have the same id "${quoted(String(example['id']), 40)}" and the same key`,
+                at: facts.field(example, 'id', at),
+                related: [facts.field(before.example, 'id', at)],
+              };
+            else seen.set(own, { type: name, example });
+          }
+        }
+      }
+    },
+  },
+  {
+    id: 'C17',
+    title: 'A document that may exist once for two others has an id that says so',
+    severity: 'warning',
+    source: `${SOURCES.ours}; ${SOURCES.microsoft('Unique key constraints in Azure Cosmos DB')}`,
+    why: 'A like, a vote or a membership exists once for a person and a thing. With an id by chance, a repeated request makes a second document, and a query before the write doesn’t prevent it. If the id is made of both, the second create fails with 409. The rule looks at types with such a name whose examples have two fields that end in Id, and whose id contains none of their values.',
+    hint: 'Make the id of both, as in `post1|user7`, or add a unique key policy over both fields.',
+    needs: [DESIGN],
+    *check(facts) {
+      for (const { container } of facts.containers) {
+        for (const { name, examples, at } of container.types) {
+          if (!ONCE.test(name) && !ONCE.test(container.name)) continue;
+          const [first] = examples;
+          if (!first) continue;
+          const others = Object.keys(first).filter((field) => /.(Id|_id)$/.test(field) && field !== 'tenantId');
+          const known = examples.some((example) =>
+            others.some(
+              (field) => typeof example[field] === 'string' && String(example['id']).includes(String(example[field])),
+            ),
+          );
+          const unique = (container.uniqueKeys ?? []).some(({ paths }) =>
+            paths.some((path) => others.includes(path.slice(1))),
+          );
+          if (others.length >= 2 && !known && !unique)
+            yield {
+              message: `${container.name}: the id ${name === container.name ? '' : `of a ${name} `}says nothing of ${others.join(' and ')}, so a repeated request makes a second one`,
+              at: facts.field(first, 'id', at),
+            };
+        }
+      }
+    },
+  },
+  {
+    id: 'C18',
+    title: 'SQL of Cosmos DB only reads',
+    severity: 'error',
+    source: SOURCES.microsoft('Queries in Azure Cosmos DB for NoSQL'),
+    why: 'The query language has no INSERT, UPDATE or DELETE; such a statement is refused. Writes are requests of the SDK. A document with CREATE TABLE also describes a relational database, and isn’t checked.',
+    hint: 'Name the request: create, replace, patch, upsert or delete.',
+    needs: [DESIGN],
+    *check(facts) {
+      if (createsTables(facts)) {
+        yield missing('SQL of Cosmos DB alone');
+        return;
+      }
+      for (const [index, line] of (facts.design?.lines ?? []).entries()) {
+        const [, verb] = /^\s*(INSERT\s+INTO|UPDATE\s+\w+\s+SET|DELETE\s+FROM)\s/.exec(line) ?? [];
+        if (verb !== undefined)
+          yield {
+            message: `Cosmos DB has no ${verb.replace(/\s.*/, '')}`,
+            at: { file: facts.design?.file ?? '', line: index + 1 },
+          };
+      }
+    },
+  },
+];

@@ -1,0 +1,57 @@
+// D9: arrays inside documents that grow as long as the document lives.
+import { declaredOf } from './declared.ts';
+import { examplesIn } from './facts.ts';
+import { type Rule, DESIGN, SOURCES } from './rule.ts';
+
+/** Names of things that are added one by one, without an end. */
+const GROWING =
+  /^(messages|comments|history|events|logs?|entries|members|memberIds|participants|participantIds|attendees|rsvps|followers|followerIds|subscribers|likes|likedBy|reactions|notifications|transactions|orders|readings|measurements|versions|activities|visits|attempts|reviews|ratings|replies|posts|sessions|auditTrail|changes)$|(History|Log|Logs|Messages|Comments|MemberIds|Events|Versions)$/;
+
+const bounded = (text: string, field: string): boolean =>
+  text.includes(field) &&
+  /\b(max\w*|at most|up to|limit\w*|last|newest|recent|bounded|capped|fixed|no more than|fewer than)\b|[≤<]\s*\d/i.test(
+    text,
+  );
+
+export const GROWTH: readonly Rule[] = [
+  {
+    id: 'D9',
+    title: 'An array in a document has a bound',
+    severity: 'warning',
+    source: `${SOURCES.microsoft('Data modeling in Azure Cosmos DB')}; the modelling prompt`,
+    why: 'Each added element makes the document larger, every write pays for the whole document, and at 2 MB the service refuses it. The rule knows arrays by names of things that are added one by one: messages, comments, history, members, events. It reads examples and declarations, and accepts a sentence that names the field and a bound.',
+    hint: 'Store each element as a document of its own with the same partition key. Or write the bound: "messages: at most 50".',
+    needs: [DESIGN],
+    *check(facts) {
+      const { containers, design, pairs } = facts;
+      for (const detail of containers) {
+        const { container } = detail;
+        const shown = examplesIn(container).flatMap((one) =>
+          Object.entries(one)
+            .filter(([, value]) => Array.isArray(value))
+            .map(([field]) => ({ field, at: facts.field(one, field, container.at) })),
+        );
+        const declared = design ? declaredOf(design, detail).filter(({ array }) => array) : [];
+        const found = [...shown, ...declared].filter(({ field }, index, all) => {
+          const own = field.split('.').at(-1) ?? field;
+          return (
+            GROWING.test(own) &&
+            all.findIndex((other) => other.field === field) === index &&
+            !(design?.lines ?? []).some((line) => bounded(line, own)) &&
+            !pairs.some(
+              ({ child, bounded: known }) =>
+                known && own.toLowerCase().startsWith(child.toLowerCase().replace(/s$/, '')),
+            )
+          );
+        });
+        const [first, ...others] = found;
+        if (first)
+          yield {
+            message: `${container.name}: ${found.map(({ field }) => field).join(', ')} ${others.length === 0 ? 'grows' : 'grow'} with every use, and no sentence states a bound`,
+            at: first.at,
+            related: others.map(({ at }) => at),
+          };
+      }
+    },
+  },
+];

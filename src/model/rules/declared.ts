@@ -1,0 +1,60 @@
+// Fields as a document declares them: in TypeScript, C# or Python, or in a table of fields. Declarations have no values,
+// so they are no examples.
+import type { ContainerDetail, Design } from '../documents.ts';
+import type { Place } from '../model.ts';
+
+export interface Declared {
+  readonly field: string;
+  readonly array: boolean;
+  readonly optional: boolean;
+  readonly at: Place;
+}
+
+const FORMS: readonly RegExp[] = [
+  /^\s*(?:readonly\s+)?(?<field>[a-z_]\w*)(?<optional>\?)?\s*:\s*(?<type>[A-Za-z'"{(][^;,=]*?(?:\[\])?)\s*[;,]?\s*(?:\/\/.*)?$/,
+  /^\s*public\s+(?:required\s+)?(?<type>[\w.<>?,[\] ]+?)(?<optional>\?)?\s+(?<field>\w+)\s*\{\s*get;/,
+  /^\s*\|\s*`(?<field>[\w.]+)`\s*\|\s*`?(?<type>[^|`]+?)`?\s*\|/,
+];
+const ARRAY = /\[\]\s*$|^(Array|List|IList|ICollection|IEnumerable|ReadonlyArray|Sequence|Set)\s*[<[]|^(array|list)\b/i;
+
+const read = new WeakMap<Design, readonly Declared[]>();
+
+/** All declarations of a document, read once. */
+export function declaredIn(design: Design): readonly Declared[] {
+  const known = read.get(design);
+  if (known) return known;
+  const found = design.lines.flatMap((text, index): Declared[] => {
+    for (const form of FORMS) {
+      const { field, type, optional } = form.exec(text)?.groups ?? {};
+      if (field !== undefined && type !== undefined)
+        return [
+          {
+            field,
+            array: ARRAY.test(type.trim()),
+            optional: optional !== undefined,
+            at: { file: design.file, line: index + 1 },
+          },
+        ];
+    }
+    return [];
+  });
+  read.set(design, found);
+  return found;
+}
+
+/** The declarations in the section of a container. */
+export function declaredOf(design: Design, detail: ContainerDetail): readonly Declared[] {
+  const { from, to } = linesOf(design, detail);
+  return declaredIn(design).filter(({ at }) => at.line >= from && at.line < to);
+}
+
+/** The lines of a container: from its heading to the next heading that isn't a part of it. */
+export function linesOf(design: Design, { container, prose }: ContainerDetail): { from: number; to: number } {
+  const last = Math.max(
+    container.at.line,
+    ...prose.map(({ at }) => at.line),
+    ...container.types.map(({ at }) => at.line),
+  );
+  const next = design.headings.map(({ at }) => at.line).filter((line) => line > last);
+  return { from: container.at.line, to: Math.min(design.lines.length + 1, ...next) };
+}

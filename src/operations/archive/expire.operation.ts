@@ -1,0 +1,92 @@
+import { z } from 'zod';
+import { type ExpireResult, expireArchive } from '../../archive/expire.ts';
+import { type Context, type Plan, defineOperation, partsOf } from '../operation.ts';
+import { plural, size, table } from '../table.ts';
+import { tenantInput } from '../tenants/asked.ts';
+import { faultLines } from './faults.ts';
+import { assertByTenant } from './of-tenant.ts';
+import { openArchives } from './open.ts';
+
+interface ExpireInput {
+  readonly name?: string | undefined;
+  readonly tenant?: string | undefined;
+  readonly within?: number | undefined;
+}
+
+async function run({ name: only, tenant, within }: ExpireInput, context: Context, dryRun: boolean) {
+  const { signal, screen } = context;
+  const { loaded, services } = await partsOf(context);
+  const archives = await openArchives(loaded, services, { only, signal, screen });
+  assertByTenant(archives, tenant);
+  const results: ExpireResult[] = [];
+  for (const archive of archives) {
+    if (!archive.spec.keep) continue;
+    const withinMs = within === undefined ? undefined : within * 1_000;
+    results.push(await expireArchive(archive, { now: Date.now(), signal, tenant, dryRun, withinMs }));
+  }
+  return results;
+}
+
+export const archiveExpire = defineOperation({
+  noun: 'archive',
+  verb: 'expire',
+  summary: 'Delete archived documents whose time is over, by the rule `keep` of their archive',
+  examples: [
+    'millrace archive expire --dry-run',
+    'millrace archive expire orders-cold --within 600',
+    'millrace archive expire --tenant store-1 --json',
+  ],
+  effect: 'changes',
+  bulk: true,
+  argument: 'name',
+  input: z.object({
+    name: z.string().optional().describe('one archive (default: all that declare `keep`)'),
+    ...tenantInput,
+    within: z.coerce
+      .number()
+      .positive()
+      .optional()
+      .describe(
+        'for each archive, begin no other blob after this many seconds; the next run goes on (default: no limit)',
+      ),
+  }),
+  plan: async (input, context): Promise<Plan> => {
+    const results = await run(input, context, true);
+    return { steps: results.flatMap(planned), ru: 0 };
+  },
+  run: (input, context) => run(input, context, false),
+  format: (results) =>
+    results.length === 0
+      ? 'No archive declares `keep`, so archived documents are kept.'
+      : [
+          table(
+            ['archive', 'documents', 'removed', 'size', 'waiting', 'held', 'left'],
+            results.map((of) => [
+              of.projection,
+              of.documents,
+              of.removed,
+              size(of.bytes),
+              of.waiting,
+              of.held,
+              of.left,
+            ]),
+          ),
+          ...results
+            .filter(({ complete }) => !complete)
+            .map(({ projection }) => `${projection}: stopped when its time was up; the next run goes on`),
+          ...results
+            .filter(({ waiting }) => waiting > 0)
+            .map(
+              ({ projection, waiting }) =>
+                `${projection}: a run in five minutes or later removes the waiting ${plural(waiting, 'blob')}`,
+            ),
+          ...faultLines(results.flatMap(({ faults }) => faults)),
+        ].join('\n'),
+  ok: (results) => results.every(({ faults }) => faults.length === 0),
+});
+
+const planned = ({ projection, documents, removed, bytes, held }: ExpireResult): string[] => [
+  ...(documents > 0 ? [`${projection}: delete ${plural(documents, 'document')}, whose blobs a later run removes`] : []),
+  ...(removed > 0 ? [`${projection}: remove ${plural(removed, 'blob')} (${size(bytes)}) of deleted documents`] : []),
+  ...(held > 0 ? [`${projection}: keep ${plural(held, 'blob')} under a legal hold`] : []),
+];

@@ -1,0 +1,56 @@
+// The archives of a pipeline, each once, whatever the places that have its documents.
+import type { MovingKeys } from '../../archive/compact.ts';
+import { beginSweeping } from '../../archive/sweeping.ts';
+import { projectionId } from '../../definition/specs.ts';
+import type { Parts } from '../../runtime/open-feed.ts';
+import { allPlaces } from '../projections/in-places.ts';
+import type { Screen } from '../screen.ts';
+import { movingKeys } from './foreign-keys.ts';
+import { openArchives } from './open.ts';
+import { together } from './together.ts';
+
+type Opened = Awaited<ReturnType<typeof openArchives>>[number];
+
+interface OpenedTogether {
+  /** With the entries of all its places. Its feed is that of one of them. */
+  readonly archive: Opened;
+  /** Absent: no key of it moves between places. */
+  readonly moving?: () => Promise<MovingKeys>;
+}
+
+/**
+ * Opens archives for work on their blobs, which all places share.
+ * @throws UsageError as `openArchives`
+ */
+export async function openTogether(
+  parts: Parts,
+  options: { readonly only?: string | undefined; readonly signal: AbortSignal; readonly screen: Pick<Screen, 'line'> },
+): Promise<OpenedTogether[]> {
+  const places = await allPlaces(parts);
+  const opened = [];
+  for (const { loaded, services } of places)
+    for (const archive of await openArchives(loaded, services, options)) opened.push({ archive, services });
+  const byName = Map.groupBy(opened, ({ archive }) => projectionId(archive.spec));
+  return Promise.all(
+    [...byName.values()].map(async (of): Promise<OpenedTogether> => {
+      const [{ archive }, ...others] = of as [(typeof of)[number], ...typeof of];
+      if (parts.loaded.pipeline.shards === undefined) return { archive };
+      const access: Opened['access'] = (fence) =>
+        together([archive.access(fence), ...others.map((other) => other.archive.access(fence))]);
+      const isSharded = places.some(({ loaded: { pipeline } }) => pipeline.part?.inShards.has(archive.source.name));
+      const keys = isSharded ? await movingKeys(parts, archive.source) : undefined;
+      return {
+        archive: { ...archive, access },
+        ...(keys && {
+          moving: async () => {
+            // Before it looks at the map: a move that locks keys after that waits for these records.
+            const records = of.map(({ services }) => beginSweeping(services.place.state, archive.source.name));
+            const ended = await Promise.all(records);
+            const has = await keys();
+            return { has, ended: async () => void (await Promise.all(ended.map((end) => end()))) };
+          },
+        }),
+      };
+    }),
+  );
+}

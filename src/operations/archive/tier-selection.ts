@@ -1,0 +1,39 @@
+// Which blobs the verbs of access tiers work on.
+import { z } from 'zod';
+import type { TierSelection } from '../../archive/tiers.ts';
+import { milliseconds } from '../../definition/declaration.ts';
+import type { Context } from '../operation.ts';
+import { tenantInput } from '../tenants/asked.ts';
+import { monthsInput } from './chosen.ts';
+import { assertArchivedTenant } from './of-tenant.ts';
+import { type OpenedArchive, openArchives } from './open.ts';
+
+export const tierSelectionInput = {
+  name: z.string().optional().describe('one archive (default: all)'),
+  ...tenantInput,
+  from: monthsInput.from.describe('only blobs of this month or year on, such as 2001-01'),
+  to: monthsInput.to.describe('only blobs up to the end of this month or year'),
+  older: z
+    .string()
+    .refine((text) => milliseconds(text) !== undefined, 'must be a span of time such as 90d')
+    .optional()
+    .describe('only blobs that were written so long ago, such as 90d'),
+};
+export type TierSelectionInput = z.output<z.ZodObject<typeof tierSelectionInput>>;
+
+export const tierSelection = ({ tenant, from, to, older }: TierSelectionInput): TierSelection => ({
+  tenant,
+  from,
+  to,
+  olderMs: older === undefined ? undefined : milliseconds(older),
+});
+
+/** @throws UsageError `tenant-unknown`, and the errors of `openArchives` */
+export async function openTiers(
+  { name: only, tenant }: TierSelectionInput,
+  { workspace, signal, screen }: Context,
+): Promise<OpenedArchive[]> {
+  const archives = await openArchives(await workspace.pipeline(), await workspace.services(), { only, signal, screen });
+  await assertArchivedTenant(archives, tenant);
+  return archives;
+}

@@ -1,0 +1,78 @@
+// Which container or projection of the document a finding is about, by the place that it names.
+import type { Design } from '../../model/documents.ts';
+import type { Place } from '../../model/model.ts';
+import type { RuleFinding, Severity } from '../../model/rules/rule.ts';
+
+export interface About {
+  /** The container in whose section the place is. */
+  readonly container?: string;
+  /** The projection whose row or heading the place is. */
+  readonly projection?: string;
+}
+
+/** Of a finding: by its own place, else by the first related one that is within a container or a projection. */
+export function aboutOf(design: Design | undefined): (finding: Pick<RuleFinding, 'at' | 'related'>) => About {
+  if (!design) return () => ({});
+  const rows = new Map(design.projections.map(({ name, at }) => [at.line, name]));
+  const sections = design.containers.map(({ container: { name, at } }) => ({
+    name,
+    from: at.line,
+    to: endOf(design.lines, at.line),
+  }));
+  const at = ({ file, line }: Place): About => {
+    if (file !== design.file) return {};
+    const projection = rows.get(line);
+    if (projection !== undefined) return { projection };
+    const section = sections.find(({ from, to }) => line >= from && line < to);
+    return section ? { container: section.name } : {};
+  };
+  return (finding) => [finding.at, ...(finding.related ?? [])].map(at).find((of) => Object.keys(of).length > 0) ?? {};
+}
+
+/** The line of the next heading that isn't deeper, counted from 1; the end of the document without one. */
+function endOf(lines: readonly string[], heading: number): number {
+  const depth = (line: string | undefined): number => /^(#{1,6})\s/.exec(line ?? '')?.[1]?.length ?? 7;
+  const own = depth(lines[heading - 1]);
+  const next = lines.findIndex((line, index) => index >= heading && depth(line) <= Math.min(own, 6));
+  return next < 0 ? lines.length + 1 : next + 1;
+}
+
+/** The findings of a box or a curve of the drawing. */
+export interface Mark {
+  readonly severity: Severity;
+  /** `2 errors, 1 warning` */
+  readonly text: string;
+  /** Of the first of them, in the list of findings. */
+  readonly first: number;
+}
+
+const ORDER: readonly Severity[] = ['error', 'warning', 'information'];
+const NOUNS: Readonly<Record<Severity, readonly [one: string, many: string]>> = {
+  error: ['error', 'errors'],
+  warning: ['warning', 'warnings'],
+  information: ['for information', 'for information'],
+};
+
+export interface Marks {
+  readonly containers: ReadonlyMap<string, Mark>;
+  readonly projections: ReadonlyMap<string, Mark>;
+}
+
+export function marksOf(findings: readonly (About & { readonly severity: Severity })[]): Marks {
+  const by = (of: 'container' | 'projection'): ReadonlyMap<string, Mark> => {
+    const groups = Map.groupBy([...findings.entries()], ([, finding]) => finding[of]);
+    return new Map([...groups].flatMap(([name, own]) => (name === undefined ? [] : [[name, markOf(own)] as const])));
+  };
+  return { containers: by('container'), projections: by('projection') };
+}
+
+function markOf(own: readonly (readonly [number, { readonly severity: Severity }])[]): Mark {
+  const counted = ORDER.flatMap((severity) => {
+    const count = own.filter(([, finding]) => finding.severity === severity).length;
+    return count === 0 ? [] : [{ severity, text: `${count} ${NOUNS[severity][count === 1 ? 0 : 1]}` }];
+  });
+  const [worst] = counted;
+  const severity = worst?.severity ?? 'information';
+  const first = own.find(([, finding]) => finding.severity === severity)?.[0] ?? 0;
+  return { severity, text: counted.map(({ text }) => text).join(', '), first };
+}

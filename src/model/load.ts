@@ -4,7 +4,7 @@
 import { isObject } from '../base/json.ts';
 import type { ContainerDetail, Operation, ProjectionRow, Reference, Requirements } from './documents.ts';
 import { averageOf, relationsOf, words } from './relations.ts';
-import { type DocumentType, valueAt } from './model.ts';
+import type { DocumentType } from './model.ts';
 import { type Access, type Term, isWrite, sum } from './rules/terms.ts';
 
 export type RateName = 'peak' | 'average';
@@ -182,7 +182,7 @@ export function elementsOf(facts: Known, row: ProjectionRow): number {
   const lists = new Set(
     examples.flatMap((example) =>
       Object.keys(example).filter((field) => {
-        const value = valueAt(example, field);
+        const value = example[field];
         return Array.isArray(value) && value.some(isObject);
       }),
     ),
@@ -190,7 +190,7 @@ export function elementsOf(facts: Known, row: ProjectionRow): number {
   const field =
     [...lists].find((name) => words(name) === words(element)) ?? (lists.size === 1 ? [...lists][0] : undefined);
   const lengths = examples.flatMap((example) => {
-    const value = field === undefined ? undefined : valueAt(example, field);
+    const value = field === undefined ? undefined : example[field];
     return Array.isArray(value) ? [value.length] : [];
   });
   return lengths.length === 0 ? 1 : Math.round((10 * sum(lengths)) / lengths.length) / 10;

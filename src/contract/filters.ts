@@ -101,7 +101,11 @@ export function* filters(
 }
 
 const whereOf = (spec: DerivedSpec): ((doc: Doc) => boolean) | undefined =>
-  spec.kind === 'react' ? spec.when : 'where' in spec && spec.kind !== 'archive' ? spec.where : undefined;
+  spec.kind === 'react'
+    ? spec.when && ((doc) => spec.when?.(doc) === true)
+    : 'where' in spec && spec.kind !== 'archive'
+      ? spec.where
+      : undefined;
 
 /** The documents that the condition takes are those that the code takes. */
 function* conditions(

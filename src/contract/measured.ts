@@ -73,12 +73,12 @@ interface Taken {
 function oddOne(measure: MeasureSpec, expression: Expression, taken: readonly Taken[]) {
   const valueOf = codeOf(measure);
   if (!valueOf) return undefined;
-  const stated = ({ row, doc }: Taken): unknown => expression.valueOf((field) => fieldOf(field, row, doc));
-  const code = taken.map(({ row }) => attempt(() => valueOf(row)));
+  const said = ({ row, doc }: Taken): unknown => expression.valueOf((field) => fieldOf(field, row, doc));
   const [first] = taken;
+  const made = first && attempt(() => valueOf(first.row));
   // Operands that are no numbers in any example.
-  if (first && expression.numeric && taken.every((one) => stated(one) === undefined) && typeof code[0] === 'number')
-    return { stated: undefined, code: code[0], example: `the example ${String(first.doc['id'])}` };
+  if (first && expression.numeric && typeof made === 'number' && taken.every((one) => said(one) === undefined))
+    return { stated: undefined, code: made, example: `the example ${String(first.doc['id'])}` };
   for (const one of taken) {
     for (const { row, doc, change } of variants(one, expression)) {
       const stated = expression.valueOf((field) => fieldOf(field, row, doc));

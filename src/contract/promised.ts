@@ -12,7 +12,7 @@ export function* stability(
   row: ProjectionRow,
   declared: Declared & { spec: Whole },
 ): Iterable<RuleResult> {
-  const [stated, code] = [/\bstable\b/i.test(row.keyText), declared.spec.stable === true];
+  const [stated, code] = [/\bstable\b/i.test(row.keyText), declared.spec.stable];
   if (stated === code) return;
   yield {
     ...(code && { severity: 'warning' }),

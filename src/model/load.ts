@@ -2,19 +2,31 @@
 // An aggregate of an aggregate takes the writes of the first; `each` multiplies; a joined document that changes is written
 // into its copies.
 import { isObject } from '../base/json.ts';
-import type { ContainerDetail, ProjectionRow, Reference } from './documents.ts';
+import type { ContainerDetail, Operation, ProjectionRow, Reference, Requirements } from './documents.ts';
 import { averageOf, relationsOf, words } from './relations.ts';
-import type { Access, Facts, Term } from './rules/facts.ts';
-import { isWrite, sum, valueAt } from './rules/facts.ts';
+import type { DocumentType } from './model.ts';
+import { type Access, type Term, isWrite, sum } from './rules/terms.ts';
 
 export type RateName = 'peak' | 'average';
+
+/** What the load is worked out from: `Facts` is one. */
+export interface Known {
+  readonly requirements: Requirements | undefined;
+  readonly rows: readonly ProjectionRow[];
+  detail(name: string | undefined): ContainerDetail | undefined;
+  type(of: Reference | undefined): DocumentType | undefined;
+  accessesTo(detail: ContainerDetail | undefined): readonly Access[];
+  into(name: string): readonly ProjectionRow[];
+  estimate(operation: Operation, detail: ContainerDetail): number;
+  estimateOf(operation: Operation, detail: ContainerDetail, bytes: number): number;
+}
 
 /** RU to read one change from the feed: a page of 100 documents of 1 KB takes about 10 to 30 RU. */
 export const FEED_RU = 0.3;
 /** Bytes of a locator, which says where the row of a source document is. */
 const LOCATOR = 300;
 
-export function loadOf(facts: Facts, detail: ContainerDetail, rate: RateName): Term[] {
+export function loadOf(facts: Known, detail: ContainerDetail, rate: RateName): Term[] {
   const name = detail.container.name.toLowerCase();
   const is = (of: Reference | undefined): boolean => of?.container.toLowerCase() === name;
   const patterns = facts
@@ -42,7 +54,7 @@ export function loadOf(facts: Facts, detail: ContainerDetail, rate: RateName): T
 }
 
 /** What one row writes into its sink. */
-function writesOf(facts: Facts, row: ProjectionRow, sink: ContainerDetail, rate: RateName): Term[] {
+function writesOf(facts: Known, row: ProjectionRow, sink: ContainerDetail, rate: RateName): Term[] {
   const term = (what: string, perSecond: number, ru: number): Term => ({
     what,
     perSecond,
@@ -74,7 +86,7 @@ function writesOf(facts: Facts, row: ProjectionRow, sink: ContainerDetail, rate:
 }
 
 /** Changes of a field that the sink's key or the group has. */
-function movesOf(facts: Facts, row: ProjectionRow, source: Reference, rate: RateName): number {
+function movesOf(facts: Known, row: ProjectionRow, source: Reference, rate: RateName): number {
   const moving = updatesOf(facts, source).filter(({ pattern }) =>
     row.keys.some((field) => new RegExp(String.raw`\b${field}\b`).test(pattern?.attributes ?? '')),
   );
@@ -82,7 +94,7 @@ function movesOf(facts: Facts, row: ProjectionRow, source: Reference, rate: Rate
 }
 
 /** A copy reads the documents that it joins, and an embed the parent of each child. */
-function readsOf(facts: Facts, row: ProjectionRow, of: Reference, detail: ContainerDetail, rate: RateName): Term[] {
+function readsOf(facts: Known, row: ProjectionRow, of: Reference, detail: ContainerDetail, rate: RateName): Term[] {
   if (!row.source || row.kind === 'reference') return [];
   const perSecond = changesOf(facts, row.source, rate);
   return [
@@ -106,7 +118,7 @@ interface Fan {
  * Each change of a joined document, or of an embed's parent, is written into its copies, by their stated average. The rate
  * is always the average one: hosts work off a burst of changes later, and rule G4 judges the largest.
  */
-function fannedOut(facts: Facts, row: ProjectionRow): Fan[] {
+function fannedOut(facts: Known, row: ProjectionRow): Fan[] {
   const children = row.kind === 'embed' ? row.sink : row.source;
   const parents = row.kind === 'embed' ? [row.source] : row.kind === 'copy' ? row.joins : [];
   if (!children) return [];
@@ -121,7 +133,7 @@ function fannedOut(facts: Facts, row: ProjectionRow): Fan[] {
 const UPDATES: ReadonlySet<string> = new Set(['replace', 'upsert', 'patch']);
 
 /** The patterns that change existing documents of a type. */
-export function updatesOf(facts: Facts, of: Reference): Access[] {
+export function updatesOf(facts: Known, of: Reference): Access[] {
   const detail = facts.detail(of.container);
   const writes = facts
     .accessesTo(detail)
@@ -141,7 +153,7 @@ function named(accesses: readonly Access[], { type = '' }: Reference): Access[] 
  * Changes a second of a type, or of a whole container: what applications write, and what projections write. `seen`: the
  * projections that are counted already, because a circle never ends.
  */
-export function changesOf(facts: Facts, of: Reference, rate: RateName, seen: readonly ProjectionRow[] = []): number {
+export function changesOf(facts: Known, of: Reference, rate: RateName, seen: readonly ProjectionRow[] = []): number {
   const detail = facts.detail(of.container);
   if (!detail) return 0;
   const writes = facts.accessesTo(detail).filter((access) => access.row.operations.some(isWrite));
@@ -161,7 +173,7 @@ export function changesOf(facts: Facts, of: Reference, rate: RateName, seen: rea
 }
 
 /** The elements of one document that an aggregate takes: "each line" by the requirements, or by the examples. */
-export function elementsOf(facts: Facts, row: ProjectionRow): number {
+export function elementsOf(facts: Known, row: ProjectionRow): number {
   const [, element] = /\b(?:each|every) (\w+)/i.exec(row.sourceText) ?? [];
   if (element === undefined || row.kind !== 'aggregate' || !row.source) return 1;
   const stated = averageOf(relationsOf(facts.requirements, row.source, { type: element }));
@@ -170,7 +182,7 @@ export function elementsOf(facts: Facts, row: ProjectionRow): number {
   const lists = new Set(
     examples.flatMap((example) =>
       Object.keys(example).filter((field) => {
-        const value = valueAt(example, field);
+        const value = example[field];
         return Array.isArray(value) && value.some(isObject);
       }),
     ),
@@ -178,7 +190,7 @@ export function elementsOf(facts: Facts, row: ProjectionRow): number {
   const field =
     [...lists].find((name) => words(name) === words(element)) ?? (lists.size === 1 ? [...lists][0] : undefined);
   const lengths = examples.flatMap((example) => {
-    const value = field === undefined ? undefined : valueAt(example, field);
+    const value = field === undefined ? undefined : example[field];
     return Array.isArray(value) ? [value.length] : [];
   });
   return lengths.length === 0 ? 1 : Math.round((10 * sum(lengths)) / lengths.length) / 10;

@@ -121,9 +121,7 @@ test('the loads of the examples are those that their designs state, within a fac
       return together === undefined ? [] : [[detail, Number(together.replaceAll(',', ''))] as const];
     });
     expect(stated.length).toBeGreaterThan(1);
-    for (const [detail, together] of stated) {
-      expect(facts.peak(detail) / together, detail.container.name).toBeGreaterThan(0.5);
-      expect(facts.peak(detail) / together, detail.container.name).toBeLessThan(2);
-    }
+    const far = stated.filter(([detail, together]) => Math.abs(Math.log2(facts.peak(detail) / together)) >= 1);
+    expect(far.map(([{ container }]) => container.name)).toEqual([]);
   }
 });

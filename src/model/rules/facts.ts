@@ -19,20 +19,9 @@ import type { Container, DocumentType, Place } from '../model.ts';
 import { loadOf } from '../load.ts';
 import { quantities } from '../reader/quantity.ts';
 import type { Relational } from './relational.ts';
+import { type Access, type Term, isWrite, sum } from './terms.ts';
 
-/** One operation of one pattern on one container. */
-export interface Access {
-  readonly pattern: Pattern | undefined;
-  readonly row: Mapping;
-  readonly detail: ContainerDetail;
-  /** RU of one execution, stated or estimated. */
-  readonly ru: number;
-  readonly stated: boolean;
-  /** RPS; undefined: the pattern states none. */
-  readonly peak: number | undefined;
-  readonly average: number | undefined;
-  readonly write: boolean;
-}
+export { type Access, type Term, isWrite, sum } from './terms.ts';
 
 /** One thing that the documents say is asked of a container: a row of the mapping, or a query elsewhere. */
 export interface Question {
@@ -45,19 +34,6 @@ export interface Question {
   readonly mapped: boolean;
   readonly at: Place;
 }
-
-/** One term of a container's load. */
-export interface Term {
-  readonly what: string;
-  readonly perSecond: number;
-  readonly ru: number;
-  readonly kind: 'pattern' | 'projection' | 'feed';
-  readonly ids: readonly string[];
-}
-
-const WRITES = new Set<Operation>(['create', 'replace', 'patch', 'upsert', 'delete', 'batch']);
-
-export const isWrite = (operation: Operation): boolean => WRITES.has(operation);
 
 export class Facts {
   readonly requirements: Requirements | undefined;
@@ -325,8 +301,6 @@ export function didYouMean(wanted: string, names: readonly string[]): string {
   if (best !== undefined) return `Did you mean ${best}?`;
   return names.length === 0 ? 'Add it to the data-model document.' : `Name one of: ${names.join(', ')}.`;
 }
-
-export const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
 
 export const examplesIn = ({ types }: Container): Readonly<Record<string, unknown>>[] =>
   types.flatMap(({ examples }) => examples);

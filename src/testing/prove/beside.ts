@@ -46,7 +46,7 @@ function daysBeside(text: string): string[] {
 
 function listsBeside(list: readonly unknown[], limits: readonly number[]): unknown[][] {
   const [first] = list;
-  const elements = isObject(first) ? besides(first as Doc, list.filter(isObject) as Doc[], limits, new Set()) : [];
+  const elements = isObject(first) ? besides(first, list.filter(isObject), limits, new Set()) : [];
   return [[], [first], ...elements.map((element) => [element, ...list.slice(1)])];
 }
 

@@ -141,8 +141,8 @@ function valueFor(name: string, text: string, { doc, all, edge }: From): unknown
       return length !== undefined && typeof value === 'string' ? value.slice(0, Number(length)) : value;
     };
     const value = valueOf(doc);
-    if (edge === 'begin' && /^</.test(sign)) return beyond(all.map(valueOf), value);
-    if (edge === 'end' && /^>/.test(sign)) return below(all.map(valueOf), value);
+    if (edge === 'begin' && sign.startsWith('<')) return beyond(all.map(valueOf), value);
+    if (edge === 'end' && sign.startsWith('>')) return below(all.map(valueOf), value);
     return value;
   }
   const between = new RegExp(String.raw`${PATH}\s+between\s+(@\w+)\s+and\s+(@\w+)`, 'i').exec(text);

@@ -91,8 +91,10 @@ describe('a reaction', () => {
     const tries = runs.filter(({ id }) => id === 'b');
     expect(tries.map(({ attempt }) => attempt)).toEqual([1, 2, 3, 4, 5]);
     expect(new Set(tries.map(({ key }) => key))).toEqual(new Set([effectKey('failing@1', b)]));
-    const { lsn, etag } = b.version;
-    expect(tries[0]?.key).toBe(`Products/%5B%22s%22%5D/b/${encodeURIComponent(etag)}/${lsn}/failing%401`);
+    const { version } = b;
+    expect(tries[0]?.key).toBe(
+      `Products/%5B%22s%22%5D/b/${encodeURIComponent(version.etag)}/${version.lsn}/failing%401`,
+    );
     expect(await deadLetters.list('failing@1')).toMatchObject([
       { id: 'b', code: 'reaction-failed', message: 'The reaction failed 5 times: no such address' },
     ]);

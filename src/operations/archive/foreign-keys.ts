@@ -7,7 +7,7 @@ import type { InspectedMapping, ShardMap } from '../../shards/index.ts';
 import { isSameLocation } from '../../shards/map/documents.ts';
 import { covers } from '../../shards/keys/spans.ts';
 import { codeOf } from '../shards/moving/keyed-part.ts';
-import { spanOf } from '../shards/moving/move.ts';
+import { spanOf } from '../shards/moving/options.ts';
 import { isOfMove } from '../shards/moving/record.ts';
 
 /**

@@ -77,7 +77,7 @@ async function sweepOne(
   const { state } = parts.services.place;
   await using sweeper = dryRun ? undefined : new Sweeper(state, archive.spec);
   const turns = withinMs === undefined || dryRun ? undefined : await readTurns(state, archive.spec);
-  const left = withinMs === undefined ? undefined : until - systemClock.monotonic();
+  const left = (): number => Math.max(0, until - systemClock.monotonic());
   const result = await sweepArchive(archive, {
     sweeper,
     turns,
@@ -88,7 +88,7 @@ async function sweepOne(
     signal,
     dryRun,
     tenant,
-    withinMs: left,
+    withinMs: withinMs === undefined ? undefined : left(),
     progress: ({ projection, read, archived, removed }) =>
       screen.draw([
         `${projection}: ${[`${plural(read, 'document')} read`, `${count(archived)} archived`, `${count(removed)} removed`].join(', ')}`,
@@ -96,8 +96,7 @@ async function sweepOne(
   });
   if (archive.spec.versionLog && !dryRun) await listLog(archive.spec, { store: archive.store, until, signal });
   if (result.complete && !dryRun && tenant === undefined) {
-    const left = Math.max(0, until - systemClock.monotonic());
-    await applyTiersDaily(archive, { state: parts.services.global.state, now, withinMs: left, signal, screen });
+    await applyTiersDaily(archive, { state: parts.services.global.state, now, withinMs: left(), signal, screen });
   }
   return result;
 }

@@ -12,7 +12,7 @@ import { type MeasuredKey, type MeasuredShard, measureShard } from './advice/mea
 import { type Rates, ratesOf } from './advice/spent.ts';
 import { rowsOfAdvice } from './advice/words.ts';
 import { mapInput } from './inputs.ts';
-import { spanOf } from './moving/move.ts';
+import { spanOf } from './moving/options.ts';
 import { moveOptions } from './moving-verbs.ts';
 
 /** What each shard has of the keys that the map gives it, by the shard's id. */

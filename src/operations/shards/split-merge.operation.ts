@@ -9,7 +9,8 @@ import { type ChangeResult, changing } from './change.ts';
 import { changeInput, mapInput, ownerInput } from './inputs.ts';
 import { keyOf } from './keys.ts';
 import { keysOfFirst, shardOfFirst } from './mappings.operation.ts';
-import { type MoveOptions, type Moved, spanOf } from './moving/move.ts';
+import { type Moved } from './moving/move.ts';
+import { type MoveOptions, spanOf } from './moving/options.ts';
 import { isOpen, rangesOf } from './moving/range-record.ts';
 import {
   type MoveFlags,

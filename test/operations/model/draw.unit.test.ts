@@ -113,7 +113,7 @@ test('a finding is about the container or the projection at whose lines it is', 
   // The last container ends where its section does.
   const last = design.containers.at(-1)!.container;
   expect(about(at(last.at.line))).toEqual({ container: last.name });
-  expect(about(at(row.at.line - 2))).toEqual({});
+  expect(about(at(design.projections[0]!.at.line - 2))).toEqual({});
 });
 
 test('a container into which only embeds write is the application’s', () => {

@@ -88,7 +88,7 @@ export function dropLetters(world: MoveWorld, shard: Shard, key: string): void {
 /** No letter is where its key isn't. What is still parked is redriven. */
 export function judgeLetters(world: MoveWorld): void {
   for (const shard of world.shards)
-    for (const [id, { key }] of [...shard.letters]) {
+    for (const [id, { key }] of shard.letters) {
       if (world.owner.get(key) !== shard && !world.parked.has(id))
         world.said.push(`a letter of ${id} is left on ${shard.name}`);
       redrive(world, shard, id);

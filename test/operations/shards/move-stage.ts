@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { CosmosClient, type Container, type Database } from '@azure/cosmos';
 import { type Emulator, startEmulator } from '../../../src/emulator/index.ts';
-import type { MoveOptions } from '../../../src/operations/shards/moving/move.ts';
+import type { MoveOptions } from '../../../src/operations/shards/moving/options.ts';
 import { moveMapping } from '../../../src/operations/shards/moving/move.ts';
 import { type Router, openRouter } from '../../../src/shards/routing/router.ts';
 import { type Mapping, type Shard, type ShardMap, ShardMapManager } from '../../../src/shards/index.ts';

@@ -1,14 +1,10 @@
 // Moves keys with their documents from one shard to another while applications write them. docs/SPEC-moves.md
-import type { Container, Database } from '@azure/cosmos';
-import { type Clock, systemClock } from '../../../base/clock.ts';
+import { systemClock } from '../../../base/clock.ts';
 import { Meter } from '../../../cosmos/meter.ts';
-import type { Pipeline } from '../../../definition/specs.ts';
 import type { Identity } from '../../../feed/reading/change.ts';
 import { letEpochGo } from '../../../feed/reading/epochs.ts';
-import { encodeKey } from '../../../shards/keys/key-type.ts';
 import type { Span } from '../../../shards/keys/spans.ts';
-import type { Mapping, Shard, ShardLocation, ShardMap } from '../../../shards/index.ts';
-import { shardsError } from '../../../shards/errors.ts';
+import type { Mapping, Shard } from '../../../shards/index.ts';
 import { shownLocation } from '../../../shards/map/documents.ts';
 import { positionsNow } from '../../positions-now.ts';
 import { shardVerbsError } from '../errors.ts';
@@ -17,8 +13,9 @@ import { takeCold } from './cold.ts';
 import { compare } from './compare.ts';
 import { countCold } from './entries-of.ts';
 import { type Paused, changeOver } from './flip.ts';
-import { assertReaders } from './hosts.ts';
+import { assertAlone, assertNoErasure, examine } from './examine.ts';
 import { leftBy } from './left.ts';
+import { type MoveOptions, type MovePlaces, placesOf, spanOf } from './options.ts';
 import {
   type MoveTimes,
   type Moving,
@@ -32,57 +29,9 @@ import {
   saveProgress,
 } from './moving.ts';
 import { carryLetters, countLetters } from './letters.ts';
-import { assertFree, assertNoneLeaves, assertTaken, prepare } from './prepare.ts';
-import {
-  type BatchOf,
-  type ContainerProgress,
-  type MoveDocument,
-  MoveRecord,
-  heldBy,
-  isUnfinished,
-  movesOf,
-  ofKeys,
-  ownerOf,
-  underWay,
-} from './record.ts';
-import { type MovePlace, type MovedContainer, movedContainers, stateOf } from './side.ts';
-
-export interface MoveOptions extends Partial<MoveTimes> {
-  readonly map: ShardMap;
-  /** The container of the maps, which holds the records of moves too. */
-  readonly maps: Container;
-  readonly connect: (location: ShardLocation) => Database;
-  /** The account of a location. */
-  readonly endpointOf: (location: ShardLocation) => string;
-  /** Name of the state container that hosts of a shard use in its database. */
-  readonly stateContainer: string;
-  /** The erasures of tenants that have not ended, by their ids. No move begins beside one (ERASE-P61). */
-  readonly erasures?: () => Promise<readonly string[]>;
-  /** The lease container of these hosts. */
-  readonly leases?: Container | undefined;
-  /** Containers whose documents the pipeline archives, if there is one here. */
-  readonly archives?: readonly string[];
-  /** Containers in which its embeds write. */
-  readonly embedded?: readonly string[];
-  /** The blobs of archives. Absent: keys with archived documents are refused. */
-  readonly store?: Moving['store'];
-  readonly signal: AbortSignal;
-  readonly clock?: Clock;
-  /** Goes on with a move though its process has stored progress lately. */
-  readonly takeOver?: boolean;
-  /** The range of which the mapping is a batch. */
-  readonly range?: BatchOf;
-  /** Called when the map gives the keys to the target. */
-  readonly flipped?: () => void;
-  /** Called with each step that begins, and while it waits. */
-  readonly say?: (text: string) => void | Promise<void>;
-}
-
-/** What a pipeline does in containers that move. */
-export const touchedBy = ({ archives, embeds }: Pipeline): Pick<MoveOptions, 'archives' | 'embedded'> => ({
-  archives: archives.map(({ from }) => from.container),
-  embedded: embeds.map(({ into }) => into.container),
-});
+import { prepare } from './prepare.ts';
+import { type ContainerProgress, MoveRecord, heldBy, movesOf, ofKeys, ownerOf, underWay } from './record.ts';
+import { type MovedContainer, movedContainers } from './side.ts';
 
 export interface Moved extends Partial<Paused> {
   readonly id: string;
@@ -273,97 +222,10 @@ async function end(moving: Moving, step: 'done' | 'cancelled'): Promise<void> {
   await record.save({ step, endedAt: new Date(clock.now()).toISOString() });
 }
 
-interface Examined {
-  readonly found: MoveDocument | undefined;
-  readonly places: { readonly from: MovePlace; readonly to: MovePlace };
-  readonly containers: readonly MovedContainer[];
-}
-
-/** Refuses what can't be moved. */
-async function examine(
-  options: MoveOptions,
-  mapping: Mapping,
-  target: Shard,
-  span = spanOf(options.map, mapping),
-): Promise<Examined> {
-  const { map, maps, signal } = options;
-  const moves = (await movesOf(maps, map.name, signal)).filter(isUnfinished);
-  const [found, ...others] = ofKeys(moves, span);
-  if (found) {
-    const isSame = found.keys === mapping.text && found.to === target.id && found.step !== 'cancelling';
-    if (!isSame || others.length > 0) throw underWay(found);
-    const places = await placesOf(options, found);
-    return { found, places, containers: await movedContainers(map, span, places) };
-  }
-  await assertNoErasure(options);
-  if (mapping.shard === target.id)
-    throw shardVerbsError('move-there', `${mapping.text} is on ${shownLocation(target.location)} already`);
-  if (mapping.status === 'offline') throw shardVerbsError('move-offline', `The mapping ${mapping.text} is offline`);
-  if (target.detached) throw shardsError('shard-detached', `The shard ${shownLocation(target.location)} is detached`);
-  if ((await map.lockOwner(mapping)) !== undefined)
-    throw shardsError('mapping-locked', `The mapping ${mapping.text} has another lock`);
-  refuseBeside(moves, mapping, target);
-  const places = await placesOf(options, { from: mapping.shard, to: target.id });
-  if (places.from.state && !places.to.state)
-    throw shardVerbsError('move-state-missing', `${shownLocation(target.location)} has no state container`);
-  const containers = await movedContainers(map, span, places);
-  await assertFree(containers, places.to, { map, span }, signal);
-  await assertTaken(containers, places.from, { map, span }, options);
-  await assertNoneLeaves(containers, places.from, signal);
-  await assertAllReaders(options, places, containers);
-  return { found, places, containers };
-}
-
-async function assertAllReaders(
-  { leases }: MoveOptions,
-  { from, to }: Examined['places'],
-  containers: readonly MovedContainer[],
-): Promise<void> {
-  if (!leases) return;
-  for (const { endpoint, database } of [from, to])
-    for (const { name } of containers)
-      await assertReaders({ monitored: database.container(name), endpoint, leases, host: 'move' });
-}
-
-/** @throws MillraceError `move-erasure` */
-async function assertNoErasure({ erasures }: MoveOptions): Promise<void> {
-  const [erasure] = (await erasures?.()) ?? [];
-  if (erasure !== undefined) throw shardVerbsError('move-erasure', `The erasure ${erasure} of a tenant has not ended`);
-}
-
-/** Two moves that began at the same time have not seen one another: then this one ends. */
-async function assertAlone(
-  { map, maps, signal }: MoveOptions,
-  record: MoveRecord,
-  mapping: Mapping,
-  target: Shard,
-): Promise<void> {
-  const others = (await movesOf(maps, map.name, signal)).filter((one) => one.id !== record.now.id && isUnfinished(one));
-  try {
-    const [same] = ofKeys(others, record.now);
-    if (same) throw underWay(same);
-    refuseBeside(others, mapping, target);
-  } catch (error) {
-    await record.save({ step: 'cancelled' });
-    throw error;
-  }
-}
-
-/** Epochs: what other moves need of both shards. */
-function refuseBeside(moves: readonly MoveDocument[], { shard }: Mapping, target: Shard): void {
-  const opposite = moves.find(
-    ({ step, from, to }) => (step === 'copying' || step === 'cancelling') && (from === target.id || to === shard),
-  );
-  if (opposite)
-    throw shardVerbsError('move-opposite', `The move ${opposite.id} of ${opposite.keys} copies between them`);
-  const leaving = moves.find(({ step, from }) => step === 'flipped' && from === target.id);
-  if (leaving) throw shardVerbsError('move-in-grace', `The move ${leaving.id} of ${leaving.keys} has just left it`);
-}
-
 async function factsOf(
   { map, maps, signal, range }: MoveOptions,
   mapping: Mapping,
-  { from, to }: Examined['places'],
+  { from, to }: MovePlaces,
   containers: readonly MovedContainer[],
 ): Promise<Parameters<typeof MoveRecord.begin>[1]> {
   const span = spanOf(map, mapping);
@@ -387,38 +249,10 @@ async function factsOf(
   };
 }
 
-export function spanOf({ keyType }: ShardMap, { key, low, high }: Mapping): Span {
-  if (key !== undefined) return { low: encodeKey(keyType, key), high: encodeKey(keyType, key) };
-  return {
-    low: low === undefined ? '' : encodeKey(keyType, low),
-    ...(high !== undefined && { high: encodeKey(keyType, high) }),
-  };
-}
-
-export async function placesOf(
-  { map, connect, endpointOf, stateContainer }: MoveOptions,
-  { from, to }: Pick<MoveDocument, 'from' | 'to'>,
-): Promise<Examined['places']> {
-  const shards = await map.shards();
-  const placeOf = async (id: string): Promise<MovePlace> => {
-    const shard = shards.find((one) => one.id === id);
-    if (!shard) throw shardsError('shard-missing', `The map ${map.name} has no shard ${id} any more`);
-    const database = connect(shard.location);
-    return {
-      shard,
-      database,
-      endpoint: endpointOf(shard.location),
-      state: await stateOf(database, stateContainer),
-    };
-  };
-  const [left, right] = await Promise.all([placeOf(from), placeOf(to)]);
-  return { from: left, to: right };
-}
-
 export function movingOf(
   options: MoveOptions,
   record: MoveRecord,
-  { from, to }: Examined['places'],
+  { from, to }: MovePlaces,
   containers: readonly MovedContainer[],
 ): Moving {
   const { map, leases, signal, clock = systemClock, say = () => undefined } = options;

@@ -10,7 +10,8 @@ import { queryOf } from '../../containers/part.ts';
 import { shardVerbsError } from '../errors.ts';
 import { keyedPart } from './keyed-part.ts';
 import { endingOf, saying } from './left.ts';
-import { type MoveOptions, type Moved, cancelMove, moveMapping, spanOf } from './move.ts';
+import { type Moved, cancelMove, moveMapping } from './move.ts';
+import { type MoveOptions, spanOf } from './options.ts';
 import { type RangeDocument, batchesOf, beginRange, isOpen, rangesOf, saveRange } from './range-record.ts';
 import { type MoveDocument, isSilent, isUnfinished, movesOf, ofKeys } from './record.ts';
 

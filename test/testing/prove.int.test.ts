@@ -110,7 +110,16 @@ describe('a model with one pattern for each verdict', () => {
     const names = proof.stages.map(({ stage }) => stage);
     const [first, ...others] = names;
     expect(first).toBe('examples');
-    expect(others).toEqual(['update', 'key change', 'delete mark', 'redelivery', 'reordering', 'writes', 'publish']);
+    expect(others).toEqual([
+      'update',
+      'key change',
+      'delete mark',
+      'redelivery',
+      'reordering',
+      'writes',
+      'near values',
+      'publish',
+    ]);
     for (const { changes, difference, parked } of proof.stages) {
       expect(changes).toBeGreaterThan(0);
       expect(difference).toBeUndefined();
@@ -129,7 +138,7 @@ test('an example pair is proved, both halves of its archive too; one line a patt
   expect(stdout).toMatch(/^archive +[1-9]\d* documents archived; derived documents are right$/m);
   expect(stdout).toMatch(/^cold update +[1-9]\d* changes;.* derived documents are right$/m);
   expect(stdout).toMatch(/^restore +[1-9]\d* documents restored; derived documents are right$/m);
-  expect(stdout).toContain('4 proved, 9 run, 0 not run, 0 different');
+  expect(stdout).toContain('5 proved, 8 run, 0 not run, 0 different');
   expect(code).toBe(0);
 });
 

@@ -1,0 +1,174 @@
+// A pipeline over shards in function apps, one for each place, with the leases that the hosts of `millrace run` have.
+import { afterEach, expect, it, onTestFinished, vi } from 'vitest';
+import { ridOf } from '../../src/cosmos/rid.ts';
+import { cosmosTriggers, runCosmosTrigger } from '../../src/host/local-host/cosmos-triggers.ts';
+import { rows } from '../runtime/application.ts';
+import { assertExact, given } from '../runtime/spread-world.ts';
+import { SPREAD, type SpreadStage } from '../support/spread-stage.ts';
+import { type FunctionsHost, indexApp } from './host.ts';
+
+afterEach(() => {
+  vi.unstubAllEnvs();
+  vi.restoreAllMocks();
+});
+
+const PATIENCE = { timeout: 60_000, interval: 50 };
+const HTTP = ['millrace-health', 'millrace-operate', 'millrace-read'];
+
+/** The settings of a place's app. */
+async function settingsOf(stage: SpreadStage, database: string): Promise<Record<string, string>> {
+  const place = { ...stage.env, MILLRACE_PIPELINE: SPREAD, SHARD_DATABASE: database, SHARD_RID: '' };
+  if (database === stage.settings.database) return place;
+  return { ...place, SHARD_RID: await ridOf(stage.at(database, 'Orders').database) };
+}
+
+/** Runs the app of a place as the Functions host would, until `done` holds. Resolves to what each trigger was given. */
+async function runApp(
+  stage: SpreadStage,
+  database: string,
+  done: (app: FunctionsHost) => Promise<void>,
+): Promise<Map<string, number>> {
+  const settings = await settingsOf(stage, database);
+  const app = await indexApp(settings);
+  const given = new Map<string, number>();
+  const deliver = async (name: string, documents: readonly unknown[], retryCount: number): Promise<void> => {
+    given.set(name, (given.get(name) ?? 0) + documents.length);
+    await app.deliver(name, documents, { retryCount });
+    // The host may deliver any batch again.
+    await app.deliver(name, documents, { retryCount });
+  };
+  const running = await Promise.all(
+    cosmosTriggers(app.functions, settings).map((trigger) =>
+      runCosmosTrigger(
+        { ...trigger, pollMs: 20 },
+        { deliver, say: () => undefined, signal: new AbortController().signal },
+      ),
+    ),
+  );
+  try {
+    await done(app);
+  } finally {
+    for (const trigger of running) await trigger[Symbol.asyncDispose]();
+    await app.terminate();
+  }
+  return given;
+}
+
+const derivedInShard = async (stage: SpreadStage, shard: string, orders: readonly string[]): Promise<void> => {
+  const summaries = await rows<{ id: string }>(stage.at(shard, 'Summaries'), 'c.id, c.countryName');
+  expect(summaries.toSorted((a, b) => a.id.localeCompare(b.id))).toEqual(
+    orders.map((id) => ({ id, countryName: 'Austria' })),
+  );
+  expect(await rows(stage.at(shard, 'StoreCountries'), 'c.id')).toHaveLength(2);
+};
+
+it('derives in each place by its own app, exactly once, and goes on after `millrace run` and before it', async (context) => {
+  const { stage, application, host } = await given(context, ['north', 'west']);
+  await application.order('s0', 'north', 'o1', 100);
+  await application.order('s1', 'west', 'o1', 20);
+  const north = await runApp(stage, 'north', () => vi.waitFor(() => derivedInShard(stage, 'north', ['o1']), PATIENCE));
+  expect([...north.keys()].toSorted()).toEqual([
+    'feed-Countries',
+    'feed-Customers',
+    'feed-Orders',
+    'feed-ShardCountries',
+    'feed-Stores',
+  ]);
+  // Only its own place.
+  expect(await rows(stage.at('west', 'Summaries'), 'c.id')).toEqual([]);
+  expect(await rows(stage.container('Years'), 'c.year')).toEqual([]);
+  await runApp(stage, 'west', () => vi.waitFor(() => derivedInShard(stage, 'west', ['o1']), PATIENCE));
+  const home = await runApp(stage, 'shop', () => vi.waitFor(() => assertExact(stage, application), PATIENCE));
+  expect([...home.keys()]).toEqual(['feed-Totals']);
+
+  await application.order('s0', 'north', 'o1', 7);
+  await application.order('s1', 'west', 'o2', 3);
+  const app = await host();
+  await app.drained(new AbortController().signal);
+  await assertExact(stage, application);
+  // Nothing is read from the beginning, in no place.
+  const read = new Map(app.stats().map(({ id, changes }) => [id, changes]));
+  expect([read.get('all-orders@1'), read.get('shard-countries@1'), read.get('store-countries@1')]).toEqual([2, 0, 0]);
+  await app.stop();
+
+  await application.order('s1', 'west', 'o2', 4);
+  const west = await runApp(stage, 'west', async (functions) => {
+    await vi.waitFor(async () => {
+      expect(
+        (await rows<{ cents: number }>(stage.container('AllOrders'), 'c.cents')).map(({ cents }) => cents).toSorted(),
+      ).toEqual([20, 4, 7]);
+    }, PATIENCE);
+    await derivedInShard(stage, 'west', ['o1', 'o2']);
+    // The timers work in this place alone, and find the leases of all its feeds.
+    for (const timer of ['metrics', 'leases-check']) await functions.fire(timer);
+    const lines = functions.logged.flatMap((text) => /\{"event.*|\{.*"operation".*/.exec(text) ?? []);
+    expect(lines.map((line) => JSON.parse(line) as object)).toEqual([
+      expect.objectContaining({ operation: 'status', ok: true }),
+      expect.objectContaining({ operation: 'leases check', ok: true }),
+    ]);
+    expect(lines[0]).toContain('summaries@1');
+    expect(lines[0]).not.toContain('years@1');
+  });
+  expect(west.get('feed-Orders')).toBe(1);
+  expect(west.has('feed-Countries')).toBe(false);
+  await runApp(stage, 'shop', () => vi.waitFor(() => assertExact(stage, application), PATIENCE));
+});
+
+it('has the timers of its place, and the workers of jobs in the global place alone', async (context) => {
+  const { stage } = await given(context, ['north']);
+  const namesOf = async (database: string) => {
+    const { functions } = await indexApp({ ...(await settingsOf(stage, database)), JOBS_URL: 'postgres://nowhere' });
+    return functions
+      .map(({ name }) => name)
+      .filter((name) => !name.startsWith('feed-'))
+      .toSorted();
+  };
+  const timers = ['leases-check', 'metrics', 'verify', ...HTTP];
+  expect(await namesOf('north')).toEqual(timers.toSorted());
+  expect(await namesOf('shop')).toEqual(['jobs', ...timers].toSorted());
+});
+
+it('names the bindings’ settings: the shard’s database, and its account where that is another one', async (context) => {
+  const { stage } = await given(context, ['north']);
+  const settings = await settingsOf(stage, 'north');
+  const bindingOf = async (more: object) => {
+    const { functions } = await indexApp({ ...settings, ...more });
+    const found = (name: string) => Object.values(functions.find((of) => of.name === name)?.bindings ?? {})[0];
+    return { orders: found('feed-Orders'), countries: found('feed-Countries') };
+  };
+  expect(await bindingOf({})).toMatchObject({
+    orders: { connection: 'COSMOS', databaseName: '%SHARD_DATABASE%', leaseContainerPrefix: 'spread.' },
+    countries: {
+      connection: 'COSMOS',
+      databaseName: '%COSMOS_DATABASE%',
+      leaseContainerPrefix: `spread.at-${settings['SHARD_RID']}.`,
+    },
+  });
+  expect(await bindingOf({ SHARD_COSMOS: stage.emulator.connectionString })).toMatchObject({
+    orders: { connection: 'SHARD_COSMOS', databaseName: '%SHARD_DATABASE%' },
+    countries: { connection: 'COSMOS', databaseName: '%COSMOS_DATABASE%' },
+  });
+});
+
+it.each([
+  ['no place', { SHARD_DATABASE: '' }, 'app-place-missing', /SHARD_DATABASE/],
+  ['an unknown place', { SHARD_DATABASE: 'nowhere' }, 'app-place-unknown', /north, west, shop \(the global place\)/],
+  ['no rid', { SHARD_RID: '' }, 'app-place-rid', /Countries/],
+  ['the rid of another database', { SHARD_RID: 'AAAA' }, 'app-place-rid', /Countries/],
+  ['no map', { SHARD_MAPS_DATABASE: '' }, 'setting-missing', /SHARD_MAPS_DATABASE/],
+])('applies nothing, and says why: %s', async (_, wrong, code, hint) => {
+  const { stage, application } = await given({ onTestFinished }, ['north', 'west']);
+  vi.spyOn(console, 'error').mockImplementation(() => {});
+  await application.order('s0', 'north', 'o1', 100);
+  const app = await indexApp({ ...(await settingsOf(stage, 'north')), ...wrong });
+  const batch = (await stage.at('north', 'Orders').items.readAll().fetchAll()).resources;
+  const feeds = app.functions.filter(({ name }) => name.startsWith('feed-'));
+  if (code === 'app-place-missing') expect(feeds).toEqual([]);
+  else await expect(app.deliver('feed-Orders', batch)).rejects.toMatchObject({ code });
+  expect(await app.request('millrace-health')).toMatchObject({
+    status: 503,
+    body: { ready: false, problems: [{ code, hint: expect.stringMatching(hint) }] },
+  });
+  await app.terminate();
+  expect(await rows(stage.at('north', 'Summaries'), 'c.id')).toEqual([]);
+});

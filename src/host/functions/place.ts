@@ -1,4 +1,5 @@
 // The place of a pipeline over shards that a function app works on: each place has an app of its own.
+import type { UsageError } from '../../base/errors.ts';
 import { requireShard } from '../../base/settings.ts';
 import { ridOf } from '../../cosmos/rid.ts';
 import { partOf } from '../../definition/places.ts';
@@ -22,9 +23,9 @@ export interface AppPlace {
   /** The workspace on this place, with the part of the pipeline that runs there. */
   readonly workspace: Workspace;
   /** Name of the shard. Undefined: the pipeline has one place, or this is the global place. */
-  shard(): Promise<string | undefined>;
+  readonly shard: () => Promise<string | undefined>;
   /** What operations that work in places get. Empty: the pipeline has one place. */
-  input(): Promise<{ readonly shard?: string }>;
+  readonly input: () => Promise<{ readonly shard?: string }>;
 }
 
 /**
@@ -44,9 +45,11 @@ export function appPart({ pipeline, model }: Pick<LoadedPipeline, 'pipeline' | '
   return partOf(pipeline, model, isGlobal ? 'global' : 'shard');
 }
 
+const OWN_ACCOUNT = 'SHARD_COSMOS';
+
 /** The connection that bindings of a shard's containers name. */
-export const shardConnection = (): 'SHARD_COSMOS' | 'COSMOS' =>
-  process.env['SHARD_COSMOS'] || process.env['SHARD_COSMOS__accountEndpoint'] ? 'SHARD_COSMOS' : 'COSMOS';
+export const shardConnection = (): string =>
+  process.env[OWN_ACCOUNT] || process.env[`${OWN_ACCOUNT}__accountEndpoint`] ? OWN_ACCOUNT : 'COSMOS';
 
 /** The app's place. It is opened at the first use, and again after a failure. */
 export function appPlace(workspace: Workspace): AppPlace {
@@ -81,12 +84,12 @@ async function openPlace(workspace: Workspace): Promise<OpenPlace> {
       location.database === database &&
       addressOf({ endpoint: location.endpoint ?? settings.cosmos.endpoint }) === wanted,
   );
-  if (!found) throw unknownPlace(map.name, all, { database, endpoint, home: settings.database });
+  if (!found) throw unknownPlace(map.name, all, settings.database);
   const services = await home.at(found.location);
   if (readsGlobal(pipeline).length > 0) {
     const actual = await ridOf(services.place.database);
     if (rid !== actual)
-      throw hostError('app-place-rid', `SHARD_RID must be ${actual}, the _rid of the database ${database}`, {
+      throw hostError('app-place-rid', `SHARD_RID is not the _rid of the shard’s database, ${actual}`, {
         hint: `Set SHARD_RID to ${actual}: the leases of ${readsGlobal(pipeline).join(', ')}, which each shard reads for itself, have it in their names.`,
       });
   }
@@ -97,13 +100,9 @@ async function openPlace(workspace: Workspace): Promise<OpenPlace> {
 const readsGlobal = (pipeline: Pipeline): string[] =>
   feedContainers(pipeline).filter((container) => pipeline.part?.inShards.has(container) === false);
 
-function unknownPlace(
-  map: string,
-  all: readonly ShardPlace[],
-  { database, endpoint, home }: { readonly database: string; readonly endpoint: string; readonly home: string },
-) {
+function unknownPlace(map: string, all: readonly ShardPlace[], home: string): UsageError {
   const known = [...all.map(({ name }) => name), `${home} (the global place)`];
-  return hostError('app-place-unknown', `The shard map ${map} has no shard ${database} at ${endpoint}`, {
+  return hostError('app-place-unknown', `SHARD_DATABASE names no shard of the map ${map}`, {
     hint: `Set SHARD_DATABASE to one of the places: ${known.join(', ')}. If the shard is in another account than COSMOS, set SHARD_COSMOS or SHARD_COSMOS__accountEndpoint to it.`,
   });
 }

@@ -79,6 +79,15 @@ param verifyFull string = '0 4 * * 0'
 @description('The throughput bucket of bulk work, 1 to 5 (BULK_THROUGHPUT_BUCKET); 0: none.')
 param bulkBucket int = 0
 
+@description('Database of the shard maps, for a pipeline over shards (SHARD_MAPS_DATABASE); empty: none.')
+param shardMapsDatabase string = ''
+
+@description('The place of a pipeline over shards that the function app works on: the database of a shard (SHARD_DATABASE); empty: the global place.')
+param shardDatabase string = ''
+
+@description('The _rid of the database of shardDatabase (SHARD_RID), where the shards read containers of the global place.')
+param shardRid string = ''
+
 @description('preview: the function app may read all-versions feeds by its triggers (TRIGGER_ALL_VERSIONS); empty: it refuses such a pipeline.')
 @allowed([
   ''
@@ -311,6 +320,9 @@ module settings 'modules/settings.bicep' = {
     verifySample: verifySample
     verifyFull: verifyFull
     bulkBucket: bulkBucket
+    shardMapsDatabase: shardMapsDatabase
+    shardDatabase: shardDatabase
+    shardRid: shardRid
     triggerAllVersions: triggerAllVersions
   }
 }

@@ -28,6 +28,15 @@ param verifySample string
 @description('When all documents are verified: off, or a cron expression in UTC.')
 param verifyFull string
 
+@description('The database of the shard maps. Empty: the pipeline is not over shards.')
+param shardMapsDatabase string
+
+@description('The place that the function app works on: the database of a shard, or that of the account for the global place.')
+param shardDatabase string
+
+@description('The _rid of that shard\'s database. Empty: the shards read nothing of the global place.')
+param shardRid string
+
 @description('preview: the triggers read all-versions feeds.')
 param triggerAllVersions string
 
@@ -73,8 +82,14 @@ var bucket = {
   BULK_THROUGHPUT_BUCKET: string(bulkBucket)
 }
 
+var shards = {
+  SHARD_MAPS_DATABASE: shardMapsDatabase
+  SHARD_DATABASE: shardDatabase == '' ? databaseName : shardDatabase
+  SHARD_RID: shardRid
+}
+
 var preview = {
   TRIGGER_ALL_VERSIONS: triggerAllVersions
 }
 
-output shared object = union(always, blobEndpoint == '' ? {} : storage, eventHubsHost == '' ? {} : hubs, postgresUrl == '' ? {} : tables, ruBudget == 0 ? {} : budget, bulkBucket == 0 ? {} : bucket, triggerAllVersions == '' ? {} : preview)
+output shared object = union(always, blobEndpoint == '' ? {} : storage, eventHubsHost == '' ? {} : hubs, postgresUrl == '' ? {} : tables, ruBudget == 0 ? {} : budget, bulkBucket == 0 ? {} : bucket, shardMapsDatabase == '' ? {} : shards, triggerAllVersions == '' ? {} : preview)

@@ -25,11 +25,23 @@ export interface EventHubsSettings {
   readonly checkpoints: string;
 }
 
+/** A place of a pipeline over shards. */
+export interface ShardSettings {
+  /** The shard's, or that of the settings for the global place. */
+  readonly database: string;
+  /** Address of its account. */
+  readonly endpoint: string;
+  /** The `_rid` of the database, which is in the names of leases. */
+  readonly rid?: string;
+}
+
 export interface Settings extends Accounts {
   readonly database: string;
   readonly leases: { readonly account: AccountSettings; readonly database: string; readonly container: string };
   /** Where the shard maps are. Absent: not set. Only the verbs of shards need it (`requireShardMaps`). */
   readonly shardMaps?: { readonly endpoint: string; readonly database: string };
+  /** The place of a pipeline over shards that the function app works on. Absent: not set (`requireShard`). */
+  readonly shard?: ShardSettings;
   /** Container of Millrace's own documents that belong to no sink: locators, join state, dead letters, progress. */
   readonly stateContainer: string;
   /** Absent: not set. Only a pipeline with an archive needs it (`requireStorage`). */
@@ -100,6 +112,13 @@ const schema = z.object({
   STATE_CONTAINER: resourceName('A container name').default('millrace'),
   SHARD_MAPS__accountEndpoint: endpoint.optional(),
   SHARD_MAPS_DATABASE: resourceName('A database name').optional(),
+  SHARD_COSMOS: z.string().optional(),
+  SHARD_COSMOS__accountEndpoint: endpoint.optional(),
+  SHARD_DATABASE: resourceName('A database name').optional(),
+  SHARD_RID: z
+    .string()
+    .regex(/^[A-Za-z0-9+/=-]{1,64}$/, 'must be the _rid of a database, such as dGVuAA==')
+    .optional(),
   STORAGE: z.string().optional(),
   STORAGE__blobServiceUri: address('https://NAME.blob.core.windows.net').optional(),
   STORAGE_CONTAINER: blobContainerName.default('archive'),
@@ -154,6 +173,14 @@ const HINTS: Readonly<Record<keyof Variables, string>> = {
     'Set SHARD_MAPS__accountEndpoint to the account’s URI, or leave it out if the shard maps are in the account of COSMOS.',
   SHARD_MAPS_DATABASE:
     'Set SHARD_MAPS_DATABASE to the name of the database that has the shard maps. It is none of the shards; `millrace shards init` creates it.',
+  SHARD_COSMOS:
+    'Set SHARD_COSMOS to a connection string of the shard’s account like COSMOS, or leave it out if the shard of the function app is in the account of COSMOS.',
+  SHARD_COSMOS__accountEndpoint:
+    'Set SHARD_COSMOS__accountEndpoint to the URI of the shard’s account, or leave it out if the shard of the function app is in the account of COSMOS.',
+  SHARD_DATABASE:
+    'Set SHARD_DATABASE to the place that this function app works on: the database of one shard, or the value of COSMOS_DATABASE for the global place. Each place needs an app of its own.',
+  SHARD_RID:
+    'Set SHARD_RID to the `_rid` of the shard’s database if the shards read containers of the global place; `…/health/ready` of the function app names it.',
   STORAGE:
     'Set STORAGE to a connection string (Azure portal: storage account → Access keys → Connection string), or STORAGE__blobServiceUri to the address to sign in with your identity. `millrace dev` needs neither.',
   STORAGE__blobServiceUri:
@@ -212,6 +239,13 @@ export function loadSettings(source: SettingsSource = {}): Settings {
         database: variables.SHARD_MAPS_DATABASE,
       },
     }),
+    ...(variables.SHARD_DATABASE !== undefined && {
+      shard: {
+        database: variables.SHARD_DATABASE,
+        endpoint: (account(variables, 'SHARD_COSMOS') ?? cosmos).endpoint,
+        ...(variables.SHARD_RID !== undefined && { rid: variables.SHARD_RID }),
+      },
+    }),
     stateContainer: variables.STATE_CONTAINER,
     ...(storage ? { storage: { account: storage, container: variables.STORAGE_CONTAINER } } : {}),
     ...(eventHubs ? { eventHubs: { account: eventHubs, checkpoints: variables.CHECKPOINTS_CONTAINER } } : {}),
@@ -237,9 +271,14 @@ export const loadAccounts = (source: SettingsSource = {}): Accounts => accountsO
 function accountsOf(variables: Variables): Accounts {
   const cosmos = account(variables, 'COSMOS') ?? missing('COSMOS');
   const others = (variables.COSMOS_ACCOUNTS ?? '').split(/\s+/).filter(Boolean);
+  const shard = account(variables, 'SHARD_COSMOS');
+  const accounts = [
+    ...(shard?.kind === 'key' ? [shard] : []),
+    ...others.map((text) => parseConnectionString(text, 'COSMOS_ACCOUNTS')),
+  ];
   return {
     cosmos,
-    ...(others.length > 0 && { accounts: others.map((text) => parseConnectionString(text, 'COSMOS_ACCOUNTS')) }),
+    ...(accounts.length > 0 && { accounts }),
     preferredRegions: (variables.COSMOS_PREFERRED_REGIONS ?? '')
       .split(',')
       .map((region) => region.trim())
@@ -254,6 +293,9 @@ export const requireStorage = ({ storage }: Pick<Settings, 'storage'>): StorageS
 /** @throws UsageError `setting-missing` */
 export const requireShardMaps = ({ shardMaps }: Pick<Settings, 'shardMaps'>): NonNullable<Settings['shardMaps']> =>
   shardMaps ?? missing('SHARD_MAPS_DATABASE');
+
+/** @throws UsageError `setting-missing` */
+export const requireShard = ({ shard }: Pick<Settings, 'shard'>): ShardSettings => shard ?? missing('SHARD_DATABASE');
 
 /** @throws UsageError `setting-missing` */
 export const requireEventHubs = ({ eventHubs }: Pick<Settings, 'eventHubs'>): EventHubsSettings =>
@@ -305,7 +347,7 @@ function readEnvFile(file: string, env: string): NodeJS.Dict<string> {
 }
 
 /** `COSMOS` wins over `COSMOS__accountEndpoint`, as in the Functions host. */
-function account(variables: Variables, prefix: 'COSMOS' | 'LEASES'): AccountSettings | undefined {
+function account(variables: Variables, prefix: 'COSMOS' | 'LEASES' | 'SHARD_COSMOS'): AccountSettings | undefined {
   const text = variables[prefix];
   if (text !== undefined) return parseConnectionString(text, prefix);
   const at = variables[`${prefix}__accountEndpoint`];
@@ -337,7 +379,10 @@ function eventHubsNamespace(variables: Variables): EventHubsSettings['account'] 
 }
 
 /** No message may contain the value, because it holds a key. */
-function parseConnectionString(text: string, setting: 'COSMOS' | 'COSMOS_ACCOUNTS' | 'LEASES'): AccountSettings {
+function parseConnectionString(
+  text: string,
+  setting: 'COSMOS' | 'COSMOS_ACCOUNTS' | 'LEASES' | 'SHARD_COSMOS',
+): AccountSettings {
   const parts = new Map<string, string>();
   for (const part of text.split(';')) {
     const at = part.indexOf('=');

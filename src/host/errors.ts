@@ -18,10 +18,20 @@ export const HOST_ERRORS = {
     hint: 'Give --shards, the number of embedded databases, exactly if the pipeline declares `shards`.',
     usage: true,
   },
-  'functions-over-shards': {
+  'app-place-missing': {
+    meaning: 'A function app of a pipeline over shards doesn’t say which place it works on.',
+    hint: 'Deploy an app for each shard and one for the global place. Set SHARD_DATABASE of each to the database of its shard, or to the value of COSMOS_DATABASE. Or run the pipeline with `millrace run`, which works on all places.',
+    usage: true,
+  },
+  'app-place-rid': {
     meaning:
-      'A function app can’t run a pipeline over shards: its triggers are fixed before the shard map can be read.',
-    hint: 'Run the pipeline with `millrace run`, for example in Azure Container Apps.',
+      'The shards of the pipeline read containers of the global place, and SHARD_RID of a function app isn’t the `_rid` of its shard’s database, which is in the names of these leases.',
+    hint: 'Set SHARD_RID to the value that the message names.',
+    usage: true,
+  },
+  'app-place-unknown': {
+    meaning: 'SHARD_DATABASE of a function app names no shard of the map.',
+    hint: 'Set SHARD_DATABASE to the database of a shard, and SHARD_COSMOS or SHARD_COSMOS__accountEndpoint to its account if that isn’t the account of COSMOS.',
     usage: true,
   },
   'probes-address': {

@@ -8,6 +8,7 @@ import { type Deployed, againstDeployed, sayDeployed } from './plan-deployed.ts'
 import { type PlannedStart, plannedStarts, sayStart } from './plan-starts.ts';
 import { readPair } from './model/pair.ts';
 import { ruleFlags } from './model/settings.ts';
+import { operationsError } from './errors.ts';
 import { defineOperation } from './operation.ts';
 import { shardVerbsError } from './shards/errors.ts';
 import { plural } from './table.ts';
@@ -18,14 +19,24 @@ interface Planned extends PipelinePlan {
   readonly findings: readonly Finding[];
   /** The shard map of a pipeline over shards. */
   readonly shards?: string;
+  /** The deployments that function apps take with the number of shards that was asked for. */
+  readonly functionApps?: number;
   readonly deployed?: readonly Deployed[];
   readonly starts?: readonly PlannedStart[];
 }
 
+/** Most shards for which a deployment of a function app each is worth it. */
+const MOST_SHARDS_OF_APPS = 10;
+
 export const plan = defineOperation({
   verb: 'plan',
   summary: 'Plan each projection: show how Millrace keeps it and why, what a change costs, and what would be cheaper',
-  examples: ['millrace plan', 'millrace plan --pipeline examples/flights --json', 'millrace plan --against deployed'],
+  examples: [
+    'millrace plan',
+    'millrace plan --pipeline examples/flights --json',
+    'millrace plan --against deployed',
+    'millrace plan --shards 12',
+  ],
   shards: 'itself',
   effect: 'reads',
   input: z.object({
@@ -34,8 +45,14 @@ export const plan = defineOperation({
       .enum(['deployed'])
       .optional()
       .describe('also compare with what runs on the account, and show the cost; exit code 1 if a change is refused'),
+    shards: z.coerce
+      .number()
+      .int()
+      .positive()
+      .optional()
+      .describe('the number of shards, to see how many deployments function apps take; for a pipeline over shards'),
   }),
-  run: async ({ profile, against }, { workspace }): Promise<Planned> => {
+  run: async ({ profile, against, shards }, { workspace }): Promise<Planned> => {
     const { pipeline, unloadable, documents, folder } = await readPair(workspace, undefined);
     if (unloadable) throw unloadable;
     if (!pipeline || !documents.design) {
@@ -50,17 +67,21 @@ export const plan = defineOperation({
         '`millrace plan --against deployed` can’t work on a pipeline over shards: it compares with one database',
         { hint: 'Run `millrace projections list` and `millrace model apply --dry-run`: both look at every place.' },
       );
+    if (shards !== undefined && !pipeline.shards)
+      throw operationsError('input-invalid', '--shards is given, and the pipeline is not over shards');
     const planned = {
       ...planOf(pipeline, model, factsOf(documents, { settings: { profile } })),
       findings: checkPipeline(pipeline, model),
       ...(pipeline.shards && { shards: pipeline.shards.map }),
+      // One more for the global place.
+      ...(shards !== undefined && { functionApps: shards + 1 }),
     };
     if (against === undefined) return planned;
     const services = await workspace.services();
     const deployed = await againstDeployed(pipeline, model, services);
     return { ...planned, deployed, starts: await plannedStarts(pipeline, services) };
   },
-  format: ({ projections, circles, findings, shards, deployed, starts = [] }) =>
+  format: ({ projections, circles, findings, shards, functionApps, deployed, starts = [] }) =>
     [
       ...projections.map(text),
       ...findings.map(({ severity, message, hint }) => `${severity}: ${message}. ${hint}`),
@@ -74,11 +95,7 @@ export const plan = defineOperation({
             ].join('\n'),
           ]
         : []),
-      ...(shards === undefined
-        ? []
-        : [
-            `Over the shards of ${shards}: run it with \`millrace run\`, whatever their number. The triggers of a function app are fixed before the map can be read.`,
-          ]),
+      ...(shards === undefined ? [] : [sayHosts(shards, functionApps)]),
       `${plural(projections.length, 'projection')}. RU are published figures for the documents' own sizes. N: the number of changes of a page in one group.`,
     ].join('\n\n'),
   ok: ({ circles, findings, deployed = [] }) =>
@@ -86,6 +103,19 @@ export const plan = defineOperation({
     !findings.some(({ severity }) => severity === 'error') &&
     !deployed.some(({ state }) => state === 'refused'),
 });
+
+function sayHosts(map: string, apps: number | undefined): string {
+  const over = `Over the shards of ${map}:`;
+  const all = '`millrace run` works on all places in one process, and finds shards that are added';
+  const each = 'a function app works on one place, so each shard takes a deployment, and the global place one';
+  if (apps === undefined)
+    return `${over} ${all}; ${each}. Above ${MOST_SHARDS_OF_APPS} shards take \`millrace run\`. \`--shards N\` counts the deployments.`;
+  const take =
+    apps - 1 > MOST_SHARDS_OF_APPS
+      ? `Take \`millrace run\`: each of them is deployed and watched by itself, and a new shard needs another.`
+      : 'Both will do.';
+  return `${over} ${all}; ${each}: ${plural(apps, 'deployment')}. ${take}`;
+}
 
 const sayBegins = (begins: NonNullable<ProjectionPlan['begins']>): string => {
   if (begins === 'beginning') return 'at the beginning: with every document';

@@ -5,7 +5,7 @@ import { CosmosLeaseStore, leasePrefix } from '../feed/leases/cosmos-lease-store
 import type { SourceContainer } from '../feed/reading/mapper.ts';
 import { type OpenSource, type OpenSourceOptions, openSource } from '../feed/reading/open-source.ts';
 import { sourcePlace } from './place-containers.ts';
-import { leaseNameOf } from './processor-name.ts';
+import { apartOf, leaseNameOf } from './processor-name.ts';
 import type { LoadedPipeline, Services } from './workspace.ts';
 
 /** The parts that feeds and engines are made of. */
@@ -50,9 +50,8 @@ export async function openFeed(
   });
   const { container: monitored, rid } = opened;
   // Each shard reads the global place for itself. A shard that is made again has another rid, and reads from the beginning.
-  const apart = place === services.place ? undefined : `at-${await ridOf(services.place.database)}`;
-  const parts = [apart, purpose].flatMap((part) => (part === undefined ? [] : [`${part}.`]));
-  const named = `${leaseNameOf(pipeline, name, settings)}${parts.join('')}`;
+  const apart = place === services.place ? '' : apartOf(await ridOf(services.place.database));
+  const named = `${leaseNameOf(pipeline, name, settings)}${apart}${purpose === undefined ? '' : `${purpose}.`}`;
   const prefix = leasePrefix(named, place.endpoint, await ridOf(monitored.database), rid);
   const leases = new CosmosLeaseStore({ monitored, leases: services.global.leases, host, prefix, mode });
   return { ...opened, leases, prefix };

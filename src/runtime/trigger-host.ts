@@ -11,7 +11,8 @@ import { sourceContainers } from '../engine/runners.ts';
 import { type SourceContainer, isWanted, toChange } from '../feed/reading/mapper.ts';
 import { currentEpoch, latestEpoch } from '../feed/reading/epochs.ts';
 import { whileFresh } from '../feed/tenure/fences.ts';
-import type { Services } from './workspace.ts';
+import type { Place } from './workspace.ts';
+import { placeDatabase, sourcePlace } from './place-containers.ts';
 import { CosmosAccess } from '../sinks/cosmos-access.ts';
 import { deliveredVersions } from './delivered-versions.ts';
 import { type EngineParts, READ_LAG_MS, openEngine, openStarts } from './open-engine.ts';
@@ -43,19 +44,20 @@ export type Consume = (batch: Batch) => Promise<{ applied: number; parked: numbe
  */
 export function triggerConsumer(options: TriggerOptions): Consume {
   const { services, loaded, readLagMs = READ_LAG_MS, clock = systemClock, held = new Map() } = options;
-  const { database } = services.place;
+  const database = placeDatabase(loaded.pipeline, services);
   const { engine, starts } = openEngine(options, 'live');
   const sources = sourceContainers(loaded.pipeline, loaded.model);
   const generations = new Map<string, Promise<Generation>>();
 
   /** Read for each batch (1 RU): the Functions host doesn't report a new lease, and someone may have rewound the leases. */
   const epochOf = async ({ name }: SourceContainer): Promise<number> => {
-    const first = generations.get(name) ?? readGeneration(services, name);
+    const place = sourcePlace(loaded.pipeline, services, name);
+    const first = generations.get(name) ?? readGeneration(place, name);
     generations.set(name, first);
     // A failure is not cached: the next batch asks again.
     first.catch(() => generations.delete(name));
     const { rid, epoch } = await first;
-    return latestEpoch(services.place.state, name, rid, epoch);
+    return latestEpoch(place.state, name, rid, epoch);
   };
 
   const consume: Consume = async ({ container, documents, again, signal }) => {
@@ -125,7 +127,7 @@ interface Generation {
   readonly epoch: number;
 }
 
-async function readGeneration({ place: { database, state } }: Services, container: string): Promise<Generation> {
+async function readGeneration({ database, state }: Place, container: string): Promise<Generation> {
   const rid = await ridOf(database.container(container));
   return { rid, epoch: await currentEpoch(state, container, rid) };
 }

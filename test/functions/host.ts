@@ -32,25 +32,39 @@ export interface FunctionsHost {
   terminate(): Promise<void>;
 }
 
-/** Imports functions/index.ts as the worker would, with these settings; those of the process come back afterwards. */
-export async function indexApp(settings: Readonly<Record<string, string>>): Promise<FunctionsHost> {
-  core.clear();
+/**
+ * Imports functions/index.ts as the worker would, with these settings; those of the process come back afterwards.
+ * `beside`: leaves the apps that were indexed before, and tells its own functions from theirs by this name. They must
+ * have read their settings by then.
+ */
+export async function indexApp(settings: Readonly<Record<string, string>>, beside?: string): Promise<FunctionsHost> {
+  if (beside === undefined) core.clear();
   vi.resetModules();
   for (const [name, value] of Object.entries(settings)) vi.stubEnv(name, value);
-  await import('../../functions/index.ts');
+  const own = (name: string): string => (beside === undefined ? name : `${beside}/${name}`);
+  const { registerFunction } = core.module;
+  const before = core.functions.length;
+  core.module.registerFunction = (metadata, handler) =>
+    registerFunction({ ...metadata, name: own(metadata.name) }, handler);
+  try {
+    await import('../../functions/index.ts');
+  } finally {
+    core.module.registerFunction = registerFunction;
+  }
+  const functions = core.functions.slice(before).map((of) => ({ ...of, name: of.name.slice(own('').length) }));
   const logged: string[] = [];
   const log = (level: string, text: string): void => void logged.push(`${level}: ${text}`);
   const answer: FunctionsHost['answer'] = async (name, request = {}) => {
     const http = { method: 'GET', url: 'http://localhost/api', headers: {}, query: {}, params: {}, ...request };
-    const { statusCode, headers, body } = (await core.invoke(name, { data: { http }, log }))?.http ?? {};
+    const { statusCode, headers, body } = (await core.invoke(own(name), { data: { http }, log }))?.http ?? {};
     return { status: Number(statusCode), headers: headers ?? {}, text: Buffer.from(body?.bytes ?? []).toString() };
   };
   return {
-    functions: core.functions,
+    functions,
     logged,
     deliver: async (name, documents, { retryCount, rewrite = true } = {}) => {
       const string = JSON.stringify(rewrite ? documents.map(rewriteDates) : documents);
-      await core.invoke(name, { data: { string }, retryCount, log });
+      await core.invoke(own(name), { data: { string }, retryCount, log });
     },
     deliverEvents: async (name, partition, bodies, from = 0) => {
       const events = bodies.map((body, index) => ({
@@ -60,7 +74,10 @@ export async function indexApp(settings: Readonly<Record<string, string>>): Prom
         enqueuedTimeUtc: new Date('2026-11-01T06:00:00.123Z'),
       }));
       const place = { hub: 'any', consumerGroup: '$Default', partition };
-      await core.invoke(name, { ...invocationOf(events, { cardinality: 'many', dataType: 'binary' }, place), log });
+      await core.invoke(own(name), {
+        ...invocationOf(events, { cardinality: 'many', dataType: 'binary' }, place),
+        log,
+      });
     },
     answer,
     request: async (name, request) => {
@@ -68,7 +85,7 @@ export async function indexApp(settings: Readonly<Record<string, string>>): Prom
       return { status, body: text === '' ? undefined : (JSON.parse(text) as unknown) };
     },
     fire: async (name) => {
-      await core.invoke(name, { data: { json: JSON.stringify({ IsPastDue: false }) }, log });
+      await core.invoke(own(name), { data: { json: JSON.stringify({ IsPastDue: false }) }, log });
     },
     terminate: () => core.terminate(),
   };

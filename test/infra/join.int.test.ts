@@ -39,7 +39,8 @@ const ELSEWHERE = new Set([
   'STORAGE',
   'EVENTHUBS',
   'SHARD_MAPS__accountEndpoint',
-  'SHARD_MAPS_DATABASE',
+  'SHARD_COSMOS',
+  'SHARD_COSMOS__accountEndpoint',
 ]);
 /** Names the code looks up beside the schema of settings. */
 const BESIDE = ['MILLRACE_AUTH'];

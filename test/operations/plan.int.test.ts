@@ -6,6 +6,8 @@ import { plan } from '../../src/operations/plan.operation.ts';
 import { againstDeployed, sayDeployed } from '../../src/operations/plan-deployed.ts';
 import { declaredPipeline } from '../../src/runtime/load-pipeline.ts';
 import type { Context } from '../../src/operations/operation.ts';
+import { openWorkspace } from '../../src/runtime/open-workspace.ts';
+import { SPREAD } from '../support/spread-stage.ts';
 import { SHOP, type Stage, openStage } from '../support/stage.ts';
 
 let stage: Stage;
@@ -87,4 +89,19 @@ test('what would keep a host from starting is told with the plan, and is exit co
     ok: false,
     text: expect.stringContaining('error: Projection summaries reads container Order'),
   });
+});
+
+test('of a pipeline over shards it counts the deployments of function apps, and says when they are too many', async () => {
+  const context = { workspace: openWorkspace({ directory: '.', pipeline: SPREAD }) } as Context;
+  const few = await plan.run({ shards: 10 }, context);
+  expect(few).toMatchObject({ ok: true, value: { shards: 'tenants', functionApps: 11 } });
+  expect(few.text).toContain('11 deployments. Both will do.');
+  const many = await plan.run({ shards: 11 }, context);
+  expect(many).toMatchObject({ ok: true, value: { functionApps: 12 } });
+  expect(many.text).toContain('12 deployments. Take `millrace run`');
+  const unknown = await plan.run({}, context);
+  expect(unknown.value).not.toHaveProperty('functionApps');
+  expect(unknown.text).toContain('Above 10 shards take `millrace run`');
+  const other = { workspace: openWorkspace({ directory: '.', pipeline: SHOP }) } as Context;
+  await expect(plan.run({ shards: 2 }, other)).rejects.toMatchObject({ code: 'input-invalid' });
 });

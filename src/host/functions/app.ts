@@ -4,12 +4,12 @@ import { startTracing, traced } from '../../base/opentelemetry.ts';
 import type { Settings } from '../../base/settings.ts';
 import { feedModeOf, refuseTriggers } from '../../definition/all-versions.ts';
 import type { Pipeline } from '../../definition/specs.ts';
-import { leaseNameOf } from '../../runtime/processor-name.ts';
+import { apartOf, leaseNameOf } from '../../runtime/processor-name.ts';
 import type { Workspace } from '../../runtime/workspace.ts';
-import { hostError } from '../errors.ts';
 import { Drain } from './drain.ts';
 import { registerHttp } from './http.ts';
 import { ingestOptions, registerIngests } from './ingest.ts';
+import { type AppPlace, appPart, appPlace, shardConnection } from './place.ts';
 import { renewed } from './renewed.ts';
 import { registerTimers } from './timers.ts';
 import { type FeedTrigger, registerTrigger, triggerOptions } from './triggers.ts';
@@ -29,21 +29,22 @@ export async function registerFunctions(workspace: Workspace): Promise<void> {
   const endTracing = traced() ? startTracing() : undefined;
   const drain = new Drain();
   const loaded = await triggersOf(workspace);
+  const place = appPlace(workspace);
   const checkLeases = async (): Promise<void> => {
-    const [{ pipeline }, services] = await Promise.all([workspace.pipeline(), workspace.services()]);
+    const [{ pipeline }, services] = await Promise.all([place.workspace.pipeline(), place.workspace.services()]);
     await refuseRenamedPrefix(pipeline, services, workspace.settings());
   };
-  const consumer = renewed(() => openConsumer(workspace, checkLeases), {
+  const consumer = renewed(() => openConsumer(place, checkLeases), {
     stands: ({ held }) => held === 0,
     afterMs: RECHECK_MS,
   });
   for (const trigger of loaded.triggers)
     registerTrigger(trigger, drain, async (batch) => (await consumer()).consume(batch));
-  if (loaded.pipeline) registerTimers(loaded.pipeline, workspace, drain);
+  if (loaded.pipeline) registerTimers(loaded.pipeline, workspace, drain, place.input);
   const ingests = loaded.pipeline?.ingests ?? [];
-  registerIngests(ingests, workspace, drain);
+  registerIngests(ingests, place.workspace, drain);
   registerHttp(workspace, drain, {
-    workspace,
+    workspace: place.workspace,
     bindings: [
       ...loaded.triggers.map((trigger) => ({ type: 'cosmosDBTrigger', ...triggerOptions(trigger) })),
       ...ingests.map((ingest) => ({ type: 'eventHubTrigger', ...ingestOptions(ingest) })),
@@ -59,13 +60,13 @@ export async function registerFunctions(workspace: Workspace): Promise<void> {
 }
 
 async function openConsumer(
-  workspace: Workspace,
+  { workspace, shard }: AppPlace,
   checkLeases: () => Promise<void>,
 ): Promise<{ consume: Consume; held: number }> {
   const [loaded, services] = await Promise.all([workspace.pipeline(), workspace.services()]);
   const [{ held }] = await Promise.all([compareDeployed(loaded, services), checkLeases()]);
   for (const [projection, why] of held) console.error(`millrace: ${projection} is held: ${why}`);
-  const consume = triggerConsumer({ settings: workspace.settings(), services, loaded, held });
+  const consume = triggerConsumer({ settings: workspace.settings(), services, loaded, held, shard: await shard() });
   return { consume, held: held.size };
 }
 
@@ -75,7 +76,7 @@ const triggersReadAllVersions = (): Pick<Settings, 'triggerAllVersions'> =>
 
 interface Triggers {
   readonly triggers: readonly FeedTrigger[];
-  /** Absent if it couldn't be loaded. */
+  /** What the app runs of the pipeline. Absent if it couldn't be loaded. */
   readonly pipeline?: Pipeline;
   readonly error?: Error;
 }
@@ -83,17 +84,21 @@ interface Triggers {
 /** A trigger for each source container. If the pipeline can't be loaded: no triggers, and the reason on standard error. */
 async function triggersOf(workspace: Workspace): Promise<Triggers> {
   try {
-    const { pipeline } = await workspace.pipeline();
-    // Triggers are declared before the shard map can be read.
-    if (pipeline.shards) throw hostError('functions-over-shards', `The pipeline ${pipeline.name} is over shards`);
+    const pipeline = appPart(await workspace.pipeline());
     const containers = feedContainers(pipeline);
     const allowed = triggersReadAllVersions();
     if (!allowed.triggerAllVersions) refuseTriggers(pipeline, containers);
-    const triggers = containers.map((container) => ({
-      container,
-      prefix: leaseNameOf(pipeline, container, allowed),
-      mode: feedModeOf(pipeline, container),
-    }));
+    const triggers = containers.flatMap((container): FeedTrigger[] => {
+      const prefix = leaseNameOf(pipeline, container, allowed);
+      const of = { container, prefix, mode: feedModeOf(pipeline, container) };
+      const home = { connection: 'COSMOS', database: 'COSMOS_DATABASE' };
+      if (pipeline.part?.place !== 'shard') return [{ ...of, ...home }];
+      if (pipeline.part.inShards.has(container))
+        return [{ ...of, connection: shardConnection(), database: 'SHARD_DATABASE' }];
+      const rid = process.env['SHARD_RID'];
+      // Without it no batch of any container is taken: opening the place says what it must be.
+      return rid ? [{ ...of, ...home, prefix: `${prefix}${apartOf(rid)}` }] : [];
+    });
     return { pipeline, triggers };
   } catch (error) {
     console.error(`millrace: no trigger was registered: ${messageOf(error)}`);

@@ -56,7 +56,8 @@ export const TIMERS: readonly TimerPlan[] = [
     schedule: '50 20 3 * * *',
     operation: 'archive expire',
     input: { within: 200 },
-    needed: ({ archives }) => archives.some(({ keep }) => keep !== undefined),
+    // The operation is refused over shards.
+    needed: ({ archives, part }) => !part && archives.some(({ keep }) => keep !== undefined),
   },
   {
     name: 'fan-out',
@@ -80,12 +81,18 @@ export const TIMERS: readonly TimerPlan[] = [
     operation: 'jobs work',
     // The worker must end with its call; the next call comes a minute later.
     input: { within: 50 },
-    needed: () => Boolean(process.env['JOBS_URL']),
+    // A worker takes the jobs of every place.
+    needed: ({ part }) => part?.place !== 'shard' && Boolean(process.env['JOBS_URL']),
   },
 ];
 
-/** Registers the timers that the pipeline needs. */
-export function registerTimers(pipeline: Pipeline, workspace: Workspace, drain: Drain): void {
+/** Registers the timers that the pipeline needs. `place`: the input of operations that work in places. */
+export function registerTimers(
+  pipeline: Pipeline,
+  workspace: Workspace,
+  drain: Drain,
+  place: () => Promise<object>,
+): void {
   for (const { name, schedule, operation: wanted, input, needed } of TIMERS) {
     if (!needed(pipeline)) continue;
     app.timer(name, {
@@ -97,10 +104,11 @@ export function registerTimers(pipeline: Pipeline, workspace: Workspace, drain: 
           record('timer', { operation: wanted, actor, ms: Math.round(performance.now() - began), ...of });
         try {
           const registry = await lateRegistry();
-          const { ok, value } = await drain.run((signal) => {
+          const { ok, value } = await drain.run(async (signal) => {
             const found = registry.get(wanted);
             if (!found) throw hostError('operation-unknown', `This build has no operation ${wanted}`);
-            return found.run(input, { workspace, actor, signal, screen: logScreen(context) });
+            const at = found.shards === 'every' ? await place() : {};
+            return found.run({ ...input, ...at }, { workspace, actor, signal, screen: logScreen(context) });
           });
           if (ok) context.log(ended({ ok: true, value }));
           else context.error(ended({ ok: false, value }));

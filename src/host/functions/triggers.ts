@@ -10,6 +10,10 @@ const MAX_ITEMS = 500;
 export interface FeedTrigger {
   /** The container whose feed it reads. */
   readonly container: string;
+  /** The setting of its account. */
+  readonly connection: string;
+  /** The setting of its database. */
+  readonly database: string;
   /** The prefix of its lease ids. */
   readonly prefix: string;
   readonly mode: FeedMode;
@@ -19,9 +23,9 @@ export interface FeedTrigger {
 export const functionName = (container: string): string => `feed-${container.replaceAll(/[^A-Za-z0-9_-]/g, '-')}`;
 
 /** The binding of a trigger. */
-export const triggerOptions = ({ container, prefix }: FeedTrigger) => ({
-  connection: 'COSMOS',
-  databaseName: '%COSMOS_DATABASE%',
+export const triggerOptions = ({ container, connection, database, prefix }: FeedTrigger) => ({
+  connection,
+  databaseName: `%${database}%`,
   containerName: container,
   leaseConnection: 'LEASES',
   leaseDatabaseName: '%LEASES_DATABASE%',

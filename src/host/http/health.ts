@@ -57,10 +57,13 @@ async function ready({ workspace, bindings, unloadable, checkLeases }: HealthOpt
     const tables = await tablesThatDiffer(loaded, AbortSignal.timeout(FRESH_MS * 2));
     return report({ ...compared, differences: [...compared.differences, ...tables] });
   } catch (error) {
-    // The message of an unknown error may hold an address or a secret.
+    // The message of an unknown error may hold an address or a secret, and the names of shards may be those of tenants.
     const problem =
       error instanceof UsageError || error instanceof FormatUnreadable
-        ? problemOf(error)
+        ? {
+            ...problemOf(error),
+            ...(error.code === 'app-place-unknown' && { hint: HOST_ERRORS['app-place-unknown'].hint }),
+          }
         : { code: 'unavailable', message: 'The account does not answer as expected; the log has the reason.' };
     return answer(503, { ready: false, problems: [problem], held: [], differences: [] });
   }

@@ -5,18 +5,20 @@ interface Figures {
   hostsOf(status: object): { owner: string; leases: number }[];
   rangesOf(status: object): object[];
   appliedBy(status: object): Map<string, number>;
+  costsOf(status: object): Map<string, number>;
+  lagOf(status: object, container?: string): object | null;
 }
 // A module of the page: it has no types.
 const figures = (await import(join(import.meta.dirname, '../../src/dashboard/page/figures.js'))) as Figures;
 
-const host = (owner: string, startedAt: string, at: string, changes: number) => ({
+const host = (owner: string, startedAt: string, at: string, changes: number, ruPerChange = 0) => ({
   owner,
   leases: 2,
   status: {
     startedAt,
     at,
     ranges: [{ container: 'Orders', lease: '0' }],
-    projections: [{ projection: 'days@1', changes }],
+    projections: [{ projection: 'days@1', changes, ruPerChange }],
   },
 });
 
@@ -39,4 +41,31 @@ it('counts a process once that reports itself to several places, by its last rep
 it('counts processes of one name apart, such as one that was started again', () => {
   const status = { hosts: [host('dev', '10:00', '10:05', 7), host('dev', '11:00', '11:05', 1)] };
   expect(figures.appliedBy(status)).toEqual(new Map([['days@1', 8]]));
+});
+
+it('means the cost of a change over all that hosts applied, and knows none of a host that applied nothing', () => {
+  const status = {
+    places: [
+      { place: 'a', value: { hosts: [host('one', '10:00', '10:05', 30, 10), host('two', '10:00', '10:05', 10, 30)] } },
+      { place: 'b', value: { hosts: [host('one', '10:00', '10:05', 30, 10), host('new', '10:04', '10:05', 0, 0)] } },
+    ],
+  };
+  expect(figures.costsOf(status)).toEqual(new Map([['days@1', 15]]));
+  expect(figures.costsOf({ hosts: [host('new', '10:04', '10:05', 0)] })).toEqual(new Map());
+});
+
+it('adds up the lag of a container in all places', () => {
+  const lag = (changes: number, ageMs: number) => ({ known: true, changes, ageMs });
+  const sources = (orders: object, stores: object) => ({
+    value: {
+      sources: [
+        { container: 'Orders', lag: orders },
+        { container: 'Stores', lag: stores },
+      ],
+    },
+  });
+  const status = { places: [sources(lag(3, 50), lag(1, 10)), sources(lag(4, 20), { known: false })] };
+  expect(figures.lagOf(status, 'Orders')).toEqual(lag(7, 50));
+  expect(figures.lagOf(status, 'Stores')).toBeNull();
+  expect(figures.lagOf(status)).toBeNull();
 });

@@ -45,6 +45,20 @@ test('a name is read in each form that pages use', () => {
   expect(linked('[a](../b.ts#c) [d](https://e.org/f.md) [g](#h)')).toEqual(['../b.ts']);
 });
 
+test('an installed package has every file that its pages link to', () => {
+  const { files } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { files: string[] };
+  // npm packs these always.
+  const packed = [...files, 'README.md', 'LICENSE', 'package.json'];
+  const isPacked = (path: string): boolean => packed.some((one) => path === one || path.startsWith(`${one}/`));
+  const lost = PAGES.filter((page) => isPacked(page)).flatMap((page) =>
+    linked(readFileSync(join(root, page), 'utf8'))
+      .map((path) => join(dirname(page), path).replaceAll('\\', '/').replace(/\/$/, ''))
+      .filter((path) => !isPacked(path))
+      .map((path) => `${page}: ${path}`),
+  );
+  expect(lost).toEqual([]);
+});
+
 /** Headings as GitHub and the site name them, and names that a page gives by itself. */
 const anchorsOf = (page: string): Set<string> => {
   const text = readFileSync(join(root, page), 'utf8');

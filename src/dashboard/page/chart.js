@@ -30,6 +30,8 @@ export function chart(label, series, points, unit = '') {
       {
         width: Math.max(200, node.clientWidth),
         height,
+        // The last time of day stands half beyond its line.
+        padding: [null, 2.5 * rem, null, null],
         cursor: { drag: { x: false, y: false } },
         // The heading names a single line.
         legend: { live: false, show: series.length > 1 },

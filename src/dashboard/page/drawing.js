@@ -2,10 +2,10 @@
 import { svg } from './dom.js';
 import { clip } from './format.js';
 
-const WIDEST = 290;
+const WIDEST = 310;
 const NARROWEST = 140;
-/** Of a character, about: of a name, which is bold, and of a smaller text. */
-const [CHARACTER, SMALLER] = [8.9, 7];
+/** Of a character, at most: of a name, which is bold, and of a smaller text. Fonts of systems differ; this is DejaVu's, a wide one. */
+const [CHARACTER, SMALLER] = [10.2, 7.5];
 const PAD = 12;
 /** Between columns: room for a curve, and for the names of curves. */
 const GAP = 110;

@@ -29,9 +29,12 @@ export function sumOf(values) {
   return known.length === 0 ? null : known.reduce((all, one) => all + one, 0);
 }
 
-/** The lag of all sources together; unknown if one is. */
-export function lagOf(status) {
-  const lags = placesOf(status).flatMap(({ value }) => (value?.sources ?? []).map(({ lag }) => lag));
+/** The lag of all sources together, or of one container in all places; unknown if one is. */
+export function lagOf(status, container) {
+  const lags = placesOf(status)
+    .flatMap(({ value }) => value?.sources ?? [])
+    .filter((source) => container === undefined || source.container === container)
+    .map(({ lag }) => lag);
   if (lags.length === 0 || lags.some(({ known }) => !known)) return null;
   return {
     known: true,
@@ -47,6 +50,17 @@ export function appliedBy(status) {
     for (const { projection, changes } of of?.projections ?? [])
       applied.set(projection, (applied.get(projection) ?? 0) + changes);
   return applied;
+}
+
+/** RU a change of each projection, of all changes that its hosts applied: { id: RU }. */
+export function costsOf(status) {
+  const reports = hostsOf(status).flatMap(({ status: of }) => of?.projections ?? []);
+  const applied = appliedBy(status);
+  const costs = new Map();
+  for (const { projection, changes, ruPerChange } of reports)
+    if (changes > 0)
+      costs.set(projection, (costs.get(projection) ?? 0) + (ruPerChange * changes) / applied.get(projection));
+  return costs;
 }
 
 /** Rates from what was applied at two times: the stream's own measure, quicker than the hosts' windows. */

@@ -3,6 +3,7 @@ import { run, session, signIn, signOut } from './api.js';
 import { failure, h, setText } from './dom.js';
 import { addPoint, newPoints } from './chart.js';
 import { Speeds, lagOf } from './figures.js';
+import { plural } from './format.js';
 import { listen, polls } from './live.js';
 import { showRuns } from './runs.js';
 import { archive } from './pages/archive.js';
@@ -74,7 +75,7 @@ function received({ at, value, error }) {
     return;
   }
   say('Live', 'good');
-  setText(what, value?.database ?? '');
+  setText(what, value?.database ?? (value?.places ? plural(value.places.length, 'place') : ''));
   context.status = value;
   context.at = Date.parse(at);
   context.speeds.add(context.at, value);

@@ -2,7 +2,8 @@
 import { placesOf } from '../api.js';
 import { failure, h, loading, setText } from '../dom.js';
 import { drawing } from '../drawing.js';
-import { lag, rate } from '../format.js';
+import { lagOf, rangesOf, sumOf } from '../figures.js';
+import { count, lag, plural, rate } from '../format.js';
 
 export const flow = {
   id: 'flow',
@@ -38,6 +39,19 @@ export const flow = {
 const containerOf = (name) => name.split('/')[0];
 const intoOf = ({ into }) => into || 'its own code';
 const readsOf = ({ from, with: more }) => [from, ...more.map((one) => one.split(': ').at(-1))].filter(Boolean);
+
+/** Of a container of the global place, which every shard reads for itself, hosts alone know the lag. */
+function lagText(status, container) {
+  const of = placesOf(status).some(({ value }) => value?.sources?.some((source) => source.container === container));
+  if (of) return `lag ${lag(lagOf(status, container) ?? { known: false })}`;
+  const left = sumOf(
+    rangesOf(status)
+      .filter((range) => range.container.split('/').at(-1) === container)
+      .map((range) => range.lag),
+  );
+  if (left === null) return ' ';
+  return left === 0 ? 'lag none' : `lag ${plural(left, 'change')}`;
+}
 
 function draw(rows) {
   const sourceNotes = new Map();
@@ -98,21 +112,23 @@ function draw(rows) {
     }),
   );
   const update = (status, speeds) => {
-    const lags = new Map(
-      placesOf(status).flatMap(({ value }) => (value?.sources ?? []).map((of) => [of.container, of.lag])),
+    const states = Map.groupBy(
+      placesOf(status).flatMap(({ value }) => value?.projections ?? []),
+      ({ id }) => id,
     );
-    const states = new Map(
-      placesOf(status).flatMap(({ value }) => (value?.projections ?? []).map((of) => [of.id, of])),
-    );
-    for (const [name, note] of sourceNotes)
-      setText(note, lags.has(containerOf(name)) ? `lag ${lag(lags.get(containerOf(name)))}` : ' ');
+    for (const [name, note] of sourceNotes) setText(note, lagText(status, containerOf(name)));
     for (const [id, note] of notes) {
-      const of = states.get(id);
-      const text = [`${rate(speeds.of(id))}/s`, of?.state, of?.parked ? `${of.parked} parked` : '']
+      const of = states.get(id) ?? [];
+      const parked = sumOf(of.map((one) => one.parked)) ?? 0;
+      const text = [
+        `${rate(speeds.of(id))}/s`,
+        ...new Set(of.map(({ state }) => state)),
+        parked > 0 ? `${count(parked)} parked` : '',
+      ]
         .filter(Boolean)
         .join(', ');
       setText(note, text);
-      note.parentNode.classList.toggle('troubled', (of?.parked ?? 0) > 0);
+      note.parentNode.classList.toggle('troubled', parked > 0);
       setText(said.get(id), text);
     }
     for (const [id, way] of ways) way.classList.toggle('moves', (speeds.of(id) ?? 0) > 0);

@@ -15,9 +15,14 @@ export const leases = listed({
     if (rows.length === 0) return [h('p', { class: 'empty', text: 'No lease yet: no host has started.' })];
     const groups = [...Map.groupBy(rows, ({ place, prefix }) => `${place ?? ''} ${prefix}`).values()];
     const readers = await readersOf(context);
+    const shards = new Map(rows.filter(({ place }) => place).map(({ place, prefix }) => [databaseOf(prefix), place]));
+    const nameOf = ({ place, container, prefix }) => {
+      const [, reader] = /\.at-([^.]+)\./.exec(prefix) ?? [];
+      return `${place ? `${place}: ` : ''}${container ?? prefix}${reader ? ` for ${shards.get(reader) ?? reader}` : ''}`;
+    };
     return [
       keySpace(groups.map((of) => ({ name: nameOf(of[0]), rows: of }))),
-      ...groups.map((of) => group(of, readers.get(of[0].container) ?? [], context, load)),
+      ...groups.map((of) => group(nameOf(of[0]), of, readers.get(of[0].container) ?? [], context, load)),
     ];
   },
 });
@@ -25,7 +30,8 @@ export const leases = listed({
 /** Bounds without the zeros at their ends, which say nothing. */
 const shortened = (range) => range?.replaceAll(/(?<=[\dA-F]{2})(?:00)+(?=-|$)/gi, '') ?? 'unknown';
 
-const nameOf = ({ place, container, prefix }) => `${place ? `${place}: ` : ''}${container ?? prefix}`;
+/** A prefix ends with the account's host, the database's rid and the container's, which `_` parts. */
+const databaseOf = (prefix) => prefix.split('_').at(-2);
 
 /** By container the projections that read its feed. They wait together, so a pause of one pauses all of them. */
 async function readersOf(context) {
@@ -45,7 +51,7 @@ async function readersOf(context) {
   );
 }
 
-function group(rows, readers, context, load) {
+function group(name, rows, readers, context, load) {
   const [{ container, place, prefix }] = rows;
   const table = liveTable({
     caption: `Leases of ${container ?? prefix}`,
@@ -70,12 +76,10 @@ function group(rows, readers, context, load) {
   });
   table.update(rows);
   return section(
-    `${nameOf(rows[0])} (${count(rows.length)})`,
-    h(
-      'p',
-      { class: 'buttons' },
-      container === null || place !== null ? null : buttons(container, readers, context, load),
-    ),
+    `${name} (${count(rows.length)})`,
+    container === null || place !== null
+      ? null
+      : h('p', { class: 'buttons' }, buttons(container, readers, context, load)),
     table.node,
   );
 }

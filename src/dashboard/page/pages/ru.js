@@ -1,6 +1,7 @@
 // What each projection costs: measured by the hosts, beside what the model says.
 import { placesOf } from '../api.js';
 import { bar } from '../bars.js';
+import { costsOf } from '../figures.js';
 import { failure, h, liveTable, loading } from '../dom.js';
 import { clip, count, rate } from '../format.js';
 
@@ -16,7 +17,7 @@ export const ru = {
     const table = liveTable({
       caption: 'Request units of each projection',
       empty: 'The pipeline declares no projection.',
-      key: ({ id, place }) => `${place} ${id}`,
+      key: ({ id }) => id,
       columns: [
         { title: 'Projection', cell: ({ id }) => id },
         {
@@ -81,7 +82,9 @@ export const ru = {
       waiting.hidden = true;
       body.hidden = false;
       const places = placesOf(status);
-      shown = places.flatMap(({ place, value }) => (value?.projections ?? []).map((row) => ({ ...row, place })));
+      const costs = costsOf(status);
+      const ids = new Set(places.flatMap(({ value }) => (value?.projections ?? []).map(({ id }) => id)));
+      shown = [...ids].map((id) => ({ id, ruPerChange: costs.get(id) ?? null }));
       tenants = places.flatMap(({ value }) => value?.tenants?.tenants ?? []);
       table.update(shown);
       budget.update(places.flatMap(({ value }) => value?.budget ?? []));

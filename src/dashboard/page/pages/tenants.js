@@ -65,5 +65,8 @@ function fullest(containers) {
     .toSorted((a, b) => b.ofPartition - a.ofPartition);
   if (!most) return '–';
   const percent = Math.round(100 * most.ofPartition);
-  return badge(`${most.container}: ${percent} %`, percent >= 80 ? 'bad' : percent >= 50 ? 'warn' : 'good');
+  return badge(
+    `${most.container}: ${percent === 0 ? 'under 1' : percent} %`,
+    percent >= 80 ? 'bad' : percent >= 50 ? 'warn' : 'good',
+  );
 }

@@ -153,7 +153,7 @@ describe('init', () => {
     expect(text).toMatch(/Question: What does "not cancelled" mean in code\?/);
     expect(text).toMatch(/Question: Of which time is day: placedAt or completedAt or deletedAt of order\?/);
     expect(text).toMatch(/Question: What does "averageCents = avg" measure of order\?/);
-    expect(text).toMatch(/Question: Where does lineCount of orderSummary come from\?/);
+    expect(text).toMatch(/Question: lines of order has another type than lineCount of orderSummary\. How is it made\?/);
     expect(text).toContain('source({ of: m.Catalog.variant, deleted: (variant) => variant.deletedAt != null })');
     // What is declared, the document says too; what isn't, the check names.
     await using check = millrace(['model', 'check', '--json'], { directory: app });

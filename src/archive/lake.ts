@@ -160,8 +160,12 @@ async function writeMonth(
 ): Promise<void> {
   const { store, stateContainer } = archive;
   const entries = new Entries(stateContainer);
-  const found: StoredEntry[] = [];
-  for (const place of places) found.push(...(await entries.inFolder(folderOf(place), access)));
+  // While a key moves, two shards have an entry of a line.
+  const byLine = new Map<string, StoredEntry>();
+  for (const place of places)
+    for (const entry of await entries.inFolder(folderOf(place), access))
+      byLine.set(`${entry.blob?.name} ${entry.blob?.line}`, entry);
+  const found = [...byLine.values()];
   if (found.length === 0) {
     // Its documents were restored since the months were read.
     if (file) await removeFile(store, name, tally, options.dryRun === true);

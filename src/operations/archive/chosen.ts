@@ -2,11 +2,10 @@
 import { z } from 'zod';
 import { unknownOf } from '../../archive/restore.ts';
 import type { Archive, Selection } from '../../archive/types.ts';
-import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
+import type { LoadedPipeline } from '../../runtime/workspace.ts';
 import { operationsError } from '../errors.ts';
-import type { Screen } from '../screen.ts';
 import { assertArchivedTenant } from './of-tenant.ts';
-import { type OpenedArchive, openArchives } from './open.ts';
+import type { OpenedArchive } from './open.ts';
 
 const period = z
   .string()
@@ -35,24 +34,9 @@ export interface Chosen {
   readonly selection: Selection;
 }
 
-/** @throws UsageError `input-invalid`, and the errors of `openArchives` */
-export async function chooseDocuments(
-  given: SelectionInput,
-  {
-    loaded,
-    services,
-    signal,
-    screen,
-  }: {
-    readonly loaded: LoadedPipeline;
-    readonly services: Services;
-    readonly signal: AbortSignal;
-    readonly screen: Pick<Screen, 'line'>;
-  },
-): Promise<Chosen[]> {
-  const archives = await openArchives(loaded, services, { only: given.name, signal, screen });
-  return archives.map((archive) => ({ archive, selection: selectionOf(given, archive) }));
-}
+/** @throws UsageError `input-invalid` */
+export const chooseDocuments = (given: SelectionInput, archives: readonly OpenedArchive[]): Chosen[] =>
+  archives.map((archive) => ({ archive, selection: selectionOf(given, archive) }));
 
 /** @throws UsageError `tenant-unknown`, `document-unknown` */
 export async function assertKnown(

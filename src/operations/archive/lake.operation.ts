@@ -7,7 +7,7 @@ import { tenantInput } from '../tenants/asked.ts';
 import { monthsInput } from './chosen.ts';
 import { faultLines } from './faults.ts';
 import { assertByTenant } from './of-tenant.ts';
-import { openArchives } from './open.ts';
+import { openTogether } from './open-together.ts';
 
 const input = z.object({
   name: z.string().optional().describe('one archive (default: all)'),
@@ -18,6 +18,7 @@ const input = z.object({
 type LakeInput = z.output<typeof input>;
 
 export const archiveLake = defineOperation({
+  shards: 'itself',
   noun: 'archive',
   verb: 'lake',
   summary: 'Write archived documents as Parquet files by tenant and month, which DuckDB and Spark read as a table',
@@ -50,7 +51,8 @@ export const archiveLake = defineOperation({
 async function write({ name: only, tenant, from, to }: LakeInput, context: Context, dryRun: boolean) {
   const { signal, screen } = context;
   const parts = await partsOf(context);
-  const archives = await openArchives(parts.loaded, parts.services, { only, signal, screen });
+  const opened = await openTogether(parts, { only, signal, screen });
+  const archives = opened.map(({ archive }) => archive);
   assertByTenant(archives, tenant);
   const watch = watchErasures(parts);
   const selection = {

@@ -2,11 +2,12 @@ import { z } from 'zod';
 import { type Rehydrated, beginRehydration, rehydrationOf, rehydrationSelection } from '../../archive/rehydrate.ts';
 import { systemClock } from '../../base/clock.ts';
 import { audited } from '../audit/record.ts';
-import { type Context, type Plan, defineOperation } from '../operation.ts';
+import { type Context, type Plan, defineOperation, partsOf } from '../operation.ts';
 import { plural, size } from '../table.ts';
 import { assertKnown, chooseDocuments, selectionInput } from './chosen.ts';
 import { money, SAMPLE_PRICES } from './money.ts';
 import type { OpenedArchive } from './open.ts';
+import { openTogether } from './open-together.ts';
 import { type RehydrationJob, jobId, recordJob } from './rehydrations.ts';
 
 const input = z.object({
@@ -27,6 +28,7 @@ export type Rehydration = RehydrationJob & Rehydrated;
 const PAUSE_MS = 60_000;
 
 export const archiveRehydrate = defineOperation({
+  shards: 'itself',
   noun: 'archive',
   verb: 'rehydrate',
   summary: 'Bring blobs back from the Archive tier, so that they can be read and restored',
@@ -93,10 +95,14 @@ async function jobs(
   given: RehydrateInput,
   context: Context,
 ): Promise<{ readonly archive: OpenedArchive; readonly job: RehydrationJob }[]> {
-  const { workspace, signal, screen, actor, clock = systemClock } = context;
-  const [loaded, services] = [await workspace.pipeline(), await workspace.services()];
-  const chosen = await chooseDocuments(given, { loaded, services, signal, screen });
-  await assertKnown(chosen, given, { loaded, signal });
+  const { signal, screen, actor, clock = systemClock } = context;
+  const parts = await partsOf(context);
+  const opened = await openTogether(parts, { only: given.name, signal, screen });
+  const chosen = chooseDocuments(
+    given,
+    opened.map(({ archive }) => archive),
+  );
+  await assertKnown(chosen, given, { loaded: parts.loaded, signal });
   const { tenant, from, to, key, id, tier, priority } = given;
   const at = new Date(clock.now()).toISOString();
   return Promise.all(

@@ -1,10 +1,11 @@
 import { z } from 'zod';
-import { defineOperation } from '../operation.ts';
-import { openArchives } from './open.ts';
+import { defineOperation, partsOf } from '../operation.ts';
+import { openTogether } from './open-together.ts';
 import { type Rehydration, look, rehydrationText } from './rehydrate.operation.ts';
 import { jobsOf } from './rehydrations.ts';
 
 export const archiveRehydrations = defineOperation({
+  shards: 'itself',
   noun: 'archive',
   verb: 'rehydrations',
   summary: 'List the rehydrations of the last 90 days, and how far each is',
@@ -12,13 +13,13 @@ export const archiveRehydrations = defineOperation({
   effect: 'reads',
   input: z.object({}),
   run: async (_, context): Promise<Rehydration[]> => {
-    const { workspace, signal, screen } = context;
-    const [loaded, services] = [await workspace.pipeline(), await workspace.services()];
-    const archives = await openArchives(loaded, services, { signal, screen });
+    const { signal, screen } = context;
+    const parts = await partsOf(context);
+    const opened = await openTogether(parts, { signal, screen });
     const results: Rehydration[] = [];
-    for (const job of await jobsOf(services.global.state, signal)) {
-      const archive = archives.find(({ spec }) => spec.name === job.archive);
-      if (archive) results.push({ ...job, ...(await look(archive, job, context)) });
+    for (const job of await jobsOf(parts.services.global.state, signal)) {
+      const found = opened.find(({ archive }) => archive.spec.name === job.archive);
+      if (found) results.push({ ...job, ...(await look(found.archive, job, context)) });
     }
     return results;
   },

@@ -12,6 +12,7 @@ import { type Context, type Plan, defineOperation } from '../operation.ts';
 import { plural, size, table } from '../table.ts';
 import { faultLines } from './faults.ts';
 import { assertInto, writingInto } from './into.ts';
+import { openArchives } from './open.ts';
 import { sum } from './list.operation.ts';
 import { foreignKeys } from './foreign-keys.ts';
 import { operationsError } from '../errors.ts';
@@ -39,8 +40,8 @@ async function choose(given: RestoreInput, { workspace, signal, screen }: Contex
     });
   }
   const [loaded, services] = [await workspace.pipeline(), await workspace.services()];
-  const chosen = await chooseDocuments(given, { loaded, services, signal, screen });
-  const archives = chosen.map(({ archive }) => archive);
+  const archives = await openArchives(loaded, services, { only: given.name, signal, screen });
+  const chosen = chooseDocuments(given, archives);
   // A place that runs no archive copies nothing.
   if (into !== undefined && archives.length > 0) await assertInto(into, archives, loaded, services);
   await assertKnown(chosen, given, { loaded, signal });

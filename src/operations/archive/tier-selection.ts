@@ -2,11 +2,12 @@
 import { z } from 'zod';
 import type { TierSelection } from '../../archive/tiers.ts';
 import { milliseconds } from '../../definition/declaration.ts';
-import type { Context } from '../operation.ts';
+import { type Context, partsOf } from '../operation.ts';
 import { tenantInput } from '../tenants/asked.ts';
 import { monthsInput } from './chosen.ts';
 import { assertArchivedTenant } from './of-tenant.ts';
-import { type OpenedArchive, openArchives } from './open.ts';
+import { openTogether } from './open-together.ts';
+import type { OpenedArchive } from './open.ts';
 
 export const tierSelectionInput = {
   name: z.string().optional().describe('one archive (default: all)'),
@@ -31,9 +32,11 @@ export const tierSelection = ({ tenant, from, to, older }: TierSelectionInput): 
 /** @throws UsageError `tenant-unknown`, and the errors of `openArchives` */
 export async function openTiers(
   { name: only, tenant }: TierSelectionInput,
-  { workspace, signal, screen }: Context,
+  context: Context,
 ): Promise<OpenedArchive[]> {
-  const archives = await openArchives(await workspace.pipeline(), await workspace.services(), { only, signal, screen });
+  const { signal, screen } = context;
+  const opened = await openTogether(await partsOf(context), { only, signal, screen });
+  const archives = opened.map(({ archive }) => archive);
   await assertArchivedTenant(archives, tenant);
   return archives;
 }

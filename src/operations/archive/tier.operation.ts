@@ -19,6 +19,7 @@ const input = z.object({
 type TierInput = z.output<typeof input>;
 
 export const archiveTier = defineOperation({
+  shards: 'itself',
   noun: 'archive',
   verb: 'tier',
   summary: 'Move blobs to another access tier, by the pipeline’s rules or to a named tier',

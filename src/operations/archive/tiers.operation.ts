@@ -33,6 +33,7 @@ export interface ArchiveTiers {
 }
 
 export const archiveTiers = defineOperation({
+  shards: 'itself',
   noun: 'archive',
   verb: 'tiers',
   summary: 'Show in which access tiers the blobs of each archive are, what they cost a month, and what is due to move',

@@ -86,6 +86,12 @@ function writeCell(cell, content) {
   else cell.node.textContent = String(content ?? '');
 }
 
+/** `Container/type`, which breaks behind its slash where a column is narrow. */
+export const slashed = (text) => ({
+  sign: text,
+  node: () => h('span', {}, ...text.split('/').flatMap((part, at) => (at === 0 ? [part] : ['/', h('wbr'), part]))),
+});
+
 /** A word with a colour. The word alone says what the colour says. */
 export const badge = (word, tone = '') => ({
   sign: `${tone} ${word}`,

@@ -89,7 +89,7 @@ function restore({ projection, tenant, period, place, tiers = [] }, load) {
             act({
               operation: 'archive restore',
               input: { name, tenant, from: period, to: period, ...(place === null ? {} : { shard: place }) },
-              title: `Restore ${period} of ${tenant}${tiers.includes('Archive') ? ' (blobs in the Archive tier must be rehydrated first)' : ''}`,
+              title: `Restore ${period} of ${tenant}${tiers.includes('Archive') ? ' (blobs in the Archive tier must be rehydrated first: millrace archive rehydrate)' : ''}`,
               confirm: 'Restore',
               done: load,
             }),

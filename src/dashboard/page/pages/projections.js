@@ -2,7 +2,7 @@
 import { placesOf } from '../api.js';
 import { act } from '../action.js';
 import { differences } from '../differences.js';
-import { badge, failure, h, liveTable, loading } from '../dom.js';
+import { badge, failure, h, liveTable, loading, slashed } from '../dom.js';
 import { count, rate, time } from '../format.js';
 import { timeline } from '../timeline.js';
 
@@ -51,8 +51,8 @@ function openAll(root, context) {
         }),
       },
       { title: 'Kind', cell: ({ kind }) => kind },
-      { title: 'From', word: true, cell: ({ from }) => from },
-      { title: 'Into', word: true, cell: ({ into }) => into || 'its own code' },
+      { title: 'From', word: true, cell: ({ from }) => slashed(from) },
+      { title: 'Into', word: true, cell: ({ into }) => slashed(into || 'its own code') },
       { title: 'State', cell: ({ id, place, state }) => badgeOf(states.get(`${place} ${id}`)?.state ?? state) },
       { title: 'Changes/s', number: true, cell: ({ id, place }) => (place ? '–' : rate(context.speeds.of(id))) },
       { title: 'RU/change', number: true, cell: ({ id, place }) => rate(states.get(`${place} ${id}`)?.ruPerChange) },

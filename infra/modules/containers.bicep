@@ -116,10 +116,7 @@ resource container_Orders 'Microsoft.DocumentDB/databaseAccounts/sqlDatabases/co
             path: '/storeId/?'
           }
           {
-            path: '/customerId/?'
-          }
-          {
-            path: '/countryId/?'
+            path: '/completedAt/?'
           }
           {
             path: '/lines/[]/productId/?'
@@ -236,7 +233,7 @@ resource container_Skus 'Microsoft.DocumentDB/databaseAccounts/sqlDatabases/cont
     }
     options: serverless ? {} : {
       autoscaleSettings: {
-        maxThroughput: min(mostThroughput, 1000)
+        maxThroughput: min(mostThroughput, 2000)
       }
     }
   }
@@ -473,13 +470,7 @@ resource container_Months 'Microsoft.DocumentDB/databaseAccounts/sqlDatabases/co
         automatic: true
         includedPaths: [
           {
-            path: '/type/?'
-          }
-          {
             path: '/storeId/?'
-          }
-          {
-            path: '/month/?'
           }
           {
             path: '/by/?'

@@ -269,7 +269,7 @@ describe('a write whose outcome is unknown', () => {
 
   it('does no harm while leases are created', async () => {
     const { store, emulator, documents } = await leaseStage(4);
-    emulator.faults({ failAfterEffect: 0.5, failBefore: 0.2, throttle: 0.2 });
+    emulator.faults({ failAfterEffect: 0.5, failBefore: 0.05, throttle: 0.2 });
     await Promise.all([store('a').prepare(go), store('b').prepare(go)]);
     emulator.faults({});
     const ids = (await documents()).map(({ id }) => id).toSorted();

@@ -119,7 +119,9 @@ it('is due each day where there is an archive, and shows a lost account and ever
   await expect(verifyDue(contextOf())).rejects.toMatchObject({ code: 'archive-damaged' });
   expect(await shownBy()).toContain('2 faults in a sample of 11 blobs');
   const found = (await doctor.run({}, contextOf())).value as Finding[];
-  expect(found.filter(({ check }) => check === 'archive')).toMatchObject([{ verdict: 'bad' }]);
+  expect(found.filter(({ check, verdict }) => check === 'archive' && verdict !== 'good')).toMatchObject([
+    { verdict: 'bad' },
+  ]);
 
   await blobs.delete();
   await nextDay();

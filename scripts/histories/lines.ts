@@ -150,7 +150,7 @@ export const LIST: readonly Line[] = [
     kind: 'archive',
     mode: 'each verb killed at work',
     file: 'test/archive/kill.e2e.test.ts',
-    histories: 50,
+    histories: 15,
   },
   {
     kind: 'tenant',

@@ -278,7 +278,8 @@ async function worldOf(container: string) {
       const folders = tenant === 'all' ? [] : [...store.blobs.keys()].filter((name) => name.startsWith(folder));
       const { resources } = await database.container(stateContainer).items.query<Found>('SELECT * FROM c').fetchAll();
       const entries = resources.filter(
-        ({ source, state }) => source?.key[0] === tenant && (state === 'archived' || !lined || lined.has(source.id)),
+        (entry) =>
+          entry.source?.key[0] === tenant && (entry.state === 'archived' || !lined || lined.has(entry.source.id)),
       );
       return [...blobs.map(([name]) => name), ...folders, ...entries.map((entry) => JSON.stringify(entry))];
     },

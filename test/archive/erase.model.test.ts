@@ -266,7 +266,7 @@ async function worldOf(container: string) {
       ),
     /**
      * Everything in blobs, their names and the state container that names the tenant; read without Millrace. A compaction may
-     * have left out the line of a void entry: such an entry goes with the other records of the state container (ERASE-P2).
+     * have left out the line of a void entry: such an entry goes with the other records of the state container (ERASE-R1).
      */
     traces: async (tenant: string, lined?: ReadonlySet<string>): Promise<string[]> => {
       await systemClock.sleep(READ_LAG_MS);

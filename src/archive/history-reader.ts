@@ -13,7 +13,7 @@ import { archiveError } from './errors.ts';
 import { findArchived, isEntryOf } from './find.ts';
 import { Identities } from './identities.ts';
 import { KeptBlobs } from './kept-blobs.ts';
-import { isTenant, isWithin } from './layout.ts';
+import { isSelected } from './layout.ts';
 import { storedBlobs } from './stored-blobs.ts';
 import type { ArchivedDocument } from './types.ts';
 
@@ -150,7 +150,7 @@ export function openHistory({ state, storage, cacheSize, signal }: HistoryReader
         store,
         (name) => entries.name(name, access),
         container,
-        (place) => (folder === undefined || isTenant(place, folder)) && isWithin(place, months),
+        (place) => isSelected(place, { ...months, tenant: folder }),
       );
       for await (const { read } of wanted) {
         stopped.throwIfAborted();

@@ -15,8 +15,8 @@ import {
   folderOf,
   isLakeSelected,
   isShared,
-  isTenant,
-  isWithin,
+  isSelected,
+  type PeriodSelection,
   lakeFile,
   lakeOf,
   placeOf,
@@ -30,8 +30,7 @@ type LakeArchive = Archive & { readonly store: FileStore & Pick<ErasableStore, '
 
 export interface LakeOptions {
   readonly model: Model;
-  /** Tenant, and first and last period: `yyyy-mm` or `yyyy`. */
-  readonly selection: { readonly tenant?: string; readonly from?: string; readonly to?: string };
+  readonly selection: PeriodSelection;
   readonly signal: AbortSignal;
   readonly dryRun?: boolean;
   /** Which tenants are erased now: their documents get into no file. Absent: the pipeline declares no tenant. */
@@ -139,9 +138,6 @@ async function monthsOf({ spec, stateContainer }: LakeArchive, access: DocumentA
 
 const isNamed = ({ stateContainer }: LakeArchive, blob: string, access: DocumentAccess): Promise<boolean> =>
   new Entries(stateContainer).name(blob, access);
-
-const isSelected = (place: Period, { tenant, ...months }: LakeOptions['selection']): boolean =>
-  (tenant === undefined || isTenant(place, tenant)) && isWithin(place, months);
 
 interface Month {
   readonly name: string;

@@ -55,8 +55,18 @@ export const mayHold = (place: Period, tenant: string): boolean => isTenant(plac
 /** Whether an archive without tenants wrote the folder. A tenant that is named so has the same folder. */
 export const isShared = (place: Pick<Period, 'tenant'>): boolean => place.tenant === ALL_TENANTS;
 
-/** Whether the folder's month lies in a selection: `from` and `to` are `yyyy-mm` or `yyyy`, both included. */
-export const isWithin = (place: Period, { from, to }: { readonly from?: string; readonly to?: string }): boolean =>
+/** A tenant, and first and last period, `yyyy-mm` or `yyyy`, both included. */
+export interface PeriodSelection {
+  readonly tenant?: string | undefined;
+  readonly from?: string | undefined;
+  readonly to?: string | undefined;
+}
+
+/** Whether a selection has a folder that `placeOf` returned. */
+export const isSelected = (place: Period, { tenant, ...months }: PeriodSelection): boolean =>
+  (tenant === undefined || isTenant(place, tenant)) && isWithin(place, months);
+
+const isWithin = (place: Period, { from, to }: Omit<PeriodSelection, 'tenant'>): boolean =>
   // Months compare as text, and the text of a year is before those of its months.
   (from === undefined || place.period >= from) && (to === undefined || place.period.slice(0, to.length) <= to);
 
@@ -94,10 +104,7 @@ export function lakeFile(
 const LAKE_FILE = /^lake\/[^/]+\/tenant=([^/]+)\/year=(\d+)\/month=(\d+)\/documents\.parquet$/;
 
 /** Whether a Parquet file is one of a tenant and of months. */
-export function isLakeSelected(
-  name: string,
-  { tenant, ...months }: { readonly tenant?: string; readonly from?: string; readonly to?: string },
-): boolean {
+export function isLakeSelected(name: string, { tenant, ...months }: PeriodSelection): boolean {
   const [, owner, year, month] = LAKE_FILE.exec(name) ?? [];
   const isOf = tenant === undefined || owner === hiveTenant(tenant);
   return owner !== undefined && isOf && isWithin({ projection: '', tenant: '', period: `${year}-${month}` }, months);

@@ -2,7 +2,7 @@
 import { mapSettled } from '../base/map-settled.ts';
 import { untilStopped } from '../feed/tenure/fences.ts';
 import type { AccessTier, RehydratePriority, TieredBlob, TieringStore } from './blob-store.ts';
-import { isBlob, isManifest, isTenant, isWithin, manifestBeside, placeOf, prefixOf } from './layout.ts';
+import { isBlob, isManifest, isSelected, manifestBeside, placeOf, prefixOf } from './layout.ts';
 import { blobsOfDocuments } from './selected.ts';
 import { earlyCharge, moveOf, storageOf } from './tier-prices.ts';
 import type { Archive, Selection } from './types.ts';
@@ -113,11 +113,8 @@ async function* blobsIn(
     }
     return;
   }
-  const { tenant, from, to } = selection;
-  const months = { ...(from !== undefined && { from }), ...(to !== undefined && { to }) };
   for await (const blob of store.tiers(prefixOf(spec))) {
     signal.throwIfAborted();
-    const place = placeOf(blob.name);
-    if (isRead(blob) && (tenant === undefined || isTenant(place, tenant)) && isWithin(place, months)) yield blob;
+    if (isRead(blob) && isSelected(placeOf(blob.name), selection)) yield blob;
   }
 }

@@ -4,7 +4,7 @@ import type { DocumentAccess } from '../sinks/document-access.ts';
 import { ArchiveDamaged, readBlob } from './blob.ts';
 import { asEntered, assertLineOf, isEntryOf } from './find.ts';
 import { Identities } from './identities.ts';
-import { type Period, isTenant, isWithin, manifestBeside, manifestName, placeOf, prefixOf } from './layout.ts';
+import { isSelected, manifestBeside, manifestName, placeOf, prefixOf } from './layout.ts';
 import { blobsOf } from './stored-blobs.ts';
 import { type ListedManifest, manifests, readManifest } from './manifests.ts';
 import type { Archive, ArchiveFault, ArchivedDocument, Selection } from './types.ts';
@@ -17,9 +17,6 @@ export const selected = (
   { store, spec }: Pick<Archive, 'store' | 'spec'>,
   selection: Months,
 ): AsyncIterable<ListedManifest> => manifests(store, prefixOf(spec), (place) => isSelected(place, selection));
-
-const isSelected = (place: Period, { tenant, ...months }: Months): boolean =>
-  (tenant === undefined || isTenant(place, tenant)) && isWithin(place, months);
 
 /**
  * Gives the archived documents of a selection to `take`, one blob's at a time. Entries that it reads may be old. Returns

@@ -4,14 +4,10 @@ import { mapSettled } from '../base/map-settled.ts';
 import { type ArchiveSpec, projectionId } from '../definition/specs.ts';
 import { archiveError } from './errors.ts';
 import type { AccessTier, TieredBlob, TieringStore } from './blob-store.ts';
-import { type Period, isBlob, isTenant, isWithin, placeOf, prefixOf } from './layout.ts';
+import { type PeriodSelection, isBlob, isSelected, placeOf, prefixOf } from './layout.ts';
 import { DAY_MS, earlyCharge, isCooler, moveOf, storageOf } from './tier-prices.ts';
 
-export interface TierSelection {
-  readonly tenant?: string | undefined;
-  /** First and last period, `yyyy-mm` or `yyyy`. */
-  readonly from?: string | undefined;
-  readonly to?: string | undefined;
+export interface TierSelection extends PeriodSelection {
   /** Only blobs that were written so long ago, milliseconds. */
   readonly olderMs?: number | undefined;
 }
@@ -114,13 +110,11 @@ export async function moveTiers(
 /** The blobs of an archive that a selection has, without manifests. */
 export async function* selectedBlobs(
   { spec, store }: { readonly spec: ArchiveSpec; readonly store: TieringStore },
-  { tenant, from, to, olderMs = 0 }: TierSelection,
+  { olderMs = 0, ...months }: TierSelection,
   now: number,
 ): AsyncGenerator<TieredBlob> {
-  const months = { ...(from !== undefined && { from }), ...(to !== undefined && { to }) };
-  const isOf = (place: Period): boolean => (tenant === undefined || isTenant(place, tenant)) && isWithin(place, months);
   for await (const blob of store.tiers(prefixOf(spec)))
-    if (isBlob(blob.name) && isOf(placeOf(blob.name)) && now - blob.writtenAt >= olderMs) yield blob;
+    if (isBlob(blob.name) && isSelected(placeOf(blob.name), months) && now - blob.writtenAt >= olderMs) yield blob;
 }
 
 /** The tier that the rules want for a blob; undefined: they don't move it. They move no blob to a warmer tier. */

@@ -250,6 +250,13 @@ function keysInTables(all: readonly Section[], drafts: readonly ContainerDraft[]
       ?.fact({ name: 'partitionKey', label: 'Partition Key', text: key, line, items: [], fences: [] });
 }
 
+const isOfContainer = ({ line }: Section, drafts: readonly ContainerDraft[]): boolean =>
+  drafts.some((draft) => draft.line === line);
+
+/** Some sections, with all that is in them. */
+const insideOf = (all: readonly Section[], isOne: (section: Section) => boolean): Set<Section> =>
+  new Set(all.filter(isOne).flatMap((section) => [...within(section)]));
+
 /** Indexing in other sections. A `Container` bullet or the heading names its container; if not, it is the nearest above. */
 function indexingElsewhere(
   all: readonly Section[],
@@ -257,11 +264,7 @@ function indexingElsewhere(
   text: string,
   findings: Findings,
 ): void {
-  const inside = new Set(
-    all
-      .filter((section) => drafts.some((draft) => draft.line === section.line))
-      .flatMap((section) => [...within(section)]),
-  );
+  const inside = insideOf(all, (section) => isOfContainer(section, drafts));
   const roots = all.filter((section) => sectionName(section.title) === 'indexing' && !inside.has(section));
   for (const section of new Set(roots.flatMap((root) => [...within(root)]))) {
     if (inside.has(section)) continue;
@@ -297,11 +300,7 @@ function contentElsewhere(
   text: string,
   findings: Findings,
 ): void {
-  const inside = new Set(
-    all
-      .filter((section) => drafts.some((draft) => draft.line === section.line) || indexingTitle(section))
-      .flatMap((section) => [...within(section)]),
-  );
+  const inside = insideOf(all, (section) => isOfContainer(section, drafts) || indexingTitle(section));
   const without = drafts.filter(({ lines }) => lines.size === 0);
   const only = onlyOne(drafts);
   for (const section of all) {

@@ -6,14 +6,12 @@ import type { Parts } from '../../runtime/open-feed.ts';
 import { allPlaces } from '../projections/in-places.ts';
 import type { Screen } from '../screen.ts';
 import { movingKeys } from './foreign-keys.ts';
-import { openArchives } from './open.ts';
+import { type OpenedArchive, openArchives } from './open.ts';
 import { together } from './together.ts';
-
-type Opened = Awaited<ReturnType<typeof openArchives>>[number];
 
 interface OpenedTogether {
   /** With the entries of all its places. Its feed is that of one of them. */
-  readonly archive: Opened;
+  readonly archive: OpenedArchive;
   /** Absent: no key of it moves between places. */
   readonly moving?: () => Promise<MovingKeys>;
 }
@@ -35,7 +33,7 @@ export async function openTogether(
     [...byName.values()].map(async (of): Promise<OpenedTogether> => {
       const [{ archive }, ...others] = of as [(typeof of)[number], ...typeof of];
       if (parts.loaded.pipeline.shards === undefined) return { archive };
-      const access: Opened['access'] = (fence) =>
+      const access: OpenedArchive['access'] = (fence) =>
         together([archive.access(fence), ...others.map((other) => other.archive.access(fence))]);
       const isSharded = places.some(({ loaded: { pipeline } }) => pipeline.part?.inShards.has(archive.source.name));
       const keys = isSharded ? await movingKeys(parts, archive.source) : undefined;

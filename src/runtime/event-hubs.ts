@@ -20,8 +20,11 @@ export interface OpenHubClients extends HubClients {
 /** The settings that an event hub needs. */
 type HubSettings = Pick<Settings, 'eventHubs' | 'storage'>;
 
-/** No retries in the client: publishing has its own, which respect the fence. */
-const ONCE: EventHubClientOptions = { retryOptions: { maxRetries: 0, timeoutInMs: 60_000 } };
+/**
+ * No retries in the client: publishing has its own, which respect the fence. They end each attempt before the client's
+ * time limit, which may end the process (ASM-H60).
+ */
+const ONCE: EventHubClientOptions = { retryOptions: { maxRetries: 0, timeoutInMs: 120_000 } };
 
 /**
  * The namespace of the settings. Reads no setting before the first call.

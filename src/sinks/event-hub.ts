@@ -5,8 +5,10 @@ import { isObject } from '../base/json.ts';
 import { mapSettled } from '../base/map-settled.ts';
 import { partitionOf } from '../base/partition-hash.ts';
 import { type SpanAttributes, inChildSpan } from '../base/spans.ts';
+import { until } from '../base/until.ts';
 import type { Fence } from '../feed/tenure/fence.ts';
 import { sinksError } from './errors.ts';
+import { guarded } from './guarded-signal.ts';
 
 /** An event and its partition key. Events of one key keep their order. */
 export interface HubMessage {
@@ -133,7 +135,7 @@ export class EventHubSink {
   /** Tries until it succeeds, the fence throws, a retry can't help, or the time is up. */
   async #attempt<T>(
     fence: Fence,
-    run: (producer: EventHubProducerClient, on: { abortSignal: AbortSignal }) => Promise<T>,
+    run: (producer: EventHubProducerClient, on: { abortSignal: ReturnType<typeof guarded> }) => Promise<T>,
   ): Promise<T> {
     const start = this.#clock.monotonic();
     let hanging: EventHubProducerClient | undefined;
@@ -145,7 +147,8 @@ export class EventHubSink {
       try {
         producer = await this.#open(hanging);
         // When a link breaks, the answers to its requests are lost, and the client waits for them: the timeout ends that.
-        return await run(producer, { abortSignal: AbortSignal.any([fence.signal, late]) });
+        const signal = AbortSignal.any([fence.signal, late]);
+        return await until(run(producer, { abortSignal: guarded(signal) }), signal);
       } catch (error) {
         // A producer that was aborted while it connected may hang for ever.
         hanging = late.aborted && tries > 0 ? producer : undefined;

@@ -4,6 +4,7 @@ import { expect, it } from 'vitest';
 import { MillraceError } from '../../src/base/errors.ts';
 import type { PublishSpec } from '../../src/definition/specs.ts';
 import type { PublishedEvent } from '../../src/emulator/eventhubs/index.ts';
+import { eventHubs } from '../../src/runtime/event-hubs.ts';
 import { compose } from '../../src/runtime/processor-host.ts';
 import { EventHubSink } from '../../src/sinks/event-hub.ts';
 import { openHubs } from '../emulator/hubs.ts';
@@ -45,7 +46,10 @@ it(`publishes ${CHANGES} changes while links break at random: all there, each ke
   const random = new Random(seed);
   await using hubs = await openHubs({ seed, hubs: { telemetry: { partitions: 4 } } });
   await using stage = await openStage({ seed }, FOLDER);
-  const producer = hubs.producer();
+  // As a host's: a producer that an aborted connection left hanging is replaced.
+  const clients = eventHubs({
+    eventHubs: { account: { kind: 'key', connectionString: hubs.hubs.connectionString }, checkpoints: 'none' },
+  });
   let cut = 0;
   let underway = 0;
   let most = 0;
@@ -69,7 +73,7 @@ it(`publishes ${CHANGES} changes while links break at random: all there, each ke
       ...stage.loaded,
       pipeline: { ...stage.loaded.pipeline, projections: [], archives: [], publishes: [SPEC], ingests: [] },
     },
-    instead: { hub: () => new CutOff(SPEC.to, async () => producer, { attemptMs: 400 }) },
+    instead: { hub: () => new CutOff(SPEC.to, (instead) => clients.producer(SPEC.to, instead), { attemptMs: 400 }) },
   });
   await app.start();
   hubs.hubs.faults({ failBefore: 0.02, failAfterEffect: 0.02 });
@@ -114,6 +118,7 @@ it(`publishes ${CHANGES} changes while links break at random: all there, each ke
   // However much waits, it waits in the feed: a part of each tenant, or of several small ones, is all that a range sends.
   expect(most).toBeLessThanOrEqual(TENANTS * (app.sources()[0]?.known ?? 0));
   await app.stop();
+  await clients.close();
 
   const events = hubs.hubs.events('telemetry');
   const first = new Map<string, string>();

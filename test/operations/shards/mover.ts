@@ -35,6 +35,12 @@ export interface MoverRun {
   readonly answer: MoveAnswer;
 }
 
+interface Running {
+  readonly child: ChildProcess;
+  /** Settles with the end of the process. */
+  readonly exit: Promise<[code: number | null, signal: NodeJS.Signals | null]>;
+}
+
 interface Current {
   readonly death: Death | undefined;
   step: Step;
@@ -47,7 +53,7 @@ export class Mover implements AsyncDisposable {
   readonly #proxy: Proxy;
   readonly #work: Omit<MoverWork, 'endpoint'>;
   readonly #state: State;
-  #child: ChildProcess | undefined;
+  #running: Running | undefined;
   /** What the process said last. */
   says = '';
 
@@ -65,7 +71,7 @@ export class Mover implements AsyncDisposable {
 
   /** Moves a key, or dies of it. */
   async move(order: MoveOrder, death?: Death): Promise<MoverRun> {
-    const child = (this.#child ??= await this.#start());
+    const { child, exit } = (this.#running ??= await this.#start());
     const current = this.#state.begin(child, death);
     const took: Partial<Record<Step, number>> = {};
     let since = performance.now();
@@ -74,7 +80,6 @@ export class Mover implements AsyncDisposable {
       since = performance.now();
       current.step = step;
     };
-    const exit = once(child, 'exit') as Promise<[code: number | null, signal: NodeJS.Signals | null]>;
     const answered = new Promise<MoveAnswer>((resolve) => {
       child.on('message', (said: string | MoveAnswer) => {
         if (typeof said === 'object') return resolve(said);
@@ -91,28 +96,25 @@ export class Mover implements AsyncDisposable {
       return { killed: undefined, pieces: current.pieces, took, answer };
     }
     const [code, by] = await exit;
-    this.#child = undefined;
+    this.#running = undefined;
     if (by !== 'SIGKILL' || !this.#state.killed) throw new Error(`The mover ended with ${String(code ?? by)}`);
     return { killed: current.step, pieces: current.pieces, took, answer: {} };
   }
 
-  async #start(): Promise<ChildProcess> {
+  async #start(): Promise<Running> {
     this.#state.idle();
     const work: MoverWork = { ...this.#work, endpoint: `http://127.0.0.1:${this.#proxy.port}/` };
     const child = fork(join(import.meta.dirname, 'move-worker.ts'), [JSON.stringify(work)], {
       execArgv: ['--conditions=millrace-source'],
     });
+    const exit = once(child, 'exit') as Running['exit'];
     await once(child, 'message');
-    return child;
+    return { child, exit };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    const child = this.#child;
-    if (child && child.exitCode === null && child.signalCode === null) {
-      const exit = once(child, 'exit');
-      child.kill('SIGKILL');
-      await exit;
-    }
+    this.#running?.child.kill('SIGKILL');
+    await this.#running?.exit;
     await this.#proxy[Symbol.asyncDispose]();
   }
 }

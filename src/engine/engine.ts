@@ -140,9 +140,9 @@ export class Engine {
     return { applied, parked };
   }
 
-  /** Whether the effects of a projection are events, so that it gets no change of a move. */
-  isOfEvents(projection: string): boolean {
-    return this.#options.runners.some(({ id, events }) => id === projection && events === true);
+  /** Which changes are events for a projection. Undefined: its effects are none. */
+  eventsOf(projection: string): Runner['isEvent'] {
+    return this.#options.runners.find(({ id }) => id === projection)?.isEvent;
   }
 
   /** The engine as the handler of a feed. */
@@ -229,24 +229,24 @@ export class Engine {
     // Before anything else: a change below the start is neither applied nor parked, and settles no dead letter.
     const divided = starts?.concerns(runner.id) === true ? await starts.divide(runner.id, all) : undefined;
     const { due, below } = divided ?? { due: all, below: [] };
-    // Nor does a change by a move, where effects are events.
-    const { moved = [], own: changes = [] } = Object.groupBy(due, (change) =>
-      runner.events === true && change.moved === true ? 'moved' : 'own',
+    // Nor does a change by a move, a restore or a backfill, where effects are events.
+    const { silent = [], own: changes = [] } = Object.groupBy(due, (change) =>
+      runner.isEvent?.(change) === false ? 'silent' : 'own',
     );
-    const passed = [...below, ...moved];
+    const passed = [...below, ...silent];
     if (passed.length > 0) await runner.passOver?.(passed, access);
-    if (changes.length === 0) return { due: moved, applied: moved, parked: [] };
+    if (changes.length === 0) return { due: silent, applied: silent, parked: [] };
     const { applied, refusals, waiting } =
       runner.order === 'partitionKey'
         ? await applyOrdered(runner, changes, access, { deadLetters, erased })
         : await applyApart(runner, changes, access);
-    const options = { ...parking, events: runner.events === true };
+    const options = { ...parking, events: runner.isEvent !== undefined };
     await this.#park(runner, refusals, options);
     await deadLetters.parkWaiting(runner.id, waiting, new Date(systemClock.now()), options);
     // What an embed wrote after a move has not done what the letter stands for.
-    const settling = runner.events === true ? applied.filter(({ echo }) => !echo) : applied;
+    const settling = runner.isEvent ? applied.filter(({ echo }) => !echo) : applied;
     await deadLetters.settle(runner.id, settling, parking.progress);
-    return { due, applied: [...moved, ...applied], parked: [...refusals.map(({ change }) => change), ...waiting] };
+    return { due, applied: [...silent, ...applied], parked: [...refusals.map(({ change }) => change), ...waiting] };
   }
 
   async #park({ id: projection }: Runner, refusals: readonly Refusal[], parking: ParkOptions): Promise<void> {

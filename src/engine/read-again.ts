@@ -3,6 +3,7 @@ import { systemClock } from '../base/clock.ts';
 import type { Change, Identity, Version } from '../feed/reading/change.ts';
 import { type SourceContainer, toChange } from '../feed/reading/mapper.ts';
 import type { ColdRead } from '../projections/archive/cold-read.ts';
+import { hasLeft } from '../projections/moved.ts';
 import { asArchived } from '../projections/archive/leaving.ts';
 import type { DocumentAccess } from '../sinks/document-access.ts';
 
@@ -12,8 +13,11 @@ export interface Remembered extends Identity {
   readonly type: string;
   /** When the version was written, milliseconds since 1970. Absent: it may have been a moment ago. */
   readonly at?: number;
-  /** Its effect is an event that is still to come: a version that a move has written since stands for it. */
-  readonly events?: boolean;
+  /**
+   * Its effect is an event that is still to come: a version that a move, a restore or a backfill has written since stands
+   * for it. Says whether a change is an event.
+   */
+  readonly isEvent?: ((change: Change) => boolean) | undefined;
 }
 
 export interface ReadAgainOptions {
@@ -33,20 +37,23 @@ export interface ReadAgainOptions {
  */
 export async function readAgain(of: Remembered, options: ReadAgainOptions): Promise<Change | undefined> {
   const { sources, access, cold, readLagMs, signal } = options;
-  const { container, key, id, version, type, events = false } = of;
+  const { container, key, id, version, type, isEvent } = of;
   const inVersion = (raw: Record<string, unknown>): Change | undefined => {
     const source = sources.get(container);
     return source && toChange(source, { ...raw, _lsn: version.lsn }, version.epoch);
   };
+  // An earlier release has parked changes that are no events.
+  const eventOf = (change: Change | undefined): Change | undefined =>
+    change && isEvent?.(change) === false ? undefined : change;
   // A lagging replica may show a state before the version: read again after the lag, unless it was written before that.
   const looks = isPast(of.at, readLagMs) ? [true] : [false, true];
   for (const settled of looks) {
     const [read] = await access.read(container, key, [id]);
     const raw = read && asArchived(read);
-    if (raw?.['_etag'] === version.etag) return inVersion(raw);
+    if (raw?.['_etag'] === version.etag) return eventOf(inVersion(raw));
     const archived = raw === undefined ? await cold({ container, key, id, version }, access) : undefined;
     if (archived) return inVersion({ ...archived, id });
-    if (settled && raw) return events ? owed(inVersion(raw), version) : undefined;
+    if (settled && raw) return isEvent && !hasLeft(raw) ? owed(inVersion(raw), version, isEvent) : undefined;
     if (!settled) await systemClock.sleep(readLagMs, signal);
   }
   const above = { epoch: version.epoch, lsn: version.lsn + 0.5, etag: `${version.etag} gone` };
@@ -54,12 +61,17 @@ export async function readAgain(of: Remembered, options: ReadAgainOptions): Prom
 }
 
 /**
- * The event that a parked version stands for, if only moves and embeds have written the document since: what the application
- * wrote last is the parked version then, because a newer one would have taken the place of the letter.
+ * The event that a parked version stands for, if only Millrace has written the document since (moves, restores, backfills,
+ * embeds): what the application wrote last is the parked version then, because a newer one would have taken the place of
+ * the letter.
  */
-function owed(change: Change | undefined, version: Version): Change | undefined {
-  if (!change || change.op === 'delete' || !(change.moved || change.echo)) return undefined;
-  const { moved: _, echo: __, feedLsn: ___, ...rest } = change;
+function owed(
+  change: Change | undefined,
+  version: Version,
+  isEvent: (change: Change) => boolean,
+): Change | undefined {
+  if (!change || (isEvent(change) && !change.echo)) return undefined;
+  const { moved: _, echo: __, restored: ___, backfilled: ____, feedLsn: _____, ...rest } = change;
   return { ...rest, version, owed: true };
 }
 

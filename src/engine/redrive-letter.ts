@@ -92,7 +92,7 @@ async function foundOf(letter: DeadLetter, options: RedriveOptions): Promise<Due
     const kept = await options.deadLetters.kept(letter);
     const change =
       kept ??
-      (await readAgain({ container, key, id, version, type, events: options.engine.isOfEvents(projection) }, options));
+      (await readAgain({ container, key, id, version, type, isEvent: options.engine.eventsOf(projection) }, options));
     if (!change) return resultOf(letter, (await options.deadLetters.discard(letter)) ? 'superseded' : 'gone');
     return { letter, change, outcome: change.version.lsn === version.lsn ? 'applied' : 'deleted' };
   } catch (error) {

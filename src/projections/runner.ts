@@ -16,14 +16,16 @@ export interface Runner {
   /** The document types whose changes it takes. */
   readonly sources: readonly SourceRef[];
   /**
-   * True: its effects are events, so it gets no change that a move wrote: `passOver` gets these. Its dead letters stand for
-   * effects that are still to come, whichever versions moves have written since.
+   * Where its effects are events: whether a change is one. It gets no other change: `passOver` gets what moves, restores and
+   * backfills have written. Its dead letters stand for effects that are still to come, whichever versions these have
+   * written since.
    */
-  readonly events?: boolean;
+  isEvent?(change: Change): boolean;
   apply(changes: readonly Change[], sink: DocumentAccess): Promise<void>;
   /**
-   * Gets the changes below the projection's start, and for `events` those of moves, which `apply` never gets, before their
-   * page is acknowledged. For a runner that compares later changes with them. It runs no user code that may throw, and has no effect outside.
+   * Gets the changes below the projection's start, and those that are no event, which `apply` never gets, before their page
+   * is acknowledged. For a runner that compares later changes with them. It runs no user code that may throw, and has no
+   * effect outside.
    */
   passOver?(changes: readonly Change[], sink: DocumentAccess): Promise<void>;
   /**

@@ -214,6 +214,57 @@ describe('a reaction', () => {
     expect(new Set(runs.map(({ key }) => key)).size).toBe(1);
   });
 
+  it.each([
+    ['the archive', { restored: true }],
+    ['a backfill', { backfilled: true }],
+    ['a backfill, of a restored document', { backfilled: true, restored: true }],
+  ])('keeps what is parked when %s writes the document, and is owed it', async (by, mark) => {
+    let fails = true;
+    const name = `parked-${by.length}`;
+    const { runner, runs } = reaction(
+      name,
+      () => {
+        if (fails) throw new Error('not yet');
+      },
+      { attempts: 1, order: 'partitionKey' },
+    );
+    const { engine, deadLetters } = engineOf(runner);
+    const parked = change('a');
+    await engine.consume(page(parked), UNFENCED);
+    const waiting = change('b');
+    await engine.consume(page(waiting), UNFENCED);
+    const again = [change('a', {}, mark), change('a', {}, { ...mark, failed: new Error('an upcast') })];
+    // On another host, too.
+    for (const one of again) await engineOf(runner).engine.consume(page(one, change('b', {}, mark)), UNFENCED);
+    expect(runs).toHaveLength(1);
+    const letters = await deadLetters.list(`${name}@1`);
+    expect(letters.map(({ id, version }) => ({ id, version })).toSorted((one, two) => one.version.lsn - two.version.lsn)).toEqual(
+      [parked, waiting].map(({ id, version }) => ({ id, version })),
+    );
+    fails = false;
+    await engine.consume(page({ ...parked, owed: true }), UNFENCED, { only: `${name}@1` });
+    expect(await deadLetters.list(`${name}@1`)).toEqual([]);
+    expect(ids(runs)).toEqual(['a', 'a', 'b']);
+    expect(new Set(runs.map(({ key }) => key)).size).toBe(2);
+  });
+
+  it('that asks for restored documents has one done by the change that restores it', async () => {
+    let fails = true;
+    const { runner, runs } = reaction(
+      'wants-restored',
+      () => {
+        if (fails) throw new Error('not yet');
+      },
+      { attempts: 1, restored: true },
+    );
+    const { engine, deadLetters } = engineOf(runner);
+    await engine.consume(page(change('a')), UNFENCED);
+    fails = false;
+    await engine.consume(page(change('a', {}, { restored: true })), UNFENCED);
+    expect(await deadLetters.list('wants-restored@1')).toEqual([]);
+    expect(ids(runs)).toEqual(['a', 'a']);
+  });
+
   it('skips what a backfill wrote, also when asked for restored ones, and counts its content as reacted to', async () => {
     const embedded = { each: undefined, set: { currency: () => '' } } as unknown as EmbedSpec;
     const { runner, runs } = reaction('backfilled', undefined, { restored: true }, [embedded]);

@@ -11,7 +11,7 @@ import { spanOf } from '../shards/moving/options.ts';
 import { isOfMove } from '../shards/moving/record.ts';
 
 /**
- * Reads, at each call, which keys of a source a sweep or a restore in this shard must leave alone: those that move, because a
+ * Reads, at each call, which keys of a source a sweep, a restore or a backfill in this shard must leave alone: those that move, because a
  * mover copies what it has read, and those that the map gives to another shard. Undefined: the source isn't sharded here.
  */
 export async function foreignKeys(parts: Parts, source: Source): Promise<ReadKeys | undefined> {
@@ -36,7 +36,7 @@ export async function movingKeys(parts: Parts, source: Source): Promise<ReadKeys
 }
 
 type Source = Pick<SourceContainer, 'name' | 'keyPaths'>;
-type ReadKeys = () => Promise<(key: Key) => boolean>;
+export type ReadKeys = () => Promise<(key: Key) => boolean>;
 
 /** Whether a key of a source is one of a mapping that `chosen` has. */
 async function keysOf(

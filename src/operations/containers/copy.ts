@@ -33,14 +33,12 @@ export interface Moved {
 
 export interface CopyRules {
   /**
-   * The copies count as versions of this epoch of the source, and replace no document but copies. Absent: they have
-   * versions of their own, and replace what is there.
+   * The copies count as versions of this epoch of the source until the map gives their keys to the target, and replace no
+   * document but copies. Absent: they have versions of their own, and replace what is there.
    */
   readonly epoch?: number;
   /** They are copies of archived documents, which leave again. */
   readonly cold?: true;
-  /** Which of them embeds leave as they are, until the map gives their keys to the target. */
-  readonly ahead?: (document: Readonly<Record<string, unknown>>) => boolean;
 }
 
 export const movedOf = (document: Readonly<Record<string, unknown>>, rid: string): Moved | undefined => {
@@ -109,7 +107,7 @@ export class Copier {
     const ttl = remainingTtl(doc, this.#from.defaultTtl, now);
     // It has expired: no reader of the source sees it any more.
     if (ttl === 0) return false;
-    const { epoch, cold, ahead } = this.#rules;
+    const { epoch, cold } = this.#rules;
     const moved: Moved = { rid: this.#from.rid, pk, id, lsn: version.lsn, etag: version.etag };
     const { ttl: _, _mr: own, ...rest } = withoutSystemFields(doc);
     const left = { ...rest, ...(ttl === undefined ? {} : { ttl }) };
@@ -119,9 +117,8 @@ export class Copier {
         epoch === undefined ? own : withoutGuards(own),
         {
           ...moved,
-          ...(epoch !== undefined && { epoch }),
+          ...(epoch !== undefined && { epoch, ahead: true as const }),
           ...(cold && { cold }),
-          ...(ahead?.(doc) && { ahead: true as const }),
         },
         contentOf(left),
       ),

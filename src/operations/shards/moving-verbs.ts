@@ -22,8 +22,8 @@ import { cutTo, moveRange } from './moving/range.ts';
 import { mapNamed, openManager } from './open.ts';
 import { shardNamed } from './select.ts';
 
-/** To read a document from the feed, copy it, mark it and delete it; with the comparisons. */
-const RU_A_DOCUMENT = 32;
+/** To read a document from the feed, copy it, renew the copy, mark it and delete it; with the comparisons. */
+const RU_A_DOCUMENT = 42;
 /** To copy it and remove the copy, to write an entry and remove one, to mark it as gone and remove the marker. */
 const RU_ARCHIVED = 64;
 
@@ -132,8 +132,8 @@ async function openErasures(state: Container, signal: AbortSignal): Promise<stri
   }
 }
 
-/** A move needs no pipeline; where there is one, it says what sweeps archive, and where embeds write. */
-async function touched({ workspace }: Context): Promise<Pick<MoveOptions, 'archives' | 'embedded'>> {
+/** A move needs no pipeline; where there is one, it says what sweeps archive. */
+async function touched({ workspace }: Context): Promise<Pick<MoveOptions, 'archives'>> {
   const loaded = await workspace.pipeline().catch(() => undefined);
   return loaded ? touchedBy(loaded.pipeline) : {};
 }
@@ -199,7 +199,7 @@ export function stepsOf(
       `remove the documents from ${from} when its hosts have acknowledged them, and unlock ${keys}`,
     ],
     ru: count * RU_A_DOCUMENT + archived * RU_ARCHIVED,
-    seconds: secondsToWrite(3 * count + 4 * archived, 0) + grace,
+    seconds: secondsToWrite(4 * count + 4 * archived, 0) + grace,
   };
 }
 

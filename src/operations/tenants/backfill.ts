@@ -5,6 +5,7 @@ import { projectionId } from '../../definition/specs.ts';
 import { currentEpoch } from '../../feed/reading/epochs.ts';
 import { openWriteGate } from '../../shards/gate/write-gate.ts';
 import { tenantsError } from './errors.ts';
+import { foreignKeys } from '../archive/foreign-keys.ts';
 import { type LockDocument, whileLocked } from '../lock.ts';
 import { Lacking } from './lacking.ts';
 import type { BackfillOptions, Backfilled } from './options.ts';
@@ -41,8 +42,10 @@ export async function backfill(options: BackfillOptions): Promise<Backfilled> {
     const projections = eventReaders(options.loaded.pipeline, name).map(projectionId);
     const gated = projections.length > 0;
     const watching = { projections, clock, readLagMs, signal: locked };
+    const foreign = options.foreign ?? (await foreignKeys(options, { name, keyPaths: opened.keyPaths }));
     const rounds = new Rounds({
       ...options,
+      ...(foreign && { foreign }),
       clock,
       waitMs: (options.patienceMs ?? PATIENCE_MS) + readLagMs,
       signal: locked,

@@ -1,5 +1,6 @@
 import type { Clock } from '../../base/clock.ts';
 import type { Parts } from '../../runtime/open-feed.ts';
+import type { ReadKeys } from '../archive/foreign-keys.ts';
 import type { ValuesInput } from './values.ts';
 
 export interface BackfillOptions extends Parts {
@@ -12,6 +13,8 @@ export interface BackfillOptions extends Parts {
   readonly clock?: Clock;
   /** How long it waits for hosts that don't process the documents, milliseconds. Default a minute. */
   readonly patienceMs?: number | undefined;
+  /** Reads which keys are to be left alone. Default: those that move, and those that the map gives to another shard. */
+  readonly foreign?: ReadKeys;
   /** How old a read may be, milliseconds (ASM-A3). Default 5,000. */
   readonly readLagMs?: number;
   /** The most documents of a page of the feed, after which the progress is stored. Default 1,000. */

@@ -96,7 +96,7 @@ export class Rounds {
 
   async #page({ changes, range }: ChangesPage): Promise<void> {
     const { writing, processed, clock, signal, waitMs } = this.#options;
-    const lacking = changes.filter(({ doc }) => writing.lacking.has(doc));
+    const lacking = await this.#own(changes.filter(({ doc }) => writing.lacking.has(doc)));
     if (lacking.length === 0) return;
     await this.#look();
     const found = await this.#valuesOf(lacking.map(({ doc }) => doc));
@@ -119,6 +119,18 @@ export class Rounds {
       await clock.sleep(POLL_MS, signal);
       this.#waitedMs += POLL_MS;
     }
+  }
+
+  /**
+   * Without those that a move has in hand: to the mover a copy that this has written would be the application's, and the
+   * source's next version would be lost (BACK-B11). The map is read after the page, so that no copy is older.
+   */
+  async #own(lacking: readonly Change[]): Promise<readonly Change[]> {
+    const isForeign = lacking.length > 0 ? await this.#options.foreign?.() : undefined;
+    if (!isForeign) return lacking;
+    const [foreign, own] = parted(lacking, ({ key }) => isForeign(key));
+    for (const change of foreign) this.#leave(change, 'its key moves, or is on another shard');
+    return own;
   }
 
   async #write(due: readonly Due[]): Promise<void> {

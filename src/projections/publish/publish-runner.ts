@@ -32,12 +32,7 @@ export function publishRunner(
   const id = projectionId(spec);
   const last = echoes ? new LastPublished(stateContainer, projectionId(spec.idsOf ?? spec)) : undefined;
   const apply = async (changes: readonly Change[], access: DocumentAccess): Promise<void> => {
-    if (!again)
-      await passOver(
-        changes.filter(({ backfilled }) => backfilled),
-        access,
-      );
-    const relevant = changes.filter((change) => isEvent(again ? asEvent(change) : change));
+    const relevant = changes.filter((change) => isPublished(again ? asEvent(change) : change));
     const before = again ? await last?.versions(relevant, access) : undefined;
     const messages = evaluate(relevant, (change) =>
       messageOf(spec, { ...change, version: before?.get(change) ?? change.version }),
@@ -66,17 +61,19 @@ export function publishRunner(
       changes.filter(
         ifNoThrow(
           (change) =>
-            isEvent({ ...change, backfilled: false, moved: isGone(change) }) && messageOf(spec, change) !== undefined,
+            isPublished({ ...change, backfilled: false, moved: isGone(change) }) && messageOf(spec, change) !== undefined,
         ),
       ),
       access,
     );
   // A replay publishes what is there, whoever wrote it.
-  return { id, order: spec.order, sources: [spec.from], events: !again, apply, ...(last && { passOver }) };
+  return { id, order: spec.order, sources: [spec.from], ...(!again && { isEvent }), apply, ...(last && { passOver }) };
 }
 
-const isEvent = ({ restored, backfilled, moved, typeUnknown }: Change): boolean =>
-  restored !== true && backfilled !== true && moved !== true && !typeUnknown;
+const isEvent = ({ restored, backfilled, moved }: Change): boolean =>
+  restored !== true && backfilled !== true && moved !== true;
+
+const isPublished = (change: Change): boolean => isEvent(change) && !change.typeUnknown;
 
 /** The document is in another shard now. */
 const isGone = ({ moved, op }: Change): boolean => moved === true && op === 'delete';

@@ -64,10 +64,7 @@ export function reactRunner(
       },
       { concurrency: AT_ONCE },
     );
-    await passOver(
-      changes.filter((change) => change.backfilled || isEcho(change)),
-      access,
-    );
+    await passOver(changes.filter(isEcho), access);
     if (refusals.length > 0) throw new Poison(refusals);
   };
 
@@ -81,7 +78,8 @@ export function reactRunner(
       ),
       access,
     );
-  return { id, order: spec.order, sources: [spec.from], events: true, apply, ...(last && { passOver }) };
+  const isEvent = (change: Change): boolean => isMeant(spec, change);
+  return { id, order: spec.order, sources: [spec.from], isEvent, apply, ...(last && { passOver }) };
 }
 
 /** Runs a reaction with its attempts. Returns the error of the last one. */
@@ -109,13 +107,16 @@ export async function runReaction(
   }
 }
 
-/** False for backfills and moves to another shard; and for moves to and from the archive, and deletions, unless the reaction asks for them. */
-export function concerns(
-  spec: ReactSpec,
-  { op, doc, restored, backfilled, moved }: Pick<Change, 'op' | 'doc' | 'restored' | 'backfilled' | 'moved'>,
-): boolean {
-  if (backfilled === true || moved === true) return false;
-  if (restored === true && !spec.restored) return false;
+type Written = Pick<Change, 'restored' | 'backfilled' | 'moved'>;
+
+/** False for backfills and moves to another shard; and for moves to and from the archive, unless the reaction asks for them. */
+const isMeant = (spec: ReactSpec, { restored, backfilled, moved }: Written): boolean =>
+  backfilled !== true && moved !== true && (restored !== true || spec.restored);
+
+/** False also for deletions, unless the reaction asks for them, and for documents that it leaves out. */
+export function concerns(spec: ReactSpec, change: Pick<Change, 'op' | 'doc'> & Written): boolean {
+  const { op, doc } = change;
+  if (!isMeant(spec, change)) return false;
   if (doc === undefined || (op === 'delete' && spec.onDelete === 'remove')) return false;
   return spec.when?.(doc) ?? true;
 }

@@ -1,6 +1,7 @@
 // A store moves between two databases while hosts derive in both.
 import { type TestContext, expect, it } from 'vitest';
 import { planModel } from '../../../src/operations/model/apply.ts';
+import type { MoveOptions } from '../../../src/operations/shards/moving/options.ts';
 import { moveMapping } from '../../../src/operations/shards/moving/move.ts';
 import { compose } from '../../../src/runtime/processor-host.ts';
 import { ShardMapManager } from '../../../src/shards/index.ts';
@@ -47,7 +48,7 @@ async function shop({ onTestFinished }: Pick<TestContext, 'onTestFinished'>, fol
   });
   const [left, right] = [await map.createShard({ database: 'shop' }), await map.createShard({ database: 'east' })];
   for (const key of ['s1', 's2']) await map.createMapping({ shard: left, key });
-  const move = async (key: string, to: typeof left, patienceMs = 60_000) =>
+  const move = async (key: string, to: typeof left, patienceMs = 60_000, say: MoveOptions['say'] = () => undefined) =>
     moveMapping(
       {
         map,
@@ -61,6 +62,7 @@ async function shop({ onTestFinished }: Pick<TestContext, 'onTestFinished'>, fol
         graceMs: 200,
         patienceMs,
         takeOver: true,
+        say,
       },
       await map.mapping(key),
       to,
@@ -120,7 +122,7 @@ it('each derives what moves to it, and takes back what moves away, there and bac
   await assertExact(home, 20);
   await assertExact(east, 0);
   const summary = await home.container('Summaries').item('o3', 's1').read<{ cents: number }>();
-  expect(summary.resource).toMatchObject({ _src: { epoch: await epochOf(east) } });
+  expect(summary.resource).toMatchObject({ _src: { epoch: await epochOf(home) } });
   await home.container('Orders').items.upsert(order('o3', 's1', 301));
   await home.container('Orders').items.upsert(order('o4', 's1', 401));
   await assertExact(home, 20);
@@ -154,4 +156,30 @@ it('waits for changes that hosts have set aside: applied later, they would count
   const { expected, found } = await compare(east, 'summaries@1');
   expect(found).toEqual(expected);
   expect(found.size).toBe(3);
+});
+
+it('takes for a new version what an application changes and changes back, with the mark that it read', async (context) => {
+  const { home, east, right, move, apps } = await shop(context);
+  for (const id of ['o1', 'o2']) await home.container('Orders').items.create(order(id, 's1', 1));
+  for (const app of apps) await app.drained(signal);
+  const isDue = { o1: true, o2: true };
+  /** As an application does that reads a document, and replaces it with all that it has read. */
+  const write = async (id: 'o1' | 'o2'): Promise<void> => {
+    isDue[id] = false;
+    for (const cents of [500, 1]) {
+      const item = east.container('Orders').item(id, 's1');
+      const { resource } = await item.read<Record<string, unknown>>();
+      await item.replace({ ...resource, cents });
+      await apps[1]!.drained(signal);
+    }
+  };
+  await move('s1', right, 60_000, async (text) => {
+    if (text.startsWith('the map gives') && isDue.o1) await write('o1');
+  });
+  await write('o2');
+  for (const app of apps) await app.drained(signal);
+  for (const name of ['summaries@1', 'days@1']) {
+    const { expected, found } = await compare(east, name);
+    expect(found).toEqual(expected);
+  }
 });

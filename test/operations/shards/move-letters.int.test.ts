@@ -52,7 +52,6 @@ async function shop(context: Pick<TestContext, 'onTestFinished'>) {
     endpointOf: () => stage.emulator.endpoint,
     stateContainer: 'millrace',
     leases: stage.services.global.leases,
-    embedded: ['Customers', 'Orders'],
     signal,
     readLagMs: 0,
     graceMs: 100,
@@ -124,7 +123,7 @@ it('what is parked is redriven where its document is, with one effect', async (c
     documents: { Orders: 2 },
     letters: 4,
   });
-  expect(await move('west', { embedded: [] })).toMatchObject({ letters: 3, parked: [] });
+  expect(await move('west')).toMatchObject({ letters: 3, parked: [] });
   await drained();
   expect([await letters('north'), await letters('west')]).toEqual([[], parked]);
   expect(had()).toEqual({ 'told s0-o2': 1 });

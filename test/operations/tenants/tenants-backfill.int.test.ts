@@ -98,6 +98,15 @@ describe('documents', () => {
     expect(await stored(shop, 'Orders')).toMatchObject({ given: { storeId: 'theirs' } });
   });
 
+  it('whose keys move, or are on another shard, are left alone and named', async () => {
+    await put(order('here', { customerId: 'c1' }), order('moves', { customerId: 'c2' }));
+    const foreign = () => Promise.resolve((key: readonly unknown[]) => key[0] === 'c2');
+    const result = await run(quiet(shop), { values: { value: 's5' }, foreign });
+    expect(result).toMatchObject({ written: 1, left: 1 });
+    expect(result.examples).toEqual([{ key: ['c2'], id: 'moves', why: 'its key moves, or is on another shard' }]);
+    expect((await stored(shop, 'Orders'))['moves']).not.toHaveProperty('_mr');
+  });
+
   it('that the container refuses are named', async () => {
     await shop.container('Orders').delete();
     await shop.services.place.database.containers.create({

@@ -52,7 +52,11 @@ export async function followLate(moving: Moving): Promise<void> {
   }
 }
 
-/** The map gives the keys to the target for good: embeds write into its copies from now on. */
+/**
+ * The map gives the keys to the target for good. A copy keeps its mark in what an application reads and writes back, so
+ * one that is changed, and changed back, would count as the old version again (MOVE-V36). As a version of the target it is
+ * newer than what came before. And embeds write into it from now on.
+ */
 async function renewAhead(moving: Moving): Promise<void> {
   for (const of of moving.containers) {
     const documents = new MovedDocuments(of.right, accessTo(moving, moving.to));
@@ -60,6 +64,7 @@ async function renewAhead(moving: Moving): Promise<void> {
       const mark = markOf(doc);
       if (!mark?.ahead) return false;
       const { digest: _, epoch: __, ahead: ___, ...rest } = mark;
+      await moving.record.saveSoon({});
       return documents.renew(doc, rest);
     });
     moving.total.renewed += renewed;

@@ -107,7 +107,6 @@ class ColdMove {
     await new Copier(from, this.#of.right, access, () => Promise.resolve(true), {
       epoch,
       cold: true,
-      ahead: () => true,
     }).copy(changes);
   }
 

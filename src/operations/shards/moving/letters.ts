@@ -9,6 +9,9 @@ import { withoutSystemFields } from '../../../cosmos/system-fields.ts';
 import { KeptChanges } from '../../../engine/dead-letters/kept-changes.ts';
 import type { LetterDocument } from '../../../engine/dead-letters/letter-document.ts';
 import type { Identity } from '../../../feed/reading/change.ts';
+import { withoutSystemFields as contentOf } from '../../../feed/reading/mapper.ts';
+import { isRestored } from '../../../projections/archive/restored.ts';
+import { isBackfilled } from '../../../projections/backfilled.ts';
 import { keysOf } from './cold.ts';
 import { MovedDocuments, markOf } from './documents.ts';
 import { type MovedKeys, asDocument, keyCondition } from './entries-of.ts';
@@ -80,7 +83,7 @@ async function carry(moving: Moving, of: MovedContainer, chosen: (one: Identity)
 async function carryOne(found: Found, from: Container, to: Container, targets: MovedDocuments): Promise<boolean> {
   const document = await targets.read(found.key, found.document);
   // The application has written it there since: that version replaces the parked one.
-  const isReplaced = document !== undefined && !markOf(document);
+  const isReplaced = document !== undefined && !markOf(document) && !isSilent(document);
   const { id, pk } = found;
   const { before } = await rewrite(from, { id, pk }, async (stored?: LetterDocument) => {
     if (!stored || isReplaced) return undefined;
@@ -92,6 +95,12 @@ async function carryOne(found: Found, from: Container, to: Container, targets: M
   // What a blob has belongs to the letter in the target now.
   if (before?.parts) await new KeptChanges(from).remove(pk, { parts: before.parts });
   return before !== undefined && !isReplaced;
+}
+
+/** Whether a backfill or a restore has written a document last: no event, so the parked one is still to come. */
+function isSilent(document: Readonly<Record<string, unknown>>): boolean {
+  const content = contentOf(document);
+  return isBackfilled(document, content) || isRestored(document, content);
 }
 
 /** Removes the letters of the keys from a shard, when its hosts have acknowledged that their documents are elsewhere. */

@@ -257,7 +257,7 @@ export function movingOf(
 ): Moving {
   const { map, leases, signal, clock = systemClock, say = () => undefined } = options;
   const { readLagMs = 5_000, graceMs = 150_000, silentMs = 10_000, holdMs = 1_000 } = options;
-  const { patienceMs = 600_000, archives = [], embedded = [], store } = options;
+  const { patienceMs = 600_000, archives = [], store } = options;
   const times: MoveTimes = { readLagMs, graceMs, silentMs, holdMs, patienceMs };
   const total = { copied: 0, removed: 0, renewed: 0, cold: 0, letters: 0 };
   return {
@@ -269,7 +269,6 @@ export function movingOf(
     containers,
     leases,
     archives,
-    embedded,
     store,
     clock,
     signal,

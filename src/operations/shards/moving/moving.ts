@@ -48,8 +48,6 @@ export interface Moving extends MoveTimes {
   readonly leases: Container | undefined;
   /** Containers whose documents a pipeline archives, as far as the caller knows. */
   readonly archives: readonly string[];
-  /** Containers in which embeds write, as far as the caller knows. */
-  readonly embedded: readonly string[];
   /** The blobs of archives. */
   readonly store: (() => Promise<Pick<BlobStore, 'read'>>) | undefined;
   readonly clock: Clock;
@@ -107,12 +105,10 @@ export const saveProgress = (
   more: Parameters<MoveRecord['save']>[0] = {},
 ): Promise<void> => record.save({ ...more, containers: { [name]: progress } });
 
-/** Writes copies that count as the versions that they are copied from. Embeds of the target leave theirs until the flip. */
+/** Writes copies that count as the versions that they are copied from, until they are renewed after the flip. */
 export function copierOf(moving: Moving, of: MovedContainer): Copier {
-  const isEmbedded = moving.embedded.includes(of.name);
   return new Copier(of.left, of.right, accessTo(moving, moving.to), () => Promise.resolve(true), {
     epoch: progressOf(moving, of).epoch ?? 0,
-    ahead: ({ _mr: own }) => isEmbedded || isGuarded(own),
   });
 }
 

@@ -25,8 +25,6 @@ export interface MoveOptions extends Partial<MoveTimes> {
   readonly leases?: Container | undefined;
   /** Containers whose documents the pipeline archives, if there is one here. */
   readonly archives?: readonly string[];
-  /** Containers in which its embeds write. */
-  readonly embedded?: readonly string[];
   /** The blobs of archives. Absent: keys with archived documents are refused. */
   readonly store?: Moving['store'];
   readonly signal: AbortSignal;
@@ -42,9 +40,8 @@ export interface MoveOptions extends Partial<MoveTimes> {
 }
 
 /** What a pipeline does in containers that move. */
-export const touchedBy = ({ archives, embeds }: Pipeline): Pick<MoveOptions, 'archives' | 'embedded'> => ({
+export const touchedBy = ({ archives }: Pipeline): Pick<MoveOptions, 'archives'> => ({
   archives: archives.map(({ from }) => from.container),
-  embedded: embeds.map(({ into }) => into.container),
 });
 
 /** Both shards of a move. */

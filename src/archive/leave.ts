@@ -1,7 +1,7 @@
 import { mapSettled } from '../base/map-settled.ts';
 import { type Change, compareVersions } from '../feed/reading/change.ts';
 import { untilDone } from '../projections/conflict.ts';
-import { Entries, type StoredEntry, forEach } from '../projections/archive/entries.ts';
+import { Entries, type Found, forEach } from '../projections/archive/entries.ts';
 import { asArchived, type leavingFields } from '../projections/archive/leaving.ts';
 import type { DocumentAccess, PatchOperation, Write } from '../sinks/document-access.ts';
 import { ArchiveDamaged, type Packing, pack, recordOf, unpack } from './blob.ts';
@@ -23,7 +23,7 @@ export interface Leaving {
 }
 
 /** With its entry as it was read. */
-type Read = Leaving & { readonly entry: StoredEntry | undefined };
+type Read = Leaving & Found;
 
 /** Counts of one chunk. */
 export interface LeaveCounts {
@@ -90,8 +90,8 @@ async function leaveTogether(
   }
   const gone: Leaving[] = [];
   await forEach([...ordered.entries()], async ([line, one]) => {
-    const as = { blob: { name: record.name, line }, read: one.entry };
-    const entered = await entries.archive(first.period.projection, one.change, as, access);
+    const blob = { name: record.name, line };
+    const entered = await entries.archive(first.period.projection, one.change, blob, access, one);
     if (entered === 'overtaken') counts.superseded += 1;
     else gone.push(one);
     if (entered === 'written') counts.archived += 1;

@@ -95,14 +95,7 @@ test('a sweeper that was overtaken doesn’t move an entry back', async () => {
   await stage.orders.items.upsert(order('a', { cents: 2 }));
   await stage.sweep();
   const before = await entryOf(stage, 'a');
-  expect(
-    await entries.archive(
-      'cold@1',
-      old ?? never(),
-      { blob: { name: 'old', line: 0 }, read: undefined },
-      stage.access(),
-    ),
-  ).toBe('overtaken');
+  expect(await entries.archive('cold@1', old ?? never(), { name: 'old', line: 0 }, stage.access())).toBe('overtaken');
   expect(await entryOf(stage, 'a')).toEqual(before);
 });
 
@@ -113,14 +106,7 @@ test('a soft delete leaves a void entry where there was none: its older version 
   await stage.orders.items.upsert(order('a', { deletedAt: 'now' }));
   await stage.live();
   expect(await entryOf(stage, 'a')).toMatchObject({ state: 'void' });
-  expect(
-    await entries.archive(
-      'cold@1',
-      old ?? never(),
-      { blob: { name: 'old', line: 0 }, read: undefined },
-      stage.access(),
-    ),
-  ).toBe('overtaken');
+  expect(await entries.archive('cold@1', old ?? never(), { name: 'old', line: 0 }, stage.access())).toBe('overtaken');
   // A zombie's older change does not void what came after it.
   await archiveRunner(SPEC, { stateContainer: 'millrace' }).apply([old ?? never()], stage.access());
   expect((await entryOf(stage, 'a'))?.version).not.toEqual(old?.version);

@@ -12,6 +12,11 @@ import { projectionsError } from '../errors.ts';
 /** An entry as it was read, with the ETag it can be changed under. */
 export type StoredEntry = ArchiveEntry & { readonly etag: string };
 
+/** What a look for an entry has found. */
+export interface Found {
+  readonly entry: StoredEntry | undefined;
+}
+
 /** What happened to a document's entry. `there`: it was so already; `overtaken`: a newer version is known. */
 export type Entered = 'written' | 'there' | 'overtaken';
 
@@ -79,16 +84,17 @@ export class Entries {
 
   /**
    * Step 2 of archiving: stores that the document's newest version is in this blob and line. `read`: the entry as the caller
-   * has read it; the condition of the write says if it is another one now.
+   * has read it, or none; the condition of the write says whether it is another one now.
    */
   async archive(
     projection: string,
     change: Change,
-    { blob, read }: { readonly blob: NonNullable<ArchiveEntry['blob']>; readonly read: StoredEntry | undefined },
+    blob: NonNullable<ArchiveEntry['blob']>,
     access: DocumentAccess,
+    read?: Found,
   ): Promise<Entered> {
     let entered: Entered = 'overtaken';
-    await this.#advance(change, access, [read], async (known) => {
+    await this.#advance(change, access, read, async (known) => {
       const order = known ? await standing(change, known.version, access) : 'newer';
       entered = 'overtaken';
       if (order === 'older') return undefined;
@@ -205,11 +211,11 @@ export class Entries {
   async #advance(
     change: Change,
     access: DocumentAccess,
-    read: readonly [StoredEntry | undefined] | undefined,
+    read: Found | undefined,
     decide: (known: StoredEntry | undefined) => Promise<Body | undefined>,
   ): Promise<void> {
     await untilDone(`The archive entry of ${change.container}/${change.id}`, async (first) => {
-      const [known] = first && read ? read : await this.read([change], access);
+      const [known] = first && read ? [read.entry] : await this.read([change], access);
       const next = await decide(known);
       return !next || this.replace(known, change, next, access);
     });

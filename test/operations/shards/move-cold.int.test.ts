@@ -31,12 +31,7 @@ async function shop(): Promise<{ stage: MoveStage; options: Partial<MoveOptions>
     const { bytes, sha256 } = pack([lineOf(change)]);
     const name = `orders-cold@1/all/2026/01/${sha256}.jsonl.gz`;
     blobs.set(name, bytes);
-    await new Entries('millrace').archive(
-      'orders-cold@1',
-      change,
-      { blob: { name, line: 0 }, read: undefined },
-      accessTo(stage, stage.west),
-    );
+    await new Entries('millrace').archive('orders-cold@1', change, { name, line: 0 }, accessTo(stage, stage.west));
     await orders.item(id, 1).delete();
   }
   await orders.items.create({ id: 'd', type: 'order', tenantId: 1, n: 9 });

@@ -70,9 +70,9 @@ async function rounds(
   work: () => Promise<void>,
 ): Promise<{ readonly rate: number; readonly cpu: number }> {
   const rates: number[] = [];
-  const before = await stage.cpu();
+  const before = await stage.usage();
   for (let round = 0; round < ROUNDS; round++) rates.push(count / (await seconds(work)));
-  return { rate: median(rates), cpu: ((await stage.cpu()) - before) / (count * ROUNDS) };
+  return { rate: median(rates), cpu: ((await stage.usage()).cpu - before.cpu) / (count * ROUNDS) };
 }
 
 /** The whole feed, page by page to its 304. What came is counted by the server's word; every byte of it was received. */

@@ -18,6 +18,7 @@ import { things } from './support/things.ts';
 
 const DOCUMENTS = Number(process.env['MILLRACE_BENCH_DOCUMENTS'] ?? 50_000);
 const MEGABYTE = 1024 * 1024;
+const PROGRESS_MS = 15_000;
 const { signal } = new AbortController();
 const gate = async () => ({ acknowledged: () => Infinity, parked: () => false, waits: () => false });
 
@@ -27,15 +28,14 @@ export const b32: Benchmark = {
   run: async () => {
     setFlagsFromString('--expose-gc');
     const collect = runInNewContext('gc') as () => void;
-    await using stage = await openStage();
+    // Server and storage keep everything in memory, so no disk is filled, and nothing is left when the processes end.
+    await using stage = await openStage({ heapMb: 4_096 + Math.ceil(DOCUMENTS / 100) });
     const azurite = await startAzurite();
     try {
       const blobs = BlobServiceClient.fromConnectionString(azurite.connectionString).getContainerClient('archive');
       await blobs.create();
       const source = await stage.container('Source', '/key');
       const state = await stage.container('millrace', '/pk');
-      for (let from = 0; from < DOCUMENTS; from += 10_000)
-        await fill(source, things(from, Math.min(10_000, DOCUMENTS - from)), ({ key }) => String(key));
       const meter = new Meter();
       const store = new AzureBlobStore(blobs);
       const { database } = stage;
@@ -47,28 +47,56 @@ export const b32: Benchmark = {
         name: string,
         work: (done: (documents: number) => void) => Promise<number>,
       ): Promise<void> => {
-        const [charge, heaps]: [number, number[]] = [meter.charge, []];
-        let resident = 0;
+        const [charge, requests, heaps]: [number, number, number[]] = [meter.charge, meter.requests, []];
+        const [own, server] = [process.cpuUsage(), await stage.usage()];
+        let [resident, so] = [0, 0];
         const note = (): void => {
           collect();
           heaps.push((process.memoryUsage().heapUsed + process.memoryUsage().external) / MEGABYTE);
         };
+        const began = performance.now();
         const timer = setInterval(() => (resident = Math.max(resident, process.memoryUsage().rss / MEGABYTE)), 100);
+        const speaker = setInterval(async () => {
+          const { rss } = await stage.usage();
+          const s = (performance.now() - began) / 1_000;
+          const megabytes = [process.memoryUsage().rss, rss].map((bytes) => Math.round(bytes / MEGABYTE));
+          console.log(
+            `  … ${name}: ${so} of ${DOCUMENTS} in ${s.toFixed(0)} s; resident: ${megabytes[0]} MB here, ${megabytes[1]} MB the server`,
+          );
+        }, PROGRESS_MS);
         let documents = 0;
         const time = await seconds(async () => {
-          documents = await work((done) => void (heaps.length === 0 && done >= DOCUMENTS / 5 && note()));
+          documents = await work((done) => {
+            so = Math.round(done);
+            if (heaps.length === 0 && done >= DOCUMENTS / 5) note();
+          });
         });
-        note();
+        clearInterval(speaker);
         clearInterval(timer);
+        const [spent, now] = [process.cpuUsage(own), await stage.usage()];
+        note();
+        figures.push(plain(`${name}: documents a second`, documents / time, ''));
+        if (meter.requests > requests)
+          figures.push(
+            plain(`${name}: RU a document`, (meter.charge - charge) / documents, 'RU'),
+            plain(`${name}: requests to Cosmos DB a document`, (meter.requests - requests) / documents, ''),
+          );
         figures.push(
-          plain(`${name}: documents a second`, documents / time, ''),
-          plain(`${name}: RU a document`, (meter.charge - charge) / documents, 'RU'),
+          plain(`${name}: processor time a document`, (spent.user + spent.system) / 1_000 / documents, 'ms'),
+          plain(`${name}: the same, of the server`, (now.cpu - server.cpu) / 1_000 / documents, 'ms'),
           plain(`${name}: most resident memory`, resident, 'MB'),
         );
         const [early, late] = heaps;
         if (early !== undefined && late !== undefined)
           figures.push(atMost(`${name}: memory kept at the end − at a fifth`, late - early, 40, 'MB'));
       };
+      await phase('fill', async (done) => {
+        for (let from = 0; from < DOCUMENTS; from += 10_000) {
+          await fill(source, things(from, Math.min(10_000, DOCUMENTS - from)), ({ key }) => String(key));
+          done(from);
+        }
+        return DOCUMENTS;
+      });
       await phase('sweep', async (done) => {
         const { removed } = await sweepArchive(archive, {
           now: Date.now(),
@@ -79,14 +107,19 @@ export const b32: Benchmark = {
         return whole(removed);
       });
       const before = await statsOf(archive, { sample: 20, signal });
-      await phase('compact', async () => {
-        const { faults } = await compactArchive(archive, { signal, grace: async () => undefined });
+      await phase('compact', async (done) => {
+        const { faults } = await compactArchive(archive, {
+          signal,
+          grace: async () => undefined,
+          progress: ({ joined }) => done((joined / before.blobs) * DOCUMENTS),
+        });
         if (faults.length > 0) throw new Error(faults[0]?.what);
         return DOCUMENTS;
       });
       const after = await statsOf(archive, { sample: 20, signal });
-      await phase('verify', async () => {
-        const { faults, archived } = await verifyArchive(archive, { signal });
+      await phase('verify', async (done) => {
+        const progress = (verified: number): void => done((verified / after.blobs) * DOCUMENTS);
+        const { faults, archived } = await verifyArchive(archive, { signal, progress });
         if (faults.length > 0) throw new Error(faults[0]?.what);
         return whole(archived);
       });

@@ -3,9 +3,9 @@ import { startEmulator } from '../src/emulator/index.ts';
 
 const emulator = await startEmulator({ seed: 1 });
 process.send?.({ endpoint: emulator.endpoint, key: emulator.key });
-process.on('message', (asked: object | 'cpu') => {
+process.on('message', (asked: object | 'usage') => {
   if (typeof asked === 'object') emulator.faults(asked);
   const { user, system } = process.cpuUsage();
-  process.send?.(user + system);
+  process.send?.({ cpu: user + system, rss: process.memoryUsage().rss });
 });
 process.on('disconnect', () => process.exit(0));

@@ -5,20 +5,29 @@ import pMap from 'p-map';
 import { connect } from '../../src/cosmos/connect.ts';
 import type { Faults } from '../../src/emulator/index.ts';
 
+/** Of the server. */
+export interface Usage {
+  /** Microseconds of processor time so far. */
+  readonly cpu: number;
+  /** Bytes that are resident. */
+  readonly rss: number;
+}
+
 export interface Stage extends AsyncDisposable {
   readonly endpoint: string;
   readonly key: string;
   readonly database: Database;
   faults(faults: Faults): Promise<void>;
-  /** Microseconds of processor time that the server has used so far. */
-  cpu(): Promise<number>;
+  usage(): Promise<Usage>;
   /** A container of its own, one physical partition unless said otherwise. */
   container(id: string, path: string, throughput?: number): Promise<Container>;
 }
 
-/** The embedded server as a child process, and a client to it as Millrace makes one. */
-export async function openStage(): Promise<Stage> {
-  const child = fork(new URL('../server.ts', import.meta.url), { execArgv: ['--conditions=millrace-source'] });
+/** The embedded server as a child process, and a client to it as Millrace makes one. `heapMb`: of the server, at most. */
+export async function openStage({ heapMb = 4096 } = {}): Promise<Stage> {
+  const child = fork(new URL('../server.ts', import.meta.url), {
+    execArgv: ['--conditions=millrace-source', `--max-old-space-size=${heapMb}`],
+  });
   const [account] = (await once(child, 'message')) as [{ endpoint: string; key: string }];
   const client = connect({ kind: 'key', ...account });
   const { database } = await client.databases.create({ id: 'bench' });
@@ -29,10 +38,10 @@ export async function openStage(): Promise<Stage> {
       child.send(faults);
       await once(child, 'message');
     },
-    cpu: async () => {
-      child.send('cpu');
-      const [used] = (await once(child, 'message')) as [number];
-      return used;
+    usage: async () => {
+      child.send('usage');
+      const [usage] = (await once(child, 'message')) as [Usage];
+      return usage;
     },
     container: async (id, path, throughput = 6_000) => {
       const { container } = await database.containers.create(

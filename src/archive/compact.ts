@@ -291,8 +291,9 @@ async function rename(
   blob: NonNullable<StoredEntry['blob']>,
   access: DocumentAccess,
 ): Promise<void> {
-  await untilDone(`The archive entry of ${was.container}/${was.id}`, async () => {
-    const [entry] = await entries.read([was], access);
+  await untilDone(`The archive entry of ${was.container}/${was.id}`, async (first) => {
+    // Its ETag says whether it is still the one that was read.
+    const [entry] = first ? [was] : await entries.read([was], access);
     if (!entry || !was.blob || !isLine(entry, was.blob)) return true;
     return entries.replace(entry, entry, { ...entry, blob: { ...entry.blob, ...blob } }, access);
   });

@@ -1,7 +1,7 @@
 import { mapSettled } from '../base/map-settled.ts';
 import { type Change, compareVersions } from '../feed/reading/change.ts';
 import { untilDone } from '../projections/conflict.ts';
-import { Entries, forEach } from '../projections/archive/entries.ts';
+import { Entries, type Found, forEach } from '../projections/archive/entries.ts';
 import { asArchived, type leavingFields } from '../projections/archive/leaving.ts';
 import type { DocumentAccess, PatchOperation, Write } from '../sinks/document-access.ts';
 import { ArchiveDamaged, type Packing, pack, recordOf, unpack } from './blob.ts';
@@ -21,6 +21,9 @@ export interface Leaving {
   /** With the all-versions feed: the fields that let the document expire. Absent: it is deleted. */
   readonly expiring?: ReturnType<typeof leavingFields>;
 }
+
+/** With its entry as it was read. */
+type Read = Leaving & Found;
 
 /** Counts of one chunk. */
 export interface LeaveCounts {
@@ -46,12 +49,15 @@ export async function leave(archive: Archive, chunk: readonly Leaving[], access:
     access,
   );
   // An interrupted sweep has written their entries; only the removal is missing.
-  const recorded = chunk.filter((one, index) => {
+  const recorded: Leaving[] = [];
+  const fresh: Read[] = [];
+  for (const [index, one] of chunk.entries()) {
     const entry = known[index];
-    return entry?.state === 'archived' && compareVersions(one.change.version, entry.version) === 'same';
-  });
+    if (entry?.state === 'archived' && compareVersions(one.change.version, entry.version) === 'same')
+      recorded.push(one);
+    else fresh.push({ ...one, entry });
+  }
   await removeAll(archive, recorded, counts, access);
-  const fresh = chunk.filter((one) => !recorded.includes(one));
   const folders = Map.groupBy(fresh, ({ period }) => folderOf(period));
   await mapSettled(folders.values(), (of) => leaveTogether(archive, entries, of, counts, access), { concurrency: 8 });
   return counts;
@@ -61,7 +67,7 @@ export async function leave(archive: Archive, chunk: readonly Leaving[], access:
 async function leaveTogether(
   archive: Archive,
   entries: Entries,
-  leaving: readonly Leaving[],
+  leaving: readonly Read[],
   counts: LeaveCounts,
   access: DocumentAccess,
 ): Promise<void> {
@@ -85,7 +91,7 @@ async function leaveTogether(
   const gone: Leaving[] = [];
   await forEach([...ordered.entries()], async ([line, one]) => {
     const blob = { name: record.name, line };
-    const entered = await entries.archive(first.period.projection, one.change, blob, access);
+    const entered = await entries.archive(first.period.projection, one.change, blob, access, one);
     if (entered === 'overtaken') counts.superseded += 1;
     else gone.push(one);
     if (entered === 'written') counts.archived += 1;

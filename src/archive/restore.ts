@@ -66,8 +66,8 @@ export async function unknownOf(
 }
 
 /**
- * Restores one document: writes a placeholder, reads the entry *and confirms it*, then replaces the placeholder with
- * the document. While the placeholder exists, the container can't have a newer version. Before each write it looks whether
+ * Restores one document: writes a placeholder, reads the entry *as it is then*, and replaces the placeholder with the
+ * document. While the placeholder exists, the container can't have a newer version. Before each write it looks whether
  * the tenant is erased (ERASE-S5): with the all-versions feed the second one may come much later.
  */
 async function restoreOne(
@@ -88,10 +88,12 @@ async function restoreOne(
   let restored = false;
   let erased = false;
   let sent: RestoredMark | undefined;
-  await untilDone(`${container}/${id}`, async () => {
+  await untilDone(`${container}/${id}`, async (first) => {
     erased = await isOfErased(archive, hint, readErased);
     if (erased) return true;
-    const [found] = await access.read(container, key, [id]);
+    // Mostly nothing stands there, and the placeholder's condition says so too. With all versions a document that leaves
+    // stands for a day.
+    const [found] = first && archive.mode === 'latest-version' ? [] : await access.read(container, key, [id]);
     if (found && found['type'] !== RESTORING) {
       const leaving = leavingOf(found, withoutSystemFields(found));
       if (leaving?.intact && leaving.of) {
@@ -114,7 +116,7 @@ async function restoreOne(
       await access.commit(container, key, [{ op: 'delete', id, ifMatch }]);
       return true;
     }
-    if (!(await entries.confirm(entry, access))) return false;
+    if (archive.mode === 'all-versions' && !(await entries.confirm(entry, access))) return false;
     const document = compareVersions(entry.version, hint.version) === 'same' ? hint : await lineOf(archive, entry);
     erased = await isOfErased(archive, document, readErased);
     if (erased) {
@@ -143,11 +145,11 @@ async function entryBehind(
   placeholder: string,
   access: DocumentAccess,
 ): Promise<StoredEntry | 'replaced' | undefined> {
+  if (mode === 'latest-version') return entries.current(document, access);
   const since = systemClock.monotonic();
   for (let pause = FIRST_PAUSE_MS; ; pause *= 2) {
     const [entry] = await entries.read([document], access);
-    const isShown = mode === 'latest-version' || entry?.shown?.placeholder?.etag === placeholder;
-    if (isShown) return entry;
+    if (entry?.shown?.placeholder?.etag === placeholder) return entry;
     // Not at once: a lagging replica doesn't have the placeholder yet.
     if (pause > LONGEST_PAUSE_MS) {
       const [standing] = await access.read(document.container, document.key, [document.id]);

@@ -11,7 +11,7 @@ import { refusedAt } from '../cosmos/transact.ts';
 import type { Key } from '../feed/reading/change.ts';
 import type { Fence } from '../feed/tenure/fence.ts';
 import { BulkLane } from './bulk-lane.ts';
-import type { CommitResult, SinkDocument, DocumentAccess, Write } from './document-access.ts';
+import type { CommitResult, SinkDocument, DocumentAccess, Reading, Write } from './document-access.ts';
 import { sinksError } from './errors.ts';
 
 /** Up to this many documents of a key are read with point reads (1 RU a KB). For more, one query is cheaper. */
@@ -33,8 +33,13 @@ export class CosmosAccess implements DocumentAccess {
     this.#spending = spending;
   }
 
-  async read(container: string, key: Key, ids: readonly string[]): Promise<(SinkDocument | undefined)[]> {
-    if (ids.length <= POINT_READS) return Promise.all(ids.map((id) => this.#readOne(container, key, id)));
+  async read(
+    container: string,
+    key: Key,
+    ids: readonly string[],
+    { current }: Reading = { current: false },
+  ): Promise<(SinkDocument | undefined)[]> {
+    if (current || ids.length <= POINT_READS) return Promise.all(ids.map((id) => this.#readOne(container, key, id)));
     const names = ids.map((_, index) => `@${index}`);
     const parameters = Object.fromEntries(ids.map((id, index) => [`${index}`, id]));
     const found = await this.query<SinkDocument>(
@@ -47,6 +52,7 @@ export class CosmosAccess implements DocumentAccess {
     return ids.map((id) => byId.get(id));
   }
 
+  /** By a bulk request, which goes where writes go. */
   async #readOne(container: string, key: Key, id: string): Promise<SinkDocument | undefined> {
     for (;;) {
       const result = await this.#lane(container, 'read')

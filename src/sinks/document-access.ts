@@ -30,6 +30,11 @@ export type CommitResult =
   | { readonly kind: 'conflict' }
   | { readonly kind: 'refused'; readonly index: number; readonly why: string };
 
+export interface Reading {
+  /** As they are now, from the replica that takes the writes (ASM-A13): 1 RU a KB, however many there are. */
+  readonly current: boolean;
+}
+
 /**
  * The only way for a runner to Cosmos DB: it reads, and commits to one logical partition at a time, all or nothing. A
  * throttled request is sent again. Throws the fence's errors (lease lost, page too old), and when Cosmos DB is unreachable.
@@ -37,8 +42,8 @@ export type CommitResult =
 export interface DocumentAccess {
   /** For effects outside Cosmos DB, which have no other fence: call `assert` before each of them. */
   readonly fence: Fence;
-  /** Documents in the order of `ids`; undefined for a missing one. May be stale: the condition of a write confirms it. */
-  read(container: string, key: Key, ids: readonly string[]): Promise<(SinkDocument | undefined)[]>;
+  /** Documents in the order of `ids`; undefined for a missing one. May be stale: the condition of a write confirms it, or `current`. */
+  read(container: string, key: Key, ids: readonly string[], how?: Reading): Promise<(SinkDocument | undefined)[]>;
   /** At most MAX_BATCH writes of one full key, together below MAX_BATCH_BYTES. */
   commit(container: string, key: Key, writes: readonly Write[]): Promise<CommitResult>;
   /** Parameterised SQL: within one key with `key`, else across partitions. */

@@ -186,6 +186,32 @@ test('some documents of a large logical partition are found by an index, and of 
   expect(requestCharge).toBeLessThan(6);
 });
 
+test('where most documents match, pages come in the same order and cost what they give', async () => {
+  const { container } = await emulate();
+  const bodies = Array.from({ length: 1_200 }, (_, n) => ({
+    id: `${n}`,
+    pk: `${n % 3}`,
+    kind: n % 10 === 0 ? 'b' : 'a',
+  }));
+  for (const [pk, of] of Map.groupBy(bodies, (body) => body.pk))
+    for (let at = 0; at < of.length; at += 100)
+      await container.items.batch(
+        of.slice(at, at + 100).map((resourceBody) => ({ operationType: 'Create' as const, resourceBody })),
+        pk,
+      );
+  const all = (await container.items.query<{ id: string; kind: string }>('SELECT * FROM c').fetchAll()).resources;
+  const iterator = container.items.query<string>("SELECT VALUE c.id FROM c WHERE c.kind = 'a'", { maxItemCount: 500 });
+  const found: string[] = [];
+  while (iterator.hasMoreResults()) {
+    const { resources, requestCharge } = await iterator.fetchNext();
+    found.push(...resources);
+    expect(requestCharge).toBeLessThan(2.4 + 0.2 * 501);
+  }
+  expect(found).toEqual(all.filter(({ kind }) => kind === 'a').map(({ id }) => id));
+  const [few] = (await container.items.query("SELECT VALUE COUNT(1) FROM c WHERE c.kind = 'b'").fetchAll()).resources;
+  expect(few).toBe(120);
+});
+
 test('a mistake says where it is', async () => {
   const { container } = await emulate();
   const { code, message } = await refusal(container.items.query('SELECT * FORM c').fetchAll());

@@ -12,6 +12,11 @@ import { projectionsError } from '../errors.ts';
 /** An entry as it was read, with the ETag it can be changed under. */
 export type StoredEntry = ArchiveEntry & { readonly etag: string };
 
+/** What a look for an entry has found. */
+export interface Found {
+  readonly entry: StoredEntry | undefined;
+}
+
 /** What happened to a document's entry. `there`: it was so already; `overtaken`: a newer version is known. */
 export type Entered = 'written' | 'there' | 'overtaken';
 
@@ -69,15 +74,27 @@ export class Entries {
     return places.map(({ pk, id }) => found.get(`${pk}\n${id}`));
   }
 
-  /** Step 2 of archiving: stores that the document's newest version is in this blob and line. */
+  /** The entry as it is now, never an older one. */
+  async current(document: Identity, access: DocumentAccess): Promise<StoredEntry | undefined> {
+    const [stored] = await access.read(this.#container, [partition(document)], [digest(document.id)], {
+      current: true,
+    });
+    return stored && entryOf(stored);
+  }
+
+  /**
+   * Step 2 of archiving: stores that the document's newest version is in this blob and line. `read`: the entry as the caller
+   * has read it, or none; the condition of the write says whether it is another one now.
+   */
   async archive(
     projection: string,
     change: Change,
     blob: NonNullable<ArchiveEntry['blob']>,
     access: DocumentAccess,
+    read?: Found,
   ): Promise<Entered> {
     let entered: Entered = 'overtaken';
-    await this.#advance(change, access, async (known) => {
+    await this.#advance(change, access, read, async (known) => {
       const order = known ? await standing(change, known.version, access) : 'newer';
       entered = 'overtaken';
       if (order === 'older') return undefined;
@@ -98,7 +115,7 @@ export class Entries {
    */
   async annul(projection: string, change: Change, access: DocumentAccess): Promise<void> {
     const deleted = change.op === 'delete';
-    await this.#advance(change, access, async (known) => {
+    await this.#advance(change, access, undefined, async (known) => {
       if (!known && (!deleted || change.moved)) return undefined;
       // The archived version itself, from a page that was read before it left, in a later epoch.
       if (known?.version.etag === change.version.etag) return undefined;
@@ -194,10 +211,11 @@ export class Entries {
   async #advance(
     change: Change,
     access: DocumentAccess,
+    read: Found | undefined,
     decide: (known: StoredEntry | undefined) => Promise<Body | undefined>,
   ): Promise<void> {
-    await untilDone(`The archive entry of ${change.container}/${change.id}`, async () => {
-      const [known] = await this.read([change], access);
+    await untilDone(`The archive entry of ${change.container}/${change.id}`, async (first) => {
+      const [known] = first && read ? [read.entry] : await this.read([change], access);
       const next = await decide(known);
       return !next || this.replace(known, change, next, access);
     });

@@ -1,8 +1,10 @@
+import { shuffle } from '../../random.ts';
 import type { Account } from '../storage/account.ts';
 import { allVersions } from './all-versions.ts';
 import { feedCharge } from '../physics/charge.ts';
 import { bytesOf } from '../wire/bytes.ts';
 import type { Container } from '../storage/container.ts';
+import type { WireKey } from '../storage/keys.ts';
 import type { Version } from '../storage/logical-partition.ts';
 import type { PhysicalPartition } from '../storage/physical-partition.ts';
 import { covers, lsnIn, MAX_PAGE_BYTES, pageSize, targetOf } from '../storage/target.ts';
@@ -82,12 +84,13 @@ function read(
   since: number,
   size: number,
 ): Page {
-  const { log } = partition;
   const now = account.now();
   const everything = target.range.min <= partition.range.min && target.range.max >= partition.range.max;
+  // The versions of one key are few among those of the partition.
+  const log = target.key ? logOf(account, container, target.key, from) : partition.log;
   const versions: Version[] = [];
   let bytes = 0;
-  let at = partition.after(from);
+  let at = target.key ? 0 : partition.after(from);
   let group: Version[] = [];
   while (at < log.length) {
     const { lsn } = log[at]!;
@@ -109,4 +112,13 @@ function read(
   }
   // A position ahead of the partition (a token of an earlier container of this name) isn't moved back.
   return { versions, bytes, lsn: Math.max(partition.lsn, from) };
+}
+
+/** The newest versions of one key above `from`, by ascending lsn; those of one lsn in any order, as in the partition's log. */
+function logOf(account: Account, container: Container, key: WireKey, from: number): Version[] {
+  const found: Version[] = [];
+  for (const { current } of container.find(key)?.items.values() ?? [])
+    if (current && current.lsn > from) found.push(current);
+  if (account.faults.shuffleInLsn ?? true) shuffle(found, account.random);
+  return found.toSorted((a, b) => a.lsn - b.lsn);
 }

@@ -14,6 +14,8 @@ const MAX_PATHS = 16;
 
 /** From so many documents on, an index finds some of a logical partition faster than reading it. */
 const LARGE = 1_000;
+/** An index that finds more than one in so many isn't sorted: all are read in order, and the index says which to leave out. */
+const DENSE = 8;
 
 /**
  * The versions that can match, by ascending seq, beginning with `from`. They come by id and key or from an index if the
@@ -35,14 +37,16 @@ export function* candidates(
     return;
   }
   const few = pathsOf(restrictions).size <= MAX_PATHS;
-  const indexed = replica.lags || !few ? undefined : lookUp(container, restrictions);
-  if (!indexed) {
+  const found = replica.lags || !few ? undefined : lookUp(container, restrictions);
+  const near = among && new Set(among);
+  const isIn = (home: LogicalPartition): boolean => covers(target, home) && (!near || near.has(home));
+  if (!found || found.count * DENSE > container.items.size) {
+    // In order they come one by one, so a page costs what it gives, however many match.
     const all = among ? versionsOf(among, undefined, replica, from) : replica.all(from);
-    for (const version of all) if (covers(target, version.item.home)) yield version;
+    for (const version of all) if ((!found || found.has(version.item)) && isIn(version.item.home)) yield version;
     return;
   }
-  const isIn = (home: LogicalPartition): boolean => covers(target, home) && (!among || among.includes(home));
-  const items = [...indexed].filter(({ seq, home }) => seq >= from && isIn(home));
+  const items = [...new Set(found.items())].filter(({ seq, home }) => seq >= from && isIn(home));
   for (const { home, id } of items.toSorted((a, b) => a.seq - b.seq)) {
     const version = replica.read(home, id);
     if (version) yield version;
@@ -67,34 +71,45 @@ function versionsOf(
   return found.toSorted((a, b) => a.seq - b.seq);
 }
 
-/** The items that the most selective usable index finds; undefined if no index helps. */
-function lookUp(container: Container, restrictions: readonly Restriction[]): ReadonlySet<Item> | undefined {
-  let best: ReadonlySet<Item> | undefined;
+/** What an index says of a restriction. Nothing is gathered before `items` is called. */
+interface Found {
+  /** How many items; of alternatives, each as often as it is in one. */
+  readonly count: number;
+  readonly items: () => Iterable<Item>;
+  readonly has: (item: Item) => boolean;
+}
+
+/** What the most selective usable index finds; undefined if no index helps. */
+function lookUp(container: Container, restrictions: readonly Restriction[]): Found | undefined {
+  let best: Found | undefined;
   for (const restriction of restrictions) {
     const found = isBound(restriction) ? bounded(container, restriction) : united(container, restriction.anyOf);
-    if (found && (!best || found.size < best.size)) best = found;
+    if (found && (!best || found.count < best.count)) best = found;
   }
   return best;
 }
 
-function bounded(container: Container, bound: Bound): ReadonlySet<Item> | undefined {
+function bounded(container: Container, bound: Bound): Found | undefined {
   const plain = bound.values?.every((value) => value === null || typeof value !== 'object') ?? true;
   const index = plain ? container.indexOn(bound.path) : undefined;
-  return index && new Set(index.find(bound));
+  return index && { count: index.count(bound), items: () => index.find(bound), has: (item) => index.has(item, bound) };
 }
 
-/** The items that any of the alternatives finds, if each of them has an index. */
-function united(
-  container: Container,
-  alternatives: readonly (readonly Restriction[])[],
-): ReadonlySet<Item> | undefined {
-  const all = new Set<Item>();
+/** What any of the alternatives finds, if each of them has an index. */
+function united(container: Container, alternatives: readonly (readonly Restriction[])[]): Found | undefined {
+  const each: Found[] = [];
   for (const alternative of alternatives) {
     const found = lookUp(container, alternative);
     if (!found) return undefined;
-    for (const item of found) all.add(item);
+    each.push(found);
   }
-  return all;
+  return {
+    count: each.reduce((sum, { count }) => sum + count, 0),
+    items: function* items() {
+      for (const found of each) yield* found.items();
+    },
+    has: (item) => each.some((found) => found.has(item)),
+  };
 }
 
 function* homes(

@@ -8,6 +8,11 @@ export class ItemList {
   #items: Item[] = [];
   #gone = 0;
 
+  /** How many are there, without the deleted ones. */
+  get size(): number {
+    return this.#items.length - this.#gone;
+  }
+
   /** Adds an item if it isn't in the list. */
   add(item: Item): void {
     const at = this.#place(item.seq);

@@ -72,7 +72,12 @@ export class Version {
 
   /** Shared and therefore read-only. */
   get doc(): Doc {
-    return (this.#doc ??= JSON.parse(this.text) as Doc);
+    return (this.#doc ??= this.parsed());
+  }
+
+  /** As `doc`, for one look: a container that is indexed would keep all its documents parsed. */
+  parsed(): Doc {
+    return this.#doc ?? (JSON.parse(this.text) as Doc);
   }
 }
 

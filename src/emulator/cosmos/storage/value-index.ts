@@ -27,7 +27,7 @@ export class ValueIndex {
     this.#path = path;
     const all: Entry[] = [];
     for (const version of versions) {
-      const entry = this.#entryOf(version.item, version.doc);
+      const entry = this.#entryOf(version.item, version.parsed());
       if (entry) all.push(entry);
     }
     all.sort(order);
@@ -37,6 +37,7 @@ export class ValueIndex {
   /** Updates the entry of an item; without `doc` it removes the entry. */
   update(item: Item, doc: Doc | undefined): void {
     const before = this.#entries.get(item);
+    if (before && doc && valueAt(doc, this.#path) === before.value) return;
     if (before) this.#remove(before);
     this.#entries.delete(item);
     const entry = doc && this.#entryOf(item, doc);
@@ -49,8 +50,39 @@ export class ValueIndex {
     else for (const value of new Set(values)) yield* this.#between(value, value);
   }
 
+  /** How many items `find` gives, without going through them. */
+  count({ values, low, high }: Bound): number {
+    if (!values) return this.#countBetween(low, high);
+    let sum = 0;
+    for (const value of new Set(values)) sum += this.#countBetween(value, value);
+    return sum;
+  }
+
+  /** Whether `find` gives this item. */
+  has(item: Item, { values, low, high }: Bound): boolean {
+    const entry = this.#entries.get(item);
+    if (!entry) return false;
+    const isBetween = (least: unknown, most: unknown): boolean =>
+      (least === undefined || compareAny(entry.value, least) >= 0) &&
+      (most === undefined || compareAny(entry.value, most) <= 0);
+    return values ? values.some((value) => isBetween(value, value)) : isBetween(low, high);
+  }
+
+  #countBetween(low: unknown, high: unknown): number {
+    const [begin, offset] = this.#from(low);
+    const [end, beyond] =
+      high === undefined ? [this.#chunks.length, 0] : this.#seek((value) => compareAny(value, high) > 0);
+    let sum = beyond - offset;
+    for (let chunk = begin; chunk < end; chunk++) sum += this.#chunks[chunk]!.length;
+    return sum;
+  }
+
+  #from(low: unknown): [chunk: number, at: number] {
+    return low === undefined ? [0, 0] : this.#seek((value) => compareAny(value, low) >= 0);
+  }
+
   *#between(low: unknown, high: unknown): Generator<Item, void> {
-    const [begin, offset] = low === undefined ? [0, 0] : this.#seek((value) => compareAny(value, low) >= 0);
+    const [begin, offset] = this.#from(low);
     for (let chunk = begin; chunk < this.#chunks.length; chunk++) {
       const entries = this.#chunks[chunk]!;
       for (let at = chunk === begin ? offset : 0; at < entries.length; at++) {

@@ -3,6 +3,7 @@ import { buffer } from 'node:stream/consumers';
 import { UsageError, messageOf } from '../base/errors.ts';
 import { type ArchiveErrorCode, archiveError } from './errors.ts';
 import { type Clock, systemClock } from '../base/clock.ts';
+import type { Span } from '../base/spans.ts';
 import { codecOf, contentTypeOf } from './codec.ts';
 import type { BlobContainer, BlobHandle, BlobPage, ListedBlob } from './blob-container.ts';
 import {
@@ -14,8 +15,9 @@ import {
   type StoredBlob,
   type TieredBlob,
 } from './blob-store.ts';
+import { type BlobOperation, inBlobSpan } from './blob-spans.ts';
 import { BlobOffline } from './blob-offline.ts';
-import { answerOf, isRefused, isTransient } from './storage-answers.ts';
+import { answerOf, isExpected, isRefused, isTransient } from './storage-answers.ts';
 
 export interface AzureBlobStoreOptions {
   readonly signal?: AbortSignal;
@@ -57,13 +59,14 @@ export class AzureBlobStore implements AccountStore {
     const blob = this.#container.getBlobClient(name).getBlockBlobClient();
     const codec = codecOf(name);
     const blobContentType = codec ? contentTypeOf(codec) : 'application/json';
-    const written = await this.#ask(() =>
-      blob.upload(bytes, bytes.length, {
+    const written = await this.#ask('PutBlob', (span) => {
+      span.set({ 'millrace.blob.bytes': bytes.length });
+      return blob.upload(bytes, bytes.length, {
         conditions: ifMatch === null ? { ifNoneMatch: '*' } : { ifMatch },
         blobHTTPHeaders: { blobContentType },
         ...this.#aborted(),
-      }),
-    );
+      });
+    });
     return written !== undefined;
   }
 
@@ -79,7 +82,7 @@ export class AzureBlobStore implements AccountStore {
   }
 
   async #read(name: string, blob: BlobHandle): Promise<StoredBlob | undefined> {
-    return this.#ask(async () => {
+    return this.#ask('GetBlob', async (span) => {
       const answer = await blob.download(0, undefined, this.#aborted()).catch((error: unknown) => {
         const { code } = answerOf(error);
         const rehydrating = code === 'BlobBeingRehydrated';
@@ -92,6 +95,7 @@ export class AzureBlobStore implements AccountStore {
         throw Object.assign(new Error(`The connection closed before blob ${name} was complete`), {
           code: 'ECONNRESET',
         });
+      span.set({ 'millrace.blob.bytes': bytes.length });
       return { bytes, etag: answer.etag ?? '' };
     });
   }
@@ -116,7 +120,10 @@ export class AzureBlobStore implements AccountStore {
     const ids: string[] = [];
     for await (const piece of pieces) {
       const id = Buffer.from(`${own}-${String(ids.length).padStart(6, '0')}`).toString('base64');
-      await this.#ask(() => blob.stageBlock(id, piece, piece.length, this.#aborted()));
+      await this.#ask('PutBlock', (span) => {
+        span.set({ 'millrace.blob.bytes': piece.length });
+        return blob.stageBlock(id, piece, piece.length, this.#aborted());
+      });
       ids.push(id);
     }
     const options = {
@@ -126,7 +133,7 @@ export class AzureBlobStore implements AccountStore {
       ...this.#aborted(),
     };
     try {
-      return (await this.#ask(() => blob.commitBlockList(ids, options))) !== undefined;
+      return (await this.#ask('PutBlockList', () => blob.commitBlockList(ids, options))) !== undefined;
     } catch (error) {
       // Another writer was faster, and that removed our pieces.
       if (answerOf(error).code === 'InvalidBlockList') return false;
@@ -154,7 +161,7 @@ export class AzureBlobStore implements AccountStore {
     const blob = this.#container.getBlobClient(name);
     const options = { ...this.#aborted(), ...(priority && { rehydratePriority: priority }) };
     try {
-      return (await this.#ask(() => blob.setAccessTier(tier, options))) !== undefined;
+      return (await this.#ask('SetBlobTier', () => blob.setAccessTier(tier, options))) !== undefined;
     } catch (error) {
       const { status, code } = answerOf(error);
       // Another command has begun it (ASM-H56).
@@ -167,7 +174,11 @@ export class AzureBlobStore implements AccountStore {
 
   async redundancy(): Promise<string | undefined> {
     try {
-      return (await this.#ask(() => this.#container.getBlobClient('-').getAccountInfo(this.#aborted())))?.skuName;
+      return (
+        await this.#ask('GetAccountInformation', () =>
+          this.#container.getBlobClient('-').getAccountInfo(this.#aborted()),
+        )
+      )?.skuName;
     } catch (error) {
       // Its role may not include it (ASM-H57).
       if (error instanceof UsageError && error.code === 'storage-denied') return undefined;
@@ -222,7 +233,7 @@ export class AzureBlobStore implements AccountStore {
 
   async #setHold(blob: BlobHandle, held: boolean): Promise<boolean> {
     try {
-      return (await this.#ask(() => blob.setLegalHold(held, this.#aborted()))) !== undefined;
+      return (await this.#ask('SetBlobLegalHold', () => blob.setLegalHold(held, this.#aborted()))) !== undefined;
     } catch (error) {
       const { status, code } = answerOf(error);
       if (status !== 400 && status !== 409 && status !== 501) throw error;
@@ -244,7 +255,7 @@ export class AzureBlobStore implements AccountStore {
   /** False: a hold or a policy forbids it (ASM-F27). */
   async #unlessHeld(call: () => Promise<unknown>): Promise<boolean> {
     try {
-      await this.#ask(call);
+      await this.#ask('DeleteBlob', call);
       return true;
     } catch (error) {
       const { status, code } = answerOf(error);
@@ -256,7 +267,7 @@ export class AzureBlobStore implements AccountStore {
   async *#items(prefix: string, more: object = {}): AsyncGenerator<ListedBlob> {
     let continuationToken: string | undefined;
     do {
-      const page: BlobPage | undefined = await this.#ask(async () => {
+      const page: BlobPage | undefined = await this.#ask('ListBlobs', async () => {
         const settings = continuationToken ? { continuationToken } : {};
         using limited = this.#firstLimited();
         const options = { ...more, ...(prefix === '' ? {} : { prefix }), abortSignal: limited.signal };
@@ -287,12 +298,12 @@ export class AzureBlobStore implements AccountStore {
   }
 
   /** Undefined: there is no such blob, or the condition failed. */
-  async #ask<T>(call: () => Promise<T>): Promise<T | undefined> {
+  async #ask<T>(operation: BlobOperation, call: (span: Span) => Promise<T>): Promise<T | undefined> {
     using _reporting = this.#reportIfLate();
     const start = this.#clock.monotonic();
     for (let attempt = 1; ; attempt++) {
       try {
-        const answer = await call();
+        const answer = await inBlobSpan(this.#container, operation, call);
         this.#answered = true;
         return answer;
       } catch (error) {
@@ -300,7 +311,7 @@ export class AzureBlobStore implements AccountStore {
         if (error instanceof BlobOffline) throw error;
         const { status, code } = answerOf(error);
         this.#answered ||= status !== undefined;
-        if (code === 'BlobNotFound' || code === 'BlobAlreadyExists' || status === 412) return undefined;
+        if (isExpected(status, code)) return undefined;
         const final = !isTransient(status, code) || (!this.#answered && isRefused(error));
         if (final || this.#clock.monotonic() - start > WITHIN_MS) throw this.#explained(error);
         await this.#clock.sleep(Math.min(2_000, 20 * 2 ** attempt) * (0.5 + Math.random()), this.#signal);

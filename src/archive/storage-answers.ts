@@ -18,6 +18,10 @@ const CONNECTION = new Set(['REQUEST_SEND_ERROR', 'ECONNRESET', 'EPIPE', 'ETIMED
 export const isRefused = (error: unknown): boolean =>
   /ECONNREFUSED|ENOTFOUND|EHOSTUNREACH|ENETUNREACH/.test(messageOf(error));
 
+/** There is no such blob, or a condition of the request failed. */
+export const isExpected = (status: number | undefined, code: string): boolean =>
+  code === 'BlobNotFound' || code === 'BlobAlreadyExists' || status === 412;
+
 /** Whether a repeated request may succeed. */
 export const isTransient = (status: number | undefined, code: string): boolean =>
   status === undefined ? CONNECTION.has(code) : status === 408 || status === 429 || (status >= 500 && status !== 501);

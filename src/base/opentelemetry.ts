@@ -1,9 +1,15 @@
 // Gives spans to OpenTelemetry, through its API alone: the SDK is the user's.
 import { createRequire } from 'node:module';
 import type * as OpenTelemetry from '@opentelemetry/api';
-import type { Context, Span as ApiSpan, SpanContext, TracerProvider } from '@opentelemetry/api';
+import type {
+  Context,
+  Span as ApiSpan,
+  SpanContext,
+  SpanOptions as ApiOptions,
+  TracerProvider,
+} from '@opentelemetry/api';
 import { MillraceError } from './errors.ts';
-import { type Span, type SpanCarrier, type SpanOptions, type Tracing, recordSpans } from './spans.ts';
+import { type EndedSpan, type Span, type SpanCarrier, type SpanOptions, type Tracing, recordSpans } from './spans.ts';
 
 export type Api = typeof OpenTelemetry;
 
@@ -25,43 +31,63 @@ export function startTracing(provider?: TracerProvider): () => void {
   return recordSpans(tracingBy(loadApi(), provider));
 }
 
-function tracingBy({ SpanKind, SpanStatusCode, context, trace }: Api, provider: TracerProvider = trace): Tracing {
+function tracingBy(
+  { ROOT_CONTEXT, SpanKind, SpanStatusCode, context, trace }: Api,
+  provider: TracerProvider = trace,
+): Tracing {
   const tracer = provider.getTracer(SCOPE);
   const kinds = { client: SpanKind.CLIENT, producer: SpanKind.PRODUCER, consumer: SpanKind.CONSUMER };
-  const start = ({ name, kind, attributes, root, link }: SpanOptions): ApiSpan => {
+  const start = ({ name, kind, attributes, root, link, after }: SpanOptions, more: ApiOptions = {}): ApiSpan => {
     const from = link && linked(link);
-    return tracer.startSpan(name, {
-      kind: kind ? kinds[kind] : SpanKind.INTERNAL,
-      attributes,
-      root: root === true,
-      ...(from && { links: [{ context: from }] }),
-    });
+    const parent = after && linked(after);
+    return tracer.startSpan(
+      name,
+      {
+        kind: kind ? kinds[kind] : SpanKind.INTERNAL,
+        attributes,
+        root: root === true && !parent,
+        ...(from && { links: [{ context: from }] }),
+        ...more,
+      },
+      parent ? trace.setSpanContext(ROOT_CONTEXT, { ...parent, isRemote: false }) : context.active(),
+    );
+  };
+  // The message of an error may hold a key or a value; its code doesn't.
+  const failed = (span: ApiSpan, errorType: string): void => {
+    span.setStatus({ code: SpanStatusCode.ERROR });
+    span.setAttribute('error.type', errorType);
+  };
+  const carrierOf = (span: ApiSpan | undefined): SpanCarrier | undefined => {
+    const of = span?.spanContext();
+    return of && trace.isSpanContextValid(of) ? carried(of) : undefined;
   };
   const within = async <T>(options: SpanOptions, work: (span: Span) => Promise<T>): Promise<T> => {
     const span = start(options);
-    // The message of an error may hold a key or a value; its code doesn't.
-    const fail = (errorType: string): void => {
-      span.setStatus({ code: SpanStatusCode.ERROR });
-      span.setAttribute('error.type', errorType);
-    };
     const inside: Context = trace.setSpan(context.active(), span);
     try {
-      const own: Span = { set: (attributes) => void span.setAttributes(attributes), fail };
+      const own: Span = {
+        set: (attributes) => void span.setAttributes(attributes),
+        fail: (type) => failed(span, type),
+      };
       return await context.with(inside, () => work(own));
     } catch (error) {
-      fail(errorTypeOf(error));
+      failed(span, errorTypeOf(error));
       throw error;
     } finally {
       span.end();
     }
   };
+  const ended = ({ startedAt, endedAt, failure, ...options }: EndedSpan): SpanCarrier | undefined => {
+    const span = start(options, { startTime: new Date(startedAt) });
+    if (failure) failed(span, errorTypeOf(failure.error));
+    span.end(new Date(endedAt));
+    return carrierOf(span);
+  };
   return {
     within,
+    ended,
     recording: () => trace.getActiveSpan()?.isRecording() === true,
-    carrier: () => {
-      const of = trace.getActiveSpan()?.spanContext();
-      return of && trace.isSpanContextValid(of) ? carried(of) : undefined;
-    },
+    carrier: () => carrierOf(trace.getActiveSpan()),
   };
 }
 

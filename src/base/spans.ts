@@ -18,6 +18,16 @@ export interface SpanOptions {
   readonly root?: true;
   /** The span that asked for this work. */
   readonly link?: SpanCarrier | undefined;
+  /** The ended span that this work follows: the span is its child, whatever is around the call. */
+  readonly after?: SpanCarrier | undefined;
+}
+
+/** Work that has ended. For work of which only the outcome shows whether it is worth a span; its requests have none. */
+export interface EndedSpan extends SpanOptions {
+  /** Milliseconds since 1970. */
+  readonly startedAt: number;
+  readonly endedAt: number;
+  readonly failure?: { readonly error: unknown } | undefined;
 }
 
 export interface Span {
@@ -29,6 +39,7 @@ export interface Span {
 /** What records spans. */
 export interface Tracing {
   within<T>(options: SpanOptions, work: (span: Span) => Promise<T>): Promise<T>;
+  ended(span: EndedSpan): SpanCarrier | undefined;
   /** Whether the span that is around this call is recorded. */
   recording(): boolean;
   carrier(): SpanCarrier | undefined;
@@ -56,6 +67,9 @@ export function inSpan<T>(options: SpanOptions, work: (span: Span) => Promise<T>
 export function inChildSpan<T>(options: () => SpanOptions, work: (span: Span) => Promise<T>): Promise<T> {
   return tracing?.recording() === true ? tracing.within(options(), work) : work(NOT_RECORDED);
 }
+
+/** Makes a span of work that has ended. Without an SDK it costs a look, and `span` isn't called. */
+export const endedSpan = (span: () => EndedSpan): SpanCarrier | undefined => tracing?.ended(span());
 
 /** The context of the span that is around this call; undefined: there is none. */
 export const spanCarrier = (): SpanCarrier | undefined => tracing?.carrier();

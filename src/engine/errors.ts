@@ -37,7 +37,7 @@ export const ENGINE_ERRORS = {
     retryable: true,
   },
   'view-not-built': {
-    meaning: 'The projection has no current version: it was declared after the first start and was never built.',
+    meaning: 'The projection has no current version: it was added after the first start and was never built.',
     hint: 'Run `millrace projections rebuild NAME`, then `millrace projections promote NAME`.',
     usage: true,
   },

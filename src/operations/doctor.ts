@@ -225,7 +225,7 @@ async function tables({ pipeline }: LoadedPipeline, { signal }: Context): Promis
       found.push(bad('tables', `${projectionId(spec)}: ${what}`, hint));
   if (specs.length === 0 || found.length > 0) return found;
   return [
-    good('tables', `those of ${specs.map(projectionId).join(', ')} are as declared, and this role may write them`),
+    good('tables', `those of ${specs.map(projectionId).join(', ')} match the pipeline, and this role may write them`),
   ];
 }
 
@@ -262,7 +262,7 @@ function viewFindings(name: string, view: View | undefined, declared: ReadonlySe
       bad(
         'views',
         `${current} is current, but the pipeline does not declare it: its sources wait`,
-        `Declare it again, or promote a version that is declared.`,
+        `Put it back into pipeline.ts, or promote a version that is there.`,
       ),
     );
   if (view.paused)

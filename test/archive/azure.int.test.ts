@@ -1,17 +1,24 @@
 import { once } from 'node:events';
 import { type Server as HttpServer, createServer as createHttp } from 'node:http';
 import { type AddressInfo, type Server, createServer } from 'node:net';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { SpanStatusCode, trace } from '@opentelemetry/api';
 import { BlobServiceClient, type ContainerClient } from '@azure/storage-blob';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { AzureBlobStore } from '../../src/archive/azure-blob-store.ts';
 import type { BlobContainer, BlobHandle } from '../../src/archive/blob-container.ts';
 import { restoreArchive } from '../../src/archive/restore.ts';
 import { verifyArchive } from '../../src/archive/verify.ts';
 import type { Clock } from '../../src/base/clock.ts';
+import { startTracing } from '../../src/base/opentelemetry.ts';
 import { freePort } from '../support/free-port.ts';
 import { type Azurite, startAzurite } from '../support/azurite.ts';
 import { ManualClock } from '../support/clock.ts';
+import { recordedSpans } from '../support/spans.ts';
 import { SIGNAL, archiveStage, collect, order } from './stage.ts';
+
+const PAGE = readFileSync(join(import.meta.dirname, '../../docs/observability.md'), 'utf8');
 
 let azurite: Azurite;
 let service: BlobServiceClient;
@@ -216,4 +223,51 @@ test('an account that throttles for a minute is an error that says it', async ()
     message: expect.stringContaining('for 60 s: 503'),
   });
   busy.close();
+});
+
+test('each request within recorded work has a span, without the name of a blob', async () => {
+  const { all, under, named } = recordedSpans();
+  onTestFinished(startTracing());
+  const store = new AzureBlobStore(await container('spans'));
+  await store.put('tenant-text/one', Buffer.from('1234'), null);
+  expect(all()).toEqual([]);
+  const piece = Buffer.from('123');
+  await trace.getTracer('test').startActiveSpan('work', async (span) => {
+    expect(await store.put('tenant-text/one', Buffer.from('1234'), null)).toBe(false);
+    expect(await store.read('tenant-text/none')).toBeUndefined();
+    expect(await store.read('tenant-text/one')).toBeDefined();
+    expect(await collect(store.list('tenant-text/'))).toHaveLength(1);
+    await store.putFile(
+      'tenant-text/file',
+      (async function* () {
+        yield piece;
+      })(),
+      { ifMatch: null, note: 'x' },
+    );
+    await store.remove('tenant-text/one');
+    const missing = new AzureBlobStore(service.getContainerClient('missing'));
+    await expect(missing.read('tenant-text/one')).rejects.toMatchObject({ code: 'storage-container-missing' });
+    span.end();
+  });
+  const [work] = named('work');
+  const spans = work ? under(work) : [];
+  expect(
+    spans.map(({ name, attributes, status }) => [name, attributes['http.response.status_code'], status.code]),
+  ).toEqual([
+    ['PutBlob spans', 409, SpanStatusCode.UNSET],
+    ['GetBlob spans', 404, SpanStatusCode.UNSET],
+    ['GetBlob spans', undefined, SpanStatusCode.UNSET],
+    ['ListBlobs spans', undefined, SpanStatusCode.UNSET],
+    ['PutBlock spans', undefined, SpanStatusCode.UNSET],
+    ['PutBlockList spans', undefined, SpanStatusCode.UNSET],
+    ['DeleteBlob spans', undefined, SpanStatusCode.UNSET],
+    ['ListBlobs spans', undefined, SpanStatusCode.UNSET],
+    ['GetBlob missing', 404, SpanStatusCode.ERROR],
+  ]);
+  expect(spans.map(({ attributes }) => attributes['millrace.blob.bytes']).filter(Boolean)).toEqual([4, 4, 3]);
+  expect(spans.at(-1)?.attributes).toMatchObject({ 'error.type': '404', 'millrace.blob.container': 'missing' });
+  const text = JSON.stringify(all().map(({ name, attributes, status, events }) => [name, attributes, status, events]));
+  expect(text).not.toContain('tenant-text');
+  for (const name of new Set(spans.flatMap(({ attributes }) => Object.keys(attributes))))
+    expect(PAGE).toContain(`\`${name}\``);
 });

@@ -36,14 +36,14 @@ it.skipIf(CHROMIUM === undefined)(
     await page.getByRole('button', { name: 'Build days@2' }).click();
     const dialog = page.getByRole('dialog');
     await dialog.getByRole('listitem').filter({ hasText: 'with days@2' }).waitFor();
-    await dialog.getByRole('button', { name: 'Build days@2' }).click();
+    await dialog.getByRole('button', { name: 'Build days@2' }).dblclick();
     await dialog.getByText('days@2 is filled').waitFor();
     await dialog.getByRole('button', { name: 'Close' }).click();
     await page.locator('tr', { hasText: 'filled' }).waitFor();
 
     await page.getByRole('button', { name: 'Promote' }).click();
     await dialog.getByRole('listitem').filter({ hasText: 'make days@2 current' }).waitFor();
-    await dialog.getByRole('button', { name: 'Promote' }).click();
+    await dialog.getByRole('button', { name: 'Promote' }).dblclick();
     await dialog.getByText('days@2 is current').waitFor();
     await dialog.getByRole('button', { name: 'Close' }).click();
     await page.getByRole('button', { name: 'Back to the version before' }).waitFor();
@@ -75,5 +75,8 @@ it.skipIf(CHROMIUM === undefined)(
     expect(spans).toMatch(/days@2 current from .* until now/);
     expect(spans).toMatch(/days@1 kept for readers from /);
     await page.locator('tr', { hasText: 'projections promote' }).getByText('done').waitFor();
+    // The confirmations were double clicks.
+    for (const verb of ['rebuild', 'promote'])
+      expect(await page.locator('tr', { hasText: `projections ${verb}` }).count()).toBe(1);
   },
 );

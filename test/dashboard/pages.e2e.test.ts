@@ -87,6 +87,20 @@ async function violations(page: Page): Promise<string[]> {
   );
 }
 
+/** How often a verb was recorded. */
+async function timesOf(verb: string): Promise<number> {
+  const { body } = await post(dashboard.url, '/api/run/audit/list', { input: { most: 100 } });
+  return (body['result'] as { verb: string }[]).filter((one) => one.verb === verb).length;
+}
+
+/** Puts what looks like markup behind each text of an answer, but not behind times, which pages calculate with. */
+function marked(value: unknown): unknown {
+  if (typeof value === 'string') return /^\d{4}-\d\d-\d\d/.test(value) ? value : `${value}${EVIL}`;
+  if (Array.isArray(value)) return value.map(marked);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, of]) => [name, marked(of)]));
+}
+
 async function park(ids: readonly string[]): Promise<void> {
   for (const id of ids) await stage.container('Orders').items.upsert({ ...ORDER, id, placedAt: 7 });
   await app.drained(AbortSignal.timeout(60_000));
@@ -157,6 +171,58 @@ describe.skipIf(CHROMIUM === undefined)('in Chromium', () => {
     await page.context().close();
   });
 
+  it('markup in any text of any answer is shown as text, on every page', async () => {
+    const page = await open('now');
+    await page.route('**/api/session', async (route) => {
+      const response = await route.fetch();
+      await route.fulfill({ response, json: { ...((await response.json()) as object), pollMs: 500 } });
+    });
+    const asked = new Set<string>();
+    await page.route('**/api/run/**', async (route) => {
+      asked.add(new URL(route.request().url()).pathname.replace('/api/run/', ''));
+      const response = await route.fetch();
+      await route.fulfill({ response, json: marked(await response.json()) });
+    });
+    await page.reload();
+    const shown: string[] = [];
+    const pages = [...PAGES, 'dead-letters/projection-threw'];
+    for (const id of pages) {
+      await page.goto(`${dashboard.url}#/${id}`);
+      await loaded(page);
+      expect({ id, made: await page.locator('main :is(img, script, iframe, [onerror])').count() }).toEqual({
+        id,
+        made: 0,
+      });
+      expect(await page.title()).not.toBe('1');
+      if ((await page.locator('main').textContent())?.includes(EVIL)) shown.push(id);
+    }
+    await page.goto(`${dashboard.url}#/trace`);
+    await page.getByLabel('Container').fill('Orders');
+    await page.getByLabel('Partition key').fill('s1');
+    await page.getByLabel('Id').fill(EVIL);
+    await page.getByRole('button', { name: 'Trace' }).click();
+    await page.locator('main tr', { hasText: EVIL }).first().waitFor();
+    expect(await page.locator('main :is(img, script, iframe, [onerror])').count()).toBe(0);
+    expect(shown).toEqual(pages.filter((id) => id !== 'trace'));
+    expect([...asked].toSorted()).toEqual([
+      'archive/list',
+      'audit/list',
+      'dead-letters/list',
+      'jobs/list',
+      'leases/list',
+      'model/check',
+      'model/cost',
+      'model/draw',
+      'projections/list',
+      'projections/show',
+      'shards/list',
+      'status',
+      'tenants/list',
+      'trace',
+    ]);
+    await page.context().close();
+  });
+
   it('discards once by a double click, after a plan, a reason and a confirmation', async () => {
     const page = await open('dead-letters');
     const code = await firstCode(page);
@@ -176,24 +242,38 @@ describe.skipIf(CHROMIUM === undefined)('in Chromium', () => {
     await dialog.getByLabel(/Why/).fill('a test order');
     await discard.dblclick();
     await dialog.getByText('1 dead letter discarded').waitFor();
-    const { body } = await post(dashboard.url, '/api/run/audit/list', { input: { most: 100 } });
-    expect((body['result'] as { verb: string }[]).filter(({ verb }) => verb === 'dead-letters discard')).toHaveLength(
-      1,
-    );
+    expect(await timesOf('dead-letters discard')).toBe(1);
     await page.context().close();
   });
 
-  it('pauses and resumes a projection', async () => {
+  it('redrives once by a double click', async () => {
+    const page = await open('dead-letters');
+    const code = await firstCode(page);
+    await page.goto(`${dashboard.url}#/dead-letters/${code}`);
+    await page.locator('summary', { hasText: 'order-1' }).first().click();
+    await page
+      .getByRole('button', { name: /^Redrive Orders\/order-1/ })
+      .first()
+      .click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByRole('listitem').filter({ hasText: 'Orders/order-1' }).waitFor();
+    await dialog.getByRole('button', { name: 'Redrive' }).dblclick();
+    await dialog.locator('pre.said').waitFor();
+    expect(await timesOf('dead-letters redrive')).toBe(1);
+    await page.context().close();
+  });
+
+  it('pauses and resumes a projection, and once by double clicks', async () => {
     const page = await open('projections/days');
     await page.getByRole('button', { name: 'Pause' }).click();
     const dialog = page.getByRole('dialog');
     await dialog.getByText('stop reading changes').waitFor();
     await dialog.getByLabel('Why?').fill('a test');
-    await dialog.getByRole('button', { name: 'Pause' }).click();
+    await dialog.getByRole('button', { name: 'Pause' }).dblclick();
     await dialog.getByText('days is paused').waitFor();
     await dialog.getByRole('button', { name: 'Close' }).click();
     await page.getByRole('button', { name: 'Resume' }).click();
-    await page.getByRole('dialog').getByRole('button', { name: 'Resume' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Resume' }).dblclick();
     await page.getByRole('dialog').locator('pre.said').waitFor();
     await page.getByRole('dialog').getByRole('button', { name: 'Close' }).click();
     await page.getByRole('button', { name: 'Pause' }).waitFor();
@@ -204,7 +284,7 @@ describe.skipIf(CHROMIUM === undefined)('in Chromium', () => {
     await page.getByRole('button', { name: 'Pause what reads Customers' }).click();
     await dialog.getByText('stop reading changes').waitFor();
     await dialog.getByLabel('Why?').fill('a test of leases');
-    await dialog.getByRole('button', { name: 'Pause' }).click();
+    await dialog.getByRole('button', { name: 'Pause' }).dblclick();
     await dialog.locator('pre.said').waitFor();
     await dialog.getByRole('button', { name: 'Close' }).click();
     await page.goto(`${dashboard.url}#/now`);
@@ -214,8 +294,9 @@ describe.skipIf(CHROMIUM === undefined)('in Chromium', () => {
       .getByRole('button', { name: /^Resume/ })
       .first()
       .click();
-    await dialog.getByRole('button', { name: 'Resume' }).click();
+    await dialog.getByRole('button', { name: 'Resume' }).dblclick();
     await dialog.locator('pre.said').waitFor();
+    expect([await timesOf('projections pause'), await timesOf('projections resume')]).toEqual([2, 2]);
     await page.context().close();
   });
 

@@ -6,7 +6,7 @@ import type { CosmosLeaseStore } from '../../src/feed/leases/cosmos-lease-store.
 import type { Fence } from '../../src/feed/tenure/fence.ts';
 import type { Lease, LeaseStore } from '../../src/feed/leases/lease.ts';
 import { FeedHost, type FeedHostOptions, type Timings } from '../../src/feed/sharing/feed-host.ts';
-import { CosmosChangeSource } from '../../src/feed/reading/source.ts';
+import { type ChangeSource, CosmosChangeSource } from '../../src/feed/reading/source.ts';
 
 /** Short, so that a test of expiry takes no longer than it must. */
 export const BRISK: Timings = {
@@ -101,6 +101,8 @@ export interface Host {
 export interface HostOptions extends Partial<Pick<FeedHostOptions, 'start'>> {
   readonly timings?: Partial<Timings>;
   readonly pageSize?: number;
+  /** What reads instead of the source. */
+  readonly through?: (source: ChangeSource) => ChangeSource;
   /** Runs before a page counts as handled. */
   readonly handle?: (page: Page, fence: Fence) => Promise<void> | void;
 }
@@ -110,7 +112,7 @@ export async function hostOf(
   name: string,
   monitored: Container,
   store: CosmosLeaseStore,
-  { timings, start = 'beginning', pageSize = 1_000, handle }: HostOptions = {},
+  { timings, start = 'beginning', pageSize = 1_000, through = (same) => same, handle }: HostOptions = {},
 ): Promise<Host> {
   const rid = (await monitored.read()).resource?._rid ?? '';
   const map = { name: monitored.id, keyPaths: [['pk']], types: new Map([['item', {}]]) };
@@ -119,7 +121,7 @@ export async function hostOf(
   const processor = new FeedHost({
     container: monitored.id,
     host: name,
-    source: new CosmosChangeSource(monitored, rid, map, { epoch: 1, pageSize }),
+    source: through(new CosmosChangeSource(monitored, rid, map, { epoch: 1, pageSize })),
     leases,
     start,
     timings: { ...BRISK, ...timings },

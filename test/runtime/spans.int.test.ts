@@ -40,14 +40,22 @@ async function drain(): Promise<void> {
 const sum = (all: readonly { readonly attributes: Attributes }[], name: string): number =>
   all.reduce((total, { attributes }) => total + Number(attributes[name] ?? 0), 0);
 
-it('shows each page, its projections below it, and their requests below those', async () => {
+it('shows each read, its page below it, the projections below that, and their requests below those', async () => {
   const { all, named, under } = recordedSpans();
   onTestFinished(startTracing());
   for (let n = 0; n < 20; n++) await stage.container('Orders').items.create(order(n));
   await drain();
   const pages = named('millrace.page').filter(({ attributes }) => attributes['millrace.container'] === 'Orders');
   expect(sum(pages, 'millrace.changes')).toBe(20);
-  expect(pages.every(({ kind, parentSpanContext }) => kind === SpanKind.CONSUMER && !parentSpanContext)).toBe(true);
+  expect(pages.every(({ kind }) => kind === SpanKind.CONSUMER)).toBe(true);
+  // What is read is all that pages have, and a read of nothing has no span.
+  const reads = named('millrace.read');
+  expect(new Set(reads.flatMap(under))).toEqual(new Set(named('millrace.page')));
+  for (const { attributes, kind, parentSpanContext } of reads) {
+    expect([kind, parentSpanContext, attributes['error.type']]).toEqual([SpanKind.CLIENT, undefined, undefined]);
+    expect(attributes['millrace.changes']).toBeGreaterThan(0);
+    expect(attributes['millrace.charge']).toBeGreaterThan(0);
+  }
   for (const page of pages) {
     const projections = under(page).filter(({ name }) => name === 'millrace.projection');
     expect(new Set(projections.map(({ attributes }) => attributes['millrace.projection']))).toEqual(
@@ -81,17 +89,45 @@ it('shows each page, its projections below it, and their requests below those', 
     expect(PAGE).toContain(`\`${name}\``);
 });
 
-it('a page that is not sampled costs one span, and no request has one', async () => {
-  let asked = 0;
+it('shows what a host does with its leases, with the requests below', async () => {
+  const { named, under } = recordedSpans();
+  onTestFinished(startTracing());
+  await stage.container('Orders').items.create(order(1));
+  await drain();
+  const of = (operation: string) =>
+    named('millrace.lease').filter(({ attributes }) => attributes['millrace.lease.operation'] === operation);
+  for (const [operation, request] of [
+    ['prepare', 'create_item leases'],
+    ['list', 'query_items leases'],
+    ['acquire', 'replace_item leases'],
+    ['checkpoint', 'replace_item leases'],
+    ['release', 'replace_item leases'],
+  ] as const) {
+    const spans = of(operation).filter(({ attributes }) => attributes['millrace.container'] === 'Orders');
+    expect({ operation, spans: spans.length }).not.toMatchObject({ spans: 0 });
+    expect(spans.every(({ parentSpanContext }) => !parentSpanContext)).toBe(true);
+    // The list of `prepare` serves the first `list`.
+    const requests = spans.flatMap(under).map(({ name }) => name);
+    if (operation !== 'list' || requests.length > 0) expect(requests).toContain(request);
+  }
+  const [taken] = of('acquire');
+  expect(taken?.attributes['millrace.lease']).toMatch(/\.\.0$/);
+});
+
+it('a page that is not sampled costs the questions for it and its read, and no request has a span', async () => {
+  const asked: string[] = [];
   const { all } = recordedSpans({
-    shouldSample: () => ({ decision: ((asked += 1), SamplingDecision.NOT_RECORD) }),
+    shouldSample: (_context, _trace, name) => {
+      if (name !== 'millrace.lease') asked.push(name);
+      return { decision: SamplingDecision.NOT_RECORD };
+    },
     toString: () => 'none',
   });
   onTestFinished(startTracing());
   await stage.container('Orders').items.create(order(1));
   await drain();
   expect(all()).toEqual([]);
-  expect(asked).toBe(1);
+  expect(asked).toEqual(['millrace.read', 'millrace.page']);
 });
 
 it('without an SDK nothing is asked for, and what is made is not recorded', async () => {

@@ -3,8 +3,6 @@
 import { h, liveTable, section, svg } from './dom.js';
 import { duration, time } from './format.js';
 
-/** In units that are pixels where it has this room: on a phone its texts aren't smaller. */
-const [NARROWEST, WIDEST] = [300, 1000];
 const BAR = 22;
 const ROW = 50;
 
@@ -39,7 +37,7 @@ export function timeline(of, records, now) {
       h(
         'div',
         { class: 'drawn', tabindex: '0', role: 'group', 'aria-label': 'The timeline' },
-        draw(spans, of.name, now, Math.max(NARROWEST, Math.min(WIDEST, innerWidth - 64))),
+        draw(spans, of.name, now),
       ),
     ),
     table.node,
@@ -100,13 +98,14 @@ export function spansOf({ current, staged, previous, paused }, records, now) {
 
 const SAID = { building: 'built', current: 'current', kept: 'kept for readers', paused: 'paused' };
 
-function draw(spans, name, now, width) {
+/** Places are parts of the width, so that texts keep their size, and a turned phone needs no new drawing. */
+function draw(spans, name, now) {
   const known = spans.flatMap(({ from, to }) => [from, to]).filter((of) => of !== undefined);
   const end = Math.max(now, ...known);
   const begin = Math.min(now - 60_000, ...known);
   // What began before has room to show it.
   const first = begin - (end - begin) * 0.06;
-  const x = (ms) => ((width - 2) * ((ms ?? first) - first)) / (end - first);
+  const x = (ms) => (100 * ((ms ?? first) - first)) / (end - first);
   const lanes = [...new Set(spans.map(({ lane }) => lane))].toSorted((a, b) =>
     String(a).localeCompare(String(b), 'en', { numeric: true }),
   );
@@ -115,7 +114,7 @@ function draw(spans, name, now, width) {
   return svg(
     'svg',
     {
-      viewBox: `0 0 ${width} ${foot + 40}`,
+      height: foot + 40,
       class: 'timeline',
       role: 'img',
       'aria-label': spans
@@ -126,15 +125,15 @@ function draw(spans, name, now, width) {
         .join('; '),
     },
     lanes.map((lane, at) => svg('text', { x: 0, y: at * ROW + 14, text: laneOf(lane) })),
-    svg('line', { x1: 0, x2: width, y1: foot, y2: foot }),
+    svg('line', { x1: 0, x2: '100%', y1: foot, y2: foot }),
     spans.map(({ lane, kind, from, to }) =>
       svg(
         'rect',
         {
           class: kind,
-          x: x(from),
+          x: `${x(from)}%`,
           y: lanes.indexOf(lane) * ROW + 22,
-          width: Math.max(3, x(to) - x(from)),
+          width: `${Math.max(0.5, x(to) - x(from))}%`,
           height: BAR,
           rx: 3,
         },
@@ -143,15 +142,15 @@ function draw(spans, name, now, width) {
         }),
       ),
     ),
-    svg('line', { class: 'now', x1: x(now), x2: x(now), y1: 0, y2: foot }),
+    svg('line', { class: 'now', x1: `${x(now)}%`, x2: `${x(now)}%`, y1: 0, y2: foot }),
     svg('text', { class: 'tick', x: 0, y: foot + 18, text: iso(begin) }),
-    end > now ? svg('text', { class: 'tick', x: width, y: foot + 18, 'text-anchor': 'end', text: iso(end) }) : null,
+    end > now ? svg('text', { class: 'tick', x: '100%', y: foot + 18, 'text-anchor': 'end', text: iso(end) }) : null,
     // In a row of its own, where it meets no other text.
     svg('text', {
       class: 'tick',
-      x: x(now),
+      x: `${x(now)}%`,
       y: foot + 34,
-      'text-anchor': x(now) > width / 2 ? 'end' : 'start',
+      'text-anchor': x(now) > 50 ? 'end' : 'start',
       text: 'now',
     }),
   );

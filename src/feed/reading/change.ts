@@ -1,3 +1,4 @@
+import type { SpanCarrier } from '../../base/spans.ts';
 import type { FeedRange } from '../../cosmos/ranges.ts';
 
 /** A full partition key: one value for each level, in the order of the container's definition. */
@@ -93,6 +94,8 @@ export interface Page {
   readonly readAt: number;
   /** Session token of the answer. A read of the source with this token is not older than the page. */
   readonly session?: string;
+  /** The span of its read, if an SDK records one. */
+  readonly span?: SpanCarrier;
 }
 
 /**

@@ -4,6 +4,7 @@ import { messageOf } from '../../base/errors.ts';
 import type { FeedRange } from '../../cosmos/ranges.ts';
 import { balance } from './balancer.ts';
 import { processorStopped } from './processor-stopped.ts';
+import { withLeaseSpans } from '../leases/lease-spans.ts';
 import { type Lease, LeaseLost, LeaseStalled, type LeaseStore } from '../leases/lease.ts';
 import { RangeMemory } from '../tenure/range-memory.ts';
 import { LeaseTenure } from '../tenure/lease-tenure.ts';
@@ -111,7 +112,7 @@ export class FeedHost {
   #nextListing = 0;
 
   constructor(options: FeedHostOptions) {
-    this.#options = options;
+    this.#options = { ...options, leases: withLeaseSpans(options.leases, options.container) };
     this.#timings = { ...DEFAULT_TIMINGS, ...options.timings };
     this.#clock = options.clock ?? systemClock;
     this.#sightings = new Sightings(this.#timings);

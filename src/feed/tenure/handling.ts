@@ -50,7 +50,7 @@ export class Handling {
       emit('handler:ended', { ...about, startedAt, durationMs: clock.monotonic() - since, ...failure });
     const attributes = { 'millrace.container': container, 'millrace.lease': lease, 'millrace.changes': changes.length };
     try {
-      await inSpan({ name: 'millrace.page', kind: 'consumer', attributes, root: true }, () =>
+      await inSpan({ name: 'millrace.page', kind: 'consumer', attributes, root: true, after: page.span }, () =>
         handle({ ...page, changes }, this.#tenure.fence(page), {
           token,
           acknowledge: (some) => {

@@ -1,5 +1,6 @@
 import type { Clock } from '../../base/clock.ts';
 import { emit } from '../../base/diagnostics.ts';
+import { type EndedSpan, type SpanCarrier, endedSpan } from '../../base/spans.ts';
 import { until } from '../../base/until.ts';
 import type { Page } from '../reading/change.ts';
 import { type ChangeSource, type Start, anchor } from '../reading/source.ts';
@@ -62,6 +63,7 @@ export class Reader {
     const { id: lease, range } = this.#tenure.lease;
     const grant = await budget?.(range, signal);
     this.#lastReadAt = clock.monotonic();
+    const startedAt = clock.now();
     let charge: number | undefined;
     try {
       const reading = source.read(range, from, signal, memory.pageSize.size, grant);
@@ -69,10 +71,34 @@ export class Reader {
       ({ charge } = page);
       if (page.next === from && page.changes.length === 0) return undefined;
       emit('feed:page', { container, lease, changes: page.changes.length, charge });
-      return page;
+      if (page.changes.length === 0) return page;
+      const span = this.#spanned(startedAt, {
+        attributes: { 'millrace.changes': page.changes.length, 'millrace.charge': page.charge },
+      });
+      return span ? { ...page, span } : page;
+    } catch (error) {
+      if (!signal.aborted) this.#spanned(startedAt, { attributes: {}, failure: { error } });
+      throw error;
     } finally {
       grant?.settle(charge);
     }
+  }
+
+  /** A span of a read that returned changes, or that failed. One that found nothing has none: hosts poll. */
+  #spanned(
+    startedAt: number,
+    { attributes, failure }: Pick<EndedSpan, 'attributes' | 'failure'>,
+  ): SpanCarrier | undefined {
+    const { container, clock } = this.#options;
+    return endedSpan(() => ({
+      name: 'millrace.read',
+      kind: 'client',
+      root: true,
+      attributes: { 'millrace.container': container, 'millrace.lease': this.#tenure.lease.id, ...attributes },
+      startedAt,
+      endedAt: clock.now(),
+      failure,
+    }));
   }
 
   async #watched<T>(what: string, work: Promise<T>): Promise<T> {

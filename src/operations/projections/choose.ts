@@ -142,7 +142,7 @@ export function chooseProjection(
             ? `Fill it in place with \`millrace projections rebuild ${other.name}\`, or repair it with \`millrace projections verify ${other.name} --repair\`.`
             : other.kind === 'publish'
               ? `Publish its changes again with \`millrace projections replay ${other.name}\`.`
-              : 'Run `millrace projections list` to see which projections have versions. Hosts run this one as it is declared.',
+              : 'Run `millrace projections list` to see which projections have versions. Hosts run this one as pipeline.ts has it.',
       },
     );
   }

@@ -106,7 +106,7 @@ export const projectionsShow = defineOperation({
     [
       `${name}: ${kind} of ${reads.join(', ')}`,
       ['publish', 'ingest', 'react', 'send', 'table', 'custom'].includes(kind)
-        ? '  no versions side by side: hosts run it as it is declared'
+        ? '  no versions side by side: hosts run it as pipeline.ts has it'
         : current
           ? `  current: version ${current.version}, in ${current.container}/${current.type}`
           : recorded

@@ -70,8 +70,10 @@ it('measures what a processor does, and makes a span of each page', async () => 
   await host.processor.stop();
   expect(await metric('millrace.leases.owned', { container: 'c' })).toBe(0);
 
-  const good = spans().filter(({ status }) => status.code !== SpanStatusCode.ERROR);
-  expect(good.every(({ name }) => name === 'millrace.page')).toBe(true);
+  const failed = (name: string) =>
+    spans().some((span) => span.name === name && span.status.code === SpanStatusCode.ERROR);
+  expect([failed('millrace.page'), failed('millrace.read')]).toEqual([true, false]);
+  const good = spans().filter(({ name, status }) => name === 'millrace.page' && status.code !== SpanStatusCode.ERROR);
   expect(good.reduce((sum, { attributes }) => sum + Number(attributes['millrace.changes']), 0)).toBe(
     host.pages.flat().length,
   );
@@ -79,6 +81,29 @@ it('measures what a processor does, and makes a span of each page', async () => 
   const before = await metric('millrace.feed.pages');
   emit('feed:page', { container: 'c', lease: 'x', changes: 1, charge: 1 });
   expect(await metric('millrace.feed.pages'), 'nothing more once it was ended').toEqual(before);
+});
+
+it('makes a span of a read that fails, and none of a read that finds nothing', async () => {
+  const { store, monitored } = await leaseStage();
+  const { spans } = telemetry();
+  let reads = 0;
+  const host = await hostOf('a', monitored, store('a'), {
+    through: (source) => ({
+      prepare: (signal) => source.prepare(signal),
+      resolve: (...given) => source.resolve(...given),
+      read: (...given) => {
+        reads += 1;
+        return reads === 1 ? Promise.reject(new TypeError('the id of a document')) : source.read(...given);
+      },
+    }),
+  });
+  await host.processor.start();
+  await vi.waitFor(() => expect(reads).toBeGreaterThan(3), 10_000);
+  await host.processor.stop();
+  const made = spans().filter(({ name }) => name === 'millrace.read');
+  expect(made.map(({ attributes, status }) => [attributes['error.type'], status])).toEqual([
+    ['TypeError', { code: SpanStatusCode.ERROR }],
+  ]);
 });
 
 it('makes what the handler calls part of its page', async () => {
@@ -94,9 +119,10 @@ it('makes what the handler calls part of its page', async () => {
     },
   });
   await host.processor.start();
-  await vi.waitFor(() => expect(spans()).toHaveLength(2), 10_000);
-  const [request, page] = spans();
-  expect(page?.name).toBe('millrace.page');
+  const named = (of: string) => spans().find(({ name }) => name === of);
+  await vi.waitFor(() => expect(named('millrace.page')).toBeDefined(), 10_000);
+  const [request, page] = [named('a request'), named('millrace.page')];
+  expect(request).toBeDefined();
   expect(request?.parentSpanContext?.spanId).toBe(page?.spanContext().spanId);
 });
 

@@ -29,7 +29,7 @@ export const now = {
     );
     const problems = liveTable({
       caption: 'What is wrong',
-      empty: 'Nothing is wrong that a host or a lease shows.',
+      empty: 'No host, lease or projection reports a problem.',
       key: ({ key }) => key,
       columns: [
         { title: 'Where', cell: ({ where }) => where },
@@ -188,6 +188,14 @@ function problemsOf(places) {
         what: `${by} paused it${reason ? `: ${reason}` : '.'}`,
         since: time(since),
       })),
+      ...value.projections
+        .filter(({ parked }) => parked > 0)
+        .map(({ id, parked, parkedSince }) => ({
+          key: `${place} parked ${id}`,
+          where: at(id),
+          what: `${plural(parked, 'change')} parked: see Dead letters.`,
+          since: time(parkedSince),
+        })),
       ...value.sources.flatMap(({ container, troubled }) =>
         troubled.map(({ token, why: reason }) => ({
           key: `${place} ${container} ${token}`,

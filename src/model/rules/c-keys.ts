@@ -2,7 +2,7 @@
 import type { ContainerDetail, Prose, Text } from '../documents.ts';
 import { bytesOf, quantities } from '../reader/quantity.ts';
 import { declaredIn } from './declared.ts';
-import { type Facts, examplesIn, valueAt } from './facts.ts';
+import { type Facts, examplesIn, isOfId, valueAt } from './facts.ts';
 import { type Rule, DESIGN, SOURCES, missing, more, n } from './rule.ts';
 
 const LIMITS = SOURCES.microsoft('Azure Cosmos DB service quotas');
@@ -53,13 +53,6 @@ function constantKey({ container }: ContainerDetail, constants: readonly Prose[]
 /** Names that usually have few values. */
 const FEW =
   /\/(status|type|kind|state|country|region|tier|category|sport|league|language|currency|plan|environment|severity|level|role|gender|is[A-Z]\w*|has[A-Z]\w*|\w+(?:Type|Status|Category|Kind|Level|Role|State)|active|enabled|deleted|priority)$/;
-
-/** Whether each example has the key's value as its id. */
-const isOfId = (container: ContainerDetail['container']): boolean => {
-  const [first = ''] = container.partitionKey;
-  const examples = examplesIn(container);
-  return examples.length > 0 && examples.every((example) => valueAt(example, first) === example['id']);
-};
 
 const CONSTANT = /\b(fixed|constant|static|hard-?coded|same) value\b|\balways (be )?["'`]|\bone value for all\b/i;
 

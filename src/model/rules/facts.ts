@@ -325,3 +325,10 @@ export function valueAt(example: unknown, path: string): unknown {
   }
   return step;
 }
+
+/** Whether each example has the key's value as its id. */
+export const isOfId = (container: Container): boolean => {
+  const [first = ''] = container.partitionKey;
+  const examples = examplesIn(container);
+  return examples.length > 0 && examples.every((example) => valueAt(example, first) === example['id']);
+};

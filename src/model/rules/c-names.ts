@@ -1,0 +1,156 @@
+// C21 and C22: the names by which code and queries ask for documents.
+import type { ContainerDetail } from '../documents.ts';
+import type { Place } from '../model.ts';
+import { saysCrossing } from '../reader/asked.ts';
+import { namedLike } from '../reader/owners.ts';
+import { declaredOf, linesOf } from './declared.ts';
+import { type Facts, examplesIn, fieldsIn } from './facts.ts';
+import { type Rule, type RuleResult, DESIGN, SOURCES, missing, more } from './rule.ts';
+
+/** `user_id`, `userId` and `UserId` are one word. */
+const plain = (name: string): string => name.toLowerCase().replaceAll(/[_\W]/g, '');
+
+/** The fields of a container by its examples and declarations, with the names that JSON has. */
+const fieldsOf = (facts: Facts, detail: ContainerDetail): Set<string> =>
+  new Set([
+    ...fieldsIn(detail.container),
+    ...(facts.design ? declaredOf(facts.design, detail).map(({ field }) => field) : []),
+    ...detail.container.partitionKey.map((path) => path.split('/')[1] ?? ''),
+  ]);
+
+/** Fewer fields are no description of a document. */
+const DESCRIBED = 3;
+
+interface Misnamed {
+  readonly written: string;
+  readonly has: string;
+  readonly at: Place;
+}
+
+function* misnamed(facts: Facts, detail: ContainerDetail, fields: ReadonlySet<string>): Iterable<Misnamed> {
+  for (const { detail: of, queries, at } of facts.questions) {
+    if (of !== detail) continue;
+    for (const { filters, order } of queries)
+      for (const path of new Set([...filters, ...order.map((one) => one.path)])) {
+        const [first = ''] = path.split('.');
+        if (fields.has(first) || first.startsWith('_')) continue;
+        const has = [...fields].find((field) => plain(field) === plain(first));
+        if (has !== undefined) yield { written: first, has, at };
+      }
+  }
+}
+
+/** `getUserByEmail(`, `GetByUpn`, `get_user_by_email`: the entity may be missing. */
+const LOOKUP =
+  /\b(?:get|find|fetch|load|look_?up|search|list|query|read)_?(?<entity>[A-Za-z]*?(?:_[a-z]+)*?)(?:By(?=[A-Z])|_by_)(?<field>[A-Za-z_]+?)(?:_?[Aa]sync)?(?=[^\w]|$)/gi;
+/** `Find users by email` in a sentence. */
+const SENTENCE =
+  /\b(?:get|find|fetch|load|look up|search|list|query|retrieve)\s+(?:all |an? |the )?(?<entity>[a-z]+)s?\s+by\s+`?(?<field>[a-z][\w-]*)`?/gi;
+
+interface Lookup {
+  readonly detail: ContainerDetail;
+  readonly field: string;
+  readonly at: Place;
+}
+
+/** The lookups by a field that isn't the key, of containers that the line, or its section, names. */
+function lookups(facts: Facts): Lookup[] {
+  const { design } = facts;
+  if (!design) return [];
+  const spans = facts.containers.map((detail) => ({ detail, ...linesOf(design, detail) }));
+  return design.lines.flatMap((line, index): Lookup[] => {
+    if (line.length > 400 || !/by/i.test(line)) return [];
+    const near = design.lines.slice(Math.max(0, index - 2), index + 3).join('\n');
+    if (saysCrossing(near)) return [];
+    const own = spans.filter(({ from, to }) => index + 1 >= from && index + 1 < to).at(-1)?.detail;
+    return [LOOKUP, SENTENCE].flatMap((form) =>
+      [...line.matchAll(form)].flatMap(({ groups: { entity = '', field = '' } = {} }): Lookup[] => {
+        const detail = namedIn(facts, entity, line) ?? (entity === '' ? own : undefined);
+        const found = detail && lookedUp(facts, detail, field);
+        return detail && found !== undefined
+          ? [{ detail, field: found, at: { file: design.file, line: index + 1 } }]
+          : [];
+      }),
+    );
+  });
+}
+
+/** The container of `User` in `getUserByEmail`, or of `IUsersRepository` in the same line. */
+function namedIn({ containers }: Facts, entity: string, line: string): ContainerDetail | undefined {
+  const all = containers.map(({ container }) => container);
+  const names = entity === '' ? [...line.matchAll(/\bI?([A-Z]\w+?)Repository\b/g)].map((match) => match[1] ?? '') : [entity];
+  const found = names.flatMap((name) => namedLike(name, all) ?? []);
+  return containers.find(({ container }) => container === found[0]);
+}
+
+/** The field of the container that a lookup means, if neither the key nor the id nor another container has it. */
+function lookedUp(facts: Facts, { container, ...detail }: ContainerDetail, words: string): string | undefined {
+  const parts = words.split(/And(?=[A-Z])|_and_/).map(plain);
+  const keys = container.partitionKey.map(plain);
+  const isKey = (part: string): boolean => keys.includes(part) || keys.includes(`${part}id`);
+  if (parts.length === 0 || parts.some(isKey)) return undefined;
+  const fields = [...fieldsOf(facts, { container, ...detail })];
+  const [part = ''] = parts;
+  // Without a description of the documents any field may be one of theirs.
+  const found = fields.length < DESCRIBED ? words : fields.find((field) => plain(field) === part) ?? fields.find((field) => plain(field) === `${part}id`);
+  if (found === undefined || found === 'id') return undefined;
+  const served = facts.containers.some(
+    (other) => other.container !== container && plain(other.container.partitionKey[0] ?? '') === plain(found),
+  );
+  const asked = facts.questions.some(
+    ({ detail: of, queries }) => of.container === container && queries.some(({ filters }) => filters.includes(found)),
+  );
+  return served || asked ? undefined : found;
+}
+
+export const NAMES: readonly Rule[] = [
+  {
+    id: 'C21',
+    title: 'Queries name fields as the documents have them',
+    severity: 'error',
+    source: SOURCES.microsoft('Queries in Azure Cosmos DB for NoSQL'),
+    why: 'Names of fields are case-sensitive. A query with `c.WorldId` over documents with `worldId` finds nothing, and gives no error. The rule compares the fields that queries filter or order by with those of examples and declarations. It fails if a name differs in its letters’ case or in underscores only.',
+    hint: 'Write the name as it is in the JSON.',
+    needs: [DESIGN],
+    *check(facts): Iterable<RuleResult> {
+      if (facts.questions.every(({ queries }) => queries.length === 0)) {
+        yield missing('a query');
+        return;
+      }
+      for (const detail of facts.containers) {
+        const fields = fieldsOf(facts, detail);
+        if (fields.size < DESCRIBED) continue;
+        const found = [...misnamed(facts, detail, fields)];
+        const [first] = found;
+        if (!first) continue;
+        const pairs = new Set(found.map(({ written, has }) => `${written} (the documents have ${has})`));
+        yield {
+          message: `Queries of ${detail.container.name} name ${[...pairs].join(', ')}; names are case-sensitive`,
+          at: first.at,
+          related: found.slice(1).map(({ at }) => at),
+        };
+      }
+    },
+  },
+  {
+    id: 'C22',
+    title: 'A lookup by another field than the key has a container for it, or is said to cross partitions',
+    severity: 'warning',
+    source: SOURCES.microsoft('Query a container in Azure Cosmos DB'),
+    why: 'A lookup such as `getUserByEmail` is a query without the key, so it reads every partition. The rule reads the names of methods and sentences ("find users by email"), if the field is one of the container’s. It accepts a container whose key is this field, and a text beside it that says cross-partition.',
+    hint: 'Add a container whose key is this field, and keep it by a projection. Or write "cross-partition" and how often it is asked.',
+    needs: [DESIGN],
+    *check(facts): Iterable<RuleResult> {
+      const all = lookups(facts);
+      for (const [detail, found] of Map.groupBy(all, (one) => one.detail)) {
+        const [first, ...others] = found;
+        if (!first || examplesIn(detail.container).length + detail.container.partitionKey.length === 0) continue;
+        yield {
+          message: `${detail.container.name} is looked up by ${[...new Set(found.map(({ field }) => field))].join(', ')}${more(others.length)}; without the key ${detail.container.partitionKey.join(', ')} this reads every partition`,
+          at: first.at,
+          related: [...others.map(({ at }) => at), facts.place(detail, 'partitionKey')],
+        };
+      }
+    },
+  },
+];

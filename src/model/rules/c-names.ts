@@ -4,8 +4,8 @@ import type { Place } from '../model.ts';
 import { saysCrossing } from '../reader/asked.ts';
 import { namedLike } from '../reader/owners.ts';
 import { declaredOf, linesOf } from './declared.ts';
-import { type Facts, examplesIn, fieldsIn } from './facts.ts';
-import { type Rule, type RuleResult, DESIGN, SOURCES, missing, more } from './rule.ts';
+import { type Facts, fieldsIn, isOfId } from './facts.ts';
+import { type Rule, type RuleResult, DESIGN, SOURCES, missing } from './rule.ts';
 
 /** `user_id`, `userId` and `UserId` are one word. */
 const plain = (name: string): string => name.toLowerCase().replaceAll(/[_\W]/g, '');
@@ -18,8 +18,32 @@ const fieldsOf = (facts: Facts, detail: ContainerDetail): Set<string> =>
     ...detail.container.partitionKey.map((path) => path.split('/')[1] ?? ''),
   ]);
 
+/** A query within so many lines belongs to the words above it. */
+const BELOW = 12;
+
 /** Fewer fields are no description of a document. */
 const DESCRIBED = 3;
+
+/** Fields that queries name and no document has, if every document is described and no text mentions the field. */
+function unknownIn(facts: Facts, detail: ContainerDetail, fields: ReadonlySet<string>): { name: string; at: Place }[] {
+  const { design } = facts;
+  if (!design || detail.container.partialExamples || fields.size <= DESCRIBED) return [];
+  const others = facts.containers.flatMap((other) => (other === detail ? [] : [linesOf(design, other)]));
+  // What the sections of other containers say isn't about this one.
+  const lines = design.lines.filter((_, index) => !others.some(({ from, to }) => index + 1 >= from && index + 1 < to));
+  const mentions = (name: string): boolean =>
+    lines.some((line) => new RegExp(`["'\`]${name}["'\`]|\\b${name}\\??\\s*:|\\|\\s*${name}\\s*\\||\\/${name}\\b`).test(line));
+  return facts.questions.flatMap(({ detail: of, queries, at }) =>
+    of !== detail
+      ? []
+      : queries.flatMap(({ filters, order }) =>
+          [...new Set([...filters, ...order.map(({ path }) => path)].map((path) => path.split('.')[0] ?? ''))]
+            .filter((name) => /^[A-Za-z]\w*$/.test(name) && name !== 'id' && name !== 'ttl' && !fields.has(name))
+            .filter((name) => ![...fields].some((field) => plain(field) === plain(name)) && !mentions(name))
+            .map((name) => ({ name, at })),
+        ),
+  );
+}
 
 interface Misnamed {
   readonly written: string;
@@ -47,9 +71,13 @@ const LOOKUP =
 const SENTENCE =
   /\b(?:get|find|fetch|load|look up|search|list|query|retrieve)\s+(?:all |an? |the )?(?<entity>[a-z]+)s?\s+by\s+`?(?<field>[a-z][\w-]*)`?/gi;
 
+/** `Get all members`, `getAllMembers(`. */
+const ALL = /\b(?:get|list|fetch|load|read|retrieve)(?:\s+all\s+(?:the\s+)?|_?all_?(?=[A-Z]|[a-z]))(?<entity>[A-Za-z]+)\b(?=\W*$|\s*[|.,;:(){}])/gi;
+
 interface Lookup {
   readonly detail: ContainerDetail;
-  readonly field: string;
+  /** Undefined: all documents are asked for. */
+  readonly field: string | undefined;
   readonly at: Place;
 }
 
@@ -59,11 +87,18 @@ function lookups(facts: Facts): Lookup[] {
   if (!design) return [];
   const spans = facts.containers.map((detail) => ({ detail, ...linesOf(design, detail) }));
   return design.lines.flatMap((line, index): Lookup[] => {
-    if (line.length > 400 || !/by/i.test(line)) return [];
+    if (line.length > 400 || !/by|all/i.test(line)) return [];
     const near = design.lines.slice(Math.max(0, index - 2), index + 3).join('\n');
     if (saysCrossing(near)) return [];
     const own = spans.filter(({ from, to }) => index + 1 >= from && index + 1 < to).at(-1)?.detail;
-    return [LOOKUP, SENTENCE].flatMap((form) =>
+    const all = [...line.matchAll(ALL)].flatMap(({ groups: { entity = '' } = {} }): Lookup[] => {
+      const detail = namedIn(facts, entity, line);
+      // With one document in each partition, a list of all reads every one of them.
+      return detail && (detail.container.partitionKey.join() === '/id' || isOfId(detail.container))
+        ? [{ detail, field: undefined, at: { file: design.file, line: index + 1 } }]
+        : [];
+    });
+    return [...all, ...[LOOKUP, SENTENCE].flatMap((form) =>
       [...line.matchAll(form)].flatMap(({ groups: { entity = '', field = '' } = {} }): Lookup[] => {
         const detail = namedIn(facts, entity, line) ?? (entity === '' ? own : undefined);
         const found = detail && lookedUp(facts, detail, field);
@@ -71,7 +106,7 @@ function lookups(facts: Facts): Lookup[] {
           ? [{ detail, field: found, at: { file: design.file, line: index + 1 } }]
           : [];
       }),
-    );
+    )];
   });
 }
 
@@ -88,12 +123,12 @@ function lookedUp(facts: Facts, { container, ...detail }: ContainerDetail, words
   const parts = words.split(/And(?=[A-Z])|_and_/).map(plain);
   const keys = container.partitionKey.map(plain);
   const isKey = (part: string): boolean => keys.includes(part) || keys.includes(`${part}id`);
-  if (parts.length === 0 || parts.some(isKey)) return undefined;
+  if (parts.some((part) => part === 'id' || isKey(part))) return undefined;
   const fields = [...fieldsOf(facts, { container, ...detail })];
   const [part = ''] = parts;
   // Without a description of the documents any field may be one of theirs.
   const found = fields.length < DESCRIBED ? words : fields.find((field) => plain(field) === part) ?? fields.find((field) => plain(field) === `${part}id`);
-  if (found === undefined || found === 'id') return undefined;
+  if (found === undefined) return undefined;
   const served = facts.containers.some(
     (other) => other.container !== container && plain(other.container.partitionKey[0] ?? '') === plain(found),
   );
@@ -109,7 +144,7 @@ export const NAMES: readonly Rule[] = [
     title: 'Queries name fields as the documents have them',
     severity: 'error',
     source: SOURCES.microsoft('Queries in Azure Cosmos DB for NoSQL'),
-    why: 'Names of fields are case-sensitive. A query with `c.WorldId` over documents with `worldId` finds nothing, and gives no error. The rule compares the fields that queries filter or order by with those of examples and declarations. It fails if a name differs in its letters’ case or in underscores only.',
+    why: 'Names of fields are case-sensitive. A query with `c.WorldId` over documents with `worldId` finds nothing, and gives no error. The rule compares the fields that queries filter or order by with those of examples and declarations. It fails if a name differs in its letters’ case or in underscores only. It warns about a name that neither the documents nor the text have.',
     hint: 'Write the name as it is in the JSON.',
     needs: [DESIGN],
     *check(facts): Iterable<RuleResult> {
@@ -120,6 +155,14 @@ export const NAMES: readonly Rule[] = [
       for (const detail of facts.containers) {
         const fields = fieldsOf(facts, detail);
         if (fields.size < DESCRIBED) continue;
+        const [lost, ...rest] = unknownIn(facts, detail, fields);
+        if (lost)
+          yield {
+            severity: 'warning',
+            message: `Queries of ${detail.container.name} name ${[...new Set([lost, ...rest].map(({ name }) => name))].join(', ')}, which no document has`,
+            at: lost.at,
+            related: rest.map(({ at }) => at),
+          };
         const found = [...misnamed(facts, detail, fields)];
         const [first] = found;
         if (!first) continue;
@@ -141,12 +184,23 @@ export const NAMES: readonly Rule[] = [
     hint: 'Add a container whose key is this field, and keep it by a projection. Or write "cross-partition" and how often it is asked.',
     needs: [DESIGN],
     *check(facts): Iterable<RuleResult> {
-      const all = lookups(facts);
+      // A query below the words is judged by itself (C13).
+      const all = lookups(facts).filter(
+        ({ detail, at }) =>
+          !facts.questions.some(
+            (question) =>
+              question.detail === detail &&
+              question.queries.length > 0 &&
+              question.at.line >= at.line &&
+              question.at.line <= at.line + BELOW,
+          ),
+      );
       for (const [detail, found] of Map.groupBy(all, (one) => one.detail)) {
         const [first, ...others] = found;
-        if (!first || examplesIn(detail.container).length + detail.container.partitionKey.length === 0) continue;
+        if (!first) continue;
+        const fields = [...new Set(found.flatMap(({ field }) => field ?? []))];
         yield {
-          message: `${detail.container.name} is looked up by ${[...new Set(found.map(({ field }) => field))].join(', ')}${more(others.length)}; without the key ${detail.container.partitionKey.join(', ')} this reads every partition`,
+          message: `${detail.container.name} is ${fields.length === 0 ? 'listed as a whole' : `looked up by ${fields.join(', ')}`}; without the key ${detail.container.partitionKey.join(', ')} this reads every partition`,
           at: first.at,
           related: [...others.map(({ at }) => at), facts.place(detail, 'partitionKey')],
         };

@@ -38,7 +38,9 @@ const KEEPS_COUNT =
   /increment|patch|atomic|change feed|trigger|re-?(comput|calculat|count)|aggregat|etag|projection|derived|computed|maintain|denormali|updated (by|on|when)|sync|batch|approximate/i;
 const KEEPS_COPY =
   /snapshot|denormali|cop(y|ied)|refresh|change feed|at the time|when (it was )?(created|placed|written)|sync|never chang|immutable|historic|projection|propagat|updated (by|when)|stale/i;
-const COPIED = /^(?<of>[a-z][a-z]+)(?<part>Name|Title|DisplayName|Email|AvatarUrl|Avatar|Role|Status|Price|Currency)$/;
+const COPIED = /^(?<of>[a-z][a-z]+)(?<part>Name|Title|DisplayName|Email|AvatarUrl|Avatar|Role|Status|Tier|Price|Currency)$/;
+
+const SUMMARY = /metric|stat(s|istic)|summar|analytic|report|aggregat|rollup|daily|monthly|total|snapshot/i;
 
 const EXPIRY = /^(expires?_?(at|on|date)|expiry_?(date|time)?|expiration_?(date|time)?)$/i;
 /** Things whose end is a fact of the business; a document about them stays. */
@@ -57,6 +59,8 @@ export const DERIVED: readonly Rule[] = [
     *check(facts): Iterable<RuleResult> {
       const all = facts.containers.map(({ container }) => container);
       for (const detail of facts.containers) {
+        // The whole document is a summary, and something writes it.
+        if (detail.derived || SUMMARY.test(detail.container.name)) continue;
         const found = fieldsOf(facts, detail).filter(({ field }) => {
           const of = COUNTER.exec(field)?.groups?.['of'] ?? '';
           const other = of === '' ? undefined : namedLike(of, all);

@@ -99,6 +99,11 @@ export class Facts {
     );
   }
 
+  /** The names of the data model's sections, as the template has them. */
+  get headings(): ReadonlySet<string | undefined> {
+    return new Set(this.design?.headings.map(({ section }) => section));
+  }
+
   /** The bullet Scale of the requirements. */
   get scale(): Prose | undefined {
     return this.requirements?.prose.find(

@@ -6,6 +6,7 @@ import type { ModelFinding } from '../model.ts';
 import { AGREEMENT } from './a-completeness.ts';
 import { DURATIONS } from './a-durations.ts';
 import { PROMPT } from './a-prompt.ts';
+import { TOTALS } from './a-totals.ts';
 import { COST } from './b-cost.ts';
 import { SIZES } from './b-sizes.ts';
 import { IDENTITY } from './c-identity.ts';
@@ -33,6 +34,7 @@ export const MODEL_RULES: readonly Rule[] = [
   ...AGREEMENT,
   ...PROMPT,
   ...DURATIONS,
+  ...TOTALS,
   ...SIZES,
   ...COST,
   ...KEYS,

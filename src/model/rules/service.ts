@@ -31,7 +31,7 @@ const NOT_SERVERLESS: readonly { readonly claim: RegExp; readonly truth: string 
 ];
 
 /** Plans, options and settings that are off claim nothing. */
-const PLANNED = /\boption \d|\bevaluate|\bif\b|^\s*[-*] \[ \]|\bfuture\b|\bfalse\b/i;
+const PLANNED = /\b(one|single) region\b|\boption \d|\bevaluate|\bif\b|^\s*[-*] \[ \]|\bfuture\b|\bfalse\b/i;
 
 /** False sentences about TTL; each with the words that claim it. */
 const TTL: readonly { readonly claim: RegExp; readonly truth: string; readonly severity: 'error' | 'warning' }[] = [
@@ -103,7 +103,7 @@ export const SERVICE: readonly Rule[] = [
         yield missing('a sentence about the free tier');
         return;
       }
-      const shared = design.lines.some((line) => /\bshared? (throughput|across|between|among)|\bdatabase[- ]level\b/i.test(line));
+      const shared = design.lines.some((line) => /\bshar(e|es|ed|ing)\b[^.]{0,30}\bthroughput\b|\bshared (across|between|among)|\bdatabase[- ]level\b/i.test(line));
       const parts = containers.flatMap(({ container: { name, throughput, places, at } }) =>
         throughput ? [{ name, ru: throughput.max, at: places.throughput ?? at }] : [],
       );
@@ -115,6 +115,29 @@ export const SERVICE: readonly Rule[] = [
           related: [...claims.slice(1), ...parts].map(({ at }) => at),
           evidence: `${parts.map(({ name, ru }) => `${name} ${n(ru)}`).join(' + ')} = ${n(total)} RU/s`,
         };
+    },
+  },
+  {
+    id: 'B22',
+    title: 'An autoscale maximum in a sentence is one that the service accepts',
+    severity: 'warning',
+    source: SOURCES.microsoft('Provision autoscale throughput'),
+    why: 'The maximum of autoscale is at least 1,000 RU/s (ASM-E98). "400 RU/s autoscale" is refused; 400 RU/s is the least of manual throughput. B12 checks the containers’ own throughput.',
+    hint: 'Write "autoscale, maximum 1,000 RU/s", or "400 RU/s manual".',
+    needs: [DESIGN],
+    *check({ design, containers }): Iterable<RuleResult> {
+      if (!design) return;
+      const checked = new Set(containers.map(({ container }) => container.places.throughput?.line));
+      const all = saying(design, /\bautoscale\b/i).filter(({ at }) => !checked.has(at.line));
+      if (all.length === 0) yield missing('a sentence about autoscale');
+      for (const { text, at } of all) {
+        const rates = [...text.matchAll(/(\d[\d,]*)\s*(?:[-–]\s*(\d[\d,]*)\s*)?RU\/s/gi)].map(([, low, high]) =>
+          Number((high ?? low ?? '').replaceAll(',', '')),
+        );
+        const [only] = rates;
+        if (rates.length === 1 && only !== undefined && only < 1000 && !DENIED.test(text) && !/\bmanual|\bmin|\bbilled|\bfloor|\bor\b/i.test(text))
+          yield { message: `An autoscale maximum of ${n(only)} RU/s isn’t possible; the least is 1,000`, at };
+      }
     },
   },
   {

@@ -30,6 +30,19 @@ export function queriesIn(text: string): Query[] {
   });
 }
 
+/** A query that is a condition only. With other words it may be one of several conditions of a query. */
+const CONDITION = /^(?:ARRAY_CONTAINS\(\s*)?(?<alias>[a-z]\w*)\.\w[\w.[\]]*\s*(?:(?:[<>]=?|!?=|IN\b)\s*[@('"(]|,\s*[@{])/i;
+const WHOLE = /\b(find|look ?up|lookup|scheduler|job|search|list|reverse|visibility)\b/i;
+
+/** `` `c.email = @email` — find users by email `` in a row about a field. */
+function conditionsIn(text: string): Query[] {
+  if (!WHOLE.test(text)) return [];
+  return [...text.matchAll(/`([^`]+)`/g)].flatMap(([, piece = '']) => {
+    const alias = CONDITION.exec(piece)?.groups?.['alias'];
+    return alias === undefined ? [] : (queryOf(`SELECT * FROM ${alias} WHERE ${piece}`) ?? []);
+  });
+}
+
 /** `skip`: the lines of rows that the mapping has. */
 export function askedOf(
   root: Section,
@@ -60,7 +73,7 @@ export function askedOf(
       };
       const row = (node: Nodes, text: string): void => {
         const cells = plainText(text.replaceAll('|', ' ; '));
-        const queries = queriesIn(cells);
+        const queries = [...queriesIn(cells), ...conditionsIn(cells)];
         const container = own ?? named(section.title, containers);
         if (container && (queries.length > 0 || OPERATION.test(cells)))
           asked.push({

@@ -30,8 +30,8 @@ const containerName = (section: Section): string =>
   section.code ??
   (section.title
     .replace(/^[\d.\s]+/, '')
-    .replace(/^(?:\bContainer\b|容器)\s*(?:[::]|[-–—]\s)\s*/i, '')
-    .split(/\s*(?:\bContainer\b|容器|\(|\[|[-–—::]\s|\s[-–—])/i)[0]
+    .replace(/^(?:\bContainer\b|容器|コンテナ)\s*(?:[::]|[-–—]\s)\s*/i, '')
+    .split(/\s*(?:\bContainer\b|容器|コンテナ|\(|\[|[-–—::]\s|\s[-–—])/i)[0]
     ?.replaceAll(/[^\p{L}\p{N}_\- ]/gu, '')
     .trim() ||
     section.title);

@@ -103,7 +103,7 @@ function rowsOf(
             });
         }
       } else if (
-        !/container|容器/i.test(`${section.title} ${table.headers.join(' ')}`) &&
+        !/container|容器|コンテナ/i.test(`${section.title} ${table.headers.join(' ')}`) &&
         !table.headers.some((header) => /shard/i.test(header)) &&
         table.headers.length > 2
       ) {

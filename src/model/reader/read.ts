@@ -96,7 +96,7 @@ function containers(all: readonly Section[], text: string, findings: Findings): 
     const before = drafts.find(({ name }) => name === draft.name);
     if (!draft.designed) {
       // "Container Strategy" names no container.
-      if ((/container|容器/i.test(section.title) && draft.name !== section.title) || section.code !== undefined) {
+      if ((/container|容器|コンテナ/i.test(section.title) && draft.name !== section.title) || section.code !== undefined) {
         findings.add(
           'warning',
           'design-elsewhere',
@@ -123,7 +123,7 @@ function strayContainers(all: readonly Section[], designs: readonly Section[], t
   const under = new Set(designs.flatMap((section) => [...within(section)]));
   const titled = all.filter(
     (section) =>
-      /\bcontainer\b|容器/i.test(section.title) &&
+      /\bcontainer\b|容器|コンテナ/i.test(section.title) &&
       section.depth > 1 &&
       !under.has(section) &&
       (designs.length === 0 || !sectionName(section.title)),
@@ -215,17 +215,20 @@ function headed(all: readonly Section[], text: string, findings: Findings): Cont
     .map((section) => new ContainerDraft(section, text, findings));
 }
 
+const CONTAINER_COLUMN = ['container', 'containers', '容器', 'コンテナ'];
+const KEY_COLUMN = ['partition key', '分区键', 'パーティションキー'];
+
 /** The rows of overviews such as `| Container | Partition Key | Purpose |`, each with the name and the key. */
 function overviews(all: readonly Section[], text: string, file: string): { name: string; key: string; line: number }[] {
   return all.flatMap(({ blocks }) =>
     tablesOf(blocks, text, file)
-      .filter((table) => hasColumns(table, ['container', 'containers', '容器'], ['partition key', '分区键']))
+      .filter((table) => hasColumns(table, CONTAINER_COLUMN, KEY_COLUMN))
       .flatMap(({ rows }) => rows)
       .flatMap((row) => {
         const name = /^`?([\p{L}_][\p{L}\p{N}_-]*)`?$/u.exec(
-          column(row, ['container', 'containers', '容器']) ?? '',
+          column(row, CONTAINER_COLUMN) ?? '',
         )?.[1];
-        const key = column(row, ['partition key', '分区键']) ?? '';
+        const key = column(row, KEY_COLUMN) ?? '';
         return name !== undefined && !row.struck && partitionKey(key, []) ? [{ name, key, line: row.at.line }] : [];
       }),
   );
@@ -317,12 +320,21 @@ function contentElsewhere(
         const owner =
           onlyOne(without) ??
           (typeof type === 'string' ? namedLike(type, without) : undefined) ??
-          namedLike(label.replace(/\s*\b(document|item|entity|schema|example)s?\b.*$/i, ''), without);
+          namedLike(subjectOf(label), without) ??
+          namedLike(subjectOf(commentAbove(fence, element.line)), without);
         owner?.examples({ elements: [element], partial: content.partial });
       }
     }
   }
 }
+
+/** What "User Document" and "users container document" are about. */
+const subjectOf = (label: string): string =>
+  label.replace(/\s*\b(container|document|item|entity|schema|example)s?\b.*$/i, '');
+
+/** The comment in the line above an element of a fence. */
+const commentAbove = (fence: Fence, line: number): string =>
+  /^\s*(?:\/\/|#)\s*(.*)$/.exec(fence.text.split('\n')[line - fence.line - 1] ?? '')?.[1] ?? '';
 
 const indexingTitle = ({ title }: Section): boolean => sectionName(title) === 'indexing';
 

@@ -31,7 +31,7 @@ export function groupsOf({ blocks }: Pick<Section, 'blocks'>, source: string): r
     ...grouped(facts),
     ...loose.flatMap((fence) => [...grouped(linesOf(fence)), ...created(fence)]),
     ...facts.flatMap(({ fences }) => fences.flatMap(created)),
-    ...blocks.flatMap((block) => listed(block, source)),
+    ...blocks.flatMap((block) => [...listed(block, source), ...told(block, source)]),
   ];
   read.set(blocks, groups);
   return groups;
@@ -92,13 +92,32 @@ const groupOf = (name: string, key: string, line: number): Group => ({
   facts: [{ name: 'partitionKey', label: 'Partition Key', text: key, line, items: [], fences: [] }],
 });
 
-/** Calls and properties that create a container. The name and the key stand within one statement. */
+/** Calls, properties and templates that create a container. The name and the key stand within one statement. */
 const CREATIONS: readonly RegExp[] = [
   /container create\b(?=(?:[^\n]*\\\n)*[^\n]*--name\s+["']?(?<name>[\w-]+))(?:[^\n]*\\\n)*[^\n]*--partition-key-path\s+["']?(?<key>\/[\w/]+)/g,
-  /\bid\s*[=:]\s*(?:["'](?<name>[\w-]+)["']|(?<variable>[A-Za-z_]\w*))\s*,\s*partition_?key\s*[=:]\s*(?:PartitionKey\(path\s*=\s*|\{\s*paths:\s*\[\s*)?["'](?<key>\/[\w/]+)/gi,
+  // JavaScript and Python with commas, Bicep with lines.
+  /\bid\s*[=:]\s*(?:["'](?<name>[\w-]+)["']|(?<variable>[A-Za-z_]\w*))\s*(?:,|\n)\s*partition_?key\s*[=:]\s*(?:PartitionKey\(path\s*=\s*|\{\s*paths:\s*\[\s*)?["'](?<key>\/[\w/]+)/gi,
   /\bid\s*=\s*"(?<name>[\w-]+)"\s*,\s*PartitionKeyPath\s*=\s*"(?<key>\/[\w/]+)"/gi,
-  /ContainerProperties\(\s*(?:id:\s*)?"(?<name>[\w-]+)"\s*,\s*(?:partitionKeyPath:\s*)?"(?<key>\/[\w/]+)"/g,
+  // C# and Java.
+  /(?:ContainerProperties|CreateContainer(?:IfNotExists)?(?:Async)?)\(\s*(?:id:\s*)?"(?<name>[\w-]+)"\s*,\s*(?:partitionKeyPath:\s*)?"(?<key>\/[\w/]+)"/g,
+  // Terraform.
+  /"azurerm_cosmosdb_sql_container"[^{]*\{[^}]*?\bname\s*=\s*"(?<name>[\w-]+)"[^}]*?\bpartition_key_paths?\s*=\s*\[?\s*"(?<key>\/[\w/]+)"/g,
+  // PowerShell.
+  /AzCosmosDBSqlContainer\b(?=(?:[^\n]*`\n)*[^\n]*-Name\s+["']?(?<name>[\w-]+))(?:[^\n]*`\n)*[^\n]*-PartitionKeyPath\s+["']?(?<key>\/[\w/]+)/g,
 ];
+
+/** `Create the container "orders" with partition key "/storeId"`, in a sentence or an item. */
+const SENTENCE =
+  /\bcontainer\s+[`"'“](?<name>[\w-]+)[`"'”][^.|]{0,40}?\bpartition key\b\s*(?:of|:|=)?\s*[`"'“](?<key>\/[\w/]+)/giu;
+
+function told(node: RootContent, source: string): Group[] {
+  if (node.type === 'list')
+    return node.children.flatMap((item) => item.children.flatMap((child) => told(child, source)));
+  if (node.type !== 'paragraph') return [];
+  return [...sourceOf(node, source).matchAll(SENTENCE)].map(({ groups: { name = '', key = '' } = {} }) =>
+    groupOf(name, key, lineOf(node)),
+  );
+}
 
 function created({ text, line }: Fence): Group[] {
   return CREATIONS.flatMap((creation) =>

@@ -37,7 +37,10 @@ const UNITS: Record<string, number> = { s: 1, m: 60, h: 3600, d: 86_400, w: 604_
 
 /** Seconds; -1 if only items with a `ttl` expire; null for off. A month has 30 days, a year 365. */
 export function ttl(text: string): number | null | undefined {
-  const value = text.replaceAll(/[`*]|\b_|_\b/g, '');
+  const value = text
+    .replaceAll(/[`*]|\b_|_\b/g, '')
+    .replaceAll('秒', ' s ')
+    .replaceAll(/日|天/g, ' d ');
   if (/^(none|off|disabled|no\b|not (set|used|enabled)|n\/?a\b)/i.test(value)) return null;
   // "Never expires (0)": the service refuses 0, and E7 says so.
   if (/^(never|no expiry|permanent)\b/i.test(value)) return /\b0\b/.test(value) ? 0 : null;

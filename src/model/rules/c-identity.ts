@@ -1,6 +1,6 @@
 // C8 to C12: hierarchical and synthetic keys, ids and uniqueness.
 import type { ContainerDetail } from '../documents.ts';
-import { type Facts, examplesIn, fieldsIn, namesKey, otherCase, sum, valueAt } from './facts.ts';
+import { type Facts, examplesIn, fieldsIn, isOfId, namesKey, otherCase, sum, valueAt } from './facts.ts';
 import { type Need, type Rule, DESIGN, SOURCES, more, n, quoted } from './rule.ts';
 
 const LIMITS = SOURCES.microsoft('Azure Cosmos DB service quotas');
@@ -179,9 +179,10 @@ export const IDENTITY: readonly Rule[] = [
         const paths = sum(keys.map((key) => key.paths.length));
         if (keys.some((key) => key.paths.length > 16) || paths > 16)
           yield { message: `${container.name} has ${paths} paths in unique keys; the maximum is 16`, at };
-        if (keys.length > 0 && container.partitionKey.join() === '/id')
+        // A key whose value is the id of each document, such as a user's name, has one document a partition too.
+        if (keys.length > 0 && (container.partitionKey.join() === '/id' || isOfId(container)))
           yield {
-            message: `${container.name}: the unique key ${keys.map((key) => key.paths.join(', ')).join('; ')} enforces nothing, because each partition of the key /id has one document`,
+            message: `${container.name}: the unique key ${keys.map((key) => key.paths.join(', ')).join('; ')} enforces nothing, because each partition of the key ${container.partitionKey.join(', ')} has one document`,
             at,
             related: [facts.place(detail, 'partitionKey')],
           };

@@ -2,7 +2,7 @@
 import type { ContainerDetail, Prose, Text } from '../documents.ts';
 import { bytesOf, quantities } from '../reader/quantity.ts';
 import { declaredIn } from './declared.ts';
-import { type Facts, examplesIn, valueAt } from './facts.ts';
+import { type Facts, examplesIn, fieldsIn, isOfId, valueAt } from './facts.ts';
 import { type Rule, DESIGN, SOURCES, missing, more, n } from './rule.ts';
 
 const LIMITS = SOURCES.microsoft('Azure Cosmos DB service quotas');
@@ -52,14 +52,24 @@ function constantKey({ container }: ContainerDetail, constants: readonly Prose[]
 }
 /** Names that usually have few values. */
 const FEW =
-  /\/(status|type|kind|state|country|region|tier|category|sport|league|language|currency|plan|environment|severity|level|role|gender|is[A-Z]\w*|has[A-Z]\w*|\w+(?:Type|Status|Category|Kind|Level|Role|State)|active|enabled|deleted|priority)$/;
+  /\/(status|type|kind|state|country|region|tier|category|sport|league|language|currency|plan|environment|severity|level|role|gender|is[A-Z]\w*|has[A-Z]\w*|\w+(?:Type|Status|Category|Kind|Level|Role|State)|\w+_(?:type|status|category|kind|level|role|state)|active|enabled|deleted|priority)$/;
 
-/** Whether each example has the key's value as its id. */
-const isOfId = (container: ContainerDetail['container']): boolean => {
+/** Fewer fields aren't a description of the documents. */
+const DESCRIBED = 10;
+
+/** Whether nothing names the key as a field, in a text that describes its documents outside the containers' sections. */
+function isLost({ design, containers }: Facts, { container }: ContainerDetail): boolean {
   const [first = ''] = container.partitionKey;
-  const examples = examplesIn(container);
-  return examples.length > 0 && examples.every((example) => valueAt(example, first) === example['id']);
-};
+  const name = first.split('/')[1] ?? '';
+  if (!design || name === '' || name === 'id' || examplesIn(container).length > 0) return false;
+  const fields = new Set([
+    ...declaredIn(design).map(({ field }) => field),
+    ...containers.flatMap((one) => [...fieldsIn(one.container)]),
+  ]);
+  if (fields.size < DESCRIBED || fields.has(name)) return false;
+  const named = new RegExp(`[.'"]${name}\\b`, 'i');
+  return !design.lines.some((line) => named.test(line));
+}
 
 const CONSTANT = /\b(fixed|constant|static|hard-?coded|same) value\b|\balways (be )?["'`]|\bone value for all\b/i;
 
@@ -73,6 +83,15 @@ export const KEYS: readonly Rule[] = [
     hint: 'Add the field to the examples, or use a field that they have as the key.',
     needs: [DESIGN],
     *check(facts) {
+      const lost = facts.containers.filter((detail) => isLost(facts, detail));
+      for (const [key, [first, ...others]] of Map.groupBy(lost, ({ container }) => container.partitionKey[0]))
+        if (first)
+          yield {
+            severity: 'warning',
+            message: `${first.container.name}${more(others.length)}: the key ${key} is a field of no document in this text`,
+            at: facts.place(first, 'partitionKey'),
+            related: others.map((detail) => facts.place(detail, 'partitionKey')),
+          };
       for (const detail of facts.containers) {
         const { container } = detail;
         const optional = facts.design
@@ -85,8 +104,9 @@ export const KEYS: readonly Rule[] = [
             at: optional.at,
             related: [facts.place(detail, 'partitionKey')],
           };
-        if (container.types.every(({ examples }) => examples.length === 0))
+        if (container.types.every(({ examples }) => examples.length === 0)) {
           yield missing(`examples of ${container.name}`);
+        }
         if (container.partialExamples) continue;
         for (const { name, examples, at } of container.types) {
           const paths = container.partitionKey.filter((path) =>
@@ -175,11 +195,13 @@ export const KEYS: readonly Rule[] = [
       const isMany = ({ container }: ContainerDetail): boolean =>
         container.partitionKey.some((path) => /(^|\/|[a-z_])(id|hash|token|guid|uuid|email)$/i.test(path)) ||
         isOfId(container);
+      // Only the prompt's template asks for the number; to other documents it is a question.
+      const asks = facts.headings.has('containers') || facts.requirements !== undefined;
       for (const severity of ['warning', 'information'] as const) {
         const [first, ...others] = unstated.filter((detail) => isMany(detail) === (severity === 'information'));
         if (first)
           yield {
-            severity,
+            severity: asks ? severity : 'information',
             message: `${first.container.name}${more(others.length)}: the document doesn't state how many values the key has`,
             at: facts.place(first, 'partitionKey'),
             related: others.map((detail) => facts.place(detail, 'partitionKey')),

@@ -1,10 +1,14 @@
 // C16 to C18: documents that must be one, and statements that the service doesn't have.
+import { declaredOf } from './declared.ts';
 import { type Facts, valueAt } from './facts.ts';
 import { type Rule, DESIGN, SOURCES, missing, quoted } from './rule.ts';
 
 /** Types of which one person makes at most one for each thing. */
 const ONCE =
   /^(like|vote|flag|follow|follower|favou?rite|bookmark|rating|reaction|friendship|membership|subscription|rsvp|upvote|attendance|enrol?lment)s?$/i;
+
+/** Not "unique identifier", which is what an id is. */
+const CALLED_UNIQUE = /\bunique\b(?! (identifier|id|key)\b)|一意(?!の)|唯一(?!标识)/i;
 
 const identity = (example: Readonly<Record<string, unknown>>, key: readonly string[]): string | undefined =>
   typeof example['id'] === 'string'
@@ -95,6 +99,37 @@ export const UNIQUENESS: readonly Rule[] = [
           yield {
             message: `Cosmos DB has no ${verb.replace(/\s.*/, '')}`,
             at: { file: facts.design?.file ?? '', line: index + 1 },
+          };
+      }
+    },
+  },
+  {
+    id: 'C23',
+    title: 'A field that is called unique has a unique key, or is the id',
+    severity: 'warning',
+    source: SOURCES.microsoft('Unique key constraints in Azure Cosmos DB'),
+    why: 'Cosmos DB enforces two things: id and partition key together are unique, and a unique key policy is kept within a logical partition. A word in a table of fields enforces nothing, and two requests at the same time make two documents. The rule reads rows, declarations and comments about a field of the container. It passes over ids.',
+    hint: 'Add a unique key policy if the field is unique within the partition key. Otherwise reserve the value: a document whose key and id are the value.',
+    needs: [DESIGN],
+    *check(facts) {
+      const { design } = facts;
+      if (!design) return;
+      for (const detail of facts.containers) {
+        const { container } = detail;
+        const paths = new Set((container.uniqueKeys ?? []).flatMap((key) => key.paths));
+        const found = declaredOf(design, detail).filter(
+          ({ field, at }) =>
+            !/^_|(^|[a-z_])id$|Id$|guid$|uuid$|token$|hash$|key$|slug$/i.test(field) &&
+            !paths.has(`/${field}`) &&
+            !container.partitionKey.includes(`/${field}`) &&
+            CALLED_UNIQUE.test(design.lines[at.line - 1] ?? ''),
+        );
+        const [first, ...others] = found;
+        if (first && !design.lines.some((line) => /reserv|uniqueness document|lookup document/i.test(line)))
+          yield {
+            message: `${container.name}: only a word makes ${found.map(({ field }) => field).join(', ')} unique`,
+            at: first.at,
+            related: others.map(({ at }) => at),
           };
       }
     },

@@ -14,6 +14,8 @@ const FORMS: readonly RegExp[] = [
   /^\s*(?:readonly\s+)?(?<field>[a-z_]\w*)(?<optional>\?)?\s*:\s*(?<type>[A-Za-z'"{(][^;,=]*?(?:\[\])?)\s*[;,]?\s*(?:\/\/.*)?$/,
   /^\s*public\s+(?:required\s+)?(?<type>[\w.<>?,[\] ]+?)(?<optional>\?)?\s+(?<field>\w+)\s*\{\s*get;/,
   /^\s*\|\s*`(?<field>[\w.]+)`\s*\|\s*`?(?<type>[^|`]+?)`?\s*\|/,
+  // Without backticks only a word for a type shows that the row is about a field.
+  /^\s*\|\s*(?<field>[A-Za-z_][\w.]*)\s*\|\s*(?<type>(?:string|number|boolean|bool|int\w*|long|float|double|decimal|object|array|list|map|date\w*|timestamp|uuid|guid)\b[^|`]*?)\s*\|/i,
 ];
 const ARRAY = /\[\]\s*$|^(Array|List|IList|ICollection|IEnumerable|ReadonlyArray|Sequence|Set)\s*[<[]|^(array|list)\b/i;
 

@@ -1,5 +1,10 @@
 // E9: what a vector index needs beside it.
+import { examplesIn } from './facts.ts';
 import { type Rule, DESIGN, SOURCES, missing } from './rule.ts';
+
+const POLICY = /vectorEmbedding|vector (embedding )?policy|distance ?function|\bdimensions\b/i;
+const isVector = (value: unknown): boolean =>
+  Array.isArray(value) && value.length > 1 && value.every((element) => typeof element === 'number');
 
 export const VECTORS: readonly Rule[] = [
   {
@@ -19,11 +24,24 @@ export const VECTORS: readonly Rule[] = [
         const end = Math.min(lines.length + 1, ...starts.filter((line) => line > last));
         const own = lines.slice(container.at.line - 1, end - 1).map((line) => line.replaceAll('*', ''));
         const at = own.findIndex((line) => /"?vectorIndexes"?\s*:|\bvector index\b/i.test(line));
-        if (at < 0) continue;
+        if (at < 0) {
+          // A document with a vector, in a design that searches by vectors and nowhere has a policy for them.
+          const field = examplesIn(container)
+            .flatMap((example) => Object.entries(example))
+            .find(([name, value]) => /^(vector|embedding)s?$|(Vector|Embedding|_vector|_embedding)$/.test(name) && isVector(value))?.[0];
+          const searched = lines.some((line) => /\b(vector|similarity|semantic) search\b|VectorDistance/i.test(line));
+          if (field === undefined || !searched || lines.some((line) => POLICY.test(line))) continue;
+          known = true;
+          yield {
+            message: `${container.name} has the vectors ${field}, but the document states no vector policy, which a search by them needs`,
+            at: { file: container.at.file, line: container.at.line + Math.max(0, own.findIndex((line) => line.includes(field))) },
+          };
+          continue;
+        }
         known = true;
         if (
           !own.some((line) =>
-            /vectorEmbedding|vector (embedding )?policy|distance ?function|\bdimensions\b/i.test(line),
+            POLICY.test(line),
           )
         )
           yield {

@@ -99,6 +99,11 @@ export class Facts {
     );
   }
 
+  /** The names of the data model's sections, as the template has them. */
+  get headings(): ReadonlySet<string | undefined> {
+    return new Set(this.design?.headings.map(({ section }) => section));
+  }
+
   /** The bullet Scale of the requirements. */
   get scale(): Prose | undefined {
     return this.requirements?.prose.find(
@@ -325,3 +330,10 @@ export function valueAt(example: unknown, path: string): unknown {
   }
   return step;
 }
+
+/** Whether each example has the key's value as its id. */
+export const isOfId = (container: Container): boolean => {
+  const [first = ''] = container.partitionKey;
+  const examples = examplesIn(container);
+  return examples.length > 0 && examples.every((example) => valueAt(example, first) === example['id']);
+};

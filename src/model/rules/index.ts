@@ -6,13 +6,16 @@ import type { ModelFinding } from '../model.ts';
 import { AGREEMENT } from './a-completeness.ts';
 import { DURATIONS } from './a-durations.ts';
 import { PROMPT } from './a-prompt.ts';
+import { TOTALS } from './a-totals.ts';
 import { COST } from './b-cost.ts';
 import { SIZES } from './b-sizes.ts';
 import { IDENTITY } from './c-identity.ts';
 import { KEYS } from './c-keys.ts';
+import { NAMES } from './c-names.ts';
 import { REQUESTS } from './c-requests.ts';
 import { UNIQUENESS } from './c-uniqueness.ts';
 import { AGGREGATES } from './d-aggregates.ts';
+import { DERIVED } from './d-derived.ts';
 import { GROWTH } from './d-growth.ts';
 import { INDEXES } from './e-index.ts';
 import { VECTORS } from './e-vector.ts';
@@ -21,6 +24,7 @@ import { FEED } from './f-feed.ts';
 import { Facts } from './facts.ts';
 import { TENANCY } from './h-tenancy.ts';
 import { SHARDS } from './i-shards.ts';
+import { SERVICE } from './service.ts';
 import { STATED } from './stated.ts';
 import { type Relational, relationalOf } from './relational.ts';
 import { type Rule, type RuleFinding, type RuleId, missing } from './rule.ts';
@@ -30,14 +34,17 @@ export const MODEL_RULES: readonly Rule[] = [
   ...AGREEMENT,
   ...PROMPT,
   ...DURATIONS,
+  ...TOTALS,
   ...SIZES,
   ...COST,
   ...KEYS,
   ...IDENTITY,
   ...REQUESTS,
   ...UNIQUENESS,
+  ...NAMES,
   ...AGGREGATES,
   ...GROWTH,
+  ...DERIVED,
   ...INDEXES,
   ...VECTORS,
   ...FEED,
@@ -45,6 +52,7 @@ export const MODEL_RULES: readonly Rule[] = [
   ...TENANCY,
   ...SHARDS,
   ...STATED,
+  ...SERVICE,
 ];
 
 export interface NotChecked {

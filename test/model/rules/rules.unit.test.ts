@@ -8,8 +8,9 @@ import { type Texts, documentsOf, edited } from './base.ts';
 import { A_TO_D } from './cases-a-d.ts';
 import { C_REQUESTS } from './cases-c-requests.ts';
 import { E_TO_I } from './cases-e-i.ts';
+import { SERVICE_CASES } from './cases-service.ts';
 
-const CASES = [...A_TO_D, ...C_REQUESTS, ...E_TO_I];
+const CASES = [...A_TO_D, ...C_REQUESTS, ...E_TO_I, ...SERVICE_CASES];
 const parser = await loadParser();
 const TODAY = new Date('2026-06-01T00:00:00Z');
 

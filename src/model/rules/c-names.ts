@@ -1,0 +1,210 @@
+// C21 and C22: the names by which code and queries ask for documents.
+import type { ContainerDetail } from '../documents.ts';
+import type { Place } from '../model.ts';
+import { saysCrossing } from '../reader/asked.ts';
+import { namedLike } from '../reader/owners.ts';
+import { declaredOf, linesOf } from './declared.ts';
+import { type Facts, fieldsIn, isOfId } from './facts.ts';
+import { type Rule, type RuleResult, DESIGN, SOURCES, missing } from './rule.ts';
+
+/** `user_id`, `userId` and `UserId` are one word. */
+const plain = (name: string): string => name.toLowerCase().replaceAll(/[_\W]/g, '');
+
+/** The fields of a container by its examples and declarations, with the names that JSON has. */
+const fieldsOf = (facts: Facts, detail: ContainerDetail): Set<string> =>
+  new Set([
+    ...fieldsIn(detail.container),
+    ...(facts.design ? declaredOf(facts.design, detail).map(({ field }) => field) : []),
+    ...detail.container.partitionKey.map((path) => path.split('/')[1] ?? ''),
+  ]);
+
+/** A query within so many lines belongs to the words above it. */
+const BELOW = 12;
+
+/** Fewer fields are no description of a document. */
+const DESCRIBED = 3;
+
+/** Fields that queries name and no document has, if every document is described and no text mentions the field. */
+function unknownIn(facts: Facts, detail: ContainerDetail, fields: ReadonlySet<string>): { name: string; at: Place }[] {
+  const { design } = facts;
+  if (!design || detail.container.partialExamples || fields.size <= DESCRIBED) return [];
+  const others = facts.containers.flatMap((other) => (other === detail ? [] : [linesOf(design, other)]));
+  // What the sections of other containers say isn't about this one.
+  const lines = design.lines.filter((_, index) => !others.some(({ from, to }) => index + 1 >= from && index + 1 < to));
+  const mentions = (name: string): boolean =>
+    lines.some((line) => new RegExp(`["'\`]${name}["'\`]|\\b${name}\\??\\s*:|\\|\\s*${name}\\s*\\||\\/${name}\\b`).test(line));
+  return facts.questions.flatMap(({ detail: of, queries, at }) =>
+    of !== detail
+      ? []
+      : queries.flatMap(({ filters, order }) =>
+          [...new Set([...filters, ...order.map(({ path }) => path)].map((path) => path.split('.')[0] ?? ''))]
+            .filter((name) => /^[A-Za-z]\w*$/.test(name) && name !== 'id' && name !== 'ttl' && !fields.has(name))
+            .filter((name) => ![...fields].some((field) => plain(field) === plain(name)) && !mentions(name))
+            .map((name) => ({ name, at })),
+        ),
+  );
+}
+
+interface Misnamed {
+  readonly written: string;
+  readonly has: string;
+  readonly at: Place;
+}
+
+function* misnamed(facts: Facts, detail: ContainerDetail, fields: ReadonlySet<string>): Iterable<Misnamed> {
+  for (const { detail: of, queries, at } of facts.questions) {
+    if (of !== detail) continue;
+    for (const { filters, order } of queries)
+      for (const path of new Set([...filters, ...order.map((one) => one.path)])) {
+        const [first = ''] = path.split('.');
+        if (fields.has(first) || first.startsWith('_')) continue;
+        const has = [...fields].find((field) => plain(field) === plain(first));
+        if (has !== undefined) yield { written: first, has, at };
+      }
+  }
+}
+
+/** `getUserByEmail(`, `GetByUpn`, `get_user_by_email`: the entity may be missing. */
+const LOOKUP =
+  /\b(?:get|find|fetch|load|look_?up|search|list|query|read)_?(?<entity>[A-Za-z]*?(?:_[a-z]+)*?)(?:By(?=[A-Z])|_by_)(?<field>[A-Za-z_]+?)(?:_?[Aa]sync)?(?=[^\w]|$)/gi;
+/** `Find users by email` in a sentence. */
+const SENTENCE =
+  /\b(?:get|find|fetch|load|look up|search|list|query|retrieve)\s+(?:all |an? |the )?(?<entity>[a-z]+)s?\s+by\s+`?(?<field>[a-z][\w-]*)`?/gi;
+
+/** `Get all members`, `getAllMembers(`. */
+const ALL = /\b(?:get|list|fetch|load|read|retrieve)(?:\s+all\s+(?:the\s+)?|_?all_?(?=[A-Z]|[a-z]))(?<entity>[A-Za-z]+)\b(?=\W*$|\s*[|.,;:(){}])/gi;
+
+interface Lookup {
+  readonly detail: ContainerDetail;
+  /** Undefined: all documents are asked for. */
+  readonly field: string | undefined;
+  readonly at: Place;
+}
+
+/** The lookups by a field that isn't the key, of containers that the line, or its section, names. */
+function lookups(facts: Facts): Lookup[] {
+  const { design } = facts;
+  if (!design) return [];
+  const spans = facts.containers.map((detail) => ({ detail, ...linesOf(design, detail) }));
+  return design.lines.flatMap((line, index): Lookup[] => {
+    if (line.length > 400 || !/by|all/i.test(line)) return [];
+    const near = design.lines.slice(Math.max(0, index - 2), index + 3).join('\n');
+    if (saysCrossing(near)) return [];
+    const own = spans.filter(({ from, to }) => index + 1 >= from && index + 1 < to).at(-1)?.detail;
+    const all = [...line.matchAll(ALL)].flatMap(({ groups: { entity = '' } = {} }): Lookup[] => {
+      const detail = namedIn(facts, entity, line);
+      // With one document in each partition, a list of all reads every one of them.
+      return detail && (detail.container.partitionKey.join() === '/id' || isOfId(detail.container))
+        ? [{ detail, field: undefined, at: { file: design.file, line: index + 1 } }]
+        : [];
+    });
+    return [...all, ...[LOOKUP, SENTENCE].flatMap((form) =>
+      [...line.matchAll(form)].flatMap(({ groups: { entity = '', field = '' } = {} }): Lookup[] => {
+        const detail = namedIn(facts, entity, line) ?? (entity === '' ? own : undefined);
+        const found = detail && lookedUp(facts, detail, field);
+        return detail && found !== undefined
+          ? [{ detail, field: found, at: { file: design.file, line: index + 1 } }]
+          : [];
+      }),
+    )];
+  });
+}
+
+/** The container of `User` in `getUserByEmail`, or of `IUsersRepository` in the same line. */
+function namedIn({ containers }: Facts, entity: string, line: string): ContainerDetail | undefined {
+  const all = containers.map(({ container }) => container);
+  const names = entity === '' ? [...line.matchAll(/\bI?([A-Z]\w+?)Repository\b/g)].map((match) => match[1] ?? '') : [entity];
+  const found = names.flatMap((name) => namedLike(name, all) ?? []);
+  return containers.find(({ container }) => container === found[0]);
+}
+
+/** The field of the container that a lookup means, if neither the key nor the id nor another container has it. */
+function lookedUp(facts: Facts, { container, ...detail }: ContainerDetail, words: string): string | undefined {
+  const parts = words.split(/And(?=[A-Z])|_and_/).map(plain);
+  const keys = container.partitionKey.map(plain);
+  const isKey = (part: string): boolean => keys.includes(part) || keys.includes(`${part}id`);
+  if (parts.some((part) => part === 'id' || isKey(part))) return undefined;
+  const fields = [...fieldsOf(facts, { container, ...detail })];
+  const [part = ''] = parts;
+  // Without a description of the documents any field may be one of theirs.
+  const found = fields.length < DESCRIBED ? words : fields.find((field) => plain(field) === part) ?? fields.find((field) => plain(field) === `${part}id`);
+  if (found === undefined) return undefined;
+  const served = facts.containers.some(
+    (other) => other.container !== container && plain(other.container.partitionKey[0] ?? '') === plain(found),
+  );
+  const asked = facts.questions.some(
+    ({ detail: of, queries }) => of.container === container && queries.some(({ filters }) => filters.includes(found)),
+  );
+  return served || asked ? undefined : found;
+}
+
+export const NAMES: readonly Rule[] = [
+  {
+    id: 'C21',
+    title: 'Queries name fields as the documents have them',
+    severity: 'error',
+    source: SOURCES.microsoft('Queries in Azure Cosmos DB for NoSQL'),
+    why: 'Names of fields are case-sensitive. A query with `c.WorldId` over documents with `worldId` finds nothing, and gives no error. The rule compares the fields that queries filter or order by with those of examples and declarations. It fails if a name differs in its letters’ case or in underscores only. It warns about a name that neither the documents nor the text have.',
+    hint: 'Write the name as it is in the JSON.',
+    needs: [DESIGN],
+    *check(facts): Iterable<RuleResult> {
+      if (facts.questions.every(({ queries }) => queries.length === 0)) {
+        yield missing('a query');
+        return;
+      }
+      for (const detail of facts.containers) {
+        const fields = fieldsOf(facts, detail);
+        if (fields.size < DESCRIBED) continue;
+        const [lost, ...rest] = unknownIn(facts, detail, fields);
+        if (lost)
+          yield {
+            severity: 'warning',
+            message: `Queries of ${detail.container.name} name ${[...new Set([lost, ...rest].map(({ name }) => name))].join(', ')}, which no document has`,
+            at: lost.at,
+            related: rest.map(({ at }) => at),
+          };
+        const found = [...misnamed(facts, detail, fields)];
+        const [first] = found;
+        if (!first) continue;
+        const pairs = new Set(found.map(({ written, has }) => `${written} (the documents have ${has})`));
+        yield {
+          message: `Queries of ${detail.container.name} name ${[...pairs].join(', ')}; names are case-sensitive`,
+          at: first.at,
+          related: found.slice(1).map(({ at }) => at),
+        };
+      }
+    },
+  },
+  {
+    id: 'C22',
+    title: 'A lookup by another field than the key has a container for it, or is said to cross partitions',
+    severity: 'warning',
+    source: SOURCES.microsoft('Query a container in Azure Cosmos DB'),
+    why: 'A lookup such as `getUserByEmail` is a query without the key, so it reads every partition. The rule reads the names of methods and sentences ("find users by email"), if the field is one of the container’s. It accepts a container whose key is this field, and a text beside it that says cross-partition.',
+    hint: 'Add a container whose key is this field, and keep it by a projection. Or write "cross-partition" and how often it is asked.',
+    needs: [DESIGN],
+    *check(facts): Iterable<RuleResult> {
+      // A query below the words is judged by itself (C13).
+      const all = lookups(facts).filter(
+        ({ detail, at }) =>
+          !facts.questions.some(
+            (question) =>
+              question.detail === detail &&
+              question.queries.length > 0 &&
+              question.at.line >= at.line &&
+              question.at.line <= at.line + BELOW,
+          ),
+      );
+      for (const [detail, found] of Map.groupBy(all, (one) => one.detail)) {
+        const [first, ...others] = found;
+        if (!first) continue;
+        const fields = [...new Set(found.flatMap(({ field }) => field ?? []))];
+        yield {
+          message: `${detail.container.name} is ${fields.length === 0 ? 'listed as a whole' : `looked up by ${fields.join(', ')}`}; without the key ${detail.container.partitionKey.join(', ')} this reads every partition`,
+          at: first.at,
+          related: [...others.map(({ at }) => at), facts.place(detail, 'partitionKey')],
+        };
+      }
+    },
+  },
+];

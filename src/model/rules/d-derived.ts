@@ -1,0 +1,140 @@
+// D10, D11 and F16: data that follows from other documents, or from the clock, and that nothing keeps.
+import type { ContainerDetail, Design } from '../documents.ts';
+import type { Place } from '../model.ts';
+import { namedLike } from '../reader/owners.ts';
+import { declaredOf, linesOf } from './declared.ts';
+import { type Facts, examplesIn, fieldsIn } from './facts.ts';
+import { type Rule, type RuleResult, DESIGN, SOURCES } from './rule.ts';
+
+interface Field {
+  readonly field: string;
+  readonly at: Place;
+}
+
+/** Fields of a container by its examples and declarations, each once, with its line. */
+function fieldsOf(facts: Facts, detail: ContainerDetail): Field[] {
+  const { container } = detail;
+  const shown = examplesIn(container).flatMap((one) =>
+    Object.keys(one).map((field) => ({ field, at: facts.field(one, field, container.at) })),
+  );
+  const declared = facts.design ? declaredOf(facts.design, detail) : [];
+  const all: Field[] = [...shown, ...declared];
+  return all.filter(({ field }, index) => all.findIndex((other) => other.field === field) === index);
+}
+
+/** Whether a projection writes the field, or a sentence with its name says what keeps it. */
+function isKept(facts: Facts, { container }: ContainerDetail, field: string, words: RegExp): boolean {
+  const projected = facts
+    .into(container.name)
+    .some(({ fieldsText, keyText }) => fieldsText.includes(field) || keyText.includes(field));
+  return projected || says(facts.design, field, words);
+}
+
+const says = (design: Design | undefined, field: string, words: RegExp): boolean =>
+  (design?.lines ?? []).some((line) => line.includes(field) && words.test(line));
+
+const COUNTER = /^(?:total_?|num(?:ber_?of)?_?)?(?<of>[a-z]+?(?:[A-Z][a-z]+)?)(?:Count|_count|s_total|sTotal)$/;
+const KEEPS_COUNT =
+  /increment|patch|atomic|change feed|trigger|re-?(comput|calculat|count)|aggregat|etag|projection|derived|computed|maintain|denormali|updated (by|on|when)|sync|batch|approximate/i;
+const KEEPS_COPY =
+  /snapshot|denormali|cop(y|ied)|refresh|change feed|at the time|when (it was )?(created|placed|written)|sync|never chang|immutable|historic|projection|propagat|updated (by|when)|stale/i;
+const COPIED = /^(?<of>[a-z][a-z]+)(?<part>Name|Title|DisplayName|Email|AvatarUrl|Avatar|Role|Status|Tier|Price|Currency)$/;
+
+const SUMMARY = /metric|stat(s|istic)|summar|analytic|report|aggregat|rollup|daily|monthly|total|snapshot/i;
+
+const EXPIRY = /^(expires?_?(at|on|date)|expiry_?(date|time)?|expiration_?(date|time)?)$/i;
+/** Things whose end is a fact of the business; a document about them stays. */
+const BUSINESS = /subscri|licen|polic|contract|certif|member|product|card|offer|coupon|promot|document|item|food|insur|permit|consent|campaign|plan/i;
+const CLEANS = /\bttl\b|clean[- ]?up|purg|scheduler|\bjob\b|delet\w+ (expired|after|when)|remov\w+ (expired|after)|expired \w+ (are|is) (deleted|removed)/i;
+
+export const DERIVED: readonly Rule[] = [
+  {
+    id: 'D10',
+    title: 'A counter of other documents has a path that keeps it',
+    severity: 'warning',
+    source: `${SOURCES.ours}; ${SOURCES.microsoft('Data modeling in Azure Cosmos DB')}`,
+    why: 'A field such as `likeCount` beside a container `likes` follows from other documents, and Cosmos DB has no trigger that keeps it. Without a path it drifts; with `+= 1` it counts a repeated request twice. The rule looks for a projection, or a sentence with the field’s name that says what updates it.',
+    hint: 'Declare an aggregate, or write what keeps the counter: "likeCount: aggregate of likes by the change feed".',
+    needs: [DESIGN],
+    *check(facts): Iterable<RuleResult> {
+      const all = facts.containers.map(({ container }) => container);
+      for (const detail of facts.containers) {
+        // The whole document is a summary, and something writes it.
+        if (detail.derived || SUMMARY.test(detail.container.name)) continue;
+        const found = fieldsOf(facts, detail).filter(({ field }) => {
+          const of = COUNTER.exec(field)?.groups?.['of'] ?? '';
+          const other = of === '' ? undefined : namedLike(of, all);
+          return other && other !== detail.container && !isKept(facts, detail, field, KEEPS_COUNT);
+        });
+        const [first, ...others] = found;
+        if (first)
+          yield {
+            message: `${detail.container.name}: nothing is said to keep ${found.map(({ field }) => field).join(', ')} up to date`,
+            at: first.at,
+            related: others.map(({ at }) => at),
+          };
+      }
+    },
+  },
+  {
+    id: 'D11',
+    title: 'A copied field has a path that keeps it fresh, or is called a snapshot',
+    severity: 'warning',
+    source: `${SOURCES.ours}; ${SOURCES.microsoft('Data modeling in Azure Cosmos DB')}`,
+    why: 'A field such as `providerName` beside `providerId` is a copy of `name` in another container. After a rename it is wrong in every document until something writes them again. The rule takes a field for a copy if a container of that name exists and has the field. It accepts a projection, and a sentence with the field’s name that says what keeps it or that it is a snapshot.',
+    hint: 'Declare an embed or a copy that refreshes it. Or write "providerName: snapshot at the time of the order".',
+    needs: [DESIGN],
+    *check(facts): Iterable<RuleResult> {
+      const all = facts.containers.map(({ container }) => container);
+      for (const detail of facts.containers) {
+        const fields = fieldsOf(facts, detail);
+        const names = new Set(fields.map(({ field }) => field));
+        const found = fields.filter(({ field }) => {
+          const { of = '', part = '' } = COPIED.exec(field)?.groups ?? {};
+          const other = of === '' || !names.has(`${of}Id`) ? undefined : namedLike(of, all);
+          const origin = `${part.charAt(0).toLowerCase()}${part.slice(1)}`;
+          const known = facts.containers.find(({ container }) => container === other);
+          return (
+            known &&
+            known !== detail &&
+            fieldsOf(facts, known).some((one) => one.field === origin) &&
+            !isKept(facts, detail, field, KEEPS_COPY)
+          );
+        });
+        const [first, ...others] = found;
+        if (first)
+          yield {
+            message: `${detail.container.name}: ${found.map(({ field }) => field).join(', ')} ${others.length === 0 ? 'is' : 'are'} copied, and nothing is said to refresh ${others.length === 0 ? 'it' : 'them'}`,
+            at: first.at,
+            related: others.map(({ at }) => at),
+          };
+      }
+    },
+  },
+  {
+    id: 'F16',
+    title: 'A document with a time of expiry is removed by something',
+    severity: 'warning',
+    source: SOURCES.microsoft('Time to Live (TTL) in Azure Cosmos DB'),
+    why: 'Cosmos DB removes documents by `ttl` alone; a field such as `expiresAt` has no effect. Codes, tokens and sessions then stay, cost storage and are found by queries. The rule warns if a container has such a field and no TTL, and no sentence of its section says what deletes the documents. It passes over things whose end is a fact of the business, such as subscriptions.',
+    hint: 'Set `DefaultTimeToLive` to −1, and write the `ttl` of each document in seconds.',
+    needs: [DESIGN],
+    *check(facts): Iterable<RuleResult> {
+      const { design } = facts;
+      if (!design) return;
+      for (const detail of facts.containers) {
+        const { container } = detail;
+        const names = [container.name, ...container.types.map(({ name }) => name)].join(' ');
+        if (container.defaultTtl !== undefined || fieldsIn(container).has('ttl') || BUSINESS.test(names)) continue;
+        const field = fieldsOf(facts, detail).find((one) => EXPIRY.test(one.field));
+        const { from, to } = linesOf(design, detail);
+        if (field && !design.lines.slice(from - 1, to - 1).some((line) => CLEANS.test(line)))
+          yield {
+            message: `${container.name}: ${field.field} deletes nothing, and the container has no TTL`,
+            at: field.at,
+            related: [container.at],
+          };
+      }
+    },
+  },
+];

@@ -1,0 +1,165 @@
+// A16, B21 and F15: what documents say of the service must be true of it.
+import type { Design } from '../documents.ts';
+import type { Place } from '../model.ts';
+import { type Rule, type RuleResult, DESIGN, SOURCES, missing, n } from './rule.ts';
+
+const DENIED = /\b(no|not|never|without|instead of|rather than|unlike|vs\.?|isn['’]t|doesn['’]t|don['’]t|can['’]?t|cannot)\b/i;
+
+/** Lines that say something, without headings. */
+const saying = ({ lines, file }: Design, words: RegExp): { text: string; at: Place }[] =>
+  lines.flatMap((text, index) =>
+    text.length <= 600 && !text.startsWith('#') && words.test(text) ? [{ text, at: { file, line: index + 1 } }] : [],
+  );
+
+/** The account is serverless: not one of several environments, and no alternative. */
+const SERVERLESS = /\bserverless\b\W{0,4}(mode|account|capacity|container)|\b(capacity mode|mode)\b\W{1,6}serverless|EnableServerless/i;
+const CHOSEN_ELSEWHERE = /\b(dev|development|test|testing|staging|alternative|option|consider|future|later|could|or provisioned)\b/i;
+const REGIONS = /\b(multi-?region|multiple regions|several regions|active-active|multi-?master|geo-?replicat\w*)\b|\bexpand to \w+ regions/i;
+
+/** What a serverless account hasn't; each with the words that claim it. */
+const NOT_SERVERLESS: readonly { readonly claim: RegExp; readonly truth: string }[] = [
+  { claim: REGIONS, truth: 'A serverless account has one region' },
+  {
+    claim: /\bguarantee\w*\b[^.]{0,40}\b(latency|millisecond|throughput)|\b(latency|throughput)\b[^.]{0,20}\bguarantee/i,
+    truth: 'A serverless container guarantees neither latency nor throughput',
+  },
+  { claim: /\bserverless\b[^.|]{0,60}\b50 ?GB\b/i, truth: 'A serverless container holds 1 TB, not 50 GB' },
+  {
+    claim: /\b5,?000 RU\/s per (operation|request|query)/i,
+    truth: '5,000 RU/s is the limit of a serverless container, not of a request',
+  },
+];
+
+/** Plans, options and settings that are off claim nothing. */
+const PLANNED = /\b(one|single) region\b|\boption \d|\bevaluate|\bif\b|^\s*[-*] \[ \]|\bfuture\b|\bfalse\b/i;
+
+/** False sentences about TTL; each with the words that claim it. */
+const TTL: readonly { readonly claim: RegExp; readonly truth: string; readonly severity: 'error' | 'warning' }[] = [
+  {
+    claim: /\bTTL\b[^.|]{0,60}\bonly\b[^.|]{0,30}\b(new|future)\b[^.|]{0,15}\b(writes?|documents?|items?|records?)\b/i,
+    truth: 'A TTL of the container also expires documents that exist, by the time of their last change',
+    severity: 'error',
+  },
+  {
+    claim: /\b(TTL|time to live|expir\w+)\b[^.]{0,80}\b(change feed|feed) (shows?|emits?|captures?|publishes|contains|includes|receives)\b|\bchange feed\b[^.|]{0,40}\b(captures?|shows?|emits?|detects?|receives?|triggers? on)\b[^.|]{0,30}\b(TTL|expir\w+|delet\w+)\b/i,
+    truth: 'The latest-version feed shows neither deletes nor what TTL deletes',
+    severity: 'error',
+  },
+  {
+    claim: /\bTTL\b[^.]{0,60}(\bis free\b|\(free\)|\b(0|zero) RUs?\b)|\b(0|zero) RUs?\b[^.]{0,60}\bTTL\b/i,
+    truth: 'Deletion by TTL takes RU: what requests leave over, and in a serverless account as much as a delete',
+    severity: 'warning',
+  },
+];
+
+export const SERVICE: readonly Rule[] = [
+  {
+    id: 'A16',
+    title: 'What the document says of a serverless account is true of one',
+    severity: 'error',
+    source: SOURCES.microsoft('Azure Cosmos DB serverless account performance'),
+    why: 'A serverless account has one region, at most 1 TB and 5,000 RU/s or more for a container, no throughput that is set, and no guarantee of latency (ASM-E98, ASM-E110). A design that needs one of these needs provisioned throughput.',
+    hint: 'Choose autoscale, or delete the sentence.',
+    needs: [DESIGN],
+    *check({ design, containers }): Iterable<RuleResult> {
+      if (!design) return;
+      const chosen = saying(design, SERVERLESS).find(
+        ({ text }) =>
+          !DENIED.test(text) && !PLANNED.test(text) && (!CHOSEN_ELSEWHERE.test(text) || /\ball environments\b/i.test(text)),
+      );
+      if (!chosen) {
+        yield missing('a serverless account');
+        return;
+      }
+      for (const { claim, truth } of NOT_SERVERLESS) {
+        const [first, ...others] = saying(design, claim).filter(
+          ({ text }) => !DENIED.test(text) && !PLANNED.test(text),
+        );
+        if (first)
+          yield { message: truth, at: first.at, related: [...others.map(({ at }) => at), chosen.at] };
+      }
+      const set = containers.find(({ container }) => container.throughput !== undefined);
+      if (set)
+        yield {
+          message: `${set.container.name} has a throughput, which a serverless account doesn't take`,
+          at: set.container.places.throughput ?? set.container.at,
+          related: [chosen.at],
+        };
+    },
+  },
+  {
+    id: 'B21',
+    title: 'What the free tier covers is enough, if the document counts on it',
+    severity: 'warning',
+    source: SOURCES.microsoft('Azure Cosmos DB lifetime free tier'),
+    why: 'The free tier covers the first 1,000 RU/s and 25 GB of one account of a subscription, for as long as the account exists (ASM-E111). Containers with throughput of their own add up. The rule adds the manual throughput, and the maximum of autoscale, of all containers.',
+    hint: 'Share the throughput of the database among the containers, or state what the rest costs.',
+    needs: [DESIGN],
+    *check({ design, containers }): Iterable<RuleResult> {
+      if (!design) return;
+      const claims = saying(design, /\bfree[- ]tier\b/i).filter(({ text }) => !DENIED.test(text));
+      const [claim] = claims;
+      if (!claim) {
+        yield missing('a sentence about the free tier');
+        return;
+      }
+      const shared = design.lines.some((line) => /\bshar(e|es|ed|ing)\b[^.]{0,30}\bthroughput\b|\bshared (across|between|among)|\bdatabase[- ]level\b/i.test(line));
+      const parts = containers.flatMap(({ container: { name, throughput, places, at } }) =>
+        throughput ? [{ name, ru: throughput.max, at: places.throughput ?? at }] : [],
+      );
+      const total = parts.reduce((all, { ru }) => all + ru, 0);
+      if (!shared && total > 1000)
+        yield {
+          message: `The free tier covers 1,000 RU/s; the containers have ${n(total)}`,
+          at: claim.at,
+          related: [...claims.slice(1), ...parts].map(({ at }) => at),
+          evidence: `${parts.map(({ name, ru }) => `${name} ${n(ru)}`).join(' + ')} = ${n(total)} RU/s`,
+        };
+    },
+  },
+  {
+    id: 'B22',
+    title: 'An autoscale maximum in a sentence is one that the service accepts',
+    severity: 'warning',
+    source: SOURCES.microsoft('Provision autoscale throughput'),
+    why: 'The maximum of autoscale is at least 1,000 RU/s (ASM-E98). "400 RU/s autoscale" is refused; 400 RU/s is the least of manual throughput. B12 checks the containers’ own throughput.',
+    hint: 'Write "autoscale, maximum 1,000 RU/s", or "400 RU/s manual".',
+    needs: [DESIGN],
+    *check({ design, containers }): Iterable<RuleResult> {
+      if (!design) return;
+      const checked = new Set(containers.map(({ container }) => container.places.throughput?.line));
+      const all = saying(design, /\bautoscale\b/i).filter(({ at }) => !checked.has(at.line));
+      if (all.length === 0) yield missing('a sentence about autoscale');
+      for (const { text, at } of all) {
+        const rates = [...text.matchAll(/(\d[\d,]*)\s*(?:[-–]\s*(\d[\d,]*)\s*)?RU\/s/gi)].map(([, low, high]) =>
+          Number((high ?? low ?? '').replaceAll(',', '')),
+        );
+        const [only] = rates;
+        if (rates.length === 1 && only !== undefined && only < 1000 && !DENIED.test(text) && !/\bmanual|\bmin|\bbilled|\bfloor|\bor\b/i.test(text))
+          yield { message: `An autoscale maximum of ${n(only)} RU/s isn’t possible; the least is 1,000`, at };
+      }
+    },
+  },
+  {
+    id: 'F15',
+    title: 'What the document says of TTL is true',
+    severity: 'error',
+    source: SOURCES.microsoft('Time to Live (TTL) in Azure Cosmos DB'),
+    why: 'A TTL counts from the last change of a document, also of documents that are older than the setting. Its deletions take RU, and the latest-version feed doesn’t show them (ASM-E112). A design that rests on the contrary loses documents, or never removes what is derived from them.',
+    hint: 'Correct the sentence, and what rests on it.',
+    needs: [DESIGN],
+    *check({ design }): Iterable<RuleResult> {
+      if (!design) return;
+      if (!design.lines.some((line) => /\bTTL\b|time to live/i.test(line))) {
+        yield missing('a sentence about TTL');
+        return;
+      }
+      for (const { claim, truth, severity } of TTL) {
+        const [first, ...others] = saying(design, claim).filter(
+          ({ text }) => !DENIED.test(text) && !/all[- ]versions/i.test(text),
+        );
+        if (first) yield { severity, message: truth, at: first.at, related: others.map(({ at }) => at) };
+      }
+    },
+  },
+];

@@ -41,6 +41,8 @@ export class Fingerprints {
   readonly #state: Container;
   readonly #pipeline: Pipeline;
   readonly #model: Model;
+  /** By id. The hosts of all shards in a process guard by the same fingerprints. */
+  readonly #checks = new Map<string, () => Promise<MillraceError | undefined>>();
 
   constructor(state: Container, { pipeline, model }: { readonly pipeline: Pipeline; readonly model: Model }) {
     this.#state = state;
@@ -56,7 +58,8 @@ export class Fingerprints {
     const specs: readonly FingerprintedSpec[] = fingerprinted(this.#pipeline);
     const spec = specs.find((one) => projectionId(one) === runner.id);
     if (!spec) return runner;
-    const check = once(() => this.check(spec));
+    const check = this.#checks.get(runner.id) ?? once(() => this.check(spec));
+    this.#checks.set(runner.id, check);
     return {
       ...runner,
       apply: async (changes, access) => {

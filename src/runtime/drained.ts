@@ -12,6 +12,9 @@ export interface DrainOptions {
   readonly signal: AbortSignal;
 }
 
+/** Shortest pause between two looks at this host's feeds. */
+const LOOK_MS = 20;
+
 /**
  * Resolves once all feeds were read to their end, and nothing that was read is set aside: the ranges of this host by its own
  * reads and windows, the others by their stored positions and the register of the backlog. A sink may itself be a source
@@ -51,7 +54,9 @@ async function untilOwnRead(
   for (;;) {
     const since = performance.now();
     let own = sources();
-    for (; !readToTheEnd(own, since); own = sources()) await delay(20, undefined, { signal });
+    // Over many shards a look takes a part of a millisecond for each feed.
+    const pauseMs = Math.max(LOOK_MS, feeds.length);
+    for (; !readToTheEnd(own, since); own = sources()) await delay(pauseMs, undefined, { signal });
     if (await idle(signal)) return own;
   }
 }

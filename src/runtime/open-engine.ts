@@ -48,19 +48,24 @@ export interface EngineParts extends Omit<Parts, 'settings'> {
   readonly tenant?: string | undefined;
   /** Name of the shard. Absent: the pipeline has one place, or this is the global place. */
   readonly shard?: string | undefined;
-  /** What the engines of one process share: the views and the erasures, which are there once. Absent: each reads its own. */
-  readonly shared?: Pick<OpenEngine, 'control' | 'erasures'> | undefined;
+  /** What the engines of one process share, because it is stored once. Absent: each reads its own. */
+  readonly shared?: SharedState | undefined;
   /** Replaces the storage account and the event hubs of the services. */
   readonly instead?: Pick<RunnerOptions, 'cold' | 'hub'>;
 }
 
-export interface OpenEngine {
-  readonly engine: Engine;
+/** State of a pipeline that lies in the global place. */
+export interface SharedState {
   readonly control: ViewControl;
-  readonly deadLetters: DeadLetters;
-  readonly starts: Starts;
+  readonly fingerprints: Fingerprints;
   /** Absent: the pipeline declares no tenant. */
   readonly erasures?: ErasureWatch | undefined;
+}
+
+export interface OpenEngine extends SharedState {
+  readonly engine: Engine;
+  readonly deadLetters: DeadLetters;
+  readonly starts: Starts;
   /** Finds documents in the archive. */
   readonly cold: ColdRead;
 }
@@ -89,8 +94,10 @@ export function openEngine(parts: EngineParts, purpose: Purpose): OpenEngine {
   const { services, loaded, readLagMs = READ_LAG_MS, viewsRefreshMs, instead } = parts;
   const { place, global, hubs } = services;
   const { state } = place;
-  const { name, projections } = wholeOf(loaded.pipeline);
-  const fingerprints = new Fingerprints(global.state, loaded);
+  const whole = wholeOf(loaded.pipeline);
+  const { name, projections } = whole;
+  const fingerprints =
+    parts.shared?.fingerprints ?? new Fingerprints(global.state, { pipeline: whole, model: loaded.model });
   const blobs = async (): Promise<HoldingStore> => new AzureBlobStore(await services.blobs());
   const cold = instead?.cold ?? coldReader(blobs, state.id);
   const declared = runnersOf(only(loaded.pipeline, purpose), loaded.model, {
@@ -126,7 +133,7 @@ export function openEngine(parts: EngineParts, purpose: Purpose): OpenEngine {
     ...(parts.tenant !== undefined && { tenant: parts.tenant }),
     ...(parts.startsAs !== undefined && { starts: startAs(parts.startsAs, starts) }),
   });
-  return { engine, control, deadLetters, starts, erasures, cold };
+  return { engine, control, fingerprints, deadLetters, starts, erasures, cold };
 }
 
 /** The wrappers of every runner that gets live changes, the innermost first. */

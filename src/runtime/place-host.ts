@@ -6,7 +6,7 @@ import type { DeadLetters } from '../engine/dead-letters/dead-letters.ts';
 import type { Engine } from '../engine/engine.ts';
 import { sourceContainers } from '../engine/runners.ts';
 import { Ingestor } from '../ingest/ingestor.ts';
-import { type EngineParts, type OpenEngine, openEngine } from './open-engine.ts';
+import { type EngineParts, type OpenEngine, type SharedState, openEngine } from './open-engine.ts';
 import { ResumeLoop } from './resume-loop.ts';
 import { type ReadingOptions, type SourceReading, openReading } from './source-reading.ts';
 
@@ -26,7 +26,7 @@ export interface PlaceHost extends WorkedOn {
   readonly engine: Engine;
   readonly deadLetters: DeadLetters;
   /** For the engines of other places in this process. */
-  readonly shared: Pick<OpenEngine, 'control' | 'erasures'>;
+  readonly shared: SharedState;
   readonly readings: readonly SourceReading[];
   readonly ingestors: readonly Ingestor[];
   readonly resuming: ResumeLoop;

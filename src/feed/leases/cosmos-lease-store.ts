@@ -52,15 +52,21 @@ export const leasePrefix = (name: string, endpoint: string, databaseRid: string,
 /** Resolves to the position of a new lease. */
 type Begin = Parameters<LeaseStore['prepare']>[1];
 
+/** Leases, and when their reading began, monotonic. */
+interface Listed {
+  readonly at: number;
+  readonly leases: Lease[];
+}
+
 export class CosmosLeaseStore implements LeaseStore {
   readonly #options: CosmosLeaseStoreOptions;
   readonly #mode: FeedMode;
   readonly #clock: Clock;
   #partitions = new Partitions([]);
-  /** `.info`, which never changes, once it was read. */
+  /** `.info` as `prepare` has found it, for the next question when that was. */
   #marker: LeaseDocument | undefined;
-  /** What `prepare` has found, and when it began to read that. */
-  #listed: { readonly at: number; readonly leases: Lease[] } | undefined;
+  /** What `prepare` has found. */
+  #listed: Listed | undefined;
   readonly #open = once(() => LeaseContainer.open(this.#options.leases));
   /**
    * The document of each lease, so that unknown fields are written back. The key is the lease object, not its id: a
@@ -79,15 +85,19 @@ export class CosmosLeaseStore implements LeaseStore {
    */
   async prepare(signal: AbortSignal, begin?: Begin): Promise<void> {
     const { prefix } = this.#options;
-    await this.#loadPartitions();
+    const at = this.#clock.monotonic();
+    // Nearly always everything is there, and this is all that has to be asked.
+    const [documents] = await Promise.all([this.#documentsOf('.'), this.#loadPartitions()]);
+    this.#marker = documents.find(({ id }) => id === `${prefix}.info`) as LeaseDocument | undefined;
+    // A lease that vanished after `.info` would leave its range unread for ever (PROC-L6).
+    if (this.#marker) return this.#createMissing(undefined, { at, leases: this.#leasesOf(documents) });
     const lock = { id: `${prefix}.lock`, ttl: LOCK_SECONDS };
-    for (let seen: { etag: unknown; since: number } | undefined; ;) {
+    const info = { id: `${prefix}.info` };
+    for (let seen: { etag: unknown; since: number } | undefined; !this.#marker;) {
       signal.throwIfAborted();
-      this.#marker = await this.#read({ id: `${prefix}.info` });
-      if (this.#marker) break;
       if (await this.#create(lock)) {
         await this.#createMissing(begin);
-        await this.#create({ id: `${prefix}.info` });
+        this.#marker = (await this.#create(info))?.stored;
         await this.#unlock(lock);
         return;
       }
@@ -97,13 +107,14 @@ export class CosmosLeaseStore implements LeaseStore {
       // Without time to live, the lock of a host that died would stay for ever.
       else if (etag !== undefined && now - seen.since > LOCK_SECONDS * 1000) await this.#unlock(lock, etag);
       await this.#clock.sleep(LOCK_POLL_MS, signal).catch(() => undefined);
+      this.#marker = await this.#read(info);
     }
-    // A lease that vanished after `.info` would leave its range unread for ever (PROC-L6).
     await this.#createMissing();
   }
 
   async initializedAt(): Promise<Date | undefined> {
     const marker = this.#marker ?? (await this.#read({ id: `${this.#options.prefix}.info` }));
+    this.#marker = undefined;
     const at = marker && parseTimestamp(marker['_ts']);
     return at === undefined ? undefined : new Date(at);
   }
@@ -115,13 +126,21 @@ export class CosmosLeaseStore implements LeaseStore {
   }
 
   async #list(): Promise<Lease[]> {
-    const container = await this.#open();
-    const start = `${this.#options.prefix}..`;
-    // Another processor may have this name with dots after it. Tokens never contain two dots.
-    const documents = (await container.query(start)).filter(({ id }) => !String(id).slice(start.length).includes('..'));
+    const documents = await this.#documentsOf('..');
     const unresolved = documents.some(({ FeedRange, feedRange }) => !FeedRange && !feedRange);
     if (unresolved && this.#partitions.ranges.length === 0) await this.#loadPartitions();
-    return readLeases(documents, this.#partitions, this.#mode).map((known) => this.#remember(known));
+    return this.#leasesOf(documents);
+  }
+
+  async #documentsOf(rest: '.' | '..'): Promise<Record<string, unknown>[]> {
+    return (await this.#open()).query(`${this.#options.prefix}${rest}`);
+  }
+
+  #leasesOf(documents: readonly Record<string, unknown>[]): Lease[] {
+    const start = `${this.#options.prefix}..`;
+    // Another processor may have this name with dots after it. Tokens never contain two dots.
+    const own = documents.filter(({ id }) => String(id).startsWith(start) && !String(id).includes('..', start.length));
+    return readLeases(own, this.#partitions, this.#mode).map((known) => this.#remember(known));
   }
 
   async acquire(lease: Lease, from: 'nobody' | 'owner' = 'nobody'): Promise<Lease | undefined> {
@@ -339,11 +358,11 @@ export class CosmosLeaseStore implements LeaseStore {
   }
 
   /** Creates a lease for each part of the container without one. */
-  async #createMissing(begin?: Begin): Promise<void> {
-    const at = this.#clock.monotonic();
-    const covered = await this.#list();
+  async #createMissing(begin?: Begin, found?: Listed): Promise<void> {
+    const listed = found ?? { at: this.#clock.monotonic(), leases: await this.#list() };
+    const { leases: covered } = listed;
     const missing = this.#partitions.ranges.some((range) => partsWithout(covered, range).length > 0);
-    if (!missing) this.#listed = { at, leases: covered };
+    if (!missing) this.#listed = listed;
     for (const physical of this.#partitions.ranges) {
       for (const gap of partsWithout(covered, physical)) {
         const position = await begin?.(gap);
@@ -355,22 +374,23 @@ export class CosmosLeaseStore implements LeaseStore {
     }
   }
 
-  /** True: the document was created, as far as this is known. False: it existed. */
-  async #create(document: { id: string } & Record<string, unknown>): Promise<boolean> {
+  /** The document was created, as far as this is known. Undefined: it existed. `stored`: as the answer has it. */
+  async #create(
+    document: { id: string } & Record<string, unknown>,
+  ): Promise<{ readonly stored?: LeaseDocument | undefined } | undefined> {
     const container = await this.#open();
     for (let attempt = 1; ; attempt++) {
       try {
-        await withRetry(() => container.container.items.create(container.stamped(document), WHOLE_ANSWER), {
-          reads: false,
-        });
-        return true;
+        const { items } = container.container;
+        const create = () => items.create<LeaseDocument>(container.stamped(document) as LeaseDocument, WHOLE_ANSWER);
+        return { stored: (await withRetry(create, { reads: false })).resource };
       } catch (error) {
         // Try again instead of reading: a read may be stale, and a missing lease leaves its range unread.
         if (error instanceof AmbiguousOutcome) {
           if (attempt < MOST_ATTEMPTS) continue;
-          if (await this.#read(document)) return true;
+          if (await this.#read(document)) return {};
         }
-        if (failureOf(error).kind === 'conflict') return attempt > 1;
+        if (failureOf(error).kind === 'conflict') return attempt > 1 ? {} : undefined;
         throw explainLeases(error, container.container);
       }
     }

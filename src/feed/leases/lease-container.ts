@@ -1,9 +1,9 @@
 import type { Container, ContainerDefinition, Item } from '@azure/cosmos';
-import { isObject } from '../../base/json.ts';
 import { shared } from '../../base/shared.ts';
 import { failureOf } from '../../cosmos/failure.ts';
 import { withRetry } from '../../cosmos/retry.ts';
 import { feedError } from '../errors.ts';
+import { LeaseQueries } from './lease-queries.ts';
 
 /** A lease container's partition key; .NET takes these three and no other. */
 export type LeaseKey = '/id' | '/partitionKey' | 'none';
@@ -70,18 +70,13 @@ export class LeaseContainer {
       : document;
   }
 
-  /** The documents whose id begins with `start`, of all partition keys, as they are stored. */
+  /** The documents whose id begins with `start`, of all partition keys, as they are stored. Several of a process go together. */
   async query(start: string): Promise<Record<string, unknown>[]> {
-    const query = {
-      query: 'SELECT * FROM c WHERE STARTSWITH(c.id, @start)',
-      parameters: [{ name: '@start', value: start }],
-    };
-    const { resources } = await withRetry(() => this.container.items.query<unknown>(query).fetchAll(), {
-      reads: true,
-    }).catch((error: unknown) => {
-      throw explainLeases(error, this.container);
-    });
-    return resources.filter(isObject);
+    return LeaseQueries.of(this.container)
+      .ask(start)
+      .catch((error: unknown) => {
+        throw explainLeases(error, this.container);
+      });
   }
 
   #valueOf({ id, partitionKey }: LeaseId): string | undefined {

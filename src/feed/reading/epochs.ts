@@ -161,7 +161,7 @@ export async function latestEpoch(state: Container, container: string, rid: stri
 /**
  * The same for a host that has just taken a lease. Another process may have raised the epoch just before, as it must
  * before it moves leases back (LEASE-M12). A read may be older than that (ASM-A3). So a write confirms the epoch, on the
- * condition that no higher one is stored.
+ * condition that no higher one is stored. Nearly always that is `known`, and no read is needed.
  */
 export async function confirmedEpoch(
   state: Container,
@@ -171,8 +171,7 @@ export async function confirmedEpoch(
   clock: Clock = systemClock,
 ): Promise<number> {
   const item = state.item(container, 'epochs');
-  for (;;) {
-    const epoch = await latestEpoch(state, container, rid, known);
+  for (let epoch = known; ;) {
     const confirm: PatchRequestBody = {
       condition: `from c where (c.rid != ${JSON.stringify(rid)} or c.epoch <= ${epoch}) and ${readableWhere('epoch')}`,
       operations: [{ op: 'set', path: '/confirmedAt', value: new Date(clock.now()).toISOString() }],
@@ -185,7 +184,10 @@ export async function confirmedEpoch(
       if (kind === 'not-found') return epoch;
       if (kind !== 'precondition') throw error;
     }
-    await clock.sleep(STALE_MS);
+    const stored = await latestEpoch(state, container, rid, known);
+    // The refusal is newer than this read.
+    if (stored === epoch) await clock.sleep(STALE_MS);
+    epoch = stored;
   }
 }
 

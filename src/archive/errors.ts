@@ -61,7 +61,8 @@ export const ARCHIVE_ERRORS = {
     usage: true,
   },
   'log-behind': {
-    meaning: 'Hosts have not read the feed up to the time of `archive as-of`, so the version log lacks versions.',
+    meaning:
+      'Hosts have not read the feed up to the time of `archive as-of`, in every shard, so the version log lacks versions.',
     hint: 'Start the hosts, wait until `millrace status` shows no lag, then run the command again.',
     retryable: true,
   },

@@ -8,6 +8,7 @@ import { untilStopped } from '../feed/tenure/fences.ts';
 import { Entries, type StoredEntry, forEach } from '../projections/archive/entries.ts';
 import { untilDone } from '../projections/conflict.ts';
 import type { DocumentAccess } from '../sinks/document-access.ts';
+import type { MovingKeys } from './compact.ts';
 import { bytesOf, recordOf, unlessDamaged, unpack } from './blob.ts';
 import type { ErasableStore } from './blob-store.ts';
 import { type Period, isShared, isTenant, prefixOf } from './layout.ts';
@@ -24,6 +25,10 @@ export interface ExpireOptions {
   readonly withinMs?: number | undefined;
   /** Counts what would go, and writes nothing. */
   readonly dryRun?: boolean;
+  /** Over shards: to each place whose documents the blobs have. Absent: to the place of the archive. */
+  readonly accesses?: readonly DocumentAccess[];
+  /** Over shards, before entries become void: which keys a move has in hand. Blobs with documents of these wait. */
+  readonly moving?: (() => Promise<MovingKeys>) | undefined;
 }
 
 export interface ExpireResult {
@@ -39,7 +44,7 @@ export interface ExpireResult {
   readonly bytes: number;
   /** Blobs that a legal hold or an immutability policy keeps. */
   readonly held: number;
-  /** Blobs with a document that still stands in its container, since a sweep or a restore was cut off. */
+  /** Blobs with a document that still stands in its container, since a sweep or a restore was cut off, or whose key moves. */
   readonly left: number;
   readonly faults: readonly ArchiveFault[];
 }
@@ -139,27 +144,48 @@ async function expireBlob(archive: Work, of: Expiring, options: ExpireOptions, t
   tally[await store.remove(blob)] += 1;
 }
 
-/** Makes the entries void that name the blob, and notes when, unless a sweep can still write it again. */
+/** Makes the entries void that name the blob, and notes when, unless a sweep or a move can still make one name it again. */
 async function retire(
   archive: Work,
-  { blob, manifest, place, record }: Expiring,
+  of: Expiring,
   access: DocumentAccess,
-  { dryRun = false, now: at }: ExpireOptions,
+  options: ExpireOptions,
+  tally: Tally,
+): Promise<void> {
+  const bytes = await bytesOf(archive.store, of.blob);
+  const documents = unpack(of.blob, bytes);
+  const moving = await options.moving?.();
+  if (documents.some(({ key }) => moving?.has(key))) tally.left += 1;
+  else await retireBlob(archive, { ...of, bytes, documents }, access, options, tally);
+  await moving?.ended();
+}
+
+async function retireBlob(
+  archive: Work,
+  {
+    blob,
+    manifest,
+    place,
+    record,
+    bytes,
+    documents,
+  }: Expiring & { readonly bytes: Uint8Array; readonly documents: readonly ArchivedDocument[] },
+  access: DocumentAccess,
+  { dryRun = false, now: at, accesses = [access] }: ExpireOptions,
   tally: Tally,
 ): Promise<void> {
   const { store, stateContainer, spec } = archive;
-  const bytes = await bytesOf(store, blob);
-  const documents = unpack(blob, bytes);
   const entries = new Entries(stateContainer);
   const known = await entries.read(documents, access);
   const named = (entry: StoredEntry | undefined): entry is StoredEntry =>
     entry?.state === 'archived' && entry.blob?.name === blob;
   // Of the others a newer version is known.
   const open = documents.filter((_, nth) => named(known[nth]) || !known[nth]);
-  if (await isAnyStanding(open, access)) {
-    tally.left += 1;
-    return;
-  }
+  for (const one of accesses)
+    if (await isAnyStanding(open, one)) {
+      tally.left += 1;
+      return;
+    }
   const due = known.filter(named);
   tally.waiting += 1;
   tally.documents += due.length;

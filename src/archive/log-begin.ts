@@ -14,7 +14,7 @@ import { promised } from './layout.ts';
 import { READ_LAG_MS } from './open.ts';
 import { storedBlobs } from './stored-blobs.ts';
 import type { Archive, ArchivedDocument } from './types.ts';
-import { type Line, beginName, logBegan, logFolder, loggedLine, writeLines } from './version-log.ts';
+import { type Line, beganAt, beginName, logBegan, logFolder, loggedLine, writeLines } from './version-log.ts';
 
 /** What the log has of the time before it began is written in blobs of so many documents. */
 const DOCUMENTS = 2_000;
@@ -27,7 +27,15 @@ export interface BeginOptions {
   readonly until?: number;
   /** How old a read may be, milliseconds (ASM-A3). */
   readonly readLagMs?: number;
+  /** Of a sharded source. Absent: one place has all of its documents. */
+  readonly shard?: LogShard | undefined;
   readonly signal: AbortSignal;
+}
+
+/** A shard, and all of which the log must have the documents before it has begun; also those that can't be reached now. */
+export interface LogShard {
+  readonly id: string;
+  readonly all: readonly string[];
 }
 
 const progressed = z.object({
@@ -42,27 +50,46 @@ type Progress = z.infer<typeof progressed>;
 /**
  * Begins the log of an archive, unless it has begun. First it reads the container by its feed, then what entries name. Hosts
  * must have positions for all ranges, and keep what they read: what changes meanwhile comes by them. So a document that
- * doesn't change is hot until the feed has been read, or it is cold after that. Returns the time from which on the log is
- * whole, milliseconds; undefined: its time was up.
+ * doesn't change is hot until the feed has been read, or it is cold after that. Over shards each shard keeps its own, and
+ * the log has begun with the last of them; of a shard that is added later, hosts read everything. Returns the time from which
+ * on the log is whole, milliseconds; undefined: its time was up, or other shards have not kept theirs.
  */
 export async function beginLog(archive: Archive, options: BeginOptions): Promise<number | undefined> {
   const { spec, store } = archive;
+  const { shard } = options;
   const known = await logBegan(store, spec);
   if (known !== undefined) return known;
-  const progress = await readProgress(store, spec);
+  const from = await beginHere(archive, options);
+  if (!shard || from === undefined) return from;
+  const others = await Promise.all(shard.all.map((id) => beganAt(store, beginName(spec, id))));
+  return others.includes(undefined)
+    ? undefined
+    : begin(store, beginName(spec), Math.max(...others.flatMap((at) => at ?? [])));
+}
+
+/** Keeps the documents of this place. */
+async function beginHere(archive: Archive, options: BeginOptions): Promise<number | undefined> {
+  const { spec, store } = archive;
+  const shard = options.shard?.id;
+  const known = await beganAt(store, beginName(spec, shard));
+  if (known !== undefined) return known;
+  const progress = await readProgress(store, progressName(spec, shard));
   const { hot } = progress;
   if (hot && !(await keepHot(archive, hot, options))) return undefined;
   const cold = new Set(progress.cold);
   const isWhole = await keepCold(archive, cold, options);
   if (!isWhole) {
-    await saveProgress(store, spec, { format: 1, hot: null, cold: [...cold] });
+    await saveProgress(store, progressName(spec, shard), { format: 1, hot: null, cold: [...cold] });
     return undefined;
   }
   // The service's clock may be ahead of this one, and versions have its time.
-  const from = Date.now() + CLOCK_SKEW_MS;
-  await store.put(beginName(spec), Buffer.from(JSON.stringify({ format: 1, from })), null);
-  // Another process may have been faster.
-  return (await logBegan(store, spec)) ?? from;
+  return begin(store, beginName(spec, shard), Date.now() + CLOCK_SKEW_MS);
+}
+
+/** Another process may have been faster: then its time counts. */
+async function begin(store: BlobStore, name: string, from: number): Promise<number> {
+  await store.put(name, Buffer.from(JSON.stringify({ format: 1, from })), null);
+  return (await beganAt(store, name)) ?? from;
 }
 
 const isOver = ({ until = Infinity }: BeginOptions): boolean => systemClock.monotonic() >= until;
@@ -70,22 +97,23 @@ const isOver = ({ until = Infinity }: BeginOptions): boolean => systemClock.mono
 /** True: the feed was read to its end. */
 async function keepHot(archive: Archive, from: NonNullable<Progress['hot']>, options: BeginOptions): Promise<boolean> {
   const { spec, store, feed } = archive;
+  const name = progressName(spec, options.shard?.id);
   const reader = new FeedReader(feed, from.length > 0 ? from : undefined);
   const lines = new Lines(archive, options);
   for await (const { changes } of reader.toEnd(options.signal)) {
     for (const change of changes) {
-      if (change.type !== spec.from.type) continue;
+      if (change.type !== spec.from.type || change.gone) continue;
       const { leaving } = change;
       // A document that leaves, in the version that was archived: its mark is no version of the application's.
       await lines.add(leaving?.intact ? { ...change, ...leaving.of } : change);
     }
     if (!isOver(options)) continue;
     await lines.write();
-    await saveProgress(store, spec, { format: 1, hot: placesOf(reader), cold: [] });
+    await saveProgress(store, name, { format: 1, hot: placesOf(reader), cold: [] });
     return false;
   }
   await lines.write();
-  await saveProgress(store, spec, { format: 1, hot: null, cold: [] });
+  await saveProgress(store, name, { format: 1, hot: null, cold: [] });
   // After this wait, every replica has the entry of each document that left the container before.
   await systemClock.sleep(options.readLagMs ?? READ_LAG_MS, options.signal);
   return true;
@@ -168,10 +196,10 @@ function asChange({ feed }: Archive, { doc, version, at }: ArchivedDocument): Ch
   return found && { ...found, version };
 }
 
-const progressName = (spec: ArchiveSpec): string => `${logFolder(spec)}begin-progress.json`;
+const progressName = (spec: ArchiveSpec, shard?: string): string =>
+  `${logFolder(spec)}begin-progress${shard === undefined ? '' : `~${shard}`}.json`;
 
-async function readProgress(store: BlobStore, spec: ArchiveSpec): Promise<Progress> {
-  const name = progressName(spec);
+async function readProgress(store: BlobStore, name: string): Promise<Progress> {
   const stored = await store.read(name);
   if (!stored) return { format: 1, hot: [], cold: [] };
   try {
@@ -182,8 +210,7 @@ async function readProgress(store: BlobStore, spec: ArchiveSpec): Promise<Progre
 }
 
 /** If another process has written it meanwhile, its progress stays: whichever is read, the next run reads the rest again. */
-async function saveProgress(store: BlobStore, spec: ArchiveSpec, progress: Progress): Promise<void> {
-  const name = progressName(spec);
+async function saveProgress(store: BlobStore, name: string, progress: Progress): Promise<void> {
   const stored = await store.read(name);
   await store.put(name, Buffer.from(JSON.stringify(progress)), stored?.etag ?? null);
 }

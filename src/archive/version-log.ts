@@ -22,16 +22,27 @@ export interface Line {
 
 const begun = z.object({ format: z.literal(1), from: z.number() });
 
+export interface LogOptions {
+  /**
+   * Keeps the copies that a move writes, too. Over shards the log begins in one shard after the other, and a key that moves
+   * meanwhile from one that has not begun to one that has would be in neither.
+   */
+  readonly copies?: boolean;
+}
+
 /**
  * Keeps the versions of a page. It opens the store at the first use. A blob is named after its content, so a page that is
  * read again writes nothing twice; if the page is cut otherwise, a version is in two blobs, and readers take it once. A
  * failure of the storage account is a failure of infrastructure: no checkpoint passes the page.
  */
-export function versionLog(open: () => Promise<BlobStore>): LogVersions {
+export function versionLog(open: () => Promise<BlobStore>, { copies = false }: LogOptions = {}): LogVersions {
   let opened: Promise<BlobStore> | undefined;
   return async (spec, changes) => {
-    // A move writes no version of the application's.
-    const lines = changes.flatMap((change, order) => (change.moved ? [] : [loggedLine(spec, change, order)]));
+    const lines = changes.flatMap((change, order) => {
+      if (!change.moved) return [loggedLine(spec, change, order)];
+      // A copy is the last version of its transaction.
+      return copies && !change.gone ? [loggedLine(spec, change)] : [];
+    });
     if (lines.length === 0) return;
     try {
       await writeLines(await (opened ??= open()), spec, lines);
@@ -46,8 +57,11 @@ export function versionLog(open: () => Promise<BlobStore>): LogVersions {
  * From when on the log of an archive is whole, milliseconds; undefined: it has not begun.
  * @throws ArchiveDamaged
  */
-export async function logBegan(store: Pick<BlobStore, 'read'>, spec: ArchiveSpec): Promise<number | undefined> {
-  const name = beginName(spec);
+export const logBegan = async (store: Pick<BlobStore, 'read'>, spec: ArchiveSpec): Promise<number | undefined> =>
+  beganAt(store, beginName(spec));
+
+/** As `logBegan`, by the name of what was stored. @throws ArchiveDamaged */
+export async function beganAt(store: Pick<BlobStore, 'read'>, name: string): Promise<number | undefined> {
   const stored = await store.read(name);
   if (!stored) return undefined;
   try {
@@ -107,7 +121,9 @@ async function unlessDamaged<T>(read: () => T | Promise<T>): Promise<T | undefin
 /** The prefix of everything that a log has stored. */
 export const logFolder = (spec: ArchiveSpec): string => `${logOf(projectionId(spec))}/`;
 
-export const beginName = (spec: ArchiveSpec): string => `${logFolder(spec)}begin.json`;
+/** `shard`: of what the log has begun with in one shard. Absent: of the whole log. */
+export const beginName = (spec: ArchiveSpec, shard?: string): string =>
+  `${logFolder(spec)}begin${shard === undefined ? '' : `~${shard}`}.json`;
 
 export function loggedLine(spec: ArchiveSpec, change: Change, order?: number): Line {
   const { doc, at, tenant, before } = change;

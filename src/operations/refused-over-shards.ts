@@ -7,10 +7,6 @@ export interface RefusedOverShards {
 
 /** By `noun verb`, or by the noun. */
 const REFUSED: Readonly<Record<string, RefusedOverShards>> = {
-  'archive as-of': {
-    why: 'it reads a version log, and an archive of several shards has none',
-    instead: 'Documents as they are archived now: `millrace archive restore --into CONTAINER`, in each place.',
-  },
   'containers migrate': {
     why: 'it copies within one database',
     instead: 'Create the other container in another shard, and move the keys there: `millrace shards move`.',

@@ -104,7 +104,7 @@ export function openEngine(parts: EngineParts, purpose: Purpose): OpenEngine {
     stateContainer: state.id,
     readLagMs,
     cold,
-    logVersions: versionLog(blobs),
+    logVersions: versionLog(blobs, { copies: loaded.pipeline.part?.place === 'shard' }),
     again: parts.again ?? typeof purpose !== 'string',
     strict: fingerprints.isStrict,
     hub: instead?.hub ?? ((hub) => new EventHubSink(hub, (other) => hubs.producer(hub, other))),

@@ -43,14 +43,6 @@ export function checkShards(pipeline: Pipeline, model: Model): Finding[] {
     const message = `Projection ${spec.name} can't run over shards. ${place.why}`;
     findings.push(...about(spec.name, [error('shards-place', message, place.hint)]));
   }
-  for (const { name } of pipeline.archives.filter(({ versionLog }) => versionLog)) {
-    const message = `Archive ${name} logs versions, and the pipeline is over shards: all shards would write one log`;
-    findings.push(...about(name, [error('archive-log-shards', message, 'Remove versionLog.')]));
-  }
-  for (const { name } of pipeline.archives.filter(({ keep }) => keep)) {
-    const message = `Archive ${name} deletes documents after a time, and the pipeline is over shards: a blob may hold documents of several shards`;
-    findings.push(...about(name, [error('archive-keep-shards', message, 'Remove keep.')]));
-  }
   for (const container of new Set(
     pipeline.sources.filter(({ feed }) => feed === 'all-versions').map((of) => of.container),
   ))

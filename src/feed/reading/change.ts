@@ -64,6 +64,8 @@ export interface Change<D = Record<string, unknown>> extends Identity {
    * is in another shard now: what is derived from one shard takes it back, what is derived from all of them ignores it.
    */
   readonly moved?: boolean;
+  /** True: it is the marker of a document that a move has taken elsewhere, and no version of it. */
+  readonly gone?: true;
   /** True: since a move wrote the document, nothing but embeds has changed it. */
   readonly echo?: boolean;
   /** True: its effect is still to come, whatever was noted of its content when a move wrote it again. */

@@ -1,5 +1,6 @@
 import { type InvocationContext, type Timer, app } from '@azure/functions';
 import { messageOf } from '../../base/errors.ts';
+import { wholeOf } from '../../definition/places.ts';
 import type { Pipeline } from '../../definition/specs.ts';
 import type { Workspace } from '../../runtime/workspace.ts';
 import type { Drain } from './drain.ts';
@@ -56,8 +57,9 @@ export const TIMERS: readonly TimerPlan[] = [
     schedule: '50 20 3 * * *',
     operation: 'archive expire',
     input: { within: 200 },
-    // The operation is refused over shards.
-    needed: ({ archives, part }) => !part && archives.some(({ keep }) => keep !== undefined),
+    // It works on the blobs of all places, so the app of the global place runs it.
+    needed: (pipeline) =>
+      pipeline.part?.place !== 'shard' && wholeOf(pipeline).archives.some(({ keep }) => keep !== undefined),
   },
   {
     name: 'fan-out',

@@ -5,7 +5,6 @@ import { copyOne } from '../../archive/copy-out.ts';
 import { archiveError } from '../../archive/errors.ts';
 import { isOfErased } from '../../archive/eligibility.ts';
 import type { Archive, ReadErased } from '../../archive/types.ts';
-import { untilStopped } from '../../feed/tenure/fences.ts';
 import { watchErasures } from '../../runtime/open-engine.ts';
 import { audited } from '../audit/record.ts';
 import { defineOperation, partsOf } from '../operation.ts';
@@ -13,13 +12,14 @@ import { operationsError } from '../errors.ts';
 import { plural } from '../table.ts';
 import { tenantInput } from '../tenants/asked.ts';
 import { writeComplete } from '../tenants/export-file.ts';
-import { assertInto } from './into.ts';
+import { assertInto, intoPlaces } from './into.ts';
 import { reachable } from './log-reach.ts';
-import { openArchives } from './open.ts';
+import { type OpenedTogether, openTogether } from './open-together.ts';
 
 const FILE = '.jsonl';
 
 export const archiveAsOf = defineOperation({
+  shards: 'itself',
   noun: 'archive',
   verb: 'as-of',
   summary: 'Write the documents of a container as they were at a time into a file or another container',
@@ -40,9 +40,8 @@ export const archiveAsOf = defineOperation({
   run: async ({ time, archive: only, into, tenant, force }, context) => {
     const { workspace, signal, screen } = context;
     const parts = await partsOf(context);
-    const opened = await openArchives(parts.loaded, parts.services, { only, signal, screen });
-    const archive = logged(opened);
-    const at = await reachable(archive, time, context);
+    const { archive, places } = logged(await openTogether(parts, { only, signal, screen }));
+    const at = await reachable(archive, { time, places, parts, signal });
     const watch = watchErasures(parts);
     const erased = watch && (() => watch.current());
     const progress = (blobs: number): void => screen.progress(`${archive.spec.name}: blobs read`, blobs);
@@ -51,21 +50,23 @@ export const archiveAsOf = defineOperation({
     if (into.endsWith(FILE)) {
       const lines = linesOf(archive, documents, erased);
       const written = await writeComplete(resolve(workspace.directory, into), lines, { force });
-      return { ...said, documents: written, differ: 0 };
+      return { ...said, documents: written, differ: 0, moving: 0 };
     }
-    await assertInto(into, [archive], parts.loaded, parts.services);
+    for (const { loaded, services } of places) await assertInto(into, [archive], loaded, services);
     return audited(context, 'archive as-of', { time, archive: archive.spec.name, into, tenant }, async () => {
-      const access = archive.access(untilStopped(signal));
-      const counts = { documents: 0, differ: 0 };
+      const accessOf = await intoPlaces(parts, { archive, places, into, signal });
+      const counts = { documents: 0, differ: 0, moving: 0 };
       for await (const document of documents) {
-        const outcome = await copyOne(archive, document, access, { into, replace: false, erased });
-        if (outcome === 'differ') counts.differ += 1;
+        const access = await accessOf(document.key);
+        const outcome = access && (await copyOne(archive, document, access, { into, replace: false, erased }));
+        if (!outcome) counts.moving += 1;
+        else if (outcome === 'differ') counts.differ += 1;
         else if (outcome !== 'erased') counts.documents += 1;
       }
       return { ...said, ...counts };
     });
   },
-  format: ({ at, into, exact, documents, differ }) =>
+  format: ({ at, into, exact, documents, differ, moving }) =>
     [
       `${plural(documents, 'document')} as of ${at} in ${into}.`,
       ...(exact
@@ -74,18 +75,23 @@ export const archiveAsOf = defineOperation({
             'The pipeline reads latest versions: each is the last version that hosts saw before this time. Versions between two reads and hard deletes are unknown.',
           ]),
       ...(differ === 0 ? [] : [`${plural(differ, 'document')} left as they stand in ${into}, in another version.`]),
+      ...(moving === 0
+        ? []
+        : [
+            `${plural(moving, 'document')} not written, because their keys move or the map gives them to no shard. Run it again when the moves have ended.`,
+          ]),
     ].join('\n'),
-  ok: ({ differ }) => differ === 0,
+  ok: ({ differ, moving }) => differ === 0 && moving === 0,
 });
 
 /** @throws UsageError `log-undeclared`, `input-invalid` */
-function logged(archives: readonly Archive[]): Archive {
-  const [first, ...others] = archives.filter(({ spec }) => spec.versionLog);
+function logged(opened: readonly OpenedTogether[]): OpenedTogether {
+  const [first, ...others] = opened.filter(({ archive }) => archive.spec.versionLog);
   if (!first) throw archiveError('log-undeclared', 'No archive that was asked for declares a version log');
   if (others.length === 0) return first;
-  const names = [first, ...others].map(({ spec }) => spec.name).join(', ');
+  const names = [first, ...others].map(({ archive }) => archive.spec.name).join(', ');
   throw operationsError('input-invalid', `Several archives have a version log: ${names}`, {
-    hint: `Name one with --archive ${first.spec.name}.`,
+    hint: `Name one with --archive ${first.archive.spec.name}.`,
   });
 }
 

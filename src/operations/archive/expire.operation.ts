@@ -1,11 +1,12 @@
 import { z } from 'zod';
-import { type ExpireResult, expireArchive } from '../../archive/expire.ts';
+import { type ExpireOptions, type ExpireResult, expireArchive } from '../../archive/expire.ts';
+import { untilStopped } from '../../feed/tenure/fences.ts';
 import { type Context, type Plan, defineOperation, partsOf } from '../operation.ts';
 import { plural, size, table } from '../table.ts';
 import { tenantInput } from '../tenants/asked.ts';
 import { faultLines } from './faults.ts';
 import { assertByTenant } from './of-tenant.ts';
-import { openArchives } from './open.ts';
+import { type OpenedTogether, openTogether } from './open-together.ts';
 
 interface ExpireInput {
   readonly name?: string | undefined;
@@ -15,19 +16,34 @@ interface ExpireInput {
 
 async function run({ name: only, tenant, within }: ExpireInput, context: Context, dryRun: boolean) {
   const { signal, screen } = context;
-  const { loaded, services } = await partsOf(context);
-  const archives = await openArchives(loaded, services, { only, signal, screen });
-  assertByTenant(archives, tenant);
+  const works = await openTogether(await partsOf(context), { only, signal, screen });
+  assertByTenant(
+    works.map(({ archive }) => archive),
+    tenant,
+  );
   const results: ExpireResult[] = [];
-  for (const archive of archives) {
-    if (!archive.spec.keep) continue;
+  for (const work of works) {
+    if (!work.archive.spec.keep) continue;
     const withinMs = within === undefined ? undefined : within * 1_000;
-    results.push(await expireArchive(archive, { now: Date.now(), signal, tenant, dryRun, withinMs }));
+    results.push(await expireTogether(work, { now: Date.now(), signal, tenant, dryRun, withinMs }));
   }
   return results;
 }
 
+/** Deletes what is over in all places of an archive. */
+export const expireTogether = async (
+  { archive, places, moving }: OpenedTogether,
+  options: Omit<ExpireOptions, 'accesses' | 'moving'>,
+): Promise<ExpireResult> =>
+  expireArchive(archive, {
+    ...options,
+    accesses: places.map((place) => place.archive.access(untilStopped(options.signal))),
+    // A dry run writes nothing, so no move has to wait for it.
+    ...(moving && !options.dryRun && { moving }),
+  });
+
 export const archiveExpire = defineOperation({
+  shards: 'itself',
   noun: 'archive',
   verb: 'expire',
   summary: 'Delete archived documents whose time is over, by the rule `keep` of their archive',

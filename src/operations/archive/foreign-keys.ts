@@ -18,14 +18,31 @@ export async function foreignKeys(parts: Parts, source: Source): Promise<ReadKey
   const { part } = parts.loaded.pipeline;
   if (part?.place !== 'shard' || !part.inShards.has(source.name)) return undefined;
   const map = await openShardMap(parts);
-  const { endpoint, database } = parts.services.place;
-  const here = { endpoint, database: database.id };
   return async () => {
-    const places = await shardPlaces(map, parts.settings);
-    const own = places.find(({ location }) =>
-      isSameLocation({ endpoint: parts.settings.cosmos.endpoint, ...location }, here),
-    );
-    return keysOf(map, source, ({ owner, shard }) => isOfMove(owner) || shard !== own?.shard.id);
+    const own = await shardHere(map, parts);
+    return keysOf(map, source, ({ owner, shard }) => isOfMove(owner) || shard !== own);
+  };
+}
+
+/** The id of the shard in whose place the services are. */
+export async function shardHere(map: ShardMap, { services, settings }: Parts): Promise<string | undefined> {
+  const { endpoint, database } = services.place;
+  const here = { endpoint, database: database.id };
+  const own = (await shardPlaces(map, settings)).find(({ location }) =>
+    isSameLocation({ endpoint: settings.cosmos.endpoint, ...location }, here),
+  );
+  return own?.shard.id;
+}
+
+/** Reads, at each call, which shard has a key of a sharded source. Undefined: none, or it moves now. */
+export async function keyHomes(parts: Parts, source: Source): Promise<() => Promise<(key: Key) => string | undefined>> {
+  const map = await openShardMap(parts);
+  return async () => {
+    const find = await mappings(map, source);
+    return (key) => {
+      const mapping = find(key);
+      return mapping === undefined || isOfMove(mapping.owner) ? undefined : mapping.shard;
+    };
   };
 }
 
@@ -41,21 +58,32 @@ export type ReadKeys = () => Promise<(key: Key) => boolean>;
 /** Whether a key of a source is one of a mapping that `chosen` has. */
 async function keysOf(
   map: ShardMap,
-  { name, keyPaths }: Source,
+  source: Source,
   chosen: (mapping: InspectedMapping) => boolean,
 ): Promise<(key: Key) => boolean> {
+  const find = await mappings(map, source);
+  return (key) => {
+    const mapping = find(key);
+    return mapping !== undefined && chosen(mapping);
+  };
+}
+
+/** Finds the mapping of a key. */
+async function mappings(
+  map: ShardMap,
+  { name, keyPaths }: Source,
+): Promise<(key: Key) => InspectedMapping | undefined> {
   const path = splitPath(map.schema.sharded[name] ?? '').join('/');
   const level = keyPaths.findIndex((one) => one.join('/') === path);
-  const { mappings } = await map.inspect();
-  const spans = mappings
-    .map((mapping) => ({ ...spanOf(map, mapping), chosen: chosen(mapping) }))
+  const spans = (await map.inspect()).mappings
+    .map((mapping) => ({ ...spanOf(map, mapping), mapping }))
     .toSorted((one, other) => (one.low < other.low ? -1 : 1));
   return (key) => {
     const code = codeOf(map, key[level]);
-    // A key in another form than the map's is on no move.
-    if (code === undefined) return false;
+    // A key in another form than the map's has none.
+    if (code === undefined) return undefined;
     const span = spans[lastNotAbove(spans, code)];
-    return span !== undefined && covers(span, code) && span.chosen;
+    return span !== undefined && covers(span, code) ? span.mapping : undefined;
   };
 }
 

@@ -187,13 +187,6 @@ describe('a pipeline over shards refuses', () => {
     expect(codes([], { ingest: [events] })).toContain('shards-place');
   });
 
-  it('an archive with a version log', () => {
-    const declared = (versionLog: boolean) =>
-      archive('a', { from: m.Orders.order, date: 'placedAt', after: '90d', versionLog });
-    expect(codes([declared(true)])).toContain('archive-log-shards');
-    expect(codes([declared(false)])).not.toContain('archive-log-shards');
-  });
-
   it('the all-versions feed of a container of the shards', () => {
     const projections = [copy('c', { from: m.Orders.order, into: m.Summaries.summary, map: () => summary })];
     expect(codes(projections, { sources: [source({ of: m.Orders.order, feed: 'all-versions' })] })).toContain(

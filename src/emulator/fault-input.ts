@@ -44,6 +44,7 @@ const faults = z.strictObject({
   countExpired: z.boolean().optional(),
   loosePrefixes: z.boolean().optional(),
   demandPlans: z.boolean().optional(),
+  indexFrom: z.int().min(0).optional(),
   historyMs: ms.optional(),
   shuffleInLsn: z.boolean().optional(),
 });

@@ -10,10 +10,12 @@ export type Way = 'base' | 'copy' | 'aggregate' | 'index';
 
 /** One decision for everything that has options. */
 export interface Choices {
-  /** Entity → the field that its documents are partitioned by. */
+  /** Entity → the field that its documents are partitioned by; `tenantId/userId`: a hierarchical key. */
   readonly keys: Readonly<Record<string, string>>;
   /** Pattern → way. */
   readonly ways: Readonly<Record<string, Way>>;
+  /** Entity → the entity in whose container its documents are, beside those of that entity. */
+  readonly homes: Readonly<Record<string, string>>;
   /** Entities whose documents are elements of their parent's document. */
   readonly embedded: readonly string[];
   /** Entities whose policy indexes every path. */
@@ -78,8 +80,125 @@ export const parentOf = ({ entities }: Needs, entity: Entity): Entity | undefine
 export const parentField = (parent: Entity, child: Entity): string =>
   child.fields.find(({ name }) => words(name) === words(`${parent.name}Id`))?.name ?? '';
 
-/** Whether a request of this access reaches one partition of a container with this key. */
-export const reaches = (access: Access, key: string): boolean => access.by.includes(key);
+/** The entity whose documents hold this one as an element. */
+export const holderOf = (needs: Needs, { embedded }: Choices, entity: Entity): Entity | undefined =>
+  embedded.includes(entity.name) ? parentOf(needs, entity) : undefined;
+
+/** The entity by which the container of an entity is named. */
+export const homeOf = ({ homes }: Choices, name: string): string => homes[name] ?? name;
+
+export const keyOf = (choices: Choices, name: string): string => choices.keys[homeOf(choices, name)] ?? 'id';
+
+export const levelsOf = (key: string): string[] => key.split('/');
+
+/** The field of the entity that a level of a key is filled from: a parent beside its children carries its id as `orderId`. */
+export function sourceOf({ name, fields }: Entity, level: string): string | undefined {
+  if (fields.some((field) => field.name === level)) return level;
+  return words(level) === words(`${name}Id`) ? 'id' : undefined;
+}
+
+/** The entities whose documents are in this entity's container, itself first. */
+export const membersOf = ({ entities }: Needs, choices: Choices, home: string): Entity[] =>
+  entities
+    .filter(({ name }) => homeOf(choices, name) === home && !choices.embedded.includes(name))
+    .toSorted((a, b) => Number(b.name === home) - Number(a.name === home));
+
+/** `prefix`: the first levels of a hierarchical key, so some of the partitions. */
+export type Reach = 'one' | 'prefix' | 'all';
+
+/** How many partitions of a container with this key a request must ask that knows these fields of an entity. */
+export function reachOf(entity: Entity, by: readonly string[], key: string): Reach {
+  const known = levelsOf(key).map((level) => by.includes(sourceOf(entity, level) ?? level));
+  if (known.every(Boolean)) return 'one';
+  return known[0] === true ? 'prefix' : 'all';
+}
+
+/** What a read asks: an embedded child's parent, by the parent's fields. */
+export function askedOf(needs: Needs, choices: Choices, access: Access): { entity: Entity; by: readonly string[] } {
+  const entity = needs.entities.find(({ name }) => name === access.entity)!;
+  const holder = holderOf(needs, choices, entity);
+  if (!holder) return { entity, by: access.by };
+  const field = parentField(holder, entity);
+  return { entity: holder, by: access.by.map((known) => (known === field ? 'id' : known)) };
+}
+
+/** How far a read of the base containers goes, its children included. */
+export function reachOfRead(needs: Needs, choices: Choices, access: Access): Reach {
+  const { entity, by } = askedOf(needs, choices, access);
+  const own = reachOf(entity, by, keyOf(choices, entity.name));
+  const others = apart(needs, choices, access).map((child) =>
+    reachOf(child, [parentField(entity, child)], keyOf(choices, child.name)),
+  );
+  const all = [own, ...others];
+  return all.includes('all') ? 'all' : all.includes('prefix') ? 'prefix' : 'one';
+}
+
+/** The children of a read that neither its document nor its partition has. */
+export function apart(needs: Needs, choices: Choices, access: Access): Entity[] {
+  const { entity } = askedOf(needs, choices, access);
+  return needs.entities.filter(
+    (child) =>
+      access.withs.includes(child.name) &&
+      !choices.embedded.includes(child.name) &&
+      !(beside(choices, entity, child) && parentKeyed(choices, entity, child)),
+  );
+}
+
+/** The entities that are elements of this one's documents. */
+export const childrenOf = (needs: Needs, choices: Choices, entity: Entity): Entity[] =>
+  needs.entities.filter((one) => holderOf(needs, choices, one) === entity);
+
+/** How many children a parent has on average, by the requirements. */
+export const countOf = ({ requirements }: Needs, parent: Entity, child: Entity): number =>
+  averageOf(relationsOf(requirements, { type: parent.name }, { type: child.name })) ?? 1;
+
+/** Bytes of a document, with its elements. */
+export const sizeOf = (needs: Needs, choices: Choices, entity: Entity): number =>
+  childrenOf(needs, choices, entity).reduce(
+    (bytes, child) => bytes + child.bytes * countOf(needs, entity, child),
+    entity.bytes,
+  );
+
+/** Whether both have documents in one container. */
+export const beside = (choices: Choices, a: Entity, b: Entity): boolean =>
+  homeOf(choices, a.name) === homeOf(choices, b.name);
+
+/** Whether a partition has one parent with its children, and nothing else of these two. */
+const parentKeyed = (choices: Choices, parent: Entity, child: Entity): boolean =>
+  keyOf(choices, parent.name) === parentField(parent, child);
+
+/** The part of an entity's documents that the largest value of a field has; twice the average where nothing is stated. */
+export function shareOf(needs: Needs, entity: Entity, field: string): number {
+  const source = sourceOf(entity, field) ?? field;
+  const own = entity.fields.find(({ name }) => name === source)?.largest;
+  // The skew of a tenant is stated once, and holds for every entity that has the field.
+  const stated = own ?? needs.entities.flatMap(({ fields }) => fields).find(({ name }) => name === field)?.largest;
+  return stated ?? Math.min(1, (source === 'id' ? 1 : 2) / valuesOf(needs, entity.name, source));
+}
+
+/** The part of all documents that the largest logical partition has. */
+export const largestOf = (needs: Needs, entity: Entity, key: string): number =>
+  levelsOf(key).reduce((share, level) => share * shareOf(needs, entity, level), 1);
+
+export interface Overlap {
+  /** Percent of the reads that need both, the parent alone, and the child alone. */
+  readonly both: number;
+  readonly parent: number;
+  readonly child: number;
+}
+
+export function overlapOf({ accesses }: Needs, parent: Entity, child: Entity): Overlap {
+  const field = parentField(parent, child);
+  const rate = (of: readonly Access[]): number => of.reduce((sum, { average }) => sum + average, 0);
+  const reads = accesses.filter(({ kind }) => kind === 'read' || kind === 'list' || kind === 'total');
+  const whole = reads.filter(({ entity, withs }) => entity === parent.name && withs.includes(child.name));
+  const own = reads.filter(({ entity, by }) => entity === child.name && by.includes(field));
+  const alone = reads.filter(({ entity, by }) => entity === child.name && !by.includes(field));
+  const parents = reads.filter((access) => access.entity === parent.name && !whole.includes(access));
+  const all = Math.max(1e-9, rate([...whole, ...own, ...alone, ...parents]));
+  const [a, b] = [Math.round((100 * rate(parents)) / all), Math.round((100 * rate(alone)) / all)];
+  return { both: 100 - a - b, parent: a, child: b };
+}
 
 const isTime = (field: string): boolean => /^(day|date|month|year|hour)$|(At|Time|Day|Date)$/.test(field);
 

@@ -8,8 +8,23 @@ import { parseDesign } from '../reader/design.ts';
 import { parseRequirements } from '../reader/requirements.ts';
 import { averageOf, relationsOf } from '../relations.ts';
 import { sum } from '../rules/facts.ts';
-import { type Choices, type Way, containerOf, parentField, parentOf, reaches } from './design.ts';
-import type { Needs } from './needs.ts';
+import {
+  type Choices,
+  type Way,
+  containerOf,
+  homeOf,
+  keyOf,
+  levelsOf,
+  membersOf,
+  overlapOf,
+  parentField,
+  parentOf,
+  reachOf,
+  reachOfRead,
+  sourceOf,
+} from './design.ts';
+import { overflowOf } from './limits.ts';
+import type { Entity, Needs } from './needs.ts';
 import { designText, requirementsText } from './write.ts';
 
 export interface Cost {
@@ -54,31 +69,33 @@ interface Alternative {
 }
 
 export function propose(needs: Needs): Proposal {
-  const costs = new Map<string, Cost>();
-  const costOf = (choices: Choices): Cost => {
+  const costs = new Map<string, Costed>();
+  const costedOf = (choices: Choices): Costed => {
     const known = JSON.stringify(choices);
-    const cost = costs.get(known) ?? costed(needs, choices).cost;
+    const cost = costs.get(known) ?? costed(needs, choices);
     costs.set(known, cost);
     return cost;
   };
+  const costOf = (choices: Choices): Cost => costedOf(choices).cost;
+  const overflows = (choices: Choices): boolean => costedOf(choices).refused !== undefined;
   let chosen = start(needs);
   const better = (a: Choices, b: Choices): number =>
     frequent(needs, a) - frequent(needs, b) || order(costOf(a), costOf(b));
   for (;;) {
-    const others = alternativesOf(needs, chosen).flatMap(({ options }) =>
+    const others = alternativesOf(needs, chosen, overflows).flatMap(({ options }) =>
       options.flatMap(({ choices, refused }) => (refused === undefined ? [choices] : [])),
     );
-    const [best] = others.toSorted(better);
+    const [best] = others.filter((one) => !overflows(one)).toSorted(better);
     if (!best || better(best, chosen) >= 0) break;
     chosen = best;
   }
-  const { design, cost } = costed(needs, chosen);
-  const decisions = alternativesOf(needs, chosen).map(({ decision, options }): Decision => ({
+  const { design, cost } = costedOf(chosen);
+  const decisions = alternativesOf(needs, chosen, overflows).map(({ decision, options }): Decision => ({
     decision,
     options: options
       .map(({ option, choices, refused }): Option => {
         const often = frequent(needs, choices) > frequent(needs, chosen) ? OFTEN : undefined;
-        const why = refused ?? often;
+        const why = refused ?? costedOf(choices).refused ?? often;
         return {
           option,
           cost: costOf(choices),
@@ -89,17 +106,14 @@ export function propose(needs: Needs): Proposal {
       .toSorted((a, b) => order(a.cost, b.cost)),
   }));
   const why = new Map(
-    needs.entities.flatMap(({ name }) => {
-      const both = [true, false].map((on) => costOf({ ...chosen, embedded: toggled(chosen.embedded, name, on) }));
-      const [inside, apart] = both;
-      return inside && apart && mayEmbed(needs, name)
-        ? [
-            [
-              name,
-              `on average ${ru(inside)} RU/s embedded, ${ru(apart)} RU/s separate, all containers together`,
-            ] as const,
-          ]
-        : [];
+    decisions.flatMap(({ decision, options }): [string, string][] => {
+      const child = needs.entities.find(({ name }) => decision.startsWith(`place of ${name}`));
+      const parent = child && parentOf(needs, child);
+      if (!child || !parent) return [];
+      const told = options.map(({ option, cost: { average }, refused = '' }) =>
+        [`${n(average)} RU/s ${option}`, refused].filter((part) => part !== '').join(', but '),
+      );
+      return [[child.name, `on average, all containers together: ${told.join('; ')}`]];
     }),
   );
   return {
@@ -111,18 +125,16 @@ export function propose(needs: Needs): Proposal {
   };
 }
 
-const ru = ({ average }: Cost): string => n(average);
 const same = (a: Choices, b: Choices): boolean => JSON.stringify(a) === JSON.stringify(b);
 const OFTEN = `asks all partitions ${DEFAULTS.frequent} times a second or more`;
 
 /** How many patterns ask all partitions so often that the check has a finding (B10, G12). */
-const frequent = (needs: Needs, { keys, ways, embedded }: Choices): number =>
+const frequent = (needs: Needs, choices: Choices): number =>
   needs.accesses.filter(
     (access) =>
       ['list', 'total', 'read'].includes(access.kind) &&
-      !embedded.includes(access.entity) &&
-      ways[access.id] === 'base' &&
-      !reaches(access, keys[access.entity] ?? 'id') &&
+      choices.ways[access.id] === 'base' &&
+      reachOfRead(needs, choices, access) === 'all' &&
       access.peak >= DEFAULTS.frequent,
   ).length;
 
@@ -154,7 +166,14 @@ function expiries({ entities, accesses }: Needs, cost: Cost): Decision[] {
 /** What is billed decides; among designs that are billed alike, the load. */
 const order = (a: Cost, b: Cost): number => a.hours - b.hours || a.average - b.average || a.peak - b.peak;
 
-function costed(needs: Needs, choices: Choices): { design: string; cost: Cost } {
+interface Costed {
+  readonly design: string;
+  readonly cost: Cost;
+  /** A logical partition that the service doesn't hold, or serve. */
+  readonly refused?: string;
+}
+
+function costed(needs: Needs, choices: Choices): Costed {
   const requirements = parseRequirements(requirementsText(needs, choices), 'cosmosdb_requirements.md');
   const read = (text: string): Design =>
     parseDesign(
@@ -165,6 +184,7 @@ function costed(needs: Needs, choices: Choices): { design: string; cost: Cost } 
   const loads = costsOf({ requirements, design: read(designText(needs, choices)) }, 'microsoft').containers;
   const design = designText(needs, choices, new Map(loads.map(({ name, peak }) => [name, peak])));
   const { containers } = costsOf({ requirements, design: read(design) }, 'microsoft');
+  const refused = overflowOf(needs, choices, new Map(containers.map(({ name, peak }) => [name, peak])));
   return {
     design,
     cost: {
@@ -172,6 +192,7 @@ function costed(needs: Needs, choices: Choices): { design: string; cost: Cost } 
       average: sum(containers.map(({ average }) => average)),
       hours: sum(containers.map(({ hours }) => hours?.expected ?? 0)),
     },
+    ...(refused !== undefined && { refused }),
   };
 }
 
@@ -179,6 +200,7 @@ function start(needs: Needs): Choices {
   return {
     keys: Object.fromEntries(needs.entities.map(({ name }) => [name, 'id'])),
     ways: Object.fromEntries(needs.accesses.map(({ id }) => [id, 'base' as const])),
+    homes: {},
     embedded: [],
     allPaths: [],
   };
@@ -188,61 +210,49 @@ const toggled = (of: readonly string[], name: string, on: boolean): string[] =>
   on ? [...new Set([...of, name])].toSorted() : of.filter((one) => one !== name);
 
 /** With another key; lists that the key answers in one partition need no copy. */
-const withKey = (needs: Needs, now: Choices, name: string, key: string): Choices => ({
-  ...now,
-  keys: { ...now.keys, [name]: key },
-  ways: Object.fromEntries(
-    needs.accesses.map((access) => {
-      const answered =
-        key !== now.keys[name] && access.entity === name && access.kind === 'list' && reaches(access, key);
-      return [access.id, answered ? 'base' : (now.ways[access.id] ?? 'base')];
-    }),
-  ),
-});
+const withKey = (needs: Needs, now: Choices, name: string, key: string): Choices => {
+  const next = { ...now, keys: { ...now.keys, [name]: key } };
+  const members = membersOf(needs, next, name);
+  return {
+    ...next,
+    ways: Object.fromEntries(
+      needs.accesses.map((access) => {
+        const entity = members.find((one) => one.name === access.entity);
+        const answered = entity && access.kind === 'list' && reachOf(entity, access.by, key) !== 'all';
+        return [access.id, answered ? 'base' : (now.ways[access.id] ?? 'base')];
+      }),
+    ),
+  };
+};
+
+interface Question {
+  readonly decision: string;
+  readonly options: Alternative[];
+}
 
 /** Every decision with all of its options, the present one among them. */
-function alternativesOf(needs: Needs, now: Choices): { decision: string; options: Alternative[] }[] {
+function alternativesOf(needs: Needs, now: Choices, overflows: (choices: Choices) => boolean): Question[] {
   const entities = needs.entities.flatMap((entity) => {
     const { name } = entity;
-    const reads = needs.accesses.filter(
-      (access) => access.entity === name && ['read', 'list', 'total'].includes(access.kind),
-    );
-    const parent = parentOf(needs, entity);
     const held = now.embedded.includes(name);
-    const keys = [...new Set(['id', ...reads.flatMap(({ by }) => by)])];
-    const embeddable = parent && !now.embedded.includes(parent.name) && mayEmbed(needs, name);
+    const own = !held && homeOf(now, name) === name;
+    const keys = keysOf(needs, now, entity, overflows);
+    const places = placesOf(needs, now, entity);
     return [
-      ...(held || keys.length < 2
-        ? []
-        : [
-            {
-              decision: `key of ${containerOf(entity)}`,
-              options: keys.map((key) => ({ option: `/${key}`, choices: withKey(needs, now, name, key) })),
-            },
-          ]),
-      ...(embeddable
+      ...(own && keys.length > 1
         ? [
             {
-              decision: `${name} and ${parent.name}`,
-              options: [false, true].map((on) => ({
-                option: on ? `embedded in ${parent.name}` : 'separate documents',
-                choices: on
-                  ? { ...now, embedded: toggled(now.embedded, name, true) }
-                  : held
-                    ? withKey(
-                        needs,
-                        { ...now, embedded: toggled(now.embedded, name, false) },
-                        name,
-                        parentField(parent, entity),
-                      )
-                    : now,
+              decision: `key of ${containerOf(entity)}`,
+              options: keys.map((key) => ({
+                option: `/${levelsOf(key).join(', /')}`,
+                choices: withKey(needs, now, name, key),
               })),
             },
           ]
         : []),
-      ...(held
-        ? []
-        : [
+      ...(places.length > 1 ? [{ decision: `place of ${name}`, options: places }] : []),
+      ...(own
+        ? [
             {
               decision: `indexes of ${containerOf(entity)}`,
               options: [false, true].map((on) => ({
@@ -250,20 +260,22 @@ function alternativesOf(needs: Needs, now: Choices): { decision: string; options
                 choices: { ...now, allPaths: toggled(now.allPaths, name, on) },
               })),
             },
-          ]),
+          ]
+        : []),
     ];
   });
-  const ways = needs.accesses.flatMap((access) => {
-    const held = now.embedded.includes(access.entity);
-    const key = now.keys[access.entity] ?? 'id';
-    const answered = access.kind === 'list' && reaches(access, key);
-    if (held || !['list', 'total'].includes(access.kind) || (answered && now.ways[access.id] === 'base')) return [];
+  const ways = needs.accesses.flatMap((access): Question[] => {
+    const entity = needs.entities.find(({ name }) => name === access.entity);
+    if (!entity || now.embedded.includes(entity.name) || !['list', 'total'].includes(access.kind)) return [];
+    const reach = reachOf(entity, access.by, keyOf(now, entity.name));
+    if (access.kind === 'list' && reach !== 'all' && now.ways[access.id] === 'base') return [];
     const choose = (way: Way, option: string, refused?: string): Alternative => ({
       option,
       choices: { ...now, ways: { ...now.ways, [access.id]: way } },
       ...(refused !== undefined && { refused }),
     });
-    const base = choose('base', reaches(access, key) ? 'query of one partition' : 'query of all partitions');
+    const asked = { one: 'one partition', prefix: 'the partitions of a prefix', all: 'all partitions' }[reach];
+    const base = choose('base', `query of ${asked}`);
     return [
       {
         decision: `pattern ${access.id}: ${access.kind} ${access.entity} by ${access.by.join(', ')}`,
@@ -276,6 +288,77 @@ function alternativesOf(needs: Needs, now: Choices): { decision: string; options
   });
   return [...entities, ...ways];
 }
+
+/**
+ * The keys that requests know, of all documents in the container. Two levels are offered where the first alone overflows
+ * a logical partition.
+ */
+function keysOf(needs: Needs, now: Choices, entity: Entity, overflows: (choices: Choices) => boolean): string[] {
+  const members = membersOf(needs, now, entity.name);
+  const reads = needs.accesses.filter(({ kind }) => ['read', 'list', 'total'].includes(kind));
+  const known = members.flatMap((member) =>
+    reads.filter((access) => access.entity === member.name).flatMap(({ by }) => by),
+  );
+  const fields = [...new Set(members.length === 1 ? ['id', ...known] : known)];
+  const skewed = fields.filter((field) => field !== 'id' && overflows(withKey(needs, now, entity.name, field)));
+  const two = skewed.flatMap((first) =>
+    fields.flatMap((second) => (second === first || skewed.includes(second) ? [] : [`${first}/${second}`])),
+  );
+  const present = keyOf(now, entity.name);
+  return [...new Set([...fields, ...two, present])].filter((key) =>
+    levelsOf(key).every((level) => members.every((member) => sourceOf(member, level) !== undefined)),
+  );
+}
+
+/** Where the documents of an entity may be: in a container of their own, in their parent's document, beside others. */
+function placesOf(needs: Needs, now: Choices, entity: Entity): Alternative[] {
+  const { name } = entity;
+  const parent = parentOf(needs, entity);
+  const held = now.embedded.includes(name);
+  const home = homeOf(now, name);
+  if (needs.entities.some((one) => one !== entity && homeOf(now, one.name) === name)) return [];
+  const { [name]: _, ...homes } = now.homes;
+  const free = { ...now, homes, embedded: toggled(now.embedded, name, false) };
+  const alone =
+    held && parent
+      ? withKey(needs, free, name, parentField(parent, entity))
+      : home === name
+        ? now
+        : withKey(needs, free, name, keyOf(now, name));
+  const few = parent && overlapOf(needs, parent, entity).both < LEAST ? FEW : undefined;
+  const inside: Alternative[] =
+    parent && !now.embedded.includes(parent.name) && mayEmbed(needs, name)
+      ? [
+          {
+            option: `embedded in ${parent.name}`,
+            choices: { ...now, homes, embedded: toggled(now.embedded, name, true) },
+            ...(few !== undefined && { refused: few }),
+          },
+        ]
+      : [];
+  const others = needs.entities.flatMap((other): Alternative[] => {
+    if (other === entity || now.embedded.includes(other.name) || homeOf(now, other.name) !== other.name) return [];
+    if (other.keptSeconds !== entity.keptSeconds) return [];
+    const members = [...membersOf(needs, free, other.name), entity];
+    const keys = [keyOf(now, other.name), ...(parent === other ? [parentField(other, entity)] : [])];
+    const common = [...new Set(keys)].filter(
+      (key) =>
+        key !== 'id' &&
+        levelsOf(key).every((level) => members.every((member) => sourceOf(member, level) !== undefined)),
+    );
+    const related = parent === other ? few : undefined;
+    return common.map((key) => ({
+      option: `beside ${other.name} in one container, by ${key}`,
+      choices: withKey(needs, { ...free, homes: { ...homes, [name]: other.name } }, other.name, key),
+      ...(related !== undefined && { refused: related }),
+    }));
+  });
+  return [{ option: 'a container of its own', choices: alone }, ...inside, ...others];
+}
+
+/** Percent of the reads that must need both, or the check has a finding (D2). */
+const LEAST = 30;
+const FEW = `less than ${LEAST} % of the reads need both`;
 
 /** Every read of the child knows its parent, and the largest list fits into a document. */
 function mayEmbed(needs: Needs, child: string): boolean {

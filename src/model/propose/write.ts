@@ -1,16 +1,30 @@
 // Writes a considered design as the data-model document, and the requirements with what the design adds to them.
 import { chargeOf, DEFAULTS, PROFILES } from '../estimate.ts';
-import { averageOf, relationsOf } from '../relations.ts';
+import { relationsOf } from '../relations.ts';
 import {
   type Choices,
   type Derived,
+  apart,
+  askedOf,
+  beside,
+  childrenOf,
   containerOf,
+  countOf,
   derivedOf,
+  holderOf,
+  homeOf,
+  keyOf,
+  largestOf,
+  levelsOf,
   lower,
+  membersOf,
+  overlapOf,
   parentField,
   parentOf,
-  reaches,
+  reachOf,
   rowsOf,
+  sizeOf,
+  sourceOf,
   upper,
   valuesOf,
 } from './design.ts';
@@ -28,17 +42,19 @@ const list = (values: readonly string[]): string => values.join(', ');
 interface Sheet {
   readonly name: string;
   readonly purpose: string;
-  readonly type: string;
+  readonly types: readonly string[];
   readonly key: string;
   readonly keyWhy: string;
   readonly values: number;
   readonly examples: readonly Readonly<Record<string, unknown>>[];
+  /** Of the average document. */
   readonly bytes: number;
   readonly count: number;
   readonly serves: readonly string[];
   readonly paths: readonly string[] | undefined;
-  readonly composite: readonly string[];
   readonly ttl: string | undefined;
+  /** The part of the load that the largest key has. */
+  readonly largest: number;
 }
 
 export function designText(needs: Needs, choices: Choices, peaks: Peaks = new Map()): string {
@@ -86,64 +102,62 @@ class Writer {
     return this.#needs.entities.find((one) => one.name === name);
   }
 
-  /** The entity whose documents hold this one. */
-  #holder(entity: Entity): Entity | undefined {
-    return this.#choices.embedded.includes(entity.name) ? parentOf(this.#needs, entity) : undefined;
-  }
-
-  #key(entity: Entity): string {
-    return this.#choices.keys[entity.name] ?? 'id';
-  }
-
-  #children(entity: Entity): Entity[] {
-    return this.#needs.entities.filter((one) => this.#holder(one) === entity);
-  }
-
-  /** With its elements. */
-  #bytes(entity: Entity): number {
-    return this.#children(entity).reduce(
-      (bytes, child) =>
-        bytes +
-        child.bytes *
-          (averageOf(relationsOf(this.#needs.requirements, { type: entity.name }, { type: child.name })) ?? 1),
-      entity.bytes,
-    );
-  }
-
   #own(): Sheet[] {
-    return this.#needs.entities.flatMap((entity): Sheet[] => {
-      if (this.#holder(entity)) return [];
+    const [needs, choices] = [this.#needs, this.#choices];
+    return needs.entities.flatMap((entity): Sheet[] => {
+      if (choices.embedded.includes(entity.name) || homeOf(choices, entity.name) !== entity.name) return [];
+      const members = membersOf(needs, choices, entity.name);
       const name = containerOf(entity);
-      const reads = this.#needs.accesses.filter((access) => this.#placeOf(access) === name);
-      const ownReads = reads.filter((access) => access.entity === entity.name);
-      const key = this.#key(entity);
-      const all = this.#choices.allPaths.includes(entity.name);
+      const key = keyOf(choices, entity.name);
+      const reads = needs.accesses.filter((access) => this.#placeOf(access) === name);
+      const known = reads.some((access) => {
+        const asked = askedOf(needs, choices, access);
+        return reachOf(asked.entity, asked.by, key) === 'one';
+      });
+      const count = members.reduce((all, member) => all + member.count, 0);
+      const bytes = members.reduce((all, member) => all + member.count * sizeOf(needs, choices, member), 0) / count;
       return [
         {
           name,
-          purpose: `the documents of ${entity.name}`,
-          type: lower(entity.name),
+          purpose: `the documents of ${list(members.map((member) => member.name))}`,
+          types: members.map((member) => lower(member.name)),
           key,
-          keyWhy: reads.some((access) => reaches(access, key))
-            ? `requests know the ${key}`
-            : 'every document is found by it',
-          values: valuesOf(this.#needs, entity.name, key),
-          examples: [1, 2].map((at) => this.#example(entity, at)),
-          bytes: this.#bytes(entity),
-          count: entity.count,
+          keyWhy: known ? `requests know the ${levelsOf(key).join(' and the ')}` : 'every document is found by it',
+          values: Math.max(...members.map((member) => this.#values(member, key))),
+          examples: members.flatMap((member) => [1, 2].map((at) => this.#example(member, at))),
+          bytes,
+          count,
           serves: reads.map(({ id }) => id),
-          paths: all ? undefined : this.#paths(ownReads, key),
-          composite: [],
+          paths: choices.allPaths.includes(entity.name)
+            ? undefined
+            : this.#paths(
+                // Elements of documents are found by the document's id.
+                reads.filter((access) => members.some((member) => member.name === access.entity)),
+                key,
+              ),
           ttl: entity.keptSeconds === undefined ? undefined : String(entity.keptSeconds),
+          largest: Math.max(...members.map((member) => largestOf(needs, member, key))),
         },
       ];
     });
   }
 
+  #values(entity: Entity, key: string): number {
+    const product = levelsOf(key).reduce(
+      (all, level) => all * valuesOf(this.#needs, entity.name, sourceOf(entity, level) ?? level),
+      1,
+    );
+    return Math.min(entity.count, product);
+  }
+
   #paths(accesses: readonly Access[], key: string): string[] {
     const asked = accesses.filter(({ kind }) => kind === 'list' || kind === 'total');
     return [
-      ...new Set(['type', key, ...asked.flatMap(({ by, order }) => [...by, ...(order ? [order.field] : [])])]),
+      ...new Set([
+        'type',
+        ...levelsOf(key),
+        ...asked.flatMap(({ by, order }) => [...by, ...(order ? [order.field] : [])]),
+      ]),
     ].filter((field) => field !== 'id');
   }
 
@@ -159,27 +173,38 @@ class Writer {
       name: container,
       purpose:
         kind === 'copy' ? `${from.name} by ${key}; derived` : `totals of ${from.name} by ${list(group)}; derived`,
-      type: derived.type,
+      types: [derived.type],
       key,
       keyWhy: `requests know the ${key}`,
       values: valuesOf(this.#needs, from.name, key),
       examples: this.#derivedExamples(derived),
-      bytes: kind === 'copy' ? this.#bytes(from) : 300,
+      bytes: kind === 'copy' ? sizeOf(this.#needs, this.#choices, from) : 300,
       count: kind === 'copy' ? from.count : groups,
       serves: reads,
       paths: kind === 'copy' ? this.#paths(serves, key) : ['type', key],
-      composite: [],
       ttl: undefined,
+      largest: largestOf(this.#needs, from, key),
     };
   }
 
   #example(entity: Entity, at: number): Record<string, unknown> {
     const own = Object.fromEntries(entity.fields.map(({ name }) => [name, this.#value(entity, name, at)]));
-    const children = this.#children(entity).map((child) => [
+    const children = childrenOf(this.#needs, this.#choices, entity).map((child) => [
       lower(containerOf(child)),
       [Object.fromEntries(child.fields.map(({ name }) => [name, this.#value(child, name, at)]))],
     ]);
-    return { id: own['id'], type: lower(entity.name), ...own, ...Object.fromEntries(children) };
+    // A parent beside its children carries its own id under the name that they have for it.
+    const levels = levelsOf(keyOf(this.#choices, entity.name)).flatMap((level) => {
+      const source = sourceOf(entity, level);
+      return source === undefined || source === level ? [] : [[level, own[source]]];
+    });
+    return {
+      id: own['id'],
+      type: lower(entity.name),
+      ...own,
+      ...Object.fromEntries(levels),
+      ...Object.fromEntries(children),
+    };
   }
 
   #value(entity: Entity, field: string, at: number): unknown {
@@ -216,15 +241,16 @@ class Writer {
 
   #container(sheet: Sheet): string {
     const max = this.#max(sheet.name);
+    const levels = levelsOf(sheet.key);
     const peak = this.#peaks.get(sheet.name) ?? 0;
     return [
       `### ${sheet.name} Container`,
       `\`\`\`json\n[\n${sheet.examples.map((example) => `  ${JSON.stringify(example)}`).join(',\n')}\n]\n\`\`\``,
       [
         `- **Purpose**: ${sheet.purpose}`,
-        `- **Aggregate Boundary**: one ${sheet.type}`,
-        `- **Partition Key**: \`/${sheet.key}\` - ${sheet.keyWhy}; ${n(sheet.values)} values`,
-        `- **Document Types**: \`${sheet.type}\`; the id is unique over the whole container`,
+        `- **Aggregate Boundary**: one ${sheet.types.join(', one ')}`,
+        `- **Partition Key**: ${list(levels.map((level) => `\`/${level}\``))}${levels.length > 1 ? ' (hierarchical)' : ''} - ${sheet.keyWhy}; ${n(sheet.values)} values`,
+        `- **Document Types**: ${list(sheet.types.map((type) => `\`${type}\``))}; the id is unique over the whole container`,
         `- **Document Size**: ${n(sheet.bytes / 1000)} KB`,
         `- **Size**: ${n((sheet.count * sheet.bytes) / 1e9)} GB`,
         `- **Access Patterns Served**: ${list(sheet.serves)}`,
@@ -240,89 +266,172 @@ class Writer {
     const derived = this.#derived.find(({ serves }) => serves.includes(access));
     const entity = this.#entity(access.entity);
     if (derived || !entity) return derived?.container ?? '';
-    return containerOf(this.#holder(entity) ?? entity);
+    return this.#containerOf(holderOf(this.#needs, this.#choices, entity) ?? entity);
+  }
+
+  /** The container that an entity's documents are in. */
+  #containerOf({ name }: Entity): string {
+    return containerOf({ name: homeOf(this.#choices, name) });
   }
 
   #row(access: Access): string {
-    const entity = this.#entity(access.entity);
-    const place = this.#placeOf(access);
-    const { operation, notes } = entity ? this.#operation(access, entity) : { operation: '', notes: '' };
-    return `| ${access.id} | ${access.description.replaceAll('|', ' ')} | ${place} | ${operation} | ${notes} |`;
+    const { operation, notes } = this.#operation(access);
+    const others = isRead(access) ? apart(this.#needs, this.#choices, access).map((one) => this.#containerOf(one)) : [];
+    const places = list([this.#placeOf(access), ...others]);
+    return `| ${access.id} | ${access.description.replaceAll('|', ' ')} | ${places} | ${operation} | ${notes} |`;
   }
 
-  #operation(access: Access, entity: Entity): { operation: string; notes: string } {
-    const derived = this.#derived.find(({ serves }) => serves.includes(access));
-    const holder = this.#holder(entity);
-    const indexed = this.#indexed(holder ?? entity);
-    const charge = (operation: Parameters<typeof chargeOf>[0], bytes: number): string =>
-      `${n(Math.ceil(10 * chargeOf(operation, { bytes, partitions: this.#partitions(entity), indexed }, DEFAULTS, profile)) / 10)} RU`;
-    if (holder) {
-      const bytes = this.#bytes(holder);
-      return access.kind === 'read' || access.kind === 'list'
-        ? {
-            operation: 'Point read (id + PK)',
-            notes: `the elements are in the document of ${holder.name}, ${charge('point-read', bytes)}`,
-          }
-        : {
-            operation: 'Replace with If-Match',
-            notes: `an element of the document of ${holder.name}, ${charge('replace', bytes)}`,
-          };
-    }
-    const bytes = this.#bytes(entity);
-    const key = derived?.kind === 'copy' ? (derived.group[0] ?? 'id') : this.#key(entity);
+  #operation(access: Access): { operation: string; notes: string } {
+    const [needs, choices] = [this.#needs, this.#choices];
+    const { entity, by } = askedOf(needs, choices, access);
+    const held = entity.name !== access.entity;
+    const bytes = sizeOf(needs, choices, entity);
+    const write = (operation: 'create' | 'replace' | 'delete'): string =>
+      this.#ru(this.#charge(operation, entity, bytes));
+    const type = `type \`${lower(entity.name)}\``;
+    if (!isRead(access) && held)
+      return { operation: 'Replace with If-Match', notes: `an element of ${type}, ${write('replace')}` };
     switch (access.kind) {
       case 'create':
-        return { operation: 'Create', notes: charge('create', bytes) };
+        return { operation: 'Create', notes: `${type}, ${write('create')}` };
       case 'update':
-        return { operation: 'Replace with If-Match', notes: charge('replace', bytes) };
+        return { operation: 'Replace with If-Match', notes: `${type}, ${write('replace')}` };
       case 'delete':
-        return { operation: 'Delete', notes: charge('delete', bytes) };
-      case 'total':
-        if (derived)
-          return {
-            operation: 'Point read (id + PK)',
-            notes: `id is \`${derived.type}\` with ${list(derived.group)}, ${charge('point-read', 300)}`,
-          };
-        break;
-      case 'read':
-        if (key === 'id' || access.by.includes(key))
-          return { operation: 'Point read (id + PK)', notes: charge('point-read', bytes) };
-        break;
-      case 'list':
-        break;
+        return { operation: 'Delete', notes: `${type}, ${write('delete')}` };
+      default:
+        return this.#read(access, entity, by);
     }
-    const rows = rowsOf(this.#needs, access);
-    const one = reaches(access, key);
-    const type = derived?.type ?? lower(entity.name);
-    const where = [...access.by.map((field) => `c.${field} = @${field}`), `c.type = '${type}'`].join(' AND ');
-    const order = access.order ? ` ORDER BY c.${access.order.field}${access.order.descending ? ' DESC' : ''}` : '';
-    const limit = access.limit === undefined ? '' : ` OFFSET 0 LIMIT ${access.limit}`;
-    const select =
-      access.kind === 'total'
-        ? `COUNT(1) AS documents${access.sums.map((field) => `, SUM(c.${field}) AS ${field}`).join('')}`
-        : '*';
-    const what = one ? 'one partition' : 'cross-partition';
+  }
+
+  /** A read, and one more for each child that is elsewhere. */
+  #read(access: Access, entity: Entity, by: readonly string[]): { operation: string; notes: string } {
+    const [needs, choices] = [this.#needs, this.#choices];
+    const derived = this.#derived.find(({ serves }) => serves.includes(access));
+    if (derived?.kind === 'aggregate')
+      return {
+        operation: 'Point read (id + PK)',
+        notes: `id is \`${derived.type}\` with ${list(derived.group)}, ${this.#ru(this.#charge('point-read', entity, 300))}`,
+      };
+    const key = derived ? (derived.group[0] ?? 'id') : keyOf(choices, entity.name);
+    const bytes = sizeOf(needs, choices, entity);
+    const children = access.withs.flatMap((name) => this.#entity(name) ?? []);
+    const others = apart(needs, choices, access);
+    const inside = children.filter((child) => beside(choices, entity, child) && !others.includes(child));
+    const reach = reachOf(entity, by, key);
+    const where = [...by];
+    const parts: Part[] = [];
+    if (inside.length > 0) {
+      const rows = inside.map((child) => countOf(needs, entity, child));
+      const all = inside.reduce((sum, child, at) => sum + (rows[at] ?? 1) * child.bytes, bytes);
+      const types = list([entity, ...inside].map(({ name }) => `'${lower(name)}'`));
+      const count = 1 + rows.reduce((sum, one) => sum + one, 0);
+      parts.push(
+        this.#query({
+          entity,
+          key,
+          reach,
+          select: '*',
+          where: [...levelsOf(key).map((level) => `c.${level} = @${level}`), `c.type IN (${types})`],
+          tail: '',
+          rows: count,
+          bytes: all,
+        }),
+      );
+    } else if (by.includes('id') && reach === 'one') {
+      const what = entity.name === access.entity ? '' : `the elements are in type \`${lower(entity.name)}\`, `;
+      parts.push({
+        operation: 'Point read (id + PK)',
+        notes: what,
+        ru: this.#charge('point-read', entity, bytes),
+      });
+    } else {
+      const found = entity.name === access.entity ? rowsOf(needs, access) : 1;
+      const order = access.order ? ` ORDER BY c.${access.order.field}${access.order.descending ? ' DESC' : ''}` : '';
+      const limit = access.limit === undefined ? '' : ` OFFSET 0 LIMIT ${access.limit}`;
+      const type = derived?.type ?? lower(entity.name);
+      parts.push(
+        this.#query({
+          entity,
+          key,
+          reach,
+          select:
+            access.kind === 'total'
+              ? `COUNT(1) AS documents${access.sums.map((field) => `, SUM(c.${field}) AS ${field}`).join('')}`
+              : '*',
+          where: [...where.map((field) => `c.${field} = @${field}`), `c.type = '${type}'`],
+          tail: entity.name === access.entity ? `${order}${limit}` : '',
+          rows: found,
+          limit: access.limit,
+          bytes: found * bytes,
+        }),
+      );
+    }
+    for (const child of others) {
+      const field = parentField(entity, child);
+      const childKey = keyOf(choices, child.name);
+      const rows = countOf(needs, entity, child);
+      parts.push(
+        this.#query({
+          entity: child,
+          key: childKey,
+          reach: reachOf(child, [field], childKey),
+          select: '*',
+          where: [`c.${field} = @id`, `c.type = '${lower(child.name)}'`],
+          tail: '',
+          rows,
+          bytes: rows * child.bytes,
+        }),
+      );
+    }
     return {
-      operation: `Query${one ? '' : ', cross-partition'}: \`SELECT ${select} FROM c WHERE ${where}${order}${limit}\``,
-      notes: `${what}, at most ${n(access.limit ?? rows)} rows, ${charge(one ? 'query' : 'cross-partition', rows * bytes)}`,
+      operation: parts.map(({ operation }) => operation).join(' + '),
+      notes: `${parts.map(({ notes }) => notes).join('')}${this.#ru(parts.reduce((sum, { ru }) => sum + ru, 0))}`,
     };
+  }
+
+  #query({ entity, key, reach, select, where, tail, rows, limit, bytes }: Asked): Part {
+    const partitions = this.#partitions(entity);
+    // A prefix is on as many physical partitions as its part of the data takes.
+    const asked = {
+      one: 1,
+      all: partitions,
+      prefix: Math.ceil(partitions * largestOf(this.#needs, entity, levelsOf(key)[0] ?? 'id')),
+    };
+    const what = { one: 'one partition', prefix: 'the partitions of a prefix', all: 'cross-partition' }[reach];
+    return {
+      operation: `Query${reach === 'all' ? ', cross-partition' : ''}: \`SELECT ${select} FROM c WHERE ${where.join(' AND ')}${tail}\``,
+      notes: `${what}, at most ${n(limit ?? rows)} rows, `,
+      // The base charge has the first partition.
+      ru: chargeOf('cross-partition', { bytes, rows, partitions: asked[reach] - 1, indexed: 0 }, DEFAULTS, profile),
+    };
+  }
+
+  #charge(operation: Parameters<typeof chargeOf>[0], entity: Entity, bytes: number): number {
+    const indexed = this.#indexed(entity);
+    return chargeOf(operation, { bytes, partitions: this.#partitions(entity), indexed }, DEFAULTS, profile);
+  }
+
+  #ru(value: number): string {
+    return `${n(Math.ceil(10 * value) / 10)} RU`;
   }
 
   /** Paths that a write indexes. */
   #indexed(entity: Entity): number {
     return (
-      this.#own().find(({ name }) => name === containerOf(entity))?.paths?.length ??
-      entity.fields.length + 1 + this.#children(entity).length
+      this.#own().find(({ name }) => name === this.#containerOf(entity))?.paths?.length ??
+      entity.fields.length + 1 + childrenOf(this.#needs, this.#choices, entity).length
     );
   }
 
   #partitions(entity: Entity): number {
-    return profile.partitions((entity.count * this.#bytes(entity)) / 1e9, this.#max(containerOf(entity)));
+    const members = membersOf(this.#needs, this.#choices, homeOf(this.#choices, entity.name));
+    const bytes = members.reduce((sum, one) => sum + one.count * sizeOf(this.#needs, this.#choices, one), 0);
+    return profile.partitions(bytes / 1e9, this.#max(this.#containerOf(entity)));
   }
 
   #projection({ name, kind, from, container, type, group, serves, sums, stable }: Derived): string {
     const fixed = stable ? '; stable' : '';
-    const source = `${containerOf(from)} (${lower(from.name)})`;
+    const source = `${this.#containerOf(from)} (${lower(from.name)})`;
     const key =
       kind === 'copy' ? `${group[0] ?? 'id'} = ${group[0] ?? 'id'}; id = id${fixed}` : `[${list(group)}]${fixed}`;
     const fields =
@@ -330,17 +439,20 @@ class Writer {
     return `| ${name} | ${kind} | ${source} | ${container} (${type}) | ${key} | ${fields} | ${list(serves.map(({ id }) => `#${id}`))} | 30 s | ${kind === 'copy' ? 'remove' : 'subtract'} | backfill |`;
   }
 
-  #hot({ name, values }: Sheet): string {
+  #hot({ name, largest }: Sheet): string {
     const peak = this.#peaks.get(name) ?? 0;
-    return `- **${name}**: the largest key has ${n(Math.max(0.01, Math.min(100, 200 / values)))} % of ${n(peak)} RU/s, if no key has more than twice the average`;
+    const stated = this.#needs.entities.some(({ fields }) => fields.some((field) => field.largest !== undefined));
+    return `- **${name}**: the largest key has ${n(Math.max(0.01, 100 * largest))} % of ${n(peak)} RU/s${stated ? '' : ', if no key has more than twice the average'}`;
   }
 
   #decisions(): string {
     const lines = this.#needs.entities.map((entity) => {
-      const holder = this.#holder(entity);
-      return holder
-        ? `- ${entity.name} is embedded in ${holder.name}.`
-        : `- ${entity.name} has a container with the key ${this.#key(entity)}.`;
+      const holder = holderOf(this.#needs, this.#choices, entity);
+      const key = levelsOf(keyOf(this.#choices, entity.name)).join(', ');
+      if (holder) return `- ${entity.name} is embedded in ${holder.name}.`;
+      return homeOf(this.#choices, entity.name) === entity.name
+        ? `- ${entity.name} has a container with the key ${key}.`
+        : `- ${entity.name} is in the container ${this.#containerOf(entity)}, by ${key}.`;
     });
     const more = this.#derived.map(
       ({ container, from, kind }) =>
@@ -348,6 +460,26 @@ class Writer {
     );
     return [...lines, ...more].join('\n');
   }
+}
+
+const isRead = ({ kind }: Access): boolean => kind === 'read' || kind === 'list' || kind === 'total';
+
+interface Part {
+  readonly operation: string;
+  readonly notes: string;
+  readonly ru: number;
+}
+
+interface Asked {
+  readonly entity: Entity;
+  readonly key: string;
+  readonly reach: 'one' | 'prefix' | 'all';
+  readonly select: string;
+  readonly where: readonly string[];
+  readonly tail: string;
+  readonly rows: number;
+  readonly limit?: number | undefined;
+  readonly bytes: number;
 }
 
 function indexing({ name, paths, serves }: Sheet): string {
@@ -360,49 +492,31 @@ function indexing({ name, paths, serves }: Sheet): string {
  * The requirements, with the comparison of parent and child that the check asks for where they have none. `why`: what both
  * designs of a child cost.
  */
-export function requirementsText(
-  { text, requirements, entities, accesses }: Needs,
-  choices: Choices,
-  why: ReadonlyMap<string, string> = new Map(),
-): string {
+export function requirementsText(needs: Needs, choices: Choices, why: ReadonlyMap<string, string> = new Map()): string {
+  const { text, requirements, entities } = needs;
   if (requirements.pairs.length > 0) return text;
-  const needs = { title: '', requirements, text, entities, accesses, relationships: requirements.relationships };
   const pairs = entities.flatMap((child) => {
     const parent = parentOf(needs, child);
     return parent ? [{ parent, child }] : [];
   });
   if (pairs.length === 0) return text;
-  const rate = (of: Entity, other: Entity): number =>
-    accesses
-      .filter(
-        ({ entity, kind, by }) =>
-          entity === of.name &&
-          !['create', 'update', 'delete'].includes(kind) &&
-          !(of !== other && by.includes(parentField(other, of))),
-      )
-      .reduce((sum, { average }) => sum + average, 0);
   const analyses = pairs.map(({ parent, child }) => {
-    const both = accesses
-      .filter(({ entity, by }) => entity === child.name && by.includes(parentField(parent, child)))
-      .reduce((sum, { average }) => sum + average, 0);
-    const [only, alone] = [rate(parent, parent), rate(child, parent)];
-    const all = Math.max(1e-9, both + only + alone);
-    const percent = (value: number): number => Math.round((100 * value) / all);
-    const [a, b] = [percent(only), percent(alone)];
+    const { both, parent: only, child: alone } = overlapOf(needs, parent, child);
     const embedded = choices.embedded.includes(child.name);
+    const together = !embedded && beside(choices, parent, child);
     const relation = relationsOf(requirements, { type: parent.name }, { type: child.name })[0];
     const most = relation?.max ?? relation?.average ?? 1;
     return `### [${upper(parent.name)} + ${upper(child.name)}] Container Item Analysis
-- **Access Correlation**: ${100 - a - b} % of the queries need both
-- **Query Patterns**: ${parent.name} only ${a} %, ${child.name} only ${b} %, both ${100 - a - b} %
+- **Access Correlation**: ${both} % of the queries need both
+- **Query Patterns**: ${parent.name} only ${only} %, ${child.name} only ${alone} %, both ${both} %
 - **Size Constraints**: ${n(most)} × ${n(child.bytes / 1000)} KB = ${n((most * child.bytes) / 1000)} KB
-- **Decision**: ${embedded ? `${child.name} embedded in ${parent.name}` : 'separate containers'}
-- **Justification**: ${why.get(child.name) ?? `${n(most)} × ${n(child.bytes / 1000)} KB don't fit into one document, or are read without the parent`}; a multi-document container isn't considered
+- **Decision**: ${embedded ? `${child.name} embedded in ${parent.name}` : together ? 'multi-document container' : 'separate containers'}
+- **Justification**: ${why.get(child.name) ?? `${n(most)} × ${n(child.bytes / 1000)} KB don't fit into one document, or are read without the parent`}${together ? '' : '; a multi-document container was compared'}
 
 **Identifying Relationship Check**
 - **Child Independence**: No
 - **Access Pattern**: Yes
-- **Current Design**: ${embedded ? 'embedded' : `key ${choices.keys[child.name] ?? 'id'}`}`;
+- **Current Design**: ${embedded ? 'embedded' : `key ${keyOf(choices, child.name)}`}`;
   });
   return `${text.trimEnd()}\n\n## Enhanced Aggregate Analysis\n${analyses.join('\n\n')}\n`;
 }

@@ -33,7 +33,7 @@ function expected(facts: Facts, { row, detail }: Access): { ru: number; text: st
     const reads = operation === 'query' || operation === 'cross-partition';
     const rows = reads ? (row.queries.map(limitOf).find((limit) => limit !== undefined) ?? rowsStated(row)) : 1;
     if (rows === undefined) return undefined;
-    const charge = { ...facts.charge(detail), bytes: rows * detail.size.average };
+    const charge = { ...facts.charge(detail), bytes: rows * detail.size.average, rows };
     const times = operation === 'point-read' ? row.times : 1;
     const ru = times * chargeOf(operation, charge, facts.settings, facts.profile);
     return { ru, text: `${operation}${rows > 1 ? ` of ${n(rows)} documents` : ''} ${n(ru)} RU` };

@@ -8,7 +8,8 @@ import { needsOf } from '../../../src/model/propose/needs.ts';
 import { propose } from '../../../src/model/propose/propose.ts';
 import { rowsOf } from '../../../src/model/propose/design.ts';
 import { parseDesign } from '../../../src/model/reader/design.ts';
-import { ORDERS, READINGS, type Shop, USERS, requirementsOf } from './shops.ts';
+import { type Shop, requirementsOf } from '../../../bench/designs/form.ts';
+import { ORDERS, READINGS, USERS } from './shops.ts';
 
 let emulator: Emulator;
 let client: CosmosClient;

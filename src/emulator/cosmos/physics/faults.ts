@@ -33,6 +33,11 @@ export interface Faults {
   readonly loosePrefixes?: boolean;
   /** A query over several physical partitions gets 400 where only a client with a plan can answer it (ASM-E74). */
   readonly demandPlans?: boolean;
+  /**
+   * From how many documents on a query of one logical partition uses an index (default 1,000). It loads, and charges, all
+   * documents of a smaller one. The service always uses its index (0).
+   */
+  readonly indexFrom?: number;
   /** How long the server keeps past states, for failovers and restores. */
   readonly historyMs?: number;
   /** Entries of one lsn come in a random order (default true), because the service promises no order. */

@@ -13,7 +13,7 @@ const MAX_KEY_COMBINATIONS = 1000;
 const MAX_PATHS = 16;
 
 /** From so many documents on, an index finds some of a logical partition faster than reading it. */
-const LARGE = 1_000;
+export const LARGE = 1_000;
 /** An index that finds more than one in so many isn't sorted: all are read in order, and the index says which to leave out. */
 const DENSE = 8;
 
@@ -27,11 +27,12 @@ export function* candidates(
   restrictions: readonly Restriction[],
   replica: Replica,
   from: number,
+  indexFrom: number,
 ): Generator<Version, void> {
   const ids = bounds(restrictions).find(({ path, values }) => values && path.length === 1 && path[0] === 'id')?.values;
   const keys = target.key ? [target.key] : keysOf(container, restrictions);
   const among = ids || keys ? [...homes(container, target, keys, replica)] : undefined;
-  if (among && (ids || !isLarge(among))) {
+  if (among && (ids || !isLarge(among, indexFrom))) {
     const wanted = ids && [...new Set(ids.filter((id) => typeof id === 'string'))];
     yield* versionsOf(among, wanted, replica, from);
     return;
@@ -53,8 +54,8 @@ export function* candidates(
   }
 }
 
-const isLarge = (among: readonly LogicalPartition[]): boolean =>
-  among.reduce((sum, { items }) => sum + items.size, 0) >= LARGE;
+const isLarge = (among: readonly LogicalPartition[], indexFrom: number): boolean =>
+  among.reduce((sum, { items }) => sum + items.size, 0) >= indexFrom;
 
 /** The versions with one of the ids, or all versions without `ids`. */
 function versionsOf(

@@ -9,7 +9,7 @@ import { Walk } from '../../sql/walk.ts';
 import type { Position } from '../../sql/walk.ts';
 import type { Account } from '../storage/account.ts';
 import { listOf } from '../wire/bytes.ts';
-import { candidates } from './candidates.ts';
+import { LARGE, candidates } from './candidates.ts';
 import { queryCharge } from '../physics/charge.ts';
 import { asWire } from './condition.ts';
 import { continuation, readContinuation } from './continuation.ts';
@@ -118,8 +118,9 @@ export class Queries {
     const cost = { documents: 0, bytes: 0 };
     const walk = new Walk(from);
     const first = prepared.seeks && from?.values ? from.seq : 0;
+    const { indexFrom = LARGE } = this.#account.faults;
     const documents = function* counted(): Generator<Readable, void> {
-      for (const version of candidates(container, target, prepared.restrictions, replica, first)) {
+      for (const version of candidates(container, target, prepared.restrictions, replica, first, indexFrom)) {
         cost.documents++;
         cost.bytes += version.size;
         yield version;

@@ -42,7 +42,8 @@ export class JoinStates {
   readonly #container: string;
   readonly #projection: string;
   readonly #source: SourceContainer;
-  readonly #known = new LRUCache<string, JoinState>({ max: 20_000 });
+  /** Bound by size, since the library allocates what `max` allows at once, and a runner may know few states. */
+  readonly #known = new LRUCache<string, JoinState>({ maxSize: 20_000, sizeCalculation: () => 1 });
 
   /** `source`: the joined type's container. */
   constructor(join: Join, stateContainer: string, projection: string, source: SourceContainer) {

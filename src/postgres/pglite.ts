@@ -1,3 +1,4 @@
+import type { PGlite } from '@electric-sql/pglite';
 import { postgresError } from './errors.ts';
 
 /** PostgreSQL in WebAssembly, on a socket of this machine. */
@@ -22,7 +23,7 @@ export interface EmbeddedPostgresOptions {
  */
 export async function startPglite({ folder, first }: EmbeddedPostgresOptions = {}): Promise<EmbeddedPostgres> {
   const { PGlite, PGLiteSocketServer } = await load();
-  const database = await PGlite.create(folder === undefined ? {} : { dataDir: folder });
+  const database = await (folder === undefined ? inMemory(PGlite) : PGlite.create({ dataDir: folder }));
   if (first !== undefined) await database.exec(first);
   const server = new PGLiteSocketServer({ db: database, port: 0, host: '127.0.0.1', maxConnections: CONNECTIONS });
   await server.start();
@@ -33,6 +34,23 @@ export async function startPglite({ folder, first }: EmbeddedPostgresOptions = {
       await database.close();
     },
   };
+}
+
+/** The files of a new database. To make them takes seconds, so the next databases of this process start from a copy. */
+let files: Promise<Blob> | undefined;
+
+async function inMemory(of: typeof PGlite): Promise<PGlite> {
+  if (files !== undefined) return of.create({ loadDataDir: await files });
+  const making = of.create();
+  const dumped = making.then((database) => database.dumpDataDir('none'));
+  files = dumped;
+  try {
+    await dumped;
+  } catch (error) {
+    files = undefined;
+    throw error;
+  }
+  return making;
 }
 
 /** A dynamic import, because a deployment doesn't contain these packages. */

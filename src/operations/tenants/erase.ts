@@ -93,6 +93,8 @@ class Erasure {
     const { record, records, loaded, services, asked, stopped, assertStill, settings, signal } = this.#options;
     const before = (await this.#certificates.read(record.id)) ?? begun(record, loaded.pipeline.name);
     Object.assign(this.#removed, before.removed);
+    // Documents may expire during the wait, and hosts drop the changes by which they went (ERASE-P65).
+    await this.#list();
     await stopped(record, signal);
     // From now on no move of these keys can begin (ERASE-P61).
     await assertStill();
@@ -129,6 +131,14 @@ class Erasure {
     }
   }
 
+  /** Adds the tenant's documents as they are now to those that are known, and resolves with all places. */
+  async #list(): Promise<readonly PlaceParts[]> {
+    const places = (await this.#options.places()).all.map((at): PlaceParts => ({ ...this.#options, ...at }));
+    for (const at of places) await addOwned(this.#owned, at);
+    await addArchived(this.#owned, this.#options);
+    return places;
+  }
+
   /** Each step needs what later steps remove. So a run that was killed finds again what it had left. */
   async #remove(before: Certificate): Promise<void> {
     const count: Count = (place, { found, removed }) => {
@@ -138,9 +148,7 @@ class Erasure {
       this.#options.progress?.('removed', this.#total);
     };
     const owned = this.#owned;
-    const places = (await this.#options.places()).all.map((at): PlaceParts => ({ ...this.#options, ...at }));
-    for (const at of places) await addOwned(owned, at);
-    await addArchived(owned, this.#options);
+    const places = await this.#list();
     /** In all places before the next step: a record in one place may be of a document in another. */
     const everywhere = (step: (at: PlaceParts) => Promise<void>) => async (): Promise<void> => {
       for (const at of places) await step(at);

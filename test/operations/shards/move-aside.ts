@@ -1,5 +1,6 @@
 // What hosts set aside in the world of move-protocol.ts: changes of a key that is over its share are acknowledged first, and
 // applied later by what the shard has then (TEN-F1 to TEN-F9).
+import { seesErasure } from './move-erasing.ts';
 import { apply } from './move-hosting.ts';
 import type { MoveWorld } from './move-protocol.ts';
 import type { Change, Shard } from './move-shards.ts';
@@ -17,6 +18,10 @@ export function setsAside({ random, calm, totals }: MoveWorld, shard: Shard, cha
 export function drain(world: MoveWorld, shard: Shard): void {
   const [first] = shard.aside;
   if (!first || first.lsn > shard.position) return;
+  if (seesErasure(world, first.key)) {
+    shard.aside.shift();
+    return;
+  }
   const { id, lsn, version, etag } = first;
   const hot = shard.docs.get(id);
   const cold = shard.entries.get(id);

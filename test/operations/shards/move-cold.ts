@@ -1,13 +1,12 @@
 // Archives in the world of move-protocol.ts: entries in each shard, sweeps, restores, and what a mover does with documents
 // that only an entry knows. docs/SPEC-moves.md
-import { seesLock } from './move-lag.ts';
+import { assertNotRemoved, seesErasure } from './move-erasing.ts';
+import { SWEEP, seesLock } from './move-lag.ts';
 import type { MoveWorld } from './move-protocol.ts';
 import { type Entry, type Move, type Shard, isNewer } from './move-shards.ts';
 
 type Steps = Generator<void, void, undefined>;
 
-/** A sweep writes nothing more after this. */
-export const SWEEP = 200;
 /** A restore writes nothing more after this since its look at the map. */
 const RESTORE = 60;
 
@@ -35,7 +34,8 @@ export function* sweep(world: MoveWorld, shard: Shard): Steps {
   const record = { since: world.now, until: world.now + SWEEP };
   shard.sweeps.add(record);
   const isFresh = (): boolean => world.now - read < SWEEP;
-  const isLocked = seesLock(world, doc.key);
+  const isErased = seesErasure(world, doc.key) && !world.is('a sweep looks at no erasure');
+  const isLocked = isErased || seesLock(world, doc.key);
   const isElsewhere = world.owner.get(doc.key) !== shard && !world.is('a sweep takes documents of keys that left');
   if (!isLocked && !isElsewhere) {
     yield;
@@ -44,6 +44,7 @@ export function* sweep(world: MoveWorld, shard: Shard): Steps {
       const isOld = known !== undefined && isNewer(known.version, version);
       if (!isOld) {
         shard.entries.set(doc.id, { state: 'archived', version, etag, n: doc.n, line: etag });
+        assertNotRemoved(world, doc.id, 'was archived');
         world.totals.archived += 1;
         yield;
       }
@@ -66,8 +67,9 @@ export function* restore(world: MoveWorld, shard: Shard): Steps {
   // Later than the grace it isn't followed, as a router's write.
   if (world.now - looked > RESTORE) return;
   const entry = shard.entries.get(id);
-  if (entry?.state !== 'archived' || shard.docs.has(id)) return;
+  if (entry?.state !== 'archived' || shard.docs.has(id) || seesErasure(world, key)) return;
   shard.put({ id, key, n: entry.n, mark: { restored: true } });
+  assertNotRemoved(world, id, 'was restored');
   world.totals.restored += 1;
   if (world.owner.get(key) !== shard && world.owner.get(key)) world.lateAt(id, entry.n);
 }

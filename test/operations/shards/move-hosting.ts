@@ -1,6 +1,8 @@
 // The hosts in the world of move-protocol.ts: they read pages of their shard's feed into a sink of the shard and one of all.
 import { drain, setsAside } from './move-aside.ts';
 import { annul } from './move-cold.ts';
+import { seesErasure } from './move-erasing.ts';
+import { PAGE } from './move-lag.ts';
 import { react } from './move-letters.ts';
 import type { MoveWorld } from './move-protocol.ts';
 import type { Change, Shard } from './move-shards.ts';
@@ -20,15 +22,28 @@ export function host(world: MoveWorld, shard: Shard): void {
       shard.position = Math.max(shard.position, shard.lsn);
       return;
     }
-    shard.page = { changes: docs.map((doc) => shard.changeOf(doc, shard.known)), to: docs.at(-1)!.lsn };
+    shard.page = {
+      changes: docs.map((doc) => shard.changeOf(doc, shard.known)),
+      to: docs.at(-1)!.lsn,
+      readAt: world.now,
+    };
     return;
   }
-  for (const change of shard.page.changes) if (!setsAside(world, shard, change)) apply(world, shard, change);
+  if (isTooOld(world, shard)) {
+    shard.page = undefined;
+    return;
+  }
+  for (const change of shard.page.changes)
+    if (!seesErasure(world, change.key) && !setsAside(world, shard, change)) apply(world, shard, change);
   // A page may be applied again before it is acknowledged.
   if (random.chance(0.2)) return;
   shard.position = Math.max(shard.position, shard.page.to);
   shard.page = undefined;
 }
+
+/** A page is applied within a bound, which an erasure waits for (PROC-L13). */
+const isTooOld = (world: MoveWorld, { page }: Shard): boolean =>
+  world.erasures.size > 0 && page !== undefined && world.now - page.readAt > PAGE;
 
 export function apply(world: MoveWorld, shard: Shard, change: Change): void {
   shard.sink.apply(change);

@@ -1,4 +1,5 @@
 // What must hold of a world of move-protocol.ts in the end.
+import { judgeErasures } from './move-erasing.ts';
 import { judgeLetters } from './move-letters.ts';
 import { KEYS, type MoveWorld, REOPEN } from './move-protocol.ts';
 import type { Sink } from './move-shards.ts';
@@ -7,7 +8,9 @@ import type { Sink } from './move-shards.ts';
 export function judge(world: MoveWorld): void {
   const { said, truth, owner, parked, effects, global, shards, longestHeld, stragglers } = world;
   judgeLetters(world);
+  judgeErasures(world);
   for (const [id, n] of truth) {
+    if (world.erasures.has(id.slice(0, 1))) continue;
     const at = owner.get(id.slice(0, 1))!;
     if (parked.has(id)) continue;
     const hot = at.docs.get(id);
@@ -26,7 +29,7 @@ export function judge(world: MoveWorld): void {
     if (other.docs.has(id)) said.push(`${id} is on both sides`);
   }
   for (const key of KEYS) {
-    if (world.parkedOf(key)) continue;
+    if (world.parkedOf(key) || world.erasures.has(key)) continue;
     let want = 0;
     for (const [id, n] of truth) if (id.startsWith(key) && !world.removals.has(n)) want += n;
     for (const [name, sink] of [
@@ -37,7 +40,8 @@ export function judge(world: MoveWorld): void {
   }
   for (const [write, on] of effects) if (on.size > 1) said.push(`${write} had effects on both shards`);
   if (longestHeld > REOPEN + 1) said.push(`writes waited for ${longestHeld}`);
-  for (const [id] of stragglers) if (!parked.has(id)) said.push(`a straggler of ${id} was not named`);
+  for (const [id] of stragglers)
+    if (!parked.has(id) && !world.erasures.has(id.slice(0, 1))) said.push(`a straggler of ${id} was not named`);
 }
 
 function judgeSink(

@@ -5,10 +5,14 @@ import type { Move, Shard } from './move-shards.ts';
 type Steps = Generator<void, void, undefined>;
 
 /** No read is older than this. */
-const LAG = 25;
+export const LAG = 25;
+/** A page that was read longer ago isn't applied. */
+export const PAGE = 120;
+/** A sweep writes nothing more after this. */
+export const SWEEP = 200;
 
 /** When what a read shows was there. */
-const seenAt = ({ random, now }: MoveWorld): number => now - random.int(LAG + 1);
+export const seenAt = ({ random, now }: MoveWorld): number => now - random.int(LAG + 1);
 
 /** Whether a sweep sees that a move has locked the key of a document. */
 export function seesLock(world: MoveWorld, key: string): boolean {

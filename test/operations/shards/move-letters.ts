@@ -1,5 +1,6 @@
 // Dead letters in the world of move-protocol.ts: hosts park reactions that are refused, operators redrive them, and a mover takes
 // them along. docs/SPEC-moves.md
+import { assertNotRemoved, seesErasure } from './move-erasing.ts';
 import type { MoveWorld } from './move-protocol.ts';
 import { type Change, type Move, type Shard, type Version, isNewer } from './move-shards.ts';
 
@@ -38,6 +39,7 @@ export function react(world: MoveWorld, shard: Shard, change: Change): void {
 }
 
 function happen(world: MoveWorld, shard: Shard, id: string, n: number): void {
+  assertNotRemoved(world, id, 'had an effect');
   const on = world.effects.get(nameOf(id, n)) ?? new Set<string>();
   world.effects.set(nameOf(id, n), on.add(shard.name));
 }
@@ -61,7 +63,7 @@ export function redrive(world: MoveWorld, shard: Shard, id: string): void {
 export function redriveSome(world: MoveWorld): void {
   const shard = world.random.pick(world.shards);
   const [id] = shard.letters.keys();
-  if (id !== undefined) redrive(world, shard, id);
+  if (id !== undefined && !seesErasure(world, id.slice(0, 1))) redrive(world, shard, id);
 }
 
 /** The mover takes the letters of the key along: to the target first, so that one of both shards has each at every moment. */

@@ -38,4 +38,13 @@ export const RARE_MISTAKES = [
   'a copy of a move leaves the entry',
   'a cancelled move needs no later end of the feed',
 ] as const;
-export type MoveMistake = (typeof MOVE_MISTAKES | typeof RARE_MISTAKES)[number];
+/** Of moves beside erasures. */
+export const ERASE_MISTAKES = [
+  'an erasure looks for no move',
+  'a move begins beside an erasure',
+  'an erasure works where the map has the tenant',
+  'an erasure waits for nothing before it removes',
+  'an erasure lists documents after its wait',
+  'a sweep looks at no erasure',
+] as const;
+export type MoveMistake = (typeof MOVE_MISTAKES | typeof RARE_MISTAKES | typeof ERASE_MISTAKES)[number];

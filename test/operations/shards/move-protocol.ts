@@ -5,6 +5,7 @@ import { Random } from '../../support/random.ts';
 import { clear } from './move-clearing.ts';
 import { isDrained } from './move-aside.ts';
 import { takeCold } from './move-cold.ts';
+import { type Erasure, seesErasure } from './move-erasing.ts';
 import { copyRound, raiseEpoch } from './move-copying.ts';
 import { host, renewTenures } from './move-hosting.ts';
 import { compareSides, untilSwept } from './move-lag.ts';
@@ -46,6 +47,7 @@ export class MoveWorld {
     redriven: 0,
     carried: 0,
     aside: 0,
+    erased: 0,
   };
   readonly owner = new Map<string, Shard>();
   /** The application's last acknowledged write of each document, and those that were parked by name. */
@@ -54,6 +56,8 @@ export class MoveWorld {
   /** On which shards each write was reacted to. */
   readonly effects = new Map<string, Set<string>>();
   readonly moves: Move[] = [];
+  /** By the key of the tenant. */
+  readonly erasures = new Map<string, Erasure>();
   /** Since when the mapping of a key is offline. */
   readonly offline = new Map<string, number>();
   /** How often administrators have brought a mapping online: a mapping of before is void. */
@@ -158,7 +162,8 @@ export class MoveWorld {
     // It looks at the gate of the shard that it knows, whose `needs` sends it to the map again.
     const shard = known === this.owner.get(key) || !this.owner.get(key) ? known : this.owner.get(key)!;
     router.knows.set(key, shard);
-    if (shard.held.has(key) || !this.owner.get(key)) return;
+    // A tenant that leaves writes nothing more; what is under way still lands.
+    if (shard.held.has(key) || !this.owner.get(key) || this.erasures.has(key)) return;
     const sleeps = random.chance(0.06) ? 30 + random.int(GRACE - 45) : random.int(3);
     router.sending = { key, shard, id: `${key}${random.int(4)}`, at: this.now + sleeps };
   }
@@ -192,6 +197,7 @@ export class MoveWorld {
     for (const [id, n] of this.truth) {
       const at = this.owner.get(id.slice(0, 1));
       if (!at || this.parked.has(id) || this.late.has(id) || !this.#right.has(n)) continue;
+      if (this.erasures.has(id.slice(0, 1))) continue;
       const hot = at.docs.get(id);
       const cold = at.entries.get(id);
       const found = hot ? (hot.mark?.gone ? undefined : hot.n) : cold?.state === 'archived' ? cold.n : undefined;
@@ -331,6 +337,9 @@ export class MoveWorld {
         // Each raises the epoch of the shard that the other one copies from.
         (one.step === 'copying' && one.from === to),
     );
+    // Its own record is stored first, so an erasure that it doesn't see looks for it later.
+    const isErasing = [...this.erasures].some(([one, { endedAt }]) => endedAt === undefined && seesErasure(this, one));
+    if (isErasing && !this.is('a move begins beside an erasure')) return undefined;
     if (!from || !to || busy || this.parkedOf(key)) return undefined;
     const before = this.moves.filter((one) => one.key === key && one.step === 'cancelled' && one.to === to);
     const move: Move = {

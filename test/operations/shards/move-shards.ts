@@ -84,7 +84,7 @@ export class Shard {
   known: number;
   position: number;
   /** A page that was read, and not acknowledged yet. */
-  page: { readonly changes: readonly Change[]; readonly to: number } | undefined;
+  page: { readonly changes: readonly Change[]; readonly to: number; readonly readAt: number } | undefined;
   /** Changes that hosts have acknowledged, and apply later. */
   aside: Change[] = [];
   /** Its hosts stand still. */

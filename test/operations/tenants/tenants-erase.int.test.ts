@@ -164,6 +164,27 @@ it('removes what a tenant writes meanwhile in another round, and gives up where 
   await expectErased(before);
 });
 
+it('removes the records of documents that expire while it waits: only these say whose they are', async () => {
+  const before = await everything(stage, blobs);
+  const orders = stage.container('Orders');
+  const options = await eraseOptions(stage);
+  let expired = 0;
+  const certificate = await erase({
+    ...options,
+    stopped: async () => {
+      // As their time to live does after the application has marked them as deleted.
+      const { resources } = await orders.items
+        .query<{ id: string; customerId: string }>(`SELECT c.id, c.customerId FROM c WHERE c.storeId = '${GONE}'`)
+        .fetchAll();
+      for (const { id, customerId } of resources) await orders.item(id, customerId).delete();
+      expired = resources.length;
+    },
+  });
+  expect(expired).toBeGreaterThan(0);
+  expect(certificate).toMatchObject({ ended: expect.any(String) });
+  await expectErased(before);
+});
+
 it('one process at a time erases', async () => {
   const options = await eraseOptions(stage);
   const { promise, resolve } = Promise.withResolvers<void>();

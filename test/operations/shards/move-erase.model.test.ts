@@ -1,0 +1,32 @@
+// Random histories of moves, erasures of tenants, sweeps and restores together, in the world of move-protocol.ts. The judge knows
+// the application's writes alone: after an erasure nothing of the tenant lives in either shard, the global place, the
+// archive, the letters or what is set aside, and of the other tenant nothing is lost, twice, or on both sides. ERASE-P61, ERASE-P65.
+import { expect, it } from 'vitest';
+import { suiteSeed } from '../../support/seed.ts';
+import { runHistory } from './move-history.ts';
+import { ERASE_MISTAKES } from './move-mistakes.ts';
+
+const SEED = suiteSeed();
+const HISTORIES = Number(process.env['MILLRACE_HISTORIES'] ?? 200);
+/** So many histories find a mistake at the latest. */
+const TRIED = Number(process.env['MILLRACE_VARIANT_HISTORIES'] ?? 5_000);
+const COUNTS = process.env['MILLRACE_VARIANT_HISTORIES'] !== undefined;
+
+it(`nothing of a tenant is left, and others lose nothing, while keys move and are archived (seed ${SEED})`, () => {
+  const totals = new Map<string, number>();
+  const failures: string[] = [];
+  for (let seed = SEED; seed < SEED + HISTORIES && failures.length < 10; seed++)
+    failures.push(...runHistory(seed, { erases: true, totals }));
+  expect(failures).toEqual([]);
+  if (HISTORIES >= 100) expect([...totals].filter(([, total]) => total === 0)).toEqual([]);
+});
+
+it.each(ERASE_MISTAKES)(`is seen to fail if %s (seed ${SEED})`, (mistake) => {
+  let wrong = 0;
+  for (let at = 0; at < TRIED; at++) {
+    wrong += Number(runHistory(SEED + at, { mistake, erases: true }).length > 0);
+    if (wrong > 0 && !COUNTS) return;
+  }
+  console.log(`${mistake}: ${wrong} of ${TRIED} histories are wrong`);
+  expect(wrong).toBeGreaterThan(0);
+});

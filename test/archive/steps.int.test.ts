@@ -99,6 +99,23 @@ test('a sweeper that was overtaken doesn’t move an entry back', async () => {
   expect(await entryOf(stage, 'a')).toEqual(before);
 });
 
+test('an entry that changed since a sweeper read it is read again', async () => {
+  const stage = await archiveStage();
+  await stage.orders.items.create(order('a'));
+  const [old] = await stage.changes();
+  await stage.orders.items.upsert(order('a', { cents: 2 }));
+  const [newer] = await stage.changes();
+  await stage.sweep();
+  const before = await entryOf(stage, 'a');
+  const blob = { name: 'late', line: 0 };
+  const late = (change = never(), entry: typeof before) =>
+    entries.archive('cold@1', change, blob, stage.access(), { entry });
+  expect(await late(old, undefined)).toBe('overtaken');
+  expect(await late(newer, undefined)).toBe('there');
+  expect(before && (await late(newer, { ...before, state: 'void', etag: '"earlier"' }))).toBe('there');
+  expect(await entryOf(stage, 'a')).toEqual(before);
+});
+
 test('a soft delete leaves a void entry where there was none: its older version can’t be archived any more', async () => {
   const stage = await archiveStage();
   await stage.orders.items.create(order('a'));

@@ -200,7 +200,7 @@ export const writes: readonly Probe[] = [
   },
   {
     number: 'ASM-A13',
-    asks: 'a read in a batch sees what the batch and writes before it made, and of two batches that patch one document both count',
+    asks: 'a read in a batch or a bulk request sees what was written before it, and of two batches that patch one document both count',
     run: async (bench) => {
       const { items } = await bench.container();
       await items.create({ id: 'gate', pk: 'a', n: 0 });
@@ -227,6 +227,11 @@ export const writes: readonly Probe[] = [
         [1, 2, 3, 4],
         'what each batch read',
       );
+      for (let n = 10; n < 60; n++) {
+        await items.upsert({ id: 'gate', pk: 'a', n });
+        const [read] = await items.bulk([{ operationType: 'Read', id: 'gate', partitionKey: 'a' }]);
+        same(read?.resourceBody?.['n'], n, 'what a bulk request read after a write');
+      }
     },
   },
   {

@@ -7,6 +7,7 @@ interface Figures {
   appliedBy(status: object): Map<string, number>;
   costsOf(status: object): Map<string, number>;
   lagOf(status: object, container?: string): object | null;
+  tenantsOf(status: object): object[];
 }
 // A module of the page: it has no types.
 const figures = (await import(join(import.meta.dirname, '../../src/dashboard/page/figures.js'))) as Figures;
@@ -68,4 +69,18 @@ it('adds up the lag of a container in all places', () => {
   expect(figures.lagOf(status, 'Orders')).toEqual(lag(7, 50));
   expect(figures.lagOf(status, 'Stores')).toBeNull();
   expect(figures.lagOf(status)).toBeNull();
+});
+
+it('adds up what hosts report of a tenant once for each process, and its dead letters in each place', () => {
+  const reported = (owner: string, charge: number) => {
+    const of = host(owner, '10:00', '10:05', 1);
+    return { ...of, status: { ...of.status, tenants: { tenants: [{ tenant: 's1', changes: 2, charge }] } } };
+  };
+  const value = (hosts: object[], deadLetters: number) => ({
+    value: { hosts, tenants: { tenants: [{ tenant: 's1', changes: 9, charge: 9, deadLetters }] } },
+  });
+  // The process `one` hosts both places, and reports to both.
+  const both = reported('one', 30);
+  const status = { places: [value([both], 1), value([both, reported('two', 5)], 2)] };
+  expect(figures.tenantsOf(status)).toEqual([{ tenant: 's1', changes: 4, charge: 35, deadLetters: 3 }]);
 });

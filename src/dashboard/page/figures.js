@@ -29,6 +29,24 @@ export function sumOf(values) {
   return known.length === 0 ? null : known.reduce((all, one) => all + one, 0);
 }
 
+/** What hosts report of each tenant, added up, and its dead letters in all places; the costliest first. */
+export function tenantsOf(status) {
+  const letters = placesOf(status).flatMap(({ value }) =>
+    (value?.tenants?.tenants ?? []).map(({ tenant, deadLetters }) => ({ tenant, changes: 0, charge: 0, deadLetters })),
+  );
+  const reports = hostsOf(status).flatMap(({ status: of }) =>
+    (of?.tenants?.tenants ?? []).map(({ tenant, changes, charge }) => ({ tenant, changes, charge, deadLetters: 0 })),
+  );
+  return [...Map.groupBy([...letters, ...reports], ({ tenant }) => tenant)]
+    .map(([tenant, of]) => ({
+      tenant,
+      changes: sumOf(of.map(({ changes }) => changes)),
+      charge: sumOf(of.map(({ charge }) => charge)),
+      deadLetters: sumOf(of.map(({ deadLetters }) => deadLetters)),
+    }))
+    .toSorted((a, b) => b.charge - a.charge);
+}
+
 /** The lag of all sources together, or of one container in all places; unknown if one is. */
 export function lagOf(status, container) {
   const lags = placesOf(status)

@@ -2,7 +2,7 @@ import { ChangeFeedMode, ChangeFeedStartFrom, type Container } from '@azure/cosm
 import { type Clock, systemClock } from '../../base/clock.ts';
 import { isObject } from '../../base/json.ts';
 import { failureOf } from '../../cosmos/failure.ts';
-import { type FeedRange, rangeId } from '../../cosmos/ranges.ts';
+import { type FeedRange, sayRange } from '../../cosmos/ranges.ts';
 import { withRetry } from '../../cosmos/retry.ts';
 import { Partitions } from '../leases/partitions.ts';
 import { intersection, lsnOf } from '../reading/position.ts';
@@ -77,7 +77,7 @@ export class LagEstimator {
   async #look({ range, shared }: LaggingLease, from: string): Promise<Lag | undefined> {
     const physical = await Partitions.read(this.#options.container);
     const slices = physical.ranges.map((of) => intersection(of, range)).filter((slice) => slice !== undefined);
-    if (slices.length === 0) return unknown(`the container has no range ${rangeId(range)}`);
+    if (slices.length === 0) return unknown(`the container has no range ${sayRange(range)}`);
     const heads = await Promise.all(slices.map((slice) => this.#head(slice, from, shared)));
     const sum = { known: true, changes: 0, ageMs: 0, charge: 0 };
     for (const head of heads) {

@@ -1,5 +1,5 @@
 import { isObject } from '../../base/json.ts';
-import { type FeedRange, rangeId } from '../../cosmos/ranges.ts';
+import { type FeedRange, sayRange } from '../../cosmos/ranges.ts';
 import { sharedError } from '../../base/shared-errors.ts';
 
 /** A range and the position up to which it was read: a quoted lsn. After splits and merges it is valid for any part. */
@@ -39,7 +39,7 @@ export function parseContinuation(token: string): { rid: string | undefined; pos
       const { minInclusive: min, maxExclusive: max, continuationToken: position } = entry;
       if (typeof min !== 'string' || typeof max !== 'string') throw new Error('an entry has no range');
       if (typeof position !== 'string' || !/^"\d+"$/.test(position))
-        throw new Error(`the range ${rangeId({ min, max })} has no position`);
+        throw new Error(`the range ${sayRange({ min, max })} has no position`);
       return { range: { min, max }, position };
     });
     return { rid: typeof parsed['rid'] === 'string' ? parsed['rid'] : undefined, positions };

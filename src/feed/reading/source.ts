@@ -10,7 +10,7 @@ import { type Clock, systemClock } from '../../base/clock.ts';
 import { failureOf } from '../../cosmos/failure.ts';
 import type { Grant } from '../../cosmos/budget.ts';
 import type { Meter } from '../../cosmos/meter.ts';
-import { type FeedRange, rangeId } from '../../cosmos/ranges.ts';
+import { type FeedRange, rangeId, sayRange } from '../../cosmos/ranges.ts';
 import { withRetry } from '../../cosmos/retry.ts';
 import type { Change, Key, Page } from './change.ts';
 import { type AnySource, type SourceContainer, toAnyChange, toChange, toVersion } from './mapper.ts';
@@ -78,8 +78,8 @@ export async function anchor(
 export class RangeGone extends MillraceError<'range-gone'> {
   readonly children: readonly FeedRange[];
   constructor(range: FeedRange, children: readonly FeedRange[]) {
-    const now = children.map(rangeId).join(', ');
-    super('range-gone', `Feed range ${rangeId(range)} was split or merged into ${now}`, FEED_ERRORS['range-gone']);
+    const now = children.map(sayRange).join(', ');
+    super('range-gone', `Feed range ${sayRange(range)} was split or merged into ${now}`, FEED_ERRORS['range-gone']);
     this.children = children;
   }
 }
@@ -278,7 +278,7 @@ export class CosmosChangeSource implements KeyedSource {
     }
     return feedError(
       'retention-passed',
-      `The changes of ${this.#map.name} after ${from} in range ${rangeId(range)} are older than the retention of its all-versions feed`,
+      `The changes of ${this.#map.name} after ${from} in range ${sayRange(range)} are older than the retention of its all-versions feed`,
       { cause: error },
     );
   }
@@ -345,7 +345,7 @@ export class CosmosChangeSource implements KeyedSource {
     await this.#options.onBehind?.(seen.epoch);
     throw feedError(
       'feed-behind',
-      `The feed of ${this.#map.name} ends at lsn ${newest} in range ${id}, before the position ${from}: a failover or a restore lost the changes between them`,
+      `The feed of ${this.#map.name} ends at lsn ${newest} in range ${sayRange(range)}, before the position ${from}: a failover or a restore lost the changes between them`,
     );
   }
 
@@ -368,7 +368,7 @@ export class CosmosChangeSource implements KeyedSource {
       );
     }
     if (!only?.continuationToken) {
-      throw feedError('position-empty', `The feed of ${this.#map.name} returned no position for ${rangeId(range)}`, {
+      throw feedError('position-empty', `The feed of ${this.#map.name} returned no position for ${sayRange(range)}`, {
         retryable: true,
       });
     }

@@ -11,6 +11,7 @@ import { FeedHost } from '../../feed/sharing/feed-host.ts';
 import { openSource } from '../../feed/reading/open-source.ts';
 import type { Change } from '../../feed/reading/change.ts';
 import type { FeedMode, Start } from '../../feed/reading/source.ts';
+import { plural } from '../../operations/table.ts';
 import { openAccount } from '../../runtime/services.ts';
 import type { FunctionMetadata, RetryOptions } from './core.ts';
 import { resolveNames } from './names.ts';
@@ -178,7 +179,7 @@ export async function runCosmosTrigger(
     timings: { pollMs: trigger.pollMs },
     handle: async ({ changes }) => {
       const documents = changes.map((change) => (mode === 'all-versions' ? entryOf(change, keyPaths) : change.doc));
-      const what = `${documents.length} documents`;
+      const what = plural(documents.length, 'document');
       await retrying({ name: trigger.name, retry: trigger.retry, what }, options, (retryCount) =>
         options.deliver(trigger.name, documents, retryCount),
       );

@@ -2,6 +2,7 @@
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { MillraceError, messageOf } from '../../base/errors.ts';
+import { plural } from '../../operations/table.ts';
 import { missingSettings } from '../functions/app-settings.ts';
 import { indexApp, readAppFiles } from './app-files.ts';
 import { type FunctionMetadata, type FunctionsCore, type Invocation, installCore } from './core.ts';
@@ -139,7 +140,7 @@ async function deliver(
     ...(retryCount > 0 ? { retryCount } : {}),
     log: logOf(name),
   });
-  say(`${name}: ${documents.length} documents, ${Math.round(performance.now() - began)} ms`);
+  say(`${name}: ${plural(documents.length, 'document')}, ${Math.round(performance.now() - began)} ms`);
 }
 
 async function deliverEvents(core: FunctionsCore, name: string, invocation: Invocation, count: number): Promise<void> {

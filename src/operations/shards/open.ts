@@ -49,7 +49,7 @@ export async function healMap(context: Context, map: ShardMap): Promise<readonly
 /** @throws UsageError `setting-missing`; MillraceError `shard-map-store-missing` */
 export async function openManager(context: Opening): Promise<ShardMapManager> {
   const places = await openPlaces(context);
-  const manager = await ShardMapManager.tryGet(places);
+  const manager = await ShardMapManager.tryGet({ ...places, brief: true });
   if (manager) return manager;
   throw shardsError('shard-map-store-missing', `Database ${places.database.id} has no store of shard maps`, {
     hint: 'Check `SHARD_MAPS_DATABASE`, or create the store with `millrace shards init`.',

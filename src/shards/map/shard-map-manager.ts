@@ -42,6 +42,8 @@ export interface ShardMapManagerOptions {
   readonly clock?: Clock;
   /** A shard that gives no answer for this long counts as one that can't be reached, milliseconds. Default 10,000. */
   readonly shardWithinMs?: number;
+  /** True: it is opened for one call, beside the manager of the process, and doesn't count for `shard-map-manager-opened`. */
+  readonly brief?: boolean;
 }
 
 export interface NewShardMap {
@@ -75,6 +77,7 @@ export class ShardMapManager {
     this.#clock = options.clock ?? systemClock;
     this.#shardWithinMs = options.shardWithinMs ?? 10_000;
     this.#container = options.database.container(MAP_CONTAINER);
+    if (options.brief) return;
     const before = opened.get(store) ?? 0;
     if (before === 1)
       process.emitWarning(`This process has opened the shard maps of database ${options.database.id} more than once.`, {

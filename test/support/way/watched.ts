@@ -21,7 +21,7 @@ export interface Call {
 
 const ROOT = join(import.meta.dirname, '../../..');
 /** What the rooms above ask for an answer; what looks on; the embedded server stands for the service. */
-const ASKED_ALONE = /^src\/(base|model|definition|contract|emulator|cosmos\/request-spans)\b/;
+const ASKED_ALONE = /^src\/(base|model|definition|contract|emulator|cosmos\/request-spans|feed\/leases\/lease-spans)\b/;
 const DEPTH = 6;
 
 const callers = new AsyncLocalStorage<Call>();

@@ -1,7 +1,7 @@
 // What each projection costs: measured by the hosts, beside what the model says.
 import { placesOf } from '../api.js';
 import { bar } from '../bars.js';
-import { costsOf } from '../figures.js';
+import { costsOf, tenantsOf } from '../figures.js';
 import { failure, h, liveTable, loading } from '../dom.js';
 import { clip, count, rate } from '../format.js';
 
@@ -85,7 +85,7 @@ export const ru = {
       const costs = costsOf(status);
       const ids = new Set(places.flatMap(({ value }) => (value?.projections ?? []).map(({ id }) => id)));
       shown = [...ids].map((id) => ({ id, ruPerChange: costs.get(id) ?? null }));
-      tenants = places.flatMap(({ value }) => value?.tenants?.tenants ?? []);
+      tenants = tenantsOf(status);
       table.update(shown);
       budget.update(places.flatMap(({ value }) => value?.budget ?? []));
       costly.update(tenants);

@@ -1,5 +1,5 @@
 import type { UsageError } from '../../../base/errors.ts';
-import { rangeId } from '../../../cosmos/ranges.ts';
+import { rangeId, sayRange } from '../../../cosmos/ranges.ts';
 import { SYSTEM_FIELDS } from '../../../cosmos/system-fields.ts';
 import type { FeedMode } from '../../reading/source.ts';
 import type { DialectName, LeaseDocument, NewLease } from './dialect.ts';
@@ -40,7 +40,7 @@ export function writeDocument(
   const { partition, range, position, mode = 'latest-version', owner = null, prefix } = lease;
   const whole = dialect === 'dotnet-v0' || dialect === 'java-pk';
   if (whole && partition === undefined) {
-    throw refusal(dialect, `the range ${rangeId(range)} is not one physical partition`, 'dotnet-v1 or java-epk');
+    throw refusal(dialect, `the range ${sayRange(range)} is not one physical partition`, 'dotnet-v1 or java-epk');
   }
   if (dialect === 'java-pk' && mode === 'all-versions')
     throw refusal(dialect, 'it has no all-versions feed', 'java-epk');

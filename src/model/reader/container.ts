@@ -68,6 +68,10 @@ export class ContainerDraft {
     }
   }
 
+  get keyed(): boolean {
+    return this.#key.length > 0;
+  }
+
   /** Whether the section has any part of a design. If not, it is an overview, or the design is in another document. */
   get designed(): boolean {
     return this.#designed;

@@ -1,5 +1,6 @@
 // G8 and G9: rules for aggregates and archives only.
 import { bytesOf, duration, quantities } from '../model/reader/quantity.ts';
+import type { Facts } from '../model/rules/facts.ts';
 import { type Rule, type RuleResult, SOURCES, missing, n } from '../model/rules/rule.ts';
 import { parseDate } from '../definition/date.ts';
 import { examplesOf } from '../model/model.ts';
@@ -16,6 +17,14 @@ const sizeIn = (text: string): number | undefined =>
   quantities(/\b(larger|bigger|more) than [^;,]*|\b(over|above) [^;,]*/i.exec(text)?.[0] ?? '')
     .map(bytesOf)
     .find((size) => size !== undefined);
+
+/** Which pattern to write, and where: one that reads the source, if there is one. */
+function servesOf(facts: Facts, row: ProjectionRow): string {
+  const source = facts.detail(row.source?.container);
+  const read = facts.accesses.find(({ detail, write, pattern }) => detail === source && !write && pattern);
+  const id = read?.pattern?.printed ?? facts.patterns.at(-1)?.printed ?? '1';
+  return `Write \`#${id.replace(/^#/, '')}\` under *Serves* of ${row.name}, or the number of the pattern that reads archived documents; add that pattern if there is none.`;
+}
 
 export function aggregatesAndArchives(contract: Contract): Rule[] {
   return [
@@ -85,9 +94,19 @@ export function aggregatesAndArchives(contract: Contract): Rule[] {
             size === undefined &&
             !/\bwhere\b|\bwhen\b|\bonce\b/i.test(text)
           )
-            yield { message: `${row.name} doesn't state when documents are archived`, at: row.at };
-          if (row.sinkText === '') yield { message: `${row.name} doesn't state the path of its blobs`, at: row.at };
-          if (row.serves.length === 0) yield { message: `${row.name}: no pattern reads the archived data`, at: row.at };
+            yield {
+              message: `${row.name} doesn't state when documents are archived`,
+              at: row.at,
+              hint: 'Write it under *Fields / measures*, as in `all; 400 d after placedAt`.',
+            };
+          if (row.sinkText === '')
+            yield {
+              message: `${row.name} doesn't state the path of its blobs`,
+              at: row.at,
+              hint: `Write \`blob:${row.name}\` under *Sink*, and the folders under *Key mapping*, as in \`yyyy/mm of placedAt; id = id\`.`,
+            };
+          if (row.serves.length === 0)
+            yield { message: `${row.name}: no pattern reads the archived data`, at: row.at, hint: servesOf(facts, row) };
           const life = facts.detail(row.source?.container)?.container.defaultTtl ?? -1;
           const need = (after ?? 0) + (row.lagMs ?? 0) + DAY;
           if (life > 0 && life * 1000 < need)
@@ -103,6 +122,7 @@ export function aggregatesAndArchives(contract: Contract): Rule[] {
             yield {
               message: `${row.name} uses the date ${dateField} in the code, but the document doesn't name it`,
               at: row.at,
+              hint: `Write \`after ${dateField}\` under *Fields / measures*, or change \`date\` in the code.`,
               related: [contract.at(declared, dateField)],
             };
           yield* statedOtherwise(contract, row, declared, declared.spec);

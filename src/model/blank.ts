@@ -18,7 +18,8 @@ One row for each pattern, with its rates a second and their source. *Access* is 
 
 | Pattern # | Description | RPS (Peak and Average) | Type | Access | Attributes Needed | Key Requirements | Design Considerations | Status |
 |---|---|---|---|---|---|---|---|---|
-| 1 | [what does a user ask for or write, and what is the source of the rate?] | | | | | | | ⏳ |
+| 1 | [what does a user ask for, and what is the source of the rate?] | | Read | | | | | ⏳ |
+| 2 | [what does a user write, and what is the source of the rate?] | | Write | | | | | ⏳ |
 
 ## Entity Relationships Deep Dive
 [How many children does a parent have? Write a bullet for each: **Customer → Orders**: 1:Many (avg 10, max 400)]
@@ -55,7 +56,7 @@ const DESIGN = (name: string): string => `# ${name}: Azure Cosmos DB NoSQL Data 
 - **Aggregate Boundary**: [what is one document?]
 - **Partition Key**: \`/id\` - [how many values does it have, and which requests know it?]
 - **Document Types**: \`item\`
-- **Access Patterns Served**: 1
+- **Access Patterns Served**: 1, 2
 - **Throughput Planning**: [how many RU/s at the peak, as a sum over the patterns?]
 - **Consistency Level**: Session
 
@@ -69,6 +70,7 @@ const DESIGN = (name: string): string => `# ${name}: Azure Cosmos DB NoSQL Data 
 | Pattern | Description | Containers/Indexes | Cosmos DB Operations | Implementation Notes |
 |---|---|---|---|---|
 | 1 | [what it asks for] | Items | Point read (id + PK) | 1 RU |
+| 2 | [what it writes] | Items | Create | 6 RU |
 
 ## Hot Partition Analysis
 - **Items**: [how much of the load does the largest key take?]

@@ -20,6 +20,8 @@ interface Case {
   /** Part of the line of the document, or of pipeline.ts. */
   readonly at: string;
   readonly says: string;
+  /** Part of the hint. */
+  readonly hint?: string;
 }
 
 const withCopy = (change: Partial<CopySpec>): Code => ({ projections: [{ ...summaries, ...change }, days, cold] });
@@ -214,6 +216,7 @@ const CASES: readonly Case[] = [
     ],
     at: '| orders-cold |',
     says: 'no pattern',
+    hint: '`#1` under *Serves* of orders-cold',
   },
   {
     rule: 'G9',
@@ -345,7 +348,7 @@ test('code and document agree', () => {
 
 test.each(CASES.map((one, index) => [`${one.rule} #${index}: ${one.says}`, one] as const))(
   '%s',
-  (_, { rule, edits = [], code, at, says }) => {
+  (_, { rule, edits = [], code, at, says, hint = '' }) => {
     const { requirements, design } = edited(edits);
     const found = check(edits, code).findings.filter((finding) => finding.rule === rule);
     const lines = { 'cosmosdb_requirements.md': requirements, 'cosmosdb_data_model.md': design, 'pipeline.ts': TEXT };
@@ -356,6 +359,7 @@ test.each(CASES.map((one, index) => [`${one.rule} #${index}: ${one.says}`, one] 
     const all = found.map((finding) => `${finding.message} | ${lineOf(finding.at)}`).join('\n');
     expect(all).toContain(says);
     expect(all.split('\n').find((line) => line.includes(at) && line.includes(says))).toBeDefined();
+    expect(found.map((finding) => finding.hint).join('\n')).toContain(hint);
   },
 );
 

@@ -148,9 +148,11 @@ function statements(code: string): { text: string; comment: string; line: number
       at++;
     }
     const [text = ''] = parts.join('\n').split(end);
-    let above = first;
+    // The line that opens a string over several lines stands between the comment and the query.
+    let above = first > 0 && /^[^#/]*=\s*f?(?:"""|`|''')\s*$/.test(lines[first - 1] ?? '') ? first - 1 : first;
+    const until = above;
     while (above > 0 && isComment(lines[above - 1] ?? '')) above--;
-    found.push({ text, comment: lines.slice(above, first).join(' '), line: first });
+    found.push({ text, comment: lines.slice(above, until).join(' '), line: first });
   }
   return found;
 }

@@ -68,6 +68,10 @@ export class ContainerDraft {
     }
   }
 
+  get keyed(): boolean {
+    return this.#key.length > 0;
+  }
+
   /** Whether the section has any part of a design. If not, it is an overview, or the design is in another document. */
   get designed(): boolean {
     return this.#designed;
@@ -275,6 +279,8 @@ export class ContainerDraft {
   }
 
   #lost(fact: Fact, hint: string): void {
+    // A question of a blank form is open, not misunderstood: A5 lists it.
+    if (/^\[[^\]]+\?\]$/.test(fact.text)) return;
     this.#findings.add(
       'warning',
       'value',

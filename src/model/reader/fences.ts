@@ -1,7 +1,7 @@
 // The kind of a container's JSON fence, by its content: examples, an indexing policy, composites, or a key definition.
 import { isObject } from '../../base/json.ts';
 import type { Fence } from './labelled-facts.ts';
-import type { Findings } from './findings.ts';
+import { Findings } from './findings.ts';
 import { ELLIPSIS, type Element, readJson } from './json.ts';
 import { composites } from './values.ts';
 
@@ -45,6 +45,10 @@ export function contentOf(fence: Fence, findings: Findings): Content | undefined
       { text: fence.text.slice(titled.length), line: fence.line + titled.split('\n').length - 1 },
       findings,
     );
+  // `const policy = { … };` of JavaScript or TypeScript.
+  const assigned = /^\s*(?:export\s+)?(?:const|let|var)\s+\w+(?:\s*:\s*[\w<>[\]]+)?\s*=\s*(?=[[{])/.exec(fence.text)?.[0];
+  if (assigned !== undefined)
+    return contentOf({ text: fence.text.slice(assigned.length).replace(/;\s*$/, ''), line: fence.line + assigned.split('\n').length - 1 }, new Findings(findings.file));
   if (!/^\s*(?:\/\/[^\n]*\n\s*|\/\*[^]*?\*\/\s*)*[[{]/.test(fence.text)) return undefined;
   const strict = readJson(fence);
   const json = 'error' in strict ? readJson({ ...fence, text: quoted(fence.text) }) : strict;

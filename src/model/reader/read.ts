@@ -58,6 +58,7 @@ export function readDrafts(text: string, file: string): ReadModel {
     );
   }
   keysInTables(all, drafts, text, file);
+  keyForAll(all, drafts, text);
   indexingElsewhere(all, drafts, text, findings);
   contentElsewhere(all, drafts, text, findings);
   const known = (title: string): boolean => sectionNameOf(title) !== undefined || /\bcontainer\b/i.test(title);
@@ -136,7 +137,12 @@ function strayContainers(all: readonly Section[], designs: readonly Section[], t
   );
   const inside = new Set(keyed.flatMap((section) => [...within(section)].slice(1)));
   const stated = keyed.filter((section) => !inside.has(section));
-  return stated.length > 0 || designs.length > 0 ? stated : titled.filter((section) => !sectionName(section.title));
+  if (stated.length > 0 || designs.length > 0) return stated;
+  // "Container Structure" with a section for each container is none itself.
+  return titled.filter(
+    (section) =>
+      !sectionName(section.title) && section.sections.filter((child) => titled.includes(child)).length < 2,
+  );
 }
 
 const statesKey = (section: Section, text: string): boolean =>
@@ -253,6 +259,17 @@ function keysInTables(all: readonly Section[], drafts: readonly ContainerDraft[]
       ?.fact({ name: 'partitionKey', label: 'Partition Key', text: key, line, items: [], fences: [] });
 }
 
+/** `## Partition Strategy` with one key, in a document whose containers state none: the key is that of all. */
+function keyForAll(all: readonly Section[], drafts: readonly ContainerDraft[], text: string): void {
+  if (drafts.some((draft) => draft.keyed)) return;
+  const inside = insideOf(all, (section) => isOfContainer(section, drafts));
+  const keys = all
+    .filter((section) => !inside.has(section))
+    .flatMap(({ blocks }) => labelledFacts(blocks, text).facts.filter(({ name }) => name === 'partitionKey'));
+  const [only, ...others] = keys;
+  if (only && others.length === 0) for (const draft of drafts) draft.fact(only);
+}
+
 const isOfContainer = ({ line }: Section, drafts: readonly ContainerDraft[]): boolean =>
   drafts.some((draft) => draft.line === line);
 
@@ -281,6 +298,11 @@ function indexingElsewhere(
     );
     const contents = loose.flatMap((fence) => contentOf(fence, findings) ?? []);
     if (relevant.length + contents.length === 0) continue;
+    // Without a name, the one policy of a document is that of every container.
+    if (!owner && roots.length === 1 && contents.length === 1 && relevant.length === 0) {
+      for (const draft of drafts) for (const content of contents) draft.indexing.content(content, findings);
+      continue;
+    }
     if (!owner) {
       findings.add(
         'warning',

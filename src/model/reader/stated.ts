@@ -66,7 +66,8 @@ export function linesOf({ text, line }: Fence): Fact[] {
     const [, label = '', value = ''] = /^\s*([A-Za-z][\w ]{1,30}?)\s*[:=]\s*(\S.*?)\s*$/.exec(row) ?? [];
     const name = labelName(label);
     // `<event-id>` is a value that somebody fills in.
-    return name === undefined || value.includes('<')
+    // Nor does a declaration such as `partition_key: str` state a key.
+    return name === undefined || value.includes('<') || /^(?:str|string|int|number|Optional)\b/.test(value)
       ? []
       : [{ name, label, text: value, line: line + index, items: [], fences: [] }];
   });

@@ -1,8 +1,6 @@
 // A9 to A14: requirements of the modelling prompt for its documents.
+import { TEMPLATE } from './facts.ts';
 import { type Rule, PATTERNS, SOURCES, missing, more, noDesign, quoted, say } from './rule.ts';
-
-/** Sections that only documents by the prompt's template have. */
-const TEMPLATE = ['philosophy', 'aggregates', 'mapping', 'projections'] as const;
 
 export const PROMPT: readonly Rule[] = [
   {
@@ -26,13 +24,15 @@ export const PROMPT: readonly Rule[] = [
       };
       const lacking = Object.entries(wanted).flatMap(([name, title]) => (sections.has(name) ? [] : [`"${title}"`]));
       // A document that follows no part of the template owes none of its sections.
-      const follows = TEMPLATE.some((name) => sections.has(name)) || lacking.length < 3;
+      const follows = [...TEMPLATE].some((name) => sections.has(name)) || lacking.length < 3;
       if (lacking.length > 0 && follows)
         yield {
           message: `${lacking.length === 1 ? 'The section' : 'The sections'} ${lacking.join(', ')} ${lacking.length === 1 ? 'is' : 'are'} missing`,
           at: { file: design.file, line: 1 },
         };
-      const [first, ...others] = [...design.checks, ...(requirements?.checks ?? [])].filter(({ ticked }) => !ticked);
+      // Boxes of a plan or of acceptance criteria aren't the template's.
+      const owed = follows || sections.has('validation') || sections.has('checklist') ? design.checks : [];
+      const [first, ...others] = [...owed, ...(requirements?.checks ?? [])].filter(({ ticked }) => !ticked);
       if (first)
         yield {
           message: `The item "${quoted(first.text)}"${more(others.length)} isn't ticked`,

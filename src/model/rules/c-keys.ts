@@ -196,12 +196,11 @@ export const KEYS: readonly Rule[] = [
         container.partitionKey.some((path) => /(^|\/|[a-z_])(id|hash|token|guid|uuid|email)$/i.test(path)) ||
         isOfId(container);
       // Only the prompt's template asks for the number; to other documents it is a question.
-      const asks = facts.headings.has('containers') || facts.requirements !== undefined;
       for (const severity of ['warning', 'information'] as const) {
         const [first, ...others] = unstated.filter((detail) => isMany(detail) === (severity === 'information'));
         if (first)
           yield {
-            severity: asks ? severity : 'information',
+            severity: facts.templated ? severity : 'information',
             message: `${first.container.name}${more(others.length)}: the document doesn't state how many values the key has`,
             at: facts.place(first, 'partitionKey'),
             related: others.map((detail) => facts.place(detail, 'partitionKey')),

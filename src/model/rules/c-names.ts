@@ -101,7 +101,7 @@ function lookups(facts: Facts): Lookup[] {
     return [...all, ...[LOOKUP, SENTENCE].flatMap((form) =>
       [...line.matchAll(form)].flatMap(({ groups: { entity = '', field = '' } = {} }): Lookup[] => {
         const detail = namedIn(facts, entity, line) ?? (entity === '' ? own : undefined);
-        const found = detail && lookedUp(facts, detail, field);
+        const found = detail && lookedUp(facts, detail, field, form === LOOKUP);
         return detail && found !== undefined
           ? [{ detail, field: found, at: { file: design.file, line: index + 1 } }]
           : [];
@@ -119,15 +119,20 @@ function namedIn({ containers }: Facts, entity: string, line: string): Container
 }
 
 /** The field of the container that a lookup means, if neither the key nor the id nor another container has it. */
-function lookedUp(facts: Facts, { container, ...detail }: ContainerDetail, words: string): string | undefined {
+function lookedUp(
+  facts: Facts,
+  { container, ...detail }: ContainerDetail,
+  words: string,
+  isCode: boolean,
+): string | undefined {
   const parts = words.split(/And(?=[A-Z])|_and_/).map(plain);
   const keys = container.partitionKey.map(plain);
   const isKey = (part: string): boolean => keys.includes(part) || keys.includes(`${part}id`);
   if (parts.some((part) => part === 'id' || isKey(part))) return undefined;
   const fields = [...fieldsOf(facts, { container, ...detail })];
   const [part = ''] = parts;
-  // Without a description of the documents any field may be one of theirs.
-  const found = fields.length < DESCRIBED ? words : fields.find((field) => plain(field) === part) ?? fields.find((field) => plain(field) === `${part}id`);
+  // Without a description of the documents the field of a method may be one of theirs.
+  const found = isCode && fields.length < DESCRIBED ? words : fields.find((field) => plain(field) === part) ?? fields.find((field) => plain(field) === `${part}id`);
   if (found === undefined) return undefined;
   const served = facts.containers.some(
     (other) => other.container !== container && plain(other.container.partitionKey[0] ?? '') === plain(found),

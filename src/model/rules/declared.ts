@@ -12,6 +12,8 @@ export interface Declared {
 
 const FORMS: readonly RegExp[] = [
   /^\s*(?:readonly\s+)?(?<field>[a-z_]\w*)(?<optional>\?)?\s*:\s*(?<type>[A-Za-z'"{(][^;,=]*?(?:\[\])?)\s*[;,]?\s*(?:\/\/.*)?$/,
+  // A dataclass of Python: a type, a default and a comment.
+  /^\s+(?<field>[a-z_]\w*)\s*:\s*(?<type>(?:str|int|float|bool|datetime|date|dict|list|Dict|List|Optional|Set|UUID)\b[^=#]*?)\s*(?:=\s*[^#]*?)?\s*(?:#.*)?$/,
   /^\s*public\s+(?:required\s+)?(?<type>[\w.<>?,[\] ]+?)(?<optional>\?)?\s+(?<field>\w+)\s*\{\s*get;/,
   /^\s*\|\s*`(?<field>[\w.]+)`\s*\|\s*`?(?<type>[^|`]+?)`?\s*\|/,
   // Without backticks only a word for a type shows that the row is about a field.
@@ -48,6 +50,8 @@ export function declaredIn(design: Design): readonly Declared[] {
 
 /** The declarations in the section of a container. */
 export function declaredOf(design: Design, detail: ContainerDetail): readonly Declared[] {
+  // In a document about one container, all declarations are of its documents.
+  if (design.containers.length === 1) return declaredIn(design);
   const { from, to } = linesOf(design, detail);
   return declaredIn(design).filter(({ at }) => at.line >= from && at.line < to);
 }

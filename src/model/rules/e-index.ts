@@ -1,10 +1,11 @@
 // E: indexing policies and time to live.
 import type { ContainerDetail, Text } from '../documents.ts';
 import { fixOfPath } from '../fix.ts';
+import type { Place } from '../model.ts';
 import { fieldOf, isIndexed } from '../indexed.ts';
 import { declaredOf } from './declared.ts';
 import { type Facts, examplesIn, fieldsIn, valueAt } from './facts.ts';
-import { type Rule, DESIGN, SOURCES, missing, n } from './rule.ts';
+import { type Rule, DESIGN, SOURCES, missing, more, n } from './rule.ts';
 
 const POLICY = SOURCES.microsoft('Indexing policies in Azure Cosmos DB');
 const TTL = SOURCES.microsoft('Time to Live (TTL) in Azure Cosmos DB');
@@ -63,6 +64,7 @@ export const INDEXES: readonly Rule[] = [
     hint: 'Exclude `/*` for a selective index. Include it for a full index.',
     needs: [DESIGN],
     *check(facts) {
+      const rootless: { readonly name: string; readonly at: Place }[] = [];
       for (const detail of facts.containers) {
         const [first] = stated(detail);
         if (!first) continue;
@@ -72,16 +74,23 @@ export const INDEXES: readonly Rule[] = [
           (detail.index.included.length > 0 ||
             (detail.index.json && detail.index.excluded.some(({ text }) => !text.includes('_etag'))))
         )
-          yield {
-            message: `${detail.container.name}: the policy neither includes nor excludes /*`,
+          rootless.push({
+            name: detail.container.name,
             at: detail.index.excluded[0]?.at ?? facts.place(detail, 'indexingPolicy'),
-          };
+          });
         if (roots > 1)
           yield {
             message: `${detail.container.name}: the policy names /* ${roots} times`,
             at: facts.place(detail, 'indexingPolicy'),
           };
       }
+      // One policy may be of several containers.
+      for (const [line, [one, ...others]] of Map.groupBy(rootless, ({ at }) => at.line))
+        if (one)
+          yield {
+            message: `${one.name}${more(others.length)}: the policy neither includes nor excludes /*`,
+            at: { ...one.at, line },
+          };
     },
   },
   {
@@ -174,6 +183,13 @@ export const INDEXES: readonly Rule[] = [
             related: moreScalars.map(({ at }) => at),
           };
         for (const { paths, at } of detail.index.composites) {
+          const element = paths.find(({ path }) => path.includes('[]'));
+          if (element)
+            yield {
+              severity: 'error',
+              message: `${detail.container.name}: a composite index has scalars only, and ${element.path} leads into an array`,
+              at,
+            };
           if (paths.some(({ path }) => /[?*]$/.test(path)))
             yield {
               severity: 'error',

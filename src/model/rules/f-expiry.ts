@@ -6,7 +6,7 @@ const EXPIRY = String.raw`\b(?:ttl|time to live|expir\w*)\b`;
 const ARCHIVES = new RegExp(`${EXPIRY}[^.|]{0,60}\\barchiv|\\barchiv\\w*[^.|]{0,60}${EXPIRY}`, 'i');
 /** Words for something that copies the document before it expires. */
 const COPIED =
-  /\bfeed\b|\bbefore\b|\bexport|\bcop(y|ied)|\bsweep|\bblob|\bsynapse|\banalytical store|\bfunction|\bjob\b|\bnot\b|\bor\b|\binstead\b|\bmoved?\b/i;
+  /\bfeed\b|\bbefore\b|\bexport|\bcop(y|ied)|\bsweep|\bblob|\bsynapse|\banalytical store|\bfunction|\bjob\b|\bnot?\b|\bor\b|\binstead\b|\bmoved?\b/i;
 
 const FROM_NOW =
   /\bstartTime:\s*new Date\(\)|ChangeFeedStartFrom\.Now\(|\bstart_time\s*=\s*["']Now["']|StartFrom\.now\(|WithStartTime\(DateTime\.(Utc)?Now/i;

@@ -35,6 +35,9 @@ export interface Question {
   readonly at: Place;
 }
 
+/** Sections that only documents by the prompt's template have. */
+export const TEMPLATE: ReadonlySet<string> = new Set(['philosophy', 'aggregates', 'mapping', 'projections']);
+
 export class Facts {
   readonly requirements: Requirements | undefined;
   readonly design: Design | undefined;
@@ -99,9 +102,12 @@ export class Facts {
     );
   }
 
-  /** The names of the data model's sections, as the template has them. */
-  get headings(): ReadonlySet<string | undefined> {
-    return new Set(this.design?.headings.map(({ section }) => section));
+  /** Whether a document follows a part of the prompt's template, so that it owes what the template asks for. */
+  get templated(): boolean {
+    return (
+      this.requirements !== undefined ||
+      (this.design?.headings ?? []).some(({ section }) => TEMPLATE.has(section ?? '') || section === 'hotPartitions')
+    );
   }
 
   /** The bullet Scale of the requirements. */

@@ -9,7 +9,7 @@ import type { StartOption, VersionsStartOption } from './processor-options.ts';
 import { startOf } from './start-of.ts';
 import { until } from '../../base/until.ts';
 import { openSource } from '../reading/open-source.ts';
-import { RangeGone, anchor } from '../reading/source.ts';
+import { type ChangeSource, type FeedMode, RangeGone, anchor, newestOf } from '../reading/source.ts';
 
 export interface ReadChangesOptions {
   /** Default `beginning`. */
@@ -51,7 +51,7 @@ interface Cursor {
   readonly range: FeedRange;
   position: string;
   atEnd: boolean;
-  /** Where the range ended when its reading began. Undefined: not asked yet. */
+  /** Where the range ended when its first page was read. Undefined: it was not yet. */
   end?: number;
 }
 
@@ -72,14 +72,46 @@ export async function* readChanges(
   container: Container,
   options: ReadChangesOptions | ReadVersionsOptions = {},
 ): AsyncGenerator<ChangesPage<unknown>, void, undefined> {
-  const { epoch = 1, follow = false, pollMs = 5_000, maxItems = 1_000, clock = systemClock } = options;
-  const signal = options.signal ?? new AbortController().signal;
-  const mode = options.mode === 'all-versions-and-deletes' ? 'all-versions' : 'latest-version';
+  yield* pagesOf(await openChanges(container, options), options);
+}
+
+/** A container's feed, opened for several readings: each goes on where the one before ended, with one request a range. */
+export interface OpenChanges {
+  readonly container: Container;
+  readonly rid: string;
+  readonly source: ChangeSource;
+  readonly ranges: readonly FeedRange[];
+}
+
+/** @throws UsageError `container-missing` */
+export async function openChanges(
+  container: Container,
+  options: Pick<ReadChangesOptions, 'epoch' | 'ranges' | 'clock'> &
+    Pick<ReadChangesOptions | ReadVersionsOptions, 'mode'>,
+): Promise<OpenChanges> {
+  const { epoch = 1, clock = systemClock } = options;
   const budget = spendingOf(container.database)?.reading(container.id);
   const [{ rid, source }, ranges] = await Promise.all([
-    openSource(container, { epoch, mode, clock, budget }),
+    openSource(container, { epoch, mode: modeOf(options), clock, budget }),
     rangesOf(container, options.ranges),
   ]);
+  return { container, rid, source, ranges };
+}
+
+const modeOf = ({ mode }: Pick<ReadChangesOptions | ReadVersionsOptions, 'mode'>): FeedMode =>
+  mode === 'all-versions-and-deletes' ? 'all-versions' : 'latest-version';
+
+/** As `readChanges`, of a feed that is open. The readings of one come one after the other. */
+export const changesOf = (open: OpenChanges, options: ReadChangesOptions) =>
+  pagesOf(open, options) as AsyncGenerator<ChangesPage, void, undefined>;
+
+async function* pagesOf(
+  { container, rid, source, ranges }: OpenChanges,
+  options: ReadChangesOptions | ReadVersionsOptions,
+): AsyncGenerator<ChangesPage<unknown>, void, undefined> {
+  const { follow = false, pollMs = 5_000, maxItems = 1_000, clock = systemClock } = options;
+  const signal = options.signal ?? new AbortController().signal;
+  const mode = modeOf(options);
   const start = startOf(options.from ?? (mode === 'all-versions' ? 'now' : 'beginning'), rid, container.id);
   const cursors: Cursor[] = [];
   for (const range of ranges) {
@@ -96,8 +128,9 @@ export async function* readChanges(
       if (cursor.atEnd && !follow) continue;
       signal.throwIfAborted();
       try {
-        if (hasEnd) cursor.end ??= lsnOf(await source.resolve(cursor.range, 'now', signal));
-        const { changes, next, charge } = await source.read(cursor.range, cursor.position, signal, maxItems);
+        const page = await source.read(cursor.range, cursor.position, signal, maxItems);
+        const { changes, next, charge } = page;
+        if (hasEnd) cursor.end ??= newestOf(page.session) ?? lsnOf(await source.resolve(cursor.range, 'now', signal));
         cursor.atEnd = (changes.length === 0 && next === cursor.position) || lsnOf(next) >= (cursor.end ?? Infinity);
         cursor.position = next;
         if (changes.length > 0) yield { changes, range: cursor.range, charge, checkpoint: checkpoint() };

@@ -74,6 +74,12 @@ export async function anchor(
   return positionIn(range, start) ?? '';
 }
 
+/** The newest lsn of a page's partition when it was read, by its session token (ASM-E43); undefined: it has none. */
+export function newestOf(session: string | undefined): number | undefined {
+  const found = /#(\d+)/.exec(session ?? '')?.[1];
+  return found === undefined ? undefined : Number(found);
+}
+
 /** The range was split or merged. `children`: its parts, as they are now. */
 export class RangeGone extends MillraceError<'range-gone'> {
   readonly children: readonly FeedRange[];
@@ -335,8 +341,8 @@ export class CosmosChangeSource implements KeyedSource {
    * If a partition's newest lsn stays below the position, the partition lost changes, and will use their lsns for new
    * ones, which this reader would skip. Reading stops, because a person must decide how to continue.
    */
-  async #assertNotBehind(range: FeedRange, from: string, session: string | undefined): Promise<void> {
-    const newest = Number(/#(\d+)/.exec(session ?? '')?.[1] ?? Infinity);
+  async #assertNotBehind(range: FeedRange, from: string, session: Page['session']): Promise<void> {
+    const newest = newestOf(session) ?? Infinity;
     const id = rangeId(range);
     if (newest >= lsnOf(from)) return void this.#behind.delete(id);
     const seen = this.#behind.get(id) ?? { since: this.#clock.monotonic(), epoch: this.#epoch };

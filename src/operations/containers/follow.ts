@@ -1,7 +1,13 @@
 import type { Container } from '@azure/cosmos';
 import { rangeId } from '../../cosmos/ranges.ts';
 import type { StartOption } from '../../feed/processor/processor-options.ts';
-import { readChanges } from '../../feed/processor/read-changes.ts';
+import {
+  type ChangesPage,
+  type OpenChanges,
+  type ReadChangesOptions,
+  changesOf,
+  readChanges,
+} from '../../feed/processor/read-changes.ts';
 import type { Change } from '../../feed/reading/change.ts';
 import type { RangePosition } from '../../feed/reading/position.ts';
 import type { Nearing } from './nearing.ts';
@@ -13,8 +19,8 @@ export interface Progress {
 }
 
 export interface Following {
-  readonly from: Container;
-  /** Default: the whole container. */
+  readonly from: Container | OpenChanges;
+  /** Default: the whole container. Of a feed that is open: the part for which it was opened. */
   readonly part?: Part | undefined;
   /** Copies a page, and resolves with the number of documents written. */
   readonly copy: (changes: readonly Change[]) => Promise<number>;
@@ -42,10 +48,13 @@ export async function follow(
 ): Promise<number> {
   let changes = 0;
   const round = new Set<string>();
-  const narrowed = part && { ranges: part.ranges };
+  const reading = (options: ReadChangesOptions): AsyncGenerator<ChangesPage> =>
+    'source' in from
+      ? changesOf(from, options)
+      : readChanges(from, { ...options, ...(part && { ranges: part.ranges }) });
   for (;;) {
     let read = 0;
-    for await (const page of readChanges(from, { from: startAt(progress), signal, ...narrowed })) {
+    for await (const page of reading({ from: startAt(progress), signal })) {
       const own = part ? page.changes.filter(({ doc }) => part.has(doc ?? {})) : page.changes;
       const copied = await copy(own);
       changes += own.length;

@@ -58,7 +58,7 @@ export class Operations {
   async run(asked: Asked, plan: (whole: Whole<MapHeader>) => Plan): Promise<OperationDocument> {
     const request = digest(asked.request);
     for (let round = 0; round < ROUNDS; round++) {
-      const whole = await (round === 0 ? this.#whole() : this.#known());
+      const whole = await (round === 0 ? (this.#sheet.recent ?? this.#whole()) : this.#known());
       const known = operationOf(whole, asked.id);
       if (known) {
         const ended = await this.#resume(known, asked, request);

@@ -29,6 +29,11 @@ export interface LockOptions {
   readonly owner?: string | undefined;
 }
 
+export interface DrainedOptions {
+  /** The mark that `untilStopped` has left. */
+  readonly drained?: Draining | undefined;
+}
+
 export const shardsOf = ({ entries }: Map): ShardDocument[] => [...entries.values()].filter(isShard);
 export const mappingsOf = ({ entries }: Map): MappingDocument[] =>
   [...entries.values()].filter(isMapping).toSorted((a, b) => (a.low < b.low ? -1 : 1));
@@ -91,14 +96,19 @@ export interface MappingUpdate {
  * All pairs of status and shard are legal, except from online to online in another shard. Keys may be online on the same
  * shard again while it is drained: what its routers still write by the mapping before is right there.
  */
-export function updateMapping(map: Map, mapping: Mapping, update: MappingUpdate, { owner }: LockOptions): Plan {
+export function updateMapping(
+  map: Map,
+  mapping: Mapping,
+  update: MappingUpdate,
+  { owner, drained }: LockOptions & DrainedOptions,
+): Plan {
   const entry = mappingDocumentOf(map, mapping, owner);
   const shard = update.shard ? usableShard(map, update.shard).shard : entry.shard;
   const status = update.status ?? entry.status;
   const moves = shard !== entry.shard;
   if (moves && entry.status === 'online' && status === 'online') throw notOffline(map, entry, 'moved');
   const isBack = status === 'online' && shard === entry.draining?.shard;
-  if (!isBack) assertDrained(entry);
+  if (!isBack) assertDrained(entry, drained);
   const stops = entry.status === 'online' && status === 'offline';
   const facts = { ...entry, shard, status, draining: stops ? drainingOf(map, entry.shard) : undefined };
   const added = newMapping(map, facts);

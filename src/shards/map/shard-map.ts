@@ -4,6 +4,7 @@ import type { Closed, HoldOptions } from '../gate/shard-gates.ts';
 import { type KeyTypeName, type KeyValue, encodeKey } from '../keys/key-type.ts';
 import { type Difference, type RepairSide, differencesOf, repairPlan } from './differences.ts';
 import {
+  type Draining,
   type MapHeader,
   type MapKind,
   type OperationDocument,
@@ -196,7 +197,11 @@ export class ShardMap {
   }
 
   /** Changes status and shard in one step. From online to online with another shard is refused. Moves no documents. */
-  updateMapping(mapping: Mapping, update: plans.MappingUpdate, options: ChangeOptions = {}): Promise<Mapping> {
+  updateMapping(
+    mapping: Mapping,
+    update: plans.MappingUpdate,
+    options: ChangeOptions & plans.DrainedOptions = {},
+  ): Promise<Mapping> {
     return this.#mapping('updateMapping', { mapping, update }, options, (map) =>
       plans.updateMapping(map, mapping, update, options),
     );
@@ -213,9 +218,12 @@ export class ShardMap {
     return offline;
   }
 
-  /** For a mapping that `updateMapping` has taken offline: the second half of `markOffline`. @throws `routers-not-stopped` */
-  async untilStopped(offline: Mapping, options: StopOptions = {}): Promise<void> {
-    await this.#drains.end(await this.#whole(), offline.id, options);
+  /**
+   * For a mapping that `updateMapping` has taken offline: the second half of `markOffline`. Resolves with the mark that
+   * `markStays` leaves. @throws MillraceError `routers-not-stopped`
+   */
+  async untilStopped(offline: Mapping, options: StopOptions = {}): Promise<Draining | undefined> {
+    return this.#drains.end(this.#parts.sheet.recent ?? (await this.#whole()), offline.id, options);
   }
 
   /**

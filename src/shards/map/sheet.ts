@@ -57,6 +57,8 @@ const CATCH_UPS = 3;
  * commit.
  */
 const WHOLE_MS = 3_600_000;
+/** For how long an operation is decided from what this process knows, without asking. Its commit finds out what is older. */
+const RECENT_MS = 1_000;
 
 const bits = (entry: SheetDocument): bigint =>
   BigInt(`0x${createHash('sha256').update(canonical(entry)).digest('hex').slice(0, 32)}`);
@@ -93,6 +95,8 @@ export class Sheet<H extends Header> {
    * then on the map may have been restored to an older state.
    */
   #isDoubtful = false;
+  /** When the sheet was seen to be the newest last, by the monotonic clock. */
+  #knownAt = -Infinity;
   /** When all was read last, by the monotonic clock. */
   #readAt = 0;
 
@@ -113,6 +117,11 @@ export class Sheet<H extends Header> {
     return this.#isDoubtful ? undefined : this.#known;
   }
 
+  /** The same, if it was read or left within the last second: a step of several begins with it. */
+  get recent(): Whole<H> | undefined {
+    return this.#clock.monotonic() - this.#knownAt < RECENT_MS ? this.known : undefined;
+  }
+
   /** The header with the other documents; undefined: there is no sheet. @throws MillraceError `shard-map-damaged` */
   whole(): Promise<Whole<H> | undefined> {
     return this.wholeFrom(0);
@@ -122,21 +131,25 @@ export class Sheet<H extends Header> {
   async wholeFrom(generation: number): Promise<Whole<H> | undefined> {
     if (this.#clock.monotonic() - this.#readAt > WHOLE_MS) this.#known = undefined;
     for (let readings = 1; ; readings++) {
+      const began = this.#clock.monotonic();
       const stored = await this.#store.header();
       if (!stored) return (this.#known = undefined);
       const known = this.#known;
-      if (known && (known.etag === stored.etag || (!this.#isDoubtful && isSuccessor(known.header, stored.header))))
+      if (known && (known.etag === stored.etag || (!this.#isDoubtful && isSuccessor(known.header, stored.header)))) {
+        this.#knownAt = began;
         return known;
+      }
       const found = await (readings <= CATCH_UPS ? this.#catchUp(known, stored) : this.#read(stored));
-      if (found && stored.header.generation >= generation) return this.#know(found);
+      if (found && stored.header.generation >= generation) return this.#know(found, began);
       if (readings === READINGS)
         throw shardsError('shard-map-damaged', `The documents of ${stored.header.pk} don't fit its header`);
       await this.#clock.sleep(STALE_MS);
     }
   }
 
-  #know(whole: Whole<H>): Whole<H> {
+  #know(whole: Whole<H>, at: number): Whole<H> {
     this.#isDoubtful = false;
+    this.#knownAt = at;
     return (this.#known = whole);
   }
 
@@ -173,6 +186,7 @@ export class Sheet<H extends Header> {
     const header = { ...next, digest } as H;
     const kept = new Set(after.map(({ id }) => id));
     const drop = before.map(({ id }) => id).filter((id) => !kept.has(id));
+    const began = this.#clock.monotonic();
     const etag = await this.#store.commit({ header, ifMatch: stored?.etag, put: after, drop });
     const known = this.#known;
     if (etag === undefined || known?.etag !== stored?.etag) {
@@ -181,7 +195,7 @@ export class Sheet<H extends Header> {
       this.#isDoubtful = true;
       return etag !== undefined;
     }
-    this.#know({ header, etag, entries: entriesAfter(known?.entries ?? new Map(), { before, after }) });
+    this.#know({ header, etag, entries: entriesAfter(known?.entries ?? new Map(), { before, after }) }, began);
     return true;
   }
 }

@@ -93,7 +93,8 @@ async function carryOver(moving: Moving, of: MovedContainer): Promise<void> {
       { ...known, positions: progress.positions },
       { parked: merged(record.now.parked, parked) },
     );
-  await follow({ from: of.source, part: of.part, copy, after, signal }, progress, { endOrThrow: () => undefined });
+  const from = await of.feed();
+  await follow({ from, part: of.part, copy, after, signal }, progress, { endOrThrow: () => undefined });
 }
 
 const merged = (known: readonly Identity[], added: readonly Identity[]): Identity[] => [

@@ -125,7 +125,8 @@ async function whileHeld(
     );
     offline = now;
     // From here on only routers that open by themselves would end it, so this does when it takes long.
-    await pause.of('drain', () => map.untilStopped(now, { withinMs: withinMs(backMs), held }));
+    const stop = { withinMs: withinMs(backMs), held, markStays: true };
+    const drained = await pause.of('drain', () => map.untilStopped(now, stop));
     await pause.of('copyLast', () =>
       limit.of(backMs, async (signal) => {
         const changes = await copyAll(signal, false);
@@ -134,7 +135,8 @@ async function whileHeld(
       }),
     );
     limit.endOrThrow(backMs);
-    await pause.of('online', () => map.updateMapping(now, { status: 'online', shard: to.shard }, ownerOptions(moving)));
+    const flip = { status: 'online', shard: to.shard } as const;
+    await pause.of('online', () => map.updateMapping(now, flip, { ...ownerOptions(moving), drained }));
     offline = undefined;
   } finally {
     if (offline) await back(moving, offline);

@@ -124,7 +124,7 @@ export async function copyOn(
   const sources = new MovedDocuments(of.left, accessTo(moving, from));
   const progress = { positions: known.positions };
   const following: Following = {
-    from: of.source,
+    from: await of.feed(),
     part: of.part,
     copy: async (changes) => {
       const due = await mapSettled(

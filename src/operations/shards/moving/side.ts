@@ -1,12 +1,14 @@
 import type { Container, Database, PartitionKeyDefinition } from '@azure/cosmos';
 import { UsageError } from '../../../base/errors.ts';
 import { canonical } from '../../../base/json.ts';
+import { once } from '../../../base/once.ts';
 import { throwMissing } from '../../../cosmos/container-missing.ts';
 import { failureOf } from '../../../cosmos/failure.ts';
 import { effectivePartitionKey } from '../../../cosmos/epk.ts';
 import { keyHash } from '../../../cosmos/key-hash.ts';
 import { splitPath } from '../../../cosmos/paths.ts';
 import { withRetry } from '../../../cosmos/retry.ts';
+import { type OpenChanges, openChanges } from '../../../feed/processor/read-changes.ts';
 import type { Key } from '../../../feed/reading/change.ts';
 import type { Shard, ShardMap } from '../../../shards/index.ts';
 import { shownLocation } from '../../../shards/map/documents.ts';
@@ -33,6 +35,8 @@ export interface MovedContainer {
   readonly left: Side;
   readonly right: Side;
   readonly part: Part;
+  /** The source's feed of the part. It stays open, so that a reading within the pause is one request a range. */
+  readonly feed: () => Promise<OpenChanges>;
   /** Where a full key of the source is in its feed. */
   readonly hashOf: (key: Key) => string;
 }
@@ -56,7 +60,8 @@ export async function movedContainers(
       throw shardVerbsError('move-keys-differ', `${name} hashes its key in another way in each shard`);
     const hashOf = (key: Key): string => effectivePartitionKey(key, kind, version);
     const part = keyedPart(map, span, path, left.key);
-    return { name, source, target, left: left.side, right: right.side, part, hashOf };
+    const feed = once(() => openChanges(source, part));
+    return { name, source, target, left: left.side, right: right.side, part, feed, hashOf };
   });
   return Promise.all(moved);
 }

@@ -38,6 +38,8 @@ export default defineConfig({
       tier('model', 900_000, false),
       tier('e2e', 600_000, true),
     ],
+    // The default of a second fails on a busy machine. `vi.waitFor` has no such option: each call has its own.
+    expect: { poll: { timeout: 30_000 } },
     // More than cores, because many tests wait half of their time.
     maxWorkers: availableParallelism() * 2,
     passWithNoTests: false,

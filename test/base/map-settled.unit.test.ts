@@ -23,7 +23,7 @@ it('begins nothing after an error, and throws the first one only once nothing is
     { concurrency: 2 },
   ).finally(() => (settled = true));
   const outcome = mapped.catch((error: unknown) => error);
-  await vi.waitUntil(() => begun.length === 2);
+  await vi.waitUntil(() => begun.length === 2, 20_000);
   gates[0]?.reject(new Error('the first'));
   await new Promise(setImmediate);
   expect(settled).toBe(false);

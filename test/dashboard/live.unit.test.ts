@@ -16,7 +16,7 @@ it('a slow browser gets the latest event of each name, and nothing is kept for i
     got.push(`${event} ${data}`);
     await new Promise<void>((resolve) => (go = resolve));
   }, stopped.signal);
-  await vi.waitUntil(() => got.length === 1);
+  await vi.waitUntil(() => got.length === 1, 20_000);
   for (let at = 1; at <= 10_000; at++) live.publish({ event: 'runs', data: () => String((written += 1) && at) });
   go();
   await vi.waitUntil(() => got.length === 2, 10_000);
@@ -45,7 +45,7 @@ it('sends at most ten updates a second, however often something changes', async 
   };
   const live = new Live({ look, everyMs: 1, signal: stopped.signal, clock });
   const reading = live.read(async () => void log.push('update'), stopped.signal);
-  await vi.waitUntil(() => log.length >= 40, 30_000);
+  await vi.waitUntil(() => log.length >= 40, 20_000);
   stopped.abort();
   await reading;
   expect(UPDATE_MS).toBeGreaterThan(100);

@@ -419,7 +419,7 @@ describe.skipIf(CHROMIUM === undefined)('in Chromium', () => {
     // A digit in a field is a digit.
     await page.getByRole('dialog').getByLabel('Why?').fill('2');
     await page.keyboard.press('Escape');
-    await vi.waitUntil(async () => (await page.getByRole('dialog').count()) === 0);
+    await vi.waitUntil(async () => (await page.getByRole('dialog').count()) === 0, 30_000);
     expect(await focused()).toBe('Pause');
     await page.context().close();
   });

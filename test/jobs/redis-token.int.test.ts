@@ -68,7 +68,7 @@ describe.skipIf(!INSTALLED)('where redis-server is installed', () => {
   });
   afterEach(async () => {
     for (const signIn of opened.splice(0)) signIn.close();
-    await vi.waitUntil(async () => (await connected()) === 0);
+    await vi.waitUntil(async () => (await connected()) === 0, 30_000);
   });
 
   /** The server takes this token from now on and no other; whoever is in stays in. */
@@ -109,7 +109,7 @@ describe.skipIf(!INSTALLED)('where redis-server is installed', () => {
     expect(clock.slept).toEqual([HOUR - 180_000]);
     await valid('second');
     clock.advance(HOUR - 180_000);
-    await vi.waitFor(() => expect(clock.slept).toEqual([HOUR - 180_000, HOUR - 180_000]));
+    await vi.waitFor(() => expect(clock.slept).toEqual([HOUR - 180_000, HOUR - 180_000]), 30_000);
     // Connections begin by HELLO.
     expect(await renewals()).toBe(2);
     expect([await client.client('ID'), await other.client('ID')]).toEqual(before);
@@ -120,7 +120,7 @@ describe.skipIf(!INSTALLED)('where redis-server is installed', () => {
     await client.ping();
     await valid('second');
     clock.advance(HOUR - 180_000);
-    await vi.waitFor(() => expect(clock.slept).toHaveLength(2));
+    await vi.waitFor(() => expect(clock.slept).toHaveLength(2), 30_000);
     const before = await client.client('ID');
     await operator.client('KILL', 'USER', USER);
     expect(await client.acl('WHOAMI')).toBe(USER);
@@ -134,18 +134,18 @@ describe.skipIf(!INSTALLED)('where redis-server is installed', () => {
     client.on('error', (error: Error) => troubles.push(error.message));
     issue = () => Promise.reject(new Error('no identity now'));
     clock.advance(HOUR - 180_000);
-    await vi.waitFor(() => expect(clock.slept).toHaveLength(2));
+    await vi.waitFor(() => expect(clock.slept).toHaveLength(2), 30_000);
     expect(troubles).toEqual(['no identity now']);
     expect(clock.slept.at(-1)).toBeGreaterThanOrEqual(10_000);
     // The old one has ended meanwhile, and the server closed the connection.
     await valid('second');
     await operator.client('KILL', 'USER', USER);
-    await vi.waitFor(() => expect(troubles.join()).toContain('WRONGPASS'));
+    await vi.waitFor(() => expect(troubles.join()).toContain('WRONGPASS'), 30_000);
     issue = async () => current;
     await vi.waitFor(async () => {
       clock.advance(10_000);
       expect(await client.acl('WHOAMI')).toBe(USER);
-    });
+    }, 30_000);
   });
 
   it('is refused at once where no token can be had, with the library’s reason', async () => {

@@ -63,7 +63,7 @@ test('a plan says what a start passes over, before it is recorded and afterwards
   ]);
   // A count goes by whole seconds: what was written is older than the record.
   const written = Math.floor(Date.now() / 1_000);
-  await vi.waitUntil(() => Math.floor(Date.now() / 1_000) > written, 5_000);
+  await vi.waitUntil(() => Math.floor(Date.now() / 1_000) > written, 30_000);
   const { 'calls@1': recorded } = await record(pipelineOf(calls));
   stage.emulator.advance(10_000);
   await write('a');

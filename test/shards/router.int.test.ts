@@ -299,7 +299,7 @@ describe('a pass', () => {
         const entering = await router.enter(5).catch((error: { code: string }) => error.code);
         if (typeof entering === 'string') {
           refusals.add(entering);
-          await vi.waitUntil(async () => (await entered(router, 5)) !== 'mapping-offline', { timeout: 5_000 });
+          await vi.waitUntil(async () => (await entered(router, 5)) !== 'mapping-offline', { timeout: 30_000 });
           continue;
         }
         using pass = entering;

@@ -162,7 +162,7 @@ describe('a start', () => {
     await put('old');
     // Times are told to the second.
     const second = Math.floor(Date.now() / 1_000) + 1;
-    await vi.waitUntil(() => Date.now() >= second * 1_000, { timeout: 3_000, interval: 10 });
+    await vi.waitUntil(() => Date.now() >= second * 1_000, { timeout: 30_000, interval: 10 });
     const twins = ['t1', 't2'].map((id): OperationInput => ({
       operationType: 'Create',
       resourceBody: { id, pk: 'a', type: 'item' },

@@ -14,7 +14,7 @@ describe('checkpoints', () => {
     const settled = tenure.settled();
     expect(positions(store)).toEqual(['"1"']);
     store.asked[0]?.answer();
-    await vi.waitFor(() => expect(positions(store)).toEqual(['"1"', '"3"']));
+    await vi.waitFor(() => expect(positions(store)).toEqual(['"1"', '"3"']), 20_000);
     expect(store.asked[1]?.etag).toBe('"1"');
     store.asked[1]?.answer();
     await settled;
@@ -46,7 +46,7 @@ describe('checkpoints', () => {
     tenure.checkpoint('"2"');
     expect(store.asked).toHaveLength(2);
     await pass(500);
-    await vi.waitFor(() => expect(positions(store)).toEqual(['"1"', '"1"', '"2"']));
+    await vi.waitFor(() => expect(positions(store)).toEqual(['"1"', '"1"', '"2"']), 20_000);
     expect(tenure.signal.aborted).toBe(false);
   });
 });

@@ -51,8 +51,10 @@ it('a host says every half minute what it is doing, and takes it back when it st
   };
   const stop = startStatusWriter({ services, host: 'worker-1', app: app as never, rates: new Rates(), clock });
   const said = () => readHostStatuses(services, signal);
-  await vi.waitFor(async () =>
-    expect(await said()).toMatchObject([{ id: 'worker-1', projections: [{ projection: 'days@1', changes: 1 }] }]),
+  await vi.waitFor(
+    async () =>
+      expect(await said()).toMatchObject([{ id: 'worker-1', projections: [{ projection: 'days@1', changes: 1 }] }]),
+    30_000,
   );
   expect(await said()).toMatchObject([
     {
@@ -60,7 +62,7 @@ it('a host says every half minute what it is doing, and takes it back when it st
       sources: [{ container: 'Orders', leases: 1, known: 1, failure: 'the sink is full' }],
     },
   ]);
-  await vi.waitFor(() => expect(clock.slept).toEqual([30_000]));
+  await vi.waitFor(() => expect(clock.slept).toEqual([30_000]), 30_000);
   expect(await said()).toMatchObject([
     {
       ranges: [
@@ -78,7 +80,7 @@ it('a host says every half minute what it is doing, and takes it back when it st
   ]);
   position = 600;
   clock.advance(30_000);
-  await vi.waitFor(async () => expect((await said())[0]?.projections[0]?.changes).toBe(2));
+  await vi.waitFor(async () => expect((await said())[0]?.projections[0]?.changes).toBe(2), 30_000);
   const { text } = await world.run(status);
   expect((await said())[0]?.ranges).toMatchObject([
     { handledPerSecond: 40, outPerSecond: 20, inPerSecond: 10, lag: 600, catchUp: 60 },
@@ -136,7 +138,7 @@ it('the costliest tenants are added up over hosts, with their dead letters, and 
     error: new MillraceError('x', 'no'),
   });
   await new DeadLetters(services.place.state).park('days@1', [parked('a', 'big'), parked('b', 'none')], new Date());
-  await vi.waitFor(async () => expect(await readHostStatuses(services, signal)).toHaveLength(2));
+  await vi.waitFor(async () => expect(await readHostStatuses(services, signal)).toHaveLength(2), 30_000);
   const { text, value } = await world.run(status);
   const { tenants, others } = (value as { tenants: ShownTenants }).tenants;
   expect(tenants).toHaveLength(10);

@@ -270,7 +270,7 @@ it('judges nothing that hosts have not passed, and nothing is due while a projec
       cents: 1,
     });
     return (await app.lags()).some(({ lag }) => lag.known && lag.changes > 0);
-  });
+  }, 30_000);
   const options = { signal, screen, readLagMs: 0, patienceMs: 200, settings: stage.settings };
   const found = await verify(stage.loaded, stage.services, options);
   expect(found).toMatchObject({ different: 0, behind: true });

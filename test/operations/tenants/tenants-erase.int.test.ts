@@ -189,8 +189,9 @@ it('one process at a time erases', async () => {
   const options = await eraseOptions(stage);
   const { promise, resolve } = Promise.withResolvers<void>();
   const first = erase({ ...options, stopped: () => promise });
-  await vi.waitFor(async () =>
-    expect((await stage.services.place.state.item('erase', 'erasing').read()).statusCode).toBe(200),
+  await vi.waitFor(
+    async () => expect((await stage.services.place.state.item('erase', 'erasing').read()).statusCode).toBe(200),
+    30_000,
   );
   await expect(erase(options)).rejects.toMatchObject({ code: 'erase-runs' });
   resolve();

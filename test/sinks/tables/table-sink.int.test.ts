@@ -296,7 +296,7 @@ describe.skipIf(NO_POSTGRES !== undefined)(
       await expect(sink.write([first], signal)).rejects.toMatchObject(full);
       await last.end();
       // The server counts a session until its process is gone.
-      await vi.waitFor(() => sink.write([first], signal), { timeout: 5_000 });
+      await vi.waitFor(() => sink.write([first], signal), { timeout: 30_000 });
       await poor.close();
 
       await client.query('ALTER ROLE reader SET default_transaction_read_only = on');
@@ -307,12 +307,12 @@ describe.skipIf(NO_POSTGRES !== undefined)(
             ...full,
             message: expect.stringContaining('read-only'),
           }),
-        { timeout: 5_000 },
+        { timeout: 30_000 },
       );
       await closed.close();
       await client.query('ALTER ROLE reader RESET default_transaction_read_only');
       const opened = openDatabase(url);
-      await vi.waitFor(() => tableSink({ layout, database: opened }).write([second], signal), { timeout: 5_000 });
+      await vi.waitFor(() => tableSink({ layout, database: opened }).write([second], signal), { timeout: 30_000 });
       await opened.close();
       expect(await query('SELECT id FROM orders ORDER BY id')).toEqual([{ id: 'o1' }, { id: 'o2' }]);
       await client.query('DROP OWNED BY reader; DROP ROLE reader');

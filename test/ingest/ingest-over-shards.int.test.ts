@@ -43,7 +43,7 @@ const SPEC: IngestSpec = {
   into: { container: 'Orders', type: 'order' },
   map: ({ body }: IngestEvent) => {
     const { store, id, cents } = body as Body;
-    return orderOf(store, id, cents);
+    return { ...orderOf(store, id, cents) };
   },
 };
 

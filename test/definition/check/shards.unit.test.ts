@@ -186,10 +186,10 @@ describe('a pipeline over shards refuses', () => {
   });
 
   it('an ingest into a reference container', () => {
-    const into = (of: typeof m.Customers.customer | typeof m.ShardCountries.shardCountry) =>
-      codes([], { ingest: [ingest('i', { from: 'hub', into: of, map: () => null })] });
-    expect(into(m.ShardCountries.shardCountry)).toContain('shards-place');
-    expect(into(m.Customers.customer)).toEqual([]);
+    const events = { from: 'hub', map: () => null };
+    const refused = ingest('i', { ...events, into: m.ShardCountries.shardCountry });
+    expect(codes([], { ingest: [refused] })).toContain('shards-place');
+    expect(codes([], { ingest: [ingest('i', { ...events, into: m.Customers.customer })] })).toEqual([]);
   });
 
   it('the all-versions feed of a container of the shards', () => {

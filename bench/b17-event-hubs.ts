@@ -14,6 +14,7 @@ import type { IngestSpec, PublishSpec } from '../src/definition/specs.ts';
 import { DeadLetters } from '../src/engine/dead-letters/dead-letters.ts';
 import type { Change } from '../src/feed/reading/change.ts';
 import { Ingestor } from '../src/ingest/ingestor.ts';
+import { databaseSink } from '../src/ingest/sink.ts';
 import { messageOf } from '../src/projections/publish/event.ts';
 import { publishRunner } from '../src/projections/publish/publish-runner.ts';
 import { CosmosAccess } from '../src/sinks/cosmos-access.ts';
@@ -116,7 +117,7 @@ export const b17: Benchmark = {
           check: async () => {},
           consumer: async () => ({ client: client(), store }),
         },
-        database: stage.database,
+        sink: databaseSink(stage.database),
         deadLetters: new DeadLetters(state),
         host: 'bench',
       });

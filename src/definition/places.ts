@@ -64,10 +64,11 @@ export function placeOf(
         hint: 'Declare it for the documents of the global place that the reference container is kept from.',
       };
     case 'ingest':
-      if (where(spec.into) === 'global') return 'global';
+      // Hosts of the global place read the hub, and write each document into the shard of its key.
+      if (where(spec.into) !== 'reference') return 'global';
       return {
-        why: `An ingest writes into one database, and ${ref(spec.into)} is in the shards`,
-        hint: 'Ingest into a container of the global place, or let the application write the documents by its router.',
+        why: `Every shard has ${ref(spec.into)}, and an event becomes one document`,
+        hint: 'Ingest into a container of the global place, and keep the reference container by a copy of it.',
       };
     case 'archive':
       if (where(spec.from) !== 'reference') return where(spec.from) === 'global' ? 'global' : 'shard';
@@ -79,9 +80,10 @@ export function placeOf(
       return ofTable(spec, pipeline, where(spec.from));
     case 'custom':
   }
+  if (spec.sources.every((source) => where(source) === 'global')) return 'global';
   return {
-    why: 'Which places a custom projection reads and writes is not known',
-    hint: 'Declare a copy, an aggregate or a react in its place.',
+    why: 'A move of keys gives each shard’s hosts changes that no application wrote, and Millrace doesn’t know what a custom projection has written for which shard',
+    hint: 'Copy what it reads into a container of the global place, with `into: global(…)`, and let it read that one.',
   };
 }
 

@@ -1,26 +1,24 @@
 import type { ReceivedEventData } from '@azure/event-hubs';
-import type { Database } from '@azure/cosmos';
 import { type Clock, systemClock } from '../base/clock.ts';
 import { emit } from '../base/diagnostics.ts';
 import { type SpanOptions, inSpan } from '../base/spans.ts';
 import { Meter } from '../cosmos/meter.ts';
-import { spendingOf } from '../cosmos/spending.ts';
 import { type IngestSpec, projectionId } from '../definition/specs.ts';
 import type { DeadLetters } from '../engine/dead-letters/dead-letters.ts';
 import type { ProjectionStats } from '../engine/engine.ts';
 import type { ErasureWatch } from '../engine/erasures/watch.ts';
 import type { ViewControl } from '../engine/views/view-control.ts';
-import { CosmosAccess } from '../sinks/cosmos-access.ts';
 import { hubFailure } from '../sinks/event-hub.ts';
 import type { HubClients } from '../sinks/hub-clients.ts';
 import { HubReader } from './hub-reader.ts';
+import type { IngestSink } from './sink.ts';
 import { type RawEvent, type Target, ingestFence, takeEvents } from './take.ts';
 
 export interface IngestorOptions {
   readonly spec: IngestSpec;
   readonly target: Target;
   readonly hubs: HubClients;
-  readonly database: Database;
+  readonly sink: IngestSink;
   readonly deadLetters: DeadLetters;
   /** Makes the ingestor wait where it has to; without it, the ingestor never waits. */
   readonly control?: ViewControl;
@@ -69,8 +67,9 @@ export class Ingestor {
   }
 
   /** Gives the partitions back; events that aren't durable by then come again. */
-  stop(): Promise<void> {
-    return this.#reader.stop();
+  async stop(): Promise<void> {
+    await this.#reader.stop();
+    await this.#options.sink.close();
   }
 
   /** True if every event that the hub has now is taken, by this host or another. */
@@ -79,10 +78,10 @@ export class Ingestor {
   }
 
   async #take(events: readonly ReceivedEventData[], partition: string, signal: AbortSignal): Promise<void> {
-    const { spec, target, database, deadLetters, control, erasures, clock = systemClock } = this.#options;
+    const { spec, target, sink, deadLetters, control, erasures, clock = systemClock } = this.#options;
     const fence = ingestFence(signal, erasures, clock);
     await control?.admitEvents(spec.name, fence);
-    const access = new CosmosAccess(database, fence, this.stats.meter, spendingOf(database, 'live'));
+    const access = await sink.open(fence, this.stats.meter, 'live');
     const raw = events.map((event) => rawEvent(event, partition));
     const { refusals } = await takeEvents(spec, target, raw, access, await erasures?.current());
     await deadLetters.park(this.stats.id, refusals, new Date(clock.now()), { whole: true, fence });

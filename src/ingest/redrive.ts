@@ -3,14 +3,14 @@ import type { DeadLetter, DeadLetters } from '../engine/dead-letters/dead-letter
 import { LetterBodyDamaged } from '../engine/dead-letters/letter-bodies.ts';
 import type { Erased } from '../engine/erasures/watch.ts';
 import { ERASED, type Redriven } from '../engine/redrive-letter.ts';
-import type { DocumentAccess } from '../sinks/document-access.ts';
+import type { IngestAccess } from './sink.ts';
 import { type Target, rawOf, takeEvents } from './take.ts';
 
 export interface EventRedrive {
   readonly spec: IngestSpec;
   readonly target: Target;
   readonly deadLetters: DeadLetters;
-  readonly access: DocumentAccess;
+  readonly access: IngestAccess;
   readonly isErased: Erased;
 }
 

@@ -12,10 +12,10 @@ import type { Change, Key } from '../feed/reading/change.ts';
 import type { Fence } from '../feed/tenure/fence.ts';
 import { untilStopped, whileFresh } from '../feed/tenure/fences.ts';
 import type { Model } from '../model/model.ts';
-import type { DocumentAccess } from '../sinks/document-access.ts';
 import type { Refusal } from '../projections/runner.ts';
 import { sharedError } from '../base/shared-errors.ts';
 import { ingestError } from './errors.ts';
+import type { IngestAccess } from './sink.ts';
 
 /** An event as the hub delivered it, before its body is parsed. */
 export interface RawEvent extends Omit<IngestEvent, 'body'> {
@@ -73,7 +73,7 @@ export async function takeEvents(
   spec: IngestSpec,
   target: Target,
   events: readonly RawEvent[],
-  access: DocumentAccess,
+  access: IngestAccess,
   isErased: Erased = () => undefined,
 ): Promise<Taken> {
   const rows = new Map<string, Row>();
@@ -110,10 +110,10 @@ export async function takeEvents(
   return { created, duplicates, erased, refusals };
 }
 
-async function create(target: Target, row: Row, access: DocumentAccess): Promise<'created' | 'there' | MillraceError> {
+async function create(target: Target, row: Row, access: IngestAccess): Promise<'created' | 'there' | MillraceError> {
   const { key, id, body } = row;
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-    const answer = await access.commit(target.name, key, [{ op: 'create', id, body }]);
+    const answer = await access.create(target.name, key, id, body);
     if (answer.kind === 'done') return 'created';
     if (answer.kind === 'refused') return sharedError('document-refused', answer.why);
     // The document exists, or the answer was lost; then the read finds our own document.

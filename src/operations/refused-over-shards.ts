@@ -22,9 +22,9 @@ const REFUSED: Readonly<Record<string, RefusedOverShards>> = {
       'If the reaction was refused: `millrace dead-letters redrive --shard NAME`. Else write the documents again by the application.',
   },
   recover: {
-    why: 'it judges the positions and records of one database',
+    why: 'it ties one database together again, and knows neither which keys have moved since nor what the global place has of a shard',
     instead:
-      'After a shard was restored: `millrace shards detach`, `millrace shards attach`, and `millrace projections verify --repair --shard NAME`.',
+      'After a shard was restored: stop the hosts, `millrace shards check`, `millrace shards detach`, `millrace shards attach`, start the hosts, and `millrace projections verify --repair`, which corrects the global place too.',
   },
 };
 

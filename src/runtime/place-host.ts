@@ -7,6 +7,7 @@ import type { Engine } from '../engine/engine.ts';
 import { sourceContainers } from '../engine/runners.ts';
 import { Ingestor } from '../ingest/ingestor.ts';
 import { type EngineParts, type OpenEngine, type SharedState, openEngine } from './open-engine.ts';
+import { ingestSink } from './ingest-sink.ts';
 import { ResumeLoop } from './resume-loop.ts';
 import { type ReadingOptions, type SourceReading, openReading } from './source-reading.ts';
 
@@ -97,17 +98,19 @@ export async function openPlaceHost(options: PlaceHostOptions): Promise<PlaceHos
   };
 }
 
-const ingestorsOf = ({ services, loaded, host }: PlaceHostOptions, opened: OpenEngine): Ingestor[] =>
-  loaded.pipeline.ingests.map(
-    (spec) =>
-      new Ingestor({
-        spec,
-        target: targetOf(spec, loaded.pipeline, loaded.model),
-        hubs: services.hubs,
-        database: services.place.database,
-        deadLetters: opened.deadLetters,
-        control: opened.control,
-        erasures: opened.erasures,
-        host,
-      }),
-  );
+function ingestorsOf(options: PlaceHostOptions, opened: OpenEngine): Ingestor[] {
+  const { services, loaded, host } = options;
+  return loaded.pipeline.ingests.map((spec) => {
+    const target = targetOf(spec, loaded.pipeline, loaded.model);
+    return new Ingestor({
+      spec,
+      target,
+      hubs: services.hubs,
+      sink: ingestSink(options, spec, target),
+      deadLetters: opened.deadLetters,
+      control: opened.control,
+      erasures: opened.erasures,
+      host,
+    });
+  });
+}

@@ -4,6 +4,7 @@ import { partOf, placeOf, shardedContainers } from '../definition/places.ts';
 import type { DerivedSpec } from '../definition/specs.ts';
 import { type Shard, type ShardMap, ShardMapManager } from '../shards/index.ts';
 import { type ShardLocation, addressOf, shownLocation } from '../shards/map/documents.ts';
+import { type Router, openRouter } from '../shards/routing/router.ts';
 import { runtimeError } from './errors.ts';
 import type { Parts } from './open-feed.ts';
 import type { LoadedPipeline, Services } from './workspace.ts';
@@ -51,6 +52,18 @@ export async function openShardMap({ settings, services, loaded }: Parts): Promi
     throw runtimeError('shard-map-differs', message);
   }
   return map;
+}
+
+/**
+ * Opens a router of a pipeline's map. The caller closes it: a move of keys waits for routers that are open.
+ * @throws as `openShardMap`
+ */
+export async function openPipelineRouter(parts: Parts): Promise<Router> {
+  const { settings, services } = parts;
+  const map = await openShardMap(parts);
+  const connect = (location: ShardLocation) => services.places.connect(located(settings, location));
+  const database = services.places.connect(located(settings, requireShardMaps(settings)), { purpose: 'routing' });
+  return openRouter(map.name, { database, connect });
 }
 
 /** The shards that can be used now: none whose database is lost. */

@@ -9,6 +9,7 @@ import { ErasureWatch } from '../../src/engine/erasures/watch.ts';
 import { ViewControl } from '../../src/engine/views/view-control.ts';
 import { Views } from '../../src/engine/views/views.ts';
 import { Ingestor } from '../../src/ingest/ingestor.ts';
+import { databaseSink } from '../../src/ingest/sink.ts';
 import type { Target } from '../../src/ingest/take.ts';
 import { redrive } from '../../src/operations/dead-letters/redrive.ts';
 import { checkGroup } from '../../src/sinks/consumer-group.ts';
@@ -82,7 +83,7 @@ async function ingesting(
       spec: own,
       target,
       hubs: clients,
-      database: stage.services.place.database,
+      sink: databaseSink(stage.services.place.database),
       deadLetters,
       host,
       erasures,

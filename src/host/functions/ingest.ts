@@ -3,16 +3,16 @@ import { MillraceError } from '../../base/errors.ts';
 import { emit } from '../../base/diagnostics.ts';
 import { isObject } from '../../base/json.ts';
 import { Meter } from '../../cosmos/meter.ts';
-import { spendingOf } from '../../cosmos/spending.ts';
 import { type IngestSpec, projectionId } from '../../definition/specs.ts';
 import { DeadLetters } from '../../engine/dead-letters/dead-letters.ts';
 import type { ErasureWatch } from '../../engine/erasures/watch.ts';
 import { ViewControl } from '../../engine/views/view-control.ts';
 import { Views } from '../../engine/views/views.ts';
+import type { IngestSink } from '../../ingest/sink.ts';
 import { type RawEvent, ingestFence, takeEvents, targetOf } from '../../ingest/take.ts';
+import { ingestSink } from '../../runtime/ingest-sink.ts';
 import { watchErasures } from '../../runtime/open-engine.ts';
 import type { Workspace } from '../../runtime/workspace.ts';
-import { CosmosAccess } from '../../sinks/cosmos-access.ts';
 import type { Drain } from './drain.ts';
 import { hostError } from '../errors.ts';
 
@@ -70,31 +70,38 @@ export function registerIngests(ingests: readonly IngestSpec[], workspace: Works
 interface Admission {
   readonly control: ViewControl;
   readonly erasures: ErasureWatch | undefined;
+  readonly sinkOf: (spec: IngestSpec) => IngestSink;
 }
 
 async function openAdmission(workspace: Workspace): Promise<Admission> {
   const [loaded, services] = await Promise.all([workspace.pipeline(), workspace.services()]);
   const { name, projections } = loaded.pipeline;
   const control = new ViewControl(new Views(services.global.state, name), projections);
-  return { control, erasures: watchErasures({ loaded, services }) };
+  const sinks = new Map<IngestSpec, IngestSink>();
+  const parts = { loaded, services, settings: workspace.settings() };
+  const sinkOf = (spec: IngestSpec): IngestSink => {
+    const known = sinks.get(spec) ?? ingestSink(parts, spec, targetOf(spec, loaded.pipeline, loaded.model));
+    sinks.set(spec, known);
+    return known;
+  };
+  return { control, erasures: watchErasures({ loaded, services }), sinkOf };
 }
 
 async function take(
   spec: IngestSpec,
   events: readonly RawEvent[],
   workspace: Workspace,
-  { control, erasures }: Admission,
+  { control, erasures, sinkOf }: Admission,
   signal: AbortSignal,
 ) {
   const [{ pipeline, model }, { place }] = await Promise.all([workspace.pipeline(), workspace.services()]);
-  const { database, state } = place;
   const fence = ingestFence(signal, erasures);
   await control.admitEvents(spec.name, fence);
-  const access = new CosmosAccess(database, fence, new Meter(), spendingOf(database, 'live'));
+  const access = await sinkOf(spec).open(fence, new Meter(), 'live');
   const target = targetOf(spec, pipeline, model);
   const taken = await takeEvents(spec, target, events, access, await erasures?.current());
   const id = projectionId(spec);
-  await new DeadLetters(state).park(id, taken.refusals, new Date(), { whole: true, fence });
+  await new DeadLetters(place.state).park(id, taken.refusals, new Date(), { whole: true, fence });
   for (const { change, error } of taken.refusals)
     emit('engine:parked', { projection: id, container: spec.from, id: change.id, error });
   return { ...taken, parked: taken.refusals.length };

@@ -9,6 +9,7 @@ import { sourceContainers } from '../../engine/runners.ts';
 import { targetOf } from '../../ingest/take.ts';
 import { redriveEvents } from '../../ingest/redrive.ts';
 import { CosmosAccess } from '../../sinks/cosmos-access.ts';
+import { ingestSink } from '../../runtime/ingest-sink.ts';
 import { openEngine } from '../../runtime/open-engine.ts';
 import type { Parts } from '../../runtime/open-feed.ts';
 import { type LetterSelection, type LetterSources, selectLetters } from './select.ts';
@@ -42,12 +43,18 @@ export async function redrive(options: RedriveOptions): Promise<Redriven[]> {
     const unknown = some.filter(({ projection }) => !known.has(projection) && !ingests.has(projection));
     for (const [projection, spec] of ingests) {
       const own = some.filter((letter) => letter.projection === projection);
-      const access = new CosmosAccess(services.place.database, fence(), new Meter());
+      if (own.length === 0) continue;
       const target = targetOf(spec, loaded.pipeline, loaded.model);
+      const sink = ingestSink(options, spec, target);
       const deadLetters = new DeadLetters(services.place.state, letterBodies(services));
-      results.push(
-        ...(await redriveEvents(own, { spec, target, deadLetters, access, isErased: await engine.erased() })),
-      );
+      try {
+        const access = await sink.open(fence(), new Meter());
+        results.push(
+          ...(await redriveEvents(own, { spec, target, deadLetters, access, isErased: await engine.erased() })),
+        );
+      } finally {
+        await sink.close();
+      }
     }
     results.push(
       ...unknown.map(({ projection, container, id }) => ({

@@ -1,5 +1,7 @@
 import { z } from 'zod';
 import type { UsageError } from '../../base/errors.ts';
+import { mapSettled } from '../../base/map-settled.ts';
+import { ridOf } from '../../cosmos/rid.ts';
 import { parseDate } from '../../definition/date.ts';
 import {
   type Pipeline,
@@ -8,6 +10,7 @@ import {
   type ReplayedSpec,
   projectionId,
 } from '../../definition/specs.ts';
+import { sourcesOf } from '../../definition/pipeline.ts';
 import { Views } from '../../engine/views/views.ts';
 import { parseContinuation } from '../../feed/reading/position.ts';
 import type { Start } from '../../feed/reading/source.ts';
@@ -19,7 +22,8 @@ import { type Enqueued, backgroundInput, enqueue, isEnqueued, sayEnqueued } from
 import { type Context, defineOperation } from '../operation.ts';
 import { secondsToWrite } from '../seconds.ts';
 import { plural } from '../table.ts';
-import { shardOf } from '../../runtime/shard-map.ts';
+import { sourcePlace } from '../../runtime/place-containers.ts';
+import { placesRunning, shardOf } from '../../runtime/shard-map.ts';
 import type { Parts } from '../../runtime/open-feed.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 import { chooseReplayed, targetOf } from './choose.ts';
@@ -29,7 +33,6 @@ import { currentOf } from './verify.ts';
 import { askedTenant, tenantInput } from '../tenants/asked.ts';
 import { type Replayed, type ReplayOptions, replay } from './replay.ts';
 import { operationsError } from '../errors.ts';
-import { shardVerbsError } from '../shards/errors.ts';
 
 type StartOf = (container: string, rid: string) => Start;
 
@@ -40,7 +43,9 @@ const input = z.object({
   continuation: z
     .string()
     .optional()
-    .describe('instead of --from: a continuation token of the SDK, for one source container'),
+    .describe(
+      'instead of --from: a continuation token of the SDK, for one source container; over shards, of the one shard that it is of',
+    ),
   into: z
     .string()
     .optional()
@@ -103,14 +108,6 @@ async function prepare(asked: ReplayInput, { workspace, signal }: Context): Prom
   const services = await workspace.services();
   const settings = workspace.settings();
   const { continuation, checkpoint } = asked;
-  if (loaded.pipeline.shards && continuation !== undefined)
-    throw shardVerbsError(
-      'shards-unsupported',
-      '--continuation has positions of one container, and `millrace projections replay` reads all shards',
-      {
-        hint: 'Replay from a checkpoint, which has the positions of all places, from the beginning or from a time: --from 2026-06-03T12:00:00Z.',
-      },
-    );
   const alone = asking && loaded.pipeline.shards && (await shardOf({ settings, services, loaded }, asking.value));
   const views = await new Views(services.global.state, loaded.pipeline.name).read();
   const { projections } = loaded.pipeline;
@@ -122,6 +119,15 @@ async function prepare(asked: ReplayInput, { workspace, signal }: Context): Prom
   const pipeline: Pipeline = side ? { ...loaded.pipeline, projections: [...projections, side] } : loaded.pipeline;
   const startOf = await startsOf(asked, services, signal);
   const start = asked.checkpoint ?? asked.continuation ?? asked.from;
+  const parts = { settings, services, loaded };
+  const shards =
+    loaded.pipeline.shards && continuation !== undefined
+      ? await shardsWith(continuation, live, parts, signal)
+      : undefined;
+  if (shards && alone !== undefined && !shards.has(alone))
+    throw operationsError('input-invalid', `The continuation is of another shard than that of tenant ${asked.tenant}`, {
+      hint: 'Leave out one of them.',
+    });
   return {
     options: {
       settings,
@@ -134,7 +140,7 @@ async function prepare(asked: ReplayInput, { workspace, signal }: Context): Prom
       cold: start === 'beginning',
       ruPerSecond: asked.ruPerSecond,
       tenant: asking?.tenant,
-      shards: alone === undefined ? undefined : new Set([alone]),
+      shards: alone === undefined ? shards : new Set([alone]),
       signal,
     },
   };
@@ -219,6 +225,38 @@ const startsAt =
       return set && others.length === 0 ? set.positions : 'beginning';
     };
   };
+
+/** The shards whose hosts read the container of a continuation. Undefined: the projection runs in the global place. */
+async function shardsWith(
+  continuation: string,
+  spec: ReplayedSpec,
+  parts: Parts,
+  signal: AbortSignal,
+): Promise<ReadonlySet<string> | undefined> {
+  const { rid: of } = parseContinuation(continuation);
+  const reading = (await placesRunning(parts, spec)).filter(({ shard }) => shard !== undefined);
+  if (reading.length === 0) return undefined;
+  if (of === undefined)
+    throw operationsError('position-foreign', 'The continuation has no `rid`, so nothing says of which shard it is', {
+      hint: 'Give the `continuationToken` of an iterator over the whole container as the SDK returned it, or a checkpoint.',
+    });
+  const sources = sourcesOf(spec).map(({ container }) => container);
+  const found = await mapSettled(
+    reading,
+    async ({ key, loaded, open }) => {
+      const services = await open();
+      const rids = sources.map((name) =>
+        ridOf(sourcePlace(loaded.pipeline, services, name).database.container(name), signal),
+      );
+      return (await Promise.all(rids)).includes(of) ? [key] : [];
+    },
+    { concurrency: 8 },
+  );
+  const keys = new Set(found.flat());
+  if (keys.size === 0)
+    throw foreign('The continuation', sources.join(', '), 'another container than those of the shards');
+  return keys;
+}
 
 const foreign = (what: string, container: string, of: string): UsageError =>
   operationsError(

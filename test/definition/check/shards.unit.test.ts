@@ -163,7 +163,10 @@ describe('a pipeline over shards refuses', () => {
         react('r', { from: m.Summaries.summary, run: async () => undefined }),
       ],
     ],
-    ['a custom projection', [custom('x', { sources: [m.Orders.order], apply: async () => undefined })]],
+    [
+      'a custom projection of what is in the shards',
+      [custom('x', { sources: [m.Orders.order], apply: async () => undefined })],
+    ],
   ] as const)('%s', (_, projections) => {
     expect(codes(projections)).toContain('shards-place');
   });
@@ -182,9 +185,11 @@ describe('a pipeline over shards refuses', () => {
     expect(found.map(({ code }) => code)).toContain('shards-place');
   });
 
-  it('an ingest into a shard', () => {
-    const events = ingest('i', { from: 'hub', into: m.Customers.customer, map: () => null });
-    expect(codes([], { ingest: [events] })).toContain('shards-place');
+  it('an ingest into a reference container', () => {
+    const events = { from: 'hub', map: () => null };
+    const refused = ingest('i', { ...events, into: m.ShardCountries.shardCountry });
+    expect(codes([], { ingest: [refused] })).toContain('shards-place');
+    expect(codes([], { ingest: [ingest('i', { ...events, into: m.Customers.customer })] })).toEqual([]);
   });
 
   it('the all-versions feed of a container of the shards', () => {
@@ -241,5 +246,7 @@ it('runs each declaration in one kind of place', () => {
     tenants: m.Stores.store,
     key: { storeId: 'storeId' },
   });
+  const own = custom('x', { sources: [m.AllOrders.listed, m.Totals.total], apply: async () => undefined });
+  expect(codes([own])).toEqual([]);
   expect(codes([kept, aggregate('t', { ...total, into: global(m.Totals.total) } as never)])).toEqual([]);
 });

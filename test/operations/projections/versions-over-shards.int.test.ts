@@ -1,4 +1,5 @@
 // Versions of projections on a pipeline over shards: SPREAD-V1 to SPREAD-V5.
+import { ChangeFeedStartFrom } from '@azure/cosmos';
 import { type TestContext, expect, it, vi } from 'vitest';
 import { Views } from '../../../src/engine/views/views.ts';
 import { drop } from '../../../src/operations/projections/drop.ts';
@@ -191,9 +192,34 @@ it('a replay reads all shards, and that of a tenant only the shard that has it',
   expect(await replayed('totals', '--tenant', 's2')).toBe(5);
   expect(await totalsOf(stage, 'Totals')).toEqual(application.totals());
   expect(await ownLeases(stage, 'replay')).toEqual([]);
-  const refused = await cli(['projections', 'replay', 'totals', '--continuation', 'x', '--pipeline', SPREAD_VERSIONS]);
-  expect([refused.code, refused.stderr]).toEqual([
-    2,
-    expect.stringContaining('--continuation has positions of one container'),
-  ]);
+
+  // A continuation is of one shard, which alone is read.
+  const continuation = async (shard: string, container: string): Promise<string> => {
+    const pages = stage.at(shard, container).items.getChangeFeedIterator<unknown>({
+      changeFeedStartFrom: ChangeFeedStartFrom.Beginning(),
+      maxItemCount: 2,
+    });
+    return (await pages.readNext()).continuationToken;
+  };
+  const token = await continuation('north', 'Orders');
+  expect(await replayed('totals', '--continuation', token)).toBe(3);
+  expect(await replayed('totals', '--continuation', token, '--tenant', 's0')).toBe(3);
+  expect(await totalsOf(stage, 'Totals')).toEqual(application.totals());
+  const { rid: _, ...anonymous } = JSON.parse(token) as { rid: string };
+  for (const [given, why] of [
+    [[await continuation('north', 'Customers')], 'another container than those of the shards'],
+    [[JSON.stringify(anonymous)], 'nothing says of which shard it is'],
+    [[token, '--tenant', 's1'], 'of another shard than that of tenant s1'],
+  ] as const) {
+    const refused = await cli([
+      'projections',
+      'replay',
+      'totals',
+      '--continuation',
+      ...given,
+      '--pipeline',
+      SPREAD_VERSIONS,
+    ]);
+    expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining(why)]);
+  }
 });

@@ -9,6 +9,7 @@ import { parseRequirements } from '../reader/requirements.ts';
 import { averageOf, relationsOf } from '../relations.ts';
 import { sum } from '../rules/facts.ts';
 import {
+  MOST,
   type Choices,
   type Way,
   containerOf,
@@ -58,9 +59,6 @@ export interface Proposal {
 }
 
 const PREVIEW = 'a preview of the service, without joins; Millrace doesn’t create it';
-
-/** Bytes that an embedded list may have at most: half of what an item may have. */
-const MOST = 1e6;
 
 interface Alternative {
   readonly option: string;

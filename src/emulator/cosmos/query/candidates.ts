@@ -12,7 +12,7 @@ const MAX_KEY_COMBINATIONS = 1000;
 /** For more paths, building the indexes takes longer than reading everything once. */
 const MAX_PATHS = 16;
 
-/** From so many documents on, an index finds some of a logical partition faster than reading it. */
+/** From so many documents on, an index finds some of a container or a logical partition faster than reading it. */
 export const LARGE = 1_000;
 
 /**
@@ -36,7 +36,7 @@ export function* candidates(
     return;
   }
   const few = pathsOf(restrictions).size <= MAX_PATHS;
-  const indexed = replica.lags || !few ? undefined : lookUp(container, restrictions);
+  const indexed = replica.lags || !few ? undefined : lookUp(container, restrictions, indexFrom);
   if (!indexed) {
     const all = among ? versionsOf(among, undefined, replica, from) : replica.all(from);
     for (const version of all) if (covers(target, version.item.home)) yield version;
@@ -69,18 +69,24 @@ function versionsOf(
 }
 
 /** The items that the most selective usable index finds; undefined if no index helps. */
-function lookUp(container: Container, restrictions: readonly Restriction[]): ReadonlySet<Item> | undefined {
+function lookUp(
+  container: Container,
+  restrictions: readonly Restriction[],
+  from: number,
+): ReadonlySet<Item> | undefined {
   let best: ReadonlySet<Item> | undefined;
   for (const restriction of restrictions) {
-    const found = isBound(restriction) ? bounded(container, restriction) : united(container, restriction.anyOf);
+    const found = isBound(restriction)
+      ? bounded(container, restriction, from)
+      : united(container, restriction.anyOf, from);
     if (found && (!best || found.size < best.size)) best = found;
   }
   return best;
 }
 
-function bounded(container: Container, bound: Bound): ReadonlySet<Item> | undefined {
+function bounded(container: Container, bound: Bound, from: number): ReadonlySet<Item> | undefined {
   const plain = bound.values?.every((value) => value === null || typeof value !== 'object') ?? true;
-  const index = plain ? container.indexOn(bound.path) : undefined;
+  const index = plain ? container.indexOn(bound.path, from) : undefined;
   return index && new Set(index.find(bound));
 }
 
@@ -88,10 +94,11 @@ function bounded(container: Container, bound: Bound): ReadonlySet<Item> | undefi
 function united(
   container: Container,
   alternatives: readonly (readonly Restriction[])[],
+  from: number,
 ): ReadonlySet<Item> | undefined {
   const all = new Set<Item>();
   for (const alternative of alternatives) {
-    const found = lookUp(container, alternative);
+    const found = lookUp(container, alternative, from);
     if (!found) return undefined;
     for (const item of found) all.add(item);
   }

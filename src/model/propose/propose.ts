@@ -69,7 +69,7 @@ interface Alternative {
 export function propose(needs: Needs): Proposal {
   const costs = new Map<string, Costed>();
   const costedOf = (choices: Choices): Costed => {
-    const known = JSON.stringify(choices);
+    const known = textOf(choices);
     const cost = costs.get(known) ?? costed(needs, choices);
     costs.set(known, cost);
     return cost;
@@ -78,7 +78,7 @@ export function propose(needs: Needs): Proposal {
   const overflows = (choices: Choices): boolean => costedOf(choices).refused !== undefined;
   let chosen = start(needs);
   const better = (a: Choices, b: Choices): number =>
-    frequent(needs, a) - frequent(needs, b) || order(costOf(a), costOf(b));
+    frequent(needs, a) - frequent(needs, b) || order(costOf(a), costOf(b)) || wide(needs, a) - wide(needs, b);
   for (;;) {
     const others = alternativesOf(needs, chosen, overflows).flatMap(({ options }) =>
       options.flatMap(({ choices, refused }) => (refused === undefined ? [choices] : [])),
@@ -123,8 +123,15 @@ export function propose(needs: Needs): Proposal {
   };
 }
 
-const same = (a: Choices, b: Choices): boolean => JSON.stringify(a) === JSON.stringify(b);
+const same = (a: Choices, b: Choices): boolean => textOf(a) === textOf(b);
+/** Equal for equal choices: homes are added in any order. */
+const textOf = ({ homes, ...others }: Choices): string =>
+  JSON.stringify([others, Object.entries(homes).toSorted(([a], [b]) => (a < b ? -1 : 1))]);
 const OFTEN = `asks all partitions ${DEFAULTS.frequent} times a second or more`;
+
+/** Reads a second that don't ask one partition. */
+const wide = (needs: Needs, choices: Choices): number =>
+  sum(needs.accesses.filter((access) => reachOfRead(needs, choices, access) !== 'one').map(({ average }) => average));
 
 /** How many patterns ask all partitions so often that the check has a finding (B10, G12). */
 const frequent = (needs: Needs, choices: Choices): number =>

@@ -31,6 +31,7 @@ import { b32 } from './b32-archive-at-scale.ts';
 import { b33 } from './b33-codecs.ts';
 import { b28 } from './b28-sweep.ts';
 import { b34 } from './b34-lake.ts';
+import { b37 } from './b37-propose.ts';
 import { b13 } from './b13-archive.ts';
 import { b14 } from './b14-model.ts';
 import type { Benchmark, Figure } from './support/measure.ts';
@@ -66,6 +67,7 @@ const BENCHMARKS: readonly Benchmark[] = [
   b32,
   b33,
   b34,
+  b37,
 ];
 const RESULTS = new URL('results/', import.meta.url);
 

@@ -27,7 +27,9 @@ export const REQUIREMENTS: Readonly<Record<string, Shop>> = {
     relationships: ['Project → Tasks**: 1:Many (avg 375, max 20,000)'],
   },
   iot: {
-    entities: ['| Reading | id, deviceId (50,000 values), day (30 values), at, celsius, humidity | 0.5 KB | 60,000,000 | 30 d |'],
+    entities: [
+      '| Reading | id, deviceId (50,000 values), day (30 values), at, celsius, humidity | 0.5 KB | 60,000,000 | 30 d |',
+    ],
     rows: [
       row('create reading', 2_000, 1_500),
       row('list reading by deviceId, newest at, limit 60', 100, 30),
@@ -101,17 +103,17 @@ export const REQUIREMENTS: Readonly<Record<string, Shop>> = {
       row('list booking by guestId, newest day, limit 5', 60, 20),
       row('read guest by id', 60, 20),
       row('create booking', 30, 8),
+      row('create room', 1, 0.1),
+      row('create guest', 5, 1),
       row('update booking', 20, 5, 'status'),
     ],
     relationships: ['Guest → Bookings**: 1:Many (avg 5, max 300)'],
   },
   inventory: {
-    entities: [
-      '| Stock | id, warehouseId (200 values), sku (50,000 values), quantity | 0.4 KB | 4,000,000 | |',
-    ],
+    entities: ['| Stock | id, warehouseId (200 values), sku (50,000 values), quantity | 0.4 KB | 400,000 | |'],
     rows: [
       row('read stock by id, warehouseId, sku', 500, 200),
-      row('list stock by sku, limit 80', 60, 15),
+      row('list stock by sku, limit 20', 60, 15),
       row('total stock by warehouseId, sum quantity', 2, 0.2),
       row('update stock', 200, 60, 'quantity'),
     ],
@@ -132,7 +134,7 @@ export const REQUIREMENTS: Readonly<Record<string, Shop>> = {
   },
   audit: {
     entities: [
-      '| Entry | id, tenantId (500 values), actorId (100,000 values), at, action | 1 KB | 80,000,000 | 365 d |',
+      '| Entry | id, tenantId (500 values, largest 30 %), actorId (100,000 values), at, action | 1 KB | 80,000,000 | 365 d |',
     ],
     rows: [
       row('create entry', 500, 150),
@@ -150,6 +152,7 @@ export const REQUIREMENTS: Readonly<Record<string, Shop>> = {
       row('list page by siteId, slug', 800, 300),
       row('list page by siteId, newest publishedAt, limit 10', 50, 10),
       row('create page', 5, 0.5),
+      row('create site', 1, 0.1),
       row('update page', 20, 3, 'title'),
     ],
     relationships: ['Site → Pages**: 1:Many (avg 400, max 30,000)'],
@@ -216,9 +219,13 @@ export const REQUIREMENTS: Readonly<Record<string, Shop>> = {
       row('list trip by vehicleId, newest startedAt, limit 20', 30, 8),
       row('list position by vehicleId, newest at, limit 60', 60, 20),
       row('create position', 800, 500),
+      row('update vehicle', 2, 0.3, 'depotId'),
       row('create trip', 5, 2),
     ],
-    relationships: ['Vehicle → Trips**: 1:Many (avg 330, max 5,000)', 'Vehicle → Positions**: 1:Many (avg 830, max 10,000)'],
+    relationships: [
+      'Vehicle → Trips**: 1:Many (avg 330, max 5,000)',
+      'Vehicle → Positions**: 1:Many (avg 830, max 10,000)',
+    ],
   },
   notifications: {
     entities: [
@@ -244,7 +251,10 @@ export const REQUIREMENTS: Readonly<Record<string, Shop>> = {
       row('create prescription', 15, 4),
       row('update patient', 3, 0.5, 'name'),
     ],
-    relationships: ['Patient → Visits**: 1:Many (avg 7, max 3,000)', 'Patient → Prescriptions**: 1:Many (avg 10, max 5,000)'],
+    relationships: [
+      'Patient → Visits**: 1:Many (avg 7, max 3,000)',
+      'Patient → Prescriptions**: 1:Many (avg 10, max 5,000)',
+    ],
   },
   support: {
     entities: [
@@ -271,6 +281,7 @@ export const REQUIREMENTS: Readonly<Record<string, Shop>> = {
       row('list enrolment by learnerId, newest startedAt, limit 6', 200, 80),
       row('total enrolment by courseId', 100, 30),
       row('create enrolment', 15, 4),
+      row('create course', 1, 0.1),
       row('update enrolment', 100, 30, 'progress'),
     ],
     relationships: ['Course → Enrolments**: 1:Many (avg 600, max 100,000)'],

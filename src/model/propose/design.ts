@@ -8,6 +8,9 @@ import type { Access, Entity, Needs } from './needs.ts';
  */
 export type Way = 'base' | 'copy' | 'aggregate' | 'index';
 
+/** Bytes that an embedded list may have at most: half of what an item may have. */
+export const MOST = 1e6;
+
 /** One decision for everything that has options. */
 export interface Choices {
   /** Entity → the field that its documents are partitioned by; `tenantId/userId`: a hierarchical key. */
@@ -51,17 +54,21 @@ export const containerOf = ({ name }: Pick<Entity, 'name'>): string => {
 export function rowsOf({ entities, requirements }: Pick<Needs, 'entities' | 'requirements'>, access: Access): number {
   if (access.kind === 'read') return 1;
   const entity = entities.find(({ name }) => name === access.entity);
-  const stated = access.by.flatMap((field) => {
-    const parent = entities.find((one) => words(`${one.name}Id`) === words(field));
-    const average = parent && averageOf(relationsOf(requirements, { type: parent.name }, { type: access.entity }));
-    return average === undefined ? [] : [average];
-  });
-  const spread = access.by.reduce(
+  const parents = access.by.flatMap((field) => entities.find((one) => words(`${one.name}Id`) === words(field)) ?? []);
+  // The project's id says which tenant it is, so the tenant leaves no fewer of its tasks.
+  const fields = access.by.filter(
+    (field) => !parents.some((parent) => parent.fields.some(({ name }) => name === field)),
+  );
+  const stated = parents.flatMap(
+    (parent) => averageOf(relationsOf(requirements, { type: parent.name }, { type: access.entity })) ?? [],
+  );
+  const spread = fields.reduce(
     (rest, field) => rest / valuesOf({ entities }, access.entity, field),
     entity?.count ?? 1,
   );
-  const found = Math.max(1, Math.round(stated.length > 0 ? Math.min(...stated) : spread));
-  return Math.min(found, access.limit ?? Infinity);
+  // Two fields that know nothing of each other leave less than the parent's average.
+  const found = stated.length === 0 ? spread : Math.min(...stated, ...(fields.length > 1 ? [spread] : []));
+  return Math.min(Math.max(1, Math.round(found)), access.limit ?? Infinity);
 }
 
 /** How many values a field has: stated, or as many as the entity that it refers to has documents. */

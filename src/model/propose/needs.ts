@@ -82,7 +82,22 @@ export function needsOf(
       });
       return [];
     }
-    const { peak, average = peak } = pattern.rate ?? {};
+    const { peak, average = peak, per } = pattern.rate ?? {};
+    const written = `pattern ${pattern.printed} has "${pattern.rateText}"`;
+    if (per !== undefined) {
+      questions.push({
+        line,
+        question: `How often is it asked for in a second? The rate of ${written}, which is per ${per}.`,
+      });
+      return [];
+    }
+    if (peak !== undefined && average !== undefined && average > peak) {
+      questions.push({
+        line,
+        question: `Which is the peak? The rate of ${written}, where the average is the higher one. Write the peak first, such as 50/10.`,
+      });
+      return [];
+    }
     if (peak === undefined || average === undefined) {
       questions.push({
         line,
@@ -125,19 +140,37 @@ function entitiesOf(text: string, file: string, questions: Question[]): Entity[]
         },
       ];
     });
-    const bytes = quantities(column(row, ['size']) ?? '')
+    const sizeText = column(row, ['size']) ?? '';
+    const bytes = quantities(sizeText)
       .map(bytesOf)
       .find((size) => size !== undefined);
     const count = quantities(column(row, ['documents', 'count']) ?? '')[0]?.high;
-    const kept = duration(column(row, ['kept', 'retention']) ?? '');
+    const keptText = column(row, ['kept', 'retention']) ?? '';
+    const kept = duration(keptText);
     const ask = (question: string): void => void questions.push({ line: row.at.line, question });
     if (parts.some((part) => !part))
       ask(`Which fields does ${name} have? Write names with commas: id, customerId, status (6 values).`);
     if (!fields.some((field) => field.name === 'id')) ask(`Which field identifies one ${name}? Name it id.`);
-    if (bytes === undefined) ask(`How large is one ${name}? Write its size, such as 1 KB.`);
+    if (bytes === undefined)
+      ask(
+        /\d/.test(sizeText)
+          ? `Which unit has the size of ${name}, "${sizeText}"? Write it, such as ${sizeText} KB.`
+          : `How large is one ${name}? Write its size, such as 1 KB.`,
+      );
+    if (kept === undefined && /\d/.test(keptText))
+      ask(`Which unit has the time that ${name} is kept, "${keptText}"? Write it, such as ${keptText} d.`);
     if (count === undefined) ask(`How many documents of ${name} are there? Write the number.`);
-    if (name === '' || fields.length === 0 || bytes === undefined || count === undefined) return [];
-    return [{ name, fields, bytes, count, ...(kept !== undefined && { keptSeconds: Math.round(kept / 1000) }) }];
+    if (name === '') return [];
+    // Without a size nothing is proposed, but the patterns can be read.
+    return [
+      {
+        name,
+        fields,
+        bytes: bytes ?? 0,
+        count: count ?? 0,
+        ...(kept !== undefined && { keptSeconds: Math.round(kept / 1000) }),
+      },
+    ];
   });
 }
 

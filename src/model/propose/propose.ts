@@ -9,6 +9,7 @@ import { parseRequirements } from '../reader/requirements.ts';
 import { averageOf, relationsOf } from '../relations.ts';
 import { sum } from '../rules/facts.ts';
 import {
+  MOST,
   type Choices,
   type Way,
   containerOf,
@@ -59,9 +60,6 @@ export interface Proposal {
 
 const PREVIEW = 'a preview of the service, without joins; Millrace doesn’t create it';
 
-/** Bytes that an embedded list may have at most: half of what an item may have. */
-const MOST = 1e6;
-
 interface Alternative {
   readonly option: string;
   readonly choices: Choices;
@@ -71,7 +69,7 @@ interface Alternative {
 export function propose(needs: Needs): Proposal {
   const costs = new Map<string, Costed>();
   const costedOf = (choices: Choices): Costed => {
-    const known = JSON.stringify(choices);
+    const known = textOf(choices);
     const cost = costs.get(known) ?? costed(needs, choices);
     costs.set(known, cost);
     return cost;
@@ -80,7 +78,7 @@ export function propose(needs: Needs): Proposal {
   const overflows = (choices: Choices): boolean => costedOf(choices).refused !== undefined;
   let chosen = start(needs);
   const better = (a: Choices, b: Choices): number =>
-    frequent(needs, a) - frequent(needs, b) || order(costOf(a), costOf(b));
+    frequent(needs, a) - frequent(needs, b) || order(costOf(a), costOf(b)) || wide(needs, a) - wide(needs, b);
   for (;;) {
     const others = alternativesOf(needs, chosen, overflows).flatMap(({ options }) =>
       options.flatMap(({ choices, refused }) => (refused === undefined ? [choices] : [])),
@@ -125,8 +123,15 @@ export function propose(needs: Needs): Proposal {
   };
 }
 
-const same = (a: Choices, b: Choices): boolean => JSON.stringify(a) === JSON.stringify(b);
+const same = (a: Choices, b: Choices): boolean => textOf(a) === textOf(b);
+/** Equal for equal choices: homes are added in any order. */
+const textOf = ({ homes, ...others }: Choices): string =>
+  JSON.stringify([others, Object.entries(homes).toSorted(([a], [b]) => (a < b ? -1 : 1))]);
 const OFTEN = `asks all partitions ${DEFAULTS.frequent} times a second or more`;
+
+/** Reads a second that don't ask one partition. */
+const wide = (needs: Needs, choices: Choices): number =>
+  sum(needs.accesses.filter((access) => reachOfRead(needs, choices, access) !== 'one').map(({ average }) => average));
 
 /** How many patterns ask all partitions so often that the check has a finding (B10, G12). */
 const frequent = (needs: Needs, choices: Choices): number =>

@@ -16,6 +16,7 @@ import {
   keyOf,
   largestOf,
   levelsOf,
+  MOST,
   lower,
   membersOf,
   overlapOf,
@@ -35,6 +36,8 @@ export type Peaks = ReadonlyMap<string, number>;
 
 const HEADROOM = DEFAULTS.headroom;
 const STEP = 1000;
+/** How long a marked document stays: longer than a reader of the feed may stand still. */
+const MARKED_SECONDS = 7 * 86_400;
 const profile = PROFILES[DEFAULTS.profile];
 const n = (value: number): string => value.toLocaleString('en-US', { maximumFractionDigits: value < 10 ? 2 : 0 });
 const list = (values: readonly string[]): string => values.join(', ');
@@ -124,7 +127,10 @@ class Writer {
           key,
           keyWhy: known ? `requests know the ${levelsOf(key).join(' and the ')}` : 'every document is found by it',
           values: Math.max(...members.map((member) => this.#values(member, key))),
-          examples: members.flatMap((member) => [1, 2].map((at) => this.#example(member, at))),
+          examples: members.flatMap((member) => [
+            ...[1, 2].map((at) => this.#example(member, at)),
+            ...(this.#marked(member) ? [{ ...this.#example(member, 3), deleted: true, ttl: MARKED_SECONDS }] : []),
+          ]),
           bytes,
           count,
           serves: reads.map(({ id }) => id),
@@ -297,10 +303,22 @@ class Writer {
       case 'update':
         return { operation: 'Replace with If-Match', notes: `${type}, ${write('replace')}` };
       case 'delete':
+        // The feed shows no deletes.
+        if (this.#marked(entity))
+          return {
+            operation: 'Replace with If-Match, sets `deleted` and `ttl`',
+            notes: `${type}, ${write('replace')}`,
+          };
         return { operation: 'Delete', notes: `${type}, ${write('delete')}` };
       default:
         return this.#read(access, entity, by);
     }
+  }
+
+  /** Whether a deleted document is marked first, so that what is derived from it sees the delete. */
+  #marked(entity: Entity): boolean {
+    const deletes = this.#needs.accesses.some(({ kind, entity: name }) => kind === 'delete' && name === entity.name);
+    return deletes && this.#derived.some(({ from }) => from === entity);
   }
 
   /** A read, and one more for each child that is elsewhere. */
@@ -441,8 +459,7 @@ class Writer {
 
   #hot({ name, largest }: Sheet): string {
     const peak = this.#peaks.get(name) ?? 0;
-    const stated = this.#needs.entities.some(({ fields }) => fields.some((field) => field.largest !== undefined));
-    return `- **${name}**: the largest key has ${n(Math.max(0.01, 100 * largest))} % of ${n(peak)} RU/s${stated ? '' : ', if no key has more than twice the average'}`;
+    return `- **${name}**: the largest key takes ${n(peak * largest)} RU/s, ${n(Math.max(0.01, 100 * largest))} % of the load; twice the average, unless the requirements state its part`;
   }
 
   #decisions(): string {
@@ -509,7 +526,7 @@ export function requirementsText(needs: Needs, choices: Choices, why: ReadonlyMa
     return `### [${upper(parent.name)} + ${upper(child.name)}] Container Item Analysis
 - **Access Correlation**: ${both} % of the queries need both
 - **Query Patterns**: ${parent.name} only ${only} %, ${child.name} only ${alone} %, both ${both} %
-- **Size Constraints**: ${n(most)} × ${n(child.bytes / 1000)} KB = ${n((most * child.bytes) / 1000)} KB
+- **Size Constraints**: ${embedded || together || most * child.bytes <= MOST ? `${n(most)} × ${n(child.bytes / 1000)} KB = ${n((most * child.bytes) / 1000)} KB` : `no bound that one document holds: up to ${n(most)} × ${n(child.bytes / 1000)} KB`}
 - **Decision**: ${embedded ? `${child.name} embedded in ${parent.name}` : together ? 'multi-document container' : 'separate containers'}
 - **Justification**: ${why.get(child.name) ?? `${n(most)} × ${n(child.bytes / 1000)} KB don't fit into one document, or are read without the parent`}${together ? '' : '; a multi-document container was compared'}
 

@@ -63,6 +63,7 @@ export const WITHOUT_PROBE: ReadonlyMap<string, string> = new Map([
   ...because('Nothing but speed depends on it.', 'ASM-E93'),
   ...because('It takes an identity and two accounts.', 'ASM-E94'),
   ...because('It is a preview, and only a comparison that never chooses it rests on it.', 'ASM-E99'),
+  ...because('Nothing but the estimates of RU depends on it.', 'ASM-E120'),
   ...because('A race of two batches can’t be made to happen.', 'ASM-E96'),
   ...because('No code relies on it; a rule of the model’s check does.', 'ASM-E102'),
   ...because('ASM-A2 asks it.', 'ASM-E9'),

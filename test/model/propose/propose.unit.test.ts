@@ -7,6 +7,7 @@ import { parseRequirements } from '../../../src/model/reader/requirements.ts';
 import { checkDocuments } from '../../../src/model/rules/index.ts';
 import { sum } from '../../../src/model/rules/facts.ts';
 import { type Shop, requirementsOf } from '../../../bench/designs/form.ts';
+import { REQUIREMENTS } from '../../../bench/designs/requirements.ts';
 import { ORDERS, READINGS, USERS } from './shops.ts';
 
 const SHOPS = { ORDERS, READINGS, USERS };
@@ -84,6 +85,62 @@ test('a global secondary index is compared and never chosen', () => {
   expect(index?.refused).toContain('preview');
 });
 
+describe('a tenant that may outgrow a logical partition', () => {
+  const audit = REQUIREMENTS['audit']!;
+
+  test('has a key of two levels, and the reason stands beside the refused one', () => {
+    const options = optionsOf(audit, /^key of Entries/);
+    expect(options.find(({ option }) => option === '/tenantId')?.refused).toContain('24 GB');
+    // Of two that cost alike, the one by which more reads ask one partition.
+    expect(options.find(({ chosen }) => chosen)?.option).toBe('/tenantId, /actorId');
+    expect(proposed(audit).design).toMatch(/\*\*Partition Key\*\*: `\/tenantId`, `\/\w+` \(hierarchical\)/);
+  });
+
+  test('has a key of one level as long as it fits', () => {
+    const small = audit.entities.map((one) => one.replace('largest 30 %', 'largest 5 %'));
+    expect(chosenOf({ ...audit, entities: small }, /^key of Entries/)?.option).toBe('/tenantId');
+  });
+
+  test('has two levels if it is too busy, though it is small', () => {
+    const rows = audit.rows.map((one) =>
+      one.access === 'create entry' ? { ...one, peak: 9_000, average: 3_000 } : one,
+    );
+    const entities = audit.entities.map((one) => one.replace('80,000,000', '8,000,000'));
+    const busy = { ...audit, rows, entities };
+    expect(optionsOf(busy, /^key of Entries/).find(({ option }) => option === '/tenantId')?.refused).toContain('RU/s');
+    expect(chosenOf(busy, /^key of Entries/)?.option).toMatch(/^\/tenantId, \//);
+  });
+});
+
+describe('several types in one container', () => {
+  const clinic = REQUIREMENTS['clinic']!;
+
+  test('children that are read with their parent are in its partition, and one query reads all', () => {
+    expect(chosenOf(clinic, /^place of Visit/)?.option).toBe('beside Patient in one container, by patientId');
+    const { design } = proposed(clinic);
+    expect(design).toContain("c.patientId = @patientId AND c.type IN ('patient', 'visit', 'prescription')");
+    // The parent carries its own id as the key.
+    expect(design).toMatch(/"id":"patient-1","type":"patient".*"patientId":"patient-1"/);
+    expect(optionsOf(clinic, /^place of Visit/).map(({ option }) => option)).toContain('a container of its own');
+  });
+
+  test('children that are rarely read with it are not', () => {
+    const rows = clinic.rows.map((one) =>
+      one.access === 'read patient by id, clinicId' ? { ...one, peak: 600, average: 200 } : one,
+    );
+    const apart = { ...clinic, rows };
+    expect(chosenOf(apart, /^place of Visit/)?.option).not.toContain('beside Patient');
+    const refused = optionsOf(apart, /^place of Visit/).find(({ option }) => option.startsWith('beside Patient'));
+    expect(refused?.refused).toContain('30 %');
+  });
+});
+
+test('a delete is marked where a copy must see it', () => {
+  const { design } = proposed(REQUIREMENTS['sessions']!);
+  expect(design).toContain('sets `deleted` and `ttl`');
+  expect(design).toContain('"deleted":true,"ttl":604800');
+});
+
 describe('needs', () => {
   const order: Entity = {
     name: 'Order',
@@ -106,11 +163,36 @@ describe('needs', () => {
       by: ['customerId'],
       sums: ['cents'],
     });
+    const line: Entity = { name: 'Line', fields: [{ name: 'id' }, { name: 'orderId' }], bytes: 100, count: 9 };
+    expect(accessOf('read order by id, with lines', [order, line])).toMatchObject({ by: ['id'], withs: ['Line'] });
+    expect(accessOf('read line by id, with orders', [order, line])).toContain('Order has no field lineId');
+    expect(accessOf('list order by customerId, with lines', [order, line])).toContain('only a read');
     expect(accessOf('show me orders', [order])).toContain('another form');
     expect(accessOf('read invoice by id', [order])).toContain('no entity invoice');
     expect(accessOf('list order by storeId', [order])).toContain('no field storeId');
     expect(accessOf('list order', [order])).toContain('names the fields');
     expect(accessOf('read order by customerId', [order])).toContain('use list');
+  });
+
+  test('a unit that is missing or wrong is a question with what is written', () => {
+    const text = requirementsOf(READINGS)
+      .replace('| 0.2 KB |', '| 0.2 |')
+      .replace('| 90 d |', '| 90 |')
+      .replace('200/100', '100/200')
+      .replace('5/1 |', '300 per minute |');
+    const said = needsOf(text, 'r.md').questions.map(({ question }) => question);
+    expect(said).toHaveLength(4);
+    expect(said[0]).toContain('the size of Reading, "0.2"');
+    expect(said[1]).toContain('the time that Reading is kept, "90"');
+    expect(said[2]).toContain('Which is the peak? The rate of pattern 2 has "100/200"');
+    expect(said[3]).toContain('which is per minute');
+  });
+
+  test('an entity without a size is still known to the patterns', () => {
+    const text = requirementsOf(READINGS).replace('| 0.2 KB |', '| |');
+    expect(needsOf(text, 'r.md').questions.map(({ question }) => question)).toEqual([
+      'How large is one Reading? Write its size, such as 1 KB.',
+    ]);
   });
 
   test('each missing fact is a question with its line', () => {

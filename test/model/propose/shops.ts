@@ -40,4 +40,3 @@ export const USERS: Shop = {
     { access: 'update user', peak: 1, average: 0.2, attributes: 'name' },
   ],
 };
-

@@ -34,8 +34,8 @@ export interface Faults {
   /** A query over several physical partitions gets 400 where only a client with a plan can answer it (ASM-E74). */
   readonly demandPlans?: boolean;
   /**
-   * From how many documents on a query of one logical partition uses an index (default 1,000). It loads, and charges, all
-   * documents of a smaller one. The service always uses its index (0).
+   * From how many documents of a container, or of the one logical partition that it names, a query uses an index (default
+   * 1,000). Of a smaller one it loads, and charges, all documents. The service always uses its index (0).
    */
   readonly indexFrom?: number;
   /** How long the server keeps past states, for failovers and restores. */

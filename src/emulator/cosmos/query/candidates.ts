@@ -12,7 +12,7 @@ const MAX_KEY_COMBINATIONS = 1000;
 /** For more paths, building the indexes takes longer than reading everything once. */
 const MAX_PATHS = 16;
 
-/** From so many documents on, an index finds some of a logical partition faster than reading it. */
+/** From so many documents on, an index finds some of a container or a logical partition faster than reading it. */
 export const LARGE = 1_000;
 /** An index that finds more than one in so many isn't sorted: all are read in order, and the index says which to leave out. */
 const DENSE = 8;
@@ -38,7 +38,7 @@ export function* candidates(
     return;
   }
   const few = pathsOf(restrictions).size <= MAX_PATHS;
-  const found = replica.lags || !few ? undefined : lookUp(container, restrictions);
+  const found = replica.lags || !few ? undefined : lookUp(container, restrictions, indexFrom);
   const near = among && new Set(among);
   const isIn = (home: LogicalPartition): boolean => covers(target, home) && (!near || near.has(home));
   if (!found || found.count * DENSE > container.items.size) {
@@ -81,26 +81,32 @@ interface Found {
 }
 
 /** What the most selective usable index finds; undefined if no index helps. */
-function lookUp(container: Container, restrictions: readonly Restriction[]): Found | undefined {
+function lookUp(container: Container, restrictions: readonly Restriction[], from: number): Found | undefined {
   let best: Found | undefined;
   for (const restriction of restrictions) {
-    const found = isBound(restriction) ? bounded(container, restriction) : united(container, restriction.anyOf);
+    const found = isBound(restriction)
+      ? bounded(container, restriction, from)
+      : united(container, restriction.anyOf, from);
     if (found && (!best || found.count < best.count)) best = found;
   }
   return best;
 }
 
-function bounded(container: Container, bound: Bound): Found | undefined {
+function bounded(container: Container, bound: Bound, from: number): Found | undefined {
   const plain = bound.values?.every((value) => value === null || typeof value !== 'object') ?? true;
-  const index = plain ? container.indexOn(bound.path) : undefined;
+  const index = plain ? container.indexOn(bound.path, from) : undefined;
   return index && { count: index.count(bound), items: () => index.find(bound), has: (item) => index.has(item, bound) };
 }
 
 /** What any of the alternatives finds, if each of them has an index. */
-function united(container: Container, alternatives: readonly (readonly Restriction[])[]): Found | undefined {
+function united(
+  container: Container,
+  alternatives: readonly (readonly Restriction[])[],
+  from: number,
+): Found | undefined {
   const each: Found[] = [];
   for (const alternative of alternatives) {
-    const found = lookUp(container, alternative);
+    const found = lookUp(container, alternative, from);
     if (!found) return undefined;
     each.push(found);
   }

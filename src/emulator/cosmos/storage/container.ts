@@ -14,7 +14,6 @@ import type { Doc } from '../wire/wire.ts';
 /** RU/s above which the service starts a container on another physical partition (Microsoft's SDK tests expect this). */
 export const RU_PER_NEW_PARTITION = 6000;
 
-const WORTH_AN_INDEX = 1000;
 const MAX_INDEXES = 32;
 
 export interface UniqueKey {
@@ -82,13 +81,13 @@ export class Container {
     return typeof policy?.retentionDuration === 'number' ? policy.retentionDuration * 60_000 : 0;
   }
 
-  /** The index on a path, built at the first call; undefined if the policy has none or the container is small. */
-  indexOn(path: readonly string[]): ValueIndex | undefined {
+  /** The index on a path, built at the first call; undefined if the policy has none or the container has had less than `from` versions. */
+  indexOn(path: readonly string[], from: number): ValueIndex | undefined {
     const name = JSON.stringify(path);
     let index = this.indexes.get(name);
     if (index) return index;
     const size = this.ranges.reduce((sum, { log }) => sum + log.length, 0);
-    if (size < WORTH_AN_INDEX || path.length === 0 || !isIndexed(this.definition.indexingPolicy as Doc, path)) {
+    if (size < from || path.length === 0 || !isIndexed(this.definition.indexingPolicy as Doc, path)) {
       return undefined;
     }
     if (this.indexes.size >= MAX_INDEXES) this.indexes.delete(this.indexes.keys().next().value!);

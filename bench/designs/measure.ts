@@ -108,11 +108,9 @@ async function charged(container: Container, paths: readonly string[], step: Ste
       value: value as JSONValue,
     }));
     let charge = 0;
-    const partitionKey = keyOf(paths, step);
-    const iterator = container.items.query(
-      { query: step.text, parameters },
-      partitionKey.length === 0 ? {} : { partitionKey: partitionKey.length === 1 ? partitionKey[0] : partitionKey },
-    );
+    const [first, ...further] = keyOf(paths, step);
+    const partitionKey = further.length === 0 ? first : [first!, ...further];
+    const iterator = container.items.query({ query: step.text, parameters }, { ...(partitionKey && { partitionKey }) });
     while (iterator.hasMoreResults()) charge += (await iterator.fetchNext()).requestCharge;
     return charge;
   }

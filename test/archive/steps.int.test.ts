@@ -108,8 +108,8 @@ test('an entry that changed since a sweeper read it is read again', async () => 
   await stage.sweep();
   const before = await entryOf(stage, 'a');
   const blob = { name: 'late', line: 0 };
-  const late = (change = never(), entry: typeof before) =>
-    entries.archive('cold@1', change, blob, stage.access(), { entry });
+  const late = (change: typeof old, entry: typeof before) =>
+    entries.archive('cold@1', change ?? never(), blob, stage.access(), { entry });
   expect(await late(old, undefined)).toBe('overtaken');
   expect(await late(newer, undefined)).toBe('there');
   expect(before && (await late(newer, { ...before, state: 'void', etag: '"earlier"' }))).toBe('there');

@@ -1,39 +1,19 @@
 // Every page and every action in a browser, over the embedded server.
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import axe from 'axe-core';
 import { type Browser, type BrowserContext, type Page, chromium } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { Dashboard } from '../../src/dashboard/server.ts';
 import type { Workspace } from '../../src/runtime/workspace.ts';
 import { type App, compose } from '../../src/runtime/processor-host.ts';
 import { Rates } from '../../src/feed/processor/rates.ts';
 import { startStatusWriter } from '../../src/host/run/status-writer.ts';
 import { type Stage, openStage } from '../support/stage.ts';
+import { EVIL, PAGES, VERBS, loaded, marked, modelWithFindings, until, violations } from './asked-of-pages.ts';
 import { CHROMIUM } from './chromium.ts';
 import { statusAt } from './played.ts';
 import { post, serve, workspaceOf } from './served.ts';
 
-const PAGES = [
-  'now',
-  'flow',
-  'dead-letters',
-  'projections',
-  'projections/days',
-  'trace',
-  'operations',
-  'leases',
-  'archive',
-  'tenants',
-  'shards',
-  'ru',
-  'model',
-];
-/** Characters of an id that would run a script where an id became markup. */
-const EVIL = '<img src=x onerror=document.title=1>';
-
-const STOREFRONT = join(import.meta.dirname, '../../examples/storefront');
 const ORDER = { type: 'order', storeId: 's1', customerId: 'c1', cents: 100 };
 
 let stage: Stage;
@@ -64,27 +44,10 @@ async function open(
   return page;
 }
 
-/** By evaluation from outside: the page's policy refuses the `eval` of Playwright's own waiting. */
-const until = (page: Page, condition: string): Promise<unknown> =>
-  vi.waitUntil(() => page.evaluate(condition), { timeout: 120_000, interval: 50 });
-
-const loaded = (page: Page): Promise<unknown> =>
-  until(
-    page,
-    '!!document.querySelector("main h1") && !document.querySelector("main .loading:not([hidden], [hidden] *)") && document.querySelector("#connection").textContent === "Live"',
-  );
-
 /** The code of the dead letters on the page. */
 async function firstCode(page: Page): Promise<string> {
   await page.locator('tbody a').first().waitFor();
   return (await page.locator('tbody a').first().textContent()) ?? '';
-}
-
-async function violations(page: Page): Promise<string[]> {
-  await page.evaluate(axe.source);
-  return page.evaluate(
-    'axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"] }).then((found) => found.violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 160)).join(" | ")}`))',
-  );
 }
 
 /** How often a verb was recorded. */
@@ -93,30 +56,9 @@ async function timesOf(verb: string): Promise<number> {
   return (body['result'] as { verb: string }[]).filter((one) => one.verb === verb).length;
 }
 
-/** Puts what looks like markup behind each text of an answer, but not behind times, which pages calculate with. */
-function marked(value: unknown): unknown {
-  if (typeof value === 'string') return /^\d{4}-\d\d-\d\d/.test(value) ? value : `${value}${EVIL}`;
-  if (Array.isArray(value)) return value.map(marked);
-  if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([name, of]) => [name, marked(of)]));
-}
-
 async function park(ids: readonly string[]): Promise<void> {
   for (const id of ids) await stage.container('Orders').items.upsert({ ...ORDER, id, placedAt: 7 });
   await app.drained(AbortSignal.timeout(60_000));
-}
-
-/** The storefront's documents, of which one plans a tenth of the throughput that it needs. */
-function modelWithFindings(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'millrace-model-'));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
-  const design = 'cosmosdb_data_model.md';
-  for (const name of [design, 'cosmosdb_requirements.md'])
-    writeFileSync(
-      join(folder, name),
-      readFileSync(join(STOREFRONT, name), 'utf8').replace('autoscale max 10,000 RU/s', 'autoscale max 1,000 RU/s'),
-    );
-  return folder;
 }
 
 describe.skipIf(CHROMIUM === undefined)('in Chromium', () => {
@@ -204,22 +146,7 @@ describe.skipIf(CHROMIUM === undefined)('in Chromium', () => {
     await page.locator('main tr', { hasText: EVIL }).first().waitFor();
     expect(await page.locator('main :is(img, script, iframe, [onerror])').count()).toBe(0);
     expect(shown).toEqual(pages.filter((id) => id !== 'trace'));
-    expect([...asked].toSorted()).toEqual([
-      'archive/list',
-      'audit/list',
-      'dead-letters/list',
-      'jobs/list',
-      'leases/list',
-      'model/check',
-      'model/cost',
-      'model/draw',
-      'projections/list',
-      'projections/show',
-      'shards/list',
-      'status',
-      'tenants/list',
-      'trace',
-    ]);
+    expect([...asked].toSorted()).toEqual(VERBS);
     await page.context().close();
   });
 

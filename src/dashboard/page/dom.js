@@ -124,5 +124,8 @@ export const failure = ({ message, hint }) =>
     'div',
     { class: 'failure', role: 'alert' },
     h('p', { text: message }),
-    hint ? h('p', { class: 'hint', text: hint }) : null,
+    hint ? h('p', { class: 'hint' }, coded(hint)) : null,
   );
+
+/** A text whose commands and names stand between backticks. */
+const coded = (text) => text.split('`').map((part, at) => (at % 2 === 0 ? part : h('code', { text: part })));

@@ -21,18 +21,21 @@ export function duration(seconds) {
     [Math.floor(seconds) % 60, 's'],
   ];
   const first = parts.findIndex(([value]) => value > 0);
-  return parts
-    .slice(first, first + 2)
-    .filter(([value]) => value > 0)
-    .map(([value, unit]) => `${value} ${unit}`)
-    .join(' ');
+  return (
+    parts
+      .slice(first, first + 2)
+      .filter(([value]) => value > 0)
+      // A number and its unit stay on one line.
+      .map(([value, unit]) => `${value}\u00a0${unit}`)
+      .join(' ')
+  );
 }
 
 export function bytes(value) {
   if (typeof value !== 'number') return '–';
   const units = ['B', 'KB', 'MB', 'GB', 'TB'];
   const at = value < 1 ? 0 : Math.min(units.length - 1, Math.floor(Math.log10(value) / 3));
-  return `${(value / 1000 ** at).toLocaleString('en-US', { maximumFractionDigits: at === 0 ? 0 : 1 })} ${units[at]}`;
+  return `${(value / 1000 ** at).toLocaleString('en-US', { maximumFractionDigits: at === 0 ? 0 : 1 })}\u00a0${units[at]}`;
 }
 
 /** ISO 8601 without parts of a second. */

@@ -60,7 +60,7 @@ export const polls = (pollMs) => (on) => {
       if (error.code === 'unreachable' || error.code === 'unauthenticated') on.connection('lost');
       else on.status({ at, error });
     }
-    if (!ended && !document.hidden) timer = setTimeout(ask, pollMs);
+    if (!ended && !document.hidden) timer = setTimeout(() => void ask(), pollMs);
   };
   const seen = () => (document.hidden ? clearTimeout(timer) : void ask());
   document.addEventListener('visibilitychange', seen);

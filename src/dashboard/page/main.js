@@ -99,7 +99,7 @@ async function start() {
     if (error.code === 'unauthenticated') return askEntra(error);
     say('Not connected', 'bad');
     main.replaceChildren(h('div', { class: 'page' }, h('h1', { text: 'Not connected' }), failure(error)));
-    setTimeout(start, 3_000);
+    setTimeout(() => void start(), 3_000);
     return;
   }
   context.role = mine.role;

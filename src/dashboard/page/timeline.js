@@ -3,8 +3,10 @@
 import { h, liveTable, section, svg } from './dom.js';
 import { duration, time } from './format.js';
 
+/** In pixels at the usual size of a text: on a wall both are larger. */
 const BAR = 22;
 const ROW = 50;
+const rem = (px) => `${px / 16}rem`;
 
 /** `of`: the result of `projections show`. `records`: of `audit list`. */
 export function timeline(of, records, now) {
@@ -114,7 +116,7 @@ function draw(spans, name, now) {
   return svg(
     'svg',
     {
-      height: foot + 40,
+      height: rem(foot + 40),
       class: 'timeline',
       role: 'img',
       'aria-label': spans
@@ -124,17 +126,17 @@ function draw(spans, name, now) {
         )
         .join('; '),
     },
-    lanes.map((lane, at) => svg('text', { x: 0, y: at * ROW + 14, text: laneOf(lane) })),
-    svg('line', { x1: 0, x2: '100%', y1: foot, y2: foot }),
+    lanes.map((lane, at) => svg('text', { x: 0, y: rem(at * ROW + 14), text: laneOf(lane) })),
+    svg('line', { x1: 0, x2: '100%', y1: rem(foot), y2: rem(foot) }),
     spans.map(({ lane, kind, from, to }) =>
       svg(
         'rect',
         {
           class: kind,
           x: `${x(from)}%`,
-          y: lanes.indexOf(lane) * ROW + 22,
+          y: rem(lanes.indexOf(lane) * ROW + 22),
           width: `${Math.max(0.5, x(to) - x(from))}%`,
-          height: BAR,
+          height: rem(BAR),
           rx: 3,
         },
         svg('title', {
@@ -142,14 +144,16 @@ function draw(spans, name, now) {
         }),
       ),
     ),
-    svg('line', { class: 'now', x1: `${x(now)}%`, x2: `${x(now)}%`, y1: 0, y2: foot }),
-    svg('text', { class: 'tick', x: 0, y: foot + 18, text: iso(begin) }),
-    end > now ? svg('text', { class: 'tick', x: '100%', y: foot + 18, 'text-anchor': 'end', text: iso(end) }) : null,
+    svg('line', { class: 'now', x1: `${x(now)}%`, x2: `${x(now)}%`, y1: 0, y2: rem(foot) }),
+    svg('text', { class: 'tick', x: 0, y: rem(foot + 18), text: iso(begin) }),
+    end > now
+      ? svg('text', { class: 'tick', x: '100%', y: rem(foot + 18), 'text-anchor': 'end', text: iso(end) })
+      : null,
     // In a row of its own, where it meets no other text.
     svg('text', {
       class: 'tick',
       x: `${x(now)}%`,
-      y: foot + 34,
+      y: rem(foot + 34),
       'text-anchor': x(now) > 50 ? 'end' : 'start',
       text: 'now',
     }),

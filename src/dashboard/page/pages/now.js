@@ -51,7 +51,7 @@ export const now = {
         { title: 'Catches up in', cell: ({ catchUp: of }) => catchUp(of) },
         {
           title: 'Page in hand',
-          cell: ({ inHand }) => (inHand ? `${plural(inHand.changes, 'change')}, ${inHand.seconds} s` : '–'),
+          cell: ({ inHand }) => (inHand ? `${plural(inHand.changes, 'change')}, ${inHand.seconds}\u00a0s` : '–'),
         },
         {
           title: 'Last rejection',

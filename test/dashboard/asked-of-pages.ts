@@ -1,0 +1,81 @@
+// What tests of the pages ask of a page.
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import axe from 'axe-core';
+import type { Page } from 'playwright-core';
+import { onTestFinished, vi } from 'vitest';
+
+export const PAGES = [
+  'now',
+  'flow',
+  'dead-letters',
+  'projections',
+  'projections/days',
+  'trace',
+  'operations',
+  'leases',
+  'archive',
+  'tenants',
+  'shards',
+  'ru',
+  'model',
+];
+/** What pages ask for by themselves, and by *Trace*. */
+export const VERBS = [
+  'archive/list',
+  'audit/list',
+  'dead-letters/list',
+  'jobs/list',
+  'leases/list',
+  'model/check',
+  'model/cost',
+  'model/draw',
+  'projections/list',
+  'projections/show',
+  'shards/list',
+  'status',
+  'tenants/list',
+  'trace',
+];
+/** Characters of an id that would run a script where an id became markup. */
+export const EVIL = '<img src=x onerror=document.title=1>';
+
+/** By evaluation from outside: the page's policy refuses the `eval` of Playwright's own waiting. */
+export const until = (page: Page, condition: string): Promise<unknown> =>
+  vi.waitUntil(() => page.evaluate(condition), { timeout: 120_000, interval: 50 });
+
+export const loaded = (page: Page): Promise<unknown> =>
+  until(
+    page,
+    '!!document.querySelector("main h1") && !document.querySelector("main .loading:not([hidden], [hidden] *)") && document.querySelector("#connection").textContent === "Live"',
+  );
+
+export async function violations(page: Page): Promise<string[]> {
+  await page.evaluate(axe.source);
+  return page.evaluate(
+    'axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"] }).then((found) => found.violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 160)).join(" | ")}`))',
+  );
+}
+
+/** Puts what looks like markup behind each text of an answer, but not behind times, which pages calculate with. */
+export function marked(value: unknown): unknown {
+  if (typeof value === 'string') return /^\d{4}-\d\d-\d\d/.test(value) ? value : `${value}${EVIL}`;
+  if (Array.isArray(value)) return value.map(marked);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, of]) => [name, marked(of)]));
+}
+
+const STOREFRONT = join(import.meta.dirname, '../../examples/storefront');
+/** The storefront's documents, of which one plans a tenth of the throughput that it needs. */
+export function modelWithFindings(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'millrace-model-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const design = 'cosmosdb_data_model.md';
+  for (const name of [design, 'cosmosdb_requirements.md'])
+    writeFileSync(
+      join(folder, name),
+      readFileSync(join(STOREFRONT, name), 'utf8').replace('autoscale max 10,000 RU/s', 'autoscale max 1,000 RU/s'),
+    );
+  return folder;
+}

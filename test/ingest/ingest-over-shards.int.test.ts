@@ -119,7 +119,7 @@ it('an event goes into the shard of its key, waits while the key is offline, and
   const app = await host();
   await app.drained(signal);
   let sent = 0;
-  let moving = true;
+  const ended = new AbortController();
   const moved = moveMapping(
     {
       map,
@@ -135,8 +135,8 @@ it('an event goes into the shard of its key, waits while the key is offline, and
     },
     await map.mapping('s0'),
     shardOf('west'),
-  ).finally(() => (moving = false));
-  while (moving) {
+  ).finally(() => ended.abort());
+  while (!ended.signal.aborted) {
     await send({ store: 's0', id: `m${sent++}`, cents: 1 });
     await caughtUp();
   }

@@ -13,7 +13,7 @@ it('a custom projection gets the documents of all shards by their copies in the 
   const seen: unknown[] = [];
   const sources = [{ container: 'AllOrders', type: 'listed' }];
   const spec = custom('seen', {
-    sources: sources as never,
+    sources,
     apply: async (changes: readonly { readonly doc?: unknown }[]) => void seen.push(...changes.map(({ doc }) => doc)),
   }) as unknown as CustomSpec;
   const pipeline = { ...stage.loaded.pipeline, effects: [spec] };

@@ -206,7 +206,7 @@ it('a replay reads all shards, and that of a tenant only the shard that has it',
   expect(await replayed('totals', '--continuation', token, '--tenant', 's0')).toBe(3);
   expect(await totalsOf(stage, 'Totals')).toEqual(application.totals());
   const { rid: _, ...anonymous } = JSON.parse(token) as { rid: string };
-  for (const [given, why] of [
+  for (const [asked, why] of [
     [[await continuation('north', 'Customers')], 'another container than those of the shards'],
     [[JSON.stringify(anonymous)], 'nothing says of which shard it is'],
     [[token, '--tenant', 's1'], 'of another shard than that of tenant s1'],
@@ -216,7 +216,7 @@ it('a replay reads all shards, and that of a tenant only the shard that has it',
       'replay',
       'totals',
       '--continuation',
-      ...given,
+      ...asked,
       '--pipeline',
       SPREAD_VERSIONS,
     ]);

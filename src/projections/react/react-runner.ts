@@ -73,7 +73,7 @@ export function reactRunner(
     last?.note(
       changes.filter(
         ifNoThrow((change) =>
-          concerns(spec, { ...change, backfilled: false, moved: change.moved === true && change.op === 'delete' }),
+          concerns(spec, { ...change, backfilled: false, moved: change.gone === true }),
         ),
       ),
       access,

@@ -244,7 +244,9 @@ describe('a reaction', () => {
     expect(effectKey('two-keys@1', again)).not.toBe(effectKey('two-keys@1', first));
     // Two deletions of one document that have one lsn, in a container that was made again: one event id.
     const gone = { ...first, op: 'delete', version: { epoch, lsn: at, etag: `deleted@${at}` } } as const;
-    expect(eventId(PUBLISHED, { ...gone, version: { ...gone.version, epoch: epoch + 1 } })).toBe(eventId(PUBLISHED, gone));
+    expect(eventId(PUBLISHED, { ...gone, version: { ...gone.version, epoch: epoch + 1 } })).toBe(
+      eventId(PUBLISHED, gone),
+    );
   });
 
   it.each([
@@ -271,9 +273,9 @@ describe('a reaction', () => {
     for (const one of again) await engineOf(runner).engine.consume(page(one, change('b', {}, mark)), UNFENCED);
     expect(runs).toHaveLength(1);
     const letters = await deadLetters.list(`${name}@1`);
-    expect(letters.map(({ id, version }) => ({ id, version })).toSorted((one, two) => one.version.lsn - two.version.lsn)).toEqual(
-      [parked, waiting].map(({ id, version }) => ({ id, version })),
-    );
+    expect(
+      letters.map(({ id, version }) => ({ id, version })).toSorted((one, two) => one.version.lsn - two.version.lsn),
+    ).toEqual([parked, waiting].map(({ id, version }) => ({ id, version })));
     fails = false;
     await engine.consume(page({ ...parked, owed: true }), UNFENCED, { only: `${name}@1` });
     expect(await deadLetters.list(`${name}@1`)).toEqual([]);

@@ -61,7 +61,8 @@ export function publishRunner(
       changes.filter(
         ifNoThrow(
           (change) =>
-            isPublished({ ...change, backfilled: false, moved: change.gone === true }) && messageOf(spec, change) !== undefined,
+            isPublished({ ...change, backfilled: false, moved: change.gone === true }) &&
+            messageOf(spec, change) !== undefined,
         ),
       ),
       access,

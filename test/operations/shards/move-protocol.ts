@@ -215,7 +215,11 @@ export class MoveWorld {
 
   #renews(shard: Shard, key: string, { mark }: Stored): boolean {
     const isOf = ({ key: of, to, step, flippedAt, epoch }: Move): boolean =>
-      of === key && to === shard && step === 'flipped' && epoch === mark?.version?.epoch && this.now < flippedAt + GRACE;
+      of === key &&
+      to === shard &&
+      step === 'flipped' &&
+      epoch === mark?.version?.epoch &&
+      this.now < flippedAt + GRACE;
     return this.moves.some(isOf);
   }
 

@@ -210,6 +210,13 @@ export const LIST: readonly Line[] = [
   },
   {
     kind: 'shard move',
+    mode: 'beside erasures, sweeps and restores, in virtual time',
+    file: 'test/operations/shards/move-erase.model.test.ts',
+    test: 'nothing of a tenant is left',
+    histories: 5_000,
+  },
+  {
+    kind: 'shard move',
     mode: 'real moves under writes',
     file: 'test/operations/shards/move.int.test.ts',
     test: 'there and back',

@@ -65,11 +65,7 @@ export async function readAgain(of: Remembered, options: ReadAgainOptions): Prom
  * embeds): what the application wrote last is the parked version then, because a newer one would have taken the place of
  * the letter.
  */
-function owed(
-  change: Change | undefined,
-  version: Version,
-  isEvent: (change: Change) => boolean,
-): Change | undefined {
+function owed(change: Change | undefined, version: Version, isEvent: (change: Change) => boolean): Change | undefined {
   if (!change || (isEvent(change) && !change.echo)) return undefined;
   const { moved: _, echo: __, restored: ___, backfilled: ____, feedLsn: _____, ...rest } = change;
   return { ...rest, version, owed: true };

@@ -165,7 +165,7 @@ export const stayingAfterMoves = (runner: Runner): Runner => ({
   ...runner,
   apply: (changes, access) =>
     runner.apply(
-      changes.filter(({ op, moved }) => !(moved && op === 'delete')),
+      changes.filter(({ gone }) => !gone),
       access,
     ),
 });

@@ -102,7 +102,7 @@ export function wantedChanges(changes: readonly Change[], spec: { readonly onDel
   const wanted: Change[] = [];
   for (const change of lastOfEach(changes)) {
     // A document that is in another shard now is kept there.
-    if (change.op === 'upsert' || spec.onDelete === 'remove' || change.moved) wanted.push(change);
+    if (change.op === 'upsert' || spec.onDelete === 'remove' || change.gone) wanted.push(change);
     else if (change.doc) wanted.push({ ...change, op: 'upsert' });
   }
   return wanted;

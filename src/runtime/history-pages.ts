@@ -26,11 +26,11 @@ export function sourcesFor(
 }
 
 /** Makes a change of a document from the history, by the rules of its source. The history has documents as they were stored. */
-export function asSeen(source: SourceContainer, { doc, version, at, op, moved }: Change): Change | undefined {
+export function asSeen(source: SourceContainer, { doc, version, at, moved, gone }: Change): Change | undefined {
   const raw = { ...doc, _etag: version.etag, _lsn: version.lsn, _ts: at / 1000 };
   const change = toChange(source, raw, version.epoch);
   // The mark of a move is no longer in the document.
-  return change && moved ? { ...change, moved, ...(op === 'delete' && { op }) } : change;
+  return change && moved ? { ...change, moved, ...(gone && { gone, op: 'delete' as const }) } : change;
 }
 
 /**

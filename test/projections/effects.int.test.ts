@@ -3,11 +3,12 @@ import { type Entry, SinkRefusal, custom, model, react, send } from 'millrace';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { serveSearch } from '../../examples/storefront/search/server.ts';
 import { searchIndex } from '../../examples/storefront/search/sink.ts';
-import type { Doc, Effect, EmbedSpec, ReactSpec } from '../../src/definition/specs.ts';
+import type { Doc, Effect, EmbedSpec, PublishSpec, ReactSpec } from '../../src/definition/specs.ts';
 import { recomputeRows } from '../../src/definition/oracle/recompute-rows.ts';
 import { DeadLetters } from '../../src/engine/dead-letters/dead-letters.ts';
 import { Engine } from '../../src/engine/engine.ts';
 import type { Change } from '../../src/feed/reading/change.ts';
+import { eventId } from '../../src/projections/publish/event.ts';
 import { effectKey, reactRunner } from '../../src/projections/react/react-runner.ts';
 import type { Runner } from '../../src/projections/runner.ts';
 import { sendRunner } from '../../src/projections/send/send-runner.ts';
@@ -71,6 +72,17 @@ function reaction(
   const runner = reactRunner({ ...spec, ...more }, { stateContainer: 'millrace', embeds, pauseMs: 1 });
   return { runner, runs };
 }
+
+const PUBLISHED: PublishSpec = {
+  kind: 'publish',
+  name: 'out',
+  version: 1,
+  from: m.Products.product,
+  to: 'hub',
+  format: 'raw',
+  order: 'document',
+  images: false,
+};
 
 const engineOf = (...runners: Runner[]) => {
   const deadLetters = new DeadLetters(hosts.database.container('millrace'));
@@ -214,6 +226,29 @@ describe('a reaction', () => {
     expect(new Set(runs.map(({ key }) => key)).size).toBe(1);
   });
 
+  it('has a key for each ETag and lsn: a crash before an embed writes, and a failover, give an effect a second one (ADR 87)', async () => {
+    const embedded = { each: undefined, set: { currency: () => '' } } as unknown as EmbedSpec;
+    const crash = new AbortController();
+    const { runner, runs } = reaction('two-keys', () => crash.abort(new Error('the host dies')), {}, [embedded]);
+    const { signal } = crash;
+    const fence = { kind: 'lease', tenure: {}, signal, assert: () => signal.throwIfAborted() } as const;
+    const first = change('a', { status: 'new' });
+    await expect(engineOf(runner).engine.consume(page(first), fence)).rejects.toThrow('the host dies');
+    // The latest-version feed shows what the embed wrote, and not what the application wrote beneath it.
+    await engineOf(runner).engine.consume(page(change('a', { status: 'new', currency: 'EUR' })), UNFENCED);
+    expect(runs).toHaveLength(2);
+    expect(new Set(runs.map(({ key }) => key)).size).toBe(2);
+    // The same write, where a failover has numbered it again.
+    const { epoch, lsn: at, etag } = first.version;
+    const again = { ...first, version: { epoch: epoch + 1, lsn: at - 1, etag } };
+    expect(effectKey('two-keys@1', again)).not.toBe(effectKey('two-keys@1', first));
+    // Two deletions of one document that have one lsn, in a container that was made again: one event id.
+    const gone = { ...first, op: 'delete', version: { epoch, lsn: at, etag: `deleted@${at}` } } as const;
+    expect(eventId(PUBLISHED, { ...gone, version: { ...gone.version, epoch: epoch + 1 } })).toBe(
+      eventId(PUBLISHED, gone),
+    );
+  });
+
   it.each([
     ['the archive', { restored: true }],
     ['a backfill', { backfilled: true }],
@@ -238,9 +273,9 @@ describe('a reaction', () => {
     for (const one of again) await engineOf(runner).engine.consume(page(one, change('b', {}, mark)), UNFENCED);
     expect(runs).toHaveLength(1);
     const letters = await deadLetters.list(`${name}@1`);
-    expect(letters.map(({ id, version }) => ({ id, version })).toSorted((one, two) => one.version.lsn - two.version.lsn)).toEqual(
-      [parked, waiting].map(({ id, version }) => ({ id, version })),
-    );
+    expect(
+      letters.map(({ id, version }) => ({ id, version })).toSorted((one, two) => one.version.lsn - two.version.lsn),
+    ).toEqual([parked, waiting].map(({ id, version }) => ({ id, version })));
     fails = false;
     await engine.consume(page({ ...parked, owed: true }), UNFENCED, { only: `${name}@1` });
     expect(await deadLetters.list(`${name}@1`)).toEqual([]);

@@ -244,6 +244,7 @@ describe('a child', () => {
       ...there,
       op: 'delete',
       moved: true,
+      gone: true,
       version: { ...there.version, lsn: there.version.lsn + 1, etag: 'm' },
     } as const;
     await one.apply([gone], hosts.access(0));

@@ -50,7 +50,19 @@ test('one that an application wrote since is a change like any other, also with 
 test('what keeps deleted documents takes back one that is elsewhere now', () => {
   const gone = read(doc, movedOwn(undefined, { gone: true, epoch: 2 }, doc))!;
   expect(wantedChanges([gone], { onDelete: 'keep' })).toEqual([gone]);
-  expect(wantedChanges([{ ...gone, moved: false }], { onDelete: 'keep' })).toMatchObject([{ op: 'upsert' }]);
+  expect(wantedChanges([{ ...gone, gone: false }], { onDelete: 'keep' })).toMatchObject([{ op: 'upsert' }]);
+});
+
+test('a copy of a document that counts as deleted is a deletion like any other, which keeps what is to be kept', () => {
+  const marking = { ...source, types: new Map([['thing', { deleted: (one: object) => 'deletedAt' in one }]]) };
+  const deleted = { ...doc, deletedAt: 'now' };
+  for (const mark of [{ ...copy, epoch: 2 }, {}]) {
+    const change = toChange(marking, raw(deleted, movedOwn(undefined, mark, deleted)), 3)!;
+    expect(change).toMatchObject({ moved: true, op: 'delete', doc: deleted });
+    expect(change).not.toHaveProperty('gone');
+    expect(wantedChanges([change], { onDelete: 'keep' })).toMatchObject([{ op: 'upsert', moved: true }]);
+  }
+  expect(read(doc, movedOwn(undefined, { gone: true, epoch: 2 }, doc))).toMatchObject({ gone: true });
 });
 
 test('no reaction runs for what a move wrote', () => {

@@ -85,7 +85,7 @@ export class Shard {
       op: written.deleted || (moved && !moved.copied) ? 'delete' : 'upsert',
       doc: { id, tenant: key, ...written },
       tenant: key,
-      ...(moved && { moved: true }),
+      ...(moved && { moved: true, ...(!moved.copied && { gone: true }) }),
     };
   }
 }

@@ -212,6 +212,19 @@ describe('what is no news', () => {
 });
 
 describe('bad input', () => {
+  it('keeps what is parked when the archive or a backfill writes the document', async () => {
+    await using hubs = await openHubs();
+    const producer = hubs.producer();
+    const { consume, letters } = publishing(async () => producer, {
+      map: (doc) => {
+        throw new Error(`not ${String(doc['id'])}`);
+      },
+    });
+    await consume(change(['k'], 'a', 1));
+    for (const mark of [{ restored: true }, { backfilled: true }]) await consume(change(['k'], 'a', 2, mark));
+    expect(await letters()).toMatchObject([{ id: 'a', version: { lsn: 1 }, attempts: 1 }]);
+  });
+
   it('parks an event over the hub’s limit by name, and holds the later changes of its key, and no other', async () => {
     await using hubs = await openHubs({ maxMessageBytes: 20_000 });
     const producer = hubs.producer();

@@ -60,12 +60,14 @@ export interface Change<D = Record<string, unknown>> extends Identity {
   readonly backfilled?: boolean;
   /**
    * True: a move to another shard, or a migration, wrote this version. Nothing happened to the document, so it is no event.
-   * As a copy it has the epoch and the lsn of the version that it was copied from. As a deletion it says that the document
-   * is in another shard now: what is derived from one shard takes it back, what is derived from all of them ignores it.
+   * As a copy it has the epoch and the lsn of the version that it was copied from.
    */
   readonly moved?: boolean;
-  /** True: it is the marker of a document that a move has taken elsewhere, and no version of it. */
-  readonly gone?: true;
+  /**
+   * True, of a deletion by a move: the document is in another shard now. What is derived from one shard takes it back, what
+   * is derived from all of them ignores it. A copy of a document that counts as deleted is a deletion without this.
+   */
+  readonly gone?: boolean;
   /** True: since a move wrote the document, nothing but embeds has changed it. */
   readonly echo?: boolean;
   /** True: its effect is still to come, whatever was noted of its content when a move wrote it again. */

@@ -101,6 +101,7 @@ export function toChange(source: SourceContainer, raw: unknown, epoch: number): 
     ...(leaving?.intact || source.marks?.isRestored(document, doc) ? { restored: true } : {}),
     ...(source.marks?.isBackfilled(document, doc) ? { backfilled: true } : {}),
     ...(leaving && { leaving }),
+    ...(moved?.gone && { gone: true }),
     ...byTenant(source, moved?.gone ? { ...ruled, op: 'delete' } : ruled),
   };
 }

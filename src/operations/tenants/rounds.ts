@@ -123,7 +123,7 @@ export class Rounds {
 
   /**
    * Without those that a move has in hand: to the mover a copy that this has written would be the application's, and the
-   * source's next version would be lost (BACK-B11). The map is read after the page, so that no copy is older.
+   * source's next version would be lost (MOVE-V38). The map is read after the page, so that no copy is older.
    */
   async #own(lacking: readonly Change[]): Promise<readonly Change[]> {
     const isForeign = lacking.length > 0 ? await this.#options.foreign?.() : undefined;

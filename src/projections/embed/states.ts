@@ -110,11 +110,11 @@ export class EmbedStates {
   }
 
   #workOf(
-    { moved, op }: Change,
+    { gone }: Change,
     before: EmbedState | undefined,
     doc: Doc | null,
   ): Pick<EmbedState, 'away' | 'job' | 'pass'> {
-    if (moved && op === 'delete') return { away: true, job: 'done', pass: null };
+    if (gone) return { away: true, job: 'done', pass: null };
     if (before && !before.away && sameForChildren(this.#spec, before.doc, doc))
       return { job: before.job, pass: before.pass };
     return { job: 'run', pass: null };

@@ -61,7 +61,8 @@ export function publishRunner(
       changes.filter(
         ifNoThrow(
           (change) =>
-            isPublished({ ...change, backfilled: false, moved: isGone(change) }) && messageOf(spec, change) !== undefined,
+            isPublished({ ...change, backfilled: false, moved: change.gone === true }) &&
+            messageOf(spec, change) !== undefined,
         ),
       ),
       access,
@@ -75,12 +76,9 @@ const isEvent = ({ restored, backfilled, moved }: Change): boolean =>
 
 const isPublished = (change: Change): boolean => isEvent(change) && !change.typeUnknown;
 
-/** The document is in another shard now. */
-const isGone = ({ moved, op }: Change): boolean => moved === true && op === 'delete';
-
 /** For a replay, which publishes each document that is there. */
 const asEvent = (change: Change): Change =>
-  isGone(change) ? change : { ...change, restored: false, backfilled: false, moved: false };
+  change.gone ? change : { ...change, restored: false, backfilled: false, moved: false };
 
 function tooLarge(hub: string, { bytes, limit }: { bytes: number; limit: number }): MillraceError {
   const say = (count: number): string => count.toLocaleString('en-US');

@@ -72,9 +72,7 @@ export function reactRunner(
   const passOver = async (changes: readonly Change[], access: DocumentAccess): Promise<void> =>
     last?.note(
       changes.filter(
-        ifNoThrow((change) =>
-          concerns(spec, { ...change, backfilled: false, moved: change.moved === true && change.op === 'delete' }),
-        ),
+        ifNoThrow((change) => concerns(spec, { ...change, backfilled: false, moved: change.gone === true })),
       ),
       access,
     );

@@ -17,7 +17,7 @@ import { projectionsError } from '../errors.ts';
 export function sendRunner(spec: SendSpec): Runner {
   const apply = async (changes: readonly Change[], access: DocumentAccess): Promise<void> => {
     evaluate(changes, (change) => change);
-    const here = changes.filter(({ moved, op }) => !(moved && op === 'delete'));
+    const here = changes.filter(({ gone }) => !gone);
     const entries = evaluate(wantedChanges(here, spec), (change) => ({ change, entry: entryOf(spec, change) }));
     if (entries.length === 0) return;
     access.fence.assert();

@@ -34,6 +34,7 @@ export function drain(world: MoveWorld, shard: Shard): void {
       etag: `${etag} gone`,
       op: 'delete',
       moved: false,
+      gone: false,
       restored: false,
     });
   }

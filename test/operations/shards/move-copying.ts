@@ -1,7 +1,7 @@
 // The copies of a move in the world of move-protocol.ts, and the epoch that they are read in.
 import { renewTenures } from './move-hosting.ts';
 import type { MoveWorld } from './move-protocol.ts';
-import { type Move, type Stored, isNewer } from './move-shards.ts';
+import { type Move, type Stored, isCopy, isNewer } from './move-shards.ts';
 
 export function* raiseEpoch(world: MoveWorld, move: Move): Generator<void, void, undefined> {
   const { from, to } = move;
@@ -44,6 +44,16 @@ export function* copyRound(world: MoveWorld, move: Move): Generator<void, number
   if (page.length > 0) move.copied = page.at(-1)!.lsn;
   yield;
   return page.length;
+}
+
+/** After the flip copies become versions of the target: one that was changed back is newer then than what came between. */
+export function* renewCopies(world: MoveWorld, { to, key }: Move): Generator<void, void, undefined> {
+  if (world.is('copies keep their version after the flip')) return;
+  for (const doc of to.since(0, key)) {
+    if (!isCopy(doc) || !doc.mark?.version || to.docs.get(doc.id)?.lsn !== doc.lsn) continue;
+    to.put({ ...doc, mark: {} });
+    if (world.random.chance(0.1)) yield;
+  }
 }
 
 function write(world: MoveWorld, { to, epoch }: Move, { lsn, mark, ...doc }: Stored): void {

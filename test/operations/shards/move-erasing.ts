@@ -97,8 +97,7 @@ const counts = ({ guards }: Sink, key: string, except: ReadonlySet<string> = new
 
 /** After everything has ended. */
 export function judgeErasures(world: MoveWorld): void {
-  for (const key of KEYS)
-    if (world.erasures.get(key)?.endedAt !== undefined) world.said.push(...leftOf(world, key));
+  for (const key of KEYS) if (world.erasures.get(key)?.endedAt !== undefined) world.said.push(...leftOf(world, key));
 }
 
 /** Resolves with how much it has removed. Records go before documents, in all places, because they are found by these. */

@@ -48,7 +48,7 @@ const isTooOld = (world: MoveWorld, { page }: Shard): boolean =>
 export function apply(world: MoveWorld, shard: Shard, change: Change): void {
   shard.sink.apply(change);
   annul(world, shard, change);
-  const skips = change.moved && change.op === 'delete' && !world.is('a deletion by a move reaches the global sink');
+  const skips = change.gone && !world.is('a deletion by a move reaches the global sink');
   const id = world.is('the shard is part of the identity') ? `${shard.name}/${change.id}` : change.id;
   if (!skips) {
     const before = world.global.guards.get(id);
@@ -56,7 +56,7 @@ export function apply(world: MoveWorld, shard: Shard, change: Change): void {
     const after = world.global.guards.get(id)!;
     const isBack = before?.counts === true && (after.counts ? after.n < before.n : change.n < before.n);
     // A late write that was named stays in the source, and a rewind of the source shows it again.
-    const isNamed = world.late.has(change.id) || world.parked.has(change.id);
+    const isNamed = [world.late, world.parked, world.changedBack].some((ids) => ids.has(change.id));
     if (isBack && !isNamed) world.said.push(`the global sink went back with ${id}`);
   }
   react(world, shard, change);

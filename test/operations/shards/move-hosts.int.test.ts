@@ -6,14 +6,9 @@ import { moveMapping } from '../../../src/operations/shards/moving/move.ts';
 import { compose } from '../../../src/runtime/processor-host.ts';
 import { ShardMapManager } from '../../../src/shards/index.ts';
 import { currentEpoch } from '../../../src/feed/reading/epochs.ts';
-import { effectivePartitionKey } from '../../../src/cosmos/epk.ts';
-import { Meter } from '../../../src/cosmos/meter.ts';
-import { FULL_RANGE } from '../../../src/cosmos/ranges.ts';
 import { ridOf } from '../../../src/cosmos/rid.ts';
-import { Backlog } from '../../../src/engine/backlog/backlog.ts';
-import { CosmosBacklogStore } from '../../../src/engine/backlog/cosmos-store.ts';
-import { readChanges } from '../../../src/feed/processor/read-changes.ts';
 import { type Stage, openStage } from '../../support/stage.ts';
+import { setAside } from './set-aside.ts';
 import { rebuild } from '../../../src/operations/projections/rebuild.ts';
 import { VERSIONS, compare, fast, options } from '../projections/versions.ts';
 
@@ -76,23 +71,6 @@ async function shop({ onTestFinished }: Pick<TestContext, 'onTestFinished'>, fol
   return { home, east, left, right, move, host, apps: [await host(home, 'home'), await host(east, 'east')] };
 }
 
-/** As a host does with changes of a tenant that is over its share. */
-async function setAside(stage: Stage, storeId: string): Promise<void> {
-  const of = { pipeline: stage.loaded.pipeline.name, source: 'Orders' };
-  const fence = { kind: 'lease', tenure: {}, signal, assert: () => undefined } as const;
-  const store = new CosmosBacklogStore(stage.services.place.state, of, fence, new Meter());
-  const hashOf = (key: readonly unknown[]) => effectivePartitionKey(key as string[], 'Hash', 2);
-  const confirm = () => Promise.resolve();
-  for await (const { changes } of readChanges(stage.container('Orders'), { ranges: [FULL_RANGE], signal })) {
-    const own = changes
-      .filter(({ doc }) => doc?.['storeId'] === storeId)
-      .map((change) => ({ ...change, type: 'order' }));
-    const { lsn } = changes.at(-1)!.version;
-    const backlog = await Backlog.open({ store, range: FULL_RANGE, token: 'flood', hashOf, confirm }, lsn);
-    await backlog.setAside(storeId, own);
-  }
-}
-
 const epochOf = async ({ services: { place } }: Stage): Promise<number> =>
   currentEpoch(place.state, 'Orders', await ridOf(place.database.container('Orders')));
 
@@ -144,7 +122,10 @@ it('waits for changes that hosts have set aside: applied later, they would count
   for (let n = 0; n < 3; n++) await home.container('Orders').items.create(order(`o${n}`, 's1', n));
   for (const app of apps) await app.drained(signal);
   await apps[0]!.stop();
-  await setAside(home, 's1');
+  await setAside(home.services.place.state, home.container('Orders'), {
+    pipeline: home.loaded.pipeline.name,
+    storeId: 's1',
+  });
   await expect(move('s1', right, 1_000)).rejects.toMatchObject({
     code: 'move-hosts-behind',
     message: expect.stringMatching(/changes that are set aside of shop\/Orders\b/),

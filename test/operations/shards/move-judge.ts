@@ -19,7 +19,8 @@ export function judge(world: MoveWorld): void {
     const isRemoved = world.removals.has(n);
     if (isRemoved ? there && (there.n !== n || !hot) : there?.n !== n || hot?.mark?.gone)
       said.push(`${id} was acknowledged as ${n}, and ${at.name} has ${there?.n}`);
-    if (!isRemoved && !effects.has(`${id}@${n}`)) said.push(`${id}@${n} had no effect`);
+    // A change back is no event: a gap of SPEC-moves.
+    if (!isRemoved && !effects.has(`${id}@${n}`) && !world.changedBack.has(id)) said.push(`${id}@${n} had no effect`);
     const want = isRemoved ? undefined : n;
     judgeSink(said, 'global', global, [id, want]);
     judgeSink(said, at.name, at.sink, [id, want]);

@@ -52,6 +52,7 @@ export function redrive(world: MoveWorld, shard: Shard, id: string): void {
   if (!doc || doc.removed || doc.mark?.gone || doc.mark?.restored) return;
   if (doc.mark && world.is('a redrive takes a copy for a newer version')) return;
   if (!doc.mark && doc.n !== n) return;
+  if (doc.n !== n && world.changedBack.has(id)) return;
   if (doc.n !== n)
     world.said.push(`a redrive of ${nameOf(id, n)} finds ${nameOf(id, doc.n)}, which only a move has written`);
   world.totals.redriven += 1;

@@ -16,6 +16,7 @@ export const MOVE_MISTAKES = [
   'a document is renewed before its hosts had it',
   'stragglers are not followed',
   'a straggler replaces what was written since',
+  'copies keep their version after the flip',
   'a silent router is waited for while writes wait',
   'the mapping moves without a last look',
   'leases are rewound while keys move',

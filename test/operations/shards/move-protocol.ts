@@ -6,12 +6,12 @@ import { clear } from './move-clearing.ts';
 import { isDrained } from './move-aside.ts';
 import { takeCold } from './move-cold.ts';
 import { type Erasure, seesErasure } from './move-erasing.ts';
-import { copyRound, raiseEpoch } from './move-copying.ts';
+import { copyRound, raiseEpoch, renewCopies } from './move-copying.ts';
 import { host, renewTenures } from './move-hosting.ts';
 import { compareSides, untilSwept } from './move-lag.ts';
 import type { MoveMistake } from './move-mistakes.ts';
 import { carryLetters, redriveSome } from './move-letters.ts';
-import { type Move, type Router, Shard, Sink } from './move-shards.ts';
+import { type Move, type Router, Shard, Sink, type Stored, isCopy } from './move-shards.ts';
 
 export const KEYS = ['T', 'U'] as const;
 /** A write that was admitted lands within this, or its router is known to have stopped: then it may still land. */
@@ -21,6 +21,9 @@ const EXPIRES = 1_000;
 /** Writers open again by themselves. */
 export const REOPEN = 80;
 const SILENT = 25;
+
+/** An entry says that its document is archived until the change by which that went was drained. */
+const isAside = ({ aside }: Shard, id: string): boolean => aside.some((one) => one.id === id);
 
 export class MoveWorld {
   readonly random: Random;
@@ -48,6 +51,7 @@ export class MoveWorld {
     carried: 0,
     aside: 0,
     erased: 0,
+    changedBack: 0,
   };
   readonly owner = new Map<string, Shard>();
   /** The application's last acknowledged write of each document, and those that were parked by name. */
@@ -68,6 +72,10 @@ export class MoveWorld {
   readonly stragglers = new Map<string, number>();
   /** The documents of all of them: two writes of one document on two shards have no order. */
   readonly late = new Set<string>();
+  /** Documents that the application has changed back to what a move had written, with the mark. */
+  readonly changedBack = new Set<string>();
+  /** Copies as the application has read them, by shard and id. */
+  readonly #copies = new Map<string, Stored>();
   /** Writes that landed where the map had their key, online. */
   readonly #right = new Set<number>();
   /** Writes by which the application removed a document, and when it expires. */
@@ -111,7 +119,8 @@ export class MoveWorld {
       if (this.calm) shard.downUntil = 0;
       else if (random.chance(0.004)) shard.downUntil = this.now + random.int(300);
       for (const { id, n, lsn, removed } of shard.docs.values())
-        if (removed && this.now > this.removals.get(n)! && lsn <= shard.position && !shard.page) shard.docs.delete(id);
+        if (removed && this.now > this.removals.get(n)! && lsn <= shard.position && !shard.page && !isAside(shard, id))
+          shard.docs.delete(id);
       if (this.now >= shard.downUntil && random.chance(0.4)) host(this, shard);
     }
   }
@@ -169,6 +178,7 @@ export class MoveWorld {
   }
 
   #land({ key, shard, id }: NonNullable<Router['sending']>): void {
+    if (this.#changesBack(shard, key, id)) return;
     const n = (this.#count += 1);
     this.totals.written += 1;
     // What is archived is more often removed than changed.
@@ -183,6 +193,34 @@ export class MoveWorld {
       return;
     }
     this.lateAt(id, n);
+  }
+
+  /** An application reads a copy, changes it, and later writes back what it had read, mark and all. */
+  #changesBack(shard: Shard, key: string, id: string): boolean {
+    const place = `${shard.name}${id}`;
+    const there = shard.docs.get(id);
+    if (there && isCopy(there)) this.#copies.set(place, there);
+    const copy = this.#copies.get(place);
+    if (!copy || copy.removed || !there || there.mark || this.owner.get(key) !== shard) return false;
+    // One that was read before it was renewed, and is written back when the move has ended, is a gap of SPEC-moves.
+    const isRenewed = copy.mark?.version === undefined || this.#renews(shard, key, copy);
+    if (!isRenewed || !this.random.chance(0.2)) return false;
+    const { lsn: _, ...body } = copy;
+    shard.put(body);
+    this.truth.set(id, copy.n);
+    this.changedBack.add(id);
+    this.totals.changedBack += 1;
+    return true;
+  }
+
+  #renews(shard: Shard, key: string, { mark }: Stored): boolean {
+    const isOf = ({ key: of, to, step, flippedAt, epoch }: Move): boolean =>
+      of === key &&
+      to === shard &&
+      step === 'flipped' &&
+      epoch === mark?.version?.epoch &&
+      this.now < flippedAt + GRACE;
+    return this.moves.some(isOf);
   }
 
   /** A write has landed on a shard that had lost its key. */
@@ -301,13 +339,13 @@ export class MoveWorld {
     for (let isOver = false; !isOver;) {
       isOver = this.now - move.flippedAt > GRACE;
       if (!isOver) yield;
+      yield* renewCopies(this, move);
       if (this.is('stragglers are not followed')) continue;
       for (const doc of from.since(move.copied, key)) {
         move.copied = doc.lsn;
         if (doc.mark && !doc.mark.restored) continue;
         const there = to.docs.get(doc.id);
-        const isCopy = there?.mark?.version !== undefined && !there.mark.gone;
-        if (isCopy || (there && this.is('a straggler replaces what was written since'))) {
+        if ((there && isCopy(there)) || (there && this.is('a straggler replaces what was written since'))) {
           to.put({ ...doc, mark: { version: { epoch: move.epoch, lsn: doc.lsn } } });
           this.truth.set(doc.id, doc.n);
           this.stragglers.delete(doc.id);
@@ -320,6 +358,7 @@ export class MoveWorld {
         }
       }
     }
+    yield* renewCopies(this, move);
     const early = this.is('letters go before hosts have acknowledged');
     if (early) yield* carryLetters(this, move);
     while (!this.is('the clean-up waits for no host') && !this.hasAcknowledged(from, move.copied, key)) yield;

@@ -47,6 +47,8 @@ export interface Change {
   readonly version: Version;
   readonly etag: string;
   readonly moved: boolean;
+  /** The document is on the other shard. */
+  readonly gone: boolean;
   readonly restored: boolean;
   readonly op: 'upsert' | 'delete';
 }
@@ -130,11 +132,16 @@ export class Shard {
       version,
       etag: `${this.name}${lsn}`,
       moved: mark !== undefined && !restored,
+      gone: mark?.gone === true,
       restored,
       op: mark?.gone || removed ? 'delete' : 'upsert',
     };
   }
 }
+
+/** Whether a document is as a move has written it, or as the application has written that back. */
+export const isCopy = ({ mark }: Stored): boolean =>
+  mark !== undefined && !mark.gone && !mark.restored && mark.cold === undefined;
 
 export interface Router {
   /** Where it would write each key, by what it knows of the map. */

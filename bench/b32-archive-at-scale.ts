@@ -56,14 +56,15 @@ export const b32: Benchmark = {
         };
         const began = performance.now();
         const timer = setInterval(() => (resident = Math.max(resident, process.memoryUsage().rss / MEGABYTE)), 100);
-        const speaker = setInterval(async () => {
+        const speak = async (): Promise<void> => {
           const { rss } = await stage.usage();
           const s = (performance.now() - began) / 1_000;
           const megabytes = [process.memoryUsage().rss, rss].map((bytes) => Math.round(bytes / MEGABYTE));
           console.log(
             `  … ${name}: ${so} of ${DOCUMENTS} in ${s.toFixed(0)} s; resident: ${megabytes[0]} MB here, ${megabytes[1]} MB the server`,
           );
-        }, PROGRESS_MS);
+        };
+        const speaker = setInterval(() => void speak(), PROGRESS_MS);
         let documents = 0;
         const time = await seconds(async () => {
           documents = await work((done) => {

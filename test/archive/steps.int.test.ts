@@ -6,7 +6,7 @@ import { RESTORING } from '../../src/feed/reading/mapper.ts';
 import { restoreArchive } from '../../src/archive/restore.ts';
 import type { Selection } from '../../src/archive/types.ts';
 import { visible } from '../../src/definition/oracle/recompute.ts';
-import type { Identity } from '../../src/feed/reading/change.ts';
+import type { Change, Identity } from '../../src/feed/reading/change.ts';
 import { Entries } from '../../src/projections/archive/entries.ts';
 import { archiveRunner } from '../../src/projections/archive/archive-runner.ts';
 import type { DocumentAccess } from '../../src/sinks/document-access.ts';
@@ -108,7 +108,7 @@ test('an entry that changed since a sweeper read it is read again', async () => 
   await stage.sweep();
   const before = await entryOf(stage, 'a');
   const blob = { name: 'late', line: 0 };
-  const late = (change: typeof old, entry: typeof before) =>
+  const late = (change: Change | undefined, entry: typeof before) =>
     entries.archive('cold@1', change ?? never(), blob, stage.access(), { entry });
   expect(await late(old, undefined)).toBe('overtaken');
   expect(await late(newer, undefined)).toBe('there');

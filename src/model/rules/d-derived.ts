@@ -38,14 +38,17 @@ const KEEPS_COUNT =
   /increment|patch|atomic|change feed|trigger|re-?(comput|calculat|count)|aggregat|etag|projection|derived|computed|maintain|denormali|updated (by|on|when)|sync|batch|approximate/i;
 const KEEPS_COPY =
   /snapshot|denormali|cop(y|ied)|refresh|change feed|at the time|when (it was )?(created|placed|written)|sync|never chang|immutable|historic|projection|propagat|updated (by|when)|stale/i;
-const COPIED = /^(?<of>[a-z][a-z]+)(?<part>Name|Title|DisplayName|Email|AvatarUrl|Avatar|Role|Status|Tier|Price|Currency)$/;
+const COPIED =
+  /^(?<of>[a-z][a-z]+)(?<part>Name|Title|DisplayName|Email|AvatarUrl|Avatar|Role|Status|Tier|Price|Currency)$/;
 
 const SUMMARY = /metric|stat(s|istic)|summar|analytic|report|aggregat|rollup|daily|monthly|total|snapshot/i;
 
 const EXPIRY = /^(expires?_?(at|on|date)|expiry_?(date|time)?|expiration_?(date|time)?)$/i;
 /** Things whose end is a fact of the business; a document about them stays. */
-const BUSINESS = /subscri|licen|polic|contract|certif|member|product|card|offer|coupon|promot|document|item|food|insur|permit|consent|campaign|plan/i;
-const CLEANS = /\bttl\b|clean[- ]?up|purg|scheduler|\bjob\b|delet\w+ (expired|after|when)|remov\w+ (expired|after)|expired \w+ (are|is) (deleted|removed)/i;
+const BUSINESS =
+  /subscri|licen|polic|contract|certif|member|product|card|offer|coupon|promot|document|item|food|insur|permit|consent|campaign|plan/i;
+const CLEANS =
+  /\bttl\b|clean[- ]?up|purg|scheduler|\bjob\b|delet\w+ (expired|after|when)|remov\w+ (expired|after)|expired \w+ (are|is) (deleted|removed)/i;
 
 export const DERIVED: readonly Rule[] = [
   {

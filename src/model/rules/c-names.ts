@@ -28,24 +28,26 @@ const DESCRIBED = 3;
 function unknownIn(facts: Facts, detail: ContainerDetail, fields: ReadonlySet<string>): { name: string; at: Place }[] {
   const { design } = facts;
   if (!design || detail.container.partialExamples || fields.size <= DESCRIBED) return [];
-  const others = facts.containers.flatMap((other) => (other === detail ? [] : [linesOf(design, other)]));
-  // What the sections of other containers say isn't about this one.
-  const lines = design.lines.filter((_, index) => !others.some(({ from, to }) => index + 1 >= from && index + 1 < to));
-  const mentions = (name: string): boolean =>
-    lines.some((line) =>
-      new RegExp(`["'\`]${name}["'\`]|\\b${name}\\??\\s*:|\\|\\s*${name}\\s*\\||\\/${name}\\b`).test(line),
+  const mentions = (name: string): boolean => {
+    const field = new RegExp(`["'\`]${name}["'\`]|\\b${name}\\??\\s*:|\\|\\s*${name}\\s*\\||\\/${name}\\b`);
+    const found = design.lines.flatMap((line, index) => (field.test(line) ? [index + 1] : []));
+    // What the sections of other containers say isn't about this one.
+    return found.some(
+      (line) => !facts.containers.some((other) => other !== detail && isIn(linesOf(design, other), line)),
     );
-  return facts.questions.flatMap(({ detail: of, queries, at }) =>
-    of !== detail
-      ? []
-      : queries.flatMap(({ filters, order }) =>
-          [...new Set([...filters, ...order.map(({ path }) => path)].map((path) => path.split('.')[0] ?? ''))]
-            .filter((name) => /^[A-Za-z]\w*$/.test(name) && name !== 'id' && name !== 'ttl' && !fields.has(name))
-            .filter((name) => ![...fields].some((field) => plain(field) === plain(name)) && !mentions(name))
-            .map((name) => ({ name, at })),
-        ),
+  };
+  return facts.asked(detail).flatMap(({ queries, at }) =>
+    queries.flatMap(({ filters, order }) =>
+      [...new Set([...filters, ...order.map(({ path }) => path)].map((path) => path.split('.')[0] ?? ''))]
+        .filter((name) => /^[A-Za-z]\w*$/.test(name) && name !== 'id' && name !== 'ttl' && !fields.has(name))
+        .filter((name) => ![...fields].some((field) => plain(field) === plain(name)) && !mentions(name))
+        .map((name) => ({ name, at })),
+    ),
   );
 }
+
+const isIn = ({ from, to }: { readonly from: number; readonly to: number }, line: number): boolean =>
+  line >= from && line < to;
 
 interface Misnamed {
   readonly written: string;
@@ -54,8 +56,7 @@ interface Misnamed {
 }
 
 function* misnamed(facts: Facts, detail: ContainerDetail, fields: ReadonlySet<string>): Iterable<Misnamed> {
-  for (const { detail: of, queries, at } of facts.questions) {
-    if (of !== detail) continue;
+  for (const { queries, at } of facts.asked(detail)) {
     for (const { filters, order } of queries)
       for (const path of new Set([...filters, ...order.map((one) => one.path)])) {
         const [first = ''] = path.split('.');

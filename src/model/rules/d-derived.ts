@@ -11,16 +11,23 @@ interface Field {
   readonly at: Place;
 }
 
-/** Fields of a container by its examples and declarations, each once, with its line. */
-function fieldsOf(facts: Facts, detail: ContainerDetail): Field[] {
+/** Fields of a container by its examples and declarations, each once, with its line. Three rules ask for them. */
+function fieldsOf(facts: Facts, detail: ContainerDetail): readonly Field[] {
+  const known = read.get(detail);
+  if (known) return known;
   const { container } = detail;
-  const shown = examplesIn(container).flatMap((one) =>
-    Object.keys(one).map((field) => ({ field, at: facts.field(one, field, container.at) })),
-  );
-  const declared = facts.design ? declaredOf(facts.design, detail) : [];
-  const all: Field[] = [...shown, ...declared];
-  return all.filter(({ field }, index) => all.findIndex((other) => other.field === field) === index);
+  const fields = new Map<string, Field>();
+  for (const one of examplesIn(container))
+    for (const field of Object.keys(one))
+      if (!fields.has(field)) fields.set(field, { field, at: facts.field(one, field, container.at) });
+  for (const { field, at } of facts.design ? declaredOf(facts.design, detail) : [])
+    if (!fields.has(field)) fields.set(field, { field, at });
+  const found = [...fields.values()];
+  read.set(detail, found);
+  return found;
 }
+
+const read = new WeakMap<ContainerDetail, readonly Field[]>();
 
 /** Whether a projection writes the field, or a sentence with its name says what keeps it. */
 function isKept(facts: Facts, { container }: ContainerDetail, field: string, words: RegExp): boolean {

@@ -32,8 +32,9 @@ export const VECTORS: readonly Rule[] = [
               ([name, value]) =>
                 /^(vector|embedding)s?$|(Vector|Embedding|_vector|_embedding)$/.test(name) && isVector(value),
             )?.[0];
+          if (field === undefined) continue;
           const searched = lines.some((line) => /\b(vector|similarity|semantic) search\b|VectorDistance/i.test(line));
-          if (field === undefined || !searched || lines.some((line) => POLICY.test(line))) continue;
+          if (!searched || lines.some((line) => POLICY.test(line))) continue;
           known = true;
           yield {
             message: `${container.name} has the vectors ${field}, but the document states no vector policy, which a search by them needs`,

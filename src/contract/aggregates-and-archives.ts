@@ -106,7 +106,11 @@ export function aggregatesAndArchives(contract: Contract): Rule[] {
               hint: `Write \`blob:${row.name}\` under *Sink*, and the folders under *Key mapping*, as in \`yyyy/mm of placedAt; id = id\`.`,
             };
           if (row.serves.length === 0)
-            yield { message: `${row.name}: no pattern reads the archived data`, at: row.at, hint: servesOf(facts, row) };
+            yield {
+              message: `${row.name}: no pattern reads the archived data`,
+              at: row.at,
+              hint: servesOf(facts, row),
+            };
           const life = facts.detail(row.source?.container)?.container.defaultTtl ?? -1;
           const need = (after ?? 0) + (row.lagMs ?? 0) + DAY;
           if (life > 0 && life * 1000 < need)

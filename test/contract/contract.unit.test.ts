@@ -20,7 +20,6 @@ interface Case {
   /** Part of the line of the document, or of pipeline.ts. */
   readonly at: string;
   readonly says: string;
-  /** Part of the hint. */
   readonly hint?: string;
 }
 
@@ -357,7 +356,6 @@ test.each(CASES.map((one, index) => [`${one.rule} #${index}: ${one.says}`, one] 
         .find(([name]) => name === file)?.[1]
         .split('\n')[line - 1] ?? '';
     const all = found.map((finding) => `${finding.message} | ${lineOf(finding.at)}`).join('\n');
-    expect(all).toContain(says);
     expect(all.split('\n').find((line) => line.includes(at) && line.includes(says))).toBeDefined();
     expect(found.map((finding) => finding.hint).join('\n')).toContain(hint);
   },

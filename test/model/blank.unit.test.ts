@@ -27,7 +27,11 @@ const QUESTION = /\[[^\]]{4,}\]|^- \[ \]/;
 
 test('a blank form has a finding at each question, and none elsewhere', () => {
   const texts = blank('Shop');
-  const found = new Set(check(texts).flatMap(({ at, related = [] }) => [at, ...related].map((one) => lineOf(texts, one))));
+  const found = new Set(
+    check(texts).flatMap((one) =>
+      [one.at, ...('related' in one ? (one.related ?? []) : [])].map((place) => lineOf(texts, place)),
+    ),
+  );
   const asked = [...texts.requirements.split('\n'), ...texts.design.split('\n')].filter((line) => QUESTION.test(line));
   expect(asked.length).toBeGreaterThan(20);
   expect([...found].toSorted()).toEqual([...new Set(asked)].toSorted());
@@ -47,7 +51,10 @@ const ANSWERS: readonly (readonly [string, string])[] = [
 
 const filled = (text: string): string =>
   text
-    .replaceAll(/\[([^\]\n"]{4,})\]/g, (_, question: string) => ANSWERS.find(([part]) => question.includes(part))?.[1] ?? 'items of a shop')
+    .replaceAll(
+      /\[([^\]\n"]{4,})\]/g,
+      (_, question: string) => ANSWERS.find(([part]) => question.includes(part))?.[1] ?? 'items of a shop',
+    )
     .replaceAll('- [ ]', '- [x]')
     .replaceAll(/\| \| (Read|Write) \|/g, '| 10/2 | $1 |')
     .replaceAll('⏳', '✅');

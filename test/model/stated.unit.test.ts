@@ -83,3 +83,35 @@ test('a table under hot partitions is no mapping, whatever its columns are calle
   expect(design.mapping).toEqual([]);
   expect(design.containers[0]?.hot).not.toEqual([]);
 });
+
+const MORE: readonly (readonly [string, string])[] = [
+  [
+    'Bicep',
+    "```bicep\nresource: {\n  id: 'orders'\n  partitionKey: {\n    paths: [\n      '/storeId'\n    ]\n  }\n}\n```",
+  ],
+  [
+    'Terraform',
+    '```hcl\nresource "azurerm_cosmosdb_sql_container" "o" {\n  name = "orders"\n  partition_key_paths = ["/storeId"]\n}\n```',
+  ],
+  ['PowerShell', '```powershell\nNew-AzCosmosDBSqlContainer `\n  -Name orders `\n  -PartitionKeyPath "/storeId"\n```'],
+  ['Java', '```java\nnew CosmosContainerProperties("orders", "/storeId");\n```'],
+  ['a sentence that creates it', 'Create the container "orders" with partition key "/storeId".'],
+];
+
+test.each(MORE)('%s states name and key', (_, form) => {
+  const { model } = parseDesign(`# Shop\n\n## Setup\n\n${form}\n`, 'm.md');
+  expect(model.containers.map(({ name, partitionKey }) => [name, partitionKey])).toEqual([['orders', ['/storeId']]]);
+});
+
+test('one key of a document is that of all its containers', () => {
+  const section = (name: string): string =>
+    `### ${name} Container\n\`\`\`json\n{ "id": "1", "storeId": "s" }\n\`\`\`\n`;
+  const { model } = parseDesign(
+    `# Shop\n\n## Container Structure\n\n${section('Orders')}${section('Stores')}\n## Partition Strategy\n- **Partition Key**: \`storeId\`\n`,
+    'm.md',
+  );
+  expect(model.containers.map(({ name, partitionKey }) => [name, partitionKey])).toEqual([
+    ['Orders', ['/storeId']],
+    ['Stores', ['/storeId']],
+  ]);
+});

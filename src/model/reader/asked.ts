@@ -31,7 +31,8 @@ export function queriesIn(text: string): Query[] {
 }
 
 /** A query that is a condition only. With other words it may be one of several conditions of a query. */
-const CONDITION = /^(?:ARRAY_CONTAINS\(\s*)?(?<alias>[a-z]\w*)\.\w[\w.[\]]*\s*(?:(?:[<>]=?|!?=|IN\b)\s*[@('"(]|,\s*[@{])/i;
+const CONDITION =
+  /^(?:ARRAY_CONTAINS\(\s*)?(?<alias>[a-z]\w*)\.\w[\w.[\]]*\s*(?:(?:[<>]=?|!?=|IN\b)\s*[@('"(]|,\s*[@{])/i;
 const WHOLE = /\b(find|look ?up|lookup|scheduler|job|search|list|reverse|visibility)\b/i;
 
 /** `` `c.email = @email` — find users by email `` in a row about a field. */

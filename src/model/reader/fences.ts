@@ -46,9 +46,17 @@ export function contentOf(fence: Fence, findings: Findings): Content | undefined
       findings,
     );
   // `const policy = { … };` of JavaScript or TypeScript.
-  const assigned = /^\s*(?:export\s+)?(?:const|let|var)\s+\w+(?:\s*:\s*[\w<>[\]]+)?\s*=\s*(?=[[{])/.exec(fence.text)?.[0];
+  const assigned = /^\s*(?:export\s+)?(?:const|let|var)\s+\w+(?:\s*:\s*[\w<>[\]]+)?\s*=\s*(?=[[{])/.exec(
+    fence.text,
+  )?.[0];
   if (assigned !== undefined)
-    return contentOf({ text: fence.text.slice(assigned.length).replace(/;\s*$/, ''), line: fence.line + assigned.split('\n').length - 1 }, new Findings(findings.file));
+    return contentOf(
+      {
+        text: fence.text.slice(assigned.length).replace(/;\s*$/, ''),
+        line: fence.line + assigned.split('\n').length - 1,
+      },
+      new Findings(findings.file),
+    );
   if (!/^\s*(?:\/\/[^\n]*\n\s*|\/\*[^]*?\*\/\s*)*[[{]/.test(fence.text)) return undefined;
   const strict = readJson(fence);
   const json = 'error' in strict ? readJson({ ...fence, text: quoted(fence.text) }) : strict;

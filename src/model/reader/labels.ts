@@ -51,7 +51,17 @@ const LABELS = {
     '排除路径',
   ],
   compositeIndexes: ['composite indexes', 'composite indices', 'composite index', 'composite', '复合索引'],
-  container: ['container', 'container id', 'container name', 'collection', 'collection id', 'collection name', '容器', 'コンテナ', 'コンテナー'],
+  container: [
+    'container',
+    'container id',
+    'container name',
+    'collection',
+    'collection id',
+    'collection name',
+    '容器',
+    'コンテナ',
+    'コンテナー',
+  ],
   ignored: [
     'purpose',
     'aggregate boundary',

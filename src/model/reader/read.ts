@@ -97,7 +97,10 @@ function containers(all: readonly Section[], text: string, findings: Findings): 
     const before = drafts.find(({ name }) => name === draft.name);
     if (!draft.designed) {
       // "Container Strategy" names no container.
-      if ((/container|容器|コンテナ/i.test(section.title) && draft.name !== section.title) || section.code !== undefined) {
+      if (
+        (/container|容器|コンテナ/i.test(section.title) && draft.name !== section.title) ||
+        section.code !== undefined
+      ) {
         findings.add(
           'warning',
           'design-elsewhere',
@@ -140,8 +143,7 @@ function strayContainers(all: readonly Section[], designs: readonly Section[], t
   if (stated.length > 0 || designs.length > 0) return stated;
   // "Container Structure" with a section for each container is none itself.
   return titled.filter(
-    (section) =>
-      !sectionName(section.title) && section.sections.filter((child) => titled.includes(child)).length < 2,
+    (section) => !sectionName(section.title) && section.sections.filter((child) => titled.includes(child)).length < 2,
   );
 }
 
@@ -231,9 +233,7 @@ function overviews(all: readonly Section[], text: string, file: string): { name:
       .filter((table) => hasColumns(table, CONTAINER_COLUMN, KEY_COLUMN))
       .flatMap(({ rows }) => rows)
       .flatMap((row) => {
-        const name = /^`?([\p{L}_][\p{L}\p{N}_-]*)`?$/u.exec(
-          column(row, CONTAINER_COLUMN) ?? '',
-        )?.[1];
+        const name = /^`?([\p{L}_][\p{L}\p{N}_-]*)`?$/u.exec(column(row, CONTAINER_COLUMN) ?? '')?.[1];
         const key = column(row, KEY_COLUMN) ?? '';
         return name !== undefined && !row.struck && partitionKey(key, []) ? [{ name, key, line: row.at.line }] : [];
       }),

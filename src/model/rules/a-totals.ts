@@ -12,13 +12,28 @@ interface Amount {
 function amount(cell: string): Amount | undefined {
   const text = cell.replaceAll(/[*_`~≈]|\babout\b|\bapprox\.?/gi, '').trim();
   const [, sign = '', low = '', high, factor = '', unit = ''] =
-    /^([$€£]?)\s*(\d[\d,]*(?:\.\d+)?)(?:\s*[-–]\s*[$€£]?(\d[\d,]*(?:\.\d+)?))?\s*([kM]?)\b\s*([A-Za-z/ ]*)$/.exec(text) ?? [];
+    /^([$€£]?)\s*(\d[\d,]*(?:\.\d+)?)(?:\s*[-–]\s*[$€£]?(\d[\d,]*(?:\.\d+)?))?\s*([kM]?)\b\s*([A-Za-z/ ]*)$/.exec(
+      text,
+    ) ?? [];
   if (low === '') return undefined;
-  const value = (digits: string): number => Number(digits.replaceAll(',', '')) * (factor === 'k' ? 1e3 : factor === 'M' ? 1e6 : 1);
-  return { low: value(low), high: value(high ?? low), unit: `${sign}${unit.trim().toLowerCase().replace(/^\/?(per )?/, '')}` };
+  const value = (digits: string): number =>
+    Number(digits.replaceAll(',', '')) * (factor === 'k' ? 1e3 : factor === 'M' ? 1e6 : 1);
+  return {
+    low: value(low),
+    high: value(high ?? low),
+    unit: `${sign}${unit
+      .trim()
+      .toLowerCase()
+      .replace(/^\/?(per )?/, '')}`,
+  };
 }
 
-const cells = (row: string): string[] => row.trim().replace(/^\||\|$/g, '').split('|').map((cell) => cell.trim());
+const cells = (row: string): string[] =>
+  row
+    .trim()
+    .replace(/^\||\|$/g, '')
+    .split('|')
+    .map((cell) => cell.trim());
 const TOTAL = /^\W*(grand )?(total|sum|gesamt|合计|合計)\b/i;
 
 /** A sum is wrong if it is more than this part away; prices in documents are rounded. */

@@ -28,22 +28,26 @@ const DESCRIBED = 3;
 function unknownIn(facts: Facts, detail: ContainerDetail, fields: ReadonlySet<string>): { name: string; at: Place }[] {
   const { design } = facts;
   if (!design || detail.container.partialExamples || fields.size <= DESCRIBED) return [];
-  const others = facts.containers.flatMap((other) => (other === detail ? [] : [linesOf(design, other)]));
-  // What the sections of other containers say isn't about this one.
-  const lines = design.lines.filter((_, index) => !others.some(({ from, to }) => index + 1 >= from && index + 1 < to));
-  const mentions = (name: string): boolean =>
-    lines.some((line) => new RegExp(`["'\`]${name}["'\`]|\\b${name}\\??\\s*:|\\|\\s*${name}\\s*\\||\\/${name}\\b`).test(line));
-  return facts.questions.flatMap(({ detail: of, queries, at }) =>
-    of !== detail
-      ? []
-      : queries.flatMap(({ filters, order }) =>
-          [...new Set([...filters, ...order.map(({ path }) => path)].map((path) => path.split('.')[0] ?? ''))]
-            .filter((name) => /^[A-Za-z]\w*$/.test(name) && name !== 'id' && name !== 'ttl' && !fields.has(name))
-            .filter((name) => ![...fields].some((field) => plain(field) === plain(name)) && !mentions(name))
-            .map((name) => ({ name, at })),
-        ),
+  const mentions = (name: string): boolean => {
+    const field = new RegExp(`["'\`]${name}["'\`]|\\b${name}\\??\\s*:|\\|\\s*${name}\\s*\\||\\/${name}\\b`);
+    const found = design.lines.flatMap((line, index) => (field.test(line) ? [index + 1] : []));
+    // What the sections of other containers say isn't about this one.
+    return found.some(
+      (line) => !facts.containers.some((other) => other !== detail && isIn(linesOf(design, other), line)),
+    );
+  };
+  return facts.asked(detail).flatMap(({ queries, at }) =>
+    queries.flatMap(({ filters, order }) =>
+      [...new Set([...filters, ...order.map(({ path }) => path)].map((path) => path.split('.')[0] ?? ''))]
+        .filter((name) => /^[A-Za-z]\w*$/.test(name) && name !== 'id' && name !== 'ttl' && !fields.has(name))
+        .filter((name) => ![...fields].some((field) => plain(field) === plain(name)) && !mentions(name))
+        .map((name) => ({ name, at })),
+    ),
   );
 }
+
+const isIn = ({ from, to }: { readonly from: number; readonly to: number }, line: number): boolean =>
+  line >= from && line < to;
 
 interface Misnamed {
   readonly written: string;
@@ -52,8 +56,7 @@ interface Misnamed {
 }
 
 function* misnamed(facts: Facts, detail: ContainerDetail, fields: ReadonlySet<string>): Iterable<Misnamed> {
-  for (const { detail: of, queries, at } of facts.questions) {
-    if (of !== detail) continue;
+  for (const { queries, at } of facts.asked(detail)) {
     for (const { filters, order } of queries)
       for (const path of new Set([...filters, ...order.map((one) => one.path)])) {
         const [first = ''] = path.split('.');
@@ -72,7 +75,8 @@ const SENTENCE =
   /\b(?:get|find|fetch|load|look up|search|list|query|retrieve)\s+(?:all |an? |the )?(?<entity>[a-z]+)s?\s+by\s+`?(?<field>[a-z][\w-]*)`?/gi;
 
 /** `Get all members`, `getAllMembers(`. */
-const ALL = /\b(?:get|list|fetch|load|read|retrieve)(?:\s+all\s+(?:the\s+)?|_?all_?(?=[A-Z]|[a-z]))(?<entity>[A-Za-z]+)\b(?=\W*$|\s*[|.,;:(){}])/gi;
+const ALL =
+  /\b(?:get|list|fetch|load|read|retrieve)(?:\s+all\s+(?:the\s+)?|_?all_?(?=[A-Z]|[a-z]))(?<entity>[A-Za-z]+)\b(?=\W*$|\s*[|.,;:(){}])/gi;
 
 interface Lookup {
   readonly detail: ContainerDetail;
@@ -98,22 +102,26 @@ function lookups(facts: Facts): Lookup[] {
         ? [{ detail, field: undefined, at: { file: design.file, line: index + 1 } }]
         : [];
     });
-    return [...all, ...[LOOKUP, SENTENCE].flatMap((form) =>
-      [...line.matchAll(form)].flatMap(({ groups: { entity = '', field = '' } = {} }): Lookup[] => {
-        const detail = namedIn(facts, entity, line) ?? (entity === '' ? own : undefined);
-        const found = detail && lookedUp(facts, detail, field, form === LOOKUP);
-        return detail && found !== undefined
-          ? [{ detail, field: found, at: { file: design.file, line: index + 1 } }]
-          : [];
-      }),
-    )];
+    return [
+      ...all,
+      ...[LOOKUP, SENTENCE].flatMap((form) =>
+        [...line.matchAll(form)].flatMap(({ groups: { entity = '', field = '' } = {} }): Lookup[] => {
+          const detail = namedIn(facts, entity, line) ?? (entity === '' ? own : undefined);
+          const found = detail && lookedUp(facts, detail, field, form === LOOKUP);
+          return detail && found !== undefined
+            ? [{ detail, field: found, at: { file: design.file, line: index + 1 } }]
+            : [];
+        }),
+      ),
+    ];
   });
 }
 
 /** The container of `User` in `getUserByEmail`, or of `IUsersRepository` in the same line. */
 function namedIn({ containers }: Facts, entity: string, line: string): ContainerDetail | undefined {
   const all = containers.map(({ container }) => container);
-  const names = entity === '' ? [...line.matchAll(/\bI?([A-Z]\w+?)Repository\b/g)].map((match) => match[1] ?? '') : [entity];
+  const names =
+    entity === '' ? [...line.matchAll(/\bI?([A-Z]\w+?)Repository\b/g)].map((match) => match[1] ?? '') : [entity];
   const found = names.flatMap((name) => namedLike(name, all) ?? []);
   return containers.find(({ container }) => container === found[0]);
 }
@@ -132,7 +140,10 @@ function lookedUp(
   const fields = [...fieldsOf(facts, { container, ...detail })];
   const [part = ''] = parts;
   // Without a description of the documents the field of a method may be one of theirs.
-  const found = isCode && fields.length < DESCRIBED ? words : fields.find((field) => plain(field) === part) ?? fields.find((field) => plain(field) === `${part}id`);
+  const found =
+    isCode && fields.length < DESCRIBED
+      ? words
+      : (fields.find((field) => plain(field) === part) ?? fields.find((field) => plain(field) === `${part}id`));
   if (found === undefined) return undefined;
   const served = facts.containers.some(
     (other) => other.container !== container && plain(other.container.partitionKey[0] ?? '') === plain(found),

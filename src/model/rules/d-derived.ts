@@ -11,16 +11,23 @@ interface Field {
   readonly at: Place;
 }
 
-/** Fields of a container by its examples and declarations, each once, with its line. */
-function fieldsOf(facts: Facts, detail: ContainerDetail): Field[] {
+/** Fields of a container by its examples and declarations, each once, with its line. Three rules ask for them. */
+function fieldsOf(facts: Facts, detail: ContainerDetail): readonly Field[] {
+  const known = read.get(detail);
+  if (known) return known;
   const { container } = detail;
-  const shown = examplesIn(container).flatMap((one) =>
-    Object.keys(one).map((field) => ({ field, at: facts.field(one, field, container.at) })),
-  );
-  const declared = facts.design ? declaredOf(facts.design, detail) : [];
-  const all: Field[] = [...shown, ...declared];
-  return all.filter(({ field }, index) => all.findIndex((other) => other.field === field) === index);
+  const fields = new Map<string, Field>();
+  for (const one of examplesIn(container))
+    for (const field of Object.keys(one))
+      if (!fields.has(field)) fields.set(field, { field, at: facts.field(one, field, container.at) });
+  for (const { field, at } of facts.design ? declaredOf(facts.design, detail) : [])
+    if (!fields.has(field)) fields.set(field, { field, at });
+  const found = [...fields.values()];
+  read.set(detail, found);
+  return found;
 }
+
+const read = new WeakMap<ContainerDetail, readonly Field[]>();
 
 /** Whether a projection writes the field, or a sentence with its name says what keeps it. */
 function isKept(facts: Facts, { container }: ContainerDetail, field: string, words: RegExp): boolean {
@@ -38,14 +45,17 @@ const KEEPS_COUNT =
   /increment|patch|atomic|change feed|trigger|re-?(comput|calculat|count)|aggregat|etag|projection|derived|computed|maintain|denormali|updated (by|on|when)|sync|batch|approximate/i;
 const KEEPS_COPY =
   /snapshot|denormali|cop(y|ied)|refresh|change feed|at the time|when (it was )?(created|placed|written)|sync|never chang|immutable|historic|projection|propagat|updated (by|when)|stale/i;
-const COPIED = /^(?<of>[a-z][a-z]+)(?<part>Name|Title|DisplayName|Email|AvatarUrl|Avatar|Role|Status|Tier|Price|Currency)$/;
+const COPIED =
+  /^(?<of>[a-z][a-z]+)(?<part>Name|Title|DisplayName|Email|AvatarUrl|Avatar|Role|Status|Tier|Price|Currency)$/;
 
 const SUMMARY = /metric|stat(s|istic)|summar|analytic|report|aggregat|rollup|daily|monthly|total|snapshot/i;
 
 const EXPIRY = /^(expires?_?(at|on|date)|expiry_?(date|time)?|expiration_?(date|time)?)$/i;
 /** Things whose end is a fact of the business; a document about them stays. */
-const BUSINESS = /subscri|licen|polic|contract|certif|member|product|card|offer|coupon|promot|document|item|food|insur|permit|consent|campaign|plan/i;
-const CLEANS = /\bttl\b|clean[- ]?up|purg|scheduler|\bjob\b|delet\w+ (expired|after|when)|remov\w+ (expired|after)|expired \w+ (are|is) (deleted|removed)/i;
+const BUSINESS =
+  /subscri|licen|polic|contract|certif|member|product|card|offer|coupon|promot|document|item|food|insur|permit|consent|campaign|plan/i;
+const CLEANS =
+  /\bttl\b|clean[- ]?up|purg|scheduler|\bjob\b|delet\w+ (expired|after|when)|remov\w+ (expired|after)|expired \w+ (are|is) (deleted|removed)/i;
 
 export const DERIVED: readonly Rule[] = [
   {

@@ -5,7 +5,7 @@ import { type Rule, DESIGN, SOURCES } from './rule.ts';
 
 /** Names of things that are added one by one, without an end. */
 const GROWING =
-  /^(messages|comments|history|events|logs?|entries|members|memberIds|participants|participantIds|attendees|rsvps|followers|followerIds|subscribers|likes|likedBy|reactions|notifications|transactions|orders|readings|measurements|versions|activities|visits|attempts|reviews|ratings|replies|posts|bookmarks|sessions|auditTrail|changes)$|(History|Log|Logs|Messages|Comments|MemberIds|Events|Versions)$/;
+  /^(messages|comments|history|events|logs?|entries|members|memberIds|participants|participantIds|attendees|rsvps|followers|followerIds|subscribers|likes|likedBy|reactions|notifications|transactions|orders|readings|measurements|versions|activities|visits|attempts|reviews|ratings|replies|posts|bookmarks|sessions|auditTrail)$|(History|Log|Logs|Messages|Comments|MemberIds|Events|Versions)$/;
 
 const bounded = (text: string, field: string): boolean =>
   text.includes(field) &&

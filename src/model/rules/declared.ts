@@ -48,21 +48,39 @@ export function declaredIn(design: Design): readonly Declared[] {
   return found;
 }
 
-/** The declarations in the section of a container. */
+/** The declarations in the section of a container; several rules ask for them. */
 export function declaredOf(design: Design, detail: ContainerDetail): readonly Declared[] {
   // In a document about one container, all declarations are of its documents.
   if (design.containers.length === 1) return declaredIn(design);
+  const known = own.get(detail);
+  if (known) return known;
   const { from, to } = linesOf(design, detail);
-  return declaredIn(design).filter(({ at }) => at.line >= from && at.line < to);
+  const found = declaredIn(design).filter(({ at }) => at.line >= from && at.line < to);
+  own.set(detail, found);
+  return found;
 }
 
+const own = new WeakMap<ContainerDetail, readonly Declared[]>();
+
+interface Span {
+  readonly from: number;
+  readonly to: number;
+}
+
+const spans = new WeakMap<ContainerDetail, Span>();
+
 /** The lines of a container: from its heading to the next heading that isn't a part of it. */
-export function linesOf(design: Design, { container, prose }: ContainerDetail): { from: number; to: number } {
+export function linesOf(design: Design, detail: ContainerDetail): Span {
+  const known = spans.get(detail);
+  if (known) return known;
+  const { container, prose } = detail;
   const last = Math.max(
     container.at.line,
     ...prose.map(({ at }) => at.line),
     ...container.types.map(({ at }) => at.line),
   );
-  const next = design.headings.map(({ at }) => at.line).filter((line) => line > last);
-  return { from: container.at.line, to: Math.min(design.lines.length + 1, ...next) };
+  const next = design.headings.find(({ at }) => at.line > last);
+  const span = { from: container.at.line, to: Math.min(design.lines.length + 1, next?.at.line ?? Infinity) };
+  spans.set(detail, span);
+  return span;
 }

@@ -19,6 +19,12 @@ const queriesOf = ({ questions }: Facts, detail: ContainerDetail) =>
 
 const indexed = ({ container }: ContainerDetail, path: string): boolean => isIndexed(container.indexingPolicy, path);
 
+/** The line at or below a place that has the text; a policy's place is its first line. */
+function lineWith({ design }: Facts, at: Place, text: string): Place {
+  const offset = (design?.lines ?? []).slice((at.line ?? 1) - 1).findIndex((line) => line.includes(text));
+  return { ...at, line: (at.line ?? 1) + Math.max(0, offset) };
+}
+
 export const INDEXES: readonly Rule[] = [
   {
     id: 'E1',
@@ -188,7 +194,7 @@ export const INDEXES: readonly Rule[] = [
             yield {
               severity: 'error',
               message: `${detail.container.name}: a composite index has scalars only, and ${element.path} leads into an array`,
-              at,
+              at: lineWith(facts, at, element.path),
             };
           if (paths.some(({ path }) => /[?*]$/.test(path)))
             yield {
@@ -279,9 +285,17 @@ export const INDEXES: readonly Rule[] = [
             related: [facts.place(detail, 'partitionKey')],
             hint: `Include ${bareKey.map((path) => `\`${path}/?\``).join(', ')}: with /* excluded, the key needs its own path.`,
           };
-        const unknown = detail.index.included.filter(({ text }) => {
+        const unknown = detail.index.included.filter(({ text, at }) => {
           const field = fieldOf(text);
+          // The policy may be of several containers; it needs only one of them to have the field.
+          const elsewhere = facts.containers.some(
+            (other) =>
+              other !== detail &&
+              other.index.included.some((path) => path.at.line === at.line) &&
+              examplesIn(other.container).some((example) => valueAt(example, field) !== undefined),
+          );
           return (
+            !elsewhere &&
             text !== '/*' &&
             complete &&
             !text.includes('"') &&

@@ -28,22 +28,30 @@ export const VECTORS: readonly Rule[] = [
           // A document with a vector, in a design that searches by vectors and nowhere has a policy for them.
           const field = examplesIn(container)
             .flatMap((example) => Object.entries(example))
-            .find(([name, value]) => /^(vector|embedding)s?$|(Vector|Embedding|_vector|_embedding)$/.test(name) && isVector(value))?.[0];
+            .find(
+              ([name, value]) =>
+                /^(vector|embedding)s?$|(Vector|Embedding|_vector|_embedding)$/.test(name) && isVector(value),
+            )?.[0];
+          if (field === undefined) continue;
           const searched = lines.some((line) => /\b(vector|similarity|semantic) search\b|VectorDistance/i.test(line));
-          if (field === undefined || !searched || lines.some((line) => POLICY.test(line))) continue;
+          if (!searched || lines.some((line) => POLICY.test(line))) continue;
           known = true;
           yield {
             message: `${container.name} has the vectors ${field}, but the document states no vector policy, which a search by them needs`,
-            at: { file: container.at.file, line: container.at.line + Math.max(0, own.findIndex((line) => line.includes(field))) },
+            at: {
+              file: container.at.file,
+              line:
+                container.at.line +
+                Math.max(
+                  0,
+                  own.findIndex((line) => line.includes(field)),
+                ),
+            },
           };
           continue;
         }
         known = true;
-        if (
-          !own.some((line) =>
-            POLICY.test(line),
-          )
-        )
+        if (!own.some((line) => POLICY.test(line)))
           yield {
             message: `${container.name} has a vector index, but no vector policy, which the index needs`,
             at: { file: container.at.file, line: container.at.line + at },

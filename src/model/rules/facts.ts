@@ -51,6 +51,7 @@ export class Facts {
   readonly #byName: ReadonlyMap<string, ContainerDetail>;
   /** By container, because many documents have hundreds. */
   readonly #accessesTo: ReadonlyMap<ContainerDetail, readonly Access[]>;
+  readonly #questionsOf: ReadonlyMap<ContainerDetail, readonly Question[]>;
   readonly #into: ReadonlyMap<string | undefined, readonly ProjectionRow[]>;
   readonly #loads = { peak: new Map<ContainerDetail, Term[]>(), average: new Map<ContainerDetail, Term[]>() };
 
@@ -66,6 +67,7 @@ export class Facts {
     this.#accessesTo = Map.groupBy(this.accesses, ({ detail }) => detail);
     this.#into = Map.groupBy(this.rows, ({ sink }) => sink?.container.toLowerCase());
     this.questions = this.#questions();
+    this.#questionsOf = Map.groupBy(this.questions, ({ detail }) => detail);
   }
 
   get patterns(): readonly Pattern[] {
@@ -185,6 +187,11 @@ export class Facts {
 
   accessesTo(detail: ContainerDetail | undefined): readonly Access[] {
     return (detail && this.#accessesTo.get(detail)) ?? [];
+  }
+
+  /** The questions of a container. */
+  asked(detail: ContainerDetail): readonly Question[] {
+    return this.#questionsOf.get(detail) ?? [];
   }
 
   /** The projections that write into a container. */

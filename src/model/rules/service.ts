@@ -3,7 +3,8 @@ import type { Design } from '../documents.ts';
 import type { Place } from '../model.ts';
 import { type Rule, type RuleResult, DESIGN, SOURCES, missing, n } from './rule.ts';
 
-const DENIED = /\b(no|not|never|without|instead of|rather than|unlike|vs\.?|isn['’]t|doesn['’]t|don['’]t|can['’]?t|cannot)\b/i;
+const DENIED =
+  /\b(no|not|never|without|instead of|rather than|unlike|vs\.?|isn['’]t|doesn['’]t|don['’]t|can['’]?t|cannot)\b/i;
 
 /** Lines that say something, without headings. */
 const saying = ({ lines, file }: Design, words: RegExp): { text: string; at: Place }[] =>
@@ -12,15 +13,19 @@ const saying = ({ lines, file }: Design, words: RegExp): { text: string; at: Pla
   );
 
 /** The account is serverless: not one of several environments, and no alternative. */
-const SERVERLESS = /\bserverless\b\W{0,4}(mode|account|capacity|container)|\b(capacity mode|mode)\b\W{1,6}serverless|EnableServerless/i;
-const CHOSEN_ELSEWHERE = /\b(dev|development|test|testing|staging|alternative|option|consider|future|later|could|or provisioned)\b/i;
-const REGIONS = /\b(multi-?region|multiple regions|several regions|active-active|multi-?master|geo-?replicat\w*)\b|\bexpand to \w+ regions/i;
+const SERVERLESS =
+  /\bserverless\b\W{0,4}(mode|account|capacity|container)|\b(capacity mode|mode)\b\W{1,6}serverless|EnableServerless/i;
+const CHOSEN_ELSEWHERE =
+  /\b(dev|development|test|testing|staging|alternative|option|consider|future|later|could|or provisioned)\b/i;
+const REGIONS =
+  /\b(multi-?region|multiple regions|several regions|active-active|multi-?master|geo-?replicat\w*)\b|\bexpand to \w+ regions/i;
 
 /** What a serverless account hasn't; each with the words that claim it. */
 const NOT_SERVERLESS: readonly { readonly claim: RegExp; readonly truth: string }[] = [
   { claim: REGIONS, truth: 'A serverless account has one region' },
   {
-    claim: /\bguarantee\w*\b[^.]{0,40}\b(latency|millisecond|throughput)|\b(latency|throughput)\b[^.]{0,20}\bguarantee/i,
+    claim:
+      /\bguarantee\w*\b[^.]{0,40}\b(latency|millisecond|throughput)|\b(latency|throughput)\b[^.]{0,20}\bguarantee/i,
     truth: 'A serverless container guarantees neither latency nor throughput',
   },
   { claim: /\bserverless\b[^.|]{0,60}\b50 ?GB\b/i, truth: 'A serverless container holds 1 TB, not 50 GB' },
@@ -41,7 +46,8 @@ const TTL: readonly { readonly claim: RegExp; readonly truth: string; readonly s
     severity: 'error',
   },
   {
-    claim: /\b(TTL|time to live|expir\w+)\b[^.]{0,80}\b(change feed|feed) (shows?|emits?|captures?|publishes|contains|includes|receives)\b|\bchange feed\b[^.|]{0,40}\b(captures?|shows?|emits?|detects?|receives?|triggers? on)\b[^.|]{0,30}\b(TTL|expir\w+|delet\w+)\b/i,
+    claim:
+      /\b(TTL|time to live|expir\w+)\b[^.]{0,80}\b(change feed|feed) (shows?|emits?|captures?|publishes|contains|includes|receives)\b|\bchange feed\b[^.|]{0,40}\b(captures?|shows?|emits?|detects?|receives?|triggers? on)\b[^.|]{0,30}\b(TTL|expir\w+|delet\w+)\b/i,
     truth: 'The latest-version feed shows neither deletes nor what TTL deletes',
     severity: 'error',
   },
@@ -65,7 +71,9 @@ export const SERVICE: readonly Rule[] = [
       if (!design) return;
       const chosen = saying(design, SERVERLESS).find(
         ({ text }) =>
-          !DENIED.test(text) && !PLANNED.test(text) && (!CHOSEN_ELSEWHERE.test(text) || /\ball environments\b/i.test(text)),
+          !DENIED.test(text) &&
+          !PLANNED.test(text) &&
+          (!CHOSEN_ELSEWHERE.test(text) || /\ball environments\b/i.test(text)),
       );
       if (!chosen) {
         yield missing('a serverless account');
@@ -75,8 +83,7 @@ export const SERVICE: readonly Rule[] = [
         const [first, ...others] = saying(design, claim).filter(
           ({ text }) => !DENIED.test(text) && !PLANNED.test(text),
         );
-        if (first)
-          yield { message: truth, at: first.at, related: [...others.map(({ at }) => at), chosen.at] };
+        if (first) yield { message: truth, at: first.at, related: [...others.map(({ at }) => at), chosen.at] };
       }
       const set = containers.find(({ container }) => container.throughput !== undefined);
       if (set)
@@ -103,7 +110,11 @@ export const SERVICE: readonly Rule[] = [
         yield missing('a sentence about the free tier');
         return;
       }
-      const shared = design.lines.some((line) => /\bshar(e|es|ed|ing)\b[^.]{0,30}\bthroughput\b|\bshared (across|between|among)|\bdatabase[- ]level\b/i.test(line));
+      const shared = design.lines.some((line) =>
+        /\bshar(e|es|ed|ing)\b[^.]{0,30}\bthroughput\b|\bshared (across|between|among)|\bdatabase[- ]level\b/i.test(
+          line,
+        ),
+      );
       const parts = containers.flatMap(({ container: { name, throughput, places, at } }) =>
         throughput ? [{ name, ru: throughput.max, at: places.throughput ?? at }] : [],
       );
@@ -135,7 +146,13 @@ export const SERVICE: readonly Rule[] = [
           Number((high ?? low ?? '').replaceAll(',', '')),
         );
         const [only] = rates;
-        if (rates.length === 1 && only !== undefined && only < 1000 && !DENIED.test(text) && !/\bmanual|\bmin|\bbilled|\bfloor|\bor\b/i.test(text))
+        if (
+          rates.length === 1 &&
+          only !== undefined &&
+          only < 1000 &&
+          !DENIED.test(text) &&
+          !/\bmanual|\bmin|\bbilled|\bfloor|\bor\b/i.test(text)
+        )
           yield { message: `An autoscale maximum of ${n(only)} RU/s isn’t possible; the least is 1,000`, at };
       }
     },

@@ -36,7 +36,12 @@ export const SERVICE_CASES: readonly Case[] = [
   },
   {
     rule: 'A17',
-    given: [['', '| Part | Cost |\n|---|---|\n| reads | $10 |\n| writes | $15/month |\n| **Total** | $26 |\n\n| Part | Cost |\n|---|---|\n| reads | $10 |\n| writes | $15 |\n| **Total** | $26 |']],
+    given: [
+      [
+        '',
+        '| Part | Cost |\n|---|---|\n| reads | $10 |\n| writes | $15/month |\n| **Total** | $26 |\n\n| Part | Cost |\n|---|---|\n| reads | $10 |\n| writes | $15 |\n| **Total** | $26 |',
+      ],
+    ],
     wrong: [['| writes | $15 |\n| **Total** | $26 |', '| writes | $15 |\n| **Total** | ~$40-50 |']],
     at: '~$40-50',
     says: 'add up to 25',
@@ -73,7 +78,9 @@ export const SERVICE_CASES: readonly Case[] = [
   },
   {
     rule: 'C22',
-    given: [['', 'The repository has `getCustomerByName` (cross-partition), `getCustomerById` and `getOrderByCustomerId`.']],
+    given: [
+      ['', 'The repository has `getCustomerByName` (cross-partition), `getCustomerById` and `getOrderByCustomerId`.'],
+    ],
     wrong: [[' (cross-partition), `getCustomerById`', ', `getCustomerById`']],
     at: 'getCustomerByName',
     says: 'looked up by name',
@@ -107,10 +114,7 @@ export const SERVICE_CASES: readonly Case[] = [
   },
   {
     rule: 'D11',
-    given: [
-      container('Visits', '"customerId": "c1", "customerTier": "gold"'),
-      ['', 'customerTier is a snapshot.'],
-    ],
+    given: [container('Visits', '"customerId": "c1", "customerTier": "gold"'), ['', 'customerTier is a snapshot.']],
     wrong: [['customerTier is a snapshot.', 'customerTier is shown first.']],
     at: '"id": "x1"',
     says: 'nothing is said to refresh it',

@@ -117,6 +117,44 @@ it('keys are held for a moment, and others are not', async () => {
   expect(await closed.open()).toBe(false);
 });
 
+describe('held keys that go offline', () => {
+  async function offline() {
+    const opened = await open();
+    const { map, of, routers, mapping, gate, generation } = opened;
+    passed(gate, await generation())[Symbol.dispose]();
+    const gates = new ShardGates(() => shardGateStore(routers, of, systemClock), systemClock);
+    const held = await gates.close(of.shard, [{ low: encodeKey('int32', 0), high: encodeKey('int32', 10) }]);
+    const batches = (): number => stage.emulator.stats().requests['batch'] ?? 0;
+    const before = batches();
+    const now = await map.updateMapping(mapping, { status: 'offline' });
+    const drained = await map.untilStopped(now, { held, markStays: true });
+    return { ...opened, now, drained, commits: () => batches() - before };
+  }
+
+  it('come online elsewhere by the next operation, which takes the mark away', async () => {
+    const { map, b, now, drained, commits } = await offline();
+    expect(drained).toBeDefined();
+    expect(await map.updateMapping(now, { shard: b, status: 'online' }, { drained })).toMatchObject({ shard: b.id });
+    // Each operation is begun, made in its shards, and shown.
+    expect(commits()).toBe(3 + 4);
+    await map.deleteMapping(await map.markOffline(await map.mapping(5)));
+  });
+
+  it('are drained by any other operation, if the one that knows it has died', async () => {
+    const { map, b, now, commits } = await offline();
+    const other = await (await ShardMapManager.get(options)).getMap(map.name);
+    expect(await other.updateMapping(now, { shard: b, status: 'online' })).toMatchObject({ shard: b.id });
+    expect(commits(), 'the mark goes by an operation of its own').toBeGreaterThan(3 + 4);
+  });
+
+  it('are not taken for drained by another mark', async () => {
+    const { map, b, now, drained, commits } = await offline();
+    const another = { ...drained!, below: drained!.below - 1 };
+    await map.updateMapping(now, { shard: b, status: 'online' }, { drained: another });
+    expect(commits()).toBeGreaterThan(3 + 4);
+  });
+});
+
 describe('an identity that may write routers and read the rest', () => {
   let client: CosmosClient;
   beforeEach(() => (client = stage.client(undefined, { aadCredentials: stage.emulator.credential('router') })));

@@ -31,6 +31,7 @@ import { b32 } from './b32-archive-at-scale.ts';
 import { b33 } from './b33-codecs.ts';
 import { b28 } from './b28-sweep.ts';
 import { b34 } from './b34-lake.ts';
+import { b35 } from './b35-big-tenant.ts';
 import { b37 } from './b37-propose.ts';
 import { b13 } from './b13-archive.ts';
 import { b14 } from './b14-model.ts';
@@ -67,6 +68,7 @@ const BENCHMARKS: readonly Benchmark[] = [
   b32,
   b33,
   b34,
+  b35,
   b37,
 ];
 const RESULTS = new URL('results/', import.meta.url);

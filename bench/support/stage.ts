@@ -62,7 +62,7 @@ export async function openStage({ heapMb = 4096 } = {}): Promise<Stage> {
 export async function fill(
   container: Container,
   documents: readonly Record<string, unknown>[],
-  keyOf: (document: Record<string, unknown>) => string,
+  keyOf: (document: Record<string, unknown>) => string | number,
 ): Promise<void> {
   const byKey = Map.groupBy(documents, keyOf);
   const batches = [...byKey].flatMap(([key, of]) =>

@@ -3,6 +3,8 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { type Container, CosmosClient } from '@azure/cosmos';
 import { ChangeFeedProcessor, type ChangeFeedProcessorOptions, MemoryLeases } from 'millrace/feed';
 import { expect, it, onTestFinished, vi } from 'vitest';
+import { changesOf, openChanges } from '../../src/feed/processor/read-changes.ts';
+import type { RangePosition } from '../../src/feed/reading/position.ts';
 import { emulate } from '../emulator/emulate.ts';
 import { ManualClock } from '../support/clock.ts';
 
@@ -152,4 +154,27 @@ it('reads from the client’s preferred regions but those excluded, and writes l
     resources.every((id) => /^without [^_]*acc\.test_/.test(id)),
     'named after the account, not a region',
   ).toBe(true);
+});
+
+it('a feed that is open goes on where it ended, with one request', async () => {
+  const { emulator, container } = await stage(30);
+  const requests = (): number => Object.values(emulator.stats().requests).reduce((sum, n) => sum + n, 0);
+  const open = await openChanges(container, {});
+  let checkpoint: readonly RangePosition[] | undefined;
+  const read = async (): Promise<string[]> => {
+    const found: string[] = [];
+    for await (const page of changesOf(open, { from: checkpoint ? { checkpoint } : 'beginning' })) {
+      found.push(...page.changes.map(({ id }) => id));
+      checkpoint = page.checkpoint;
+    }
+    return found;
+  };
+  expect(await read()).toHaveLength(30);
+  const before = requests();
+  expect(await read()).toEqual([]);
+  expect(requests() - before).toBe(1);
+  await container.items.create({ id: 'more', pk: 'more' });
+  const after = requests();
+  expect(await read()).toEqual(['more']);
+  expect(requests() - after, 'it has no more than the answer said').toBe(1);
 });

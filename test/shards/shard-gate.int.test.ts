@@ -117,6 +117,45 @@ it('keys are held for a moment, and others are not', async () => {
   expect(await closed.open()).toBe(false);
 });
 
+describe('held keys that go offline', () => {
+  async function offline() {
+    const opened = await open();
+    const { map, of, routers, mapping, gate, generation } = opened;
+    passed(gate, await generation())[Symbol.dispose]();
+    const gates = new ShardGates(() => shardGateStore(routers, of, systemClock), systemClock);
+    const held = await gates.close(of.shard, [{ low: encodeKey('int32', 0), high: encodeKey('int32', 10) }]);
+    const header = options.database.container('shardmaps').item('header', `map|${map.name.toLowerCase()}`);
+    const commitsOf = async (): Promise<number> => (await header.read<{ generation: number }>()).resource!.generation;
+    const before = await commitsOf();
+    const now = await map.updateMapping(mapping, { status: 'offline' });
+    const drained = await map.untilStopped(now, { held, markStays: true });
+    return { ...opened, now, drained, commits: async () => (await commitsOf()) - before };
+  }
+
+  it('come online elsewhere by the next operation, which takes the mark away', async () => {
+    const { map, b, now, drained, commits } = await offline();
+    expect(drained).toBeDefined();
+    expect(await map.updateMapping(now, { shard: b, status: 'online' }, { drained })).toMatchObject({ shard: b.id });
+    // Each operation is begun and shown.
+    expect(await commits()).toBe(2 + 2);
+    await map.deleteMapping(await map.markOffline(await map.mapping(5)));
+  });
+
+  it('are drained by any other operation, if the one that knows it has died', async () => {
+    const { map, b, now, commits } = await offline();
+    const other = await (await ShardMapManager.get(options)).getMap(map.name);
+    expect(await other.updateMapping(now, { shard: b, status: 'online' })).toMatchObject({ shard: b.id });
+    expect(await commits(), 'the mark goes by an operation of its own').toBeGreaterThan(2 + 2);
+  });
+
+  it('are not taken for drained by another mark', async () => {
+    const { map, b, now, drained, commits } = await offline();
+    const another = { ...drained!, below: drained!.below - 1 };
+    await map.updateMapping(now, { shard: b, status: 'online' }, { drained: another });
+    expect(await commits()).toBeGreaterThan(2 + 2);
+  });
+});
+
 describe('an identity that may write routers and read the rest', () => {
   let client: CosmosClient;
   beforeEach(() => (client = stage.client(undefined, { aadCredentials: stage.emulator.credential('router') })));

@@ -23,7 +23,7 @@ const TRIED = 2_000;
 
 type Administered = ReturnType<RoutingWorld['administrator']>;
 
-const totals = { written: 0, moved: 0, held: 0, movedHeld: 0, attached: 0, refused: 0, killed: 0 };
+const totals = { written: 0, moved: 0, held: 0, movedHeld: 0, atOnce: 0, attached: 0, refused: 0, killed: 0 };
 
 class History {
   readonly #random: Random;
@@ -179,9 +179,12 @@ class History {
     try {
       await this.#world.sleep(this.#random.int(this.#random.chance(0.5) ? 5_000 : 200_000));
       const offline = await map.updateMapping(mapping, { status: 'offline' });
-      await map.untilStopped(offline, { withinMs: 90_000, held });
-      await map.updateMapping(offline, { shard: other, status: 'online' });
+      const markStays = this.#random.chance(0.5);
+      const drained = await map.untilStopped(offline, { withinMs: 90_000, held, markStays });
+      if (markStays) await this.#world.sleep(this.#random.int(this.#random.chance(0.5) ? 500 : 200_000));
+      await map.updateMapping(offline, { shard: other, status: 'online' }, { drained });
       totals.movedHeld += 1;
+      totals.atOnce += Number(drained !== undefined);
     } finally {
       await closed.open();
     }

@@ -1,0 +1,81 @@
+// Moves of one tenant of ever more documents: the pause and the memory of the mover must not grow with them.
+import type { Database } from '@azure/cosmos';
+import { connect } from '../src/cosmos/connect.ts';
+import { moveMapping } from '../src/operations/shards/moving/move.ts';
+import { ShardMapManager, type ShardLocation } from '../src/shards/index.ts';
+import { type Benchmark, type Figure, seconds } from './support/measure.ts';
+import { fill, openStage } from './support/stage.ts';
+
+const SIZES = (process.env['MILLRACE_BENCH_STORED'] ?? '10000,100000').split(',').map(Number);
+const TENANT = 1;
+const GRACE_MS = 1_000;
+const EVERY_MS = 250;
+
+export const b35: Benchmark = {
+  id: 'B35',
+  title: `a tenant of ${SIZES.join(' and ')} documents moves, without writes and hosts`,
+  run: async () => {
+    const figures: Figure[] = [];
+    for (const size of SIZES) figures.push(...(await moveOf(size)));
+    return figures;
+  },
+};
+
+/** The server is another process, so memory is the mover's. */
+async function moveOf(size: number): Promise<Figure[]> {
+  await using stage = await openStage();
+  const client = connect({ kind: 'key', endpoint: stage.endpoint, key: stage.key });
+  const databases = async (id: string, containers: Readonly<Record<string, string>>): Promise<Database> => {
+    const { database } = await client.databases.create({ id });
+    for (const [name, partitionKey] of Object.entries(containers))
+      await database.containers.create({ id: name, partitionKey, defaultTtl: -1 });
+    return database;
+  };
+  const database = await databases('maps', { shardmaps: '/pk', routers: '/pk' });
+  const shard = { shardmap: '/pk', Orders: '/tenantId' };
+  const [west, east] = [await databases('west', shard), await databases('east', shard)];
+  const to = (location: ShardLocation): Database => client.database(location.database);
+  const manager = await ShardMapManager.create({ database, connect: to });
+  const schema = { sharded: { Orders: '/tenantId' } };
+  const map = await manager.createListMap('tenants', { keyType: 'int32', schema });
+  const [from, target] = [await map.createShard({ database: 'west' }), await map.createShard({ database: 'east' })];
+  const mapping = await map.createMapping({ shard: from, key: TENANT });
+  const text = 'x'.repeat(500);
+  const documents = Array.from({ length: size }, (_, n) => ({ id: `o${n}`, type: 'order', tenantId: TENANT, n, text }));
+  await fill(west.container('Orders'), documents, () => TENANT);
+  documents.length = 0;
+  const before = process.memoryUsage().rss;
+  let most = before;
+  const watching = setInterval(() => void (most = Math.max(most, process.memoryUsage().rss)), EVERY_MS);
+  let moved: Awaited<ReturnType<typeof moveMapping>> | undefined;
+  const took = await seconds(async () => {
+    const maps = database.container('shardmaps');
+    const options = {
+      map,
+      maps,
+      connect: to,
+      endpointOf: () => stage.endpoint,
+      stateContainer: 'millrace',
+    };
+    const { signal } = new AbortController();
+    moved = await moveMapping({ ...options, signal, readLagMs: 0, graceMs: GRACE_MS }, mapping, target);
+  });
+  clearInterval(watching);
+  const query = { query: 'SELECT VALUE COUNT(1) FROM c' };
+  const [there] = (await east.container('Orders').items.query<number>(query).fetchAll()).resources;
+  client.dispose();
+  const pausedMs = moved?.pausedMs ?? Number.NaN;
+  const of = (name: string): string => `${size}: ${name}`;
+  return [
+    {
+      name: of('documents moved, from the first copy to the last marker removed'),
+      value: size / took,
+      unit: 'a second',
+    },
+    { name: of('writes were held'), value: pausedMs, unit: 'ms', target: '< 1,000', met: pausedMs < 1_000 },
+    { name: of('tries of the change-over'), value: moved?.tries ?? Number.NaN, unit: '' },
+    { name: of('memory (RSS) at most, above that before'), value: (most - before) / 2 ** 20, unit: 'MB' },
+    { name: of('RU of a document'), value: (moved?.charge ?? Number.NaN) / size, unit: 'RU' },
+    { name: of('documents in the target'), value: there ?? 0, unit: '', target: `${size}`, met: there === size },
+  ];
+}

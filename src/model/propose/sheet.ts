@@ -1,4 +1,6 @@
-// What a document says of one container, and its section of the indexing strategy.
+// What a document says of one container and of one request, and the section of the indexing strategy.
+import type { Entity } from './needs.ts';
+
 export interface Sheet {
   readonly name: string;
   readonly purpose: string;
@@ -23,4 +25,22 @@ export function indexing({ name, paths, serves }: Sheet): string {
   const served = `- **Access Patterns Served**: ${list(serves)}`;
   if (!paths) return `### ${name} Container\n- **Indexing Policy**: automatic\n- **Included Paths**: \`/*\`\n${served}`;
   return `### ${name} Container\n- **Indexing Policy**: selective\n- **Included Paths**: ${list(paths.map((path) => `\`/${path}/?\``))}\n- **Excluded Paths**: \`/*\`\n${served}`;
+}
+
+export interface Part {
+  readonly operation: string;
+  readonly notes: string;
+  readonly ru: number;
+}
+
+export interface Asked {
+  readonly entity: Entity;
+  readonly key: string;
+  readonly reach: 'one' | 'prefix' | 'all';
+  readonly select: string;
+  readonly where: readonly string[];
+  readonly tail: string;
+  readonly rows: number;
+  readonly limit?: number | undefined;
+  readonly bytes: number;
 }

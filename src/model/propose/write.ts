@@ -25,7 +25,7 @@ import {
   valuesOf,
 } from './design.ts';
 import type { Access, Entity, Needs } from './needs.ts';
-import { type Sheet, indexing, list } from './sheet.ts';
+import { type Asked, type Part, type Sheet, indexing, list } from './sheet.ts';
 
 /** RU/s at the peak by container, to size each; absent: the smallest. */
 export type Peaks = ReadonlyMap<string, number>;
@@ -460,21 +460,3 @@ class Writer {
 }
 
 const isRead = ({ kind }: Access): boolean => kind === 'read' || kind === 'list' || kind === 'total';
-
-interface Part {
-  readonly operation: string;
-  readonly notes: string;
-  readonly ru: number;
-}
-
-interface Asked {
-  readonly entity: Entity;
-  readonly key: string;
-  readonly reach: 'one' | 'prefix' | 'all';
-  readonly select: string;
-  readonly where: readonly string[];
-  readonly tail: string;
-  readonly rows: number;
-  readonly limit?: number | undefined;
-  readonly bytes: number;
-}

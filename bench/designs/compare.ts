@@ -46,17 +46,13 @@ export async function measured(client: CosmosClient, name: string, shop: Shop): 
 /** The proposal's measured RU/s, and what is billed for it, divided by those of the published design. */
 export async function compared(
   client: CosmosClient,
-  { of, plan }: Published,
+  published: Published,
   { needs, meter }: Run,
 ): Promise<{ readonly ru: number; readonly hours: number }> {
   // The data has the same size in every design without copies; one with copies has more, and partitions hardly matter to it.
   const gb = needs.entities.reduce((sum, { bytes, count }) => sum + (bytes * count) / 1e9, 0);
-  const theirs = await measure(
-    client,
-    `${of}-published`,
-    needs,
-    plan(() => PROFILES.microsoft.partitions(gb, 0)),
-  );
+  const plan = published.plan(() => PROFILES.microsoft.partitions(gb, 0));
+  const theirs = await measure(client, `${published.of}-published`, needs, plan);
   return { ru: total(meter.average) / total(theirs.average), hours: hours(meter) / hours(theirs) };
 }
 

@@ -1,5 +1,13 @@
 // Runs the patterns of a design on the embedded server, and adds up what its meter says.
-import type { Container, CosmosClient, Database, ItemResponse, JSONValue } from '@azure/cosmos';
+import {
+  type Container,
+  type CosmosClient,
+  type Database,
+  type ItemResponse,
+  type JSONValue,
+  PartitionKeyDefinitionVersion,
+  PartitionKeyKind,
+} from '@azure/cosmos';
 import type { Needs } from '../../src/model/propose/needs.ts';
 import { type Data, type Doc, dataOf } from './data.ts';
 
@@ -93,7 +101,10 @@ export async function measure(client: CosmosClient, name: string, needs: Needs, 
 async function create(database: Database, { name, paths, partitions, indexed }: Place): Promise<void> {
   await database.containers.create({
     id: name,
-    partitionKey: { paths: [...paths], ...(paths.length > 1 && { kind: 'MultiHash' as never, version: 2 }) },
+    partitionKey: {
+      paths: [...paths],
+      ...(paths.length > 1 && { kind: PartitionKeyKind.MultiHash, version: PartitionKeyDefinitionVersion.V2 }),
+    },
     throughput: partitions * PARTITION_RU,
     ...(indexed && {
       indexingPolicy: { includedPaths: indexed.map((path) => ({ path })), excludedPaths: [{ path: '/*' }] },
@@ -108,9 +119,11 @@ async function charged(container: Container, paths: readonly string[], step: Ste
       value: value as JSONValue,
     }));
     let charge = 0;
-    const [first, ...further] = keyOf(paths, step);
-    const partitionKey = further.length === 0 ? first : [first!, ...further];
-    const iterator = container.items.query({ query: step.text, parameters }, { ...(partitionKey && { partitionKey }) });
+    const key = keyOf(paths, step);
+    const iterator = container.items.query(
+      { query: step.text, parameters },
+      key.length === 0 ? {} : { partitionKey: key },
+    );
     while (iterator.hasMoreResults()) charge += (await iterator.fetchNext()).requestCharge;
     return charge;
   }
@@ -125,12 +138,12 @@ async function charged(container: Container, paths: readonly string[], step: Ste
       return (await container.items.upsert(step.doc)).requestCharge;
     case 'replace':
       return (await item.replace({ ...step.doc })).requestCharge;
-    case 'delete': {
-      const { requestCharge } = await item.delete();
-      await container.items.create(step.doc);
-      return requestCharge;
-    }
+    case 'delete':
+      break;
   }
+  const { requestCharge } = await item.delete();
+  await container.items.create(step.doc);
+  return requestCharge;
 }
 
 /** The levels of the key that a query names, from the first on: an application passes them. */

@@ -133,9 +133,14 @@ function stepsOf(
             values: Object.fromEntries(names.map((name) => [name, values[name]])),
           };
         });
-      default:
+      case 'cross-partition':
         return [];
+      case 'batch':
+      case 'patch':
+      case 'upsert':
+        break;
     }
+    throw new Error(`a proposal has no ${operation}`);
   });
 }
 

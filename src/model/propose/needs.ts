@@ -131,10 +131,10 @@ function entitiesOf(text: string, file: string, questions: Question[]): Entity[]
     const parts = (column(row, ['fields']) ?? '').split(/,\s*(?![^(]*\))/).map((part) => FIELD.exec(part.trim()));
     const fields = parts.flatMap((part): Field[] => {
       if (!part?.[1]) return [];
-      const [, name, values, largest] = part;
+      const [, field, values, largest] = part;
       return [
         {
-          name,
+          name: field,
           ...(values !== undefined && { values: Number(values.replaceAll(',', '')) }),
           ...(largest !== undefined && { largest: Number(largest) / 100 }),
         },

@@ -26,7 +26,8 @@ import {
 } from './design.ts';
 import { overflowOf } from './limits.ts';
 import type { Entity, Needs } from './needs.ts';
-import { designText, requirementsText } from './write.ts';
+import { requirementsText } from './analysis.ts';
+import { designText } from './write.ts';
 
 export interface Cost {
   /** RU/s of all containers. */

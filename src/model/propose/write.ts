@@ -1,6 +1,5 @@
-// Writes a considered design as the data-model document, and the requirements with what the design adds to them.
+// Writes a considered design as the data-model document.
 import { chargeOf, DEFAULTS, PROFILES } from '../estimate.ts';
-import { relationsOf } from '../relations.ts';
 import {
   type Choices,
   type Derived,
@@ -16,20 +15,17 @@ import {
   keyOf,
   largestOf,
   levelsOf,
-  MOST,
   lower,
   membersOf,
-  overlapOf,
   parentField,
-  parentOf,
   reachOf,
   rowsOf,
   sizeOf,
   sourceOf,
-  upper,
   valuesOf,
 } from './design.ts';
 import type { Access, Entity, Needs } from './needs.ts';
+import { type Asked, type Part, type Sheet, indexing, list } from './sheet.ts';
 
 /** RU/s at the peak by container, to size each; absent: the smallest. */
 export type Peaks = ReadonlyMap<string, number>;
@@ -40,25 +36,6 @@ const STEP = 1000;
 const MARKED_SECONDS = 7 * 86_400;
 const profile = PROFILES[DEFAULTS.profile];
 const n = (value: number): string => value.toLocaleString('en-US', { maximumFractionDigits: value < 10 ? 2 : 0 });
-const list = (values: readonly string[]): string => values.join(', ');
-
-interface Sheet {
-  readonly name: string;
-  readonly purpose: string;
-  readonly types: readonly string[];
-  readonly key: string;
-  readonly keyWhy: string;
-  readonly values: number;
-  readonly examples: readonly Readonly<Record<string, unknown>>[];
-  /** Of the average document. */
-  readonly bytes: number;
-  readonly count: number;
-  readonly serves: readonly string[];
-  readonly paths: readonly string[] | undefined;
-  readonly ttl: string | undefined;
-  /** The part of the load that the largest key has. */
-  readonly largest: number;
-}
 
 export function designText(needs: Needs, choices: Choices, peaks: Peaks = new Map()): string {
   const writer = new Writer(needs, choices, peaks);
@@ -310,9 +287,12 @@ class Writer {
             notes: `${type}, ${write('replace')}`,
           };
         return { operation: 'Delete', notes: `${type}, ${write('delete')}` };
-      default:
-        return this.#read(access, entity, by);
+      case 'read':
+      case 'list':
+      case 'total':
+        break;
     }
+    return this.#read(access, entity, by);
   }
 
   /** Whether a deleted document is marked first, so that what is derived from it sees the delete. */
@@ -480,60 +460,3 @@ class Writer {
 }
 
 const isRead = ({ kind }: Access): boolean => kind === 'read' || kind === 'list' || kind === 'total';
-
-interface Part {
-  readonly operation: string;
-  readonly notes: string;
-  readonly ru: number;
-}
-
-interface Asked {
-  readonly entity: Entity;
-  readonly key: string;
-  readonly reach: 'one' | 'prefix' | 'all';
-  readonly select: string;
-  readonly where: readonly string[];
-  readonly tail: string;
-  readonly rows: number;
-  readonly limit?: number | undefined;
-  readonly bytes: number;
-}
-
-function indexing({ name, paths, serves }: Sheet): string {
-  const served = `- **Access Patterns Served**: ${list(serves)}`;
-  if (!paths) return `### ${name} Container\n- **Indexing Policy**: automatic\n- **Included Paths**: \`/*\`\n${served}`;
-  return `### ${name} Container\n- **Indexing Policy**: selective\n- **Included Paths**: ${list(paths.map((path) => `\`/${path}/?\``))}\n- **Excluded Paths**: \`/*\`\n${served}`;
-}
-
-/**
- * The requirements, with the comparison of parent and child that the check asks for where they have none. `why`: what both
- * designs of a child cost.
- */
-export function requirementsText(needs: Needs, choices: Choices, why: ReadonlyMap<string, string> = new Map()): string {
-  const { text, requirements, entities } = needs;
-  if (requirements.pairs.length > 0) return text;
-  const pairs = entities.flatMap((child) => {
-    const parent = parentOf(needs, child);
-    return parent ? [{ parent, child }] : [];
-  });
-  if (pairs.length === 0) return text;
-  const analyses = pairs.map(({ parent, child }) => {
-    const { both, parent: only, child: alone } = overlapOf(needs, parent, child);
-    const embedded = choices.embedded.includes(child.name);
-    const together = !embedded && beside(choices, parent, child);
-    const relation = relationsOf(requirements, { type: parent.name }, { type: child.name })[0];
-    const most = relation?.max ?? relation?.average ?? 1;
-    return `### [${upper(parent.name)} + ${upper(child.name)}] Container Item Analysis
-- **Access Correlation**: ${both} % of the queries need both
-- **Query Patterns**: ${parent.name} only ${only} %, ${child.name} only ${alone} %, both ${both} %
-- **Size Constraints**: ${embedded || together || most * child.bytes <= MOST ? `${n(most)} × ${n(child.bytes / 1000)} KB = ${n((most * child.bytes) / 1000)} KB` : `no bound that one document holds: up to ${n(most)} × ${n(child.bytes / 1000)} KB`}
-- **Decision**: ${embedded ? `${child.name} embedded in ${parent.name}` : together ? 'multi-document container' : 'separate containers'}
-- **Justification**: ${why.get(child.name) ?? `${n(most)} × ${n(child.bytes / 1000)} KB don't fit into one document, or are read without the parent`}${together ? '' : '; a multi-document container was compared'}
-
-**Identifying Relationship Check**
-- **Child Independence**: No
-- **Access Pattern**: Yes
-- **Current Design**: ${embedded ? 'embedded' : `key ${keyOf(choices, child.name)}`}`;
-  });
-  return `${text.trimEnd()}\n\n## Enhanced Aggregate Analysis\n${analyses.join('\n\n')}\n`;
-}

@@ -1,7 +1,20 @@
-// Writes the requirements with what a design adds to them.
+// Writes the decisions of a design, and the requirements with what it adds to them.
 import { relationsOf } from '../relations.ts';
 import { n } from '../rules/rule.ts';
-import { type Choices, MOST, beside, keyOf, overlapOf, parentOf, upper } from './design.ts';
+import {
+  type Choices,
+  type Derived,
+  MOST,
+  beside,
+  containerOf,
+  holderOf,
+  homeOf,
+  keyOf,
+  levelsOf,
+  overlapOf,
+  parentOf,
+  upper,
+} from './design.ts';
 import type { Needs } from './needs.ts';
 
 /**
@@ -35,4 +48,20 @@ export function requirementsText(needs: Needs, choices: Choices, why: ReadonlyMa
 - **Current Design**: ${embedded ? 'embedded' : `key ${keyOf(choices, child.name)}`}`;
   });
   return `${text.trimEnd()}\n\n## Enhanced Aggregate Analysis\n${analyses.join('\n\n')}\n`;
+}
+
+/** Where each entity is, and what is derived. */
+export function decisionsText(needs: Needs, choices: Choices, derived: readonly Derived[]): string {
+  const lines = needs.entities.map((entity) => {
+    const holder = holderOf(needs, choices, entity);
+    const key = levelsOf(keyOf(choices, entity.name)).join(', ');
+    if (holder) return `- ${entity.name} is embedded in ${holder.name}.`;
+    return homeOf(choices, entity.name) === entity.name
+      ? `- ${entity.name} has a container with the key ${key}.`
+      : `- ${entity.name} is in the container ${containerOf({ name: homeOf(choices, entity.name) })}, by ${key}.`;
+  });
+  const more = derived.map(
+    ({ container, from, kind }) => `- ${container} is ${kind === 'copy' ? 'a copy' : 'an aggregate'} of ${from.name}.`,
+  );
+  return [...lines, ...more].join('\n');
 }

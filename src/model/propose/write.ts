@@ -24,6 +24,7 @@ import {
   sourceOf,
   valuesOf,
 } from './design.ts';
+import { decisionsText } from './analysis.ts';
 import type { Access, Entity, Needs } from './needs.ts';
 import { type Asked, type Part, type Sheet, indexing, list } from './sheet.ts';
 
@@ -61,7 +62,7 @@ class Writer {
     const parts = [
       `# ${this.#needs.title.replace(/:.*$/, '')}: Azure Cosmos DB NoSQL Data Model`,
       '## Design Philosophy & Approach\nProposed by `millrace model propose` from the requirements. Every read asks one partition where that costs less than asking all of them. Derived containers are written by projections and by nothing else.',
-      `## Aggregate Design Decisions\n${this.#decisions()}`,
+      `## Aggregate Design Decisions\n${decisionsText(this.#needs, this.#choices, this.#derived)}`,
       `## Container Designs\n\n${sheets.map((sheet) => this.#container(sheet)).join('\n\n')}`,
       `## Indexing Strategy\n\n${sheets.map(indexing).join('\n\n')}`,
       `## Access Pattern Mapping\n| Pattern | Description | Containers/Indexes | Cosmos DB Operations | Implementation Notes |\n|---|---|---|---|---|\n${accesses.map((access) => this.#row(access)).join('\n')}`,
@@ -440,22 +441,6 @@ class Writer {
   #hot({ name, largest }: Sheet): string {
     const peak = this.#peaks.get(name) ?? 0;
     return `- **${name}**: the largest key takes ${n(peak * largest)} RU/s, ${n(Math.max(0.01, 100 * largest))} % of the load; twice the average, unless the requirements state its part`;
-  }
-
-  #decisions(): string {
-    const lines = this.#needs.entities.map((entity) => {
-      const holder = holderOf(this.#needs, this.#choices, entity);
-      const key = levelsOf(keyOf(this.#choices, entity.name)).join(', ');
-      if (holder) return `- ${entity.name} is embedded in ${holder.name}.`;
-      return homeOf(this.#choices, entity.name) === entity.name
-        ? `- ${entity.name} has a container with the key ${key}.`
-        : `- ${entity.name} is in the container ${this.#containerOf(entity)}, by ${key}.`;
-    });
-    const more = this.#derived.map(
-      ({ container, from, kind }) =>
-        `- ${container} is ${kind === 'copy' ? 'a copy' : 'an aggregate'} of ${from.name}.`,
-    );
-    return [...lines, ...more].join('\n');
   }
 }
 

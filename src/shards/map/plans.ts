@@ -35,6 +35,8 @@ export interface DrainedOptions {
 }
 
 export const shardsOf = ({ entries }: Map): ShardDocument[] => [...entries.values()].filter(isShard);
+export const shardIn = (map: Map, id: string): ShardDocument | undefined =>
+  shardsOf(map).find(({ shard }) => shard === id);
 export const mappingsOf = ({ entries }: Map): MappingDocument[] =>
   [...entries.values()].filter(isMapping).toSorted((a, b) => (a.low < b.low ? -1 : 1));
 

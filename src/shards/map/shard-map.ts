@@ -8,7 +8,6 @@ import {
   type MapHeader,
   type MapKind,
   type OperationDocument,
-  type ShardDocument,
   type ShardLocation,
   type ShardSchema,
   isMapping,
@@ -334,7 +333,7 @@ export class ShardMap {
 
   async #compare(shard: string): Promise<Difference[]> {
     for (;;) {
-      const document = shardIn(await this.#operations.settled(), shard);
+      const document = plans.shardIn(await this.#operations.settled(), shard);
       if (!document || document.detached) return [];
       const { location, version } = document;
       await this.#operations.raise((await this.#locals.header(location, shard))?.generation ?? 0);
@@ -342,7 +341,7 @@ export class ShardMap {
       const { at } = await this.#run('check', { shard }, {}, () => ({ removes: [], adds: [], shards: [shard] }));
       const whole = await this.#whole();
       // A shard that was detached meanwhile hasn't taken the operation.
-      if (shardIn(whole, shard)?.version !== version) continue;
+      if (plans.shardIn(whole, shard)?.version !== version) continue;
       const local = await this.#locals.wholeFrom(location, shard, at);
       const isLater = operationsOf(whole).some((other) => other.shards.includes(shard) && other.at > at);
       if (local.header.generation !== at || isLater) continue;
@@ -445,8 +444,5 @@ export class ShardMap {
     if (this.kind !== 'range') throw shardsError('keys-invalid', `Mappings of a list map can't be ${verb}`);
   }
 }
-
-const shardIn = (map: Whole<MapHeader>, id: string): ShardDocument | undefined =>
-  plans.shardsOf(map).find(({ shard }) => shard === id);
 
 type RunArguments = [string, unknown, OperationOptions, (map: Whole<MapHeader>) => Plan];

@@ -2,7 +2,8 @@ import { expect, it } from 'vitest';
 import { LeaseQueries } from '../../../src/feed/leases/lease-queries.ts';
 import { leaseStage } from '../lease-stage.ts';
 
-const idsOf = (documents: readonly Record<string, unknown>[]): unknown[] => documents.map(({ id }) => id).toSorted();
+const idsOf = (documents: readonly Record<string, unknown>[]): string[] =>
+  documents.map(({ id }) => String(id)).toSorted((a, b) => a.localeCompare(b));
 
 it('what is asked at the same time goes together, and each gets its own documents', async () => {
   const { emulator, leases } = await leaseStage();

@@ -29,8 +29,8 @@ export function* copyRound(world: MoveWorld, move: Move): Generator<void, number
     // It may be gone since the page was read, and is copied all the same.
     const now = from.docs.get(doc.id);
     if (now && now.lsn !== doc.lsn) continue;
-    const isCopy = doc.mark?.version !== undefined;
-    const renews = (isCopy || doc.lsn <= move.renews) && !world.is('a copy is copied on as it is');
+    const renews =
+      (doc.mark?.version !== undefined || doc.lsn <= move.renews) && !world.is('a copy is copied on as it is');
     if (doc.mark?.gone) continue;
     if (renews && !now) continue;
     if (renews) {

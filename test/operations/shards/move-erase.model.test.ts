@@ -18,7 +18,9 @@ it(`nothing of a tenant is left, and others lose nothing, while keys move and ar
   for (let seed = SEED; seed < SEED + HISTORIES && failures.length < 10; seed++)
     failures.push(...runHistory(seed, { erases: true, totals }));
   expect(failures).toEqual([]);
-  if (HISTORIES >= 100) expect([...totals].filter(([, total]) => total === 0)).toEqual([]);
+  // Fewer may lack what is rare.
+  const never = HISTORIES < 100 ? [] : [...totals].filter(([, total]) => total === 0);
+  expect(never).toEqual([]);
 });
 
 it.each(ERASE_MISTAKES)(`is seen to fail if %s (seed ${SEED})`, (mistake) => {

@@ -52,7 +52,8 @@ export class LeaseQueries {
         const documents = await this.#query(now.map(({ start }) => start));
         for (const { start, answer } of now) answer.resolve(documents.filter(({ id }) => String(id).startsWith(start)));
       } catch (error) {
-        for (const { answer } of now) answer.reject(error);
+        // Nor did the container answer those that waited meanwhile: each query in turn may take half a minute to fail.
+        for (const { answer } of [...now, ...this.#asked.splice(0)]) answer.reject(error);
       }
     }
     this.#isBusy = false;

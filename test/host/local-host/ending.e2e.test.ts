@@ -33,7 +33,7 @@ it('ends when it is asked to, though its account is gone', { timeout: 60_000 }, 
   await stage
     .container('Orders')
     .items.create({ id: 'o1', type: 'order', storeId: 's1', customerId: 'c1', placedAt: '2026-01-01', cents: 1 });
-  await host.until(/feed-Orders: 1 documents/);
+  await host.until(/feed-Orders: 1 document/);
   await stage[Symbol.asyncDispose]();
   host.kill('SIGTERM');
   expect(await host.ended).toEqual({ code: 143, signal: null });

@@ -147,6 +147,7 @@ describe.skipIf(CHROMIUM === undefined)('in Chromium', () => {
     expect(await page.locator('main :is(img, script, iframe, [onerror])').count()).toBe(0);
     expect(shown).toEqual(pages.filter((id) => id !== 'trace'));
     expect([...asked].toSorted()).toEqual(VERBS);
+    await page.unrouteAll({ behavior: 'ignoreErrors' });
     await page.context().close();
   });
 

@@ -21,7 +21,7 @@ import { rolldown } from 'rolldown';
 const PACKED_MB = 5;
 const INSTALLED_MB = 60;
 /** Of `millrace/feed` as a bundler ships it, minified and compressed, without the client. */
-const FEED_MB = 0.042;
+const FEED_MB = 0.043;
 
 /** Doors that make clients of Cosmos DB: they need the user's `@azure/cosmos`, and no other package that Millrace names. */
 const OPENS_CLIENTS = ['millrace/feed', 'millrace/shards'];

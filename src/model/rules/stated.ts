@@ -29,7 +29,10 @@ function expected(facts: Facts, { row, detail }: Access): { ru: number; text: st
   if (/\brestore\b/i.test(text) || row.operations.includes('batch')) return undefined;
   if (row.operations.length === 0)
     return /change feed/i.test(text) ? { ru: FEED_RU, text: `${FEED_RU} RU a change of the feed` } : undefined;
-  const parts = row.operations.map((operation) => {
+  // "Query, cross-partition" with one query is one read.
+  const isOne = row.operations.includes('cross-partition') && row.queries.length === 1;
+  const operations = isOne ? row.operations.filter((operation) => operation !== 'query') : row.operations;
+  const parts = operations.map((operation) => {
     const reads = operation === 'query' || operation === 'cross-partition';
     const rows = reads ? (row.queries.map(limitOf).find((limit) => limit !== undefined) ?? rowsStated(row)) : 1;
     if (rows === undefined) return undefined;

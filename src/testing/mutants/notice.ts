@@ -2,6 +2,7 @@
 // generated versions of them. Everything happens in memory.
 import { messageOf } from '../../base/errors.ts';
 import { contractRules } from '../../contract/contract-rules.ts';
+import { checkPipeline } from '../../definition/check/check-pipeline.ts';
 import type { Doc, Pipeline } from '../../definition/specs.ts';
 import { rowKey } from '../../definition/oracle/recompute.ts';
 import type { Design, Documents } from '../../model/documents.ts';
@@ -23,7 +24,7 @@ export interface Subject {
   readonly parser: Parser | undefined;
 }
 
-/** Findings by rule and words, without their lines, since a changed line may move others. */
+/** Findings of `model check` and `plan` by rule and words, without their lines, since a changed line may move others. */
 export function findingsOf({ documents, pipeline, source, parser }: Subject): Set<string> {
   const { findings, reading, notChecked } = checkDocuments(
     documents,
@@ -33,6 +34,7 @@ export function findingsOf({ documents, pipeline, source, parser }: Subject): Se
   return new Set([
     ...findings.filter(({ severity }) => severity !== 'information').map(({ rule, message }) => `${rule}: ${message}`),
     ...reading.filter(({ severity }) => severity !== 'information').map(({ code, message }) => `${code}: ${message}`),
+    ...checkPipeline(pipeline, documents.design.model).map(({ code, message }) => `${code}: ${message}`),
     ...notChecked.map(({ rule, missing }) => `${rule}: not checked, because ${missing} is missing`),
   ]);
 }

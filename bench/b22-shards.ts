@@ -53,19 +53,24 @@ export const b22: Benchmark = {
       const { user, system } = process.cpuUsage(used);
       return { app, ms: performance.now() - began, cpuMs: (user + system) / 1_000, mb: heap() - before };
     };
-    // The first start compiles what the others use.
+    // The first start compiles what the others use, and makes the leases of the few.
     await (await start(FEW)).app.stop();
     const few = await start(FEW);
     await few.app.stop();
-    const many = await start(MANY);
-    await many.app.stop();
+    // This one makes the leases of the shards that the few are not.
+    const first = await start(MANY);
+    await first.app.stop();
+    const later = await start(MANY);
+    await later.app.stop();
     services.close();
-    const each = (of: 'mb' | 'ms' | 'cpuMs'): number => (many[of] - few[of]) / (MANY - FEW);
-    const [mb, ms] = [each('mb'), each('ms')];
+    const each = (many: typeof few, of: 'mb' | 'ms' | 'cpuMs'): number => (many[of] - few[of]) / (MANY - FEW);
+    const [mb, ms, laterMs] = [each(first, 'mb'), each(first, 'ms'), each(later, 'ms')];
     return [
       { name: 'memory of one shard more', value: mb, unit: 'MB', target: '≤ 2', met: mb <= 2 },
-      { name: 'start-up of one shard more', value: ms, unit: 'ms', target: '≤ 50', met: ms <= 50 },
-      { name: 'processor time of that, without the server', value: each('cpuMs'), unit: 'ms' },
+      { name: 'start-up of one shard more', value: laterMs, unit: 'ms', target: '≤ 50', met: laterMs <= 50 },
+      { name: 'processor time of that, without the server', value: each(later, 'cpuMs'), unit: 'ms' },
+      { name: 'its first start, which makes its leases', value: ms, unit: 'ms', target: '≤ 50', met: ms <= 50 },
+      { name: 'processor time of that, without the server', value: each(first, 'cpuMs'), unit: 'ms' },
       { name: `start-up with ${FEW} shards`, value: few.ms, unit: 'ms' },
     ] satisfies Figure[];
   },

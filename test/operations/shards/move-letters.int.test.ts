@@ -8,6 +8,7 @@ import type { MoveOptions } from '../../../src/operations/shards/moving/options.
 import { movesOf } from '../../../src/operations/shards/moving/record.ts';
 import { cli } from '../../cli/cli.ts';
 import { rows } from '../../runtime/application.ts';
+import { setAside } from './set-aside.ts';
 import { given } from '../../runtime/spread-world.ts';
 
 const FOLDER = join(import.meta.dirname, '../../fixtures/moving-letters');
@@ -95,6 +96,7 @@ async function shop(context: Pick<TestContext, 'onTestFinished'>) {
       .toSorted();
   return {
     ...world,
+    app,
     application,
     refusing,
     effects,
@@ -165,6 +167,46 @@ it('what the application writes in the new home replaces what is parked, and a c
   await drained();
   expect([await letters('north'), await letters('west')]).toEqual([[], []]);
   expect(had()).toMatchObject({ 'told s0-o1': 1 });
+}, 400_000);
+
+it('a reaction that is set aside on the source has its effect there, whichever of both dies: the mover or the host', async (context) => {
+  const { stage, application, refusing, app, host, effects, move, letters, had, drained } = await shop(context);
+  refusing.add('told s0-o1');
+  await application.order('s0', 'north', 'o1', 1);
+  await drained();
+  // It is as if no host had applied it.
+  expect(
+    await cli([
+      'dead-letters',
+      'discard',
+      '--shard',
+      'north',
+      '--only',
+      'told',
+      '--reason',
+      'test',
+      '--yes',
+      '--pipeline',
+      FOLDER,
+    ]),
+  ).toMatchObject({ code: 0 });
+  expect([await letters('north'), had()]).toEqual([[], { 'ordered s0-o1': 1 }]);
+  refusing.clear();
+  await app.stop();
+  await setAside(stage.at('north', 'millrace'), stage.at('north', 'Orders'), {
+    pipeline: 'moving-letters',
+    storeId: 's0',
+  });
+  const stopping = new AbortController();
+  const say = (text: string): void => {
+    if (text.startsWith('waiting for hosts')) stopping.abort();
+  };
+  await expect(move('west', { say, signal: stopping.signal, takeOver: true })).rejects.toBeDefined();
+  const again = await host('again');
+  await move('west', { takeOver: true });
+  await again.drained(signal);
+  expect(had()).toEqual({ 'ordered s0-o1': 1, 'told s0-o1': 1 });
+  expect(effects.filter((one) => one.startsWith('told'))).toHaveLength(1);
 }, 400_000);
 
 it('fields of embeds are right on both sides, there and back, and no write to them is an event', async (context) => {

@@ -172,15 +172,15 @@ describe.skipIf(CHROMIUM === undefined)('in Chromium', () => {
     await page.context().close();
   });
 
-  it('redrives once by a double click', async () => {
+  it('redrives once by a double click, also while others are parked', async () => {
     const page = await open('dead-letters');
     const code = await firstCode(page);
     await page.goto(`${dashboard.url}#/dead-letters/${code}`);
     await page.locator('summary', { hasText: 'order-1' }).first().click();
-    await page
-      .getByRole('button', { name: /^Redrive Orders\/order-1/ })
-      .first()
-      .click();
+    // What is open stays open when another change is parked.
+    await park(['order-3']);
+    await page.locator('summary', { hasText: 'order-3' }).first().waitFor();
+    await page.locator('button[aria-label^="Redrive Orders/order-1"]').first().click();
     const dialog = page.getByRole('dialog');
     await dialog.getByRole('listitem').filter({ hasText: 'Orders/order-1' }).waitFor();
     await dialog.getByRole('button', { name: 'Redrive' }).dblclick();

@@ -14,9 +14,10 @@ export const deadLetters = {
     const body = h('div', {}, loading());
     root.append(body);
     const show = code === undefined || code === '' ? showGroups : showCode;
+    const cards = new Map();
     const load = async () => {
       try {
-        await show(body, context, code, load);
+        await show(body, context, code, load, cards);
       } catch (error) {
         body.replaceChildren(failure(error));
       }
@@ -129,7 +130,7 @@ function buttons(context, input, what, done) {
   return node;
 }
 
-async function showCode(body, context, code, reload) {
+async function showCode(body, context, code, reload, cards) {
   const letters = atPlaces((await context.run('dead-letters list', { code, each: true })).result);
   const shown = letters.slice(0, 200);
   const back = h('p', {}, h('a', { href: '#/dead-letters', text: 'All reasons' }));
@@ -141,6 +142,7 @@ async function showCode(body, context, code, reload) {
     letters.length > shown.length
       ? h('p', { class: 'note', text: `The oldest ${count(shown.length)} of ${count(letters.length)}.` })
       : null;
+  const focused = document.activeElement;
   body.replaceChildren(
     ...[
       back,
@@ -149,9 +151,23 @@ async function showCode(body, context, code, reload) {
         buttons(context, { code }, `all ${count(letters.length)} of ${code}`, reload),
       ),
       more,
-      ...shown.map((letter) => one(letter, context, reload)),
+      ...shown.map((letter) => cardOf(letter, context, reload, cards)),
     ].filter(Boolean),
   );
+  if (body.contains(focused)) focused.focus({ preventScroll: true });
+}
+
+/** The card that is shown already, if it says the same: it stays open while others come and go. */
+function cardOf(letter, context, reload, cards) {
+  const { place, projection, container, key, id } = letter;
+  const name = JSON.stringify([place, projection, container, key, id]);
+  const sign = JSON.stringify(letter);
+  const known = cards.get(name);
+  if (known?.sign === sign) return known.node;
+  const node = one(letter, context, reload);
+  node.open = known?.node.open ?? false;
+  cards.set(name, { sign, node });
+  return node;
 }
 
 function one(letter, context, reload) {

@@ -141,9 +141,8 @@ export class Engine {
   }
 
   /** Which changes are events for a projection. Undefined: its effects are none. */
-  eventsOf(projection: string): ((change: Change) => boolean) | undefined {
-    const runner = this.#options.runners.find(({ id }) => id === projection);
-    return runner?.isEvent && ((change) => runner.isEvent?.(change) ?? true);
+  eventsOf(projection: string): Runner['isEvent'] {
+    return this.#options.runners.find(({ id }) => id === projection)?.isEvent;
   }
 
   /** The engine as the handler of a feed. */

@@ -20,7 +20,7 @@ export interface Runner {
    * backfills have written. Its dead letters stand for effects that are still to come, whichever versions these have
    * written since.
    */
-  isEvent?(change: Change): boolean;
+  readonly isEvent?: (change: Change) => boolean;
   apply(changes: readonly Change[], sink: DocumentAccess): Promise<void>;
   /**
    * Gets the changes below the projection's start, and those that are no event, which `apply` never gets, before their page

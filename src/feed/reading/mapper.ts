@@ -106,14 +106,9 @@ export function toChange(source: SourceContainer, raw: unknown, epoch: number): 
   };
 }
 
-function movedVersion(moved: MovedDocument, own: Version): Pick<Change, 'version' | 'moved' | 'gone' | 'feedLsn'> {
+function movedVersion(moved: MovedDocument, own: Version): Pick<Change, 'version' | 'moved' | 'feedLsn'> {
   const version = moved.versionOf(own);
-  return {
-    version,
-    moved: true,
-    ...(moved.gone && { gone: true }),
-    ...(version.lsn !== own.lsn && { feedLsn: own.lsn }),
-  };
+  return { version, moved: true, ...(version.lsn !== own.lsn && { feedLsn: own.lsn }) };
 }
 
 /** Adds the tenant. A document without one fails, unless it is deleted: what was derived from it can still be removed. */

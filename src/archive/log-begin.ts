@@ -27,8 +27,8 @@ export interface BeginOptions {
   readonly until?: number;
   /** How old a read may be, milliseconds (ASM-A3). */
   readonly readLagMs?: number;
-  /** Of a sharded source. Absent: one place has all of its documents. */
-  readonly shard?: LogShard | undefined;
+  /** Of a sharded source; asked only before the log has begun. Absent: one place has all of its documents. */
+  readonly shard?: () => Promise<LogShard | undefined>;
   readonly signal: AbortSignal;
 }
 
@@ -56,10 +56,10 @@ type Progress = z.infer<typeof progressed>;
  */
 export async function beginLog(archive: Archive, options: BeginOptions): Promise<number | undefined> {
   const { spec, store } = archive;
-  const { shard } = options;
   const known = await logBegan(store, spec);
   if (known !== undefined) return known;
-  const from = await beginHere(archive, options);
+  const shard = await options.shard?.();
+  const from = await beginHere(archive, options, shard?.id);
   if (!shard || from === undefined) return from;
   const others = await Promise.all(shard.all.map((id) => beganAt(store, beginName(spec, id))));
   return others.includes(undefined)
@@ -68,18 +68,18 @@ export async function beginLog(archive: Archive, options: BeginOptions): Promise
 }
 
 /** Keeps the documents of this place. */
-async function beginHere(archive: Archive, options: BeginOptions): Promise<number | undefined> {
+async function beginHere(archive: Archive, options: BeginOptions, shard?: string): Promise<number | undefined> {
   const { spec, store } = archive;
-  const shard = options.shard?.id;
   const known = await beganAt(store, beginName(spec, shard));
   if (known !== undefined) return known;
-  const progress = await readProgress(store, progressName(spec, shard));
+  const name = progressName(spec, shard);
+  const progress = await readProgress(store, name);
   const { hot } = progress;
-  if (hot && !(await keepHot(archive, hot, options))) return undefined;
+  if (hot && !(await keepHot(archive, hot, name, options))) return undefined;
   const cold = new Set(progress.cold);
   const isWhole = await keepCold(archive, cold, options);
   if (!isWhole) {
-    await saveProgress(store, progressName(spec, shard), { format: 1, hot: null, cold: [...cold] });
+    await saveProgress(store, name, { format: 1, hot: null, cold: [...cold] });
     return undefined;
   }
   // The service's clock may be ahead of this one, and versions have its time.
@@ -95,9 +95,13 @@ async function begin(store: BlobStore, name: string, from: number): Promise<numb
 const isOver = ({ until = Infinity }: BeginOptions): boolean => systemClock.monotonic() >= until;
 
 /** True: the feed was read to its end. */
-async function keepHot(archive: Archive, from: NonNullable<Progress['hot']>, options: BeginOptions): Promise<boolean> {
+async function keepHot(
+  archive: Archive,
+  from: NonNullable<Progress['hot']>,
+  name: string,
+  options: BeginOptions,
+): Promise<boolean> {
   const { spec, store, feed } = archive;
-  const name = progressName(spec, options.shard?.id);
   const reader = new FeedReader(feed, from.length > 0 ? from : undefined);
   const lines = new Lines(archive, options);
   for await (const { changes } of reader.toEnd(options.signal)) {

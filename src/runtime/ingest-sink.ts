@@ -4,7 +4,6 @@ import { once } from '../base/once.ts';
 import { AmbiguousOutcome, withRetry } from '../cosmos/retry.ts';
 import { failureOf } from '../cosmos/failure.ts';
 import type { Meter } from '../cosmos/meter.ts';
-import { splitPath } from '../cosmos/paths.ts';
 import { type Spending, spendingOf } from '../cosmos/spending.ts';
 import type { IngestSpec } from '../definition/specs.ts';
 import type { Key } from '../feed/reading/change.ts';
@@ -15,7 +14,7 @@ import type { RoutedPass } from '../shards/routing/values.ts';
 import type { Router } from '../shards/routing/router.ts';
 import { CosmosAccess } from '../sinks/cosmos-access.ts';
 import type { Parts } from './open-feed.ts';
-import { openPipelineRouter } from './shard-map.ts';
+import { mappedLevel, openPipelineRouter } from './shard-map.ts';
 
 /** The sink of an ingest. Nothing is sent before the first events. */
 export function ingestSink(parts: Parts, { into }: IngestSpec, target: Target): IngestSink {
@@ -41,9 +40,8 @@ interface Sending {
 const NO_SHARD: ReadonlySet<string> = new Set(['mapping-missing', 'shard-key-invalid']);
 
 /** Each request has a pass of its own, so a move of the key waits for those under way, and the next go to the target. */
-function routedAccess(router: Router, { name, keyPaths }: Target, sending: Sending): IngestAccess {
-  const path = splitPath(router.schema.sharded[name] ?? '').join('/');
-  const level = keyPaths.findIndex((one) => one.join('/') === path);
+function routedAccess(router: Router, target: Target, sending: Sending): IngestAccess {
+  const level = mappedLevel(router.schema, target);
   const keyOf = (key: Key): string | number => key[level] as string | number;
   return {
     read: async (container, key, ids) => {

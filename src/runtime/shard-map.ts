@@ -1,5 +1,6 @@
 // The stored shard map of a pipeline, and its shards as places.
 import { type Settings, requireShardMaps } from '../base/settings.ts';
+import { splitPath } from '../cosmos/paths.ts';
 import { partOf, placeOf, shardedContainers } from '../definition/places.ts';
 import type { DerivedSpec } from '../definition/specs.ts';
 import { type Shard, type ShardMap, ShardMapManager } from '../shards/index.ts';
@@ -8,6 +9,15 @@ import { type Router, openRouter } from '../shards/routing/router.ts';
 import { runtimeError } from './errors.ts';
 import type { Parts } from './open-feed.ts';
 import type { LoadedPipeline, Services } from './workspace.ts';
+
+/** Which level of a sharded container's key the map has; -1: none. */
+export function mappedLevel(
+  { sharded }: ShardMap['schema'],
+  { name, keyPaths }: { readonly name: string; readonly keyPaths: readonly (readonly string[])[] },
+): number {
+  const path = splitPath(sharded[name] ?? '').join('/');
+  return keyPaths.findIndex((one) => one.join('/') === path);
+}
 
 /** A shard as a place of a pipeline. */
 export interface ShardPlace {

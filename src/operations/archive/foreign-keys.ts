@@ -1,8 +1,7 @@
 import type { Key } from '../../feed/reading/change.ts';
-import { splitPath } from '../../cosmos/paths.ts';
 import type { SourceContainer } from '../../feed/reading/mapper.ts';
 import type { Parts } from '../../runtime/open-feed.ts';
-import { openShardMap, shardPlaces } from '../../runtime/shard-map.ts';
+import { mappedLevel, openShardMap, shardPlaces } from '../../runtime/shard-map.ts';
 import type { InspectedMapping, ShardMap } from '../../shards/index.ts';
 import { isSameLocation } from '../../shards/map/documents.ts';
 import { covers } from '../../shards/keys/spans.ts';
@@ -11,17 +10,23 @@ import { spanOf } from '../shards/moving/options.ts';
 import { isOfMove } from '../shards/moving/record.ts';
 
 /**
- * Reads, at each call, which keys of a source a sweep, a restore or a backfill in this shard must leave alone: those that move, because a
- * mover copies what it has read, and those that the map gives to another shard. Undefined: the source isn't sharded here.
+ * Reads, at each call, which keys of a source a sweep, a restore or a backfill in this shard must leave alone: those that
+ * move, because a mover copies what it has read, and those that the map gives to another shard. Undefined: the source isn't
+ * sharded here.
  */
 export async function foreignKeys(parts: Parts, source: Source): Promise<ReadKeys | undefined> {
-  const { part } = parts.loaded.pipeline;
-  if (part?.place !== 'shard' || !part.inShards.has(source.name)) return undefined;
-  const map = await openShardMap(parts);
+  const map = await mapHere(parts, source);
+  if (!map) return undefined;
   return async () => {
     const own = await shardHere(map, parts);
     return keysOf(map, source, ({ owner, shard }) => isOfMove(owner) || shard !== own);
   };
+}
+
+/** The map by whose keys a source is sharded here. Undefined: this place has all of its documents. */
+export async function mapHere(parts: Parts, { name }: Pick<Source, 'name'>): Promise<ShardMap | undefined> {
+  const { part } = parts.loaded.pipeline;
+  return part?.place === 'shard' && part.inShards.has(name) ? openShardMap(parts) : undefined;
 }
 
 /** The id of the shard in whose place the services are. */
@@ -69,12 +74,8 @@ async function keysOf(
 }
 
 /** Finds the mapping of a key. */
-async function mappings(
-  map: ShardMap,
-  { name, keyPaths }: Source,
-): Promise<(key: Key) => InspectedMapping | undefined> {
-  const path = splitPath(map.schema.sharded[name] ?? '').join('/');
-  const level = keyPaths.findIndex((one) => one.join('/') === path);
+async function mappings(map: ShardMap, source: Source): Promise<(key: Key) => InspectedMapping | undefined> {
+  const level = mappedLevel(map.schema, source);
   const spans = (await map.inspect()).mappings
     .map((mapping) => ({ ...spanOf(map, mapping), mapping }))
     .toSorted((one, other) => (one.low < other.low ? -1 : 1));

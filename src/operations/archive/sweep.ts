@@ -12,9 +12,8 @@ import { plural, size, table } from '../table.ts';
 import type { Change } from '../../feed/reading/change.ts';
 import { watchErasures } from '../../runtime/open-engine.ts';
 import type { Parts } from '../../runtime/open-feed.ts';
-import { openShardMap } from '../../runtime/shard-map.ts';
 import { faultLines } from './faults.ts';
-import { shardHere } from './foreign-keys.ts';
+import { mapHere, shardHere } from './foreign-keys.ts';
 import { assertByTenant } from './of-tenant.ts';
 import { type OpenedArchive, gateOf, openArchives } from './open.ts';
 import { applyTiersDaily } from './tiering.ts';
@@ -74,7 +73,7 @@ async function sweepOne(
     const isErased = (change: Change): Promise<boolean> => isOfErased(archive, change, erased);
     // Half of a slice, since a log that begins reads the whole container in several.
     const half = withinMs === undefined ? Infinity : systemClock.monotonic() + withinMs / 2;
-    await beginLog(archive, { isErased, until: half, shard: await logShard(parts, archive), signal });
+    await beginLog(archive, { isErased, until: half, shard: () => logShard(parts, archive), signal });
   }
   const { state } = parts.services.place;
   await using sweeper = dryRun ? undefined : new Sweeper(state, archive.spec);
@@ -105,11 +104,9 @@ async function sweepOne(
 
 /** The shard in which a sharded source is swept. A detached one has documents too, and comes back perhaps. */
 async function logShard(parts: Parts, { source }: OpenedArchive): Promise<LogShard | undefined> {
-  const { part } = parts.loaded.pipeline;
-  if (part?.place !== 'shard' || !part.inShards.has(source.name)) return undefined;
-  const map = await openShardMap(parts);
-  const id = await shardHere(map, parts);
-  return id === undefined ? undefined : { id, all: (await map.shards()).map((shard) => shard.id) };
+  const map = await mapHere(parts, source);
+  const id = map && (await shardHere(map, parts));
+  return !map || id === undefined ? undefined : { id, all: (await map.shards()).map((shard) => shard.id) };
 }
 
 /** Whether hosts read all of the source: then the log has what is written from now on. */

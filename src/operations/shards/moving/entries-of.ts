@@ -1,9 +1,9 @@
 import type { SqlParameter } from '@azure/cosmos';
 import { mapSettled } from '../../../base/map-settled.ts';
 import { fetchAll } from '../../../cosmos/fetch-all.ts';
-import { splitPath } from '../../../cosmos/paths.ts';
 import type { Key } from '../../../feed/reading/change.ts';
 import { ENTRY, type StoredEntry, entryOf } from '../../../projections/archive/entries.ts';
+import { mappedLevel } from '../../../runtime/shard-map.ts';
 import { keyJson } from '../../../shards/keys/key-type.ts';
 import type { Span } from '../../../shards/keys/spans.ts';
 import type { MapFacts } from '../../../shards/map/documents.ts';
@@ -46,8 +46,7 @@ export function keyCondition(
   property: string,
 ): { readonly condition: string; readonly parameters: SqlParameter[] } {
   if (map.kind !== 'list') return { condition: '', parameters: [] };
-  const path = splitPath(map.schema.sharded[of.name] ?? '').join('/');
-  const level = of.left.keyPaths.findIndex((one) => one.join('/') === path);
+  const level = mappedLevel(map.schema, { name: of.name, keyPaths: of.left.keyPaths });
   const value = keyJson(map.keyType, span.low);
   return { condition: ` AND ${property}[${level}] = @key`, parameters: [{ name: '@key', value }] };
 }

@@ -132,10 +132,10 @@ describe('the state of all shards at one moment', () => {
       expect(await history(seed), `MILLRACE_SEED=${seed}`).toEqual([]);
   });
 
+  // From one seed at every commit: which mistakes are found is no matter of luck.
   it.each(MISTAKES)('is seen to fail where %s', async (mistake) => {
     const wrong: string[] = [];
-    for (let seed = SEED; wrong.length === 0 && seed < SEED + 20_000; seed++)
-      wrong.push(...(await history(seed, mistake)));
+    for (let seed = 1; wrong.length === 0 && seed < 20_000; seed++) wrong.push(...(await history(seed, mistake)));
     expect(wrong).not.toEqual([]);
   });
 });

@@ -24,7 +24,7 @@ const NO_VERSION = `${'0'.repeat(8)}-${'0'.repeat(16)}-0`;
 const SCAN_MS = 30 * 60_000;
 
 /** Rows of one block were mostly written together, so a sample is drawn from blocks with so many times its rows. */
-const DRAWN_FROM = 20;
+const DRAWN_FROM = [20, 200];
 
 /** A condition on the columns of the identity, with its values. */
 interface Where {
@@ -127,7 +127,6 @@ class Reading {
       ]);
       // Unknown before the first ANALYZE, and on the coordinator of Citus.
       const rows = Number(known[0]?.['reltuples']);
-      const percent = rows > 0 ? Math.min(100, (100 * DRAWN_FROM * most) / rows) : 100;
       const draw = async (from: string) =>
         (
           await session.query(
@@ -135,10 +134,13 @@ class Reading {
             [most],
           )
         ).rows;
-      const some = percent < 100 ? await draw(`${table} AS t TABLESAMPLE SYSTEM (${percent})`) : [];
-      // The statistics may be old.
-      const enough = some.length < most ? await draw(`${table} AS t`) : some;
-      return enough.map((row) => placeOf(this.#layout, row));
+      // A block is drawn or not: of a few, none may be, and the statistics may be old.
+      const shares = rows > 0 ? DRAWN_FROM.map((times) => (100 * times * most) / rows) : [];
+      for (const percent of shares.filter((share) => share < 100)) {
+        const some = await draw(`${table} AS t TABLESAMPLE SYSTEM (${percent})`);
+        if (some.length >= most) return some.map((row) => placeOf(this.#layout, row));
+      }
+      return (await draw(`${table} AS t`)).map((row) => placeOf(this.#layout, row));
     }, SCAN_MS);
   }
 

@@ -25,7 +25,8 @@ it(`what is set aside is applied, in the order of its key (seed ${SEED})`, async
   expect(drained, 'otherwise nothing was set aside').toBeGreaterThan(HISTORIES);
 });
 
-it.each(VARIANTS)(`a host that %s is found (seed ${SEED})`, async (variant) => {
+// From one seed at every commit: which variants are found is no matter of luck.
+it.each(VARIANTS)('a host that %s is found', async (variant) => {
   const [wrong, tried] = await count(variant, process.env['MILLRACE_VARIANT_HISTORIES'] === undefined);
   expect(wrong, `in ${tried} histories`).toBeGreaterThan(0);
 });
@@ -34,7 +35,7 @@ it.each(VARIANTS)(`a host that %s is found (seed ${SEED})`, async (variant) => {
 async function count(variant: Variant, first: boolean): Promise<[wrong: number, tried: number]> {
   let wrong = 0;
   for (let at = 0; at < VARIANT_HISTORIES; at++) {
-    if ((await run(SEED + at, variant)).said.length === 0) continue;
+    if ((await run(1 + at, variant)).said.length === 0) continue;
     wrong += 1;
     if (first) return [wrong, at + 1];
   }

@@ -25,10 +25,11 @@ it(`after the certificate nothing of the tenant is left, and others lose nothing
   expect(certified, 'otherwise no erasure has ended').toBeGreaterThan(HISTORIES / 2);
 });
 
-it.each(VARIANTS)(`an erasure that %s is found (seed ${SEED})`, async (variant) => {
+// From one seed at every commit: which variants are found is no matter of luck.
+it.each(VARIANTS)('an erasure that %s is found', async (variant) => {
   let tried = 0;
   let wrong: readonly string[] = [];
-  while (wrong.length === 0 && tried < VARIANT_HISTORIES) wrong = (await run(SEED + tried++, variant)).said;
+  while (wrong.length === 0 && tried < VARIANT_HISTORIES) wrong = (await run(++tried, variant)).said;
   if (process.env['MILLRACE_VARIANT_HISTORIES'] !== undefined) console.log(`${variant}: ${tried}, ${wrong.join()}`);
   expect(wrong, `in ${tried} histories`).not.toEqual([]);
 });

@@ -1,6 +1,7 @@
 // Joins small blobs of a month into larger ones while others read, archive, restore and erase (ADR 68).
 import { WRITE_GRACE_MS } from '../base/bounds.ts';
 import { systemClock } from '../base/clock.ts';
+import { mapSettled } from '../base/map-settled.ts';
 import { projectionId } from '../definition/specs.ts';
 import { type Key, compareVersions } from '../feed/reading/change.ts';
 import { untilStopped, whileFresh } from '../feed/tenure/fences.ts';
@@ -27,6 +28,8 @@ const UNPACKED = 32 * SMALL;
 const LINES = 50_000;
 /** Blobs whose removal waits together. */
 const RETIRED = 1_000;
+const REMOVED_AT_ONCE = 16;
+
 export interface CompactOptions {
   readonly signal: AbortSignal;
   readonly tenant?: string | undefined;
@@ -311,18 +314,21 @@ async function removeRetired(
   // A sweep, an erasure or another compaction may still write what it decided before, and a reader use an entry that it has read.
   await (options.grace?.() ?? systemClock.sleep(WRITE_GRACE_MS, options.signal));
   const access = archive.access(untilStopped(options.signal));
-  for (const name of retired) {
+  const entries = new Entries(stateContainer);
+  const remove = async (name: string): Promise<void> => {
     options.signal.throwIfAborted();
+    tally[await store.remove(name)] += 1;
+    options.progress?.(tally);
+  };
+  for (const [manifest, names] of Map.groupBy(retired, manifestBeside))
     await unlessDamaged(tally.faults, async () => {
-      if (await new Entries(stateContainer).name(name, access)) {
-        tally.left += 1;
-        return;
-      }
-      // First, since a listed blob that is missing is damage.
-      await delist(store, manifestBeside(name), name);
-      tally[await store.remove(name)] += 1;
+      const named = await mapSettled(names, (name) => entries.name(name, access), { concurrency: REMOVED_AT_ONCE });
+      const free = names.filter((_, at) => !named[at]);
+      tally.left += names.length - free.length;
+      // First, since a listed blob that is missing is damage. All at once, since a month may have thousands.
+      await delist(store, manifest, free);
+      await mapSettled(free, remove, { concurrency: REMOVED_AT_ONCE });
     });
-  }
 }
 
 /** Whether a blob that no manifest lists was left by a compaction or sweep that died, and no sweep can write it again. */

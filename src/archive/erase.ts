@@ -125,7 +125,7 @@ async function detach(name: string, options: EraseOptions, tally: Tally): Promis
       });
     });
   }
-  if (!read.whole) await delist(store, manifestBeside(name), name);
+  if (!read.whole) await delist(store, manifestBeside(name), [name]);
   return true;
 }
 

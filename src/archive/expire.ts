@@ -140,7 +140,7 @@ async function expireBlob(archive: Work, of: Expiring, options: ExpireOptions, t
     return;
   }
   // First, since a listed blob that is missing is damage.
-  await delist(store, of.manifest, blob);
+  await delist(store, of.manifest, [blob]);
   tally[await store.remove(blob)] += 1;
 }
 

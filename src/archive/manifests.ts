@@ -58,16 +58,17 @@ export async function enlistIn(
 }
 
 /**
- * Takes a blob out of a manifest, under If-Match. True: the manifest lists no blob any more, or there is none.
+ * Takes blobs out of a manifest, under If-Match. True: the manifest lists no blob any more, or there is none.
  * @throws ArchiveDamaged, FormatUnreadable
  */
-export async function delist(store: BlobStore, name: string, blob: string): Promise<boolean> {
+export async function delist(store: BlobStore, name: string, gone: readonly string[]): Promise<boolean> {
   let empty = true;
+  const names = new Set(gone);
   await untilDone(`Manifest ${name}`, async () => {
     const stored = await store.read(name);
     if (!stored) return (empty = true);
     const manifest = parseManifest(name, stored.bytes);
-    const blobs = manifest.blobs.filter((record) => record.name !== blob);
+    const blobs = manifest.blobs.filter((record) => !names.has(record.name));
     empty = blobs.length === 0;
     if (blobs.length === manifest.blobs.length) return true;
     return store.put(name, textOf({ ...manifest, blobs }), stored.etag);

@@ -145,7 +145,7 @@ it('a blob that is gone while entries name it is damage to every reader, listed 
   const gone = Object.assign(Object.create(here.store) as MemoryBlobStore, {
     read: async (name: string) => {
       const found = await here.store.read(name);
-      if (name === first && found) await delist(here.store, manifestBeside(first), first);
+      if (name === first && found) await delist(here.store, manifestBeside(first), [first]);
       if (name === first) return undefined;
       return found;
     },

@@ -150,7 +150,7 @@ it('a sweeper that comes late brings back no older version, and removes no blob 
 it('a blob that no manifest lists goes too, and an entry that names a blob again keeps it', async () => {
   const here = await scene();
   const [name = ''] = here.blobs().filter((of) => of.includes('2000/05'));
-  await delist(here.store, manifestBeside(name), name);
+  await delist(here.store, manifestBeside(name), [name]);
   expect(await here.expire()).toMatchObject({ documents: 2, waiting: 1 });
   const entries = here.stage.database.container('millrace').items;
   const { resources } = await entries.query<{ id: string }>("SELECT * FROM c WHERE c.state = 'void'").fetchAll();

@@ -205,7 +205,8 @@ export class Entries {
 
   /** Whether an entry names a blob. */
   async name(blob: string, access: DocumentAccess): Promise<boolean> {
-    return (await this.ofBlob(blob, access)).length > 0;
+    const sql = 'SELECT TOP 1 VALUE c.id FROM c WHERE c.type = @type AND c.blob.name = @blob';
+    return (await access.query<string>(this.#container, sql, { type: ENTRY, blob })).length > 0;
   }
 
   async #advance(

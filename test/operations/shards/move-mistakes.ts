@@ -46,7 +46,12 @@ export const ERASE_MISTAKES = {
   'an erasure lists documents after its wait': 151,
   'a sweep looks at no erasure': 26,
 } as const;
-export type MoveMistake = keyof typeof MOVE_MISTAKES | keyof typeof ERASE_MISTAKES;
+/** Of documents that are deleted without a trace. */
+export const DELETE_MISTAKES = {
+  'both sides are compared before the pause alone': 2,
+  'counts are compared before nothing writes any more': 279,
+} as const;
+export type MoveMistake = keyof typeof MOVE_MISTAKES | keyof typeof ERASE_MISTAKES | keyof typeof DELETE_MISTAKES;
 
 /** So many histories after the first are tried where the world has changed since that was found. */
 const TRIED = 20_000;

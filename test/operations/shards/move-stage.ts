@@ -1,5 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { type Container, CosmosClient, type Database, PluginOn } from '@azure/cosmos';
+import {
+  type Container,
+  CosmosClient,
+  type CosmosClientOptions,
+  type Database,
+  type PluginConfig,
+  PluginOn,
+} from '@azure/cosmos';
 import { type Emulator, startEmulator } from '../../../src/emulator/index.ts';
 import type { MoveOptions } from '../../../src/operations/shards/moving/options.ts';
 import { moveMapping } from '../../../src/operations/shards/moving/move.ts';
@@ -103,22 +110,19 @@ export class MoveStage implements AsyncDisposable {
     work: () => Promise<void>,
   ): CosmosClient {
     let isDone = false;
-    const made = new CosmosClient({
-      endpoint: this.emulator.endpoint,
-      key: this.emulator.key,
-      plugins: [
-        {
-          on: PluginOn.request,
-          plugin: async (request, _, next) => {
-            if (!isDone && request.path?.includes(path) && String(request.body).includes(body)) {
-              isDone = true;
-              await work();
-            }
-            return next(request);
-          },
-        },
-      ],
-    });
+    const before: PluginConfig = {
+      on: PluginOn.request,
+      plugin: async (request, _, next) => {
+        if (!isDone && request.path?.includes(path) && String(request.body).includes(body)) {
+          isDone = true;
+          await work();
+        }
+        return next(request) as never;
+      },
+    };
+    const { endpoint, key } = this.emulator;
+    const options: CosmosClientOptions & { readonly plugins: PluginConfig[] } = { endpoint, key, plugins: [before] };
+    const made = new CosmosClient(options);
     this.#clients.push(made);
     return made;
   }

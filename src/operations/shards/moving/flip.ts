@@ -6,7 +6,7 @@ import type { Mapping } from '../../../shards/index.ts';
 import { plural } from '../../table.ts';
 import { shardVerbsError } from '../errors.ts';
 import { compare } from './compare.ts';
-import { BACK_AFTER, OFFLINE_WITHIN, fits, forecastOf, measure } from './forecast.ts';
+import { BACK_AFTER, OFFLINE_WITHIN, countSides, fits, forecastOf, measure } from './forecast.ts';
 import { Limit } from './limit.ts';
 import { type Moving, SIDE_BY_SIDE, copyOn, countsOf, mappingNow, ownerOptions } from './moving.ts';
 import { Pause, type PauseParts } from './pause.ts';
@@ -75,13 +75,16 @@ async function untilShort(
   { limitMs, differed, ends }: { readonly limitMs: number; readonly differed: boolean; readonly ends: number },
 ): Promise<number> {
   const { clock, signal, say } = moving;
+  let countMs = await countSides(moving, differed);
   for (let looks = 1; ; looks++) {
-    const measured = await measure(moving, differed && looks === 1);
+    const measured = await measure(moving, countMs);
     if (fits(measured, limitMs) || limitMs >= DECIDE_MS || clock.monotonic() > ends) return limitMs;
     const { onlineMs } = forecastOf(measured);
     if (looks >= LOOKS) return Math.min(2 * limitMs, DECIDE_MS);
     await say(`waiting to change over: writes would be held for about ${Math.round(onlineMs)} ms`);
     await clock.sleep(LOOK_MS, signal);
+    // Counting costs RU, and is done again only where it is what takes too long.
+    if (fits({ ...measured, countMs: 0 }, limitMs)) countMs = await countSides(moving, false);
   }
 }
 

@@ -40,24 +40,29 @@ export function fits(measured: Measured, limitMs: number): boolean {
 }
 
 /**
- * Measures, without holding a write. Where the target has more documents than the source, some were deleted in the source
- * since both sides were compared, and are found now: within the pause that would take the longer the more there are.
+ * Milliseconds that counting both sides takes. Where the target has more documents than the source, some were deleted in the
+ * source since both sides were compared, and are found now: within the pause that would take the longer the more there are.
  */
-export async function measure(moving: Moving, differed: boolean): Promise<Measured> {
-  const { record, containers, clock } = moving;
-  const timed = async <T>(work: () => Promise<T>): Promise<readonly [number, T]> => {
-    const since = clock.monotonic();
-    const result = await work();
-    return [clock.monotonic() - since, result];
-  };
-  const [countMs, counts] = await timed(() => countsOf(moving));
-  const due = containers.filter((_, at) => differed || counts[at]!.source < counts[at]!.target);
+export async function countSides(moving: Moving, differed: boolean): Promise<number> {
+  const [countMs, counts] = await timed(moving, () => countsOf(moving));
+  const due = moving.containers.filter((_, at) => differed || counts[at]!.source < counts[at]!.target);
   for (const of of due) await compare(moving, of, { still: false });
   if (due.length > 0) await copyAll(moving);
+  return countMs;
+}
+
+/** No write is held for it. */
+export async function measure(moving: Moving, countMs: number): Promise<Measured> {
   // It reads the record and replaces it.
-  const [saveMs] = await timed(() => record.save());
-  const [copyMs] = await timed(() => copyAll(moving));
+  const [saveMs] = await timed(moving, () => moving.record.save());
+  const [copyMs] = await timed(moving, () => copyAll(moving));
   return { requestMs: saveMs / 2, copyMs, countMs };
+}
+
+async function timed<T>({ clock }: Moving, work: () => Promise<T>): Promise<readonly [number, T]> {
+  const since = clock.monotonic();
+  const result = await work();
+  return [clock.monotonic() - since, result];
 }
 
 const copyAll = (moving: Moving): Promise<unknown> =>

@@ -19,7 +19,6 @@ import { containerHeaders, reply } from '../wire/reply.ts';
 import { MAX_PAGE_BYTES, pageSize, targetOf } from '../storage/target.ts';
 import type { Target } from '../storage/target.ts';
 import { Replica } from '../storage/replica.ts';
-import type { Tally } from '../storage/tally.ts';
 import { tallyOf } from './tallies.ts';
 import { WireError, badRequest, header, parseObject } from '../wire/wire.ts';
 import type { Call, Doc, Reply } from '../wire/wire.ts';
@@ -122,7 +121,11 @@ export class Queries {
     const cost = { documents: 0, bytes: 0 };
     const walk = new Walk(from);
     const tally = from ? undefined : tallyOf(container, target, prepared, { query, replica, from: indexFrom });
-    const answered = function* answered({ documents: all, bytes, count }: Tally): Generator<string, void> {
+    const answered = function* answered({
+      documents: all,
+      bytes,
+      count,
+    }: NonNullable<typeof tally>): Generator<string, void> {
       cost.documents += all;
       cost.bytes += bytes;
       yield prepared.counting!.result(count);

@@ -1,5 +1,6 @@
 import type { Prepared } from '../../sql/prepare.ts';
 import type { Container } from '../storage/container.ts';
+import type { Version } from '../storage/logical-partition.ts';
 import type { Replica } from '../storage/replica.ts';
 import { Tally } from '../storage/tally.ts';
 import type { Target } from '../storage/target.ts';
@@ -16,7 +17,7 @@ export function tallyOf(
   { key }: Target,
   { counting, restrictions }: Prepared,
   { query, replica, from }: { readonly query: string; readonly replica: Replica; readonly from: number },
-): Tally | undefined {
+): Tally<Version> | undefined {
   const home = key && container.find(key);
   const { defaultTtl = -1 } = container;
   if (!home || !counting || restrictions.length > 0 || replica.lags || defaultTtl !== -1) return undefined;

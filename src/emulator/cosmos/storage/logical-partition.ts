@@ -11,7 +11,7 @@ export class LogicalPartition {
   /** Values of unique keys, by constraint, and the id of the item that has them. */
   readonly unique = new Map<string, string>();
   /** Kept counts, by query. Code that changes an item's current version must call `changed`. */
-  readonly tallies = new Map<string, Tally>();
+  readonly tallies = new Map<string, Tally<Version>>();
 
   constructor(key: WireKey, text: string, epk: string) {
     this.key = key;

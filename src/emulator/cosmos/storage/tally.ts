@@ -1,18 +1,26 @@
-import type { Item, Version } from './logical-partition.ts';
+/** An item, as far as a count needs it. */
+interface Counted<V> {
+  readonly current: V | undefined;
+}
+
+interface Sized {
+  readonly size: number;
+  readonly ttl: number | undefined;
+}
 
 /**
  * How many items of a logical partition a condition holds for, kept up to date by every write. Code that changes an item's
  * current version must update it.
  */
-export class Tally {
-  readonly #holds: (version: Version) => boolean;
-  readonly #counted = new Set<Item>();
-  readonly #sizes = new Map<Item, number>();
-  readonly #mortal = new Set<Item>();
+export class Tally<V extends Sized> {
+  readonly #holds: (version: V) => boolean;
+  readonly #counted = new Set<Counted<V>>();
+  readonly #sizes = new Map<Counted<V>, number>();
+  readonly #mortal = new Set<Counted<V>>();
   #bytes = 0;
   #unused = 0;
 
-  constructor(holds: (version: Version) => boolean, items: Iterable<Item>) {
+  constructor(holds: (version: V) => boolean, items: Iterable<Counted<V>>) {
     this.#holds = holds;
     for (const item of items) this.update(item);
     this.#unused = 0;
@@ -46,7 +54,7 @@ export class Tally {
   }
 
   /** The item's current version has changed. */
-  update(item: Item): void {
+  update(item: Counted<V>): void {
     const { current } = item;
     this.#unused += 1;
     this.#bytes += (current?.size ?? 0) - (this.#sizes.get(item) ?? 0);
@@ -57,7 +65,7 @@ export class Tally {
   }
 }
 
-function put(items: Set<Item>, item: Item, isIn: boolean): void {
+function put<T>(items: Set<T>, item: T, isIn: boolean): void {
   if (isIn) items.add(item);
   else items.delete(item);
 }

@@ -60,7 +60,7 @@ async function moveOf(size: number): Promise<Figure[]> {
       stateContainer: 'millrace',
     };
     const { signal } = new AbortController();
-    const say = (text: string): void => void (process.env['MILLRACE_SAY'] && console.log(text));
+    const say = (step: string): void => void (process.env['MILLRACE_SAY'] && console.log(step));
     moved = await moveMapping({ ...options, signal, say, readLagMs: 0, graceMs: GRACE_MS }, mapping, target);
   });
   clearInterval(watching);

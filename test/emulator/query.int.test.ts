@@ -333,7 +333,7 @@ test('a count of one key that is kept is right after each write, and costs as on
   await container.items.batch(
     [
       { operationType: 'Delete', id: '9' },
-      { operationType: 'Create', resourceBody: { id: '9', pk: 'a' } as never },
+      { operationType: 'Create', resourceBody: { id: '9', pk: 'a' } },
     ],
     'a',
   );

@@ -210,6 +210,13 @@ export const LIST: readonly Line[] = [
   },
   {
     kind: 'shard move',
+    mode: 'documents that are deleted without a trace',
+    file: 'test/operations/shards/move-protocol.model.test.ts',
+    test: 'come to life by a move',
+    histories: 15_000,
+  },
+  {
+    kind: 'shard move',
     mode: 'beside erasures, sweeps and restores, in virtual time',
     file: 'test/operations/shards/move-erase.model.test.ts',
     test: 'nothing of a tenant is left',

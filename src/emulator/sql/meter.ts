@@ -44,6 +44,12 @@ export class Meter {
     if (this.#steps > MAX_STEPS) refuse('more work than one query may take. Restrict what it reads');
   }
 
+  /** What was done so far was another query's. */
+  restart(): void {
+    this.#steps = 0;
+    this.#made = 0;
+  }
+
   /** Begins the next row: the values made for the row before are no longer needed. */
   row(): void {
     this.#made = 0;

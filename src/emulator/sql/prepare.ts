@@ -1,5 +1,6 @@
 import { holdsAggregate } from './aggregate.ts';
 import type { Expr, Query } from './ast.ts';
+import { type Counting, countingOf } from './counting.ts';
 import { Meter, ROW_STEPS } from './meter.ts';
 import { parseQuery } from './parse.ts';
 import { Patterns } from './regex.ts';
@@ -20,6 +21,8 @@ export interface Prepared {
   readonly seeks: boolean;
   /** Whether it counts: COUNT may include expired items. */
   readonly counts: boolean;
+  /** Set if it does nothing but count documents. */
+  readonly counting: Counting | undefined;
   /** About how many bytes it keeps until its end. */
   readonly kept: number;
   /** The results as JSON text, made one by one. Documents are read one by one too, unless the query sorts or groups. */
@@ -73,7 +76,8 @@ export function prepare(text: string, params: ReadonlyMap<string, unknown>, now:
       path: pathOf(expr, alias ?? ''),
       descending,
     })),
-    counts: counting(query),
+    counts: holdsCount(query),
+    counting: countingOf(query, scope),
     seeks: seeking(query),
     get kept() {
       return meter.kept;
@@ -110,5 +114,5 @@ function isWhole(query: Query): boolean {
 const seeking = ({ columns, groupBy, orderBy, distinct }: Query): boolean =>
   !groupBy && !orderBy && !distinct && (columns === '*' || !columns.some(({ expr }) => holdsAggregate(expr)));
 
-const counting = ({ columns }: Query): boolean =>
+const holdsCount = ({ columns }: Query): boolean =>
   columns !== '*' && columns.some(({ expr }) => expr.kind === 'call' && expr.name === 'COUNT');

@@ -7,7 +7,8 @@ import type { Move } from './move-shards.ts';
 type Steps = Generator<void, void, undefined>;
 
 export function* clear(world: MoveWorld, move: Move): Steps {
-  const { from, key } = move;
+  const { from, to, key } = move;
+  while (!world.is('the clean-up waits for no host') && !world.hasAcknowledged(to, to.lsn, key)) yield;
   for (const doc of from.since(0, key)) {
     if (world.parked.has(doc.id) || doc.mark?.gone || world.owner.get(key) === from) continue;
     if (world.is('the source is deleted at the clean-up')) from.docs.delete(doc.id);
@@ -22,7 +23,8 @@ export function* clear(world: MoveWorld, move: Move): Steps {
   dropEntries(world, from, key);
   dropLetters(world, from, key);
   yield;
-  for (const doc of from.since(0, key)) if (doc.mark?.gone) from.docs.delete(doc.id);
+  // In the target too: of documents that were deleted in the source after they had been copied.
+  for (const shard of [from, to]) for (const doc of shard.since(0, key)) if (doc.mark?.gone) shard.docs.delete(doc.id);
   move.step = 'done';
   yield;
 }

@@ -19,13 +19,18 @@ export interface HistoryOptions {
   readonly mistake?: MoveMistake | undefined;
   /** Whether tenants are erased. */
   readonly erases?: boolean;
+  /** Whether the application deletes documents without a trace. Nothing is archived then. */
+  readonly deletes?: boolean;
   /** Adds up what happened. */
   readonly totals?: Map<string, number>;
 }
 
 /** What was wrong in the history of a seed. */
-export function runHistory(seed: number, { mistake, erases = false, totals }: HistoryOptions = {}): string[] {
-  const world = new MoveWorld(seed, mistake);
+export function runHistory(
+  seed: number,
+  { mistake, erases = false, deletes = false, totals }: HistoryOptions = {},
+): string[] {
+  const world = new MoveWorld(seed, mistake, { withDeletions: deletes });
   const { random } = world;
   const ends = 900 + random.int(600);
   const works: Work[] = [];
@@ -37,7 +42,7 @@ export function runHistory(seed: number, { mistake, erases = false, totals }: Hi
     world.look();
     if (world.said.length > 0) break;
     if (at > ends + 1_000) world.calm = true;
-    if (at < ends && random.chance(0.12)) {
+    if (at < ends && !deletes && random.chance(0.12)) {
       const shard = random.pick(world.shards);
       const steps = random.chance(0.15) ? restore(world, shard) : sweep(world, shard);
       keepers.push({ steps, sleepsUntil: 0 });

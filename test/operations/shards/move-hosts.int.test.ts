@@ -55,6 +55,8 @@ async function shop({ onTestFinished }: Pick<TestContext, 'onTestFinished'>, fol
         signal,
         readLagMs: 0,
         graceMs: 200,
+        // So long that no try is given up, however slow the machine.
+        holdMs: 60_000,
         patienceMs,
         takeOver: true,
         say,

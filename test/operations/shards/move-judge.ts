@@ -20,17 +20,20 @@ export function judge(world: MoveWorld): void {
     if (isRemoved ? there && (there.n !== n || !hot) : there?.n !== n || hot?.mark?.gone)
       said.push(`${id} was acknowledged as ${n}, and ${at.name} has ${there?.n}`);
     // A change back is no event: a gap of SPEC-moves.
-    if (!isRemoved && !effects.has(`${id}@${n}`) && !world.changedBack.has(id)) said.push(`${id}@${n} had no effect`);
+    const isTraceless = world.deletions?.ever.has(id) === true;
+    if (!isRemoved && !effects.has(`${id}@${n}`) && !world.changedBack.has(id) && !isTraceless)
+      said.push(`${id}@${n} had no effect`);
     const want = isRemoved ? undefined : n;
-    judgeSink(said, 'global', global, [id, want]);
-    judgeSink(said, at.name, at.sink, [id, want]);
+    if (!isTraceless) judgeSink(said, 'global', global, [id, want]);
+    if (!isTraceless) judgeSink(said, at.name, at.sink, [id, want]);
     const other = shards.find((one) => one !== at)!;
-    if (other.sink.guards.get(id)?.counts) said.push(`${other.name} counts ${id}, which it has not`);
+    if (other.sink.guards.get(id)?.counts && !isTraceless) said.push(`${other.name} counts ${id}, which it has not`);
     if (other.entries.get(id)?.state === 'archived') said.push(`${other.name} says that it has archived ${id}`);
     if (other.docs.has(id)) said.push(`${id} is on both sides`);
   }
   for (const key of KEYS) {
     if (world.parkedOf(key) || world.erasures.has(key)) continue;
+    if ([...(world.deletions?.ever ?? [])].some((id) => id.startsWith(key))) continue;
     let want = 0;
     for (const [id, n] of truth) if (id.startsWith(key) && !world.removals.has(n)) want += n;
     for (const [name, sink] of [
@@ -38,6 +41,10 @@ export function judge(world: MoveWorld): void {
       [owner.get(key)!.name, owner.get(key)!.sink],
     ] as const)
       if ((sink.totals.get(key) ?? 0) !== want) said.push(`the total of ${key} in ${name} is wrong`);
+  }
+  for (const id of world.deletions?.now ?? []) {
+    if (parked.has(id) || world.late.has(id)) continue;
+    for (const shard of shards) if (shard.docs.has(id)) said.push(`${id} was deleted, and ${shard.name} has it`);
   }
   for (const [write, on] of effects) if (on.size > 1) said.push(`${write} had effects on both shards`);
   if (longestHeld > REOPEN + 1) said.push(`writes waited for ${longestHeld}`);

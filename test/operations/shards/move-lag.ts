@@ -1,4 +1,5 @@
 // Reads that are older than a write, in the world of move-protocol.ts (ASM-A3), and the comparison of both sides.
+import { isThere } from './move-deleting.ts';
 import type { MoveWorld } from './move-protocol.ts';
 import type { Move, Shard } from './move-shards.ts';
 
@@ -46,6 +47,15 @@ export function* compareSides(world: MoveWorld, { from, to, key }: Move): Steps 
     to.put({ id: doc.id, key, n: doc.n, mark: { gone: true, of } });
     if (world.random.chance(0.3)) yield;
   }
+}
+
+/** Nothing is written: where both sides have as many documents, they have the same ones. */
+export function* compareCounts(world: MoveWorld, move: Move): Steps {
+  const { from, to, key } = move;
+  const countOf = (shard: Shard): number => shard.since(0, key).filter(isThere).length;
+  const count = countOf(from);
+  yield;
+  if (count !== countOf(to)) yield* compareSides(world, move);
 }
 
 const idsOf = (shard: Shard, key: string): Set<string> => new Set(shard.since(0, key).map(({ id }) => id));

@@ -1,10 +1,10 @@
 // Random histories of keys that are moved there and back, and cancelled, while applications write them: routers sleep between
 // their check and their write and are silent, movers die between any two steps and another one resumes, hosts read pages
-// twice and begin new tenures. The world is a model of its own (move-protocol.ts). MOVE-V1 to MOVE-V9.
+// twice and begin new tenures. The world is a model of its own (move-protocol.ts). MOVE-V1 to MOVE-V9, MOVE-V40.
 import { expect, it } from 'vitest';
 import { suiteSeed } from '../../support/seed.ts';
 import { runHistory } from './move-history.ts';
-import { isSeen, MOVE_MISTAKES, type MoveMistake } from './move-mistakes.ts';
+import { DELETE_MISTAKES, isSeen, MOVE_MISTAKES, type MoveMistake } from './move-mistakes.ts';
 
 const SEED = suiteSeed();
 const HISTORIES = Number(process.env['MILLRACE_HISTORIES'] ?? 300);
@@ -16,9 +16,22 @@ it(`keys that move are counted once, and lose no write, whoever dies (seed ${SEE
     failures.push(...runHistory(seed, { totals }));
   expect(failures).toEqual([]);
   if (HISTORIES < 100) return;
-  expect([...totals].filter(([name, total]) => total === 0 && name !== 'erased')).toEqual([]);
+  const others = ['erased', 'deleted'];
+  expect([...totals].filter(([name, total]) => total === 0 && !others.includes(name))).toEqual([]);
+});
+
+it(`documents that are deleted without a trace don't come to life by a move (seed ${SEED})`, () => {
+  const failures: string[] = [];
+  for (let seed = SEED; seed < SEED + HISTORIES / 3 && failures.length < 10; seed++)
+    failures.push(...runHistory(seed, { deletes: true }));
+  expect(failures).toEqual([]);
 });
 
 it.each(Object.entries(MOVE_MISTAKES))('is seen to fail if %s', (mistake, first) => {
   expect(isSeen(first, (seed) => runHistory(seed, { mistake: mistake as MoveMistake }))).toBe(true);
+});
+
+it.each(Object.entries(DELETE_MISTAKES))('is seen to bring documents to life if %s', (mistake, first) => {
+  const wrong = (seed: number): string[] => runHistory(seed, { mistake: mistake as MoveMistake, deletes: true });
+  expect(isSeen(first, wrong)).toBe(true);
 });

@@ -5,10 +5,11 @@ import { Random } from '../../support/random.ts';
 import { clear } from './move-clearing.ts';
 import { isDrained } from './move-aside.ts';
 import { takeCold } from './move-cold.ts';
+import { Deletions, deletes } from './move-deleting.ts';
 import { type Erasure, seesErasure } from './move-erasing.ts';
 import { copyRound, raiseEpoch, renewCopies } from './move-copying.ts';
 import { host, renewTenures } from './move-hosting.ts';
-import { compareSides, untilSwept } from './move-lag.ts';
+import { compareCounts, compareSides, untilSwept } from './move-lag.ts';
 import type { MoveMistake } from './move-mistakes.ts';
 import { carryLetters, redriveSome } from './move-letters.ts';
 import { type Move, type Router, Shard, Sink, type Stored, isCopy } from './move-shards.ts';
@@ -52,7 +53,10 @@ export class MoveWorld {
     aside: 0,
     erased: 0,
     changedBack: 0,
+    deleted: 0,
   };
+  /** Absent: the application deletes nothing without a trace. */
+  readonly deletions: Deletions | undefined;
   readonly owner = new Map<string, Shard>();
   /** The application's last acknowledged write of each document, and those that were parked by name. */
   readonly truth = new Map<string, number>();
@@ -85,7 +89,8 @@ export class MoveWorld {
   calm = false;
   #count = 0;
 
-  constructor(seed: number, mistake?: MoveMistake) {
+  constructor(seed: number, mistake?: MoveMistake, { withDeletions = false } = {}) {
+    this.deletions = withDeletions ? new Deletions() : undefined;
     this.random = new Random(seed);
     this.mistake = mistake;
     const { random } = this;
@@ -178,7 +183,8 @@ export class MoveWorld {
   }
 
   #land({ key, shard, id }: NonNullable<Router['sending']>): void {
-    if (this.#changesBack(shard, key, id)) return;
+    if (this.#changesBack(shard, key, id) || deletes(this, shard, key, id)) return;
+    this.deletions?.now.delete(id);
     const n = (this.#count += 1);
     this.totals.written += 1;
     // What is archived is more often removed than changed.
@@ -242,6 +248,12 @@ export class MoveWorld {
       if (found === undefined && this.removals.has(n)) continue;
       if (found !== n) this.said.push(`${id} is ${n}, and ${at.name} shows ${found}`);
     }
+    this.said.push(...(this.deletions?.wrong((id) => this.#sees(id)) ?? []));
+  }
+
+  /** Undefined: nobody knows what the application has written last, or where. */
+  #sees(id: string): Shard | undefined {
+    return this.parked.has(id) || this.late.has(id) ? undefined : this.owner.get(id.slice(0, 1));
   }
 
   hasAcknowledged = (shard: Shard, position: number, key: string): boolean =>
@@ -302,7 +314,7 @@ export class MoveWorld {
       }
     }
     for (let quiet = 0; quiet < 1;) quiet = (yield* copyRound(this, move)) === 0 ? quiet + 1 : 0;
-    yield* compareSides(this, move);
+    if (this.is('counts are compared before nothing writes any more')) yield* compareCounts(this, move);
     if (!this.is('the mapping moves without a last look')) {
       // Offline: from here on the shard's gate admits nothing, also where routers opened by themselves.
       this.owner.delete(key);
@@ -310,6 +322,12 @@ export class MoveWorld {
       yield;
       for (let quiet = 0; quiet < 2;) quiet = (yield* copyRound(this, move)) === 0 ? quiet + 1 : 0;
     }
+    // Only now nothing is written any more, so what both sides have is what they will have.
+    const isCounted = [
+      'counts are compared before nothing writes any more',
+      'both sides are compared before the pause alone',
+    ];
+    if (!isCounted.some((mistake) => this.mistake === mistake)) yield* compareCounts(this, move);
     // The mapping that it took offline is void: it begins again.
     const isVoid = this.#healed.get(key) !== known;
     if (isVoid && !this.is('a slow mover flips what was brought back')) return;

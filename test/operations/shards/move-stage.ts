@@ -1,5 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { CosmosClient, type Container, type Database } from '@azure/cosmos';
+import {
+  type Container,
+  CosmosClient,
+  type CosmosClientOptions,
+  type Database,
+  type PluginConfig,
+  PluginOn,
+} from '@azure/cosmos';
 import { type Emulator, startEmulator } from '../../../src/emulator/index.ts';
 import type { MoveOptions } from '../../../src/operations/shards/moving/options.ts';
 import { moveMapping } from '../../../src/operations/shards/moving/move.ts';
@@ -93,6 +100,29 @@ export class MoveStage implements AsyncDisposable {
         retryOptions: { maxRetryAttemptCount: 0, fixedRetryIntervalInMilliseconds: 0, maxWaitTimeInSeconds: 0 },
       },
     });
+    this.#clients.push(made);
+    return made;
+  }
+
+  /** A client that does something before the first request of which the body and the path have these texts. */
+  clientBefore(
+    { path, body }: { readonly path: string; readonly body: string },
+    work: () => Promise<void>,
+  ): CosmosClient {
+    let isDone = false;
+    const before: PluginConfig = {
+      on: PluginOn.request,
+      plugin: async (request, _, next) => {
+        if (!isDone && request.path?.includes(path) && String(request.body).includes(body)) {
+          isDone = true;
+          await work();
+        }
+        return next(request) as never;
+      },
+    };
+    const { endpoint, key } = this.emulator;
+    const options: CosmosClientOptions & { readonly plugins: PluginConfig[] } = { endpoint, key, plugins: [before] };
+    const made = new CosmosClient(options);
     this.#clients.push(made);
     return made;
   }

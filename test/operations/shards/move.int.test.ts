@@ -238,6 +238,21 @@ it('a document that is deleted while it moves is deleted in the target', async (
   expect(await stage.everything(stage.east, 1)).toEqual([expect.objectContaining({ id: 'b' })]);
 });
 
+it('a document that is deleted after both sides were compared does not come to life', async () => {
+  for (const id of ['a', 'b']) await stage.orders(stage.west).items.create(order(id));
+  let deleted = 0;
+  // When routers are told that keys are about to be held, nothing is compared any more before the pause.
+  const client = stage.clientBefore({ path: 'routers/docs/gate', body: 'closing","value":[{' }, async () => {
+    await stage.orders(stage.west).item('a', 1).delete();
+    deleted += 1;
+  });
+  // So long that no try is given up.
+  const options = await stage.optionsOfProcess(client, { holdMs: 60_000 });
+  const moved = await moveMapping(options, await options.map.mapping(1), stage.east);
+  expect([deleted, moved.tries]).toEqual([1, 1]);
+  expect(await stage.everything(stage.east, 1)).toEqual([expect.objectContaining({ id: 'b' })]);
+});
+
 it('a router that says nothing makes the move open again, and not wait closed', async () => {
   await stage.orders(stage.west).items.create(order('a'));
   const router = await stage.router();

@@ -105,6 +105,7 @@ export class Transaction {
       home.items.set(id, item);
       written.push(item.current);
       for (const index of container.indexes.values()) index.update(item, staged.doc);
+      home.changed(item);
       if (container.allVersions) record(account, container, before, item.current, lsn, this.now);
       account.journal?.put(container, item.current);
     }
@@ -128,6 +129,7 @@ export class Transaction {
     item.current = undefined;
     range.retire();
     this.home.items.delete(item.id);
+    this.home.changed(item);
     this.container.items.retire();
     this.account.journal?.remove(this.container, item);
   }

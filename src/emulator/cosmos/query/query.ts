@@ -19,6 +19,7 @@ import { containerHeaders, reply } from '../wire/reply.ts';
 import { MAX_PAGE_BYTES, pageSize, targetOf } from '../storage/target.ts';
 import type { Target } from '../storage/target.ts';
 import { Replica } from '../storage/replica.ts';
+import { tallyOf } from './tallies.ts';
 import { WireError, badRequest, header, parseObject } from '../wire/wire.ts';
 import type { Call, Doc, Reply } from '../wire/wire.ts';
 
@@ -63,7 +64,9 @@ export class Queries {
     checkOrder(container.definition.indexingPolicy as Doc, prepared.orderBy);
     const from = readContinuation(call, container.rid, prepared.orderBy.length);
     const size = pageSize(call);
-    const cursor = this.#take(container, from?.cursor) ?? this.#open(container, target, prepared, token, from);
+    const query = JSON.stringify([text, ...params]);
+    const cursor =
+      this.#take(container, from?.cursor) ?? this.#open(container, target, { query, prepared }, { token, from });
     for (const range of target.partitions) cursor.replica.demand(range);
     const before = { ...cursor.cost };
     const began = performance.now();
@@ -109,16 +112,25 @@ export class Queries {
   #open(
     container: Container,
     target: Target,
-    prepared: Prepared,
-    token: string | undefined,
-    from: Position | undefined,
+    { query, prepared }: { readonly query: string; readonly prepared: Prepared },
+    { token, from }: { readonly token: string | undefined; readonly from: Position | undefined },
   ): Cursor {
     const withExpired = prepared.counts && this.#account.faults.countExpired === true;
     const replica = new Replica(this.#account, container, token, withExpired);
+    const { indexFrom = LARGE } = this.#account.faults;
     const cost = { documents: 0, bytes: 0 };
     const walk = new Walk(from);
+    const tally = from ? undefined : tallyOf(container, target, prepared, { query, replica, from: indexFrom });
+    const answered = function* answered({
+      documents: all,
+      bytes,
+      count,
+    }: NonNullable<typeof tally>): Generator<string, void> {
+      cost.documents += all;
+      cost.bytes += bytes;
+      yield prepared.counting!.result(count);
+    };
     const first = prepared.seeks && from?.values ? from.seq : 0;
-    const { indexFrom = LARGE } = this.#account.faults;
     const documents = function* counted(): Generator<Readable, void> {
       for (const version of candidates(container, target, prepared.restrictions, replica, first, indexFrom)) {
         cost.documents++;
@@ -128,7 +140,7 @@ export class Queries {
     };
     return {
       prepared,
-      results: prepared.run(documents(), walk),
+      results: tally ? answered(tally) : prepared.run(documents(), walk),
       walk,
       replica,
       cost,

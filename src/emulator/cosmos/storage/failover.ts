@@ -27,6 +27,7 @@ export function failover(account: Account, container: Container, lossMs: number)
 function restore(account: Account, container: Container, item: Item, before: Version | undefined): void {
   const home = container.logical.get(item.home.text) ?? item.home;
   const standing = home.items.get(item.id);
+  home.tallies.clear();
   if (standing?.current && (standing === item || !before)) {
     for (const value of container.uniqueValues(standing.current.doc)) home.unique.delete(value);
   }

@@ -1,5 +1,6 @@
 import type { Doc } from '../wire/wire.ts';
 import type { WireKey } from './keys.ts';
+import type { Tally } from './tally.ts';
 
 /** All items with one full partition key. Its epk decides in which physical partition it is. */
 export class LogicalPartition {
@@ -9,11 +10,21 @@ export class LogicalPartition {
   readonly items = new Map<string, Item>();
   /** Values of unique keys, by constraint, and the id of the item that has them. */
   readonly unique = new Map<string, string>();
+  /** Kept counts, by query. Code that changes an item's current version must call `changed`. */
+  readonly tallies = new Map<string, Tally<Version>>();
 
   constructor(key: WireKey, text: string, epk: string) {
     this.key = key;
     this.text = text;
     this.epk = epk;
+  }
+
+  /** An item has another current version, or none. */
+  changed(item: Item): void {
+    for (const [query, tally] of this.tallies) {
+      if (tally.isIdle) this.tallies.delete(query);
+      else tally.update(item);
+    }
   }
 }
 

@@ -1,6 +1,7 @@
 import { canonical } from '../../../base/json.ts';
 import { mapSettled } from '../../../base/map-settled.ts';
 import { fullKey } from '../../../cosmos/paths.ts';
+import { Buckets } from './buckets.ts';
 import { type Moving, accessTo, documentsOf } from './moving.ts';
 import { MovedDocuments, markOf } from './documents.ts';
 import type { MovedContainer } from './side.ts';
@@ -11,28 +12,48 @@ interface Compared {
 }
 
 type Stored = Record<string, unknown>;
+type Each = (document: Stored, place: string) => void;
 
 /**
  * Compares the identities and versions of both sides, and takes from the target what the source no longer has: its feed
- * doesn't show deletions. `still`: nothing is written, so what is missing is missing.
+ * doesn't show deletions. `still`: nothing is written, so what is missing is missing. Both sides are read at first to make
+ * digests of them, and what is kept in memory is what differs, in a second reading.
  */
 export async function compare(
   moving: Moving,
   of: MovedContainer,
   { still }: { readonly still: boolean },
 ): Promise<Compared> {
-  const { signal, from, to, total, clock, readLagMs } = moving;
-  const wanted = new Map<string, string>();
-  for await (const doc of documentsOf<Stored>(of.source, 'SELECT *', of, signal))
-    wanted.set(placeOf(of, doc), String(doc['_etag']));
-  const extra: Stored[] = [];
-  for await (const doc of documentsOf<Stored>(of.target, 'SELECT *', of, signal)) {
-    const place = placeOf(of, doc);
-    const etag = wanted.get(place);
-    if (etag === undefined) extra.push(doc);
+  const buckets = new Buckets();
+  const entryOf = (place: string, etag: unknown): string => (still ? `${place} ${String(etag)}` : place);
+  const sides = [
+    () => eachOf(moving, of, 'source', (doc, place) => buckets.add(place, entryOf(place, doc['_etag'])), false),
     // While the source is written, the next round of the feed copies what is newer.
-    else if (!still || markOf(doc)?.etag === etag) wanted.delete(place);
-  }
+    () => eachOf(moving, of, 'target', (doc, place) => buckets.add(place, entryOf(place, markOf(doc)?.etag)), still),
+  ];
+  await mapSettled(sides, (side) => side(), { concurrency: 2 });
+  if (buckets.areSame) return { missing: [] };
+  const wanted = new Map<string, unknown>();
+  const keep: Each = (doc, place) => buckets.differs(place) && wanted.set(place, doc['_etag']);
+  await eachOf(moving, of, 'source', keep, false);
+  const extra: Stored[] = [];
+  const settle: Each = (doc, place) => {
+    if (!buckets.differs(place)) return;
+    if (!wanted.has(place)) extra.push(doc);
+    else if (!still || markOf(doc)?.etag === wanted.get(place)) wanted.delete(place);
+  };
+  await eachOf(moving, of, 'target', settle, true);
+  await removeExtra(moving, of, extra, still);
+  return { missing: still ? [...wanted.keys()] : [] };
+}
+
+async function removeExtra(
+  moving: Moving,
+  of: MovedContainer,
+  extra: readonly Stored[],
+  still: boolean,
+): Promise<void> {
+  const { signal, from, to, total, clock, readLagMs } = moving;
   const sources = new MovedDocuments(of.left, accessTo(moving, from));
   const targets = new MovedDocuments(of.right, accessTo(moving, to));
   const removed = await mapSettled(
@@ -53,10 +74,21 @@ export async function compare(
     { concurrency: 32 },
   );
   total.removed += removed.filter(Boolean).length;
-  return { missing: still ? [...wanted.keys()] : [] };
 }
 
-function placeOf({ left }: MovedContainer, doc: Stored): string {
-  const keyed = fullKey(doc, left.keyPaths);
-  return canonical(['key' in keyed ? keyed.key : [], String(doc['id'])]);
+/** Reads one side. `whole`: with all of each document; else with what names it and its version. */
+async function eachOf(
+  { signal }: Moving,
+  of: MovedContainer,
+  side: 'source' | 'target',
+  each: Each,
+  whole: boolean,
+): Promise<void> {
+  const { keyPaths } = of.left;
+  const names = new Set(['id', '_etag', ...keyPaths.map(([name = '']) => name)]);
+  const columns = [...names].map((name) => `c[${JSON.stringify(name)}]`).join(', ');
+  for await (const doc of documentsOf<Stored>(of[side], whole ? 'SELECT *' : `SELECT ${columns}`, of, signal)) {
+    const keyed = fullKey(doc, keyPaths);
+    each(doc, canonical(['key' in keyed ? keyed.key : [], String(doc['id'])]));
+  }
 }

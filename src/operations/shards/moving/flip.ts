@@ -6,23 +6,21 @@ import type { Mapping } from '../../../shards/index.ts';
 import { plural } from '../../table.ts';
 import { shardVerbsError } from '../errors.ts';
 import { compare } from './compare.ts';
+import { BACK_AFTER, OFFLINE_WITHIN, countSides, fits, forecastOf, measure } from './forecast.ts';
 import { Limit } from './limit.ts';
-import { type Moving, copyOn, countOf, mappingNow, ownerOptions } from './moving.ts';
+import { type Moving, SIDE_BY_SIDE, copyOn, countsOf, mappingNow, ownerOptions } from './moving.ts';
 import { Pause, type PauseParts } from './pause.ts';
 import type { MovedContainer } from './side.ts';
 
 /** The change-over is given up after this: routers open by themselves only later. */
 const DECIDE_MS = REOPEN_MS / 2;
-/** Containers that are copied at a time while writes wait. */
-const SIDE_BY_SIDE = { concurrency: 16 };
 /** The pause before routers are asked again. */
 const AGAIN_MS = 5_000;
 /** How many tries may take only as long as the first. */
 const EQUAL_TRIES = 5;
-/** The part of a try within which the mapping goes offline, if it does: the rest is to go on, and to let writes go on. */
-const OFFLINE_WITHIN = 0.5;
-/** The part after which a mapping that is offline comes back to where it was. */
-const BACK_AFTER = 0.75;
+/** How often it measures whether a try would be short enough, and the pause between. */
+const LOOKS = 6;
+const LOOK_MS = 500;
 
 /** How long writes of the keys were held, and what for. */
 export interface Paused {
@@ -43,8 +41,10 @@ export async function changeOver(moving: Moving): Promise<Paused> {
   let longestMs = 0;
   let held = 0;
   const since = clock.monotonic();
+  let differed = false;
   for (let tries = 1; ; tries++) {
-    const attempt: Attempt = { limitMs };
+    limitMs = await untilShort(moving, { limitMs, differed, ends: since + patienceMs });
+    const attempt: Attempt = { limitMs, differed: false };
     try {
       await changeOverOnce(moving, attempt);
       const { ms, parts } = attempt.pause!;
@@ -54,6 +54,7 @@ export async function changeOver(moving: Moving): Promise<Paused> {
       if (!isSilent(error) && !(isTooSlow(error) && limitMs < DECIDE_MS && !isOver)) throw error;
       if (isOver) throw shardVerbsError('move-routers-silent', error.message, { cause: error });
       longestMs = Math.max(longestMs, attempt.pause?.ms ?? 0);
+      differed = attempt.differed;
       // No write was held yet if it was the announcement that a router did not answer.
       if (attempt.pause && (held += 1) >= EQUAL_TRIES) limitMs = Math.min(2 * limitMs, DECIDE_MS);
       // Writers go on meanwhile.
@@ -65,10 +66,33 @@ export async function changeOver(moving: Moving): Promise<Paused> {
   }
 }
 
-/** One hold. `pause`: what writes waited for, once it has begun. */
+/**
+ * Resolves when a try is expected to be short enough, with its limit. No write waits meanwhile. Where it isn't for long, as
+ * on a slow machine, a try may take twice as long.
+ */
+async function untilShort(
+  moving: Moving,
+  { limitMs, differed, ends }: { readonly limitMs: number; readonly differed: boolean; readonly ends: number },
+): Promise<number> {
+  const { clock, signal, say } = moving;
+  let countMs = await countSides(moving, differed);
+  for (let looks = 1; ; looks++) {
+    const measured = await measure(moving, countMs);
+    if (fits(measured, limitMs) || limitMs >= DECIDE_MS || clock.monotonic() > ends) return limitMs;
+    const { onlineMs } = forecastOf(measured);
+    if (looks >= LOOKS) return Math.min(2 * limitMs, DECIDE_MS);
+    await say(`waiting to change over: writes would be held for about ${Math.round(onlineMs)} ms`);
+    await clock.sleep(LOOK_MS, signal);
+    // Counting costs RU, and is done again only where it is what takes too long.
+    if (fits({ ...measured, countMs: 0 }, limitMs)) countMs = await countSides(moving, false);
+  }
+}
+
+/** One hold. `pause`: what writes waited for, once it has begun. `differed`: both sides had not the same documents. */
 interface Attempt {
   readonly limitMs: number;
   pause?: Pause;
+  differed: boolean;
 }
 
 const isCode = (error: unknown, code: string): error is MillraceError =>
@@ -89,7 +113,7 @@ async function changeOverOnce(moving: Moving, attempt: Attempt): Promise<void> {
       shardVerbsError('move-too-slow', `The change-over of ${record.now.keys} took too long (${pause.ms} ms)`);
     const limit = new Limit({ clock, signal, pause, tooSlow });
     try {
-      await whileHeld(moving, mapping, attempt.limitMs, { pause, limit });
+      await whileHeld(moving, mapping, attempt, { pause, limit });
     } finally {
       pause.end();
       await limit.settled();
@@ -102,11 +126,11 @@ async function changeOverOnce(moving: Moving, attempt: Attempt): Promise<void> {
 async function whileHeld(
   moving: Moving,
   mapping: Mapping,
-  limitMs: number,
+  attempt: Attempt,
   { pause, limit }: { readonly pause: Pause; readonly limit: Limit },
 ): Promise<void> {
   const { map, to, silentMs, record, containers } = moving;
-  const [offlineMs, backMs] = [limitMs * OFFLINE_WITHIN, limitMs * BACK_AFTER];
+  const [offlineMs, backMs] = [attempt.limitMs * OFFLINE_WITHIN, attempt.limitMs * BACK_AFTER];
   const withinMs = (ms: number): number => Math.min(silentMs, Math.max(1, ms - pause.ms));
   const copyAll = (signal: AbortSignal, once: boolean): Promise<readonly number[]> => {
     const endOrThrow = (): void => signal.throwIfAborted();
@@ -117,7 +141,6 @@ async function whileHeld(
   let offline: Mapping | undefined;
   try {
     await pause.of('copy', () => limit.of(offlineMs, (signal) => copyAll(signal, true)));
-    await pause.of('compare', () => limit.of(offlineMs, (signal) => assertSame({ ...moving, signal })));
     // Another process may have sent its writes after routers opened by themselves. From here on the shard's gate admits
     // none of these keys, so what is copied now is all.
     const now = await pause.of('offline', () =>
@@ -127,13 +150,22 @@ async function whileHeld(
     // From here on only routers that open by themselves would end it, so this does when it takes long.
     const stop = { withinMs: withinMs(backMs), held, markStays: true };
     const drained = await pause.of('drain', () => map.untilStopped(now, stop));
-    await pause.of('copyLast', () =>
-      limit.of(backMs, async (signal) => {
-        const changes = await copyAll(signal, false);
-        if (changes.some((count) => count > 0)) await assertSame({ ...moving, signal });
-        await record.save();
-      }),
-    );
+    await limit.of(backMs, async (signal) => {
+      // Nothing is written any more, so what both sides have now is what they will have (MOVE-V40).
+      const given = { ...moving, signal };
+      const beside = [haveSameCounts(given), record.save().then(() => true)];
+      const isSame = Promise.all(beside).then((all) => all.every(Boolean));
+      isSame.catch(() => undefined);
+      try {
+        const changes = await pause.of('copyLast', () => copyAll(signal, false));
+        await pause.of('compare', async () => {
+          const hasCopied = changes.some((count) => count > 0);
+          if (!(await isSame) || hasCopied) await assertSame(given, attempt);
+        });
+      } finally {
+        await Promise.allSettled(beside);
+      }
+    });
     limit.endOrThrow(backMs);
     const flip = { status: 'online', shard: to.shard } as const;
     await pause.of('online', () => map.updateMapping(now, flip, { ...ownerOptions(moving), drained }));
@@ -150,12 +182,16 @@ async function back(moving: Moving, offline: Mapping): Promise<void> {
   await moving.map.updateMapping(offline, { status: 'online' }, ownerOptions(moving)).catch(() => undefined);
 }
 
+const haveSameCounts = async (moving: Moving): Promise<boolean> =>
+  (await countsOf(moving)).every(({ source, target }) => source === target);
+
 /** Nothing is written now. Counts are compared; if they differ, all documents are. */
-async function assertSame(moving: Moving): Promise<void> {
-  const { signal, containers } = moving;
-  const compareOne = async (of: MovedContainer): Promise<void> => {
-    const [left, right] = await Promise.all([countOf(of.source, of, signal), countOf(of.target, of, signal)]);
-    if (left === right) return;
+async function assertSame(moving: Moving, attempt: Attempt): Promise<void> {
+  const { containers } = moving;
+  const counts = await countsOf(moving);
+  const compareOne = async (of: MovedContainer, at: number): Promise<void> => {
+    if (counts[at]!.source === counts[at]!.target) return;
+    attempt.differed = true;
     const { missing } = await compare(moving, of, { still: true });
     if (missing.length > 0)
       throw shardVerbsError('move-incomplete', `The target lacks ${plural(missing.length, 'document')} of ${of.name}`);

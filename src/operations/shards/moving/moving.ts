@@ -59,6 +59,9 @@ export interface Moving extends MoveTimes {
   readonly total: { copied: number; removed: number; renewed: number; cold: number; letters: number };
 }
 
+/** Containers that are worked on at a time while writes wait. */
+export const SIDE_BY_SIDE = { concurrency: 16 };
+
 export const ownerOptions = ({ record }: Moving) => ({ owner: ownerOf(record.now) });
 
 export const accessTo = ({ signal, meter }: Moving, { database }: MovePlace): CosmosAccess =>
@@ -187,6 +190,20 @@ export async function countOf(container: Container, of: MovedContainer, signal: 
   for await (const count of documentsOf<number>(container, 'SELECT VALUE COUNT(1)', of, signal)) return count;
   return 0;
 }
+
+/** The documents of the keys on both sides, by container. */
+export const countsOf = ({
+  containers,
+  signal,
+}: Moving): Promise<{ readonly source: number; readonly target: number }[]> =>
+  mapSettled(
+    containers,
+    async (of) => {
+      const [source, target] = await Promise.all([countOf(of.source, of, signal), countOf(of.target, of, signal)]);
+      return { source, target };
+    },
+    SIDE_BY_SIDE,
+  );
 
 /** How many source documents have fields that an embed has written. */
 export async function countEmbedded(container: Container, of: MovedContainer, signal: AbortSignal): Promise<number> {

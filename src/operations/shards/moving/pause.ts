@@ -1,11 +1,11 @@
 import type { Clock } from '../../../base/clock.ts';
 
 /**
- * What writes of the keys wait for, in this order: until the routers hold them, for the rest of the feed, for the
- * comparison, until the mapping is offline, until the routers have seen that, for the last of the feed, until the mapping
- * is online on the target, and until the gate is open.
+ * What writes of the keys wait for, in this order: until the routers hold them, for the rest of the feed, until the mapping
+ * is offline, until the shard's gate admits nothing, for the last of the feed, for what is left of the comparison then, until
+ * the mapping is online on the target, and until the gate is open.
  */
-export const PAUSE_PARTS = ['hold', 'copy', 'compare', 'offline', 'drain', 'copyLast', 'online', 'open'] as const;
+export const PAUSE_PARTS = ['hold', 'copy', 'offline', 'drain', 'copyLast', 'compare', 'online', 'open'] as const;
 export type PausePart = (typeof PAUSE_PARTS)[number];
 /** Milliseconds of each part. */
 export type PauseParts = Readonly<Record<PausePart, number>>;

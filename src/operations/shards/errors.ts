@@ -78,7 +78,7 @@ export const SHARD_VERBS_ERRORS = {
   },
   'move-state-missing': {
     meaning: 'The target has no state container, and the source has one. Epochs of the target can’t be stored.',
-    hint: 'Create the state container in the database of the target: `millrace model apply` with `COSMOS_DATABASE` set to it.',
+    hint: 'Create the state container in the database of the target: `millrace shards init --shard` for a pipeline over shards, else `millrace model apply` with `COSMOS_DATABASE` set to it.',
     usage: true,
   },
   'move-taken': {
@@ -102,7 +102,7 @@ export const SHARD_VERBS_ERRORS = {
   },
   'move-under-way': {
     meaning: 'A move of these keys is under way.',
-    hint: 'Wait for it, or cancel it by its id: `millrace shards cancel-move`. If its process has died, run its command again: it resumes.',
+    hint: 'Wait for it, or cancel it by its id: `millrace shards cancel-move MAP --move ID`. If its process has died, run its command again: it resumes.',
     retryable: true,
   },
   'move-unknown': {

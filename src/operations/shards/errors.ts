@@ -26,8 +26,8 @@ export const SHARD_VERBS_ERRORS = {
     usage: true,
   },
   'move-flipped': {
-    meaning: 'The map gives the keys to the target of the move already, so the move can’t be cancelled.',
-    hint: 'Run the command of the move again: it finishes. Then move the keys back.',
+    meaning: 'The map gives the keys to the target of the move already, so the move can’t be cancelled any more.',
+    hint: 'Move the keys back with `millrace shards move`, once the move has ended. If its process has died, run its command again: it finishes.',
     usage: true,
   },
   'move-hosts-behind': {

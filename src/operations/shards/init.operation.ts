@@ -67,5 +67,7 @@ async function pipelineContainers(at: ShardInput, database: Database, { workspac
   const there = await (await workspace.services()).at({ endpoint, ...locationOf(at) });
   const part = { ...loaded, pipeline: partOf(pipeline, model, 'shard') };
   // One object for each database, so that it is created once.
-  return wantedContainers(part, there).map((one) => (one.database === there.place.database ? { ...one, database } : one));
+  return wantedContainers(part, there).map((one) =>
+    one.database === there.place.database ? { ...one, database } : one,
+  );
 }

@@ -57,7 +57,11 @@ export async function operationPlaces(
   const loaded = await workspace.pipeline().catch(() => undefined);
   if (!loaded?.pipeline.shards) {
     if (shard === undefined) return undefined;
-    throw operationsError('input-invalid', '--shard is given, and the pipeline is not over shards');
+    // It may have failed to load.
+    const { pipeline } = await workspace.pipeline();
+    throw operationsError('input-invalid', `--shard is given, and the pipeline ${pipeline.name} is not over shards`, {
+      hint: 'Leave --shard out, or name the folder of the pipeline that you mean with --pipeline.',
+    });
   }
   if (how === 'one' && shard === undefined)
     throw shardVerbsError('shards-unsupported', `\`millrace ${name}\` works in one place of a pipeline over shards`, {

@@ -37,7 +37,7 @@ async function leave(
     for (const { change } of refusals) {
       const where = of.shard === undefined ? [] : [of.shard];
       const dedupe = canonical([of.projection, change.container, change.key, change.id, ...where]);
-      await jobs.enqueue('reaction', { ...of, id: change.id }, { ...RETRIES, dedupe, lane: 'live' });
+      await jobs.enqueue('reaction', { ...of, id: change.id, key: change.key }, { ...RETRIES, dedupe, lane: 'live' });
     }
   } finally {
     await jobs.close();

@@ -73,7 +73,7 @@ export const SHARDS_ERRORS = {
   },
   'mapping-locked': {
     meaning: 'The mapping has a lock, and the call didn’t bring exactly the token of its owner.',
-    hint: 'Pass the owner’s token as `owner`, wait until the owner unlocks the mapping, or unlock it by force.',
+    hint: 'Bring the owner’s token (`owner`, on the command line `--owner`), wait until the owner unlocks the mapping, or unlock it by force: `millrace shards unlock --force`.',
   },
   'mapping-missing': {
     meaning: 'No mapping of the shard map has the key.',
@@ -230,7 +230,7 @@ export const SHARDS_ERRORS = {
   'shard-unfit': {
     meaning:
       'The database of a shard lacks a container, or one of its containers has another key than the map’s schema says.',
-    hint: 'Create the container with the key that the message names, then try again.',
+    hint: 'Create the container with the key that the message names: for a pipeline over shards with `millrace shards init --shard`. Then try again.',
     usage: true,
   },
   'shard-unreachable': {

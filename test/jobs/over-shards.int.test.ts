@@ -87,7 +87,7 @@ it('a reaction that is refused in a shard is tried again there', async (context)
   await app.start();
   await app.drained(signal);
   await app.stop();
-  const payload = { projection: 'call@1', id: 'o1', shard: 'west' };
+  const payload = { projection: 'call@1', id: 'o1', key: ['s1'], shard: 'west' };
   expect(await jobs.list()).toMatchObject([{ name: 'reaction', state: 'delayed', payload }]);
   // What the worker does once its time has come.
   const handlers = jobHandlers(registry, changedWorkspace(workspace, { pipeline: async () => loaded }));
@@ -95,7 +95,7 @@ it('a reaction that is refused in a shard is tried again there', async (context)
     handlers.reaction?.({ ...payload, ...of }, { id: '1', attempt: 1, signal, progress: () => undefined });
   await expect(retry({})).rejects.toMatchObject({ code: 'reaction-failed', retryable: true });
   broken = false;
-  expect(await retry({ shard: 'gone' })).toEqual([]);
+  expect(await retry({ key: ['s2'] })).toEqual([]);
   expect(await retry({})).toMatchObject([{ outcome: 'applied' }]);
   expect(heard).toEqual(['s1']);
   expect(await new DeadLetters(stage.at('west', 'millrace')).list()).toEqual([]);

@@ -164,6 +164,25 @@ it('refuses what would see one place alone, and names the places', async (contex
   expect((await millrace('audit', 'list')).code).toBe(0);
   expect((await millrace('dead-letters', 'redrive')).stderr).toContain('Name it with --shard');
   expect((await millrace('status', '--shard', 'wset')).stderr).toContain('did you mean west?');
+  const flights = await cli(['status', '--shard', 'west', '--pipeline', 'examples/flights']);
+  expect([flights.code, flights.stderr]).toEqual([
+    2,
+    expect.stringMatching(/flights is not over shards\n[^]*--pipeline/),
+  ]);
+});
+
+it('shards init prepares a database for the pipeline, so that it can become a shard', async (context) => {
+  const { stage, millrace } = await derived(context);
+  expect((await millrace('shards', 'create', 'tenants', '--shard', 'south')).code).not.toBe(0);
+  const init = ['shards', 'init', '--shard', 'south'];
+  expect((await millrace(...init, '--dry-run')).stdout).toMatch(
+    /create database south\n[^]*create container Summaries/,
+  );
+  expect(await millrace(...init)).toMatchObject({ code: 0 });
+  expect((await millrace(...init)).stdout).toContain('Everything is there already.');
+  expect(await millrace('shards', 'create', 'tenants', '--shard', 'south')).toMatchObject({ code: 0 });
+  expect((await stage.map.shards()).map(({ location }) => location.database).toSorted()).toContain('south');
+  expect((await millrace('model', 'apply', '--dry-run')).stdout).not.toContain('create');
 });
 
 it('shows and settles each shard’s dead letters', async (context) => {

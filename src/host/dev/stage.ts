@@ -9,6 +9,7 @@ import { importOnce } from '../../runtime/fresh-import.ts';
 import { declaredPipeline } from '../../runtime/load-pipeline.ts';
 import { openJobs } from '../../runtime/open-jobs.ts';
 import { once } from '../../base/once.ts';
+import { pipelineFolder } from '../../runtime/pipeline-folder.ts';
 import { openServices } from '../../runtime/services.ts';
 import { withTables } from '../../runtime/tables.ts';
 import { type Database, openDatabase } from '../../postgres/database.ts';
@@ -88,6 +89,8 @@ export async function openStage(
     screen.line(`Cosmos DB listens at ${server.endpoint}. For other terminals:`);
     screen.line(exportLine('COSMOS', server.connectionString));
     screen.line(exportLine('COSMOS_DATABASE', database));
+    // A command there would take the default folder's pipeline.
+    if (pipelineFolder(workspace.directory) !== folder) screen.line(exportLine('MILLRACE_PIPELINE', folder));
     if (pipeline.shards) screen.line(exportLine('SHARD_MAPS_DATABASE', `${database}-maps`));
     if (storage) screen.line(exportLine('STORAGE', storage.connectionString));
     if (hubs) screen.line(exportLine('EVENTHUBS', hubs.connectionString));

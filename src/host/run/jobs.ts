@@ -36,15 +36,20 @@ export function jobHandlers(registry: Registry, workspace: Workspace): Handlers<
       const { value } = await operation.run(input, { workspace, actor, signal, screen });
       return value;
     },
-    reaction: async ({ projection, id, shard }, { signal }) => {
+    reaction: async ({ projection, id, key, shard }, { signal }) => {
       const [services, loaded] = [await workspace.services(), await workspace.pipeline()];
       const settings = workspace.settings();
       const places = await pipelinePlaces({ settings, services, loaded });
-      const place = places.find((one) => one.shard === shard);
-      // The shard is no longer in the map, and its letters are with it.
-      if (!place) return [];
-      const parts = { settings, loaded: place.loaded, services: await place.open() };
-      const again = await redrive({ ...parts, only: projection, id, signal }).catch(settledByOthers);
+      const home = places.filter((one) => one.shard === shard);
+      // A move has taken the letter along. It writes it into the target before it removes it here, so this order misses none.
+      const others = places.filter((one) => one.shard !== undefined && one.shard !== shard);
+      const selected = { only: projection, id, ...(key && { key: JSON.stringify(key) }) };
+      let again: readonly Redriven[] = [];
+      for (const place of shard === undefined || !key ? home : [...home, ...others]) {
+        const parts = { settings, loaded: place.loaded, services: await place.open() };
+        again = await redrive({ ...parts, ...selected, signal }).catch(settledByOthers);
+        if (again.length > 0) break;
+      }
       const refused = again.find(({ outcome }) => outcome === 'refused');
       if (refused)
         throw projectionsError('reaction-failed', refused.message ?? 'The reaction was refused again', {

@@ -26,8 +26,8 @@ export const SHARD_VERBS_ERRORS = {
     usage: true,
   },
   'move-flipped': {
-    meaning: 'The map gives the keys to the target of the move already, so the move can’t be cancelled.',
-    hint: 'Run the command of the move again: it finishes. Then move the keys back.',
+    meaning: 'The map gives the keys to the target of the move already, so the move can’t be cancelled any more.',
+    hint: 'Move the keys back with `millrace shards move`, once the move has ended. If its process has died, run its command again: it finishes.',
     usage: true,
   },
   'move-hosts-behind': {
@@ -78,7 +78,7 @@ export const SHARD_VERBS_ERRORS = {
   },
   'move-state-missing': {
     meaning: 'The target has no state container, and the source has one. Epochs of the target can’t be stored.',
-    hint: 'Create the state container in the database of the target: `millrace model apply` with `COSMOS_DATABASE` set to it.',
+    hint: 'Create the state container in the database of the target: `millrace shards init --shard` for a pipeline over shards, else `millrace model apply` with `COSMOS_DATABASE` set to it.',
     usage: true,
   },
   'move-taken': {
@@ -102,7 +102,7 @@ export const SHARD_VERBS_ERRORS = {
   },
   'move-under-way': {
     meaning: 'A move of these keys is under way.',
-    hint: 'Wait for it, or cancel it by its id: `millrace shards cancel-move`. If its process has died, run its command again: it resumes.',
+    hint: 'Wait for it, or cancel it by its id: `millrace shards cancel-move MAP --move ID`. If its process has died, run its command again: it resumes.',
     retryable: true,
   },
   'move-unknown': {

@@ -1,26 +1,32 @@
+import type { Database } from '@azure/cosmos';
 import { z } from 'zod';
 import { withRetry } from '../../cosmos/retry.ts';
 import { ShardMapManager } from '../../shards/index.ts';
 import { ROUTERS_CONTAINER } from '../../shards/gate/shard-gate-store.ts';
 import { LOCAL_CONTAINER, MAP_CONTAINER } from '../../shards/map/documents.ts';
-import { ownContainer, planContainers, planState } from '../model/apply.ts';
+import { partOf } from '../../definition/places.ts';
+import { requireShardMaps } from '../../base/settings.ts';
+import { ownContainer, planContainers, planState, wantedContainers } from '../model/apply.ts';
 import type { Step } from '../model/step.ts';
 import { type Context, defineOperation } from '../operation.ts';
+import { pipelineIfAny } from '../pipeline-if-any.ts';
 import { plural } from '../table.ts';
-import { shardFilter } from './inputs.ts';
+import { type ShardInput, shardFilter } from './inputs.ts';
 import { openPlaces } from './open.ts';
 import { locationOf } from './select.ts';
 
 const input = z.object({
   ...shardFilter,
-  shard: shardFilter.shard.describe('prepare this database to be a shard: create its container for the local map'),
+  shard: shardFilter.shard.describe(
+    'prepare this database to be a shard: create its container for the local map, and with a pipeline over shards those of the pipeline',
+  ),
 });
 type Input = z.output<typeof input>;
 
 export const shardsInit = defineOperation({
   noun: 'shards',
   verb: 'init',
-  summary: 'Create the store of shard maps, or the container of the local map in the database of a shard',
+  summary: 'Create the store of shard maps, or the containers in the database of a shard',
   examples: ['millrace shards init --dry-run', 'millrace shards init', 'millrace shards init --shard west'],
   effect: 'changes',
   input,
@@ -41,7 +47,8 @@ async function stepsOf({ shard, endpoint }: Input, context: Context): Promise<St
   const places = await openPlaces(context);
   if (shard !== undefined) {
     const database = places.connect(locationOf({ shard, endpoint }));
-    return planContainers([{ database, definition: ownContainer('state', LOCAL_CONTAINER) }]);
+    const local = { database, definition: ownContainer('state', LOCAL_CONTAINER) };
+    return planContainers([local, ...(await pipelineContainers({ shard, endpoint }, database, context))]);
   }
   const { database } = places;
   const wanted = [MAP_CONTAINER, ROUTERS_CONTAINER].map((id) => ({ database, definition: ownContainer('state', id) }));
@@ -49,4 +56,18 @@ async function stepsOf({ shard, endpoint }: Input, context: Context): Promise<St
   const steps = [...store, ...(await planState(await context.workspace.services()))];
   if (await ShardMapManager.tryGet(places)) return steps;
   return [...steps, { say: 'create the store of shard maps', apply: () => ShardMapManager.create(places) }];
+}
+
+/** What hosts and applications need in a shard of the pipeline, if there is one over shards. */
+async function pipelineContainers(at: ShardInput, database: Database, { workspace }: Context) {
+  const loaded = await pipelineIfAny(workspace);
+  if (!loaded?.pipeline.shards) return [];
+  const { pipeline, model } = loaded;
+  const { endpoint } = requireShardMaps(workspace.settings());
+  const there = await (await workspace.services()).at({ endpoint, ...locationOf(at) });
+  const part = { ...loaded, pipeline: partOf(pipeline, model, 'shard') };
+  // One object for each database, so that it is created once.
+  return wantedContainers(part, there).map((one) =>
+    one.database === there.place.database ? { ...one, database } : one,
+  );
 }

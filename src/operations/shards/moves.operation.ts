@@ -27,7 +27,10 @@ async function findMove({ map, maps, signal }: MoveOptions, id: string): Promise
   const range = ranges.find((one) => one.id === (move?.range?.id ?? id));
   if (move) return { move, range };
   if (range) return { range };
-  throw shardVerbsError('move-unknown', `There is no move ${id} of ${map.name}`);
+  const open = moves.filter(isUnfinished).map((one) => one.id);
+  throw shardVerbsError('move-unknown', `There is no move ${id} of ${map.name}`, {
+    hint: `${open.length === 0 ? 'None is under way.' : `Under way: ${open.join(', ')}.`} Run \`millrace shards moves ${map.name}\` to see all.`,
+  });
 }
 
 interface Cancelled extends Moved {

@@ -62,6 +62,9 @@ export async function mapNamed(manager: ShardMapManager, name: string): Promise<
   if (map) return map;
   const known = (await manager.maps()).map((one) => one.name);
   throw shardsError('shard-map-missing', `There is no shard map ${name}${suggestion(name, known)}`, {
-    hint: 'Run `millrace shards list`, or create the map with `millrace shards create-map`.',
+    hint:
+      known.length === 0
+        ? 'There is none yet: create it with `millrace shards create-map`.'
+        : `The maps are: ${known.join(', ')}. \`millrace shards list\` shows their shards.`,
   });
 }

@@ -33,7 +33,10 @@ export function shardNamed(map: ShardMap, { shards }: Inspection, given: ShardIn
   const known = shards.map((one) => one.location.database);
   const near = known.includes(given.shard) ? '' : suggestion(given.shard, known);
   throw shardsError('shard-missing', `The map ${map.name} has no shard at ${shownLocation(location)}${near}`, {
-    hint: `Run \`millrace shards show ${map.name}\` to see the shards.`,
+    hint:
+      known.length === 0
+        ? `It has none yet: \`millrace shards create ${map.name} --shard ${given.shard}\`.`
+        : `Its shards are: ${shards.map((one) => shownLocation(one.location)).join(', ')}. \`millrace shards create ${map.name}\` takes a database in as one.`,
   });
 }
 
@@ -60,9 +63,18 @@ export async function mappingNamed(
   { mappings }: Inspection,
   { key, low, high }: KeysInput,
 ): Promise<InspectedMapping> {
-  if ((key === undefined) === (low === undefined && high === undefined))
-    throw operationsError('input-invalid', 'The command needs --key, or the bounds of a mapping by --low and --high', {
-      hint: `Give one of both. Run \`millrace shards show ${map.name}\` to see the mappings.`,
+  const hasBounds = low !== undefined || high !== undefined;
+  if ((key !== undefined) === hasBounds)
+    throw operationsError(
+      'input-invalid',
+      hasBounds
+        ? '--key is given beside --low or --high'
+        : 'The command needs --key, or the bounds of a mapping by --low and --high',
+      { hint: `Give one of both. Run \`millrace shards show ${map.name}\` to see the mappings.` },
+    );
+  if (hasBounds && map.kind === 'list')
+    throw operationsError('input-invalid', `--low and --high name a range, and ${map.name} is a list map`, {
+      hint: `Name one key with --key. \`millrace shards show ${map.name}\` lists them.`,
     });
   const found = key === undefined ? exact(map, mappings, low, high) : await covering(map, mappings, key);
   if (found) return found;

@@ -163,7 +163,7 @@ export function changeStrays(map: Map, shard: Shard, strays: StraysChange): Plan
 export function lockMapping(map: Map, mapping: Mapping, owner: string): Plan {
   const entry = storedMapping(map, mapping);
   if (entry.owner !== undefined && entry.owner !== owner)
-    throw shardsError('mapping-locked', `The mapping ${span(map.header, entry)} has another lock`);
+    throw shardsError('mapping-locked', `The mapping ${span(map.header, entry)} is locked by ${entry.owner}`);
   return { removes: [entry], adds: [{ ...entry, owner }], shards: [] };
 }
 
@@ -250,7 +250,7 @@ function storedMapping(map: Map, { id, text }: Mapping): MappingDocument {
 function mappingDocumentOf(map: Map, mapping: Mapping, owner: string | undefined): MappingDocument {
   const entry = storedMapping(map, mapping);
   if (entry.owner === owner) return entry;
-  const why = entry.owner === undefined ? 'is not locked' : 'has another lock';
+  const why = entry.owner === undefined ? 'is not locked' : `is locked by ${entry.owner}`;
   throw shardsError('mapping-locked', `The mapping ${span(map.header, entry)} ${why}`);
 }
 

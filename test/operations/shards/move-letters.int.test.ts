@@ -3,9 +3,12 @@ import { channel } from 'node:diagnostics_channel';
 import { join } from 'node:path';
 import { type TestContext, expect, it, vi } from 'vitest';
 import type { Redriven } from '../../../src/engine/redrive-letter.ts';
+import { registry } from '../../../src/host/registry.ts';
+import { jobHandlers } from '../../../src/host/run/jobs.ts';
 import { cancelMove, moveMapping, planMove } from '../../../src/operations/shards/moving/move.ts';
 import type { MoveOptions } from '../../../src/operations/shards/moving/options.ts';
 import { movesOf } from '../../../src/operations/shards/moving/record.ts';
+import { openWorkspace } from '../../../src/runtime/open-workspace.ts';
 import { cli } from '../../cli/cli.ts';
 import { rows } from '../../runtime/application.ts';
 import { setAside } from './set-aside.ts';
@@ -111,6 +114,28 @@ async function shop(context: Pick<TestContext, 'onTestFinished'>) {
     names,
   };
 }
+
+it('the retry of a reaction that waits while its key moves runs in the new shard, once', async (context) => {
+  const { application, refusing, move, letters, had, drained } = await shop(context);
+  refusing.add('told s0-o1');
+  await application.order('s0', 'north', 'o1', 1);
+  await drained();
+  const workspace = openWorkspace({ directory: process.cwd(), pipeline: FOLDER });
+  context.onTestFinished(() => workspace.close());
+  // The payload of the job that a host has added (`jobs/over-shards.int`).
+  const payload = { projection: 'told@1', id: 'o1', key: ['s0'], shard: 'north' };
+  const run = { id: '1', attempt: 1, signal, progress: () => undefined };
+  const retry = () => jobHandlers(registry, workspace).reaction!(payload, run);
+  await expect(retry()).rejects.toMatchObject({ code: 'reaction-failed' });
+  await move('west');
+  expect(await letters('west')).toEqual(['told@1 o1']);
+  await expect(retry()).rejects.toMatchObject({ code: 'reaction-failed' });
+  refusing.clear();
+  expect(await retry()).toMatchObject([{ outcome: 'applied' }]);
+  expect(await retry()).toEqual([]);
+  expect(had()['told s0-o1']).toBe(1);
+  expect([await letters('north'), await letters('west')]).toEqual([[], []]);
+});
 
 it('what is parked is redriven where its document is, with one effect', async (context) => {
   const { stage, application, refusing, move, options, shardOf, letters, redrive, had, drained, verify } =

@@ -50,11 +50,24 @@ it('the store, a map and its shards come to be by verbs, and nothing before it i
   expect(await refused('show tenant')).toBe('1 shard-map-missing');
 });
 
+it('a wrong name is refused with the names that there are', async () => {
+  const said = async (line: string): Promise<string> => (await stage.run(line)).stderr;
+  expect(await said('show orders')).toMatch(/no shard map orders\n[^]*The maps are: tenants\./);
+  expect(await said('move tenants --low 0 --to nowhere')).toMatch(/no shard at nowhere\n[^]*shards are: west, east\./);
+  expect(await said('online tenants --key 1 --low 0')).toContain('--key is given beside --low or --high');
+  expect(await said('cancel-move tenants --move 1f0c')).toMatch(/no move 1f0c[^]*None is under way\./);
+});
+
 it('a list map may have fenced containers, and shows them', async () => {
   const fenced = 'create-map customers --key-type int32 --sharded Orders=/tenantId --fenced Orders';
   expect(await refused(`${fenced} --kind range`)).toBe('2 shard-map-invalid');
   expect(await told(`${fenced} --kind list`)).toContain('has no shard yet');
   expect(await told('show customers')).toContain('Sharded: Orders by /tenantId; fenced Orders');
+  for (const line of ['split customers --at 1', 'merge customers --at 1']) {
+    const { code, stderr } = await stage.run(line);
+    expect([code, stderr]).toEqual([2, expect.stringContaining('Each of its mappings has one key')]);
+  }
+  expect((await stage.run('move customers --low 1 --to west')).stderr).toContain('Name one key with --key');
   await told('delete-map customers --yes');
 });
 

@@ -33,11 +33,17 @@ export async function examine(
   }
   await assertNoErasure(options);
   if (mapping.shard === target.id)
-    throw shardVerbsError('move-there', `${mapping.text} is on ${shownLocation(target.location)} already`);
-  if (mapping.status === 'offline') throw shardVerbsError('move-offline', `The mapping ${mapping.text} is offline`);
+    throw shardVerbsError('move-there', `${mapping.text} is on ${shownLocation(target.location)} already`, {
+      hint: `Run \`millrace shards show ${map.name}\` to see which shard has which keys.`,
+    });
+  if (mapping.status === 'offline')
+    throw shardVerbsError('move-offline', `The mapping ${mapping.text} of ${map.name} is offline`);
   if (target.detached) throw shardsError('shard-detached', `The shard ${shownLocation(target.location)} is detached`);
-  if ((await map.lockOwner(mapping)) !== undefined)
-    throw shardsError('mapping-locked', `The mapping ${mapping.text} has another lock`);
+  const owner = await map.lockOwner(mapping);
+  if (owner !== undefined)
+    throw shardsError('mapping-locked', `The mapping ${mapping.text} of ${map.name} is locked by ${owner}`, {
+      hint: 'A move locks its mappings itself. Wait until the owner unlocks it, or unlock it: `millrace shards unlock`, with --owner or --force.',
+    });
   refuseBeside(moves, mapping, target);
   const places = await placesOf(options, { from: mapping.shard, to: target.id });
   if (places.from.state && !places.to.state)

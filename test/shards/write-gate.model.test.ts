@@ -8,7 +8,7 @@ import { suiteSeed } from '../support/seed.ts';
 import { GateWorld, MigratingProcess, TARGET, WritingProcess } from './gate-world.ts';
 
 const SEED = suiteSeed();
-const HISTORIES = Number(process.env['MILLRACE_HISTORIES'] ?? 4);
+const HISTORIES = Number(process.env['MILLRACE_HISTORIES'] ?? 6);
 const LONGEST_MS = 400_000;
 /** A write that is sent lands within this: the client ends it after a minute. */
 const LANDING_MS = 60_000;

@@ -56,7 +56,8 @@ export async function openSpread(
     ...(storage && { storage }),
     shardMaps: { endpoint: emulator.endpoint, database: 'maps' },
   };
-  const services = await openServices(settings);
+  // The shards of other accounts are on other servers.
+  const services = await openServices(settings, accounts ? {} : { httpClient: emulator.clientOptions.httpClient });
   const loaded = await loadPipeline(folder);
   const { client } = services.place.database;
   const { database } = await client.databases.create({ id: 'maps' });

@@ -56,8 +56,7 @@ export async function openSpread(
     ...(storage && { storage }),
     shardMaps: { endpoint: emulator.endpoint, database: 'maps' },
   };
-  // The shards of other accounts are on other servers.
-  const services = await openServices(settings, accounts ? {} : { httpClient: emulator.clientOptions.httpClient });
+  const services = await openServices(settings);
   const loaded = await loadPipeline(folder);
   const { client } = services.place.database;
   const { database } = await client.databases.create({ id: 'maps' });

@@ -39,7 +39,7 @@ export class MoveStage implements AsyncDisposable {
 
   static async open(seed = 1, { state = true }: { readonly state?: boolean } = {}): Promise<MoveStage> {
     const emulator = await startEmulator({ seed });
-    const client = new CosmosClient(emulator.clientOptions);
+    const client = new CosmosClient({ endpoint: emulator.endpoint, key: emulator.key });
     const create = async (id: string, containers: Readonly<Record<string, string>>): Promise<void> => {
       const { database } = await client.databases.create({ id });
       for (const [name, partitionKey] of Object.entries(containers))

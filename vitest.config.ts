@@ -14,9 +14,9 @@ const asInstalled: Plugin = {
 };
 
 // One project a tier, so that `npm test -- --project unit` runs just the quick ones.
-const tier = (name: string, testTimeout: number, isolate: boolean) => ({
+const tier = (name: string, testTimeout: number, isolate: boolean, globalSetup: string[] = []) => ({
   extends: true as const,
-  test: { name, include: [`test/**/*.${name}.test.ts`], testTimeout, hookTimeout: 60_000, isolate },
+  test: { name, include: [`test/**/*.${name}.test.ts`], testTimeout, hookTimeout: 60_000, isolate, globalSetup },
 });
 
 // What Node compiled for one file, or one of the many processes that tests start, is there for the next: in Node's folder.
@@ -36,7 +36,7 @@ export default defineConfig({
       tier('unit', 30_000, false),
       tier('int', 120_000, false),
       tier('model', 900_000, false),
-      tier('e2e', 600_000, true),
+      tier('e2e', 600_000, true, ['test/support/built.ts']),
     ],
     // The default of a second fails on a busy machine. `vi.waitFor` has no such option: each call has its own.
     expect: { poll: { timeout: 30_000 } },

@@ -233,7 +233,7 @@ export const LIST: readonly Line[] = [
   {
     kind: 'shard move',
     mode: 'SIGKILL, beside a host of all shards',
-    file: 'test/operations/shards/move-world.e2e.test.ts',
+    file: 'test/operations/shards/move-world-kill.e2e.test.ts',
     histories: 3,
   },
   { kind: 'write gate', mode: 'in virtual time', file: 'test/shards/write-gate.model.test.ts', histories: 200 },
@@ -264,6 +264,6 @@ export const LIST: readonly Line[] = [
   },
   { kind: 'ingest', mode: 'SIGKILL', file: 'test/ingest/kill.e2e.test.ts', histories: 25 },
   { kind: 'host', mode: 'SIGKILL, SIGSTOP', file: 'test/host/kill.e2e.test.ts', histories: 8 },
-  { kind: 'dev', mode: 'SIGKILL', file: 'test/host/dev.e2e.test.ts', test: 'storefront', histories: 4 },
+  { kind: 'dev', mode: 'SIGKILL', file: 'test/host/dev-kill.e2e.test.ts', histories: 4 },
   { kind: 'archive', mode: 'SIGKILL', file: 'test/archive/kill.e2e.test.ts', histories: 20 },
 ];

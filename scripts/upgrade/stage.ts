@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { CosmosClient, type Database } from '@azure/cosmos';
 import { BlobServiceClient, type ContainerClient } from '@azure/storage-blob';
-import { millrace } from '../../test/support/process.ts';
+import { SOURCES, millrace } from '../../test/support/process.ts';
 import { startEmbeddedJobs } from '../../src/host/dev/jobs-embedded.ts';
 import type { Installed } from './packages.ts';
 import { type Env, verb } from './processes.ts';
@@ -19,7 +19,9 @@ export interface Stage extends AsyncDisposable {
 export async function openStage(place: string, by: Installed, seed: number): Promise<Stage> {
   await using opened = new AsyncDisposableStack();
   const faults = ['--fail-after-effect', '0.01', '--throttle', '0.01', '--replica-lag', '50'];
-  const server = opened.use(millrace(['emulator', 'start', '--port', '0', '--seed', String(seed), ...faults]));
+  const server = opened.use(
+    millrace(['emulator', 'start', '--port', '0', '--seed', String(seed), ...faults], { bin: SOURCES }),
+  );
   const [, account = ''] = await server.until(/COSMOS='([^']+)'/);
 
   const secret = Buffer.from('upgrade').toString('base64');

@@ -44,7 +44,8 @@ let close: () => void;
 
 beforeAll(async () => {
   emulator = await startEmulator({ seed: SEED });
-  const client = connect({ kind: 'key', endpoint: emulator.endpoint, key: emulator.key });
+  const { httpClient } = emulator.clientOptions;
+  const client = connect({ kind: 'key', endpoint: emulator.endpoint, key: emulator.key }, [], { httpClient });
   close = () => client.dispose();
   database = (await client.databases.create({ id: 'model' })).database;
 });

@@ -71,7 +71,8 @@ export async function archiveStage(
   mode: FeedMode = 'latest-version',
 ): Promise<ArchiveStage> {
   const emulator = await startEmulator();
-  const client = connect({ kind: 'key', endpoint: emulator.endpoint, key: emulator.key });
+  const { httpClient } = emulator.clientOptions;
+  const client = connect({ kind: 'key', endpoint: emulator.endpoint, key: emulator.key }, [], { httpClient });
   onTestFinished(async () => {
     client.dispose();
     await emulator.close();

@@ -19,7 +19,7 @@ import { MemoryBlobStore } from './memory-blob-store.ts';
 import { type ArchiveStage, OPEN, SIGNAL, SPEC, archiveStage, collect, order } from './stage.ts';
 
 const SEED = suiteSeed();
-const HISTORIES = Number(process.env['MILLRACE_HISTORIES'] ?? 20);
+const HISTORIES = Number(process.env['MILLRACE_HISTORIES'] ?? 10);
 const STEPS = 50;
 const LOGGED: ArchiveSpec = { ...SPEC, versionLog: true };
 

@@ -8,7 +8,7 @@ import { ADVERSE, startEmulator } from '../../src/emulator/index.ts';
 import { suiteSeed } from '../support/seed.ts';
 import { clientInside, HASH_KEY, insist, remove } from './emulate.ts';
 
-const HISTORIES = Number(process.env['MILLRACE_HISTORIES'] ?? 20);
+const HISTORIES = Number(process.env['MILLRACE_HISTORIES'] ?? 12);
 const SEED = suiteSeed();
 /** Ends a hang, and nothing that is merely slow. */
 const TIMEOUT_MS = 60_000 + HISTORIES * 20_000;

@@ -23,7 +23,7 @@ import { CutStore } from './processor-stage.ts';
 import { TurnClock } from './tenure/turn-clock.ts';
 
 const SEED = suiteSeed();
-const HISTORIES = Number(process.env['MILLRACE_HISTORIES'] ?? 15);
+const HISTORIES = Number(process.env['MILLRACE_HISTORIES'] ?? 10);
 const FAULTS = { replicaLagMs: 10, failAfterEffect: 0.04, failBefore: 0.01, throttle: 0.02 };
 const TIMINGS = { acquireMs: 15, expirationMs: 200, renewMs: 40, pollMs: 5, stallMs: 60_000 };
 const HOSTS = ['a', 'b', 'c'];

@@ -8,7 +8,7 @@ import { visible } from '../../src/definition/oracle/recompute.ts';
 import { startEventHubs } from '../../src/emulator/eventhubs/index.ts';
 import { DeadLetters } from '../../src/engine/dead-letters/dead-letters.ts';
 import { startAzurite } from '../support/azurite.ts';
-import { millrace } from '../support/process.ts';
+import { SOURCES, millrace } from '../support/process.ts';
 import { suiteSeed } from '../support/seed.ts';
 import { type Stage, openStage } from '../support/stage.ts';
 
@@ -41,6 +41,7 @@ it(`the trigger takes what the processor takes, stopped in the middle and starte
 
     const start = () =>
       millrace(['functions', 'start', '--app', app, '--port', '0'], {
+        bin: SOURCES,
         env: {
           ...byTrigger.env,
           EVENTHUBS: hubs.connectionString,

@@ -9,7 +9,7 @@ import { suiteSeed } from '../support/seed.ts';
 import { type World, openWorld } from './world.ts';
 
 const SEED = suiteSeed();
-const HISTORIES = Number(process.env['MILLRACE_HISTORIES'] ?? 25);
+const HISTORIES = Number(process.env['MILLRACE_HISTORIES'] ?? 12);
 const VALUES = ['a', 'b', 'B', 'c'];
 const IDS = ['1', '2', '3', '4', '5'];
 const STEPS = 14;

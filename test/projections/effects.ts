@@ -83,7 +83,7 @@ interface Way {
  */
 export function useExact() {
   const each = useHistories({ Orders: '/tenant', Tickets: '/tenant' });
-  return (make: Make, way: Way = {}): Promise<void> => each(historiesOr(20), exact(make, way));
+  return (make: Make, way: Way = {}): Promise<void> => each(historiesOr(12), exact(make, way));
 }
 
 const exact =

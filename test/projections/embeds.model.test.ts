@@ -99,7 +99,7 @@ it.each([
   ['read by all versions', 'of several parents', [BRAND, BRAND_OF_LINES], 'all-versions'],
   ['filled beside all versions', 'of several parents', [BRAND, BRAND_OF_LINES], 'filled'],
 ] as const)(`%s an embed %s is what the oracle says (seed ${SEED})`, async (_when, _what, specs, feed) => {
-  await each(historiesOr(20), async (world, seed) => {
+  await each(historiesOr(12), async (world, seed) => {
     const tenant = `t${seed}`;
     const written = new Map<string, Doc>();
     const write = (random: Random, to: World): Promise<void> =>

@@ -172,7 +172,7 @@ interface Way {
  */
 export function useExact() {
   const each = useHistories({ Orders: '/tenant', Customers: '/tenant', Groups: '/tenant', Copies: '/place' });
-  return (spec: ProjectionSpec, runner: () => Runner, { usual = 20, ...way }: Way = {}) =>
+  return (spec: ProjectionSpec, runner: () => Runner, { usual = 12, ...way }: Way = {}) =>
     each(historiesOr(usual), exact(spec, runner, way));
 }
 

@@ -36,7 +36,7 @@ const SPEC: ReferenceSpec = {
 const each = useHistories({ Rates: '/world', Stores: '/world', StoreRates: '/store' });
 
 const holdExact = (feed?: ReadBy): Promise<void> =>
-  each(historiesOr(20), async (world, seed) => {
+  each(historiesOr(12), async (world, seed) => {
     const tenant = `w${seed}`;
     const options = {
       random: new Random(seed),

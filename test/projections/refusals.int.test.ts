@@ -44,7 +44,8 @@ let lsn = 0;
 
 beforeAll(async () => {
   emulator = await startEmulator();
-  client = connect({ kind: 'key', endpoint: emulator.endpoint, key: emulator.key });
+  const { httpClient } = emulator.clientOptions;
+  client = connect({ kind: 'key', endpoint: emulator.endpoint, key: emulator.key }, [], { httpClient });
   ({ database } = await client.databases.create({ id: 'refusals' }));
   for (const [id, path] of [
     ['Source', '/key'],

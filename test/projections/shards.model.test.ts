@@ -112,7 +112,7 @@ async function assertExact(world: World, name: string, written: ReadonlyMap<stri
 
 it(`counts each document once at every moment while keys move (seed ${SEED})`, async () => {
   let moves = 0;
-  await histories(historiesOr(30), async (world, seed) => {
+  await histories(historiesOr(15), async (world, seed) => {
     const history = historyOf(world, seed);
     await history.run();
     moves += history.moves;

@@ -15,7 +15,7 @@ import { type Work, dies } from '../operations/projections/dies.ts';
 import { VERSIONS, compare, options, writeAny } from '../operations/projections/versions.ts';
 
 const SEED = suiteSeed();
-const HISTORIES = Number(process.env['MILLRACE_HISTORIES'] ?? 4);
+const HISTORIES = Number(process.env['MILLRACE_HISTORIES'] ?? 3);
 const FAULTS = { replicaLagMs: 10, failAfterEffect: 0.01, failBefore: 0.01, throttle: 0.01 };
 const READ_LAG_MS = 20;
 /** So many hosts must die with a backlog. Where few histories had none by chance, the last one has more deaths. */

@@ -1,9 +1,10 @@
 // The app as it would be deployed: what a build leaves of this repository under .funcignore, with production packages
-// alone. The build has a tree of its own, so that no dist/ is built over while it is used.
-import { execFileSync } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+// alone. Each has a copy of the build, to change.
+import { cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
+import { inject } from 'vitest';
+import { copy, git } from './built.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 
@@ -12,7 +13,7 @@ export interface DeployedApp extends Disposable {
   readonly place: string;
   /** What is deployed. */
   readonly app: string;
-  /** The tree it was built in. */
+  /** A tree like the one it was built in. */
   readonly built: string;
   /** Of that tree, below it: what is deployed of it. */
   readonly files: readonly string[];
@@ -21,14 +22,8 @@ export interface DeployedApp extends Disposable {
 export function buildDeployedApp(): DeployedApp {
   const place = mkdtempSync(join(tmpdir(), 'millrace-deployed-'));
   const [built, app] = [join(place, 'built'), join(place, 'app')];
-  mkdirSync(built);
-  const tracked = git(ROOT, 'ls-files', '-co', '--exclude-standard').filter(
-    (file) => !file.startsWith('node_modules') && existsSync(join(ROOT, file)),
-  );
-  for (const file of tracked) copy(ROOT, built, file);
-  symlinkSync(join(ROOT, 'node_modules'), join(built, 'node_modules'));
-  execFileSync(process.execPath, ['scripts/build.ts', '--no-types'], { cwd: built, stdio: 'pipe' });
-  rmSync(join(built, 'node_modules'));
+  const nodeModules = join(inject('built'), 'node_modules');
+  cpSync(inject('built'), built, { recursive: true, filter: (from) => from !== nodeModules });
   git(built, 'init', '-q');
   const files = git(built, 'ls-files', '-o', '-X', '.funcignore').filter((file) => !file.startsWith('node_modules'));
   for (const file of files) copy(built, app, file);
@@ -53,14 +48,4 @@ function productionPackages(): string[] {
   };
   add('');
   return [...found];
-}
-
-const git = (cwd: string, ...args: string[]): string[] =>
-  execFileSync('git', args, { cwd, encoding: 'utf8', maxBuffer: 2 ** 26 })
-    .split('\n')
-    .filter(Boolean);
-
-function copy(from: string, to: string, file: string): void {
-  mkdirSync(dirname(join(to, file)), { recursive: true });
-  cpSync(join(from, file), join(to, file));
 }

@@ -1,8 +1,11 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { join } from 'node:path';
+import { join, sep } from 'node:path';
+import { inject } from 'vitest';
 
-const BIN = join(import.meta.dirname, '../../bin/millrace.mjs');
+const ROOT = join(import.meta.dirname, '../..');
+/** Starts the sources. */
+export const SOURCES = join(ROOT, 'bin/millrace.mjs');
 
 /** A millrace process: what it wrote so far, and a way to wait for it to write something. */
 export interface Millrace extends AsyncDisposable {
@@ -14,12 +17,22 @@ export interface Millrace extends AsyncDisposable {
   readonly ended: Promise<{ code: number | null; signal: NodeJS.Signals | null }>;
 }
 
+/**
+ * Without `bin`, tests of processes (`.e2e`) start what was built. Paths in this checkout are then those of the same
+ * files beside it, so that a pipeline's `millrace` is what was built too. Scripts, outside of Vitest, must name a `bin`.
+ */
 export function millrace(
   args: readonly string[],
-  { env = {}, directory, bin = BIN }: { env?: Readonly<Record<string, string>>; directory?: string; bin?: string } = {},
+  { env = {}, directory, bin }: { env?: Readonly<Record<string, string>>; directory?: string; bin?: string } = {},
 ): Millrace {
-  const child = spawn(process.execPath, [bin, ...args], {
-    env: { ...process.env, ...env },
+  const built = bin === undefined ? inject('built') : undefined;
+  const beside = (text: string): string =>
+    built !== undefined && text.startsWith(`${ROOT}${sep}`) ? join(built, text.slice(ROOT.length)) : text;
+  const main = bin ?? (built === undefined ? SOURCES : join(built, 'dist/src/cli/main.js'));
+  const all: NodeJS.ProcessEnv = { ...process.env, ...env };
+  const { MILLRACE_PIPELINE: pipeline } = all;
+  const child = spawn(process.execPath, [main, ...args.map(beside)], {
+    env: { ...all, ...(pipeline !== undefined && { MILLRACE_PIPELINE: beside(pipeline) }) },
     ...(directory === undefined ? {} : { cwd: directory }),
     stdio: ['ignore', 'pipe', 'pipe'],
   });

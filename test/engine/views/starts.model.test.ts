@@ -88,7 +88,7 @@ async function runHistory(seed: number): Promise<void> {
   };
   const services: OpenServices[] = [];
   const connect = async (): Promise<OpenServices> => {
-    const opened = await openServices(settings);
+    const opened = await openServices(settings, { httpClient: emulator.clientOptions.httpClient });
     services.push(opened);
     return opened;
   };

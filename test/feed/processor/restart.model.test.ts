@@ -11,7 +11,7 @@ import { Random } from '../../support/random.ts';
 import { suiteSeed } from '../../support/seed.ts';
 
 const SEED = suiteSeed();
-const HISTORIES = Number(process.env['MILLRACE_HISTORIES'] ?? 12);
+const HISTORIES = Number(process.env['MILLRACE_HISTORIES'] ?? 8);
 const TIMINGS = { acquireMs: 20, expirationMs: 2_000, renewMs: 300, pollMs: 5, stopMs: 20_000 };
 const STEPS = 40;
 const DOCUMENTS = 10;

@@ -1,19 +1,18 @@
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, inject, it } from 'vitest';
 import type { DevSummary } from '../../../src/host/dev/play.ts';
 import { type Millrace, millrace } from '../../support/process.ts';
 import { SHOP } from '../../support/stage.ts';
 
-const ROOT = join(import.meta.dirname, '../../..');
 let directory: string;
 /** A project of its own that has installed this package. */
 beforeEach(() => {
   directory = mkdtempSync(join(tmpdir(), 'millrace-watch-'));
   cpSync(SHOP, join(directory, 'pipeline'), { recursive: true });
   mkdirSync(join(directory, 'node_modules'));
-  symlinkSync(ROOT, join(directory, 'node_modules/millrace'), 'dir');
+  symlinkSync(inject('built'), join(directory, 'node_modules/millrace'), 'dir');
 });
 afterEach(() => {
   rmSync(directory, { recursive: true, force: true });

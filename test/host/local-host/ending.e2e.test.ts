@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { type Millrace, millrace } from '../../support/process.ts';
+import { type Millrace, SOURCES, millrace } from '../../support/process.ts';
 import { SHOP, openStage } from '../../support/stage.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
@@ -21,6 +21,7 @@ afterAll(() => rmSync(app, { recursive: true }));
 
 const start = (env: Readonly<Record<string, string>>): Millrace =>
   millrace(['functions', 'start', '--app', app, '--port', '0'], {
+    bin: SOURCES,
     env: { ...env, MILLRACE_PIPELINE: SHOP, JOBS_URL: '', STORAGE: '' },
   });
 

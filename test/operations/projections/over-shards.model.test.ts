@@ -15,7 +15,7 @@ import { SPREAD_VERSIONS, optionsOver, ordersOf, ownLeases, summariesOf, totalsO
 
 // MILLRACE_SEED repeats a run, MILLRACE_HISTORIES says how often a process dies.
 const SEED = suiteSeed();
-const DEATHS = Number(process.env['MILLRACE_HISTORIES'] ?? 6);
+const DEATHS = Number(process.env['MILLRACE_HISTORIES'] ?? 4);
 const KEEP = { keepMs: 3_600_000 };
 const { signal } = new AbortController();
 

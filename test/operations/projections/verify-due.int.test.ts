@@ -154,7 +154,7 @@ it('of two hosts that look at once one verifies, and the other does nothing', as
   const clock = startingAt(MONDAY);
   await verifyDue(contextOf(clock));
   await clock.sleep(28 * HOUR);
-  const services = await openServices(stage.settings);
+  const services = await openServices(stage.settings, { httpClient: stage.emulator.clientOptions.httpClient });
   const other = { ...stage, services };
   const done = await Promise.all([verifyDue(contextOf(clock)), verifyDue(contextOf(clock, other))]);
   expect(done.map(({ length }) => length).toSorted((a, b) => a - b)).toEqual([0, 1]);

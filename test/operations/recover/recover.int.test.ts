@@ -59,7 +59,7 @@ const order = (n: number): Doc & { id: string } => ({
 });
 
 async function derive(...orders: Doc[]): Promise<void> {
-  const services = await openServices(stage.settings);
+  const services = await openServices(stage.settings, { httpClient: stage.emulator.clientOptions.httpClient });
   for (const one of orders) await services.place.database.container('Orders').items.upsert(one);
   const app = await compose({ ...stage, services, host: 'test', readLagMs: 0, timings: { pollMs: 40 } });
   await app.start();
@@ -69,7 +69,7 @@ async function derive(...orders: Doc[]): Promise<void> {
 }
 
 async function all(container: string): Promise<Doc[]> {
-  const services = await openServices(stage.settings);
+  const services = await openServices(stage.settings, { httpClient: stage.emulator.clientOptions.httpClient });
   const { resources } = await services.place.database
     .container(container)
     .items.query<Doc>('SELECT * FROM c')

@@ -9,7 +9,7 @@ import { SteppingClock } from '../leases/lease-world.ts';
 
 /** Works as a process that starts now: no client remembers containers of before. */
 export async function afresh<T>(stage: Stage, work: (now: Stage) => Promise<T>): Promise<T> {
-  const services = await openServices(stage.settings);
+  const services = await openServices(stage.settings, { httpClient: stage.emulator.clientOptions.httpClient });
   try {
     return await work({ ...stage, services, container: (name) => services.place.database.container(name) });
   } finally {

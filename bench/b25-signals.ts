@@ -110,7 +110,7 @@ async function signalsOf(mode: Mode, client: CosmosClient): Promise<() => Promis
   if (mode === 'traced') return startSdk(1);
   if (mode === 'metrics') {
     const probes = await startProbes({ screen: SILENT, port: 0, scale: async () => ({}) });
-    return () => probes[Symbol.asyncDispose]();
+    return async () => void (await probes[Symbol.asyncDispose]());
   }
   return mode === 'none' ? withoutSpans(client) : async () => undefined;
 }

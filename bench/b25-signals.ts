@@ -1,5 +1,8 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
+import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { type Context as SpanContext, ROOT_CONTEXT, context, trace } from '@opentelemetry/api';
 import {
   BasicTracerProvider,
@@ -7,7 +10,7 @@ import {
   InMemorySpanExporter,
   TraceIdRatioBasedSampler,
 } from '@opentelemetry/sdk-trace-base';
-import type { CosmosClient } from '@azure/cosmos';
+import type { Container, CosmosClient } from '@azure/cosmos';
 import { Rates } from '../src/feed/processor/rates.ts';
 import { startProbes } from '../src/host/run/probes.ts';
 import { readScale } from '../src/host/run/scale.ts';
@@ -17,15 +20,20 @@ import { openWorkspace } from '../src/runtime/open-workspace.ts';
 import { type App, compose } from '../src/runtime/processor-host.ts';
 import type { Screen } from '../src/operations/screen.ts';
 import type { LoadedPipeline, Services, Workspace } from '../src/runtime/workspace.ts';
-import { type Benchmark, type Figure, atMost, plain } from './support/measure.ts';
+import { type Benchmark, type Figure, atMost, median, plain } from './support/measure.ts';
+import { pairedRatios } from './support/paired.ts';
 import { type Stage, fill, openStage } from './support/stage.ts';
 
 const PIPELINE = fileURLToPath(new URL('../test/fixtures/shop', import.meta.url));
-const ORDERS = 1_500;
-const ROUNDS = Number(process.env['MILLRACE_BENCH_ROUNDS'] ?? 15);
+const ORDERS = 500;
+const ROUNDS = Number(process.env['MILLRACE_BENCH_ROUNDS'] ?? 30);
 const SCRAPES = 100;
-const MODES = ['none', 'default', 'sampled', 'traced'] as const;
-type Mode = (typeof MODES)[number];
+const MODES = (process.env['MILLRACE_ONLY']?.split(',') ?? ['default', 'metrics', 'sampled', 'traced']) as Mode[];
+/**
+ * `none`: without signals, and without the plug-in of the client. `default`: as `millrace run` has them, without an SDK.
+ * `metrics`: the same with `--probes`. `sampled` and `traced`: with an SDK that takes 5 % of pages, or all.
+ */
+type Mode = 'none' | 'default' | 'metrics' | 'sampled' | 'traced';
 
 /** What a host pays for its metrics, its endpoints and its spans, in processor time of its process. */
 export const b25: Benchmark = {
@@ -33,69 +41,95 @@ export const b25: Benchmark = {
   title: 'metrics, endpoints and spans: processor time of a host ÷ that of a host without them',
   run: async () => {
     await using stage = await openStage();
-    const used = new Map<Mode, number[]>(MODES.map((mode) => [mode, []]));
-    for (let round = 0; round <= ROUNDS; round++) {
-      // Each mode is first as often as the others, because what runs first has a smaller server.
-      const order = MODES.map((_, at) => MODES[(at + round) % MODES.length] ?? 'none');
-      for (const mode of order) {
-        const cpu = await derive(stage, mode, `r${round}-${mode}`);
-        // The first round compiles.
-        if (round > 0) used.get(mode)?.push(cpu);
-      }
-    }
-    const of = (mode: Mode): number => lowest(used.get(mode) ?? []);
-    const ratio = (mode: Mode): number => of(mode) / of('none');
+    const figures = await host(stage, 'derived', async (parts) => {
+      const used: number[] = [];
+      let turn = 0;
+      const ratios = await pairedRatios<Mode>('none', MODES, ROUNDS, async (mode) => {
+        const seconds = await derive(parts, mode, `t${turn++}`);
+        if (mode === 'none') used.push(seconds);
+        return seconds;
+      });
+      const of = (mode: Mode, name: string, most?: number): Figure[] => {
+        const paired = ratios.get(mode);
+        if (!paired) return [];
+        const named = `${name} ÷ none (95 %: ${paired.low.toFixed(3)} to ${paired.high.toFixed(3)})`;
+        return [most === undefined ? plain(named, paired.ratio, '×') : atMost(named, paired.ratio, most, '×')];
+      };
+      return [
+        plain('without signals: processor time a change', (median(used) / ORDERS) * 1_000_000, 'µs'),
+        ...of('default', 'metrics and spans without an SDK', 1.03),
+        ...of('metrics', 'the same with /metrics', 1.03),
+        ...of('sampled', 'an SDK that samples 5 % of pages'),
+        ...of('traced', 'an SDK that records all'),
+      ];
+    });
     const scrape = await scraping(stage);
-    const figures: Figure[] = [
-      plain('without signals: processor time a change', (of('none') / ORDERS) * 1_000_000, 'µs'),
-      atMost('metrics and spans without an SDK ÷ none', ratio('default'), 1.03, '×'),
+    return [
+      ...figures,
       plain('a scrape of /metrics, /readyz and /scale', scrape * 1_000, 'ms'),
       atMost('of a core that is used whole, each second', scrape * 100, 3, '%'),
-      plain('an SDK that samples 5 % of pages ÷ none', ratio('sampled'), '×'),
-      plain('an SDK that records all ÷ none', ratio('traced'), '×'),
     ];
-    return figures;
   },
 };
-
-/** The quarter that was disturbed least: other work on the machine only adds. */
-const lowest = (values: readonly number[]): number =>
-  values.toSorted((a, b) => a - b)[values.length >> 2] ?? Number.NaN;
 
 const cpuSeconds = (since?: NodeJS.CpuUsage): number => {
   const { user, system } = process.cpuUsage(since);
   return (user + system) / 1_000_000;
 };
 
-/** Derives all orders in a database of their own, by a new host. Returns the processor time of it, seconds. */
-async function derive(stage: Stage, mode: Mode, database: string): Promise<number> {
-  const endSdk = mode === 'sampled' ? startSdk(0.05) : mode === 'traced' ? startSdk(1) : undefined;
-  try {
-    let used = 0;
-    await host(stage, database, async ({ app, services, loaded, signal }) => {
-      if (mode === 'none') withoutSpans(services.place.database.client);
-      const endSignals = mode === 'none' ? undefined : startSignals(app, new Rates(), { services, loaded, signal });
-      const before = process.cpuUsage();
-      await app.start();
-      await app.drained(signal);
-      used = cpuSeconds(before);
-      endSignals?.();
-    });
-    return used;
-  } finally {
-    await endSdk?.();
-  }
+/** Derives new orders by a new host. Returns the processor time of its process, seconds. */
+async function derive({ services, loaded, settings, container }: Parts, mode: Mode, turn: string): Promise<number> {
+  await fillOrders(container, turn);
+  const end = await signalsOf(mode, services.place.database.client);
+  const app = await composed({ services, loaded, settings });
+  const { signal } = new AbortController();
+  const endSignals = mode === 'none' ? undefined : startSignals(app, new Rates(), { services, loaded, signal });
+  collect();
+  const before = process.cpuUsage();
+  await app.start();
+  await derived(app);
+  await app.stop();
+  const used = cpuSeconds(before);
+  endSignals?.();
+  await end();
+  return used;
 }
 
+/** Resolves once each projection has handled all orders of this turn. */
+async function derived(app: App): Promise<void> {
+  while (app.stats().some(({ changes }) => changes < ORDERS)) await delay(10);
+}
+
+/** Polls seldom: how often a host polls depends on how long it takes, so beside other work it would do more. */
+const composed = (parts: Pick<Parts, 'services' | 'loaded' | 'settings'>): Promise<App> =>
+  compose({ ...parts, host: 'bench', readLagMs: 0, timings: { pollMs: 60_000 } });
+
+/** Registers what the mode has in the process. The returned function takes it back. */
+async function signalsOf(mode: Mode, client: CosmosClient): Promise<() => Promise<void>> {
+  if (mode === 'sampled') return startSdk(0.05);
+  if (mode === 'traced') return startSdk(1);
+  if (mode === 'metrics') {
+    const probes = await startProbes({ screen: SILENT, port: 0, scale: async () => ({}) });
+    return async () => void (await probes[Symbol.asyncDispose]());
+  }
+  return mode === 'none' ? withoutSpans(client) : async () => undefined;
+}
+
+// What one turn leaves must not be collected in the next.
+setFlagsFromString('--expose-gc');
+const collect = runInNewContext('gc') as () => void;
+
 /** The processor time of a scrape of a host that has all, seconds: what answers, and what asks in this process too. */
-async function scraping(stage: Stage): Promise<number> {
-  let each = 0;
-  await host(stage, 'scraped', async ({ app, services, loaded, workspace, signal }) => {
+const scraping = (stage: Stage): Promise<number> =>
+  host(stage, 'scraped', async ({ services, loaded, settings, workspace, container }) => {
+    await fillOrders(container, 'scraped');
+    const app = await composed({ services, loaded, settings });
+    const { signal } = new AbortController();
     const scale = () => readScale({ workspace, actor: 'bench', signal, screen: SILENT }, 60_000);
     await using probes = await startProbes({ screen: SILENT, port: 0, scale });
     const endSignals = startSignals(app, new Rates(), { services, loaded, signal });
     await app.start();
-    await app.drained(signal);
+    await derived(app);
     const ask = async (): Promise<void> => {
       for (const path of ['metrics', 'readyz']) await (await fetch(new URL(path, probes.url))).text();
     };
@@ -106,24 +140,25 @@ async function scraping(stage: Stage): Promise<number> {
       return cpuSeconds(before) / times;
     };
     // `/scale` is kept for ten seconds.
-    each = (await costs(SCRAPES, ask)) + (await costs(SCRAPES / 10, scale)) / 10;
+    const each = (await costs(SCRAPES, ask)) + (await costs(SCRAPES / 10, scale)) / 10;
     endSignals();
+    await app.stop();
+    return each;
   });
-  return each;
-}
 
 const SILENT: Screen = { live: false, line: () => undefined, draw: () => undefined, progress: () => undefined };
 
 interface Parts {
-  readonly app: App;
   readonly services: Services;
   readonly loaded: LoadedPipeline;
+  readonly settings: Awaited<ReturnType<Workspace['settings']>>;
   readonly workspace: Workspace;
-  readonly signal: AbortSignal;
+  /** Of orders. */
+  readonly container: Container;
 }
 
-/** A host of the shop, not started, over a database with all orders. */
-async function host(stage: Stage, database: string, work: (parts: Parts) => Promise<void>): Promise<void> {
+/** Opens the shop over a database of its own. */
+async function host<T>(stage: Stage, database: string, work: (parts: Parts) => Promise<T>): Promise<T> {
   await stage.database.client.databases.create({ id: database });
   const account = `AccountEndpoint=${stage.endpoint};AccountKey=${stage.key};`;
   Object.assign(process.env, {
@@ -134,23 +169,29 @@ async function host(stage: Stage, database: string, work: (parts: Parts) => Prom
   });
   process.env['LEASES_CONTAINER'] = 'leases';
   const workspace = openWorkspace({ directory: PIPELINE, pipeline: PIPELINE });
-  const { signal } = new AbortController();
   try {
-    const [services, loaded, settings] = [await workspace.services(), await workspace.pipeline(), workspace.settings()];
+    const [services, loaded, settings] = [
+      await workspace.services(),
+      await workspace.pipeline(),
+      await workspace.settings(),
+    ];
     for (const step of await planModel(loaded, services)) await step.apply();
-    await fillOrders(services.place.database.container('Orders'));
-    const app = await compose({ settings, services, loaded, host: 'bench', readLagMs: 0, timings: { pollMs: 20 } });
-    await work({ app, services, loaded, workspace, signal });
-    await app.stop();
-    if (app.stats().some(({ changes }) => changes !== ORDERS)) throw new Error('A projection missed changes');
+    return await work({
+      services,
+      loaded,
+      settings,
+      workspace,
+      container: services.place.database.container('Orders'),
+    });
   } finally {
     await workspace.close();
   }
 }
 
-async function fillOrders(container: Parameters<typeof fill>[0]): Promise<void> {
+/** New orders of the same stores, customers and days, so that each turn has the same work. */
+async function fillOrders(container: Container, turn: string): Promise<void> {
   const orders = Array.from({ length: ORDERS }, (_, n) => ({
-    id: `o${n}`,
+    id: `${turn}-o${n}`,
     type: 'order',
     storeId: `s${n % 40}`,
     customerId: `c${n % 200}`,
@@ -160,10 +201,16 @@ async function fillOrders(container: Parameters<typeof fill>[0]): Promise<void> 
   await fill(container, orders, ({ storeId }) => String(storeId));
 }
 
-/** As the client would be if requests had no spans. */
-function withoutSpans(client: CosmosClient): void {
-  const inner = client as unknown as { clientContext: { cosmosClientOptions: { plugins?: unknown } } };
-  delete inner.clientContext.cosmosClientOptions.plugins;
+/** Makes a client as it would be if requests had no spans. The returned function makes it as it was. */
+function withoutSpans(client: CosmosClient): () => Promise<void> {
+  const { cosmosClientOptions: options } = (
+    client as unknown as { clientContext: { cosmosClientOptions: { plugins?: unknown } } }
+  ).clientContext;
+  const { plugins } = options;
+  delete options.plugins;
+  return async () => {
+    options.plugins = plugins;
+  };
 }
 
 class Dropping extends InMemorySpanExporter {

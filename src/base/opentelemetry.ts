@@ -26,16 +26,19 @@ const REGISTERED = Symbol.for('opentelemetry.js.api.1');
 export const traced = (): boolean =>
   (globalThis as { [REGISTERED]?: { readonly trace?: unknown } })[REGISTERED]?.trace !== undefined;
 
-/** Records the spans of this process by `provider`; default: the globally registered one. The returned function ends that. */
+/**
+ * Records the spans of this process by `provider`; default: the globally registered one, now or later. The returned
+ * function ends that.
+ */
 export function startTracing(provider?: TracerProvider): () => void {
   return recordSpans(tracingBy(loadApi(), provider));
 }
 
 function tracingBy(
   { ROOT_CONTEXT, SpanKind, SpanStatusCode, context, trace }: Api,
-  provider: TracerProvider = trace,
+  provider: TracerProvider | undefined,
 ): Tracing {
-  const tracer = provider.getTracer(SCOPE);
+  const tracer = (provider ?? trace).getTracer(SCOPE);
   const kinds = { client: SpanKind.CLIENT, producer: SpanKind.PRODUCER, consumer: SpanKind.CONSUMER };
   const start = ({ name, kind, attributes, root, link, after }: SpanOptions, more: ApiOptions = {}): ApiSpan => {
     const from = link && linked(link);
@@ -84,6 +87,7 @@ function tracingBy(
     return carrierOf(span);
   };
   return {
+    on: provider ? () => true : traced,
     within,
     ended,
     recording: () => trace.getActiveSpan()?.isRecording() === true,

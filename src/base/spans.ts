@@ -38,6 +38,8 @@ export interface Span {
 
 /** What records spans. */
 export interface Tracing {
+  /** Whether something takes spans. Asked before anything of a span is built, so that a host without an SDK pays a look. */
+  on(): boolean;
   within<T>(options: SpanOptions, work: (span: Span) => Promise<T>): Promise<T>;
   ended(span: EndedSpan): SpanCarrier | undefined;
   /** Whether the span that is around this call is recorded. */
@@ -58,18 +60,23 @@ export function recordSpans(by: Tracing): () => void {
   };
 }
 
-/** Does the work in a span. Spans that it makes are children of this one. */
-export function inSpan<T>(options: SpanOptions, work: (span: Span) => Promise<T>): Promise<T> {
-  return tracing ? tracing.within(options, work) : work(NOT_RECORDED);
+const recorder = (): Tracing | undefined => (tracing?.on() === true ? tracing : undefined);
+
+/** Does the work in a span. Spans that it makes are children of this one. Without an SDK `options` isn't called. */
+export function inSpan<T>(options: () => SpanOptions, work: (span: Span) => Promise<T>): Promise<T> {
+  return recorder()?.within(options(), work) ?? work(NOT_RECORDED);
 }
 
-/** The same if a span that is recorded is around this call. Otherwise it costs a look, and `options` isn't called. */
+/** Whether a span that is recorded is around this call. */
+export const isRecording = (): boolean => recorder()?.recording() === true;
+
+/** As `inSpan`, if a span that is recorded is around this call. */
 export function inChildSpan<T>(options: () => SpanOptions, work: (span: Span) => Promise<T>): Promise<T> {
-  return tracing?.recording() === true ? tracing.within(options(), work) : work(NOT_RECORDED);
+  return isRecording() ? inSpan(options, work) : work(NOT_RECORDED);
 }
 
-/** Makes a span of work that has ended. Without an SDK it costs a look, and `span` isn't called. */
-export const endedSpan = (span: () => EndedSpan): SpanCarrier | undefined => tracing?.ended(span());
+/** Makes a span of work that has ended. Without an SDK `span` isn't called. */
+export const endedSpan = (span: () => EndedSpan): SpanCarrier | undefined => recorder()?.ended(span());
 
 /** The context of the span that is around this call; undefined: there is none. */
-export const spanCarrier = (): SpanCarrier | undefined => tracing?.carrier();
+export const spanCarrier = (): SpanCarrier | undefined => recorder()?.carrier();

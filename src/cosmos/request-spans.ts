@@ -2,7 +2,7 @@
 // Cosmos DB. Paths hold ids and bodies hold documents, so neither gets into a span.
 import type { Next, Plugin, PluginConfig } from '@azure/cosmos';
 import { errorTypeOf } from '../base/opentelemetry.ts';
-import { type Span, inChildSpan } from '../base/spans.ts';
+import { type Span, inSpan, isRecording } from '../base/spans.ts';
 
 type Request = Parameters<Plugin<unknown>>[0];
 type Response = Awaited<ReturnType<Next<unknown>>>;
@@ -21,25 +21,28 @@ const RESOURCES: Readonly<Record<string, string>> = {
 /** For `CosmosClientOptions.plugins`, each attempt of a request by itself. */
 export const requestSpans: PluginConfig = {
   on: 'request',
-  plugin: async (request: Request, _node, next: Next<unknown>): Promise<Response> => {
-    // An answer that is expected ends the span without an error, and is thrown all the same.
-    const outcome = await inChildSpan(
-      () => spanOf(request),
-      async (span) => {
-        try {
-          const response = await next(request);
-          answered(span, response);
-          return { response };
-        } catch (error) {
-          failed(span, error);
-          return { error };
-        }
-      },
-    );
-    if ('error' in outcome) throw outcome.error;
-    return outcome.response;
-  },
+  plugin: (request: Request, _node, next: Next<unknown>): Promise<Response> =>
+    isRecording() ? spanned(request, next) : next(request),
 };
+
+async function spanned(request: Request, next: Next<unknown>): Promise<Response> {
+  // An answer that is expected ends the span without an error, and is thrown all the same.
+  const outcome = await inSpan(
+    () => spanOf(request),
+    async (span) => {
+      try {
+        const response = await next(request);
+        answered(span, response);
+        return { response };
+      } catch (error) {
+        failed(span, error);
+        return { error };
+      }
+    },
+  );
+  if ('error' in outcome) throw outcome.error;
+  return outcome.response;
+}
 
 function spanOf(request: Request) {
   const [, database = '', container] = PLACE.exec(request.path ?? '') ?? [];

@@ -187,9 +187,11 @@ export class Engine {
     const all = wanted(runner, page);
     const stats = this.#stats.get(runner.id);
     if (all.length === 0 || !stats) return { applied: 0, parked: 0 };
-    const attributes = { 'millrace.projection': runner.id, 'millrace.changes': all.length };
     return inChildSpan(
-      () => ({ name: 'millrace.projection', attributes }),
+      () => ({
+        name: 'millrace.projection',
+        attributes: { 'millrace.projection': runner.id, 'millrace.changes': all.length },
+      }),
       async (span) => {
         const meter = new Meter();
         try {

@@ -52,7 +52,10 @@ export class Ingestor {
       host,
       batch: BATCH,
       handle: (events, partition, signal) =>
-        inSpan(ingestSpan(spec, partition, events.length), () => this.#take(events, partition, signal)),
+        inSpan(
+          () => ingestSpan(spec, partition, events.length),
+          () => this.#take(events, partition, signal),
+        ),
       failed: (error, lease) => {
         const failure = hubFailure(error, `${spec.from} (consumer group ${spec.consumerGroup})`) ?? error;
         emit('feed:failed', { container: `event hub ${spec.from}`, lease, error: failure });

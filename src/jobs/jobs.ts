@@ -1,7 +1,7 @@
 import { DelayedError, type Job, type Queue, UnrecoverableError, WaitingError } from 'bullmq';
 import { UsageError, messageOf } from '../base/errors.ts';
 import { FormatUnreadable, formatOf, isReadable } from '../base/format.ts';
-import { type SpanCarrier, inSpan, spanCarrier } from '../base/spans.ts';
+import { type SpanCarrier, type SpanOptions, inSpan, spanCarrier } from '../base/spans.ts';
 import { type Backend, type BullJob, openBackend } from './backend.ts';
 import type { Handlers, JobKinds, Kinds } from './job-kinds.ts';
 
@@ -268,9 +268,15 @@ async function perform(handlers: Handlers<Kinds>, job: BullJob, token: string, s
   };
   try {
     const attempt = job.attemptsMade + 1;
-    const attributes = { 'millrace.job': job.name, 'millrace.job.id': job.id ?? '', 'millrace.job.attempt': attempt };
-    // A trace of its own: it may run hours after the one that asked for it.
-    return await inSpan({ name: 'millrace.job', kind: 'consumer', attributes, root: true, link: trace }, () =>
+    const spanned = (): SpanOptions => ({
+      name: 'millrace.job',
+      kind: 'consumer',
+      attributes: { 'millrace.job': job.name, 'millrace.job.id': job.id ?? '', 'millrace.job.attempt': attempt },
+      // A trace of its own: it may run hours after the one that asked for it.
+      root: true,
+      link: trace,
+    });
+    return await inSpan(spanned, () =>
       handler(payload, {
         id: job.id ?? '',
         attempt,

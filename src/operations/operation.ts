@@ -199,8 +199,9 @@ export function defineOperation<S extends z.ZodObject, R>(spec: OperationSpec<S,
     run: (input, context) =>
       description.lasting
         ? runAt(input, context)
-        : inSpan({ name: 'millrace.operation', attributes: { 'millrace.operation': name } }, () =>
-            runAt(input, context),
+        : inSpan(
+            () => ({ name: 'millrace.operation', attributes: { 'millrace.operation': name } }),
+            () => runAt(input, context),
           ),
   };
 }

@@ -71,6 +71,11 @@ export async function readStatus(context: Context, expirationMs: number, tenant?
         parkedSince: letters.find(({ projection }) => projection === id)?.since ?? null,
       };
     }),
+    /** They are swept by a timer or a verb, so no host has a rate of them. */
+    archives: pipeline.archives.map((spec) => ({
+      id: projectionId(spec),
+      from: `${spec.from.container}/${spec.from.type}`,
+    })),
     views: Object.entries(views ?? {}).flatMap(([name, view]) => notable(name, view)),
     /** What is paused, by whom, since when, and why. */
     paused: Object.entries(views ?? {}).flatMap(([name, { paused }]) =>

@@ -99,10 +99,15 @@ export function triggerConsumer(options: TriggerOptions): Consume {
       .filter((change) => change !== undefined);
     return engine.consume({ changes, charge: 0, readAt }, fence);
   };
-  return (batch) => {
-    const attributes = { 'millrace.container': batch.container, 'millrace.changes': batch.documents.length };
-    return inSpan({ name: 'millrace.page', kind: 'consumer', attributes }, () => consume(batch));
-  };
+  return (batch) =>
+    inSpan(
+      () => ({
+        name: 'millrace.page',
+        kind: 'consumer',
+        attributes: { 'millrace.container': batch.container, 'millrace.changes': batch.documents.length },
+      }),
+      () => consume(batch),
+    );
 }
 
 /** Records where the projections begin, if no host has. Without it the first batch does, and passes over what it holds. */

@@ -85,10 +85,9 @@ export class EventHubSink {
     if (oversized.size > 0) return oversized;
     const send = async ({ partitionId, batches }: Lane): Promise<void> => {
       for (const batch of batches) {
-        const attributes = this.#sending(partitionId, batch.count);
         await this.#attempt(fence, (producer, on) =>
           inChildSpan(
-            () => ({ name: `send ${this.hub}`, kind: 'producer', attributes }),
+            () => ({ name: `send ${this.hub}`, kind: 'producer', attributes: this.#sending(partitionId, batch.count) }),
             () => producer.sendBatch(batch, on),
           ),
         );

@@ -4,10 +4,10 @@ import { expect, it, onTestFinished } from 'vitest';
 import { VERSIONS, live } from '../operations/projections/versions.ts';
 import { openStage } from '../support/stage.ts';
 import { CHROMIUM } from './chromium.ts';
-import { serve } from './served.ts';
+import { post, serve } from './served.ts';
 
 it.skipIf(CHROMIUM === undefined)(
-  'in Chromium: builds a version, promotes it, and shows a difference side by side',
+  'in Chromium: builds a version, promotes it, shows a difference side by side, goes back and rewinds, each once by double clicks',
   async () => {
     const stage = await openStage({}, VERSIONS);
     onTestFinished(() => stage[Symbol.asyncDispose]());
@@ -31,6 +31,11 @@ it.skipIf(CHROMIUM === undefined)(
     onTestFinished(() => browser.close());
     const page = await browser.newPage();
     page.setDefaultTimeout(90_000);
+    const runs: string[] = [];
+    page.on('request', (request) => {
+      const [, verb] = /\/api\/run\/(projections\/verify|leases\/rewind)$/.exec(request.url()) ?? [];
+      if (verb && !(request.postDataJSON() as { dryRun?: true }).dryRun) runs.push(verb);
+    });
     await page.goto(`${dashboard.url}#/projections/days`);
 
     await page.getByRole('button', { name: 'Build days@2' }).click();
@@ -56,7 +61,7 @@ it.skipIf(CHROMIUM === undefined)(
     expect(resources).toHaveLength(1);
     await stage.container(into.container).items.upsert({ ...resources[0], cents: 999_999 });
     await page.getByRole('button', { name: 'Verify' }).click();
-    await dialog.getByRole('button', { name: 'Verify' }).click();
+    await dialog.getByRole('button', { name: 'Verify' }).dblclick();
     await dialog.locator('pre.said').waitFor();
     await dialog.getByRole('button', { name: 'Close' }).click();
     // The field that differs is in one row: on the left as the sources say, on the right as it is stored.
@@ -75,8 +80,30 @@ it.skipIf(CHROMIUM === undefined)(
     expect(spans).toMatch(/days@2 current from .* until now/);
     expect(spans).toMatch(/days@1 kept for readers from /);
     await page.locator('tr', { hasText: 'projections promote' }).getByText('done').waitFor();
-    // The confirmations were double clicks.
-    for (const verb of ['rebuild', 'promote'])
-      expect(await page.locator('tr', { hasText: `projections ${verb}` }).count()).toBe(1);
+
+    await page.getByRole('button', { name: 'Back to the version before' }).click();
+    await dialog.getByRole('listitem').filter({ hasText: 'days@1' }).first().waitFor();
+    await dialog.getByRole('button', { name: 'Back to the version before' }).dblclick();
+    await dialog.getByText('days@1 is current').waitFor();
+    await dialog.getByRole('button', { name: 'Close' }).click();
+
+    await app.stop();
+    await page.goto(`${dashboard.url}#/leases`);
+    await page.getByRole('button', { name: 'Rewind the leases of Orders' }).click();
+    await dialog.getByLabel('To').fill('beginning');
+    await page.keyboard.press('Enter');
+    await dialog.getByRole('listitem').first().waitFor();
+    await dialog.getByRole('button', { name: 'Rewind' }).dblclick();
+    // It waits for three expirations of the leases, and ends with the dashboard.
+    await dialog.getByText('Running.').waitFor();
+
+    const recorded = async (): Promise<string[]> => {
+      const { body } = await post(dashboard.url, '/api/run/audit/list', { input: { most: 100 } });
+      return (body['result'] as { verb: string }[]).map(({ verb }) => verb).toSorted();
+    };
+    // To promote and to go back is one verb. A verification is recorded nowhere.
+    const verbs = ['leases rewind', 'projections promote', 'projections promote', 'projections rebuild'];
+    await expect.poll(recorded, { timeout: 90_000 }).toEqual(verbs);
+    expect(runs).toEqual(['projections/verify', 'leases/rewind']);
   },
 );

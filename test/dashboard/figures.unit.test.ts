@@ -7,6 +7,7 @@ interface Figures {
   appliedBy(status: object): Map<string, number>;
   costsOf(status: object): Map<string, number>;
   lagOf(status: object, container?: string): object | null;
+  sourcesOf(status: object): object[];
   tenantsOf(status: object): object[];
 }
 // A module of the page: it has no types.
@@ -69,6 +70,33 @@ it('adds up the lag of a container in all places', () => {
   expect(figures.lagOf(status, 'Orders')).toEqual(lag(7, 50));
   expect(figures.lagOf(status, 'Stores')).toBeNull();
   expect(figures.lagOf(status)).toBeNull();
+});
+
+it('has what shards read of the global place among the sources, as hosts report its ranges', () => {
+  const reading = (owner: string, ...ranges: [container: string, lease: string, lag: number | null][]) => {
+    const of = host(owner, '10:00', '10:05', 1);
+    return {
+      ...of,
+      status: { ...of.status, ranges: ranges.map(([container, lease, lag]) => ({ container, lease, lag })) },
+    };
+  };
+  const own = { container: 'Orders', leases: 1, lag: { known: true, changes: 2, ageMs: 50 }, troubled: [] };
+  const status = (left: number | null) => ({
+    places: [
+      {
+        place: 'west',
+        value: { sources: [own], hosts: [reading('one', ['west/Orders', '0', 2], ['west/Countries', '0', 3])] },
+      },
+      { place: 'east', value: { sources: [], hosts: [reading('two', ['west/Countries', '1', left])] } },
+    ],
+  });
+  expect(figures.sourcesOf(status(4))).toMatchObject([
+    { name: 'west/Orders', leases: 1 },
+    { name: 'west/Countries', container: 'Countries', leases: 2, lag: { known: true, changes: 7, ageMs: null } },
+  ]);
+  expect(figures.lagOf(status(4), 'Countries')).toEqual({ known: true, changes: 7, ageMs: null });
+  expect(figures.lagOf(status(null), 'Countries')).toBeNull();
+  expect(figures.sourcesOf({ sources: [own], hosts: [reading('one', ['Orders', '0', 2])] })).toHaveLength(1);
 });
 
 it('adds up what hosts report of a tenant once for each process, and its dead letters in each place', () => {

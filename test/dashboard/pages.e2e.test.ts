@@ -411,10 +411,15 @@ describe.skipIf(CHROMIUM === undefined)('in Chromium', () => {
         },
       }),
     );
-    const asked: unknown[] = [];
+    const asked: { dryRun?: true; once?: string; yes?: boolean }[] = [];
     await page.route('**/api/run/archive/restore', (route) => {
-      asked.push(route.request().postDataJSON());
-      return route.fulfill({ json: { plan: { steps: ['read 2 blobs'], ru: 0 } } });
+      const given = route.request().postDataJSON() as (typeof asked)[number];
+      asked.push(given);
+      return route.fulfill({
+        json: given.dryRun
+          ? { plan: { steps: ['read 2 blobs'], ru: 0 } }
+          : { ok: true, result: [], text: '7 documents are back' },
+      });
     });
     await page.goto(`${dashboard.url}#/archive`);
     await page.getByRole('button', { name: 'Restore 2026-01 of s1 from orders-cold' }).click();
@@ -424,6 +429,9 @@ describe.skipIf(CHROMIUM === undefined)('in Chromium', () => {
     const input = { name: 'orders-cold', tenant: 's1', from: '2026-01', to: '2026-01' };
     expect(asked).toEqual([{ input, dryRun: true }]);
     expect(await page.locator('main img').count()).toBe(0);
+    await page.getByRole('dialog').getByRole('button', { name: 'Restore' }).dblclick();
+    await page.getByText('7 documents are back').waitFor();
+    expect(asked.slice(1)).toEqual([expect.objectContaining({ input, once: expect.any(String) })]);
     await page.context().close();
   });
 

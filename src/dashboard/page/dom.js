@@ -128,4 +128,4 @@ export const failure = ({ message, hint }) =>
   );
 
 /** A text whose commands and names stand between backticks. */
-const coded = (text) => text.split('`').map((part, at) => (at % 2 === 0 ? part : h('code', { text: part })));
+export const coded = (text) => text.split('`').map((part, at) => (at % 2 === 0 ? part : h('code', { text: part })));

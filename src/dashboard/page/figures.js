@@ -47,17 +47,41 @@ export function tenantsOf(status) {
     .toSorted((a, b) => b.charge - a.charge);
 }
 
-/** The lag of all sources together, or of one container in all places; unknown if one is. */
+/**
+ * The sources of all places. What a shard reads of the global place is no source of a place: each shard has leases of its
+ * own for it, of which hosts report the ranges alone. They know how many changes are left, and not how old the oldest is.
+ */
+export function sourcesOf(status) {
+  const own = placesOf(status).flatMap(({ place, value }) =>
+    (value?.sources ?? []).map((of) => ({ ...of, name: place ? `${place}/${of.container}` : of.container })),
+  );
+  const known = new Set(own.map(({ name }) => name));
+  const read = rangesOf(status).filter(({ container }) => container.includes('/') && !known.has(container));
+  const others = [...Map.groupBy(read, ({ container }) => container)].map(([name, of]) => {
+    const leases = [...new Map(of.map((range) => [range.lease, range.lag])).values()];
+    const left = leases.includes(null) ? null : sumOf(leases);
+    return {
+      name,
+      container: name.split('/').at(-1),
+      leases: leases.length,
+      lag: left === null ? { known: false } : { known: true, changes: left, ageMs: null },
+      troubled: [],
+    };
+  });
+  return [...own, ...others];
+}
+
+/** The lag of all sources together, or of one container in all places; unknown if one is. `ageMs` is null if it is not known. */
 export function lagOf(status, container) {
-  const lags = placesOf(status)
-    .flatMap(({ value }) => value?.sources ?? [])
+  const lags = sourcesOf(status)
     .filter((source) => container === undefined || source.container === container)
     .map(({ lag }) => lag);
   if (lags.length === 0 || lags.some(({ known }) => !known)) return null;
+  const unknown = lags.some(({ changes, ageMs }) => changes > 0 && ageMs === null);
   return {
     known: true,
     changes: sumOf(lags.map(({ changes }) => changes)),
-    ageMs: Math.max(...lags.map(({ ageMs }) => ageMs)),
+    ageMs: unknown ? null : Math.max(...lags.map(({ ageMs }) => ageMs ?? 0)),
   };
 }
 

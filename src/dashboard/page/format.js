@@ -48,7 +48,9 @@ export const ago = (iso, now = Date.now()) =>
 export function lag(value) {
   if (!value) return '–';
   if (!value.known) return 'unknown';
-  return value.changes === 0 ? 'none' : `${plural(value.changes, 'change')}, ${duration(value.ageMs / 1000)}`;
+  if (value.changes === 0) return 'none';
+  const left = plural(value.changes, 'change');
+  return value.ageMs === null ? left : `${left}, ${duration(value.ageMs / 1000)}`;
 }
 
 export function catchUp(value) {

@@ -1,12 +1,19 @@
-import { inSpan } from '../../base/spans.ts';
+import { type SpanOptions, inSpan } from '../../base/spans.ts';
 import type { Lease, LeaseStore } from './lease.ts';
 
 /** Makes a span of each call of a lease store. The requests of the call are below it. */
 export function withLeaseSpans(store: LeaseStore, container: string): LeaseStore {
   const spanned = <T>(operation: string, lease: Lease | undefined, work: () => Promise<T>): Promise<T> => {
-    const of = { 'millrace.container': container, 'millrace.lease.operation': operation };
-    const attributes = { ...of, ...(lease && { 'millrace.lease': lease.id }) };
-    return inSpan({ name: 'millrace.lease', attributes, root: true }, work);
+    const of = (): SpanOptions => ({
+      name: 'millrace.lease',
+      attributes: {
+        'millrace.container': container,
+        'millrace.lease.operation': operation,
+        ...(lease && { 'millrace.lease': lease.id }),
+      },
+      root: true,
+    });
+    return inSpan(of, work);
   };
   return {
     prepare: (...given) => spanned('prepare', undefined, () => store.prepare(...given)),

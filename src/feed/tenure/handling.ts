@@ -1,5 +1,5 @@
 import { emit } from '../../base/diagnostics.ts';
-import { inSpan } from '../../base/spans.ts';
+import { type SpanOptions, inSpan } from '../../base/spans.ts';
 import { LeaseStalled } from '../leases/lease.ts';
 import type { Change, Page } from '../reading/change.ts';
 import { type Handle, HandlerTimeout } from './handle.ts';
@@ -48,9 +48,15 @@ export class Handling {
     const watch = this.#tenure.watch('a handler', stallMs);
     const ended = (failure: { error?: unknown }): void =>
       emit('handler:ended', { ...about, startedAt, durationMs: clock.monotonic() - since, ...failure });
-    const attributes = { 'millrace.container': container, 'millrace.lease': lease, 'millrace.changes': changes.length };
+    const spanned = (): SpanOptions => ({
+      name: 'millrace.page',
+      kind: 'consumer',
+      attributes: { 'millrace.container': container, 'millrace.lease': lease, 'millrace.changes': changes.length },
+      root: true,
+      after: page.span,
+    });
     try {
-      await inSpan({ name: 'millrace.page', kind: 'consumer', attributes, root: true, after: page.span }, () =>
+      await inSpan(spanned, () =>
         handle({ ...page, changes }, this.#tenure.fence(page), {
           token,
           acknowledge: (some) => {

@@ -24,6 +24,8 @@ export interface DevJobsOptions {
 export interface DevJobs extends AsyncDisposable {
   /** For JOBS_URL of other terminals. */
   readonly url: string;
+  /** Resolves once the datastore runs. A client waits half a minute for an answer, and a slow machine takes longer to start it. */
+  ready(): Promise<void>;
 }
 
 /**
@@ -71,6 +73,7 @@ export async function startDevJobs({ folder, workspace, screen, registry }: DevJ
   if (folder !== undefined && existsSync(folder)) await started();
   return {
     url: `postgres://postgres:postgres@127.0.0.1:${(server.address() as AddressInfo).port}/postgres`,
+    ready: async () => void (await started()),
     [Symbol.asyncDispose]: async () => {
       server.close();
       const running = await starting?.catch(() => undefined);

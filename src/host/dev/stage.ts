@@ -136,12 +136,15 @@ export async function openStage(
       });
   // The first question about jobs starts their datastore, so only the page of jobs asks it: `settings` names no address.
   let asked: Promise<Jobs> | undefined;
-  const openedJobs = once(() => (asked = openJobs(jobs?.url ?? '', loaded.pipeline)));
+  const open = async (of: DevJobs): Promise<Jobs> => {
+    await of.ready();
+    return openJobs(of.url, loaded.pipeline);
+  };
   if (jobs) screen.line(exportLine('JOBS_URL', jobs.url));
   return {
     settings: jobs ? { ...settings, jobsUrl: jobs.url } : settings,
     services,
-    workspace: jobs ? { ...own, jobs: openedJobs } : own,
+    workspace: jobs ? { ...own, jobs: once(() => (asked = open(jobs))) } : own,
     loaded,
     bind: (changed) => bound(changed, opened).loaded,
     show: (changed) => void (shown = changed),

@@ -140,4 +140,5 @@ export const WITHOUT_PROBE: ReadonlyMap<string, string> = new Map([
   ...because('It needs storage accounts, and hours until a blob is back.', 'ASM-H56', 'ASM-H57', 'ASM-H59'),
   ...because('A bill shows it, a month later.', 'ASM-H58'),
   ...because('It needs a link that breaks before it is attached.', 'ASM-H60'),
+  ...because('It needs a package that is published.', 'ASM-H61'),
 ]);

@@ -2,8 +2,8 @@
 import { placesOf } from '../api.js';
 import { failure, h, loading, setText } from '../dom.js';
 import { drawing } from '../drawing.js';
-import { lagOf, rangesOf, sumOf } from '../figures.js';
-import { count, lag, plural, rate } from '../format.js';
+import { lagOf, sourcesOf, sumOf } from '../figures.js';
+import { count, lag, rate } from '../format.js';
 
 export const flow = {
   id: 'flow',
@@ -12,45 +12,64 @@ export const flow = {
   open(root, context) {
     const body = h('div', {}, loading());
     root.append(body);
+    let rows;
     let drawn;
+    // The archives come with the status. Drawing them later would move what is there.
+    const show = (archives) => {
+      const all = rows && [...new Map([...rows, ...archives].map((row) => [row.id, row])).values()];
+      if (drawn || !all) return;
+      if (all.length === 0) {
+        body.replaceChildren(h('p', { class: 'empty', text: 'The pipeline declares no projection.' }));
+        return;
+      }
+      drawn = draw(all);
+      body.replaceChildren(
+        h('div', { class: 'drawn', tabindex: '0', role: 'group', 'aria-label': 'The drawing' }, drawn.node),
+        drawn.list,
+      );
+    };
+    const status = (of) => {
+      show(archivesOf(of));
+      drawn?.update(of, context.speeds);
+    };
+    let unknown = false;
     void (async () => {
       try {
         const { result } = await context.run('projections list');
-        const rows = placesOf(result).flatMap(({ value }) => value ?? []);
-        const unique = [...new Map(rows.map((row) => [row.id, row])).values()];
-        if (unique.length === 0)
-          body.replaceChildren(h('p', { class: 'empty', text: 'The pipeline declares no projection.' }));
-        else {
-          drawn = draw(unique);
-          body.replaceChildren(
-            h('div', { class: 'drawn', tabindex: '0', role: 'group', 'aria-label': 'The drawing' }, drawn.node),
-            drawn.list,
-          );
-          if (context.status) drawn.update(context.status, context.speeds);
-        }
+        rows = placesOf(result).flatMap(({ value }) => value ?? []);
+        if (context.status) status(context.status);
+        else if (unknown) show([]);
       } catch (error) {
         body.replaceChildren(failure(error));
       }
     })();
-    return { status: (status) => drawn?.update(status, context.speeds) };
+    return {
+      status,
+      unreadable: (error) => {
+        if (error.code === 'dashboard-starting') return;
+        unknown = true;
+        show([]);
+      },
+    };
   },
 };
+
+/** As rows of `projections list`. A sweep moves documents to blobs and is no work of hosts. */
+const archivesOf = (status) =>
+  placesOf(status)
+    .flatMap(({ value }) => value?.archives ?? [])
+    .map(({ id, from }) => ({ id, kind: 'archive', from, with: [], into: 'blobs' }));
 
 const containerOf = (name) => name.split('/')[0];
 const intoOf = ({ into }) => into || 'its own code';
 const readsOf = ({ from, with: more }) => [from, ...more.map((one) => one.split(': ').at(-1))].filter(Boolean);
 
-/** Of a container of the global place, which every shard reads for itself, hosts alone know the lag. */
+const hrefOf = ({ id, kind }) =>
+  kind === 'archive' ? '#/archive' : `#/projections/${encodeURIComponent(id.split('@')[0])}`;
+
 function lagText(status, container) {
-  const of = placesOf(status).some(({ value }) => value?.sources?.some((source) => source.container === container));
-  if (of) return `lag ${lag(lagOf(status, container) ?? { known: false })}`;
-  const left = sumOf(
-    rangesOf(status)
-      .filter((range) => range.container.split('/').at(-1) === container)
-      .map((range) => range.lag),
-  );
-  if (left === null) return ' ';
-  return left === 0 ? 'lag none' : `lag ${plural(left, 'change')}`;
+  if (!sourcesOf(status).some((source) => source.container === container)) return ' ';
+  return `lag ${lag(lagOf(status, container) ?? { known: false })}`;
 }
 
 function draw(rows) {
@@ -74,7 +93,9 @@ function draw(rows) {
     title: `${id} (${kind})`,
     texts: [
       { text: id, class: 'name' },
-      { text: ' ', class: 'note', keep: (node) => notes.set(id, node) },
+      kind === 'archive'
+        ? { text: 'archive, by sweeps', class: 'note' }
+        : { text: ' ', class: 'note', keep: (node) => notes.set(id, node) },
     ],
   });
   const sink = (name) => ({ key: `sink ${name}`, column: 2, title: name, texts: [{ text: name, class: 'name' }] });
@@ -105,7 +126,7 @@ function draw(rows) {
       return h(
         'li',
         {},
-        h('a', { href: `#/projections/${encodeURIComponent(row.id.split('@')[0])}`, text: row.id }),
+        h('a', { href: hrefOf(row), text: row.id }),
         ` (${row.kind}): ${row.from} → ${intoOf(row)} `,
         speed,
       );

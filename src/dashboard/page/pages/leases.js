@@ -132,7 +132,6 @@ function askRewind(container, done) {
   const to = h('input', {
     name: 'to',
     required: true,
-    placeholder: '2026-06-03T12:00:00Z or beginning',
     autocomplete: 'off',
   });
   const submit = (event) => {
@@ -154,7 +153,7 @@ function askRewind(container, done) {
       { on: { submit } },
       h('h2', { text: `Rewind ${container}` }),
       h('p', { text: 'Its hosts must be stopped. Changes after the position are delivered again.' }),
-      h('label', {}, 'To', to),
+      h('label', {}, 'To beginning, or to a time such as 2026-06-03T12:00:00Z', to),
       h(
         'p',
         { class: 'buttons' },

@@ -2,7 +2,7 @@
 import { placesOf } from '../api.js';
 import { chart } from '../chart.js';
 import { badge, failure, figure, h, liveTable, loading, section } from '../dom.js';
-import { hostsOf, lagOf, rangesOf, sumOf } from '../figures.js';
+import { hostsOf, lagOf, rangesOf, sourcesOf, sumOf } from '../figures.js';
 import { ago, catchUp, count, duration, lag, plural, rate, time } from '../format.js';
 
 export const now = {
@@ -64,7 +64,7 @@ export const now = {
       empty: 'No lease yet: no host has started.',
       key: ({ name }) => name,
       columns: [
-        { title: 'Source', word: true, cell: ({ container, place }) => (place ? `${place}/${container}` : container) },
+        { title: 'Source', word: true, cell: ({ name }) => name },
         { title: 'Leases', number: true, cell: ({ leases }) => count(leases) },
         { title: 'Lag', cell: (of) => lag(of.lag) },
         {
@@ -133,10 +133,10 @@ export const now = {
         figures.speed.set(rate(context.speeds.all()), 'as the hosts report');
         figures.lag.set(
           behindBy ? count(behindBy.changes) : '–',
-          behindBy ? `oldest ${duration(behindBy.ageMs / 1000)}` : 'not known',
+          behindBy && behindBy.ageMs !== null ? `oldest ${duration(behindBy.ageMs / 1000)}` : 'age not known',
           '',
         );
-        const soon = behindBy !== null && behindBy.ageMs < 10_000;
+        const soon = behindBy !== null && behindBy.ageMs !== null && behindBy.ageMs < 10_000;
         const never = !soon && all.some((range) => range.catchUp === 'never');
         const longest = all.map((range) => range.catchUp).filter((of) => typeof of === 'number');
         if (soon) figures.catchUp.set('up to date', 'less than 10 s behind');
@@ -151,11 +151,7 @@ export const now = {
         figures.letters.set(count(parked), parked === 0 ? 'none' : 'see Dead letters', parked === 0 ? '' : 'bad');
         problems.update(problemsOf(places));
         ranges.update(all);
-        sources.update(
-          places.flatMap(({ place, value }) =>
-            (value?.sources ?? []).map((of) => ({ ...of, place, name: `${place} ${of.container}` })),
-          ),
-        );
+        sources.update(sourcesOf(status));
         hosts.update(owners);
         progress.update(
           places.flatMap(({ place, value }) =>

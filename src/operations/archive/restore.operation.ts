@@ -2,10 +2,11 @@ import { z } from 'zod';
 import { ArchiveDamaged } from '../../archive/blob.ts';
 import { copyArchive } from '../../archive/copy-out.ts';
 import { restoreArchive } from '../../archive/restore.ts';
-import { extentOf, selected } from '../../archive/selected.ts';
-import type { BlobRecord, CopyResult, RestoreResult } from '../../archive/types.ts';
+import { extentOf, selected, unmetBlobs, unmetLines } from '../../archive/selected.ts';
+import type { ArchiveFault, BlobRecord, CopyResult, RestoreResult } from '../../archive/types.ts';
 import { resourceName } from '../../base/settings.ts';
 import { untilStopped } from '../../feed/tenure/fences.ts';
+import { Entries } from '../../projections/archive/entries.ts';
 import { watchErasures } from '../../runtime/open-engine.ts';
 import { audited } from '../audit/record.ts';
 import { type Context, type Plan, defineOperation } from '../operation.ts';
@@ -57,11 +58,20 @@ async function stepsOf({ archive, selection }: Chosen, given: RestoreInput, sign
     extent = await extentOf(archive, selection.documents, archive.access(untilStopped(signal)));
   } else {
     const blobs: BlobRecord[] = [];
+    const skip = (fault: ArchiveFault): void => {
+      if (!given.skipDamaged) throw new ArchiveDamaged(fault);
+      steps.push(`${name}: skip ${fault.blob}, which can't be read`);
+    };
+    const access = archive.access(untilStopped(signal));
     for await (const listed of selected(archive, selection)) {
       if ('manifest' in listed) blobs.push(...listed.manifest.blobs);
-      else if (given.skipDamaged) steps.push(`${name}: skip ${listed.fault.blob}, which can't be read`);
-      else throw new ArchiveDamaged(listed.fault);
+      else skip(listed.fault);
     }
+    for (const unmet of await unmetBlobs(archive, selection, new Set(blobs.map((blob) => blob.name)), access))
+      await unmetLines(archive.store, new Entries(archive.stateContainer), unmet, access).catch((error: unknown) => {
+        if (!(error instanceof ArchiveDamaged)) throw error;
+        skip(error.fault);
+      });
     const documents = sum(blobs.map((blob) => blob.documents));
     extent = { documents, blobs: blobs.length, bytes: sum(blobs.map(({ bytes }) => bytes)) };
   }

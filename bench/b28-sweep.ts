@@ -5,7 +5,7 @@ import { openArchive } from '../src/archive/open.ts';
 import { sweepArchive } from '../src/archive/sweep.ts';
 import { COLD, LOADED } from './b13-archive.ts';
 import { type Benchmark, type Figure, atMost, median, plain } from './support/measure.ts';
-import { fill, openStage } from './support/stage.ts';
+import { type Stage, fill, openStage } from './support/stage.ts';
 import { MemoryBlobStore } from '../test/archive/memory-blob-store.ts';
 
 const SIZES = (process.env['MILLRACE_BENCH_STORED'] ?? '10000,100000').split(',').map(Number);
@@ -27,35 +27,41 @@ export const b28: Benchmark = {
   id: 'B28',
   title: `a sweep with ${DUE} due, of ${SIZES.join(' and ')} stored`,
   run: async () => {
-    const runs: Costs[] = [];
-    const figures: Figure[] = [];
-    for (const stored of SIZES) {
-      const costs = await sweepOf(stored);
-      runs.push(costs);
-      figures.push(
-        plain(`${stored} stored: RU of a sweep`, costs.ru, 'RU'),
-        plain(`${stored} stored: processor time of a sweep`, costs.own, 'ms'),
-        plain(`${stored} stored: the same, of the server`, costs.server, 'ms'),
-      );
-    }
-    const [first, last] = [runs[0], runs.at(-1)];
-    if (!first || !last) throw new Error('MILLRACE_BENCH_STORED names no size');
+    await using stages = new AsyncDisposableStack();
+    const sizes: Size[] = [];
+    for (const stored of SIZES) sizes.push(await sizeOf(stages.use(await openStage(heapOf(stored))), stored));
+    const costs = new Map<Size, Costs[]>(sizes.map((size) => [size, []]));
+    // In turns: whatever else the machine does while they run, it does to all.
+    for (let round = 0; round < ROUNDS; round++)
+      for (const [size, of] of costs) {
+        const cost = await size.sweep(round);
+        if (round >= WARM_UP) of.push(cost);
+      }
+    const middle = (size: Size | undefined, name: keyof Costs): number =>
+      median((size && costs.get(size))?.map((cost) => cost[name]) ?? []);
+    const time = (size: Size | undefined): number => middle(size, 'own') + middle(size, 'server');
+    const [first, last] = [sizes[0], sizes.at(-1)];
     return [
-      ...figures,
-      atMost('RU of the largest ÷ RU of the smallest', last.ru / first.ru, 1.1, '×'),
-      atMost(
-        'processor time of the largest ÷ that of the smallest',
-        (last.own + last.server) / (first.own + first.server),
-        1.5,
-        '×',
-      ),
+      ...sizes.flatMap((size): Figure[] => [
+        plain(`${size.stored} stored: RU of a sweep`, middle(size, 'ru'), 'RU'),
+        plain(`${size.stored} stored: processor time of a sweep`, middle(size, 'own'), 'ms'),
+        plain(`${size.stored} stored: the same, of the server`, middle(size, 'server'), 'ms'),
+      ]),
+      atMost('RU of the largest ÷ RU of the smallest', middle(last, 'ru') / middle(first, 'ru'), 1.1, '×'),
+      atMost('processor time of the largest ÷ that of the smallest', time(last) / time(first), 1.5, '×'),
     ];
   },
 };
 
-/** The medians of the sweeps, on a stage of its own: what a sweep removes is due no more. */
-async function sweepOf(stored: number): Promise<Costs> {
-  await using stage = await openStage({ heapMb: 4_096 + Math.ceil(stored / 100) });
+const heapOf = (stored: number) => ({ heapMb: 4_096 + Math.ceil(stored / 100) });
+
+interface Size {
+  readonly stored: number;
+  sweep(round: number): Promise<Costs>;
+}
+
+/** Fills a stage of its own: what a sweep removes is due no more. */
+async function sizeOf(stage: Stage, stored: number): Promise<Size> {
   const source = await stage.container('Source', '/key');
   await stage.container('millrace', '/pk');
   const text = 'x'.repeat(850);
@@ -81,18 +87,18 @@ async function sweepOf(stored: number): Promise<Costs> {
   };
   // The embedded server makes an index when a query first asks for one, the service while documents are written.
   await sweep(YEAR, true);
-  const costs: Costs[] = [];
-  for (let round = 0; round < ROUNDS; round++) {
-    const [charge, own, server] = [meter.charge, process.cpuUsage(), (await stage.usage()).cpu];
-    const { removed } = await sweep(YEAR + round, false);
-    if (removed !== DUE) throw new Error(`${removed} of ${DUE} were removed`);
-    const spent = process.cpuUsage(own);
-    costs.push({
-      ru: meter.charge - charge,
-      own: (spent.user + spent.system) / 1_000,
-      server: ((await stage.usage()).cpu - server) / 1_000,
-    });
-  }
-  const of = (name: keyof Costs): number => median(costs.slice(WARM_UP).map((cost) => cost[name]));
-  return { ru: of('ru'), own: of('own'), server: of('server') };
+  return {
+    stored,
+    sweep: async (round) => {
+      const [charge, own, server] = [meter.charge, process.cpuUsage(), (await stage.usage()).cpu];
+      const { removed } = await sweep(YEAR + round, false);
+      if (removed !== DUE) throw new Error(`${removed} of ${DUE} were removed`);
+      const spent = process.cpuUsage(own);
+      return {
+        ru: meter.charge - charge,
+        own: (spent.user + spent.system) / 1_000,
+        server: ((await stage.usage()).cpu - server) / 1_000,
+      };
+    },
+  };
 }

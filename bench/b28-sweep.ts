@@ -79,8 +79,8 @@ async function sizeOf(stage: Stage, stored: number): Promise<Size> {
   const { database } = stage;
   const gate = async () => ({ acknowledged: () => Infinity, parked: () => false, waits: () => false });
   const sweep = async (year: number, dryRun: boolean) => {
-    const text = `${year + 1}-01-01`;
-    const spec = { ...COLD, rule: { kind: 'before', ms: Date.parse(text), text } } as const;
+    const before = `${year + 1}-01-01`;
+    const spec = { ...COLD, rule: { kind: 'before', ms: Date.parse(before), text: before } } as const;
     const state = database.container('millrace');
     const archive = await openArchive(spec, LOADED.pipeline, LOADED.model, { database, state, store, meter });
     return sweepArchive(archive, { now: Date.now(), gate, signal, dryRun });

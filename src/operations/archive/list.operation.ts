@@ -85,11 +85,10 @@ export const archiveList = defineOperation({
 });
 
 /** What to say of an archive whose blob container someone emptied by hand. */
-async function emptied(
-  { spec, stateContainer, access }: OpenedArchive,
-  signal: AbortSignal,
-): Promise<readonly ArchivePeriod[]> {
-  const documents = await new Entries(stateContainer).count(prefixOf(spec), access(untilStopped(signal)));
+async function emptied(archive: OpenedArchive, signal: AbortSignal): Promise<readonly ArchivePeriod[]> {
+  const { spec, stateContainer } = archive;
+  const access = archive.access(untilStopped(signal));
+  const documents = await new Entries(stateContainer).count(prefixOf(spec), access);
   if (documents === 0) return [];
   const blob = prefixOf(spec);
   const what = `No manifest of archive ${spec.name} is stored, and ${plural(documents, 'document')} are archived in it. Restore its blobs from a backup or from soft delete; \`millrace archive verify\` names them`;

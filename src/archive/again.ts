@@ -1,3 +1,4 @@
+import { systemClock } from '../base/clock.ts';
 import { mapSettled } from '../base/map-settled.ts';
 import { parseDate } from '../definition/date.ts';
 import type { ArchiveSpec } from '../definition/specs.ts';
@@ -9,6 +10,7 @@ import { type Holds, holdNew } from './holds.ts';
 import { folderOf, periodOf } from './layout.ts';
 import { inOrder, writeBlob } from './leave.ts';
 import { enlist } from './manifests.ts';
+import { retainNew } from './retention.ts';
 import { unavailable } from './unavailable.ts';
 
 /**
@@ -31,6 +33,7 @@ export function archiveAgain(open: () => Promise<BlobStore & Partial<HoldingStor
           const ordered = inOrder(of);
           const record = await writeBlob(store, first.period, ordered, { codec: spec.codec, unique: true });
           await holdNew({ store, holds }, first.period, record.name);
+          await retainNew(store, spec, record.name, systemClock.now());
           await enlist(store, first.period, spec.from, record).catch(unlessDamaged);
           for (const [line, { change }] of ordered.entries()) blobs.set(change, { name: record.name, line });
         },

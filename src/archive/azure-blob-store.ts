@@ -231,14 +231,54 @@ export class AzureBlobStore implements AccountStore {
     }
   }
 
+  async retain(name: string, until: Date, locked: boolean): Promise<void> {
+    const blob = this.#container.getBlobClient(name);
+    const policy = { expiriesOn: until, policyMode: locked ? 'Locked' : 'Unlocked' };
+    const refused = (code: string, cause?: unknown): Error =>
+      archiveError(
+        'retention-refused',
+        `The blob container ${this.#where()} refused to keep ${name} until ${until.toISOString()}: ${code}`,
+        { cause },
+      );
+    const kept = await this.#policy(
+      'SetBlobImmutabilityPolicy',
+      () => blob.setImmutabilityPolicy(policy, this.#aborted()),
+      refused,
+    );
+    if (kept === undefined) throw refused('BlobNotFound');
+  }
+
+  async *listRetained(prefix: string, now: number): AsyncGenerator<string> {
+    for await (const { name, properties } of this.#items(prefix, { includeImmutabilityPolicy: true }))
+      if ((properties.immutabilityPolicyExpiresOn?.getTime() ?? 0) > now) yield name;
+  }
+
   async #setHold(blob: BlobHandle, held: boolean): Promise<boolean> {
+    const found = await this.#policy(
+      'SetBlobLegalHold',
+      () => blob.setLegalHold(held, this.#aborted()),
+      (code, cause) =>
+        archiveError(
+          'hold-refused',
+          `The blob container ${this.#where()} refused to ${held ? 'set' : 'remove'} a legal hold: ${code}`,
+          { cause },
+        ),
+    );
+    return found !== undefined;
+  }
+
+  /** Sets what keeps a blob. An account without version-level immutability refuses it. */
+  async #policy<T>(
+    operation: BlobOperation,
+    call: () => Promise<T>,
+    refused: (code: string, cause: unknown) => Error,
+  ): Promise<T | undefined> {
     try {
-      return (await this.#ask('SetBlobLegalHold', () => blob.setLegalHold(held, this.#aborted()))) !== undefined;
+      return await this.#ask(operation, call);
     } catch (error) {
       const { status, code } = answerOf(error);
       if (status !== 400 && status !== 409 && status !== 501) throw error;
-      const what = `The blob container ${this.#where()} refused to ${held ? 'set' : 'remove'} a legal hold: ${code}`;
-      throw archiveError('hold-refused', what, { cause: error });
+      throw refused(code, error);
     }
   }
 

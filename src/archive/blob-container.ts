@@ -27,6 +27,7 @@ export interface BlobHandle {
   getAccountInfo(options?: object): Promise<{ readonly skuName?: string | undefined }>;
   /** Only Millrace itself holds. */
   setLegalHold(held: boolean, options?: object): Promise<unknown>;
+  setImmutabilityPolicy(policy: object, options?: object): Promise<unknown>;
   withVersion(version: string): BlobHandle;
   /** Only Millrace itself writes. */
   getBlockBlobClient(): {
@@ -49,6 +50,7 @@ export interface ListedBlob {
   readonly metadata?: { readonly [name: string]: string } | undefined;
   readonly properties: {
     readonly legalHold?: boolean | undefined;
+    readonly immutabilityPolicyExpiresOn?: Date | undefined;
     readonly accessTier?: string | undefined;
     readonly accessTierChangedOn?: Date | undefined;
     readonly archiveStatus?: string | undefined;

@@ -14,6 +14,7 @@ export type BlobOperation =
   | 'PutBlock'
   | 'PutBlockList'
   | 'SetBlobLegalHold'
+  | 'SetBlobImmutabilityPolicy'
   | 'SetBlobTier';
 
 /** One attempt of a request. */

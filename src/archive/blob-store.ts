@@ -42,6 +42,13 @@ export interface HoldingStore extends ErasableStore {
   hold(name: string, held: boolean): Promise<boolean>;
   /** The names that begin with `prefix` and of which at least one version has a legal hold, in order, each once. */
   listHeld(prefix: string): AsyncIterable<string>;
+  /**
+   * Keeps a blob until a time, as a legal hold does. `locked`: nobody can end that earlier. Throws UsageError
+   * `retention-refused` if the account can't.
+   */
+  retain(name: string, until: Date, locked: boolean): Promise<void>;
+  /** The names that begin with `prefix` and that are kept so after `now`, in order. */
+  listRetained(prefix: string, now: number): AsyncIterable<string>;
 }
 
 /** From the warmest to the coolest, as the account names them. */

@@ -10,13 +10,14 @@ import { untilDone } from '../projections/conflict.ts';
 import type { DocumentAccess } from '../sinks/document-access.ts';
 import { ArchiveDamaged, bytesOf, documentOf, linesIn, unlessDamaged } from './blob.ts';
 import { BlobOffline } from './blob-offline.ts';
-import type { ErasableStore } from './blob-store.ts';
+import type { ErasableStore, HoldingStore } from './blob-store.ts';
 import { isOfErased } from './eligibility.ts';
 import { isEntryOf } from './find.ts';
 import { holdNew } from './holds.ts';
-import { type Period, isTenant, manifestBeside, prefixOf } from './layout.ts';
+import { type Period, isShared, isTenant, manifestBeside, prefixOf } from './layout.ts';
 import { writeBlob } from './leave.ts';
 import { delist, enlist, readManifest } from './manifests.ts';
+import { retainNew } from './retention.ts';
 import { foldersOf } from './stored-blobs.ts';
 import type { Archive, ArchiveFault, ArchivedDocument, BlobRecord, ReadErased } from './types.ts';
 
@@ -66,7 +67,10 @@ export interface CompactResult {
   readonly dropped: number;
   /** Blobs that were removed; also such as an interrupted run had left. */
   readonly removed: number;
-  /** Blobs that a legal hold or an immutability policy keeps. No manifest lists them any more. */
+  /**
+   * Small blobs that a legal hold or `retain` keeps, which are left alone; and blobs that the account keeps although no
+   * manifest lists them any more.
+   */
   readonly held: number;
   /** Blobs whose tenant is erased, that may still be archived into, or that an entry still names. They stay. */
   readonly left: number;
@@ -74,7 +78,7 @@ export interface CompactResult {
 }
 
 type Tally = { -readonly [K in keyof CompactResult]: CompactResult[K] } & { readonly faults: ArchiveFault[] };
-type Work = Archive & { readonly store: ErasableStore };
+type Work = Archive & { readonly store: ErasableStore & Partial<HoldingStore> };
 
 /**
  * Writes the lines of small blobs into larger ones, makes the entries name these, and removes the small ones after the
@@ -105,6 +109,9 @@ export async function compactArchive(archive: Work, options: CompactOptions): Pr
     await removeRetired(archive, of, options, tally);
     options.progress?.(tally);
   };
+  const retained = new Set<string>();
+  if (spec.retain && store.listRetained)
+    for await (const name of store.listRetained(prefixOf(spec), systemClock.now())) retained.add(name);
   const isOf = (place: Period): boolean => tenant === undefined || isTenant(place, tenant);
   for await (const { manifest: manifestAt, place, present } of foldersOf(store, prefixOf(spec), isOf)) {
     signal.throwIfAborted();
@@ -112,7 +119,16 @@ export async function compactArchive(archive: Work, options: CompactOptions): Pr
       const manifest = await readManifest(store, manifestAt);
       if (manifest && manifest.source.container !== spec.from.container) return;
       const listed = manifest?.blobs ?? [];
-      const small = listed.filter(({ bytes }) => bytes < SMALL).toSorted((a, b) => a.bytes - b.bytes);
+      const all = listed.filter(({ bytes }) => bytes < SMALL).toSorted((a, b) => a.bytes - b.bytes);
+      const small = all.filter(({ name }) => !retained.has(name));
+      tally.held += all.length - small.length;
+      // The name of the folder has only a digest of a long tenant.
+      const owner = { ...place, tenant: manifest?.tenant ?? place.tenant };
+      // A joined blob would be held beside the old ones, which stay.
+      if (small.length > 1 && !isShared(owner) && (await archive.holds?.of(owner.tenant))) {
+        tally.held += small.length;
+        return;
+      }
       for (const batch of batchesOf(small)) {
         if (dryRun) {
           count(tally, batch);
@@ -120,7 +136,7 @@ export async function compactArchive(archive: Work, options: CompactOptions): Pr
         }
         for (let rest = batch; rest.length > 1 && !isOver();) {
           const moving = await options.moving?.();
-          const joined = await join(archive, place, rest, { ...options, isMoving: moving?.has }, tally);
+          const joined = await join(archive, owner, rest, { ...options, isMoving: moving?.has }, tally);
           await moving?.ended();
           retired.push(...joined.retired);
           rest = joined.rest;
@@ -240,6 +256,7 @@ async function join(
     const record = await writeBlob(store, place, lines, { codec: spec.codec, unique: true });
     // Of a tenant under a hold, whose old blobs stay.
     await holdNew(archive, place, record.name);
+    await retainNew(store, spec, record.name, systemClock.now());
     access.fence.assert();
     await enlist(store, place, spec.from, record);
     tally.written += 1;

@@ -72,6 +72,12 @@ export const ARCHIVE_ERRORS = {
     hint: 'Start the hosts (`millrace run`, or the function app), wait until `millrace status` shows no lag, then run `millrace archive restore` again.',
     retryable: true,
   },
+  'retention-refused': {
+    meaning:
+      'The storage account can’t keep a blob for the time of `retain`. It may have no version-level immutability, or keep the blob for longer already.',
+    hint: 'Enable versioning and version-level immutability for the blob container (`legalHolds` in infra/main.bicep), or remove `retain` from the archive. Azurite has no retention. No document of the blob has left its container.',
+    usage: true,
+  },
   'storage-busy': {
     meaning: 'The storage account throttled or failed a request for a minute.',
     hint: 'Run the command again later. Millrace has left nothing half done. If it comes often, look at the ingress, egress and request limits of the account.',

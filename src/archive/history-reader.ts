@@ -13,7 +13,8 @@ import { archiveError } from './errors.ts';
 import { findArchived, isEntryOf } from './find.ts';
 import { Identities } from './identities.ts';
 import { KeptBlobs } from './kept-blobs.ts';
-import { isSelected } from './layout.ts';
+import { type Period, isSelected, placeOf, stepOf } from './layout.ts';
+import { unmetLines } from './selected.ts';
 import { storedBlobs } from './stored-blobs.ts';
 import type { ArchivedDocument } from './types.ts';
 
@@ -146,18 +147,23 @@ export function openHistory({ state, storage, cacheSize, signal }: HistoryReader
           throw archiveError('document-address-wrong', `\`${name}\` is ${shown(month)}: it takes yyyy-mm or yyyy`);
       const folder = typeof tenant === 'number' ? String(tenant) : tenant;
       const given = new Identities();
-      const wanted = storedBlobs(
-        store,
-        (name) => entries.name(name, access),
-        container,
-        (place) => isSelected(place, { ...months, tenant: folder }),
-      );
-      for await (const { read } of wanted) {
+      const isWanted = (place: Period): boolean => isSelected(place, { ...months, tenant: folder });
+      const met = new Set<string>();
+      const wanted = storedBlobs(store, (name) => entries.name(name, access), container, isWanted);
+      for await (const { name, read } of wanted) {
         stopped.throwIfAborted();
+        met.add(name);
         const documents = (await read()).filter((document) => document.container === container);
         const known = await entries.read(documents, access);
         for (const [at, document] of documents.entries())
           if (isEntryOf(known[at], document) && given.add(document)) yield asCold<T>(document);
+      }
+      // Of a folder that someone emptied nothing is left: entries name its blobs.
+      for (const name of await entries.blobsOf(container, folder === undefined ? '' : stepOf(folder), access)) {
+        if (met.has(name) || !isWanted(placeOf(name))) continue;
+        stopped.throwIfAborted();
+        for (const document of await unmetLines(store, entries, name, access))
+          if (given.add(document)) yield asCold<T>(document);
       }
     },
   };

@@ -33,6 +33,9 @@ export function folderTenant({ tenantField }: Pick<ArchiveSpec, 'tenantField'>, 
 export const folderOf = ({ projection, tenant, period }: Period): string =>
   `${projection}/${segment(tenant)}/${period.replace('-', '/')}`;
 
+/** What the names of a tenant's blobs have in them, in any projection. */
+export const stepOf = (tenant: string): string => `/${segment(tenant)}/`;
+
 export const manifestName = (period: Period): string => `${folderOf(period)}${MANIFEST}`;
 export const blobName = (period: Period, sha256: string, codec: ArchiveCodec = 'gzip'): string =>
   `${folderOf(period)}/${sha256}${endingOf(codec)}`;

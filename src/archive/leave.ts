@@ -1,3 +1,4 @@
+import { systemClock } from '../base/clock.ts';
 import { mapSettled } from '../base/map-settled.ts';
 import { type Change, compareVersions } from '../feed/reading/change.ts';
 import { untilDone } from '../projections/conflict.ts';
@@ -9,6 +10,7 @@ import type { BlobStore, StoredBlob } from './blob-store.ts';
 import { holdNew } from './holds.ts';
 import { type Period, blobName, folderOf } from './layout.ts';
 import { enlist } from './manifests.ts';
+import { retainNew } from './retention.ts';
 import { RESTORING } from '../feed/reading/mapper.ts';
 import type { Archive, ArchiveFault, BlobRecord } from './types.ts';
 import { archiveError } from './errors.ts';
@@ -37,7 +39,7 @@ export interface LeaveCounts {
 }
 
 /**
- * Moves documents into the archive. The order must not change: write the blob, read it back, hold it if its tenant is under a hold, then manifest, entry, and
+ * Moves documents into the archive. The order must not change: write the blob, read it back, hold it if its tenant is under a hold, have it kept for its time, then manifest, entry, and
  * only then the removal, on the ETag of the archived version. Where the all-versions feed is read, the removal is one patch
  * (a mark, and a time to live): that feed would show a delete as a deletion of the application's.
  */
@@ -77,6 +79,7 @@ async function leaveTogether(
   const record = await writeBlob(archive.store, first.period, ordered, { codec: archive.spec.codec });
   counts.bytes += record.bytes;
   await holdNew(archive, first.period, record.name);
+  await retainNew(archive.store, archive.spec, record.name, systemClock.now());
   // A blob that a late sweeper lists may have been joined and removed meanwhile (ARC-H30).
   access.fence.assert();
   try {

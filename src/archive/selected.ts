@@ -1,7 +1,9 @@
 // The archived documents of a selection. Entries decide: a line that no entry names is no longer valid.
 import { Entries, type StoredEntry } from '../projections/archive/entries.ts';
 import type { DocumentAccess } from '../sinks/document-access.ts';
+import { FormatUnreadable } from '../base/format.ts';
 import { ArchiveDamaged, readBlob } from './blob.ts';
+import type { BlobStore } from './blob-store.ts';
 import { asEntered, assertLineOf, isEntryOf } from './find.ts';
 import { Identities } from './identities.ts';
 import { isSelected, manifestBeside, manifestName, placeOf, prefixOf } from './layout.ts';
@@ -11,6 +13,12 @@ import type { Archive, ArchiveFault, ArchivedDocument, Selection } from './types
 
 type Months = Exclude<Selection, { documents: unknown }>;
 type Named = Extract<Selection, { documents: unknown }>['documents'];
+
+/** Whether a time of change, or the times of a blob's documents, lie within those of a selection. */
+export const isChangedWithin = (
+  { from, to }: { readonly from: number; readonly to: number },
+  { changedFrom = -Infinity, changedTo = Infinity }: Months,
+): boolean => to >= changedFrom && from <= changedTo;
 
 /** The manifests of a selection of months, by their places. */
 export const selected = (
@@ -55,6 +63,7 @@ export async function eachArchived(
     }
     return selection.documents.length - known.length;
   }
+  const isWanted = ({ at }: ArchivedDocument): boolean => isChangedWithin({ from: at, to: at }, selection);
   const met = new Set<string>();
   const unreadable = new Set<string>();
   for await (const listed of selected(archive, selection)) {
@@ -66,7 +75,8 @@ export async function eachArchived(
     for (const { name } of listed.manifest.blobs) met.add(name);
     // A compaction leaves its old blobs listed for a time.
     const given = new Identities();
-    const manifest = { name: manifestName(listed.place), read: listed.manifest };
+    const blobs = listed.manifest.blobs.filter((record) => isChangedWithin(record, selection));
+    const manifest = { name: manifestName(listed.place), read: { ...listed.manifest, blobs } };
     for await (const { name, read } of blobsOf(archive.store, (blob) => entries.name(blob, access), manifest)) {
       met.add(name);
       signal.throwIfAborted();
@@ -76,24 +86,47 @@ export async function eachArchived(
         // Other lines are not the newest version of their document.
         const current = documents.flatMap((document, line) => {
           const entry = known[line];
-          return isEntryOf(entry, document) && given.add(document) ? [asEntered(entry!, document)] : [];
+          return isWanted(document) && isEntryOf(entry, document) && given.add(document)
+            ? [asEntered(entry!, document)]
+            : [];
         });
         await take(current);
       });
     }
   }
-  // Of a folder that someone emptied no manifest is left: entries name its blobs.
-  for (const name of await entries.blobs(prefixOf(archive.spec), access)) {
-    if (met.has(name) || unreadable.has(manifestBeside(name)) || !isSelected(placeOf(name), selection)) continue;
+  for (const name of await unmetBlobs(archive, selection, met, access)) {
+    if (unreadable.has(manifestBeside(name))) continue;
     signal.throwIfAborted();
-    const of = (await entries.ofBlob(name, access)).filter(({ state }) => state === 'archived');
-    if (of.length === 0) continue;
     await unlessDamaged(async () => {
-      const lines = await readBlob(archive.store, name);
-      await take(of.map((entry) => lineIn(lines, entry)));
+      const lines = (await unmetLines(archive.store, entries, name, access)).filter(isWanted);
+      if (lines.length > 0) await take(lines);
     });
   }
   return 0;
+}
+
+/** The blobs of a selection that entries name and that are not among those that were met: someone emptied their folder. */
+export async function unmetBlobs(
+  { spec, stateContainer }: Pick<Archive, 'spec' | 'stateContainer'>,
+  selection: Months,
+  met: ReadonlySet<string>,
+  access: DocumentAccess,
+): Promise<string[]> {
+  const named = await new Entries(stateContainer).blobs(prefixOf(spec), access);
+  return named.filter((name) => !met.has(name) && isSelected(placeOf(name), selection));
+}
+
+/** The documents that entries name in such a blob. @throws ArchiveDamaged */
+export async function unmetLines(
+  store: BlobStore,
+  entries: Entries,
+  name: string,
+  access: DocumentAccess,
+): Promise<ArchivedDocument[]> {
+  const of = (await entries.ofBlob(name, access)).filter(({ state }) => state === 'archived');
+  if (of.length === 0) return [];
+  const lines = await readBlob(store, name);
+  return of.map((entry) => lineIn(lines, entry));
 }
 
 /**
@@ -110,7 +143,7 @@ export async function extentOf(
   let bytes: number | undefined = 0;
   for (const name of names) {
     const listed = await readManifest(archive.store, manifestBeside(name)).catch((error: unknown) => {
-      if (error instanceof ArchiveDamaged) return undefined;
+      if (error instanceof ArchiveDamaged || error instanceof FormatUnreadable) return undefined;
       throw error;
     });
     const record = listed?.blobs.find((blob) => blob.name === name);

@@ -15,6 +15,8 @@ import { type ArchiveStage, SIGNAL, archiveStage, order } from './stage.ts';
 
 const IDS = ['a', 'b', 'c', 'd'];
 
+const HOLD = { tenant: 't', reason: 'a case', actor: 'test', at: '2026-01-01T00:00:00.000Z' };
+
 interface Scene {
   readonly store: MemoryBlobStore;
   readonly stage: ArchiveStage;
@@ -94,21 +96,44 @@ it('counts a blob that the store refuses to remove, each time', async () => {
   await sound(here);
 });
 
-it('a new blob of a tenant under a hold is held before an entry names it, and the old ones stay', async () => {
+it('passes over the blobs of a tenant under a hold', async () => {
   const here = await scene();
   const { archive, database } = here.stage;
   const holds = new Holds(database.container('millrace'));
-  await holds.add({ tenant: 't', reason: 'a case', actor: 'test', at: '2026-01-01T00:00:00.000Z' });
+  await holds.add(HOLD);
   await holdBlobs(here.store, 't', { settleMs: 0, clock: systemClock, signal: SIGNAL });
   const options = { signal: SIGNAL, grace: async () => undefined };
   const compact = () => compactArchive({ ...archive, store: here.store, holds }, options);
-  expect(await compact()).toMatchObject({ joined: 4, written: 1, removed: 0, held: 4, faults: [] });
+  expect(await compact()).toMatchObject({ joined: 0, written: 0, removed: 0, held: 4, faults: [] });
+  expect(here.blobs()).toHaveLength(4);
+  await sound(here);
+  // Once it is released, it joins them.
+  await releaseBlobs(here.store, 't', SIGNAL);
+  await holds.remove('t');
+  expect(await compact()).toMatchObject({ joined: 4, written: 1, removed: 4, held: 0 });
+  await sound(here);
+});
+
+it('a hold that comes meanwhile holds the new blob before an entry names it, and the old ones stay', async () => {
+  const here = await scene();
+  const { archive, database } = here.stage;
+  const state = database.container('millrace');
+  await new Holds(state).add(HOLD);
+  await holdBlobs(here.store, 't', { settleMs: 0, clock: systemClock, signal: SIGNAL });
+  const options = { signal: SIGNAL, grace: async () => undefined };
+  const compact = (holds: Holds) => compactArchive({ ...archive, store: here.store, holds }, options);
+  const late = new Holds(state);
+  const read = late.of.bind(late);
+  let reads = 0;
+  late.of = async (tenant) => ((reads += 1) === 1 ? undefined : read(tenant));
+  expect(await compact(late)).toMatchObject({ joined: 4, written: 1, removed: 0, held: 4, faults: [] });
   expect(here.blobs()).toHaveLength(5);
   expect(here.blobs().filter((name) => !here.store.held.has(name))).toEqual([]);
   await sound(here);
   // Once it is released, the old ones go.
   await releaseBlobs(here.store, 't', SIGNAL);
-  expect(await compact()).toMatchObject({ removed: 4, held: 0 });
+  await new Holds(state).remove('t');
+  expect(await compact(new Holds(state))).toMatchObject({ removed: 4, held: 0 });
   await sound(here);
 });
 

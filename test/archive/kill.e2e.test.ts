@@ -20,6 +20,8 @@ import type { Asked } from './verb-worker.ts';
 // MILLRACE_SEED repeats the points of a run (not its races); MILLRACE_HISTORIES says how many there are of each.
 const SEED = suiteSeed();
 const KILLS = Number(process.env['MILLRACE_HISTORIES'] ?? 1);
+/** Ends what hangs: a round takes 10 s of processor time, and much longer beside other work. */
+const TIMEOUT_MS = 480_000 + KILLS * 120_000;
 const MONTHS = ['2025-11', '2025-12', '2026-01'];
 const [COLD_ORDERS, HOT_ORDERS] = [180, 20];
 const SIGNAL = new AbortController().signal;
@@ -192,46 +194,50 @@ async function removeCopies(): Promise<void> {
     await stage.container(COPIES).item(String(id), String(storeId)).delete();
 }
 
-it(`loses nothing and doubles nothing however often it is killed at work (seed ${SEED})`, async () => {
-  const random = new Random(SEED);
-  const kills: Record<Name, number> = { sweep: 0, compact: 0, 'as-of': 0, restore: 0 };
-  /** Pieces that a run sends which nobody kills; the first round finds out. */
-  const whole = { ...kills };
-  for (let round = 0; round === 0 || Object.values(kills).some((count) => count < KILLS); round++) {
-    const orders = ordersOf(round);
-    // In two parts, so that each month has blobs to join.
-    await write(orders.slice(0, COLD_ORDERS / 2));
-    expect((await json('archive', 'sweep')).code).toBe(0);
-    if (round === 0) await beginLog();
-    await write(orders.slice(COLD_ORDERS / 2));
-    for (const name of Object.keys(VERBS) as Name[]) {
-      if (name === 'as-of') await removeCopies();
-      const { sent, killed } = await run(
-        name,
-        round === 0 ? Infinity : 1 + random.int(whole[name]),
-        random.chance(0.5),
-      );
-      if (round === 0) whole[name] = sent;
-      expect(sent, `${name} has no effect`).toBeGreaterThan(0);
-      if (killed) kills[name] += 1;
-      await check(orders);
-      // In this process: only what is killed needs one of its own.
-      if (killed && name === 'compact') await run(name, Infinity, true);
-      const ended = killed && name !== 'compact' ? await cli(VERBS[name].args()) : { code: 0 };
-      expect(ended).toMatchObject({ code: 0 });
-      expect(await hotOrders()).toBe(name === 'restore' ? orders.length : HOT_ORDERS);
-      if (name === 'as-of') await checkCopies(orders);
-      await check(orders);
+it(
+  `loses nothing and doubles nothing however often it is killed at work (seed ${SEED})`,
+  async () => {
+    const random = new Random(SEED);
+    const kills: Record<Name, number> = { sweep: 0, compact: 0, 'as-of': 0, restore: 0 };
+    /** Pieces that a run sends which nobody kills; the first round finds out. */
+    const whole = { ...kills };
+    for (let round = 0; round === 0 || Object.values(kills).some((count) => count < KILLS); round++) {
+      const orders = ordersOf(round);
+      // In two parts, so that each month has blobs to join.
+      await write(orders.slice(0, COLD_ORDERS / 2));
+      expect((await json('archive', 'sweep')).code).toBe(0);
+      if (round === 0) await beginLog();
+      await write(orders.slice(COLD_ORDERS / 2));
+      for (const name of Object.keys(VERBS) as Name[]) {
+        if (name === 'as-of') await removeCopies();
+        const { sent, killed } = await run(
+          name,
+          round === 0 ? Infinity : 1 + random.int(whole[name]),
+          random.chance(0.5),
+        );
+        if (round === 0) whole[name] = sent;
+        expect(sent, `${name} has no effect`).toBeGreaterThan(0);
+        if (killed) kills[name] += 1;
+        await check(orders);
+        // In this process: only what is killed needs one of its own.
+        if (killed && name === 'compact') await run(name, Infinity, true);
+        const ended = killed && name !== 'compact' ? await cli(VERBS[name].args()) : { code: 0 };
+        expect(ended).toMatchObject({ code: 0 });
+        expect(await hotOrders()).toBe(name === 'restore' ? orders.length : HOT_ORDERS);
+        if (name === 'as-of') await checkCopies(orders);
+        await check(orders);
+      }
+      await app.drained(SIGNAL);
+      // The long form takes minutes, and may be stopped.
+      if (KILLS > 1) console.log(`round ${round}: killed ${JSON.stringify(kills)}`);
+      expect(round, `killed: ${JSON.stringify(kills)}`).toBeLessThan(2 * KILLS + 2);
     }
-    await app.drained(SIGNAL);
-    // The long form takes minutes, and may be stopped.
-    if (KILLS > 1) console.log(`round ${round}: killed ${JSON.stringify(kills)}`);
-    expect(round, `killed: ${JSON.stringify(kills)}`).toBeLessThan(2 * KILLS + 2);
-  }
-  console.log(`seed ${SEED}: killed ${JSON.stringify(kills)}`);
-  expect((await json('projections', 'verify')).value).toMatchObject({ different: 0, documents: { sources: 200 } });
-  expect(await app.deadLetters.list()).toEqual([]);
-});
+    console.log(`seed ${SEED}: killed ${JSON.stringify(kills)}`);
+    expect((await json('projections', 'verify')).value).toMatchObject({ different: 0, documents: { sources: 200 } });
+    expect(await app.deadLetters.list()).toEqual([]);
+  },
+  TIMEOUT_MS,
+);
 
 /** As if the log had begun long ago: it has every version, since the host keeps it from the beginning of the container. */
 async function beginLog(): Promise<void> {

@@ -8,11 +8,13 @@ export class MemoryBlobStore implements HoldingStore {
   readonly blobs = new Map<string, StoredBlob>();
   /** Blobs under a legal hold. */
   readonly held = new Set<string>();
+  /** Blobs that are kept until a time, milliseconds. */
+  readonly retained = new Map<string, { readonly until: number; readonly locked: boolean }>();
   #etag = 0;
 
   async put(name: string, bytes: Uint8Array, ifMatch: string | null): Promise<boolean> {
     await turn();
-    if (this.held.has(name)) return false;
+    if (this.held.has(name) || this.#isRetained(name, Date.now())) return false;
     if ((this.blobs.get(name)?.etag ?? null) !== ifMatch) return false;
     this.blobs.set(name, { bytes, etag: `"${(this.#etag += 1)}"` });
     return true;
@@ -46,9 +48,24 @@ export class MemoryBlobStore implements HoldingStore {
     for await (const name of this.list(prefix)) if (this.held.has(name)) yield name;
   }
 
+  async retain(name: string, until: Date, locked: boolean): Promise<void> {
+    await turn();
+    const known = this.retained.get(name);
+    if (known?.locked && known.until > until.getTime()) throw new Error('a locked time can only become longer');
+    this.retained.set(name, { until: until.getTime(), locked });
+  }
+
+  async *listRetained(prefix: string, now: number): AsyncGenerator<string> {
+    for await (const name of this.list(prefix)) if (this.#isRetained(name, now)) yield name;
+  }
+
+  #isRetained(name: string, now: number): boolean {
+    return (this.retained.get(name)?.until ?? 0) > now;
+  }
+
   async remove(name: string): Promise<'removed' | 'held'> {
     await turn();
-    if (this.held.has(name)) return 'held';
+    if (this.held.has(name) || this.#isRetained(name, Date.now())) return 'held';
     this.blobs.delete(name);
     return 'removed';
   }

@@ -29,6 +29,13 @@ export interface ArchiveOptions<S extends object> {
    * be longer than `after`. `archive expire` does it; a legal hold keeps them. Default: they are kept.
    */
   readonly keep?: string;
+  /**
+   * Have the storage account refuse to remove or overwrite a blob until it was written so long ago: `2555d`. It needs a
+   * blob container with version-level immutability (`legalHolds` in `infra/`). It may not be longer than `keep`. Default: none.
+   */
+  readonly retain?: string;
+  /** Nobody, you and Microsoft included, can shorten or end the time of `retain`. Default false. */
+  readonly retainLocked?: boolean;
   /** Field with the tenant: each tenant has separate blobs. Default: the pipeline's tenant. */
   readonly tenant?: keyof S & string;
   /**
@@ -85,6 +92,7 @@ export function archive(name: string, spec: Untyped): Declaration<ArchiveSpec> {
     rule,
     ...(larger && { largerThan: larger }),
     ...(kept && { keep: kept }),
+    ...retentionOf(name, spec, kept, findings),
     ...(where && { where }),
     ...(tenant !== undefined && { tenantField: tenant }),
     ...(versionLog === true && { versionLog }),
@@ -152,6 +160,29 @@ function keepOf(
   if (versionLog === true)
     return refuse('and a version log, which keeps every version for good', 'Remove one of them.');
   return { ms, text };
+}
+
+function retentionOf(
+  name: string,
+  { retain: text, retainLocked: locked = false }: Untyped,
+  keep: ArchiveSpec['keep'],
+  findings: Finding[],
+): Pick<ArchiveSpec, 'retain'> {
+  const refuse = (why: string, hint: string): Pick<ArchiveSpec, 'retain'> => {
+    findings.push(error('archive-retain', `Archive ${name} has ${why}`, hint));
+    return {};
+  };
+  if (text === undefined)
+    return locked ? refuse('retainLocked without retain', "Add retain: '2555d', or remove retainLocked.") : {};
+  const ms = milliseconds(text) ?? 0;
+  if (ms < DAY_MS)
+    return refuse(`retain ${JSON.stringify(text)}, which isn't a span of a day or more`, 'Write days, such as 2555d.');
+  if (keep && ms > keep.ms)
+    return refuse(
+      `retain ${text} and keep ${keep.text}: its blobs could not be deleted when their time is over`,
+      'Write a span for retain that is not longer than that of keep.',
+    );
+  return { retain: { ms, text, locked } };
 }
 
 const DAY_MS = 86_400_000;

@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { unknownOf } from '../../archive/restore.ts';
 import type { Archive, Selection } from '../../archive/types.ts';
+import { parseDate } from '../../definition/date.ts';
 import type { LoadedPipeline } from '../../runtime/workspace.ts';
 import { operationsError } from '../errors.ts';
 import { assertArchivedTenant } from './of-tenant.ts';
@@ -27,7 +28,17 @@ export const selectionInput = {
     .describe('only documents of one partition key, as JSON, such as \'["store-1","order-7"]\'; needs --id'),
   id: z.array(z.string().min(1)).min(1).optional().describe('only the document with this id; repeatable; needs --key'),
 };
-export type SelectionInput = Partial<z.output<z.ZodObject<typeof selectionInput>>>;
+
+const time = z.string().refine((text) => parseDate(text) !== undefined, 'must be a time such as 2026-06-03T12:00:00Z');
+
+export const changedInput = {
+  changedFrom: time
+    .optional()
+    .describe('only documents whose last change (_ts) is not before this time; manifests say which blobs have any'),
+  changedTo: time.optional().describe('only documents whose last change (_ts) is not after this time'),
+};
+
+export type SelectionInput = Partial<z.output<z.ZodObject<typeof selectionInput & typeof changedInput>>>;
 
 export interface Chosen {
   readonly archive: OpenedArchive;
@@ -64,22 +75,26 @@ async function assertDocuments(chosen: readonly Chosen[], signal: AbortSignal): 
   throw operationsError('document-unknown', `The archive never had a document ${JSON.stringify(first.key)} ${ids}`);
 }
 
-function selectionOf({ tenant, from, to, key, id }: SelectionInput, { source }: Archive): Selection {
+function selectionOf(given: SelectionInput, { source }: Archive): Selection {
+  const { tenant, from, to, changedFrom, changedTo, key, id } = given;
   if ((key === undefined) !== (id === undefined)) {
     throw operationsError('input-invalid', '--key and --id name documents together, and one of them is missing', {
       hint: `Give both: --key '${JSON.stringify(source.keyPaths.map((path) => path.join('.')))}' --id ID.`,
     });
   }
   if (key !== undefined && id !== undefined) {
-    if ([tenant, from, to].some((one) => one !== undefined)) {
-      throw operationsError(
-        'input-invalid',
-        '--key and --id name documents, and --tenant, --from and --to choose months',
-        {
-          hint: 'Give one of both.',
-        },
-      );
-    }
+    const chosen = {
+      '--tenant': tenant,
+      '--from': from,
+      '--to': to,
+      '--changed-from': changedFrom,
+      '--changed-to': changedTo,
+    };
+    const [other] = Object.entries(chosen).flatMap(([name, value]) => (value === undefined ? [] : name));
+    if (other !== undefined)
+      throw operationsError('input-invalid', `--key and --id name documents, and ${other} chooses among all`, {
+        hint: 'Give one of both.',
+      });
     const named = keyOf(key, source);
     return { documents: [...new Set(id)].map((one) => ({ key: named, id: one })) };
   }
@@ -87,7 +102,14 @@ function selectionOf({ tenant, from, to, key, id }: SelectionInput, { source }: 
     ...(tenant === undefined ? {} : { tenant }),
     ...(from === undefined ? {} : { from }),
     ...(to === undefined ? {} : { to }),
+    ...timeOf('changedFrom', changedFrom),
+    ...timeOf('changedTo', changedTo),
   };
+}
+
+function timeOf(name: 'changedFrom' | 'changedTo', text: string | undefined): { readonly [name: string]: number } {
+  const at = text === undefined ? undefined : parseDate(text);
+  return at === undefined ? {} : { [name]: at };
 }
 
 function keyOf(text: string, { name, keyPaths }: Archive['source']): (string | number | boolean | null)[] {

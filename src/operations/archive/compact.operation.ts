@@ -34,7 +34,9 @@ async function run({ name: only, tenant, within }: CompactInput, context: Contex
       erased: watch && (() => watch.current()),
       progress: ({ projection, joined, written, removed }) =>
         screen.draw([
-          `${projection}: ${plural(joined, 'small blob')} joined into ${written}, ${removed} removed; old ones are removed after a wait of five minutes`,
+          dryRun
+            ? `${projection}: ${plural(joined, 'small blob')} to join`
+            : `${projection}: ${plural(joined, 'small blob')} joined into ${written}, ${removed} removed; old ones are removed after a wait of five minutes`,
         ]),
     });
     results.push(result);

@@ -1,6 +1,9 @@
 import { z } from 'zod';
 import type { ListedManifest } from '../../archive/manifests.ts';
 import type { ArchiveFault } from '../../archive/types.ts';
+import { projectionId } from '../../definition/specs.ts';
+import { untilStopped } from '../../feed/tenure/fences.ts';
+import { Entries } from '../../projections/archive/entries.ts';
 import { isTenant, prefixOf } from '../../archive/layout.ts';
 import { listArchive } from '../../archive/verify.ts';
 import { defineOperation } from '../operation.ts';
@@ -49,9 +52,13 @@ export const archiveList = defineOperation({
     const periods: ArchivePeriod[] = [];
     for (const archive of opened) {
       const tiers = asked ? await tiersOf(archive) : undefined;
-      for await (const listed of listArchive(archive, signal))
+      let isEmpty = true;
+      for await (const listed of listArchive(archive, signal)) {
+        isEmpty = false;
         if (tenant === undefined || isTenant(listed.place, tenant))
           periods.push({ ...listed.place, ...contentOf(listed), ...(tiers && { tiers: tiersIn(listed, tiers) }) });
+      }
+      if (isEmpty) periods.push(...(await emptied(archive, signal)));
     }
     return periods;
   },
@@ -76,6 +83,18 @@ export const archiveList = defineOperation({
         ].join('\n'),
   ok: (periods) => periods.every(({ fault }) => fault === undefined),
 });
+
+/** What to say of an archive whose blob container someone emptied by hand. */
+async function emptied(archive: OpenedArchive, signal: AbortSignal): Promise<readonly ArchivePeriod[]> {
+  const { spec, stateContainer } = archive;
+  const access = archive.access(untilStopped(signal));
+  const documents = await new Entries(stateContainer).count(prefixOf(spec), access);
+  if (documents === 0) return [];
+  const blob = prefixOf(spec);
+  const what = `No manifest of archive ${spec.name} is stored, and ${plural(documents, 'document')} are archived in it. Restore its blobs from a backup or from soft delete; \`millrace archive verify\` names them`;
+  const unknown = { tenant: 'unknown', period: 'unknown', blobs: null, documents, bytes: null };
+  return [{ projection: projectionId(spec), ...unknown, fault: { code: 'blob-missing', what, blob } }];
+}
 
 function contentOf(
   listed: ListedManifest,

@@ -2,10 +2,11 @@ import { z } from 'zod';
 import { ArchiveDamaged } from '../../archive/blob.ts';
 import { copyArchive } from '../../archive/copy-out.ts';
 import { restoreArchive } from '../../archive/restore.ts';
-import { extentOf, selected } from '../../archive/selected.ts';
-import type { BlobRecord, CopyResult, RestoreResult } from '../../archive/types.ts';
+import { extentOf, isChangedWithin, selected, unmetBlobs, unmetLines } from '../../archive/selected.ts';
+import type { ArchiveFault, BlobRecord, CopyResult, RestoreResult } from '../../archive/types.ts';
 import { resourceName } from '../../base/settings.ts';
 import { untilStopped } from '../../feed/tenure/fences.ts';
+import { Entries } from '../../projections/archive/entries.ts';
 import { watchErasures } from '../../runtime/open-engine.ts';
 import { audited } from '../audit/record.ts';
 import { type Context, type Plan, defineOperation } from '../operation.ts';
@@ -16,10 +17,11 @@ import { openArchives } from './open.ts';
 import { sum } from './list.operation.ts';
 import { foreignKeys } from './foreign-keys.ts';
 import { operationsError } from '../errors.ts';
-import { type Chosen, assertKnown, chooseDocuments, selectionInput } from './chosen.ts';
+import { type Chosen, assertKnown, changedInput, chooseDocuments, selectionInput } from './chosen.ts';
 
 const input = z.object({
   ...selectionInput,
+  ...changedInput,
   into: resourceName('A container name')
     .optional()
     .describe('copy them into this container of the model, and leave them in the archive'),
@@ -56,12 +58,22 @@ async function stepsOf({ archive, selection }: Chosen, given: RestoreInput, sign
   if ('documents' in selection) {
     extent = await extentOf(archive, selection.documents, archive.access(untilStopped(signal)));
   } else {
-    const blobs: BlobRecord[] = [];
+    const listedBlobs: BlobRecord[] = [];
+    const skip = (fault: ArchiveFault): void => {
+      if (!given.skipDamaged) throw new ArchiveDamaged(fault);
+      steps.push(`${name}: skip ${fault.blob}, which can't be read`);
+    };
+    const access = archive.access(untilStopped(signal));
     for await (const listed of selected(archive, selection)) {
-      if ('manifest' in listed) blobs.push(...listed.manifest.blobs);
-      else if (given.skipDamaged) steps.push(`${name}: skip ${listed.fault.blob}, which can't be read`);
-      else throw new ArchiveDamaged(listed.fault);
+      if ('manifest' in listed) listedBlobs.push(...listed.manifest.blobs);
+      else skip(listed.fault);
     }
+    for (const unmet of await unmetBlobs(archive, selection, new Set(listedBlobs.map((blob) => blob.name)), access))
+      await unmetLines(archive.store, new Entries(archive.stateContainer), unmet, access).catch((error: unknown) => {
+        if (!(error instanceof ArchiveDamaged)) throw error;
+        skip(error.fault);
+      });
+    const blobs = listedBlobs.filter((record) => isChangedWithin(record, selection));
     const documents = sum(blobs.map((blob) => blob.documents));
     extent = { documents, blobs: blobs.length, bytes: sum(blobs.map(({ bytes }) => bytes)) };
   }
@@ -79,6 +91,7 @@ export const archiveRestore = defineOperation({
     'millrace archive restore flights-cold --from 2001-01 --to 2001-01',
     'millrace archive restore orders-cold --tenant store-1 --dry-run',
     'millrace archive restore orders-cold --from 2025 --skip-damaged',
+    'millrace archive restore orders-cold --changed-from 2025-06-01 --changed-to 2025-06-02T12:00:00Z --dry-run',
     'millrace archive restore orders-cold --key \'["store-1","order-7"]\' --id order-7',
     'millrace archive restore orders-cold --key \'["store-1"]\' --id order-7 --id order-8',
     'millrace archive restore orders-cold --tenant store-1 --from 2025 --to 2025 --into OrdersOf2025',

@@ -58,7 +58,7 @@ async function move(given: TierInput, context: Context, dryRun: boolean): Promis
         dryRun,
         progress: ({ projection, moved }) =>
           screen.progress(
-            `${projection}: moved`,
+            `${projection}: ${dryRun ? 'due to move' : 'moved'}`,
             Object.values(moved).reduce((all, some) => all + some, 0),
           ),
       }),

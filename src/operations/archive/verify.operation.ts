@@ -62,6 +62,9 @@ export const archiveVerify = defineOperation({
   ok: (results) => results.every(({ faults }) => faults.length === 0),
 });
 
+const REMEDY =
+  'Restore these from a backup or from soft delete of the storage account, then verify again. `millrace archive restore --skip-damaged` restores what is intact.';
+
 function saidOfLog(
   projection: string,
   { from, blobs, versions, unlisted, bytes }: NonNullable<ArchiveVerification['log']>,
@@ -81,12 +84,13 @@ function formatOne(
       [[projection, blobs, documents, archived, size(bytes), superfluous, faults.length]],
     ),
     ...(log ? [saidOfLog(projection, log)] : []),
-    ...(sampled ? [`A sample of ${sampled.of.toLocaleString('en-US')} blobs, drawn by chance.`] : []),
+    ...(sampled ? [`A sample, drawn by chance of ${plural(sampled.of, 'stored blob')}.`] : []),
     faults.length === 0
       ? sampled
         ? 'Every blob that was read is intact.'
         : 'Every blob is intact.'
       : `${plural(faults.length, 'fault')}:`,
     ...faultLines(faults, shown),
+    ...(faults.length === 0 ? [] : [REMEDY]),
   ].join('\n');
 }

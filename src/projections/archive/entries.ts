@@ -165,6 +165,15 @@ export class Entries {
     );
   }
 
+  /** The same, of the documents of a container, in blobs whose names have `folder` in them. */
+  async blobsOf(container: string, folder: string, access: DocumentAccess): Promise<string[]> {
+    return access.query<string>(
+      this.#container,
+      "SELECT DISTINCT VALUE c.blob.name FROM c WHERE c.type = @type AND c.state = 'archived' AND c.source.container = @container AND CONTAINS(c.blob.name, @folder)",
+      { type: ENTRY, container, folder },
+    );
+  }
+
   /** As `blobs`, at most `most`, of the entries whose ids follow `from`: with a random text, a draw. */
   async someBlobs(
     prefix: string,

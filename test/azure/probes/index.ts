@@ -130,6 +130,7 @@ export const WITHOUT_PROBE: ReadonlyMap<string, string> = new Map([
   ...because('azd does it at a deployment.', 'ASM-F9', 'ASM-F13'),
   ...because(
     'It needs a storage account with versioning and immutable storage.',
+    'ASM-E113',
     'ASM-H40',
     'ASM-H41',
     'ASM-F26',

@@ -271,6 +271,7 @@ describe('what was done to a blob by hand', () => {
       expect(said).toEqual([
         '4 faults:',
         expect.stringMatching(new RegExp(`^ {2}${fault}: .*${name}.*; 3 documents in it$`)),
+        expect.stringContaining('from a backup or from soft delete'),
       ]);
       const named = (await cli(['archive', 'verify', '--documents'])).stdout.match(/^ {4}Orders\/\["s\d"\]\/o\d /gm);
       expect(named).toHaveLength(3);

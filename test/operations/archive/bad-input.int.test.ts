@@ -1,6 +1,8 @@
 // What a storage account, a clock and a newer Millrace may do to the verbs of the archive.
 import { BlobServiceClient, type ContainerClient } from '@azure/storage-blob';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from 'vitest';
+import { openHistory } from '../../../src/client.ts';
+import { collect } from '../../archive/stage.ts';
 import { cli } from '../../cli/cli.ts';
 import { type Azurite, startAzurite } from '../../support/azurite.ts';
 import { COLD, type Stage, openStage } from '../../support/stage.ts';
@@ -51,6 +53,17 @@ it('a container that was emptied by hand is damage for each reader, and no empty
     stdout: expect.stringContaining('blob-missing'),
   });
   expect(await run('restore', '--from', '2026')).toMatchObject({ code: 0 });
+  expect(await run('restore', '--dry-run')).toMatchObject({ code: 1, stderr: expect.stringContaining('is gone') });
+  expect(await run('restore', '--dry-run', '--skip-damaged')).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining('skip orders-cold@1/s0/2025/01/'),
+  });
+  expect(await run('list')).toMatchObject({ code: 1, stdout: expect.stringContaining('2 documents are archived') });
+  const history = openHistory({ state: stage.container('millrace'), storage: blobs });
+  await expect(history.coldRead('Orders', 's0', 'a')).rejects.toThrow('is gone');
+  for (const months of [{}, { tenant: 's0' }, { from: '2025-02' }])
+    await expect(collect(history.archived('Orders', months))).rejects.toThrow('is gone');
+  expect(await collect(history.archived('Orders', { tenant: 's2' }))).toEqual([]);
   // Without this, a rebuild would take everything back that these documents had given.
   expect(await cli(['projections', 'verify'])).toMatchObject({ code: 1, stderr: expect.stringContaining('is gone') });
   await write('c', 's0', '2025-01-02T10:00:00.000Z');
@@ -87,8 +100,9 @@ it('a manifest of a newer format ends each verb with the remedy, before anything
   }
   await write('c', 's0', '2025-01-02T10:00:00.000Z');
   await derive(stage);
-  for (const verb of ['list', 'stats', 'verify', 'sweep', 'restore']) {
-    const { code, stderr } = await run(verb);
+  const verbs = [['list'], ['stats'], ['verify'], ['verify', '--sample', '2'], ['sweep'], ['compact'], ['restore']];
+  for (const verb of [...verbs, ['restore', '--into', 'Customers'], ['restore', '--skip-damaged']]) {
+    const { code, stderr } = await run(...verb);
     expect([code, stderr]).toEqual([
       1,
       expect.stringContaining('has format 3; this version of Millrace reads formats 1 to 2'),
@@ -96,6 +110,12 @@ it('a manifest of a newer format ends each verb with the remedy, before anything
     expect(stderr).toContain('docs/upgrading.md');
   }
   expect(await hot()).toEqual(['c']);
+  // Entries alone say where a named document is.
+  expect(await run('restore', '--key', '["s0"]', '--id', 'a', '--dry-run')).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining('size unknown'),
+  });
+  expect(await run('restore', '--key', '["s0"]', '--id', 'a')).toMatchObject({ code: 0 });
 });
 
 it('a clock that went back archives later, and loses nothing', async () => {

@@ -30,10 +30,7 @@ beforeEach(async () => {
   blobs = BlobServiceClient.fromConnectionString(connectionString).getContainerClient(container);
   for (const [name, value] of Object.entries({ ...stage.env, MILLRACE_PIPELINE: COLD })) vi.stubEnv(name, value);
   for (let n = 0; n < 6; n++) await stage.container('Orders').items.create(order(n));
-  const app = await compose({ ...stage, host: 'test', readLagMs: 0, timings: { pollMs: 40 } });
-  await app.start();
-  await app.drained(AbortSignal.timeout(30_000));
-  await app.stop();
+  await derived();
   const { code, stderr } = await cli(['archive', 'sweep']);
   if (code !== 0) throw new Error(stderr);
 });
@@ -56,6 +53,13 @@ async function restore(...args: string[]): Promise<{ code: number; value: unknow
   return { code, value: JSON.parse(stdout) };
 }
 
+async function derived(): Promise<void> {
+  const app = await compose({ ...stage, host: 'test', readLagMs: 0, timings: { pollMs: 40 } });
+  await app.start();
+  await app.drained(AbortSignal.timeout(30_000));
+  await app.stop();
+}
+
 async function ids(name: string): Promise<unknown[]> {
   const query = stage.container(name).items.query<Doc>('SELECT * FROM c ORDER BY c.id');
   return (await query.fetchAll()).resources.map(({ id }) => id);
@@ -76,6 +80,31 @@ it('several ids of a key come back', async () => {
   const unknown = await cli(['archive', 'restore', '--key', '["s1"]', '--id', 'o3', '--id', 'o2', '--id', 'x']);
   expect(unknown).toMatchObject({ code: 2, stderr: expect.stringContaining('never had a document ["s1"] o2, x') });
   expect(await ids('Orders')).toEqual(['o1', 'o5']);
+});
+
+it('documents of a time of change come back, and only the blobs that manifests say may have them are read', async () => {
+  // A second blob of a month, with a change of another second.
+  const change = async (): Promise<number> =>
+    Number((await stage.container('Orders').items.upsert<Doc>({ ...order(1), id: 'late' })).resource?.['_ts']) * 1_000;
+  const first = await change();
+  let at = first;
+  while (at === first) at = await change();
+  await derived();
+  expect((await cli(['archive', 'sweep'])).code).toBe(0);
+  const ask = ['--tenant', 's1', '--changed-from', new Date(at).toISOString()];
+  expect((await restore(...ask, '--dry-run')).value).toMatchObject({
+    steps: [expect.stringMatching(/^orders-cold: read 1 blob \(\d+ B\), write up to 1 document back to Orders$/)],
+  });
+  expect(await restore(...ask)).toMatchObject({ code: 0, value: [{ restored: 1 }] });
+  expect(await ids('Orders')).toEqual(['late']);
+  const before = ['--changed-to', new Date(at - 1_000).toISOString(), '--from', '2025-12', '--to', '2025-12'];
+  expect(await restore(...before)).toMatchObject({ code: 0, value: [{ restored: 4 }] });
+  expect(await ids('Orders')).toEqual(['late', 'o0', 'o1', 'o2', 'o3']);
+  const wrong = [
+    ['--changed-to', 'yesterday'],
+    ['--changed-to', '2026-01-01', '--key', '["s1"]', '--id', 'o1'],
+  ];
+  for (const args of wrong) expect(await cli(['archive', 'restore', ...args])).toMatchObject({ code: 2 });
 });
 
 it('a tenant and a range go into another container, the archive stays, and what stands there is kept', async () => {
@@ -122,7 +151,7 @@ it.each([
   [['--into', 'Customer'], 'did you mean Customers?'],
   [['--into', 'Sum/maries'], '--into: A container name has 1 to 255 characters'],
   [['--replace'], '--replace is for --into'],
-  [['--key', '["s1"]', '--id', 'o1', '--from', '2025'], '--tenant, --from and --to choose months'],
+  [['--key', '["s1"]', '--id', 'o1', '--from', '2025'], 'and --from chooses among all'],
 ])('%j is refused, and nothing is written', async (args, message) => {
   for (const more of [[], ['--dry-run']]) {
     const { code, stderr } = await cli(['archive', 'restore', ...args, ...more]);

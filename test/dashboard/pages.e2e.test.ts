@@ -408,8 +408,9 @@ describe.skipIf(CHROMIUM === undefined)('in Chromium', () => {
       bytes: 900,
       tiers: ['Archive'],
     };
-    const rows = [row, { ...row, tenant: EVIL, bytes: 100 }];
-    await page.route('**/api/run/archive/list', (route) => route.fulfill({ json: { ok: true, result: rows } }));
+    await page.route('**/api/run/archive/list', (route) =>
+      route.fulfill({ json: { ok: true, result: [row, { ...row, tenant: EVIL }] } }),
+    );
     const answer = { ok: true, result: [], text: '7 documents are back', plan: { steps: ['read 2 blobs'], ru: 0 } };
     const asked: unknown[] = [];
     await page.route('**/api/run/archive/restore', (route) => {
@@ -421,12 +422,11 @@ describe.skipIf(CHROMIUM === undefined)('in Chromium', () => {
     await page.getByRole('dialog').getByText('read 2 blobs').waitFor();
     await page.getByRole('dialog').getByText('must be rehydrated first').waitFor();
     expect(await violations(page)).toEqual([]);
-    const input = { name: 'orders-cold', tenant: 's1', from: '2026-01', to: '2026-01' };
-    expect(asked).toEqual([{ input, dryRun: true }]);
     expect(await page.locator('main img').count()).toBe(0);
     await page.getByRole('dialog').getByRole('button', { name: 'Restore' }).dblclick();
     await page.getByText('7 documents are back').waitFor();
-    expect(asked.slice(1)).toEqual([expect.objectContaining({ input, once: expect.any(String) })]);
+    const input = { name: 'orders-cold', tenant: 's1', from: '2026-01', to: '2026-01' };
+    expect(asked).toEqual([{ input, dryRun: true }, expect.objectContaining({ input, once: expect.any(String) })]);
     await page.context().close();
   });
 

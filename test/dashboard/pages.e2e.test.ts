@@ -399,15 +399,8 @@ describe.skipIf(CHROMIUM === undefined)('in Chromium', () => {
   it('restores a month of a tenant from where it is seen', async () => {
     const page = await open('now');
     // The stage has no archive: the page gets a listing, and its plan is what it asks for.
-    const row = {
-      projection: 'orders-cold@1',
-      tenant: 's1',
-      period: '2026-01',
-      blobs: 2,
-      documents: 7,
-      bytes: 900,
-      tiers: ['Archive'],
-    };
+    const stored = { blobs: 2, documents: 7, bytes: 900, tiers: ['Archive'] };
+    const row = { projection: 'orders-cold@1', tenant: 's1', period: '2026-01', ...stored };
     await page.route('**/api/run/archive/list', (route) =>
       route.fulfill({ json: { ok: true, result: [row, { ...row, tenant: EVIL }] } }),
     );

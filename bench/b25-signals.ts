@@ -110,7 +110,9 @@ async function signalsOf(mode: Mode, client: CosmosClient): Promise<() => Promis
   if (mode === 'traced') return startSdk(1);
   if (mode === 'metrics') {
     const probes = await startProbes({ screen: SILENT, port: 0, scale: async () => ({}) });
-    return async () => void (await probes[Symbol.asyncDispose]());
+    return async () => {
+      await probes[Symbol.asyncDispose]();
+    };
   }
   return mode === 'none' ? withoutSpans(client) : async () => undefined;
 }
@@ -151,7 +153,7 @@ const SILENT: Screen = { live: false, line: () => undefined, draw: () => undefin
 interface Parts {
   readonly services: Services;
   readonly loaded: LoadedPipeline;
-  readonly settings: Awaited<ReturnType<Workspace['settings']>>;
+  readonly settings: ReturnType<Workspace['settings']>;
   readonly workspace: Workspace;
   /** Of orders. */
   readonly container: Container;
@@ -170,11 +172,7 @@ async function host<T>(stage: Stage, database: string, work: (parts: Parts) => P
   process.env['LEASES_CONTAINER'] = 'leases';
   const workspace = openWorkspace({ directory: PIPELINE, pipeline: PIPELINE });
   try {
-    const [services, loaded, settings] = [
-      await workspace.services(),
-      await workspace.pipeline(),
-      await workspace.settings(),
-    ];
+    const [services, loaded, settings] = [await workspace.services(), await workspace.pipeline(), workspace.settings()];
     for (const step of await planModel(loaded, services)) await step.apply();
     return await work({
       services,

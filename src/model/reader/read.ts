@@ -87,14 +87,14 @@ const mapsIn = (root: Section, text: string, file: string): DocumentedMap[] =>
 function containers(all: readonly Section[], text: string, findings: Findings): ContainerDraft[] {
   const designs = all.filter((section) => sectionName(section.title) === 'containers');
   const children = new Set(designs.flatMap((section) => section.sections));
-  const drafts: ContainerDraft[] = [];
+  const designed = new Map<string, ContainerDraft>();
   for (const section of [...children, ...strayContainers(all, designs, text)]) {
     if (section.struck || sectionName(section.title) === 'indexing') continue;
     const stated = section.code === undefined ? namesIn(section, text) : [];
     // "Create the container" names what its labels name.
     const [own] = stated.length === 1 ? stated : [];
     const draft = new ContainerDraft(own === undefined ? section : { ...section, code: own }, text, findings);
-    const before = drafts.find(({ name }) => name === draft.name);
+    const before = designed.get(draft.name);
     if (!draft.designed) {
       // "Container Strategy" names no container.
       if (
@@ -113,9 +113,9 @@ function containers(all: readonly Section[], text: string, findings: Findings): 
       if (own !== undefined) continue;
       const message = `Container ${draft.name} is designed here and in line ${before.line}; Millrace ignores this design`;
       findings.add('error', 'container-twice', section.line, message, 'Combine the two sections.');
-    } else drafts.push(draft);
+    } else designed.set(draft.name, draft);
   }
-  return drafts;
+  return [...designed.values()];
 }
 
 /**

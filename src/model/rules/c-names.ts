@@ -92,6 +92,7 @@ function lookups(facts: Facts): Lookup[] {
   const spans = facts.containers.map((detail) => ({ detail, ...linesOf(design, detail) }));
   return design.lines.flatMap((line, index): Lookup[] => {
     if (line.length > 400 || !/by|all/i.test(line)) return [];
+    if (![ALL, LOOKUP, SENTENCE].some((form) => line.search(form) >= 0)) return [];
     const near = design.lines.slice(Math.max(0, index - 2), index + 3).join('\n');
     if (saysCrossing(near)) return [];
     const own = spans.filter(({ from, to }) => index + 1 >= from && index + 1 < to).at(-1)?.detail;

@@ -37,8 +37,17 @@ function isKept(facts: Facts, { container }: ContainerDetail, field: string, wor
   return projected || says(facts.design, field, words);
 }
 
-const says = (design: Design | undefined, field: string, words: RegExp): boolean =>
-  (design?.lines ?? []).some((line) => line.includes(field) && words.test(line));
+function says(design: Design | undefined, field: string, words: RegExp): boolean {
+  if (!design) return false;
+  const saying = linesWith.get(design.lines) ?? new Map<RegExp, readonly string[]>();
+  linesWith.set(design.lines, saying);
+  const lines = saying.get(words) ?? design.lines.filter((line) => words.test(line));
+  saying.set(words, lines);
+  return lines.some((line) => line.includes(field));
+}
+
+/** Every field asks for the lines with the same words. */
+const linesWith = new WeakMap<readonly string[], Map<RegExp, readonly string[]>>();
 
 const COUNTER = /^(?:total_?|num(?:ber_?of)?_?)?(?<of>[a-z]+?(?:[A-Z][a-z]+)?)(?:Count|_count|s_total|sTotal)$/;
 const KEEPS_COUNT =

@@ -177,5 +177,6 @@ function waiverFinding(waiver: Waiver, waived: readonly Waived[], today: Date): 
 export const compareIds = (a: string, b: string): number =>
   a.charCodeAt(0) - b.charCodeAt(0) || Number(a.slice(1)) - Number(b.slice(1));
 
+const FILES = new Intl.Collator();
 const byPlace = (a: RuleFinding, b: RuleFinding): number =>
-  compareIds(a.rule, b.rule) || a.at.file.localeCompare(b.at.file) || a.at.line - b.at.line;
+  compareIds(a.rule, b.rule) || FILES.compare(a.at.file, b.at.file) || a.at.line - b.at.line;

@@ -6,7 +6,7 @@ import { contentOf, type Content } from './fences.ts';
 import type { Findings } from './findings.ts';
 import { IndexingDraft } from './indexing.ts';
 import type { LabelName } from './labels.ts';
-import { linesOf } from './stated.ts';
+import { type Group, linesOf } from './stated.ts';
 import { type Section, within } from './outline.ts';
 import { partitionKey, throughput, ttl, uniqueKeys } from './values.ts';
 
@@ -216,6 +216,12 @@ export class ContainerDraft {
       return Array.isArray(paths) ? [{ paths: paths.map(String) }] : [];
     });
     if (keys.length > 0) this.#set('uniqueKeys', keys, line);
+  }
+
+  /** What a resource elsewhere declares. It states the key that its group states; the section's own policy comes first. */
+  declared({ value, text, line }: NonNullable<Group['definition']>): void {
+    const { partitionKey: _, indexingPolicy, ...rest } = value;
+    this.#definition({ ...rest, ...(!this.indexing.at && { indexingPolicy }) }, line, text);
   }
 
   /** Those of another section too. */

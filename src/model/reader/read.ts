@@ -163,21 +163,25 @@ function groups(all: readonly Section[], drafts: ContainerDraft[], text: string,
   for (const section of all) {
     for (const group of groupsOf(section, text)) {
       const known = drafts.find(({ name }) => name.toLowerCase() === group.name.toLowerCase());
-      if (known)
-        for (const fact of group.facts.filter(({ name }) => name === 'partitionKey' || name === 'ttl'))
-          known.fact(fact);
+      if (known) restate(known, group);
       else if (!inside.has(section)) drafts.push(grouped(group, text, findings));
     }
   }
 }
 
-function grouped({ name, line, facts }: Group, text: string, findings: Findings): ContainerDraft {
+function restate(draft: ContainerDraft, { facts, definition }: Group): void {
+  for (const fact of facts.filter(({ name }) => name === 'partitionKey' || name === 'ttl')) draft.fact(fact);
+  if (definition) draft.declared(definition);
+}
+
+function grouped({ name, line, facts, definition }: Group, text: string, findings: Findings): ContainerDraft {
   const draft = new ContainerDraft(
     { depth: 7, title: name, code: name, struck: false, line, blocks: [], sections: [] },
     text,
     findings,
   );
   for (const fact of facts) if (fact.name !== undefined) draft.fact(fact);
+  if (definition) draft.declared(definition);
   return draft;
 }
 

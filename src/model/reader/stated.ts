@@ -4,12 +4,15 @@ import type { RootContent } from 'mdast';
 import { type Fact, type Fence, labelledFacts } from './labelled-facts.ts';
 import { labelName } from './labels.ts';
 import { type Section, lineOf, sourceOf } from './outline.ts';
+import { resourcesIn } from './resources.ts';
 import { partitionKey } from './values.ts';
 
 export interface Group {
   readonly name: string;
   readonly line: number;
   readonly facts: readonly Fact[];
+  /** Of a resource, in the form of the SDK, with the text that it is from. */
+  readonly definition?: { readonly value: Record<string, unknown>; readonly text: string; readonly line: number };
 }
 
 const NAME = /^[`"'\s]*([\p{L}_][\p{L}\p{N}_-]*)[`"'\s]*(?:$|[-–—(,;])/u;
@@ -101,8 +104,6 @@ const CREATIONS: readonly RegExp[] = [
   /\bid\s*=\s*"(?<name>[\w-]+)"\s*,\s*PartitionKeyPath\s*=\s*"(?<key>\/[\w/]+)"/gi,
   // C# and Java.
   /(?:ContainerProperties|CreateContainer(?:IfNotExists)?(?:Async)?)\(\s*(?:id:\s*)?"(?<name>[\w-]+)"\s*,\s*(?:partitionKeyPath:\s*)?"(?<key>\/[\w/]+)"/g,
-  // Terraform.
-  /"azurerm_cosmosdb_sql_container"[^{]*\{[^}]*?\bname\s*=\s*"(?<name>[\w-]+)"[^}]*?\bpartition_key_paths?\s*=\s*\[?\s*"(?<key>\/[\w/]+)"/g,
   // PowerShell.
   /AzCosmosDBSqlContainer\b(?=(?:[^\n]*`\n)*[^\n]*-Name\s+["']?(?<name>[\w-]+))(?:[^\n]*`\n)*[^\n]*-PartitionKeyPath\s+["']?(?<key>\/[\w/]+)/g,
 ];
@@ -120,9 +121,18 @@ function told(node: RootContent, source: string): Group[] {
   );
 }
 
-function created({ text, line }: Fence): Group[] {
-  return CREATIONS.flatMap((creation) =>
-    [...text.matchAll(creation)].map((match) => {
+function created(fence: Fence): Group[] {
+  const { text, line } = fence;
+  const resources = resourcesIn(fence);
+  const declared = resources.map(({ name, key, definition, from, to }): Group => {
+    const [first = ''] = key;
+    const within = text.slice(0, to).indexOf(first, from);
+    const at = line + text.slice(0, within < 0 ? from : within).split('\n').length - 1;
+    return { ...groupOf(name, key.join(', '), at), definition: { value: definition, text, line } };
+  });
+  const called = CREATIONS.flatMap((creation) =>
+    [...text.matchAll(creation)].flatMap((match) => {
+      if (resources.some(({ from, to }) => match.index + match[0].length > from && match.index < to)) return [];
       const { name: literal, variable, key = '' } = match.groups ?? {};
       const name = literal ?? new RegExp(`\\b${variable}\\s*=\\s*["']([\\w-]+)["']`).exec(text)?.[1] ?? 'container';
       const at = line + text.slice(0, match.index + match[0].indexOf(key)).split('\n').length - 1;
@@ -140,4 +150,5 @@ function created({ text, line }: Fence): Group[] {
           };
     }),
   );
+  return [...declared, ...called];
 }

@@ -215,3 +215,54 @@ modelBuilder.Entity<Cart>(b =>
     expect.stringContaining('StoreId'),
   ]);
 });
+
+test('attributes of C#', () => {
+  const design = read(
+    'csharp',
+    `[Container("orders")]
+[PartitionKeyPath("/storeId")]
+public class Order : Item { }
+
+[CosmosCollection("carts")]
+public class Cart
+{
+    public string Id { get; set; }
+
+    [CosmosPartitionKey]
+    [JsonProperty("userId")]
+    public string UserId { get; set; }
+}`,
+  );
+  expect(design.model.containers).toMatchObject([
+    { name: 'orders', partitionKey: ['/storeId'] },
+    { name: 'carts', partitionKey: ['/userId'] },
+  ]);
+});
+
+/** The findings of F16: a field that says when a document ends, in a container without TTL. */
+const endings = (text: string) => {
+  const design = parseDesign(`# Shop\n\n## Container Designs\n\n${text}`, 'm.md');
+  return checkDocuments({ requirements: undefined, design }).findings.flatMap(({ rule, at }) =>
+    rule === 'F16' ? [at.line] : [],
+  );
+};
+const SESSIONS = '### Sessions Container\n- **Partition Key**: `/userId`\n';
+const CARTS = '### Carts Container\n- **Partition Key**: `/userId`\n';
+
+test('a diagram of entities declares the fields of containers', () => {
+  const diagram = (entity: string): string =>
+    `${SESSIONS}\n${CARTS}\n## Entities\n\n\`\`\`mermaid\nerDiagram\n    USER ||--o{ SESSION : has\n    ${entity} {\n        string userId FK "the owner"\n        datetime expiresAt\n    }\n\`\`\`\n`;
+  expect(endings(diagram('SESSION'))).toHaveLength(1);
+  expect(endings(diagram('PAYMENT'))).toEqual([]);
+});
+
+test.each([
+  ['csharp', '    [JsonProperty("expiresAt")]\n    public DateTime End { get; set; }'],
+  ['csharp', '    [JsonPropertyName("expiresAt")] public DateTime End { get; set; }'],
+  ['java', '    @JsonProperty("expiresAt")\n    private Instant end;'],
+])('%s: a property has the name that its attribute gives it in JSON: %s', (language, property) => {
+  const fenced = (code: string): string =>
+    `${SESSIONS}\n\`\`\`${language}\npublic class Session {\n${code}\n}\n\`\`\`\n\n${CARTS}`;
+  expect(endings(fenced(property))).toHaveLength(1);
+  expect(endings(fenced(property.replace('expiresAt', 'begin')))).toEqual([]);
+});

@@ -14,7 +14,12 @@ export interface Resource {
   readonly to: number;
 }
 
-export const resourcesIn = ({ text }: Fence): Resource[] => [...templates(text), ...annotated(text), ...entities(text)];
+export const resourcesIn = ({ text }: Fence): Resource[] => [
+  ...templates(text),
+  ...annotated(text),
+  ...attributed(text),
+  ...entities(text),
+];
 
 /** A template is no document, though it is JSON. */
 export const isTemplate = (text: string): boolean => /Microsoft\.DocumentDB\/databaseAccounts/i.test(text);
@@ -127,6 +132,28 @@ function annotated(text: string): Resource[] {
     return name === undefined || key.length === 0 ? [] : [{ name, key, definition, from: match.index, to }];
   });
 }
+
+const COLLECTION = /\[(?:Container|CosmosContainer|CosmosCollection)\(\s*(?:\w+\s*[=:]\s*)?"(?<name>[\w-]+)"/g;
+
+/** `[Container("orders")]` of a class in C#, with `[PartitionKeyPath("/storeId")]` or `[PartitionKey]` of a property. */
+function attributed(text: string): Resource[] {
+  return [...text.matchAll(COLLECTION)].flatMap((match, index, all): Resource[] => {
+    const own = text.slice(match.index, all[index + 1]?.index).split(/^\}/m)[0] ?? '';
+    const path = /\[PartitionKeyPath\(\s*"(\/[\w/]+)"/.exec(own)?.[1];
+    const { attributes = '', property } =
+      /(?<attributes>(?:\[[^\]]+\]\s*)*\[(?:Cosmos)?PartitionKey\]\s*(?:\[[^\]]+\]\s*)*)public\s+[\w.<>?]+\s+(?<property>\w+)/.exec(
+        own,
+      )?.groups ?? {};
+    const key = path ?? (property === undefined ? undefined : `/${jsonName(attributes) ?? property}`);
+    const name = match.groups?.['name'];
+    const to = match.index + own.length;
+    return key === undefined || name === undefined ? [] : [{ name, key: [key], definition: {}, from: match.index, to }];
+  });
+}
+
+/** The name that an attribute of C# or an annotation of Java gives to a property in JSON. */
+export const jsonName = (text: string): string | undefined =>
+  /[[@]Json(?:Property(?:Name)?)?\(\s*(?:PropertyName\s*=\s*|value\s*=\s*)?"([\w$-]+)"/.exec(text)?.[1];
 
 /** `modelBuilder.Entity<Order>().ToContainer("orders").HasPartitionKey(o => o.CustomerId)` of EF Core. */
 function entities(text: string): Resource[] {

@@ -2,7 +2,7 @@
 import type { ContainerDetail, Prose, Text } from '../documents.ts';
 import { bytesOf, quantities } from '../reader/quantity.ts';
 import { declaredIn } from './declared.ts';
-import { type Facts, examplesIn, fieldsIn, isOfId, valueAt } from './facts.ts';
+import { type Facts, examplesIn, fieldsIn, isOfId, isQuery, valueAt } from './facts.ts';
 import { type Rule, DESIGN, SOURCES, missing, more, n } from './rule.ts';
 
 const LIMITS = SOURCES.microsoft('Azure Cosmos DB service quotas');
@@ -343,7 +343,7 @@ export const KEYS: readonly Rule[] = [
         for (const { row, write } of facts.accesses.filter((access) => access.detail === detail)) {
           if (
             !write &&
-            row.operations.includes('query') &&
+            row.operations.some(isQuery) &&
             !/all shards|every shard|each shard|\bshards\b|merge|fan|parallel|所有分片/i.test(
               `${row.operationText} ${row.notes}`,
             )

@@ -4,7 +4,7 @@ import { fixOfPath } from '../fix.ts';
 import type { Place } from '../model.ts';
 import { fieldOf, isIndexed } from '../indexed.ts';
 import { declaredOf } from './declared.ts';
-import { type Facts, examplesIn, fieldsIn, valueAt } from './facts.ts';
+import { type Facts, examplesIn, fieldsIn, isQuery, valueAt } from './facts.ts';
 import { type Rule, DESIGN, SOURCES, missing, more, n } from './rule.ts';
 
 const POLICY = SOURCES.microsoft('Indexing policies in Azure Cosmos DB');
@@ -41,7 +41,7 @@ export const INDEXES: readonly Rule[] = [
         if (fields.size < 10) continue;
         const queries = queriesOf(facts, detail);
         const rows = facts.accesses.filter((access) => access.detail === detail);
-        if (queries.length === 0 && (rows.length === 0 || rows.some(({ row }) => row.operations.includes('query')))) {
+        if (queries.length === 0 && (rows.length === 0 || rows.some(({ row }) => row.operations.some(isQuery)))) {
           yield missing(`the queries on ${container.name}`);
           continue;
         }

@@ -3,13 +3,16 @@
 import type { RootContent } from 'mdast';
 import { type Fact, type Fence, labelledFacts } from './labelled-facts.ts';
 import { labelName } from './labels.ts';
-import { type Section, lineOf, sourceOf } from './outline.ts';
+import { type Section, lineOf, partsOf, sourceOf } from './outline.ts';
+import { toldIn } from './told.ts';
 import { partitionKey } from './values.ts';
 
 export interface Group {
   readonly name: string;
   readonly line: number;
   readonly facts: readonly Fact[];
+  /** From the words of a text. It states no other key of a container that has one. */
+  readonly told?: true;
 }
 
 const NAME = /^[`"'\s]*([\p{L}_][\p{L}\p{N}_-]*)[`"'\s]*(?:$|[-–—(,;])/u;
@@ -23,7 +26,7 @@ const nameOf = (value: string): string | undefined => {
 };
 
 /** The groups of a section's own blocks; each has a key. */
-export function groupsOf({ blocks }: Pick<Section, 'blocks'>, source: string): readonly Group[] {
+export function groupsOf({ blocks, title }: Pick<Section, 'blocks' | 'title'>, source: string): readonly Group[] {
   const known = read.get(blocks);
   if (known) return known;
   const { facts, loose } = labelledFacts(blocks, source);
@@ -31,7 +34,7 @@ export function groupsOf({ blocks }: Pick<Section, 'blocks'>, source: string): r
     ...grouped(facts),
     ...loose.flatMap((fence) => [...grouped(linesOf(fence)), ...created(fence)]),
     ...facts.flatMap(({ fences }) => fences.flatMap(created)),
-    ...blocks.flatMap((block) => [...listed(block, source), ...told(block, source)]),
+    ...blocks.flatMap((block) => [...listed(block, source), ...told(block, source, title)]),
   ];
   read.set(blocks, groups);
   return groups;
@@ -95,9 +98,13 @@ const groupOf = (name: string, key: string, line: number): Group => ({
 
 /** Calls, properties and templates that create a container. The name and the key stand within one statement. */
 const CREATIONS: readonly RegExp[] = [
-  /container create\b(?=(?:[^\n]*\\\n)*[^\n]*--name\s+["']?(?<name>[\w-]+))(?:[^\n]*\\\n)*[^\n]*--partition-key-path\s+["']?(?<key>\/[\w/]+)/g,
+  /container create\b(?=(?:[^\n]*\\\n)*[^\n]*\s(?:--name|-n)\s+["']?(?:\$\{?(?<variable>\w+)|(?<name>[\w-]+)))(?:[^\n]*\\\n)*[^\n]*\s(?:--partition-key-path|-p)\s+["']?(?<key>\/[\w/]+)/g,
   // JavaScript and Python with commas, Bicep with lines.
-  /\bid\s*[=:]\s*(?:["'](?<name>[\w-]+)["']|(?<variable>[A-Za-z_]\w*))\s*(?:,|\n)\s*partition_?key\s*[=:]\s*(?:PartitionKey\(path\s*=\s*|\{\s*paths:\s*\[\s*)?["'](?<key>\/[\w/]+)/gi,
+  /\b(?:id|name|container_?(?:id|name))["']?\s*[=:]\s*(?:["'](?<name>[\w-]+)["']|(?<variable>[A-Za-z_]\w*))\s*(?:,|\n)\s*["']?partition_?key(?:_?paths?)?["']?\s*[=:]\s*(?:PartitionKey\(path\s*=\s*|\{\s*["']?paths["']?:\s*\[\s*|\[\s*)?["'](?<key>\/[\w/]+)/gi,
+  // `users: { partitionKey: '/id' }` of a map.
+  /(?<name>[\w-]+)["']?\s*:\s*\{\s*["']?partition_?key(?:_?path)?["']?\s*:\s*["'](?<key>\/[\w/]+)/gi,
+  // YAML.
+  /\b(?:id|name|container):[ ]*["']?(?<name>[\w-]+)["']?[ ]*\n\s+partition_?key(?:_?path)?:[ ]*["']?(?<key>\/[\w/]+)/gi,
   /\bid\s*=\s*"(?<name>[\w-]+)"\s*,\s*PartitionKeyPath\s*=\s*"(?<key>\/[\w/]+)"/gi,
   // C# and Java.
   /(?:ContainerProperties|CreateContainer(?:IfNotExists)?(?:Async)?)\(\s*(?:id:\s*)?"(?<name>[\w-]+)"\s*,\s*(?:partitionKeyPath:\s*)?"(?<key>\/[\w/]+)"/g,
@@ -108,15 +115,12 @@ const CREATIONS: readonly RegExp[] = [
 ];
 
 /** `Create the container "orders" with partition key "/storeId"`, in a sentence or an item. */
-const SENTENCE =
-  /\bcontainer\s+[`"'“](?<name>[\w-]+)[`"'”][^.|]{0,40}?\bpartition key\b\s*(?:of|:|=)?\s*[`"'“](?<key>\/[\w/]+)/giu;
-
-function told(node: RootContent, source: string): Group[] {
+function told(node: RootContent, source: string, title: string): Group[] {
   if (node.type === 'list')
-    return node.children.flatMap((item) => item.children.flatMap((child) => told(child, source)));
+    return node.children.flatMap((item) => item.children.flatMap((child) => told(child, source, title)));
   if (node.type !== 'paragraph') return [];
-  return [...sourceOf(node, source).matchAll(SENTENCE)].map(({ groups: { name = '', key = '' } = {} }) =>
-    groupOf(name, key, lineOf(node)),
+  return partsOf(node, source, /\n/).flatMap(({ text, line }) =>
+    toldIn(text, title).map(({ name, key }): Group => ({ ...groupOf(name, key, line), told: true })),
   );
 }
 
@@ -128,7 +132,9 @@ function created({ text, line }: Fence): Group[] {
       const at = line + text.slice(0, match.index + match[0].indexOf(key)).split('\n').length - 1;
       const group = groupOf(name, key, at);
       const rest = text.slice(match.index + match[0].length).split(/[;}]/)[0] ?? '';
-      const seconds = /\b(?:Default_?TimeToLive|default_?ttl)\s*[:=]\s*(-?\d+)/i.exec(rest)?.[1];
+      const [, property, option] =
+        /\b(?:Default_?TimeToLive|default_?ttl)\s*[:=]\s*(-?\d+)|^[^\n]*\s--ttl\s+(-?\d+)/i.exec(rest) ?? [];
+      const seconds = property ?? option;
       return seconds === undefined
         ? group
         : {

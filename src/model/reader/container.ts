@@ -75,10 +75,6 @@ export class ContainerDraft {
     return this.#key.length > 0;
   }
 
-  get key(): readonly string[] {
-    return this.#key;
-  }
-
   /** Whether it has such a fact already. */
   states(name: LabelName | undefined): boolean {
     return (

@@ -438,18 +438,11 @@ function contentElsewhere(
           onlyOne(without) ??
           (typeof type === 'string' ? namedLike(type, without) : undefined) ??
           namedLike(subjectOf(label), without) ??
-          namedLike(subjectOf(commentAbove(fence, element.line)), without) ??
-          keyedBy(value, without);
+          namedLike(subjectOf(commentAbove(fence, element.line)), without);
         owner?.examples({ elements: [element], partial: content.partial });
       }
     }
   }
-}
-
-/** The only container whose key is a field of the document; every document has an id. */
-function keyedBy(value: object, drafts: readonly ContainerDraft[]): ContainerDraft | undefined {
-  const found = drafts.filter(({ key: [path = '/id'] }) => path !== '/id' && path.slice(1) in value);
-  return found.length === 1 ? found[0] : undefined;
 }
 
 /** What "User Document" and "users container document" are about. */

@@ -74,10 +74,14 @@ export function linesOf(design: Design, detail: ContainerDetail): Span {
   const known = spans.get(detail);
   if (known) return known;
   const { container, prose } = detail;
+  // An example of it may stand far away, below another container.
+  const below = design.containers
+    .map((other) => other.container.at.line)
+    .filter((line) => line > container.at.line);
   const last = Math.max(
     container.at.line,
     ...prose.map(({ at }) => at.line),
-    ...container.types.map(({ at }) => at.line),
+    ...container.types.map(({ at }) => at.line).filter((line) => !below.some((other) => other < line)),
   );
   const next = design.headings.find(({ at }) => at.line > last);
   const span = { from: container.at.line, to: Math.min(design.lines.length + 1, next?.at.line ?? Infinity) };

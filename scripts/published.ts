@@ -34,9 +34,12 @@ for (const document of publishedDocuments) {
       `${result.findings.length} findings`,
     ].join('; '),
   );
-  for (const fact of result.unread) console.log(`  not read: ${fact.kind} ${fact.container} ${fact.value}, line ${fact.line}`);
+  for (const fact of result.unread)
+    console.log(`  not read: ${fact.kind} ${fact.container} ${fact.value}, line ${fact.line}`);
   for (const name of result.extra) console.log(`  no container of the design: ${name}`);
-  if (values.findings) for (const { rule, severity, at, message } of result.findings) console.log(`  ${rule} ${severity} ${at.line}: ${message}`);
+  if (values.findings)
+    for (const { rule, severity, at, message } of result.findings)
+      console.log(`  ${rule} ${severity} ${at.line}: ${message}`);
 }
 console.log(`${read} of ${stated} facts read; ${extra} containers that the documents don't design`);
 

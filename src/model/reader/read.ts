@@ -180,8 +180,7 @@ function groups(
         if (group.told && known.keyed) continue;
         for (const fact of group.facts.filter(({ name }) => name === 'partitionKey' || name === 'ttl'))
           known.fact(fact);
-      }
-      else if (!inside.has(section)) drafts.push(grouped(group, text, findings));
+      } else if (!inside.has(section)) drafts.push(grouped(group, text, findings));
     }
   }
 }
@@ -366,7 +365,9 @@ function indexingElsewhere(
   const roots = all.filter((section) => sectionName(section.title) === 'indexing' && !inside.has(section));
   // Sections that speak of composite indexes, so that `a + b` in an item is one.
   const composed = new Set<Section | undefined>(
-    roots.filter((root) => /\bcomposite\b/i.test(`${root.title} ${root.blocks.map((block) => sourceOf(block, text)).join(' ')}`)),
+    roots.filter((root) =>
+      /\bcomposite\b/i.test(`${root.title} ${root.blocks.map((block) => sourceOf(block, text)).join(' ')}`),
+    ),
   );
   for (const section of new Set(roots.flatMap((root) => [...within(root)]))) {
     if (inside.has(section)) continue;

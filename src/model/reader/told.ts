@@ -49,7 +49,8 @@ export function toldIn(source: string, heading = ''): Told[] {
     const forms = OF_CONTAINERS.test(`${heading} ${text}`) ? [...FORMS, BRACKETED] : FORMS;
     for (const form of forms)
       for (const { groups: { name = '', key = '' } = {} } of text.matchAll(form))
-        if (!NO_NAME.test(name) && labelName(name) === undefined && !found.some((one) => one.name === name)) found.push({ name, key });
+        if (!NO_NAME.test(name) && labelName(name) === undefined && !found.some((one) => one.name === name))
+          found.push({ name, key });
   }
   return found;
 }

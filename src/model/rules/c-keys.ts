@@ -67,7 +67,8 @@ function isComposed({ design }: Facts, path: string): boolean {
 }
 
 /** `(value: 'deadletter')` beside the key: all documents have it. */
-const ONE_VALUE = /\((?:fixed |constant |static |the )?value:?\s*[`"'“]+[\w-]+[`"'”]+\s*\)|\balways\s+[`"'“]+[\w-]+[`"'”]+/i;
+const ONE_VALUE =
+  /\((?:fixed |constant |static |the )?value:?\s*[`"'“]+[\w-]+[`"'”]+\s*\)|\balways\s+[`"'“]+[\w-]+[`"'”]+/i;
 
 const lineOf = ({ design }: Facts, at: Place): Text | undefined =>
   design?.file === at.file ? { text: design.lines[at.line - 1] ?? '', at } : undefined;
@@ -91,8 +92,7 @@ function isLost({ design, containers }: Facts, detail: ContainerDetail): boolean
   if (fields.size < DESCRIBED || fields.has(name)) return false;
   // A declaration elsewhere is of its documents if it is called like it.
   const described =
-    declaredOf(design, detail).length >= DECLARED ||
-    design.lines.some((line) => namesType(line, container.name));
+    declaredOf(design, detail).length >= DECLARED || design.lines.some((line) => namesType(line, container.name));
   if (!described) return false;
   const named = new RegExp(`[.'"]${name}\\b`, 'i');
   return !design.lines.some((line) => named.test(line));
@@ -101,8 +101,9 @@ function isLost({ design, containers }: Facts, detail: ContainerDetail): boolean
 /** `interface Order`, `class OrderDocument`, `"order": {` and `### Order Document` for the container orders. */
 function namesType(line: string, container: string): boolean {
   const named =
-    /^\s*(?:export\s+)?(?:public\s+)?(?:sealed\s+)?(?:interface|class|type|record|struct)\s+(\w+?)(?:Document|Entity|Item|Model)?\b/.exec(line) ??
-    /^#+\s+`?(\w[\w ]*?)`?\s+(?:document|schema|entity|fields)\b/i.exec(line);
+    /^\s*(?:export\s+)?(?:public\s+)?(?:sealed\s+)?(?:interface|class|type|record|struct)\s+(\w+?)(?:Document|Entity|Item|Model)?\b/.exec(
+      line,
+    ) ?? /^#+\s+`?(\w[\w ]*?)`?\s+(?:document|schema|entity|fields)\b/i.exec(line);
   return named !== null && namedLike(named[1] ?? '', [{ name: container }]) !== undefined;
 }
 
@@ -200,7 +201,12 @@ export const KEYS: readonly Rule[] = [
             at,
             evidence: `${n(cardinality)} < 100`,
           };
-        if (FEW.test(first) && !fixed && !isComposed(facts, first) && !(cardinality !== undefined && cardinality >= 100))
+        if (
+          FEW.test(first) &&
+          !fixed &&
+          !isComposed(facts, first) &&
+          !(cardinality !== undefined && cardinality >= 100)
+        )
           yield {
             severity: 'warning',
             message: `${container.name}: the first level of the key, ${first}, usually has few values`,

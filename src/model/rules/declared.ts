@@ -75,9 +75,7 @@ export function linesOf(design: Design, detail: ContainerDetail): Span {
   if (known) return known;
   const { container, prose } = detail;
   // An example of it may stand far away, below another container.
-  const below = design.containers
-    .map((other) => other.container.at.line)
-    .filter((line) => line > container.at.line);
+  const below = design.containers.map((other) => other.container.at.line).filter((line) => line > container.at.line);
   const last = Math.max(
     container.at.line,
     ...prose.map(({ at }) => at.line),

@@ -54,8 +54,9 @@ export function measured({ facts, defects }: Published, text: string, requiremen
         ? []
         : design.model.containers.map(({ name }) => name).filter((name) => !designed.has(name.toLowerCase())),
     findings,
-    hit: defects.filter((lines) => findings.some(({ at, related = [] }) => [at, ...related].some(({ line }) => lines.includes(line))))
-      .length,
+    hit: defects.filter((lines) =>
+      findings.some(({ at, related = [] }) => [at, ...related].some(({ line }) => lines.includes(line))),
+    ).length,
   };
 }
 
@@ -80,8 +81,9 @@ function isRead(design: Design, { kind, line, container: name, value }: Fact): b
       return container.types.some(({ examples }) => examples.some((example) => near(design.exampleLines.get(example))));
     case 'query':
       return (
-        design.asked.some(({ container: of, at, queries }) => of === container.name && queries.length > 0 && near(at.line)) ||
-        design.mapping.some(({ containers, at }) => containers.includes(container.name) && near(at.line))
+        design.asked.some(
+          ({ container: of, at, queries }) => of === container.name && queries.length > 0 && near(at.line),
+        ) || design.mapping.some(({ containers, at }) => containers.includes(container.name) && near(at.line))
       );
     default:
       throw new Error(`facts.tsv has the kind ${kind}, which nothing measures`);

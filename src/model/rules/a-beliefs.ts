@@ -1,5 +1,6 @@
 // A18: sentences that are false of every account: partitions, transactions, joins, the feed, autoscale, sizes.
 import type { Design } from '../documents.ts';
+import type { Place } from '../model.ts';
 import { saying } from './service.ts';
 import type { Facts } from './facts.ts';
 import { type Rule, type RuleResult, DESIGN, SOURCES } from './rule.ts';
@@ -85,6 +86,15 @@ const BELIEFS: readonly Belief[] = [
 const DENIED =
   /\b(no|not|never|without|instead of|rather than|unlike|avoid\w*|isn['’]t|doesn['’]t|don['’]t|can['’]?t|cannot|unsupported)\b/i;
 
+/** The lines that claim it, and deny it neither in the claim nor in the sentence before it. */
+const claimed = (design: Design, claim: RegExp): { text: string; at: Place }[] =>
+  saying(design, /./).flatMap(({ text: line, at }) => {
+    const text = line.replaceAll(/\b(?:e\.g|i\.e)\.,?/g, '');
+    const found = claim.exec(text);
+    const before = text.slice(0, found?.index).split(/[.;]/).at(-1) ?? '';
+    return found && !DENIED.test(`${before} ${found[0]}`) ? [{ text, at }] : [];
+  });
+
 /** Keys by which documents of different types never share a partition. */
 const BY_TYPE = /^\/(?:type|collection|entityType|entity_type|docType|documentType|kind)$/;
 const OVER_TYPES =
@@ -115,12 +125,7 @@ export const BELIEFS_OF_SERVICE: readonly Rule[] = [
       const { design } = facts;
       if (!design) return;
       for (const { claim, unless, truth } of BELIEFS) {
-        const [first, ...others] = saying(design, claim).filter(
-          ({ text }) =>
-            !DENIED.test(claim.exec(text)?.[0] ?? '') &&
-            !DENIED.test(text.slice(0, claim.exec(text)?.index).split(/[.;]/).at(-1) ?? '') &&
-            !unless?.test(text),
-        );
+        const [first, ...others] = claimed(design, claim).filter(({ text }) => !unless?.test(text));
         if (first) yield { message: truth, at: first.at, related: others.map(({ at }) => at) };
       }
       yield* overTypes(design, facts);

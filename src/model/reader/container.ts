@@ -27,7 +27,7 @@ const WHOSE = /purpose|document types|partition key|用途/i;
 const SHARED = /reference data|lookup (table|data)|shared by all tenants|参考数据|所有租户共享/i;
 
 /** `### Orders Container`, `` ### 3.1 `orders` – Long Title ``, `### Container: Orders`, `### Orders (Multi-Document: A + B)`. */
-const containerName = (section: Section): string =>
+export const containerName = (section: Section): string =>
   section.code ??
   (section.title
     .replace(/^[\d.\s]+/, '')

@@ -1,7 +1,7 @@
 import type { DocumentedMap, StatedIndex } from '../documents.ts';
 import type { Model } from '../model.ts';
 import { outlineOf, skippedSections, titleOf } from './common.ts';
-import { ContainerDraft } from './container.ts';
+import { ContainerDraft, containerName } from './container.ts';
 import { isObject } from '../../base/json.ts';
 import { type Fact, type Fence, labelledFacts } from './labelled-facts.ts';
 import { namedLike, onlyOne } from './owners.ts';
@@ -48,7 +48,7 @@ export function readDrafts(text: string, file: string): ReadModel {
   const drafts = containers(all, text, findings);
   const sectioned = drafts.length > 0;
   groups(all, drafts, text, findings, ({ told }) => !told);
-  if (drafts.length === 0) drafts.push(...headed(all, text, findings));
+  if (drafts.length === 0) drafts.push(...headed(all, text, file, findings));
   // Where containers have sections, a row or a sentence about another one only mentions it.
   if (!sectioned) {
     drafts.push(...tabled(all, drafts, text, file, findings));
@@ -212,7 +212,7 @@ function unnamed(all: readonly Section[], text: string, findings: Findings): Con
 }
 
 /** `## posts` with a key, in a document whose titles don't say what they are. */
-function headed(all: readonly Section[], text: string, findings: Findings): ContainerDraft[] {
+function headed(all: readonly Section[], text: string, file: string, findings: Findings): ContainerDraft[] {
   const general =
     /\b(partition\w*|strateg\w+|setup|configuration|overview|design|create|steps?|architecture|models?|schemas?|database|settings|policy|choice|keys?|features?|documents?)\b/i;
   const keys = ({ blocks }: Section): number =>
@@ -232,7 +232,10 @@ function headed(all: readonly Section[], text: string, findings: Findings): Cont
       (section.code !== undefined || !general.test(section.title)) &&
       [...within(section)].reduce((sum, part) => sum + keys(part), 0) === 1,
   );
+  // An overview has the names of all containers.
+  const rows = overviews(all, text, file);
   return named
+    .filter((section) => rows.length === 0 || rows.some(({ name }) => isSame(name, containerName(section))))
     .filter((section) => ![...within(section)].slice(1).some((part) => named.includes(part)))
     .map((section) => new ContainerDraft(section, text, findings));
 }

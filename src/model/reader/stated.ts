@@ -17,7 +17,8 @@ export interface Group {
 
 const NAME = /^[`"'\s]*([\p{L}_][\p{L}\p{N}_-]*)[`"'\s]*(?:$|[-–—(,;])/u;
 /** Words that a label Container may have as its value, and that name none. */
-const NO_NAME = /^(single|one|the|see|all|each|separate|same|shared|this|own|container|api|azure|cosmos)$/i;
+const NO_NAME =
+  /^(single|one|the|see|all|each|separate|same|shared|this|own|container|api|azure|cosmos|(?:my|your|example|sample)[-_]?\w*container)$/i;
 
 /** The name that the value of a label Container states. */
 const nameOf = (value: string): string | undefined => {
@@ -126,24 +127,27 @@ function told(node: RootContent, source: string, title: string): Group[] {
 
 function created({ text, line }: Fence): Group[] {
   return CREATIONS.flatMap((creation) =>
-    [...text.matchAll(creation)].map((match) => {
+    [...text.matchAll(creation)].flatMap((match): Group[] => {
       const { name: literal, variable, key = '' } = match.groups ?? {};
       const name = literal ?? new RegExp(`\\b${variable}\\s*=\\s*["']([\\w-]+)["']`).exec(text)?.[1] ?? 'container';
       const at = line + text.slice(0, match.index + match[0].indexOf(key)).split('\n').length - 1;
+      if (NO_NAME.test(name) && name !== 'container') return [];
       const group = groupOf(name, key, at);
       const rest = text.slice(match.index + match[0].length).split(/[;}]/)[0] ?? '';
       const [, property, option] =
         /\b(?:Default_?TimeToLive|default_?ttl)\s*[:=]\s*(-?\d+)|^[^\n]*\s--ttl\s+(-?\d+)/i.exec(rest) ?? [];
       const seconds = property ?? option;
       return seconds === undefined
-        ? group
-        : {
-            ...group,
-            facts: [
-              ...group.facts,
-              { name: 'ttl', label: 'TTL', text: seconds, line: at, items: [], fences: [] } satisfies Fact,
-            ],
-          };
+        ? [group]
+        : [
+            {
+              ...group,
+              facts: [
+                ...group.facts,
+                { name: 'ttl', label: 'TTL', text: seconds, line: at, items: [], fences: [] } satisfies Fact,
+              ],
+            },
+          ];
     }),
   );
 }

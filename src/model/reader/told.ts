@@ -31,7 +31,7 @@ const OF_CONTAINERS = /\b(containers?|partition(ed)?|cosmos)\b|コンテナ|容�
 
 /** Words before "container" that are no name. */
 const NO_NAME =
-  /^(a|an|the|this|that|each|every|all|one|two|same|single|main|new|second|other|another|separate|own|shared|legacy|target|default|existing|lease|leases|cosmos|db|cosmosdb|database|azure|nosql|sql|source|destination|and|or|of|in|for|to|is|with|by|current|dedicated|partitioned|container|key|named|called|id|name|using|uses)$/i;
+  /^(a|an|the|this|that|each|every|all|one|two|same|single|main|new|second|other|another|separate|own|shared|legacy|target|default|existing|lease|leases|cosmos|db|cosmosdb|database|azure|nosql|sql|source|destination|and|or|of|in|for|to|is|with|by|current|dedicated|partitioned|container|key|named|called|id|name|using|uses|(?:my|your|example|sample|some|foo)[-_]?\w*container)$/i;
 /** The text weighs a key, or says what it was. */
 const UNDECIDED =
   /\b(if|would|could|might|instead of|rejected|alternatives?|considered|considering|rather than|option \w|previously|formerly|not partitioned|deprecated)\b/i;
@@ -46,11 +46,14 @@ export function toldIn(source: string, heading = ''): Told[] {
   for (const sentence of source.split(/(?<=[.;])\s+(?=\p{Lu})/u)) {
     if (UNDECIDED.test(sentence)) continue;
     const text = marked(sentence);
-    const forms = OF_CONTAINERS.test(`${heading} ${text}`) ? [...FORMS, BRACKETED] : FORMS;
-    for (const form of forms)
-      for (const { groups: { name = '', key = '' } = {} } of text.matchAll(form))
-        if (!NO_NAME.test(name) && labelName(name) === undefined && !found.some((one) => one.name === name))
-          found.push({ name, key });
+    // A bold word before a path may be any label.
+    const bracketed = OF_CONTAINERS.test(`${heading} ${text}`) ? [...sentence.matchAll(BRACKETED)] : [];
+    for (const match of [...FORMS.flatMap((form) => [...text.matchAll(form)]), ...bracketed]) {
+      const { name = '', key = '' } = match.groups ?? {};
+
+      if (!NO_NAME.test(name) && labelName(name) === undefined && !found.some((one) => one.name === name))
+        found.push({ name, key });
+    }
   }
   return found;
 }

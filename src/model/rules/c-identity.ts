@@ -1,5 +1,6 @@
 // C8 to C12: hierarchical and synthetic keys, ids and uniqueness.
 import type { ContainerDetail } from '../documents.ts';
+import type { Container } from '../model.ts';
 import { type Facts, examplesIn, fieldsIn, isOfId, namesKey, otherCase, sum, valueAt } from './facts.ts';
 import { type Need, type Rule, DESIGN, SOURCES, more, n, quoted } from './rule.ts';
 

@@ -1,9 +1,9 @@
 // C1 to C7: partition keys and their load.
-import type { ContainerDetail, Prose, Text } from '../documents.ts';
+import type { ContainerDetail, Design, Prose, Text } from '../documents.ts';
 import { bytesOf, quantities } from '../reader/quantity.ts';
 import type { Place } from '../model.ts';
 import { namedLike } from '../reader/owners.ts';
-import { declaredIn, declaredOf } from './declared.ts';
+import { type Declared, declaredIn, linesOf } from './declared.ts';
 import { type Facts, examplesIn, fieldsIn, isOfId, valueAt } from './facts.ts';
 import { type Rule, DESIGN, SOURCES, missing, more, n } from './rule.ts';
 
@@ -90,13 +90,25 @@ function isLost({ design, containers }: Facts, detail: ContainerDetail): boolean
     ...containers.flatMap((one) => [...fieldsIn(one.container)]),
   ]);
   if (fields.size < DESCRIBED || fields.has(name)) return false;
-  // A declaration elsewhere is of its documents if it is called like it.
-  const described =
-    declaredOf(design, detail).length >= DECLARED || design.lines.some((line) => namesType(line, container.name));
-  if (!described) return false;
+  if (declaredFor(design, detail).length < DECLARED) return false;
   const named = new RegExp(`[.'"]${name}\\b`, 'i');
   return !design.lines.some((line) => named.test(line));
 }
+
+/** The declarations of a container's documents: in its section, or of a type that is called like it. */
+function declaredFor(design: Design, detail: ContainerDetail): Declared[] {
+  const { from, to } = linesOf(design, detail);
+  return declaredIn(design).filter(({ at }) => {
+    if (design.containers.length === 1 || (at.line >= from && at.line < to)) return true;
+    const opened =
+      design.lines.slice(Math.max(0, at.line - LONGEST), at.line).findLast((line) => OPENS.test(line)) ?? '';
+    return namesType(opened, detail.container.name);
+  });
+}
+
+const OPENS = /^\s*(?:export\s+)?(?:public\s+)?(?:sealed\s+)?(?:interface|class|type|record|struct)\s+\w|^#|^\s*\{\s*$/;
+/** A type has no more lines. */
+const LONGEST = 80;
 
 /** `interface Order`, `class OrderDocument`, `"order": {` and `### Order Document` for the container orders. */
 function namesType(line: string, container: string): boolean {
@@ -130,8 +142,15 @@ export const KEYS: readonly Rule[] = [
           };
       for (const detail of facts.containers) {
         const { container } = detail;
-        const optional = facts.design
-          ? declaredIn(facts.design).find((one) => one.optional && container.partitionKey.includes(`/${one.field}`))
+        const { design } = facts;
+        const optional = design
+          ? declaredIn(design).find(
+              (one) =>
+                one.optional &&
+                container.partitionKey.includes(`/${one.field}`) &&
+                (declaredFor(design, detail).includes(one) ||
+                  (design.lines[one.at.line - 1] ?? '').includes(container.name)),
+            )
           : undefined;
         if (optional)
           yield {

@@ -15,7 +15,7 @@ const FORMS: readonly RegExp[] = [
   // A dataclass of Python: a type, a default and a comment.
   /^\s+(?<field>[a-z_]\w*)\s*:\s*(?<type>(?:str|int|float|bool|datetime|date|dict|list|Dict|List|Optional|Set|UUID)\b[^=#]*?)\s*(?:=\s*[^#]*?)?\s*(?:#.*)?$/,
   /^\s*public\s+(?:required\s+)?(?<type>[\w.<>?,[\] ]+?)(?<optional>\?)?\s+(?<field>\w+)\s*\{\s*get;/,
-  /^\s*\|\s*`(?<field>[\w.]+)`\s*\|\s*`?(?<type>[^|`]+?)`?\s*\|/,
+  /^\s*\|\s*`(?<field>[\w.]+)`\s*\|\s*`?(?!\/)(?<type>[^|`]+?)`?\s*\|/,
   // Without backticks only a word for a type shows that the row is about a field.
   /^\s*\|\s*(?<field>[A-Za-z_][\w.]*)\s*\|\s*(?<type>(?:string|number|boolean|bool|int\w*|long|float|double|decimal|object|array|list|map|date\w*|timestamp|uuid|guid)\b[^|`]*?)\s*\|/i,
 ];

@@ -96,7 +96,7 @@ function containers(all: readonly Section[], text: string, findings: Findings): 
   const drafts: ContainerDraft[] = [];
   for (const section of [...children, ...strayContainers(all, designs, text)]) {
     if (section.struck || sectionName(section.title) === 'indexing') continue;
-    const stated = section.code === undefined ? namesIn(section, text) : [];
+    const stated = section.code === undefined ? [...namesIn(section, text), ...calledIn(section, text)] : [];
     // "Create the container" names what its labels name.
     const [own] = stated.length === 1 ? stated : [];
     const draft = new ContainerDraft(own === undefined ? section : { ...section, code: own }, text, findings);
@@ -157,6 +157,12 @@ const statesKey = (section: Section, text: string): boolean =>
   keyInHeading(section.title) !== undefined ||
   labelledFacts(section.blocks, text).facts.some((fact) => fact.name === 'partitionKey' && fact.text !== '') ||
   groupsOf(section, text).length > 0;
+
+/** `- Name: `orders`` in a section with a key. */
+const calledIn = ({ blocks }: Section, text: string): string[] =>
+  labelledFacts(blocks, text).facts.some(({ name }) => name === 'partitionKey')
+    ? itemsOf(blocks, text).flatMap((item) => /^\**name\**:\**\s*`([\w-]+)`$/i.exec(item.text.trim())?.[1] ?? [])
+    : [];
 
 const namesIn = (section: Section, text: string): string[] => [
   ...new Set(groupsOf(section, text).map(({ name }) => name)),

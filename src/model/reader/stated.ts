@@ -87,8 +87,19 @@ function listed(node: RootContent, source: string): Group[] {
         sourceOf(first, source),
       ) ?? [];
     const own = name === '' ? [] : [groupOf(name, key, first ? lineOf(first) : 1)];
-    return [...own, ...rest.flatMap((child) => listed(child, source))];
+    const under = own.length > 0 ? [] : itemised(first, rest, source);
+    return [...own, ...under, ...(under.length > 0 ? [] : rest.flatMap((child) => listed(child, source)))];
   });
+}
+
+/** An item that is a name alone, with the labels of its container in the list below it. */
+function itemised(first: RootContent | undefined, rest: readonly RootContent[], source: string): Group[] {
+  const [, name = ''] =
+    /^[*_`"']{0,6}([\p{L}_][\p{L}\p{N}_-]*)[*_`"']{0,6}:?[*_]{0,3}$/u.exec(sourceOf(first, source).trim()) ?? [];
+  if (name === '' || labelName(name) !== undefined || NO_NAME.test(name)) return [];
+  const { facts } = labelledFacts(rest, source);
+  const key = facts.find(isKey);
+  return key && facts.filter(isKey).length === 1 ? [{ name, line: first ? lineOf(first) : key.line, facts }] : [];
 }
 
 const groupOf = (name: string, key: string, line: number): Group => ({

@@ -119,7 +119,8 @@ function namesType(line: string, container: string): boolean {
   return named !== null && namedLike(named[1] ?? '', [{ name: container }]) !== undefined;
 }
 
-const CONSTANT = /\b(fixed|constant|static|hard-?coded|same) value\b|\balways (be )?["'`]|\bone value for all\b/i;
+const CONSTANT =
+  /\b(fixed|constant|static|hard-?coded|same) value\b(?! as)|\balways (be )?["'`]|\bone value for all\b/i;
 
 export const KEYS: readonly Rule[] = [
   {

@@ -30,16 +30,28 @@ function fieldsOf(facts: Facts, detail: ContainerDetail): readonly Field[] {
 
 const read = new WeakMap<ContainerDetail, readonly Field[]>();
 
-/** Whether a projection writes the field, or a sentence with its name says what keeps it. */
-function isKept(facts: Facts, { container }: ContainerDetail, field: string, words: RegExp): boolean {
+/** Whether a projection writes the field, or a sentence with its name says what keeps it. `origin`: where it is from. */
+function isKept(
+  facts: Facts,
+  { container }: ContainerDetail,
+  field: string,
+  words: RegExp,
+  origin?: ContainerDetail,
+): boolean {
   const projected = facts
     .into(container.name)
     .some(({ fieldsText, keyText }) => fieldsText.includes(field) || keyText.includes(field));
-  return projected || says(facts.design, field, words);
+  return projected || says(facts.design, field, words, origin);
 }
 
-const says = (design: Design | undefined, field: string, words: RegExp): boolean =>
-  (design?.lines ?? []).some((line) => line.includes(field) && words.test(line));
+/** What the section of the origin says of its own field keeps no copy. */
+function says(design: Design | undefined, field: string, words: RegExp, origin?: ContainerDetail): boolean {
+  if (!design) return false;
+  const { from, to } = origin ? linesOf(design, origin) : { from: 0, to: 0 };
+  return design.lines.some(
+    (line, index) => line.includes(field) && words.test(line) && !(index + 1 >= from && index + 1 < to),
+  );
+}
 
 const COUNTER = /^(?:total_?|num(?:ber_?of)?_?)?(?<of>[a-z]+?(?:[A-Z][a-z]+)?)(?:Count|_count|s_total|sTotal)$/;
 const KEEPS_COUNT =
@@ -78,8 +90,9 @@ function copiesIn(facts: Facts, detail: ContainerDetail): Field[] {
         const other = of === undefined || of === '' ? undefined : namedLike(of, all);
         if (!other || other === container || container.partitionKey.includes(`/${reference}`)) continue;
         const theirs = fieldsIn(other);
+        const origin = facts.containers.find((each) => each.container === other);
         for (const field of names)
-          if (theirs.has(field) && !COMMON.test(field) && !isKept(facts, detail, field, KEEPS_COPY))
+          if (theirs.has(field) && !COMMON.test(field) && !isKept(facts, detail, field, KEEPS_COPY, origin))
             found.set(field, { field, at: facts.field(one, field, container.at) });
       }
     }

@@ -5,15 +5,22 @@ import { type Facts, fieldsIn } from './facts.ts';
 import { type Rule, type RuleResult, DESIGN, SOURCES, missing, more } from './rule.ts';
 
 const FOR_A_TIME =
-  /de-?dup|idempoten|debounc|throttl|rate[-_ ]?limit|(^|[-_ ])cache\b|cache[ds]?$|(^|[-_])otps?\b|verification[-_ ]?codes?|nonces?\b|password[-_ ]?resets?|refresh[-_ ]?tokens?|magic[-_ ]?links?|heartbeats?|processed[-_ ]?(events|messages|requests)|typing|(^|[-_])presence$/i;
+  /de-?dup|idempoten|debounc|throttl|rate[-_ ]?limit|(^|[-_ ])cache\b|cache[ds]?$|(^|[-_])otps?\b|verification[-_ ]?codes?|nonces?\b|password[-_ ]?resets?|refresh[-_ ]?tokens?|magic[-_ ]?links?|invite[-_ ]?codes?|heartbeats?|processed[-_ ]?(events|messages|requests)|typing|(^|[-_])presence$/i;
 /** Of a purpose only these are certain. */
-const PURPOSE = /\bde-?duplicat|\bidempoten|\bdebounc|\bthrottl|\brate[- ]limit|\bone-time (code|password)/i;
+const PURPOSE =
+  /\binvite codes?\b|\bverification codes?\b|\bde-?duplicat|\bidempoten|\bdebounc|\bthrottl|\brate[- ]limit|\bone-time (code|password)/i;
 const ENDS = /\bttl\b|time[- ]to[- ]live|expir|clean[- ]?up|purg|retention|retain|delet|evict|remov/i;
 
-function isForATime(detail: ContainerDetail): boolean {
+function isForATime({ design }: Facts, detail: ContainerDetail): boolean {
   const purpose = detail.prose.filter(({ label }) => /purpose|description|zweck|用途|目的/i.test(label ?? ''));
   const name = detail.container.name.replaceAll(/([a-z])([A-Z])/g, '$1-$2');
-  return FOR_A_TIME.test(name) || purpose.some(({ text }) => PURPOSE.test(text));
+  // A row of an overview has the purpose in one of its cells.
+  const row = design?.lines[detail.container.at.line - 1] ?? '';
+  return (
+    FOR_A_TIME.test(name) ||
+    purpose.some(({ text }) => PURPOSE.test(text)) ||
+    (row.startsWith('|') && PURPOSE.test(row))
+  );
 }
 
 /** Whether its section, or a line with its name, says what ends its documents. */
@@ -36,7 +43,7 @@ export const TEMPORARY: readonly Rule[] = [
     hint: 'Set a default TTL that is longer than the time in which a request can be repeated.',
     needs: [DESIGN],
     *check(facts): Iterable<RuleResult> {
-      const all = facts.containers.filter(isForATime);
+      const all = facts.containers.filter((detail) => isForATime(facts, detail));
       if (all.length === 0) {
         yield missing('a container whose documents are of use for a time');
         return;

@@ -13,6 +13,7 @@ import { SIZES } from './b-sizes.ts';
 import { IDENTITY } from './c-identity.ts';
 import { KEYS } from './c-keys.ts';
 import { NAMES } from './c-names.ts';
+import { PAIRS } from './c-pairs.ts';
 import { REQUESTS } from './c-requests.ts';
 import { SYNTAX } from './c-syntax.ts';
 import { UNIQUENESS } from './c-uniqueness.ts';
@@ -46,6 +47,7 @@ export const MODEL_RULES: readonly Rule[] = [
   ...UNIQUENESS,
   ...NAMES,
   ...SYNTAX,
+  ...PAIRS,
   ...AGGREGATES,
   ...GROWTH,
   ...DERIVED,

@@ -89,6 +89,39 @@ export const BELIEF_CASES: readonly Case[] = [
     says: 'Seen',
   },
   {
+    rule: 'C25',
+    given: [said('A friendship is two documents, one in each person’s partition, and an outbox completes them')],
+    wrong: [[', and an outbox completes them', '']],
+    at: 'one in each person’s partition',
+    severity: 'warning',
+  },
+  {
+    rule: 'F17',
+    given: [
+      container(
+        'Invites',
+        '{ "id": "x1", "customerId": "c1" }',
+        '- **Purpose**: invite codes, which expire after a week\n',
+      ),
+    ],
+    wrong: [[', which expire after a week', '']],
+    at: '`/customerId` - 100,000 values',
+    says: 'Invites',
+  },
+  {
+    rule: 'D9',
+    given: [
+      container(
+        'Reports',
+        '{ "id": "x1", "customerId": "c1", "files": ["a.html"] }',
+        '\n| Field | Type | Description |\n|---|---|---|\n| `files` | array of string | The last 12 reports |\n',
+      ),
+    ],
+    wrong: [['The last 12 reports', 'Every report of this customer']],
+    at: '"files": ["a.html"]',
+    says: 'files grows',
+  },
+  {
     rule: 'C22',
     given: [said('x\n\n#### GET `/api/customers/:customerId`\n')],
     wrong: [['GET `/api/customers/:customerId`', 'GET `/api/customers/region/:regionCode`']],

@@ -1,7 +1,9 @@
 // C1 to C7: partition keys and their load.
-import type { ContainerDetail, Prose, Text } from '../documents.ts';
+import type { ContainerDetail, Design, Prose, Text } from '../documents.ts';
 import { bytesOf, quantities } from '../reader/quantity.ts';
-import { declaredIn } from './declared.ts';
+import type { Place } from '../model.ts';
+import { namedLike } from '../reader/owners.ts';
+import { type Declared, declaredIn, linesOf } from './declared.ts';
 import { type Facts, examplesIn, fieldsIn, isOfId, isQuery, valueAt } from './facts.ts';
 import { type Rule, DESIGN, SOURCES, missing, more, n } from './rule.ts';
 
@@ -52,13 +54,34 @@ function constantKey({ container }: ContainerDetail, constants: readonly Prose[]
 }
 /** Names that usually have few values. */
 const FEW =
-  /\/(status|type|kind|state|country|region|tier|category|sport|league|language|currency|plan|environment|severity|level|role|gender|is[A-Z]\w*|has[A-Z]\w*|\w+(?:Type|Status|Category|Kind|Level|Role|State)|\w+_(?:type|status|category|kind|level|role|state)|active|enabled|deleted|priority)$/;
+  /\/(status|type|kind|state|country|region|tier|category|sport|league|language|currency|plan|environment|severity|level|role|gender|is[A-Z]\w*|has[A-Z]\w*|\w+(?:Type|Status|Category|Kind|Level|Role|State)|\w+_(?:type|status|category|kind|level|role|state)|active|enabled|deleted|priority|collection|entity|channel|platform|format)$/;
+
+/** The text makes the key of several values: `` `${seasonId}#${category}` ``, "season + category". */
+function isComposed({ design }: Facts, path: string): boolean {
+  const name = path.split('/').at(-1) ?? '';
+  const made = new RegExp(
+    String.raw`\b${name}\b[\x60"'\s]*(?:=|:|\(|\bis\b)[^.]{0,20}?(?:\}[-#|_:]+\$?\{|[)\w]\s\+\s[\w(]|\bconcat|\bcomposite\b|\w[#|]\w)`,
+    'i',
+  );
+  return design?.lines.some((line) => line.length < 600 && made.test(line)) ?? false;
+}
+
+/** `(value: 'deadletter')` beside the key: all documents have it. */
+const ONE_VALUE =
+  /\((?:fixed |constant |static |the )?value:?\s*[`"'“]+[\w-]+[`"'”]+\s*\)|\balways\s+[`"'“]+[\w-]+[`"'”]+/i;
+
+const lineOf = ({ design }: Facts, at: Place): Text | undefined =>
+  design?.file === at.file ? { text: design.lines[at.line - 1] ?? '', at } : undefined;
 
 /** Fewer fields aren't a description of the documents. */
 const DESCRIBED = 10;
 
-/** Whether nothing names the key as a field, in a text that describes its documents outside the containers' sections. */
-function isLost({ design, containers }: Facts, { container }: ContainerDetail): boolean {
+/** Fewer fields don't describe the documents of one container. */
+const DECLARED = 3;
+
+/** Whether nothing names the key as a field, in a text that describes the documents of this container. */
+function isLost({ design, containers }: Facts, detail: ContainerDetail): boolean {
+  const { container } = detail;
   const [first = ''] = container.partitionKey;
   const name = first.split('/')[1] ?? '';
   if (!design || name === '' || name === 'id' || examplesIn(container).length > 0) return false;
@@ -67,11 +90,37 @@ function isLost({ design, containers }: Facts, { container }: ContainerDetail): 
     ...containers.flatMap((one) => [...fieldsIn(one.container)]),
   ]);
   if (fields.size < DESCRIBED || fields.has(name)) return false;
+  if (declaredFor(design, detail).length < DECLARED) return false;
   const named = new RegExp(`[.'"]${name}\\b`, 'i');
   return !design.lines.some((line) => named.test(line));
 }
 
-const CONSTANT = /\b(fixed|constant|static|hard-?coded|same) value\b|\balways (be )?["'`]|\bone value for all\b/i;
+/** The declarations of a container's documents: in its section, or of a type that is called like it. */
+function declaredFor(design: Design, detail: ContainerDetail): Declared[] {
+  const { from, to } = linesOf(design, detail);
+  return declaredIn(design).filter(({ at }) => {
+    if (design.containers.length === 1 || (at.line >= from && at.line < to)) return true;
+    const opened =
+      design.lines.slice(Math.max(0, at.line - LONGEST), at.line).findLast((line) => OPENS.test(line)) ?? '';
+    return namesType(opened, detail.container.name);
+  });
+}
+
+const OPENS = /^\s*(?:export\s+)?(?:public\s+)?(?:sealed\s+)?(?:interface|class|type|record|struct)\s+\w|^#|^\s*\{\s*$/;
+/** A type has no more lines. */
+const LONGEST = 80;
+
+/** `interface Order`, `class OrderDocument`, `"order": {` and `### Order Document` for the container orders. */
+function namesType(line: string, container: string): boolean {
+  const named =
+    /^\s*(?:export\s+)?(?:public\s+)?(?:sealed\s+)?(?:interface|class|type|record|struct)\s+(\w+?)(?:Document|Entity|Item|Model)?\b/.exec(
+      line,
+    ) ?? /^#+\s+`?(\w[\w ]*?)`?\s+(?:document|schema|entity|fields)\b/i.exec(line);
+  return named !== null && namedLike(named[1] ?? '', [{ name: container }]) !== undefined;
+}
+
+const CONSTANT =
+  /\b(fixed|constant|static|hard-?coded|same) value\b(?! as)|\balways (be )?["'`]|\bone value for all\b/i;
 
 export const KEYS: readonly Rule[] = [
   {
@@ -94,8 +143,15 @@ export const KEYS: readonly Rule[] = [
           };
       for (const detail of facts.containers) {
         const { container } = detail;
-        const optional = facts.design
-          ? declaredIn(facts.design).find((one) => one.optional && container.partitionKey.includes(`/${one.field}`))
+        const { design } = facts;
+        const optional = design
+          ? declaredIn(design).find(
+              (one) =>
+                one.optional &&
+                container.partitionKey.includes(`/${one.field}`) &&
+                (declaredFor(design, detail).includes(one) ||
+                  (design.lines[one.at.line - 1] ?? '').includes(container.name)),
+            )
           : undefined;
         if (optional)
           yield {
@@ -151,7 +207,8 @@ export const KEYS: readonly Rule[] = [
         const at = facts.place(detail, 'partitionKey');
         const [first = ''] = container.partitionKey;
         if (container.partitionKey.length === 0) continue;
-        const fixed = constantKey(detail, constants);
+        const said = facts.keyText(detail) ?? lineOf(facts, at);
+        const fixed = constantKey(detail, constants) ?? (said && ONE_VALUE.test(said.text) ? said : undefined);
         if (fixed)
           yield {
             message: `${container.name}: the key ${first} has one value, so all documents are in one partition of at most 20 GB and 10,000 RU/s`,
@@ -164,7 +221,12 @@ export const KEYS: readonly Rule[] = [
             at,
             evidence: `${n(cardinality)} < 100`,
           };
-        if (FEW.test(first) && !(cardinality !== undefined && cardinality >= 100))
+        if (
+          FEW.test(first) &&
+          !fixed &&
+          !isComposed(facts, first) &&
+          !(cardinality !== undefined && cardinality >= 100)
+        )
           yield {
             severity: 'warning',
             message: `${container.name}: the first level of the key, ${first}, usually has few values`,

@@ -1,4 +1,5 @@
 // C13 to C15: what requests must name so that they read one partition, or one document.
+import type { Place } from '../model.ts';
 import { type Facts, type Question, examplesIn, namesKey, otherCase, valueAt } from './facts.ts';
 import { type Rule, DESIGN, SOURCES, missing, more } from './rule.ts';
 
@@ -19,12 +20,17 @@ const filters = ({ text, queries }: Question): string =>
 /** Whether a request names the first level of the key; undefined if the document doesn't say what it names. */
 function known(question: Question): boolean | undefined {
   const { container } = question.detail;
+  if (question.scoped && !question.crossing) return undefined;
   if (question.queries.length > 0) return question.queries.every((query) => namesKey(container, query));
   const names = namedIn(question.text);
   const [first = ''] = container.partitionKey;
   if (names.length === 0 || POINT.test(question.text) || !/\bquer/i.test(question.text)) return undefined;
   return names.includes(field(first));
 }
+
+/** The lines above a query, which may say that it stands for a point read. */
+const above = ({ design }: Facts, { file, line }: Place): string =>
+  design?.file === file ? design.lines.slice(Math.max(0, line - 3), line).join('\n') : '';
 
 const asked = (facts: Facts): Question[] =>
   facts.questions.filter(({ detail }) => detail.container.partitionKey.length > 0);
@@ -140,7 +146,7 @@ export const REQUESTS: readonly Rule[] = [
       }
       for (const { detail, who, at, query } of all) {
         const { name, partitionKey } = detail.container;
-        const single = /\bid\s*=|=\s*\w+\.id\b/.test(query.text);
+        const single = /\bid\s*=|=\s*\w+\.id\b/.test(query.text) && !/point[- ]read/i.test(above(facts, at));
         if (single && query.equal.includes('id') && partitionKey.every((path) => query.equal.includes(field(path))))
           yield { message: `${who} queries ${name} by its id and key; a point read costs less`, at };
       }

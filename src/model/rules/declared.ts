@@ -20,7 +20,7 @@ const FORMS: readonly RegExp[] = [
   /^\s+(?<field>[a-z_]\w*)\s*:\s*(?<type>(?:str|int|float|bool|datetime|date|dict|list|Dict|List|Optional|Set|UUID)\b[^=#]*?)\s*(?:=\s*[^#]*?)?\s*(?:#.*)?$/,
   /^\s*(?:\[[^\]]*\]\s*)*public\s+(?:required\s+)?(?<type>[\w.<>?,[\] ]+?)(?<optional>\?)?\s+(?<field>\w+)\s*\{\s*get;/,
   /^\s*private\s+(?:final\s+)?(?<type>[\w.<>?,[\] ]+?)\s+(?<field>[a-z]\w*)\s*(?:=[^;]*)?;/,
-  /^\s*\|\s*`(?<field>[\w.]+)`\s*\|\s*`?(?<type>[^|`]+?)`?\s*\|/,
+  /^\s*\|\s*`(?<field>[\w.]+)`\s*\|\s*`?(?!\/)(?<type>[^|`]+?)`?\s*\|/,
   // Without backticks only a word for a type shows that the row is about a field.
   /^\s*\|\s*(?<field>[A-Za-z_][\w.]*)\s*\|\s*(?<type>(?:string|number|boolean|bool|int\w*|long|float|double|decimal|object|array|list|map|date\w*|timestamp|uuid|guid)\b[^|`]*?)\s*\|/i,
 ];
@@ -104,10 +104,12 @@ export function linesOf(design: Design, detail: ContainerDetail): Span {
   const known = spans.get(detail);
   if (known) return known;
   const { container, prose } = detail;
+  // An example of it may stand far away, below another container.
+  const below = design.containers.map((other) => other.container.at.line).filter((line) => line > container.at.line);
   const last = Math.max(
     container.at.line,
     ...prose.map(({ at }) => at.line),
-    ...container.types.map(({ at }) => at.line),
+    ...container.types.map(({ at }) => at.line).filter((line) => !below.some((other) => other < line)),
   );
   const next = design.headings.find(({ at }) => at.line > last);
   const span = { from: container.at.line, to: Math.min(design.lines.length + 1, next?.at.line ?? Infinity) };

@@ -31,6 +31,8 @@ export interface Question {
   readonly text: string;
   readonly queries: readonly Query[];
   readonly crossing: boolean;
+  /** See `Asked`. */
+  readonly scoped?: true;
   readonly mapped: boolean;
   readonly at: Place;
 }

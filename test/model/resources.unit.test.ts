@@ -1,6 +1,7 @@
 // One container with key, policy, unique key and TTL, in the languages in which code declares it.
 import { expect, test } from 'vitest';
 import { parseDesign } from '../../src/model/reader/design.ts';
+import { declaredIn } from '../../src/model/rules/declared.ts';
 import { checkDocuments } from '../../src/model/rules/index.ts';
 
 const BICEP = `param containerName string = 'orders'
@@ -265,4 +266,11 @@ test.each([
     `${SESSIONS}\n\`\`\`${language}\npublic class Session {\n${code}\n}\n\`\`\`\n\n${CARTS}`;
   expect(endings(fenced(property))).toHaveLength(1);
   expect(endings(fenced(property.replace('expiresAt', 'begin')))).toEqual([]);
+});
+
+test('an attribute names one property', () => {
+  const code =
+    '    [JsonProperty("a")] public string A { get; set; }\n    public string B { get; set; }\n    [JsonProperty("c")]\n    [Required]\n    public string C { get; set; }\n    public string D { get; set; }';
+  const design = parseDesign(`# Shop\n\n## Container Designs\n\n${SESSIONS}\n\`\`\`csharp\n${code}\n\`\`\``, 'm.md');
+  expect(declaredIn(design).map(({ field }) => field)).toEqual(['a', 'B', 'c', 'D']);
 });

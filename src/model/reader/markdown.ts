@@ -5,7 +5,8 @@ import { fromMarkdown } from 'mdast-util-from-markdown';
 import { gfmFromMarkdown } from 'mdast-util-gfm';
 import { gfm } from 'micromark-extension-gfm';
 import { modelError } from '../errors.ts';
-import { type Line, beginsBlock, isBlank, linesOf, plainBlock } from './plain-blocks.ts';
+import { beginsBlock, plainBlock } from './plain-blocks.ts';
+import { type Line, isBlank, linesOf } from './plain-lines.ts';
 
 /**
  * The marks of emphasis, links and code. The parser compares each mark with those before it in its paragraph, so many

@@ -1,7 +1,7 @@
 // Recognises sections by the words of their headings: the template's, variants from real documents, and Chinese.
-import { LRUCache } from 'lru-cache';
 import { normalised, synonymsOf } from './labels.ts';
 import { type Section, within } from './outline.ts';
+import { remembered } from './remembered.ts';
 
 /** Sections of the data-model document by the words their headings contain. */
 const DATA_MODEL = {
@@ -58,13 +58,7 @@ function searchIn<K extends string>(table: Record<K, readonly string[]>): (title
   };
 }
 
-/** Several readers ask for each title. */
-function wordsOf(title: string): string {
-  const words = titles.get(title) ?? ` ${normalised(title)} `;
-  titles.set(title, words);
-  return words;
-}
-const titles = new LRUCache<string, string>({ max: 10_000 });
+const wordsOf = remembered((title) => ` ${normalised(title)} `);
 
 const inDataModel = searchIn<SectionName>(DATA_MODEL);
 const inRequirements = searchIn(REQUIREMENTS);

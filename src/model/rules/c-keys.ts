@@ -42,8 +42,8 @@ const shardCount = (text: string): number | undefined => {
 /** The same key with more than twice as many values. Up to twice is accepted: one may include the new values of a day. */
 const contradicts = (one: ContainerDetail, other: ContainerDetail): boolean =>
   one !== other &&
-  one.container.partitionKey.join() === other.container.partitionKey.join() &&
-  (one.cardinality ?? 0) > 2 * (other.cardinality ?? Infinity);
+  (one.cardinality ?? 0) > 2 * (other.cardinality ?? Infinity) &&
+  one.container.partitionKey.join() === other.container.partitionKey.join();
 
 /** The text that gives all documents one value of the key. */
 function constantKey({ container }: ContainerDetail, constants: readonly Prose[]): Text | undefined {

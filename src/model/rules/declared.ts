@@ -41,15 +41,16 @@ export function declaredIn(design: Design): readonly Declared[] {
     named = /^\s*[[@]/.test(text) ? (jsonName(text) ?? above) : undefined;
     for (const form of FORMS) {
       const { field, type, optional } = form.exec(text)?.groups ?? {};
-      if (field !== undefined && type !== undefined)
-        return [
-          {
-            field: jsonName(text) ?? above ?? field,
-            array: ARRAY.test(type.trim()),
-            optional: optional !== undefined,
-            at: { file: design.file, line: index + 1 },
-          },
-        ];
+      if (field === undefined || type === undefined) continue;
+      named = undefined;
+      return [
+        {
+          field: jsonName(text) ?? above ?? field,
+          array: ARRAY.test(type.trim()),
+          optional: optional !== undefined,
+          at: { file: design.file, line: index + 1 },
+        },
+      ];
     }
     return [];
   });

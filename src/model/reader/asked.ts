@@ -64,7 +64,7 @@ export function askedOf(
           for (const { text: sql, comment, line, before, after } of statements(node.value))
             if (!OTHER_DATABASE.test(`${label} ${comment}`))
               add(sql, queryOf(sql), `${label} ${comment}`, lineOf(node) + 1 + line, {
-                near: quoted(before, containers),
+                near: namedBefore(before, containers),
                 scoped: SCOPED.test(after) || /stored procedure/i.test(label),
               });
         } else if (node.type === 'table') {
@@ -135,10 +135,10 @@ function named(text: string, containers: readonly Container[]): Container | unde
 const spoken = (text: string): string => normalised(text).replaceAll(/\band /g, '');
 
 /** The container whose name stands last in quotes before a query, as in `container("orders").query(…)`. */
-function quoted(code: string, containers: readonly Container[]): Container | undefined {
+function namedBefore(code: string, containers: readonly Container[]): Container | undefined {
   const names = [...code.matchAll(/["'`]([\w-]+)["'`]/g)].map((match) => match[1] ?? '');
   return names
-    .reverse()
+    .toReversed()
     .map((name) => containers.find((container) => container.name === name))
     .find((container) => container !== undefined);
 }

@@ -7,16 +7,16 @@ import { type Fact, type Fence, labelledFacts } from './labelled-facts.ts';
 import { namedLike, onlyOne } from './owners.ts';
 import { contentOf } from './fences.ts';
 import { Findings } from './findings.ts';
-import { type LabelName, normalised } from './labels.ts';
+import { normalised } from './labels.ts';
 import { type Section, lineOf, sourceOf, within } from './outline.ts';
 import { piecesOf } from './prose.ts';
 import { shardMapsOf, shardedContainersOf } from './shard-maps.ts';
 import { parsed, readDocument } from './source.ts';
 import { sectionName, sectionNameOf } from './sections.ts';
-import { column, hasColumns, tablesOf } from './tables.ts';
 import { type Group, groupsOf, linesOf } from './stated.ts';
+import { overviews } from './overviews.ts';
 import { keyInHeading } from './told.ts';
-import { partitionKey, throughput, ttl, uniqueKeys } from './values.ts';
+import { partitionKey } from './values.ts';
 import { modelError } from '../errors.ts';
 
 /** Reads `cosmosdb_data_model.md`. Throws the errors of `readDocument` and `parseModel`. */
@@ -249,81 +249,6 @@ function headed(all: readonly Section[], text: string, file: string, findings: F
     .filter((section) => ![...within(section)].slice(1).some((part) => named.includes(part)))
     .map((section) => new ContainerDraft(section, text, findings));
 }
-
-const CONTAINER_COLUMN = [
-  'container',
-  'container name',
-  'containers',
-  'collection',
-  'collections',
-  'contenedor',
-  'conteneur',
-  '容器',
-  'コンテナ',
-];
-const KEY_COLUMN = [
-  'partition key',
-  'partitionkey',
-  'pk',
-  'partition',
-  'partitioned by',
-  'partitionsschlüssel',
-  'clave de partición',
-  'clé de partition',
-  'chave de partição',
-  'chiave di partizione',
-  '分区键',
-  'パーティションキー',
-];
-/** Further columns of an overview, by the label that a container's own bullet has. */
-const FACT_COLUMNS: readonly (readonly [LabelName, readonly string[]])[] = [
-  ['ttl', ['ttl', 'default ttl', 'time to live']],
-  ['uniqueKeys', ['unique keys', 'unique key', 'unique key policy']],
-  ['throughput', ['throughput', 'ru s', 'autoscale max', 'max ru', 'autoscale max ru']],
-];
-
-interface Overview {
-  readonly name: string;
-  readonly line: number;
-  /** The key, and what further columns state. */
-  readonly facts: readonly Fact[];
-}
-
-/** The rows of overviews such as `| Container | Partition Key | Purpose |`, each with the name and the key. */
-function overviews(all: readonly Section[], text: string, file: string): Overview[] {
-  return all.flatMap(({ blocks }) =>
-    tablesOf(blocks, text, file)
-      .filter((table) => hasColumns(table, CONTAINER_COLUMN, KEY_COLUMN))
-      .flatMap(({ rows }) => rows)
-      .flatMap((row): Overview[] => {
-        const name = /^`?([\p{L}_][\p{L}\p{N}_-]*)`?(?:\s*[*_(–—].*)?$/u.exec(column(row, CONTAINER_COLUMN) ?? '')?.[1];
-        const key = column(row, KEY_COLUMN) ?? '';
-        if (name === undefined || row.struck || !partitionKey(key, [])) return [];
-        const { line } = row.at;
-        const factOf = (label: LabelName, value: string): Fact => ({
-          name: label,
-          label,
-          text: value,
-          line,
-          items: [],
-          fences: [],
-        });
-        const further = FACT_COLUMNS.flatMap(([label, headers]) => {
-          const value = column(row, headers) ?? '';
-          return understood(label, value) ? [factOf(label, value)] : [];
-        });
-        return [{ name, line, facts: [factOf('partitionKey', key), ...further] }];
-      }),
-  );
-}
-
-/** An overview's cell may hold any words; only a value counts. */
-const understood = (label: LabelName, value: string): boolean =>
-  label === 'ttl'
-    ? typeof ttl(value) === 'number'
-    : label === 'uniqueKeys'
-      ? (uniqueKeys(value, []) ?? []).length > 0
-      : typeof throughput(value)?.max === 'number';
 
 /** A document without sections for containers designs those of the rows of its overviews. */
 function tabled(

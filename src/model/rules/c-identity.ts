@@ -32,11 +32,11 @@ function isOwn({ name, partitionKey, types }: Container): boolean {
     .replaceAll(/([a-z])([A-Z])/g, '$1-$2')
     .toLowerCase()
     .split(/[-_ ]/);
-  const [first = '', second, ...more] = words;
+  const [first = '', second, ...rest] = words;
   const isOf = first.replace(/s$/, '') === of.toLowerCase();
   return (
     isOf &&
-    more.length === 0 &&
+    rest.length === 0 &&
     (second === undefined || /^(?:profile|account|setting|preference|detail)s?$/.test(second))
   );
 }

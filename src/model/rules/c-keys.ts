@@ -1,9 +1,9 @@
 // C1 to C7: partition keys and their load.
-import type { ContainerDetail, Design, Prose, Text } from '../documents.ts';
+import type { ContainerDetail, Prose, Text } from '../documents.ts';
 import { bytesOf, quantities } from '../reader/quantity.ts';
 import type { Place } from '../model.ts';
-import { namedLike } from '../reader/owners.ts';
-import { type Declared, declaredIn, linesOf } from './declared.ts';
+import { declaredFor } from './declared-for.ts';
+import { declaredIn } from './declared.ts';
 import { type Facts, examplesIn, fieldsIn, isOfId, isQuery, valueAt } from './facts.ts';
 import { type Rule, DESIGN, SOURCES, missing, more, n } from './rule.ts';
 
@@ -93,30 +93,6 @@ function isLost({ design, containers }: Facts, detail: ContainerDetail): boolean
   if (declaredFor(design, detail).length < DECLARED) return false;
   const named = new RegExp(`[.'"]${name}\\b`, 'i');
   return !design.lines.some((line) => named.test(line));
-}
-
-/** The declarations of a container's documents: in its section, or of a type that is called like it. */
-function declaredFor(design: Design, detail: ContainerDetail): Declared[] {
-  const { from, to } = linesOf(design, detail);
-  return declaredIn(design).filter(({ at }) => {
-    if (design.containers.length === 1 || (at.line >= from && at.line < to)) return true;
-    const opened =
-      design.lines.slice(Math.max(0, at.line - LONGEST), at.line).findLast((line) => OPENS.test(line)) ?? '';
-    return namesType(opened, detail.container.name);
-  });
-}
-
-const OPENS = /^\s*(?:export\s+)?(?:public\s+)?(?:sealed\s+)?(?:interface|class|type|record|struct)\s+\w|^#|^\s*\{\s*$/;
-/** A type has no more lines. */
-const LONGEST = 80;
-
-/** `interface Order`, `class OrderDocument`, `"order": {` and `### Order Document` for the container orders. */
-function namesType(line: string, container: string): boolean {
-  const named =
-    /^\s*(?:export\s+)?(?:public\s+)?(?:sealed\s+)?(?:interface|class|type|record|struct)\s+(\w+?)(?:Document|Entity|Item|Model)?\b/.exec(
-      line,
-    ) ?? /^#+\s+`?(\w[\w ]*?)`?\s+(?:document|schema|entity|fields)\b/i.exec(line);
-  return named !== null && namedLike(named[1] ?? '', [{ name: container }]) !== undefined;
 }
 
 const CONSTANT =

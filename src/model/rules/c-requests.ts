@@ -1,5 +1,4 @@
 // C13 to C15: what requests must name so that they read one partition, or one document.
-import type { Place } from '../model.ts';
 import { type Facts, type Question, examplesIn, namesKey, otherCase, valueAt } from './facts.ts';
 import { type Rule, DESIGN, SOURCES, missing, more } from './rule.ts';
 
@@ -27,10 +26,6 @@ function known(question: Question): boolean | undefined {
   if (names.length === 0 || POINT.test(question.text) || !/\bquer/i.test(question.text)) return undefined;
   return names.includes(field(first));
 }
-
-/** The lines above a query, which may say that it stands for a point read. */
-const above = ({ design }: Facts, { file, line }: Place): string =>
-  design?.file === file ? design.lines.slice(Math.max(0, line - 3), line).join('\n') : '';
 
 const asked = (facts: Facts): Question[] =>
   facts.questions.filter(({ detail }) => detail.container.partitionKey.length > 0);
@@ -146,7 +141,7 @@ export const REQUESTS: readonly Rule[] = [
       }
       for (const { detail, who, at, query } of all) {
         const { name, partitionKey } = detail.container;
-        const single = /\bid\s*=|=\s*\w+\.id\b/.test(query.text) && !/point[- ]read/i.test(above(facts, at));
+        const single = /\bid\s*=|=\s*\w+\.id\b/.test(query.text);
         if (single && query.equal.includes('id') && partitionKey.every((path) => query.equal.includes(field(path))))
           yield { message: `${who} queries ${name} by its id and key; a point read costs less`, at };
       }

@@ -33,6 +33,7 @@ import { b28 } from './b28-sweep.ts';
 import { b34 } from './b34-lake.ts';
 import { b35 } from './b35-big-tenant.ts';
 import { b37 } from './b37-propose.ts';
+import { b41 } from './b41-large-model.ts';
 import { b13 } from './b13-archive.ts';
 import { b14 } from './b14-model.ts';
 import type { Benchmark, Figure } from './support/measure.ts';
@@ -70,6 +71,7 @@ const BENCHMARKS: readonly Benchmark[] = [
   b34,
   b35,
   b37,
+  b41,
 ];
 const RESULTS = new URL('results/', import.meta.url);
 

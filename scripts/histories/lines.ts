@@ -23,6 +23,13 @@ const OPERATIONS = 'test/operations/projections';
 const EFFECTS = { file: 'test/projections/effects.model.test.ts', histories: 5_000 };
 
 export const LIST: readonly Line[] = [
+  {
+    kind: 'markdown',
+    mode: 'plain blocks beside the parser',
+    file: 'test/model/markdown.unit.test.ts',
+    test: 'any order of lines and pieces',
+    histories: 2_000,
+  },
   { ...AGGREGATES, mode: 'contribution with locator', test: 'aggregate by-state' },
   { ...AGGREGATES, mode: 'several rows a document', test: 'aggregate by-product' },
   { ...AGGREGATES, mode: 'contribution, no locator', test: 'aggregate by-customer' },

@@ -203,6 +203,8 @@ export interface Asked {
   readonly queries: readonly Query[];
   /** The text says that it reads several partitions. */
   readonly crossing: boolean;
+  /** The request names the partition beside the query, as an option of the call. */
+  readonly scoped?: true;
   readonly at: Place;
 }
 

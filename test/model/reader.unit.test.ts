@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Container, Model } from '../../src/model/model.ts';
+import { parseDesign } from '../../src/model/reader/design.ts';
 import { parseModel, readModel } from '../../src/model/reader/read.ts';
 
 const parse = (text: string): Model => parseModel(text, 'm.md');
@@ -342,4 +343,19 @@ test('line ends and byte order marks of other systems change nothing', () => {
   expect(containers.at(-1)).toMatchObject({ defaultTtl: 60, throughput: { max: 400 } });
   expect(parse(`\uFEFF${text}`).containers).toEqual(containers);
   expect(parse(text.replaceAll('\n', '\r\n')).containers).toEqual(containers);
+});
+
+test.each([
+  ['Query, cross-partition', ['cross-partition']],
+  ['Cross-partition query', ['cross-partition']],
+  ['Cross-partition `SELECT * FROM c WHERE c.state = @state`', ['cross-partition']],
+  ['Query of a store, then a cross-partition query', ['query', 'cross-partition']],
+  ['Point read, then a cross-partition query', ['point-read', 'cross-partition']],
+  ['Query, single partition', ['query']],
+])('a read of all partitions counts once: %s', (operation, operations) => {
+  const design = parseDesign(
+    `# Shop\n\n## Container Designs\n\n### Orders Container\n- **Partition Key**: \`/storeId\`\n\n## Access Pattern Mapping\n\n| Pattern | Description | Containers/Indexes | Cosmos DB Operations | Implementation Notes |\n|---|---|---|---|---|\n| #1 | open orders | Orders | ${operation} | 9 RU |\n`,
+    'm.md',
+  );
+  expect(design.mapping.map((row) => row.operations)).toEqual([operations]);
 });

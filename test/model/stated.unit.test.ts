@@ -39,6 +39,23 @@ const FORMS: readonly (readonly [string, string])[] = [
   ],
   ['C#', '## Setup\n```csharp\nnew ContainerProperties("orders", "/storeId")\n```'],
   [
+    'a table with other columns',
+    '## Data\n| Collection | PK | Purpose |\n|---|---|---|\n| **orders** | `/storeId` | all |',
+  ],
+  ['a table in Spanish', '## Datos\n| Contenedor | Clave de partición |\n|---|---|\n| `orders` | `/storeId` |'],
+  ['a heading with the key', '## Design\n### Shop `orders` Container (PK: `/storeId`)\nAll orders.'],
+  ['an item with "pk"', '## Data Model (Cosmos DB)\n- `orders` (pk: `/storeId`) — all orders'],
+  ['bold words', '## Data\n- **orders** container: partition key **/storeId**'],
+  ['names and keys in brackets', '## Containers\nThe app has `orders` (`/storeId`), `stores` (`/id`).'],
+  ['a sentence with "is partitioned by"', '## Design\nThe orders container is partitioned by `/storeId`.'],
+  ['a sentence with "with partition key"', '## Steps\n1. Create the container `orders` with partition key `/storeId`'],
+  [
+    'the command line with variables',
+    '## Setup\n```bash\nexport COL="orders"\naz cosmosdb sql container create -a shop -d db -n $COL -p "/storeId" -g rg --ttl -1\n```',
+  ],
+  ['YAML', '## Setup\n```yaml\ncontainers:\n  - name: orders\n    partitionKey: /storeId\n```'],
+  ['a map', "## Setup\n```ts\nconst all = { orders: { partitionKey: '/storeId' } };\n```"],
+  [
     'a sentence',
     '## Design\n- **Partition Key**: The container uses a simple key (`/storeId`) so that a store is one partition\n\nThe `orders` container has all orders.',
   ],
@@ -114,4 +131,87 @@ test('one key of a document is that of all its containers', () => {
     ['Orders', ['/storeId']],
     ['Stores', ['/storeId']],
   ]);
+});
+
+const DATA = '# Shop\n\n## Data\n| Container | PK | TTL | Unique keys | RU/s |\n|---|---|---|---|---|\n';
+
+test('further columns of an overview are read, if they hold values', () => {
+  const row = (cells: string) =>
+    parseDesign(`${DATA}| \`orders\` *(new)* | \`/storeId\` | ${cells} |`, 'm.md').model.containers[0];
+  expect(row('48h | `/number` | 400 RU/s')).toMatchObject({
+    defaultTtl: 172_800,
+    uniqueKeys: [{ paths: ['/number'] }],
+    throughput: { kind: 'manual', max: 400 },
+  });
+  const bare = row('— | no idea | ask');
+  expect(bare).toMatchObject({ name: 'orders', partitionKey: ['/storeId'] });
+  expect(bare).not.toHaveProperty('defaultTtl');
+  expect(bare).not.toHaveProperty('throughput');
+});
+
+test.each([
+  'If `orders` were partitioned by `/storeId`, reads would fan out.',
+  'We rejected a container `orders` with partition key `/storeId`.',
+  'The `email` field says nothing of the partition key `/storeId`.',
+  '- **Partition Key**: `/storeId`',
+])('no container: %s', (sentence) => {
+  const design = parseDesign(`${DATA}| \`stores\` | \`/id\` |  |  |  |\n\n## More\n${sentence}\n`, 'm.md');
+  expect(design.model.containers.map(({ name }) => name)).toEqual(['stores']);
+});
+
+test('a sentence contests no key, and adds no container to a document with sections for containers', () => {
+  const text = '# Shop\n## Container: orders\n- **Partition Key**: `/storeId`\n\n## More\n';
+  const design = parseDesign(
+    `${text}The orders container is partitioned by \`/day\`. Also \`days\` (pk: \`/day\`).\n`,
+    'm.md',
+  );
+  expect(design.model.containers.map(({ name, partitionKey }) => [name, partitionKey])).toEqual([
+    ['orders', ['/storeId']],
+  ]);
+  expect(design.findings.filter(({ severity }) => severity === 'error')).toEqual([]);
+});
+
+const TWO = `${DATA}| \`orders\` | \`/storeId\` |  |  |  |\n| \`stores\` | \`/id\` |  |  |  |\n\n## Code\n`;
+const asked = (text: string) =>
+  parseDesign(TWO + text, 'm.md').asked.map(({ container, scoped }) => [container, scoped]);
+
+test('a query in code is of the container that is named before it, and its call may name the partition', () => {
+  const fence = (code: string) => `\`\`\`ts\n${code}\n\`\`\`\n`;
+  const sql = '"SELECT * FROM c WHERE c.state = @s"';
+  expect(asked(fence(`const a = db.container("orders");\nawait a.items.query(${sql}).fetchAll();`))).toEqual([
+    ['orders', undefined],
+  ]);
+  expect(asked(fence(`const a = db.container("orders");\nawait a.items.query(${sql}, { partitionKey: id });`))).toEqual(
+    [['orders', true]],
+  );
+  expect(asked(fence(`const a = db.container("orders");\nawait a.query_items(${sql}, partition_key=None)`))).toEqual([
+    ['orders', undefined],
+  ]);
+  expect(asked('```sql\nSELECT * FROM stores s WHERE s.city = @c\n```\n')).toEqual([['stores', undefined]]);
+});
+
+test('a query of another database is none of a container', () => {
+  expect(asked('**Before (SQLite):**\n```sql\nSELECT * FROM stores s WHERE s.city = ?\n```\n')).toEqual([]);
+});
+
+test('sums of fields in a section about composite indexes are composite indexes', () => {
+  const text =
+    '# Shop\n## The `orders` container\n- **Partition Key**: `/storeId`\n\n## Indexing Strategy\nIt has composite indexes:\n\n### Orders\n- `storeId + state + placedAt` (descending)\n- sums of money + tax\n';
+  const [orders] = parseDesign(text, 'm.md').model.containers;
+  expect(orders?.indexingPolicy?.compositeIndexes).toEqual([
+    [
+      { path: '/storeId', order: 'ascending' },
+      { path: '/state', order: 'ascending' },
+      { path: '/placedAt', order: 'descending' },
+    ],
+  ]);
+});
+
+test('a variable with a unit and a default is a TTL, and "unique keys" in backticks are several', () => {
+  const text =
+    '# Shop\n## The `orders` container\n- **Partition Key**: `/storeId`\n- **TTL**: set by `ORDERS_TTL_DAYS` (default 90)\n- **Unique Keys**: `/number`, `/token`\n';
+  expect(parseDesign(text, 'm.md').model.containers[0]).toMatchObject({
+    defaultTtl: 7_776_000,
+    uniqueKeys: [{ paths: ['/number'] }, { paths: ['/token'] }],
+  });
 });

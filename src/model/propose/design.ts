@@ -115,9 +115,16 @@ export type Reach = 'one' | 'prefix' | 'all';
 
 /** How many partitions of a container with this key a request must ask that knows these fields of an entity. */
 export function reachOf(entity: Entity, by: readonly string[], key: string): Reach {
-  const known = levelsOf(key).map((level) => by.includes(sourceOf(entity, level) ?? level));
-  if (known.every(Boolean)) return 'one';
-  return known[0] === true ? 'prefix' : 'all';
+  const known = knownOf(entity, by, key).length;
+  if (known === levelsOf(key).length) return 'one';
+  return known > 0 ? 'prefix' : 'all';
+}
+
+/** The first levels of a key that a request knows. */
+export function knownOf(entity: Entity, by: readonly string[], key: string): string[] {
+  const levels = levelsOf(key);
+  const unknown = levels.findIndex((level) => !by.includes(sourceOf(entity, level) ?? level));
+  return unknown < 0 ? levels : levels.slice(0, unknown);
 }
 
 /** What a read asks: an embedded child's parent, by the parent's fields. */

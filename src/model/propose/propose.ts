@@ -296,8 +296,8 @@ function alternativesOf(needs: Needs, now: Choices, overflows: (choices: Choices
 }
 
 /**
- * The keys that requests know, of all documents in the container. Two levels are offered where the first alone overflows
- * a logical partition.
+ * The keys that requests know, of all documents in the container. A level is added where those before it overflow a
+ * logical partition, up to three, which the service allows.
  */
 function keysOf(needs: Needs, now: Choices, entity: Entity, overflows: (choices: Choices) => boolean): string[] {
   const members = membersOf(needs, now, entity.name);
@@ -306,14 +306,16 @@ function keysOf(needs: Needs, now: Choices, entity: Entity, overflows: (choices:
     reads.filter((access) => access.entity === member.name).flatMap(({ by }) => by),
   );
   const fields = [...new Set(members.length === 1 ? ['id', ...known] : known)];
-  const skewed = fields.filter((field) => field !== 'id' && overflows(withKey(needs, now, entity.name, field)));
-  const two = skewed.flatMap((first) =>
-    fields.flatMap((second) => (second === first || skewed.includes(second) ? [] : [`${first}/${second}`])),
-  );
-  const present = keyOf(now, entity.name);
-  return [...new Set([...fields, ...two, present])].filter((key) =>
-    levelsOf(key).every((level) => members.every((member) => sourceOf(member, level) !== undefined)),
-  );
+  const isOf = (key: string): boolean =>
+    levelsOf(key).every((level) => members.every((member) => sourceOf(member, level) !== undefined));
+  const tooLarge = (key: string): boolean =>
+    !levelsOf(key).includes('id') && isOf(key) && overflows(withKey(needs, now, entity.name, key));
+  const longer = (keys: readonly string[]): string[] =>
+    keys.flatMap((key) => fields.filter((field) => !levelsOf(key).includes(field)).map((field) => `${key}/${field}`));
+  const skewed = fields.filter(tooLarge);
+  const two = longer(skewed);
+  const three = longer(two.filter(tooLarge));
+  return [...new Set([...fields, ...two, ...three, keyOf(now, entity.name)])].filter(isOf);
 }
 
 /** Where the documents of an entity may be: in a container of their own, in their parent's document, beside others. */

@@ -36,7 +36,8 @@ export interface Part {
 export interface Asked {
   readonly entity: Entity;
   readonly key: string;
-  readonly reach: 'one' | 'prefix' | 'all';
+  /** The fields that the request knows. */
+  readonly by: readonly string[];
   readonly select: string;
   readonly where: readonly string[];
   readonly tail: string;

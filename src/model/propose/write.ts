@@ -18,6 +18,7 @@ import {
   lower,
   membersOf,
   parentField,
+  knownOf,
   reachOf,
   rowsOf,
   sizeOf,
@@ -72,7 +73,7 @@ class Writer {
           ]
         : []),
       `## Hot Partition Analysis\n${sheets.map((sheet) => this.#hot(sheet)).join('\n')}`,
-      `## Trade-offs and Optimizations\n- **Denormalization**: ${this.#derived.length === 0 ? 'none' : `${list(this.#derived.map(({ container, from, name }) => `${container} repeats ${from.name}, kept fresh by \`${name}\``))}; each avoids a query of all partitions`}\n- **Write cost**: each derived container adds its writes to those of its source; \`millrace model cost --terms\` shows them`,
+      `## Trade-offs and Optimizations\n- **Denormalization**: ${this.#derived.length === 0 ? 'none' : `${list(this.#derived.map(({ container, from, name }) => `${container} repeats ${from.name}, kept fresh by \`${name}\``))}; each avoids a query of all partitions`}\n- **Write cost**: each derived container adds its writes to those of its source; \`millrace model cost --terms\` shows them\n- **Not weighed**: copies in a container that exists, write sharding, joins of containers, and several regions`,
       '## Global Distribution Strategy\n- **Multi-Region Setup**: one region, no multi-region writes\n- **Consistency Strategy**: Session\n- **Conflict Resolution**: none needed',
       '## Validation Results\n- [x] Each access pattern is mapped to one operation on one container\n- [x] Every option was compared in RU',
     ];
@@ -328,7 +329,7 @@ class Writer {
         this.#query({
           entity,
           key,
-          reach,
+          by,
           select: '*',
           where: [...levelsOf(key).map((level) => `c.${level} = @${level}`), `c.type IN (${types})`],
           tail: '',
@@ -352,7 +353,7 @@ class Writer {
         this.#query({
           entity,
           key,
-          reach,
+          by,
           select:
             access.kind === 'total'
               ? `COUNT(1) AS documents${access.sums.map((field) => `, SUM(c.${field}) AS ${field}`).join('')}`
@@ -373,7 +374,7 @@ class Writer {
         this.#query({
           entity: child,
           key: childKey,
-          reach: reachOf(child, [field], childKey),
+          by: [field],
           select: '*',
           where: [`c.${field} = @id`, `c.type = '${lower(child.name)}'`],
           tail: '',
@@ -388,13 +389,15 @@ class Writer {
     };
   }
 
-  #query({ entity, key, reach, select, where, tail, rows, limit, bytes }: Asked): Part {
+  #query({ entity, key, by, select, where, tail, rows, limit, bytes }: Asked): Part {
     const partitions = this.#partitions(entity);
+    const reach = reachOf(entity, by, key);
+    const known = knownOf(entity, by, key).join('/');
     // A prefix is on as many physical partitions as its part of the data takes.
     const asked = {
       one: 1,
       all: partitions,
-      prefix: Math.ceil(partitions * largestOf(this.#needs, entity, levelsOf(key)[0] ?? 'id')),
+      prefix: Math.ceil(partitions * largestOf(this.#needs, entity, known)),
     };
     const what = { one: 'one partition', prefix: 'the partitions of a prefix', all: 'cross-partition' }[reach];
     return {

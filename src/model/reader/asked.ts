@@ -61,8 +61,12 @@ export function askedOf(
         if (node.type === 'code') {
           // It says what an answer must be; nobody asks it.
           if (MEANING.test(node.meta ?? '')) return;
-          for (const { text: sql, comment, line } of statements(node.value))
-            add(sql, queryOf(sql), `${label} ${comment}`, lineOf(node) + 1 + line);
+          for (const { text: sql, comment, line, before, after } of statements(node.value))
+            if (!OTHER_DATABASE.test(`${label} ${comment}`))
+              add(sql, queryOf(sql), `${label} ${comment}`, lineOf(node) + 1 + line, {
+                near: namedBefore(before, containers),
+                scoped: SCOPED.test(after) || /stored procedure/i.test(label),
+              });
         } else if (node.type === 'table') {
           for (const child of node.children.slice(1)) visit(child);
         } else if (node.type === 'tableRow') {
@@ -85,14 +89,21 @@ export function askedOf(
             at: { file, line: lineOf(node) },
           });
       };
-      const add = (text: string, query: Query | undefined, about: string, line: number): void => {
-        const container = own ?? named(about, containers) ?? byType(text, containers);
+      const add = (
+        text: string,
+        query: Query | undefined,
+        about: string,
+        line: number,
+        { near, scoped = false }: { near?: Container | undefined; scoped?: boolean } = {},
+      ): void => {
+        const container = own ?? near ?? from(text, containers) ?? named(about, containers) ?? byType(text, containers);
         if (query && container)
           asked.push({
             container: container.name,
             text,
             queries: [query],
             crossing: saysCrossing(`${about} ${text}`),
+            ...(scoped && { scoped }),
             at: { file, line },
           });
       };
@@ -123,6 +134,21 @@ function named(text: string, containers: readonly Container[]): Container | unde
 /** `users-and-social` is "Users & Social". */
 const spoken = (text: string): string => normalised(text).replaceAll(/\band /g, '');
 
+/** The container whose name stands last in quotes before a query, as in `container("orders").query(…)`. */
+function namedBefore(code: string, containers: readonly Container[]): Container | undefined {
+  const names = [...code.matchAll(/["'`]([\w-]+)["'`]/g)].map((match) => match[1] ?? '');
+  return names
+    .toReversed()
+    .map((name) => containers.find((container) => container.name === name))
+    .find((container) => container !== undefined);
+}
+
+/** `FROM orders o`: people write the container's name there, although the service takes any. */
+function from(query: string, containers: readonly Container[]): Container | undefined {
+  const name = /\bFROM\s+(\w+)\s+(?:AS\s+)?(?!WHERE\b|JOIN\b|ORDER\b|GROUP\b|OFFSET\b)\w+/i.exec(query)?.[1];
+  return name === undefined ? undefined : containers.find((container) => container.name === name);
+}
+
 /** The one container that has the type of `c.type = 'order'`, or is called so. */
 function byType(query: string, containers: readonly Container[]): Container | undefined {
   const type = /\b\w*type\s*=\s*['"]([^'"]+)['"]/i.exec(query)?.[1];
@@ -131,9 +157,17 @@ function byType(query: string, containers: readonly Container[]): Container | un
   return found.length === 1 ? found[0] : namedLike(type, containers);
 }
 
+/** `{ partitionKey: userId }` after a query, not `partition_key=None`. */
+const SCOPED = /\bpartition_?key\b["']?\s*[:=]\s*(?!none\b|null\b|undefined\b|["'`]\/)(?:new\s+)?[\w"'`(]/i;
+const OTHER_DATABASE =
+  /\b(?:sqlite|postgres\w*|mysql|mariadb|sql server|azure sql|t-sql|oracle|bigquery|snowflake|kusto|mongo\w*)\b/i;
+
+/** So many lines above a query may name its container. */
+const NEAR = 6;
+
 /** The SELECT statements of a fence with the comments above them; lines count from 0. */
-function statements(code: string): { text: string; comment: string; line: number }[] {
-  const found: { text: string; comment: string; line: number }[] = [];
+function statements(code: string): { text: string; comment: string; line: number; before: string; after: string }[] {
+  const found: { text: string; comment: string; line: number; before: string; after: string }[] = [];
   const lines = code.split('\n');
   const isComment = (line: string): boolean => /^\s*(--|\/\/|#)/.test(line);
   for (let at = 0; at < lines.length; at++) {
@@ -153,7 +187,13 @@ function statements(code: string): { text: string; comment: string; line: number
     let above = first > 0 && /^[^#/]*=\s*f?(?:"""|`|''')\s*$/.test(lines[first - 1] ?? '') ? first - 1 : first;
     const until = above;
     while (above > 0 && isComment(lines[above - 1] ?? '')) above--;
-    found.push({ text, comment: lines.slice(above, until).join(' '), line: first });
+    const last = found.at(-1)?.line ?? -1;
+    const before = lines.slice(Math.max(last + 1, first - NEAR), first + 1).join('\n');
+    // The options of the call stand before the next query.
+    const rest = lines.slice(at, at + NEAR + 4);
+    const next = rest.findIndex((line, index) => index > 0 && /\bSELECT\s/i.test(line));
+    const after = rest.slice(0, next < 0 ? undefined : next).join('\n');
+    found.push({ text, comment: lines.slice(above, until).join(' '), line: first, before, after });
   }
   return found;
 }

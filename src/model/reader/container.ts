@@ -6,7 +6,8 @@ import { contentOf, type Content } from './fences.ts';
 import type { Findings } from './findings.ts';
 import { IndexingDraft } from './indexing.ts';
 import type { LabelName } from './labels.ts';
-import { linesOf } from './stated.ts';
+import { type Group, linesOf } from './stated.ts';
+import { keyInHeading } from './told.ts';
 import { type Section, within } from './outline.ts';
 import { partitionKey, throughput, ttl, uniqueKeys } from './values.ts';
 
@@ -26,7 +27,7 @@ const WHOSE = /purpose|document types|partition key|用途/i;
 const SHARED = /reference data|lookup (table|data)|shared by all tenants|参考数据|所有租户共享/i;
 
 /** `### Orders Container`, `` ### 3.1 `orders` – Long Title ``, `### Container: Orders`, `### Orders (Multi-Document: A + B)`. */
-const containerName = (section: Section): string =>
+export const containerName = (section: Section): string =>
   section.code ??
   (section.title
     .replace(/^[\d.\s]+/, '')
@@ -55,6 +56,8 @@ export class ContainerDraft {
     this.name = containerName(section);
     this.line = section.line;
     this.#findings = findings;
+    const key = keyInHeading(section.title);
+    if (key !== undefined) this.#setKey([key], section.line);
     for (const part of within(section)) {
       const { facts, loose } = labelledFacts(part.blocks, source);
       for (const fence of loose) {
@@ -70,6 +73,15 @@ export class ContainerDraft {
 
   get keyed(): boolean {
     return this.#key.length > 0;
+  }
+
+  /** Whether it has such a fact already. */
+  states(name: LabelName | undefined): boolean {
+    return (
+      (name === 'ttl' && this.#stated.defaultTtl !== undefined) ||
+      (name === 'uniqueKeys' && this.#stated.uniqueKeys !== undefined) ||
+      (name === 'throughput' && this.#stated.throughput !== undefined)
+    );
   }
 
   /** Whether the section has any part of a design. If not, it is an overview, or the design is in another document. */
@@ -113,7 +125,7 @@ export class ContainerDraft {
       }
       case 'uniqueKeys': {
         if (contents > 0) return;
-        const keys = uniqueKeys(fact.text, values);
+        const keys = uniqueKeys(fact.text, values, /\bkeys$/i.test(fact.label.trim()));
         if (keys === undefined) this.#lost(fact, 'Write /email, or /storeId, /sku for one constraint of two paths.');
         else if (keys.length > 0) this.#set('uniqueKeys', keys, fact.line);
         return;
@@ -216,6 +228,12 @@ export class ContainerDraft {
       return Array.isArray(paths) ? [{ paths: paths.map(String) }] : [];
     });
     if (keys.length > 0) this.#set('uniqueKeys', keys, line);
+  }
+
+  /** What a resource elsewhere declares. It states the key that its group states; the section's own policy comes first. */
+  declared({ value, text, line }: NonNullable<Group['definition']>): void {
+    const { partitionKey: _, indexingPolicy, ...rest } = value;
+    this.#definition({ ...rest, ...(!this.indexing.at && { indexingPolicy }) }, line, text);
   }
 
   /** Those of another section too. */

@@ -3,6 +3,7 @@ import { isObject } from '../../base/json.ts';
 import type { Fence } from './labelled-facts.ts';
 import { Findings } from './findings.ts';
 import { ELLIPSIS, type Element, readJson } from './json.ts';
+import { isTemplate } from './resources.ts';
 import { composites } from './values.ts';
 
 export type Content =
@@ -38,6 +39,7 @@ const definesKey = ({ partitionKey }: Record<string, unknown>): boolean =>
 
 /** Undefined for a fence that isn't JSON at all (SQL, C#, a diagram); broken JSON is a finding. */
 export function contentOf(fence: Fence, findings: Findings): Content | undefined {
+  if (isTemplate(fence.text)) return undefined;
   // "Document of orders:" above the JSON.
   const titled = /^\s*[^{}[\]"\n]{3,80}:\s*\n(?=\s*[[{])/.exec(fence.text)?.[0];
   if (titled !== undefined)

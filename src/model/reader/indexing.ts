@@ -36,6 +36,21 @@ export class IndexingDraft {
     if (fact.name === 'compositeIndexes' && contents.length === 0) this.#inlineComposites(text, fact, findings);
   }
 
+  /** `tenantId + status + createdAt (descending)` as an item of a list of composite indexes. */
+  sum({ text, line }: Fact['items'][number], findings: Findings): boolean {
+    const [, terms = '', order = 'asc'] =
+      /^`?((?:\/?[\w.]+)(?:\s*\+\s*\/?[\w.]+)+)`?\s*(?:\((asc|desc)\w*\))?\.?$/i.exec(text.trim()) ?? [];
+    if (terms === '') return false;
+    const names = terms.split('+').map((term) => term.trim().replace(/^\//, ''));
+    this.at ??= findings.at(line);
+    const paths = names.map((name, at) => ({
+      path: `/${name.replaceAll('.', '/')}`,
+      order: at === names.length - 1 && /^d/i.test(order) ? ('descending' as const) : ('ascending' as const),
+    }));
+    this.#addComposites([paths], findings.at(line));
+    return true;
+  }
+
   content(content: Content, findings: Findings): void {
     if (content.kind !== 'composites' && content.kind !== 'policy') return;
     this.at ??= findings.at(content.line);

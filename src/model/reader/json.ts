@@ -31,6 +31,10 @@ export function readJson(fence: Fence): TolerantJson | BrokenJson {
     forgiven.push(ELLIPSIS);
     return ' '.repeat(dots.length);
   });
+  if (forgiven.length === 0) {
+    const plain = strictly(fence);
+    if (plain) return plain;
+  }
   const first = attempt(text);
   const unbracketed =
     first.errors.length > 0 && first.tree?.type === 'object'
@@ -44,7 +48,7 @@ export function readJson(fence: Fence): TolerantJson | BrokenJson {
     return { error: `${error ? printParseErrorCode(error.error) : 'it is empty'}${curly}`, line: at };
   }
   if (source !== text) forgiven.push('a list without brackets');
-  if (!strict(source)) forgiven.push('comments or trailing commas');
+  if (!parsedStrictly(source)) forgiven.push('comments or trailing commas');
   const list = tree.type === 'array';
   const nodes = list ? (tree.children ?? []) : [tree];
   return {
@@ -59,13 +63,44 @@ function attempt(source: string): { source: string; tree: Node | undefined; erro
   return { source, errors, tree: parseTree(source, errors, { allowTrailingComma: true }) };
 }
 
-function strict(source: string): boolean {
+function parsedStrictly(source: string): { readonly value: unknown } | undefined {
   try {
-    JSON.parse(source);
-    return true;
+    const value: unknown = JSON.parse(source);
+    return { value };
   } catch {
-    return false;
+    return undefined;
   }
+}
+
+/** Strict JSON, which most is. The tolerant parser takes ten times as long. */
+function strictly({ text, line }: Fence): TolerantJson | undefined {
+  const parsed = parsedStrictly(text);
+  if (!parsed) return undefined;
+  const { value } = parsed;
+  if (!Array.isArray(value))
+    return { elements: [{ value, line: line + lines(text, text.search(/\S/)) }], list: false, forgiven: [] };
+  const starts = startsOf(text);
+  const elements = value.map((element: unknown, index) => ({ value: element, line: line + (starts[index] ?? 0) }));
+  return { elements, list: true, forgiven: [] };
+}
+
+/** The line of each element of a list of strict JSON. */
+function startsOf(text: string): number[] {
+  const starts: number[] = [];
+  let [depth, line, begun] = [0, 0, false];
+  for (const [token] of text.matchAll(/"(?:[^"\\]|\\.)*"|[[\]{},\n]|[^\s"[\]{},]+/g)) {
+    if (token === '\n') line += 1;
+    else if (token === ']' || token === '}') depth -= 1;
+    else if (token === ',') begun &&= depth > 1;
+    else {
+      if (depth === 1 && !begun) {
+        starts.push(line);
+        begun = true;
+      }
+      if (token === '[' || token === '{') depth += 1;
+    }
+  }
+  return starts;
 }
 
 const lines = (text: string, offset: number): number => text.slice(0, offset).split('\n').length - 1;

@@ -82,16 +82,13 @@ const LABELS = {
 } as const satisfies Record<string, readonly string[]>;
 export type LabelName = keyof typeof LABELS;
 
-/** The name in a table with a matching synonym. */
-export const nameIn = <K extends string>(
-  table: Record<K, readonly string[]>,
-  matches: (synonym: string) => boolean,
-): K | undefined => {
-  for (const name in table) if (table[name].some(matches)) return name;
-  return undefined;
-};
+const NAMES: ReadonlyMap<string, LabelName> = new Map(
+  synonymsOf<LabelName>(LABELS).flatMap(([name, synonyms]) => synonyms.map((synonym) => [synonym, name] as const)),
+);
 
-export const labelName = (label: string): LabelName | undefined => {
-  const words = normalised(label);
-  return nameIn<LabelName>(LABELS, (synonym) => synonym === words);
-};
+/** A table of names with their synonyms, in its order. */
+export function synonymsOf<K extends string>(table: Record<K, readonly string[]>): [K, readonly string[]][] {
+  return Object.entries<readonly string[]>(table).map(([name, synonyms]) => [name as K, synonyms]);
+}
+
+export const labelName = (label: string): LabelName | undefined => NAMES.get(normalised(label));

@@ -37,7 +37,7 @@ export function mappingRow(row: Row, names: readonly string[], known: readonly s
     ids,
     printed,
     ...containersOf(containerText, names),
-    operations: operationsOf(operationText, `${notes} ${everything}`),
+    operations: operationsOf(operationText, `${notes} ${everything}`, queries.length),
     operationText,
     queries,
     notes,
@@ -73,14 +73,21 @@ const OPERATIONS: readonly (readonly [Operation, RegExp])[] = [
   ['batch', /\bbatch|transactional/i],
 ];
 
-function operationsOf(text: string, all: string): Operation[] {
+/** `queries`: the number of queries that the row writes. */
+function operationsOf(text: string, all: string, queries: number): Operation[] {
   // The text of a query names fields, which may be called `deleted` or `updates`.
   const words = text
     .replaceAll(/`[^`]*`/g, (code) => (/^`\s*select/i.test(code) ? ' SELECT ' : code))
     .replaceAll(/\bwith deletedAt\b/gi, '');
   const found = OPERATIONS.filter(([, pattern]) => pattern.test(words)).map(([name]) => name);
-  return saysCrossing(all) ? [...found, 'cross-partition'] : found;
+  if (!saysCrossing(all)) return found;
+  // "Query, cross-partition" is one read, and "query of a store, then a cross-partition query" are two.
+  const others = words.replaceAll(CROSSING_QUERY, '');
+  const both = queries > 1 || (others !== words && /\bquer(y|ies)\b/i.test(others));
+  return [...(both ? found : found.filter((operation) => operation !== 'query')), 'cross-partition'];
 }
+
+const CROSSING_QUERY = /\bcross[- ]partition\s+quer(y|ies)\b/gi;
 
 /** Words that can begin a part of the cell, but aren't containers. */
 const NO_CONTAINER =

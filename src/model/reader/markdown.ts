@@ -1,10 +1,12 @@
-// The Markdown parser with a limit, and in parts: its time grows with the square of the marks in one paragraph, and of the
-// table cells in one document.
-import type { Nodes, Root } from 'mdast';
+// A document as a tree: blocks that are certain are read by `plain-blocks.ts`, and the others by the Markdown parser, with
+// a limit, because its time grows with the square of the marks in one paragraph.
+import type { Nodes, Root, RootContent } from 'mdast';
 import { fromMarkdown } from 'mdast-util-from-markdown';
 import { gfmFromMarkdown } from 'mdast-util-gfm';
 import { gfm } from 'micromark-extension-gfm';
 import { modelError } from '../errors.ts';
+import { beginsBlock, plainBlock } from './plain-blocks.ts';
+import { type Line, isBlank, linesOf } from './plain-lines.ts';
 
 /**
  * The marks of emphasis, links and code. The parser compares each mark with those before it in its paragraph, so many
@@ -12,81 +14,92 @@ import { modelError } from '../errors.ts';
  */
 const MARKS = ['*', '_', '~', '[', ']', '!', '`', '<'];
 const MOST_COMPARISONS = 50_000_000;
-/** A part has about this many characters at least. */
-const PART = 8000;
-
 /** Addresses without brackets would be looked for in every word, and nothing reads links. */
 const WITHOUT_ADDRESSES = { disable: { null: ['wwwAutolink', 'protocolAutolink', 'emailAutolink'] } };
+const SYNTAX = gfm();
 const NODES = gfmFromMarkdown().filter(({ transforms }) => transforms === undefined);
 
-interface Part {
-  readonly text: string;
-  readonly offset: number;
-  /** Lines before it. */
-  readonly lines: number;
-}
-
 /** @throws UsageError `document-too-intricate`, with the line */
-export function parseMarkdown(text: string, file: string, least = PART): Root {
-  let lines = 0;
-  const extensions = [gfm(), WITHOUT_ADDRESSES, boundedMarks(file, () => lines)];
-  const children = partsOf(text, least).flatMap((part) => {
-    ({ lines } = part);
-    const tree = fromMarkdown(part.text, { extensions, mdastExtensions: NODES });
-    if (part.offset > 0) for (const child of tree.children) move(child, part);
-    return tree.children;
-  });
+export function parseMarkdown(text: string, file: string): Root {
+  const lines = linesOf(text);
+  const children: RootContent[] = [];
+  let at = 0;
+  for (let line = lines[at]; line; line = lines[at]) {
+    if (isBlank(line)) {
+      at += 1;
+      continue;
+    }
+    const plain = plainBlock(lines, at);
+    if (plain) {
+      children.push(plain.node);
+      at = plain.next;
+      continue;
+    }
+    const next = uncertainUntil(lines, at);
+    // A definition changes headings before it too.
+    if (next === undefined) return { type: 'root', children: byParser(text, file, 0, 0) };
+    const end = lines[next]?.offset;
+    // What a document's end leaves open has other places than what a heading ends.
+    const part = end === undefined ? text.slice(line.offset) : `${text.slice(line.offset, end)}#`;
+    const read = byParser(part, file, line.offset, at);
+    for (const node of end === undefined ? read : read.slice(0, -1)) children.push(node);
+    at = next;
+  }
   return { type: 'root', children };
 }
 
 /**
- * The text cut before headings. A heading at the start of a line, after an empty line, ends every list, quote and table,
- * and every fence in them. The text isn't cut where something may reach over headings: definitions, HTML, comments of
- * several lines, and fences whose end isn't certain.
+ * The line where something begins that is certain again. Undefined: there may be something above it that reaches over
+ * empty lines and headings: definitions, HTML, comments of several lines, and fences whose end isn't certain.
  */
-export function partsOf(text: string, least = PART): Part[] {
-  const whole = [{ text, offset: 0, lines: 0 }];
-  if (text.length < 2 * least || REACHING.test(text)) return whole;
-  const parts: Part[] = [];
-  let [from, fromLine, line, offset] = [0, 0, 0, 0];
+function uncertainUntil(lines: readonly Line[], from: number): number | undefined {
   let fence: { readonly mark: string; readonly indent: string } | undefined;
-  let blank = true;
-  for (const row of text.split(/(?<=\r\n|\r(?!\n)|\n)/)) {
-    const { indent = '', mark, info = '' } = FENCE.exec(row)?.groups ?? {};
+  let [blank, tag] = [false, false];
+  for (let at = from; at < lines.length; at++) {
+    const line = lines[at];
+    if (!line) break;
+    if (REACHING.test(line.text)) return undefined;
+    const { indent = '', mark, info = '' } = FENCE.exec(line.text)?.groups ?? {};
     // A line left of an indented fence may end the list that has it, and so the fence.
-    if (fence !== undefined && row.trim() !== '' && !row.startsWith(fence.indent)) return whole;
+    if (fence !== undefined && !isBlank(line) && !line.text.startsWith(fence.indent)) return undefined;
+    // What looks like a fence may be within HTML.
+    tag = fence === undefined && !isBlank(line) && (tag || line.text.includes('<'));
     if (mark !== undefined) {
+      if (tag) return undefined;
       if (fence === undefined) fence = { mark, indent };
       else if (mark.startsWith(fence.mark) && info.trim() === '') fence = undefined;
-    } else if (fence === undefined && blank && /^#{1,6}[ \t]/.test(row) && offset - from >= least) {
-      parts.push({ text: text.slice(from, offset), offset: from, lines: fromLine });
-      [from, fromLine] = [offset, line];
-    }
-    blank = row.trim() === '';
-    offset += row.length;
-    line += 1;
+    } else if (fence === undefined && blank && beginsBlock(line)) return at;
+    blank = isBlank(line);
   }
-  return [...parts, { text: text.slice(from), offset: from, lines: fromLine }];
+  return lines.length;
 }
 
 const REACHING =
-  /^ {0,3}\[[^\]\n]+\]:|<!--(?:(?!-->)[^\n])*$|^ {0,3}<(?!!--)|^ {0,3}(?:[-+*]|\d{1,9}[.)]|>).*(?:`{3}|~{3})/im;
-const FENCE = /^(?<indent> {0,3})(?<mark>`{3,}|~{3,})(?<info>[^`\n]*)$/m;
+  /^ {0,3}\[[^\]]+\]:|<!--(?:(?!-->).)*$|^ {0,3}<(?:pre|script|style|textarea|[?!](?!--))|^ {0,3}(?:[-+*]|\d{1,9}[.)]|>).*(?:`{3}|~{3})/i;
+const FENCE = /^(?<indent> {0,3})(?<mark>`{3,}(?=[^`]*$)|~{3,})(?<info>.*)$/;
 
-function move(node: Nodes, part: Part): void {
+/** What the parser makes of a part of a document. `lines`: those before the part. */
+function byParser(text: string, file: string, offset: number, lines: number): RootContent[] {
+  const extensions = [SYNTAX, WITHOUT_ADDRESSES, boundedMarks(file, lines)];
+  const { children } = fromMarkdown(text, { extensions, mdastExtensions: NODES });
+  if (offset > 0) for (const child of children) move(child, offset, lines);
+  return children;
+}
+
+function move(node: Nodes, offset: number, lines: number): void {
   for (const point of [node.position?.start, node.position?.end]) {
     if (!point) continue;
-    point.line += part.lines;
-    if (point.offset !== undefined) point.offset += part.offset;
+    point.line += lines;
+    if (point.offset !== undefined) point.offset += offset;
   }
-  if ('children' in node) for (const child of node.children) move(child, part);
+  if ('children' in node) for (const child of node.children) move(child, offset, lines);
 }
 
 /**
  * The parser calls this extension first at every mark, because it comes last. It counts the mark and never consumes it.
  * `before`: the lines before the text that is parsed.
  */
-function boundedMarks(file: string, before: () => number): ReturnType<typeof gfm> {
+function boundedMarks(file: string, before: number): ReturnType<typeof gfm> {
   /** The number of marks in each paragraph, and the offset of the last one. */
   const seen = new WeakMap<object, { readonly marks: number; readonly offset: number }>();
   let comparisons = 0;
@@ -101,7 +114,7 @@ function boundedMarks(file: string, before: () => number): ReturnType<typeof gfm
       if (comparisons <= MOST_COMPARISONS) return false;
       throw modelError(
         'document-too-intricate',
-        `${file}, line ${line + before()}, can't be read: there are too many of ${MARKS.join(' ')} in one paragraph`,
+        `${file}, line ${line + before}, can't be read: there are too many of ${MARKS.join(' ')} in one paragraph`,
       );
     },
     tokenize: (_effects, _ok, leave) => leave,

@@ -34,6 +34,7 @@ const SCALES: Readonly<Record<string, number>> = {
 
 /** All numbers of a text in order, including ids and dates: callers check units and the words before them. */
 export function quantities(source: string): Quantity[] {
+  if (!/\d/.test(source)) return [];
   const text = source.replaceAll(/[*`]/g, ' ');
   const found: Quantity[] = [];
   for (const match of text.matchAll(QUANTITY)) {

@@ -1,20 +1,21 @@
 import type { DocumentedMap, StatedIndex } from '../documents.ts';
 import type { Model } from '../model.ts';
 import { outlineOf, skippedSections, titleOf } from './common.ts';
-import { ContainerDraft } from './container.ts';
+import { ContainerDraft, containerName } from './container.ts';
 import { isObject } from '../../base/json.ts';
-import { type Fence, labelledFacts } from './labelled-facts.ts';
+import { type Fact, type Fence, labelledFacts } from './labelled-facts.ts';
 import { namedLike, onlyOne } from './owners.ts';
 import { contentOf } from './fences.ts';
 import { Findings } from './findings.ts';
 import { normalised } from './labels.ts';
-import { type Section, within } from './outline.ts';
+import { type Section, lineOf, sourceOf, within } from './outline.ts';
 import { piecesOf } from './prose.ts';
 import { shardMapsOf, shardedContainersOf } from './shard-maps.ts';
 import { parsed, readDocument } from './source.ts';
 import { sectionName, sectionNameOf } from './sections.ts';
-import { column, hasColumns, tablesOf } from './tables.ts';
 import { type Group, groupsOf, linesOf } from './stated.ts';
+import { overviews } from './overviews.ts';
+import { keyInHeading } from './told.ts';
 import { partitionKey } from './values.ts';
 import { modelError } from '../errors.ts';
 
@@ -45,10 +46,15 @@ export function readDrafts(text: string, file: string): ReadModel {
   const all = [...within(root)].slice(1);
   const findings = new Findings(file);
   const drafts = containers(all, text, findings);
-  groups(all, drafts, text, findings);
-  if (drafts.length === 0) drafts.push(...headed(all, text, findings));
+  const sectioned = drafts.length > 0;
+  groups(all, drafts, text, findings, ({ told }) => !told);
+  if (drafts.length === 0) drafts.push(...headed(all, text, file, findings));
+  // Where containers have sections, a row or a sentence about another one only mentions it.
+  if (!sectioned) {
+    drafts.push(...tabled(all, drafts, text, file, findings));
+    groups(all, drafts, text, findings, ({ told }) => told === true);
+  }
   if (drafts.length === 0) drafts.push(...unnamed(all, text, findings));
-  if (drafts.length === 0) drafts.push(...tabled(all, text, file, findings));
   if (drafts.length === 0) {
     if (all.some((section) => sectionName(section.title)))
       throw modelError('model-without-containers', `${file} designs no container`);
@@ -57,7 +63,7 @@ export function readDrafts(text: string, file: string): ReadModel {
       `${file} is not a data-model document: it has none of the expected headings, and states no partition key`,
     );
   }
-  keysInTables(all, drafts, text, file);
+  factsInTables(all, drafts, text, file);
   keyForAll(all, drafts, text);
   indexingElsewhere(all, drafts, text, findings);
   contentElsewhere(all, drafts, text, findings);
@@ -87,14 +93,14 @@ const mapsIn = (root: Section, text: string, file: string): DocumentedMap[] =>
 function containers(all: readonly Section[], text: string, findings: Findings): ContainerDraft[] {
   const designs = all.filter((section) => sectionName(section.title) === 'containers');
   const children = new Set(designs.flatMap((section) => section.sections));
-  const drafts: ContainerDraft[] = [];
+  const designed = new Map<string, ContainerDraft>();
   for (const section of [...children, ...strayContainers(all, designs, text)]) {
     if (section.struck || sectionName(section.title) === 'indexing') continue;
-    const stated = section.code === undefined ? namesIn(section, text) : [];
+    const stated = section.code === undefined ? [...namesIn(section, text), ...calledIn(section, text)] : [];
     // "Create the container" names what its labels name.
     const [own] = stated.length === 1 ? stated : [];
     const draft = new ContainerDraft(own === undefined ? section : { ...section, code: own }, text, findings);
-    const before = drafts.find(({ name }) => name === draft.name);
+    const before = designed.get(draft.name);
     if (!draft.designed) {
       // "Container Strategy" names no container.
       if (
@@ -113,9 +119,9 @@ function containers(all: readonly Section[], text: string, findings: Findings): 
       if (own !== undefined) continue;
       const message = `Container ${draft.name} is designed here and in line ${before.line}; Millrace ignores this design`;
       findings.add('error', 'container-twice', section.line, message, 'Combine the two sections.');
-    } else drafts.push(draft);
+    } else designed.set(draft.name, draft);
   }
-  return drafts;
+  return [...designed.values()];
 }
 
 /**
@@ -148,36 +154,54 @@ function strayContainers(all: readonly Section[], designs: readonly Section[], t
 }
 
 const statesKey = (section: Section, text: string): boolean =>
+  keyInHeading(section.title) !== undefined ||
   labelledFacts(section.blocks, text).facts.some((fact) => fact.name === 'partitionKey' && fact.text !== '') ||
   groupsOf(section, text).length > 0;
+
+/** `- Name: `orders`` in a section with a key. */
+const calledIn = ({ blocks }: Section, text: string): string[] =>
+  labelledFacts(blocks, text).facts.some(({ name }) => name === 'partitionKey')
+    ? itemsOf(blocks, text).flatMap((item) => /^\**name\**:\**\s*`([\w-]+)`$/i.exec(item.text.trim())?.[1] ?? [])
+    : [];
 
 const namesIn = (section: Section, text: string): string[] => [
   ...new Set(groupsOf(section, text).map(({ name }) => name)),
 ];
 
 /** Containers of groups outside the sections of others. For a known container, a group states its key again. */
-function groups(all: readonly Section[], drafts: ContainerDraft[], text: string, findings: Findings): void {
+function groups(
+  all: readonly Section[],
+  drafts: ContainerDraft[],
+  text: string,
+  findings: Findings,
+  which: (group: Group) => boolean,
+): void {
   const inside = new Set(
     all.filter(({ line }) => drafts.some((draft) => draft.line === line)).flatMap((section) => [...within(section)]),
   );
   for (const section of all) {
-    for (const group of groupsOf(section, text)) {
-      const known = drafts.find(({ name }) => name.toLowerCase() === group.name.toLowerCase());
-      if (known)
-        for (const fact of group.facts.filter(({ name }) => name === 'partitionKey' || name === 'ttl'))
-          known.fact(fact);
-      else if (!inside.has(section)) drafts.push(grouped(group, text, findings));
+    for (const group of groupsOf(section, text).filter(which)) {
+      const known = drafts.find(({ name }) => isSame(name, group.name));
+      if (known) {
+        if (!group.told || !known.keyed) restate(known, group);
+      } else if (!inside.has(section)) drafts.push(grouped(group, text, findings));
     }
   }
 }
 
-function grouped({ name, line, facts }: Group, text: string, findings: Findings): ContainerDraft {
+function restate(draft: ContainerDraft, { facts, definition }: Group): void {
+  for (const fact of facts.filter(({ name }) => name === 'partitionKey' || name === 'ttl')) draft.fact(fact);
+  if (definition) draft.declared(definition);
+}
+
+function grouped({ name, line, facts, definition }: Group, text: string, findings: Findings): ContainerDraft {
   const draft = new ContainerDraft(
     { depth: 7, title: name, code: name, struck: false, line, blocks: [], sections: [] },
     text,
     findings,
   );
   for (const fact of facts) if (fact.name !== undefined) draft.fact(fact);
+  if (definition) draft.declared(definition);
   return draft;
 }
 
@@ -198,7 +222,7 @@ function unnamed(all: readonly Section[], text: string, findings: Findings): Con
 }
 
 /** `## posts` with a key, in a document whose titles don't say what they are. */
-function headed(all: readonly Section[], text: string, findings: Findings): ContainerDraft[] {
+function headed(all: readonly Section[], text: string, file: string, findings: Findings): ContainerDraft[] {
   const general =
     /\b(partition\w*|strateg\w+|setup|configuration|overview|design|create|steps?|architecture|models?|schemas?|database|settings|policy|choice|keys?|features?|documents?)\b/i;
   const keys = ({ blocks }: Section): number =>
@@ -218,45 +242,36 @@ function headed(all: readonly Section[], text: string, findings: Findings): Cont
       (section.code !== undefined || !general.test(section.title)) &&
       [...within(section)].reduce((sum, part) => sum + keys(part), 0) === 1,
   );
+  // An overview has the names of all containers.
+  const rows = overviews(all, text, file);
   return named
+    .filter((section) => rows.length === 0 || rows.some(({ name }) => isSame(name, containerName(section))))
     .filter((section) => ![...within(section)].slice(1).some((part) => named.includes(part)))
     .map((section) => new ContainerDraft(section, text, findings));
 }
 
-const CONTAINER_COLUMN = ['container', 'containers', '容器', 'コンテナ'];
-const KEY_COLUMN = ['partition key', '分区键', 'パーティションキー'];
-
-/** The rows of overviews such as `| Container | Partition Key | Purpose |`, each with the name and the key. */
-function overviews(all: readonly Section[], text: string, file: string): { name: string; key: string; line: number }[] {
-  return all.flatMap(({ blocks }) =>
-    tablesOf(blocks, text, file)
-      .filter((table) => hasColumns(table, CONTAINER_COLUMN, KEY_COLUMN))
-      .flatMap(({ rows }) => rows)
-      .flatMap((row) => {
-        const name = /^`?([\p{L}_][\p{L}\p{N}_-]*)`?$/u.exec(column(row, CONTAINER_COLUMN) ?? '')?.[1];
-        const key = column(row, KEY_COLUMN) ?? '';
-        return name !== undefined && !row.struck && partitionKey(key, []) ? [{ name, key, line: row.at.line }] : [];
-      }),
+/** A document without sections for containers designs those of the rows of its overviews. */
+function tabled(
+  all: readonly Section[],
+  drafts: readonly ContainerDraft[],
+  text: string,
+  file: string,
+  findings: Findings,
+): ContainerDraft[] {
+  const rows = overviews(all, text, file).filter(({ name }) => !drafts.some((draft) => isSame(draft.name, name)));
+  return [...Map.groupBy(rows, ({ name }) => name.toLowerCase()).values()].flatMap(([first]) =>
+    first ? [grouped({ ...first, facts: [] }, text, findings)] : [],
   );
 }
 
-/** A document that has only an overview designs the containers of its rows. */
-const tabled = (all: readonly Section[], text: string, file: string, findings: Findings): ContainerDraft[] =>
-  overviews(all, text, file).map(
-    ({ name, line }) =>
-      new ContainerDraft(
-        { depth: 7, title: name, code: name, struck: false, line, blocks: [], sections: [] },
-        text,
-        findings,
-      ),
-  );
+const isSame = (one: string, other: string): boolean => one.toLowerCase() === other.toLowerCase();
 
-/** An overview gives a container the key that its section lacks; the same key twice agrees, another is an error. */
-function keysInTables(all: readonly Section[], drafts: readonly ContainerDraft[], text: string, file: string): void {
-  for (const { name, key, line } of overviews(all, text, file))
-    drafts
-      .find((draft) => draft.name.toLowerCase() === name.toLowerCase())
-      ?.fact({ name: 'partitionKey', label: 'Partition Key', text: key, line, items: [], fences: [] });
+/** An overview gives a container what its section lacks; the same key twice agrees, another is an error. */
+function factsInTables(all: readonly Section[], drafts: readonly ContainerDraft[], text: string, file: string): void {
+  for (const { name, facts } of overviews(all, text, file)) {
+    const draft = drafts.find((one) => isSame(one.name, name));
+    for (const fact of facts) if (fact.name === 'partitionKey' || !draft?.states(fact.name)) draft?.fact(fact);
+  }
 }
 
 /** `## Partition Strategy` with one key, in a document whose containers state none: the key is that of all. */
@@ -286,6 +301,12 @@ function indexingElsewhere(
 ): void {
   const inside = insideOf(all, (section) => isOfContainer(section, drafts));
   const roots = all.filter((section) => sectionName(section.title) === 'indexing' && !inside.has(section));
+  // Sections that speak of composite indexes, so that `a + b` in an item is one.
+  const composed = new Set<Section | undefined>(
+    roots.filter((root) =>
+      /\bcomposite\b/i.test(`${root.title} ${root.blocks.map((block) => sourceOf(block, text)).join(' ')}`),
+    ),
+  );
   for (const section of new Set(roots.flatMap((root) => [...within(root)]))) {
     if (inside.has(section)) continue;
     const { facts, loose } = labelledFacts(section.blocks, text);
@@ -297,6 +318,8 @@ function indexingElsewhere(
       (fact) => fact.name !== undefined && fact.name !== 'container' && fact.name !== 'ignored',
     );
     const contents = loose.flatMap((fence) => contentOf(fence, findings) ?? []);
+    const sums = composed.has(rootOf(section, roots)) && owner ? itemsOf(section.blocks, text) : [];
+    for (const item of sums) owner?.indexing.sum(item, findings);
     if (relevant.length + contents.length === 0) continue;
     // Without a name, the one policy of a document is that of every container.
     if (!owner && roots.length === 1 && contents.length === 1 && relevant.length === 0) {
@@ -317,6 +340,17 @@ function indexingElsewhere(
     for (const content of contents) owner.indexing.content(content, findings);
   }
 }
+
+const rootOf = (section: Section, roots: readonly Section[]): Section | undefined =>
+  roots.find((root) => [...within(root)].includes(section));
+
+/** The items of lists, each a line of text. */
+const itemsOf = (blocks: Section['blocks'], text: string): Fact['items'] =>
+  blocks.flatMap((block) =>
+    block.type === 'list'
+      ? block.children.map((item) => ({ text: sourceOf(item.children[0], text), line: lineOf(item) }))
+      : [],
+  );
 
 /** Examples for containers without their own, and policies for the only container, from sections about other things. */
 function contentElsewhere(

@@ -1,6 +1,7 @@
 // Recognises sections by the words of their headings: the template's, variants from real documents, and Chinese.
-import { nameIn, normalised } from './labels.ts';
+import { normalised, synonymsOf } from './labels.ts';
 import { type Section, within } from './outline.ts';
+import { remembered } from './remembered.ts';
 
 /** Sections of the data-model document by the words their headings contain. */
 const DATA_MODEL = {
@@ -46,20 +47,32 @@ const REQUIREMENTS = {
 const SHARED = { shards: ['shard map', 'shard maps', '分片映射'], checklist: REQUIREMENTS.checklist } as const;
 
 /** The section of a table whose words a heading contains; Chinese has no spaces between words. */
-function sectionIn<K extends string>(table: Record<K, readonly string[]>, title: string): K | undefined {
-  const words = ` ${normalised(title)} `;
-  return nameIn(table, (synonym) => words.includes(/[a-z]/.test(synonym) ? ` ${synonym} ` : synonym));
+function searchIn<K extends string>(table: Record<K, readonly string[]>): (title: string) => K | undefined {
+  const all = synonymsOf(table).map(([name, synonyms]) => ({
+    name,
+    synonyms: synonyms.map((synonym) => (/[a-z]/.test(synonym) ? ` ${synonym} ` : synonym)),
+  }));
+  return (title) => {
+    const words = wordsOf(title);
+    return all.find(({ synonyms }) => synonyms.some((synonym) => words.includes(synonym)))?.name;
+  };
 }
 
+const wordsOf = remembered((title) => ` ${normalised(title)} `);
+
+const inDataModel = searchIn<SectionName>(DATA_MODEL);
+const inRequirements = searchIn(REQUIREMENTS);
+const inBoth = searchIn(SHARED);
+
 /** Sections that only a data-model document has. */
-export const sectionName = (title: string): SectionName | undefined => sectionIn<SectionName>(DATA_MODEL, title);
+export const sectionName = (title: string): SectionName | undefined => inDataModel(title);
 
 /** Sections of a requirements document. */
-export const requirementsSection = (title: string): string | undefined => sectionIn(REQUIREMENTS, title);
+export const requirementsSection = (title: string): string | undefined => inRequirements(title);
 
 /** The name of a section in either document; if both have a match, the data model's wins. */
 export const sectionNameOf = (title: string): string | undefined =>
-  sectionIn(SHARED, title) ?? sectionName(title) ?? requirementsSection(title);
+  inBoth(title) ?? sectionName(title) ?? requirementsSection(title);
 
 /** All sections with this name, in order. */
 export const sectionsNamed = (root: Section, name: string): Section[] =>

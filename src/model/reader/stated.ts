@@ -3,18 +3,25 @@
 import type { RootContent } from 'mdast';
 import { type Fact, type Fence, labelledFacts } from './labelled-facts.ts';
 import { labelName } from './labels.ts';
-import { type Section, lineOf, sourceOf } from './outline.ts';
+import { resourcesIn } from './resources.ts';
+import { type Section, lineOf, partsOf, sourceOf } from './outline.ts';
+import { toldIn } from './told.ts';
 import { partitionKey } from './values.ts';
 
 export interface Group {
   readonly name: string;
   readonly line: number;
   readonly facts: readonly Fact[];
+  /** Of a resource, in the form of the SDK, with the text that it is from. */
+  readonly definition?: { readonly value: Record<string, unknown>; readonly text: string; readonly line: number };
+  /** From the words of a text. It states no other key of a container that has one. */
+  readonly told?: true;
 }
 
 const NAME = /^[`"'\s]*([\p{L}_][\p{L}\p{N}_-]*)[`"'\s]*(?:$|[-–—(,;])/u;
 /** Words that a label Container may have as its value, and that name none. */
-const NO_NAME = /^(single|one|the|see|all|each|separate|same|shared|this|own|container|api|azure|cosmos)$/i;
+const NO_NAME =
+  /^(single|one|the|see|all|each|separate|same|shared|this|own|container|api|azure|cosmos|(?:my|your|example|sample)[-_]?\w*container)$/i;
 
 /** The name that the value of a label Container states. */
 const nameOf = (value: string): string | undefined => {
@@ -23,7 +30,7 @@ const nameOf = (value: string): string | undefined => {
 };
 
 /** The groups of a section's own blocks; each has a key. */
-export function groupsOf({ blocks }: Pick<Section, 'blocks'>, source: string): readonly Group[] {
+export function groupsOf({ blocks, title }: Pick<Section, 'blocks' | 'title'>, source: string): readonly Group[] {
   const known = read.get(blocks);
   if (known) return known;
   const { facts, loose } = labelledFacts(blocks, source);
@@ -31,7 +38,7 @@ export function groupsOf({ blocks }: Pick<Section, 'blocks'>, source: string): r
     ...grouped(facts),
     ...loose.flatMap((fence) => [...grouped(linesOf(fence)), ...created(fence)]),
     ...facts.flatMap(({ fences }) => fences.flatMap(created)),
-    ...blocks.flatMap((block) => [...listed(block, source), ...told(block, source)]),
+    ...blocks.flatMap((block) => [...listed(block, source), ...told(block, source, title)]),
   ];
   read.set(blocks, groups);
   return groups;
@@ -83,8 +90,19 @@ function listed(node: RootContent, source: string): Group[] {
         sourceOf(first, source),
       ) ?? [];
     const own = name === '' ? [] : [groupOf(name, key, first ? lineOf(first) : 1)];
-    return [...own, ...rest.flatMap((child) => listed(child, source))];
+    const under = own.length > 0 ? [] : itemised(first, rest, source);
+    return [...own, ...under, ...(under.length > 0 ? [] : rest.flatMap((child) => listed(child, source)))];
   });
+}
+
+/** An item that is a name alone, with the labels of its container in the list below it. */
+function itemised(first: RootContent | undefined, rest: readonly RootContent[], source: string): Group[] {
+  const [, name = ''] =
+    /^[*_`"']{0,6}([\p{L}_][\p{L}\p{N}_-]*)[*_`"']{0,6}:?[*_]{0,3}$/u.exec(sourceOf(first, source).trim()) ?? [];
+  if (name === '' || labelName(name) !== undefined || NO_NAME.test(name)) return [];
+  const { facts } = labelledFacts(rest, source);
+  const key = facts.find(isKey);
+  return key && facts.filter(isKey).length === 1 ? [{ name, line: first ? lineOf(first) : key.line, facts }] : [];
 }
 
 const groupOf = (name: string, key: string, line: number): Group => ({
@@ -95,49 +113,63 @@ const groupOf = (name: string, key: string, line: number): Group => ({
 
 /** Calls, properties and templates that create a container. The name and the key stand within one statement. */
 const CREATIONS: readonly RegExp[] = [
-  /container create\b(?=(?:[^\n]*\\\n)*[^\n]*--name\s+["']?(?<name>[\w-]+))(?:[^\n]*\\\n)*[^\n]*--partition-key-path\s+["']?(?<key>\/[\w/]+)/g,
+  /container create\b(?=(?:[^\n]*\\\n)*[^\n]*\s(?:--name|-n)\s+["']?(?:\$\{?(?<variable>\w+)|(?<name>[\w-]+)))(?:[^\n]*\\\n)*[^\n]*\s(?:--partition-key-path|-p)\s+["']?(?<key>\/[\w/]+)/g,
   // JavaScript and Python with commas, Bicep with lines.
-  /\bid\s*[=:]\s*(?:["'](?<name>[\w-]+)["']|(?<variable>[A-Za-z_]\w*))\s*(?:,|\n)\s*partition_?key\s*[=:]\s*(?:PartitionKey\(path\s*=\s*|\{\s*paths:\s*\[\s*)?["'](?<key>\/[\w/]+)/gi,
+  /\b(?:id|name|container_?(?:id|name))["']?\s*[=:]\s*(?:["'](?<name>[\w-]+)["']|(?<variable>[A-Za-z_]\w*))\s*(?:,|\n)\s*["']?partition_?key(?:_?paths?)?["']?\s*[=:]\s*(?:PartitionKey\(path\s*=\s*|\{\s*["']?paths["']?:\s*\[\s*|\[\s*)?["'](?<key>\/[\w/]+)/gi,
+  // `users: { partitionKey: '/id' }` of a map.
+  /(?<name>[\w-]+)["']?\s*:\s*\{\s*["']?partition_?key(?:_?path)?["']?\s*:\s*["'](?<key>\/[\w/]+)/gi,
+  // YAML.
+  /\b(?:id|name|container):[ ]*["']?(?<name>[\w-]+)["']?[ ]*\n\s+partition_?key(?:_?path)?:[ ]*["']?(?<key>\/[\w/]+)/gi,
   /\bid\s*=\s*"(?<name>[\w-]+)"\s*,\s*PartitionKeyPath\s*=\s*"(?<key>\/[\w/]+)"/gi,
   // C# and Java.
   /(?:ContainerProperties|CreateContainer(?:IfNotExists)?(?:Async)?)\(\s*(?:id:\s*)?"(?<name>[\w-]+)"\s*,\s*(?:partitionKeyPath:\s*)?"(?<key>\/[\w/]+)"/g,
-  // Terraform.
-  /"azurerm_cosmosdb_sql_container"[^{]*\{[^}]*?\bname\s*=\s*"(?<name>[\w-]+)"[^}]*?\bpartition_key_paths?\s*=\s*\[?\s*"(?<key>\/[\w/]+)"/g,
   // PowerShell.
   /AzCosmosDBSqlContainer\b(?=(?:[^\n]*`\n)*[^\n]*-Name\s+["']?(?<name>[\w-]+))(?:[^\n]*`\n)*[^\n]*-PartitionKeyPath\s+["']?(?<key>\/[\w/]+)/g,
 ];
 
 /** `Create the container "orders" with partition key "/storeId"`, in a sentence or an item. */
-const SENTENCE =
-  /\bcontainer\s+[`"'“](?<name>[\w-]+)[`"'”][^.|]{0,40}?\bpartition key\b\s*(?:of|:|=)?\s*[`"'“](?<key>\/[\w/]+)/giu;
-
-function told(node: RootContent, source: string): Group[] {
+function told(node: RootContent, source: string, title: string): Group[] {
   if (node.type === 'list')
-    return node.children.flatMap((item) => item.children.flatMap((child) => told(child, source)));
+    return node.children.flatMap((item) => item.children.flatMap((child) => told(child, source, title)));
   if (node.type !== 'paragraph') return [];
-  return [...sourceOf(node, source).matchAll(SENTENCE)].map(({ groups: { name = '', key = '' } = {} }) =>
-    groupOf(name, key, lineOf(node)),
+  return partsOf(node, source, /\n/).flatMap(({ text, line }) =>
+    toldIn(text, title).map(({ name, key }): Group => ({ ...groupOf(name, key, line), told: true })),
   );
 }
 
-function created({ text, line }: Fence): Group[] {
-  return CREATIONS.flatMap((creation) =>
-    [...text.matchAll(creation)].map((match) => {
+function created(fence: Fence): Group[] {
+  const { text, line } = fence;
+  const resources = resourcesIn(fence);
+  const declared = resources.map(({ name, key, definition, from, to }): Group => {
+    const [first = ''] = key;
+    const within = text.slice(0, to).indexOf(first, from);
+    const at = line + text.slice(0, within < 0 ? from : within).split('\n').length - 1;
+    return { ...groupOf(name, key.join(', '), at), definition: { value: definition, text, line } };
+  });
+  const called = CREATIONS.flatMap((creation) =>
+    [...text.matchAll(creation)].flatMap((match): Group[] => {
+      if (resources.some(({ from, to }) => match.index + match[0].length > from && match.index < to)) return [];
       const { name: literal, variable, key = '' } = match.groups ?? {};
       const name = literal ?? new RegExp(`\\b${variable}\\s*=\\s*["']([\\w-]+)["']`).exec(text)?.[1] ?? 'container';
       const at = line + text.slice(0, match.index + match[0].indexOf(key)).split('\n').length - 1;
+      if (NO_NAME.test(name) && name !== 'container') return [];
       const group = groupOf(name, key, at);
       const rest = text.slice(match.index + match[0].length).split(/[;}]/)[0] ?? '';
-      const seconds = /\b(?:Default_?TimeToLive|default_?ttl)\s*[:=]\s*(-?\d+)/i.exec(rest)?.[1];
+      const [, property, option] =
+        /\b(?:Default_?TimeToLive|default_?ttl)\s*[:=]\s*(-?\d+)|^[^\n]*\s--ttl\s+(-?\d+)/i.exec(rest) ?? [];
+      const seconds = property ?? option;
       return seconds === undefined
-        ? group
-        : {
-            ...group,
-            facts: [
-              ...group.facts,
-              { name: 'ttl', label: 'TTL', text: seconds, line: at, items: [], fences: [] } satisfies Fact,
-            ],
-          };
+        ? [group]
+        : [
+            {
+              ...group,
+              facts: [
+                ...group.facts,
+                { name: 'ttl', label: 'TTL', text: seconds, line: at, items: [], fences: [] } satisfies Fact,
+              ],
+            },
+          ];
     }),
   );
+  return [...declared, ...called];
 }

@@ -52,6 +52,10 @@ export function ttl(text: string): number | null | undefined {
   if (bare && !(unit && unit.index === bare.index)) return number(bare[1]);
   if (unit) return number(unit[1]) * (UNITS[unitOf(unit[2] ?? '')] ?? 1);
   if (/^(on|enabled|yes)\b|per[- ](item|document)/i.test(value)) return -1;
+  // "Set by `AUDIT_TTL_DAYS` (default 90)".
+  const [, named] = /[A-Z]_(DAYS|HOURS|MINUTES|SECONDS)\b/.exec(text) ?? [];
+  const [, fallback] = /\bdefaults?(?:\s+to|\s+is)?\W{0,3}(\d+)/i.exec(value) ?? [];
+  if (named !== undefined && fallback !== undefined) return number(fallback) * (UNITS[unitOf(named)] ?? 1);
   return undefined;
 }
 
@@ -79,8 +83,13 @@ export function throughput(text: string): Container['throughput'] | null {
   return undefined;
 }
 
-/** `/email`; `/storeId, /sku` is one constraint of two paths; `;` or items separate several. Empty: no constraint. */
-export function uniqueKeys(text: string, items: readonly string[]): Container['uniqueKeys'] {
+/**
+ * `/email`; `/storeId, /sku` is one constraint of two paths; `;` or items separate several. Empty: no constraint.
+ * `several`: the label is "unique keys", so each path in backticks of its own is a key.
+ */
+export function uniqueKeys(text: string, items: readonly string[], several = false): Container['uniqueKeys'] {
+  const each = several ? codes(text).filter((code) => /^\/[\p{L}_][\w/]*$/u.test(code)) : [];
+  if (each.length > 1 && !/[;[(+]|\bwith\b/.test(text)) return each.map((path) => ({ paths: [path] }));
   const stated = text === '' ? items : [...text.split(';'), ...items];
   if (/^(none|no\b|n\/?a\b|not )/i.test(text)) return [];
   const keys = stated.flatMap((constraint) => {

@@ -169,7 +169,7 @@ export const AGREEMENT: readonly Rule[] = [
         /\[(?:e\.g\.|explain|list|describe|reasoning|what|which|why|how|expected|specific|containername|entity ?\d|field|pattern #|parent|child|overlap|analysis of|attribute|cost vs|per-operation|policy|regions|automatic|independent|single document|session|critical business|multi-property|paths excluded|properties|show how|todo|fill)(?!\w)[^\]]*\]/i;
       // An item that is ticked with a capital X is no placeholder.
       for (const { text, at } of prose) {
-        const plain = text.replaceAll(/`[^`]*`/g, '').replace(/^\[[xX ]\]\s/, '');
+        const plain = text.replaceAll(/`[^`]*`|\[[^\]]*\]\([^)]*\)/g, '').replace(/^\[[xX ]\]\s/, '');
         const found = /\[(?:X|Y|N)\]/.exec(plain) ?? template.exec(plain);
         if (found) yield { message: `This is text of the template: ${quoted(found[0])}`, at };
       }

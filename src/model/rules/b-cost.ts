@@ -33,10 +33,9 @@ const serverless = (facts: Facts): { detail: ContainerDetail; text: string; at: 
 function costs(facts: Facts): { amount: number; ru: number; at: Text['at']; text: string }[] {
   return (facts.design?.prose ?? []).flatMap(({ text, at }) => {
     const money = /[$€£]\s?(\d[\d,]*(?:\.\d+)?)\s*(?:\/|per |a )\s*month/i.exec(text);
+    if (money?.[1] === undefined) return [];
     const ru = quantities(text).find(({ unit }) => unit === 'ru/s')?.high;
-    return money?.[1] !== undefined && ru !== undefined
-      ? [{ amount: Number(money[1].replaceAll(',', '')), ru, at, text }]
-      : [];
+    return ru === undefined ? [] : [{ amount: Number(money[1].replaceAll(',', '')), ru, at, text }];
   });
 }
 

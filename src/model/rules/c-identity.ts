@@ -1,5 +1,6 @@
 // C8 to C12: hierarchical and synthetic keys, ids and uniqueness.
 import type { ContainerDetail } from '../documents.ts';
+import type { Container } from '../model.ts';
 import { type Facts, examplesIn, fieldsIn, isOfId, namesKey, otherCase, sum, valueAt } from './facts.ts';
 import { type Need, type Rule, DESIGN, SOURCES, more, n, quoted } from './rule.ts';
 
@@ -22,6 +23,23 @@ const HIERARCHICAL: Need = {
   what: 'a hierarchical key',
   there: (facts) => hierarchical(facts).length + claimed(facts).length > 0,
 };
+
+/** `users` by `/userId` and `user-profiles` by `/userId`: without examples, the name says that each value has one document. */
+function isOwn({ name, partitionKey, types }: Container): boolean {
+  const [, of] = /^\/(\w+?)_?id$/i.exec(partitionKey.join()) ?? [];
+  if (of === undefined || types.length > 0) return false;
+  const words = name
+    .replaceAll(/([a-z])([A-Z])/g, '$1-$2')
+    .toLowerCase()
+    .split(/[-_ ]/);
+  const [first = '', second, ...rest] = words;
+  const isOf = first.replace(/s$/, '') === of.toLowerCase();
+  return (
+    isOf &&
+    rest.length === 0 &&
+    (second === undefined || /^(?:profile|account|setting|preference|detail)s?$/.test(second))
+  );
+}
 
 export const IDENTITY: readonly Rule[] = [
   {
@@ -48,7 +66,7 @@ export const IDENTITY: readonly Rule[] = [
           };
         const [first = ''] = partitionKey;
         const wide = facts.questions
-          .filter((question) => question.detail === detail)
+          .filter((question) => question.detail === detail && (question.crossing || !question.scoped))
           .flatMap(({ who, queries, at }) =>
             queries.filter((query) => !namesKey(detail.container, query)).map((query) => ({ who, query, at })),
           );
@@ -180,7 +198,7 @@ export const IDENTITY: readonly Rule[] = [
         if (keys.some((key) => key.paths.length > 16) || paths > 16)
           yield { message: `${container.name} has ${paths} paths in unique keys; the maximum is 16`, at };
         // A key whose value is the id of each document, such as a user's name, has one document a partition too.
-        if (keys.length > 0 && (container.partitionKey.join() === '/id' || isOfId(container)))
+        if (keys.length > 0 && (container.partitionKey.join() === '/id' || isOfId(container) || isOwn(container)))
           yield {
             message: `${container.name}: the unique key ${keys.map((key) => key.paths.join(', ')).join('; ')} enforces nothing, because each partition of the key ${container.partitionKey.join(', ')} has one document`,
             at,

@@ -1,8 +1,10 @@
 // C1 to C7: partition keys and their load.
 import type { ContainerDetail, Prose, Text } from '../documents.ts';
 import { bytesOf, quantities } from '../reader/quantity.ts';
+import type { Place } from '../model.ts';
+import { declaredFor } from './declared-for.ts';
 import { declaredIn } from './declared.ts';
-import { type Facts, examplesIn, fieldsIn, isOfId, valueAt } from './facts.ts';
+import { type Facts, examplesIn, fieldsIn, isOfId, isQuery, valueAt } from './facts.ts';
 import { type Rule, DESIGN, SOURCES, missing, more, n } from './rule.ts';
 
 const LIMITS = SOURCES.microsoft('Azure Cosmos DB service quotas');
@@ -40,8 +42,8 @@ const shardCount = (text: string): number | undefined => {
 /** The same key with more than twice as many values. Up to twice is accepted: one may include the new values of a day. */
 const contradicts = (one: ContainerDetail, other: ContainerDetail): boolean =>
   one !== other &&
-  one.container.partitionKey.join() === other.container.partitionKey.join() &&
-  (one.cardinality ?? 0) > 2 * (other.cardinality ?? Infinity);
+  (one.cardinality ?? 0) > 2 * (other.cardinality ?? Infinity) &&
+  one.container.partitionKey.join() === other.container.partitionKey.join();
 
 /** The text that gives all documents one value of the key. */
 function constantKey({ container }: ContainerDetail, constants: readonly Prose[]): Text | undefined {
@@ -52,13 +54,34 @@ function constantKey({ container }: ContainerDetail, constants: readonly Prose[]
 }
 /** Names that usually have few values. */
 const FEW =
-  /\/(status|type|kind|state|country|region|tier|category|sport|league|language|currency|plan|environment|severity|level|role|gender|is[A-Z]\w*|has[A-Z]\w*|\w+(?:Type|Status|Category|Kind|Level|Role|State)|\w+_(?:type|status|category|kind|level|role|state)|active|enabled|deleted|priority)$/;
+  /\/(status|type|kind|state|country|region|tier|category|sport|league|language|currency|plan|environment|severity|level|role|gender|is[A-Z]\w*|has[A-Z]\w*|\w+(?:Type|Status|Category|Kind|Level|Role|State)|\w+_(?:type|status|category|kind|level|role|state)|active|enabled|deleted|priority|collection|entity|channel|platform|format)$/;
+
+/** The text makes the key of several values: `` `${seasonId}#${category}` ``, "season + category". */
+function isComposed({ design }: Facts, path: string): boolean {
+  const name = path.split('/').at(-1) ?? '';
+  const made = new RegExp(
+    String.raw`\b${name}\b[\x60"'\s]*(?:=|:|\(|\bis\b)[^.]{0,20}?(?:\}[-#|_:]+\$?\{|[)\w]\s\+\s[\w(]|\bconcat|\bcomposite\b|\w[#|]\w)`,
+    'i',
+  );
+  return design?.lines.some((line) => line.length < 600 && made.test(line)) ?? false;
+}
+
+/** `(value: 'deadletter')` beside the key: all documents have it. */
+const ONE_VALUE =
+  /\((?:fixed |constant |static |the )?value:?\s*[`"'“]+[\w-]+[`"'”]+\s*\)|\balways\s+[`"'“]+[\w-]+[`"'”]+/i;
+
+const lineOf = ({ design }: Facts, at: Place): Text | undefined =>
+  design?.file === at.file ? { text: design.lines[at.line - 1] ?? '', at } : undefined;
 
 /** Fewer fields aren't a description of the documents. */
 const DESCRIBED = 10;
 
-/** Whether nothing names the key as a field, in a text that describes its documents outside the containers' sections. */
-function isLost({ design, containers }: Facts, { container }: ContainerDetail): boolean {
+/** Fewer fields don't describe the documents of one container. */
+const DECLARED = 3;
+
+/** Whether nothing names the key as a field, in a text that describes the documents of this container. */
+function isLost({ design, containers }: Facts, detail: ContainerDetail): boolean {
+  const { container } = detail;
   const [first = ''] = container.partitionKey;
   const name = first.split('/')[1] ?? '';
   if (!design || name === '' || name === 'id' || examplesIn(container).length > 0) return false;
@@ -67,11 +90,13 @@ function isLost({ design, containers }: Facts, { container }: ContainerDetail): 
     ...containers.flatMap((one) => [...fieldsIn(one.container)]),
   ]);
   if (fields.size < DESCRIBED || fields.has(name)) return false;
+  if (declaredFor(design, detail).length < DECLARED) return false;
   const named = new RegExp(`[.'"]${name}\\b`, 'i');
   return !design.lines.some((line) => named.test(line));
 }
 
-const CONSTANT = /\b(fixed|constant|static|hard-?coded|same) value\b|\balways (be )?["'`]|\bone value for all\b/i;
+const CONSTANT =
+  /\b(fixed|constant|static|hard-?coded|same) value\b(?! as)|\balways (be )?["'`]|\bone value for all\b/i;
 
 export const KEYS: readonly Rule[] = [
   {
@@ -94,8 +119,15 @@ export const KEYS: readonly Rule[] = [
           };
       for (const detail of facts.containers) {
         const { container } = detail;
-        const optional = facts.design
-          ? declaredIn(facts.design).find((one) => one.optional && container.partitionKey.includes(`/${one.field}`))
+        const { design } = facts;
+        const optional = design
+          ? declaredIn(design).find(
+              (one) =>
+                one.optional &&
+                container.partitionKey.includes(`/${one.field}`) &&
+                (declaredFor(design, detail).includes(one) ||
+                  (design.lines[one.at.line - 1] ?? '').includes(container.name)),
+            )
           : undefined;
         if (optional)
           yield {
@@ -151,7 +183,8 @@ export const KEYS: readonly Rule[] = [
         const at = facts.place(detail, 'partitionKey');
         const [first = ''] = container.partitionKey;
         if (container.partitionKey.length === 0) continue;
-        const fixed = constantKey(detail, constants);
+        const said = facts.keyText(detail) ?? lineOf(facts, at);
+        const fixed = constantKey(detail, constants) ?? (said && ONE_VALUE.test(said.text) ? said : undefined);
         if (fixed)
           yield {
             message: `${container.name}: the key ${first} has one value, so all documents are in one partition of at most 20 GB and 10,000 RU/s`,
@@ -164,7 +197,12 @@ export const KEYS: readonly Rule[] = [
             at,
             evidence: `${n(cardinality)} < 100`,
           };
-        if (FEW.test(first) && !(cardinality !== undefined && cardinality >= 100))
+        if (
+          FEW.test(first) &&
+          !fixed &&
+          !isComposed(facts, first) &&
+          !(cardinality !== undefined && cardinality >= 100)
+        )
           yield {
             severity: 'warning',
             message: `${container.name}: the first level of the key, ${first}, usually has few values`,
@@ -343,7 +381,7 @@ export const KEYS: readonly Rule[] = [
         for (const { row, write } of facts.accesses.filter((access) => access.detail === detail)) {
           if (
             !write &&
-            row.operations.includes('query') &&
+            row.operations.some(isQuery) &&
             !/all shards|every shard|each shard|\bshards\b|merge|fan|parallel|所有分片/i.test(
               `${row.operationText} ${row.notes}`,
             )

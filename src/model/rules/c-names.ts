@@ -78,6 +78,39 @@ const SENTENCE =
 const ALL =
   /\b(?:get|list|fetch|load|read|retrieve)(?:\s+all\s+(?:the\s+)?|_?all_?(?=[A-Z]|[a-z]))(?<entity>[A-Za-z]+)\b(?=\W*$|\s*[|.,;:(){}])/gi;
 
+/** `GET /conversations/user/:userId`, `GET /api/users/{userId}/orders`. */
+const ENDPOINT = /\bGET\b[\s|*`]{1,8}(?<path>\/[\w/:{}[\]<>.-]+)/g;
+const PARAMETER = /^(?::|\{|\[|<)(?<name>\w+)[}\]>]?$/;
+
+/** What an address lists of a container whose key is the document's own id: then no other value is the key. */
+function listed(facts: Facts, path: string): { detail: ContainerDetail; field: string } | undefined {
+  const steps = path.split('/').filter((step) => step !== '' && !/^(api|v\d+)$/i.test(step));
+  const [before = '', between = '', last = ''] = steps.slice(-3);
+  // `conversations/user/:userId`, `users/:userId/orders`.
+  const [entity, parameter, owner] = PARAMETER.test(last)
+    ? [before, last, between]
+    : PARAMETER.test(between)
+      ? [last, between, before]
+      : [];
+  if (entity === undefined || parameter === undefined || owner === undefined) return undefined;
+  if (PARAMETER.test(entity) || PARAMETER.test(owner) || steps.length < 3) return undefined;
+  const named = PARAMETER.exec(parameter)?.groups?.['name'] ?? '';
+  const field = /^id$/i.test(named) ? `${owner.replace(/s$/, '')}Id` : named;
+  const all = facts.containers.filter(({ container: { name } }) => isNamed(name, entity));
+  const [detail] = all;
+  const [first = ''] = detail?.container.partitionKey ?? [];
+  const isOwn = first === '/id' || plain(first) === plain(`${singular(entity)}id`);
+  return detail && all.length === 1 && isOwn && plain(field) !== plain(first) && !isNamed(owner, entity)
+    ? { detail, field }
+    : undefined;
+}
+
+const singular = (name: string): string => name.replace(/ies$/i, 'y').replace(/s$/i, '');
+/** `chat-conversations` is "conversations" of an address. */
+const isNamed = (name: string, entity: string): boolean =>
+  plain(singular(name)) === plain(singular(entity)) ||
+  (plain(singular(name)).endsWith(plain(singular(entity))) && /[-_]/.test(name));
+
 interface Lookup {
   readonly detail: ContainerDetail;
   /** Undefined: all documents are asked for. */
@@ -91,7 +124,8 @@ function lookups(facts: Facts): Lookup[] {
   if (!design) return [];
   const spans = facts.containers.map((detail) => ({ detail, ...linesOf(design, detail) }));
   return design.lines.flatMap((line, index): Lookup[] => {
-    if (line.length > 400 || !/by|all/i.test(line)) return [];
+    if (line.length > 400 || !/by|all|GET/i.test(line)) return [];
+    if (![ALL, ENDPOINT, LOOKUP, SENTENCE].some((form) => line.search(form) >= 0)) return [];
     const near = design.lines.slice(Math.max(0, index - 2), index + 3).join('\n');
     if (saysCrossing(near)) return [];
     const own = spans.filter(({ from, to }) => index + 1 >= from && index + 1 < to).at(-1)?.detail;
@@ -102,8 +136,14 @@ function lookups(facts: Facts): Lookup[] {
         ? [{ detail, field: undefined, at: { file: design.file, line: index + 1 } }]
         : [];
     });
+    const at = { file: design.file, line: index + 1 };
+    const addressed = [...line.matchAll(ENDPOINT)].flatMap(({ groups: { path = '' } = {} }): Lookup[] => {
+      const found = listed(facts, path);
+      return found ? [{ ...found, at }] : [];
+    });
     return [
       ...all,
+      ...addressed,
       ...[LOOKUP, SENTENCE].flatMap((form) =>
         [...line.matchAll(form)].flatMap(({ groups: { entity = '', field = '' } = {} }): Lookup[] => {
           const detail = namedIn(facts, entity, line) ?? (entity === '' ? own : undefined);
@@ -196,7 +236,7 @@ export const NAMES: readonly Rule[] = [
     title: 'A lookup by another field than the key has a container for it, or is said to cross partitions',
     severity: 'warning',
     source: SOURCES.microsoft('Query a container in Azure Cosmos DB'),
-    why: 'A lookup such as `getUserByEmail` is a query without the key, so it reads every partition. The rule reads the names of methods and sentences ("find users by email"), if the field is one of the container’s. It accepts a container whose key is this field, and a text beside it that says cross-partition.',
+    why: 'A lookup such as `getUserByEmail` is a query without the key, so it reads every partition. The rule reads the names of methods and sentences ("find users by email"), if the field is one of the container’s, and addresses such as `GET /conversations/user/:userId` of a container whose key is its documents’ own id. It accepts a container whose key is this field, and a text beside it that says cross-partition.',
     hint: 'Add a container whose key is this field, and keep it by a projection. Or write "cross-partition" and how often it is asked.',
     needs: [DESIGN],
     *check(facts): Iterable<RuleResult> {

@@ -19,6 +19,7 @@ const filters = ({ text, queries }: Question): string =>
 /** Whether a request names the first level of the key; undefined if the document doesn't say what it names. */
 function known(question: Question): boolean | undefined {
   const { container } = question.detail;
+  if (question.scoped && !question.crossing) return undefined;
   if (question.queries.length > 0) return question.queries.every((query) => namesKey(container, query));
   const names = namedIn(question.text);
   const [first = ''] = container.partitionKey;

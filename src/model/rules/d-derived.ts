@@ -1,4 +1,5 @@
 // D10, D11 and F16: data that follows from other documents, or from the clock, and that nothing keeps.
+import { isObject } from '../../base/json.ts';
 import type { ContainerDetail, Design } from '../documents.ts';
 import type { Place } from '../model.ts';
 import { namedLike } from '../reader/owners.ts';
@@ -29,16 +30,33 @@ function fieldsOf(facts: Facts, detail: ContainerDetail): readonly Field[] {
 
 const read = new WeakMap<ContainerDetail, readonly Field[]>();
 
-/** Whether a projection writes the field, or a sentence with its name says what keeps it. */
-function isKept(facts: Facts, { container }: ContainerDetail, field: string, words: RegExp): boolean {
+/** Whether a projection writes the field, or a sentence with its name says what keeps it. `origin`: where it is from. */
+function isKept(
+  facts: Facts,
+  { container }: ContainerDetail,
+  field: string,
+  words: RegExp,
+  origin?: ContainerDetail,
+): boolean {
   const projected = facts
     .into(container.name)
     .some(({ fieldsText, keyText }) => fieldsText.includes(field) || keyText.includes(field));
-  return projected || says(facts.design, field, words);
+  return projected || says(facts.design, field, words, origin);
 }
 
-const says = (design: Design | undefined, field: string, words: RegExp): boolean =>
-  (design?.lines ?? []).some((line) => line.includes(field) && words.test(line));
+/** What the section of the origin says of its own field keeps no copy. */
+function says(design: Design | undefined, field: string, words: RegExp, origin?: ContainerDetail): boolean {
+  if (!design) return false;
+  const { from, to } = origin ? linesOf(design, origin) : { from: 0, to: 0 };
+  const saying = linesWith.get(design.lines) ?? new Map<RegExp, readonly (readonly [number, string])[]>();
+  linesWith.set(design.lines, saying);
+  const lines = saying.get(words) ?? [...design.lines.entries()].filter(([, line]) => words.test(line));
+  saying.set(words, lines);
+  return lines.some(([index, line]) => line.includes(field) && !(index + 1 >= from && index + 1 < to));
+}
+
+/** Every field asks for the lines with the same words. */
+const linesWith = new WeakMap<readonly string[], Map<RegExp, readonly (readonly [number, string])[]>>();
 
 const COUNTER = /^(?:total_?|num(?:ber_?of)?_?)?(?<of>[a-z]+?(?:[A-Z][a-z]+)?)(?:Count|_count|s_total|sTotal)$/;
 const KEEPS_COUNT =
@@ -56,6 +74,49 @@ const BUSINESS =
   /subscri|licen|polic|contract|certif|member|product|card|offer|coupon|promot|document|item|food|insur|permit|consent|campaign|plan/i;
 const CLEANS =
   /\bttl\b|clean[- ]?up|purg|scheduler|\bjob\b|delet\w+ (expired|after|when)|remov\w+ (expired|after)|expired \w+ (are|is) (deleted|removed)/i;
+
+/** Fields that most documents have, whatever they are. */
+const COMMON =
+  /^(?:id|type|pk|partition_?key|name|title|status|state|description|ttl|version|amount|total|currency|date|notes?|_.*|.*_?id|(?:is|has)_?[A-Z]?\w*|(?:created|updated|modified)\w*)$/i;
+
+/**
+ * Copies that two examples show: an object with `accountId` and with fields of the account's own example, or with an
+ * object that has an id and is called like another container.
+ */
+function copiesIn(facts: Facts, detail: ContainerDetail): Field[] {
+  const { container } = detail;
+  const all = facts.containers.map((one) => one.container);
+  const found = new Map<string, Field>();
+  for (const one of examplesIn(container)) {
+    for (const part of partsOf(one)) {
+      const names = Object.keys(part);
+      for (const reference of names) {
+        const [, of] = /^(\w+?)_?id$/i.exec(reference) ?? [];
+        const other = of === undefined || of === '' ? undefined : namedLike(of, all);
+        if (!other || other === container || container.partitionKey.includes(`/${reference}`)) continue;
+        const theirs = fieldsIn(other);
+        const origin = facts.containers.find((each) => each.container === other);
+        for (const field of names)
+          if (theirs.has(field) && !COMMON.test(field) && !isKept(facts, detail, field, KEEPS_COPY, origin))
+            found.set(field, { field, at: facts.field(one, field, container.at) });
+      }
+    }
+    for (const [field, value] of Object.entries(one)) {
+      const other = isObject(value) && 'id' in value ? namedLike(field, all) : undefined;
+      if (other && other !== container && !isKept(facts, detail, field, KEEPS_COPY))
+        found.set(field, { field, at: facts.field(one, field, container.at) });
+    }
+  }
+  return [...found.values()];
+}
+
+/** A document, and the elements of its lists. */
+const partsOf = (document: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>>[] => [
+  document,
+  ...Object.values(document).flatMap((value) =>
+    Array.isArray(value) ? value.filter((element) => isObject(element)) : [],
+  ),
+];
 
 export const DERIVED: readonly Rule[] = [
   {
@@ -91,7 +152,7 @@ export const DERIVED: readonly Rule[] = [
     title: 'A copied field has a path that keeps it fresh, or is called a snapshot',
     severity: 'warning',
     source: `${SOURCES.ours}; ${SOURCES.microsoft('Data modeling in Azure Cosmos DB')}`,
-    why: 'A field such as `providerName` beside `providerId` is a copy of `name` in another container. After a rename it is wrong in every document until something writes them again. The rule takes a field for a copy if a container of that name exists and has the field. It accepts a projection, and a sentence with the field’s name that says what keeps it or that it is a snapshot.',
+    why: 'A field such as `providerName` beside `providerId` is a copy of `name` in another container. After a rename it is wrong in every document until something writes them again. The rule takes a field for a copy if a container of that name exists and has the field, or if two examples show it: the same field beside the other’s id, or an object with an id that is called like the other container. It accepts a projection, and a sentence with the field’s name that says what keeps it or that it is a snapshot.',
     hint: 'Declare an embed or a copy that refreshes it. Or write "providerName: snapshot at the time of the order".',
     needs: [DESIGN],
     *check(facts): Iterable<RuleResult> {
@@ -111,6 +172,7 @@ export const DERIVED: readonly Rule[] = [
             !isKept(facts, detail, field, KEEPS_COPY)
           );
         });
+        found.push(...copiesIn(facts, detail).filter(({ field }) => !found.some((one) => one.field === field)));
         const [first, ...others] = found;
         if (first)
           yield {

@@ -9,9 +9,14 @@ const GROWING =
 
 const bounded = (text: string, field: string): boolean =>
   text.includes(field) &&
-  /\b(max\w*|at most|up to|limit\w*|last|newest|recent|bounded|capped|fixed|no more than|fewer than)\b|[≤<]\s*\d/i.test(
+  /\b(max\w*|at most|up to|limit\w*|last|newest(?! first)|recent|bounded|capped|fixed|no more than|fewer than)\b|[≤<]\s*\d/i.test(
     text,
   );
+
+/** `| files | array | Every report of this client |`: the row of a field that has all there are. */
+const hasAll = (line: string, field: string): boolean =>
+  new RegExp(String.raw`^\s*\|\s*\x60?${field}\x60?\s*\|[^|]*\b(?:array|list)\b`, 'i').test(line) &&
+  /\|\s*(?:every|all)\b[^|]{5,}\|\s*$/i.test(line);
 
 export const GROWTH: readonly Rule[] = [
   {
@@ -19,7 +24,7 @@ export const GROWTH: readonly Rule[] = [
     title: 'An array in a document has a bound',
     severity: 'warning',
     source: `${SOURCES.microsoft('Data modeling in Azure Cosmos DB')}; the modelling prompt`,
-    why: 'Each added element makes the document larger, every write pays for the whole document, and at 2 MB the service refuses it. The rule knows arrays by names of things that are added one by one: messages, comments, history, members, events. It reads examples and declarations, and accepts a sentence that names the field and a bound.',
+    why: 'Each added element makes the document larger, every write pays for the whole document, and at 2 MB the service refuses it. The rule knows arrays by names of things that are added one by one: messages, comments, history, members, events. It also takes an array whose row in a table of fields says that it has every or all of something. It reads examples and declarations, and accepts a sentence that names the field and a bound.',
     hint: 'Store each element as a document of its own with the same partition key. Or write the bound: "messages: at most 50".',
     needs: [DESIGN],
     *check(facts) {
@@ -35,7 +40,7 @@ export const GROWTH: readonly Rule[] = [
         const found = [...shown, ...declared].filter(({ field }, index, all) => {
           const own = field.split('.').at(-1) ?? field;
           return (
-            GROWING.test(own) &&
+            (GROWING.test(own) || (design?.lines ?? []).some((line) => hasAll(line, own))) &&
             all.findIndex((other) => other.field === field) === index &&
             !(design?.lines ?? []).some((line) => bounded(line, own)) &&
             !pairs.some(

@@ -1,12 +1,16 @@
-// Fields as a document declares them: in TypeScript, C# or Python, or in a table of fields. Declarations have no values,
-// so they are no examples.
+// Fields as a document declares them: in TypeScript, C#, Java or Python, in a table of fields, or in a diagram of entities.
+// Declarations have no values, so they are no examples.
 import type { ContainerDetail, Design } from '../documents.ts';
 import type { Place } from '../model.ts';
+import { namedLike } from '../reader/owners.ts';
+import { jsonName } from '../reader/resources.ts';
 
 export interface Declared {
   readonly field: string;
   readonly array: boolean;
   readonly optional: boolean;
+  /** The entity of a diagram that has it. */
+  readonly entity?: string;
   readonly at: Place;
 }
 
@@ -14,8 +18,9 @@ const FORMS: readonly RegExp[] = [
   /^\s*(?:readonly\s+)?(?<field>[a-z_]\w*)(?<optional>\?)?\s*:\s*(?<type>[A-Za-z'"{(][^;,=]*?(?:\[\])?)\s*[;,]?\s*(?:\/\/.*)?$/,
   // A dataclass of Python: a type, a default and a comment.
   /^\s+(?<field>[a-z_]\w*)\s*:\s*(?<type>(?:str|int|float|bool|datetime|date|dict|list|Dict|List|Optional|Set|UUID)\b[^=#]*?)\s*(?:=\s*[^#]*?)?\s*(?:#.*)?$/,
-  /^\s*public\s+(?:required\s+)?(?<type>[\w.<>?,[\] ]+?)(?<optional>\?)?\s+(?<field>\w+)\s*\{\s*get;/,
-  /^\s*\|\s*`(?<field>[\w.]+)`\s*\|\s*`?(?<type>[^|`]+?)`?\s*\|/,
+  /^\s*(?:\[[^\]]*\]\s*)*public\s+(?:required\s+)?(?<type>[\w.<>?,[\] ]+?)(?<optional>\?)?\s+(?<field>\w+)\s*\{\s*get;/,
+  /^\s*private\s+(?:final\s+)?(?<type>[\w.<>?,[\] ]+?)\s+(?<field>[a-z]\w*)\s*(?:=[^;]*)?;/,
+  /^\s*\|\s*`(?<field>[\w.]+)`\s*\|\s*`?(?!\/)(?<type>[^|`]+?)`?\s*\|/,
   // Without backticks only a word for a type shows that the row is about a field.
   /^\s*\|\s*(?<field>[A-Za-z_][\w.]*)\s*\|\s*(?<type>(?:string|number|boolean|bool|int\w*|long|float|double|decimal|object|array|list|map|date\w*|timestamp|uuid|guid)\b[^|`]*?)\s*\|/i,
 ];
@@ -27,25 +32,47 @@ const read = new WeakMap<Design, readonly Declared[]>();
 export function declaredIn(design: Design): readonly Declared[] {
   const known = read.get(design);
   if (known) return known;
+  /** An attribute above a property gives its name in JSON. */
+  let named: string | undefined;
   const found = design.lines.flatMap((text, index): Declared[] => {
     // The forms take time with the square of the blanks in a line.
     if (text.length > 400) return [];
+    const above = named;
+    named = /^\s*[[@]/.test(text) ? (jsonName(text) ?? above) : undefined;
     for (const form of FORMS) {
       const { field, type, optional } = form.exec(text)?.groups ?? {};
-      if (field !== undefined && type !== undefined)
-        return [
-          {
-            field,
-            array: ARRAY.test(type.trim()),
-            optional: optional !== undefined,
-            at: { file: design.file, line: index + 1 },
-          },
-        ];
+      if (field === undefined || type === undefined) continue;
+      named = undefined;
+      return [
+        {
+          field: jsonName(text) ?? above ?? field,
+          array: ARRAY.test(type.trim()),
+          optional: optional !== undefined,
+          at: { file: design.file, line: index + 1 },
+        },
+      ];
     }
     return [];
   });
-  read.set(design, found);
-  return found;
+  const all = [...found, ...entitiesIn(design)];
+  read.set(design, all);
+  return all;
+}
+
+/** `ORDER { string storeId FK }` in a diagram of Mermaid. */
+function entitiesIn({ lines, file }: Design): Declared[] {
+  let [diagram, entity] = [false, ''];
+  return lines.flatMap((text, index): Declared[] => {
+    if (/^\s*erDiagram\b/.test(text)) diagram = true;
+    else if (/^\s*(?:`{3}|~{3})/.test(text)) [diagram, entity] = [false, ''];
+    if (!diagram) return [];
+    const begun = /^\s*"?([\w-]+)"?\s*(?:\[[^\]]*\])?\s*\{\s*$/.exec(text)?.[1];
+    if (begun !== undefined || /^\s*\}/.test(text)) entity = begun ?? '';
+    const { type, field } =
+      /^\s+(?<type>[A-Za-z][\w[\]()<>-]*)\s+(?<field>\w+)(?:\s+(?:PK|FK|UK)\b.*|\s+".*)?\s*$/.exec(text)?.groups ?? {};
+    if (entity === '' || begun !== undefined || type === undefined || field === undefined) return [];
+    return [{ field, array: ARRAY.test(type), optional: false, entity, at: { file, line: index + 1 } }];
+  });
 }
 
 /** The declarations in the section of a container; several rules ask for them. */
@@ -55,7 +82,11 @@ export function declaredOf(design: Design, detail: ContainerDetail): readonly De
   const known = own.get(detail);
   if (known) return known;
   const { from, to } = linesOf(design, detail);
-  const found = declaredIn(design).filter(({ at }) => at.line >= from && at.line < to);
+  const containers = design.containers.map(({ container }) => container);
+  const found = declaredIn(design).filter(
+    ({ at, entity }) =>
+      (at.line >= from && at.line < to) || (entity !== undefined && namedLike(entity, containers) === detail.container),
+  );
   own.set(detail, found);
   return found;
 }
@@ -74,10 +105,12 @@ export function linesOf(design: Design, detail: ContainerDetail): Span {
   const known = spans.get(detail);
   if (known) return known;
   const { container, prose } = detail;
+  // An example of it may stand far away, below another container.
+  const below = design.containers.map((other) => other.container.at.line).filter((line) => line > container.at.line);
   const last = Math.max(
     container.at.line,
     ...prose.map(({ at }) => at.line),
-    ...container.types.map(({ at }) => at.line),
+    ...container.types.map(({ at }) => at.line).filter((line) => !below.some((other) => other < line)),
   );
   const next = design.headings.find(({ at }) => at.line > last);
   const span = { from: container.at.line, to: Math.min(design.lines.length + 1, next?.at.line ?? Infinity) };

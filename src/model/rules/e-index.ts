@@ -4,7 +4,7 @@ import { fixOfPath } from '../fix.ts';
 import type { Place } from '../model.ts';
 import { fieldOf, isIndexed } from '../indexed.ts';
 import { declaredOf } from './declared.ts';
-import { type Facts, examplesIn, fieldsIn, valueAt } from './facts.ts';
+import { type Facts, examplesIn, fieldsIn, isQuery, valueAt } from './facts.ts';
 import { type Rule, DESIGN, SOURCES, missing, more, n } from './rule.ts';
 
 const POLICY = SOURCES.microsoft('Indexing policies in Azure Cosmos DB');
@@ -39,9 +39,10 @@ export const INDEXES: readonly Rule[] = [
         const { container } = detail;
         const fields = fieldsIn(container);
         if (fields.size < 10) continue;
-        const queries = queriesOf(facts, detail);
+        // Only a document with a mapping states all queries; elsewhere a query is an example.
+        const queries = facts.mapping.length > 0 ? queriesOf(facts, detail) : [];
         const rows = facts.accesses.filter((access) => access.detail === detail);
-        if (queries.length === 0 && (rows.length === 0 || rows.some(({ row }) => row.operations.includes('query')))) {
+        if (queries.length === 0 && (rows.length === 0 || rows.some(({ row }) => row.operations.some(isQuery)))) {
           yield missing(`the queries on ${container.name}`);
           continue;
         }
@@ -363,6 +364,7 @@ export const INDEXES: readonly Rule[] = [
     hint: 'Write seconds. Add a default TTL to the container, -1 if only some items expire.',
     needs: [DESIGN],
     *check(facts) {
+      const bare: { name: string; type: string; at: Place }[] = [];
       for (const detail of facts.containers) {
         const { container } = detail;
         const described = facts.labelled(detail, /^(default ?)?ttl|time to live|生存时间/i);
@@ -409,12 +411,16 @@ export const INDEXES: readonly Rule[] = [
               at,
             };
           if (values.length > 0 && container.defaultTtl === undefined)
-            yield {
-              message: `${container.name}: the ttl of type ${name} has no effect, because the container has no default TTL`,
-              at,
-            };
+            bare.push({ name: container.name, type: name, at });
         }
       }
+      const [first, ...others] = bare;
+      if (first)
+        yield {
+          message: `${first.name}: the ttl of type ${first.type}${more(others.length)} has no effect, because the container has no default TTL`,
+          at: first.at,
+          related: others.map(({ at }) => at),
+        };
     },
   },
   {

@@ -2,7 +2,7 @@
 import { linesOf } from './declared.ts';
 import { type Rule, DESIGN, SOURCES, missing } from './rule.ts';
 
-const EXPIRY = String.raw`\b(?:ttl|time to live|expir\w*)\b`;
+const EXPIRY = String.raw`\b(?:ttl|time to live|expir(?:y|e|es|ation))\b`;
 const ARCHIVES = new RegExp(`${EXPIRY}[^.|]{0,60}\\barchiv|\\barchiv\\w*[^.|]{0,60}${EXPIRY}`, 'i');
 /** Words for something that copies the document before it expires. */
 const COPIED =

@@ -21,7 +21,7 @@ import { quantities } from '../reader/quantity.ts';
 import type { Relational } from './relational.ts';
 import { type Access, type Term, isWrite, sum } from './terms.ts';
 
-export { type Access, type Term, isWrite, sum } from './terms.ts';
+export { type Access, type Term, isQuery, isWrite, sum } from './terms.ts';
 
 /** One thing that the documents say is asked of a container: a row of the mapping, or a query elsewhere. */
 export interface Question {
@@ -31,6 +31,8 @@ export interface Question {
   readonly text: string;
   readonly queries: readonly Query[];
   readonly crossing: boolean;
+  /** See `Asked`. */
+  readonly scoped?: true;
   readonly mapped: boolean;
   readonly at: Place;
 }

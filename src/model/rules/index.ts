@@ -3,6 +3,7 @@ import type { Parser } from '../../sql-check/parser.ts';
 import type { Documents, Waiver } from '../documents.ts';
 import { DEFAULTS, type RuleSettings } from '../estimate.ts';
 import type { ModelFinding } from '../model.ts';
+import { BELIEFS_OF_SERVICE } from './a-beliefs.ts';
 import { AGREEMENT } from './a-completeness.ts';
 import { DURATIONS } from './a-durations.ts';
 import { PROMPT } from './a-prompt.ts';
@@ -12,7 +13,9 @@ import { SIZES } from './b-sizes.ts';
 import { IDENTITY } from './c-identity.ts';
 import { KEYS } from './c-keys.ts';
 import { NAMES } from './c-names.ts';
+import { PAIRS } from './c-pairs.ts';
 import { REQUESTS } from './c-requests.ts';
+import { SYNTAX } from './c-syntax.ts';
 import { UNIQUENESS } from './c-uniqueness.ts';
 import { AGGREGATES } from './d-aggregates.ts';
 import { DERIVED } from './d-derived.ts';
@@ -21,6 +24,7 @@ import { INDEXES } from './e-index.ts';
 import { VECTORS } from './e-vector.ts';
 import { EXPIRES } from './f-expiry.ts';
 import { FEED } from './f-feed.ts';
+import { TEMPORARY } from './f-temporary.ts';
 import { Facts } from './facts.ts';
 import { TENANCY } from './h-tenancy.ts';
 import { SHARDS } from './i-shards.ts';
@@ -42,6 +46,8 @@ export const MODEL_RULES: readonly Rule[] = [
   ...REQUESTS,
   ...UNIQUENESS,
   ...NAMES,
+  ...SYNTAX,
+  ...PAIRS,
   ...AGGREGATES,
   ...GROWTH,
   ...DERIVED,
@@ -49,10 +55,12 @@ export const MODEL_RULES: readonly Rule[] = [
   ...VECTORS,
   ...FEED,
   ...EXPIRES,
+  ...TEMPORARY,
   ...TENANCY,
   ...SHARDS,
   ...STATED,
   ...SERVICE,
+  ...BELIEFS_OF_SERVICE,
 ];
 
 export interface NotChecked {
@@ -177,5 +185,6 @@ function waiverFinding(waiver: Waiver, waived: readonly Waived[], today: Date): 
 export const compareIds = (a: string, b: string): number =>
   a.charCodeAt(0) - b.charCodeAt(0) || Number(a.slice(1)) - Number(b.slice(1));
 
+const FILES = new Intl.Collator();
 const byPlace = (a: RuleFinding, b: RuleFinding): number =>
-  compareIds(a.rule, b.rule) || a.at.file.localeCompare(b.at.file) || a.at.line - b.at.line;
+  compareIds(a.rule, b.rule) || FILES.compare(a.at.file, b.at.file) || a.at.line - b.at.line;

@@ -66,9 +66,13 @@ export const PATTERNS: Need = {
 };
 export const noDesign = missing(DESIGN.what);
 
+const [WHOLE, TENTHS, HUNDREDTHS] = [0, 1, 2].map(
+  (maximumFractionDigits) => new Intl.NumberFormat('en-US', { maximumFractionDigits }),
+);
+
 /** `1,234.5` */
 export const n = (value: number): string =>
-  value.toLocaleString('en-US', { maximumFractionDigits: Math.abs(value) < 10 ? 2 : Math.abs(value) < 1000 ? 1 : 0 });
+  (Math.abs(value) < 10 ? HUNDREDTHS : Math.abs(value) < 1000 ? TENTHS : WHOLE)?.format(value) ?? '';
 
 /** The text without backticks, cut so that it fits into a line. */
 export const quoted = (text: string, length = 60): string => {

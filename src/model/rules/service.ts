@@ -7,7 +7,7 @@ const DENIED =
   /\b(no|not|never|without|instead of|rather than|unlike|vs\.?|isn['’]t|doesn['’]t|don['’]t|can['’]?t|cannot)\b/i;
 
 /** Lines that say something, without headings. */
-const saying = ({ lines, file }: Design, words: RegExp): { text: string; at: Place }[] =>
+export const saying = ({ lines, file }: Design, words: RegExp): { text: string; at: Place }[] =>
   lines.flatMap((text, index) =>
     text.length <= 600 && !text.startsWith('#') && words.test(text) ? [{ text, at: { file, line: index + 1 } }] : [],
   );
@@ -57,6 +57,29 @@ const TTL: readonly { readonly claim: RegExp; readonly truth: string; readonly s
     severity: 'warning',
   },
 ];
+
+/** What they say that a TTL can't do, and it can. */
+const SAME_FOR_ALL =
+  /\b(?:cannot|can['’]t|can not|unable to)\b[^.|]{0,30}\b(?:different|separate|own|individual)\b[^.|]{0,20}\b(?:TTL|time[- ]to[- ]live)\b[^.|]{0,30}\b(?:per|for each|by) (?:collection|type|document|item|entity|kind)\b/i;
+
+/** `Minimum RU/s: 400` above `Maximum RU/s: 1,000`, beside a word about autoscale; each with a least that isn't a tenth. */
+function rangesOf({ lines, file }: Design): { low: number; high: number; at: Place; maximum: Place }[] {
+  const figure = (line: string | undefined, word: string): number | undefined => {
+    const [, digits] =
+      new RegExp(String.raw`^[^\d|]{0,12}\b${word}\w*\b[^\d|]{0,20}\bRU(?:\/s)?\b\D{0,8}(\d[\d,]*)`, 'i').exec(
+        line ?? '',
+      ) ?? [];
+    return digits === undefined ? undefined : Number(digits.replaceAll(',', ''));
+  };
+  return lines.flatMap((line, index) => {
+    const low = figure(line, 'min');
+    const high = figure(lines[index + 1], 'max');
+    const near = lines.slice(Math.max(0, index - 3), index + 5).join('\n');
+    return low !== undefined && high !== undefined && /auto-?scale/i.test(near) && low * 10 !== high
+      ? [{ low, high, at: { file, line: index + 1 }, maximum: { file, line: index + 2 } }]
+      : [];
+  });
+}
 
 export const SERVICE: readonly Rule[] = [
   {
@@ -155,6 +178,16 @@ export const SERVICE: readonly Rule[] = [
         )
           yield { message: `An autoscale maximum of ${n(only)} RU/s isn’t possible; the least is 1,000`, at };
       }
+      const [first, ...others] = rangesOf(design);
+      if (first)
+        yield {
+          message: `With an autoscale maximum of ${n(first.high)} RU/s the least is ${n(first.high / 10)}, not ${n(first.low)}`,
+          at: first.at,
+          related: [first.maximum, ...others.flatMap(({ at, maximum }) => [at, maximum])],
+          evidence: [first, ...others]
+            .map(({ low, high }) => `0.1 × ${n(high)} = ${n(high / 10)}, not ${n(low)}`)
+            .join('; '),
+        };
     },
   },
   {
@@ -177,6 +210,12 @@ export const SERVICE: readonly Rule[] = [
         );
         if (first) yield { severity, message: truth, at: first.at, related: others.map(({ at }) => at) };
       }
+      for (const { at } of saying(design, SAME_FOR_ALL))
+        yield {
+          severity: 'warning',
+          message: 'Each document may have a ttl of its own, so types in one container may live for different times',
+          at,
+        };
     },
   },
 ];

@@ -3,7 +3,7 @@ import type { Mapping, Query } from '../documents.ts';
 import { chargeOf } from '../estimate.ts';
 import { FEED_RU } from '../load.ts';
 import type { Container } from '../model.ts';
-import { type Access, type Facts, isWrite, namesKey, sum, written } from './facts.ts';
+import { type Access, type Facts, isQuery, isWrite, namesKey, sum, written } from './facts.ts';
 import { type Rule, type RuleResult, DESIGN, MAPPING, SOURCES, missing, n } from './rule.ts';
 
 /** Stated RU are compared with this many times the estimate, since estimates are rough. */
@@ -29,12 +29,10 @@ function expected(facts: Facts, { row, detail }: Access): { ru: number; text: st
   if (/\brestore\b/i.test(text) || row.operations.includes('batch')) return undefined;
   if (row.operations.length === 0)
     return /change feed/i.test(text) ? { ru: FEED_RU, text: `${FEED_RU} RU a change of the feed` } : undefined;
-  // "Query, cross-partition" with one query is one read.
-  const isOne = row.operations.includes('cross-partition') && row.queries.length === 1;
-  const operations = isOne ? row.operations.filter((operation) => operation !== 'query') : row.operations;
-  const parts = operations.map((operation) => {
-    const reads = operation === 'query' || operation === 'cross-partition';
-    const rows = reads ? (row.queries.map(limitOf).find((limit) => limit !== undefined) ?? rowsStated(row)) : 1;
+  const parts = row.operations.map((operation) => {
+    const rows = isQuery(operation)
+      ? (row.queries.map(limitOf).find((limit) => limit !== undefined) ?? rowsStated(row))
+      : 1;
     if (rows === undefined) return undefined;
     const charge = { ...facts.charge(detail), bytes: rows * detail.size.average, rows };
     const times = operation === 'point-read' ? row.times : 1;

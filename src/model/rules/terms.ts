@@ -29,3 +29,4 @@ const WRITES = new Set<Operation>(['create', 'replace', 'patch', 'upsert', 'dele
 export const isWrite = (operation: Operation): boolean => WRITES.has(operation);
 
 export const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
+export const isQuery = (operation: Operation): boolean => operation === 'query' || operation === 'cross-partition';

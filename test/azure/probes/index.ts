@@ -65,7 +65,16 @@ export const WITHOUT_PROBE: ReadonlyMap<string, string> = new Map([
   ...because('It is a preview, and only a comparison that never chooses it rests on it.', 'ASM-E99'),
   ...because('Nothing but the estimates of RU depends on it.', 'ASM-E120'),
   ...because('A race of two batches can’t be made to happen.', 'ASM-E96'),
-  ...because('No code relies on it; a rule of the model’s check does.', 'ASM-E102', 'ASM-E110', 'ASM-E111', 'ASM-E112'),
+  ...because(
+    'No code relies on it; a rule of the model’s check does.',
+    'ASM-E102',
+    'ASM-E110',
+    'ASM-E111',
+    'ASM-E112',
+    'ASM-E118',
+    'ASM-E119',
+    'ASM-E121',
+  ),
   ...because('ASM-A2 asks it.', 'ASM-E9'),
   ...because(
     'The client checks ids itself; what the gateway does behind it needs requests of another client.',

@@ -112,6 +112,47 @@ describe('a tenant that may outgrow a logical partition', () => {
   });
 });
 
+describe('a tenant with an actor that may outgrow a logical partition too', () => {
+  const audit = REQUIREMENTS['audit']!;
+  const row = (access: string, peak: number, average: number) => ({ ...audit.rows[1]!, access, peak, average });
+  const busy = {
+    ...audit,
+    entities: [
+      '| Entry | id, tenantId (500 values, largest 30 %), actorId (100,000 values, largest 60 %), day (365 values, largest 10 %), at, action | 1 KB | 800,000,000 | 365 d |',
+    ],
+    rows: [...audit.rows, row('list entry by tenantId, actorId, day, newest at, limit 50', 400, 100)],
+  };
+
+  test('has a key of three levels', () => {
+    const options = optionsOf(busy, /^key of Entries/);
+    expect(options.find(({ option }) => option === '/tenantId, /actorId')?.refused).toContain('144 GB');
+    expect(options.find(({ chosen }) => chosen)?.option).toBe('/tenantId, /actorId, /day');
+    const { design } = proposed(busy);
+    expect(design).toContain('**Partition Key**: `/tenantId`, `/actorId`, `/day` (hierarchical)');
+    // The tenant and the actor are a prefix: some of the partitions.
+    expect(design).toMatch(/c\.actorId = @actorId AND c\.type = 'entry'.*\| the partitions of a prefix/);
+  });
+
+  test('the documents pass the check', () => {
+    const { findings } = checkDocuments(documentsOf(proposed(busy)));
+    expect(findings.filter(({ severity }) => severity !== 'information')).toEqual([]);
+  });
+
+  test('a longer prefix asks fewer partitions', () => {
+    const cost = (known: string): number => {
+      const asked = {
+        ...busy,
+        rows: [...busy.rows.slice(0, 1), row(`list entry by ${known}, newest at, limit 50`, 4, 0.5), busy.rows.at(-1)!],
+      };
+      return (
+        optionsOf(asked, /^key of Entries/).find(({ option }) => option === '/tenantId, /actorId, /day')?.cost
+          .average ?? 0
+      );
+    };
+    expect(cost('tenantId, actorId')).toBeLessThan(cost('tenantId'));
+  });
+});
+
 describe('several types in one container', () => {
   const clinic = REQUIREMENTS['clinic']!;
 

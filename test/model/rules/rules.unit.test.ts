@@ -6,11 +6,12 @@ import { MODEL_RULES, type Report, checkDocuments } from '../../../src/model/rul
 import { loadParser } from '../../../src/sql-check/parser.ts';
 import { type Texts, documentsOf, edited } from './base.ts';
 import { A_TO_D } from './cases-a-d.ts';
+import { BELIEF_CASES } from './cases-beliefs.ts';
 import { C_REQUESTS } from './cases-c-requests.ts';
 import { E_TO_I } from './cases-e-i.ts';
 import { SERVICE_CASES } from './cases-service.ts';
 
-const CASES = [...A_TO_D, ...C_REQUESTS, ...E_TO_I, ...SERVICE_CASES];
+const CASES = [...A_TO_D, ...C_REQUESTS, ...E_TO_I, ...SERVICE_CASES, ...BELIEF_CASES];
 const parser = await loadParser();
 const TODAY = new Date('2026-06-01T00:00:00Z');
 

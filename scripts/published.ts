@@ -1,0 +1,57 @@
+// How much of published designs the reader reads, and what the check says of them: npm run published -- FOLDER [NAME...]
+// The documents aren't kept here. FOLDER has each as NAME.md (and NAME.requirements.md), or gets it with --download.
+import { existsSync } from 'node:fs';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { measured } from '../test/model/published/measure.ts';
+import { publishedDocuments } from '../test/model/published/labels.ts';
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { download: { type: 'boolean', default: false }, findings: { type: 'boolean', default: false } },
+});
+const [folder, ...names] = positionals;
+if (folder === undefined) throw new Error('Name the folder of the documents: npm run published -- FOLDER');
+
+let [stated, read, extra] = [0, 0, 0];
+for (const document of publishedDocuments) {
+  if (names.length > 0 && !names.includes(document.name)) continue;
+  const model = await textOf(`${document.name}.md`, document.model);
+  if (model === undefined) continue;
+  const requirements =
+    document.requirements && (await textOf(`${document.name}.requirements.md`, document.requirements));
+  const result = measured(document, model, requirements);
+  stated += result.stated;
+  read += result.read;
+  extra += result.extra.length;
+  console.log(
+    [
+      document.name,
+      result.error ?? `${result.containers} containers`,
+      result.stated === 0 ? 'no facts labelled' : `${result.read} of ${result.stated} facts read`,
+      `${result.hit} of ${document.defects.length} defects have a finding at their line`,
+      `${result.findings.length} findings`,
+    ].join('; '),
+  );
+  for (const fact of result.unread)
+    console.log(`  not read: ${fact.kind} ${fact.container} ${fact.value}, line ${fact.line}`);
+  for (const name of result.extra) console.log(`  no container of the design: ${name}`);
+  if (values.findings)
+    for (const { rule, severity, at, message } of result.findings)
+      console.log(`  ${rule} ${severity} ${at.line}: ${message}`);
+}
+console.log(`${read} of ${stated} facts read; ${extra} containers that the documents don't design`);
+
+/** Undefined: the folder doesn't have it. */
+async function textOf(name: string, address: string): Promise<string | undefined> {
+  const path = join(folder ?? '', name);
+  if (!existsSync(path)) {
+    if (!values.download) return undefined;
+    const response = await fetch(address);
+    if (!response.ok) throw new Error(`${address}: ${response.status}`);
+    await mkdir(folder ?? '', { recursive: true });
+    await writeFile(path, await response.text());
+  }
+  return readFile(path, 'utf8');
+}

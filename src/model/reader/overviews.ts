@@ -1,0 +1,81 @@
+// Tables that state containers by rows: `| Container | Partition Key | TTL |`, under many names of the columns.
+import type { Fact } from './labelled-facts.ts';
+import type { LabelName } from './labels.ts';
+import type { Section } from './outline.ts';
+import { column, hasColumns, tablesOf } from './tables.ts';
+import { partitionKey, throughput, ttl, uniqueKeys } from './values.ts';
+
+const CONTAINER_COLUMN = [
+  'container',
+  'container name',
+  'containers',
+  'collection',
+  'collections',
+  'contenedor',
+  'conteneur',
+  '容器',
+  'コンテナ',
+];
+const KEY_COLUMN = [
+  'partition key',
+  'partitionkey',
+  'pk',
+  'partition',
+  'partitioned by',
+  'partitionsschlüssel',
+  'clave de partición',
+  'clé de partition',
+  'chave de partição',
+  'chiave di partizione',
+  '分区键',
+  'パーティションキー',
+];
+/** Further columns of an overview, by the label that a container's own bullet has. */
+const FACT_COLUMNS: readonly (readonly [LabelName, readonly string[]])[] = [
+  ['ttl', ['ttl', 'default ttl', 'time to live']],
+  ['uniqueKeys', ['unique keys', 'unique key', 'unique key policy']],
+  ['throughput', ['throughput', 'ru s', 'autoscale max', 'max ru', 'autoscale max ru']],
+];
+
+interface Overview {
+  readonly name: string;
+  readonly line: number;
+  /** The key, and what further columns state. */
+  readonly facts: readonly Fact[];
+}
+
+/** The rows of overviews such as `| Container | Partition Key | Purpose |`, each with the name and the key. */
+export function overviews(all: readonly Section[], text: string, file: string): Overview[] {
+  return all.flatMap(({ blocks }) =>
+    tablesOf(blocks, text, file)
+      .filter((table) => hasColumns(table, CONTAINER_COLUMN, KEY_COLUMN))
+      .flatMap(({ rows }) => rows)
+      .flatMap((row): Overview[] => {
+        const name = /^`?([\p{L}_][\p{L}\p{N}_-]*)`?(?:\s*[*_(–—].*)?$/u.exec(column(row, CONTAINER_COLUMN) ?? '')?.[1];
+        const key = column(row, KEY_COLUMN) ?? '';
+        if (name === undefined || row.struck || !partitionKey(key, [])) return [];
+        const { line } = row.at;
+        const factOf = (label: LabelName, value: string): Fact => ({
+          name: label,
+          label,
+          text: value,
+          line,
+          items: [],
+          fences: [],
+        });
+        const further = FACT_COLUMNS.flatMap(([label, headers]) => {
+          const value = column(row, headers) ?? '';
+          return understood(label, value) ? [factOf(label, value)] : [];
+        });
+        return [{ name, line, facts: [factOf('partitionKey', key), ...further] }];
+      }),
+  );
+}
+
+/** An overview's cell may hold any words; only a value counts. */
+const understood = (label: LabelName, value: string): boolean =>
+  label === 'ttl'
+    ? typeof ttl(value) === 'number'
+    : label === 'uniqueKeys'
+      ? (uniqueKeys(value, []) ?? []).length > 0
+      : typeof throughput(value)?.max === 'number';

@@ -1,0 +1,134 @@
+// A18: sentences that are false of every account: partitions, transactions, joins, the feed, autoscale, sizes.
+import type { Design } from '../documents.ts';
+import type { Place } from '../model.ts';
+import { saying } from './service.ts';
+import type { Facts } from './facts.ts';
+import { type Rule, type RuleResult, DESIGN, SOURCES } from './rule.ts';
+
+interface Belief {
+  readonly claim: RegExp;
+  /** Words with which the sentence is true, or isn't about this. */
+  readonly unless?: RegExp;
+  readonly truth: string;
+}
+
+const LIMITED = String.raw`(?:max\w*|limit\w*|up to|at most|cap(?:s|ped|acity)?|supports?|can hold|holds|exceeds?)`;
+
+const BELIEFS: readonly Belief[] = [
+  {
+    claim: new RegExp(
+      String.raw`\bphysical partitions?\b(?:(?!logical)[^.;|]){0,60}\b${LIMITED}\b(?:(?!logical)[^.;|]){0,30}\b(?:10|20) ?GB\b|\b(?:10|20) ?GB\b(?:(?!logical)[^.;|]){0,20}\b(?:per|each|a) physical partition`,
+      'i',
+    ),
+    truth: 'A physical partition holds 50 GB; 20 GB is the limit of a logical one',
+  },
+  {
+    claim: new RegExp(
+      String.raw`\blogical partitions?\b(?:(?!physical)[^.;|]){0,60}\b${LIMITED}\b(?:(?!physical)[^.;|]){0,30}\b(?:50|100) ?GB\b|\b(?:50|100) ?GB\b(?:(?!physical)[^.;|]){0,20}\b(?:per|each|a) logical partition`,
+      'i',
+    ),
+    truth: 'A logical partition holds at most 20 GB; 50 GB is what a physical one holds',
+  },
+  {
+    claim:
+      /\b(?:single|each|one|every)\b[^.|]{0,60}\blogical partition\b[^.|]{0,90}\b(?:multiple|several|one or more|more than one|many) physical partitions?\b/i,
+    unless: /hierarch|sub-?partition/i,
+    truth: 'A logical partition lies in one physical partition, which gives it 10,000 RU/s',
+  },
+  {
+    claim: /\bjoins?\b[^.|]{0,30}\b(?:within|in|to) (?:the |a )?(?:same|single|one) (?:logical )?partition\b/i,
+    truth: 'A JOIN stays within one document; it doesn’t combine documents, also not those of one partition',
+  },
+  {
+    claim:
+      /\b(?:enables?|supports?|allows?|efficient)\b[^.|]{0,60}\b(?:join\w*\b[^.|]{0,40}\b(?:across|between|multiple|several|different|with)\b|cross-(?:container|collection) joins?)/i,
+    unless:
+      /\b(?:application|client|code|memory|synapse|spark|manual|sql server|relational|within (?:a|one|the same) document)\b/i,
+    truth: 'A JOIN stays within one document; it doesn’t combine documents or containers',
+  },
+  {
+    claim:
+      /\bcross-(?:container|partition) transactions?\b|\b(?:transactions?|transactional batch\w*|atomic\w*)\b[^.|]{0,40}\b(?:across|over|between|spanning) (?:multiple |several |different |all )?(?:containers|partitions|partition keys)\b/i,
+    unless: /\b(?:same|single|one) (?:logical )?partition\b|\b(?:saga|outbox|compensat|eventual)/i,
+    truth: 'A transaction has the documents of one partition key in one container',
+  },
+  {
+    claim:
+      /\bstored procedures?\b[^.|]{0,60}\b(?:across|over|all|multiple) (?:partitions|partition keys|containers)\b/i,
+    truth: 'A stored procedure runs in one logical partition of one container',
+  },
+  {
+    claim: /\bchange feed\b[^.|]{0,60}\bexactly[- ]once\b/i,
+    unless: /\bidempoten|at[- ]least[- ]once/i,
+    truth: 'The change feed delivers at least once',
+  },
+  {
+    claim: /\bchange feed\b[^.|]{0,60}\b(?:global|globally|total|strict) order/i,
+    unless: /\bper partition|each partition|within a partition/i,
+    truth: 'The change feed has an order only within a partition key',
+  },
+  {
+    claim: /\bautoscale\b[^.|]{0,40}\b(?:down )?to (?:zero|0)\b(?! ?%)/i,
+    truth: 'Autoscale goes down to a tenth of its maximum, and bills that',
+  },
+  {
+    claim:
+      /\bpartition key\b[^.|]{0,30}\bcan be (?:changed|updated|modified) (?:later|afterwards|at any time|anytime)\b/i,
+    truth: 'The partition key of a container is fixed when it is created, and the value in a document too',
+  },
+  {
+    claim: /\b(?:document|item)s?\b[^.|]{0,40}\b(?:max\w*|limit\w*|up to)\b[^.|]{0,20}\b(?:4|16) ?MB\b/i,
+    unless: /\bmongo/i,
+    truth: 'A document has at most 2 MB',
+  },
+];
+
+const DENIED =
+  /\b(no|not|never|without|instead of|rather than|unlike|avoid\w*|isn['’]t|doesn['’]t|don['’]t|can['’]?t|cannot|unsupported)\b/i;
+
+/** The lines that claim it, and deny it neither in the claim nor in the sentence before it. */
+const claimed = (design: Design, claim: RegExp): { text: string; at: Place }[] =>
+  saying(design, /./).flatMap(({ text: line, at }) => {
+    const text = line.replaceAll(/\b(?:e\.g|i\.e)\.,?/g, '');
+    const found = claim.exec(text);
+    const before = text.slice(0, found?.index).split(/[.;]/).at(-1) ?? '';
+    return found && !DENIED.test(`${before} ${found[0]}`) ? [{ text, at }] : [];
+  });
+
+/** Keys by which documents of different types never share a partition. */
+const BY_TYPE = /^\/(?:type|collection|entityType|entity_type|docType|documentType|kind)$/;
+const OVER_TYPES =
+  /\btransaction\w*\b[^.|]{0,60}\b(?:different|several|multiple|all) (?:document |entity )?(?:types|collections|entities|kinds)\b/i;
+
+function* overTypes(design: Design, { containers }: Facts): Iterable<RuleResult> {
+  const [only, ...others] = containers;
+  if (!only || others.length > 0 || !BY_TYPE.test(only.container.partitionKey.join())) return;
+  for (const { at, text } of saying(design, OVER_TYPES))
+    if (!DENIED.test(text))
+      yield {
+        message: `With the key ${only.container.partitionKey.join()} each type is a partition of its own, and a transaction has one partition`,
+        at,
+        related: [only.container.places.partitionKey ?? only.container.at],
+      };
+}
+
+export const BELIEFS_OF_SERVICE: readonly Rule[] = [
+  {
+    id: 'A18',
+    title: 'What the document says of partitions, transactions, joins and the feed is true of Cosmos DB',
+    severity: 'error',
+    source: SOURCES.microsoft('Partitioning and horizontal scaling in Azure Cosmos DB'),
+    why: 'A design that rests on a false sentence fails when it is built: a JOIN over documents is refused, a transaction over partitions too, and a logical partition is full at 20 GB (ASM-E121). The rule reads single sentences. It passes over those that deny the claim.',
+    hint: 'Correct the sentence, and what rests on it.',
+    needs: [DESIGN],
+    *check(facts): Iterable<RuleResult> {
+      const { design } = facts;
+      if (!design) return;
+      for (const { claim, unless, truth } of BELIEFS) {
+        const [first, ...others] = claimed(design, claim).filter(({ text }) => !unless?.test(text));
+        if (first) yield { message: truth, at: first.at, related: others.map(({ at }) => at) };
+      }
+      yield* overTypes(design, facts);
+    },
+  },
+];

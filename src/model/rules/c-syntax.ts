@@ -1,0 +1,94 @@
+// C24 and E10: SQL that Cosmos DB refuses, and filters that no index serves.
+import { type Rule, type RuleResult, DESIGN, SOURCES, missing, more } from './rule.ts';
+
+/** What other databases have; each with what Cosmos DB has instead. */
+const REFUSED: readonly { readonly has: RegExp; readonly what: string; readonly instead: string }[] = [
+  {
+    has: /\bLIMIT\s+[@\d]/i,
+    what: 'LIMIT without OFFSET',
+    instead: 'Write `SELECT TOP 50 *`, or `OFFSET 0 LIMIT 50`.',
+  },
+  { has: /\bCOUNT\s*\(\s*\*\s*\)/i, what: 'COUNT(*)', instead: 'Write `COUNT(1)`.' },
+  { has: /\bHAVING\b/i, what: 'HAVING', instead: 'Filter the groups of a subquery, or in the program.' },
+  { has: /\bUNION\b/i, what: 'UNION', instead: 'Send two queries.' },
+  {
+    has: /\b(?:LEFT|RIGHT|INNER|OUTER|FULL)\s+(?:OUTER\s+)?JOIN\b|\bJOIN\s+\w+\s+(?:AS\s+)?\w*\s*ON\b/i,
+    what: 'JOIN … ON',
+    instead: 'A JOIN unfolds an array of the same document: `JOIN line IN c.lines`. Copy what another document has.',
+  },
+  { has: /\bILIKE\b/i, what: 'ILIKE', instead: 'Write `CONTAINS(c.name, @part, true)`.' },
+  {
+    has: /\b(?:NOW|GETDATE|SYSDATE|CURDATE)\s*\(|\bCURRENT_TIMESTAMP\b(?!\s*\()|\bINTERVAL\s+'/i,
+    what: 'dates of other databases',
+    instead: 'Send the time as a parameter.',
+  },
+];
+
+const NOT_REFUSED = /\bOFFSET\s+[@\d]/i;
+
+/** A filter by what a function makes of a field. */
+const FUNCTION =
+  /\b(?<name>LOWER|UPPER|TimestampToDateTime|DateTimeToTimestamp|DateTimePart|ABS|ROUND|FLOOR|CEILING|POWER|SQRT|TRIM|REVERSE|SUBSTRING|CONCAT)\s*\(\s*(?<field>[a-z]\w*\.[\w.]+)/i;
+
+export const SYNTAX: readonly Rule[] = [
+  {
+    id: 'C24',
+    title: 'Queries use what the query language has',
+    severity: 'error',
+    source: SOURCES.microsoft('Queries in Azure Cosmos DB for NoSQL'),
+    why: 'The query language looks like SQL and lacks much of it: LIMIT without OFFSET, `COUNT(*)`, HAVING, UNION, joins of documents (ASM-E118). The service answers such a query with 400. The rule reads the queries that the document asks of a container.',
+    hint: 'Write the query in the language of Cosmos DB.',
+    needs: [DESIGN],
+    *check({ questions }): Iterable<RuleResult> {
+      const all = questions.flatMap(({ queries, who, at }) => queries.map(({ text }) => ({ text, who, at })));
+      if (all.length === 0) {
+        yield missing('a query');
+        return;
+      }
+      for (const { has, what, instead } of REFUSED) {
+        const [first, ...others] = all.filter(
+          ({ text }) => has.test(text) && !(what.startsWith('LIMIT') && NOT_REFUSED.test(text)),
+        );
+        if (first)
+          yield {
+            message: `${first.who}${more(others.length)}: Cosmos DB has no ${what}`,
+            at: first.at,
+            related: others.map(({ at }) => at),
+            hint: instead,
+          };
+      }
+    },
+  },
+  {
+    id: 'E10',
+    title: 'A query filters by a field, not by what a function makes of it',
+    severity: 'warning',
+    source: SOURCES.microsoft('Troubleshoot query issues when using Azure Cosmos DB'),
+    why: 'The index has the values of fields. A filter such as `LOWER(c.email) = @e` or `TimestampToDateTime(c._ts * 1000) < @t` loads every document that the other conditions leave (ASM-E119).',
+    hint: 'Compare the field itself: work out the bound in the program, or store the value that queries need, such as the address in lower case.',
+    needs: [DESIGN],
+    *check({ questions }): Iterable<RuleResult> {
+      const all = questions.flatMap(({ queries, who, at, detail }) =>
+        queries.map(({ text }) => ({
+          text: text.replace(/^[^]*?\bWHERE\b/i, ''),
+          who,
+          at,
+          detail,
+          filters: /\bWHERE\b/i.test(text),
+        })),
+      );
+      if (all.length === 0) {
+        yield missing('a query');
+        return;
+      }
+      for (const { text, who, at, detail, filters } of all) {
+        const { name, field } = (filters ? FUNCTION.exec(text) : null)?.groups ?? {};
+        if (name !== undefined && field !== undefined)
+          yield {
+            message: `${who} filters ${detail.container.name} by ${name} of ${field.split('.').slice(1).join('.')}, which no index serves`,
+            at,
+          };
+      }
+    },
+  },
+];

@@ -1,0 +1,28 @@
+// Which declarations are of a container's documents, wherever they stand.
+import type { ContainerDetail, Design } from '../documents.ts';
+import { namedLike } from '../reader/owners.ts';
+import { type Declared, declaredIn, linesOf } from './declared.ts';
+
+/** The declarations of a container's documents: in its section, or of a type that is called like it. */
+export function declaredFor(design: Design, detail: ContainerDetail): Declared[] {
+  const { from, to } = linesOf(design, detail);
+  return declaredIn(design).filter(({ at }) => {
+    if (design.containers.length === 1 || (at.line >= from && at.line < to)) return true;
+    const opened =
+      design.lines.slice(Math.max(0, at.line - LONGEST), at.line).findLast((line) => OPENS.test(line)) ?? '';
+    return namesType(opened, detail.container.name);
+  });
+}
+
+const OPENS = /^\s*(?:export\s+)?(?:public\s+)?(?:sealed\s+)?(?:interface|class|type|record|struct)\s+\w|^#|^\s*\{\s*$/;
+/** A type has no more lines. */
+const LONGEST = 80;
+
+/** `interface Order`, `class OrderDocument`, `"order": {` and `### Order Document` for the container orders. */
+function namesType(line: string, container: string): boolean {
+  const named =
+    /^\s*(?:export\s+)?(?:public\s+)?(?:sealed\s+)?(?:interface|class|type|record|struct)\s+(\w+?)(?:Document|Entity|Item|Model)?\b/.exec(
+      line,
+    ) ?? /^#+\s+`?(\w[\w ]*?)`?\s+(?:document|schema|entity|fields)\b/i.exec(line);
+  return named !== null && namedLike(named[1] ?? '', [{ name: container }]) !== undefined;
+}

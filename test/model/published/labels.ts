@@ -1,0 +1,53 @@
+// The labels of published designs: what each states (facts.tsv), and what a reviewer named in it (defects.tsv).
+import { readFileSync } from 'node:fs';
+
+export interface Published {
+  readonly name: string;
+  /** Addresses of the two documents. */
+  readonly model: string;
+  readonly requirements: string | undefined;
+  /** Lines of the data model at which a finding may stand. */
+  readonly defects: readonly (readonly number[])[];
+  readonly facts: readonly Fact[];
+}
+
+export interface Fact {
+  readonly kind: string;
+  readonly line: number;
+  readonly container: string;
+  readonly value: string;
+}
+
+const rowsOf = (file: string): string[][] =>
+  readFileSync(new URL(file, import.meta.url), 'utf8')
+    .split('\n')
+    .filter((line) => line !== '' && !line.startsWith('#'))
+    .map((line) => line.split('\t'));
+
+const labels = rowsOf('defects.tsv');
+const facts = rowsOf('facts.tsv');
+
+export const publishedDocuments: readonly Published[] = labels.flatMap(
+  ([row, name = '', repository = '', commit = '', model = '', requirements = '-']) => {
+    if (row !== 'document') return [];
+    const address = (path: string): string => `https://raw.githubusercontent.com/${repository}/${commit}/${path}`;
+    return [
+      {
+        name,
+        model: address(model),
+        requirements: requirements === '-' ? undefined : address(requirements),
+        defects: labels
+          .filter(([kind, of]) => kind === 'defect' && of === name)
+          .map(([, , lines = '']) => lines.split(',').map(Number).filter(Number.isInteger)),
+        facts: facts
+          .filter(([of]) => of === name)
+          .map(([, kind = '', line = '', container = '', value = '']) => ({
+            kind,
+            line: Number(line),
+            container,
+            value,
+          })),
+      },
+    ];
+  },
+);

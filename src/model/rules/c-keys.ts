@@ -2,6 +2,7 @@
 import type { ContainerDetail, Prose, Text } from '../documents.ts';
 import { bytesOf, quantities } from '../reader/quantity.ts';
 import type { Place } from '../model.ts';
+import { isComposed } from './composed.ts';
 import { declaredFor } from './declared-for.ts';
 import { declaredIn } from './declared.ts';
 import { type Facts, examplesIn, fieldsIn, isOfId, valueAt } from './facts.ts';
@@ -55,16 +56,6 @@ function constantKey({ container }: ContainerDetail, constants: readonly Prose[]
 /** Names that usually have few values. */
 const FEW =
   /\/(status|type|kind|state|country|region|tier|category|sport|league|language|currency|plan|environment|severity|level|role|gender|is[A-Z]\w*|has[A-Z]\w*|\w+(?:Type|Status|Category|Kind|Level|Role|State)|\w+_(?:type|status|category|kind|level|role|state)|active|enabled|deleted|priority|collection|entity|channel|platform|format)$/;
-
-/** The text makes the key of several values: `` `${seasonId}#${category}` ``, "season + category". */
-function isComposed({ design }: Facts, path: string): boolean {
-  const name = path.split('/').at(-1) ?? '';
-  const made = new RegExp(
-    String.raw`\b${name}\b[\x60"'\s]*(?:=|:|\(|\bis\b)[^.]{0,20}?(?:\}[-#|_:]+\$?\{|[)\w]\s\+\s[\w(]|\bconcat|\bcomposite\b|\w[#|]\w)`,
-    'i',
-  );
-  return design?.lines.some((line) => line.length < 600 && made.test(line)) ?? false;
-}
 
 /** `(value: 'deadletter')` beside the key: all documents have it. */
 const ONE_VALUE =

@@ -1,8 +1,7 @@
 // C1 to C7: partition keys and their load.
 import type { ContainerDetail, Prose, Text } from '../documents.ts';
 import { bytesOf, quantities } from '../reader/quantity.ts';
-import type { Place } from '../model.ts';
-import { isComposed } from './composed.ts';
+import { contradicts, isComposed, lineOf } from './key-values.ts';
 import { declaredFor } from './declared-for.ts';
 import { declaredIn } from './declared.ts';
 import { type Facts, examplesIn, fieldsIn, isOfId, valueAt } from './facts.ts';
@@ -40,12 +39,6 @@ const shardCount = (text: string): number | undefined => {
     : Number(value) + (found?.[3] === undefined || /shards?\s*1/i.test(found[0]) ? 0 : 1);
 };
 
-/** The same key with more than twice as many values. Up to twice is accepted: one may include the new values of a day. */
-const contradicts = (one: ContainerDetail, other: ContainerDetail): boolean =>
-  one !== other &&
-  one.container.partitionKey.join() === other.container.partitionKey.join() &&
-  (one.cardinality ?? 0) > 2 * (other.cardinality ?? Infinity);
-
 /** The text that gives all documents one value of the key. */
 function constantKey({ container }: ContainerDetail, constants: readonly Prose[]): Text | undefined {
   const [first = ''] = container.partitionKey;
@@ -60,9 +53,6 @@ const FEW =
 /** `(value: 'deadletter')` beside the key: all documents have it. */
 const ONE_VALUE =
   /\((?:fixed |constant |static |the )?value:?\s*[`"'“]+[\w-]+[`"'”]+\s*\)|\balways\s+[`"'“]+[\w-]+[`"'”]+/i;
-
-const lineOf = ({ design }: Facts, at: Place): Text | undefined =>
-  design?.file === at.file ? { text: design.lines[at.line - 1] ?? '', at } : undefined;
 
 /** Fewer fields aren't a description of the documents. */
 const DESCRIBED = 10;

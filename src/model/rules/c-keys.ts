@@ -1,7 +1,7 @@
 // C1 to C7: partition keys and their load.
 import type { ContainerDetail, Prose, Text } from '../documents.ts';
 import { bytesOf, quantities } from '../reader/quantity.ts';
-import type { Place } from '../model.ts';
+import { contradicts, isComposed, lineOf } from './key-values.ts';
 import { declaredFor } from './declared-for.ts';
 import { declaredIn } from './declared.ts';
 import { type Facts, examplesIn, fieldsIn, isOfId, isQuery, valueAt } from './facts.ts';
@@ -39,12 +39,6 @@ const shardCount = (text: string): number | undefined => {
     : Number(value) + (found?.[3] === undefined || /shards?\s*1/i.test(found[0]) ? 0 : 1);
 };
 
-/** The same key with more than twice as many values. Up to twice is accepted: one may include the new values of a day. */
-const contradicts = (one: ContainerDetail, other: ContainerDetail): boolean =>
-  one !== other &&
-  (one.cardinality ?? 0) > 2 * (other.cardinality ?? Infinity) &&
-  one.container.partitionKey.join() === other.container.partitionKey.join();
-
 /** The text that gives all documents one value of the key. */
 function constantKey({ container }: ContainerDetail, constants: readonly Prose[]): Text | undefined {
   const [first = ''] = container.partitionKey;
@@ -56,22 +50,9 @@ function constantKey({ container }: ContainerDetail, constants: readonly Prose[]
 const FEW =
   /\/(status|type|kind|state|country|region|tier|category|sport|league|language|currency|plan|environment|severity|level|role|gender|is[A-Z]\w*|has[A-Z]\w*|\w+(?:Type|Status|Category|Kind|Level|Role|State)|\w+_(?:type|status|category|kind|level|role|state)|active|enabled|deleted|priority|collection|entity|channel|platform|format)$/;
 
-/** The text makes the key of several values: `` `${seasonId}#${category}` ``, "season + category". */
-function isComposed({ design }: Facts, path: string): boolean {
-  const name = path.split('/').at(-1) ?? '';
-  const made = new RegExp(
-    String.raw`\b${name}\b[\x60"'\s]*(?:=|:|\(|\bis\b)[^.]{0,20}?(?:\}[-#|_:]+\$?\{|[)\w]\s\+\s[\w(]|\bconcat|\bcomposite\b|\w[#|]\w)`,
-    'i',
-  );
-  return design?.lines.some((line) => line.length < 600 && made.test(line)) ?? false;
-}
-
 /** `(value: 'deadletter')` beside the key: all documents have it. */
 const ONE_VALUE =
   /\((?:fixed |constant |static |the )?value:?\s*[`"'“]+[\w-]+[`"'”]+\s*\)|\balways\s+[`"'“]+[\w-]+[`"'”]+/i;
-
-const lineOf = ({ design }: Facts, at: Place): Text | undefined =>
-  design?.file === at.file ? { text: design.lines[at.line - 1] ?? '', at } : undefined;
 
 /** Fewer fields aren't a description of the documents. */
 const DESCRIBED = 10;

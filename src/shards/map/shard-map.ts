@@ -441,10 +441,8 @@ export class ShardMap {
 
   /** `verb` is what can't be done to the mappings of a list map, such as `split`. @throws UsageError `keys-invalid` */
   assertRange(verb: string): void {
-    if (this.kind === 'range') return;
-    throw shardsError('keys-invalid', `Mappings of a list map can't be ${verb}`, {
-      hint: 'Each of its mappings has one key: change, or move, the mapping of a key.',
-    });
+    const hint = 'Each of its mappings has one key: change, or move, the mapping of a key.';
+    if (this.kind !== 'range') throw shardsError('keys-invalid', `Mappings of a list map can't be ${verb}`, { hint });
   }
 }
 

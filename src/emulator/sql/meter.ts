@@ -16,6 +16,8 @@ const WORTH_KNOWING = 500;
 
 /** The cost of sorting the members of an object and writing it, for each character. */
 const CANONICAL_STEPS = 40;
+/** The same of a value without parts. */
+const WRITE_STEPS = 5;
 
 /** The cost of a row: to read it, to keep it, and to compare it with another. */
 export const ROW_STEPS = 250;
@@ -93,7 +95,8 @@ export class Meter {
 
   /** Call it before a value is written in its canonical form. */
   canonical(value: unknown): void {
-    this.work(this.sizeOf(value) * CANONICAL_STEPS);
+    const hasParts = typeof value === 'object' && value !== null;
+    this.work(this.sizeOf(value) * (hasParts ? CANONICAL_STEPS : WRITE_STEPS));
   }
 }
 

@@ -95,7 +95,11 @@ async function importPipeline(folder: string, importer: Importer): Promise<Pipel
   try {
     module = (await importer(file)) as { default?: unknown };
   } catch (error) {
-    throw runtimeError('pipeline-unloadable', `${file} can't be loaded: ${messageOf(error)}`, { cause: error });
+    const isMissing = /^Cannot find package '/.test(messageOf(error));
+    throw runtimeError('pipeline-unloadable', `${file} can't be loaded: ${messageOf(error)}`, {
+      cause: error,
+      ...(isMissing && { hint: 'Run `npm install` in the project, and add the package if package.json lacks it.' }),
+    });
   }
   if (isPipeline(module.default)) return module.default;
   throw runtimeError('pipeline-unloadable', `${file} has no pipeline as its default export`, {

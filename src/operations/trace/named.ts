@@ -2,6 +2,7 @@ import { suggestion } from '../../base/near.ts';
 import type { Identity, Key } from '../../feed/reading/change.ts';
 import type { LoadedPipeline } from '../../runtime/workspace.ts';
 import { operationsError } from '../errors.ts';
+import { plural } from '../table.ts';
 
 /**
  * The document that a person names. A key is one text, such as `store-1`, or a JSON array with a value for each level.
@@ -20,9 +21,13 @@ export function namedDocument(
   const key = keyOf(text);
   const levels = found.partitionKey.length;
   if (key.length !== levels)
-    throw operationsError('input-invalid', `The key has ${key.length} values, and ${container} has ${levels} levels`, {
-      hint: `Write the key as JSON, with a value for each of ${found.partitionKey.join(', ')}.`,
-    });
+    throw operationsError(
+      'input-invalid',
+      `The key has ${plural(key.length, 'value')}, and ${container} has ${plural(levels, 'level')}`,
+      {
+        hint: `Write the key as JSON, with a value for each of ${found.partitionKey.join(', ')}.`,
+      },
+    );
   return { container, key, id };
 }
 

@@ -9,7 +9,7 @@ import { hostError } from '../errors.ts';
 import { DEFAULT_DIRECTORY, ask } from './ask.ts';
 import { PARTS } from './files.ts';
 import { type FromDocuments, fromDocuments } from './from-documents.ts';
-import { dependencyFor, tarballOf } from './origin.ts';
+import { dependencyFor, tarballOf, unbuiltCheckoutOf } from './origin.ts';
 
 /** A package name that npm accepts, without a scope. */
 const NAME = /^[a-z0-9][a-z0-9._-]{0,99}$/;
@@ -83,11 +83,13 @@ from: the version in the registry, or the tarball.`,
   },
   format: ({ directory, path, name, dependency, installed, declared, toDeclare }) => {
     const tarball = tarballOf(dependency, directory);
+    const checkout = unbuiltCheckoutOf(dependency, directory);
     return [
       `${name} is written. Next:`,
       `  cd ${path}`,
       ...(installed ? [] : ['  npm install']),
       '  npm run dev',
+      ...(checkout === undefined ? [] : [`  npm --prefix ${relative(directory, checkout)} run build`]),
       '  npm test',
       ...(tarball === undefined
         ? []

@@ -27,6 +27,13 @@ export function dependencyFor(target: string, root = fileURLToPath(packageRoot))
 
 const fileSpec = (target: string, path: string): string => `file:${relative(target, path).split(sep).join('/')}`;
 
+/** The checkout that a dependency names, as a path, where it has no build: tests and types need one. */
+export function unbuiltCheckoutOf(spec: string, target: string): string | undefined {
+  if (!spec.startsWith('file:')) return undefined;
+  const path = resolve(target, spec.slice('file:'.length));
+  return existsSync(join(path, '.git')) && !existsSync(join(path, 'dist')) ? path : undefined;
+}
+
 /** The tarball that a dependency names, as a path; undefined if it names none. */
 export function tarballOf(spec: string, target: string): string | undefined {
   if (!spec.startsWith('file:')) return undefined;

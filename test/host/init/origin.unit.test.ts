@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { packageVersion } from '../../../src/base/package.ts';
-import { dependencyFor, tarballOf } from '../../../src/host/init/origin.ts';
+import { dependencyFor, tarballOf, unbuiltCheckoutOf } from '../../../src/host/init/origin.ts';
 
 let place: string;
 beforeEach(() => {
@@ -47,4 +47,13 @@ it('knows which dependency is a tarball', () => {
   expect(tarballOf('file:../../millrace-0.1.0.tgz', target())).toBe(join(place, 'millrace-0.1.0.tgz'));
   for (const other of ['^0.1.0', 'file:../../cache', 'https://host/x.tgz'])
     expect(tarballOf(other, target())).toBeUndefined();
+});
+
+it('knows a checkout that must be built before the tests of a project', () => {
+  const checkout = join(place, 'millrace');
+  mkdirSync(join(checkout, '.git'), { recursive: true });
+  expect(unbuiltCheckoutOf('file:../../millrace', target())).toBe(checkout);
+  mkdirSync(join(checkout, 'dist'));
+  for (const other of ['file:../../millrace', 'file:../../millrace-0.1.0.tgz', '^0.1.0'])
+    expect(unbuiltCheckoutOf(other, target())).toBeUndefined();
 });

@@ -27,6 +27,8 @@ const FORMS: readonly RegExp[] = [
 ];
 /** `` `orders` (`/storeId`) ``, in a text that speaks of containers. */
 const BRACKETED = /`(?<name>[\p{L}_][\p{L}\p{N}_-]*)`\s*(?:\(|[–—:→-]{1,2}\s?)\s*`(?<key>\/[\p{L}_]\w*)`/giu;
+/** What every one of the forms has in it. */
+const OF_KEYS = /pk|partition|分区键|パーティションキー/i;
 const OF_CONTAINERS = /\b(containers?|partition(ed)?|cosmos)\b|コンテナ|容器/i;
 
 /** Words before "container" that are no name. */
@@ -48,9 +50,9 @@ export function toldIn(source: string, heading = ''): Told[] {
     const text = marked(sentence);
     // A bold word before a path may be any label.
     const bracketed = OF_CONTAINERS.test(`${heading} ${text}`) ? [...sentence.matchAll(BRACKETED)] : [];
-    for (const match of [...FORMS.flatMap((form) => [...text.matchAll(form)]), ...bracketed]) {
+    const formed = OF_KEYS.test(text) ? FORMS.flatMap((form) => [...text.matchAll(form)]) : [];
+    for (const match of [...formed, ...bracketed]) {
       const { name = '', key = '' } = match.groups ?? {};
-
       if (!NO_NAME.test(name) && labelName(name) === undefined && !found.some((one) => one.name === name))
         found.push({ name, key });
     }

@@ -86,13 +86,22 @@ const BELIEFS: readonly Belief[] = [
 const DENIED =
   /\b(no|not|never|without|instead of|rather than|unlike|avoid\w*|isn['’]t|doesn['’]t|don['’]t|can['’]?t|cannot|unsupported)\b/i;
 
+interface Said {
+  readonly text: string;
+  readonly at: Place;
+}
+
+/** Each line, without the dots that end no sentence. */
+const linesOf = (design: Design): Said[] =>
+  saying(design, /./).map(({ text, at }) => ({ text: text.replaceAll(/\b(?:e\.g|i\.e)\.,?/g, ''), at }));
+
 /** The lines that claim it, and deny it neither in the claim nor in the sentence before it. */
-const claimed = (design: Design, claim: RegExp): { text: string; at: Place }[] =>
-  saying(design, /./).flatMap(({ text: line, at }) => {
-    const text = line.replaceAll(/\b(?:e\.g|i\.e)\.,?/g, '');
+const claimed = (lines: readonly Said[], claim: RegExp): Said[] =>
+  lines.filter(({ text }) => {
     const found = claim.exec(text);
-    const before = text.slice(0, found?.index).split(/[.;]/).at(-1) ?? '';
-    return found && !DENIED.test(`${before} ${found[0]}`) ? [{ text, at }] : [];
+    if (!found) return false;
+    const before = text.slice(0, found.index).split(/[.;]/).at(-1) ?? '';
+    return !DENIED.test(`${before} ${found[0]}`);
   });
 
 /** Keys by which documents of different types never share a partition. */
@@ -124,8 +133,9 @@ export const BELIEFS_OF_SERVICE: readonly Rule[] = [
     *check(facts): Iterable<RuleResult> {
       const { design } = facts;
       if (!design) return;
+      const lines = linesOf(design);
       for (const { claim, unless, truth } of BELIEFS) {
-        const [first, ...others] = claimed(design, claim).filter(({ text }) => !unless?.test(text));
+        const [first, ...others] = claimed(lines, claim).filter(({ text }) => !unless?.test(text));
         if (first) yield { message: truth, at: first.at, related: others.map(({ at }) => at) };
       }
       yield* overTypes(design, facts);

@@ -13,10 +13,15 @@ const bounded = (text: string, field: string): boolean =>
     text,
   );
 
-/** `| files | array | Every report of this client |`: the row of a field that has all there are. */
-const hasAll = (line: string, field: string): boolean =>
-  new RegExp(String.raw`^\s*\|\s*\x60?${field}\x60?\s*\|[^|]*\b(?:array|list)\b`, 'i').test(line) &&
-  /\|\s*(?:every|all)\b[^|]{5,}\|\s*$/i.test(line);
+const ROW = /^\s*\|\s*`?(?<field>[^`|]*?)`?\s*\|[^|]*\b(?:array|list)\b/i;
+
+/** `| files | array | Every report of this client |`: the fields, in lower case, whose rows say that they have all there are. */
+const fieldsOfAll = (lines: readonly string[]): ReadonlySet<string> =>
+  new Set(
+    lines
+      .filter((line) => /\|\s*(?:every|all)\b[^|]{5,}\|\s*$/i.test(line))
+      .flatMap((line) => ROW.exec(line)?.groups?.['field']?.toLowerCase() ?? []),
+  );
 
 export const GROWTH: readonly Rule[] = [
   {
@@ -29,6 +34,7 @@ export const GROWTH: readonly Rule[] = [
     needs: [DESIGN],
     *check(facts) {
       const { containers, design, pairs } = facts;
+      const ofAll = fieldsOfAll(design?.lines ?? []);
       for (const detail of containers) {
         const { container } = detail;
         const shown = examplesIn(container).flatMap((one) =>
@@ -40,7 +46,7 @@ export const GROWTH: readonly Rule[] = [
         const found = [...shown, ...declared].filter(({ field }, index, all) => {
           const own = field.split('.').at(-1) ?? field;
           return (
-            (GROWING.test(own) || (design?.lines ?? []).some((line) => hasAll(line, own))) &&
+            (GROWING.test(own) || ofAll.has(own.toLowerCase())) &&
             all.findIndex((other) => other.field === field) === index &&
             !(design?.lines ?? []).some((line) => bounded(line, own)) &&
             !pairs.some(

@@ -1,4 +1,5 @@
 // Compares a pipeline with what is deployed. It only reads, so that it can run for every pull request.
+import { wholeOf } from '../definition/places.ts';
 import { type EmbedSpec, type Pipeline, type ProjectionSpec, projectionId } from '../definition/specs.ts';
 import { Fingerprints } from '../engine/fingerprints.ts';
 import { Views } from '../engine/views/views.ts';
@@ -25,10 +26,15 @@ export interface Deployed {
   readonly rebuild?: { readonly documents: number; readonly ru: number };
 }
 
-/** @throws UsageError if the account can't be reached */
+/**
+ * Of a part of a pipeline over shards: what runs in its place. Versions are those of all places, and what is no longer
+ * declared is named in the global place.
+ * @throws UsageError if the account can't be reached
+ */
 export async function againstDeployed(pipeline: Pipeline, model: Model, services: Services): Promise<Deployed[]> {
+  const whole = wholeOf(pipeline);
   const views = await new Views(services.global.state, pipeline.name).read();
-  const fingerprints = new Fingerprints(services.global.state, { pipeline, model });
+  const fingerprints = new Fingerprints(services.global.state, { pipeline: whole, model });
   const specs: readonly (ProjectionSpec | EmbedSpec)[] = [...pipeline.projections, ...pipeline.embeds];
   const declared = await Promise.all(
     specs.map(async (spec): Promise<Deployed> => {
@@ -55,7 +61,8 @@ export async function againstDeployed(pipeline: Pipeline, model: Model, services
       return { id, state: 'version', why: `version ${current.version} is current`, command, rebuild };
     }),
   );
-  const names = new Set(pipeline.projections.map(({ name }) => name));
+  if (pipeline.part?.place === 'shard') return declared;
+  const names = new Set(whole.projections.map(({ name }) => name));
   const gone = Object.entries(views ?? {}).flatMap(([name, { current }]): Deployed[] => {
     if (names.has(name) || !current) return [];
     const why = 'it is deployed but no longer declared: no host updates it';

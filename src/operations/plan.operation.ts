@@ -8,11 +8,12 @@ import { type Deployed, againstDeployed, sayDeployed } from './plan-deployed.ts'
 import { type PlannedStart, plannedStarts, sayStart } from './plan-starts.ts';
 import { readPair } from './model/pair.ts';
 import { ruleFlags } from './model/settings.ts';
+import { operationPlaces, placeInput } from './at-places.ts';
 import { operationsError } from './errors.ts';
 import { defineOperation } from './operation.ts';
-import { shardVerbsError } from './shards/errors.ts';
 import { plural } from './table.ts';
 import { runtimeError } from '../runtime/errors.ts';
+import type { Workspace } from '../runtime/workspace.ts';
 
 /** The result of `millrace plan`. With an error in `findings` no host would start. */
 interface Planned extends PipelinePlan {
@@ -23,6 +24,17 @@ interface Planned extends PipelinePlan {
   readonly functionApps?: number;
   readonly deployed?: readonly Deployed[];
   readonly starts?: readonly PlannedStart[];
+  /** Of a pipeline over shards: the same in each place. */
+  readonly places?: readonly PlannedPlace[];
+}
+
+/** One place against what is deployed there. */
+interface PlannedPlace {
+  /** The shard, or the database of the settings. */
+  readonly place: string;
+  readonly global: boolean;
+  readonly deployed: readonly Deployed[];
+  readonly starts: readonly PlannedStart[];
 }
 
 /** Most shards for which a deployment of a function app each is worth it. */
@@ -35,6 +47,7 @@ export const plan = defineOperation({
     'millrace plan',
     'millrace plan --pipeline examples/flights --json',
     'millrace plan --against deployed',
+    'millrace plan --against deployed --shard west',
     'millrace plan --shards 12',
   ],
   shards: 'itself',
@@ -45,6 +58,7 @@ export const plan = defineOperation({
       .enum(['deployed'])
       .optional()
       .describe('also compare with what runs on the account, and show the cost; exit code 1 if a change is refused'),
+    ...placeInput,
     shards: z.coerce
       .number()
       .int()
@@ -52,7 +66,7 @@ export const plan = defineOperation({
       .optional()
       .describe('the number of shards, to see how many deployments function apps take; for a pipeline over shards'),
   }),
-  run: async ({ profile, against, shards }, { workspace }): Promise<Planned> => {
+  run: async ({ profile, against, shard, shards }, { workspace }): Promise<Planned> => {
     const { pipeline, unloadable, documents, folder } = await readPair(workspace, undefined);
     if (unloadable) throw unloadable;
     if (!pipeline || !documents.design) {
@@ -61,12 +75,10 @@ export const plan = defineOperation({
       });
     }
     const { model } = documents.design;
-    if (against !== undefined && pipeline.shards)
-      throw shardVerbsError(
-        'shards-unsupported',
-        '`millrace plan --against deployed` can’t work on a pipeline over shards: it compares with one database',
-        { hint: 'Run `millrace projections list` and `millrace model apply --dry-run`: both look at every place.' },
-      );
+    if (shard !== undefined && against === undefined)
+      throw operationsError('input-invalid', '--shard is given without --against deployed', {
+        hint: 'The plan is the same in every shard. With `--against deployed` it is compared with what runs in one.',
+      });
     if (shards !== undefined && !pipeline.shards)
       throw operationsError('input-invalid', '--shards is given, and the pipeline is not over shards');
     const planned = {
@@ -77,32 +89,45 @@ export const plan = defineOperation({
       ...(shards !== undefined && { functionApps: shards + 1 }),
     };
     if (against === undefined) return planned;
-    const services = await workspace.services();
-    const deployed = await againstDeployed(pipeline, model, services);
-    return { ...planned, deployed, starts: await plannedStarts(pipeline, services) };
+    const places = await operationPlaces(workspace, 'plan', 'every', shard);
+    if (!places) return { ...planned, ...(await deployedAt(workspace)) };
+    const compared: PlannedPlace[] = [];
+    for (const { name: place, global, workspace: at } of places)
+      compared.push({ place, global, ...(await deployedAt(at)) });
+    return { ...planned, places: compared };
   },
-  format: ({ projections, circles, findings, shards, functionApps, deployed, starts = [] }) =>
+  format: ({ projections, circles, findings, shards, functionApps, deployed, starts = [], places = [] }) =>
     [
       ...projections.map(text),
       ...findings.map(({ severity, message, hint }) => `${severity}: ${message}. ${hint}`),
       ...circles.map((names) => `In a circle: ${[...names, names[0]].join(' → ')}`),
-      ...(deployed
-        ? [
-            [
-              'Against what is deployed:',
-              ...deployed.map((one) => `  ${sayDeployed(one)}`),
-              ...starts.map((one) => `  ${sayStart(one)}`),
-            ].join('\n'),
-          ]
-        : []),
+      ...(deployed ? [sayAgainst('Against what is deployed', { deployed, starts })] : []),
+      ...places.map(({ place, global, ...found }) =>
+        sayAgainst(`Against what is deployed in the ${global ? 'global place' : 'shard'} ${place}`, found),
+      ),
       ...(shards === undefined ? [] : [sayHosts(shards, functionApps)]),
       `${plural(projections.length, 'projection')}. RU are published figures for the documents' own sizes. N: the number of changes of a page in one group.`,
     ].join('\n\n'),
-  ok: ({ circles, findings, deployed = [] }) =>
+  ok: ({ circles, findings, deployed = [], places = [] }) =>
     circles.length === 0 &&
     !findings.some(({ severity }) => severity === 'error') &&
-    !deployed.some(({ state }) => state === 'refused'),
+    ![...deployed, ...places.flatMap((place) => place.deployed)].some(({ state }) => state === 'refused'),
 });
+
+type Found = Pick<PlannedPlace, 'deployed' | 'starts'>;
+
+async function deployedAt(workspace: Workspace): Promise<Found> {
+  const [{ pipeline, model }, services] = [await workspace.pipeline(), await workspace.services()];
+  return {
+    deployed: await againstDeployed(pipeline, model, services),
+    starts: await plannedStarts(pipeline, services),
+  };
+}
+
+const sayAgainst = (title: string, { deployed, starts }: Found): string =>
+  [`${title}:`, ...deployed.map((one) => `  ${sayDeployed(one)}`), ...starts.map((one) => `  ${sayStart(one)}`)].join(
+    '\n',
+  );
 
 function sayHosts(map: string, apps: number | undefined): string {
   const over = `Over the shards of ${map}:`;

@@ -95,7 +95,7 @@ async function importPipeline(folder: string, importer: Importer): Promise<Pipel
   try {
     module = (await importer(file)) as { default?: unknown };
   } catch (error) {
-    const isMissing = /^Cannot find package '/.test(messageOf(error));
+    const isMissing = messageOf(error).startsWith('Cannot find package ');
     throw runtimeError('pipeline-unloadable', `${file} can't be loaded: ${messageOf(error)}`, {
       cause: error,
       ...(isMissing && { hint: 'Run `npm install` in the project, and add the package if package.json lacks it.' }),

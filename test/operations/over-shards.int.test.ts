@@ -171,6 +171,47 @@ it('refuses what would see one place alone, and names the places', async (contex
   ]);
 });
 
+it('plan compares with what is deployed in each place, and with --shard in one', async (context) => {
+  const { millrace } = await derived(context);
+  interface Plan {
+    readonly places: readonly {
+      readonly place: string;
+      readonly global: boolean;
+      readonly deployed: readonly { readonly id: string; readonly state: string }[];
+    }[];
+  }
+  const plan = async (...args: string[]) => {
+    const { code, stdout } = await millrace('plan', '--against', 'deployed', '--json', ...args);
+    return { code, ...(JSON.parse(stdout) as Plan) };
+  };
+  const { code, places } = await plan();
+  expect([code, places.map(({ place, global }) => [place, global])]).toEqual([
+    0,
+    [
+      ['shop', true],
+      ['north', false],
+      ['west', false],
+    ],
+  ]);
+  const [shop, north] = places.map(({ deployed }) => deployed.map(({ id, state }) => `${id} ${state}`));
+  expect(shop).toContain('years@1 unchanged');
+  expect(north).toContain('summaries@1 unchanged');
+  expect(north).not.toContain('years@1 unchanged');
+  expect(new Set(places.flatMap(({ deployed }) => deployed.map(({ state }) => state)))).toEqual(new Set(['unchanged']));
+  expect((await plan('--shard', 'west')).places).toEqual([places[2]]);
+  expect((await millrace('plan', '--against', 'deployed', '--shard', 'west')).stdout).toContain(
+    'Against what is deployed in the shard west:',
+  );
+  expect(await millrace('plan', '--shard', 'west')).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('--shard is given without --against deployed'),
+  });
+  expect(await millrace('plan', '--against', 'deployed', '--shard', 'wst')).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('did you mean west'),
+  });
+});
+
 it('shards init prepares a database for the pipeline, so that it can become a shard', async (context) => {
   const { stage, millrace } = await derived(context);
   expect((await millrace('shards', 'create', 'tenants', '--shard', 'south')).code).not.toBe(0);

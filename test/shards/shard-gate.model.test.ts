@@ -122,12 +122,18 @@ class History {
         if (!random.chance(0.2)) await Promise.race([working, this.#until(() => this.#isOver)]);
         else {
           await Promise.race([working, this.#world.sleep(random.int(random.chance(0.7) ? 50 : 60_000))]);
-          this.#world.maps.kill(one.by);
-          this.#world.maps.kill(one.process);
-          one.process.dead = true;
+          this.#kill(one);
         }
       }
+      // What it does at the end would go on beside the administrator that finishes.
+      this.#kill(one);
     }
+  }
+
+  #kill({ by, process }: Administered): void {
+    this.#world.maps.kill(by);
+    this.#world.maps.kill(process);
+    process.dead = true;
   }
 
   async #change({ by: { map }, gates }: Administered): Promise<void> {

@@ -314,6 +314,7 @@ const UNHELD: Closed = {
   open: () => Promise.resolve(true),
   has: () => false,
   stop: () => Promise.resolve(false),
+  known: undefined,
 };
 
 async function definitionOf(

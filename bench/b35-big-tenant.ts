@@ -74,10 +74,10 @@ async function moveOf(size: number): Promise<Figure[]> {
       stateContainer: 'millrace',
     };
     const { signal } = new AbortController();
-    const say = (text: string): void => {
-      if (process.env['MILLRACE_SAY']) console.log(text);
-      if (STEPS.some((step) => text.startsWith(step))) keptAt.push([text, kept() - keptBefore]);
-      else if (text.includes('documents') && (pages += 1) % LOOK_AT === 0)
+    const say = (said: string): void => {
+      if (process.env['MILLRACE_SAY']) console.log(said);
+      if (STEPS.some((step) => said.startsWith(step))) keptAt.push([said, kept() - keptBefore]);
+      else if (said.includes('documents') && (pages += 1) % LOOK_AT === 0)
         within = Math.max(within, kept() - keptBefore);
     };
     moved = await moveMapping({ ...options, signal, say, readLagMs: 0, graceMs: GRACE_MS }, mapping, target);

@@ -30,6 +30,6 @@ export async function runQueued(operation: Operation, input: Input, context: Con
     }
   }
   // As where it is called: no shard has what is named.
-  if (results.length === 0) throw unknown;
+  if (unknown && results.length === 0) throw unknown;
   return joinPlaces(results).value;
 }

@@ -59,9 +59,7 @@ export const shardsAdvise = defineOperation({
     const { signal, screen } = context;
     const { map, connect } = await moveOptions(context, name, { takeOver: false });
     const now = await map.inspect();
-    const mappings = now.mappings
-      .map((mapping) => ({ ...mapping, span: spanOf(map, mapping) }))
-      .toSorted((a, b) => (a.span.low < b.span.low ? -1 : 1));
+    const mappings = inOrder(map, now.mappings);
     const there = now.shards.filter(({ detached }) => !detached);
     const held = new Map<string, HeldShard>();
     const past: PastRouter[] = [];
@@ -73,11 +71,11 @@ export const shardsAdvise = defineOperation({
     for (const [done, shard] of there.entries()) {
       screen.progress('shards measured', done, there.length);
       const { id, location } = shard;
-      // A move may begin, or end, while the shard is measured.
+      // A move may begin, flip or end meanwhile.
       const before = await straysOf(map, shard);
       const own = ownOf(mappings, id, await measureShard(map, connect(location), { signal }));
-      const after = await straysOf(map, shard);
-      const isStray = (code: string): boolean => before(code) || after(code);
+      const [after, later] = [await straysOf(map, shard), inOrder(map, (await map.inspect()).mappings)];
+      const isStray = (code: string): boolean => before(code) || after(code) || mappingOf(later, code)?.shard === id;
       held.set(id, own);
       past.push(...pastRouterOf(map, own.foreign, { shard: shownLocation(location), isStray, homeOf }));
     }
@@ -101,7 +99,7 @@ export const shardsAdvise = defineOperation({
       },
       notMeasured: [
         ...there.flatMap(({ id, location }) =>
-          held.get(id)!.missing.map((name) => `${shownLocation(location)}: it has no container ${name}.`),
+          held.get(id)!.missing.map((one) => `${shownLocation(location)}: it has no container ${one}.`),
         ),
         ...now.shards
           .filter(({ detached }) => detached)
@@ -184,6 +182,12 @@ function sayPast({ keys, most }: { readonly keys: number; readonly most: readonl
 }
 
 type Mapped = InspectedMapping & { readonly span: Span };
+
+/** In the order of their keys. */
+const inOrder = (map: ShardMap, mappings: readonly InspectedMapping[]): Mapped[] =>
+  mappings
+    .map((mapping) => ({ ...mapping, span: spanOf(map, mapping) }))
+    .toSorted((a, b) => (a.span.low < b.span.low ? -1 : 1));
 
 /** The mapping that has a key, of mappings in the order of their keys. */
 function mappingOf(mappings: readonly Mapped[], code: string): Mapped | undefined {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Documents } from '../../model/documents.ts';
-import type { ShardMap } from '../../shards/index.ts';
+import type { ShardMap, ShardMapManager } from '../../shards/index.ts';
 import { shownLocation } from '../../shards/map/documents.ts';
 import { readPair } from '../model/pair.ts';
 import { defineOperation } from '../operation.ts';
@@ -43,7 +43,7 @@ export const shardsCheck = defineOperation({
     const checked = [];
     for (const map of maps) {
       signal.throwIfAborted();
-      checked.push(await checkMap(map, asked, documents));
+      checked.push(await checkMap(manager, map, asked, documents));
     }
     for (const { map, ...drift } of asked.map === undefined && documents ? missingMaps(maps, documents) : [])
       checked.push({ map, differences: [], unfit: [], drift: [drift], pending: [], detached: [] });
@@ -74,14 +74,19 @@ export const shardsCheck = defineOperation({
 const faults = (of: Readonly<Record<'differences' | 'unfit' | 'drift' | 'pending', readonly unknown[]>>): number =>
   of.differences.length + of.unfit.length + of.drift.length + of.pending.length;
 
-async function checkMap(map: ShardMap, { shard, endpoint }: Input, documents: Documents | undefined) {
+async function checkMap(
+  manager: ShardMapManager,
+  map: ShardMap,
+  { shard, endpoint }: Input,
+  documents: Documents | undefined,
+) {
   const before = await map.inspect();
   const only = shard === undefined ? undefined : shardNamed(map, before, { shard, endpoint });
   const differences = await map.check(only);
   const now = await map.inspect();
   const unfit: { readonly shard: string; readonly what: string }[] = [];
   for (const one of now.shards) {
-    const what = one.detached || (only && one.id !== only.id) ? undefined : await map.unfit(one);
+    const what = one.detached || (only && one.id !== only.id) ? undefined : await manager.unfit(map, one);
     if (what !== undefined) unfit.push({ shard: shownLocation(one.location), what });
   }
   const drift: Drift[] = documents ? driftOf(map, now, documents) : [];

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { UsageError } from '../../base/errors.ts';
 import { shardsError } from '../errors.ts';
 import type { Closed, HoldOptions } from '../gate/shard-gates.ts';
 import { type KeyTypeName, type KeyValue, encodeKey } from '../keys/key-type.ts';
@@ -77,17 +76,6 @@ export class ShardMap {
     await this.#parts.assertFit(location, this.schema);
     const id = randomUUID();
     return this.#shard('createShard', { location }, options, (map) => plans.createShard(map, id, location));
-  }
-
-  /** What its database lacks of the map's schema, if a container was dropped or made anew since; undefined: nothing. */
-  async unfit({ location }: Pick<Shard, 'location'>): Promise<string | undefined> {
-    try {
-      await this.#parts.assertFit(location, this.schema);
-      return undefined;
-    } catch (error) {
-      if (error instanceof UsageError && error.code === 'shard-unfit') return error.message;
-      throw error;
-    }
   }
 
   /** @throws MillraceError `shard-mapped`, `shard-void`, `shard-detached` */

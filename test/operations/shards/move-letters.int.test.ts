@@ -136,9 +136,12 @@ it('the retry of a reaction that waits while its key moves runs in the new shard
       { name: 'dead-letters redrive', input: { shard: 'north', ...input }, actor: 'a' },
       run,
     );
-  const west = { place: 'west', ok: false, value: [{ projection: 'told@1', id: 'o1', outcome: 'refused' }] };
-  expect(await queued({ key: '["s0"]' })).toMatchObject({ places: [{ place: 'north', ok: true, value: [] }, west] });
-  expect(await queued({ id: 'o1', key: '["s0"]' })).toMatchObject({ places: [west] });
+  expect(await queued({ id: 'o1', key: '["s0"]' })).toMatchObject({
+    places: [{ place: 'west', ok: false, value: [{ projection: 'told@1', id: 'o1', outcome: 'refused' }] }],
+  });
+  expect(await queued({ tenant: 's0', code: 'another' })).toMatchObject({
+    places: ['north', 'west'].map((place) => ({ place, ok: true, value: [] })),
+  });
   await expect(queued({ id: 'o9', key: '["s0"]' })).rejects.toMatchObject({ code: 'dead-letter-unknown' });
   // An id alone may be another tenant's in another shard.
   await expect(queued({ id: 'o1' })).rejects.toMatchObject({ code: 'dead-letter-unknown' });

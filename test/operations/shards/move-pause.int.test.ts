@@ -1,5 +1,5 @@
 // What a mover asks while writes of the keys wait, and what it waits for before. MOVE-V46, MOVE-V47.
-import type { RequestContext } from '@azure/cosmos';
+import { HTTPMethod, type RequestContext } from '@azure/cosmos';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { moveMapping } from '../../../src/operations/shards/moving/move.ts';
 import { NO_KEYS } from '../../../src/shards/keys/spans.ts';
@@ -16,7 +16,7 @@ const order = (tenantId: number): Order => ({ id: 'a', type: 'order', tenantId, 
 
 /** What a change of a gate leaves held, by the work for which it is held; undefined: the request doesn't change that. */
 function heldBy({ path = '', method, body }: RequestContext): { work: string; keys: boolean }[] | undefined {
-  if (method !== 'PATCH' || !path.includes('routers/docs/gate')) return undefined;
+  if (method !== HTTPMethod.patch || !path.includes('routers/docs/gate')) return undefined;
   const { operations } = JSON.parse(String(body)) as { operations: { path: string; value: unknown }[] };
   const closing = operations.find((one) => one.path === '/closing')?.value as Closing[] | undefined;
   return closing?.map(({ id, low }) => ({ work: id.split('|')[0]!, keys: low !== NO_KEYS.low }));
@@ -24,7 +24,7 @@ function heldBy({ path = '', method, body }: RequestContext): { work: string; ke
 
 /** The record, and the counts with their plans: what is asked beside the last copying. */
 const isBeside = ({ path = '', method }: RequestContext): boolean =>
-  /shardmaps\/docs\/./.test(path) || (method === 'POST' && path.endsWith('Orders/docs'));
+  /shardmaps\/docs\/./.test(path) || (method === HTTPMethod.post && path.endsWith('Orders/docs'));
 
 it('while writes wait, so many requests are asked, and so many one after the other', async () => {
   await stage.orders(stage.west).items.create(order(1));
@@ -81,7 +81,7 @@ it('moves from one shard take turns: no other one announces, or holds keys, mean
   let looks = 0;
   const second = stage.clientAround(async (request, send) => {
     see(request);
-    if (request.method === 'GET' && request.path?.includes('routers/docs/gate') && (looks += 1) === 5) seen();
+    if (request.method === HTTPMethod.get && request.path?.includes('routers/docs/gate') && (looks += 1) === 5) seen();
     return send();
   });
   const times = { holdMs: 60_000 };

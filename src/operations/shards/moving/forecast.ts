@@ -19,7 +19,10 @@ export const OFFLINE_WITHIN = 0.5;
 /** The part after which a mapping that is offline comes back to where it was. */
 export const BACK_AFTER = 0.75;
 
-/** Requests to the maps' database that come one after the other (SPEC-moves, the budget of a pause). */
+/**
+ * Requests to the maps' database that come one after the other (SPEC-moves, the budget of a pause), and one of the routers,
+ * which acknowledge that they hold.
+ */
 const REQUESTS = { hold: 3, offline: 3, drain: 1 };
 /** Where a pause is expected to take more than this part of its limits, one of two would be given up. */
 const SURE = 0.8;

@@ -10,9 +10,8 @@ import { isCopied } from '../../projections/moved.ts';
 import { openShardMap, shardPlaces } from '../../runtime/shard-map.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 import { addressOf } from '../../shards/map/documents.ts';
-import { covers } from '../../shards/keys/spans.ts';
+import { mappedBy, mappingOf } from '../shards/mapped.ts';
 import { codeOf } from '../shards/moving/keyed-part.ts';
-import { spanOf } from '../shards/moving/options.ts';
 
 /** Whether the map gives the key of a document to the shard of a database. Undefined: nothing says so. */
 export type IsHome = (container: string, doc: Doc, database: Database) => boolean | undefined;
@@ -31,7 +30,7 @@ export async function homeShards(
   if (!settings || pipeline.part?.place !== 'global' || !services.shards) return UNKNOWN;
   const map = await openShardMap({ settings, services, loaded: { pipeline: wholeOf(pipeline), model } });
   const [mappings, places, shards] = await Promise.all([map.mappings(), shardPlaces(map, settings), services.shards()]);
-  const spans = mappings.map((mapping) => ({ span: spanOf(map, mapping), shard: mapping.shard }));
+  const mapped = mappedBy(map, mappings);
   const addresses = new Map(
     places.map(({ shard, location: { database, endpoint = settings.cosmos.endpoint } }) => [
       shard.id,
@@ -46,7 +45,7 @@ export async function homeShards(
     if (path === undefined) return undefined;
     const value = splitPath(path).reduce<unknown>((at, name) => (isObject(at) ? at[name] : undefined), doc);
     const code = codeOf(map, value);
-    const home = code === undefined ? undefined : spans.find(({ span }) => covers(span, code));
+    const home = code === undefined ? undefined : mappingOf(mapped, code);
     return home && addresses.get(home.shard) === ofDatabase.get(database);
   };
 }
@@ -58,16 +57,20 @@ export async function homeShards(
  */
 export class HomeDocuments {
   readonly #isHome: IsHome;
-  readonly #home = new WeakMap<Doc, boolean>();
+  readonly #readIn = new WeakMap<Doc, readonly [container: string, database: Database]>();
 
   constructor(isHome: IsHome) {
     this.#isHome = isHome;
   }
 
-  /** A document was read there. */
+  /** A document was read there. Where its key belongs is asked only of one that two shards have. */
   note(container: string, doc: Doc, database: Database): void {
-    const isHome = this.#isHome(container, doc, database);
-    if (isHome !== undefined) this.#home.set(doc, isHome);
+    this.#readIn.set(doc, [container, database]);
+  }
+
+  #isAtHome(doc: Doc): boolean | undefined {
+    const [container, database] = this.#readIn.get(doc) ?? [];
+    return container === undefined || !database ? undefined : this.#isHome(container, doc, database);
   }
 
   /**
@@ -75,7 +78,7 @@ export class HomeDocuments {
    * unchanged copy of a move is never newer than what someone wrote; else the later one counts.
    */
   countsRather(other: Doc, known: Doc): boolean {
-    const [isHome, wasHome] = [this.#home.get(other), this.#home.get(known)];
+    const [isHome, wasHome] = [this.#isAtHome(other), this.#isAtHome(known)];
     if (isHome !== undefined && wasHome !== undefined && isHome !== wasHome) return isHome;
     const [isCopy, wasCopy] = [isCopied(other), isCopied(known)];
     return isCopy === wasCopy ? Number(known['_ts']) <= Number(other['_ts']) : wasCopy;

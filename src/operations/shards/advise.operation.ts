@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import { keyJson } from '../../shards/keys/key-type.ts';
-import { type Span, covers } from '../../shards/keys/spans.ts';
 import type { InspectedMapping, ShardMap } from '../../shards/index.ts';
 import { shownLocation } from '../../shards/map/documents.ts';
 import { defineOperation } from '../operation.ts';
@@ -13,7 +12,7 @@ import { type PastRouter, pastRouterOf, straysOf } from './advice/past-router.ts
 import { type Rates, ratesOf } from './advice/spent.ts';
 import { rowsOfAdvice } from './advice/words.ts';
 import { mapInput } from './inputs.ts';
-import { spanOf } from './moving/options.ts';
+import { type Mapped, mappedBy, mappingOf } from './mapped.ts';
 import { moveOptions } from './moving-verbs.ts';
 
 interface HeldShard extends MeasuredShard {
@@ -59,7 +58,7 @@ export const shardsAdvise = defineOperation({
     const { signal, screen } = context;
     const { map, connect } = await moveOptions(context, name, { takeOver: false });
     const now = await map.inspect();
-    const mappings = inOrder(map, now.mappings);
+    const mappings = mappedBy(map, now.mappings);
     const there = now.shards.filter(({ detached }) => !detached);
     const held = new Map<string, HeldShard>();
     const past: PastRouter[] = [];
@@ -74,7 +73,7 @@ export const shardsAdvise = defineOperation({
       // A move may begin, flip or end meanwhile.
       const before = await straysOf(map, shard);
       const own = ownOf(mappings, id, await measureShard(map, connect(location), { signal }));
-      const [after, later] = [await straysOf(map, shard), inOrder(map, (await map.inspect()).mappings)];
+      const [after, later] = [await straysOf(map, shard), mappedBy(map, (await map.inspect()).mappings)];
       const isStray = (code: string): boolean => before(code) || after(code) || mappingOf(later, code)?.shard === id;
       held.set(id, own);
       past.push(...pastRouterOf(map, own.foreign, { shard: shownLocation(location), isStray, homeOf }));
@@ -160,7 +159,7 @@ export const shardsAdvise = defineOperation({
 });
 
 /** What a shard has, without the keys of other shards. */
-function ownOf(mappings: readonly Mapped[], shard: string, measured: MeasuredShard): HeldShard {
+function ownOf(mappings: readonly Mapped<InspectedMapping>[], shard: string, measured: MeasuredShard): HeldShard {
   const isOwn = ({ code }: MeasuredKey): boolean => mappingOf(mappings, code)?.shard === shard;
   const foreign = measured.keys.filter((key) => !isOwn(key));
   return { ...measured, keys: measured.keys.filter(isOwn), foreign };
@@ -181,32 +180,16 @@ function sayPast({ keys, most }: { readonly keys: number; readonly most: readonl
   ];
 }
 
-type Mapped = InspectedMapping & { readonly span: Span };
-
-/** In the order of their keys. */
-const inOrder = (map: ShardMap, mappings: readonly InspectedMapping[]): Mapped[] =>
-  mappings
-    .map((mapping) => ({ ...mapping, span: spanOf(map, mapping) }))
-    .toSorted((a, b) => (a.span.low < b.span.low ? -1 : 1));
-
-/** The mapping that has a key, of mappings in the order of their keys. */
-function mappingOf(mappings: readonly Mapped[], code: string): Mapped | undefined {
-  let [first, last] = [0, mappings.length];
-  while (first < last) {
-    const middle = (first + last) >> 1;
-    if (mappings[middle]!.span.low <= code) first = middle + 1;
-    else last = middle;
-  }
-  const found = mappings[first - 1];
-  return found && covers(found.span, code) ? found : undefined;
-}
-
 const rateOf =
   (rates: Rates | string) =>
   ({ code }: MeasuredKey): number =>
     typeof rates === 'string' ? 0 : (rates.keys.get(code) ?? 0);
 
-function weigh(mappings: readonly Mapped[], held: Held, weightOf: (key: MeasuredKey) => number): Weighed {
+function weigh(
+  mappings: readonly Mapped<InspectedMapping>[],
+  held: Held,
+  weightOf: (key: MeasuredKey) => number,
+): Weighed {
   const keys = [...held.values()].flatMap((one) => one.keys);
   const byMapping = Map.groupBy(keys, ({ code }) => mappingOf(mappings, code)!.id);
   return {

@@ -8,7 +8,7 @@ import { type Moving, SIDE_BY_SIDE, copyOn, countsOf } from './moving.ts';
 export interface Measured {
   /** One request to the maps' database. */
   readonly requestMs: number;
-  /** Copying to the end of the feed, what came since the last reading included: the longest of the last two. */
+  /** Copying to the end of the feed what came within a moment: the longest of the last two. */
   readonly copyMs: number;
   /** Counting both sides. */
   readonly countMs: number;
@@ -65,6 +65,8 @@ export async function countSides(moving: Moving, differed: boolean): Promise<num
 export async function measure(moving: Moving, countMs: number): Promise<Measured> {
   // It reads the record and replaces it.
   const [saveMs] = await timed(moving, () => moving.record.save());
+  // What came since the last look is copied before the pause, and isn't counted.
+  await copyAll(moving);
   return { requestMs: saveMs / 2, copyMs: await measureCopy(moving), countMs };
 }
 

@@ -110,6 +110,11 @@ interface Description {
   readonly lasting?: true;
   /** True: no record may keep the input, because it names what is erased. */
   readonly withheld?: true;
+  /**
+   * Of a verb that works in one place: whether an input names keys, so that a job of it looks in the other shards too. They
+   * may have moved while it waited.
+   */
+  readonly namesKeys?: (input: Readonly<Record<string, unknown>>) => boolean;
 }
 
 /** The declaration of an operation. The fields of its input become flags and HTTP parameters. */

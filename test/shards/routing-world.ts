@@ -30,15 +30,15 @@ export const GATE_MISTAKES = {
   'the gate needs no newer reading': 1,
   'drained before the map has changed': 1,
   'moved without draining': 1,
-  'taken for held after routers have opened': 93,
-  'readings count for a time': 2,
+  'taken for held after routers have opened': 254,
+  'readings count for a time': 3,
   'acknowledged with a write inside': 1,
   'a silent router counts as stopped': 1,
   'a router is forgotten before its write has landed': 1,
-  'a router joins by an older gate': 1,
-  'routers read from an older answer': 3,
-  'opened late and unconditionally': 22,
-  'admitted by what is read, without a heartbeat': 6,
+  'a router joins by an older gate': 8,
+  'routers read from an older answer': 13,
+  'opened late and unconditionally': 51,
+  'admitted by what is read, without a heartbeat': 12,
 } as const;
 export type GateMistake = keyof typeof GATE_MISTAKES;
 

@@ -5,7 +5,7 @@ import { type ShardGate, type ShardPass, openShardGate } from '../../src/shards/
 import { shardGatePartition, shardGateStore } from '../../src/shards/gate/shard-gate-store.ts';
 import { ShardGates } from '../../src/shards/gate/shard-gates.ts';
 import { ShardMapManager, type ShardMapManagerOptions } from '../../src/shards/index.ts';
-import { systemClock } from '../../src/base/clock.ts';
+import { type Clock, systemClock } from '../../src/base/clock.ts';
 import { encodeKey } from '../../src/shards/keys/key-type.ts';
 import { localPartition } from '../../src/shards/map/documents.ts';
 import { VirtualProcess, VirtualTime } from '../support/virtual-time.ts';
@@ -115,6 +115,24 @@ it('keys are held for a moment, and others are not', async () => {
   expect(await closed.open()).toBe(true);
   await expect.poll(() => typeof gate.enter(CODE, now)).toBe('object');
   expect(await closed.open()).toBe(false);
+});
+
+it('work that takes turns waits for what other work holds, and not for long where that may have died', async () => {
+  const { of, routers } = await open();
+  // Time passes only where it is waited for.
+  let now = 0;
+  const clock: Clock = { ...systemClock, monotonic: () => now, sleep: (ms) => Promise.resolve(void (now += ms)) };
+  const gates = new ShardGates(() => shardGateStore(routers, of, systemClock), clock);
+  const keys = [{ low: CODE, high: encodeKey('int32', 6) }];
+  let waits = 0;
+  const inTurn = () => Promise.resolve(void (waits += 1));
+  const died = await gates.close(of.shard, keys, { work: 'one' });
+  await gates.close(of.shard, keys, { work: 'one', inTurn });
+  expect(waits).toBe(0);
+  await gates.close(of.shard, keys, { work: 'two', inTurn });
+  expect(waits).toBe(5_000 / 50);
+  await gates.letGo(of.shard, 'one');
+  expect(await died.open()).toBe(false);
 });
 
 describe('held keys that go offline', () => {

@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 import type { Mapping, Shard } from '../../src/shards/index.ts';
 import type { Closed } from '../../src/shards/gate/shard-gates.ts';
 import { encodeKey } from '../../src/shards/keys/key-type.ts';
-import { covers } from '../../src/shards/keys/spans.ts';
+import { NO_KEYS, type Span, covers } from '../../src/shards/keys/spans.ts';
 import { isMapping, isShard } from '../../src/shards/map/documents.ts';
 import { Random } from '../support/random.ts';
 import { suiteSeed } from '../support/seed.ts';
@@ -33,6 +33,7 @@ class History {
   readonly #held: { readonly shard: string; readonly key: number; broken: boolean }[] = [];
   #routers: ModelRouter[] = [];
   #databases = 0;
+  #works = 0;
   #wrong: string | undefined;
   #ended = false;
 
@@ -171,7 +172,7 @@ class History {
     if (wasHeld && held.broken) this.#fail('a write of a held key was admitted');
   }
 
-  /** As `shards move` changes over: the keys are held before they go offline, and nothing is waited for then. */
+  /** As `shards move` changes over: announced, perhaps in its turn, and held before the keys go offline. */
   async #moveHeld(
     map: Administered['by']['map'],
     mapping: Mapping,
@@ -179,7 +180,38 @@ class History {
   ): Promise<void> {
     const key = Number(mapping.low);
     const keys = { low: encodeKey('int32', key), high: encodeKey('int32', key + 1) };
-    const closed = await gates.close(mapping.shard, [keys], { withinMs: 30_000 });
+    const work = `${(this.#works += 1)}`;
+    const inTurn = this.#random.chance(0.7) ? () => Promise.resolve() : undefined;
+    const announced = await gates.close(mapping.shard, [NO_KEYS], {
+      withinMs: 30_000,
+      work,
+      ...(inTurn && { inTurn }),
+    });
+    try {
+      await this.#moveAnnounced(map, mapping, { other, gates, keys, work, announced });
+    } finally {
+      await announced.open();
+    }
+  }
+
+  async #moveAnnounced(
+    map: Administered['by']['map'],
+    mapping: Mapping,
+    {
+      other,
+      gates,
+      keys,
+      work,
+      announced,
+    }: {
+      readonly other: Shard;
+      readonly gates: Administered['gates'];
+      readonly keys: Span;
+      readonly work: string;
+      readonly announced: Closed;
+    },
+  ): Promise<void> {
+    const closed = await gates.close(mapping.shard, [keys], { withinMs: 30_000, work, after: announced });
     const isMistaken = this.#world.is('taken for held after routers have opened');
     const held: Closed = isMistaken ? { ...closed, stop: async (at) => (await closed.stop(at)) || true } : closed;
     try {

@@ -13,6 +13,7 @@ import type { Workspace } from '../../runtime/workspace.ts';
 import { dashboardBeside, dashboardFlag, portOf } from './dashboard.ts';
 import { startJobMetrics } from './job-metrics.ts';
 import { probesFlag, startProbes } from './probes.ts';
+import { runQueued } from './queued.ts';
 import { untilAborted } from './until-aborted.ts';
 import { hostError } from '../errors.ts';
 import { projectionsError } from '../../projections/errors.ts';
@@ -33,8 +34,7 @@ export function jobHandlers(registry: Registry, workspace: Workspace): Handlers<
         draw: () => undefined,
         progress: (_, done, of) => progress(done, of),
       };
-      const { value } = await operation.run(input, { workspace, actor, signal, screen });
-      return value;
+      return runQueued(operation, input, { workspace, actor, signal, screen });
     },
     reaction: async ({ projection, id, key, shard }, { signal }) => {
       const [services, loaded] = [await workspace.services(), await workspace.pipeline()];

@@ -4,7 +4,7 @@ import { letterBodies } from '../../engine/dead-letters/letter-bodies.ts';
 import { audited } from '../audit/record.ts';
 import { defineOperation } from '../operation.ts';
 import { plural } from '../table.ts';
-import { type LetterSelection, selectLetters, selectionInput } from './select.ts';
+import { type LetterSelection, namesLetterKeys, selectLetters, selectionInput } from './select.ts';
 import { operationsError } from '../errors.ts';
 
 const input = z.object({
@@ -23,6 +23,7 @@ export const deadLettersDiscard = defineOperation({
     'millrace dead-letters discard --code value-of-other-type --since 2026-03-01T03:10:00Z --reason "a wrong import" --yes',
   ],
   shards: 'one',
+  namesKeys: namesLetterKeys,
   effect: 'destroys',
   argument: 'id',
   input,

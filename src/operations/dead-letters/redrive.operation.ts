@@ -4,7 +4,7 @@ import { audited } from '../audit/record.ts';
 import { type Enqueued, backgroundInput, enqueue, isEnqueued, sayEnqueued } from '../jobs/background.ts';
 import { defineOperation, partsOf } from '../operation.ts';
 import { plural, table } from '../table.ts';
-import { selectionInput } from './select.ts';
+import { namesLetterKeys, selectionInput } from './select.ts';
 import { redrive, triedLetters } from './redrive.ts';
 
 const input = z.object({
@@ -28,6 +28,7 @@ export const deadLettersRedrive = defineOperation({
     'millrace dead-letters redrive --only summaries --env production',
   ],
   shards: 'one',
+  namesKeys: namesLetterKeys,
   effect: 'changes',
   bulk: true,
   argument: 'id',

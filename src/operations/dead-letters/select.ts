@@ -33,6 +33,9 @@ export const selectionInput = {
   ...filterInput,
 };
 
+/** An id alone names no key: another tenant's document may have the same. */
+export const namesLetterKeys = ({ key, tenant }: LetterSelection): boolean => key !== undefined || tenant !== undefined;
+
 export interface LetterSelection {
   readonly id?: string | undefined;
   readonly only?: string | undefined;

@@ -22,8 +22,9 @@ import type { Database } from '@azure/cosmos';
 import type { Identity, Key } from '../../feed/reading/change.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 import { openPipelineHistory } from '../../runtime/archives.ts';
-import { type CompareOptions, type Comparison, nameOf, readTypes } from './compare.ts';
+import { type CompareOptions, type Comparison, type TypesReading, nameOf, readTypes } from './compare.ts';
 import { placeDatabase } from '../../runtime/place-containers.ts';
+import { HomeDocuments, homeShards } from './home-shards.ts';
 import { databasesOf, letterStates } from './over-shards.ts';
 import { type ContributionPart, checkContributions } from './contributions.ts';
 import type { Candidate } from './difference.ts';
@@ -61,7 +62,9 @@ export async function compareSample(
   services: Services,
   options: Omit<CompareOptions, 'readLagMs'> & { readonly drawn: Drawn },
 ): Promise<SampleComparison> {
-  return new SampleLook(loaded, services, options, await databasesOf(loaded.pipeline, services)).compare();
+  const homes = new HomeDocuments(await homeShards(loaded, services, options.settings));
+  const databases = await databasesOf(loaded.pipeline, services);
+  return new SampleLook(loaded, services, options, { databases, homes }).compare();
 }
 
 class SampleLook {
@@ -82,14 +85,14 @@ class SampleLook {
     loaded: Pick<LoadedPipeline, 'pipeline' | 'model'>,
     services: Services,
     options: Omit<CompareOptions, 'readLagMs'> & { readonly drawn: Drawn },
-    databases: (container: string) => readonly Database[],
+    { databases, homes }: Required<Pick<TypesReading, 'databases' | 'homes'>>,
   ) {
     this.#loaded = loaded;
     this.#services = services;
     this.#options = options;
     this.#databases = databases;
     const { signal, drawn } = options;
-    this.#documents = new DocumentsOf(loaded, services, { signal, known: drawn.read, databases });
+    this.#documents = new DocumentsOf(loaded, services, { signal, known: drawn.read, databases, homes });
   }
 
   async compare(): Promise<SampleComparison> {

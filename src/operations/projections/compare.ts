@@ -1,5 +1,6 @@
 import type { Database } from '@azure/cosmos';
 import pMap from 'p-map';
+import type { Settings } from '../../base/settings.ts';
 import { isOfType, typeRules } from '../../definition/discriminator.ts';
 import {
   type CopySpec,
@@ -26,7 +27,8 @@ import { SinkLook } from './sink-look.ts';
 import type { AskedTenant } from '../tenants/asked.ts';
 import { ALL, TenantReads } from './tenant-reads.ts';
 import { placeDatabase } from '../../runtime/place-containers.ts';
-import { databasesOf, eachOnce, letterStates } from './over-shards.ts';
+import { HomeDocuments, homeShards } from './home-shards.ts';
+import { databasesOf, letterStates } from './over-shards.ts';
 import { type OtherSpec, checkOthers } from './verify-others.ts';
 
 /** One comparison of stored documents with those that the sources determine. */
@@ -42,6 +44,8 @@ export interface CompareOptions {
   readonly signal: AbortSignal;
   readonly screen: Pick<Screen, 'progress'>;
   readonly readLagMs: number | undefined;
+  /** Absent: no process writes meanwhile. */
+  readonly settings?: Settings | undefined;
   /** The versions to compare. */
   readonly chosen: readonly ProjectionSpec[];
   /** All versions that hosts update. Several may write one type, so the comparison is of all documents of a type. */
@@ -56,17 +60,19 @@ export interface CompareOptions {
 export async function compare(
   { pipeline, model }: Pick<LoadedPipeline, 'pipeline' | 'model'>,
   services: Services,
-  { signal, screen, readLagMs, chosen, kept, others = [], ofTenant }: CompareOptions,
+  { signal, screen, readLagMs, settings, chosen, kept, others = [], ofTenant }: CompareOptions,
 ): Promise<Comparison> {
   const sinks = Map.groupBy(chosen, ({ into }) => nameOf(into));
   const together = kept.filter(({ into }) => sinks.has(nameOf(into)));
   const reads = new TenantReads(ofTenant, { pipeline, model }, [...together, ...others]);
+  const homes = new HomeDocuments(await homeShards({ pipeline, model }, services, settings));
   const documents = await readTypes(
     [...together.flatMap(sourcesOf), ...together.map(({ into }) => into), ...others.map(({ from }) => from)],
     {
       pipeline,
       database: placeDatabase(pipeline, services),
       databases: await databasesOf(pipeline, services),
+      homes,
       history: await openPipelineHistory({ pipeline, model }, services, { signal, readLagMs }),
       reads,
       signal,
@@ -77,7 +83,7 @@ export async function compare(
     model.containers.find((one) => one.name === container)?.partitionKey ?? [];
   if (pipeline.part)
     for (const [type, docs] of documents)
-      documents.set(type, eachOnce(docs, keyPathsOf(type.slice(0, type.indexOf('/')))));
+      documents.set(type, homes.eachOnce(docs, keyPathsOf(type.slice(0, type.indexOf('/')))));
   const documentsOf = (of: SourceRef): readonly Doc[] => documents.get(nameOf(of)) ?? [];
   const parkedBy = async (spec: ProjectionSpec): Promise<ParkedDocuments> => {
     const of = [...new Map(sourcesOf(spec).map((source) => [nameOf(source), source])).values()];
@@ -150,6 +156,8 @@ export interface TypesReading {
   readonly database: Database;
   /** The databases that have documents of a container. Default: `database`. */
   readonly databases?: (container: string) => readonly Database[];
+  /** Is given which document was read where. */
+  readonly homes?: HomeDocuments;
   readonly history: History;
   /** Which documents count. Default: all. */
   readonly reads?: TenantReads;
@@ -160,7 +168,7 @@ export interface TypesReading {
 /** The documents of some types, by `Container/type`; for archived types with the archived documents. */
 export async function readTypes(
   types: readonly SourceRef[],
-  { pipeline, database, databases = () => [database], history, reads, signal, screen }: TypesReading,
+  { pipeline, database, databases = () => [database], homes, history, reads, signal, screen }: TypesReading,
 ): Promise<Map<string, Doc[]>> {
   const archived = new Set(pipeline.archives.map(({ from }) => nameOf(from)));
   const documents = new Map<string, Doc[]>(types.map((of) => [nameOf(of), []]));
@@ -186,7 +194,10 @@ export async function readTypes(
     if (!isArchived.includes(false)) return;
     const { query, options } = reads?.of(container) ?? ALL;
     for (const one of databases(container))
-      for await (const doc of fetchAll<Doc>(one.container(container), query, signal, options)) keep(of, doc, false);
+      for await (const doc of fetchAll<Doc>(one.container(container), query, signal, options)) {
+        homes?.note(container, doc, one);
+        keep(of, doc, false);
+      }
   };
   await pMap(
     Map.groupBy(types, (type) => type.container),

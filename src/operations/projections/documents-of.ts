@@ -18,7 +18,7 @@ import { hasLeft } from '../../projections/moved.ts';
 import { openStore } from '../../runtime/archives.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 import { CosmosAccess } from '../../sinks/cosmos-access.ts';
-import { countsRather } from './over-shards.ts';
+import { HomeDocuments } from './home-shards.ts';
 import { identityText } from './parked.ts';
 
 const CHUNK = 100;
@@ -30,15 +30,15 @@ const CHUNK = 100;
 export class DocumentsOf {
   readonly #loaded: Pick<LoadedPipeline, 'pipeline' | 'model'>;
   readonly #services: Services;
-  readonly #access: CosmosAccess;
-  readonly #accesses: (container: string) => readonly CosmosAccess[];
+  readonly #accesses: (container: string) => readonly (readonly [CosmosAccess, Database])[];
+  readonly #homes: HomeDocuments;
   /** By `identityText`; null: it is not in its container. */
   readonly #known: Map<string, Doc | null>;
   readonly #blobs: KeptBlobs;
 
   /**
    * `known`: documents that were just read, by `identityText`. `databases`: those that have documents of a container; of a
-   * document that several have, the later one counts. Default: that of the place.
+   * document that several have, `homes` says which one counts. Default: that of the place.
    */
   constructor(
     loaded: Pick<LoadedPipeline, 'pipeline' | 'model'>,
@@ -47,18 +47,21 @@ export class DocumentsOf {
       signal,
       known = new Map(),
       databases,
+      homes = new HomeDocuments(() => undefined),
     }: {
       readonly signal: AbortSignal;
       readonly known?: ReadonlyMap<string, Doc> | undefined;
       readonly databases?: (container: string) => readonly Database[];
+      readonly homes?: HomeDocuments;
     },
   ) {
     this.#known = new Map(known);
     this.#loaded = loaded;
     this.#services = services;
     const open = (database: Database): CosmosAccess => new CosmosAccess(database, untilStopped(signal), new Meter());
-    this.#access = open(services.place.database);
-    this.#accesses = (container) => databases?.(container).map(open) ?? [this.#access];
+    const own = services.place.database;
+    this.#homes = homes;
+    this.#accesses = (container) => (databases?.(container) ?? [own]).map((database) => [open(database), database]);
     let store: Promise<BlobStore> | undefined;
     this.#blobs = new KeptBlobs(async (name) => (await (store ??= openStore(services, signal))).read(name));
   }
@@ -96,9 +99,12 @@ export class DocumentsOf {
       async (some) => {
         const [{ container, key } = { container: '', key: [] }] = some;
         const ids = some.map(({ id }) => id);
-        for (const access of this.#accesses(container)) {
+        for (const [access, database] of this.#accesses(container)) {
           const docs = await access.read(container, key, ids);
-          for (const [index, doc] of docs.entries()) this.#keep(identityText(some[index]!), doc);
+          for (const [index, doc] of docs.entries()) {
+            if (doc) this.#homes.note(container, doc, database);
+            this.#keep(identityText(some[index]!), doc);
+          }
         }
       },
       { concurrency: 32 },
@@ -111,14 +117,14 @@ export class DocumentsOf {
   #keep(text: string, found: Doc | undefined): void {
     const doc = found && hasLeft(found) ? undefined : found;
     const known = this.#known.get(text);
-    if (!known || (doc && countsRather(doc, known))) this.#known.set(text, doc ?? null);
+    if (!known || (doc && this.#homes.countsRather(doc, known))) this.#known.set(text, doc ?? null);
   }
 
   /** An identity has null also for a key value that the document doesn't have, by which no point read finds it. */
   async #withoutKey({ container, key, id }: Identity): Promise<Doc | undefined> {
     const { model } = this.#loaded;
     const paths = model.containers.find(({ name }) => name === container)?.partitionKey ?? [];
-    const all = this.#accesses(container).map((access) =>
+    const all = this.#accesses(container).map(([access]) =>
       access.query<Doc>(container, 'SELECT * FROM c WHERE c.id = @id', { id }),
     );
     return (await Promise.all(all)).flat().find((doc) => rowKey(doc, paths) === canonical([...key, id]));
@@ -141,7 +147,7 @@ export class DocumentsOf {
       (one) => !hot.has(identityText(one)),
     );
     const entries = new Entries(this.#services.place.state.id);
-    for (const access of this.#accesses(of.container))
+    for (const [access] of this.#accesses(of.container))
       for (const [index, entry] of (await entries.read(cold, access)).entries()) {
         const archived = await findArchived(cold[index]!, entry, this.#blobs);
         if (archived) docs.push({ ...archived.doc, _etag: archived.version.etag, _ts: archived.at / 1_000 });

@@ -1,10 +1,8 @@
 // What a comparison in one place of a pipeline over shards reads, and where.
 import type { Container, Database } from '@azure/cosmos';
 import { joinsShards, partOf, wholeOf } from '../../definition/places.ts';
-import { rowKey } from '../../definition/oracle/recompute.ts';
-import type { Doc, EffectSpec, OutsideSpec, Pipeline, ProjectionSpec } from '../../definition/specs.ts';
+import type { EffectSpec, OutsideSpec, Pipeline, ProjectionSpec } from '../../definition/specs.ts';
 import { placeDatabase } from '../../runtime/place-containers.ts';
-import { isCopied } from '../../projections/moved.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 
 type Loaded = Pick<LoadedPipeline, 'pipeline' | 'model'>;
@@ -63,26 +61,6 @@ export async function readersOf(
     return [{ loaded: { pipeline, model }, services }];
   const loaded = { pipeline: partOf(wholeOf(pipeline), model, 'shard'), model };
   return (await services.shards()).map((shard) => ({ loaded, services: shard }));
-}
-
-/**
- * Of two documents with one identity in two shards, whether `other` counts and `known` doesn't. An unchanged copy of a move
- * is never newer than what someone wrote; else the later one counts.
- */
-export function countsRather(other: Doc, known: Doc): boolean {
-  const [isCopy, wasCopy] = [isCopied(other), isCopied(known)];
-  return isCopy === wasCopy ? Number(known['_ts']) <= Number(other['_ts']) : wasCopy;
-}
-
-/** Each document once. While a key moves, two shards have its documents. */
-export function eachOnce(docs: readonly Doc[], keyPaths: readonly string[]): Doc[] {
-  const latest = new Map<string, Doc>();
-  for (const doc of docs) {
-    const key = rowKey(doc, keyPaths);
-    const known = latest.get(key);
-    if (!known || countsRather(doc, known)) latest.set(key, doc);
-  }
-  return latest.size === docs.length ? [...docs] : [...latest.values()];
 }
 
 const isOverShards = (

@@ -31,6 +31,7 @@ import { countChanges } from './count.ts';
 import { RU_A_DOCUMENT, RU_A_READ, rateInput } from './estimate.ts';
 import { currentOf } from './verify.ts';
 import { askedTenant, tenantInput } from '../tenants/asked.ts';
+import { assertStill } from '../tenants/tenant-moves.ts';
 import { type Replayed, type ReplayOptions, replay } from './replay.ts';
 import { operationsError } from '../errors.ts';
 
@@ -88,13 +89,17 @@ export const projectionsReplay = defineOperation({
   run: async (asked, context): Promise<Replayed | Enqueued> => {
     const { options } = await prepare(asked, context);
     if (asked.background) return enqueue('projections replay', asked, context);
-    const { screen } = context;
-    return audited(context, 'projections replay', asked, () =>
-      replay({
-        ...options,
-        progress: (changes) => screen.progress(`${projectionId(options.spec)}: replayed`, changes),
-      }),
-    );
+    const { screen, signal } = context;
+    return audited(context, 'projections replay', asked, async () => {
+      const { tenant } = asked;
+      // What moves meanwhile would be read in neither shard, or as a copy of what was applied.
+      const assertUnmoved =
+        tenant === undefined ? undefined : await assertStill(options, askedTenant(options.loaded, tenant), signal);
+      const progress = (changes: number): void => screen.progress(`${projectionId(options.spec)}: replayed`, changes);
+      const replayed = await replay({ ...options, progress });
+      await assertUnmoved?.();
+      return replayed;
+    });
   },
   format: (result) =>
     isEnqueued(result)

@@ -61,7 +61,7 @@ export async function settled(
     beside: readonly OtherSpec[],
     some: Drawn | undefined,
   ): Promise<Comparison | SampleComparison> => {
-    const asked = { signal, screen, readLagMs, chosen: of, kept, others: beside };
+    const asked = { signal, screen, readLagMs, settings, chosen: of, kept, others: beside };
     const found = await (some
       ? compareSample(loaded, services, { ...asked, drawn: some })
       : compare(loaded, services, { ...asked, ofTenant }));

@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import { keyJson } from '../../shards/keys/key-type.ts';
-import { type Span, covers } from '../../shards/keys/spans.ts';
 import type { InspectedMapping, ShardMap } from '../../shards/index.ts';
 import { shownLocation } from '../../shards/map/documents.ts';
 import { defineOperation } from '../operation.ts';
@@ -9,14 +8,23 @@ import { NEAR_FULL, PARTITION_BYTES } from '../tenants/sizes.ts';
 import { advise } from './advice/advise.ts';
 import type { Weighed } from './advice/layout.ts';
 import { type MeasuredKey, type MeasuredShard, measureShard } from './advice/measure.ts';
+import { type PastRouter, pastRouterOf, straysOf } from './advice/past-router.ts';
 import { type Rates, ratesOf } from './advice/spent.ts';
 import { rowsOfAdvice } from './advice/words.ts';
 import { mapInput } from './inputs.ts';
-import { spanOf } from './moving/options.ts';
+import { type Mapped, mappedBy, mappingOf } from './mapped.ts';
 import { moveOptions } from './moving-verbs.ts';
 
+interface HeldShard extends MeasuredShard {
+  /** Keys that the map doesn't give it. */
+  readonly foreign: readonly MeasuredKey[];
+}
+
 /** What each shard has of the keys that the map gives it, by the shard's id. */
-type Held = ReadonlyMap<string, MeasuredShard & { readonly strays: number }>;
+type Held = ReadonlyMap<string, HeldShard>;
+
+/** Keys that were written past the router, of which the command names those with the most documents. */
+const MOST_PAST = 20;
 
 export const shardsAdvise = defineOperation({
   noun: 'shards',
@@ -50,19 +58,29 @@ export const shardsAdvise = defineOperation({
     const { signal, screen } = context;
     const { map, connect } = await moveOptions(context, name, { takeOver: false });
     const now = await map.inspect();
-    const mappings = now.mappings
-      .map((mapping) => ({ ...mapping, span: spanOf(map, mapping) }))
-      .toSorted((a, b) => (a.span.low < b.span.low ? -1 : 1));
+    const mappings = mappedBy(map, now.mappings);
     const there = now.shards.filter(({ detached }) => !detached);
-    const held = new Map<string, MeasuredShard & { readonly strays: number }>();
-    for (const [done, { id, location }] of there.entries()) {
+    const held = new Map<string, HeldShard>();
+    const past: PastRouter[] = [];
+    const locations = new Map(now.shards.map(({ id, location }) => [id, location]));
+    const homeOf = (code: string): string | null => {
+      const home = locations.get(mappingOf(mappings, code)?.shard ?? '');
+      return home ? shownLocation(home) : null;
+    };
+    for (const [done, shard] of there.entries()) {
       screen.progress('shards measured', done, there.length);
-      held.set(id, ownOf(mappings, id, await measureShard(map, connect(location), { signal })));
+      const { id, location } = shard;
+      // A move may begin, flip or end meanwhile.
+      const before = await straysOf(map, shard);
+      const own = ownOf(mappings, id, await measureShard(map, connect(location), { signal }));
+      const [after, later] = [await straysOf(map, shard), mappedBy(map, (await map.inspect()).mappings)];
+      const isStray = (code: string): boolean => before(code) || after(code) || mappingOf(later, code)?.shard === id;
+      held.set(id, own);
+      past.push(...pastRouterOf(map, own.foreign, { shard: shownLocation(location), isStray, homeOf }));
     }
     const rates = await ratesOf(map, context);
     const weighed = weigh(mappings, held, by === 'bytes' ? ({ bytes }) => bytes : rateOf(rates));
     const limits = { mostBytes: mostGb === undefined ? undefined : mostGb * 1e9, share: share / 100, most };
-    const locations = new Map(now.shards.map(({ id, location }) => [id, location]));
     return {
       map: map.name,
       by,
@@ -74,7 +92,14 @@ export const shardsAdvise = defineOperation({
         locationOf: (shard) => locations.get(shard),
       }),
       nearlyFull: there.flatMap(({ id, location }) => nearlyFull(map, held.get(id)!.keys, shownLocation(location))),
+      pastRouter: {
+        keys: past.length,
+        most: past.toSorted((a, b) => b.documents - a.documents).slice(0, MOST_PAST),
+      },
       notMeasured: [
+        ...there.flatMap(({ id, location }) =>
+          held.get(id)!.missing.map((one) => `${shownLocation(location)}: it has no container ${one}.`),
+        ),
         ...now.shards
           .filter(({ detached }) => detached)
           .map(({ location }) => `${shownLocation(location)}: it is detached.`),
@@ -82,7 +107,7 @@ export const shardsAdvise = defineOperation({
       ],
     };
   },
-  format: ({ shards, advice, nearlyFull: full, notMeasured, map, by }) =>
+  format: ({ shards, advice, nearlyFull: full, pastRouter, notMeasured, map, by }) =>
     [
       table(
         ['shard', 'keys', 'documents', 'size, about', 'RU/s'],
@@ -109,6 +134,7 @@ export const shardsAdvise = defineOperation({
           ? [`${plural(byMean, 'size')} in ${shard} are the mean of the keys that have the most documents.`]
           : []),
       ]),
+      ...sayPast(pastRouter),
       ...notMeasured.map((what) => `Not measured: ${what}`),
       ...full.map(
         ({ key, container, share, shard }) =>
@@ -133,24 +159,25 @@ export const shardsAdvise = defineOperation({
 });
 
 /** What a shard has, without the keys of other shards. */
-function ownOf(mappings: readonly Mapped[], shard: string, measured: MeasuredShard) {
+function ownOf(mappings: readonly Mapped<InspectedMapping>[], shard: string, measured: MeasuredShard): HeldShard {
   const isOwn = ({ code }: MeasuredKey): boolean => mappingOf(mappings, code)?.shard === shard;
-  const strays = measured.keys.filter((key) => !isOwn(key));
-  return { ...measured, keys: measured.keys.filter(isOwn), strays: sum(strays, ({ documents }) => documents) };
+  const foreign = measured.keys.filter((key) => !isOwn(key));
+  return { ...measured, keys: measured.keys.filter(isOwn), foreign };
 }
 
-type Mapped = InspectedMapping & { readonly span: Span };
+/** In the text fewer than as JSON. */
+const MOST_SAID = 5;
 
-/** The mapping that has a key, of mappings in the order of their keys. */
-function mappingOf(mappings: readonly Mapped[], code: string): Mapped | undefined {
-  let [first, last] = [0, mappings.length];
-  while (first < last) {
-    const middle = (first + last) >> 1;
-    if (mappings[middle]!.span.low <= code) first = middle + 1;
-    else last = middle;
-  }
-  const found = mappings[first - 1];
-  return found && covers(found.span, code) ? found : undefined;
+function sayPast({ keys, most }: { readonly keys: number; readonly most: readonly PastRouter[] }): string[] {
+  const said = most.slice(0, MOST_SAID);
+  const others = keys - said.length;
+  return [
+    ...said.map(
+      ({ shard, key, documents, home }) =>
+        `${plural(documents, 'document')} of the key ${JSON.stringify(key)} ${documents === 1 ? 'was' : 'were'} written into ${shard} past the router: ${home === null ? 'no mapping has it' : `the map gives it to ${home}`}. Queries over all shards count them.`,
+    ),
+    ...(others > 0 ? [`  … and ${plural(others, 'other key')} that were written past the router.`] : []),
+  ];
 }
 
 const rateOf =
@@ -158,7 +185,11 @@ const rateOf =
   ({ code }: MeasuredKey): number =>
     typeof rates === 'string' ? 0 : (rates.keys.get(code) ?? 0);
 
-function weigh(mappings: readonly Mapped[], held: Held, weightOf: (key: MeasuredKey) => number): Weighed {
+function weigh(
+  mappings: readonly Mapped<InspectedMapping>[],
+  held: Held,
+  weightOf: (key: MeasuredKey) => number,
+): Weighed {
   const keys = [...held.values()].flatMap((one) => one.keys);
   const byMapping = Map.groupBy(keys, ({ code }) => mappingOf(mappings, code)!.id);
   return {
@@ -172,11 +203,7 @@ function weigh(mappings: readonly Mapped[], held: Held, weightOf: (key: Measured
   };
 }
 
-function rowOf(
-  shard: string,
-  { keys, strays, withoutKey, byMean }: MeasuredShard & { readonly strays: number },
-  rates: Rates | string,
-) {
+function rowOf(shard: string, { keys, foreign, withoutKey, byMean }: HeldShard, rates: Rates | string) {
   return {
     shard,
     keys: keys.length,
@@ -184,7 +211,7 @@ function rowOf(
     bytes: sum(keys, ({ bytes }) => bytes),
     /** Of the keys that hosts name; null: not measured. */
     ruPerSecond: typeof rates === 'string' ? null : sum(keys, rateOf(rates)),
-    strays,
+    strays: sum(foreign, ({ documents }) => documents),
     withoutKey,
     byMean,
   };

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Documents } from '../../model/documents.ts';
-import type { ShardMap } from '../../shards/index.ts';
+import type { ShardMap, ShardMapManager } from '../../shards/index.ts';
 import { shownLocation } from '../../shards/map/documents.ts';
 import { readPair } from '../model/pair.ts';
 import { defineOperation } from '../operation.ts';
@@ -25,7 +25,8 @@ type Input = z.output<typeof input>;
 export const shardsCheck = defineOperation({
   noun: 'shards',
   verb: 'check',
-  summary: 'Check that shard maps and the local maps of their shards agree, and that they are as the document says',
+  summary:
+    'Check that shard maps, the local maps and the containers of their shards agree, and are as the document says',
   examples: [
     'millrace shards check',
     'millrace shards check tenants --shard west',
@@ -42,17 +43,18 @@ export const shardsCheck = defineOperation({
     const checked = [];
     for (const map of maps) {
       signal.throwIfAborted();
-      checked.push(await checkMap(map, asked, documents));
+      checked.push(await checkMap(manager, map, asked, documents));
     }
     for (const { map, ...drift } of asked.map === undefined && documents ? missingMaps(maps, documents) : [])
-      checked.push({ map, differences: [], drift: [drift], pending: [], detached: [] });
+      checked.push({ map, differences: [], unfit: [], drift: [drift], pending: [], detached: [] });
     return checked;
   },
-  ok: (maps) => maps.every((map) => map.differences.length + map.drift.length + map.pending.length === 0),
+  ok: (maps) => maps.every((map) => faults(map) === 0),
   format: (maps) =>
     maps
-      .flatMap(({ map, differences, drift, pending, detached }) => [
+      .flatMap(({ map, differences, unfit, drift, pending, detached }) => [
         ...differences.map((row) => `${map}: ${sayDifference(row)}`),
+        ...unfit.map(({ what }) => `${map}: ${what}. Its documents can’t be written or moved.`),
         ...drift.map(({ line, what }) => `${map}: ${line === null ? '' : `line ${line}: `}${what}`),
         ...pending.map((one) => `${map}: ${sayPending(one)}`),
         ...detached.map((shard) => `${map}: ${shard} is detached, and was not compared.`),
@@ -61,20 +63,37 @@ export const shardsCheck = defineOperation({
               `${plural(differences.length, 'difference')} of ${map}. Decide which side is right: \`millrace shards recover ${map} --from map\`, or \`--from shard\`.`,
             ]
           : []),
-        ...(differences.length + drift.length + pending.length === 0 ? [`${map}: no differences.`] : []),
+        ...(unfit.length > 0
+          ? ['Create what a shard lacks: `millrace shards init --shard DATABASE`. If documents are lost, restore them.']
+          : []),
+        ...(faults({ differences, unfit, drift, pending }) === 0 ? [`${map}: no differences.`] : []),
       ])
       .join('\n') || 'No shard map yet.',
 });
 
-async function checkMap(map: ShardMap, { shard, endpoint }: Input, documents: Documents | undefined) {
+const faults = (of: Readonly<Record<'differences' | 'unfit' | 'drift' | 'pending', readonly unknown[]>>): number =>
+  of.differences.length + of.unfit.length + of.drift.length + of.pending.length;
+
+async function checkMap(
+  manager: ShardMapManager,
+  map: ShardMap,
+  { shard, endpoint }: Input,
+  documents: Documents | undefined,
+) {
   const before = await map.inspect();
   const only = shard === undefined ? undefined : shardNamed(map, before, { shard, endpoint });
   const differences = await map.check(only);
   const now = await map.inspect();
+  const unfit: { readonly shard: string; readonly what: string }[] = [];
+  for (const one of now.shards) {
+    const what = one.detached || (only && one.id !== only.id) ? undefined : await manager.unfit(map, one);
+    if (what !== undefined) unfit.push({ shard: shownLocation(one.location), what });
+  }
   const drift: Drift[] = documents ? driftOf(map, now, documents) : [];
   return {
     map: map.name,
     differences: differences.map((one) => rowOf(one, now.shards)),
+    unfit,
     drift,
     pending: pendingOf(now),
     detached: now.shards.filter(({ detached }) => detached).map(({ location }) => shownLocation(location)),

@@ -3,6 +3,7 @@ import type { Clock } from '../../base/clock.ts';
 import { shardsError } from '../errors.ts';
 import { type Span, without } from '../keys/spans.ts';
 import type { Closing, ShardGateDocument, ShardGateStore } from './shard-gate-store.ts';
+import { TURN_MS } from './times.ts';
 
 export interface WaitOptions {
   /** How long to wait for routers. Default 90 s, which is longer than a router that died is remembered. */
@@ -12,6 +13,15 @@ export interface WaitOptions {
 export interface HoldOptions extends WaitOptions {
   /** Names the work for which keys are held, so that who goes on with it can let them go. */
   readonly work?: string;
+  /** What this process holds on the shard already. */
+  readonly after?: Closed;
+  /**
+   * Waits while other work holds keys of the shard, for each at most as long as it should take, and calls this again and
+   * again. So that work that waits for one another's requests comes one after the other.
+   */
+  readonly inTurn?: () => Promise<void>;
+  /** Called before a request is sent after which writes may wait. The last call counts. */
+  readonly begins?: () => void;
 }
 
 /** Keys of a shard that are held. */
@@ -26,7 +36,16 @@ export interface Closed {
    * router that admits them again has seen the gate as it is from now on. False: they were not.
    */
   stop(generation: number): Promise<boolean>;
+  /** Undefined: the map has no routers. */
+  readonly known: KnownGate | undefined;
 }
+
+/** A gate as this process has left it, which is tried first without asking: a change finds out whether it is still so. */
+interface KnownGate {
+  gate: ShardGateDocument | undefined;
+}
+
+type Next = Partial<ShardGateDocument> | 'later' | undefined;
 
 const WITHIN_MS = 90_000;
 const POLL_MS = 100;
@@ -51,9 +70,9 @@ export class ShardGates {
    */
   async drain(shard: string, generation: number, options: WaitOptions = {}): Promise<void> {
     const store = this.#storeOf(shard);
-    let gate = await store.ensure();
-    while (gate.needs < generation)
-      gate = (await store.change(gate, { needs: generation })) ?? (await this.#again(store));
+    const gate = await this.#change(store, { gate: undefined }, ({ needs }) =>
+      needs < generation ? { needs: generation } : undefined,
+    );
     await this.#untilAcknowledged(store, shard, gate.generation, options);
   }
 
@@ -61,22 +80,37 @@ export class ShardGates {
    * Holds writes of these keys, and resolves when none is under way. Routers open again after two minutes.
    * @throws MillraceError `routers-not-stopped`
    */
-  async close(shard: string, spans: readonly Span[], { work = '', ...options }: HoldOptions = {}): Promise<Closed> {
+  async close(
+    shard: string,
+    spans: readonly Span[],
+    { work = '', after, inTurn, begins = () => undefined, ...options }: HoldOptions = {},
+  ): Promise<Closed> {
     const store = this.#storeOf(shard);
     // Routers count from the first sight of an id, so each closing has one of its own.
     const added = spans.map((span): Closing => ({ id: `${work}|${randomUUID()}`, ...span }));
-    const isOurs = ({ id }: Closing): boolean => added.some((one) => one.id === id);
-    const closed = await this.#change(store, 0, ({ closing }) => [...closing, ...added]);
+    const countOurs = ({ closing }: ShardGateDocument): number =>
+      closing.filter(({ id }) => added.some((one) => one.id === id)).length;
+    const isOurTurn = this.#turns(work);
+    const known = after?.known ?? { gate: undefined };
+    const { generation } = await this.#change(store, known, async (now) => {
+      if (inTurn && !isOurTurn(now)) {
+        await inTurn();
+        return 'later';
+      }
+      begins();
+      return { closing: [...now.closing, ...added] };
+    });
     const open = async (): Promise<boolean> => {
       let left = 0;
-      await this.#change(store, closed.generation, ({ closing }) => {
-        left = closing.filter(isOurs).length;
-        return left === 0 ? undefined : closing.filter((one) => !isOurs(one));
+      await this.#change(store, known, (now) => {
+        left = countOurs(now);
+        if (left === 0) return undefined;
+        return { closing: now.closing.filter(({ id }) => !added.some((one) => one.id === id)) };
       });
       return left === added.length;
     };
     try {
-      await this.#untilAcknowledged(store, shard, closed.generation, options);
+      await this.#untilAcknowledged(store, shard, generation, options);
     } catch (error) {
       await open();
       throw error;
@@ -84,47 +118,53 @@ export class ShardGates {
     return {
       open,
       has: (of, keys) => of === shard && without([keys], spans).length === 0,
-      stop: (needs) => this.#stop(store, closed.generation, { needs, isOurs, count: added.length }),
+      stop: async (needs) => {
+        let isHeld = false;
+        await this.#change(store, known, (now) => {
+          isHeld = countOurs(now) === added.length;
+          // Also where routers need as much already: only a change finds out that the keys are still held.
+          return isHeld ? { needs: Math.max(needs, now.needs) } : undefined;
+        });
+        return isHeld;
+      },
+      known,
     };
   }
 
-  async #stop(
-    store: ShardGateStore,
-    generation: number,
-    {
-      needs,
-      isOurs,
-      count,
-    }: { readonly needs: number; readonly isOurs: (one: Closing) => boolean; readonly count: number },
-  ): Promise<boolean> {
-    for (let gate = await store.ensure(); ; gate = await this.#again(store)) {
-      // A lagging replica may show an older gate.
-      if (gate.generation < generation) continue;
-      if (gate.closing.filter(isOurs).length < count) return false;
-      if (gate.needs >= needs || (await store.change(gate, { needs }))) return true;
-    }
+  /** Whether no other work holds keys of a gate, apart from what has held them for so long that it may have died. */
+  #turns(work: string): (gate: ShardGateDocument) => boolean {
+    const seen = new Map<string, number>();
+    return ({ closing }) => {
+      const now = this.#clock.monotonic();
+      const others = closing.filter(({ id }) => !id.startsWith(`${work}|`));
+      for (const { id } of others) if (!seen.has(id)) seen.set(id, now);
+      return others.every(({ id }) => now - seen.get(id)! >= TURN_MS);
+    };
   }
 
   /** Lets go what a process held for this work and did not open, because it died. */
   async letGo(shard: string, work: string): Promise<void> {
-    await this.#change(this.#storeOf(shard), 0, ({ closing }) => {
+    await this.#change(this.#storeOf(shard), { gate: undefined }, ({ closing }) => {
       const left = closing.filter(({ id }) => !id.startsWith(`${work}|`));
-      return left.length === closing.length ? undefined : left;
+      return left.length === closing.length ? undefined : { closing: left };
     });
   }
 
-  /** Changes what a gate of this generation or a later one holds. Undefined from `next`: nothing is to be changed. */
+  /** Changes a gate and resolves with what it is then. From `next`: what to change, nothing, or that it is to be asked later. */
   async #change(
     store: ShardGateStore,
-    generation: number,
-    next: (gate: ShardGateDocument) => readonly Closing[] | undefined,
+    known: KnownGate,
+    next: (gate: ShardGateDocument) => Next | Promise<Next>,
   ): Promise<ShardGateDocument> {
-    for (let gate = await store.ensure(); ; gate = await this.#again(store)) {
+    for (let gate = known.gate ?? (await store.ensure()); ;) {
+      const change = await next(gate);
+      if (!change) return gate;
+      const changed = change === 'later' ? undefined : await store.change(gate, change);
+      if (changed) return (known.gate = changed);
+      const { generation } = gate;
+      gate = await (change === 'later' ? this.#again(store) : store.ensure());
       // A lagging replica may show an older gate.
-      if (gate.generation < generation) continue;
-      const closing = next(gate);
-      const changed = closing ? await store.change(gate, { closing }) : gate;
-      if (changed) return changed;
+      while (gate.generation < generation) gate = await this.#again(store);
     }
   }
 

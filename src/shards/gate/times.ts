@@ -14,3 +14,5 @@ export const REOPEN_MS = 120_000;
 /** How often a member reads a gate that has just closed, or is about to close, and for how long. */
 export const CLOSING_POLL_MS = 40;
 export const CLOSING_POLLED_MS = 10_000;
+/** Work that holds keys of a shard for longer isn't waited for by the next: it may have died. */
+export const TURN_MS = 5_000;

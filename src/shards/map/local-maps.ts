@@ -14,7 +14,7 @@ import {
   shownLocation,
 } from './documents.ts';
 import { type SetFences, fencedKeys } from './fences.ts';
-import { type Edit, type Sheet, type Whole } from './sheet.ts';
+import type { Edit, Sheet, StoredHeader, Whole } from './sheet.ts';
 import { reversed, straysAfter } from './strays.ts';
 
 /** Opens the local map of a shard, whether it exists or not. */
@@ -35,10 +35,19 @@ export class Overtaken extends Error {
 
 const ROUNDS = 100;
 
+/** The header of a local map, read ahead. */
+export type ReadAhead = Promise<StoredHeader<LocalHeader> | undefined>;
+
 interface Decided {
   readonly generation: number;
   readonly removed: boolean;
   readonly strays?: StraysChange | undefined;
+}
+
+interface Place {
+  readonly location: ShardLocation;
+  readonly shard: string;
+  readonly ahead?: ReadAhead | undefined;
 }
 
 /** The local maps of one map. The generation of a local map decides which operations it takes. */
@@ -63,6 +72,17 @@ export class LocalMaps {
     return (await this.#open(location, shard).header())?.header;
   }
 
+  /**
+   * Reads the header of a local map that an operation is about to change, beside the operation's begin. If it is an older
+   * one the first commit fails, as with any reading, and it is read again. If there is none it is read again too.
+   */
+  readAhead(location: ShardLocation, shard: string): ReadAhead {
+    const header = this.#open(location, shard).header();
+    // The operation may not begin, and then none waits for it.
+    header.catch(() => undefined);
+    return header;
+  }
+
   /** A local map that has taken the operation of this generation. */
   async wholeFrom(location: ShardLocation, shard: string, generation: number): Promise<Whole<LocalHeader>> {
     const whole = await this.#open(location, shard).wholeFrom(generation);
@@ -71,16 +91,22 @@ export class LocalMaps {
   }
 
   /** Makes an operation's changes in one shard, once: in the local map, then in the fences. @throws Overtaken */
-  async apply(operation: OperationDocument, shard: string, location: ShardLocation): Promise<void> {
+  async apply(
+    operation: OperationDocument,
+    shard: string,
+    location: ShardLocation,
+    ahead: ReadAhead | undefined,
+  ): Promise<void> {
     const { before, after } = changesIn(operation, shard, this.#map);
     const removed = operation.verb === 'deleteShard';
-    await this.#commit(operation, location, shard, (header) => {
+    const decide = (header: LocalHeader | undefined): (Edit & Decided) | undefined => {
       if (header && isApplied(operation, header)) return undefined;
       if (header && header.generation >= operation.at) throw new Overtaken(location, header.generation);
       // A map that was restored to an older state has shards that were deleted since: their local maps count again.
       if (operation.verb !== 'createShard' && !header) throw lost(location);
       return { generation: operation.at, removed, before, after, strays: operation.strays };
-    });
+    };
+    await this.#commit(operation, { location, shard, ahead }, decide);
     await this.#setFences({ shard, location }, fencedKeys(before, after), operation.at);
   }
 
@@ -92,7 +118,7 @@ export class LocalMaps {
     const { undoAt: generation = Infinity } = operation;
     const { before, after } = changesIn(operation, shard, this.#map);
     const isCreated = operation.verb === 'createShard';
-    await this.#commit(operation, location, shard, (header) => {
+    await this.#commit(operation, { location, shard }, (header) => {
       // A late write of the operation needs a header too, except the one that creates it.
       if (!header && !isCreated) return undefined;
       if (header && header.generation >= generation) return undefined;
@@ -108,15 +134,15 @@ export class LocalMaps {
 
   async #commit(
     { id, shards, local }: OperationDocument,
-    location: ShardLocation,
-    shard: string,
+    { location, shard, ahead }: Place,
     decide: (header: LocalHeader | undefined) => (Edit & Decided) | undefined,
   ): Promise<true> {
     const sheet = this.#open(location, shard);
     for (let round = 0; round < ROUNDS; round++) {
       // A repair changes less than the map and the local map differ by, so what is mapped here is read.
       const whole = local && (await sheet.whole());
-      const stored = whole ?? (await sheet.header());
+      const first = round === 0 ? await ahead : undefined;
+      const stored = whole ?? first ?? (await sheet.header());
       const decided = decide(stored?.header);
       if (!decided) return true;
       const { generation, removed, before, after, strays = {} } = decided;

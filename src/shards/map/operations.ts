@@ -15,7 +15,7 @@ import {
   shardId,
   shownLocation,
 } from './documents.ts';
-import { type LocalMaps, Overtaken } from './local-maps.ts';
+import { type LocalMaps, Overtaken, type ReadAhead } from './local-maps.ts';
 import type { Edit, Sheet, Whole } from './sheet.ts';
 
 // The operations on one map. Each is logged in the map first, then made in the local maps, then shown in the map. A
@@ -48,6 +48,8 @@ const ROUNDS = 200;
 export class Operations {
   readonly #sheet: Sheet<MapHeader>;
   readonly #locals: LocalMaps;
+  /** What the operation that this process began last is about to change, by its shard. */
+  #ahead: { readonly id: string; readonly headers: ReadonlyMap<string, ReadAhead> } | undefined;
 
   constructor(sheet: Sheet<MapHeader>, locals: LocalMaps) {
     this.#sheet = sheet;
@@ -168,17 +170,31 @@ export class Operations {
       ...(local && { local }),
       ...(strays && { strays }),
     };
-    if (shards.length > 0) await this.#commit(whole, { before: [], after: [operation] });
-    else await this.#show(whole, operation, { before: [], after: [] });
+    if (shards.length > 0) {
+      this.#ahead = { id: operation.id, headers: this.#readAhead(whole, operation) };
+      await this.#commit(whole, { before: [], after: [operation] });
+    } else await this.#show(whole, operation, { before: [], after: [] });
+  }
+
+  #readAhead(whole: Whole<MapHeader>, operation: OperationDocument): Map<string, ReadAhead> {
+    const headers = new Map<string, ReadAhead>();
+    // Of these the whole local map is read.
+    for (const shard of operation.local ? [] : operation.shards) {
+      const location = locationOf(whole, operation, shard);
+      if (location) headers.set(shard, this.#locals.readAhead(location, shard));
+    }
+    return headers;
   }
 
   async #settle(operation: OperationDocument): Promise<void> {
     const whole = await this.#known();
+    const ahead = this.#ahead?.id === operation.id ? this.#ahead.headers : undefined;
+    this.#ahead = undefined;
     for (const shard of operation.shards) {
       const location = locationOf(whole, operation, shard);
       if (!location) continue;
       try {
-        await this.#locals.apply(operation, shard, location);
+        await this.#locals.apply(operation, shard, location, ahead?.get(shard));
       } catch (error) {
         // Where another process has ended it, or has decided to undo it, this decides nothing.
         return this.#decideUndo(operation, error);

@@ -201,6 +201,17 @@ export class ShardMapManager {
     return all.filter((location, at) => all.findIndex((other) => isSameLocation(location, other)) === at);
   }
 
+  /** What a shard's database lacks of its map's schema, as where a container was dropped since; undefined: nothing. */
+  async unfit({ schema }: ShardMap, { location }: { readonly location: ShardLocation }): Promise<string | undefined> {
+    try {
+      await this.#assertFit(location, schema);
+      return undefined;
+    } catch (error) {
+      if (error instanceof MillraceError && error.code === 'shard-unfit') return error.message;
+      throw error;
+    }
+  }
+
   async #create(name: string, kind: MapKind, { keyType, schema }: NewShardMap): Promise<ShardMap> {
     assertMap(name, kind, keyType, schema);
     const sheet = this.#sheet(name);
@@ -314,6 +325,7 @@ const UNHELD: Closed = {
   open: () => Promise.resolve(true),
   has: () => false,
   stop: () => Promise.resolve(false),
+  known: undefined,
 };
 
 async function definitionOf(

@@ -240,7 +240,7 @@ export class ShardMap {
    * @throws MillraceError `routers-not-stopped`: nothing is held then; `mapping-void`
    */
   async hold(mapping: Mapping, options: HoldOptions = {}): Promise<Closed> {
-    const entry = (await this.#whole()).entries.get(mapping.id);
+    const entry = (this.#parts.sheet.recent ?? (await this.#whole())).entries.get(mapping.id);
     if (!entry || !isMapping(entry))
       throw shardsError('mapping-void', `The mapping ${mapping.text} was changed or deleted since it was read`);
     const { low, high } = entry;

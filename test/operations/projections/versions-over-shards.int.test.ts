@@ -6,7 +6,9 @@ import { drop } from '../../../src/operations/projections/drop.ts';
 import { promoteBack } from '../../../src/operations/projections/promote-back.ts';
 import { promote } from '../../../src/operations/projections/promote.ts';
 import { rebuild } from '../../../src/operations/projections/rebuild.ts';
+import { MoveRecord } from '../../../src/operations/shards/moving/record.ts';
 import { compose } from '../../../src/runtime/processor-host.ts';
+import { encodeKey } from '../../../src/shards/keys/key-type.ts';
 import { cli } from '../../cli/cli.ts';
 import { rows } from '../../runtime/application.ts';
 import { given } from '../../runtime/spread-world.ts';
@@ -192,6 +194,21 @@ it('a replay reads all shards, and that of a tenant only the shard that has it',
   expect(await replayed('totals', '--tenant', 's2')).toBe(5);
   expect(await totalsOf(stage, 'Totals')).toEqual(application.totals());
   expect(await ownLeases(stage, 'replay')).toEqual([]);
+
+  // While its key moves, the shard that is read may lack a part of it.
+  const [from, to] = [west.id, north.id];
+  const code = encodeKey(stage.map.keyType, 's1');
+  const move = { map: stage.map.name, keys: '"s1"', low: code, high: code, from, to, containers: {} };
+  const record = await MoveRecord.begin(stage.at('maps', 'shardmaps'), move);
+  expect(
+    await cli(['projections', 'replay', 'summaries', '--tenant', 's1', '--pipeline', SPREAD_VERSIONS]),
+  ).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('is under way: copying') as string,
+  });
+  expect(await replayed('summaries', '--tenant', 's0')).toBe(6);
+  await record.save({ step: 'done' });
+  expect(await replayed('summaries', '--tenant', 's1')).toBe(6);
 
   // A continuation is of one shard, which alone is read.
   const continuation = async (shard: string, container: string): Promise<string> => {

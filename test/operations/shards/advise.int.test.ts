@@ -68,6 +68,7 @@ it('says which key to isolate and which keys to move, each with its command', as
       { shard: 'north', keys: 0, documents: 0 },
     ],
     nearlyFull: [],
+    pastRouter: { keys: 1, most: [{ shard: 'east', key: 50, documents: 3, home: 'west' }] },
     notMeasured: [expect.stringContaining('RU/s: no pipeline')],
   });
   expect(before.advice.map(({ kind, keys, commands }) => [kind, keys, commands])).toEqual([
@@ -135,4 +136,50 @@ it('counts keys beyond those that are read by the mean of these', async () => {
 
 it('says that RU is not measured, and advises nothing by it', async () => {
   expect(await told('advise stores --by ru')).toMatch(/Not measured: RU\/s: no pipeline[^]*No advice: without RU\/s/);
+});
+
+it('names keys that were written past the router, and none that a move or a mapping has left', async () => {
+  const past = '1 document of the key 999 was written into west past the router: no mapping has it';
+  const client = clientInside(stage.emulator);
+  const orders = client.database('west').container('Orders');
+  for (const tenantId of [999, 998]) await orders.items.create({ id: 'o', type: 'order', tenantId });
+  await told('map tenants --shard west --low 998 --high 999');
+  await told('offline tenants --low 998 --high 999');
+  await told('unmap tenants --low 998 --high 999');
+  const { value } = await stage.json('advise tenants');
+  expect((value as { pastRouter: unknown }).pastRouter).toEqual({
+    keys: 2,
+    most: [
+      { shard: 'east', key: 50, documents: 3, home: 'west' },
+      { shard: 'west', key: 999, documents: 1, home: null },
+    ],
+  });
+  expect(await told('advise tenants')).toContain(past);
+  for (const tenantId of [999, 998]) await orders.item('o', tenantId).delete();
+  client.dispose();
+});
+
+it('names a container that was dropped since its shard is in the map, as check does', async () => {
+  expect(await told('check tenants')).toBe('tenants: no differences.');
+  const client = clientInside(stage.emulator);
+  await client.database('north').container('Orders').delete();
+  const { code, value } = await stage.json('check tenants');
+  expect({ code, value }).toMatchObject({
+    code: 1,
+    value: [
+      {
+        map: 'tenants',
+        differences: [],
+        unfit: [{ shard: 'north', what: expect.stringContaining('no container Orders') }],
+      },
+    ],
+  });
+  expect((await stage.run('check tenants')).stdout).toContain('millrace shards init --shard');
+  expect(await told('check tenants --shard west')).toBe('tenants: no differences.');
+  const { notMeasured } = (await stage.json('advise tenants')).value as { notMeasured: string[] };
+  expect(notMeasured).toContain('north: it has no container Orders.');
+  // With another key it is another container.
+  await client.database('north').containers.create({ id: 'Orders', partitionKey: '/other' });
+  expect((await stage.run('check tenants')).stdout).toContain('begins with /other, not with /tenantId');
+  client.dispose();
 });

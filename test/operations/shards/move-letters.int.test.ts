@@ -130,6 +130,21 @@ it('the retry of a reaction that waits while its key moves runs in the new shard
   await move('west');
   expect(await letters('west')).toEqual(['told@1 o1']);
   await expect(retry()).rejects.toMatchObject({ code: 'reaction-failed' });
+  // Work that was queued for the letters of the key, where they were.
+  const queued = (input: object) =>
+    jobHandlers(registry, workspace).operation!(
+      { name: 'dead-letters redrive', input: { shard: 'north', ...input }, actor: 'a' },
+      run,
+    );
+  expect(await queued({ id: 'o1', key: '["s0"]' })).toMatchObject({
+    places: [{ place: 'west', ok: false, value: [{ projection: 'told@1', id: 'o1', outcome: 'refused' }] }],
+  });
+  expect(await queued({ tenant: 's0', code: 'another' })).toMatchObject({
+    places: ['north', 'west'].map((place) => ({ place, ok: true, value: [] })),
+  });
+  await expect(queued({ id: 'o9', key: '["s0"]' })).rejects.toMatchObject({ code: 'dead-letter-unknown' });
+  // An id alone may be another tenant's in another shard.
+  await expect(queued({ id: 'o1' })).rejects.toMatchObject({ code: 'dead-letter-unknown' });
   refusing.clear();
   expect(await retry()).toMatchObject([{ outcome: 'applied' }]);
   expect(await retry()).toEqual([]);

@@ -6,6 +6,7 @@ import {
   type Database,
   type PluginConfig,
   PluginOn,
+  type RequestContext,
 } from '@azure/cosmos';
 import { type Emulator, startEmulator } from '../../../src/emulator/index.ts';
 import type { MoveOptions } from '../../../src/operations/shards/moving/options.ts';
@@ -110,18 +111,23 @@ export class MoveStage implements AsyncDisposable {
     work: () => Promise<void>,
   ): CosmosClient {
     let isDone = false;
-    const before: PluginConfig = {
+    return this.clientAround(async (request, send) => {
+      if (!isDone && request.path?.includes(path) && String(request.body).includes(body)) {
+        isDone = true;
+        await work();
+      }
+      return send();
+    });
+  }
+
+  /** A client whose requests, without their retries, are sent by this. */
+  clientAround(around: (request: RequestContext, send: () => Promise<unknown>) => Promise<unknown>): CosmosClient {
+    const plugin: PluginConfig = {
       on: PluginOn.request,
-      plugin: async (request, _, next) => {
-        if (!isDone && request.path?.includes(path) && String(request.body).includes(body)) {
-          isDone = true;
-          await work();
-        }
-        return next(request) as never;
-      },
+      plugin: (request, _, next) => around(request, () => next(request)) as never,
     };
     const { endpoint, key } = this.emulator;
-    const options: CosmosClientOptions & { readonly plugins: PluginConfig[] } = { endpoint, key, plugins: [before] };
+    const options: CosmosClientOptions & { readonly plugins: PluginConfig[] } = { endpoint, key, plugins: [plugin] };
     const made = new CosmosClient(options);
     this.#clients.push(made);
     return made;

@@ -1,5 +1,6 @@
 // What the keys of a shard have: documents and bytes by the shard, and RU by what hosts report.
 import type { Database } from '@azure/cosmos';
+import { UsageError } from '../../../base/errors.ts';
 import { fetchAll } from '../../../cosmos/fetch-all.ts';
 import { mapSettled } from '../../../base/map-settled.ts';
 import { keyJson } from '../../../shards/keys/key-type.ts';
@@ -22,6 +23,8 @@ export interface MeasuredShard {
   readonly keys: readonly MeasuredKey[];
   /** Documents of the sharded containers that have no key of the map's type. */
   readonly withoutKey: number;
+  /** Sharded containers that the database doesn't have. */
+  readonly missing: readonly string[];
   /** Parts of keys that were estimated by the mean of the keys with the most documents. */
   readonly byMean: number;
 }
@@ -40,9 +43,17 @@ export async function measureShard(
     { documents: number; bytes: number; partitions: { container: string; bytes: number }[] }
   >();
   let [withoutKey, byMean] = [0, 0];
+  const missing: string[] = [];
   for (const [name, path] of Object.entries(map.schema.sharded)) {
     const container = database.container(name);
-    const { side } = await definitionOf(container);
+    const found = await definitionOf(container).catch((error: unknown) => {
+      if (error instanceof UsageError && error.code === 'container-missing') return undefined;
+      throw error;
+    });
+    if (!found) {
+      missing.push(name);
+      continue;
+    }
     const property = propertyOf(path);
     const counts = new Map<string, number>();
     for await (const { found: value, documents } of countsBy(container, property, signal)) {
@@ -50,7 +61,7 @@ export async function measureShard(
       if (code === undefined) withoutKey += documents;
       else counts.set(code, documents);
     }
-    const isPartition = side.keyPaths.length === 1;
+    const isPartition = found.side.keyPaths.length === 1;
     const largest = [...counts].toSorted(([, a], [, b]) => b - a).slice(0, most);
     const read = await mapSettled(
       largest,
@@ -81,7 +92,7 @@ export async function measureShard(
     }
   }
   const keys = [...all].map(([code, key]) => ({ code, ...key })).toSorted((a, b) => (a.code < b.code ? -1 : 1));
-  return { keys, withoutKey, byMean };
+  return { keys, withoutKey, byMean, missing };
 }
 
 const sum = (numbers: Iterable<number>): number => [...numbers].reduce((all, one) => all + one, 0);

@@ -3,10 +3,21 @@ import { MillraceError } from '../../../base/errors.ts';
 import { mapSettled } from '../../../base/map-settled.ts';
 import { REOPEN_MS } from '../../../shards/gate/times.ts';
 import type { Mapping } from '../../../shards/index.ts';
+import type { Closed } from '../../../shards/gate/shard-gates.ts';
 import { plural } from '../../table.ts';
 import { shardVerbsError } from '../errors.ts';
 import { compare } from './compare.ts';
-import { BACK_AFTER, OFFLINE_WITHIN, countSides, fits, forecastOf, measure } from './forecast.ts';
+import {
+  BACK_AFTER,
+  type Measured,
+  OFFLINE_WITHIN,
+  countSides,
+  fits,
+  forecastOf,
+  limitFor,
+  measure,
+  measureCopy,
+} from './forecast.ts';
 import { Limit } from './limit.ts';
 import { type Moving, SIDE_BY_SIDE, copyOn, countsOf, mappingNow, ownerOptions } from './moving.ts';
 import { Pause, type PauseParts } from './pause.ts';
@@ -18,8 +29,8 @@ const DECIDE_MS = REOPEN_MS / 2;
 const AGAIN_MS = 5_000;
 /** How many tries may take only as long as the first. */
 const EQUAL_TRIES = 5;
-/** How often it measures whether a try would be short enough, and the pause between. */
-const LOOKS = 6;
+/** How often it measures whether a try would be short enough before one may take longer, and the pause between. */
+const LOOKS = 10;
 const LOOK_MS = 500;
 
 /** How long writes of the keys were held, and what for. */
@@ -43,14 +54,14 @@ export async function changeOver(moving: Moving): Promise<Paused> {
   const since = clock.monotonic();
   let differed = false;
   for (let tries = 1; ; tries++) {
-    limitMs = await untilShort(moving, { limitMs, differed, ends: since + patienceMs });
-    const attempt: Attempt = { limitMs, differed: false };
+    const attempt: Attempt = { limitMs, differed };
     try {
-      await changeOverOnce(moving, attempt);
+      await changeOverOnce(moving, attempt, since + patienceMs);
       const { ms, parts } = attempt.pause!;
       return { pausedMs: Math.max(longestMs, ms), pause: parts, tries };
     } catch (error) {
       const isOver = clock.monotonic() - since > patienceMs;
+      limitMs = attempt.limitMs;
       if (!isSilent(error) && !(isTooSlow(error) && limitMs < DECIDE_MS && !isOver)) throw error;
       if (isOver) throw shardVerbsError('move-routers-silent', error.message, { cause: error });
       longestMs = Math.max(longestMs, attempt.pause?.ms ?? 0);
@@ -67,30 +78,52 @@ export async function changeOver(moving: Moving): Promise<Paused> {
 }
 
 /**
- * Resolves when a try is expected to be short enough, with its limit. No write waits meanwhile. Where it isn't for long, as
- * on a slow machine, a try may take twice as long.
+ * Announces to the routers that keys are about to be held, and resolves with that where a try is expected to be short enough
+ * by two looks, one of them after the announcement. No write waits meanwhile. Where none is short enough for long, as on a
+ * slow machine, the try may take as long as the shortest needs.
  */
-async function untilShort(
-  moving: Moving,
-  { limitMs, differed, ends }: { readonly limitMs: number; readonly differed: boolean; readonly ends: number },
-): Promise<number> {
+async function announceShort(moving: Moving, mapping: Mapping, attempt: Attempt, ends: number): Promise<Closed> {
   const { clock, signal, say } = moving;
-  let countMs = await countSides(moving, differed);
+  let countMs = await countSides(moving, attempt.differed);
+  attempt.differed = false;
+  const isDue = (measured: Measured): boolean =>
+    fits(measured, attempt.limitMs) || attempt.limitMs >= DECIDE_MS || clock.monotonic() > ends;
+  let shortest: Measured | undefined;
   for (let looks = 1; ; looks++) {
-    const measured = await measure(moving, countMs);
-    if (fits(measured, limitMs) || limitMs >= DECIDE_MS || clock.monotonic() > ends) return limitMs;
+    let measured = await measure(moving, countMs);
+    if (isDue(measured)) {
+      const announced = await announce(moving, mapping);
+      try {
+        measured = { ...measured, copyMs: Math.max(measured.copyMs, await measureCopy(moving)) };
+        if (isDue(measured)) return announced;
+      } catch (error) {
+        await announced.open();
+        throw error;
+      }
+      await announced.open();
+    }
     const { onlineMs } = forecastOf(measured);
-    if (looks >= LOOKS) return Math.min(2 * limitMs, DECIDE_MS);
+    if (!shortest || onlineMs < forecastOf(shortest).onlineMs) shortest = measured;
+    if (looks % LOOKS === 0) attempt.limitMs = limitFor(shortest, attempt.limitMs, DECIDE_MS);
     await say(`waiting to change over: writes would be held for about ${Math.round(onlineMs)} ms`);
     await clock.sleep(LOOK_MS, signal);
     // Counting costs RU, and is done again only where it is what takes too long.
-    if (fits({ ...measured, countMs: 0 }, limitMs)) countMs = await countSides(moving, false);
+    if (fits({ ...measured, countMs: 0 }, attempt.limitMs)) countMs = await countSides(moving, false);
   }
+}
+
+/** Moves from one shard take turns: they would wait for one another's requests while writes wait for each of them. */
+function announce({ map, silentMs, record, signal }: Moving, mapping: Mapping): Promise<Closed> {
+  const inTurn = (): Promise<void> => {
+    signal.throwIfAborted();
+    return record.saveSoon({});
+  };
+  return map.announce(mapping, { withinMs: silentMs, work: record.now.id, inTurn });
 }
 
 /** One hold. `pause`: what writes waited for, once it has begun. `differed`: both sides had not the same documents. */
 interface Attempt {
-  readonly limitMs: number;
+  limitMs: number;
   pause?: Pause;
   differed: boolean;
 }
@@ -100,20 +133,18 @@ const isCode = (error: unknown, code: string): error is MillraceError =>
 const isSilent = (error: unknown): error is MillraceError => isCode(error, 'routers-not-stopped');
 const isTooSlow = (error: unknown): error is MillraceError => isCode(error, 'move-too-slow');
 
-async function changeOverOnce(moving: Moving, attempt: Attempt): Promise<void> {
-  const { map, silentMs, record, clock, signal } = moving;
+async function changeOverOnce(moving: Moving, attempt: Attempt, ends: number): Promise<void> {
+  const { record, clock, signal } = moving;
   const mapping = await mappingNow(moving);
-  const announced = await map.announce(mapping, { withinMs: silentMs, work: record.now.id });
+  const announced = await announceShort(moving, mapping, attempt, ends);
   try {
-    // Nothing waits yet, and so little is left for the pause.
-    for (const of of moving.containers) await copyOn(moving, of, 'near');
     const pause = new Pause(clock);
     attempt.pause = pause;
     const tooSlow = (): Error =>
       shardVerbsError('move-too-slow', `The change-over of ${record.now.keys} took too long (${pause.ms} ms)`);
     const limit = new Limit({ clock, signal, pause, tooSlow });
     try {
-      await whileHeld(moving, mapping, attempt, { pause, limit });
+      await whileHeld(moving, { mapping, announced }, attempt, { pause, limit });
     } finally {
       pause.end();
       await limit.settled();
@@ -125,7 +156,7 @@ async function changeOverOnce(moving: Moving, attempt: Attempt): Promise<void> {
 
 async function whileHeld(
   moving: Moving,
-  mapping: Mapping,
+  { mapping, announced }: { readonly mapping: Mapping; readonly announced: Closed },
   attempt: Attempt,
   { pause, limit }: { readonly pause: Pause; readonly limit: Limit },
 ): Promise<void> {
@@ -137,12 +168,16 @@ async function whileHeld(
     return mapSettled(containers, (of) => copyOn({ ...moving, signal }, of, { endOrThrow, once }), SIDE_BY_SIDE);
   };
   // All routers have answered the announcement just now: one that doesn't answer has a write under way that takes long.
-  const held = await pause.of('hold', () => map.hold(mapping, { withinMs: withinMs(offlineMs), work: record.now.id }));
+  const hold = { withinMs: withinMs(offlineMs), work: record.now.id, after: announced, begins: () => pause.begin() };
+  const held = await pause.of('hold', () => map.hold(mapping, hold));
   let offline: Mapping | undefined;
   try {
-    await pause.of('copy', () => limit.of(offlineMs, (signal) => copyAll(signal, true)));
+    limit.endOrThrow(offlineMs);
+    // So that little is left for the last copying.
+    const copying = limit.of(backMs, (signal) => copyAll(signal, true));
+    copying.catch(() => undefined);
     // Another process may have sent its writes after routers opened by themselves. From here on the shard's gate admits
-    // none of these keys, so what is copied now is all.
+    // none of these keys, so what is copied after that is all.
     const now = await pause.of('offline', () =>
       map.updateMapping(mapping, { status: 'offline' }, ownerOptions(moving)),
     );
@@ -150,6 +185,7 @@ async function whileHeld(
     // From here on only routers that open by themselves would end it, so this does when it takes long.
     const stop = { withinMs: withinMs(backMs), held, markStays: true };
     const drained = await pause.of('drain', () => map.untilStopped(now, stop));
+    await pause.of('copy', () => copying);
     await limit.of(backMs, async (signal) => {
       // Nothing is written any more, so what both sides have now is what they will have (MOVE-V40).
       const given = { ...moving, signal };

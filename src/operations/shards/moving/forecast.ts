@@ -8,7 +8,7 @@ import { type Moving, SIDE_BY_SIDE, copyOn, countsOf } from './moving.ts';
 export interface Measured {
   /** One request to the maps' database. */
   readonly requestMs: number;
-  /** Copying to the end of the feed, what came since the last reading included. */
+  /** Copying to the end of the feed what came within a moment: the longest of the last two. */
   readonly copyMs: number;
   /** Counting both sides. */
   readonly countMs: number;
@@ -19,24 +19,34 @@ export const OFFLINE_WITHIN = 0.5;
 /** The part after which a mapping that is offline comes back to where it was. */
 export const BACK_AFTER = 0.75;
 
-/** Requests to the maps' database that come one after the other (SPEC-moves, the budget of a pause). */
-const REQUESTS = { hold: 5, offline: 4, drain: 2 };
+/**
+ * Requests to the maps' database that come one after the other (SPEC-moves, the budget of a pause), and one of the routers,
+ * which acknowledge that they hold.
+ */
+const REQUESTS = { hold: 3, offline: 3, drain: 1 };
 /** Where a pause is expected to take more than this part of its limits, one of two would be given up. */
 const SURE = 0.8;
 
-/** When writes have waited for so long, the mapping is to go offline, and to come online again. */
+/** When writes have waited for so long, the mapping begins to go offline, and to come online again. */
 export function forecastOf({ requestMs, copyMs, countMs }: Measured): {
   readonly offlineMs: number;
   readonly onlineMs: number;
 } {
-  const offlineMs = REQUESTS.hold * requestMs + CLOSING_POLL_MS + copyMs;
-  const last = Math.max(2 * copyMs, countMs);
-  return { offlineMs, onlineMs: offlineMs + (REQUESTS.offline + REQUESTS.drain) * requestMs + last };
+  const offlineMs = REQUESTS.hold * requestMs + CLOSING_POLL_MS;
+  const drainedMs = Math.max((REQUESTS.offline + REQUESTS.drain) * requestMs, copyMs);
+  return { offlineMs, onlineMs: offlineMs + drainedMs + Math.max(2 * copyMs, countMs) };
 }
 
 export function fits(measured: Measured, limitMs: number): boolean {
   const { offlineMs, onlineMs } = forecastOf(measured);
   return offlineMs <= SURE * OFFLINE_WITHIN * limitMs && onlineMs <= SURE * BACK_AFTER * limitMs;
+}
+
+/** The limit doubled until a pause is expected to fit it, or until it is `mostMs`. */
+export function limitFor(measured: Measured, limitMs: number, mostMs: number): number {
+  return fits(measured, limitMs) || limitMs >= mostMs
+    ? Math.min(limitMs, mostMs)
+    : limitFor(measured, 2 * limitMs, mostMs);
 }
 
 /**
@@ -55,8 +65,15 @@ export async function countSides(moving: Moving, differed: boolean): Promise<num
 export async function measure(moving: Moving, countMs: number): Promise<Measured> {
   // It reads the record and replaces it.
   const [saveMs] = await timed(moving, () => moving.record.save());
+  // What came since the last look is copied before the pause, and isn't counted.
+  await copyAll(moving);
+  return { requestMs: saveMs / 2, copyMs: await measureCopy(moving), countMs };
+}
+
+/** Nothing waits, so what is copied now is not copied in the pause. */
+export async function measureCopy(moving: Moving): Promise<number> {
   const [copyMs] = await timed(moving, () => copyAll(moving));
-  return { requestMs: saveMs / 2, copyMs, countMs };
+  return copyMs;
 }
 
 async function timed<T>({ clock }: Moving, work: () => Promise<T>): Promise<readonly [number, T]> {

@@ -50,7 +50,7 @@ export interface MovePlaces {
   readonly to: MovePlace;
 }
 
-export function spanOf({ keyType }: ShardMap, { key, low, high }: Mapping): Span {
+export function spanOf({ keyType }: ShardMap, { key, low, high }: Pick<Mapping, 'key' | 'low' | 'high'>): Span {
   if (key !== undefined) return { low: encodeKey(keyType, key), high: encodeKey(keyType, key) };
   return {
     low: low === undefined ? '' : encodeKey(keyType, low),

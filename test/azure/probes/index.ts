@@ -151,4 +151,5 @@ export const WITHOUT_PROBE: ReadonlyMap<string, string> = new Map([
   ...because('A bill shows it, a month later.', 'ASM-H58'),
   ...because('It needs a link that breaks before it is attached.', 'ASM-H60'),
   ...because('It needs a package that is published.', 'ASM-H61'),
+  ...because(PLATFORM, 'ASM-H66', 'ASM-H67', 'ASM-H68'),
 ]);

@@ -142,6 +142,7 @@ export const WITHOUT_PROBE: ReadonlyMap<string, string> = new Map([
     'ASM-E113',
     'ASM-H40',
     'ASM-H41',
+    'ASM-H69',
     'ASM-F26',
     'ASM-F27',
     'ASM-F28',

@@ -34,13 +34,13 @@ export function startVerifying(context: Context, everyMs = EVERY_MS): () => Prom
     while (!signal.aborted) {
       await delay(everyMs, undefined, { signal, ref: false }).catch(() => undefined);
       if (signal.aborted) return;
-      await operationPlaces(context.workspace, 'projections verify-due', 'every', undefined).then(
-        async (places) => {
-          if (!places) await lookAt(context.workspace, '');
-          for (const { name, workspace } of places ?? []) await lookAt(workspace, `${name}: `);
-        },
-        (error: unknown) => failed('', error),
-      );
+      try {
+        const places = await operationPlaces(context.workspace, 'projections verify-due', 'every', undefined);
+        if (!places) await lookAt(context.workspace, '');
+        for (const { name, workspace } of places ?? []) await lookAt(workspace, `${name}: `);
+      } catch (error) {
+        failed('', error);
+      }
     }
   })();
   return () => {

@@ -8,13 +8,15 @@ import type { Context } from '../operation.ts';
 import { refusedOverShards } from '../refused-over-shards.ts';
 import { shardVerbsError } from '../shards/errors.ts';
 import { plural } from '../table.ts';
-import type { RecoverInput } from './recover.ts';
 
 /**
  * Whether the place is a shard that can be recovered alone. A pipeline without shards always can.
  * @throws UsageError `shards-unsupported`, `recover-undecided`
  */
-export async function assertOneShard({ entries }: Pick<RecoverInput, 'entries'>, context: Context): Promise<void> {
+export async function assertOneShard(
+  { entries }: { readonly entries?: string | undefined },
+  context: Context,
+): Promise<void> {
   const { workspace, signal } = context;
   const [loaded, services] = await Promise.all([workspace.pipeline(), workspace.services()]);
   const { pipeline, model } = loaded;
@@ -42,7 +44,7 @@ export async function assertOneShard({ entries }: Pick<RecoverInput, 'entries'>,
     const found = new Set<string>();
     const level = source.keyPaths.findIndex((path) => path.join('/') === pipeline.tenant);
     const keys = `SELECT DISTINCT VALUE c["${pipeline.tenant}"] FROM c WHERE NOT (IS_DEFINED(c._mr.moved.gone) AND c._mr.moved.gone)`;
-    for await (const key of fetchAll<string>(services.place.database.container(source.name), keys, signal))
+    for await (const key of fetchAll<string | number>(services.place.database.container(source.name), keys, signal))
       if (isForeign(source.keyPaths.map((_, at) => (at === level ? key : null)))) found.add(String(key));
     const [first] = found;
     if (first !== undefined)

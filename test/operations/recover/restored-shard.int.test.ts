@@ -116,7 +116,7 @@ it(`a recovery of a shard that died at any request is run again, and ends right 
   };
   let died = 0;
   for (let n = 0; n < DEATHS; n++) {
-    if (await dies(stage, work, 20 + random.int(400))) died += 1;
+    if (await dies(stage, work, 20 + random.int(n === 0 ? 80 : 400))) died += 1;
     // Its lock is taken over.
     await clock.sleep(ABANDONED_MS);
   }

@@ -83,7 +83,7 @@ async function derive({ services, loaded, settings, container }: Parts, mode: Mo
   const end = await signalsOf(mode, services.place.database.client);
   const app = await composed({ services, loaded, settings });
   const { signal } = new AbortController();
-  const endSignals = mode === 'none' ? undefined : startSignals(app, new Rates(), { services, loaded, signal });
+  const endSignals = mode === 'none' ? undefined : startSignals(app, new Rates(), { services, signal });
   collect();
   const before = process.cpuUsage();
   await app.start();
@@ -129,7 +129,7 @@ const scraping = (stage: Stage): Promise<number> =>
     const { signal } = new AbortController();
     const scale = () => readScale({ workspace, actor: 'bench', signal, screen: SILENT }, 60_000);
     await using probes = await startProbes({ screen: SILENT, port: 0, scale });
-    const endSignals = startSignals(app, new Rates(), { services, loaded, signal });
+    const endSignals = startSignals(app, new Rates(), { services, signal });
     await app.start();
     await derived(app);
     const ask = async (): Promise<void> => {

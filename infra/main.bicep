@@ -82,11 +82,8 @@ param bulkBucket int = 0
 @description('Database of the shard maps, for a pipeline over shards (SHARD_MAPS_DATABASE); empty: none.')
 param shardMapsDatabase string = ''
 
-@description('The place of a pipeline over shards that the function app works on: the database of a shard (SHARD_DATABASE); empty: the global place.')
-param shardDatabase string = ''
-
-@description('The _rid of the database of shardDatabase (SHARD_RID), where the shards read containers of the global place.')
-param shardRid string = ''
+@description('Databases of the shards in this account, with commas: each gets a function app of its own. Empty: none, or `millrace run` works on the shards.')
+param shardApps string = ''
 
 @description('preview: the function app may read all-versions feeds by its triggers (TRIGGER_ALL_VERSIONS); empty: it refuses such a pipeline.')
 @allowed([
@@ -118,6 +115,9 @@ var usesEventHubs = length(pipeline.eventHubs) > 0
 var usesStorage = pipeline.archives || usesEventHubs
 var keepsInPostgres = deployJobs && jobsStore == 'postgres'
 var makesCluster = tablesNodes > 0
+var shards = shardApps == '' ? [] : map(split(shardApps, ','), shard => trim(shard))
+// Of the names of a shard's app: the Functions host tells apps apart by 32 characters.
+var suffixes = map(shards, shard => '-${take(uniqueString(shard), 8)}')
 var keepsInRedis = deployJobs && jobsStore == 'redis'
 
 resource group 'Microsoft.Resources/resourceGroups@2024-03-01' = {
@@ -197,6 +197,7 @@ module hostStorage 'modules/host-storage.bicep' = {
   name: 'host-storage'
   scope: group
   params: {
+    suffixes: suffixes
     token: token
     location: location
     tags: tags
@@ -321,9 +322,20 @@ module settings 'modules/settings.bicep' = {
     verifyFull: verifyFull
     bulkBucket: bulkBucket
     shardMapsDatabase: shardMapsDatabase
-    shardDatabase: shardDatabase
-    shardRid: shardRid
     triggerAllVersions: triggerAllVersions
+  }
+}
+
+// Of a pipeline over shards: the rights of the app there, and what its triggers must know of each shard.
+module shardPlaces 'modules/shard-places.bicep' = if (shardMapsDatabase != '') {
+  name: 'shard-places'
+  scope: group
+  params: {
+    accountName: cosmos.outputs.accountName
+    mapsDatabase: shardMapsDatabase
+    shards: shards
+    appPrincipalId: identities.outputs.appPrincipalId
+    routes: usesEventHubs
   }
 }
 
@@ -332,6 +344,10 @@ module functionApp 'modules/function-app.bicep' = {
   scope: group
   params: {
     token: token
+    suffix: ''
+    service: 'app'
+    place: shardMapsDatabase == '' ? '' : cosmos.outputs.databaseName
+    placeRid: ''
     location: location
     tags: tags
     identityId: identities.outputs.appId
@@ -352,6 +368,35 @@ module functionApp 'modules/function-app.bicep' = {
     containers
   ]
 }
+
+module shardFunctionApps 'modules/function-app.bicep' = [for at in range(0, length(shards)): {
+  name: 'function-app${suffixes[at]}'
+  scope: group
+  params: {
+    token: token
+    suffix: suffixes[at]
+    service: 'app-${shards[at]}'
+    place: shards[at]
+    placeRid: shardPlaces.outputs.rids[at]
+    location: location
+    tags: tags
+    identityId: identities.outputs.appId
+    identityClientId: identities.outputs.appClientId
+    hostStorageName: hostStorage.outputs.accountName
+    packagesUrl: '${hostStorage.outputs.packagesUrl}${suffixes[at]}'
+    insightsConnectionString: monitoring.outputs.connectionString
+    settings: settings.outputs.shared
+    jobsUrl: keepsInRedis ? jobsRedis.outputs.url : (keepsInPostgres ? jobsPostgres.outputs.url : '')
+    entraClientId: entraClientId
+    subnetId: isolateNetwork ? network.outputs.appSubnetId : ''
+    alwaysReady: 0
+    zoneRedundant: appZones
+    workspaceId: monitoring.outputs.workspaceId
+  }
+  dependsOn: [
+    containers
+  ]
+}]
 
 module privateAccess 'modules/private-access.bicep' = if (isolateNetwork) {
   name: 'private-access'
@@ -410,6 +455,7 @@ output STORAGE__blobServiceUri string = usesStorage ? archive.outputs.blobEndpoi
 output EVENTHUBS__fullyQualifiedNamespace string = usesEventHubs ? eventHubs.outputs.host : ''
 output FUNCTION_APP_NAME string = functionApp.outputs.name
 output FUNCTION_APP_URL string = functionApp.outputs.url
+output SHARD_FUNCTION_APP_URLS array = [for at in range(0, length(shards)): shardFunctionApps[at].outputs.url]
 output COSMOS_ACCOUNT_NAME string = cosmos.outputs.accountName
 output APPLIER_CLIENT_ID string = identities.outputs.applierClientId
 output ROUTER_CLIENT_ID string = identities.outputs.routerClientId

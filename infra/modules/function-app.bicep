@@ -1,5 +1,17 @@
 // The function app on Flex Consumption: each function scales separately, and none runs without work.
 param token string
+
+@description('What the names of a shard\'s app end with; empty: the app of the account\'s own database.')
+param suffix string
+
+@description('The service of azure.yaml whose code the app gets.')
+param service string
+
+@description('The place of a pipeline over shards that the app works on: a database. Empty: the pipeline is not over shards.')
+param place string
+
+@description('The _rid of a shard\'s database. Empty: the app works on no shard.')
+param placeRid string
 param location string
 param tags object
 param identityId string
@@ -28,7 +40,7 @@ param zoneRedundant bool
 param workspaceId string
 
 resource plan 'Microsoft.Web/serverfarms@2025-03-01' = {
-  name: 'plan-${token}'
+  name: 'plan-${token}${suffix}'
   location: location
   tags: tags
   kind: 'functionapp'
@@ -43,11 +55,11 @@ resource plan 'Microsoft.Web/serverfarms@2025-03-01' = {
 }
 
 resource site 'Microsoft.Web/sites@2025-03-01' = {
-  name: 'func-${token}'
+  name: 'func-${token}${suffix}'
   location: location
   // azd deploys to the resource with this tag.
   tags: union(tags, {
-    'azd-service-name': 'app'
+    'azd-service-name': service
   })
   kind: 'functionapp,linux'
   identity: {
@@ -106,6 +118,9 @@ resource appSettings 'Microsoft.Web/sites/config@2025-03-01' = {
     MILLRACE_AUTH: entraClientId == '' ? 'key' : 'entra'
   }, jobsUrl == '' ? {} : {
     JOBS_URL: jobsUrl
+  }, place == '' ? {} : {
+    SHARD_DATABASE: place
+    SHARD_RID: placeRid
   })
 }
 

@@ -6,6 +6,9 @@ param zoneRedundant bool
 param isolated bool
 param appPrincipalId string
 
+@description('What the names of the apps of shards end with.')
+param suffixes array
+
 // Storage Blob Data Owner. Queues and tables are only for triggers and extensions that this app does not use.
 var blobDataOwner = 'b7e6dc6d-f1e8-4753-8033-0f276bb0955b'
 
@@ -46,6 +49,12 @@ resource packages 'Microsoft.Storage/storageAccounts/blobServices/containers@202
   parent: blobs
   name: 'packages'
 }
+
+// An app overwrites the package of its container.
+resource packagesOfShards 'Microsoft.Storage/storageAccounts/blobServices/containers@2025-06-01' = [for suffix in suffixes: {
+  parent: blobs
+  name: 'packages${suffix}'
+}]
 
 resource access 'Microsoft.Authorization/roleAssignments@2022-04-01' = {
   name: guid(account.id, appPrincipalId, blobDataOwner)

@@ -31,12 +31,6 @@ param verifyFull string
 @description('The database of the shard maps. Empty: the pipeline is not over shards.')
 param shardMapsDatabase string
 
-@description('The place that the function app works on: the database of a shard, or that of the account for the global place.')
-param shardDatabase string
-
-@description('The _rid of that shard\'s database. Empty: the shards read nothing of the global place.')
-param shardRid string
-
 @description('preview: the triggers read all-versions feeds.')
 param triggerAllVersions string
 
@@ -84,8 +78,6 @@ var bucket = {
 
 var shards = {
   SHARD_MAPS_DATABASE: shardMapsDatabase
-  SHARD_DATABASE: shardDatabase == '' ? databaseName : shardDatabase
-  SHARD_RID: shardRid
 }
 
 var preview = {

@@ -262,6 +262,13 @@ export const LIST: readonly Line[] = [
   { kind: 'server', mode: 'splits and merges', file: 'test/emulator/repartition.model.test.ts', histories: 30 },
   { kind: 'operation', mode: 'cut off at requests', file: `${OPERATIONS}/crash.model.test.ts`, histories: 100 },
   { kind: 'operation', mode: 'over shards, cut off', file: `${OPERATIONS}/over-shards.model.test.ts`, histories: 40 },
+  {
+    kind: 'operation',
+    mode: 'recovery of a shard, cut off',
+    file: 'test/operations/recover/restored-shard.int.test.ts',
+    test: 'died at any request',
+    histories: 40,
+  },
   { kind: 'operation', mode: 'SIGKILL', file: 'test/operations/kill/kill.e2e.test.ts', histories: 50 },
   {
     kind: 'operation',

@@ -222,6 +222,13 @@ export class AzureBlobStore implements AccountStore {
     return found;
   }
 
+  async canHold(): Promise<boolean> {
+    const found = await this.#ask('GetContainerProperties', async () =>
+      this.#container.getProperties?.(this.#aborted()),
+    );
+    return found?.isImmutableStorageWithVersioningEnabled === true;
+  }
+
   async *listHeld(prefix: string): AsyncGenerator<string> {
     let last: string | undefined;
     for await (const { name, properties } of this.#items(prefix, HOLDS)) {

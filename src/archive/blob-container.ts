@@ -6,6 +6,8 @@ export interface BlobContainer {
   readonly containerName: string;
   readonly url: string;
   getBlobClient(name: string): BlobHandle;
+  /** Only Millrace itself asks whether it can hold. */
+  getProperties?(options?: object): Promise<{ readonly isImmutableStorageWithVersioningEnabled?: boolean | undefined }>;
   listBlobsFlat(options?: object): {
     byPage(settings?: object): { next(): Promise<{ value?: BlobPage }> };
   };

@@ -9,6 +9,7 @@ export type BlobOperation =
   | 'DeleteBlob'
   | 'GetAccountInformation'
   | 'GetBlob'
+  | 'GetContainerProperties'
   | 'ListBlobs'
   | 'PutBlob'
   | 'PutBlock'

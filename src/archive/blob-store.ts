@@ -40,6 +40,8 @@ export interface HoldingStore extends ErasableStore {
    * none of its bytes. False: there is no such blob. Throws UsageError `hold-refused` if the account has no holds.
    */
   hold(name: string, held: boolean): Promise<boolean>;
+  /** Whether the account can hold blobs that it doesn't have yet. */
+  canHold(): Promise<boolean>;
   /** The names that begin with `prefix` and of which at least one version has a legal hold, in order, each once. */
   listHeld(prefix: string): AsyncIterable<string>;
   /**

@@ -7,6 +7,7 @@ import { fetchAll } from '../cosmos/fetch-all.ts';
 import { readItem } from '../cosmos/read-item.ts';
 import { rewrite } from '../cosmos/rewrite.ts';
 import type { BlobStore, HoldingStore } from './blob-store.ts';
+import { archiveError } from './errors.ts';
 import { type Period, isBlob, isShared, isTenant, placeOf } from './layout.ts';
 
 /** Why and since when a tenant is under a hold. Unlike records of erasures it has the tenant's name: it must be found. */
@@ -90,7 +91,10 @@ export async function holdNew(
   await store.hold?.(name, true);
 }
 
-/** Holds all blobs of a tenant. The record is durable, and the caller waits until no host misses it. */
+/**
+ * Holds all blobs of a tenant. The record is durable, and the caller waits until no host misses it.
+ * @throws UsageError `hold-refused`, also of a tenant without blobs: else its next sweep would be the first to fail
+ */
 export async function holdBlobs(
   store: HoldingStore,
   tenant: string,
@@ -98,7 +102,13 @@ export async function holdBlobs(
 ): Promise<number> {
   await holdListed(store, tenant, signal);
   await clock.sleep(settleMs, signal);
-  return holdListed(store, tenant, signal);
+  const held = await holdListed(store, tenant, signal);
+  if (held === 0 && !(await store.canHold()))
+    throw archiveError(
+      'hold-refused',
+      'The blob container has no version-level immutability, so it could not hold the blobs that sweeps write',
+    );
+  return held;
 }
 
 async function holdListed(store: HoldingStore, tenant: string, signal: AbortSignal): Promise<number> {

@@ -195,13 +195,13 @@ export const METRICS = {
     kind: 'gauge',
     unit: '{document}',
     description: 'Sink documents that the last verification found wrong; `kind` is `sample` or `whole`',
-    attributes: ['kind'],
+    attributes: ['kind', 'shard'],
   },
   'millrace.verification.age': {
     kind: 'gauge',
     unit: 's',
     description: 'Time since the last verification ended; `kind` is `sample` or `whole`',
-    attributes: ['kind'],
+    attributes: ['kind', 'shard'],
   },
   'millrace.jobs': {
     kind: 'gauge',

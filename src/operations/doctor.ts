@@ -13,7 +13,7 @@ import { openStore } from '../runtime/archives.ts';
 import { planStorage } from './archive/open.ts';
 import { movedSources } from './containers/moved.ts';
 import { readDeadLetters } from './dead-letters/read.ts';
-import { archiveIndexes } from './doctor-archives.ts';
+import { archiveIndexes, manifestFormats } from './doctor-archives.ts';
 import { containerRights } from './doctor-rights.ts';
 import { fairTurns } from './doctor-turns.ts';
 import { type Finding, bad, doubtful, failed, good } from './finding.ts';
@@ -78,6 +78,7 @@ export async function examine(context: Context, expirationMs: number): Promise<F
     ['rights', () => containerRights(loaded, services)],
     ['migrations', () => migrations(loaded, services)],
     ['formats', () => formats(services, context)],
+    ['formats', () => manifestFormats(services, context.signal)],
     ['storage', () => storage(loaded, services, context)],
     ['tables', () => tables(loaded, context)],
     ['views', () => views(loaded, services)],

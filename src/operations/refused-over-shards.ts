@@ -22,9 +22,9 @@ const REFUSED: Readonly<Record<string, RefusedOverShards>> = {
       'If the reaction was refused: `millrace dead-letters redrive --shard NAME`. Else write the documents again by the application.',
   },
   recover: {
-    why: 'it ties one database together again, and knows neither which keys have moved since nor what the global place has of a shard',
+    why: 'what it has is derived from all shards, and its state has the versions that are current in every place',
     instead:
-      'After a shard was restored: stop the hosts, `millrace shards check`, `millrace shards detach`, `millrace shards attach`, start the hosts, and `millrace projections verify --repair`, which corrects the global place too.',
+      'After a shard was restored: `millrace recover --shard NAME --yes`. After the global place was restored: build a new version of what is derived there with `millrace projections rebuild`, and promote it.',
   },
 };
 

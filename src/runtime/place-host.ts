@@ -1,4 +1,3 @@
-import type { Container } from '@azure/cosmos';
 import { mapSettled } from '../base/map-settled.ts';
 import type { Pipeline } from '../definition/specs.ts';
 import { targetOf } from '../ingest/take.ts';
@@ -10,6 +9,7 @@ import { type EngineParts, type OpenEngine, type SharedState, openEngine } from 
 import { ingestSink } from './ingest-sink.ts';
 import { ResumeLoop } from './resume-loop.ts';
 import { type ReadingOptions, type SourceReading, openReading } from './source-reading.ts';
+import type { Place } from './workspace.ts';
 
 export type PlaceHostOptions = ReadingOptions & Omit<EngineParts, 'settings'>;
 
@@ -19,7 +19,7 @@ export interface WorkedOn {
   readonly shard?: string | undefined;
   /** The part of the pipeline that runs there. */
   readonly pipeline: Pipeline;
-  readonly state: Container;
+  readonly place: Place;
 }
 
 /** What a process runs in one place. */
@@ -69,7 +69,7 @@ export async function openPlaceHost(options: PlaceHostOptions): Promise<PlaceHos
   return {
     shard: options.shard,
     pipeline: loaded.pipeline,
-    state: services.place.state,
+    place: services.place,
     engine,
     deadLetters,
     shared: opened,

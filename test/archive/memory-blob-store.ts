@@ -44,6 +44,11 @@ export class MemoryBlobStore implements HoldingStore {
     return true;
   }
 
+  async canHold(): Promise<boolean> {
+    await turn();
+    return true;
+  }
+
   async *listHeld(prefix: string): AsyncGenerator<string> {
     for await (const name of this.list(prefix)) if (this.held.has(name)) yield name;
   }

@@ -91,7 +91,9 @@ export function undeclared(file: BicepFile): string[] {
 
 const BUILT_IN = new Set(
   `allowed concat description environment existing flatten guid if indexOf items json length loadJsonContent loadTextContent map maxLength maxValue min minLength minValue range
-  replace string resourceGroup subscription subscriptionResourceId tenant toLower union uniqueString`.split(/\s+/),
+  replace split string resourceGroup subscription subscriptionResourceId take tenant toLower trim union uniqueString`.split(
+    /\s+/,
+  ),
 );
 
 /** A name's place in a tree of values: `properties.siteConfig.minTlsVersion`. */

@@ -46,7 +46,7 @@ it('the workflow that deploys hands on every variable, and docs/deploy.md has th
   expect(variables.filter((name) => !azd.includes(name) && !documented.includes(`| \`${name}\` |`))).toEqual([]);
 });
 
-it.each([
+it.each<[string, Record<string, string>, number, RegExp]>([
   ['a workflow that says nothing', { CI: 'true' }, 1, /would then need only the key.*MILLRACE_AUTH to key/],
   ['production that says nothing', { MILLRACE_PROFILE: 'production' }, 1, /would then need only the key/],
   ['a workflow that means keys', { CI: 'true', MILLRACE_AUTH: 'key' }, 0, /need only the key/],
@@ -54,8 +54,15 @@ it.each([
   ['both at once', { MILLRACE_AUTH: 'key', MILLRACE_ENTRA_CLIENT_ID: 'app' }, 1, /Set one of them/],
   ['sign-in without an application', { MILLRACE_AUTH: 'entra' }, 1, /is empty/],
   ['a word that is neither', { MILLRACE_AUTH: 'none' }, 1, /key or entra/],
+  ['apps of shards without their map', { MILLRACE_SHARD_APPS: 'west,east' }, 1, /SHARD_MAPS_DATABASE is empty/],
+  [
+    'apps of eleven shards',
+    { MILLRACE_SHARD_APPS: 'a,b,c,d,e,f,g,h,i,j,k', SHARD_MAPS_DATABASE: 'maps' },
+    0,
+    /makes 11 apps\. Above 10 shards run the pipeline with `millrace run`/,
+  ],
   ['a first try on one’s own', {}, 0, /need only the key/],
-])('takes sign-in away from callers only where that is said: %s', (_, env, code, says) => {
+])('stops what would take sign-in away unsaid, or lacks a map: %s', (_, env, code, says) => {
   const script = join(ROOT, 'infra/pre-provision.mjs');
   const { status, stdout, stderr } = spawnSync(process.execPath, [script], { env, encoding: 'utf8' });
   expect([status, stdout + stderr]).toEqual([code, expect.stringMatching(says)]);

@@ -23,6 +23,7 @@ const ROLES: Readonly<Record<string, string>> = {
   '00000000-0000-0000-0000-000000000001': 'data reader',
   '00000000-0000-0000-0000-000000000002': 'data contributor',
 };
+const textOf = (name: string): string => files.find(({ file }) => file === name)?.text ?? '';
 const only = (type: string) => {
   const found = ofType(type);
   expect(found).toHaveLength(1);
@@ -93,21 +94,33 @@ describe('identity instead of keys', () => {
   });
 });
 
-describe('roles', () => {
-  it('on shard maps let a router write one container, and none of the application', () => {
-    const apart = resources.filter(({ file }) => file === 'shard-maps.bicep');
-    const roles = apart.flatMap(({ name, text }) => {
+/** Roles on data that a file assigns: to what, and on what. */
+const dataRoles = (of: string): string[] =>
+  resources
+    .filter(({ file }) => file === of)
+    .flatMap(({ name, text }) => {
       const [, role] = /roleDefinitionId:.*\$\{(\w+)\}/.exec(text) ?? [];
       const [, scope] = /scope: '\$\{account.id\}(.*)'/.exec(text) ?? [];
       return role === undefined ? [] : [`${name}: ${role} on ${scope}`];
     });
-    expect(roles).toEqual([
+
+describe('roles', () => {
+  it('on shard maps let a router write one container, and none of the application', () => {
+    expect(dataRoles('shard-maps.bicep')).toEqual([
       'administratorWritesMaps: dataContributor on /dbs/${mapsDatabase}',
       'routerReadsMaps: dataReader on /dbs/${mapsDatabase}/colls/shardmaps',
       'routerRegisters: dataContributor on /dbs/${mapsDatabase}/colls/routers',
       'administratorReadsShards: dataReader on /dbs/${shard}',
       'administratorWritesLocalMaps: dataContributor on /dbs/${shard}/colls/shardmap',
       'routerReadsLocalMaps: dataReader on /dbs/${shard}/colls/shardmap',
+    ]);
+  });
+
+  it('over shards let the app write documents, and read maps', () => {
+    expect(dataRoles('modules/shard-places.bicep')).toEqual([
+      'readsMaps: dataReader on /dbs/${mapsDatabase}/colls/shardmaps',
+      'registers: dataContributor on /dbs/${mapsDatabase}/colls/routers',
+      'writesShards: dataContributor on /dbs/${shard}',
     ]);
   });
 
@@ -222,6 +235,25 @@ describe('the tables', () => {
 });
 
 describe('the function app', () => {
+  it('has an app for each shard, which differs from the other one in its place, its names and its code’s service', () => {
+    const main = files.find(({ file }) => file === 'main.bicep')!;
+    const [one, ofShard] = declarations(main, 'module')
+      .filter(({ of }) => of === 'modules/function-app.bicep')
+      .map(({ body }) => (body as { params: Record<string, Value> }).params);
+    const differs = Object.keys(one ?? {}).filter(
+      (name) => JSON.stringify(one?.[name]) !== JSON.stringify(ofShard?.[name]),
+    );
+    expect(Object.keys(ofShard ?? {})).toEqual(Object.keys(one ?? {}));
+    expect(differs).toEqual(['suffix', 'service', 'place', 'placeRid', 'packagesUrl', 'alwaysReady']);
+    // The Functions host tells apps apart by the first 32 characters of their names.
+    const suffix = /var suffixes = map\(shards, shard => '-\$\{take\(uniqueString\(shard\), (\d+)\)\}'\)/.exec(
+      main.text,
+    );
+    const name = /name: '(func-)\$\{token\}\$\{suffix\}'/.exec(textOf('modules/function-app.bicep'));
+    const token = 13;
+    expect((name?.[1]?.length ?? 99) + token + 1 + Number(suffix?.[1])).toBeLessThanOrEqual(32);
+  });
+
   it('runs on Flex Consumption, over TLS 1.2, from a package it reads by identity', () => {
     expect(at(only('Microsoft.Web/serverfarms'), 'sku.tier')).toBe('FlexConsumption');
     const site = only('Microsoft.Web/sites');

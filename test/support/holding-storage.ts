@@ -28,6 +28,8 @@ export function startHoldingStorage(connectionString: string): Promise<HoldingSt
       const include = url.searchParams.get('include') ?? '';
       return forward({ xml: (xml) => listed(blob, include, xml) });
     }
+    if (comp === null && url.searchParams.get('restype') === 'container' && from.method === 'GET')
+      return forward({ headers: { 'x-ms-immutable-storage-with-versioning-enabled': 'true' } });
     if (comp === 'legalhold') {
       if (version === null && (earlier.has(blob) || !(await client().exists()))) return refuse(404, 'BlobNotFound');
       if (from.headers['x-ms-legal-hold'] === 'true') held.add(blob);

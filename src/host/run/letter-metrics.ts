@@ -27,8 +27,8 @@ export function startLetterMetrics(
   const count = gauge(meter, 'millrace.dead_letters');
   const age = gauge(meter, 'millrace.dead_letters.age');
   const observe = async (result: BatchObservableResult): Promise<void> => {
-    const observeIn = async ({ shard, pipeline, state }: WorkedOn): Promise<void> => {
-      const letters = await countLetters(state).catch(() => undefined);
+    const observeIn = async ({ shard, pipeline, place }: WorkedOn): Promise<void> => {
+      const letters = await countLetters(place.state).catch(() => undefined);
       if (!letters) return;
       // Also while they have no dead letter.
       const declared = [...feedReaders(pipeline), ...pipeline.ingests].map(projectionId);

@@ -100,8 +100,6 @@ export const run = (registry: () => Registry) =>
             await app.drained(signal);
             return;
           }
-          if (loaded.pipeline.shards && settings.verify?.whole !== undefined)
-            screen.line('Over shards VERIFY_FULL does nothing; run `millrace projections verify` by a scheduler.');
           const endVerifying = startVerifying(context);
           await untilAborted(signal);
           await endVerifying();

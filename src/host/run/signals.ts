@@ -15,10 +15,12 @@ import { startVerificationMetrics } from './verification-metrics.ts';
 export function startSignals(
   app: App,
   rates: Rates,
-  { services, loaded, signal }: Pick<ComposeOptions, 'services' | 'loaded'> & { readonly signal: AbortSignal },
+  { services, signal }: Pick<ComposeOptions, 'services'> & { readonly signal: AbortSignal },
 ): () => void {
   const waiting = () =>
-    app.places().map(({ shard, pipeline, state }) => ({ shard, waiting: waitingTenants(pipeline, state, signal) }));
+    app
+      .places()
+      .map(({ shard, pipeline, place }) => ({ shard, waiting: waitingTenants(pipeline, place.state, signal) }));
   const ends = [
     startTelemetry({ lags: () => app.lags(), ranges: () => rangesOf(app, rates, systemClock.monotonic()) }),
     startProjectionMetrics(app),
@@ -26,7 +28,7 @@ export function startSignals(
     startTenantMetrics(app),
     startTenantRecordMetrics(() => app.places()),
     startBacklogMetrics(waiting),
-    startVerificationMetrics(services.global.state, { pipeline: loaded.pipeline.name }),
+    startVerificationMetrics(services.global.state, () => app.places()),
   ];
   return () => {
     for (const end of ends) end();

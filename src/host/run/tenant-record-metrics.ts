@@ -30,7 +30,10 @@ export function startTenantRecordMetrics(
   const observe = async (result: BatchObservableResult): Promise<void> => {
     await Promise.all(places().map((place) => observeIn(result, place)));
   };
-  const observeIn = async (result: BatchObservableResult, { shard, pipeline, state }: WorkedOn): Promise<void> => {
+  const observeIn = async (
+    result: BatchObservableResult,
+    { shard, pipeline, place: { state } }: WorkedOn,
+  ): Promise<void> => {
     const where = shard !== undefined && { shard };
     const say = (
       metric: typeof documents | typeof letters,

@@ -4,6 +4,7 @@ import { operationPlaces } from '../../operations/at-places.ts';
 import type { Context } from '../../operations/operation.ts';
 import { sayDue } from '../../operations/projections/verify-due.operation.ts';
 import { verifyDue } from '../../operations/projections/verify-due.ts';
+import type { Workspace } from '../../runtime/workspace.ts';
 
 /** How often a host looks whether a verification is due. A look reads three documents. */
 const EVERY_MS = 60_000;
@@ -16,18 +17,29 @@ export function startVerifying(context: Context, everyMs = EVERY_MS): () => Prom
   const { screen } = context;
   const ended = new AbortController();
   const signal = AbortSignal.any([context.signal, ended.signal]);
+  const failed = (at: string, error: unknown): void => {
+    if (!signal.aborted) screen.line(`${at}The verification by the schedule failed: ${messageOf(error)}`);
+  };
+  const quiet = { ...screen, progress: () => undefined };
+  // A shard that doesn't answer doesn't keep the other places from their turn.
+  const lookAt = async (workspace: Workspace, at: string): Promise<void> => {
+    try {
+      for (const done of await verifyDue({ ...context, workspace, actor: 'schedule', signal, screen: quiet }))
+        screen.line(`${at}${sayDue(done)}`);
+    } catch (error) {
+      failed(at, error);
+    }
+  };
   const looking = (async () => {
     while (!signal.aborted) {
       await delay(everyMs, undefined, { signal, ref: false }).catch(() => undefined);
       if (signal.aborted) return;
       try {
-        const quiet = { ...screen, progress: () => undefined };
         const places = await operationPlaces(context.workspace, 'projections verify-due', 'every', undefined);
-        for (const { name, workspace } of places ?? [{ name: undefined, workspace: context.workspace }])
-          for (const done of await verifyDue({ ...context, workspace, actor: 'schedule', signal, screen: quiet }))
-            screen.line(name === undefined ? sayDue(done) : `${name}: ${sayDue(done)}`);
+        if (!places) await lookAt(context.workspace, '');
+        for (const { name, workspace } of places ?? []) await lookAt(workspace, `${name}: `);
       } catch (error) {
-        if (!signal.aborted) screen.line(`The verification by the schedule failed: ${messageOf(error)}`);
+        failed('', error);
       }
     }
   })();

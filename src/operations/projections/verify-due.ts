@@ -22,6 +22,7 @@ import { whileLocked } from '../lock.ts';
 import type { Context } from '../operation.ts';
 import { whileNoted } from '../running.ts';
 import { plural } from '../table.ts';
+import { comparedHere } from './over-shards.ts';
 import { beyondOf } from './verify-beyond.ts';
 import { type Pages, NO_PAGES, verifyPages } from './verify-pages.ts';
 import { othersOf } from './verify-others.ts';
@@ -125,12 +126,10 @@ export async function verifyDue(context: Context, withinMs = Infinity): Promise<
   const { actor, signal, clock = systemClock } = context;
   const workspace = bulkWorkspace(context.workspace);
   const [{ pipeline }, { global, place }] = await Promise.all([workspace.pipeline(), workspace.services()]);
-  const { whole: full, ...samples } = workspace.settings().verify ?? {};
-  // Page by page, a place is compared with its own documents: the global place would miss those of the shards.
+  const { verify: declared = {} } = workspace.settings();
   const schedule: Schedule = {
-    ...samples,
-    ...(!pipeline.part && full !== undefined && { whole: full }),
-    ...(pipeline.archives.length > 0 && samples.sample !== undefined && { archive: samples.sample }),
+    ...declared,
+    ...(pipeline.archives.length > 0 && declared.sample !== undefined && { archive: declared.sample }),
   };
   const { state } = global;
   const { name } = pipeline;
@@ -207,15 +206,16 @@ async function archive({ workspace, actor, signal, screen, clock = systemClock }
 
 async function whole({ workspace, actor, signal, screen, clock = systemClock }: Context, until: number): Promise<Due> {
   const [loaded, services] = await Promise.all([workspace.pipeline(), workspace.services()]);
-  const { pipeline } = loaded;
   const { state } = services.global;
-  const stored = await scheduleOf(state, pipeline.name, clock.now());
+  const own = verifiedName(loaded.pipeline, services.place);
+  const pipeline = comparedHere(loaded.pipeline);
+  const stored = await scheduleOf(state, own, clock.now());
   const began = clock.monotonic();
   const worked = (): number => (stored.worked ?? 0) + clock.monotonic() - began;
   const note = async (pages: Pages | undefined): Promise<void> => {
     const first = stored.began ?? new Date(clock.now()).toISOString();
     const going = pages && { began: first, worked: worked(), pages };
-    await rewrite(state, placeOf(pipeline.name), () => ({ ...dueDocument(pipeline.name, stored.since), ...going }));
+    await rewrite(state, placeOf(own), () => ({ ...dueDocument(own, stored.since), ...going }));
   };
   const timeUp = new AbortController();
   const save = async (pages: Pages): Promise<void> => {
@@ -244,7 +244,7 @@ async function whole({ workspace, actor, signal, screen, clock = systemClock }: 
         ...movingLeft(pages.moving),
       ],
     };
-    await recordVerified(state, pipeline.name, 'whole', result);
+    await recordVerified(state, own, 'whole', result);
     await note(undefined);
     return { kind: 'whole', result };
   } catch (error) {

@@ -1,3 +1,4 @@
+import type { Database } from '@azure/cosmos';
 import { physicalRanges } from '../../cosmos/physical-ranges.ts';
 import { ridOf } from '../../cosmos/rid.ts';
 import { spendingOf } from '../../cosmos/spending.ts';
@@ -17,8 +18,11 @@ import type { Change, Identity } from '../../feed/reading/change.ts';
 import { openSource } from '../../feed/reading/open-source.ts';
 import { type RangePosition, lsnOf, positionIn, without } from '../../feed/reading/position.ts';
 import { RangeGone } from '../../feed/reading/source.ts';
+import { hasLeft } from '../../projections/moved.ts';
+import { placeDatabase } from '../../runtime/place-containers.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 import { nameOf } from './compare.ts';
+import { comparedHere, readersOf } from './over-shards.ts';
 import { identityText } from './parked.ts';
 import { type SettleOptions, settled } from './settle.ts';
 import { currentOf } from './verify.ts';
@@ -27,11 +31,14 @@ import { type OtherSpec, othersOf } from './verify-others.ts';
 
 /** How far a verification by pages is, and what it found. */
 export interface Pages {
-  /** By the `_rid` of a container: positions up to which its documents were compared. */
+  /**
+   * By the `_rid` of a container: positions up to which its documents were compared. In the global place, of a container
+   * in a shard, with the shard before the `_rid`: two accounts may give the same one.
+   */
   readonly positions: Readonly<Record<string, readonly RangePosition[]>>;
   /** Of tables, by `name@version`: the primary key up to which rows were compared; null: to the end. */
   readonly tables?: Readonly<Record<string, readonly unknown[] | null>>;
-  /** Containers that were read to their end, by `_rid`: one that was created again is read again. */
+  /** Containers that were read to their end, named as in `positions`: one that was created again is read again. */
   readonly ended: readonly string[];
   readonly sources: number;
   readonly compared: number;
@@ -75,11 +82,12 @@ const LOOKS = 3;
  * more for a document, where `verify` reads whole containers for a fraction of that (docs/runbook.md has figures).
  */
 export async function verifyPages(
-  loaded: Pick<LoadedPipeline, 'pipeline' | 'model'>,
+  given: Pick<LoadedPipeline, 'pipeline' | 'model'>,
   services: Services,
   options: PagesOptions,
 ): Promise<Pages> {
-  const { pipeline } = loaded;
+  const pipeline = comparedHere(given.pipeline);
+  const loaded = { ...given, pipeline };
   const kept = currentOf(pipeline.projections, await new Views(services.global.state, pipeline.name).read());
   const others = othersOf(pipeline).filter((spec) => spec.kind !== 'send');
   const types = new Map(
@@ -89,15 +97,20 @@ export async function verifyPages(
   );
   let pages = options.from;
   for (const [container, of] of Map.groupBy(types.values(), (type) => type.container)) {
-    const rid = await ridOf(services.place.database.container(container), options.signal);
-    if (pages.ended.includes(rid)) continue;
-    for await (const { changes, positions } of pagesOf(container, services, pages.positions[rid] ?? [], options)) {
-      const found = await comparePage(loaded, services, { changes, of, kept, others }, options);
-      pages = added({ ...pages, positions: { ...pages.positions, [rid]: positions } }, found);
+    const feeds = await feedsOf(loaded, services, container);
+    // While a key moves, two shards have its documents, and a page of one doesn't show which of them counts.
+    const alone = feeds.length === 1;
+    for (const { shard, database } of feeds) {
+      const at = `${shard}${await ridOf(database.container(container), options.signal)}`;
+      if (pages.ended.includes(at)) continue;
+      for await (const { changes, positions } of pagesOf(container, database, pages.positions[at] ?? [], options)) {
+        const found = await comparePage(loaded, services, { changes, of, kept, others, alone }, options);
+        pages = added({ ...pages, positions: { ...pages.positions, [at]: positions } }, found);
+        await options.save(pages);
+      }
+      pages = { ...pages, ended: [...pages.ended, at] };
       await options.save(pages);
     }
-    pages = { ...pages, ended: [...pages.ended, rid] };
-    await options.save(pages);
   }
   for (const spec of others) {
     if (spec.kind !== 'table') continue;
@@ -136,6 +149,18 @@ const drawnOf = (documents: Drawn['documents']): Drawn => ({
   seed: Math.random(),
 });
 
+/** Where documents of a container are: in one database, or, seen from the global place, in every shard's. */
+async function feedsOf(
+  loaded: Pick<LoadedPipeline, 'pipeline' | 'model'>,
+  services: Services,
+  container: string,
+): Promise<readonly { readonly shard: string; readonly database: Database }[]> {
+  return (await readersOf(loaded, services, container)).map(({ loaded: { pipeline }, services: at }) => ({
+    shard: at === services ? '' : `${new URL(at.place.endpoint).host}!${at.place.database.id}!`,
+    database: placeDatabase(pipeline, at),
+  }));
+}
+
 interface FeedPage {
   readonly changes: readonly Change[];
   /** Of the whole container, after this page. */
@@ -145,7 +170,7 @@ interface FeedPage {
 /** The documents of a container, from some positions to its end. */
 async function* pagesOf(
   name: string,
-  { place: { database } }: Services,
+  database: Database,
   saved: readonly RangePosition[],
   { signal, screen, pageSize = PAGE }: PagesOptions,
 ): AsyncGenerator<FeedPage> {
@@ -185,19 +210,21 @@ interface PageOf {
   readonly kept: readonly ProjectionSpec[];
   /** Embeds and tables. */
   readonly others: readonly Exclude<OtherSpec, SendSpec>[];
+  /** Documents of the page are in no other database. */
+  readonly alone: boolean;
 }
 
 async function comparePage(
   loaded: Pick<LoadedPipeline, 'pipeline' | 'model'>,
   services: Services,
-  { changes, of, kept, others }: PageOf,
+  { changes, of, kept, others, alone }: PageOf,
   options: PagesOptions,
 ) {
   const documents = new Map<string, Identity[]>();
   const read = new Map<string, Doc>();
   for (const { container, key, id, doc = {} } of changes) {
     const type = of.find((each) => isOfType(each.type, typeRules(loaded.pipeline.sources, each), doc as Doc));
-    if (!type) continue;
+    if (!type || hasLeft(doc)) continue;
     const known = documents.get(nameOf(type)) ?? [];
     known.push({ container, key, id });
     documents.set(nameOf(type), known);
@@ -209,7 +236,7 @@ async function comparePage(
     [...new Set(types.map(nameOf))].reduce((sum, type) => sum + (documents.get(type)?.length ?? 0), 0);
   const concerned = ({ from, into }: ProjectionSpec): boolean =>
     documents.has(nameOf(from)) || documents.has(nameOf(into));
-  const drawn = { ...drawnOf(documents), read };
+  const drawn = { ...drawnOf(documents), ...(alone && { read }) };
   const beside = others.filter((spec) => documents.has(nameOf(spec.kind === 'table' ? spec.from : spec.into)));
   const found = await settled(
     loaded,

@@ -7,6 +7,7 @@ import { DeadLetters } from '../../engine/dead-letters/dead-letters.ts';
 import { NO_VIEW, Views } from '../../engine/views/views.ts';
 import { lsnOf } from '../../feed/reading/position.ts';
 import { openSource } from '../../feed/reading/open-source.ts';
+import { projectionDatabase } from '../../runtime/place-containers.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 import { planStorage } from '../archive/open.ts';
 import { type LeaseInventory, openLeases } from '../leases/groups.ts';
@@ -101,8 +102,9 @@ async function ofSources(
     }
   }
   const own = processorName(pipeline);
+  // Leases of other shards are of databases of their own.
   for (const { prefix, monitored, leases } of groups)
-    if (!monitored && prefix.startsWith(own) && leases.length > 0)
+    if (!pipeline.part && !monitored && prefix.startsWith(own) && leases.length > 0)
       findings.push({
         about: prefix,
         what: `${plural(leases.length, 'lease')} of a container that this database no longer has; no host reads them`,
@@ -114,13 +116,14 @@ async function ofSources(
 
 /** Versions in a sink that are newer than any that hosts would write now: its guards would reject every change. */
 async function ofSinks(
-  { pipeline: { projections } }: LoadedPipeline,
+  { pipeline: { projections, part } }: LoadedPipeline,
   { place: { database, state } }: Services,
   { sources }: LeaseInventory,
   signal: AbortSignal,
 ): Promise<Finding[]> {
   const findings: Finding[] = [];
-  for (const container of new Set(projections.map(({ into }) => into.container))) {
+  const sinks = projections.map(({ into }) => into.container);
+  for (const container of new Set(part ? sinks.filter((name) => part.inShards.has(name)) : sinks)) {
     let epoch = 0;
     for (const name of sources.keys())
       epoch = Math.max(epoch, (await readItem<{ epoch: number }>(state.item(name, 'epochs')))?.epoch ?? 0);
@@ -141,10 +144,11 @@ async function ofSinks(
 
 async function ofViews(
   { pipeline }: LoadedPipeline,
-  { place: { database }, global }: Services,
+  services: Services,
   signal: AbortSignal,
 ): Promise<Pick<Examined, 'hasViews' | 'versions' | 'asked'> & { findings: Finding[] }> {
-  const views = await new Views(global.state, pipeline.name).read();
+  const views = await new Views(services.global.state, pipeline.name).read();
+  const databaseOf = projectionDatabase(pipeline, services);
   const findings = findStaged(views ?? {});
   const versions = new Map<string, readonly ProjectionSpec[]>();
   const asked = new Map<string, readonly ProjectionSpec[]>();
@@ -165,7 +169,10 @@ async function ofViews(
     const filled: ProjectionSpec[] = [];
     for (const spec of specs) {
       const known = [staged, previous].some((of) => of?.version === spec.version);
-      if (isCurrent(spec) || (!known && (await hasDocuments(database.container(spec.into.container), spec, signal))))
+      if (
+        isCurrent(spec) ||
+        (!known && (await hasDocuments(databaseOf(projectionId(spec)).container(spec.into.container), spec, signal)))
+      )
         filled.push(spec);
     }
     if (!views && filled.length > 0) versions.set(name, filled);
@@ -216,7 +223,8 @@ async function ofArchives(
         hint: `Restore the blobs (versions, soft delete). \`millrace archive verify ${about} --documents\` names what is lost.`,
       });
     }
-    const count = await countUnentered(archive, signal);
+    // All places share the blobs, so a shard has no entries of most of them.
+    const count = loaded.pipeline.part ? 0 : await countUnentered(archive, signal);
     unentered += count;
     if (count > 0)
       findings.push({

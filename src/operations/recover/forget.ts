@@ -1,10 +1,12 @@
 import { withRetry } from '../../cosmos/retry.ts';
 import { fetchAll } from '../../cosmos/fetch-all.ts';
 import { failureOf } from '../../cosmos/failure.ts';
+import type { Pipeline } from '../../definition/specs.ts';
 import type { Identity } from '../../feed/reading/change.ts';
 import { untilStopped } from '../../feed/tenure/fences.ts';
 import { Entries } from '../../projections/archive/entries.ts';
 import { CosmosAccess } from '../../sinks/cosmos-access.ts';
+import { placeDatabase } from '../../runtime/place-containers.ts';
 import type { Services } from '../../runtime/workspace.ts';
 import { Meter } from '../../cosmos/meter.ts';
 
@@ -27,8 +29,9 @@ const KEPT = `SELECT c.id, c.pk, c.type, c["of"], c.parent FROM c WHERE c.type I
  * source; an entry of a list or the state of an embed's parent goes only if its document is in neither the container nor
  * the archive.
  */
-export async function forget({ place: { database, state } }: Services, signal: AbortSignal): Promise<number> {
-  const access = new CosmosAccess(database, untilStopped(signal), new Meter());
+export async function forget(pipeline: Pipeline, services: Services, signal: AbortSignal): Promise<number> {
+  const { state } = services.place;
+  const access = new CosmosAccess(placeDatabase(pipeline, services), untilStopped(signal), new Meter());
   const entries = new Entries(state.id);
   const exists = async (of: Identity): Promise<boolean> => {
     const [hot] = await access.read(of.container, of.key, [of.id]);

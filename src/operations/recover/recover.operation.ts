@@ -6,12 +6,19 @@ import { plural } from '../table.ts';
 import { examine } from './examine.ts';
 import type { Finding } from './finding.ts';
 import { parseWriters } from './gates.ts';
+import { assertOneShard } from './one-shard.ts';
 import { recover as run } from './recover.ts';
 
 const SIGNS = { recover: 'found', you: 'for you', unknown: 'unknown' } as const;
 
 const lineOf = ({ about, what, remedy, hint }: Finding): string =>
   `${SIGNS[remedy]}: ${about}: ${what}${hint === undefined ? '' : `. ${hint}`}`;
+
+const NEXT = {
+  all: 'Start the hosts again.',
+  shard:
+    'Correct what the global place has of this shard: `millrace projections verify --repair`. Then start the hosts again.',
+} as const;
 
 const NOTHING_FOUND = 'found nothing that does not fit by itself; the comparison shows the rest';
 
@@ -25,7 +32,9 @@ export const recover = defineOperation({
     'millrace recover --since 2026-06-03T12:00:00Z --yes',
     'millrace recover --entries make --current summaries@2 --yes',
     'millrace recover --writers Orders=OrdersByCustomer --yes',
+    'millrace recover --shard west --yes',
   ],
+  shards: 'one',
   effect: 'destroys',
   bulk: true,
   input: z.object({
@@ -50,6 +59,7 @@ export const recover = defineOperation({
     leaseExpiration: expiration,
   }),
   plan: async ({ since = 'beginning', entries, writers, leaseExpiration }, context): Promise<Plan> => {
+    await assertOneShard({ entries }, context);
     const { findings, missing } = await examine(context);
     return {
       steps: [
@@ -85,6 +95,7 @@ export const recover = defineOperation({
     parents,
     verification,
     left,
+    place,
   }) =>
     [
       ...findings.map(lineOf),
@@ -99,7 +110,7 @@ export const recover = defineOperation({
       ...(parents > 0 ? [`done: ${plural(parents, 'parent')} of embeds applied again`] : []),
       ...(verification ? [formatVerification(verification)] : []),
       ...left.map((one) => `left: ${lineOf(one)}`),
-      left.length === 0 ? 'Everything fits. Start the hosts again.' : `${plural(left.length, 'thing')} left for you.`,
+      left.length === 0 ? `Everything fits. ${NEXT[place]}` : `${plural(left.length, 'thing')} left for you.`,
     ].join('\n'),
   ok: ({ left }) => left.length === 0,
 });

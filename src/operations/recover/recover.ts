@@ -27,6 +27,7 @@ import { letStay } from './let-stay.ts';
 import { type LockDocument, whileLocked } from '../lock.ts';
 import { type Examined, examine, toCreate } from './examine.ts';
 import type { Finding } from './finding.ts';
+import { assertOneShard } from './one-shard.ts';
 import { applyParents } from './parents.ts';
 import { dropStaged, makeCurrent, removeWorkLeases } from './staged.ts';
 import { storedArchives } from './stored-archives.ts';
@@ -62,6 +63,8 @@ export interface Recovered {
   readonly verification: Verification | null;
   /** What a person must still do. */
   readonly left: readonly Finding[];
+  /** `shard`: of one shard of a pipeline over shards; the global place is not corrected yet. */
+  readonly place: 'all' | 'shard';
 }
 
 /** Creates what is missing, since the rest can't be examined before, and examines. */
@@ -93,6 +96,7 @@ export async function recover(given: RecoverInput, context: Context): Promise<Re
   const loaded = await workspace.pipeline();
   const services = await workspace.services();
   const target = parseTarget(given.since ?? 'beginning');
+  await assertOneShard(given, context);
   assertDecided(given, loaded);
   await assertWriters(parseWriters(given.writers), services, signal);
   // The lock and the audit record need it.
@@ -141,6 +145,7 @@ async function correct(
     writers: Object.fromEntries(writers),
     parents,
     verification,
+    place: loaded.pipeline.part ? 'shard' : 'all',
     left: [
       ...now.findings.filter(({ remedy, gates = [] }) => remedy === 'you' && !gates.some((name) => writers.has(name))),
       ...leftOver(verification, loaded),
@@ -174,7 +179,7 @@ async function tie(
     for (const archive of await storedArchives(loaded, services, context))
       entries += await makeEntries(archive, context.signal);
   const stayed = await letStay(loaded, services, context.signal);
-  const forgotten = await forget(services, context.signal);
+  const forgotten = await forget(loaded.pipeline, services, context.signal);
   const moves = await movesOf(inventory, target, services, context.signal);
   let epochs: Record<string, number> = {};
   await moveLeases(inventory.leases, moves, async () => {

@@ -9,7 +9,7 @@ import type { Context } from '../operation.ts';
 export type StoredArchive = Omit<Archive, 'feed' | 'source' | 'mode'>;
 
 export async function storedArchives(
-  { pipeline: { archives } }: Pick<LoadedPipeline, 'pipeline'>,
+  { pipeline: { archives, part } }: Pick<LoadedPipeline, 'pipeline'>,
   services: Services,
   { signal, screen }: Pick<Context, 'signal' | 'screen'>,
 ): Promise<StoredArchive[]> {
@@ -18,6 +18,7 @@ export async function storedArchives(
   const meter = new Meter();
   return archives.map((spec) => ({
     spec,
+    shared: part !== undefined,
     access: (fence) => new CosmosAccess(services.place.database, fence, meter),
     stateContainer: services.place.state.id,
     store,

@@ -102,7 +102,7 @@ export const SHARD_VERBS_ERRORS = {
   },
   'move-under-way': {
     meaning: 'A move of these keys is under way.',
-    hint: 'Wait for it, or cancel it by its id: `millrace shards cancel-move MAP --move ID`. If its process has died, run its command again: it resumes.',
+    hint: 'Wait for it. If its process has died, run its command again with `--take-over`, or 30 s after its last step without: it resumes. `millrace shards moves MAP` shows its id, and `millrace shards cancel-move MAP --move ID` ends it, with `--take-over` at once.',
     retryable: true,
   },
   'move-unknown': {

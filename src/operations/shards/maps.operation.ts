@@ -53,7 +53,7 @@ export const shardsCreateMap = defineOperation({
     });
   },
   format: ({ map, kind, keyType }) =>
-    `The ${kind} map ${map} of ${keyType} keys has no shard yet. Create one: \`millrace shards create ${map}\`.`,
+    `The ${kind} map ${map} of ${keyType} keys has no shard yet. Create one: \`millrace shards create ${map} --shard DATABASE\`.`,
 });
 
 interface Containers {

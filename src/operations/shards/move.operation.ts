@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { encodeKey } from '../../shards/keys/key-type.ts';
 import type { Span } from '../../shards/keys/spans.ts';
 import { audited } from '../audit/record.ts';
+import { operationsError } from '../errors.ts';
 import { defineOperation } from '../operation.ts';
 import { type KeysInput, keysInput, mapInput } from './inputs.ts';
 import { keyOf } from './keys.ts';
@@ -15,10 +16,16 @@ import { mappingNamed } from './select.ts';
 function rangeOf({ kind, keyType }: MoveOptions['map'], { key, low, high }: KeysInput): Span | undefined {
   if (kind !== 'range' || key !== undefined || (low === undefined && high === undefined)) return undefined;
   const code = (flag: string, text: string): string => encodeKey(keyType, keyOf(keyType, flag, text));
-  return {
+  const range: Span = {
     low: low === undefined ? '' : code('low', low),
     ...(high !== undefined && { high: code('high', high) }),
   };
+  // The move would split a mapping before it found out.
+  if (range.high !== undefined && range.high <= range.low)
+    throw operationsError('input-invalid', `--low ${low} is not below --high ${high}`, {
+      hint: '--high is the first key after the range.',
+    });
+  return range;
 }
 
 const mappingOf = async ({ map }: MoveOptions, given: KeysInput) => mappingNamed(map, await map.inspect(), given);

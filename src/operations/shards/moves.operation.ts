@@ -27,7 +27,13 @@ async function findMove({ map, maps, signal }: MoveOptions, id: string): Promise
   const range = ranges.find((one) => one.id === (move?.range?.id ?? id));
   if (move) return { move, range };
   if (range) return { range };
-  const open = moves.filter(isUnfinished).map((one) => one.id);
+  // A batch is shown, and cancelled, as its range.
+  const open = [
+    ...new Set([
+      ...moves.filter(isUnfinished).map((one) => one.range?.id ?? one.id),
+      ...ranges.filter(isOpen).map((one) => one.id),
+    ]),
+  ];
   throw shardVerbsError('move-unknown', `There is no move ${id} of ${map.name}`, {
     hint: `${open.length === 0 ? 'None is under way.' : `Under way: ${open.join(', ')}.`} Run \`millrace shards moves ${map.name}\` to see all.`,
   });

@@ -211,6 +211,7 @@ export async function moveBatches(options: MoveOptions, given: MoveFlags, range:
     throw shardVerbsError(
       'move-there',
       `The map ${map.name} has nothing of this range on another shard than ${given.to}`,
+      { hint: `Run \`millrace shards show ${map.name}\` to see which shard has which keys.` },
     );
   return { ...sumOf(moved.moves), id: moved.id, keys: span(map, range), to: shownLocation(shard.location) };
 }

@@ -1,6 +1,7 @@
 // The verbs that cut a mapping and join two. With `--to` they move the documents too, in batches.
 import { z } from 'zod';
 import type { Span } from '../../shards/keys/spans.ts';
+import { shardsError } from '../../shards/errors.ts';
 import { encodeKey } from '../../shards/keys/key-type.ts';
 import { audited } from '../audit/record.ts';
 import { operationsError } from '../errors.ts';
@@ -42,8 +43,9 @@ const splitting = changing({
   }),
   change: async ({ at }, { map, now, options }) => {
     map.assertRange('split');
+    const key = keyOf(map.keyType, 'at', at);
     const mapping = await mappingNamed(map, now, { key: at });
-    const halves = await map.splitMapping(mapping, keyOf(map.keyType, 'at', at), options);
+    const halves = await map.splitMapping(mapping, key, options);
     return { removed: { mappings: [mapping] }, added: { mappings: halves } };
   },
   plan: (result) => `split ${result.removed.mappings[0]?.keys} on ${shardOfFirst(result)} into ${both(result)}`,
@@ -67,6 +69,10 @@ const merging = changing({
   change: async ({ at, upperOwner }, { map, now, options }) => {
     map.assertRange('merged');
     const [lower, upper] = neighboursAt(map, now, at);
+    if (lower.shard !== upper.shard)
+      throw shardsError('mappings-not-neighbours', `${lower.text} and ${upper.text} are on two shards`, {
+        hint: `Add \`--to\` with the shard that gets both: \`millrace shards merge ${map.name} --at ${at} --to SHARD\`.`,
+      });
     const owners = { ...options, ...(upperOwner !== undefined && { upperOwner }) };
     const merged = await map.mergeMappings(lower, upper, owners);
     return { removed: { mappings: [lower, upper] }, added: { mappings: [merged] } };

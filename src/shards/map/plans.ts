@@ -250,8 +250,11 @@ function storedMapping(map: Map, { id, text }: Mapping): MappingDocument {
 function mappingDocumentOf(map: Map, mapping: Mapping, owner: string | undefined): MappingDocument {
   const entry = storedMapping(map, mapping);
   if (entry.owner === owner) return entry;
-  const why = entry.owner === undefined ? 'is not locked' : `is locked by ${entry.owner}`;
-  throw shardsError('mapping-locked', `The mapping ${span(map.header, entry)} ${why}`);
+  const keys = span(map.header, entry);
+  if (entry.owner !== undefined) throw shardsError('mapping-locked', `The mapping ${keys} is locked by ${entry.owner}`);
+  throw shardsError('mapping-locked', `The mapping ${keys} is not locked`, {
+    hint: 'Leave the token of an owner out. There is nothing to unlock.',
+  });
 }
 
 const notOffline = (map: Map, entry: MappingDocument, verb: string): Error =>

@@ -142,6 +142,7 @@ export const WITHOUT_PROBE: ReadonlyMap<string, string> = new Map([
     'ASM-E113',
     'ASM-H40',
     'ASM-H41',
+    'ASM-H69',
     'ASM-F26',
     'ASM-F27',
     'ASM-F28',
@@ -151,4 +152,5 @@ export const WITHOUT_PROBE: ReadonlyMap<string, string> = new Map([
   ...because('A bill shows it, a month later.', 'ASM-H58'),
   ...because('It needs a link that breaks before it is attached.', 'ASM-H60'),
   ...because('It needs a package that is published.', 'ASM-H61'),
+  ...because(PLATFORM, 'ASM-H66', 'ASM-H67', 'ASM-H68'),
 ]);

@@ -12,13 +12,14 @@ import { openStage } from '../../support/stage.ts';
 
 test('the tenants with the most documents and dead letters are reported by name, and the others together', async () => {
   await using stage = await openStage();
-  const { state } = stage.services.place;
+  const { place } = stage.services;
+  const { state } = place;
   const reader = new PeriodicExportingMetricReader({
     exporter: new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE),
     exportIntervalMillis: 3_600_000,
   });
   const meterProvider = new MeterProvider({ readers: [reader] });
-  const end = startTenantRecordMetrics(() => [{ pipeline: stage.loaded.pipeline, state }], { meterProvider });
+  const end = startTenantRecordMetrics(() => [{ pipeline: stage.loaded.pipeline, place }], { meterProvider });
   const collected = async () => {
     const { resourceMetrics } = await reader.collect();
     return resourceMetrics.scopeMetrics.flatMap(({ metrics }) =>

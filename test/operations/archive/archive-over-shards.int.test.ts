@@ -91,6 +91,17 @@ it('a sweep takes what is due from every shard, verify reads hot and cold, and a
   await assertExact(stage, application);
 });
 
+it('a recovery of a shard looks at the blobs of its own entries, and keeps what is archived', async (context) => {
+  const { app, millrace, hot } = await shop(context);
+  await millrace('archive', 'sweep');
+  await app.drained(signal);
+  await app.stop();
+  const recover = ['recover', '--shard', 'west', '--pipeline', FOLDER, '--lease-expiration', '100', '--yes', '--json'];
+  const { code, stdout } = await cli(recover);
+  expect([code, JSON.parse(stdout)]).toMatchObject([0, { left: [], verification: { different: 0 } }]);
+  expect(await hot('west')).toEqual([]);
+});
+
 it('a sweep and a restore leave the keys that a move has locked, until it has ended', async (context) => {
   const { stage, millrace, hot } = await shop(context);
   const north = (await stage.map.shards()).find(({ location }) => location.database === 'north')!;

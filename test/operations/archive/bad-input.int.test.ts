@@ -98,6 +98,15 @@ it('a manifest of a newer format ends each verb with the remedy, before anything
     const text = JSON.stringify({ ...manifest, format: 3 });
     await blob.upload(text, Buffer.byteLength(text));
   }
+  const examined = JSON.parse((await cli(['doctor', '--json'])).stdout) as { check: string; verdict: string }[];
+  expect(examined).toContainEqual({
+    check: 'formats',
+    verdict: 'bad',
+    what: expect.stringMatching(
+      /^The manifest document .* has format 3; this version of Millrace reads formats 1 to 2$/,
+    ),
+    hint: expect.stringContaining('docs/upgrading.md'),
+  });
   await write('c', 's0', '2025-01-02T10:00:00.000Z');
   await derive(stage);
   const verbs = [['list'], ['stats'], ['verify'], ['verify', '--sample', '2'], ['sweep'], ['compact'], ['restore']];

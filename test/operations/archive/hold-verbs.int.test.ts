@@ -111,6 +111,9 @@ it('an account without holds refuses, and nothing is noted', async () => {
   const { code, stderr } = await cli(['archive', 'hold', '--tenant', STAYS, '--reason', 'case 17']);
   expect([code, stderr]).toEqual([2, expect.stringContaining('refused to set a legal hold')]);
   expect(stderr).toContain('Azurite has no holds');
+  // Of a tenant that has nothing archived yet, whose next sweep would be the first to fail.
+  const unseen = await cli(['archive', 'hold', '--tenant', GONE, '--reason', 'case 17']);
+  expect([unseen.code, unseen.stderr]).toEqual([2, expect.stringContaining('no version-level immutability')]);
   expect(await json('archive', 'holds')).toEqual({ code: 0, value: [] });
   // A record that stayed would stop every sweep of the tenant.
   await stage.container('Orders').items.create({
@@ -123,6 +126,18 @@ it('an account without holds refuses, and nothing is noted', async () => {
   });
   expect((await cli(['archive', 'sweep'])).code).toBe(0);
   expect(blobsOf(await everything(stage, blobs), STAYS).length).toBeGreaterThanOrEqual(before.length);
+});
+
+it('a tenant that has nothing archived yet is held where the account can', async () => {
+  const [stage, blobs] = await staged(holding.connectionString, 'early');
+  await using _ = stage;
+  await fill(stage, [STAYS]);
+  expect((await run('archive hold', { tenant: GONE, reason: 'case 18' })).value).toMatchObject({ blobs: 0 });
+  expect(await json('archive', 'holds')).toMatchObject({ value: [{ tenant: GONE }] });
+  await fill(stage, [GONE]);
+  expect((await run('archive release', { tenant: GONE })).value).toMatchObject({
+    released: blobsOf(await everything(stage, blobs), GONE).length,
+  });
 });
 
 it('refuses what no hold can cover', async () => {

@@ -170,7 +170,7 @@ describe('what is parked', () => {
     const [other] = pipeline.projections;
     if (!other) throw new Error('There is no projection');
     const declared = { ...pipeline, projections: [...pipeline.projections, { ...other, name: 'other' }] };
-    const places = [{ pipeline: declared, state: stage.services.place.state }];
+    const places = [{ pipeline: declared, place: stage.services.place }];
     const end = startLetterMetrics(() => places, { meterProvider, now: () => later });
     const found = await measured();
     expect(found).toMatchObject({

@@ -125,9 +125,8 @@ it('a host looks by itself, says what it found, and reports it to OpenTelemetry'
   const exporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE);
   const reader = new PeriodicExportingMetricReader({ exporter, exportIntervalMillis: 60_000 });
   const meterProvider = new MeterProvider({ readers: [reader] });
-  const pipeline = stage.loaded.pipeline.name;
-  const endMetrics = startVerificationMetrics(stage.services.place.state, {
-    pipeline,
+  const { place } = stage.services;
+  const endMetrics = startVerificationMetrics(place.state, () => [{ pipeline: stage.loaded.pipeline, place }], {
     meterProvider,
     now: () => clock.now(),
   });

@@ -108,6 +108,35 @@ it('a split moves the upper half with its documents, and a merge brings it back'
   expect(await told('merge ranges --at 100')).toBe('[0, 250) on west is one mapping.');
 });
 
+it('what makes no sense of a range is refused, and leaves the map as it was', async () => {
+  const before = await mappings();
+  const refusal = async (line: string): Promise<unknown> => {
+    const { value } = await stage.json(line);
+    return (value as { error: { code: string; message: string; hint: string } }).error;
+  };
+  for (const line of ['move ranges --low 200 --high 100 --to east', 'move ranges --low 100 --high 100 --to east'])
+    for (const more of ['', ' --dry-run'])
+      expect(await refusal(`${line}${more}`)).toMatchObject({
+        code: 'input-invalid',
+        message: expect.stringMatching(/^--low \d+ is not below --high 100$/),
+      });
+  expect(await refusal('merge ranges --at 250')).toMatchObject({
+    code: 'mappings-not-neighbours',
+    message: '[0, 250) and [250, 300) are on two shards',
+    hint: expect.stringContaining('`millrace shards merge ranges --at 250 --to SHARD`'),
+  });
+  expect(await refusal('split ranges --at soon')).toMatchObject({
+    code: 'shard-key-invalid',
+    message: expect.stringContaining('--at soon'),
+  });
+  expect(await refusal('unlock ranges --low 0 --high 250')).toMatchObject({
+    code: 'mapping-locked',
+    message: 'The mapping [0, 250) is not locked',
+    hint: expect.stringContaining('nothing to unlock'),
+  });
+  expect(await mappings()).toEqual(before);
+});
+
 it('a range whose mover has died is one move: its command goes on, and cancel-move ends it where it is', async () => {
   const { emulator } = stage;
   const client = clientInside(emulator);
@@ -133,6 +162,9 @@ it('a range whose mover has died is one move: its command goes on, and cancel-mo
   const id = (value as { id: string }[]).at(-1)!.id;
   const other = await stage.json('move ranges --low 8 --high 100 --to east');
   expect([other.code, other.value]).toMatchObject([1, { error: { code: 'move-under-way' } }]);
+  // A batch goes by the id of its range.
+  const unknown = await stage.json('cancel-move ranges --move nothing');
+  expect(unknown.value).toMatchObject({ error: { hint: expect.stringContaining(`Under way: ${id}. `) } });
   expect(await told(`cancel-move ranges --move ${id} --dry-run`)).toContain('begin no batch of [8, 250) any more');
   const cancelled = await told(`cancel-move ranges --move ${id} --take-over`);
   expect(cancelled).toContain('The rest of [8, 250) stays on west');

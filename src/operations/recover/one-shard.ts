@@ -1,0 +1,59 @@
+// What a recovery of one shard can't put right by itself, because it is of other places too.
+import { fetchAll } from '../../cosmos/fetch-all.ts';
+import { sourceContainers } from '../../engine/runners.ts';
+import { Views } from '../../engine/views/views.ts';
+import { foreignKeys } from '../archive/foreign-keys.ts';
+import { operationsError } from '../errors.ts';
+import type { Context } from '../operation.ts';
+import { refusedOverShards } from '../refused-over-shards.ts';
+import { shardVerbsError } from '../shards/errors.ts';
+import { plural } from '../table.ts';
+
+/**
+ * Whether the place is a shard that can be recovered alone. A pipeline without shards always can.
+ * @throws UsageError `shards-unsupported`, `recover-undecided`
+ */
+export async function assertOneShard(
+  { entries }: { readonly entries?: string | undefined },
+  context: Context,
+): Promise<void> {
+  const { workspace, signal } = context;
+  const [loaded, services] = await Promise.all([workspace.pipeline(), workspace.services()]);
+  const { pipeline, model } = loaded;
+  if (!pipeline.part) return;
+  const { why, instead } = refusedOverShards('recover');
+  if (pipeline.part.place === 'global')
+    throw shardVerbsError('shards-unsupported', `\`millrace recover\` can’t work on the global place: ${why}`, {
+      hint: instead,
+    });
+  if (entries !== undefined)
+    throw operationsError('input-invalid', '--entries is given, and the blobs are those of all places', {
+      hint: 'Leave it out: a shard that was restored as a whole has the entries of its documents.',
+    });
+  const views = await new Views(services.global.state, pipeline.name).read();
+  if (!views) throw operationsError('recover-undecided', 'The global place has no views', { hint: instead });
+  for (const [name, { staged }] of Object.entries(views))
+    if (staged)
+      throw operationsError('recover-undecided', `${name}@${staged.version} is being built in every place`, {
+        hint: `Drop it first, and build it again afterwards: \`millrace projections drop ${name} --yes\`.`,
+      });
+  const parts = { loaded, services, settings: workspace.settings() };
+  for (const source of sourceContainers(pipeline, model).values()) {
+    const isForeign = await (await foreignKeys(parts, source))?.();
+    if (!isForeign) continue;
+    const found = new Set<string>();
+    const level = source.keyPaths.findIndex((path) => path.join('/') === pipeline.tenant);
+    const keys = `SELECT DISTINCT VALUE c["${pipeline.tenant}"] FROM c WHERE NOT (IS_DEFINED(c._mr.moved.gone) AND c._mr.moved.gone)`;
+    for await (const key of fetchAll<string | number>(services.place.database.container(source.name), keys, signal))
+      if (isForeign(source.keyPaths.map((_, at) => (at === level ? key : null)))) found.add(String(key));
+    const [first] = found;
+    if (first !== undefined)
+      throw operationsError(
+        'recover-undecided',
+        `${source.name} has documents of ${plural(found.size, 'key')} that the map gives to another shard, or that move: ${first}${found.size > 1 ? ' …' : ''}`,
+        {
+          hint: 'What counts of them is on the other shard. End the moves, delete these documents here, and run the command again.',
+        },
+      );
+  }
+}

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { userInfo } from 'node:os';
 import type { Writable } from 'node:stream';
 import { styleText } from 'node:util';
-import { CommanderError } from 'commander';
+import { type Command, CommanderError } from 'commander';
 import type { Clock } from '../base/clock.ts';
 import { MillraceError, UsageError } from '../base/errors.ts';
 import { startTracing, traced } from '../base/opentelemetry.ts';
@@ -37,6 +37,7 @@ export async function runCli(registry: Registry, version: string, argv: readonly
       writeOut: (text) => io.stdout.write(text),
       writeErr: (text) => io.stderr.write(text),
     });
+    command.showHelpAfterError(`  Run \`${nameOf(command)} --help\`.`);
   }
   try {
     await program.parseAsync([...argv], { from: 'user' });
@@ -47,6 +48,9 @@ export async function runCli(registry: Registry, version: string, argv: readonly
     return error.exitCode === 0 ? 0 : 2;
   }
 }
+
+const nameOf = (command: Command): string =>
+  command.parent ? `${nameOf(command.parent)} ${command.name()}` : command.name();
 
 async function invokeSafely({ operation, input, flags }: Invocation, io: Io): Promise<number> {
   if (!flags.color) process.env['NO_COLOR'] = '1';

@@ -4,6 +4,7 @@ import { time } from '../format.js';
 
 const TONES = {
   applied: 'good',
+  missing: 'bad',
   waiting: 'warn',
   parked: 'bad',
   'set aside': 'warn',

@@ -112,8 +112,8 @@ async function importPipeline(folder: string, importer: Importer): Promise<Pipel
 /** Where an error comes from: the first line of its stack that is in a file of the folder. Of a syntax error it is its own. */
 export function placeIn(folder: string, error: unknown): { readonly file: string; readonly line: number } | undefined {
   const stack = error instanceof Error ? (error.stack ?? '') : '';
-  for (const [, file = '', line] of stack.matchAll(/((?:\/|[A-Z]:\\)[^\n:?()]*)(?:\?[^:\n]*)?:(\d+)/g))
-    if (file.startsWith(folder)) return { file, line: Number(line) };
+  for (const [, file = '', line] of stack.matchAll(/(?:file:\/\/)?((?:\/|[A-Z]:\\)[^\n:?()]*)(?:\?[^:\n]*)?:(\d+)/g))
+    if (file.startsWith(folder) && !file.includes('/node_modules/')) return { file, line: Number(line) };
   return undefined;
 }
 

@@ -8,6 +8,7 @@ import { MillraceError, UsageError } from '../base/errors.ts';
 import { startTracing, traced } from '../base/opentelemetry.ts';
 import { withoutSecrets } from '../base/secrets.ts';
 import { openWorkspace } from '../runtime/open-workspace.ts';
+import type { Transport } from '../runtime/services.ts';
 import { type Interim, operationName } from '../operations/operation.ts';
 import type { Registry } from '../operations/registry.ts';
 import { type Invocation, buildProgram, everyCommand } from './program.ts';
@@ -23,6 +24,8 @@ export interface Io {
   readonly signal: AbortSignal;
   /** Measures the waits of a procedure; absent: the system's clock. */
   readonly clock?: Clock;
+  /** That of an embedded server in this process. */
+  readonly transport?: Transport;
 }
 
 /** Exit codes: 0 success, 1 findings or a failure, 2 wrong usage or input, 130 interrupted. */
@@ -54,11 +57,14 @@ const nameOf = (command: Command): string =>
 
 async function invokeSafely({ operation, input, flags }: Invocation, io: Io): Promise<number> {
   if (!flags.color) process.env['NO_COLOR'] = '1';
-  const workspace = openWorkspace({
-    directory: io.directory,
-    ...(flags.pipeline === undefined ? {} : { pipeline: flags.pipeline }),
-    ...(flags.env === undefined ? {} : { env: flags.env }),
-  });
+  const workspace = openWorkspace(
+    {
+      directory: io.directory,
+      ...(flags.pipeline === undefined ? {} : { pipeline: flags.pipeline }),
+      ...(flags.env === undefined ? {} : { env: flags.env }),
+    },
+    io.transport,
+  );
   const screen = new TerminalScreen(flags.json ? io.stderr : io.stdout);
   let shown: string | undefined;
   let streamed = false;

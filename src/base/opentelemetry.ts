@@ -1,13 +1,7 @@
 // Gives spans to OpenTelemetry, through its API alone: the SDK is the user's.
 import { createRequire } from 'node:module';
 import type * as OpenTelemetry from '@opentelemetry/api';
-import type {
-  Context,
-  Span as ApiSpan,
-  SpanContext,
-  SpanOptions as ApiOptions,
-  TracerProvider,
-} from '@opentelemetry/api';
+import type { Context, Span as ApiSpan, SpanContext, TracerProvider } from '@opentelemetry/api';
 import { MillraceError } from './errors.ts';
 import {
   type EndedSpan,

@@ -73,8 +73,9 @@ export async function traceDocument(who: Identity, context: Context): Promise<Tr
   const databaseOf = projectionDatabase(pipeline, services);
   const projections = await Promise.all(
     readers.map(async (spec) => {
-      const found = lookAt(spec, seen, await locatorOf(spec, who, state));
-      return withoutMissing(found, spec.name, databaseOf(found.id));
+      const database = databaseOf(projectionId(spec));
+      const found = lookAt(spec, seen, await locatorOf(spec, who, database.container(state.id)));
+      return withoutMissing(found, spec.name, database);
     }),
   );
   return { ...who, document, range, events: eventsOf(document, own), projections };

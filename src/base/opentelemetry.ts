@@ -1,15 +1,17 @@
 // Gives spans to OpenTelemetry, through its API alone: the SDK is the user's.
 import { createRequire } from 'node:module';
 import type * as OpenTelemetry from '@opentelemetry/api';
-import type {
-  Context,
-  Span as ApiSpan,
-  SpanContext,
-  SpanOptions as ApiOptions,
-  TracerProvider,
-} from '@opentelemetry/api';
+import type { Context, Span as ApiSpan, SpanContext, TracerProvider } from '@opentelemetry/api';
 import { MillraceError } from './errors.ts';
-import { type EndedSpan, type Span, type SpanCarrier, type SpanOptions, type Tracing, recordSpans } from './spans.ts';
+import {
+  type EndedSpan,
+  type OpenSpan,
+  type Span,
+  type SpanCarrier,
+  type SpanOptions,
+  type Tracing,
+  recordSpans,
+} from './spans.ts';
 
 export type Api = typeof OpenTelemetry;
 
@@ -40,7 +42,7 @@ function tracingBy(
 ): Tracing {
   const tracer = (provider ?? trace).getTracer(SCOPE);
   const kinds = { client: SpanKind.CLIENT, producer: SpanKind.PRODUCER, consumer: SpanKind.CONSUMER };
-  const start = ({ name, kind, attributes, root, link, after }: SpanOptions, more: ApiOptions = {}): ApiSpan => {
+  const start = ({ name, kind, attributes, root, link, after, startedAt }: SpanOptions): ApiSpan => {
     const from = link && linked(link);
     const parent = after && linked(after);
     return tracer.startSpan(
@@ -50,7 +52,7 @@ function tracingBy(
         attributes,
         root: root === true && !parent,
         ...(from && { links: [{ context: from }] }),
-        ...more,
+        ...(startedAt !== undefined && { startTime: new Date(startedAt) }),
       },
       parent ? trace.setSpanContext(ROOT_CONTEXT, { ...parent, isRemote: false }) : context.active(),
     );
@@ -64,33 +66,43 @@ function tracingBy(
     const of = span?.spanContext();
     return of && trace.isSpanContextValid(of) ? carried(of) : undefined;
   };
-  const within = async <T>(options: SpanOptions, work: (span: Span) => Promise<T>): Promise<T> => {
+  const open = (options: SpanOptions): OpenSpan => {
     const span = start(options);
     const inside: Context = trace.setSpan(context.active(), span);
+    return {
+      set: (attributes) => void span.setAttributes(attributes),
+      fail: (type) => failed(span, type),
+      around: (work) => context.with(inside, work),
+      end: () => span.end(),
+    };
+  };
+  const within = async <T>(options: SpanOptions, work: (span: Span) => Promise<T>): Promise<T> => {
+    const span = open(options);
     try {
-      const own: Span = {
-        set: (attributes) => void span.setAttributes(attributes),
-        fail: (type) => failed(span, type),
-      };
-      return await context.with(inside, () => work(own));
+      return await span.around(() => work(span));
     } catch (error) {
-      failed(span, errorTypeOf(error));
+      span.fail(errorTypeOf(error));
       throw error;
     } finally {
       span.end();
     }
   };
-  const ended = ({ startedAt, endedAt, failure, ...options }: EndedSpan): SpanCarrier | undefined => {
-    const span = start(options, { startTime: new Date(startedAt) });
+  const ended = ({ endedAt, failure, ...options }: EndedSpan): SpanCarrier | undefined => {
+    const span = start(options);
     if (failure) failed(span, errorTypeOf(failure.error));
     span.end(new Date(endedAt));
     return carrierOf(span);
   };
+  const recorded = (): ApiSpan | undefined => {
+    const span = trace.getActiveSpan();
+    return span?.isRecording() === true ? span : undefined;
+  };
   return {
     on: provider ? () => true : traced,
     within,
+    open,
     ended,
-    recording: () => trace.getActiveSpan()?.isRecording() === true,
+    recorded,
     carrier: () => carrierOf(trace.getActiveSpan()),
   };
 }

@@ -20,11 +20,12 @@ export interface SpanOptions {
   readonly link?: SpanCarrier | undefined;
   /** The ended span that this work follows: the span is its child, whatever is around the call. */
   readonly after?: SpanCarrier | undefined;
+  /** Milliseconds since 1970. Default: now. */
+  readonly startedAt?: number;
 }
 
 /** Work that has ended. For work of which only the outcome shows whether it is worth a span; its requests have none. */
 export interface EndedSpan extends SpanOptions {
-  /** Milliseconds since 1970. */
   readonly startedAt: number;
   readonly endedAt: number;
   readonly failure?: { readonly error: unknown } | undefined;
@@ -36,18 +37,31 @@ export interface Span {
   fail(errorType: string): void;
 }
 
+/** A span that its maker ends, because it lasts longer than one call. */
+export interface OpenSpan extends Span {
+  /** Does the work with the span around it. */
+  around<T>(work: () => T): T;
+  end(): void;
+}
+
 /** What records spans. */
 export interface Tracing {
   /** Whether something takes spans. Asked before anything of a span is built, so that a host without an SDK pays a look. */
   on(): boolean;
   within<T>(options: SpanOptions, work: (span: Span) => Promise<T>): Promise<T>;
+  open(options: SpanOptions): OpenSpan;
   ended(span: EndedSpan): SpanCarrier | undefined;
-  /** Whether the span that is around this call is recorded. */
-  recording(): boolean;
+  /** The span that is around this call, the same object each time; undefined: there is none, or it isn't recorded. */
+  recorded(): object | undefined;
   carrier(): SpanCarrier | undefined;
 }
 
-const NOT_RECORDED: Span = { set: () => undefined, fail: () => undefined };
+const NOT_RECORDED: OpenSpan = {
+  set: () => undefined,
+  fail: () => undefined,
+  around: (work) => work(),
+  end: () => undefined,
+};
 
 let tracing: Tracing | undefined;
 
@@ -67,13 +81,16 @@ export function inSpan<T>(options: () => SpanOptions, work: (span: Span) => Prom
   return recorder()?.within(options(), work) ?? work(NOT_RECORDED);
 }
 
-/** Whether a span that is recorded is around this call. */
-export const isRecording = (): boolean => recorder()?.recording() === true;
+/** The recorded span that is around this call, to know it again; undefined: there is none. */
+export const recordedSpan = (): object | undefined => recorder()?.recorded();
 
 /** As `inSpan`, if a span that is recorded is around this call. */
 export function inChildSpan<T>(options: () => SpanOptions, work: (span: Span) => Promise<T>): Promise<T> {
-  return isRecording() ? inSpan(options, work) : work(NOT_RECORDED);
+  return recordedSpan() ? inSpan(options, work) : work(NOT_RECORDED);
 }
+
+/** Begins a span that the caller ends. */
+export const openSpan = (options: SpanOptions): OpenSpan => recorder()?.open(options) ?? NOT_RECORDED;
 
 /** Makes a span of work that has ended. Without an SDK `span` isn't called. */
 export const endedSpan = (span: () => EndedSpan): SpanCarrier | undefined => recorder()?.ended(span());

@@ -2,12 +2,13 @@ import { once } from 'node:events';
 import { userInfo } from 'node:os';
 import type { Writable } from 'node:stream';
 import { styleText } from 'node:util';
-import { CommanderError } from 'commander';
+import { type Command, CommanderError } from 'commander';
 import type { Clock } from '../base/clock.ts';
 import { MillraceError, UsageError } from '../base/errors.ts';
 import { startTracing, traced } from '../base/opentelemetry.ts';
 import { withoutSecrets } from '../base/secrets.ts';
 import { openWorkspace } from '../runtime/open-workspace.ts';
+import type { Transport } from '../runtime/services.ts';
 import { type Interim, operationName } from '../operations/operation.ts';
 import type { Registry } from '../operations/registry.ts';
 import { type Invocation, buildProgram, everyCommand } from './program.ts';
@@ -23,6 +24,8 @@ export interface Io {
   readonly signal: AbortSignal;
   /** Measures the waits of a procedure; absent: the system's clock. */
   readonly clock?: Clock;
+  /** That of an embedded server in this process. */
+  readonly transport?: Transport;
 }
 
 /** Exit codes: 0 success, 1 findings or a failure, 2 wrong usage or input, 130 interrupted. */
@@ -37,6 +40,7 @@ export async function runCli(registry: Registry, version: string, argv: readonly
       writeOut: (text) => io.stdout.write(text),
       writeErr: (text) => io.stderr.write(text),
     });
+    command.showHelpAfterError(`  Run \`${nameOf(command)} --help\`.`);
   }
   try {
     await program.parseAsync([...argv], { from: 'user' });
@@ -48,13 +52,19 @@ export async function runCli(registry: Registry, version: string, argv: readonly
   }
 }
 
+const nameOf = (command: Command): string =>
+  command.parent ? `${nameOf(command.parent)} ${command.name()}` : command.name();
+
 async function invokeSafely({ operation, input, flags }: Invocation, io: Io): Promise<number> {
   if (!flags.color) process.env['NO_COLOR'] = '1';
-  const workspace = openWorkspace({
-    directory: io.directory,
-    ...(flags.pipeline === undefined ? {} : { pipeline: flags.pipeline }),
-    ...(flags.env === undefined ? {} : { env: flags.env }),
-  });
+  const workspace = openWorkspace(
+    {
+      directory: io.directory,
+      ...(flags.pipeline === undefined ? {} : { pipeline: flags.pipeline }),
+      ...(flags.env === undefined ? {} : { env: flags.env }),
+    },
+    io.transport,
+  );
   const screen = new TerminalScreen(flags.json ? io.stderr : io.stdout);
   let shown: string | undefined;
   let streamed = false;

@@ -2,7 +2,14 @@
 // Cosmos DB. Paths hold ids and bodies hold documents, so neither gets into a span.
 import type { Next, Plugin, PluginConfig } from '@azure/cosmos';
 import { errorTypeOf } from '../base/opentelemetry.ts';
-import { type Span, inSpan, isRecording } from '../base/spans.ts';
+import {
+  type OpenSpan,
+  type Span,
+  type SpanAttributes,
+  type SpanOptions,
+  openSpan,
+  recordedSpan,
+} from '../base/spans.ts';
 
 type Request = Parameters<Plugin<unknown>>[0];
 type Response = Awaited<ReturnType<Next<unknown>>>;
@@ -18,40 +25,112 @@ const RESOURCES: Readonly<Record<string, string>> = {
   offers: 'offer',
 };
 
-/** For `CosmosClientOptions.plugins`, each attempt of a request by itself. */
+/**
+ * For `CosmosClientOptions.plugins`, each attempt by itself. Attempts of one operation on one container that are in flight
+ * together below one span share theirs: a page that changes 300 partitions would have 300 spans that say the same. One that
+ * is refused beside others has its own.
+ */
 export const requestSpans: PluginConfig = {
   on: 'request',
-  plugin: (request: Request, _node, next: Next<unknown>): Promise<Response> =>
-    isRecording() ? spanned(request, next) : next(request),
+  plugin: (request: Request, _node, next: Next<unknown>): Promise<Response> => {
+    const parent = recordedSpan();
+    return parent ? spanned(parent, request, next) : next(request);
+  },
 };
 
-async function spanned(request: Request, next: Next<unknown>): Promise<Response> {
-  // An answer that is expected ends the span without an error, and is thrown all the same.
-  const outcome = await inSpan(
-    () => spanOf(request),
-    async (span) => {
-      try {
-        const response = await next(request);
-        answered(span, response);
-        return { response };
-      } catch (error) {
-        failed(span, error);
-        return { error };
-      }
-    },
-  );
-  if ('error' in outcome) throw outcome.error;
-  return outcome.response;
+async function spanned(parent: object, request: Request, next: Next<unknown>): Promise<Response> {
+  const startedAt = Date.now();
+  const flight = flightOf(parent, request);
+  try {
+    const response = await flight.span.around(() => next(request));
+    flight.answered(response);
+    return response;
+  } catch (error) {
+    if (flight.alone) failed(flight.span, error);
+    else {
+      const own = openSpan({ ...spanOf(request), startedAt });
+      failed(own, error);
+      own.end();
+    }
+    throw error;
+  } finally {
+    flight.leave();
+  }
 }
 
-function spanOf(request: Request) {
+/** The flights that haven't ended, by the span that they are below. */
+const inFlight = new WeakMap<object, Map<string, Flight>>();
+
+function flightOf(parent: object, request: Request): Flight {
+  let flights = inFlight.get(parent);
+  if (!flights) inFlight.set(parent, (flights = new Map()));
+  const [place = ''] = PLACE.exec(request.path ?? '') ?? [];
+  const key = `${operationOf(request)} ${place} ${request.endpoint}`;
+  let flight = flights.get(key);
+  if (!flight) {
+    const ended = (): void => void flights.delete(key);
+    flights.set(key, (flight = new Flight(openSpan(spanOf(request)), ended)));
+  }
+  flight.join();
+  return flight;
+}
+
+/** Requests that overlap, and their span: it begins with the first and ends with the last. */
+class Flight {
+  readonly span: OpenSpan;
+  readonly #ended: () => void;
+  #begun = 0;
+  #running = 0;
+  #answers = 0;
+  #documents = 0;
+  #charge = Number.NaN;
+  /** What all answers had. */
+  #code: unknown;
+  #substatus: unknown;
+
+  constructor(span: OpenSpan, ended: () => void) {
+    this.span = span;
+    this.#ended = ended;
+  }
+
+  /** Whether no other request has joined. */
+  get alone(): boolean {
+    return this.#begun === 1;
+  }
+
+  join(): void {
+    this.#begun++;
+    this.#running++;
+  }
+
+  answered({ code, substatus, headers, result }: Response): void {
+    const first = this.#answers++ === 0;
+    this.#code = first || this.#code === code ? code : undefined;
+    this.#substatus = first || this.#substatus === substatus ? substatus : undefined;
+    this.#charge = first ? chargeOf(headers) : this.#charge + chargeOf(headers);
+    if (Array.isArray(result)) this.#documents += result.length;
+  }
+
+  leave(): void {
+    if (--this.#running > 0) return;
+    this.#ended();
+    this.span.set({
+      ...(this.#documents > 0 && { 'db.operation.batch.size': this.#documents }),
+      ...(!this.alone && { 'millrace.requests': this.#answers }),
+      ...(this.#answers > 0 && statusOf(this.#code, this.#substatus, this.#charge)),
+    });
+    this.span.end();
+  }
+}
+
+function spanOf(request: Request): SpanOptions {
   const [, database = '', container] = PLACE.exec(request.path ?? '') ?? [];
   const operation = operationOf(request);
   const collection = container && decodeURIComponent(container);
   const { hostname, port } = URL.parse(request.endpoint ?? '') ?? {};
   return {
     name: [operation, collection ?? database].join(' ').trimEnd(),
-    kind: 'client' as const,
+    kind: 'client',
     attributes: {
       'db.system.name': 'azure.cosmosdb',
       'db.operation.name': operation,
@@ -73,20 +152,16 @@ function operationOf({ operationType, resourceType, headers = {} }: Request): st
   return resource === 'item' ? 'query_items' : `read_all_${resource}`;
 }
 
-function answered(span: Span, { code, substatus, headers, result }: Response): void {
-  const batched = Array.isArray(result) ? { 'db.operation.batch.size': result.length } : {};
-  span.set({ ...batched, ...statusOf(code, substatus, headers) });
-}
-
 function failed(span: Span, error: unknown): void {
   const { code, substatus, headers } = error as Partial<Response>;
-  span.set(statusOf(code, substatus, headers));
+  span.set(statusOf(code, substatus, chargeOf(headers)));
   if (typeof code !== 'number') span.fail(errorTypeOf(error));
   else if (!EXPECTED.has(code)) span.fail(String(code));
 }
 
-function statusOf(code: unknown, substatus: unknown, headers: Response['headers'] = {}) {
-  const charge = Number(headers['x-ms-request-charge'] ?? Number.NaN);
+const chargeOf = (headers: Response['headers'] = {}): number => Number(headers['x-ms-request-charge'] ?? Number.NaN);
+
+function statusOf(code: unknown, substatus: unknown, charge: number): SpanAttributes {
   return {
     ...(typeof code === 'number' && { 'db.response.status_code': String(code) }),
     ...(typeof substatus === 'number' && { 'azure.cosmosdb.response.sub_status_code': substatus }),

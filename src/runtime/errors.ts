@@ -33,7 +33,7 @@ export const RUNTIME_ERRORS = {
   },
   'pipeline-unloadable': {
     meaning: 'The pipeline file can’t be imported, or its default export is not a pipeline.',
-    hint: 'Run `tsc --noEmit` to see what doesn’t compile. No code in the file may throw during the import.',
+    hint: 'Run `npx tsc --noEmit` to see what doesn’t compile. No code in the file may throw during the import.',
     usage: true,
   },
   'delivered-key-rewritten': {

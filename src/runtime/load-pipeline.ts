@@ -96,7 +96,9 @@ async function importPipeline(folder: string, importer: Importer): Promise<Pipel
     module = (await importer(file)) as { default?: unknown };
   } catch (error) {
     const isMissing = messageOf(error).startsWith('Cannot find package ');
-    throw runtimeError('pipeline-unloadable', `${file} can't be loaded: ${messageOf(error)}`, {
+    const place = placeIn(folder, error);
+    const where = place ? ` (${relative(folder, place.file)}:${place.line})` : '';
+    throw runtimeError('pipeline-unloadable', `${file} can't be loaded: ${messageOf(error)}${where}`, {
       cause: error,
       ...(isMissing && { hint: 'Run `npm install` in the project, and add the package if package.json lacks it.' }),
     });
@@ -105,6 +107,14 @@ async function importPipeline(folder: string, importer: Importer): Promise<Pipel
   throw runtimeError('pipeline-unloadable', `${file} has no pipeline as its default export`, {
     hint: 'Write `export default definePipeline({ … })`.',
   });
+}
+
+/** Where an error comes from: the first line of its stack that is in a file of the folder. Of a syntax error it is its own. */
+export function placeIn(folder: string, error: unknown): { readonly file: string; readonly line: number } | undefined {
+  const stack = error instanceof Error ? (error.stack ?? '') : '';
+  for (const [, file = '', line] of stack.matchAll(/(?:file:\/\/)?((?:\/|[A-Z]:\\)[^\n:?()]*)(?:\?[^:\n]*)?:(\d+)/g))
+    if (file.startsWith(folder) && !file.includes('/node_modules/')) return { file, line: Number(line) };
+  return undefined;
 }
 
 const isPipeline = (value: unknown): value is Pipeline =>

@@ -6,14 +6,17 @@ import type { LoadedPipeline, Services, Workspace, WorkspaceOptions } from './wo
 import { declaredPipeline, loadModel, loadPipeline } from './load-pipeline.ts';
 import { pipelineFolder } from './pipeline-folder.ts';
 import { openJobs } from './open-jobs.ts';
-import { type OpenServices, openServices } from './services.ts';
+import { type OpenServices, type Transport, openServices } from './services.ts';
 import { lazyDatabase, withTables } from './tables.ts';
 
 /** The file name that the modelling prompt gives the document. */
 const MODEL_DOCUMENT = 'cosmosdb_data_model.md';
 
-/** A workspace over a pipeline folder and the settings of the process. It reads and connects only what a call needs. */
-export function openWorkspace(opened: WorkspaceOptions): Workspace {
+/**
+ * A workspace over a pipeline folder and the settings of the process. It reads and connects only what a call needs.
+ * `transport`: as for `openServices`.
+ */
+export function openWorkspace(opened: WorkspaceOptions, transport?: Transport): Workspace {
   const { directory, pipeline, env } = opened;
   let settings: Settings | undefined;
   let services: Promise<OpenServices> | undefined;
@@ -39,7 +42,7 @@ export function openWorkspace(opened: WorkspaceOptions): Workspace {
     settings: () => (settings ??= loadSettings({ env, directory })),
     declared: (folder) => declaredPipeline(folder),
     services: (): Promise<Services> => {
-      services ??= openServices(workspace.settings());
+      services ??= openServices(workspace.settings(), transport);
       // A failure is not cached: the next call may find the account back, or the setting corrected.
       services.catch(() => (services = undefined));
       return services;

@@ -16,15 +16,15 @@ export interface OpenServices extends Services {
   close(): void;
 }
 
+/** How requests get to an account; empty: by HTTP. */
+export type Transport = Pick<CosmosClientOptions, 'httpClient'>;
+
 /**
  * Connects to the accounts of the settings, and sends each one request. `transport`: that of an embedded server in this
  * process, which all these accounts are then on.
  * @throws UsageError `account-unreachable`, `account-denied`, `multi-region-writes`
  */
-export async function openServices(
-  settings: Settings,
-  transport: Pick<CosmosClientOptions, 'httpClient'> = {},
-): Promise<OpenServices> {
+export async function openServices(settings: Settings, transport: Transport = {}): Promise<OpenServices> {
   const { cosmos: account, leases, stateContainer, ruBudget, bulkBucket } = settings;
   const budgets = ruBudget === undefined ? undefined : new Budgets(ruBudget);
   const live = new Places({ ...settings, client: transport, opened: (client) => budgets?.limit(client) });

@@ -1,6 +1,7 @@
 import { Writable } from 'node:stream';
 import type { Clock } from '../../src/base/clock.ts';
 import { runCli } from '../../src/cli/run.ts';
+import { transportOf } from '../support/transports.ts';
 import { misprinted } from './printed.ts';
 import { everyOperation } from '../../src/cli/registry.ts';
 
@@ -26,11 +27,16 @@ export interface CliResult {
   readonly stderr: string;
 }
 
-/** Runs a command line in this process, as bin/millrace.mjs would in its own. `wrote` gets standard output after each write. */
-export async function cli(
-  args: readonly string[],
-  options: { directory?: string; signal?: AbortSignal; wrote?: (stdout: string) => void; clock?: Clock } = {},
-): Promise<CliResult> {
+interface CliOptions {
+  readonly directory?: string;
+  readonly signal?: AbortSignal;
+  /** Gets standard output after each write. */
+  readonly wrote?: (stdout: string) => void;
+  readonly clock?: Clock;
+}
+
+/** Runs a command line in this process, as bin/millrace.mjs would in its own. */
+export async function cli(args: readonly string[], options: CliOptions = {}): Promise<CliResult> {
   const stdout = new Sink(options.wrote);
   const stderr = new Sink();
   const { directory = process.cwd(), signal = new AbortController().signal, clock } = options;
@@ -40,6 +46,7 @@ export async function cli(
     directory,
     signal,
     ...(clock && { clock }),
+    transport: transportOf(process.env['COSMOS']),
   });
   const why = misprinted(args, stdout.text);
   if (why !== undefined) throw new Error(why);

@@ -62,7 +62,7 @@ describe('millrace dev --once', () => {
     const data = join(directory, 'data');
     for (let kill = 1; kill <= 3; kill++) {
       await using process = dev('--data', data, '--rate', '60');
-      await process.until(new RegExp(`loading shop/workload: |loaded shop/workload`));
+      await process.until(new RegExp(`loading shop/workload: |documents loaded`));
       process.kill('SIGKILL');
       expect((await process.ended).signal).toBe('SIGKILL');
     }
@@ -79,7 +79,7 @@ it.each([
 ] as const)('stops cleanly on %s, leases free', async (signal, expected) => {
   const data = join(directory, 'data');
   await using process = dev('--data', data);
-  await process.until(/loaded shop\/workload/);
+  await process.until(/documents loaded/);
   process.kill(signal);
   expect((await process.ended).code).toBe(expected);
   expect(process.stderr).toBe('');

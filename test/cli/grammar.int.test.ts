@@ -27,7 +27,7 @@ describe('grammar', () => {
     [['model'], /Usage: millrace model/],
     [['dev', '--rate', 'fast'], /--rate: .*number/],
     [['dev', '--fail-after-effect', '2'], /--fail-after-effect/],
-    [['dead-letters', 'show'], /missing required argument 'id'/],
+    [['dead-letters', 'show'], /missing required argument 'id'\n {2}Run `millrace dead-letters show --help`\.\n$/],
     [['leases', 'list', 'surplus'], /too many arguments/],
   ])('%j is wrong usage: exit code 2, said on standard error, without a stack', async (args, message) => {
     const { code, stdout, stderr } = await cli(args);

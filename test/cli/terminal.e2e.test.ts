@@ -51,7 +51,7 @@ it.skipIf(absent)(
     const [, database = ''] = await dev.until(/COSMOS_DATABASE='(.+)'\r\n/);
     // A run that is named after its pipeline, and not after the folder that it lies in.
     expect(database).toBe('millrace');
-    await dev.until(/loaded shop\/workload: 105 documents; [1-9]/);
+    await dev.until(/105 documents loaded; [1-9]/);
 
     const top = inTerminal(['top', '--pipeline', SHOP], { COSMOS: cosmos, COSMOS_DATABASE: database });
     await top.until(/millrace in millrace/);

@@ -308,3 +308,17 @@ it('dead letters are reported with the shard that has them', async (context) => 
   end();
   await meterProvider.shutdown();
 });
+
+it('trace of a document of a shard has what the global place derived from it', async (context) => {
+  const { stage, millrace } = await derived(context);
+  const states = async () => {
+    const { code, stdout, stderr } = await millrace('trace', 'Orders', 's1', 'o1', '--shard', 'west', '--json');
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    const { projections } = JSON.parse(stdout) as { projections: readonly { id: string; state: string }[] };
+    return Object.fromEntries(projections.map(({ id, state }) => [id, state]));
+  };
+  const found = await states();
+  expect(found).toMatchObject({ 'totals@1': 'applied', 'summaries@1': 'applied' });
+  await stage.container('Totals').item('total|2026-01-01', '2026-01-01').delete();
+  expect(await states()).toEqual({ ...found, 'totals@1': 'missing' });
+});

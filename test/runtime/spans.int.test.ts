@@ -183,3 +183,46 @@ it('a request that fails is an error of its span; an answer that is expected is 
   expect(query?.status).toEqual({ code: SpanStatusCode.ERROR });
   expect(JSON.stringify(all().map(({ attributes }) => attributes))).not.toContain('idtext');
 });
+
+it('requests of one operation to one container that are in flight together share a span, but for one that is refused', async () => {
+  const { named } = recordedSpans();
+  onTestFinished(startTracing());
+  const { database } = stage.services.place;
+  const read = (container: string, id: string) => database.container(container).item(id, 'keytext').read();
+  for (const n of [1, 2, 3]) await stage.container('Orders').items.create(order(n));
+  await trace.getTracer('test').startActiveSpan('work', async (span) => {
+    // The client asks for the key of a container once.
+    await read('Orders', 'idtext1');
+    await read('Orders', 'idtext1');
+    await Promise.all(['idtext1', 'idtext2', 'none', 'idtext3'].map((id) => read('Orders', id)));
+    await Promise.all(['none1', 'none2'].map((id) => read('Orders', id)));
+    span.end();
+  });
+  const of = (spans: readonly { readonly attributes: Attributes }[]) =>
+    spans.map(({ attributes }) => [attributes['millrace.requests'], attributes['db.response.status_code']]);
+  const reads = named('read_item Orders');
+  expect(of(reads.slice(0, 2))).toEqual([
+    [undefined, '200'],
+    [undefined, '200'],
+  ]);
+  const [one, , ...together] = reads;
+  expect(new Set(of(together))).toEqual(
+    new Set([
+      [3, '200'],
+      [undefined, '404'],
+      [undefined, '404'],
+      [undefined, '404'],
+      [0, undefined],
+    ]),
+  );
+  expect(together).toHaveLength(5);
+  const charge = (all: readonly { readonly attributes: Attributes }[]) =>
+    sum(all, 'azure.cosmosdb.operation.request_charge');
+  const shared = together.filter(({ attributes }) => attributes['millrace.requests'] === 3);
+  expect(charge(shared)).toBeCloseTo(3 * charge(one ? [one] : []), 6);
+  expect(new Set(reads.map(({ parentSpanContext }) => parentSpanContext?.spanId))).toEqual(
+    new Set(named('work').map((span) => span.spanContext().spanId)),
+  );
+  expect(reads.every(({ status }) => status.code === SpanStatusCode.UNSET)).toBe(true);
+  expect(reads.every(({ ended, duration }) => ended && duration[0] >= 0)).toBe(true);
+});

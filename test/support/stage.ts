@@ -7,6 +7,7 @@ import { type OpenServices, openServices } from '../../src/runtime/services.ts';
 import { planStorage } from '../../src/operations/archive/open.ts';
 import { planModel } from '../../src/operations/model/apply.ts';
 import type { LoadedPipeline } from '../../src/runtime/workspace.ts';
+import { reachInProcess } from './transports.ts';
 
 /** The smallest pipeline with both kinds. */
 export const SHOP = join(import.meta.dirname, '../fixtures/shop');
@@ -43,6 +44,7 @@ export async function openStage(
     ...(storage && { storage: storageSettings(storage) }),
   };
   const services = await openServices(settings, { httpClient: emulator.clientOptions.httpClient });
+  const unreached = reachInProcess(emulator);
   const loaded = await loadPipeline(folder);
   for (const step of await planModel(loaded, services)) await step.apply();
   const { signal } = new AbortController();
@@ -63,6 +65,7 @@ export async function openStage(
     },
     [Symbol.asyncDispose]: async () => {
       services.close();
+      unreached();
       await emulator.close();
     },
   };

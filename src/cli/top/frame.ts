@@ -118,7 +118,7 @@ function rangesOf({ hosts, sources }: Status): string[] {
       inHand ? `${inHand.changes}, ${inHand.seconds} s` : '',
       rejection ? clip(rejection.why, 40) : '',
     ]);
-  const columns = ['source', 'lease', 'host', 'lag', 'in', 'changes', 'catches up in', 'page in hand', 'rejected'];
+  const columns = ['source', 'lease', 'host', 'lag', 'in', 'changes', 'catches up in', 'in hand', 'rejected'];
   return table(columns, rows).split('\n');
 }
 

@@ -6,10 +6,10 @@ import { failure, h, loading } from './dom.js';
 
 /**
  * Asks and runs. `operation`, `input`, `title`, `confirm` (the button's word); `ask`: fields as { name, label, required,
- * value }, whose values join the input; `destroys`: it can't be undone; `planned: false`: the operation has no plan.
+ * value }, whose values join the input; `destroys`: it can't be undone.
  * `done(result)` is called with the answer.
  */
-export function act({ operation, input = {}, title, confirm, ask = [], destroys = false, planned = true, done }) {
+export function act({ operation, input = {}, title, confirm, ask = [], destroys = false, done }) {
   const once = crypto.randomUUID();
   const fields = ask.map((of) => ({
     ...of,
@@ -21,9 +21,9 @@ export function act({ operation, input = {}, title, confirm, ask = [], destroys 
       autocomplete: 'off',
     }),
   }));
-  const steps = h('div', { class: 'steps' }, planned ? loading() : null);
+  const steps = h('div', { class: 'steps' }, loading());
   const outcome = h('div', { class: 'outcome', role: 'status' });
-  const go = h('button', { type: 'submit', class: destroys ? 'danger' : 'primary', disabled: planned, text: confirm });
+  const go = h('button', { type: 'submit', class: destroys ? 'danger' : 'primary', disabled: true, text: confirm });
   const close = h('button', { type: 'button', class: 'quiet', text: 'Cancel', on: { click: () => dialog.close() } });
   const given = () => ({
     ...input,
@@ -44,9 +44,7 @@ export function act({ operation, input = {}, title, confirm, ask = [], destroys 
     );
     try {
       const answer = await run(operation, given(), { once, yes: destroys });
-      outcome.replaceChildren(
-        h('pre', { class: answer.ok ? 'said' : 'said bad', tabindex: '0', text: answer.text || 'Done.' }),
-      );
+      outcome.replaceChildren(h('pre', { class: classOf(answer), tabindex: '0', text: answer.text || 'Done.' }));
       done?.(answer);
     } catch (error) {
       outcome.replaceChildren(failure(error));
@@ -68,8 +66,12 @@ export function act({ operation, input = {}, title, confirm, ask = [], destroys 
   );
   document.body.append(dialog);
   dialog.showModal();
-  if (planned) void showPlan(operation, given(), fields, steps, go);
+  void showPlan(operation, given(), fields, steps, go);
 }
+
+/** A table keeps its lines on a narrow screen, and is scrolled sideways. */
+const classOf = ({ ok, text }) =>
+  ['said', ok ? '' : 'bad', / {2}\S/.test(text) ? 'aligned' : ''].filter(Boolean).join(' ');
 
 async function showPlan(operation, input, fields, steps, go) {
   try {

@@ -114,7 +114,7 @@ export async function play(
       onProgress: (progress) => void (state = `loading ${source.name}: ${loadingText(progress, source, speed)}`),
       onReject: ({ line, why }) => screen.line(`${source.name}:${line}: rejected: ${why}`),
     });
-    state = `loaded ${source.name}: ${plural(result.loaded, 'document')}`;
+    state = `${plural(result.loaded, 'document')} loaded`;
   };
   let loading: Promise<void> | undefined;
   let moved: MovedThereAndBack | undefined;
@@ -206,6 +206,7 @@ export async function play(
           signal,
           screen,
           head: () => [state],
+          before: projections,
         },
         async (app) => {
           runs = true;

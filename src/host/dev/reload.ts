@@ -91,7 +91,7 @@ export async function sayReloaded(before: Pipeline, next: LoadedPipeline, worksp
   ];
   const stored = next.pipeline.projections.map(projectionId).filter((id) => changed.includes(id));
   return [
-    `checked and reloaded${parts.length > 0 ? ` (${parts.join('; ')})` : ', and no projection is another one'}`,
+    `checked and reloaded${parts.length > 0 ? ` (${parts.join('; ')})` : '; every projection is as before'}`,
     ...stored.map(
       (id) =>
         `  ${id}: what it wrote before stays as it is. \`millrace projections verify ${id.split('@')[0] ?? ''} --repair\` writes it again.`,

@@ -85,7 +85,7 @@ export async function startProbes({ screen, port, scale: read }: ProbesOptions):
 async function exportMetrics() {
   const { PrometheusExporter } = await import('@opentelemetry/exporter-prometheus');
   const { MeterProvider } = await import('@opentelemetry/sdk-metrics');
-  const exporter = new PrometheusExporter({ preventServerStart: true });
+  const exporter = new PrometheusExporter({ preventServerStart: true, withoutTargetInfo: true });
   const provider = new MeterProvider({ readers: [exporter] });
   if (!metrics.setGlobalMeterProvider(provider)) {
     await provider.shutdown();

@@ -49,6 +49,28 @@ export function progressOf(
   });
 }
 
+/** The sums of two parts of one run, of the projections that there are now. */
+export function withBefore(
+  rows: readonly ProjectionProgress[],
+  before: readonly ProjectionProgress[],
+): ProjectionProgress[] {
+  return rows.map((row) => {
+    const was = before.find(({ projection }) => projection === row.projection);
+    if (!was) return row;
+    const [changes, charge] = [was.changes + row.changes, round(was.charge + row.charge)];
+    return {
+      ...row,
+      changes,
+      charge,
+      ruPerChange: changes === 0 ? 0 : round(charge / changes),
+      writes: was.writes + row.writes,
+      requests: was.requests + row.requests,
+      parked: was.parked + row.parked,
+      throttled: was.throttled + row.throttled,
+    };
+  });
+}
+
 /** The lag of each lease of this host, in seconds; one unknown lag if the host has no lease. */
 function lagsOf({ leases, pollMs }: SourceStatus, now: number, monotonic: number): (number | null)[] {
   if (leases.length === 0) return [null];

@@ -6,7 +6,7 @@ import { Rates } from '../../feed/processor/rates.ts';
 import type { Screen } from '../../operations/screen.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 import { type App, compose } from '../../runtime/processor-host.ts';
-import { type ProjectionProgress, changesOf, progressLine, progressOf } from './progress.ts';
+import { type ProjectionProgress, changesOf, progressLine, progressOf, withBefore } from './progress.ts';
 import { startSignals } from './signals.ts';
 import { startStatusWriter } from './status-writer.ts';
 import { watchTroubles } from './watch.ts';
@@ -24,6 +24,8 @@ export interface PipelineRunOptions {
   readonly statusMs?: number;
   /** What to show before the projections. */
   readonly head?: () => readonly string[];
+  /** What the projections did in this run before the pipeline was loaded again. */
+  readonly before?: readonly ProjectionProgress[];
 }
 
 const REDRAW_MS = 250;
@@ -33,8 +35,9 @@ export async function runPipeline(
   options: PipelineRunOptions,
   work: (app: App) => Promise<void>,
 ): Promise<ProjectionProgress[]> {
-  const { screen, head = () => [], statusMs, ...composition } = options;
+  const { screen, head = () => [], before = [], statusMs, ...composition } = options;
   const app = await compose(composition);
+  const progress = (): ProjectionProgress[] => withBefore(progressOf(app), before);
   const speed = new Speed();
   const show = (rows: readonly ProjectionProgress[]): void => {
     speed.note(changesOf(rows), systemClock.monotonic());
@@ -43,7 +46,7 @@ export async function runPipeline(
   const endWatch = watchTroubles((line) => screen.line(line));
   const rates = new Rates();
   const endSignals = startSignals(app, rates, composition);
-  const redraw = setInterval(() => show(progressOf(app)), REDRAW_MS);
+  const redraw = setInterval(() => show(progress()), REDRAW_MS);
   let endStatus = async (): Promise<void> => {};
   let lags = new Map<string, number | null>();
   try {
@@ -54,13 +57,13 @@ export async function runPipeline(
   } finally {
     clearInterval(redraw);
     // Read before the host stops: without leases the lags aren't known.
-    lags = new Map(progressOf(app).map(({ projection, lag }) => [projection, lag]));
+    lags = new Map(progress().map(({ projection, lag }) => [projection, lag]));
     await app.stop();
     await endStatus();
     endSignals();
     endWatch();
   }
-  const ended = progressOf(app).map((row) => ({ ...row, lag: lags.get(row.projection) ?? null }));
+  const ended = progress().map((row) => ({ ...row, lag: lags.get(row.projection) ?? null }));
   show(ended);
   return ended;
 }

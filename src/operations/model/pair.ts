@@ -12,6 +12,7 @@ import { readRequirements } from '../../model/reader/requirements.ts';
 import { MODEL_RULES } from '../../model/rules/index.ts';
 import type { Rule } from '../../model/rules/rule.ts';
 import { suggestion } from '../../base/near.ts';
+import { placeIn } from '../../runtime/load-pipeline.ts';
 import type { DeclaredPipeline, Workspace } from '../../runtime/workspace.ts';
 import { operationsError } from '../errors.ts';
 
@@ -87,8 +88,8 @@ function whyNot(declared: DeclaredPipeline): Unloadable | undefined {
   if (!('unloadable' in declared)) return undefined;
   const { file } = declared.source;
   const { message, hint, cause } = declared.unloadable;
-  const stack = cause instanceof Error ? (cause.stack ?? '') : '';
-  const line = Number(stack.split(basename(file))[1]?.match(/^(?:\?[^:]*)?:(\d+)/)?.[1] ?? 1);
+  const place = placeIn(dirname(file), cause);
+  const line = place?.file === file ? place.line : 1;
   return { message, at: { file, line }, ...(hint !== undefined && { hint }) };
 }
 

@@ -1,3 +1,4 @@
+import { canonical } from '../../base/json.ts';
 import { suggestion } from '../../base/near.ts';
 import type { Identity, Key } from '../../feed/reading/change.ts';
 import type { LoadedPipeline } from '../../runtime/workspace.ts';
@@ -25,11 +26,15 @@ export function namedDocument(
       'input-invalid',
       `The key has ${plural(key.length, 'value')}, and ${container} has ${plural(levels, 'level')}`,
       {
-        hint: `Write the key as JSON, with a value for each of ${found.partitionKey.join(', ')}.`,
+        hint: `Write '${exampleOf(found.partitionKey, key, id)}': a value for each of ${found.partitionKey.join(', ')}.`,
       },
     );
   return { container, key, id };
 }
+
+/** The values that are known; the others are names to replace. */
+const exampleOf = (paths: readonly string[], key: Key, id: string): string =>
+  canonical(paths.map((path, level) => key[level] ?? (path === '/id' ? id : path.slice(1).toUpperCase())));
 
 function keyOf(text: string): Key {
   if (!text.startsWith('[')) return [text];

@@ -5,6 +5,7 @@ import type { Identity } from '../../feed/reading/change.ts';
 import { openLeases } from '../leases/groups.ts';
 import { type LeaseRow, STUCK_MS, leaseRows } from '../leases/lease-rows.ts';
 import type { Context } from '../operation.ts';
+import { plural } from '../table.ts';
 
 /** How far the pipeline's hosts have read the part of the feed where a document's changes are. */
 export interface TracedRange {
@@ -58,5 +59,5 @@ function sayLag(lag: LeaseRow['lag']): string {
   if (!lag.known) return `How far it was read is not known: ${lag.why}.`;
   return lag.changes === 0
     ? 'Every change of the range has been read.'
-    : `At most ${lag.changes.toLocaleString('en-US')} changes of the range wait; the oldest was written ${Math.round(lag.ageMs / 1_000)} s ago.`;
+    : `At most ${plural(lag.changes, 'change')} of the range ${lag.changes === 1 ? 'waits' : 'wait'}; the oldest was written ${Math.round(lag.ageMs / 1_000)} s ago.`;
 }

@@ -1,4 +1,5 @@
-import type { Container } from '@azure/cosmos';
+import type { Container, Database } from '@azure/cosmos';
+import { canonical } from '../../base/json.ts';
 import { readItem } from '../../cosmos/read-item.ts';
 import { isOfType, typeRules } from '../../definition/discriminator.ts';
 import { feedReaders, sourcesOf } from '../../definition/pipeline.ts';
@@ -8,6 +9,7 @@ import { listLetters } from '../../engine/dead-letters/letter-queries.ts';
 import { Views, type ViewsByName, pausedBy } from '../../engine/views/views.ts';
 import type { Identity, Key, Version } from '../../feed/reading/change.ts';
 import { type LocatorDocument, locatorAt } from '../../projections/locator.ts';
+import { projectionDatabase } from '../../runtime/place-containers.ts';
 import { type Context, partsOf } from '../operation.ts';
 import { DocumentsOf } from '../projections/documents-of.ts';
 import { stateOf } from '../projections/projection-rows.ts';
@@ -20,7 +22,17 @@ export interface TracedProjection {
   /** `name@version`. */
   readonly id: string;
   readonly kind: string;
-  readonly state: 'applied' | 'read' | 'waiting' | 'parked' | 'paused' | 'not applied' | 'not known' | 'not meant';
+  readonly state:
+    | 'applied'
+    | 'missing'
+    | 'read'
+    | 'waiting'
+    | 'parked'
+    | 'paused'
+    | 'not applied'
+    | 'idle'
+    | 'not known'
+    | 'not meant';
   /** Documents of the sink that hold what it derived; only a copy and an aggregate record them. */
   readonly places: readonly { readonly container: string; readonly key: Key; readonly id: string }[];
   /** The version of the document that it applied last; null: none, or the kind doesn't record it. */
@@ -58,8 +70,13 @@ export async function traceDocument(who: Identity, context: Context): Promise<Tr
   const own = letters.filter(({ container }) => container === who.container);
   const readers = feedReaders(pipeline).filter((spec) => sourcesOf(spec).some((of) => of.container === who.container));
   const seen = { who, body, range, letters: own, views, pipeline };
+  const databaseOf = projectionDatabase(pipeline, services);
   const projections = await Promise.all(
-    readers.map(async (spec) => lookAt(spec, seen, await locatorOf(spec, who, state))),
+    readers.map(async (spec) => {
+      const database = databaseOf(projectionId(spec));
+      const found = lookAt(spec, seen, await locatorOf(spec, who, database.container(state.id)));
+      return withoutMissing(found, spec.name, database);
+    }),
   );
   return { ...who, document, range, events: eventsOf(document, own), projections };
 }
@@ -140,13 +157,32 @@ function ofRecord(
         };
   const held = stateOf(spec, views);
   if (['not built', 'replaced', 'idle'].includes(held))
-    return { state: 'not applied', why: `This version is ${held}: hosts don’t apply changes to it.` };
+    return { state: 'idle', why: `This version is ${held}: hosts don’t apply changes to it.` };
   if (behind.read === true)
     return {
       state: 'not applied',
       why: `Its hosts have read past the last write, and it has ${locator ? 'an older version' : 'no record'} of the document. Changes of its tenant may be set aside: see \`millrace status\`. If not, run \`millrace projections verify ${spec.name}\`.`,
     };
   return notYet(behind, range);
+}
+
+/** Looks whether what was applied is still there: others delete too. One read of a document for each place. */
+async function withoutMissing(found: TracedProjection, name: string, database: Database): Promise<TracedProjection> {
+  if (found.state !== 'applied') return found;
+  const there = await Promise.all(
+    found.places.map(async ({ container, key, id }) => {
+      const of = await readItem(database.container(container).item(id, [...key] as never));
+      return of !== undefined;
+    }),
+  );
+  const missing = found.places.filter((_, at) => there[at] !== true);
+  if (missing.length === 0) return found;
+  const where = missing.map(({ container, key, id }) => `${container} ${canonical(key)} ${id}`).join('; ');
+  return {
+    ...found,
+    state: 'missing',
+    why: `It applied the document as it is now, and ${where} is not there: it was deleted, expired or archived there. \`millrace projections verify ${name}\` compares all, and \`--repair\` writes what is missing.`,
+  };
 }
 
 function notYet({ paused, read }: Behind, { owner, token }: TracedRange): Pick<TracedProjection, 'state' | 'why'> {

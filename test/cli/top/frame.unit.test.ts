@@ -67,8 +67,8 @@ it('shows totals, projections and ranges, those that are behind first', () => {
     summaries@1  current  120/s    12.5            0
     days@1       paused                            3
 
-    source  lease  host    lag      in    changes  catches up in  page in hand  rejected
-    Orders  2      host-1  unknown  81/s  120/s    3 s                          it failed
+    source  lease  host    lag      in    changes  catches up in  in hand   rejected
+    Orders  2      host-1  unknown  81/s  120/s    3 s                      it failed
     Orders  1      host-1  12       81/s  120/s    3 s            100, 2 s
     Orders  0      host-1  0        81/s  120/s    0 s"
   `);

@@ -71,7 +71,7 @@ it('says which projections are new, removed and changed, by their functions too,
   const say = (next: Partial<Pipeline>, was: Partial<Pipeline> = {}): Promise<string[]> =>
     sayReloaded({ ...before, ...was }, { ...stage.loaded, pipeline: { ...before, ...next } }, workspace);
   const [same, findings] = await say({});
-  expect(same).toBe('checked and reloaded, and no projection is another one');
+  expect(same).toBe('checked and reloaded; every projection is as before');
   expect(findings).toMatch(/^ {2}It has \d+ errors? and \d+ warnings?: see `millrace model check`\.$/);
   expect((await say({}, { projections: before.projections.slice(1) }))[0]).toContain('(new: summaries@1)');
   expect((await say({ publishes: [] }, { publishes: [publish] }))[0]).toContain('(removed: orders@1)');

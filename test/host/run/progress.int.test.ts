@@ -3,7 +3,13 @@ import { expect, it } from 'vitest';
 import { Views } from '../../../src/engine/views/views.ts';
 import type { LeaseStatus } from '../../../src/feed/sharing/feed-host.ts';
 import type { App } from '../../../src/runtime/processor-host.ts';
-import { type ProjectionProgress, progressLine, progressOf, progressTable } from '../../../src/host/run/progress.ts';
+import {
+  type ProjectionProgress,
+  progressLine,
+  progressOf,
+  progressTable,
+  withBefore,
+} from '../../../src/host/run/progress.ts';
 import { Meter } from '../../../src/cosmos/meter.ts';
 import { VERSIONS, live } from '../../operations/projections/versions.ts';
 import { openStage } from '../../support/stage.ts';
@@ -115,4 +121,25 @@ it('of a running host: 0 once all is read, nothing of a version that was replace
     await app.stop();
   }
   expect(of('days@2')?.lag, 'without leases').toBeNull();
+});
+
+it('adds what a projection did before its pipeline was loaded again, and leaves out one that is gone', () => {
+  const row = (projection: string, changes: number): ProjectionProgress => ({
+    projection,
+    changes,
+    writes: 2 * changes,
+    requests: changes,
+    charge: 10 * changes,
+    ruPerChange: 10,
+    parked: 1,
+    throttled: 0,
+    lag: 3,
+    follows: true,
+  });
+  const before = [row('days@1', 4), row('gone@1', 9)];
+  expect(withBefore([row('new@1', 1), { ...row('days@1', 6), charge: 20, lag: 0 }], before)).toEqual([
+    row('new@1', 1),
+    { ...row('days@1', 10), charge: 60, ruPerChange: 6, parked: 2, lag: 0 },
+  ]);
+  expect(withBefore([{ ...row('days@1', 0), ruPerChange: 0 }], [])).toMatchObject([{ changes: 0, ruPerChange: 0 }]);
 });

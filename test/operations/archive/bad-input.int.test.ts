@@ -112,10 +112,11 @@ it('a manifest of a newer format ends each verb with the remedy, before anything
   const verbs = [['list'], ['stats'], ['verify'], ['verify', '--sample', '2'], ['sweep'], ['compact'], ['restore']];
   for (const verb of [...verbs, ['restore', '--into', 'Customers'], ['restore', '--skip-damaged']]) {
     const { code, stderr } = await run(...verb);
-    expect([code, stderr]).toEqual([
-      1,
-      expect.stringContaining('has format 3; this version of Millrace reads formats 1 to 2'),
-    ]);
+    expect({ verb, code, stderr }).toEqual({
+      verb,
+      code: 1,
+      stderr: expect.stringContaining('has format 3; this version of Millrace reads formats 1 to 2'),
+    });
     expect(stderr).toContain('docs/upgrading.md');
   }
   expect(await hot()).toEqual(['c']);

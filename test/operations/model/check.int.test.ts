@@ -217,8 +217,8 @@ describe('a pipeline beside the documents', () => {
 
   it.each([
     ['throws', '\n\nthrow new Error("no such setting");', 3, 'no such setting'],
-    ['imports what isn’t there', '\nimport "./nowhere.ts";', 1, 'nowhere.ts'],
-    ['imports a package that isn’t installed', '\nimport "nothing-of-npm";', 1, 'Run `npm install` in the project'],
+    ['imports what isn’t there', '\nimport "./nowhere.ts";', 2, 'nowhere.ts'],
+    ['imports a package that isn’t installed', '\nimport "nothing-of-npm";', 2, 'Run `npm install` in the project'],
     ['is no TypeScript', 'export default {', 1, "can't be loaded"],
     ['has no pipeline', 'export default 1;', 1, 'no pipeline as its default export'],
   ])('one that %s is a finding among those of the documents', async (_, text, line, says) => {

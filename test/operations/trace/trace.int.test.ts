@@ -68,6 +68,17 @@ it('applied: where each projection has the document as it is now', async () => {
   expect(found.events.map(({ what }) => what)).toEqual([expect.stringMatching(/^written, ETag/)]);
 });
 
+it('missing: what was applied has gone from the sink', async () => {
+  await write('order-17');
+  await derive();
+  await stage.container('Summaries').item('order-17', 's1').delete();
+  const found = await trace('Orders', 's1', 'order-17');
+  expect(statesOf(found)).toEqual({ 'summaries@1': 'missing', 'days@1': 'applied' });
+  const why = found.projections.find(({ id }) => id === 'summaries@1')?.why;
+  expect(why).toContain('Summaries ["s1"] order-17 is not there');
+  expect(why).toContain('`millrace projections verify summaries`');
+});
+
 it('a later write that no host has read waits, and a free range is named as the reason', async () => {
   await write('order-17');
   await derive();

@@ -2,7 +2,7 @@
 import { placesOf } from '../api.js';
 import { act } from '../action.js';
 import { bar } from '../bars.js';
-import { failure, h, json, liveTable, loading, section } from '../dom.js';
+import { coded, failure, h, json, liveTable, loading, section } from '../dom.js';
 import { clip, count, time } from '../format.js';
 
 export const deadLetters = {
@@ -183,7 +183,7 @@ function one(letter, context, reload) {
       ` for ${projection}: ${clip(message, 120)}`,
     ),
     h('p', { class: 'bad', text: message }),
-    hint ? h('p', { class: 'hint', text: hint }) : null,
+    hint ? h('p', { class: 'hint' }, coded(hint)) : null,
     h(
       'p',
       {},

@@ -105,7 +105,6 @@ function buttons(container, readers, context, load) {
             input: { name: paused.name },
             title: `Resume ${paused.name}`,
             confirm: 'Resume',
-            planned: false,
             done: load,
           }),
         )

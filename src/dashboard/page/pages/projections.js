@@ -198,7 +198,7 @@ function shown(of, records, context, load, result) {
         ? button('projections promote', 'Back to the version before', { input: { name, back: true } })
         : null,
       paused
-        ? button('projections resume', 'Resume', { input: { name }, planned: false })
+        ? button('projections resume', 'Resume', { input: { name } })
         : button('projections pause', 'Pause', {
             input: { name },
             ask: [{ name: 'reason', label: 'Why?', required: true }],

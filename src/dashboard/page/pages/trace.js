@@ -1,9 +1,10 @@
 // Where is a document? Its last changes, where each projection has it, and why one doesn't.
-import { badge, failure, h, json, liveTable, loading, section } from '../dom.js';
+import { badge, coded, failure, h, json, liveTable, loading, section } from '../dom.js';
 import { time } from '../format.js';
 
 const TONES = {
   applied: 'good',
+  missing: 'bad',
   waiting: 'warn',
   parked: 'bad',
   'set aside': 'warn',
@@ -79,7 +80,7 @@ function shown({ document, range, events, projections }) {
         cell: ({ places }) =>
           places.map(({ container, key, id }) => `${container} ${JSON.stringify(key)} ${id}`).join('; ') || '–',
       },
-      { title: 'Why', cell: ({ why }) => why },
+      { title: 'Why', cell: ({ why }) => ({ sign: why, node: () => h('span', {}, coded(why)) }) },
     ],
   });
   table.update(projections);

@@ -92,7 +92,7 @@ interface Said {
 }
 
 /** Each line, without the dots that end no sentence. */
-const linesOf = (design: Design): Said[] =>
+const sentencesIn = (design: Design): Said[] =>
   saying(design, /./).map(({ text, at }) => ({ text: text.replaceAll(/\b(?:e\.g|i\.e)\.,?/g, ''), at }));
 
 /** The lines that claim it, and deny it neither in the claim nor in the sentence before it. */
@@ -133,7 +133,7 @@ export const BELIEFS_OF_SERVICE: readonly Rule[] = [
     *check(facts): Iterable<RuleResult> {
       const { design } = facts;
       if (!design) return;
-      const lines = linesOf(design);
+      const lines = sentencesIn(design);
       for (const { claim, unless, truth } of BELIEFS) {
         const [first, ...others] = claimed(lines, claim).filter(({ text }) => !unless?.test(text));
         if (first) yield { message: truth, at: first.at, related: others.map(({ at }) => at) };

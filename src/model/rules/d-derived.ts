@@ -1,34 +1,12 @@
 // D10, D11 and F16: data that follows from other documents, or from the clock, and that nothing keeps.
 import { isObject } from '../../base/json.ts';
 import type { ContainerDetail, Design } from '../documents.ts';
-import type { Place } from '../model.ts';
 import { namedLike } from '../reader/owners.ts';
-import { declaredOf, linesOf } from './declared.ts';
+import { isIn, linesOf } from './declared.ts';
 import { type Facts, examplesIn, fieldsIn } from './facts.ts';
+import { type Field, fieldsOf } from './fields.ts';
 import { type Rule, type RuleResult, DESIGN, SOURCES } from './rule.ts';
-
-interface Field {
-  readonly field: string;
-  readonly at: Place;
-}
-
-/** Fields of a container by its examples and declarations, each once, with its line. Three rules ask for them. */
-function fieldsOf(facts: Facts, detail: ContainerDetail): readonly Field[] {
-  const known = read.get(detail);
-  if (known) return known;
-  const { container } = detail;
-  const fields = new Map<string, Field>();
-  for (const one of examplesIn(container))
-    for (const field of Object.keys(one))
-      if (!fields.has(field)) fields.set(field, { field, at: facts.field(one, field, container.at) });
-  for (const { field, at } of facts.design ? declaredOf(facts.design, detail) : [])
-    if (!fields.has(field)) fields.set(field, { field, at });
-  const found = [...fields.values()];
-  read.set(detail, found);
-  return found;
-}
-
-const read = new WeakMap<ContainerDetail, readonly Field[]>();
+import { linesSaying } from './said.ts';
 
 /** Whether a projection writes the field, or a sentence with its name says what keeps it. `origin`: where it is from. */
 function isKept(
@@ -47,16 +25,9 @@ function isKept(
 /** What the section of the origin says of its own field keeps no copy. */
 function says(design: Design | undefined, field: string, words: RegExp, origin?: ContainerDetail): boolean {
   if (!design) return false;
-  const { from, to } = origin ? linesOf(design, origin) : { from: 0, to: 0 };
-  const saying = linesWith.get(design.lines) ?? new Map<RegExp, readonly (readonly [number, string])[]>();
-  linesWith.set(design.lines, saying);
-  const lines = saying.get(words) ?? [...design.lines.entries()].filter(([, line]) => words.test(line));
-  saying.set(words, lines);
-  return lines.some(([index, line]) => line.includes(field) && !(index + 1 >= from && index + 1 < to));
+  const own = origin ? linesOf(design, origin) : { from: 0, to: 0 };
+  return linesSaying(design, words).some(([line, text]) => text.includes(field) && !isIn(own, line));
 }
-
-/** Every field asks for the lines with the same words. */
-const linesWith = new WeakMap<readonly string[], Map<RegExp, readonly (readonly [number, string])[]>>();
 
 const COUNTER = /^(?:total_?|num(?:ber_?of)?_?)?(?<of>[a-z]+?(?:[A-Z][a-z]+)?)(?:Count|_count|s_total|sTotal)$/;
 const KEEPS_COUNT =
@@ -199,8 +170,8 @@ export const DERIVED: readonly Rule[] = [
         const names = [container.name, ...container.types.map(({ name }) => name)].join(' ');
         if (container.defaultTtl !== undefined || fieldsIn(container).has('ttl') || BUSINESS.test(names)) continue;
         const field = fieldsOf(facts, detail).find((one) => EXPIRY.test(one.field));
-        const { from, to } = linesOf(design, detail);
-        if (field && !design.lines.slice(from - 1, to - 1).some((line) => CLEANS.test(line)))
+        const span = linesOf(design, detail);
+        if (field && !linesSaying(design, CLEANS).some(([line]) => isIn(span, line)))
           yield {
             message: `${container.name}: ${field.field} deletes nothing, and the container has no TTL`,
             at: field.at,

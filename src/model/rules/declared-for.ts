@@ -1,13 +1,13 @@
 // Which declarations are of a container's documents, wherever they stand.
 import type { ContainerDetail, Design } from '../documents.ts';
 import { namedLike } from '../reader/owners.ts';
-import { type Declared, declaredIn, linesOf } from './declared.ts';
+import { type Declared, declaredIn, isIn, linesOf } from './declared.ts';
 
 /** The declarations of a container's documents: in its section, or of a type that is called like it. */
 export function declaredFor(design: Design, detail: ContainerDetail): Declared[] {
-  const { from, to } = linesOf(design, detail);
+  const span = linesOf(design, detail);
   return declaredIn(design).filter(({ at }) => {
-    if (design.containers.length === 1 || (at.line >= from && at.line < to)) return true;
+    if (design.containers.length === 1 || isIn(span, at.line)) return true;
     const opened =
       design.lines.slice(Math.max(0, at.line - LONGEST), at.line).findLast((line) => OPENS.test(line)) ?? '';
     return namesType(opened, detail.container.name);

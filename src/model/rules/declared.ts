@@ -81,11 +81,11 @@ export function declaredOf(design: Design, detail: ContainerDetail): readonly De
   if (design.containers.length === 1) return declaredIn(design);
   const known = own.get(detail);
   if (known) return known;
-  const { from, to } = linesOf(design, detail);
+  const span = linesOf(design, detail);
   const containers = design.containers.map(({ container }) => container);
   const found = declaredIn(design).filter(
     ({ at, entity }) =>
-      (at.line >= from && at.line < to) || (entity !== undefined && namedLike(entity, containers) === detail.container),
+      isIn(span, at.line) || (entity !== undefined && namedLike(entity, containers) === detail.container),
   );
   own.set(detail, found);
   return found;
@@ -93,10 +93,12 @@ export function declaredOf(design: Design, detail: ContainerDetail): readonly De
 
 const own = new WeakMap<ContainerDetail, readonly Declared[]>();
 
-interface Span {
+export interface Span {
   readonly from: number;
   readonly to: number;
 }
+
+export const isIn = ({ from, to }: Span, line: number): boolean => line >= from && line < to;
 
 const spans = new WeakMap<ContainerDetail, Span>();
 

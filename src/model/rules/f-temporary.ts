@@ -1,8 +1,8 @@
 // F17: documents that are of use for a time only.
 import type { ContainerDetail } from '../documents.ts';
-import { linesOf } from './declared.ts';
 import { type Facts, fieldsIn } from './facts.ts';
 import { type Rule, type RuleResult, DESIGN, SOURCES, missing, more } from './rule.ts';
+import { isSaid } from './said.ts';
 
 const FOR_A_TIME =
   /de-?dup|idempoten|debounc|throttl|rate[-_ ]?limit|(^|[-_ ])cache\b|cache[ds]?$|(^|[-_])otps?\b|verification[-_ ]?codes?|nonces?\b|password[-_ ]?resets?|refresh[-_ ]?tokens?|magic[-_ ]?links?|invite[-_ ]?codes?|heartbeats?|processed[-_ ]?(events|messages|requests)|typing|(^|[-_])presence$/i;
@@ -27,10 +27,7 @@ function isForATime({ design }: Facts, detail: ContainerDetail): boolean {
 function isEnded({ design }: Facts, detail: ContainerDetail): boolean {
   const { container } = detail;
   if (!design || container.defaultTtl !== undefined || fieldsIn(container).has('ttl')) return true;
-  const { from, to } = linesOf(design, detail);
-  return design.lines.some(
-    (line, index) => ENDS.test(line) && ((index + 1 >= from && index + 1 < to) || line.includes(container.name)),
-  );
+  return isSaid(design, detail, ENDS);
 }
 
 export const TEMPORARY: readonly Rule[] = [

@@ -142,7 +142,14 @@ export const KEYS: readonly Rule[] = [
                 lacking.length === examples.length
                   ? facts.place(detail, 'partitionKey')
                   : facts.example(lacking[0], at),
-              related: [lacking.length === examples.length ? at : facts.place(detail, 'partitionKey')],
+              related: [
+                lacking.length === examples.length ? at : facts.place(detail, 'partitionKey'),
+                ...lacking.flatMap((one) =>
+                  Object.keys(one)
+                    .filter((field) => others.includes(field))
+                    .map((field) => facts.field(one, field, at)),
+                ),
+              ],
             };
           }
         }

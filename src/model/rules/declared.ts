@@ -1,15 +1,17 @@
-// Fields as a document declares them: in TypeScript, C#, Java or Python, in a table of fields, or in a diagram of entities.
+// Fields as a document declares them: in TypeScript, C#, Java or Python, in a table of fields, in a
+// list, or in a diagram of entities.
 // Declarations have no values, so they are no examples.
 import type { ContainerDetail, Design } from '../documents.ts';
 import type { Place } from '../model.ts';
 import { namedLike } from '../reader/owners.ts';
 import { jsonName } from '../reader/resources.ts';
+import { listedIn } from './declared-lists.ts';
 
 export interface Declared {
   readonly field: string;
   readonly array: boolean;
   readonly optional: boolean;
-  /** The entity of a diagram that has it. */
+  /** The entity of a diagram, of an item or of a row that has it. */
   readonly entity?: string;
   readonly at: Place;
 }
@@ -54,7 +56,7 @@ export function declaredIn(design: Design): readonly Declared[] {
     }
     return [];
   });
-  const all = [...found, ...entitiesIn(design)];
+  const all = [...found, ...entitiesIn(design), ...listedIn(design)];
   read.set(design, all);
   return all;
 }

@@ -6,6 +6,7 @@ import { fieldOf, isIndexed } from '../indexed.ts';
 import { declaredOf } from './declared.ts';
 import { type Facts, examplesIn, fieldsIn, isQuery, valueAt } from './facts.ts';
 import { type Rule, DESIGN, SOURCES, missing, more, n } from './rule.ts';
+import { isSaid } from './said.ts';
 
 const POLICY = SOURCES.microsoft('Indexing policies in Azure Cosmos DB');
 const TTL = SOURCES.microsoft('Time to Live (TTL) in Azure Cosmos DB');
@@ -71,7 +72,7 @@ export const INDEXES: readonly Rule[] = [
     hint: 'Exclude `/*` for a selective index. Include it for a full index.',
     needs: [DESIGN],
     *check(facts) {
-      const rootless: { readonly name: string; readonly at: Place }[] = [];
+      const rootless: { readonly name: string; readonly at: Place; readonly included: readonly Text[] }[] = [];
       for (const detail of facts.containers) {
         const [first] = stated(detail);
         if (!first) continue;
@@ -84,6 +85,7 @@ export const INDEXES: readonly Rule[] = [
           rootless.push({
             name: detail.container.name,
             at: detail.index.excluded[0]?.at ?? facts.place(detail, 'indexingPolicy'),
+            included: detail.index.included,
           });
         if (roots > 1)
           yield {
@@ -97,6 +99,7 @@ export const INDEXES: readonly Rule[] = [
           yield {
             message: `${one.name}${more(others.length)}: the policy neither includes nor excludes /*`,
             at: { ...one.at, line },
+            related: one.included.map((path) => path.at),
           };
     },
   },
@@ -379,7 +382,8 @@ export const INDEXES: readonly Rule[] = [
         if (described && /unix|epoch|iso[ -]?8601|timestamp|\d{4}-\d\d-\d\d/i.test(described.text))
           yield { message: `${container.name}: ttl is a number of seconds, not a point in time`, at: described.at };
         const declared = facts.design && declaredOf(facts.design, detail).find(({ field }) => field === 'ttl');
-        if (declared && container.defaultTtl === undefined && described === undefined)
+        const isSet = facts.design && isSaid(facts.design, detail, /\bTTL\b[^.|]{0,40}\b(?:configured|enabled|set)\b/i);
+        if (declared && container.defaultTtl === undefined && described === undefined && !isSet)
           yield {
             message: `${container.name}: the declared ttl has no effect, because the container has no default TTL`,
             at: declared.at,

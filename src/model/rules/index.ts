@@ -9,11 +9,14 @@ import { DURATIONS } from './a-durations.ts';
 import { PROMPT } from './a-prompt.ts';
 import { TOTALS } from './a-totals.ts';
 import { COST } from './b-cost.ts';
+import { ENDLESS } from './b-endless.ts';
 import { SIZES } from './b-sizes.ts';
+import { DOUBLED } from './c-doubled.ts';
 import { IDENTITY } from './c-identity.ts';
 import { KEYS } from './c-keys.ts';
 import { NAMES } from './c-names.ts';
 import { PAIRS } from './c-pairs.ts';
+import { PEOPLE_RULES } from './c-people.ts';
 import { REQUESTS } from './c-requests.ts';
 import { SYNTAX } from './c-syntax.ts';
 import { UNIQUENESS } from './c-uniqueness.ts';
@@ -41,6 +44,7 @@ export const MODEL_RULES: readonly Rule[] = [
   ...TOTALS,
   ...SIZES,
   ...COST,
+  ...ENDLESS,
   ...KEYS,
   ...IDENTITY,
   ...REQUESTS,
@@ -48,6 +52,8 @@ export const MODEL_RULES: readonly Rule[] = [
   ...NAMES,
   ...SYNTAX,
   ...PAIRS,
+  ...PEOPLE_RULES,
+  ...DOUBLED,
   ...AGGREGATES,
   ...GROWTH,
   ...DERIVED,

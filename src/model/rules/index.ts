@@ -23,10 +23,13 @@ import { UNIQUENESS } from './c-uniqueness.ts';
 import { AGGREGATES } from './d-aggregates.ts';
 import { DERIVED } from './d-derived.ts';
 import { GROWTH } from './d-growth.ts';
+import { PUBLIC } from './d-public.ts';
 import { INDEXES } from './e-index.ts';
+import { PAGES } from './e-pages.ts';
 import { VECTORS } from './e-vector.ts';
 import { EXPIRES } from './f-expiry.ts';
 import { FEED } from './f-feed.ts';
+import { REMOVED } from './f-removed.ts';
 import { TEMPORARY } from './f-temporary.ts';
 import { Facts } from './facts.ts';
 import { TENANCY } from './h-tenancy.ts';
@@ -57,11 +60,14 @@ export const MODEL_RULES: readonly Rule[] = [
   ...AGGREGATES,
   ...GROWTH,
   ...DERIVED,
+  ...PUBLIC,
   ...INDEXES,
   ...VECTORS,
+  ...PAGES,
   ...FEED,
   ...EXPIRES,
   ...TEMPORARY,
+  ...REMOVED,
   ...TENANCY,
   ...SHARDS,
   ...STATED,

@@ -16,6 +16,7 @@ const REFUSED: readonly { readonly has: RegExp; readonly what: string; readonly 
     what: 'JOIN … ON',
     instead: 'A JOIN unfolds an array of the same document: `JOIN line IN c.lines`. Copy what another document has.',
   },
+  { has: /\bCASE\s+WHEN\b/i, what: 'CASE', instead: 'Write `condition ? a : b`.' },
   { has: /\bILIKE\b/i, what: 'ILIKE', instead: 'Write `CONTAINS(c.name, @part, true)`.' },
   {
     has: /\b(?:NOW|GETDATE|SYSDATE|CURDATE)\s*\(|\bCURRENT_TIMESTAMP\b(?!\s*\()|\bINTERVAL\s+'/i,
@@ -36,7 +37,7 @@ export const SYNTAX: readonly Rule[] = [
     title: 'Queries use what the query language has',
     severity: 'error',
     source: SOURCES.microsoft('Queries in Azure Cosmos DB for NoSQL'),
-    why: 'The query language looks like SQL and lacks much of it: LIMIT without OFFSET, `COUNT(*)`, HAVING, UNION, joins of documents (ASM-E118). The service answers such a query with 400. The rule reads the queries that the document asks of a container.',
+    why: 'The query language looks like SQL and lacks much of it: LIMIT without OFFSET, `COUNT(*)`, HAVING, UNION, CASE, joins of documents (ASM-E118). The service answers such a query with 400. The rule reads the queries that the document asks of a container.',
     hint: 'Write the query in the language of Cosmos DB.',
     needs: [DESIGN],
     *check({ questions }): Iterable<RuleResult> {

@@ -1,4 +1,5 @@
 // D9: arrays inside documents that grow as long as the document lives.
+import { namedLike } from '../reader/owners.ts';
 import { declaredOf } from './declared.ts';
 import { examplesIn } from './facts.ts';
 import { type Rule, DESIGN, SOURCES } from './rule.ts';
@@ -9,9 +10,10 @@ const GROWING =
 
 const bounded = (text: string, field: string): boolean =>
   text.includes(field) &&
-  /\b(max\w*|at most|up to|limit\w*|last|newest(?! first)|recent|bounded|capped|fixed|no more than|fewer than)\b|[≤<]\s*\d/i.test(
-    text,
-  );
+  (text.toLowerCase().includes(`recent ${field.toLowerCase()}`) ||
+    /\b(max\w*|at most|up to|limit\w*|last|newest(?! first)|bounded|capped|fixed|no more than|fewer than)\b|[≤<]\s*\d/i.test(
+      text,
+    ));
 
 const ROW = /^\s*\|\s*`?(?<field>[^`|]*?)`?\s*\|[^|]*\b(?:array|list)\b/i;
 
@@ -29,12 +31,17 @@ export const GROWTH: readonly Rule[] = [
     title: 'An array in a document has a bound',
     severity: 'warning',
     source: `${SOURCES.microsoft('Data modeling in Azure Cosmos DB')}; the modelling prompt`,
-    why: 'Each added element makes the document larger, every write pays for the whole document, and at 2 MB the service refuses it. The rule knows arrays by names of things that are added one by one: messages, comments, history, members, events. It also takes an array whose row in a table of fields says that it has every or all of something. It reads examples and declarations, and accepts a sentence that names the field and a bound.',
+    why: 'Each added element makes the document larger, every write pays for the whole document, and at 2 MB the service refuses it. The rule knows arrays by names of things that are added one by one: messages, comments, history, members, events. It also takes the ids of documents that have a container, and an array whose row in a table of fields says that it has every or all of something. It reads examples and declarations, and accepts a sentence that names the field and a bound.',
     hint: 'Store each element as a document of its own with the same partition key. Or write the bound: "messages: at most 50".',
     needs: [DESIGN],
     *check(facts) {
       const { containers, design, pairs } = facts;
       const ofAll = fieldsOfAll(design?.lines ?? []);
+      const named = containers.flatMap(({ container }) => [container, ...container.types]);
+      const isOfDocuments = (field: string): boolean => {
+        const of = /^(\w+?)_?ids$/i.exec(field)?.[1];
+        return of !== undefined && named.some(({ name }) => namedLike(of, [{ name }]) !== undefined);
+      };
       for (const detail of containers) {
         const { container } = detail;
         const shown = examplesIn(container).flatMap((one) =>
@@ -46,7 +53,7 @@ export const GROWTH: readonly Rule[] = [
         const found = [...shown, ...declared].filter(({ field }, index, all) => {
           const own = field.split('.').at(-1) ?? field;
           return (
-            (GROWING.test(own) || ofAll.has(own.toLowerCase())) &&
+            (GROWING.test(own) || ofAll.has(own.toLowerCase()) || isOfDocuments(own)) &&
             all.findIndex((other) => other.field === field) === index &&
             !(design?.lines ?? []).some((line) => bounded(line, own)) &&
             !pairs.some(

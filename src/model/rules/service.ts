@@ -28,6 +28,7 @@ const NOT_SERVERLESS: readonly { readonly claim: RegExp; readonly truth: string 
       /\bguarantee\w*\b[^.]{0,40}\b(latency|millisecond|throughput)|\b(latency|throughput)\b[^.]{0,20}\bguarantee/i,
     truth: 'A serverless container guarantees neither latency nor throughput',
   },
+  { claim: /\bfree[- ]tier\b/i, truth: 'The free tier isn’t offered for a serverless account' },
   { claim: /\bserverless\b[^.|]{0,60}\b50 ?GB\b/i, truth: 'A serverless container holds 1 TB, not 50 GB' },
   {
     claim: /\b5,?000 RU\/s per (operation|request|query)/i,
@@ -87,7 +88,7 @@ export const SERVICE: readonly Rule[] = [
     title: 'What the document says of a serverless account is true of one',
     severity: 'error',
     source: SOURCES.microsoft('Azure Cosmos DB serverless account performance'),
-    why: 'A serverless account has one region, at most 1 TB and 5,000 RU/s or more for a container, no throughput that is set, and no guarantee of latency (ASM-E98, ASM-E110). A design that needs one of these needs provisioned throughput.',
+    why: 'A serverless account has one region, at most 1 TB and 5,000 RU/s or more for a container, no throughput that is set, and no guarantee of latency (ASM-E98, ASM-E110, ASM-E111). A design that needs one of these needs provisioned throughput.',
     hint: 'Choose autoscale, or delete the sentence.',
     needs: [DESIGN],
     *check({ design, containers }): Iterable<RuleResult> {

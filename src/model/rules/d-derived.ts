@@ -30,12 +30,25 @@ function says(design: Design | undefined, field: string, words: RegExp, origin?:
 }
 
 const COUNTER = /^(?:total_?|num(?:ber_?of)?_?)?(?<of>[a-z]+?(?:[A-Z][a-z]+)?)(?:Count|_count|s_total|sTotal)$/;
+/** Counters that others' requests raise, of things that may have no container here. */
+const RAISED =
+  /^(?:view|download|like|share|play|comment|reply|follower|following|member|message|unread\w*|vote|upvote|review|post|favou?rite|rating|subscriber|participant|attendee|registration|enrol?lment)s?$/i;
 const KEEPS_COUNT =
   /increment|patch|atomic|change feed|trigger|re-?(comput|calculat|count)|aggregat|etag|projection|derived|computed|maintain|denormali|updated (by|on|when)|sync|batch|approximate/i;
 const KEEPS_COPY =
-  /snapshot|denormali|cop(y|ied)|refresh|change feed|at the time|when (it was )?(created|placed|written)|sync|never chang|immutable|historic|projection|propagat|updated (by|when)|stale/i;
+  /snapshot|refresh|change feed|at the time|when (it was )?(created|placed|written)|sync|never chang|immutable|historic|projection|propagat|updated (by|when)|stale/i;
 const COPIED =
-  /^(?<of>[a-z][a-z]+)(?<part>Name|Title|DisplayName|Email|AvatarUrl|Avatar|Role|Status|Tier|Price|Currency)$/;
+  /^(?<of>[a-z][a-z]+?)_?(?<part>(?:Name|Title|DisplayName|Email|AvatarUrl|Avatar|Role|Status|Tier|Price|Currency)|(?<=_)(?:name|title|display_name|email|avatar_url|avatar|role|status|tier|price|currency))$/;
+/** What a document may call its own name. */
+const NAMES = ['name', 'title', 'displayName', 'display_name', 'fullName', 'full_name'];
+
+/** `integration_providers` has what `providerName` is a copy of. */
+function endingLike<C extends { readonly name: string }>(of: string, containers: readonly C[]): C | undefined {
+  const found = containers.filter(
+    ({ name }) => namedLike(of, [{ name: name.split(/[-_ ]|(?<=[a-z])(?=[A-Z])/).at(-1) ?? '' }]) !== undefined,
+  );
+  return found.length === 1 ? found[0] : undefined;
+}
 
 const SUMMARY = /metric|stat(s|istic)|summar|analytic|report|aggregat|rollup|daily|monthly|total|snapshot/i;
 
@@ -95,7 +108,7 @@ export const DERIVED: readonly Rule[] = [
     title: 'A counter of other documents has a path that keeps it',
     severity: 'warning',
     source: `${SOURCES.ours}; ${SOURCES.microsoft('Data modeling in Azure Cosmos DB')}`,
-    why: 'A field such as `likeCount` beside a container `likes` follows from other documents, and Cosmos DB has no trigger that keeps it. Without a path it drifts; with `+= 1` it counts a repeated request twice. The rule looks for a projection, or a sentence with the field’s name that says what updates it.',
+    why: 'A field such as `likeCount` beside a container `likes` follows from other documents, and Cosmos DB has no trigger that keeps it. Without a path it drifts; with `+= 1` it counts a repeated request twice. The same holds for `viewCount` and other counters that the requests of many people raise. The rule looks for a projection, or a sentence with the field’s name that says what updates it, and passes over a document that has the counted elements itself.',
     hint: 'Declare an aggregate, or write what keeps the counter: "likeCount: aggregate of likes by the change feed".',
     needs: [DESIGN],
     *check(facts): Iterable<RuleResult> {
@@ -103,10 +116,19 @@ export const DERIVED: readonly Rule[] = [
       for (const detail of facts.containers) {
         // The whole document is a summary, and something writes it.
         if (detail.derived || SUMMARY.test(detail.container.name)) continue;
-        const found = fieldsOf(facts, detail).filter(({ field }) => {
+        const fields = fieldsOf(facts, detail);
+        const found = fields.filter(({ field }) => {
           const of = COUNTER.exec(field)?.groups?.['of'] ?? '';
-          const other = of === '' ? undefined : namedLike(of, all);
-          return other && other !== detail.container && !isKept(facts, detail, field, KEEPS_COUNT);
+          if (of === '') return false;
+          const other = namedLike(of, all);
+          // A document that has the counted elements is written with its counter.
+          const within = fields.some(
+            (one) => one.field !== field && namedLike(of, [{ name: one.field }]) !== undefined,
+          );
+          return (
+            (other === undefined ? RAISED.test(of) && !within : other !== detail.container) &&
+            !isKept(facts, detail, field, KEEPS_COUNT)
+          );
         });
         const [first, ...others] = found;
         if (first)
@@ -130,16 +152,17 @@ export const DERIVED: readonly Rule[] = [
       const all = facts.containers.map(({ container }) => container);
       for (const detail of facts.containers) {
         const fields = fieldsOf(facts, detail);
-        const names = new Set(fields.map(({ field }) => field));
         const found = fields.filter(({ field }) => {
           const { of = '', part = '' } = COPIED.exec(field)?.groups ?? {};
-          const other = of === '' || !names.has(`${of}Id`) ? undefined : namedLike(of, all);
-          const origin = `${part.charAt(0).toLowerCase()}${part.slice(1)}`;
+          const other = of === '' ? undefined : (namedLike(of, all) ?? endingLike(of, all));
+          const own = `${part.charAt(0).toLowerCase()}${part.slice(1)}`;
+          const origins = [field, ...(own === 'name' ? NAMES : [own])];
           const known = facts.containers.find(({ container }) => container === other);
           return (
             known &&
             known !== detail &&
-            fieldsOf(facts, known).some((one) => one.field === origin) &&
+            ![...known.container.partitionKey, ...detail.container.partitionKey].includes(`/${field}`) &&
+            fieldsOf(facts, known).some((one) => origins.includes(one.field)) &&
             !isKept(facts, detail, field, KEEPS_COPY)
           );
         });

@@ -35,6 +35,13 @@ export const SERVICE_CASES: readonly Case[] = [
     says: 'has a throughput',
   },
   {
+    rule: 'A16',
+    given: SERVERLESS,
+    wrong: [['- **Multi-Region Setup**: one region', '- **Price**: the free tier']],
+    at: 'the free tier',
+    says: 'isn’t offered',
+  },
+  {
     rule: 'A17',
     given: [
       [

@@ -1,6 +1,7 @@
 // One container, in the forms in which documents state it without a section of its own: the same key, and the same query.
 import { expect, test } from 'vitest';
 import { parseDesign } from '../../src/model/reader/design.ts';
+import { declaredIn } from '../../src/model/rules/declared.ts';
 import { checkDocuments } from '../../src/model/rules/index.ts';
 
 const KEY = '- **Partition Key**: `/storeId`';
@@ -214,4 +215,34 @@ test('a variable with a unit and a default is a TTL, and "unique keys" in backti
     defaultTtl: 7_776_000,
     uniqueKeys: [{ paths: ['/number'] }, { paths: ['/token'] }],
   });
+});
+
+test('headings that group containers are none, and a heading states key and TTL', () => {
+  const { model } = parseDesign(
+    '# Plant\n\n## Container Definitions\n\n### Core Data\n\n#### 1. Machines (partition key: `/line`)\n\n#### 2. Telemetry (partition key: `/machineId`, TTL: 30 days)\n\n### At Runtime\n\n#### 3. Orders (partition key: `/id`)\n\n#### 4. Parts (partition key: `/id`)\n',
+    'm.md',
+  );
+  expect(
+    model.containers.map(({ name, partitionKey, defaultTtl }) => [name, partitionKey.join(), defaultTtl ?? 'none']),
+  ).toEqual([
+    ['Machines', '/line', 'none'],
+    ['Telemetry', '/machineId', 2_592_000],
+    ['Orders', '/id', 'none'],
+    ['Parts', '/id', 'none'],
+  ]);
+});
+
+test('a list of fields declares them, and a list of words does not', () => {
+  const design = parseDesign(
+    '# App\n\n## Containers\n| Container | Partition Key |\n|---|---|\n| `users` | `/id` |\n| `notes` | `/userId` |\n\n- **User**: id, email, photos[] (at most 3, newest first), passwordHash (reference), nickname?\n- **Goals**: fast, cheap, safe, simple\n',
+    'm.md',
+  );
+  const declared = declaredIn(design);
+  expect(declared.map(({ field, array, optional, entity }) => [field, array, optional, entity])).toEqual([
+    ['id', false, false, 'User'],
+    ['email', false, false, 'User'],
+    ['photos', true, false, 'User'],
+    ['passwordHash', false, false, 'User'],
+    ['nickname', false, true, 'User'],
+  ]);
 });

@@ -73,7 +73,7 @@ export const PEOPLE_RULES: readonly Rule[] = [
         );
         if (!judged && !says)
           yield {
-            message: `${detail.container.name}: a sign-in knows ${known.field}, and without the key ${detail.container.partitionKey.join(', ')} it reads every partition`,
+            message: `${detail.container.name}: a sign-in knows ${known.field}, and without the key ${detail.container.partitionKey.join(', ')} it reads every partition, and nothing keeps the value unique`,
             at: known.at,
             related: [facts.place(detail, 'partitionKey')],
           };

@@ -6,7 +6,7 @@ import { saying } from './service.ts';
 
 /** A first page alone skips nothing. */
 const SKIPS =
-  /\bOFFSET\s+(?:@\w+|\$?\{\w|[1-9]\d*\b)[^;]{0,40}\bLIMIT\b|\boffset[- ]based\b|\boffset pag(?:es|ing|ination)\b|\bpaginat\w+ (?:by|with|using) `?offset/i;
+  /\bOFFSET\s+(?:@\w+|\$?\{\w|[1-9]\d*\b)[^;]{0,40}\bLIMIT\b|\boffset[- ]based\b|\boffset pag(?:es|ing|ination)\b|\bpaginat\w+ (?:by|with|using) `?offset|[?&]page=\d+&(?:limit|size|page_?size)=/i;
 const AVOIDED = /\b(?:avoid\w*|not|never|instead of|rather than|bad|anti-?pattern|don['’]t|expensive|vs\.?)\b/i;
 
 const FULL_TEXT = /\bfull[- ]text (?:search|quer|index)/i;
@@ -20,7 +20,7 @@ export const PAGES: readonly Rule[] = [
     title: 'Pages continue by a token or a value, not by an offset',
     severity: 'warning',
     source: SOURCES.microsoft('Pagination in Azure Cosmos DB for NoSQL'),
-    why: 'OFFSET reads all documents that it skips: each page costs more than the one before it, and a write between two pages shifts the rest (ASM-E128). A continuation token, or a condition such as `c.createdAt < @last`, reads the page alone. The rule reads SQL whose offset isn’t 0, and sentences about pages by offset.',
+    why: 'OFFSET reads all documents that it skips: each page costs more than the one before it, and a write between two pages shifts the rest (ASM-E128). A continuation token, or a condition such as `c.createdAt < @last`, reads the page alone. The rule reads SQL whose offset isn’t 0, sentences about pages by offset, and addresses with a page’s number (`?page=2&limit=12`).',
     hint: 'Return the continuation token with the page, or filter by the last value of the sort order.',
     needs: [DESIGN],
     *check({ design }): Iterable<RuleResult> {

@@ -23,6 +23,7 @@ import { UNIQUENESS } from './c-uniqueness.ts';
 import { AGGREGATES } from './d-aggregates.ts';
 import { DERIVED } from './d-derived.ts';
 import { GROWTH } from './d-growth.ts';
+import { OWNED } from './d-owned.ts';
 import { PUBLIC } from './d-public.ts';
 import { INDEXES } from './e-index.ts';
 import { PAGES } from './e-pages.ts';
@@ -60,6 +61,7 @@ export const MODEL_RULES: readonly Rule[] = [
   ...AGGREGATES,
   ...GROWTH,
   ...DERIVED,
+  ...OWNED,
   ...PUBLIC,
   ...INDEXES,
   ...VECTORS,

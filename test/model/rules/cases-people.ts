@@ -1,4 +1,4 @@
-// Cases of what people's documents need (C26 to C29, D12), of data without an end (B23, F18), of pages and searches (E11,
+// Cases of what people's documents need (C26 to C29, D12, D13), of data without an end (B23, F18), of pages and searches (E11,
 // E12), and of counters and copies that lists of fields show (D10, D11).
 import type { Case, Edit } from './base.ts';
 
@@ -111,6 +111,32 @@ export const PEOPLE_CASES: readonly Case[] = [
     given: [container('Carts', '/id', '"dayIds": ["d1"]'), said('dayIds: at most 20.')],
     wrong: [['dayIds: at most 20.', 'dayIds are shown.']],
     at: '"dayIds"',
+  },
+  {
+    rule: 'D9',
+    given: [container('Readers', '/id', '"savedFilms": ["f1"]'), said('savedFilms: at most 20.')],
+    wrong: [['savedFilms: at most 20.', 'savedFilms are shown.']],
+    at: '"savedFilms"',
+  },
+  {
+    rule: 'D13',
+    given: [container('Photos', '/id', '"customerId": "c1"', '- **Lists**: cross-partition, by administrators\n')],
+    wrong: [['- **Lists**: cross-partition, by administrators', '- **Lists**: newest first']],
+    at: '"customerId": "c1"',
+    says: 'Photos by customerId',
+  },
+  {
+    rule: 'F17',
+    given: [container('DeliveryLogs', '/customerId', '"customerId": "c1"', '- **Kept**: a cleanup job\n')],
+    wrong: [['- **Kept**: a cleanup job', '- **Kept**: consider a TTL']],
+    at: '`/customerId` - 100,000',
+    says: 'DeliveryLogs',
+  },
+  {
+    rule: 'E11',
+    given: [said('| GET | `/films` | newest 12 |\n\nOffset-based pages are avoided.')],
+    wrong: [['newest 12', '`?page=3&limit=12`']],
+    at: '?page=3',
   },
   {
     rule: 'E11',

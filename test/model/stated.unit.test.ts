@@ -246,3 +246,38 @@ test('a list of fields declares them, and a list of words does not', () => {
     ['nickname', false, true, 'User'],
   ]);
 });
+
+test('with tables of a relational database, a query that names no container is of none', () => {
+  const text = (table: string): string =>
+    `# Data\n\n## Audit Container\n- **Partition Key**: \`/userId\`\n\n## Reports\n${table}\n\`\`\`sql\nSELECT * FROM users WHERE id = 1\n\`\`\`\n`;
+  expect(parseDesign(text(''), 'm.md').asked).toHaveLength(1);
+  expect(parseDesign(text('`CREATE TABLE users (id int)`'), 'm.md').asked).toEqual([]);
+});
+
+test('what a program prints names the container, and a heading "Users Collection" is of its example', () => {
+  const { model } = parseDesign(
+    '# Setup\n\n```\ncontainer_id: users\npartition_key: [\'/team\']\n```\n\n## Data\n\n### Users Collection\n```json\n{ "id": "1", "team": "a" }\n```\n\n### Notes Collection\n```json\n{ "id": "2", "text": "b" }\n```\n\nThe `notes` container is partitioned by `/id`.\n',
+    'm.md',
+  );
+  expect(model.containers.map(({ name, partitionKey }) => [name, partitionKey.join()])).toEqual([
+    ['users', '/team'],
+    ['notes', '/id'],
+  ]);
+  expect(model.containers.map(({ types }) => types.flatMap(({ examples }) => examples.map(({ id }) => id)))).toEqual([
+    ['1'],
+    ['2'],
+  ]);
+});
+
+test('arrays that the line of a container calls embedded need a bound', () => {
+  const found = (more: string): string[] =>
+    checkDocuments({
+      requirements: undefined,
+      design: parseDesign(
+        `# App\n\n## Cosmos DB\n- **Groups Container** (partition key: \`/id\`) with embedded GroupMember arrays\n- **Notes Container** (partition key: \`/userId\`)\n\n${more}\n`,
+        'm.md',
+      ),
+    }).findings.flatMap(({ rule, message }) => (rule === 'D9' ? [message] : []));
+  expect(found('')).toEqual([expect.stringContaining('Groups: GroupMember grows')]);
+  expect(found('GroupMember: at most 50.')).toEqual([]);
+});

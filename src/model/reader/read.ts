@@ -392,7 +392,7 @@ function contentElsewhere(
 
 /** What "User Document" and "users container document" are about. */
 const subjectOf = (label: string): string =>
-  label.replace(/\s*\b(container|document|item|entity|schema|example)s?\b.*$/i, '');
+  label.replace(/\s*\b(container|collection|document|item|entity|schema|example)s?\b.*$/i, '');
 
 /** The comment in the line above an element of a fence. */
 const commentAbove = (fence: Fence, line: number): string =>

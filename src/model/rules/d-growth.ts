@@ -15,6 +15,11 @@ const bounded = (text: string, field: string): boolean =>
       text,
     ));
 
+/** `with embedded HangoutAttendee arrays`, in the line that names the container. */
+const EMBEDDED = /\bembedded\s+`?(\w+)`?\s+(?:arrays?|lists?|collections?)\b/gi;
+const ENDING =
+  /(?:message|comment|member|attendee|participant|follower|event|entry|log|reaction|version|attempt|order|session)s?$/i;
+
 const ROW = /^\s*\|\s*`?(?<field>[^`|]*?)`?\s*\|[^|]*\b(?:array|list)\b/i;
 
 /** `| files | array | Every report of this client |`: the fields, in lower case, whose rows say that they have all there are. */
@@ -50,10 +55,17 @@ export const GROWTH: readonly Rule[] = [
             .map(([field]) => ({ field, at: facts.field(one, field, container.at) })),
         );
         const declared = design ? declaredOf(design, detail).filter(({ array }) => array) : [];
-        const found = [...shown, ...declared].filter(({ field }, index, all) => {
+        const line = design?.lines[container.at.line - 1] ?? '';
+        const embedded = [...line.matchAll(EMBEDDED)].flatMap(([, field = '']) =>
+          ENDING.test(field) ? [{ field, at: container.at }] : [],
+        );
+        const found = [...shown, ...declared, ...embedded].filter(({ field }, index, all) => {
           const own = field.split('.').at(-1) ?? field;
           return (
-            (GROWING.test(own) || ofAll.has(own.toLowerCase()) || isOfDocuments(own)) &&
+            (GROWING.test(own) ||
+              ofAll.has(own.toLowerCase()) ||
+              isOfDocuments(own) ||
+              embedded.some((one) => one.field === field)) &&
             all.findIndex((other) => other.field === field) === index &&
             !(design?.lines ?? []).some((line) => bounded(line, own)) &&
             !pairs.some(

@@ -23,6 +23,7 @@ import { UNIQUENESS } from './c-uniqueness.ts';
 import { AGGREGATES } from './d-aggregates.ts';
 import { DERIVED } from './d-derived.ts';
 import { GROWTH } from './d-growth.ts';
+import { KEEPING } from './d-kept.ts';
 import { OWNED } from './d-owned.ts';
 import { PUBLIC } from './d-public.ts';
 import { INDEXES } from './e-index.ts';
@@ -62,6 +63,7 @@ export const MODEL_RULES: readonly Rule[] = [
   ...GROWTH,
   ...DERIVED,
   ...OWNED,
+  ...KEEPING,
   ...PUBLIC,
   ...INDEXES,
   ...VECTORS,

@@ -37,7 +37,8 @@ const NOT_SERVERLESS: readonly { readonly claim: RegExp; readonly truth: string 
 ];
 
 /** Plans, options and settings that are off claim nothing. */
-const PLANNED = /\b(one|single) region\b|\boption \d|\bevaluate|\bif\b|^\s*[-*] \[ \]|\bfuture\b|\bfalse\b/i;
+const PLANNED =
+  /\b(one|single) region\b|\boption \d|\bevaluate|\bif\b|^\s*[-*] \[ \]|\bfuture\b|\bfalse\b|\b(?:disabled|off|none|n\/a)\b/i;
 
 /** False sentences about TTL; each with the words that claim it. */
 const TTL: readonly { readonly claim: RegExp; readonly truth: string; readonly severity: 'error' | 'warning' }[] = [
@@ -53,7 +54,8 @@ const TTL: readonly { readonly claim: RegExp; readonly truth: string; readonly s
     severity: 'error',
   },
   {
-    claim: /\bTTL\b[^.]{0,60}(\bis free\b|\(free\)|\b(0|zero) RUs?\b)|\b(0|zero) RUs?\b[^.]{0,60}\bTTL\b/i,
+    claim:
+      /\bTTL\b[^|]{0,100}\bfor free\b|\bTTL\b[^.]{0,60}(\bis free\b|\(free\)|\b(0|zero) RUs?\b)|\b(0|zero) RUs?\b[^.]{0,60}\bTTL\b/i,
     truth: 'Deletion by TTL takes RU: what requests leave over, and in a serverless account as much as a delete',
     severity: 'warning',
   },

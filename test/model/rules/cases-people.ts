@@ -126,6 +126,38 @@ export const PEOPLE_CASES: readonly Case[] = [
     says: 'Photos by customerId',
   },
   {
+    rule: 'D13',
+    given: [
+      container(
+        'Tickets',
+        '/ticketNumber',
+        '"ticketNumber": "T1", "reporterId": "c1"',
+        '- **Lists**: cross-partition\n',
+      ),
+    ],
+    wrong: [['- **Lists**: cross-partition\n', '']],
+    at: '"reporterId": "c1"',
+    says: 'Tickets by reporterId',
+  },
+  {
+    rule: 'D14',
+    given: [said('When an order changes, the program updates the metrics of its store. An ETag guards them.')],
+    wrong: [[' An ETag guards them.', '']],
+    at: 'updates the metrics',
+  },
+  {
+    rule: 'C25',
+    given: [said('Each transfer is a dual write. A job completes halves by retries.')],
+    wrong: [[' A job completes halves by retries.', '']],
+    at: 'dual write',
+  },
+  {
+    rule: 'F15',
+    given: [said('A TTL deletes old logs, which takes RU.')],
+    wrong: [[', which takes RU.', ' for free.']],
+    at: 'for free',
+  },
+  {
     rule: 'F17',
     given: [container('DeliveryLogs', '/customerId', '"customerId": "c1"', '- **Kept**: a cleanup job\n')],
     wrong: [['- **Kept**: a cleanup job', '- **Kept**: consider a TTL']],

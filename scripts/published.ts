@@ -47,9 +47,8 @@ for (const document of publishedDocuments) {
 console.log(`${read} of ${stated} facts read; ${extra} containers that the documents don't design`);
 
 console.log(`${labelled - missed.length} of ${labelled} defects have a finding at their line`);
-// A defect that missed.tsv doesn't name was found when it was written.
-for (const [why, defects] of Map.groupBy(missed, (one) => one.missed?.cause ?? 'found before')) {
-  const sorts = Map.groupBy(defects, (one) => one.missed?.sort ?? 'found before');
+for (const [why, defects] of Map.groupBy(missed, (one) => one.missed?.cause ?? 'found when missed.tsv was written')) {
+  const sorts = Map.groupBy(defects, (one) => one.missed?.sort ?? 'found when missed.tsv was written');
   const counts = [...sorts].map(([sort, { length }]) => `${sort} ${length}`);
   console.log(`  missed (${why}): ${defects.length}: ${counts.join(', ')}`);
 }

@@ -9,13 +9,16 @@ import { isSaid } from './said.ts';
 const REFERENCE = /^(?<of>[a-z]\w*?)_?(?:Id|id)$/;
 const OWNER =
   /^(?:user|owner|creator|author|customer|account|tenant|company|organi[sz]ation|parent|student|patient|client|reporter|assignee|requester|sender|member|seller|driver|employee|agent|teacher|doctor)$/i;
+/** What many documents name, and nobody owns by. */
+const LOOKED_UP =
+  /^(?:country|currency|category|type|status|state|role|plan|tier|region|city|language|tag|unit|template|department|brand)$/i;
 const SERVED = /cross[- ]partition|fan[- ]?out|materiali[sz]ed|denormali|change feed|all partitions|跨分区/i;
 
 /** The field that names the owner: a person or group, or another container's document. */
 function ownerOf(facts: Facts, detail: ContainerDetail): Field | undefined {
   const others = facts.containers.filter((other) => other !== detail).map(({ container }) => container);
-  const fields = fieldsOf(facts, detail).filter(({ field }) => REFERENCE.test(field));
   const of = ({ field }: Field): string => REFERENCE.exec(field)?.groups?.['of'] ?? '';
+  const fields = fieldsOf(facts, detail).filter((field) => of(field) !== '' && !LOOKED_UP.test(of(field)));
   return (
     fields.find((field) => namedLike(of(field), others) !== undefined) ?? fields.find((field) => OWNER.test(of(field)))
   );

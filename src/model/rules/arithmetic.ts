@@ -25,7 +25,7 @@ export function sums(text: string): Sum[] {
     const sides = clause.split('=');
     for (const [index, right] of sides.entries()) {
       const left = sides[index - 1];
-      if (left === undefined || sides.length > 3) continue;
+      if (left === undefined || sides.length > 3 || !/\d/.test(left) || !/\d/.test(right)) continue;
       const stated = tokens(right, true)[0];
       const bare = tokens(right, false)[0];
       const value = evaluate(tokens(left, true));

@@ -1,7 +1,7 @@
 // D10, D11 and F16: data that follows from other documents, or from the clock, and that nothing keeps.
 import { isObject } from '../../base/json.ts';
 import type { ContainerDetail, Design } from '../documents.ts';
-import { namedLike } from '../reader/owners.ts';
+import { endingLike, namedLike } from '../reader/owners.ts';
 import { isIn, linesOf } from './declared.ts';
 import { type Facts, examplesIn, fieldsIn } from './facts.ts';
 import { type Field, fieldsOf } from './fields.ts';
@@ -41,14 +41,6 @@ const COPIED =
   /^(?<of>[a-z][a-z]+?)_?(?<part>(?:Name|Title|DisplayName|Email|AvatarUrl|Avatar|Role|Status|Tier|Price|Currency)|(?<=_)(?:name|title|display_name|email|avatar_url|avatar|role|status|tier|price|currency))$/;
 /** What a document may call its own name. */
 const NAMES = ['name', 'title', 'displayName', 'display_name', 'fullName', 'full_name'];
-
-/** `integration_providers` has what `providerName` is a copy of. */
-function endingLike<C extends { readonly name: string }>(of: string, containers: readonly C[]): C | undefined {
-  const found = containers.filter(
-    ({ name }) => namedLike(of, [{ name: name.split(/[-_ ]|(?<=[a-z])(?=[A-Z])/).at(-1) ?? '' }]) !== undefined,
-  );
-  return found.length === 1 ? found[0] : undefined;
-}
 
 const SUMMARY = /metric|stat(s|istic)|summar|analytic|report|aggregat|rollup|daily|monthly|total|snapshot/i;
 

@@ -2,7 +2,7 @@
 // list, or in a diagram of entities.
 // Declarations have no values, so they are no examples.
 import type { ContainerDetail, Design } from '../documents.ts';
-import type { Place } from '../model.ts';
+import type { Container, Place } from '../model.ts';
 import { namedLike } from '../reader/owners.ts';
 import { jsonName } from '../reader/resources.ts';
 import { listedIn } from './declared-lists.ts';
@@ -84,7 +84,7 @@ export function declaredOf(design: Design, detail: ContainerDetail): readonly De
   const known = own.get(detail);
   if (known) return known;
   const span = linesOf(design, detail);
-  const containers = design.containers.map(({ container }) => container);
+  const containers = containersOf(design);
   const found = declaredIn(design).filter(
     ({ at, entity }) =>
       isIn(span, at.line) || (entity !== undefined && namedLike(entity, containers) === detail.container),
@@ -94,6 +94,15 @@ export function declaredOf(design: Design, detail: ContainerDetail): readonly De
 }
 
 const own = new WeakMap<ContainerDetail, readonly Declared[]>();
+
+/** The same list for each container, so that it is searched by its names. */
+function containersOf(design: Design): readonly Container[] {
+  const known = listed.get(design) ?? design.containers.map(({ container }) => container);
+  listed.set(design, known);
+  return known;
+}
+
+const listed = new WeakMap<Design, readonly Container[]>();
 
 export interface Span {
   readonly from: number;

@@ -11,6 +11,8 @@ import { isSaid } from './said.ts';
 const POLICY = SOURCES.microsoft('Indexing policies in Azure Cosmos DB');
 const TTL = SOURCES.microsoft('Time to Live (TTL) in Azure Cosmos DB');
 
+const TTL_SET = /\bTTL\b[^.|]{0,40}\b(?:configured|enabled|set)\b/i;
+
 const list = (paths: readonly Text[]): string => paths.map(({ text }) => text).join(', ');
 const stated = ({ index }: ContainerDetail): Text[] => [...index.included, ...index.excluded];
 const queriesOf = ({ questions }: Facts, detail: ContainerDetail) =>
@@ -382,8 +384,13 @@ export const INDEXES: readonly Rule[] = [
         if (described && /unix|epoch|iso[ -]?8601|timestamp|\d{4}-\d\d-\d\d/i.test(described.text))
           yield { message: `${container.name}: ttl is a number of seconds, not a point in time`, at: described.at };
         const declared = facts.design && declaredOf(facts.design, detail).find(({ field }) => field === 'ttl');
-        const isSet = facts.design && isSaid(facts.design, detail, /\bTTL\b[^.|]{0,40}\b(?:configured|enabled|set)\b/i);
-        if (declared && container.defaultTtl === undefined && described === undefined && !isSet)
+        if (
+          facts.design &&
+          declared &&
+          container.defaultTtl === undefined &&
+          described === undefined &&
+          !isSaid(facts.design, detail, TTL_SET)
+        )
           yield {
             message: `${container.name}: the declared ttl has no effect, because the container has no default TTL`,
             at: declared.at,

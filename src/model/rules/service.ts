@@ -65,20 +65,23 @@ const TTL: readonly { readonly claim: RegExp; readonly truth: string; readonly s
 const SAME_FOR_ALL =
   /\b(?:cannot|can['’]t|can not|unable to)\b[^.|]{0,30}\b(?:different|separate|own|individual)\b[^.|]{0,20}\b(?:TTL|time[- ]to[- ]live)\b[^.|]{0,30}\b(?:per|for each|by) (?:collection|type|document|item|entity|kind)\b/i;
 
+const throughputOf = (word: string): RegExp =>
+  new RegExp(String.raw`^[^\d|]{0,12}\b${word}\w*\b[^\d|]{0,20}\bRU(?:\/s)?\b\D{0,8}(\d[\d,]*)`, 'i');
+const LEAST = throughputOf('min');
+const MOST = throughputOf('max');
+
 /** `Minimum RU/s: 400` above `Maximum RU/s: 1,000`, beside a word about autoscale; each with a least that isn't a tenth. */
 function rangesOf({ lines, file }: Design): { low: number; high: number; at: Place; maximum: Place }[] {
-  const figure = (line: string | undefined, word: string): number | undefined => {
-    const [, digits] =
-      new RegExp(String.raw`^[^\d|]{0,12}\b${word}\w*\b[^\d|]{0,20}\bRU(?:\/s)?\b\D{0,8}(\d[\d,]*)`, 'i').exec(
-        line ?? '',
-      ) ?? [];
+  const figure = (line: string | undefined, form: RegExp): number | undefined => {
+    const [, digits] = (line?.includes('RU') ? form.exec(line) : null) ?? [];
     return digits === undefined ? undefined : Number(digits.replaceAll(',', ''));
   };
   return lines.flatMap((line, index) => {
-    const low = figure(line, 'min');
-    const high = figure(lines[index + 1], 'max');
+    const low = figure(line, LEAST);
+    const high = low === undefined ? undefined : figure(lines[index + 1], MOST);
+    if (low === undefined || high === undefined || low * 10 === high) return [];
     const near = lines.slice(Math.max(0, index - 3), index + 5).join('\n');
-    return low !== undefined && high !== undefined && /auto-?scale/i.test(near) && low * 10 !== high
+    return /auto-?scale/i.test(near)
       ? [{ low, high, at: { file, line: index + 1 }, maximum: { file, line: index + 2 } }]
       : [];
   });

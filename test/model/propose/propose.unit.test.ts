@@ -8,9 +8,9 @@ import { checkDocuments } from '../../../src/model/rules/index.ts';
 import { sum } from '../../../src/model/rules/facts.ts';
 import { type Shop, requirementsOf } from '../../../bench/designs/form.ts';
 import { REQUIREMENTS } from '../../../bench/designs/requirements.ts';
-import { ORDERS, READINGS, USERS } from './shops.ts';
+import { ORDERS, POSTS, READINGS, USERS } from './shops.ts';
 
-const SHOPS = { ORDERS, READINGS, USERS };
+const SHOPS = { ORDERS, READINGS, USERS, POSTS };
 const made = new Map<Shop, Proposal>();
 function proposed(shop: Shop): Proposal {
   const { needs, questions } = needsOf(requirementsOf(shop), 'r.md');
@@ -23,6 +23,7 @@ const documentsOf = ({ requirements, design }: Proposal) => ({
   requirements: parseRequirements(requirements, 'r.md'),
   design: parseDesign(design, 'm.md'),
 });
+const parsedOf = (shop: Shop) => documentsOf(proposed(shop));
 const optionsOf = (shop: Shop, decision: RegExp) =>
   proposed(shop).decisions.find((one) => decision.test(one.decision))?.options ?? [];
 const chosenOf = (shop: Shop, decision: RegExp) => optionsOf(shop, decision).find(({ chosen }) => chosen);
@@ -65,6 +66,31 @@ test('a frequent list by a second key has a copy, although a query of all partit
   expect(chosenOf(USERS, /list User by email/)?.option).toBe('copy with its own key');
   const query = optionsOf(USERS, /list User by email/).find(({ option }) => option.startsWith('query'));
   expect(query?.refused).toContain('10 times a second');
+});
+
+test('copies are in a container that has their key, if that is billed less', () => {
+  const options = optionsOf(POSTS, /list Post by userId/);
+  const [beside, own] = ['copy in Sessions, by userId', 'copy with its own key'].map((name) =>
+    options.find(({ option }) => option === name),
+  );
+  expect(beside).toMatchObject({ chosen: true });
+  // A container of its own is billed for its least throughput.
+  expect(beside?.cost.hours).toBeLessThan(own?.cost.hours ?? 0);
+  const { design } = parsedOf(POSTS);
+  const sessions = design.model.containers.find(({ name }) => name === 'Sessions');
+  expect(design.model.containers.map(({ name }) => name)).toEqual(['Sessions', 'Posts']);
+  expect(sessions?.types.map(({ name }) => name)).toEqual(['session', 'postByUser']);
+  expect(design.projections.map(({ sink }) => [sink?.container, sink?.type])).toEqual([['Sessions', 'postByUser']]);
+  expect(design.mapping.find(({ ids }) => ids.includes('4'))?.containers).toEqual(['Sessions']);
+});
+
+test('copies that are kept for another time have a container of their own', () => {
+  const entities = POSTS.entities.map((row) => row.replace('400,000 | |', '400,000 | 30 d |'));
+  const { needs } = needsOf(requirementsOf({ ...POSTS, entities }), 'r.md');
+  const { decisions, design } = propose(needs);
+  const names = decisions.flatMap(({ options }) => options.map(({ option }) => option));
+  expect(names.filter((name) => name.startsWith('copy in'))).toEqual([]);
+  expect(design).toContain('### PostsByUser Container');
 });
 
 test('a copy whose key no update changes has no locator', () => {

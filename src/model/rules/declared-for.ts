@@ -1,7 +1,8 @@
 // Which declarations are of a container's documents, wherever they stand.
 import type { ContainerDetail, Design } from '../documents.ts';
 import { namedLike } from '../reader/owners.ts';
-import { type Declared, declaredIn, isIn, linesOf } from './declared.ts';
+import type { Declared } from './declaration.ts';
+import { declaredIn, isIn, linesOf } from './declared.ts';
 
 /** The declarations of a container's documents: in its section, or of a type that is called like it. */
 export function declaredFor(design: Design, detail: ContainerDetail): Declared[] {

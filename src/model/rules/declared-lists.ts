@@ -1,7 +1,7 @@
 // Fields that a list or a table names one after the other: `- **User**: id, email, posts[] (ids of posts)`, and a row with
 // the name of a container and a cell of fields.
 import type { Design } from '../documents.ts';
-import type { Declared } from './declared.ts';
+import type { Declared } from './declaration.ts';
 
 const ITEM = /^\s*[-*+]\s+[*_`]{1,3}(?<entity>[A-Za-z][\w -]{0,40}?)[*_`]{0,3}\s*:[*_]{0,2}\s*(?<fields>\S.*)$/;
 const FIELD = /^`?(?<field>[a-z_]\w*)`?(?<array>\[\])?(?<optional>\?)?(?:\s*[:=]\s*[\w[\]<>"'|. ]{1,30})?$/;

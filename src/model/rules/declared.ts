@@ -5,16 +5,8 @@ import type { ContainerDetail, Design } from '../documents.ts';
 import type { Container, Place } from '../model.ts';
 import { namedLike } from '../reader/owners.ts';
 import { jsonName } from '../reader/resources.ts';
+import type { Declared } from './declaration.ts';
 import { listedIn } from './declared-lists.ts';
-
-export interface Declared {
-  readonly field: string;
-  readonly array: boolean;
-  readonly optional: boolean;
-  /** The entity of a diagram, of an item or of a row that has it. */
-  readonly entity?: string;
-  readonly at: Place;
-}
 
 const FORMS: readonly RegExp[] = [
   /^\s*(?:readonly\s+)?(?<field>[a-z_]\w*)(?<optional>\?)?\s*:\s*(?<type>[A-Za-z'"{(][^;,=]*?(?:\[\])?)\s*[;,]?\s*(?:\/\/.*)?$/,

@@ -55,8 +55,8 @@ export const GROWTH: readonly Rule[] = [
             .map(([field]) => ({ field, at: facts.field(one, field, container.at) })),
         );
         const declared = design ? declaredOf(design, detail).filter(({ array }) => array) : [];
-        const line = design?.lines[container.at.line - 1] ?? '';
-        const embedded = [...line.matchAll(EMBEDDED)].flatMap(([, field = '']) =>
+        const opening = design?.lines[container.at.line - 1] ?? '';
+        const embedded = [...opening.matchAll(EMBEDDED)].flatMap(([, field = '']) =>
           ENDING.test(field) ? [{ field, at: container.at }] : [],
         );
         const found = [...shown, ...declared, ...embedded].filter(({ field }, index, all) => {

@@ -2,7 +2,7 @@
 // list, or in a diagram of entities.
 // Declarations have no values, so they are no examples.
 import type { ContainerDetail, Design } from '../documents.ts';
-import type { Container, Place } from '../model.ts';
+import type { Container } from '../model.ts';
 import { namedLike } from '../reader/owners.ts';
 import { jsonName } from '../reader/resources.ts';
 import type { Declared } from './declaration.ts';

@@ -28,6 +28,7 @@ import { OWNED } from './d-owned.ts';
 import { PUBLIC } from './d-public.ts';
 import { INDEXES } from './e-index.ts';
 import { PAGES } from './e-pages.ts';
+import { LIVES } from './e-ttl.ts';
 import { VECTORS } from './e-vector.ts';
 import { EXPIRES } from './f-expiry.ts';
 import { FEED } from './f-feed.ts';
@@ -66,6 +67,7 @@ export const MODEL_RULES: readonly Rule[] = [
   ...KEEPING,
   ...PUBLIC,
   ...INDEXES,
+  ...LIVES,
   ...VECTORS,
   ...PAGES,
   ...FEED,

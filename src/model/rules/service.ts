@@ -108,9 +108,13 @@ export const SERVICE: readonly Rule[] = [
         yield missing('a serverless account');
         return;
       }
+      // A table of modes has one of them in each row.
+      const isMode = ({ text, at }: { readonly text: string; readonly at: Place }): boolean =>
+        text.trimStart().startsWith('|') &&
+        design.lines.slice(Math.max(0, at.line - 4), at.line + 3).some((line) => /^\s*\|\W*serverless\b/i.test(line));
       for (const { claim, truth } of NOT_SERVERLESS) {
         const [first, ...others] = saying(design, claim).filter(
-          ({ text }) => !DENIED.test(text) && !PLANNED.test(text),
+          (said) => !DENIED.test(said.text) && !PLANNED.test(said.text) && !isMode(said),
         );
         if (first) yield { message: truth, at: first.at, related: [...others.map(({ at }) => at), chosen.at] };
       }
@@ -167,7 +171,11 @@ export const SERVICE: readonly Rule[] = [
     needs: [DESIGN],
     *check({ design, containers }): Iterable<RuleResult> {
       if (!design) return;
-      const checked = new Set(containers.map(({ container }) => container.places.throughput?.line));
+      const checked = new Set(
+        containers.flatMap(({ container }) =>
+          container.throughput === undefined ? [] : [container.places.throughput?.line],
+        ),
+      );
       const all = saying(design, /\bautoscale\b/i).filter(({ at }) => !checked.has(at.line));
       if (all.length === 0) yield missing('a sentence about autoscale');
       for (const { text, at } of all) {
@@ -180,7 +188,7 @@ export const SERVICE: readonly Rule[] = [
           only !== undefined &&
           only < 1000 &&
           !DENIED.test(text) &&
-          !/\bmanual|\bmin|\bbilled|\bfloor|\bor\b/i.test(text)
+          !/\bmanual|\bmin|\bbilled|\bfloor|\bor\b(?! serverless\b)/i.test(text)
         )
           yield { message: `An autoscale maximum of ${n(only)} RU/s isn’t possible; the least is 1,000`, at };
       }

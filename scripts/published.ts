@@ -54,10 +54,10 @@ for (const [why, defects] of Map.groupBy(missed, (one) => one.missed?.cause ?? '
 }
 
 /** Undefined: the folder doesn't have it. */
-async function textOf(name: string, address: string): Promise<string | undefined> {
+async function textOf(name: string, address: string | undefined): Promise<string | undefined> {
   const path = join(folder ?? '', name);
   if (!existsSync(path)) {
-    if (!values.download) return undefined;
+    if (!values.download || address === undefined) return undefined;
     const response = await fetch(address);
     if (!response.ok) throw new Error(`${address}: ${response.status}`);
     await mkdir(folder ?? '', { recursive: true });

@@ -85,7 +85,7 @@ export const PEOPLE_RULES: readonly Rule[] = [
     title: 'A relation between two people is found from both sides',
     severity: 'warning',
     source: SOURCES.microsoft('Data modeling in Azure Cosmos DB'),
-    why: 'A document such as a friendship has two people, and its key is one of them. Whoever asks from the other side (requests to me, my followers, messages that I got) reads every partition. The rule looks for documents with the key of one person and a field of another (`userId` and `friendId`). It accepts a text that names the second document, or what derives it, and says nothing where a query by this field is judged by C13.',
+    why: 'A document such as a friendship has two people, and its key is one of them. A query from the other side (requests to me, my followers, messages that I got) reads every partition. The rule looks for documents with the key of one person and a field of another (`userId` and `friendId`). It accepts a text that names the second document, or what derives it, and says nothing where a query by this field is judged by C13.',
     hint: 'Derive a copy whose key is the other person, by a projection. Or state that a request from the other side crosses partitions.',
     needs: [DESIGN],
     *check(facts): Iterable<RuleResult> {

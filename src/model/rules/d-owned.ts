@@ -9,7 +9,7 @@ import { isSaid } from './said.ts';
 const REFERENCE = /^(?<of>[a-z]\w*?)_?(?:Id|id)$/;
 const OWNER =
   /^(?:user|owner|creator|author|customer|account|tenant|company|organi[sz]ation|parent|student|patient|client|reporter|assignee|requester|sender|member|seller|driver|employee|agent|teacher|doctor)$/i;
-/** What many documents name, and nobody owns by. */
+/** What many documents name, and what owns none of them. */
 const LOOKED_UP =
   /^(?:country|currency|category|type|status|state|role|plan|tier|region|city|language|tag|unit|template|department|brand)$/i;
 const SERVED = /cross[- ]partition|fan[- ]?out|materiali[sz]ed|denormali|change feed|all partitions|跨分区/i;

@@ -4,8 +4,8 @@ import { readFileSync } from 'node:fs';
 
 export interface Published {
   readonly name: string;
-  /** Addresses of the two documents. */
-  readonly model: string;
+  /** Addresses of the two documents; undefined: only a stored index has it. */
+  readonly model: string | undefined;
   readonly requirements: string | undefined;
   readonly defects: readonly Defect[];
   readonly facts: readonly Fact[];
@@ -44,7 +44,7 @@ export const publishedDocuments: readonly Published[] = labels.flatMap(
     return [
       {
         name,
-        model: address(model),
+        model: repository === '-' ? undefined : address(model),
         requirements: requirements === '-' ? undefined : address(requirements),
         defects: labels
           .filter(([kind, of]) => kind === 'defect' && of === name)

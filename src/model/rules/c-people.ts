@@ -2,7 +2,7 @@
 import type { ContainerDetail } from '../documents.ts';
 import { saysCrossing } from '../reader/asked.ts';
 import { type Facts, examplesIn, isOfId } from './facts.ts';
-import { type Field, fieldsOf } from './fields.ts';
+import { type Field, fieldsOf, isAsked } from './fields.ts';
 import { type Rule, type RuleResult, DESIGN, SOURCES, missing } from './rule.ts';
 import { isSaid, linesSaying } from './said.ts';
 
@@ -14,6 +14,8 @@ const ADDRESS = /^(?:email|e_?mail_?address|user_?name|login)$/i;
 const ELSEWHERE =
   /^(?:auth0?|azure(?:_?ad)?|aad|entra|b2c|google|github|facebook|apple|firebase|external|identity|idp|oauth|sso|clerk|cognito|provider)_?(?:auth|user|object|account)?_?(?:id|sub|oid)$/i;
 const SERVED = /\b(?:lookup|reservation|index) (?:container|document)|\bpoint[- ]reads? by `?e-?mail/i;
+
+const CROSSES = /cross[- ]partition|fan[- ]?out/i;
 
 /** The field that a sign-in knows, if neither the key nor the id is it. */
 function signIn(facts: Facts, detail: ContainerDetail): Field | undefined {
@@ -65,10 +67,8 @@ export const PEOPLE_RULES: readonly Rule[] = [
       for (const detail of people) {
         const known = signIn(facts, detail);
         if (!known || linesSaying(design, SERVED).length > 0) continue;
-        const judged = facts
-          .asked(detail)
-          .some(({ queries }) => queries.some(({ filters }) => filters.includes(known.field)));
-        const says = linesSaying(design, /cross[- ]partition|fan[- ]?out/i).some(
+        const judged = isAsked(facts, detail, known.field);
+        const says = linesSaying(design, CROSSES).some(
           ([, text]) => saysCrossing(text) && text.toLowerCase().includes(known.field.toLowerCase()),
         );
         if (!judged && !says)
@@ -100,10 +100,8 @@ export const PEOPLE_RULES: readonly Rule[] = [
         if (!other || !OWN.test(first.slice(1)) || isOfId(container)) continue;
         looked = true;
         const served = facts.containers.some((one) => one.container.partitionKey[0] === `/${other.field}`);
-        const judged = facts
-          .asked(detail)
-          .some(({ queries }) => queries.some(({ filters }) => filters.includes(other.field)));
-        if (!served && !judged && !isSaid(design, detail, BOTH_SIDES) && !isSaid(design, detail, /cross[- ]partition/i))
+        const judged = isAsked(facts, detail, other.field);
+        if (!served && !judged && !isSaid(design, detail, BOTH_SIDES) && !isSaid(design, detail, CROSSES))
           yield {
             message: `${container.name} is found by ${first.slice(1)} only; from the side of ${other.field} it reads every partition`,
             at: other.at,

@@ -2,7 +2,7 @@
 import type { ContainerDetail } from '../documents.ts';
 import { namedLike } from '../reader/owners.ts';
 import type { Facts } from './facts.ts';
-import { type Field, fieldsOf } from './fields.ts';
+import { type Field, fieldsOf, isAsked } from './fields.ts';
 import { type Rule, type RuleResult, DESIGN, SOURCES, missing } from './rule.ts';
 import { isSaid } from './said.ts';
 
@@ -30,10 +30,6 @@ function isAlone(container: string, key: string): boolean {
   return key === '/id' || (of !== undefined && namedLike(of, [{ name: container }]) !== undefined);
 }
 
-/** A query or a lookup that names the field is judged by its own rule. */
-const isAsked = (facts: Facts, detail: ContainerDetail, { field }: Field): boolean =>
-  facts.asked(detail).some(({ queries }) => queries.some(({ filters }) => filters.includes(field)));
-
 export const OWNED: readonly Rule[] = [
   {
     id: 'D13',
@@ -58,7 +54,7 @@ export const OWNED: readonly Rule[] = [
         return;
       }
       const open = owned.filter(
-        ({ detail, owner }) => !isAsked(facts, detail, owner) && !isSaid(design, detail, SERVED),
+        ({ detail, owner }) => !isAsked(facts, detail, owner.field) && !isSaid(design, detail, SERVED),
       );
       const [first, ...others] = open;
       if (first)

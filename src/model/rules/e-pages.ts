@@ -12,6 +12,7 @@ const AVOIDED = /\b(?:avoid\w*|not|never|instead of|rather than|bad|anti-?patter
 const FULL_TEXT = /\bfull[- ]text (?:search|quer|index)/i;
 const ELSEWHERE =
   /\b(?:ai|cognitive|azure) search\b|\belastic|\bopensearch|\balgolia|\bmeilisearch|\btypesense|\blucene|\bfull[- ]?text[- ]?(?:polic|index(?:es)?\b)|\bFULLTEXT(?:CONTAINS|SCORE)/i;
+const SCANS = /\bCONTAINS\(/;
 const UNDECIDED = /\b(?:no|not|future|later|consider|could|phase|without|planned|optional|if)\b/i;
 
 export const PAGES: readonly Rule[] = [
@@ -44,12 +45,12 @@ export const PAGES: readonly Rule[] = [
     title: 'A full-text search has a full-text policy and index, or another service',
     severity: 'warning',
     source: SOURCES.microsoft('Full-text search in Azure Cosmos DB for NoSQL'),
-    why: 'A range index finds equal values and beginnings. Words within a text need a full-text policy of the container, a full-text index and FULLTEXTCONTAINS (ASM-E129). CONTAINS scans the index of the property instead, for each document of the partitions that it reads. The rule reads sentences about a full-text search, in documents with a query by CONTAINS or with a field in the sentence, that name neither such a policy nor another search service.',
+    why: 'A range index finds equal values and beginnings. Words within a text need a full-text policy of the container, a full-text index and FULLTEXTCONTAINS (ASM-E129). CONTAINS goes through the values of the property’s index instead, and its charge grows with their number. The rule reads sentences about a full-text search, in documents with a query by CONTAINS or with a field in the sentence, that name neither such a policy nor another search service.',
     hint: 'State the full-text policy and index of the container, or the service that searches.',
     needs: [DESIGN],
     *check({ design, containers }): Iterable<RuleResult> {
       if (!design) return;
-      const scans = linesSaying(design, /\bCONTAINS\(/);
+      const scans = linesSaying(design, SCANS);
       // Without a query, a field that the sentence names shows that these documents are meant.
       const fields = new Set(containers.flatMap(({ container }) => [...fieldsIn(container)]));
       const isMeant = (text: string): boolean =>

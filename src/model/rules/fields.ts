@@ -26,3 +26,7 @@ export function fieldsOf(facts: Facts, detail: ContainerDetail): readonly Field[
 }
 
 const read = new WeakMap<ContainerDetail, readonly Field[]>();
+
+/** Whether a query filters by the field. Then a rule about queries judges it. */
+export const isAsked = (facts: Facts, detail: ContainerDetail, field: string): boolean =>
+  facts.asked(detail).some(({ queries }) => queries.some(({ filters }) => filters.includes(field)));

@@ -5,7 +5,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { measured } from '../test/model/published/measure.ts';
-import { publishedDocuments } from '../test/model/published/labels.ts';
+import { type Defect, publishedDocuments } from '../test/model/published/labels.ts';
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -14,7 +14,8 @@ const { values, positionals } = parseArgs({
 const [folder, ...names] = positionals;
 if (folder === undefined) throw new Error('Name the folder of the documents: npm run published -- FOLDER');
 
-let [stated, read, extra] = [0, 0, 0];
+let [stated, read, extra, labelled] = [0, 0, 0, 0];
+const missed: Defect[] = [];
 for (const document of publishedDocuments) {
   if (names.length > 0 && !names.includes(document.name)) continue;
   const model = await textOf(`${document.name}.md`, document.model);
@@ -25,12 +26,14 @@ for (const document of publishedDocuments) {
   stated += result.stated;
   read += result.read;
   extra += result.extra.length;
+  labelled += document.defects.length;
+  missed.push(...result.missed);
   console.log(
     [
       document.name,
       result.error ?? `${result.containers} containers`,
       result.stated === 0 ? 'no facts labelled' : `${result.read} of ${result.stated} facts read`,
-      `${result.hit} of ${document.defects.length} defects have a finding at their line`,
+      `${document.defects.length - result.missed.length} of ${document.defects.length} defects have a finding at their line`,
       `${result.findings.length} findings`,
     ].join('; '),
   );
@@ -43,11 +46,18 @@ for (const document of publishedDocuments) {
 }
 console.log(`${read} of ${stated} facts read; ${extra} containers that the documents don't design`);
 
+console.log(`${labelled - missed.length} of ${labelled} defects have a finding at their line`);
+for (const [why, defects] of Map.groupBy(missed, (one) => one.missed?.cause ?? 'found when missed.tsv was written')) {
+  const sorts = Map.groupBy(defects, (one) => one.missed?.sort ?? 'found when missed.tsv was written');
+  const counts = [...sorts].map(([sort, { length }]) => `${sort} ${length}`);
+  console.log(`  missed (${why}): ${defects.length}: ${counts.join(', ')}`);
+}
+
 /** Undefined: the folder doesn't have it. */
-async function textOf(name: string, address: string): Promise<string | undefined> {
+async function textOf(name: string, address: string | undefined): Promise<string | undefined> {
   const path = join(folder ?? '', name);
   if (!existsSync(path)) {
-    if (!values.download) return undefined;
+    if (!values.download || address === undefined) return undefined;
     const response = await fetch(address);
     if (!response.ok) throw new Error(`${address}: ${response.status}`);
     await mkdir(folder ?? '', { recursive: true });

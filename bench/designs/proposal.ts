@@ -123,6 +123,7 @@ function stepsOf(
       case 'delete':
         return [{ kind: operation, place, doc }];
       case 'query':
+      case 'cross-partition':
         return queries.map((query, at): Step => {
           const names = [...query.text.matchAll(/@(\w+)/g)].map(([, name = '']) => name);
           const first = at === 0 && !operations.includes('point-read');
@@ -133,8 +134,6 @@ function stepsOf(
             values: Object.fromEntries(names.map((name) => [name, values[name]])),
           };
         });
-      case 'cross-partition':
-        return [];
       case 'batch':
       case 'patch':
       case 'upsert':

@@ -18,6 +18,8 @@ test.each([
   ['500 GB × $0.25/GB = $1250/month', false],
   ['3000 RU/s × 0.008 × 730 hours = ~$175/month', false],
   ['3000 × 0.0584 = ~$180/month', true],
+  ['~200-500 items per partition = 10-25 KB per partition', true],
+  ['500-200 + 3 = 400', false],
 ])('%s: right is %s', (text, right) => {
   expect(sums(text).length === 0).toBe(right);
 });

@@ -1,6 +1,7 @@
 // One container, in the forms in which documents state it without a section of its own: the same key, and the same query.
 import { expect, test } from 'vitest';
 import { parseDesign } from '../../src/model/reader/design.ts';
+import { declaredIn } from '../../src/model/rules/declared.ts';
 import { checkDocuments } from '../../src/model/rules/index.ts';
 
 const KEY = '- **Partition Key**: `/storeId`';
@@ -89,7 +90,7 @@ test('documents with a field partitionKey are examples, and an example with an e
   );
   expect(design.model.containers[0]?.partitionKey).toEqual(['/storeId']);
   const { findings } = checkDocuments({ requirements: undefined, design });
-  expect(findings.map(({ rule }) => rule)).toEqual(['C2']);
+  expect(findings.map(({ rule }) => rule)).toEqual(['C2', 'C27']);
 });
 
 test('a table under hot partitions is no mapping, whatever its columns are called', () => {
@@ -214,4 +215,69 @@ test('a variable with a unit and a default is a TTL, and "unique keys" in backti
     defaultTtl: 7_776_000,
     uniqueKeys: [{ paths: ['/number'] }, { paths: ['/token'] }],
   });
+});
+
+test('headings that group containers are none, and a heading states key and TTL', () => {
+  const { model } = parseDesign(
+    '# Plant\n\n## Container Definitions\n\n### Core Data\n\n#### 1. Machines (partition key: `/line`)\n\n#### 2. Telemetry (partition key: `/machineId`, TTL: 30 days)\n\n### At Runtime\n\n#### 3. Orders (partition key: `/id`)\n\n#### 4. Parts (partition key: `/id`)\n',
+    'm.md',
+  );
+  expect(
+    model.containers.map(({ name, partitionKey, defaultTtl }) => [name, partitionKey.join(), defaultTtl ?? 'none']),
+  ).toEqual([
+    ['Machines', '/line', 'none'],
+    ['Telemetry', '/machineId', 2_592_000],
+    ['Orders', '/id', 'none'],
+    ['Parts', '/id', 'none'],
+  ]);
+});
+
+test('a list of fields declares them, and a list of words does not', () => {
+  const design = parseDesign(
+    '# App\n\n## Containers\n| Container | Partition Key |\n|---|---|\n| `users` | `/id` |\n| `notes` | `/userId` |\n\n- **User**: id, email, photos[] (at most 3, newest first), passwordHash (reference), nickname?\n- **Goals**: fast, cheap, safe, simple\n',
+    'm.md',
+  );
+  const declared = declaredIn(design);
+  expect(declared.map(({ field, array, optional, entity }) => [field, array, optional, entity])).toEqual([
+    ['id', false, false, 'User'],
+    ['email', false, false, 'User'],
+    ['photos', true, false, 'User'],
+    ['passwordHash', false, false, 'User'],
+    ['nickname', false, true, 'User'],
+  ]);
+});
+
+test('with tables of a relational database, a query that names no container is of none', () => {
+  const text = (table: string): string =>
+    `# Data\n\n## Audit Container\n- **Partition Key**: \`/userId\`\n\n## Reports\n${table}\n\`\`\`sql\nSELECT * FROM users WHERE id = 1\n\`\`\`\n`;
+  expect(parseDesign(text(''), 'm.md').asked).toHaveLength(1);
+  expect(parseDesign(text('`CREATE TABLE users (id int)`'), 'm.md').asked).toEqual([]);
+});
+
+test('what a program prints names the container, and a heading "Users Collection" is of its example', () => {
+  const { model } = parseDesign(
+    '# Setup\n\n```\ncontainer_id: users\npartition_key: [\'/team\']\n```\n\n## Data\n\n### Users Collection\n```json\n{ "id": "1", "team": "a" }\n```\n\n### Notes Collection\n```json\n{ "id": "2", "text": "b" }\n```\n\nThe `notes` container is partitioned by `/id`.\n',
+    'm.md',
+  );
+  expect(model.containers.map(({ name, partitionKey }) => [name, partitionKey.join()])).toEqual([
+    ['users', '/team'],
+    ['notes', '/id'],
+  ]);
+  expect(model.containers.map(({ types }) => types.flatMap(({ examples }) => examples.map(({ id }) => id)))).toEqual([
+    ['1'],
+    ['2'],
+  ]);
+});
+
+test('arrays that the line of a container calls embedded need a bound', () => {
+  const found = (more: string): string[] =>
+    checkDocuments({
+      requirements: undefined,
+      design: parseDesign(
+        `# App\n\n## Cosmos DB\n- **Groups Container** (partition key: \`/id\`) with embedded GroupMember arrays\n- **Notes Container** (partition key: \`/userId\`)\n\n${more}\n`,
+        'm.md',
+      ),
+    }).findings.flatMap(({ rule, message }) => (rule === 'D9' ? [message] : []));
+  expect(found('')).toEqual([expect.stringContaining('Groups: GroupMember grows')]);
+  expect(found('GroupMember: at most 50.')).toEqual([]);
 });

@@ -60,8 +60,10 @@ export function decisionsText(needs: Needs, choices: Choices, derived: readonly 
       ? `- ${entity.name} has a container with the key ${key}.`
       : `- ${entity.name} is in the container ${containerOf({ name: homeOf(choices, entity.name) })}, by ${key}.`;
   });
-  const more = derived.map(
-    ({ container, from, kind }) => `- ${container} is ${kind === 'copy' ? 'a copy' : 'an aggregate'} of ${from.name}.`,
+  const more = derived.map(({ container, from, kind, group }) =>
+    needs.entities.some((entity) => containerOf(entity) === container)
+      ? `- Copies of ${from.name} by ${group.join(', ')} are in the container ${container}.`
+      : `- ${container} is ${kind === 'copy' ? 'a copy' : 'an aggregate'} of ${from.name}.`,
   );
   return [...lines, ...more].join('\n');
 }

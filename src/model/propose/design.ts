@@ -3,10 +3,10 @@ import { averageOf, relationsOf, words } from '../relations.ts';
 import type { Access, Entity, Needs } from './needs.ts';
 
 /**
- * How a pattern that the base container doesn't answer in one partition is answered. `index`: a global secondary index,
- * costed as a copy without locators (ASM-E99).
+ * How a pattern that the base container doesn't answer in one partition is answered. `beside`: a copy in the container of
+ * another entity that has the copy's key. `index`: a global secondary index, costed as a copy without locators (ASM-E99).
  */
-export type Way = 'base' | 'copy' | 'aggregate' | 'index';
+export type Way = 'base' | 'copy' | 'beside' | 'aggregate' | 'index';
 
 /** Bytes that an embedded list may have at most: half of what an item may have. */
 export const MOST = 1e6;
@@ -222,6 +222,30 @@ const changes = ({ kind, entity, attributes }: Access, from: Entity, group: read
   entity === from.name &&
   (/\ball\b/i.test(attributes) || group.some((field) => new RegExp(String.raw`\b${field}\b`).test(attributes)));
 
+/** The fields of the key of what is derived for a pattern. */
+export function groupOf({ by }: Access, way: Way): readonly string[] {
+  // A key that grows with time takes all writes at once, so a day comes last.
+  const fields = by.toSorted((a, b) => Number(isTime(a)) - Number(isTime(b)));
+  return way === 'aggregate' ? fields : fields.slice(0, 1);
+}
+
+/**
+ * The entity in whose container copies of another one may be: it has the key of the copy, and its documents are kept as
+ * long. They are written by a projection, so no request needs both, as documents beside each other do.
+ */
+export function hostOf(needs: Needs, choices: Choices, from: Entity, group: readonly string[]): Entity | undefined {
+  const [key = 'id'] = group;
+  return needs.entities.find(
+    ({ name, keptSeconds }) =>
+      key !== 'id' &&
+      name !== homeOf(choices, from.name) &&
+      homeOf(choices, name) === name &&
+      !choices.embedded.includes(name) &&
+      keyOf(choices, name) === key &&
+      keptSeconds === from.keptSeconds,
+  );
+}
+
 /** The copies and aggregates of these choices: reads by the same fields share one. */
 export function derivedOf(needs: Needs, choices: Choices): Derived[] {
   const derived = new Map<string, Derived>();
@@ -229,18 +253,17 @@ export function derivedOf(needs: Needs, choices: Choices): Derived[] {
     const way = choices.ways[access.id];
     const from = needs.entities.find(({ name }) => name === access.entity);
     if (!from || way === undefined || way === 'base') continue;
-    // A key that grows with time takes all writes at once, so a day comes last.
-    const fields = access.by.toSorted((a, b) => Number(isTime(a)) - Number(isTime(b)));
-    const group = way === 'aggregate' ? fields : fields.slice(0, 1);
+    const group = groupOf(access, way);
     const suffix = group.map(upper).join('').replaceAll('Id', '');
     const container = `${way === 'aggregate' ? `${upper(from.name)}Totals` : containerOf(from)}By${suffix}`;
+    const host = way === 'beside' ? hostOf(needs, choices, from, group) : undefined;
     const before = derived.get(container);
     derived.set(container, {
       name: container.replaceAll(/(?<!^)(?=[A-Z])/g, '-').toLowerCase(),
       kind: way === 'aggregate' ? way : 'copy',
       type: lower(`${from.name}${way === 'aggregate' ? 'Total' : ''}By${suffix}`),
       from,
-      container,
+      container: host ? containerOf(host) : (before?.container ?? container),
       group,
       serves: [...(before?.serves ?? []), access],
       sums: [...new Set([...(before?.sums ?? []), ...access.sums])],

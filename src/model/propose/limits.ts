@@ -35,7 +35,11 @@ export function overflowOf(
   const copies = derivedOf(needs, choices)
     .filter(({ kind }) => kind === 'copy')
     .map(({ container, group, from }) => ({ container, key: group[0] ?? 'id', members: [from] }));
-  return [...own, ...copies].map((one) => overflow(needs, choices, one, peaks)).find((text) => text !== undefined);
+  // Copies may be in a container that has documents of its own.
+  const all = [...Map.groupBy([...own, ...copies], ({ container }) => container)].flatMap(([container, parts]) =>
+    parts.slice(0, 1).map(({ key }) => ({ container, key, members: parts.flatMap(({ members }) => members) })),
+  );
+  return all.map((one) => overflow(needs, choices, one, peaks)).find((text) => text !== undefined);
 }
 
 function overflow(

@@ -6,6 +6,7 @@ import { bytesOf, duration, quantities } from '../reader/quantity.ts';
 import { parseRequirements } from '../reader/requirements.ts';
 import { column, hasColumns, tablesOf } from '../reader/tables.ts';
 import { words } from '../relations.ts';
+import { keptIn, withRates } from './said.ts';
 
 export interface Field {
   readonly name: string;
@@ -63,12 +64,13 @@ export interface Question {
 const FIELD = /^`?([\p{L}_]\w*)`?(?:\s*\(([\d,]+) values(?:, ?largest ([\d.]+) ?%)?\))?$/u;
 
 export function needsOf(
-  text: string,
+  source: string,
   file: string,
 ): { readonly needs: Needs; readonly questions: readonly Question[] } {
+  const text = withRates(source, parseRequirements(source, file));
   const requirements = parseRequirements(text, file);
   const questions: Question[] = [];
-  const entities = entitiesOf(text, file, questions);
+  const entities = entitiesOf(text, file, requirements, questions);
   const names = entities.map(({ name }) => name);
   const accesses = requirements.patterns.flatMap((pattern): Access[] => {
     const line = pattern.at.line;
@@ -118,7 +120,7 @@ export function needsOf(
   return { needs: { title, requirements, text, entities, accesses, relationships }, questions };
 }
 
-function entitiesOf(text: string, file: string, questions: Question[]): Entity[] {
+function entitiesOf(text: string, file: string, { prose }: Requirements, questions: Question[]): Entity[] {
   const tables = [...within(outlineOf(text, file))].flatMap(({ blocks }) => tablesOf(blocks, text, file));
   const rows = tables.filter((table) => hasColumns(table, ['entity'], ['fields'])).flatMap((table) => table.rows);
   if (rows.length === 0)
@@ -146,8 +148,16 @@ function entitiesOf(text: string, file: string, questions: Question[]): Entity[]
       .find((size) => size !== undefined);
     const count = quantities(column(row, ['documents', 'count']) ?? '')[0]?.high;
     const keptText = column(row, ['kept', 'retention']) ?? '';
-    const kept = duration(keptText);
     const ask = (question: string): void => void questions.push({ line: row.at.line, question });
+    const stated = duration(keptText);
+    // What the table leaves out, a sentence may say.
+    const sentences = keptIn(prose, name);
+    const kept = stated ?? sentences[0]?.value;
+    const differing = sentences.find(({ value }) => value !== kept);
+    if (differing)
+      ask(
+        `How long is ${name} kept? ${stated === undefined ? `Line ${sentences[0]?.line} says "${sentences[0]?.text}"` : `The table has "${keptText}"`}, and line ${differing.line} says "${differing.text}".`,
+      );
     if (parts.some((part) => !part))
       ask(`Which fields does ${name} have? Write names with commas: id, customerId, status (6 values).`);
     if (!fields.some((field) => field.name === 'id')) ask(`Which field identifies one ${name}? Name it id.`);

@@ -13,7 +13,9 @@ import {
   type Choices,
   type Way,
   containerOf,
+  groupOf,
   homeOf,
+  hostOf,
   keyOf,
   levelsOf,
   membersOf,
@@ -282,13 +284,21 @@ function alternativesOf(needs: Needs, now: Choices, overflows: (choices: Choices
     });
     const asked = { one: 'one partition', prefix: 'the partitions of a prefix', all: 'all partitions' }[reach];
     const base = choose('base', `query of ${asked}`);
+    const group = groupOf(access, 'copy');
+    const host = hostOf(needs, now, entity, group);
+    const hosted = host ? [choose('beside', `copy in ${containerOf(host)}, by ${group.join(', ')}`)] : [];
     return [
       {
         decision: `pattern ${access.id}: ${access.kind} ${access.entity} by ${access.by.join(', ')}`,
         options:
           access.kind === 'total'
             ? [base, choose('aggregate', 'aggregate')]
-            : [base, choose('copy', 'copy with its own key'), choose('index', 'global secondary index', PREVIEW)],
+            : [
+                base,
+                choose('copy', 'copy with its own key'),
+                ...hosted,
+                choose('index', 'global secondary index', PREVIEW),
+              ],
       },
     ];
   });

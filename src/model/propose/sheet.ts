@@ -1,4 +1,5 @@
 // What a document says of one container and of one request, and the section of the indexing strategy.
+import { type Derived, lower } from './design.ts';
 import type { Entity } from './needs.ts';
 
 export interface Sheet {
@@ -26,6 +27,33 @@ export function indexing({ name, paths, serves }: Sheet): string {
   if (!paths) return `### ${name} Container\n- **Indexing Policy**: automatic\n- **Included Paths**: \`/*\`\n${served}`;
   return `### ${name} Container\n- **Indexing Policy**: selective\n- **Included Paths**: ${list(paths.map((path) => `\`/${path}/?\``))}\n- **Excluded Paths**: \`/*\`\n${served}`;
 }
+
+/** A row of the projections; `home`: the container of the source. */
+export function projection(
+  { name, kind, from, container, type, group, serves, sums, stable }: Derived,
+  home: string,
+): string {
+  const fixed = stable ? '; stable' : '';
+  const key =
+    kind === 'copy' ? `${group[0] ?? 'id'} = ${group[0] ?? 'id'}; id = id${fixed}` : `[${list(group)}]${fixed}`;
+  const fields =
+    kind === 'copy' ? 'all' : [`documents = count`, ...sums.map((field) => `${field} = sum(${field})`)].join('; ');
+  return `| ${name} | ${kind} | ${home} (${lower(from.name)}) | ${container} (${type}) | ${key} | ${fields} | ${list(serves.map(({ id }) => `#${id}`))} | 30 s | ${kind === 'copy' ? 'remove' : 'subtract'} | backfill |`;
+}
+
+/** A container with copies beside its own documents. */
+export const together = (own: Sheet, copies: Sheet): Sheet => ({
+  ...own,
+  purpose: `${own.purpose}, and ${copies.purpose.replace('; derived', ', written by a projection')}`,
+  types: [...own.types, ...copies.types],
+  values: Math.max(own.values, copies.values),
+  examples: [...own.examples, ...copies.examples],
+  bytes: (own.count * own.bytes + copies.count * copies.bytes) / (own.count + copies.count),
+  count: own.count + copies.count,
+  serves: [...new Set([...own.serves, ...copies.serves])],
+  paths: own.paths && copies.paths && [...new Set([...own.paths, ...copies.paths])],
+  largest: Math.max(own.largest, copies.largest),
+});
 
 export interface Part {
   readonly operation: string;

@@ -27,7 +27,7 @@ import {
 } from './design.ts';
 import { decisionsText } from './analysis.ts';
 import type { Access, Entity, Needs } from './needs.ts';
-import { type Asked, type Part, type Sheet, indexing, list } from './sheet.ts';
+import { type Asked, type Part, type Sheet, indexing, list, projection, together } from './sheet.ts';
 
 /** RU/s at the peak by container, to size each; absent: the smallest. */
 export type Peaks = ReadonlyMap<string, number>;
@@ -58,7 +58,7 @@ class Writer {
   }
 
   text(): string {
-    const sheets = [...this.#own(), ...this.#derived.map((derived) => this.#sheetOf(derived))];
+    const sheets = this.#sheets();
     const { accesses } = this.#needs;
     const parts = [
       `# ${this.#needs.title.replace(/:.*$/, '')}: Azure Cosmos DB NoSQL Data Model`,
@@ -69,11 +69,11 @@ class Writer {
       `## Access Pattern Mapping\n| Pattern | Description | Containers/Indexes | Cosmos DB Operations | Implementation Notes |\n|---|---|---|---|---|\n${accesses.map((access) => this.#row(access)).join('\n')}`,
       ...(this.#derived.length > 0
         ? [
-            `## Change Feed Projections\n| Projection | Kind | Source (type) | Sink (type) | Key mapping | Fields / measures | Serves | Max lag | Deletes | Start |\n|---|---|---|---|---|---|---|---|---|---|\n${this.#derived.map((derived) => this.#projection(derived)).join('\n')}`,
+            `## Change Feed Projections\n| Projection | Kind | Source (type) | Sink (type) | Key mapping | Fields / measures | Serves | Max lag | Deletes | Start |\n|---|---|---|---|---|---|---|---|---|---|\n${this.#derived.map((derived) => projection(derived, this.#containerOf(derived.from))).join('\n')}`,
           ]
         : []),
       `## Hot Partition Analysis\n${sheets.map((sheet) => this.#hot(sheet)).join('\n')}`,
-      `## Trade-offs and Optimizations\n- **Denormalization**: ${this.#derived.length === 0 ? 'none' : `${list(this.#derived.map(({ container, from, name }) => `${container} repeats ${from.name}, kept fresh by \`${name}\``))}; each avoids a query of all partitions`}\n- **Write cost**: each derived container adds its writes to those of its source; \`millrace model cost --terms\` shows them\n- **Not weighed**: copies in a container that exists, write sharding, joins of containers, and several regions`,
+      `## Trade-offs and Optimizations\n- **Denormalization**: ${this.#derived.length === 0 ? 'none' : `${list(this.#derived.map(({ container, from, name }) => `${container} repeats ${from.name}, kept fresh by \`${name}\``))}; each avoids a query of all partitions`}\n- **Write cost**: each derived container adds its writes to those of its source; \`millrace model cost --terms\` shows them\n- **Not weighed**: write sharding, joins of containers, and several regions`,
       '## Global Distribution Strategy\n- **Multi-Region Setup**: one region, no multi-region writes\n- **Consistency Strategy**: Session\n- **Conflict Resolution**: none needed',
       '## Validation Results\n- [x] Each access pattern is mapped to one operation on one container\n- [x] Every option was compared in RU',
     ];
@@ -82,6 +82,15 @@ class Writer {
 
   #entity(name: string): Entity | undefined {
     return this.#needs.entities.find((one) => one.name === name);
+  }
+
+  /** One of each container: copies may be in one that has documents of its own. */
+  #sheets(): Sheet[] {
+    const all = [...this.#own(), ...this.#derived.map((derived) => this.#sheetOf(derived))];
+    return [...Map.groupBy(all, ({ name }) => name).values()].flatMap((same) => {
+      const [first, ...others] = same;
+      return first ? [others.reduce(together, first)] : [];
+    });
   }
 
   #own(): Sheet[] {
@@ -420,7 +429,7 @@ class Writer {
   /** Paths that a write indexes. */
   #indexed(entity: Entity): number {
     return (
-      this.#own().find(({ name }) => name === this.#containerOf(entity))?.paths?.length ??
+      this.#sheets().find(({ name }) => name === this.#containerOf(entity))?.paths?.length ??
       entity.fields.length + 1 + childrenOf(this.#needs, this.#choices, entity).length
     );
   }
@@ -429,16 +438,6 @@ class Writer {
     const members = membersOf(this.#needs, this.#choices, homeOf(this.#choices, entity.name));
     const bytes = members.reduce((sum, one) => sum + one.count * sizeOf(this.#needs, this.#choices, one), 0);
     return profile.partitions(bytes / 1e9, this.#max(this.#containerOf(entity)));
-  }
-
-  #projection({ name, kind, from, container, type, group, serves, sums, stable }: Derived): string {
-    const fixed = stable ? '; stable' : '';
-    const source = `${this.#containerOf(from)} (${lower(from.name)})`;
-    const key =
-      kind === 'copy' ? `${group[0] ?? 'id'} = ${group[0] ?? 'id'}; id = id${fixed}` : `[${list(group)}]${fixed}`;
-    const fields =
-      kind === 'copy' ? 'all' : [`documents = count`, ...sums.map((field) => `${field} = sum(${field})`)].join('; ');
-    return `| ${name} | ${kind} | ${source} | ${container} (${type}) | ${key} | ${fields} | ${list(serves.map(({ id }) => `#${id}`))} | 30 s | ${kind === 'copy' ? 'remove' : 'subtract'} | backfill |`;
   }
 
   #hot({ name, largest }: Sheet): string {

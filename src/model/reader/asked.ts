@@ -53,6 +53,8 @@ export function askedOf(
   skip: ReadonlySet<number>,
 ): Asked[] {
   const asked: Asked[] = [];
+  // With tables of a relational database, a query that names no container may be of them.
+  const alone = !/\bCREATE TABLE\b/i.test(source);
   for (const { sections, own } of grouped(root, containers)) {
     for (const section of sections) {
       let label = section.title;
@@ -79,7 +81,7 @@ export function askedOf(
       const row = (node: Nodes, text: string): void => {
         const cells = plainText(text.replaceAll('|', ' ; '));
         const queries = [...queriesIn(cells), ...conditionsIn(cells)];
-        const container = own ?? named(section.title, containers);
+        const container = own ?? named(section.title, containers, alone);
         if (container && (queries.length > 0 || OPERATION.test(cells)))
           asked.push({
             container: container.name,
@@ -96,7 +98,8 @@ export function askedOf(
         line: number,
         { near, scoped = false }: { near?: Container | undefined; scoped?: boolean } = {},
       ): void => {
-        const container = own ?? near ?? from(text, containers) ?? named(about, containers) ?? byType(text, containers);
+        const container =
+          own ?? near ?? from(text, containers) ?? named(about, containers, alone) ?? byType(text, containers);
         if (query && container)
           asked.push({
             container: container.name,
@@ -124,11 +127,11 @@ function grouped(root: Section, containers: readonly Container[]): { sections: S
   return [...groups, { sections: all.filter((section) => !taken.has(section)) }];
 }
 
-/** The one container that a text names. */
-function named(text: string, containers: readonly Container[]): Container | undefined {
+/** The one container that a text names; `alone`: a text that names none is of the only one. */
+function named(text: string, containers: readonly Container[], alone: boolean): Container | undefined {
   const words = ` ${spoken(text)} `;
   const found = containers.filter(({ name }) => words.includes(` ${spoken(name)} `));
-  return found.length === 1 ? found[0] : onlyOne(containers);
+  return found.length === 1 ? found[0] : alone ? onlyOne(containers) : undefined;
 }
 
 /** `users-and-social` is "Users & Social". */

@@ -58,6 +58,9 @@ export class ContainerDraft {
     this.#findings = findings;
     const key = keyInHeading(section.title);
     if (key !== undefined) this.#setKey([key], section.line);
+    const [, lived] = /\bTTL\b\s*[:=]?\s*(\d[^,;)]*)/i.exec(section.title) ?? [];
+    if (lived !== undefined)
+      this.fact({ name: 'ttl', label: 'TTL', text: lived, line: section.line, items: [], fences: [] });
     for (const part of within(section)) {
       const { facts, loose } = labelledFacts(part.blocks, source);
       for (const fence of loose) {

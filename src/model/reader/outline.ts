@@ -40,7 +40,8 @@ function heading(node: Heading): Section {
   return {
     depth: node.depth,
     title: toString(node).trim(),
-    ...(code && { code: code.value }),
+    // `/type` is the key that a heading states.
+    ...(code && !code.value.startsWith('/') && { code: code.value }),
     struck: meaningful.length > 0 && meaningful.every((child) => child.type === 'delete'),
     line: lineOf(node),
     blocks: [],

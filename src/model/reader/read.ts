@@ -92,7 +92,7 @@ const mapsIn = (root: Section, text: string, file: string): DocumentedMap[] =>
 /** Sections under "Container Designs" with a design; and others with "container" in their title that state a key. */
 function containers(all: readonly Section[], text: string, findings: Findings): ContainerDraft[] {
   const designs = all.filter((section) => sectionName(section.title) === 'containers');
-  const children = new Set(designs.flatMap((section) => section.sections));
+  const children = new Set(designs.flatMap((section) => section.sections).flatMap((section) => partsOf(section, text)));
   const designed = new Map<string, ContainerDraft>();
   for (const section of [...children, ...strayContainers(all, designs, text)]) {
     if (section.struck || sectionName(section.title) === 'indexing') continue;
@@ -122,6 +122,12 @@ function containers(all: readonly Section[], text: string, findings: Findings): 
     } else designed.set(draft.name, draft);
   }
   return [...designed.values()];
+}
+
+/** "Core Data" and "Created at runtime" group the sections of containers, and are none. */
+function partsOf(section: Section, text: string): readonly Section[] {
+  const keyed = section.sections.filter((part) => statesKey(part, text));
+  return keyed.length > 1 && !statesKey(section, text) ? section.sections : [section];
 }
 
 /**
@@ -386,7 +392,7 @@ function contentElsewhere(
 
 /** What "User Document" and "users container document" are about. */
 const subjectOf = (label: string): string =>
-  label.replace(/\s*\b(container|document|item|entity|schema|example)s?\b.*$/i, '');
+  label.replace(/\s*\b(container|collection|document|item|entity|schema|example)s?\b.*$/i, '');
 
 /** The comment in the line above an element of a fence. */
 const commentAbove = (fence: Fence, line: number): string =>

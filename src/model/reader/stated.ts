@@ -150,7 +150,10 @@ function created(fence: Fence): Group[] {
     [...text.matchAll(creation)].flatMap((match): Group[] => {
       if (resources.some(({ from, to }) => match.index + match[0].length > from && match.index < to)) return [];
       const { name: literal, variable, key = '' } = match.groups ?? {};
-      const name = literal ?? new RegExp(`\\b${variable}\\s*=\\s*["']([\\w-]+)["']`).exec(text)?.[1] ?? 'container';
+      const assigned = new RegExp(`\\b${variable}\\s*=\\s*["']([\\w-]+)["']`).exec(text)?.[1];
+      // `container_id: products` in what a program prints is no variable.
+      const printed = /^container_?id:/i.test(match[0]) && /^[a-z][a-z-]*$/.test(variable ?? '') ? variable : undefined;
+      const name = literal ?? assigned ?? printed ?? 'container';
       const at = line + text.slice(0, match.index + match[0].indexOf(key)).split('\n').length - 1;
       if (NO_NAME.test(name) && name !== 'container') return [];
       const group = groupOf(name, key, at);

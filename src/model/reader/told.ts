@@ -70,6 +70,5 @@ const marked = (text: string): string =>
 
 /** `#### Feedback Container (PK: /topicId)`: the key in a heading. */
 export const keyInHeading = (title: string): string | undefined =>
-  new RegExp(String.raw`\b${PARTITION}\s*(?:by|on|is|[:=])?\s*(?<key>\/[\p{L}_][\w/]*)`, 'iu').exec(title)?.groups?.[
-    'key'
-  ] ?? /\s(?:\(|[–—-]\s|\[)`?(?<key>\/[\p{L}_]\w*)`?[)\]]?$/u.exec(title)?.groups?.['key'];
+  new RegExp(String.raw`\b${PARTITION}\s*(?:by|on|is|[:=])?\s*\x60?(?<key>\/[\p{L}_][\w/]*)`, 'iu').exec(title)
+    ?.groups?.['key'] ?? /\s(?:\(|[–—-]\s|\[)`?(?<key>\/[\p{L}_]\w*)`?[)\]]?$/u.exec(title)?.groups?.['key'];

@@ -10,6 +10,8 @@ interface Belief {
   /** Words with which the sentence is true, or isn't about this. */
   readonly unless?: RegExp;
   readonly truth: string;
+  /** The false sentence is itself a denial. */
+  readonly denies?: true;
 }
 
 const LIMITED = String.raw`(?:max\w*|limit\w*|up to|at most|cap(?:s|ped|acity)?|supports?|can hold|holds|exceeds?)`;
@@ -81,6 +83,48 @@ const BELIEFS: readonly Belief[] = [
     unless: /\bmongo/i,
     truth: 'A document has at most 2 MB',
   },
+  {
+    claim:
+      /\b(?:storage|size|limit)\b[^.|]{0,20}\bper partition\b[^.|]{0,50}\b50 ?GB\b|\b(?:maximum|max\.?) partition (?:size|storage)\b[^.|]{0,20}\b50 ?GB\b/i,
+    unless: /\bphysical/i,
+    truth: 'A value of the partition key has at most 20 GB; 50 GB is what a physical partition holds',
+  },
+  {
+    claim:
+      /\bunlimited (?:scal\w+|storage|growth|size|throughput|data)\b[^.|]{0,30}\b(?:per|for (?:each|every|a)|within (?:a|each|one)) (?:tenant|customer|user|organi[sz]ation|company|(?:logical )?partition)\b/i,
+    unless: /\b(?:hierarch|sub-?partition|database per|container per|account per)/i,
+    truth: 'A value of the partition key is one logical partition, with 20 GB and 10,000 RU/s',
+  },
+  {
+    claim:
+      /\bparallel (?:quer\w+|reads|execution|processing)\b[^.|]{0,20}\bwithin (?:a |each |one |the )?(?:tenant|customer|(?:logical )?partition)\b/i,
+    truth: 'A logical partition lies in one physical partition, so a query in it isn’t spread',
+  },
+  {
+    claim: /\bsession consistency\b[^.|]{0,40}\b(?:strong|immediate|strict) (?:data |read )?consistency\b/i,
+    unless: /\b(?:own writes|within (?:a|the|its) session|instead|rather|vs)\b/i,
+    truth: 'Session consistency shows a client its own writes; others may read older versions',
+  },
+  {
+    claim:
+      /\bno (?:ACID|multi-(?:document|item)) transactions?\b|\b(?:doesn['’]t|does not) support (?:ACID|multi-(?:document|item)) transactions?\b/i,
+    unless: /\b(?:across|between|over|cross|containers?|partitions?)\b/i,
+    denies: true,
+    truth: 'Documents of one partition key are written in one transaction, by a transactional batch',
+  },
+  {
+    claim: /\b(?:no|without) (?:additional|extra) RUs?\b[^.|]{0,40}\breplica/i,
+    denies: true,
+    truth: 'The throughput is provisioned and billed in each region, and a read there takes RU of it',
+  },
+  {
+    claim: /\bcontinuous backups?\b[^.|]{0,30}\b(?:by default|the default)\b/i,
+    truth: 'An account has periodic backup unless continuous backup is chosen',
+  },
+  {
+    claim: /\bNormalizedRUConsumption\b[^|]{0,12}>=?\s*(?:[2-9]\d\d|1[1-9]\d|10[1-9]|\d{4,})/i,
+    truth: 'NormalizedRUConsumption is a percentage, and never above 100',
+  },
 ];
 
 const DENIED =
@@ -92,14 +136,14 @@ interface Said {
 }
 
 /** Each line, without the dots that end no sentence. */
-const linesOf = (design: Design): Said[] =>
+const sentencesIn = (design: Design): Said[] =>
   saying(design, /./).map(({ text, at }) => ({ text: text.replaceAll(/\b(?:e\.g|i\.e)\.,?/g, ''), at }));
 
 /** The lines that claim it, and deny it neither in the claim nor in the sentence before it. */
-const claimed = (lines: readonly Said[], claim: RegExp): Said[] =>
+const claimed = (lines: readonly Said[], { claim, denies }: Belief): Said[] =>
   lines.filter(({ text }) => {
     const found = claim.exec(text);
-    if (!found) return false;
+    if (!found || denies) return found !== null;
     const before = text.slice(0, found.index).split(/[.;]/).at(-1) ?? '';
     return !DENIED.test(`${before} ${found[0]}`);
   });
@@ -127,15 +171,16 @@ export const BELIEFS_OF_SERVICE: readonly Rule[] = [
     title: 'What the document says of partitions, transactions, joins and the feed is true of Cosmos DB',
     severity: 'error',
     source: SOURCES.microsoft('Partitioning and horizontal scaling in Azure Cosmos DB'),
-    why: 'A design that rests on a false sentence fails when it is built: a JOIN over documents is refused, a transaction over partitions too, and a logical partition is full at 20 GB (ASM-E121). The rule reads single sentences. It passes over those that deny the claim.',
+    why: 'A design that rests on a false sentence fails when it is built: a JOIN over documents is refused, a transaction over partitions too, and a logical partition is full at 20 GB (ASM-E121, ASM-E130). The rule reads single sentences. It passes over those that deny the claim.',
     hint: 'Correct the sentence, and what rests on it.',
     needs: [DESIGN],
     *check(facts): Iterable<RuleResult> {
       const { design } = facts;
       if (!design) return;
-      const lines = linesOf(design);
-      for (const { claim, unless, truth } of BELIEFS) {
-        const [first, ...others] = claimed(lines, claim).filter(({ text }) => !unless?.test(text));
+      const lines = sentencesIn(design);
+      for (const belief of BELIEFS) {
+        const { unless, truth } = belief;
+        const [first, ...others] = claimed(lines, belief).filter(({ text }) => !unless?.test(text));
         if (first) yield { message: truth, at: first.at, related: others.map(({ at }) => at) };
       }
       yield* overTypes(design, facts);

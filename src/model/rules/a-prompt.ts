@@ -106,7 +106,7 @@ export const PROMPT: readonly Rule[] = [
     hint: 'Name the Azure service, or delete the sentence.',
     *check({ prose }) {
       const other =
-        /\b(DynamoDB|AWS|Amazon (S3|Kinesis|Aurora|RDS|SQS|SNS)|Kinesis|Redshift|EventBridge|GCP|Google Cloud|BigQuery|Bigtable|Cloud Spanner|Firestore|Firebase Realtime Database|Pub\/Sub|Aurora DSQL|DocumentDB on AWS)\b/;
+        /\b(DynamoDB|AWS|Amazon (S3|Kinesis|Aurora|RDS|SQS|SNS)|Kinesis|Redshift|EventBridge|GCP|Google Cloud|BigQuery|Bigtable|Cloud Spanner|Firestore|Firebase Realtime Database|(?<!Redis |Web )Pub\/Sub|Aurora DSQL|DocumentDB on AWS)\b/;
       for (const { text, label, at } of prose) {
         const found = other.exec(`${label ?? ''} ${text}`);
         if (found) yield { message: `${found[0]} is a service of another cloud`, at };

@@ -25,7 +25,9 @@ export function sums(text: string): Sum[] {
     const sides = clause.split('=');
     for (const [index, right] of sides.entries()) {
       const left = sides[index - 1];
-      if (left === undefined || sides.length > 3) continue;
+      if (left === undefined || sides.length > 3 || !/\d/.test(left) || !/\d/.test(right)) continue;
+      // `200-500 items per partition = 10-25 KB` has a range on the left, and no sum.
+      if (/\d[-–−]\d/.test(left) && !/[×x*÷/+]/.test(left)) continue;
       const stated = tokens(right, true)[0];
       const bare = tokens(right, false)[0];
       const value = evaluate(tokens(left, true));

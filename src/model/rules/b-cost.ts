@@ -345,7 +345,11 @@ export const COST: readonly Rule[] = [
           yield { message: `${name} has ${n(detail.data?.gb ?? 0)} GB; a serverless container holds at most 1 TB`, at };
         if ((regions(facts)?.count ?? 1) > 1)
           yield { message: `${name} is serverless, but the design has several regions`, at };
-        if (/\d\s*RU\/s (max|provisioned)|autoscale|max(imum)? [\d,]+ RU\/s/i.test(text))
+        // "400 RU/s or serverless" leaves the choice open.
+        if (
+          /\d\s*RU\/s (max|provisioned)|autoscale|max(imum)? [\d,]+ RU\/s/i.test(text) &&
+          !/\bor serverless|serverless\b[^.;]{0,30}\bor\b/i.test(text)
+        )
           yield { message: `${name} is serverless, so its RU/s can't be provisioned`, at };
         const budget = 5000 - 4000 * Math.min(1, (detail.data?.gb ?? 0) / 250);
         const need = facts.peak(detail);

@@ -2,9 +2,9 @@
 import type { ContainerDetail, Prose, Text } from '../documents.ts';
 import { bytesOf, quantities } from '../reader/quantity.ts';
 import { contradicts, isComposed, lineOf } from './key-values.ts';
-import { declaredFor } from './declared-for.ts';
+import { declaredFor, isLost } from './declared-for.ts';
 import { declaredIn } from './declared.ts';
-import { type Facts, examplesIn, fieldsIn, isOfId, isQuery, valueAt } from './facts.ts';
+import { type Facts, examplesIn, isOfId, isQuery, valueAt } from './facts.ts';
 import { type Rule, DESIGN, SOURCES, missing, more, n } from './rule.ts';
 
 const LIMITS = SOURCES.microsoft('Azure Cosmos DB service quotas');
@@ -48,33 +48,11 @@ function constantKey({ container }: ContainerDetail, constants: readonly Prose[]
 }
 /** Names that usually have few values. */
 const FEW =
-  /\/(status|type|kind|state|country|region|tier|category|sport|league|language|currency|plan|environment|severity|level|role|gender|is[A-Z]\w*|has[A-Z]\w*|\w+(?:Type|Status|Category|Kind|Level|Role|State)|\w+_(?:type|status|category|kind|level|role|state)|active|enabled|deleted|priority|collection|entity|channel|platform|format)$/;
+  /\/(status|department|type|kind|state|country|region|tier|category|sport|league|language|currency|plan|environment|severity|level|role|gender|is[A-Z]\w*|has[A-Z]\w*|\w+(?:Type|Status|Category|Kind|Level|Role|State)|\w+_(?:type|status|category|kind|level|role|state)|active|enabled|deleted|priority|collection|entity|channel|platform|format)$/;
 
 /** `(value: 'deadletter')` beside the key: all documents have it. */
 const ONE_VALUE =
   /\((?:fixed |constant |static |the )?value:?\s*[`"'“]+[\w-]+[`"'”]+\s*\)|\balways\s+[`"'“]+[\w-]+[`"'”]+/i;
-
-/** Fewer fields aren't a description of the documents. */
-const DESCRIBED = 10;
-
-/** Fewer fields don't describe the documents of one container. */
-const DECLARED = 3;
-
-/** Whether nothing names the key as a field, in a text that describes the documents of this container. */
-function isLost({ design, containers }: Facts, detail: ContainerDetail): boolean {
-  const { container } = detail;
-  const [first = ''] = container.partitionKey;
-  const name = first.split('/')[1] ?? '';
-  if (!design || name === '' || name === 'id' || examplesIn(container).length > 0) return false;
-  const fields = new Set([
-    ...declaredIn(design).map(({ field }) => field),
-    ...containers.flatMap((one) => [...fieldsIn(one.container)]),
-  ]);
-  if (fields.size < DESCRIBED || fields.has(name)) return false;
-  if (declaredFor(design, detail).length < DECLARED) return false;
-  const named = new RegExp(`[.'"]${name}\\b`, 'i');
-  return !design.lines.some((line) => named.test(line));
-}
 
 const CONSTANT =
   /\b(fixed|constant|static|hard-?coded|same) value\b(?! as)|\balways (be )?["'`]|\bone value for all\b/i;
@@ -142,7 +120,14 @@ export const KEYS: readonly Rule[] = [
                 lacking.length === examples.length
                   ? facts.place(detail, 'partitionKey')
                   : facts.example(lacking[0], at),
-              related: [lacking.length === examples.length ? at : facts.place(detail, 'partitionKey')],
+              related: [
+                lacking.length === examples.length ? at : facts.place(detail, 'partitionKey'),
+                ...lacking.flatMap((one) =>
+                  Object.keys(one)
+                    .filter((field) => others.includes(field))
+                    .map((field) => facts.field(one, field, at)),
+                ),
+              ],
             };
           }
         }

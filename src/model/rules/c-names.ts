@@ -3,7 +3,7 @@ import type { ContainerDetail } from '../documents.ts';
 import type { Place } from '../model.ts';
 import { saysCrossing } from '../reader/asked.ts';
 import { namedLike } from '../reader/owners.ts';
-import { declaredOf, linesOf } from './declared.ts';
+import { declaredOf, isIn, linesOf } from './declared.ts';
 import { type Facts, fieldsIn, isOfId } from './facts.ts';
 import { type Rule, type RuleResult, DESIGN, SOURCES, missing } from './rule.ts';
 
@@ -45,9 +45,6 @@ function unknownIn(facts: Facts, detail: ContainerDetail, fields: ReadonlySet<st
     ),
   );
 }
-
-const isIn = ({ from, to }: { readonly from: number; readonly to: number }, line: number): boolean =>
-  line >= from && line < to;
 
 interface Misnamed {
   readonly written: string;
@@ -128,7 +125,7 @@ function lookups(facts: Facts): Lookup[] {
     if (![ALL, ENDPOINT, LOOKUP, SENTENCE].some((form) => line.search(form) >= 0)) return [];
     const near = design.lines.slice(Math.max(0, index - 2), index + 3).join('\n');
     if (saysCrossing(near)) return [];
-    const own = spans.filter(({ from, to }) => index + 1 >= from && index + 1 < to).at(-1)?.detail;
+    const own = spans.filter((span) => isIn(span, index + 1)).at(-1)?.detail;
     const all = [...line.matchAll(ALL)].flatMap(({ groups: { entity = '' } = {} }): Lookup[] => {
       const detail = namedIn(facts, entity, line);
       // With one document in each partition, a list of all reads every one of them.

@@ -2,7 +2,12 @@
 import { type Rule, type RuleResult, DESIGN, SOURCES, missing, more } from './rule.ts';
 
 /** What other databases have; each with what Cosmos DB has instead. */
-const REFUSED: readonly { readonly has: RegExp; readonly what: string; readonly instead: string }[] = [
+const REFUSED: readonly {
+  readonly has: RegExp;
+  readonly what: string;
+  readonly instead: string;
+  readonly unnamed?: true;
+}[] = [
   {
     has: /\bLIMIT\s+[@\d]/i,
     what: 'LIMIT without OFFSET',
@@ -10,13 +15,14 @@ const REFUSED: readonly { readonly has: RegExp; readonly what: string; readonly 
   },
   { has: /\bCOUNT\s*\(\s*\*\s*\)/i, what: 'COUNT(*)', instead: 'Write `COUNT(1)`.' },
   { has: /\bHAVING\b/i, what: 'HAVING', instead: 'Filter the groups of a subquery, or in the program.' },
-  { has: /\bUNION\b/i, what: 'UNION', instead: 'Send two queries.' },
+  { has: /\bUNION\b/i, what: 'UNION', instead: 'Send two queries.', unnamed: true },
   {
     has: /\b(?:LEFT|RIGHT|INNER|OUTER|FULL)\s+(?:OUTER\s+)?JOIN\b|\bJOIN\s+\w+\s+(?:AS\s+)?\w*\s*ON\b/i,
     what: 'JOIN … ON',
     instead: 'A JOIN unfolds an array of the same document: `JOIN line IN c.lines`. Copy what another document has.',
   },
-  { has: /\bILIKE\b/i, what: 'ILIKE', instead: 'Write `CONTAINS(c.name, @part, true)`.' },
+  { has: /\bCASE\s+WHEN\b/i, what: 'CASE', instead: 'Write `condition ? a : b`.', unnamed: true },
+  { has: /\bILIKE\b/i, what: 'ILIKE', instead: 'Write `CONTAINS(c.name, @part, true)`.', unnamed: true },
   {
     has: /\b(?:NOW|GETDATE|SYSDATE|CURDATE)\s*\(|\bCURRENT_TIMESTAMP\b(?!\s*\()|\bINTERVAL\s+'/i,
     what: 'dates of other databases',
@@ -36,7 +42,7 @@ export const SYNTAX: readonly Rule[] = [
     title: 'Queries use what the query language has',
     severity: 'error',
     source: SOURCES.microsoft('Queries in Azure Cosmos DB for NoSQL'),
-    why: 'The query language looks like SQL and lacks much of it: LIMIT without OFFSET, `COUNT(*)`, HAVING, UNION, joins of documents (ASM-E118). The service answers such a query with 400. The rule reads the queries that the document asks of a container.',
+    why: 'The query language looks like SQL and lacks much of it: LIMIT without OFFSET, `COUNT(*)`, HAVING, UNION, CASE, joins of documents (ASM-E118). The service answers such a query with 400. UNION, CASE and ILIKE are only a warning, because its reference doesn’t name them and no page denies them. The rule reads the queries that the document asks of a container.',
     hint: 'Write the query in the language of Cosmos DB.',
     needs: [DESIGN],
     *check({ questions }): Iterable<RuleResult> {
@@ -45,13 +51,15 @@ export const SYNTAX: readonly Rule[] = [
         yield missing('a query');
         return;
       }
-      for (const { has, what, instead } of REFUSED) {
+      for (const { has, what, instead, unnamed } of REFUSED) {
         const [first, ...others] = all.filter(
           ({ text }) => has.test(text) && !(what.startsWith('LIMIT') && NOT_REFUSED.test(text)),
         );
         if (first)
           yield {
-            message: `${first.who}${more(others.length)}: Cosmos DB has no ${what}`,
+            // No page says that these don't exist; the reference of the language doesn't name them.
+            ...(unnamed && { severity: 'warning' }),
+            message: `${first.who}${more(others.length)}: ${unnamed ? 'the reference of Cosmos DB’s language' : 'Cosmos DB'} has no ${what}`,
             at: first.at,
             related: others.map(({ at }) => at),
             hint: instead,

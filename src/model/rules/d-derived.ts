@@ -1,34 +1,12 @@
 // D10, D11 and F16: data that follows from other documents, or from the clock, and that nothing keeps.
 import { isObject } from '../../base/json.ts';
 import type { ContainerDetail, Design } from '../documents.ts';
-import type { Place } from '../model.ts';
-import { namedLike } from '../reader/owners.ts';
-import { declaredOf, linesOf } from './declared.ts';
+import { endingLike, namedLike } from '../reader/owners.ts';
+import { isIn, linesOf } from './declared.ts';
 import { type Facts, examplesIn, fieldsIn } from './facts.ts';
+import { type Field, fieldsOf } from './fields.ts';
 import { type Rule, type RuleResult, DESIGN, SOURCES } from './rule.ts';
-
-interface Field {
-  readonly field: string;
-  readonly at: Place;
-}
-
-/** Fields of a container by its examples and declarations, each once, with its line. Three rules ask for them. */
-function fieldsOf(facts: Facts, detail: ContainerDetail): readonly Field[] {
-  const known = read.get(detail);
-  if (known) return known;
-  const { container } = detail;
-  const fields = new Map<string, Field>();
-  for (const one of examplesIn(container))
-    for (const field of Object.keys(one))
-      if (!fields.has(field)) fields.set(field, { field, at: facts.field(one, field, container.at) });
-  for (const { field, at } of facts.design ? declaredOf(facts.design, detail) : [])
-    if (!fields.has(field)) fields.set(field, { field, at });
-  const found = [...fields.values()];
-  read.set(detail, found);
-  return found;
-}
-
-const read = new WeakMap<ContainerDetail, readonly Field[]>();
+import { linesSaying } from './said.ts';
 
 /** Whether a projection writes the field, or a sentence with its name says what keeps it. `origin`: where it is from. */
 function isKept(
@@ -47,24 +25,22 @@ function isKept(
 /** What the section of the origin says of its own field keeps no copy. */
 function says(design: Design | undefined, field: string, words: RegExp, origin?: ContainerDetail): boolean {
   if (!design) return false;
-  const { from, to } = origin ? linesOf(design, origin) : { from: 0, to: 0 };
-  const saying = linesWith.get(design.lines) ?? new Map<RegExp, readonly (readonly [number, string])[]>();
-  linesWith.set(design.lines, saying);
-  const lines = saying.get(words) ?? [...design.lines.entries()].filter(([, line]) => words.test(line));
-  saying.set(words, lines);
-  return lines.some(([index, line]) => line.includes(field) && !(index + 1 >= from && index + 1 < to));
+  const own = origin ? linesOf(design, origin) : { from: 0, to: 0 };
+  return linesSaying(design, words).some(([line, text]) => text.includes(field) && !isIn(own, line));
 }
 
-/** Every field asks for the lines with the same words. */
-const linesWith = new WeakMap<readonly string[], Map<RegExp, readonly (readonly [number, string])[]>>();
-
 const COUNTER = /^(?:total_?|num(?:ber_?of)?_?)?(?<of>[a-z]+?(?:[A-Z][a-z]+)?)(?:Count|_count|s_total|sTotal)$/;
+/** Counters that others' requests raise, of things that may have no container here. */
+const RAISED =
+  /^(?:view|download|like|save|share|play|comment|reply|follower|following|member|message|unread\w*|vote|upvote|review|post|favou?rite|rating|subscriber|participant|attendee|registration|enrol?lment)s?$/i;
 const KEEPS_COUNT =
   /increment|patch|atomic|change feed|trigger|re-?(comput|calculat|count)|aggregat|etag|projection|derived|computed|maintain|denormali|updated (by|on|when)|sync|batch|approximate/i;
 const KEEPS_COPY =
-  /snapshot|denormali|cop(y|ied)|refresh|change feed|at the time|when (it was )?(created|placed|written)|sync|never chang|immutable|historic|projection|propagat|updated (by|when)|stale/i;
+  /snapshot|refresh|change feed|at the time|when (it was )?(created|placed|written)|sync|never chang|immutable|historic|projection|propagat|updated (by|when)|stale/i;
 const COPIED =
-  /^(?<of>[a-z][a-z]+)(?<part>Name|Title|DisplayName|Email|AvatarUrl|Avatar|Role|Status|Tier|Price|Currency)$/;
+  /^(?<of>[a-z][a-z]+?)_?(?<part>(?:Name|Title|DisplayName|Email|AvatarUrl|Avatar|Role|Status|Tier|Price|Currency)|(?<=_)(?:name|title|display_name|email|avatar_url|avatar|role|status|tier|price|currency))$/;
+/** What a document may call its own name. */
+const NAMES = ['name', 'title', 'displayName', 'display_name', 'fullName', 'full_name'];
 
 const SUMMARY = /metric|stat(s|istic)|summar|analytic|report|aggregat|rollup|daily|monthly|total|snapshot/i;
 
@@ -124,7 +100,7 @@ export const DERIVED: readonly Rule[] = [
     title: 'A counter of other documents has a path that keeps it',
     severity: 'warning',
     source: `${SOURCES.ours}; ${SOURCES.microsoft('Data modeling in Azure Cosmos DB')}`,
-    why: 'A field such as `likeCount` beside a container `likes` follows from other documents, and Cosmos DB has no trigger that keeps it. Without a path it drifts; with `+= 1` it counts a repeated request twice. The rule looks for a projection, or a sentence with the field’s name that says what updates it.',
+    why: 'A field such as `likeCount` beside a container `likes` follows from other documents, and Cosmos DB has no trigger that keeps it. Without a path it drifts; with `+= 1` it counts a repeated request twice. The same holds for `viewCount` and other counters that the requests of many people raise. The rule looks for a projection, or a sentence with the field’s name that says what updates it, and passes over a document that has the counted elements itself.',
     hint: 'Declare an aggregate, or write what keeps the counter: "likeCount: aggregate of likes by the change feed".',
     needs: [DESIGN],
     *check(facts): Iterable<RuleResult> {
@@ -132,10 +108,19 @@ export const DERIVED: readonly Rule[] = [
       for (const detail of facts.containers) {
         // The whole document is a summary, and something writes it.
         if (detail.derived || SUMMARY.test(detail.container.name)) continue;
-        const found = fieldsOf(facts, detail).filter(({ field }) => {
+        const fields = fieldsOf(facts, detail);
+        const found = fields.filter(({ field }) => {
           const of = COUNTER.exec(field)?.groups?.['of'] ?? '';
-          const other = of === '' ? undefined : namedLike(of, all);
-          return other && other !== detail.container && !isKept(facts, detail, field, KEEPS_COUNT);
+          if (of === '') return false;
+          const other = namedLike(of, all);
+          // A document that has the counted elements is written with its counter.
+          const within = fields.some(
+            (one) => one.field !== field && namedLike(of, [{ name: one.field }]) !== undefined,
+          );
+          return (
+            (other === undefined ? RAISED.test(of) && !within : other !== detail.container) &&
+            !isKept(facts, detail, field, KEEPS_COUNT)
+          );
         });
         const [first, ...others] = found;
         if (first)
@@ -159,16 +144,17 @@ export const DERIVED: readonly Rule[] = [
       const all = facts.containers.map(({ container }) => container);
       for (const detail of facts.containers) {
         const fields = fieldsOf(facts, detail);
-        const names = new Set(fields.map(({ field }) => field));
         const found = fields.filter(({ field }) => {
           const { of = '', part = '' } = COPIED.exec(field)?.groups ?? {};
-          const other = of === '' || !names.has(`${of}Id`) ? undefined : namedLike(of, all);
-          const origin = `${part.charAt(0).toLowerCase()}${part.slice(1)}`;
+          const other = of === '' ? undefined : (namedLike(of, all) ?? endingLike(of, all));
+          const own = `${part.charAt(0).toLowerCase()}${part.slice(1)}`;
+          const origins = [field, ...(own === 'name' ? NAMES : [own])];
           const known = facts.containers.find(({ container }) => container === other);
           return (
             known &&
             known !== detail &&
-            fieldsOf(facts, known).some((one) => one.field === origin) &&
+            ![...known.container.partitionKey, ...detail.container.partitionKey].includes(`/${field}`) &&
+            fieldsOf(facts, known).some((one) => origins.includes(one.field)) &&
             !isKept(facts, detail, field, KEEPS_COPY)
           );
         });
@@ -199,8 +185,8 @@ export const DERIVED: readonly Rule[] = [
         const names = [container.name, ...container.types.map(({ name }) => name)].join(' ');
         if (container.defaultTtl !== undefined || fieldsIn(container).has('ttl') || BUSINESS.test(names)) continue;
         const field = fieldsOf(facts, detail).find((one) => EXPIRY.test(one.field));
-        const { from, to } = linesOf(design, detail);
-        if (field && !design.lines.slice(from - 1, to - 1).some((line) => CLEANS.test(line)))
+        const span = linesOf(design, detail);
+        if (field && !linesSaying(design, CLEANS).some(([line]) => isIn(span, line)))
           yield {
             message: `${container.name}: ${field.field} deletes nothing, and the container has no TTL`,
             at: field.at,

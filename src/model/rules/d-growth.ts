@@ -1,17 +1,24 @@
 // D9: arrays inside documents that grow as long as the document lives.
+import { namedLike } from '../reader/owners.ts';
 import { declaredOf } from './declared.ts';
 import { examplesIn } from './facts.ts';
 import { type Rule, DESIGN, SOURCES } from './rule.ts';
 
 /** Names of things that are added one by one, without an end. */
 const GROWING =
-  /^(messages|comments|history|events|logs?|entries|members|memberIds|participants|participantIds|attendees|rsvps|followers|followerIds|subscribers|likes|likedBy|reactions|notifications|transactions|orders|readings|measurements|versions|activities|visits|attempts|reviews|ratings|replies|posts|bookmarks|sessions|auditTrail)$|(History|Log|Logs|Messages|Comments|MemberIds|Events|Versions)$/;
+  /^(messages|comments|history|events|logs?|entries|members|memberIds|participants|participantIds|attendees|rsvps|followers|followerIds|subscribers|likes|likedBy|reactions|notifications|transactions|orders|readings|measurements|versions|activities|visits|attempts|reviews|ratings|replies|posts|bookmarks|sessions|auditTrail)$|^(?:liked|saved|followed|blocked|watched|viewed|completed|visited|favou?rite)_?[A-Z]?\w*s$|(History|Log|Logs|Messages|Comments|MemberIds|Events|Versions)$/;
 
 const bounded = (text: string, field: string): boolean =>
   text.includes(field) &&
-  /\b(max\w*|at most|up to|limit\w*|last|newest(?! first)|recent|bounded|capped|fixed|no more than|fewer than)\b|[≤<]\s*\d/i.test(
-    text,
-  );
+  (text.toLowerCase().includes(`recent ${field.toLowerCase()}`) ||
+    /\b(max\w*|at most|up to|limit\w*|last|newest(?! first)|bounded|capped|fixed|no more than|fewer than)\b|[≤<]\s*\d/i.test(
+      text,
+    ));
+
+/** `with embedded HangoutAttendee arrays`, in the line that names the container. */
+const EMBEDDED = /\bembedded\s+`?(\w+)`?\s+(?:arrays?|lists?|collections?)\b/gi;
+const ENDING =
+  /(?:message|comment|member|attendee|participant|follower|event|entry|log|reaction|version|attempt|order|session)s?$/i;
 
 const ROW = /^\s*\|\s*`?(?<field>[^`|]*?)`?\s*\|[^|]*\b(?:array|list)\b/i;
 
@@ -29,12 +36,17 @@ export const GROWTH: readonly Rule[] = [
     title: 'An array in a document has a bound',
     severity: 'warning',
     source: `${SOURCES.microsoft('Data modeling in Azure Cosmos DB')}; the modelling prompt`,
-    why: 'Each added element makes the document larger, every write pays for the whole document, and at 2 MB the service refuses it. The rule knows arrays by names of things that are added one by one: messages, comments, history, members, events. It also takes an array whose row in a table of fields says that it has every or all of something. It reads examples and declarations, and accepts a sentence that names the field and a bound.',
+    why: 'Each added element makes the document larger, every write pays for the whole document, and at 2 MB the service refuses it. The rule knows arrays by names of things that are added one by one: messages, comments, history, members, events. It also takes the ids of documents that have a container, and an array whose row in a table of fields says that it has every or all of something. It reads examples and declarations, and accepts a sentence that names the field and a bound.',
     hint: 'Store each element as a document of its own with the same partition key. Or write the bound: "messages: at most 50".',
     needs: [DESIGN],
     *check(facts) {
       const { containers, design, pairs } = facts;
       const ofAll = fieldsOfAll(design?.lines ?? []);
+      const named = containers.flatMap(({ container }) => [container, ...container.types]);
+      const isOfDocuments = (field: string): boolean => {
+        const of = /^(\w+?)_?ids$/i.exec(field)?.[1];
+        return of !== undefined && named.some(({ name }) => namedLike(of, [{ name }]) !== undefined);
+      };
       for (const detail of containers) {
         const { container } = detail;
         const shown = examplesIn(container).flatMap((one) =>
@@ -43,10 +55,17 @@ export const GROWTH: readonly Rule[] = [
             .map(([field]) => ({ field, at: facts.field(one, field, container.at) })),
         );
         const declared = design ? declaredOf(design, detail).filter(({ array }) => array) : [];
-        const found = [...shown, ...declared].filter(({ field }, index, all) => {
+        const opening = design?.lines[container.at.line - 1] ?? '';
+        const embedded = [...opening.matchAll(EMBEDDED)].flatMap(([, field = '']) =>
+          ENDING.test(field) ? [{ field, at: container.at }] : [],
+        );
+        const found = [...shown, ...declared, ...embedded].filter(({ field }, index, all) => {
           const own = field.split('.').at(-1) ?? field;
           return (
-            (GROWING.test(own) || ofAll.has(own.toLowerCase())) &&
+            (GROWING.test(own) ||
+              ofAll.has(own.toLowerCase()) ||
+              isOfDocuments(own) ||
+              embedded.some((one) => one.field === field)) &&
             all.findIndex((other) => other.field === field) === index &&
             !(design?.lines ?? []).some((line) => bounded(line, own)) &&
             !pairs.some(

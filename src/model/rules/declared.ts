@@ -1,18 +1,12 @@
-// Fields as a document declares them: in TypeScript, C#, Java or Python, in a table of fields, or in a diagram of entities.
+// Fields as a document declares them: in TypeScript, C#, Java or Python, in a table of fields, in a
+// list, or in a diagram of entities.
 // Declarations have no values, so they are no examples.
 import type { ContainerDetail, Design } from '../documents.ts';
-import type { Place } from '../model.ts';
+import type { Container } from '../model.ts';
 import { namedLike } from '../reader/owners.ts';
 import { jsonName } from '../reader/resources.ts';
-
-export interface Declared {
-  readonly field: string;
-  readonly array: boolean;
-  readonly optional: boolean;
-  /** The entity of a diagram that has it. */
-  readonly entity?: string;
-  readonly at: Place;
-}
+import type { Declared } from './declaration.ts';
+import { listedIn } from './declared-lists.ts';
 
 const FORMS: readonly RegExp[] = [
   /^\s*(?:readonly\s+)?(?<field>[a-z_]\w*)(?<optional>\?)?\s*:\s*(?<type>[A-Za-z'"{(][^;,=]*?(?:\[\])?)\s*[;,]?\s*(?:\/\/.*)?$/,
@@ -54,7 +48,7 @@ export function declaredIn(design: Design): readonly Declared[] {
     }
     return [];
   });
-  const all = [...found, ...entitiesIn(design)];
+  const all = [...found, ...entitiesIn(design), ...listedIn(design)];
   read.set(design, all);
   return all;
 }
@@ -81,11 +75,11 @@ export function declaredOf(design: Design, detail: ContainerDetail): readonly De
   if (design.containers.length === 1) return declaredIn(design);
   const known = own.get(detail);
   if (known) return known;
-  const { from, to } = linesOf(design, detail);
-  const containers = design.containers.map(({ container }) => container);
+  const span = linesOf(design, detail);
+  const containers = containersOf(design);
   const found = declaredIn(design).filter(
     ({ at, entity }) =>
-      (at.line >= from && at.line < to) || (entity !== undefined && namedLike(entity, containers) === detail.container),
+      isIn(span, at.line) || (entity !== undefined && namedLike(entity, containers) === detail.container),
   );
   own.set(detail, found);
   return found;
@@ -93,10 +87,21 @@ export function declaredOf(design: Design, detail: ContainerDetail): readonly De
 
 const own = new WeakMap<ContainerDetail, readonly Declared[]>();
 
-interface Span {
+/** The same list for each container, so that it is searched by its names. */
+function containersOf(design: Design): readonly Container[] {
+  const known = listed.get(design) ?? design.containers.map(({ container }) => container);
+  listed.set(design, known);
+  return known;
+}
+
+const listed = new WeakMap<Design, readonly Container[]>();
+
+export interface Span {
   readonly from: number;
   readonly to: number;
 }
+
+export const isIn = ({ from, to }: Span, line: number): boolean => line >= from && line < to;
 
 const spans = new WeakMap<ContainerDetail, Span>();
 

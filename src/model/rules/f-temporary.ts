@@ -1,15 +1,16 @@
 // F17: documents that are of use for a time only.
 import type { ContainerDetail } from '../documents.ts';
-import { linesOf } from './declared.ts';
 import { type Facts, fieldsIn } from './facts.ts';
 import { type Rule, type RuleResult, DESIGN, SOURCES, missing, more } from './rule.ts';
+import { isSaid } from './said.ts';
 
 const FOR_A_TIME =
-  /de-?dup|idempoten|debounc|throttl|rate[-_ ]?limit|(^|[-_ ])cache\b|cache[ds]?$|(^|[-_])otps?\b|verification[-_ ]?codes?|nonces?\b|password[-_ ]?resets?|refresh[-_ ]?tokens?|magic[-_ ]?links?|invite[-_ ]?codes?|heartbeats?|processed[-_ ]?(events|messages|requests)|typing|(^|[-_])presence$/i;
+  /de-?dup|idempoten|debounc|throttl|rate[-_ ]?limit|(^|[-_ ])cache\b|cache[ds]?$|(^|[-_])otps?\b|verification[-_ ]?codes?|nonces?\b|password[-_ ]?resets?|refresh[-_ ]?tokens?|magic[-_ ]?links?|invite[-_ ]?codes?|heartbeats?|processed[-_ ]?(events|messages|requests)|typing|(^|[-_])presence$|(?<!audit[-_ ])(?<!audit)\blogs?$|[-_ ]logs?$|dead[-_ ]?letter|(^|[-_])dlq$|(^|[-_])telemetry$|attempts$|lockouts?$/i;
 /** Of a purpose only these are certain. */
 const PURPOSE =
-  /\binvite codes?\b|\bverification codes?\b|\bde-?duplicat|\bidempoten|\bdebounc|\bthrottl|\brate[- ]limit|\bone-time (code|password)/i;
-const ENDS = /\bttl\b|time[- ]to[- ]live|expir|clean[- ]?up|purg|retention|retain|delet|evict|remov/i;
+  /\binvite codes?\b|\bverification codes?\b|\bde-?duplicat|\bidempoten|\bdebounc|\bthrottl|\brate[- ]limit|\bone-time (code|password)|\b\d+[- ](?:hour|minute)s?\b/i;
+const ENDS =
+  /^(?!.*\b(?:consider|should|todo|next steps?|recommended)\b).*(?:\bttl\b|time[- ]to[- ]live|expir|clean[- ]?up|purg|retention|retain|delet|evict|remov)/i;
 
 function isForATime({ design }: Facts, detail: ContainerDetail): boolean {
   const purpose = detail.prose.filter(({ label }) => /purpose|description|zweck|用途|目的/i.test(label ?? ''));
@@ -27,10 +28,7 @@ function isForATime({ design }: Facts, detail: ContainerDetail): boolean {
 function isEnded({ design }: Facts, detail: ContainerDetail): boolean {
   const { container } = detail;
   if (!design || container.defaultTtl !== undefined || fieldsIn(container).has('ttl')) return true;
-  const { from, to } = linesOf(design, detail);
-  return design.lines.some(
-    (line, index) => ENDS.test(line) && ((index + 1 >= from && index + 1 < to) || line.includes(container.name)),
-  );
+  return isSaid(design, detail, ENDS);
 }
 
 export const TEMPORARY: readonly Rule[] = [

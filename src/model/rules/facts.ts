@@ -325,8 +325,13 @@ export function didYouMean(wanted: string, names: readonly string[]): string {
 export const examplesIn = ({ types }: Container): Readonly<Record<string, unknown>>[] =>
   types.flatMap(({ examples }) => examples);
 
-/** Top-level fields that any example has. */
-export const fieldsIn = (container: Container): Set<string> => new Set(examplesIn(container).flatMap(Object.keys));
+/** Top-level fields that any example has. Most rules ask for them. */
+export function fieldsIn(container: Container): ReadonlySet<string> {
+  const known = fields.get(container) ?? new Set(examplesIn(container).flatMap(Object.keys));
+  fields.set(container, known);
+  return known;
+}
+const fields = new WeakMap<Container, ReadonlySet<string>>();
 
 /** Figures of one unit in a text. */
 export const figures = (text: string, unit: string): number[] =>

@@ -9,21 +9,30 @@ import { DURATIONS } from './a-durations.ts';
 import { PROMPT } from './a-prompt.ts';
 import { TOTALS } from './a-totals.ts';
 import { COST } from './b-cost.ts';
+import { ENDLESS } from './b-endless.ts';
 import { SIZES } from './b-sizes.ts';
+import { DOUBLED } from './c-doubled.ts';
 import { IDENTITY } from './c-identity.ts';
 import { KEYS } from './c-keys.ts';
 import { NAMES } from './c-names.ts';
 import { PAIRS } from './c-pairs.ts';
+import { PEOPLE_RULES } from './c-people.ts';
 import { REQUESTS } from './c-requests.ts';
 import { SYNTAX } from './c-syntax.ts';
 import { UNIQUENESS } from './c-uniqueness.ts';
 import { AGGREGATES } from './d-aggregates.ts';
 import { DERIVED } from './d-derived.ts';
 import { GROWTH } from './d-growth.ts';
+import { KEEPING } from './d-kept.ts';
+import { OWNED } from './d-owned.ts';
+import { PUBLIC } from './d-public.ts';
 import { INDEXES } from './e-index.ts';
+import { PAGES } from './e-pages.ts';
+import { LIVES } from './e-ttl.ts';
 import { VECTORS } from './e-vector.ts';
 import { EXPIRES } from './f-expiry.ts';
 import { FEED } from './f-feed.ts';
+import { REMOVED } from './f-removed.ts';
 import { TEMPORARY } from './f-temporary.ts';
 import { Facts } from './facts.ts';
 import { TENANCY } from './h-tenancy.ts';
@@ -41,6 +50,7 @@ export const MODEL_RULES: readonly Rule[] = [
   ...TOTALS,
   ...SIZES,
   ...COST,
+  ...ENDLESS,
   ...KEYS,
   ...IDENTITY,
   ...REQUESTS,
@@ -48,14 +58,22 @@ export const MODEL_RULES: readonly Rule[] = [
   ...NAMES,
   ...SYNTAX,
   ...PAIRS,
+  ...PEOPLE_RULES,
+  ...DOUBLED,
   ...AGGREGATES,
   ...GROWTH,
   ...DERIVED,
+  ...OWNED,
+  ...KEEPING,
+  ...PUBLIC,
   ...INDEXES,
+  ...LIVES,
   ...VECTORS,
+  ...PAGES,
   ...FEED,
   ...EXPIRES,
   ...TEMPORARY,
+  ...REMOVED,
   ...TENANCY,
   ...SHARDS,
   ...STATED,

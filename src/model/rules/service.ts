@@ -28,6 +28,7 @@ const NOT_SERVERLESS: readonly { readonly claim: RegExp; readonly truth: string 
       /\bguarantee\w*\b[^.]{0,40}\b(latency|millisecond|throughput)|\b(latency|throughput)\b[^.]{0,20}\bguarantee/i,
     truth: 'A serverless container guarantees neither latency nor throughput',
   },
+  { claim: /\bfree[- ]tier\b/i, truth: 'The free tier isn’t offered for a serverless account' },
   { claim: /\bserverless\b[^.|]{0,60}\b50 ?GB\b/i, truth: 'A serverless container holds 1 TB, not 50 GB' },
   {
     claim: /\b5,?000 RU\/s per (operation|request|query)/i,
@@ -36,7 +37,8 @@ const NOT_SERVERLESS: readonly { readonly claim: RegExp; readonly truth: string 
 ];
 
 /** Plans, options and settings that are off claim nothing. */
-const PLANNED = /\b(one|single) region\b|\boption \d|\bevaluate|\bif\b|^\s*[-*] \[ \]|\bfuture\b|\bfalse\b/i;
+const PLANNED =
+  /\b(one|single) region\b|\boption \d|\bevaluate|\bif\b|^\s*[-*] \[ \]|\bfuture\b|\bfalse\b|\b(?:disabled|off|none|n\/a)\b/i;
 
 /** False sentences about TTL; each with the words that claim it. */
 const TTL: readonly { readonly claim: RegExp; readonly truth: string; readonly severity: 'error' | 'warning' }[] = [
@@ -52,7 +54,8 @@ const TTL: readonly { readonly claim: RegExp; readonly truth: string; readonly s
     severity: 'error',
   },
   {
-    claim: /\bTTL\b[^.]{0,60}(\bis free\b|\(free\)|\b(0|zero) RUs?\b)|\b(0|zero) RUs?\b[^.]{0,60}\bTTL\b/i,
+    claim:
+      /\bTTL\b[^|]{0,100}\bfor free\b|\bTTL\b[^.]{0,60}(\bis free\b|\(free\)|\b(0|zero) RUs?\b)|\b(0|zero) RUs?\b[^.]{0,60}\bTTL\b/i,
     truth: 'Deletion by TTL takes RU: what requests leave over, and in a serverless account as much as a delete',
     severity: 'warning',
   },
@@ -62,20 +65,23 @@ const TTL: readonly { readonly claim: RegExp; readonly truth: string; readonly s
 const SAME_FOR_ALL =
   /\b(?:cannot|can['’]t|can not|unable to)\b[^.|]{0,30}\b(?:different|separate|own|individual)\b[^.|]{0,20}\b(?:TTL|time[- ]to[- ]live)\b[^.|]{0,30}\b(?:per|for each|by) (?:collection|type|document|item|entity|kind)\b/i;
 
+const throughputOf = (word: string): RegExp =>
+  new RegExp(String.raw`^[^\d|]{0,12}\b${word}\w*\b[^\d|]{0,20}\bRU(?:\/s)?\b\D{0,8}(\d[\d,]*)`, 'i');
+const LEAST = throughputOf('min');
+const MOST = throughputOf('max');
+
 /** `Minimum RU/s: 400` above `Maximum RU/s: 1,000`, beside a word about autoscale; each with a least that isn't a tenth. */
 function rangesOf({ lines, file }: Design): { low: number; high: number; at: Place; maximum: Place }[] {
-  const figure = (line: string | undefined, word: string): number | undefined => {
-    const [, digits] =
-      new RegExp(String.raw`^[^\d|]{0,12}\b${word}\w*\b[^\d|]{0,20}\bRU(?:\/s)?\b\D{0,8}(\d[\d,]*)`, 'i').exec(
-        line ?? '',
-      ) ?? [];
+  const figure = (line: string | undefined, form: RegExp): number | undefined => {
+    const [, digits] = (line?.includes('RU') ? form.exec(line) : null) ?? [];
     return digits === undefined ? undefined : Number(digits.replaceAll(',', ''));
   };
   return lines.flatMap((line, index) => {
-    const low = figure(line, 'min');
-    const high = figure(lines[index + 1], 'max');
+    const low = figure(line, LEAST);
+    const high = low === undefined ? undefined : figure(lines[index + 1], MOST);
+    if (low === undefined || high === undefined || low * 10 === high) return [];
     const near = lines.slice(Math.max(0, index - 3), index + 5).join('\n');
-    return low !== undefined && high !== undefined && /auto-?scale/i.test(near) && low * 10 !== high
+    return /auto-?scale/i.test(near)
       ? [{ low, high, at: { file, line: index + 1 }, maximum: { file, line: index + 2 } }]
       : [];
   });
@@ -87,7 +93,7 @@ export const SERVICE: readonly Rule[] = [
     title: 'What the document says of a serverless account is true of one',
     severity: 'error',
     source: SOURCES.microsoft('Azure Cosmos DB serverless account performance'),
-    why: 'A serverless account has one region, at most 1 TB and 5,000 RU/s or more for a container, no throughput that is set, and no guarantee of latency (ASM-E98, ASM-E110). A design that needs one of these needs provisioned throughput.',
+    why: 'A serverless account has one region, at most 1 TB and 5,000 RU/s or more for a container, no throughput that is set, and no guarantee of latency (ASM-E98, ASM-E110, ASM-E111). A design that needs one of these needs provisioned throughput.',
     hint: 'Choose autoscale, or delete the sentence.',
     needs: [DESIGN],
     *check({ design, containers }): Iterable<RuleResult> {
@@ -102,9 +108,13 @@ export const SERVICE: readonly Rule[] = [
         yield missing('a serverless account');
         return;
       }
+      // A table of modes has one of them in each row.
+      const isMode = ({ text, at }: { readonly text: string; readonly at: Place }): boolean =>
+        text.trimStart().startsWith('|') &&
+        design.lines.slice(Math.max(0, at.line - 4), at.line + 3).some((line) => /^\s*\|\W*serverless\b/i.test(line));
       for (const { claim, truth } of NOT_SERVERLESS) {
         const [first, ...others] = saying(design, claim).filter(
-          ({ text }) => !DENIED.test(text) && !PLANNED.test(text),
+          (said) => !DENIED.test(said.text) && !PLANNED.test(said.text) && !isMode(said),
         );
         if (first) yield { message: truth, at: first.at, related: [...others.map(({ at }) => at), chosen.at] };
       }
@@ -161,7 +171,11 @@ export const SERVICE: readonly Rule[] = [
     needs: [DESIGN],
     *check({ design, containers }): Iterable<RuleResult> {
       if (!design) return;
-      const checked = new Set(containers.map(({ container }) => container.places.throughput?.line));
+      const checked = new Set(
+        containers.flatMap(({ container }) =>
+          container.throughput === undefined ? [] : [container.places.throughput?.line],
+        ),
+      );
       const all = saying(design, /\bautoscale\b/i).filter(({ at }) => !checked.has(at.line));
       if (all.length === 0) yield missing('a sentence about autoscale');
       for (const { text, at } of all) {
@@ -174,7 +188,7 @@ export const SERVICE: readonly Rule[] = [
           only !== undefined &&
           only < 1000 &&
           !DENIED.test(text) &&
-          !/\bmanual|\bmin|\bbilled|\bfloor|\bor\b/i.test(text)
+          !/\bmanual|\bmin|\bbilled|\bfloor|\bor\b(?! serverless\b)/i.test(text)
         )
           yield { message: `An autoscale maximum of ${n(only)} RU/s isn’t possible; the least is 1,000`, at };
       }

@@ -74,6 +74,9 @@ export const WITHOUT_PROBE: ReadonlyMap<string, string> = new Map([
     'ASM-E118',
     'ASM-E119',
     'ASM-E121',
+    'ASM-E128',
+    'ASM-E129',
+    'ASM-E130',
   ),
   ...because('ASM-A2 asks it.', 'ASM-E9'),
   ...because(

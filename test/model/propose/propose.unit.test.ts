@@ -8,9 +8,9 @@ import { checkDocuments } from '../../../src/model/rules/index.ts';
 import { sum } from '../../../src/model/rules/facts.ts';
 import { type Shop, requirementsOf } from '../../../bench/designs/form.ts';
 import { REQUIREMENTS } from '../../../bench/designs/requirements.ts';
-import { ORDERS, READINGS, USERS } from './shops.ts';
+import { ORDERS, POSTS, READINGS, USERS } from './shops.ts';
 
-const SHOPS = { ORDERS, READINGS, USERS };
+const SHOPS = { ORDERS, READINGS, USERS, POSTS };
 const made = new Map<Shop, Proposal>();
 function proposed(shop: Shop): Proposal {
   const { needs, questions } = needsOf(requirementsOf(shop), 'r.md');
@@ -23,6 +23,7 @@ const documentsOf = ({ requirements, design }: Proposal) => ({
   requirements: parseRequirements(requirements, 'r.md'),
   design: parseDesign(design, 'm.md'),
 });
+const parsedOf = (shop: Shop) => documentsOf(proposed(shop));
 const optionsOf = (shop: Shop, decision: RegExp) =>
   proposed(shop).decisions.find((one) => decision.test(one.decision))?.options ?? [];
 const chosenOf = (shop: Shop, decision: RegExp) => optionsOf(shop, decision).find(({ chosen }) => chosen);
@@ -65,6 +66,31 @@ test('a frequent list by a second key has a copy, although a query of all partit
   expect(chosenOf(USERS, /list User by email/)?.option).toBe('copy with its own key');
   const query = optionsOf(USERS, /list User by email/).find(({ option }) => option.startsWith('query'));
   expect(query?.refused).toContain('10 times a second');
+});
+
+test('copies are in a container that has their key, if that is billed less', () => {
+  const options = optionsOf(POSTS, /list Post by userId/);
+  const [beside, own] = ['copy in Sessions, by userId', 'copy with its own key'].map((name) =>
+    options.find(({ option }) => option === name),
+  );
+  expect(beside).toMatchObject({ chosen: true });
+  // A container of its own is billed for its least throughput.
+  expect(beside?.cost.hours).toBeLessThan(own?.cost.hours ?? 0);
+  const { design } = parsedOf(POSTS);
+  const sessions = design.model.containers.find(({ name }) => name === 'Sessions');
+  expect(design.model.containers.map(({ name }) => name)).toEqual(['Sessions', 'Posts']);
+  expect(sessions?.types.map(({ name }) => name)).toEqual(['session', 'postByUser']);
+  expect(design.projections.map(({ sink }) => [sink?.container, sink?.type])).toEqual([['Sessions', 'postByUser']]);
+  expect(design.mapping.find(({ ids }) => ids.includes('4'))?.containers).toEqual(['Sessions']);
+});
+
+test('copies that are kept for another time have a container of their own', () => {
+  const entities = POSTS.entities.map((row) => row.replace('400,000 | |', '400,000 | 30 d |'));
+  const { needs } = needsOf(requirementsOf({ ...POSTS, entities }), 'r.md');
+  const { decisions, design } = propose(needs);
+  const names = decisions.flatMap(({ options }) => options.map(({ option }) => option));
+  expect(names.filter((name) => name.startsWith('copy in'))).toEqual([]);
+  expect(design).toContain('### PostsByUser Container');
 });
 
 test('a copy whose key no update changes has no locator', () => {
@@ -246,5 +272,38 @@ describe('needs', () => {
     expect(said.some((one) => one.includes('How large is one Order'))).toBe(true);
     expect(said.some((one) => one.includes('What does pattern 4 ask for'))).toBe(true);
     for (const { line } of questions) expect(line).toBeGreaterThan(0);
+  });
+});
+
+describe('sentences', () => {
+  const told = (more: string, kept = '', rate = ''): string =>
+    `${requirementsOf({ ...READINGS, entities: [`| Reading | id, deviceId (3,000 values), celsius | 0.2 KB | 9,000,000 | ${kept} |`] }).replace('| 200/100 |', `| ${rate} |`)}\n${more}\n`;
+  const RATE =
+    'Pattern 2 is asked for 12,000 times a minute at the peak, and 6,000 on average. It is the page that every visitor opens.';
+
+  test('say how long documents are kept, and how often a pattern is asked for', () => {
+    const { needs, questions } = needsOf(told(`Readings are kept for 90 days.\n\n${RATE}`), 'r.md');
+    expect(questions).toEqual([]);
+    expect(needs.entities[0]?.keptSeconds).toBe(90 * 86_400);
+    expect(needs.accesses.find(({ id }) => id === '2')).toMatchObject({ peak: 200, average: 100 });
+    // The documents of the proposal cost what the same facts in the table cost.
+    expect(propose(needs).cost).toEqual(proposed(READINGS).cost);
+  });
+
+  test('that contradict the table or each other are a question', () => {
+    const asked = (text: string): string[] => needsOf(text, 'r.md').questions.map(({ question }) => question);
+    expect(asked(told('Readings are kept for 90 days.', '30 d', '200/100'))).toEqual([
+      expect.stringMatching(
+        /How long is Reading kept\? The table has "30 d", and line \d+ says "Readings are kept for 90/,
+      ),
+    ]);
+    expect(asked(told(`Keep readings for 90 days. A reading expires after 30 days.`, '', '200/100'))).toHaveLength(1);
+    expect(asked(told(`${RATE}\n\nPattern 2: 10 times a second at the peak, 5 on average.`))).toEqual([
+      expect.stringContaining('How often is pattern 2 asked for?'),
+    ]);
+    // Without a period, or with one figure, nothing is said.
+    expect(asked(told('Pattern 2 is asked for 200 times at the peak, and 100 on average.'))).toHaveLength(1);
+    expect(asked(told('Pattern 2 is asked for 200 times a second at the peak.'))).toHaveLength(1);
+    expect(asked(told('Readings of 90 days are on the page.', '', '200/100'))).toEqual([]);
   });
 });

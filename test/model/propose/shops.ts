@@ -40,3 +40,19 @@ export const USERS: Shop = {
     { access: 'update user', peak: 1, average: 0.2, attributes: 'name' },
   ],
 };
+
+/** A list by a key that another container has: its copies may be there. */
+export const POSTS: Shop = {
+  entities: [
+    '| Session | id, userId (200,000 values), device | 0.5 KB | 400,000 | |',
+    '| Post | id, userId (200,000 values), title | 1 KB | 1,000,000 | |',
+  ],
+  rows: [
+    { access: 'list session by userId, limit 20', peak: 40, average: 10 },
+    { access: 'create session', peak: 5, average: 1 },
+    { access: 'read post by id', peak: 300, average: 100 },
+    { access: 'list post by userId, limit 20', peak: 20, average: 5 },
+    { access: 'create post', peak: 2, average: 0.2 },
+    { access: 'update post', peak: 2, average: 0.2, attributes: 'title' },
+  ],
+};

@@ -1,14 +1,21 @@
-// The labels of published designs: what each states (facts.tsv), and what a reviewer named in it (defects.tsv).
+// The labels of published designs: what each states (facts.tsv), what a reviewer named in it (defects.tsv), and why the
+// check didn't find some of that (missed.tsv).
 import { readFileSync } from 'node:fs';
 
 export interface Published {
   readonly name: string;
-  /** Addresses of the two documents. */
-  readonly model: string;
+  /** Addresses of the two documents; undefined: only a stored index has it. */
+  readonly model: string | undefined;
   readonly requirements: string | undefined;
-  /** Lines of the data model at which a finding may stand. */
-  readonly defects: readonly (readonly number[])[];
+  readonly defects: readonly Defect[];
   readonly facts: readonly Fact[];
+}
+
+export interface Defect {
+  /** Lines of the data model at which a finding may stand. */
+  readonly lines: readonly number[];
+  /** Why no finding stood there when missed.tsv was written, and its sort. */
+  readonly missed?: { readonly cause: string; readonly sort: string };
 }
 
 export interface Fact {
@@ -26,6 +33,9 @@ const rowsOf = (file: string): string[][] =>
 
 const labels = rowsOf('defects.tsv');
 const facts = rowsOf('facts.tsv');
+const missed = new Map(
+  rowsOf('missed.tsv').map(([of, lines, cause = '', sort = '']) => [`${of} ${lines}`, { cause, sort }]),
+);
 
 export const publishedDocuments: readonly Published[] = labels.flatMap(
   ([row, name = '', repository = '', commit = '', model = '', requirements = '-']) => {
@@ -34,11 +44,17 @@ export const publishedDocuments: readonly Published[] = labels.flatMap(
     return [
       {
         name,
-        model: address(model),
+        model: repository === '-' ? undefined : address(model),
         requirements: requirements === '-' ? undefined : address(requirements),
         defects: labels
           .filter(([kind, of]) => kind === 'defect' && of === name)
-          .map(([, , lines = '']) => lines.split(',').map(Number).filter(Number.isInteger)),
+          .map(([, , lines = '']): Defect => {
+            const why = missed.get(`${name} ${lines}`);
+            return {
+              lines: lines.split(',').map(Number).filter(Number.isInteger),
+              ...(why && { missed: why }),
+            };
+          }),
         facts: facts
           .filter(([of]) => of === name)
           .map(([, kind = '', line = '', container = '', value = '']) => ({

@@ -5,7 +5,7 @@ import { parseDesign } from '../../../src/model/reader/design.ts';
 import { parseRequirements } from '../../../src/model/reader/requirements.ts';
 import { checkDocuments } from '../../../src/model/rules/index.ts';
 import type { RuleFinding } from '../../../src/model/rules/rule.ts';
-import type { Fact, Published } from './labels.ts';
+import type { Defect, Fact, Published } from './labels.ts';
 
 export interface Measured {
   /** The document couldn't be read at all. */
@@ -18,8 +18,8 @@ export interface Measured {
   readonly extra: readonly string[];
   /** Without information. */
   readonly findings: readonly RuleFinding[];
-  /** Defects with a finding at one of their lines. */
-  readonly hit: number;
+  /** Defects without a finding at one of their lines. */
+  readonly missed: readonly Defect[];
 }
 
 export function measured({ facts, defects }: Published, text: string, requirements?: string): Measured {
@@ -35,7 +35,7 @@ export function measured({ facts, defects }: Published, text: string, requiremen
       unread: facts,
       extra: [],
       findings: [],
-      hit: 0,
+      missed: defects,
     };
   }
   const unread = facts.filter((fact) => !isRead(design, fact));
@@ -54,9 +54,10 @@ export function measured({ facts, defects }: Published, text: string, requiremen
         ? []
         : design.model.containers.map(({ name }) => name).filter((name) => !designed.has(name.toLowerCase())),
     findings,
-    hit: defects.filter((lines) =>
-      findings.some(({ at, related = [] }) => [at, ...related].some(({ line }) => lines.includes(line))),
-    ).length,
+    missed: defects.filter(
+      ({ lines }) =>
+        !findings.some(({ at, related = [] }) => [at, ...related].some(({ line }) => lines.includes(line))),
+    ),
   };
 }
 

@@ -35,6 +35,37 @@ export const SERVICE_CASES: readonly Case[] = [
     says: 'has a throughput',
   },
   {
+    rule: 'A16',
+    given: SERVERLESS,
+    wrong: [['- **Multi-Region Setup**: one region', '- **Price**: the free tier']],
+    at: 'the free tier',
+    says: 'isn’t offered',
+  },
+  {
+    rule: 'A16',
+    given: [...SERVERLESS, ['', '| Mode | Cost |\n|---|---|\n| **Serverless** | a request |\n| Free tier | none |']],
+    wrong: [['| **Serverless** | a request |\n| Free tier | none |', '| Price | nothing, by the free tier |']],
+    at: 'by the free tier',
+  },
+  {
+    rule: 'B18',
+    given: [
+      [
+        '- **Throughput Planning**: manual 400 RU/s, the change feed included',
+        '- **Throughput Planning**: autoscale or serverless, the change feed included',
+      ],
+    ],
+    wrong: [['autoscale or serverless, the change', 'serverless, autoscale max 4,000 RU/s, the change']],
+    at: 'serverless, autoscale max',
+    says: "can't be provisioned",
+  },
+  {
+    rule: 'B22',
+    given: [['', '- Throughput: 1,000 RU/s (autoscale) or serverless']],
+    wrong: [['1,000 RU/s (autoscale) or serverless', '400 RU/s (autoscale) or serverless']],
+    at: '400 RU/s (autoscale)',
+  },
+  {
     rule: 'A17',
     given: [
       [

@@ -1,0 +1,85 @@
+// C27 and C29: a key that is kept twice, and a check that two requests pass at the same time.
+import type { ContainerDetail } from '../documents.ts';
+import { type Facts, examplesIn } from './facts.ts';
+import { type Field, fieldsOf } from './fields.ts';
+import { type Rule, type RuleResult, DESIGN, SOURCES, missing, more } from './rule.ts';
+import { saying } from './service.ts';
+
+const COPY = /^_?(?:partition_?key|pk|partition_?id)$/i;
+
+/** A field that is called the key, in documents whose key is another path. */
+function secondKey(facts: Facts, detail: ContainerDetail): Field | undefined {
+  const { partitionKey } = detail.container;
+  const [first] = partitionKey;
+  if (first === undefined || partitionKey.some((path) => COPY.test(path.slice(1)))) return undefined;
+  const examples = examplesIn(detail.container);
+  return fieldsOf(facts, detail).find(({ field, at }) => {
+    if (!COPY.test(field)) return false;
+    const shown = examples.filter((one) => field in one);
+    // A definition of the container is no document; nor is a row of labels.
+    const text = facts.design?.lines[at.line - 1] ?? '';
+    return shown.length > 0
+      ? shown.every((one) => typeof one[field] === 'string' && !one[field].startsWith('/'))
+      : !/['"`|]\s*\/\w|paths|PartitionKey\(|[{(]\s*$/.test(text);
+  });
+}
+
+const CHECKED =
+  /\b(?:check(?:s|ed|ing)?|quer(?:y|ies)|look(?:s|ed)? up|verif(?:y|ies)|ensures?)\b[^.|]{0,60}\b(?:exist\w*|duplicat\w*|already|unique\w*|taken)\b[^.|]{0,60}\bbefore\b[^.|]{0,30}\b(?:creat|insert|writ|add|sav|regist|upload)|\bduplicate[- ]\w+(?:[- ]\w+)? (?:checks?|detection|prevention)\b|\b(?:prevents?|rejects?|avoids?)\b[^.|]{0,20}\bduplicates?\b[^.|]{0,60}\b(?:by|via|with|using) (?:a |an )?(?:quer|check|look)|\b(?:only )?one (?:active|open|pending)\b[^.|]{0,40}\bper\b|\b(?:max(?:imum)?|highest|latest|last)\b[^.|]{0,40}\b(?:number|sequence|version)\b[^.|]{0,20}\+ ?1\b/i;
+/** What makes a second write fail. */
+const ENFORCED =
+  /\bunique[- ]keys?\b|\buniqueKey|\bdeterministic\b|\bif-none-match\b|\bidempoten|\breserv|\b409\b|\bconflict\b|\betag\b|\bid (?:is|=|of|format)\b|\bcomposite id\b|\bcreateItem\b|\bstored procedure\b|\btransactional batch/i;
+/** So many lines around the sentence belong to it. */
+const NEAR = 6;
+
+export const DOUBLED: readonly Rule[] = [
+  {
+    id: 'C27',
+    title: 'Documents have the partition key once',
+    severity: 'warning',
+    source: SOURCES.ours,
+    why: 'A field such as `partitionKey` in documents whose container has another path as its key is read by no request. Either it is a second copy of the key, which each write must keep equal, or the path is wrong: then every document has the same undefined key. The rule reads examples and declarations.',
+    hint: 'Delete the field, or make its path the key of the container.',
+    needs: [DESIGN],
+    *check(facts): Iterable<RuleResult> {
+      const found = facts.containers.flatMap((detail) => {
+        const field = secondKey(facts, detail);
+        return field ? [{ detail, ...field }] : [];
+      });
+      const [first, ...others] = found;
+      if (first)
+        yield {
+          message: `${first.detail.container.name}${more(others.length)}: documents have ${first.field} beside the key ${first.detail.container.partitionKey.join(', ')}`,
+          at: first.at,
+          related: [facts.place(first.detail, 'partitionKey'), ...others.map(({ at }) => at)],
+        };
+    },
+  },
+  {
+    id: 'C29',
+    title: 'What may exist once is ensured by an id or a unique key, not by a look before the write',
+    severity: 'warning',
+    source: SOURCES.microsoft('Unique key constraints in Azure Cosmos DB'),
+    why: 'Two requests look at the same time, both find nothing, and both write. The same holds for the next number that is worked out from the last. Only an id that is made of what must be unique, a unique key within the partition, or a condition on the write decides between them. The rule reads sentences about such a look, and accepts a text beside them that names what refuses the second write.',
+    hint: 'Make the id of the values that must be unique, and create the document: the second create fails with 409.',
+    needs: [DESIGN],
+    *check({ design }): Iterable<RuleResult> {
+      if (!design) return;
+      const all = saying(design, CHECKED);
+      if (all.length === 0) {
+        yield missing('a sentence about a check before a write');
+        return;
+      }
+      const open = all.filter(
+        ({ at }) => !ENFORCED.test(design.lines.slice(Math.max(0, at.line - 1 - NEAR), at.line + NEAR).join('\n')),
+      );
+      const [first, ...others] = open;
+      if (first)
+        yield {
+          message: 'Two requests at the same time both pass this check, and both write',
+          at: first.at,
+          related: others.map(({ at }) => at),
+        };
+    },
+  },
+];

@@ -1,0 +1,72 @@
+// E11 and E12: pages that read what they skip, and searches of text without an index for them.
+import { fieldsIn } from './facts.ts';
+import { type Rule, type RuleResult, DESIGN, SOURCES, missing } from './rule.ts';
+import { linesSaying } from './said.ts';
+import { saying } from './service.ts';
+
+/** A first page alone skips nothing. */
+const SKIPS =
+  /\bOFFSET\s+(?:@\w+|\$?\{\w|[1-9]\d*\b)[^;]{0,40}\bLIMIT\b|\boffset[- ]based\b|\boffset pag(?:es|ing|ination)\b|\bpaginat\w+ (?:by|with|using) `?offset|[?&]page=\d+&(?:limit|size|page_?size)=/i;
+const AVOIDED = /\b(?:avoid\w*|not|never|instead of|rather than|bad|anti-?pattern|don['’]t|expensive|vs\.?)\b/i;
+
+const FULL_TEXT = /\bfull[- ]text (?:search|quer|index)/i;
+const ELSEWHERE =
+  /\b(?:ai|cognitive|azure) search\b|\belastic|\bopensearch|\balgolia|\bmeilisearch|\btypesense|\blucene|\bfull[- ]?text[- ]?(?:polic|index(?:es)?\b)|\bFULLTEXT(?:CONTAINS|SCORE)/i;
+const SCANS = /\bCONTAINS\(/;
+const UNDECIDED = /\b(?:no|not|future|later|consider|could|phase|without|planned|optional|if)\b/i;
+
+export const PAGES: readonly Rule[] = [
+  {
+    id: 'E11',
+    title: 'Pages continue by a token or a value, not by an offset',
+    severity: 'warning',
+    source: SOURCES.microsoft('Pagination in Azure Cosmos DB for NoSQL'),
+    why: 'OFFSET reads all documents that it skips: each page costs more than the one before it, and a write between two pages shifts the rest (ASM-E128). A continuation token, or a condition such as `c.createdAt < @last`, reads the page alone. The rule reads SQL whose offset isn’t 0, sentences about pages by offset, and addresses with a page’s number (`?page=2&limit=12`).',
+    hint: 'Return the continuation token with the page, or filter by the last value of the sort order.',
+    needs: [DESIGN],
+    *check({ design }): Iterable<RuleResult> {
+      if (!design) return;
+      const all = saying(design, SKIPS);
+      if (all.length === 0) {
+        yield missing('pages by an offset');
+        return;
+      }
+      const [first, ...others] = all.filter(({ text }) => !AVOIDED.test(text));
+      if (first)
+        yield {
+          message: 'A page by OFFSET reads all that it skips',
+          at: first.at,
+          related: others.map(({ at }) => at),
+        };
+    },
+  },
+  {
+    id: 'E12',
+    title: 'A full-text search has a full-text policy and index, or another service',
+    severity: 'warning',
+    source: SOURCES.microsoft('Full-text search in Azure Cosmos DB for NoSQL'),
+    why: 'A range index finds equal values and beginnings. Words within a text need a full-text policy of the container, a full-text index and FULLTEXTCONTAINS (ASM-E129). CONTAINS goes through the values of the property’s index instead, and its charge grows with their number. The rule reads sentences about a full-text search, in documents with a query by CONTAINS or with a field in the sentence, that name neither such a policy nor another search service.',
+    hint: 'State the full-text policy and index of the container, or the service that searches.',
+    needs: [DESIGN],
+    *check({ design, containers }): Iterable<RuleResult> {
+      if (!design) return;
+      const scans = linesSaying(design, SCANS);
+      // Without a query, a field that the sentence names shows that these documents are meant.
+      const fields = new Set(containers.flatMap(({ container }) => [...fieldsIn(container)]));
+      const isMeant = (text: string): boolean =>
+        scans.length > 0 || [...text.matchAll(/`(\w+)`/g)].some(([, name = '']) => fields.has(name));
+      const all = saying(design, FULL_TEXT).filter(({ text }) => !UNDECIDED.test(text) && isMeant(text));
+      const [first, ...others] = all;
+      if (!first) {
+        yield missing('a full-text search');
+        return;
+      }
+      if (linesSaying(design, ELSEWHERE).length === 0)
+        yield {
+          message: 'A full-text search is stated, and no full-text policy and index',
+          at: first.at,
+          related: [...others.map(({ at }) => at), ...scans.map(([line]) => ({ ...first.at, line }))],
+        };
+    },
+  },
+];

@@ -1,0 +1,24 @@
+// What lines of the data model say, with their numbers. Many rules ask for the lines with the same words.
+import type { ContainerDetail, Design } from '../documents.ts';
+import { isIn, linesOf } from './declared.ts';
+
+type Line = readonly [number: number, text: string];
+
+const read = new WeakMap<readonly string[], Map<RegExp, readonly Line[]>>();
+
+/** The lines with these words, each with its number. */
+export function linesSaying({ lines }: Design, words: RegExp): readonly Line[] {
+  const known = read.get(lines) ?? new Map<RegExp, readonly Line[]>();
+  read.set(lines, known);
+  const found =
+    known.get(words) ??
+    [...lines.entries()].flatMap(([index, text]): Line[] => (words.test(text) ? [[index + 1, text]] : []));
+  known.set(words, found);
+  return found;
+}
+
+/** Whether a line of the container's section, or one with its name, says it. */
+export function isSaid(design: Design, detail: ContainerDetail, words: RegExp): boolean {
+  const span = linesOf(design, detail);
+  return linesSaying(design, words).some(([line, text]) => isIn(span, line) || text.includes(detail.container.name));
+}

@@ -1,7 +1,7 @@
 // Facts of the requirements that stand in sentences: how long documents are kept, and how often a pattern is asked for.
 import type { Prose, Requirements } from '../documents.ts';
 import { namedLike } from '../reader/owners.ts';
-import { duration } from '../reader/quantity.ts';
+import { SECONDS, duration } from '../reader/quantity.ts';
 
 export interface Said {
   /** Milliseconds. */
@@ -44,17 +44,6 @@ export function keptIn(prose: readonly Prose[], entity: string): Said[] {
 const PATTERN = /(?:\bpattern\s+#?|\bAP-?|#)0*(?<id>\d+)\b(?<rest>[^.;]*(?:\.\d[^.;]*)*)/giu;
 const FIGURE =
   /(?<figure>\d[\d,]*(?:\.\d+)?)\s*(?:times\b|requests?\b|reads?\b|writes?\b|calls?\b)?\s*(?:\/\s?(?<short>s|min|h|d)\b|(?:an?|per|each|every)\s+(?<long>second|minute|hour|day)\b)?(?<after>[^\d]*)/giu;
-const SECONDS: Readonly<Record<string, number>> = {
-  s: 1,
-  second: 1,
-  min: 60,
-  minute: 60,
-  h: 3600,
-  hour: 3600,
-  d: 86_400,
-  day: 86_400,
-};
-
 interface Rates {
   readonly peak: number;
   readonly average: number;

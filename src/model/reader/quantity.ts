@@ -95,7 +95,8 @@ export function sizeOf(text: string): { average: number; max: number } | undefin
 const around = (text: string, index: number, end: number): string =>
   `${/[^,;.(/]*$/.exec(text.slice(0, index))?.[0] ?? ''} ${/^[^,;.)/]*/.exec(text.slice(end))?.[0] ?? ''}`;
 
-const SECONDS: Readonly<Record<string, number>> = {
+/** Seconds of each unit of time that a text may have. */
+export const SECONDS: Readonly<Record<string, number>> = {
   ms: 0.001,
   millisecond: 0.001,
   s: 1,

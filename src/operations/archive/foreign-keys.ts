@@ -4,9 +4,8 @@ import type { Parts } from '../../runtime/open-feed.ts';
 import { mappedLevel, openShardMap, shardPlaces } from '../../runtime/shard-map.ts';
 import type { InspectedMapping, ShardMap } from '../../shards/index.ts';
 import { isSameLocation } from '../../shards/map/documents.ts';
-import { covers } from '../../shards/keys/spans.ts';
+import { mappedBy, mappingOf } from '../shards/mapped.ts';
 import { codeOf } from '../shards/moving/keyed-part.ts';
-import { spanOf } from '../shards/moving/options.ts';
 import { isOfMove } from '../shards/moving/record.ts';
 
 /**
@@ -76,25 +75,10 @@ async function keysOf(
 /** Finds the mapping of a key. */
 async function mappings(map: ShardMap, source: Source): Promise<(key: Key) => InspectedMapping | undefined> {
   const level = mappedLevel(map.schema, source);
-  const spans = (await map.inspect()).mappings
-    .map((mapping) => ({ ...spanOf(map, mapping), mapping }))
-    .toSorted((one, other) => (one.low < other.low ? -1 : 1));
+  const mapped = mappedBy(map, (await map.inspect()).mappings);
   return (key) => {
     const code = codeOf(map, key[level]);
     // A key in another form than the map's has none.
-    if (code === undefined) return undefined;
-    const span = spans[lastNotAbove(spans, code)];
-    return span !== undefined && covers(span, code) ? span.mapping : undefined;
+    return code === undefined ? undefined : mappingOf(mapped, code);
   };
-}
-
-/** The index of the last span that begins at or below a code; -1: none. */
-function lastNotAbove(spans: readonly { readonly low: string }[], code: string): number {
-  let [low, high] = [0, spans.length];
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if (spans[middle]!.low <= code) low = middle + 1;
-    else high = middle;
-  }
-  return low - 1;
 }

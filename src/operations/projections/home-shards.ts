@@ -1,8 +1,7 @@
 // Of a document that several shards have, because its key moves, the one that counts.
 import type { Database } from '@azure/cosmos';
-import { isObject } from '../../base/json.ts';
 import type { Settings } from '../../base/settings.ts';
-import { splitPath } from '../../cosmos/paths.ts';
+import { splitPath, valueAt } from '../../cosmos/paths.ts';
 import { wholeOf } from '../../definition/places.ts';
 import { rowKey } from '../../definition/oracle/recompute.ts';
 import type { Doc } from '../../definition/specs.ts';
@@ -43,8 +42,7 @@ export async function homeShards(
   return (container, doc, database) => {
     const path = map.schema.sharded[container];
     if (path === undefined) return undefined;
-    const value = splitPath(path).reduce<unknown>((at, name) => (isObject(at) ? at[name] : undefined), doc);
-    const code = codeOf(map, value);
+    const code = codeOf(map, valueAt(doc, splitPath(path)));
     const home = code === undefined ? undefined : mappingOf(mapped, code);
     return home && addresses.get(home.shard) === ofDatabase.get(database);
   };

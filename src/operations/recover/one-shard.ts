@@ -2,7 +2,8 @@
 import { fetchAll } from '../../cosmos/fetch-all.ts';
 import { sourceContainers } from '../../engine/runners.ts';
 import { Views } from '../../engine/views/views.ts';
-import { foreignKeys } from '../archive/foreign-keys.ts';
+import { mappedLevel } from '../../runtime/shard-map.ts';
+import { foreignKeys, mapHere } from '../archive/foreign-keys.ts';
 import { operationsError } from '../errors.ts';
 import type { Context } from '../operation.ts';
 import { refusedOverShards } from '../refused-over-shards.ts';
@@ -39,11 +40,13 @@ export async function assertOneShard(
       });
   const parts = { loaded, services, settings: workspace.settings() };
   for (const source of sourceContainers(pipeline, model).values()) {
-    const isForeign = await (await foreignKeys(parts, source))?.();
-    if (!isForeign) continue;
+    const [map, foreign] = await Promise.all([mapHere(parts, source), foreignKeys(parts, source)]);
+    if (!map || !foreign) continue;
+    const isForeign = await foreign();
     const found = new Set<string>();
-    const level = source.keyPaths.findIndex((path) => path.join('/') === pipeline.tenant);
-    const keys = `SELECT DISTINCT VALUE c["${pipeline.tenant}"] FROM c WHERE NOT (IS_DEFINED(c._mr.moved.gone) AND c._mr.moved.gone)`;
+    const level = mappedLevel(map.schema, source);
+    const field = source.keyPaths[level]!.map((name) => `[${JSON.stringify(name)}]`).join('');
+    const keys = `SELECT DISTINCT VALUE c${field} FROM c WHERE NOT (IS_DEFINED(c._mr.moved.gone) AND c._mr.moved.gone)`;
     for await (const key of fetchAll<string | number>(services.place.database.container(source.name), keys, signal))
       if (isForeign(source.keyPaths.map((_, at) => (at === level ? key : null)))) found.add(String(key));
     const [first] = found;

@@ -218,18 +218,19 @@ class Across implements UniqueAcross {
    */
   async #settle(id: string, key: PartitionKey, value: string, { token, pending }: Mark): Promise<boolean> {
     if (!pending) return true;
+    const isPending = this.#documents.isPending(token, pending.kind);
     if (pending.kind === 'delete') {
       await this.#release(value, token);
-      await this.#remove(id, key, token);
+      await this.#remove(id, key, token, isPending);
       return true;
     }
     if (await this.#confirm(value, token)) {
       if (pending.kind === 'change') await this.#release(pending.value, pending.token);
-      await this.#patch(id, key, this.#documents.isPending(token), { token });
+      await this.#patch(id, key, isPending, { token });
       return true;
     }
-    if (pending.kind === 'create') await this.#remove(id, key, token);
-    else await this.#patch(id, key, this.#documents.isPending(token), { token: pending.token }, pending.value);
+    if (pending.kind === 'create') await this.#remove(id, key, token, isPending);
+    else await this.#patch(id, key, isPending, { token: pending.token }, pending.value);
     return false;
   }
 
@@ -287,10 +288,10 @@ class Across implements UniqueAcross {
     return 'done' in (await patchWhere(container.item(id, key), where, operations));
   }
 
-  /** Deletes a document that is pending with this token. A delete takes no such condition; the patch before it does. */
-  async #remove(id: string, key: PartitionKey, token: string): Promise<void> {
+  /** Deletes a document that is pending so. A delete takes no such condition; the patch before it does. */
+  async #remove(id: string, key: PartitionKey, token: string, isPending: string): Promise<void> {
     const { container, name } = this.#documents;
-    const condition = `FROM c WHERE ${this.#documents.isPending(token)}`;
+    const condition = `FROM c WHERE ${isPending}`;
     const operations = [{ op: 'set' as const, path: `/${FIELD}/${name}/token`, value: token }];
     const failed = await batchOf(container, key, [
       { operationType: 'Patch', id, resourceBody: { operations, condition } },

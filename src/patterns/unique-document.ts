@@ -162,9 +162,7 @@ export class UniqueDocuments {
   /** Asks, by a patch that changes nothing, whether a document has a token now, and is pending with that kind. */
   ask(id: string, key: PartitionKey, token: string, pending?: Pending['kind']): Promise<Patched<UniqueDocument>> {
     const operation = { op: 'set' as const, path: `/${FIELD}/${this.name}/token`, value: token };
-    const where = pending
-      ? `${this.isPending(token)} AND ${this.#mark}["pending"]["kind"] = "${pending}"`
-      : this.hasToken(token);
+    const where = pending ? this.isPending(token, pending) : this.hasToken(token);
     return patchWhere(this.container.item(id, key), where, [operation]);
   }
 
@@ -188,8 +186,9 @@ export class UniqueDocuments {
     return `${this.#mark}["token"] = "${token}"`;
   }
 
-  isPending(token: string): string {
-    return `${this.hasToken(token)} AND IS_DEFINED(${this.#mark}["pending"])`;
+  /** A deletion goes on with the token that a creation or a change has left, so the token alone doesn't say what is pending. */
+  isPending(token: string, kind: Pending['kind']): string {
+    return `${this.hasToken(token)} AND ${this.#mark}["pending"]["kind"] = "${kind}"`;
   }
 
   isSettled(token: string): string {

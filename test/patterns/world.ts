@@ -5,18 +5,18 @@ import { type Emulator, startEmulator } from '../../src/emulator/index.ts';
 export interface World extends AsyncDisposable {
   readonly emulator: Emulator;
   /** A client of its own, as another process would have. `before` is asked ahead of each request, and may throw. */
-  client(before?: () => void): (container: string) => Container;
+  client(before?: () => void | Promise<void>): (container: string) => Container;
   create(id: string, paths: readonly string[], more?: object): Promise<Container>;
 }
 
 export async function openWorld(seed: number): Promise<World> {
   const emulator = await startEmulator({ seed });
   const clients: CosmosClient[] = [];
-  const client = (before: () => void = () => undefined) => {
+  const client = (before: () => void | Promise<void> = () => undefined) => {
     const inner = emulator.clientOptions.httpClient;
     const httpClient: NonNullable<CosmosClientOptions['httpClient']> = {
       sendRequest: async (request) => {
-        before();
+        await before();
         return inner.sendRequest(request);
       },
     };

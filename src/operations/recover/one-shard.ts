@@ -42,10 +42,13 @@ export async function assertOneShard(
   for (const source of sourceContainers(pipeline, model).values()) {
     const [map, foreign] = await Promise.all([mapHere(parts, source), foreignKeys(parts, source)]);
     if (!map || !foreign) continue;
+    const level = mappedLevel(map.schema, source);
+    const path = source.keyPaths[level];
+    // A container in the shards that the map doesn't divide, such as one of references, has no foreign keys.
+    if (!path) continue;
     const isForeign = await foreign();
     const found = new Set<string>();
-    const level = mappedLevel(map.schema, source);
-    const field = source.keyPaths[level]!.map((name) => `[${JSON.stringify(name)}]`).join('');
+    const field = path.map((name) => `[${JSON.stringify(name)}]`).join('');
     const keys = `SELECT DISTINCT VALUE c${field} FROM c WHERE NOT (IS_DEFINED(c._mr.moved.gone) AND c._mr.moved.gone)`;
     for await (const key of fetchAll<string | number>(services.place.database.container(source.name), keys, signal))
       if (isForeign(source.keyPaths.map((_, at) => (at === level ? key : null)))) found.add(String(key));

@@ -10,6 +10,11 @@ export class Deletions {
   /** All of them: what is derived of one is never right. */
   readonly ever = new Set<string>();
 
+  /** Nobody knows of a key which documents are deleted. */
+  lose(key: string): void {
+    for (const id of this.now) if (id.startsWith(key)) this.now.delete(id);
+  }
+
   /** What was wrong with what a shard shows of them. `sees`: the shard that the map gives the document to. */
   *wrong(sees: (id: string) => Shard | undefined): Generator<string, void> {
     for (const id of this.now) {

@@ -5,7 +5,7 @@ import { seesErasure } from './move-erasing.ts';
 import { PAGE } from './move-lag.ts';
 import { react } from './move-letters.ts';
 import type { MoveWorld } from './move-protocol.ts';
-import type { Change, Shard } from './move-shards.ts';
+import { type Change, type Move, type Shard, shows } from './move-shards.ts';
 
 /** A host of a shard reads, applies, acknowledges, dies or begins a new tenure. */
 export function host(world: MoveWorld, shard: Shard): void {
@@ -66,4 +66,12 @@ export function apply(world: MoveWorld, shard: Shard, change: Change): void {
 export function renewTenures(shard: Shard): void {
   shard.page = undefined;
   shard.known = shard.epoch;
+}
+
+/** What the target's hosts have acknowledged before the flip is in its sink. */
+export function hasDerived(world: MoveWorld, { to, key }: Move): void {
+  if (world.erasures.has(key)) return;
+  for (const doc of to.since(0, key))
+    if (!doc.mark?.gone && !world.changedBack.has(doc.id) && !shows(to, doc))
+      world.said.push(`${doc.id} was copied as ${doc.n}, and the sink of ${to.name} doesn't show it`);
 }

@@ -8,11 +8,11 @@ import { takeCold } from './move-cold.ts';
 import { Deletions, deletes } from './move-deleting.ts';
 import { type Erasure, seesErasure } from './move-erasing.ts';
 import { copyRound, raiseEpoch, renewCopies } from './move-copying.ts';
-import { host, renewTenures } from './move-hosting.ts';
+import { hasDerived, host, renewTenures } from './move-hosting.ts';
 import { compareCounts, compareSides, untilSwept } from './move-lag.ts';
 import type { MoveMistake } from './move-mistakes.ts';
 import { carryLetters, redriveSome } from './move-letters.ts';
-import { type Move, type Router, Shard, Sink, type Stored, isCopy } from './move-shards.ts';
+import { type Move, type Router, Shard, Sink, type Stored, hasReadAll, isCopy, shows } from './move-shards.ts';
 
 export const KEYS = ['T', 'U'] as const;
 /** A write that was admitted lands within this, or its router is known to have stopped: then it may still land. */
@@ -247,6 +247,9 @@ export class MoveWorld {
       const found = hot ? (hot.mark?.gone ? undefined : hot.n) : cold?.state === 'archived' ? cold.n : undefined;
       if (found === undefined && this.removals.has(n)) continue;
       if (found !== n) this.said.push(`${id} is ${n}, and ${at.name} shows ${found}`);
+      // A change back counts only when the copy has been renewed.
+      if (hot && !isAside(at, id) && !this.changedBack.has(id) && hasReadAll(at) && !shows(at, hot))
+        this.said.push(`${id} is ${n}, and the sink of ${at.name} doesn't show it`);
     }
     this.said.push(...(this.deletions?.wrong((id) => this.#sees(id)) ?? []));
   }
@@ -290,6 +293,7 @@ export class MoveWorld {
     }
     yield* compareSides(this, move);
     while (!this.hasAcknowledged(to, to.lsn, key)) yield;
+    hasDerived(this, move);
     yield* takeCold(this, move);
     if (this.is('derived documents are copied')) {
       const total = from.sink.totals.get(key);
@@ -334,6 +338,8 @@ export class MoveWorld {
     if (this.is('the epoch is raised at the flip')) to.epoch = Math.max(to.epoch, from.epoch) + 1;
     // One conditional write.
     move.closedAt = from.lsn;
+    // What has landed since made the counts: a gap of SPEC-moves.
+    if (from.since(move.copied, key).length > 0) this.deletions?.lose(key);
     this.owner.set(key, to);
     this.offline.delete(key);
     move.step = 'flipped';
@@ -357,24 +363,9 @@ export class MoveWorld {
     for (let isOver = false; !isOver;) {
       isOver = this.now - move.flippedAt > GRACE;
       if (!isOver) yield;
+      if (this.is('copies are renewed before the last look')) yield* renewCopies(this, move);
+      this.#carryOver(move);
       yield* renewCopies(this, move);
-      if (this.is('stragglers are not followed')) continue;
-      for (const doc of from.since(move.copied, key)) {
-        move.copied = doc.lsn;
-        if (doc.mark && !doc.mark.restored) continue;
-        const there = to.docs.get(doc.id);
-        if ((there && isCopy(there)) || (there && this.is('a straggler replaces what was written since'))) {
-          to.put({ ...doc, mark: { version: { epoch: move.epoch, lsn: doc.lsn } } });
-          this.truth.set(doc.id, doc.n);
-          this.stragglers.delete(doc.id);
-        } else {
-          if (this.#right.has(doc.n) && !doc.mark?.restored)
-            this.said.push(`${doc.id}@${doc.n} was written where the map had it, and is parked`);
-          this.parked.add(doc.id);
-          this.stragglers.delete(doc.id);
-          this.totals.parked += 1;
-        }
-      }
     }
     yield* renewCopies(this, move);
     const early = this.is('letters go before hosts have acknowledged');
@@ -383,6 +374,28 @@ export class MoveWorld {
     if (!early) yield* carryLetters(this, move);
     move.step = 'clearing';
     yield;
+  }
+
+  /** What landed on the source since the last copying, before and after the flip. */
+  #carryOver(move: Move): void {
+    const { from, to, key } = move;
+    if (this.is('stragglers are not followed')) return;
+    for (const doc of from.since(move.copied, key)) {
+      move.copied = doc.lsn;
+      if (doc.mark && !doc.mark.restored) continue;
+      const there = to.docs.get(doc.id);
+      if ((there && isCopy(there)) || (there && this.is('a straggler replaces what was written since'))) {
+        to.put({ ...doc, mark: { version: { epoch: move.epoch, lsn: doc.lsn } } });
+        this.truth.set(doc.id, doc.n);
+        this.stragglers.delete(doc.id);
+      } else {
+        if (this.#right.has(doc.n) && !doc.mark?.restored)
+          this.said.push(`${doc.id}@${doc.n} was written where the map had it, and is parked`);
+        this.parked.add(doc.id);
+        this.stragglers.delete(doc.id);
+        this.totals.parked += 1;
+      }
+    }
   }
 
   begin(key: string): Move | undefined {

@@ -143,6 +143,15 @@ export class Shard {
 export const isCopy = ({ mark }: Stored): boolean =>
   mark !== undefined && !mark.gone && !mark.restored && mark.cold === undefined;
 
+/** Its hosts have acknowledged all that its feed shows. */
+export const hasReadAll = ({ page, position, lsn }: Shard): boolean => !page && position >= lsn;
+
+/** Whether a shard's sink has a document as it is. */
+export function shows({ sink }: Shard, { id, n, removed }: Stored): boolean {
+  const shown = sink.guards.get(id);
+  return removed ? !shown?.counts : shown?.counts === true && shown.n === n;
+}
+
 export interface Router {
   /** Where it would write each key, by what it knows of the map. */
   readonly knows: Map<string, Shard>;

@@ -358,7 +358,7 @@ export class MoveWorld {
   }
 
   *#followStragglers(move: Move): Generator<void, void, undefined> {
-    const { from, to, key } = move;
+    const { from, key } = move;
     // The last look is after the grace.
     for (let isOver = false; !isOver;) {
       isOver = this.now - move.flippedAt > GRACE;

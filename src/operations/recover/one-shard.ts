@@ -3,7 +3,7 @@ import { fetchAll } from '../../cosmos/fetch-all.ts';
 import { sourceContainers } from '../../engine/runners.ts';
 import { Views } from '../../engine/views/views.ts';
 import { mappedLevel } from '../../runtime/shard-map.ts';
-import { foreignKeys, mapHere } from '../archive/foreign-keys.ts';
+import { keysNotHere, mapHere } from '../archive/foreign-keys.ts';
 import { operationsError } from '../errors.ts';
 import type { Context } from '../operation.ts';
 import { refusedOverShards } from '../refused-over-shards.ts';
@@ -40,13 +40,13 @@ export async function assertOneShard(
       });
   const parts = { loaded, services, settings: workspace.settings() };
   for (const source of sourceContainers(pipeline, model).values()) {
-    const [map, foreign] = await Promise.all([mapHere(parts, source), foreignKeys(parts, source)]);
-    if (!map || !foreign) continue;
+    const map = await mapHere(parts, source);
+    if (!map) continue;
     const level = mappedLevel(map.schema, source);
     const path = source.keyPaths[level];
     // A container in the shards that the map doesn't divide, such as one of references, has no foreign keys.
     if (!path) continue;
-    const isForeign = await foreign();
+    const isForeign = await keysNotHere(map, parts, source)();
     const found = new Set<string>();
     const field = path.map((name) => `[${JSON.stringify(name)}]`).join('');
     const keys = `SELECT DISTINCT VALUE c${field} FROM c WHERE NOT (IS_DEFINED(c._mr.moved.gone) AND c._mr.moved.gone)`;

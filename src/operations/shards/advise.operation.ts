@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { keyJson } from '../../shards/keys/key-type.ts';
+import { type KeyTypeName, keyJson, shownKey } from '../../shards/keys/key-type.ts';
 import type { InspectedMapping, ShardMap } from '../../shards/index.ts';
 import { shownLocation } from '../../shards/map/documents.ts';
 import { defineOperation } from '../operation.ts';
@@ -111,7 +111,7 @@ export const shardsAdvise = defineOperation({
       ],
     };
   },
-  format: ({ shards, advice, nearlyFull: full, pastRouter, notMeasured, map, by }) =>
+  format: ({ shards, advice, nearlyFull: full, pastRouter, notMeasured, map, keyType, by }) =>
     [
       table(
         ['shard', 'keys', 'documents', 'size, about', 'RU/s'],
@@ -138,7 +138,7 @@ export const shardsAdvise = defineOperation({
           ? [`${plural(byMean, 'size')} in ${shard} are the mean of the keys that have the most documents.`]
           : []),
       ]),
-      ...sayPast(pastRouter),
+      ...sayPast(keyType, pastRouter),
       ...notMeasured.map((what) => `Not measured: ${what}`),
       ...full.map(
         ({ key, container, share, shard }) =>
@@ -172,13 +172,16 @@ function ownOf(mappings: readonly Mapped<InspectedMapping>[], shard: string, mea
 /** In the text fewer than as JSON. */
 const MOST_SAID = 5;
 
-function sayPast({ keys, most }: { readonly keys: number; readonly most: readonly PastRouter[] }): string[] {
+function sayPast(
+  keyType: KeyTypeName,
+  { keys, most }: { readonly keys: number; readonly most: readonly PastRouter[] },
+): string[] {
   const said = most.slice(0, MOST_SAID);
   const others = keys - said.length;
   return [
     ...said.map(
       ({ shard, key, documents, home }) =>
-        `${plural(documents, 'document')} of the key ${JSON.stringify(key)} ${documents === 1 ? 'was' : 'were'} written into ${shard} past the router: ${home === null ? 'no mapping has it' : `the map gives it to ${home}`}. Queries over all shards count them.`,
+        `${plural(documents, 'document')} of the key ${shownKey(keyType, key)} ${documents === 1 ? 'was' : 'were'} written into ${shard} past the router: ${home === null ? 'no mapping has it' : `the map gives it to ${home}`}. Queries over all shards count them.`,
     ),
     ...(others > 0 ? [`  … and ${plural(others, 'other key')} that were written past the router.`] : []),
   ];

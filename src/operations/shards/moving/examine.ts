@@ -1,6 +1,7 @@
 // What keeps keys from moving, looked at before anything of a move is stored or locked.
 import { shardsError } from '../../../shards/errors.ts';
 import type { Mapping, Shard } from '../../../shards/index.ts';
+import { isSameSpan } from '../../../shards/keys/spans.ts';
 import { shownLocation } from '../../../shards/map/documents.ts';
 import { shardVerbsError } from '../errors.ts';
 import { assertReaders } from './hosts.ts';
@@ -26,7 +27,7 @@ export async function examine(
   const moves = (await movesOf(maps, map.name, signal)).filter(isUnfinished);
   const [found, ...others] = ofKeys(moves, span);
   if (found) {
-    const isSame = found.keys === mapping.text && found.to === target.id && found.step !== 'cancelling';
+    const isSame = isSameSpan(found, spanOf(map, mapping)) && found.to === target.id && found.step !== 'cancelling';
     if (!isSame || others.length > 0) throw underWay(found);
     const places = await placesOf(options, found);
     return { found, places, containers: await movedContainers(map, span, places) };

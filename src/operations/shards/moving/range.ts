@@ -3,7 +3,7 @@ import { systemClock } from '../../../base/clock.ts';
 import { MillraceError } from '../../../base/errors.ts';
 import { fetchAll } from '../../../cosmos/fetch-all.ts';
 import { encodeKey, keyJson } from '../../../shards/keys/key-type.ts';
-import { type Span, overlaps } from '../../../shards/keys/spans.ts';
+import { type Span, isSameSpan, overlaps } from '../../../shards/keys/spans.ts';
 import { span as textOf } from '../../../shards/map/values.ts';
 import type { InspectedMapping, Mapping, Shard, ShardMap } from '../../../shards/index.ts';
 import { queryOf } from '../../containers/part.ts';
@@ -152,12 +152,12 @@ async function cancelBatch(options: MoveOptions, { id, step }: MoveDocument): Pr
   }
 }
 
-async function finish(options: MoveOptions, { keys, to }: MoveDocument): Promise<Moved> {
+async function finish(options: MoveOptions, move: MoveDocument): Promise<Moved> {
   const { map } = options;
-  const mapping = (await map.inspect()).mappings.find(({ text }) => text === keys);
-  const target = (await map.shards()).find(({ id }) => id === to);
+  const mapping = (await map.inspect()).mappings.find((one) => isSameSpan(spanOf(map, one), move));
+  const target = (await map.shards()).find(({ id }) => id === move.to);
   if (mapping && target) return moveMapping(options, mapping, target);
-  throw shardVerbsError('move-unknown', `No mapping of ${map.name} is exactly ${keys} any more`);
+  throw shardVerbsError('move-unknown', `No mapping of ${map.name} is exactly ${move.keys} any more`);
 }
 
 const within = async (map: ShardMap, range: Span): Promise<InspectedMapping[]> =>

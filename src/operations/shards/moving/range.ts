@@ -3,7 +3,7 @@ import { systemClock } from '../../../base/clock.ts';
 import { MillraceError } from '../../../base/errors.ts';
 import { fetchAll } from '../../../cosmos/fetch-all.ts';
 import { encodeKey, keyJson } from '../../../shards/keys/key-type.ts';
-import { type Span, isSameSpan, overlaps } from '../../../shards/keys/spans.ts';
+import { type Span, overlaps } from '../../../shards/keys/spans.ts';
 import { span as textOf } from '../../../shards/map/values.ts';
 import type { InspectedMapping, Mapping, Shard, ShardMap } from '../../../shards/index.ts';
 import { queryOf } from '../../containers/part.ts';
@@ -11,7 +11,8 @@ import { shardVerbsError } from '../errors.ts';
 import { keyedPart } from './keyed-part.ts';
 import { endingOf, saying } from './left.ts';
 import { type Moved, cancelMove, moveMapping } from './move.ts';
-import { type MoveOptions, spanOf } from './options.ts';
+import type { MoveOptions } from './options.ts';
+import { mappingOfMove, spanOf } from './spans.ts';
 import { type RangeDocument, batchesOf, beginRange, isOpen, rangesOf, saveRange } from './range-record.ts';
 import { type MoveDocument, isSilent, isUnfinished, movesOf, ofKeys } from './record.ts';
 
@@ -154,7 +155,7 @@ async function cancelBatch(options: MoveOptions, { id, step }: MoveDocument): Pr
 
 async function finish(options: MoveOptions, move: MoveDocument): Promise<Moved> {
   const { map } = options;
-  const mapping = (await map.inspect()).mappings.find((one) => isSameSpan(spanOf(map, one), move));
+  const mapping = await mappingOfMove(map, move);
   const target = (await map.shards()).find(({ id }) => id === move.to);
   if (mapping && target) return moveMapping(options, mapping, target);
   throw shardVerbsError('move-unknown', `No mapping of ${map.name} is exactly ${move.keys} any more`);

@@ -1,4 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { MoveRecord } from '../../../src/operations/shards/moving/record.ts';
+import { spanOf } from '../../../src/operations/shards/moving/spans.ts';
+import { ShardMapManager } from '../../../src/shards/index.ts';
 import { clientInside } from '../../emulator/emulate.ts';
 import { VerbStage } from './shards-stage.ts';
 
@@ -61,4 +64,28 @@ it('int64 keys move, are listed and are named in errors without quotes', async (
   const moves = await told('moves tenants');
   for (const text of [moved, moves]) expect(text).not.toContain('"');
   expect(await told(`move tenants --low 1 --high 1 --to east`, 2)).not.toContain('"');
+});
+
+it('a move whose record has quotes, from an earlier version, is resumed', async () => {
+  const client = clientInside(stage.emulator);
+  const database = client.database('maps');
+  const connect = ({ database: id }: { readonly database: string }) => client.database(id);
+  const map = await (await ShardMapManager.get({ database, connect })).getMap('tenants');
+  const { shard: from, ...keys } = await map.mapping(BigInt(`${LARGE}2`));
+  const { id: to } = await map.shard({ database: 'west' });
+  const record = await MoveRecord.begin(database.container('shardmaps'), {
+    ...spanOf(map, keys),
+    map: map.name,
+    keys: `["${LARGE}1", …)`,
+    from,
+    to,
+    containers: { Orders: { positions: [], epoch: 0, renews: [] } },
+  });
+  await told(`move tenants --low ${LARGE}1 --to west --grace 0 --take-over`);
+  const moves = (await stage.json('moves tenants')).value as { readonly id: string; readonly step: string }[];
+  expect(moves.find(({ id }) => id === record.now.id)).toMatchObject({
+    step: 'done',
+  });
+  expect((await map.mapping(BigInt(`${LARGE}2`))).shard).toBe(to);
+  client.dispose();
 });

@@ -33,6 +33,8 @@ export interface BullJob {
   readonly id?: string;
   readonly name: string;
   readonly data: unknown;
+  /** When it was enqueued, wall clock. */
+  readonly timestamp: number;
   readonly attemptsMade: number;
   /** How often the job's worker was lost. */
   readonly stalledCounter: number;

@@ -26,6 +26,8 @@ export type Kinds = { readonly [name: string]: object };
 /** What a handler gets beside its payload. */
 export interface JobRun {
   readonly id: string;
+  /** When it was enqueued, wall clock. */
+  readonly askedAt: number;
   /** Counts from 1. */
   readonly attempt: number;
   /** Aborted when the worker stops or its time is up: return or throw soon. The next worker runs the job again. */

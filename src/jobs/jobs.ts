@@ -279,6 +279,7 @@ async function perform(handlers: Handlers<Kinds>, job: BullJob, token: string, s
     return await inSpan(spanned, () =>
       handler(payload, {
         id: job.id ?? '',
+        askedAt: job.timestamp,
         attempt,
         signal,
         progress: (done, of) => {

@@ -7,7 +7,7 @@ import { resourceName } from '../base/settings.ts';
 import { type PipelinePlace, pipelinePlaces } from '../runtime/shard-map.ts';
 import { type LoadedPipeline, type Services, type Workspace, changedWorkspace } from '../runtime/workspace.ts';
 import { operationsError } from './errors.ts';
-import { refusedOverShards } from './refused-over-shards.ts';
+import { isForShards, refusedOverShards } from './refused-over-shards.ts';
 import { shardVerbsError } from './shards/errors.ts';
 
 /**
@@ -65,7 +65,7 @@ export async function operationPlaces(
   }
   if (how === 'one' && shard === undefined)
     throw shardVerbsError('shards-unsupported', `\`millrace ${name}\` works in one place of a pipeline over shards`, {
-      hint: 'Name it with --shard: the database of a shard, or that of the settings for the global place.',
+      hint: `Name it with --shard: the database of a shard${isForShards(name) ? '' : ', or that of the settings for the global place'}.`,
     });
   const settings = workspace.settings();
   const places = await pipelinePlaces({ settings, services: await workspace.services(), loaded });

@@ -1,11 +1,15 @@
 import type { Container } from '@azure/cosmos';
 import { CLOCK_SKEW_MS } from '../base/bounds.ts';
 import type { Clock } from '../base/clock.ts';
+import { fetchAll } from '../cosmos/fetch-all.ts';
 import { rewrite } from '../cosmos/rewrite.ts';
 
 const RENEW_MS = 20_000;
 /** A holder that died has not renewed for this long, whatever the clocks of the two machines say. */
 export const ABANDONED_MS = 6 * RENEW_MS + CLOCK_SKEW_MS;
+
+/** Whether its holder may still be at work. */
+export const isHeld = ({ renewedAt }: LockDocument, now: number): boolean => now - Date.parse(renewedAt) < ABANDONED_MS;
 
 /** A lock in the state container. */
 export interface LockDocument {
@@ -49,8 +53,7 @@ export async function whileLocked<T>(
     await rewrite(state, at, (stored: LockDocument | undefined): LockDocument => {
       const now = clock.now();
       if (stored?.holder !== holder && !mayTake) throw refusal(stored);
-      if (stored && stored.holder !== holder && now - Date.parse(stored.renewedAt) < ABANDONED_MS)
-        throw refusal(stored);
+      if (stored && stored.holder !== holder && isHeld(stored, now)) throw refusal(stored);
       const renewedAt = new Date(now).toISOString();
       return { ...at, type: `millrace.${kind}`, ...format, holder, actor, renewedAt };
     });
@@ -71,4 +74,13 @@ export async function whileLocked<T>(
       stored?.holder === holder ? undefined : stored,
     ).catch(() => undefined);
   }
+}
+
+/** The recoveries, of whatever pipeline, that may be at work. */
+export async function recoveriesUnderWay(state: Container, now: number, signal: AbortSignal): Promise<LockDocument[]> {
+  const kind: LockOptions['kind'] = 'recovery';
+  const found: LockDocument[] = [];
+  for await (const one of fetchAll<LockDocument>(state, 'SELECT * FROM c', signal, { partitionKey: kind }))
+    if (isHeld(one, now)) found.push(one);
+  return found;
 }

@@ -59,6 +59,10 @@ export interface Context {
    * where there is no standard output, as over HTTP.
    */
   readonly output?: (line: string) => Promise<void>;
+  /** What one place leaves for those after it, where a call works in several. Absent: it works in one. */
+  readonly between?: Map<string, unknown>;
+  /** When a job was asked for that runs now, wall clock. Absent: it is no job. */
+  readonly askedAt?: number;
   /** Measures the waits of a procedure; absent: the system's clock. */
   readonly clock?: Clock;
 }
@@ -171,11 +175,12 @@ export function defineOperation<S extends z.ZodObject, R>(spec: OperationSpec<S,
     if (!only) return perform(accepted, context);
     if (more.length === 0) return perform(accepted, withWorkspace(context, only.workspace, only.name));
     const results = [];
+    const between = new Map<string, unknown>();
     for (const place of [only, ...more]) {
       try {
         // Interim results are those of one place.
         const { show: _, ...rest } = context;
-        const result = await perform(accepted, { ...rest, workspace: place.workspace, place: place.name });
+        const result = await perform(accepted, { ...rest, workspace: place.workspace, place: place.name, between });
         results.push({ place: place.name, global: place.global, ...result });
       } catch (error) {
         if (context.signal.aborted) throw error;

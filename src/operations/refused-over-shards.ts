@@ -24,7 +24,7 @@ const REFUSED: Readonly<Record<string, RefusedOverShards>> = {
   recover: {
     why: 'what it has is derived from all shards, and its state has the versions that are current in every place',
     instead:
-      'After a shard was restored: `millrace recover --shard NAME --yes`. After the global place was restored: build a new version of what is derived there with `millrace projections rebuild`, and promote it.',
+      'After a shard was restored: `millrace recover --shard NAME --yes`. After the global place was restored: start the hosts, and run `millrace projections verify --repair`. Where `millrace projections list` shows an older version as current, build the newer one again, and promote it.',
   },
 };
 
@@ -32,6 +32,9 @@ const OTHER: RefusedOverShards = {
   why: 'it would see one place alone',
   instead: 'See which operations can: docs/shards.md, "A pipeline over shards".',
 };
+
+/** Whether a verb that works in one place is refused in the global one. */
+export const isForShards = (name: string): boolean => Object.hasOwn(REFUSED, name);
 
 export const refusedOverShards = (name: string): RefusedOverShards =>
   REFUSED[name] ?? REFUSED[name.split(' ')[0] ?? ''] ?? OTHER;

@@ -170,7 +170,7 @@ describe.each(DATASTORES)('operations by jobs on %s', (_name, available, start) 
       expect(row).toMatchObject({ name: 'reaction', state: 'delayed', payload: { projection: 'call@1', id: 'o1' } });
       // What the worker does once its time has come.
       const handlers = jobHandlers(registry, { ...workspace, settings: () => settings, pipeline: async () => loaded });
-      const run = { id: '1', attempt: 1, signal, progress: () => undefined };
+      const run = { id: '1', askedAt: Date.now(), attempt: 1, signal, progress: () => undefined };
       const retry = () => handlers.reaction?.({ projection: 'call@1', id: 'o1' }, run);
       await expect(retry()).rejects.toMatchObject({ code: 'reaction-failed', retryable: true });
       broken = false;

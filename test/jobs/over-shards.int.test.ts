@@ -92,7 +92,10 @@ it('a reaction that is refused in a shard is tried again there', async (context)
   // What the worker does once its time has come.
   const handlers = jobHandlers(registry, changedWorkspace(workspace, { pipeline: async () => loaded }));
   const retry = (of: object) =>
-    handlers.reaction?.({ ...payload, ...of }, { id: '1', attempt: 1, signal, progress: () => undefined });
+    handlers.reaction?.(
+      { ...payload, ...of },
+      { id: '1', askedAt: Date.now(), attempt: 1, signal, progress: () => undefined },
+    );
   await expect(retry({})).rejects.toMatchObject({ code: 'reaction-failed', retryable: true });
   broken = false;
   expect(await retry({ key: ['s2'] })).toEqual([]);

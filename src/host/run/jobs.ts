@@ -21,7 +21,7 @@ import { projectionsError } from '../../projections/errors.ts';
 /** Runs each kind of job. A job of an operation runs it as the command line would. */
 export function jobHandlers(registry: Registry, workspace: Workspace): Handlers<JobKinds> {
   return {
-    operation: async ({ name, input, actor }, { signal, progress }) => {
+    operation: async ({ name, input, actor }, { askedAt, signal, progress }) => {
       const operation = registry.get(name);
       if (!operation) {
         throw hostError('operation-unknown', `This build has no operation ${name}`, {
@@ -34,7 +34,7 @@ export function jobHandlers(registry: Registry, workspace: Workspace): Handlers<
         draw: () => undefined,
         progress: (_, done, of) => progress(done, of),
       };
-      return runQueued(operation, input, { workspace, actor, signal, screen });
+      return runQueued(operation, input, { workspace, actor, signal, screen, askedAt });
     },
     reaction: async ({ projection, id, key, shard }, { signal }) => {
       const [services, loaded] = [await workspace.services(), await workspace.pipeline()];

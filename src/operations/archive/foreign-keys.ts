@@ -15,12 +15,16 @@ import { isOfMove } from '../shards/moving/record.ts';
  */
 export async function foreignKeys(parts: Parts, source: Source): Promise<ReadKeys | undefined> {
   const map = await mapHere(parts, source);
-  if (!map) return undefined;
-  return async () => {
+  return map && keysNotHere(map, parts, source);
+}
+
+/** The same, of a map that is open. */
+export const keysNotHere =
+  (map: ShardMap, parts: Parts, source: Source): ReadKeys =>
+  async () => {
     const own = await shardHere(map, parts);
     return keysOf(map, source, ({ owner, shard }) => isOfMove(owner) || shard !== own);
   };
-}
 
 /** The map by whose keys a source is sharded here. Undefined: this place has all of its documents. */
 export async function mapHere(parts: Parts, { name }: Pick<Source, 'name'>): Promise<ShardMap | undefined> {

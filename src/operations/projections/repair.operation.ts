@@ -36,7 +36,7 @@ export const projectionsRepair = defineOperation({
       verifyWith({ ...asked, key: keyOf(asked), repair: true }, context),
     ),
   format: formatVerification,
-  ok: ({ different }) => different === 0,
+  ok: ({ different, moved }) => different === 0 && moved === undefined,
 });
 
 function keyOf({ key: text, tenant }: { readonly key?: string | undefined; readonly tenant?: string | undefined }) {

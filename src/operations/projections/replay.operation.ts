@@ -29,6 +29,7 @@ import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 import { chooseReplayed, targetOf } from './choose.ts';
 import { countChanges } from './count.ts';
 import { RU_A_DOCUMENT, RU_A_READ, rateInput } from './estimate.ts';
+import { type MovedKeys, movedMeanwhile, sayMoved } from './moved-meanwhile.ts';
 import { currentOf } from './verify.ts';
 import { askedTenant, tenantInput } from '../tenants/asked.ts';
 import { assertStill } from '../tenants/tenant-moves.ts';
@@ -86,7 +87,7 @@ export const projectionsReplay = defineOperation({
       seconds: secondsToWrite(changes, ru, asked.ruPerSecond),
     };
   },
-  run: async (asked, context): Promise<Replayed | Enqueued> => {
+  run: async (asked, context): Promise<ReplayedResult | Enqueued> => {
     const { options } = await prepare(asked, context);
     if (asked.background) return enqueue('projections replay', asked, context);
     const { screen, signal } = context;
@@ -96,16 +97,31 @@ export const projectionsReplay = defineOperation({
       const assertUnmoved =
         tenant === undefined ? undefined : await assertStill(options, askedTenant(options.loaded, tenant), signal);
       const progress = (changes: number): void => screen.progress(`${projectionId(options.spec)}: replayed`, changes);
+      const movedSince =
+        tenant === undefined && (await readsShards(options)) ? await movedMeanwhile(options, signal) : undefined;
       const replayed = await replay({ ...options, progress });
       await assertUnmoved?.();
-      return replayed;
+      const moved = (await movedSince?.()) ?? [];
+      return { ...replayed, ...(moved.length > 0 && { moved }) };
     });
   },
   format: (result) =>
     isEnqueued(result)
       ? sayEnqueued(result)
-      : `${plural(result.changes, 'change')} of ${result.projection} replayed into ${result.container}: ${Math.round(result.charge).toLocaleString('en-US')} RU, ${result.parked.toLocaleString('en-US')} parked.`,
+      : [
+          `${plural(result.changes, 'change')} of ${result.projection} replayed into ${result.container}: ${Math.round(result.charge).toLocaleString('en-US')} RU, ${result.parked.toLocaleString('en-US')} parked.`,
+          ...sayMoved(result.moved ?? [], () => 'the same command again when no key moves'),
+        ].join('\n'),
+  ok: (result) => isEnqueued(result) || result.moved === undefined,
 });
+
+interface ReplayedResult extends Replayed {
+  /** Keys that moved to another shard meanwhile: perhaps their documents were read in none. Absent: none. */
+  readonly moved?: readonly MovedKeys[];
+}
+
+const readsShards = async (options: ReplayOptions): Promise<boolean> =>
+  (await placesRunning(options, options.spec)).some(({ shard }) => shard !== undefined);
 
 async function prepare(asked: ReplayInput, { workspace, signal }: Context): Promise<{ options: ReplayOptions }> {
   const loaded = await workspace.pipeline();

@@ -5,6 +5,7 @@ import { readItem } from '../../cosmos/read-item.ts';
 import { withRetry } from '../../cosmos/retry.ts';
 import type { Pipeline } from '../../definition/specs.ts';
 import type { Place } from '../../runtime/workspace.ts';
+import type { MovedKeys } from './moved-meanwhile.ts';
 import type { Verification } from './verify.ts';
 
 const schema = z.object({
@@ -54,7 +55,7 @@ export function countBy(projections: Iterable<string>): Record<string, number> {
 
 /** The result of a verification of all projections, in the form in which it is stored. */
 export const verifiedOf = (
-  { documents, different, differences }: Verification,
+  { documents, different, differences, moved = [] }: Verification,
   of: Pick<Verified, 'at' | 'actor' | 'seconds'>,
 ): Verified => ({
   ...of,
@@ -63,7 +64,12 @@ export const verifiedOf = (
   different,
   differences: countBy(differences.flatMap(({ projections }) => projections)),
   ...examplesOf(differences.map(({ container, document }) => `${container} ${document}`)),
+  ...(moved.length > 0 && { left: movedLeft(moved) }),
 });
+
+/** What a verification of a shard says of keys that left it meanwhile. */
+export const movedLeft = (moved: readonly MovedKeys[]): string[] =>
+  moved.map(({ move, keys, to }) => `${keys} moved to ${to} meanwhile (move ${move}): perhaps compared in no shard`);
 
 /** Stores a result in place of the one before. */
 export async function recordVerified(

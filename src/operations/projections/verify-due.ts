@@ -22,6 +22,7 @@ import { whileLocked } from '../lock.ts';
 import type { Context } from '../operation.ts';
 import { whileNoted } from '../running.ts';
 import { plural } from '../table.ts';
+import { leftMeanwhile } from './moved-meanwhile.ts';
 import { comparedHere } from './over-shards.ts';
 import { beyondOf } from './verify-beyond.ts';
 import { type Pages, NO_PAGES, verifyPages } from './verify-pages.ts';
@@ -33,6 +34,7 @@ import {
   type VerifiedKind,
   countBy,
   examplesOf,
+  movedLeft,
   readVerified,
   recordVerified,
   verifiedName,
@@ -168,7 +170,9 @@ class Busy extends Error {}
 async function sample({ workspace, actor, signal, screen, clock = systemClock }: Context): Promise<Due> {
   const [loaded, services] = await Promise.all([workspace.pipeline(), workspace.services()]);
   const began = clock.monotonic();
-  const found = await verify(loaded, services, { signal, screen, sample: SAMPLE, settings: workspace.settings() });
+  const settings = workspace.settings();
+  const gone = await leftMeanwhile({ loaded, services, settings }, undefined, { signal });
+  const found = await verify(loaded, services, { signal, screen, sample: SAMPLE, settings });
   const seconds = Math.round((clock.monotonic() - began) / 1_000);
   const large = found.sampled?.largeGroups ?? 0;
   const result = {
@@ -177,6 +181,7 @@ async function sample({ workspace, actor, signal, screen, clock = systemClock }:
       ...found.beyond.map((of) => `${projectionId(of)}: ${of.why}`),
       ...largeLeft(large),
       ...movingLeft(found.moving + (found.setAside ?? 0)),
+      ...movedLeft(await gone()),
     ],
   };
   await recordVerified(services.global.state, verifiedName(loaded.pipeline, services.place), 'sample', result);
@@ -224,7 +229,10 @@ async function whole({ workspace, actor, signal, screen, clock = systemClock }: 
   };
   try {
     const from = stored.pages ?? NO_PAGES;
-    const options = { signal: AbortSignal.any([signal, timeUp.signal]), screen, settings: workspace.settings() };
+    const settings = workspace.settings();
+    const askedAt = Date.parse(stored.began ?? new Date(clock.now()).toISOString());
+    const gone = await leftMeanwhile({ loaded, services, settings }, undefined, { signal, askedAt });
+    const options = { signal: AbortSignal.any([signal, timeUp.signal]), screen, settings };
     const pages = await verifyPages(loaded, services, { ...options, from, save });
     const result: Verified = {
       at: new Date(clock.now()).toISOString(),
@@ -242,6 +250,7 @@ async function whole({ workspace, actor, signal, screen, clock = systemClock }: 
           .map((of) => `${projectionId(of)}: ${SENDS}`),
         ...largeLeft(pages.largeGroups),
         ...movingLeft(pages.moving),
+        ...movedLeft(await gone()),
       ],
     };
     await recordVerified(state, own, 'whole', result);

@@ -6,12 +6,13 @@ import { Views } from '../../engine/views/views.ts';
 import { audited } from '../audit/record.ts';
 import { type Enqueued, backgroundInput, enqueue, isEnqueued, sayEnqueued } from '../jobs/background.ts';
 import { operationsError } from '../errors.ts';
-import { type Context, defineOperation } from '../operation.ts';
+import { type Context, defineOperation, partsOf } from '../operation.ts';
 import { secondsToRead } from '../seconds.ts';
 import { plural } from '../table.ts';
 import { askedTenant, tenantInput } from '../tenants/asked.ts';
 import { chooseProjection } from './choose.ts';
 import { RU_A_READ, estimate } from './estimate.ts';
+import { leftMeanwhile } from './moved-meanwhile.ts';
 import { comparedHere, databasesOf } from './over-shards.ts';
 import { recordVerified, verifiedName, verifiedOf } from './verified.ts';
 import { othersOf } from './verify-others.ts';
@@ -19,20 +20,28 @@ import { type Verification, currentOf, formatVerification, verify } from './veri
 
 export const verifyWith = async (
   { name: only, key, repair, sample, tenant }: Asked & { key?: readonly unknown[] | undefined },
-  { workspace, signal, screen }: Context,
+  context: Context,
 ): Promise<Verification> => {
-  const loaded = await workspace.pipeline();
-  return verify(loaded, await workspace.services(), {
+  const { loaded, services, settings, signal } = await partsOf(context);
+  const ofTenant = tenant === undefined ? undefined : askedTenant(loaded, tenant);
+  const left = await leftMeanwhile({ loaded, services, settings }, ofTenant, context);
+  const result = await verify(loaded, services, {
     signal,
-    screen,
+    screen: context.screen,
     only,
     ...(key === undefined ? {} : { key }),
-    ...(tenant !== undefined && { ofTenant: askedTenant(loaded, tenant) }),
-    settings: workspace.settings(),
+    ...(ofTenant && { ofTenant }),
+    settings,
     repair,
     sample,
   });
+  const moved = await left();
+  return { ...result, ...(moved.length > 0 && { moved }) };
 };
+
+/** Nothing differs, and all was compared that could be. */
+export const isRight = ({ different, behind, setAside, moved }: Verification): boolean =>
+  different === 0 && !behind && setAside === undefined && moved === undefined;
 
 interface Asked {
   readonly name?: string | undefined;
@@ -136,5 +145,5 @@ export const projectionsVerify = defineOperation({
     return audited(context, 'projections verify --repair', asked, () => verifyRecorded(asked, context));
   },
   format: (result) => (isEnqueued(result) ? sayEnqueued(result) : formatVerification(result)),
-  ok: (result) => isEnqueued(result) || (result.different === 0 && !result.behind && result.setAside === undefined),
+  ok: (result) => isEnqueued(result) || isRight(result),
 });

@@ -13,6 +13,7 @@ import { type Settled, settled } from './settle.ts';
 import { type Repaired, placeText, repair } from './repair.ts';
 import type { AskedTenant } from '../tenants/asked.ts';
 import { comparedHere } from './over-shards.ts';
+import { type MovedKeys, sayMoved } from './moved-meanwhile.ts';
 import { type Beyond, beyondOf, notByShard, notInPart, notVerifiable } from './verify-beyond.ts';
 import { othersOf } from './verify-others.ts';
 
@@ -47,6 +48,8 @@ export interface Verification extends Omit<Comparison, 'differences'> {
   readonly beyond: readonly Beyond[];
   /** Absent: all documents were compared. */
   readonly sampled?: Sampled;
+  /** Keys that left this shard meanwhile: perhaps no shard had their documents when it was compared. Absent: none. */
+  readonly moved?: readonly MovedKeys[];
 }
 
 /** What was compared of all documents. */
@@ -229,6 +232,7 @@ export function formatVerification({
   repaired,
   beyond,
   sampled,
+  moved = [],
 }: Verification): string {
   const lines = [
     table(
@@ -267,6 +271,7 @@ export function formatVerification({
     lines.push(
       `  ${plural(sampled.largeGroups, 'group')} with many source documents: compared only what the documents drawn contribute.`,
     );
+  lines.push(...sayMoved(moved, (to) => `\`millrace projections verify --shard ${to}\``));
   if (repaired) lines.push(...repairLines(repaired));
   for (const { name, version, why } of beyond) lines.push(`  ${projectionId({ name, version })}: ${why}`);
   return lines.join('\n');

@@ -27,7 +27,7 @@ import { letStay } from './let-stay.ts';
 import { type LockDocument, whileLocked } from '../lock.ts';
 import { type Examined, examine, toCreate } from './examine.ts';
 import type { Finding } from './finding.ts';
-import { assertOneShard } from './one-shard.ts';
+import { assertNoMoves, assertOneShard } from './one-shard.ts';
 import { applyParents } from './parents.ts';
 import { dropStaged, makeCurrent, removeWorkLeases } from './staged.ts';
 import { storedArchives } from './stored-archives.ts';
@@ -126,6 +126,7 @@ async function correct(
   const { workspace } = held;
   const loaded = await workspace.pipeline();
   const services = await workspace.services();
+  await assertNoMoves({ loaded, services, settings: workspace.settings() }, held.signal);
   const { before, now, created } = await examineAll(held);
   assertUnderstood(given, now, loaded);
   const { inventory } = now;
@@ -165,6 +166,8 @@ async function tie(
   // Again: what was seen before the wait may be old.
   const { inventory, hasViews, versions } = await examine(context);
   if (!inventory) throw operationsError('account-unprepared', 'A container was deleted meanwhile');
+  // One that began before the lock may have shown only now: replicas lag for less than the wait.
+  await assertNoMoves({ loaded, services, settings: context.workspace.settings() }, context.signal);
   await decideGates(writers, services, (context.clock ?? systemClock).now());
   const since = target.kind === 'time' ? (target.at.toISOString() as StartSpec) : 'beginning';
   await recordLostStarts(services.place.state, loaded.pipeline, since, (context.clock ?? systemClock).now());

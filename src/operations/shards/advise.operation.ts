@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { keyJson } from '../../shards/keys/key-type.ts';
+import { type KeyTypeName, keyJson, shownKey } from '../../shards/keys/key-type.ts';
 import type { InspectedMapping, ShardMap } from '../../shards/index.ts';
 import { shownLocation } from '../../shards/map/documents.ts';
 import { defineOperation } from '../operation.ts';
@@ -8,7 +8,7 @@ import { NEAR_FULL, PARTITION_BYTES } from '../tenants/sizes.ts';
 import { advise } from './advice/advise.ts';
 import type { Weighed } from './advice/layout.ts';
 import { type MeasuredKey, type MeasuredShard, measureShard } from './advice/measure.ts';
-import { type PastRouter, pastRouterOf, straysOf } from './advice/past-router.ts';
+import { type IsStray, type PastRouter, pastRouterOf, straysOf } from './advice/past-router.ts';
 import { type Rates, ratesOf } from './advice/spent.ts';
 import { rowsOfAdvice } from './advice/words.ts';
 import { mapInput } from './inputs.ts';
@@ -61,7 +61,7 @@ export const shardsAdvise = defineOperation({
     const mappings = mappedBy(map, now.mappings);
     const there = now.shards.filter(({ detached }) => !detached);
     const held = new Map<string, HeldShard>();
-    const past: PastRouter[] = [];
+    const strays = new Map<string, IsStray>();
     const locations = new Map(now.shards.map(({ id, location }) => [id, location]));
     const homeOf = (code: string): string | null => {
       const home = locations.get(mappingOf(mappings, code)?.shard ?? '');
@@ -72,17 +72,21 @@ export const shardsAdvise = defineOperation({
       const { id, location } = shard;
       // A move may begin, flip or end meanwhile.
       const before = await straysOf(map, shard);
-      const own = ownOf(mappings, id, await measureShard(map, connect(location), { signal }));
-      const [after, later] = [await straysOf(map, shard), mappedBy(map, (await map.inspect()).mappings)];
-      const isStray = (code: string): boolean => before(code) || after(code) || mappingOf(later, code)?.shard === id;
-      held.set(id, own);
-      past.push(...pastRouterOf(map, own.foreign, { shard: shownLocation(location), isStray, homeOf }));
+      held.set(id, ownOf(mappings, id, await measureShard(map, connect(location), { signal })));
+      const after = await straysOf(map, shard);
+      strays.set(id, (code) => before(code) || after(code));
     }
+    const later = mappedBy(map, (await map.inspect()).mappings);
+    const past = there.flatMap(({ id, location }) => {
+      const isStray = (code: string): boolean => strays.get(id)!(code) || mappingOf(later, code)?.shard === id;
+      return pastRouterOf(map, held.get(id)!.foreign, { shard: shownLocation(location), isStray, homeOf });
+    });
     const rates = await ratesOf(map, context);
     const weighed = weigh(mappings, held, by === 'bytes' ? ({ bytes }) => bytes : rateOf(rates));
     const limits = { mostBytes: mostGb === undefined ? undefined : mostGb * 1e9, share: share / 100, most };
     return {
       map: map.name,
+      keyType: map.keyType,
       by,
       shards: there.map(({ id, location }) => rowOf(shownLocation(location), held.get(id)!, rates)),
       advice: rowsOfAdvice(advise(weighed, limits), {
@@ -107,7 +111,7 @@ export const shardsAdvise = defineOperation({
       ],
     };
   },
-  format: ({ shards, advice, nearlyFull: full, pastRouter, notMeasured, map, by }) =>
+  format: ({ shards, advice, nearlyFull: full, pastRouter, notMeasured, map, keyType, by }) =>
     [
       table(
         ['shard', 'keys', 'documents', 'size, about', 'RU/s'],
@@ -134,7 +138,7 @@ export const shardsAdvise = defineOperation({
           ? [`${plural(byMean, 'size')} in ${shard} are the mean of the keys that have the most documents.`]
           : []),
       ]),
-      ...sayPast(pastRouter),
+      ...sayPast(keyType, pastRouter),
       ...notMeasured.map((what) => `Not measured: ${what}`),
       ...full.map(
         ({ key, container, share, shard }) =>
@@ -168,13 +172,16 @@ function ownOf(mappings: readonly Mapped<InspectedMapping>[], shard: string, mea
 /** In the text fewer than as JSON. */
 const MOST_SAID = 5;
 
-function sayPast({ keys, most }: { readonly keys: number; readonly most: readonly PastRouter[] }): string[] {
+function sayPast(
+  keyType: KeyTypeName,
+  { keys, most }: { readonly keys: number; readonly most: readonly PastRouter[] },
+): string[] {
   const said = most.slice(0, MOST_SAID);
   const others = keys - said.length;
   return [
     ...said.map(
       ({ shard, key, documents, home }) =>
-        `${plural(documents, 'document')} of the key ${JSON.stringify(key)} ${documents === 1 ? 'was' : 'were'} written into ${shard} past the router: ${home === null ? 'no mapping has it' : `the map gives it to ${home}`}. Queries over all shards count them.`,
+        `${plural(documents, 'document')} of the key ${shownKey(keyType, key)} ${documents === 1 ? 'was' : 'were'} written into ${shard} past the router: ${home === null ? 'no mapping has it' : `the map gives it to ${home}`}. Queries over all shards count them.`,
     ),
     ...(others > 0 ? [`  … and ${plural(others, 'other key')} that were written past the router.`] : []),
   ];

@@ -1,5 +1,6 @@
 // A shard map on a terminal: a strip of its mappings in the order of their keys, then a table that names the gaps.
-import type { Inspection } from '../../shards/index.ts';
+import type { Inspection, ShardMap } from '../../shards/index.ts';
+import { shownRange } from '../../shards/map/values.ts';
 import { plural, table } from '../table.ts';
 import type { MappingRow } from './rows.ts';
 
@@ -7,19 +8,17 @@ import type { MappingRow } from './rows.ts';
 export type Line = MappingRow | { readonly keys: string; readonly gap: true };
 
 /** The mappings in the order of their keys, with the gaps between them. Keys have one form, so equal bounds are equal. */
-export function withGaps(mappings: readonly MappingRow[]): Line[] {
+export function withGaps(map: Pick<ShardMap, 'keyType'>, mappings: readonly MappingRow[]): Line[] {
   const lines: Line[] = [];
   let end: MappingRow['high'];
   for (const mapping of mappings) {
-    if (mapping.low !== end) lines.push({ keys: `[${bound(end)}, ${bound(mapping.low)})`, gap: true });
+    if (mapping.low !== end) lines.push({ keys: shownRange(map, { low: end, high: mapping.low }), gap: true });
     lines.push(mapping);
     end = mapping.high;
   }
-  if (end !== undefined) lines.push({ keys: `[${bound(end)}, …)`, gap: true });
+  if (end !== undefined) lines.push({ keys: shownRange(map, { low: end, high: undefined }), gap: true });
   return lines;
 }
-
-const bound = (key: MappingRow['low']): string => (key === undefined ? '…' : JSON.stringify(key));
 
 const WIDE = 100;
 const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ';

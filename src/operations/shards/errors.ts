@@ -55,6 +55,12 @@ export const SHARD_VERBS_ERRORS = {
     hint: 'Wait until `millrace tenants erase` has ended (`millrace status` names it). Then run the command again.',
     retryable: true,
   },
+  'move-recovery': {
+    meaning:
+      'A shard is being recovered after a restore or a failover, and a move would change what is compared there.',
+    hint: 'Wait until `millrace recover` has ended. One that has died counts for 210 s. Then run the command again.',
+    retryable: true,
+  },
   'move-leaving': {
     meaning: 'A document of the keys is archived, and still stands in its container until it expires there.',
     hint: 'Wait until it has expired (a day after it was archived), or restore it: `millrace archive restore`. Then run the command again.',

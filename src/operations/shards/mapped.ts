@@ -1,7 +1,7 @@
 // The mapping that has a key, where many keys are looked up.
 import type { Mapping, ShardMap } from '../../shards/index.ts';
 import { type Span, covers } from '../../shards/keys/spans.ts';
-import { spanOf } from './moving/options.ts';
+import { spanOf } from './moving/spans.ts';
 
 export type Mapped<M extends Mapping = Mapping> = M & { readonly span: Span };
 

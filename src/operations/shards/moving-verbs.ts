@@ -1,6 +1,7 @@
 // What the verbs that move documents have in common: their flags, the services they need, their plans and results.
 import type { Container } from '@azure/cosmos';
 import { z } from 'zod';
+import { type Clock, systemClock } from '../../base/clock.ts';
 import { requireShardMaps, resourceName } from '../../base/settings.ts';
 import { failureOf } from '../../cosmos/failure.ts';
 import { erasuresUnderWay } from '../../engine/erasures/record.ts';
@@ -10,13 +11,15 @@ import { type Span, overlaps } from '../../shards/keys/spans.ts';
 import { MAP_CONTAINER, shownLocation } from '../../shards/map/documents.ts';
 import { span } from '../../shards/map/values.ts';
 import { openStore } from '../../runtime/archives.ts';
+import { recoveriesUnderWay } from '../lock.ts';
 import type { Context, Plan } from '../operation.ts';
 import { secondsToWrite } from '../seconds.ts';
 import { plural } from '../table.ts';
 import { shardVerbsError } from './errors.ts';
 import { address } from './inputs.ts';
 import { type MovePlan, type Moved, planMove } from './moving/move.ts';
-import { type MoveOptions, spanOf, touchedBy } from './moving/options.ts';
+import { type MoveOptions, touchedBy } from './moving/options.ts';
+import { spanOf } from './moving/spans.ts';
 import { PAUSE_PARTS, type PauseParts } from './moving/pause.ts';
 import { cutTo, moveRange } from './moving/range.ts';
 import { mapNamed, openManager } from './open.ts';
@@ -110,6 +113,7 @@ export async function moveOptions(
     endpointOf,
     stateContainer: settings.stateContainer,
     erasures: () => openErasures(services.global.state, signal),
+    recoveries: () => openRecoveries(services.global.state, clock ?? systemClock, signal),
     leases: services.global.leases,
     ...(await touched(context)),
     store: () => openStore(services, signal),
@@ -122,10 +126,16 @@ export async function moveOptions(
   };
 }
 
-/** Where no pipeline has run there is no state container, and no erasure. */
-async function openErasures(state: Container, signal: AbortSignal): Promise<string[]> {
+const openErasures = async (state: Container, signal: AbortSignal): Promise<string[]> =>
+  withState(async () => (await erasuresUnderWay(state, signal)).map(({ id }) => id));
+
+const openRecoveries = async (state: Container, clock: Clock, signal: AbortSignal): Promise<string[]> =>
+  withState(async () => (await recoveriesUnderWay(state, clock.now(), signal)).map(({ actor }) => actor));
+
+/** Where no pipeline has run there is no state container, and nothing of the kind. */
+async function withState(read: () => Promise<string[]>): Promise<string[]> {
   try {
-    return (await erasuresUnderWay(state, signal)).map(({ id }) => id);
+    return await read();
   } catch (error) {
     if (failureOf(error).kind === 'not-found') return [];
     throw error;

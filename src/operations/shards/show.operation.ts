@@ -43,7 +43,7 @@ export const shardsShow = defineOperation({
       mappings,
       gaps:
         whole && map.kind === 'range'
-          ? withGaps(mappings)
+          ? withGaps(map, mappings)
               .filter((line) => 'gap' in line)
               .map(({ keys }) => keys)
           : [],
@@ -55,7 +55,7 @@ export const shardsShow = defineOperation({
     const reference = schema.reference?.length ? `; in every shard ${schema.reference.join(', ')}` : '';
     const fenced = schema.fenced?.length ? `; fenced ${schema.fenced.join(', ')}` : '';
     const unused = shards.filter((shard) => mappings.every((mapping) => mapping.shard !== shownShard(shard)));
-    const lines: readonly Line[] = gaps.length > 0 ? withGaps(mappings) : mappings;
+    const lines: readonly Line[] = gaps.length > 0 ? withGaps({ keyType }, mappings) : mappings;
     return [
       `${map}: a ${kind} map of ${keyType} keys. Sharded: ${sharded.join(', ')}${reference}${fenced}`,
       ...(lines.length > 1 ? strip(lines.slice(0, most)) : []),

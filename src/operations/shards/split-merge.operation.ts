@@ -11,7 +11,8 @@ import { changeInput, mapInput, ownerInput } from './inputs.ts';
 import { keyOf } from './keys.ts';
 import { keysOfFirst, shardOfFirst } from './mappings.operation.ts';
 import { type Moved } from './moving/move.ts';
-import { type MoveOptions, spanOf } from './moving/options.ts';
+import type { MoveOptions } from './moving/options.ts';
+import { spanOf } from './moving/spans.ts';
 import { isOpen, rangesOf } from './moving/range-record.ts';
 import {
   type MoveFlags,

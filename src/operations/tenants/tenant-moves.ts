@@ -9,13 +9,22 @@ import { type MoveDocument, isUnfinished, movesOf, ofKeys } from '../shards/movi
 import type { AskedTenant } from './asked.ts';
 import { tenantsError } from './errors.ts';
 
-/** Moves of the tenant's key. Where the map's keys are no tenants, any move may have documents of it. */
-async function movesOfTenant(parts: Parts, { value, rule }: AskedTenant, signal: AbortSignal): Promise<MoveDocument[]> {
+/**
+ * Moves of the tenant's key. Where the map's keys are no tenants, any move may have documents of it. Without a tenant, all
+ * moves.
+ */
+export async function movesOfTenant(
+  parts: Parts,
+  asked: AskedTenant | undefined,
+  signal: AbortSignal,
+): Promise<MoveDocument[]> {
   if (!parts.loaded.pipeline.shards) return [];
   const map = await openShardMap(parts);
   const { database, endpoint } = requireShardMaps(parts.settings);
   const maps = parts.services.places.connect({ database, endpoint }, { purpose: 'routing' }).container(MAP_CONTAINER);
   const all = await movesOf(maps, map.name, signal);
+  if (!asked) return all;
+  const { value, rule } = asked;
   const isKey = Object.values(map.schema.sharded).every((path) => splitPath(path).join('.') === rule.field);
   const code = isKey ? codeOf(map, value) : undefined;
   return code === undefined ? all : ofKeys(all, { low: code, high: code });

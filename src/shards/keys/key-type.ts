@@ -25,6 +25,10 @@ export function encodeKey(type: KeyTypeName, value: unknown): string {
 /** The form that documents have, of a code that this module made. */
 export const keyJson = (type: KeyTypeName, code: string): KeyJson => KEY_TYPES[type].toJson(code);
 
+/** A key for people. In documents an int64 is text, and it is a number all the same. */
+export const shownKey = (type: KeyTypeName, key: KeyJson): string =>
+  type === 'int64' ? String(key) : JSON.stringify(key);
+
 /**
  * The value that a document has at the container's first key path, for a key in any form that its type accepts.
  * @throws UsageError `shard-key-invalid`

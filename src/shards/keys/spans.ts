@@ -12,6 +12,8 @@ export const NO_KEYS: Span = { low: '\uFFFF', high: '' };
 export const covers = ({ low, high }: Span, code: string): boolean =>
   code === low || (low <= code && (high === undefined || code < high));
 
+export const isSameSpan = (one: Span, other: Span): boolean => one.low === other.low && one.high === other.high;
+
 /** Whether two spans have a key in common. */
 export const overlaps = (one: Span, other: Span): boolean => covers(one, other.low) || covers(other, one.low);
 

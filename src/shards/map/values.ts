@@ -1,6 +1,6 @@
 // What a caller holds of a map: immutable values. Each change of a shard or a mapping makes the value in hand void.
 import type { KeyJson } from '../keys/codec.ts';
-import { keyJson } from '../keys/key-type.ts';
+import { keyJson, shownKey } from '../keys/key-type.ts';
 import type { Span } from '../keys/spans.ts';
 import type { MapHeader, MappingDocument, MappingStatus, ShardDocument, ShardLocation } from './documents.ts';
 
@@ -59,6 +59,14 @@ export function keysOf({ kind, keyType }: Typed, { low, high }: Span): Keys {
 /** The keys of a mapping, for a message. */
 export function span(map: Typed, entry: Span): string {
   const { key, low, high } = keysOf(map, entry);
-  if (key !== undefined) return JSON.stringify(key);
-  return `[${low === undefined ? '…' : JSON.stringify(low)}, ${high === undefined ? '…' : JSON.stringify(high)})`;
+  return key === undefined ? shownRange(map, { low, high }) : shownKey(map.keyType, key);
+}
+
+/** Keys from `low` up to `high`, without it; undefined: no end there. */
+export function shownRange(
+  { keyType }: Pick<Typed, 'keyType'>,
+  { low, high }: { readonly low: KeyJson | undefined; readonly high: KeyJson | undefined },
+): string {
+  const end = (key: KeyJson | undefined): string => (key === undefined ? '…' : shownKey(keyType, key));
+  return `[${end(low)}, ${end(high)})`;
 }

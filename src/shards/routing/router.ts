@@ -5,7 +5,7 @@ import { suggestion } from '../../base/near.ts';
 import { shardsError } from '../errors.ts';
 import { type Held, type ShardGate, type ShardPass, openShardGate } from '../gate/shard-gate.ts';
 import type { KeyJson } from '../keys/codec.ts';
-import { type KeyTypeName, type KeyValue, encodeKey, keyJson } from '../keys/key-type.ts';
+import { type KeyTypeName, type KeyValue, encodeKey, keyJson, shownKey } from '../keys/key-type.ts';
 import type { Span } from '../keys/spans.ts';
 import { type MapKind, type ShardDocument, type ShardSchema, shownLocation } from '../map/documents.ts';
 import { type MultiShardQuery, multiShardQuery } from '../query/multi-shard-query.ts';
@@ -262,7 +262,7 @@ export class Router implements AsyncDisposable {
   }
 
   #held(why: Held, code: string, shard: RoutedShard): Error {
-    const key = JSON.stringify(keyJson(this.keyType, code));
+    const key = shownKey(this.keyType, keyJson(this.keyType, code));
     const at = shownLocation(shard.location);
     return shardsError(
       'keys-held',
@@ -274,7 +274,7 @@ export class Router implements AsyncDisposable {
     this.#refusals += 1;
     return shardsError(
       'fence-closed',
-      `The fence of ${JSON.stringify(key)} in ${container} of ${shownLocation(shard.location)} doesn't have its mapping`,
+      `The fence of ${shownKey(this.keyType, key)} in ${container} of ${shownLocation(shard.location)} doesn't have its mapping`,
     );
   }
 

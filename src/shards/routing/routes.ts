@@ -2,7 +2,7 @@ import type { Clock } from '../../base/clock.ts';
 import { MillraceError } from '../../base/errors.ts';
 import { Unavailable } from '../../cosmos/retry.ts';
 import { shardsError } from '../errors.ts';
-import { type KeyValue, encodeKey, keyJson } from '../keys/key-type.ts';
+import { type KeyValue, encodeKey, keyJson, shownKey } from '../keys/key-type.ts';
 import type { MappingDocument, ShardDocument } from '../map/documents.ts';
 import { CachedMapping, type KnownShard, type KnownShardOptions, Silence } from './known-shard.ts';
 import { MappingCache } from './mapping-cache.ts';
@@ -225,7 +225,8 @@ export class Routes {
   }
 
   #shown(code: string): string {
-    return JSON.stringify(keyJson(this.#map.header.keyType, code));
+    const { keyType } = this.#map.header;
+    return shownKey(keyType, keyJson(keyType, code));
   }
 }
 

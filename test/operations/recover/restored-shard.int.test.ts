@@ -163,8 +163,11 @@ it('refuses to recover a shard alone where that would be wrong, and changes noth
     const { code, stderr } = await cli(['recover', ...args, '--yes', '--pipeline', SPREAD]);
     return `${code} ${stderr}`;
   };
-  expect(await refusal()).toContain('Name it with --shard');
-  expect(await refusal('--shard', 'shop')).toContain('can’t work on the global place');
+  expect(await refusal()).toContain('Name it with --shard: the database of a shard.');
+  const global = await refusal('--shard', 'shop');
+  expect(global).toContain('can’t work on the global place');
+  // As the page says, and the test above does.
+  expect(global).toContain('start the hosts, and run `millrace projections verify --repair`');
   expect(await refusal('--shard', 'west', '--entries', 'make')).toContain('the blobs are those of all places');
   // A key that has moved since the time of the restore.
   await stage.at('west', 'Orders').items.create(orderOf('s0', 'old', 1));

@@ -124,7 +124,7 @@ it('the retry of a reaction that waits while its key moves runs in the new shard
   context.onTestFinished(() => workspace.close());
   // The payload of the job that a host has added (`jobs/over-shards.int`).
   const payload = { projection: 'told@1', id: 'o1', key: ['s0'], shard: 'north' };
-  const run = { id: '1', attempt: 1, signal, progress: () => undefined };
+  const run = { id: '1', askedAt: Date.now(), attempt: 1, signal, progress: () => undefined };
   const retry = () => jobHandlers(registry, workspace).reaction!(payload, run);
   await expect(retry()).rejects.toMatchObject({ code: 'reaction-failed' });
   await move('west');

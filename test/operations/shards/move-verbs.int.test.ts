@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { systemClock } from '../../../src/base/clock.ts';
-import { type MoveOptions, spanOf } from '../../../src/operations/shards/moving/options.ts';
+import type { MoveOptions } from '../../../src/operations/shards/moving/options.ts';
+import { spanOf } from '../../../src/operations/shards/moving/spans.ts';
 import { moveRange } from '../../../src/operations/shards/moving/range.ts';
 import { MoveRecord, movesOf, ownerOf } from '../../../src/operations/shards/moving/record.ts';
 import { ShardMapManager } from '../../../src/shards/index.ts';

@@ -4,7 +4,7 @@ import type { KeyJson } from '../../../shards/keys/codec.ts';
 import { keyJson } from '../../../shards/keys/key-type.ts';
 import { covers } from '../../../shards/keys/spans.ts';
 import type { Shard, ShardMap } from '../../../shards/index.ts';
-import { spanOf } from '../moving/options.ts';
+import { spanOf } from '../moving/spans.ts';
 import type { MeasuredKey } from './measure.ts';
 
 /** A key of which, by all that is known, documents were written past the router. */

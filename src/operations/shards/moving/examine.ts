@@ -1,10 +1,12 @@
 // What keeps keys from moving, looked at before anything of a move is stored or locked.
 import { shardsError } from '../../../shards/errors.ts';
 import type { Mapping, Shard } from '../../../shards/index.ts';
+import { isSameSpan } from '../../../shards/keys/spans.ts';
 import { shownLocation } from '../../../shards/map/documents.ts';
 import { shardVerbsError } from '../errors.ts';
 import { assertReaders } from './hosts.ts';
-import { type MoveOptions, type MovePlaces, placesOf, spanOf } from './options.ts';
+import { type MoveOptions, type MovePlaces, placesOf } from './options.ts';
+import { spanOf } from './spans.ts';
 import { assertFree, assertNoneLeaves, assertTaken } from './prepare.ts';
 import { type MoveDocument, type MoveRecord, isUnfinished, movesOf, ofKeys, underWay } from './record.ts';
 import { type MovedContainer, movedContainers } from './side.ts';
@@ -26,12 +28,12 @@ export async function examine(
   const moves = (await movesOf(maps, map.name, signal)).filter(isUnfinished);
   const [found, ...others] = ofKeys(moves, span);
   if (found) {
-    const isSame = found.keys === mapping.text && found.to === target.id && found.step !== 'cancelling';
+    const isSame = isSameSpan(found, spanOf(map, mapping)) && found.to === target.id && found.step !== 'cancelling';
     if (!isSame || others.length > 0) throw underWay(found);
     const places = await placesOf(options, found);
     return { found, places, containers: await movedContainers(map, span, places) };
   }
-  await assertNoErasure(options);
+  await assertFreeOfOthers(options);
   if (mapping.shard === target.id)
     throw shardVerbsError('move-there', `${mapping.text} is on ${shownLocation(target.location)} already`, {
       hint: `Run \`millrace shards show ${map.name}\` to see which shard has which keys.`,
@@ -67,8 +69,18 @@ async function assertAllReaders(
       await assertReaders({ monitored: database.container(name), endpoint, leases, host: 'move' });
 }
 
-/** @throws MillraceError `move-erasure` */
-export async function assertNoErasure({ erasures }: MoveOptions): Promise<void> {
+/** @throws MillraceError `move-erasure`, `move-recovery` */
+export async function assertFreeOfOthers(options: MoveOptions): Promise<void> {
+  await assertNoErasure(options);
+  await assertNoRecovery(options);
+}
+
+async function assertNoRecovery({ recoveries }: MoveOptions): Promise<void> {
+  const [actor] = (await recoveries?.()) ?? [];
+  if (actor !== undefined) throw shardVerbsError('move-recovery', `${actor} recovers a shard of the pipeline`);
+}
+
+async function assertNoErasure({ erasures }: MoveOptions): Promise<void> {
   const [erasure] = (await erasures?.()) ?? [];
   if (erasure !== undefined) throw shardVerbsError('move-erasure', `The erasure ${erasure} of a tenant has not ended`);
 }

@@ -23,9 +23,7 @@ export function leftMoves(moves: readonly MoveDocument[], { mappings }: Inspecti
     .filter((move) => isUnfinished(move) && isSilent(move, now))
     .map((move) => ({
       move,
-      offline: mappings.find(
-        ({ text, status, owner }) => text === move.keys && status === 'offline' && owner === ownerOf(move),
-      ),
+      offline: mappings.find(({ status, owner }) => status === 'offline' && owner === ownerOf(move)),
     }));
 }
 

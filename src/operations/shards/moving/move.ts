@@ -13,9 +13,10 @@ import { takeCold } from './cold.ts';
 import { compare } from './compare.ts';
 import { countCold } from './entries-of.ts';
 import { type Paused, changeOver } from './flip.ts';
-import { assertAlone, assertNoErasure, examine } from './examine.ts';
+import { assertAlone, assertFreeOfOthers, examine } from './examine.ts';
 import { leftBy } from './left.ts';
-import { type MoveOptions, type MovePlaces, placesOf, spanOf } from './options.ts';
+import { type MoveOptions, type MovePlaces, placesOf } from './options.ts';
+import { mappingOfMove, spanOf } from './spans.ts';
 import {
   type MoveTimes,
   type Moving,
@@ -78,8 +79,8 @@ export async function moveMapping(options: MoveOptions, mapping: Mapping, target
     : await MoveRecord.begin(maps, await factsOf(options, mapping, places, containers), clock);
   if (!found) {
     await assertAlone(options, record, mapping, target);
-    // After its record is stored: an erasure looks for it after its own one.
-    await assertNoErasure(options).catch(async (error: unknown) => {
+    // After its record is stored: an erasure or a recovery looks for it after its own one.
+    await assertFreeOfOthers(options).catch(async (error: unknown) => {
       await record.save({ step: 'cancelled' });
       throw error;
     });
@@ -125,7 +126,7 @@ export async function cancelMove(options: MoveOptions, id: string): Promise<Move
   const places = await placesOf(options, found);
   const containers = await movedContainers(map, found, places);
   await map.settle();
-  const mapping = (await map.inspect()).mappings.find(({ text }) => text === found.keys);
+  const mapping = await mappingOfMove(map, found);
   const isFlipped = mapping?.shard === found.to && mapping.status === 'online';
   if (isFlipped || !['copying', 'cancelling'].includes(found.step))
     throw shardVerbsError('move-flipped', `The move ${id} of ${found.keys} can't be cancelled: ${found.step}`);
@@ -137,7 +138,7 @@ export async function cancelMove(options: MoveOptions, id: string): Promise<Move
 /** Ends a move that has failed. Where it doesn't have the lock it has done nothing yet. */
 async function giveUp(moving: Moving): Promise<void> {
   const { map, record } = moving;
-  const mapping = (await map.inspect()).mappings.find(({ text }) => text === record.now.keys);
+  const mapping = await mappingOfMove(map, record.now);
   if (mapping?.owner === ownerOf(record.now)) await cancel(moving, 0);
   else await end(moving, 'cancelled');
 }
@@ -214,7 +215,7 @@ async function copyAndChangeOver(moving: Moving): Promise<Paused> {
 
 async function end(moving: Moving, step: 'done' | 'cancelled'): Promise<void> {
   const { map, record, clock } = moving;
-  const mapping = (await map.inspect()).mappings.find(({ text }) => text === record.now.keys);
+  const mapping = await mappingOfMove(map, record.now);
   if (mapping?.owner === ownerOf(record.now)) await map.unlockMapping(mapping, ownerOf(record.now));
   for (const { state } of [moving.from, moving.to])
     for (const { name } of state ? moving.containers : [])

@@ -1,4 +1,5 @@
 // What all steps of a move work with.
+import { mappingOfMove } from './spans.ts';
 import type { Container } from '@azure/cosmos';
 import type { BlobStore } from '../../../archive/blob-store.ts';
 import type { Clock } from '../../../base/clock.ts';
@@ -69,7 +70,7 @@ export const accessTo = ({ signal, meter }: Moving, { database }: MovePlace): Co
 
 /** The mapping that has the keys now. */
 export async function mappingNow({ map, record }: Moving): Promise<Mapping> {
-  const mapping = (await map.inspect()).mappings.find(({ text }) => text === record.now.keys);
+  const mapping = await mappingOfMove(map, record.now);
   if (mapping) return mapping;
   throw shardVerbsError('move-unknown', `No mapping of ${map.name} is exactly ${record.now.keys} any more`);
 }

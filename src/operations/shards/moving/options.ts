@@ -3,9 +3,7 @@ import type { Container, Database } from '@azure/cosmos';
 import type { Clock } from '../../../base/clock.ts';
 import type { Pipeline } from '../../../definition/specs.ts';
 import { shardsError } from '../../../shards/errors.ts';
-import type { Mapping, ShardLocation, ShardMap } from '../../../shards/index.ts';
-import { encodeKey } from '../../../shards/keys/key-type.ts';
-import type { Span } from '../../../shards/keys/spans.ts';
+import type { ShardLocation, ShardMap } from '../../../shards/index.ts';
 import type { MoveTimes, Moving } from './moving.ts';
 import type { BatchOf, MoveDocument } from './record.ts';
 import { type MovePlace, stateOf } from './side.ts';
@@ -21,6 +19,8 @@ export interface MoveOptions extends Partial<MoveTimes> {
   readonly stateContainer: string;
   /** The erasures of tenants that have not ended, by their ids. No move begins beside one (ERASE-P61). */
   readonly erasures?: () => Promise<readonly string[]>;
+  /** Who recovers a place of a pipeline now. No move begins beside that (SPREAD-H17). */
+  readonly recoveries?: () => Promise<readonly string[]>;
   /** The lease container of these hosts. */
   readonly leases?: Container | undefined;
   /** Containers whose documents the pipeline archives, if there is one here. */
@@ -48,14 +48,6 @@ export const touchedBy = ({ archives }: Pipeline): Pick<MoveOptions, 'archives'>
 export interface MovePlaces {
   readonly from: MovePlace;
   readonly to: MovePlace;
-}
-
-export function spanOf({ keyType }: ShardMap, { key, low, high }: Pick<Mapping, 'key' | 'low' | 'high'>): Span {
-  if (key !== undefined) return { low: encodeKey(keyType, key), high: encodeKey(keyType, key) };
-  return {
-    low: low === undefined ? '' : encodeKey(keyType, low),
-    ...(high !== undefined && { high: encodeKey(keyType, high) }),
-  };
 }
 
 export async function placesOf(

@@ -11,7 +11,8 @@ import { shardVerbsError } from '../errors.ts';
 import { keyedPart } from './keyed-part.ts';
 import { endingOf, saying } from './left.ts';
 import { type Moved, cancelMove, moveMapping } from './move.ts';
-import { type MoveOptions, spanOf } from './options.ts';
+import type { MoveOptions } from './options.ts';
+import { mappingOfMove, spanOf } from './spans.ts';
 import { type RangeDocument, batchesOf, beginRange, isOpen, rangesOf, saveRange } from './range-record.ts';
 import { type MoveDocument, isSilent, isUnfinished, movesOf, ofKeys } from './record.ts';
 
@@ -152,12 +153,12 @@ async function cancelBatch(options: MoveOptions, { id, step }: MoveDocument): Pr
   }
 }
 
-async function finish(options: MoveOptions, { keys, to }: MoveDocument): Promise<Moved> {
+async function finish(options: MoveOptions, move: MoveDocument): Promise<Moved> {
   const { map } = options;
-  const mapping = (await map.inspect()).mappings.find(({ text }) => text === keys);
-  const target = (await map.shards()).find(({ id }) => id === to);
+  const mapping = await mappingOfMove(map, move);
+  const target = (await map.shards()).find(({ id }) => id === move.to);
   if (mapping && target) return moveMapping(options, mapping, target);
-  throw shardVerbsError('move-unknown', `No mapping of ${map.name} is exactly ${keys} any more`);
+  throw shardVerbsError('move-unknown', `No mapping of ${map.name} is exactly ${move.keys} any more`);
 }
 
 const within = async (map: ShardMap, range: Span): Promise<InspectedMapping[]> =>

@@ -62,6 +62,10 @@ export interface BatchOf {
 
 export const isUnfinished = ({ step }: MoveDocument): boolean => step !== 'done' && step !== 'cancelled';
 
+/** Whether the map gives the keys to the target. */
+export const isFlipped = ({ step }: MoveDocument): boolean =>
+  step === 'flipped' || step === 'clearing' || step === 'done';
+
 /** The token of the lock that a move has on its mapping. */
 export const ownerOf = ({ id }: Pick<MoveDocument, 'id'>): string => `move-${id}`;
 

@@ -1,7 +1,7 @@
 // B23: logical partitions that only grow.
 import type { ContainerDetail } from '../documents.ts';
 import { type Facts, fieldsIn } from './facts.ts';
-import { type Rule, type RuleResult, DESIGN, SOURCES, missing } from './rule.ts';
+import { type Rule, type RuleResult, DESIGN, SOURCES, missing, together } from './rule.ts';
 import { isSaid } from './said.ts';
 
 /** Things of which a group makes more every day. */
@@ -46,13 +46,11 @@ export const ENDLESS: readonly Rule[] = [
         yield missing('a container that collects what a group does');
         return;
       }
-      const [first, ...others] = collected.filter((detail) => !isEnded(facts, detail));
-      if (first)
-        yield {
-          message: `${[first, ...others].map(({ container }) => container.name).join(', ')}: all documents of a value of ${first.container.partitionKey[0]} are in one logical partition, which holds 20 GB, and nothing ends them`,
-          at: facts.place(first, 'partitionKey'),
-          related: others.map((detail) => facts.place(detail, 'partitionKey')),
-        };
+      const open = collected.filter((detail) => !isEnded(facts, detail));
+      yield* together(
+        open.map((detail) => ({ at: facts.place(detail, 'partitionKey') })),
+        `${open.map(({ container }) => container.name).join(', ')}: all documents of a value of ${open[0]?.container.partitionKey[0]} are in one logical partition, which holds 20 GB, and nothing ends them`,
+      );
     },
   },
 ];

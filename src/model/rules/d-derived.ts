@@ -30,6 +30,8 @@ function says(design: Design | undefined, field: string, words: RegExp, origin?:
 }
 
 const COUNTER = /^(?:total_?|num(?:ber_?of)?_?)?(?<of>[a-z]+?(?:[A-Z][a-z]+)?)(?:Count|_count|s_total|sTotal)$/;
+/** A number that is called like what many people do. */
+const TALLY = /^(?:(?:up|down)?_?votes|likes|dislikes|views|downloads|shares|plays|followers)$/i;
 /** Counters that others' requests raise, of things that may have no container here. */
 const RAISED =
   /^(?:view|download|like|save|share|play|comment|reply|follower|following|member|message|unread\w*|vote|upvote|review|post|favou?rite|rating|subscriber|participant|attendee|registration|enrol?lment)s?$/i;
@@ -109,7 +111,10 @@ export const DERIVED: readonly Rule[] = [
         // The whole document is a summary, and something writes it.
         if (detail.derived || SUMMARY.test(detail.container.name)) continue;
         const fields = fieldsOf(facts, detail);
+        const isNumber = (field: string): boolean =>
+          examplesIn(detail.container).some((one) => typeof one[field] === 'number');
         const found = fields.filter(({ field }) => {
+          if (TALLY.test(field)) return isNumber(field) && !isKept(facts, detail, field, KEEPS_COUNT);
           const of = COUNTER.exec(field)?.groups?.['of'] ?? '';
           if (of === '') return false;
           const other = namedLike(of, all);

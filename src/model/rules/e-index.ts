@@ -70,7 +70,7 @@ export const INDEXES: readonly Rule[] = [
     hint: 'Exclude `/*` for a selective index. Include it for a full index.',
     needs: [DESIGN],
     *check(facts) {
-      const rootless: { readonly name: string; readonly at: Place; readonly included: readonly Text[] }[] = [];
+      const rootless: { readonly name: string; readonly at: Place; readonly paths: readonly Place[] }[] = [];
       for (const detail of facts.containers) {
         const [first] = stated(detail);
         if (!first) continue;
@@ -83,7 +83,7 @@ export const INDEXES: readonly Rule[] = [
           rootless.push({
             name: detail.container.name,
             at: detail.index.excluded[0]?.at ?? facts.place(detail, 'indexingPolicy'),
-            included: detail.index.included,
+            paths: [facts.place(detail, 'indexingPolicy'), ...stated(detail).map(({ at }) => at)],
           });
         if (roots > 1)
           yield {
@@ -97,7 +97,7 @@ export const INDEXES: readonly Rule[] = [
           yield {
             message: `${one.name}${more(others.length)}: the policy neither includes nor excludes /*`,
             at: { ...one.at, line },
-            related: one.included.map((path) => path.at),
+            related: one.paths,
           };
     },
   },

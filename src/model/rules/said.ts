@@ -7,7 +7,7 @@ type Line = readonly [number: number, text: string];
 const read = new WeakMap<readonly string[], Map<RegExp, readonly Line[]>>();
 
 /** The lines with these words, each with its number. */
-export function linesSaying({ lines }: Design, words: RegExp): readonly Line[] {
+export function linesSaying({ lines }: Pick<Design, 'lines'>, words: RegExp): readonly Line[] {
   const known = read.get(lines) ?? new Map<RegExp, readonly Line[]>();
   read.set(lines, known);
   const found =

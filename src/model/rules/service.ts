@@ -18,7 +18,7 @@ const SERVERLESS =
 const CHOSEN_ELSEWHERE =
   /\b(dev|development|test|testing|staging|alternative|option|consider|future|later|could|or provisioned)\b/i;
 const REGIONS =
-  /\b(multi-?region|multiple regions|several regions|active-active|multi-?master|geo-?replicat\w*|read replicas?|global(?:ly)? (?:distribut|replicat)\w*)\b|\bexpand to \w+ regions|\b(?:automatic|regional) fail-?over\b/i;
+  /\b(multi-?region|multiple regions|several regions|active-active|multi-?master|geo-?replicat\w*|read replicas?|globally replicated|database (?:is )?replicated)\b|\bexpand to \w+ regions|\b(?:automatic|regional) fail-?over\b/i;
 /** Another service's, or a person's Azure account's. */
 const ELSEWHERE = /\bAzure (?:free )?account\b|\b(?:app service|static web app|functions|redis|sql server|ai search)\b/i;
 

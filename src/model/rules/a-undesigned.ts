@@ -10,9 +10,12 @@ const ITEM = /^(?<indent>\s*)[-*+]\s+\**`(?<name>[a-z][\w-]*)`\**\s*(?:[-–—:
 const LIST = /^(?<indent>\s*)[-*+]\s+\**(?:Cosmos DB )?(?:Containers|Collections)\**\s*:?\**\s*$/i;
 /** No container of the account. */
 const OTHER =
-  /\b(?:blob|storage|docker|image|compose|kubernetes|pod|aca|container apps?|registry|queue|mongo\w*|migrat\w*|legacy|deprecated|removed|renamed|old|instead|lease|redis|bucket|sql (?:database|table)s?|css|html|div)\b/i;
+  /\b(?:blob|storage|docker|image|compose|kubernetes|pod|aca|container apps?|registry|queue|mongo\w*|migrat\w*|legacy|deprecated|removed|renamed|old|instead|reserved|lease|redis|bucket|sql (?:database|table)s?|css|html|div)\b/i;
 const NO_NAME =
-  /^(?:id|container|collection|leases?|containers|database|partitionKey|name|type|my-?container|items?|az|cosmosdb?|create\w*|get\w*)$|lease|[-_]?container$/i;
+  /^(?:id|container|collection|leases?|containers|database|partitionKey|name|type|my-?container|items?|az|ttl|default\w+|cosmosdb?|create\w*|get\w*)$|lease|[-_]?container$/i;
+
+const KEYED = /\bpk\b|\bpartition(?:ed| ?key)\b/i;
+const NEAR = 3;
 
 interface Mention {
   readonly name: string;
@@ -61,7 +64,10 @@ export const UNDESIGNED: readonly Rule[] = [
       const known = new Set(
         containers.flatMap(({ container }) => [container.name, ...container.types.map(({ name }) => name)]).map(plain),
       );
-      const open = all.filter(({ name }) => !NO_NAME.test(name) && !known.has(plain(name)));
+      // A key near the name is a design, though it is in a sentence.
+      const isKeyed = ({ at }: Mention): boolean =>
+        KEYED.test(design.lines.slice(Math.max(0, at.line - 1 - NEAR), at.line + NEAR).join('\n'));
+      const open = all.filter((one) => !NO_NAME.test(one.name) && !known.has(plain(one.name)) && !isKeyed(one));
       for (const [, places] of Map.groupBy(open, ({ name }) => plain(name)))
         yield* together(places, `${places[0]?.name ?? ''} has no design: nothing states its key`);
     },

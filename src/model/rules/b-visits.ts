@@ -6,7 +6,7 @@ import { saying } from './service.ts';
 const CROSSES = /cross[- ]partition|fan[- ]?out/i;
 /** A sign-in, and a list of what belongs to the person who asks. */
 const OFTEN =
-  /\b(?:e-?mail (?:look-?up|address)|(?:look-?ups?|find|get|search)\w* (?:\w+ )?by (?:user'?s? )?e-?mail|log-?in|sign-?in|authenticat\w+|owner quer\w+|by owner(?:id)?|(?:list|get) (?:a |the )?(?:user|owner|player|customer)['’]s \w+|my \w+)\b/i;
+  /\b(?:e-?mail look-?ups?|(?:users?|accounts?|profiles?|members?) by e-?mail|log-?in|sign-?in|authenticat\w+|owner quer\w+|by owner(?:id)?|(?:list|get) (?:a |the )?(?:user|owner|player|customer)['’]s \w+|my \w+)\b/i;
 const RARE =
   /\b(?:admin\w*|rare(?:ly)?|background|report\w*|batch|export|maintenance|infrequent\w*|one-?time|support staff|avoid\w*|prevent\w*|without|eliminat\w*|instead of|reduce[sd]?)\b/i;
 

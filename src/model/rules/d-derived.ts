@@ -31,10 +31,11 @@ function says(design: Design | undefined, field: string, words: RegExp, origin?:
 
 const COUNTER = /^(?:total_?|num(?:ber_?of)?_?)?(?<of>[a-z]+?(?:[A-Z][a-z]+)?)(?:Count|_count|s_total|sTotal)$/;
 /** A number that is called like what many people do. */
+const TOTAL = /^total_?(?:sessions|queries|points|score|orders|users|questions|games|matches|views|messages|requests|visits|plays|spent)$/i;
 const TALLY = /^(?:(?:up|down)?_?votes|likes|dislikes|views|downloads|shares|plays|followers)$/i;
 /** Counters that others' requests raise, of things that may have no container here. */
 const RAISED =
-  /^(?:view|download|like|save|share|play|comment|reply|follower|following|member|message|unread\w*|vote|upvote|review|post|favou?rite|rating|subscriber|participant|attendee|registration|enrol?lment)s?$/i;
+  /^(?:turn|event|session|question|request|verification|interaction|conversation|click|game|visit|login|view|download|like|save|share|play|comment|reply|follower|following|member|message|unread\w*|vote|upvote|review|post|favou?rite|rating|subscriber|participant|attendee|registration|enrol?lment)s?$/i;
 const KEEPS_COUNT =
   /increment|patch|atomic|change feed|trigger|re-?(comput|calculat|count)|aggregat|etag|projection|derived|computed|maintain|denormali|updated (by|on|when)|sync|batch|approximate/i;
 const KEEPS_COPY =
@@ -88,6 +89,20 @@ function copiesIn(facts: Facts, detail: ContainerDetail): Field[] {
   return [...found.values()];
 }
 
+/** Documents that are about a moment, so that a copy in them is right for ever. */
+const OF_MOMENT =
+  /order|invoice|receipt|payment|transaction|log|audit|histor|event|ticket|booking|reservation|registration|snapshot|report|message|notification/i;
+const RENAMED = /^(?:name|title|display_?name|avatar(?:_?url)?|role)$/i;
+
+/** `authorName` beside `authorId`. */
+const isBeside = (fields: readonly Field[], { container }: ContainerDetail, of: string, part: string): boolean =>
+  of !== '' &&
+  RENAMED.test(part) &&
+  !OF_MOMENT.test(container.name) &&
+  namedLike(of, [container]) === undefined &&
+  endingLike(of, [container]) === undefined &&
+  fields.some(({ field }) => field === `${of}Id` || field === `${of}_id`);
+
 /** A document, and the elements of its lists. */
 const partsOf = (document: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>>[] => [
   document,
@@ -114,7 +129,7 @@ export const DERIVED: readonly Rule[] = [
         const isNumber = (field: string): boolean =>
           examplesIn(detail.container).some((one) => typeof one[field] === 'number');
         const found = fields.filter(({ field }) => {
-          if (TALLY.test(field)) return isNumber(field) && !isKept(facts, detail, field, KEEPS_COUNT);
+          if (TALLY.test(field) || TOTAL.test(field)) return isNumber(field) && !isKept(facts, detail, field, KEEPS_COUNT);
           const of = COUNTER.exec(field)?.groups?.['of'] ?? '';
           if (of === '') return false;
           const other = namedLike(of, all);
@@ -155,6 +170,9 @@ export const DERIVED: readonly Rule[] = [
           const own = `${part.charAt(0).toLowerCase()}${part.slice(1)}`;
           const origins = [field, ...(own === 'name' ? NAMES : [own])];
           const known = facts.containers.find(({ container }) => container === other);
+          // The other's documents may not be described here, or lie elsewhere; its id beside the field shows them.
+          if (!known || fieldsOf(facts, known).length === 0)
+            return isBeside(fields, detail, of, part) && !isKept(facts, detail, field, KEEPS_COPY);
           return (
             known &&
             known !== detail &&

@@ -38,6 +38,7 @@ import { EXPIRES } from './f-expiry.ts';
 import { FEED } from './f-feed.ts';
 import { REMOVED } from './f-removed.ts';
 import { TEMPORARY } from './f-temporary.ts';
+import { SENT } from './f-sent.ts';
 import { Facts } from './facts.ts';
 import { TENANCY } from './h-tenancy.ts';
 import { SHARDS } from './i-shards.ts';
@@ -82,6 +83,7 @@ export const MODEL_RULES: readonly Rule[] = [
   ...EXPIRES,
   ...TEMPORARY,
   ...REMOVED,
+  ...SENT,
   ...TENANCY,
   ...SHARDS,
   ...STATED,

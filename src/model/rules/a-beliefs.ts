@@ -128,9 +128,11 @@ const BELIEFS: readonly Belief[] = [
     truth: 'RU/s is a rate; a serverless account bills the RU that requests take',
   },
   {
-    claim: /\b(?:reads?|writes?|operations?|requests?)\b\W{0,6}[~≈]?\$ ?\d[\d.]*(?: USD)? (?:per|\/) ?(?:1 )?(?:million|M) (?:operations?|requests?|reads?|writes?)\b/i,
+    claim:
+      /\b(?:reads?|writes?|operations?|requests?)\b\W{0,6}[~≈]?\$ ?\d[\d.]*(?: USD)? (?:per|\/) ?(?:1 )?(?:million|M) (?:operations?|requests?|reads?|writes?)\b/i,
     unless: /\b(?:functions?|storage account|blob|api management|event (?:hub|grid)s?|service bus|signalr)\b/i,
-    truth: 'Requests are billed by their RU, not by their number: a read of 1 KB takes 1 RU, and a write about 5 or more',
+    truth:
+      'Requests are billed by their RU, not by their number: a read of 1 KB takes 1 RU, and a write about 5 or more',
   },
   {
     claim: /\bauto-?pause\b/i,
@@ -160,7 +162,11 @@ const claimed = (lines: readonly Said[], { claim, denies }: Belief): Said[] =>
   lines.filter(({ text }) => {
     const found = claim.exec(text);
     if (!found || denies) return found !== null;
-    const before = text.slice(0, found.index).split(/[.;]/).at(-1) ?? '';
+    const before =
+      text
+        .slice(0, found.index)
+        .split(/[.;](?!\d)/)
+        .at(-1) ?? '';
     return !DENIED.test(`${before} ${found[0]}`);
   });
 
@@ -187,7 +193,7 @@ export const BELIEFS_OF_SERVICE: readonly Rule[] = [
     title: 'What the document says of partitions, transactions, joins and the feed is true of Cosmos DB',
     severity: 'error',
     source: SOURCES.microsoft('Partitioning and horizontal scaling in Azure Cosmos DB'),
-    why: 'A design that rests on a false sentence fails when it is built: a JOIN over documents is refused, a transaction over partitions too, and a logical partition is full at 20 GB (ASM-E121, ASM-E130). The rule reads single sentences. It passes over those that deny the claim.',
+    why: 'A design that rests on a false sentence fails when it is built: a JOIN over documents is refused, a transaction over partitions too, and a logical partition is full at 20 GB (ASM-E121, ASM-E130, ASM-E132). The rule reads single sentences. It passes over those that deny the claim.',
     hint: 'Correct the sentence, and what rests on it.',
     needs: [DESIGN],
     *check(facts): Iterable<RuleResult> {

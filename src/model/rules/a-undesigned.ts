@@ -4,13 +4,14 @@ import type { Place } from '../model.ts';
 import { type Rule, type RuleResult, DESIGN, SOURCES, missing, together } from './rule.ts';
 
 /** A name in backticks beside the word. */
-const NAMED = /`(?<before>[a-z][\w-]*)` (?:Cosmos (?:DB )?)?(?:container|collection)\b|\b(?:container|collection):? `(?<after>[a-z][\w-]*)`/gi;
+const NAMED =
+  /`(?<before>[a-z][\w-]*)` (?:Cosmos (?:DB )?)?(?:container|collection)\b|\b(?:container|collection):? `(?<after>[a-z][\w-]*)`/gi;
 /** An item of a list under "Containers". */
 const ITEM = /^(?<indent>\s*)[-*+]\s+\**`(?<name>[a-z][\w-]*)`\**\s*(?:[-–—:(]|$)/i;
 const LIST = /^(?<indent>\s*)[-*+]\s+\**(?:Cosmos DB )?(?:Containers|Collections)\**\s*:?\**\s*$/i;
 /** No container of the account. */
 const OTHER =
-  /\b(?:blob|storage|docker|image|compose|kubernetes|pod|aca|container apps?|registry|queue|mongo\w*|migrat\w*|legacy|deprecated|removed|renamed|old|instead|reserved|lease|redis|bucket|sql (?:database|table)s?|css|html|div)\b/i;
+  /\b(?:blob|storage|docker|image|compose|kubernetes|pod|aca|container apps?|registry|queue|mongo\w*|migrat\w*|legacy|deprecated|removed|renamed|old (?:container|collection)|instead|reserved|lease|redis|bucket|sql (?:database|table)s?|css|html|div)\b/i;
 const NO_NAME =
   /^(?:id|container|collection|leases?|containers|database|partitionKey|name|type|my-?container|items?|az|ttl|default\w+|cosmosdb?|create\w*|get\w*)$|lease|[-_]?container$/i;
 

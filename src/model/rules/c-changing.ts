@@ -37,9 +37,11 @@ function changing(facts: Facts, detail: ContainerDetail): Place[] {
 /** `| Orders | /storeId |` in any table, with the headers above it. */
 const ROW = /^\s*\|\W*(?<name>[A-Za-z][\w-]*)\W*\|(?<rest>.*)$/;
 const PATH = /(?<![\w/])\/(?:[A-Za-z_]\w*)(?:\/[A-Za-z_]\w*)*(?![\w/-])/g;
-const ALL_WITH = /`[\w-]+`.*\b(?:all|each|every one|both) (?:with|use|uses|have|has|by)\b[^.|]{0,20}\bpartition key\b\W{0,4}`?(?<key>\/\w+)/i;
+const ALL_WITH =
+  /`[\w-]+`.*\b(?:all|each|every one|both) (?:with|use|uses|have|has|by)\b[^.|]{0,20}\bpartition key\b\W{0,4}`?(?<key>\/\w+)/i;
 /** The text tells what the key was or will be. */
-const MOVES = /\bmigrat|\bprevious|\bcurrent\w* (?:state|deployed)|\btarget\b|\bold\b|\bnew\b|\binstead\b|\bbefore\b|\blegacy\b|→|->/i;
+const MOVES =
+  /\bmigrat|\bprevious|\bcurrent\w* (?:state|deployed)|\btarget\b|\bold\b|\bnew\b|\binstead\b|\bbefore\b|\blegacy\b|→|->/i;
 
 interface Stated {
   readonly detail: ContainerDetail;

@@ -29,16 +29,19 @@ function known(question: Question): boolean | undefined {
   return names.includes(field(first));
 }
 
-/** SQL below a comment that calls it a point read. */
-const calledPoint = ({ design }: Facts): { readonly at: Place }[] =>
-  (design ? linesSaying(design, /^\s*(?:--|\/\/|#)[^#].*\bpoint[- ]read\b/i) : []).flatMap(([line, text]) =>
-    /^\s*["'`]?SELECT\b/i.test(design?.lines[line] ?? '') &&
-    // By the id a point read can be made, and C15 asks for it.
-    !/\bid\s*=/.test((design?.lines ?? []).slice(line, line + 4).join('\n')) &&
-    !/\b(?:not|instead|avoid|use)\b/i.test(text)
-      ? [{ at: { file: design?.file ?? '', line } }]
-      : [],
-  );
+interface Called {
+  readonly at: Place;
+  readonly byId: boolean;
+}
+
+/** SQL below a comment that calls it a point read. By the id a point read can be made, and C15 asks for it. */
+const calledPoint = ({ design }: Facts): Called[] =>
+  (design ? linesSaying(design, /^\s*(?:--|\/\/|#)[^#].*\bpoint[- ]read\b/i) : []).flatMap(([line, text]) => {
+    const below = (design?.lines ?? []).slice(line, line + 4);
+    return /^\s*["'`]?SELECT\b/i.test(below[0] ?? '') && !/\b(?:not|instead|avoid|use)\b/i.test(text)
+      ? [{ at: { file: design?.file ?? '', line }, byId: below.some((one) => /\bid\s*=/.test(one)) }]
+      : [];
+  });
 
 const asked = (facts: Facts): Question[] =>
   facts.questions.filter(({ detail }) => detail.container.partitionKey.length > 0);
@@ -104,7 +107,10 @@ export const REQUESTS: readonly Rule[] = [
       const points = asked(facts).filter(({ text, queries }) => queries.length === 0 && POINT.test(text));
       const named = points.filter(({ text }) => namedIn(text).length > 0);
       const called = calledPoint(facts);
-      for (const found of together(called, 'This is called a point read, and is a query: it costs at least 2 RU, and more without the key'))
+      for (const found of together(
+        called.filter(({ byId }) => !byId),
+        'This is called a point read, and is a query: it costs at least 2 RU, and more without the key',
+      ))
         yield { severity: 'warning', ...found };
       if (named.length === 0 && called.length === 0) {
         yield missing('a point read that names its fields in backticks');

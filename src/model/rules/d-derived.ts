@@ -31,7 +31,8 @@ function says(design: Design | undefined, field: string, words: RegExp, origin?:
 
 const COUNTER = /^(?:total_?|num(?:ber_?of)?_?)?(?<of>[a-z]+?(?:[A-Z][a-z]+)?)(?:Count|_count|s_total|sTotal)$/;
 /** A number that is called like what many people do. */
-const TOTAL = /^total_?(?:sessions|queries|points|score|orders|users|questions|games|matches|views|messages|requests|visits|plays|spent)$/i;
+const TOTAL =
+  /^total_?(?:sessions|queries|points|score|orders|users|questions|games|matches|views|messages|requests|visits|plays|spent)$/i;
 const TALLY = /^(?:(?:up|down)?_?votes|likes|dislikes|views|downloads|shares|plays|followers)$/i;
 /** Counters that others' requests raise, of things that may have no container here. */
 const RAISED =
@@ -129,7 +130,8 @@ export const DERIVED: readonly Rule[] = [
         const isNumber = (field: string): boolean =>
           examplesIn(detail.container).some((one) => typeof one[field] === 'number');
         const found = fields.filter(({ field }) => {
-          if (TALLY.test(field) || TOTAL.test(field)) return isNumber(field) && !isKept(facts, detail, field, KEEPS_COUNT);
+          if (TALLY.test(field) || TOTAL.test(field))
+            return isNumber(field) && !isKept(facts, detail, field, KEEPS_COUNT);
           const of = COUNTER.exec(field)?.groups?.['of'] ?? '';
           if (of === '') return false;
           const other = namedLike(of, all);

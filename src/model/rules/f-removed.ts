@@ -29,8 +29,7 @@ export const REMOVED: readonly Rule[] = [
       const ends =
         linesSaying(design, ENDED).length > 0 ||
         containers.some(({ container }) => container.defaultTtl !== undefined || fieldsIn(container).has('ttl'));
-      if (!ends)
-        yield* together(marks, 'Documents that are marked as deleted stay: nothing removes them');
+      if (!ends) yield* together(marks, 'Documents that are marked as deleted stay: nothing removes them');
     },
   },
 ];

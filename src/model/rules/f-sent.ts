@@ -6,7 +6,8 @@ const FEED = /\bchange[- _]?feed\b|\bcosmosDBTrigger|\[CosmosDBTrigger/i;
 /** A call in code, or a sentence. */
 const SENDS =
   /\b(?:await )?(?:[\w.]*\.)?(?:send|push|notify|publish)(?:Push|Email|Sms|Notification|Message|Alert)\w*\(|\bchange[- _]?feed\b[^.|]{0,80}\b(?:send|sends|push|pushes|trigger|triggers)\b[^.|]{0,30}\b(?:e-?mails?|notifications?|push(?:es)?|sms|alerts?|webhooks?)\b/i;
-const COUNTS = /\b(?:await )?(?:[\w.]*\.)?(?:update|increment|add)(?:Realtime|Daily|Usage)?(?:Metrics|Counters?|Stats|Statistics|Totals?)\w*\(/i;
+const COUNTS =
+  /\b(?:await )?(?:[\w.]*\.)?(?:update|increment|add)(?:Realtime|Daily|Usage)?(?:Metrics|Counters?|Stats|Statistics|Totals?)\w*\(/i;
 const SAFE =
   /\bidempoten|\bdedup|\bduplicate|\balready (?:sent|processed|handled)|\bprocessed(?:Events|Changes|Ids)?\b|\bexactly once\b|\bat[- ]least[- ]once\b|\betag\b|\bmessage ?id\b|\bevent ?id\b|\boutbox\b/i;
 /** So many lines of a program belong to its trigger. */

@@ -20,7 +20,8 @@ const CHOSEN_ELSEWHERE =
 const REGIONS =
   /\b(multi-?region|multiple regions|several regions|active-active|multi-?master|geo-?replicat\w*|read replicas?|globally replicated|database (?:is )?replicated)\b|\bexpand to \w+ regions|\b(?:automatic|regional) fail-?over\b/i;
 /** Another service's, or a person's Azure account's. */
-const ELSEWHERE = /\bAzure (?:free )?account\b|\b(?:app service|static web app|functions|redis|sql server|ai search)\b/i;
+const ELSEWHERE =
+  /\bAzure (?:free )?account\b|\b(?:app service|static web app|functions|redis|sql server|ai search)\b/i;
 
 /** What a serverless account hasn't; each with the words that claim it. */
 const NOT_SERVERLESS: readonly { readonly claim: RegExp; readonly truth: string }[] = [
@@ -224,9 +225,7 @@ export const SERVICE: readonly Rule[] = [
         return;
       }
       for (const { claim, truth, severity } of TTL) {
-        const said = saying(design, claim).filter(
-          ({ text }) => !DENIED.test(text) && !/all[- ]versions/i.test(text),
-        );
+        const said = saying(design, claim).filter(({ text }) => !DENIED.test(text) && !/all[- ]versions/i.test(text));
         for (const found of together(said, truth)) yield { severity, ...found };
       }
       for (const { at } of saying(design, SAME_FOR_ALL))

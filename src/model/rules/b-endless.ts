@@ -13,16 +13,20 @@ const GROUP =
 const CONSIDERED =
   /\b20 ?GB\b|archiv|\bbucket|hierarch|\bsynthetic|hot[- ]partition|sub-?partition|\bretention|\bTTL\b|time[- ]to[- ]live|purg|\bprune|\bsuffix|\bshard/i;
 
+/** A TTL that ends nothing by itself. */
+const UNENDED = /\bTTL\b[^|]{0,3}\|?[^|]{0,20}-1\b|\bno (?:automatic )?expir/i;
+
 const isCollected = ({ container }: ContainerDetail): boolean =>
   COLLECTED.test(container.name) || (container.types.length === 1 && COLLECTED.test(container.types[0]?.name ?? ''));
 
 const isEnded = (facts: Facts, detail: ContainerDetail): boolean => {
   const { container } = detail;
   return (
-    container.defaultTtl !== undefined ||
+    // With −1 only documents with a ttl of their own expire.
+    (container.defaultTtl ?? 0) > 0 ||
     fieldsIn(container).has('ttl') ||
     detail.derived ||
-    (facts.design !== undefined && isSaid(facts.design, detail, CONSIDERED))
+    (facts.design !== undefined && isSaid(facts.design, detail, CONSIDERED, UNENDED))
   );
 };
 

@@ -83,7 +83,14 @@ export const INDEXES: readonly Rule[] = [
           rootless.push({
             name: detail.container.name,
             at: detail.index.excluded[0]?.at ?? facts.place(detail, 'indexingPolicy'),
-            paths: [facts.place(detail, 'indexingPolicy'), ...stated(detail).map(({ at }) => at)],
+            // The root belongs into one of the lists, so their lines are places of the finding too.
+            paths: [
+              facts.place(detail, 'indexingPolicy'),
+              ...['ncluded', 'xcluded'].map((list) =>
+                lineWith(facts, facts.place(detail, 'indexingPolicy'), `${list}Paths`),
+              ),
+              ...stated(detail).map(({ at }) => at),
+            ],
           });
         if (roots > 1)
           yield {

@@ -2,7 +2,7 @@
 import { type Rule, type RuleResult, DESIGN, SOURCES, missing, together } from './rule.ts';
 import { saying } from './service.ts';
 
-const FEED = /\bchange[- _]?feed\b|\bcosmosDBTrigger|\[CosmosDBTrigger/i;
+const FEED = /change[- _]?feed|cosmosDBTrigger/i;
 /** A call in code, or a sentence. */
 const SENDS =
   /\b(?:await )?(?:[\w.]*\.)?(?:send|push|notify|publish)(?:Push|Email|Sms|Notification|Message|Alert)\w*\(|\bchange[- _]?feed\b[^.|]{0,80}\b(?:send|sends|push|pushes|trigger|triggers)\b[^.|]{0,30}\b(?:e-?mails?|notifications?|push(?:es)?|sms|alerts?|webhooks?)\b/i;

@@ -143,4 +143,31 @@ export const VISIT_CASES: readonly Case[] = [
     wrong: [['creatorName: a snapshot of that day.', 'creatorName is shown.']],
     at: '"creatorName": "Ada"',
   },
+  {
+    rule: 'C26',
+    given: [container('Users', '/familyId', '"familyId": "f1"', '- **Sign-in**: the token names the family\n')],
+    wrong: [['the token names the family', 'with a password']],
+    at: '`/familyId`',
+    says: 'and not familyId',
+  },
+  {
+    rule: 'C26',
+    given: [container('Users', '/id', '"email": "a@b.com"'), said('People log in with Entra.')],
+    wrong: [['People log in with Entra.', 'People log in.']],
+    at: '"email": "a@b.com"',
+    says: 'a sign-in knows email',
+  },
+  {
+    rule: 'B23',
+    given: [container('AuditEvents', '/tenantId', '"tenantId": "t1"', '- **TTL**: 7776000\n')],
+    wrong: [['- **TTL**: 7776000\n', '- **TTL**: -1\n']],
+    at: '`/tenantId`',
+    says: '20 GB',
+  },
+  {
+    rule: 'F19',
+    given: [said('```ts\nreadChangeFeed();\nupdateMetrics(change); // idempotent\n```')],
+    wrong: [['updateMetrics(change); // idempotent', 'updateMetrics(change);']],
+    at: 'updateMetrics(change)',
+  },
 ];

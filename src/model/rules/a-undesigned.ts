@@ -11,11 +11,11 @@ const ITEM = /^(?<indent>\s*)[-*+]\s+\**`(?<name>[a-z][\w-]*)`\**\s*(?:[-–—:
 const LIST = /^(?<indent>\s*)[-*+]\s+\**(?:Cosmos DB )?(?:Containers|Collections)\**\s*:?\**\s*$/i;
 /** No container of the account. */
 const OTHER =
-  /\b(?:blob|storage|docker|image|compose|kubernetes|pod|aca|container apps?|registry|queue|mongo\w*|migrat\w*|legacy|deprecated|removed|renamed|old (?:container|collection)|instead|reserved|lease|redis|bucket|sql (?:database|table)s?|css|html|div)\b/i;
+  /\b(?:blob|storage|docker|image|compose|kubernetes|pod|aca|container apps?|registry|queue|mongo\w*|migrat\w*|legacy|deprecated|removed|renamed|old (?:container|collection)|instead|reserved|existing|already|avoid\w*|separate|no additional|consider|publicaccess|lease|redis|bucket|sql (?:database|table)s?|css|html|div)\b/i;
 const NO_NAME =
   /^(?:id|container|collection|leases?|containers|database|partitionKey|name|type|my-?container|items?|az|ttl|default\w+|cosmosdb?|create\w*|get\w*)$|lease|[-_]?container$/i;
 
-const KEYED = /\bpk\b|\bpartition(?:ed| ?key)\b/i;
+const KEYED = /\bpk\b|\bpartition(?:ed|s|[ _]?key)?\b/i;
 const NEAR = 3;
 
 interface Mention {

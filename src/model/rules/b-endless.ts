@@ -16,8 +16,12 @@ const CONSIDERED =
 /** A TTL that ends nothing by itself. */
 const UNENDED = /\bTTL\b[^|]{0,3}\|?[^|]{0,20}-1\b|\bno (?:automatic )?expir/i;
 
+/** A document for each person, though it is called like what is collected. */
+const SETTINGS = /prefer|setting|template|config|type/i;
+
 const isCollected = ({ container }: ContainerDetail): boolean =>
-  COLLECTED.test(container.name) || (container.types.length === 1 && COLLECTED.test(container.types[0]?.name ?? ''));
+  !SETTINGS.test(container.name) &&
+  (COLLECTED.test(container.name) || (container.types.length === 1 && COLLECTED.test(container.types[0]?.name ?? '')));
 
 const isEnded = (facts: Facts, detail: ContainerDetail): boolean => {
   const { container } = detail;

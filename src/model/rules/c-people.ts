@@ -19,7 +19,7 @@ const SERVED = /\b(?:lookup|reservation|index) (?:container|document)|\bpoint[- 
 const OF_GROUP = /^\/(?:family|household|team|group|department|class|club|league|crew)_?(?:id)?$/i;
 /** What a sign-in says of the person. */
 const CLAIMED = /\b(?:claims?|tokens?|jwt|invit\w+ code|roles? assignment)\b/i;
-const SIGNS_IN = /\b(?:log-?in|sign-?in|regist(?:er|ration)|password)\b/i;
+const SIGNS_IN = /\b(?:log[- ]?in|sign[- ]?in|regist(?:er|ration)|password)\b/i;
 const IDENTITY =
   /\b(?:entra|azure ad|aad|b2c|auth0|oauth2?|oidc|firebase|clerk|cognito|okta|msal|sso|easy ?auth|google sign|static web app)\b/i;
 

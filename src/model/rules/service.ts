@@ -21,7 +21,7 @@ const REGIONS =
   /\b(multi-?region|multiple regions|several regions|active-active|multi-?master|geo-?replicat\w*|read replicas?|globally replicated|database (?:is )?replicated)\b|\bexpand to \w+ regions|\b(?:automatic|regional) fail-?over\b/i;
 /** Another service's, or a person's Azure account's. */
 const ELSEWHERE =
-  /\bAzure (?:free )?account\b|\b(?:app service|static web app|functions|redis|sql server|ai search)\b/i;
+  /\bAzure (?:free )?account\b|\b(?:app service|static web app|functions|redis|sql server|ai search|active users|authentication|entra|b2c)\b/i;
 
 /** What a serverless account hasn't; each with the words that claim it. */
 const NOT_SERVERLESS: readonly { readonly claim: RegExp; readonly truth: string }[] = [

@@ -15,7 +15,7 @@ const OTHER =
 const NO_NAME =
   /^(?:id|container|collection|leases?|containers|database|partitionKey|name|type|my-?container|items?|az|ttl|default\w+|cosmosdb?|create\w*|get\w*)$|lease|[-_]?container$/i;
 
-const KEYED = /\bpk\b|\bpartition(?:ed|s|[ _]?key)?\b/i;
+const KEYED = /\b(?:pk|partition\w*(?:[ _]?keys?)?(?: by)?)\b[^\w/]{0,8}\/\w/i;
 const NEAR = 3;
 
 interface Mention {

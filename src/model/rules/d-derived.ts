@@ -33,6 +33,9 @@ const COUNTER = /^(?:total_?|num(?:ber_?of)?_?)?(?<of>[a-z]+?(?:[A-Z][a-z]+)?)(?
 /** A number that is called like what many people do. */
 const TOTAL =
   /^total_?(?:sessions|queries|points|score|orders|users|questions|games|matches|views|messages|requests|visits|plays|spent)$/i;
+/** The messages of a talk, by another name. */
+const TALKS = /^(?:transcripts?|turns|history|dialogue?)$/i;
+const SAID = /^(?:message|turn|reply)$/i;
 const TALLY = /^(?:(?:up|down)?_?votes|likes|dislikes|views|downloads|shares|plays|followers)$/i;
 /** Counters that others' requests raise, of things that may have no container here. */
 const RAISED =
@@ -137,7 +140,9 @@ export const DERIVED: readonly Rule[] = [
           const other = namedLike(of, all);
           // A document that has the counted elements is written with its counter.
           const within = fields.some(
-            (one) => one.field !== field && namedLike(of, [{ name: one.field }]) !== undefined,
+            (one) =>
+              one.field !== field &&
+              (namedLike(of, [{ name: one.field }]) !== undefined || (SAID.test(of) && TALKS.test(one.field))),
           );
           return (
             (other === undefined ? RAISED.test(of) && !within : other !== detail.container) &&

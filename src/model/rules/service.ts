@@ -14,11 +14,11 @@ export const saying = ({ lines, file }: Design, words: RegExp): { text: string; 
 
 /** The account is serverless: not one of several environments, and no alternative. */
 const SERVERLESS =
-  /\bserverless\b\W{0,4}(mode|account|capacity|container|tier)|\b(capacity mode|mode|tier)\b\W{1,6}(?:select\W{1,3})?serverless|EnableServerless/i;
+  /\bserverless\b\W{0,4}(mode|account|capacity|container|tier|billing)|\b(capacity mode|mode|tier)\b\W{1,6}(?:select\W{1,3})?serverless|EnableServerless/i;
 const CHOSEN_ELSEWHERE =
   /\b(dev|development|test|testing|staging|alternative|option|consider|future|later|could|or provisioned)\b/i;
 const REGIONS =
-  /\b(multi-?region|multiple regions|several regions|active-active|multi-?master|geo-?replicat\w*|read replicas?|globally replicated|database (?:is )?replicated)\b|\bexpand to \w+ regions|\b(?:automatic|regional) fail-?over\b/i;
+  /\b(multi-?region|multiple regions|several regions|active-active|multi-?master|geo-?replicat\w*|read replicas?|globally replicated|database (?:is )?replicated|replicat\w+ (?:the )?(?:data )?across (?:multiple )?regions|m[uú]ltiplas regi(?:ões|ones))\b|\bm[uú]ltiples regiones\b|\bexpand to \w+ regions|\b(?:automatic|regional) fail-?over\b/i;
 /** Another service's, or a person's Azure account's. */
 const ELSEWHERE =
   /\bAzure (?:free )?account\b|\b(?:app service|static web app|functions|redis|sql server|ai search|active users|authentication|entra|b2c)\b/i;
@@ -36,6 +36,14 @@ const NOT_SERVERLESS: readonly { readonly claim: RegExp; readonly truth: string 
     truth: 'The free tier isn’t offered for a serverless account',
   },
   { claim: /\bserverless\b[^.|]{0,60}\b50 ?GB\b/i, truth: 'A serverless container holds 1 TB, not 50 GB' },
+  {
+    claim: /\b99\.999 ?%/,
+    truth: '99.999 % takes several regions, and a serverless account has one',
+  },
+  {
+    claim: /^\s*--(?:max-)?throughput\s+\d/,
+    truth: 'A serverless container takes no throughput',
+  },
   {
     claim: /\b5,?000 RU\/s per (operation|request|query)/i,
     truth: '5,000 RU/s is the limit of a serverless container, not of a request',

@@ -170,4 +170,35 @@ export const VISIT_CASES: readonly Case[] = [
     wrong: [['updateMetrics(change); // idempotent', 'updateMetrics(change);']],
     at: 'updateMetrics(change)',
   },
+  {
+    rule: 'C22',
+    given: [said('The program calls getAllCustomers() across partitions (cross-partition).')],
+    wrong: [['getAllCustomers() across partitions (cross-partition)', 'getAllCustomers()']],
+    at: 'getAllCustomers()',
+    says: 'listed as a whole',
+  },
+  {
+    rule: 'E2',
+    given: [
+      said(
+        '```python\npolicy = {\n  "includedPaths": [\n    {"path": "/name/?"}\n  ],\n  "excludedPaths": [{"path": "/*"}]\n}\n```',
+      ),
+    ],
+    wrong: [['  "excludedPaths": [{"path": "/*"}]', '  "excludedPaths": [{"path": "/xml/?"}]']],
+    at: '"includedPaths": [',
+    says: 'neither includes nor excludes',
+  },
+  {
+    rule: 'A16',
+    given: [
+      ['', 'The account is in serverless mode.'],
+      ['- **Throughput Planning**: autoscale 400-4,000 RU/s, 10 RU a create and the change feed\n', ''],
+      ['- **Throughput Planning**: manual 400 RU/s, the change feed included\n', ''],
+      ['- **Throughput Planning**: autoscale max 10,000 RU/s\n', ''],
+      ['- **Throughput Planning**: autoscale max 20,000 RU/s\n', ''],
+    ],
+    wrong: [['- **Multi-Region Setup**: one region', '- **Availability**: 99.999%']],
+    at: '99.999%',
+    says: 'several regions',
+  },
 ];

@@ -103,8 +103,8 @@ export const INDEXES: readonly Rule[] = [
             // The root belongs into one of the lists, so their lines are places of the finding too.
             paths: [
               facts.place(detail, 'indexingPolicy'),
-              ...['ncluded', 'xcluded'].map((list) =>
-                lineWith(facts, facts.place(detail, 'indexingPolicy'), `${list}Paths`),
+              ...['ncluded', 'xcluded'].map((kind) =>
+                lineWith(facts, facts.place(detail, 'indexingPolicy'), `${kind}Paths`),
               ),
               ...stated(detail).map(({ at }) => at),
             ],

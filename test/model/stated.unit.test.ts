@@ -24,6 +24,11 @@ const FORMS: readonly (readonly [string, string])[] = [
   ['lines in a fence', '## The `orders` container\n\n```text\ncontainer: orders\npartition key: /storeId\n```'],
   ['an item with brackets', '## Containers\n- They are:\n  - `orders` (partition key: `/storeId`)'],
   ['an item with "partitioned by"', '## Containers\n- `orders` (partitioned by `/storeId`)'],
+  ['labels after a sign', '## Setup\n✅ Container: `orders`  \n✅ Partition key: `/storeId`'],
+  [
+    'a tree in a fence',
+    '## Setup\n```\nshop (Database)\n├── orders (Container)\n│   └── Partition Key: /storeId\n└── stores (Container)\n    └── Partition Key: /id\n```',
+  ],
   ['an overview', '## Containers\n| Container | Partition Key |\n|---|---|\n| `orders` | `/storeId` |'],
   ['bold labels in one line', '## Container: `orders`\n**Partition Key:** `/storeId` | **Throughput:** 400 RU/s'],
   [
@@ -74,6 +79,17 @@ test.each(FORMS)('%s', (_, form) => {
     findings.filter(({ rule }) => rule === 'C13').map(({ message }) => message.replace(/^Line \d+/, 'Line')),
   ).toEqual(['Line queries orders by state; without the key /storeId it reads every partition']);
   expect(design.findings.filter(({ severity }) => severity === 'error')).toEqual([]);
+});
+
+test('a comment beside a field of an example calls it the key', () => {
+  const design = parseDesign(
+    '# Shop\n\n## Setup\n- `COSMOS_CONTAINER_NAME`: the container (default: "orders")\n\n```json\n{\n  "id": "o1",\n  "storeId": "s1", // Partition key\n  "cents": 1\n}\n```\n',
+    'm.md',
+  );
+  expect(design.model.containers.map(({ name, partitionKey }) => [name, partitionKey])).toEqual([
+    ['orders', ['/storeId']],
+  ]);
+  expect(design.model.containers[0]?.types[0]?.examples).toHaveLength(1);
 });
 
 test('environments of one container are one owner of examples and queries', () => {

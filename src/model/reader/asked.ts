@@ -161,7 +161,7 @@ function byType(query: string, containers: readonly Container[]): Container | un
 }
 
 /** `{ partitionKey: userId }` after a query, not `partition_key=None`. */
-const SCOPED = /\bpartition_?key\b["']?\s*[:=]\s*(?!none\b|null\b|undefined\b|["'`]\/)(?:new\s+)?[\w"'`(]/i;
+const SCOPED = /\bpartition_?key\b["']?\s*[:=]\s*(?!none\b|null\b|undefined\b|["'`]\/)(?:new\s+)?[\w"'`([]/i;
 const OTHER_DATABASE =
   /\b(?:sqlite|postgres\w*|mysql|mariadb|sql server|azure sql|t-sql|oracle|bigquery|snowflake|kusto|mongo\w*)\b/i;
 

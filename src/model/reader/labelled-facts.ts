@@ -41,6 +41,10 @@ export function labelledFacts(blocks: readonly RootContent[], source: string): L
 /** A section's facts are asked for by several readers. */
 const factsOf = new WeakMap<readonly RootContent[], LabelledFacts>();
 
+const SIGN = /^\p{Extended_Pictographic}\uFE0F?\s*/u;
+const LABELLED =
+  /\n(?=\s*(?:\p{Extended_Pictographic}\uFE0F?\s*)?(?:\*\*|(?:partition key|container(?: name| id)?|collection|database(?: name)?|ttl|throughput)\s*:))|\s\|\s(?=\*\*)/iu;
+
 class FactReader implements LabelledFacts {
   readonly facts: Fact[] = [];
   readonly loose: Fence[] = [];
@@ -114,9 +118,12 @@ class FactReader implements LabelledFacts {
     return fact;
   }
 
-  /** In a paragraph, each bold-labelled line is a separate fact, and `**TTL:** 30 days | **Throughput:** 400 RU/s` two. */
+  /**
+   * In a paragraph, each line with a bold label, or with a known one, is a separate fact, and `**TTL:** 30 days |
+   * **Throughput:** 400 RU/s` two. A sign before the label (`✅ Partition key: /id`) is no part of it.
+   */
   #lines(node: Paragraph): { text: string; line: number }[] {
-    return partsOf(node, this.#source, /\n(?=\s*\*\*)|\s\|\s(?=\*\*)/);
+    return partsOf(node, this.#source, LABELLED).map(({ text, line }) => ({ text: text.replace(SIGN, ''), line }));
   }
 }
 

@@ -13,7 +13,7 @@ import { piecesOf } from './prose.ts';
 import { shardMapsOf, shardedContainersOf } from './shard-maps.ts';
 import { parsed, readDocument } from './source.ts';
 import { sectionName, sectionNameOf } from './sections.ts';
-import { type Group, groupsOf, linesOf } from './stated.ts';
+import { type Group, groupsOf, linesOf, commentedKey } from './stated.ts';
 import { overviews } from './overviews.ts';
 import { keyInHeading } from './told.ts';
 import { partitionKey } from './values.ts';
@@ -219,18 +219,22 @@ function unnamed(all: readonly Section[], text: string, findings: Findings): Con
       (fact) => fact.name === 'partitionKey' && partitionKey(fact.text, []) !== undefined,
     );
   });
-  const [first] = keys;
+  const [first] = keys.length > 0 ? keys : commentedKey(text);
   if (!first) return [];
   const name =
     /^\W*container(?: id| name)?\s*[:=]\s*[`"']?([\w-]+)/im.exec(text)?.[1] ??
-    /[`(]([\w-]+)`?\s+container\b/i.exec(text)?.[1];
-  return [grouped({ name: name ?? 'container', line: first.line, facts: keys }, text, findings)];
+    /[`(]([\w-]+)`?\s+container\b/i.exec(text)?.[1] ??
+    /^\W*container["'`]?\s*:\s*["'`]([\w-]+)/im.exec(text)?.[1] ??
+    /CONTAINER(?:_NAME|_ID)?[`"']?\s*[:=][^\n]{0,40}\(default:?\s*[`"']([\w-]+)/i.exec(text)?.[1];
+  return [
+    grouped({ name: name ?? 'container', line: first.line, facts: keys.length > 0 ? keys : [first] }, text, findings),
+  ];
 }
 
 /** `## posts` with a key, in a document whose titles don't say what they are. */
 function headed(all: readonly Section[], text: string, file: string, findings: Findings): ContainerDraft[] {
   const general =
-    /\b(partition\w*|strateg\w+|setup|configuration|overview|design|create|steps?|architecture|models?|schemas?|database|settings|policy|choice|keys?|features?|documents?)\b/i;
+    /\b(partition\w*|strateg\w+|setup|configuration|overview|design|create|steps?|architecture|models?|schemas?|database|settings|policy|choice|keys?|features?|documents?|considerations?|performance|notes?|usage|troubleshooting|summary|integration|migration|security)\b/i;
   const keys = ({ blocks }: Section): number =>
     labelledFacts(blocks, text).facts.filter(
       ({ name, text: value, items }) =>

@@ -70,7 +70,12 @@ const LONGEST = 400;
 export function linesOf({ text, line }: Fence): Fact[] {
   return text.split('\n').flatMap((row, index): Fact[] => {
     if (row.length > LONGEST) return [];
-    const [, label = '', value = ''] = /^\s*([A-Za-z][\w ]{1,30}?)\s*[:=]\s*(\S.*?)\s*$/.exec(row) ?? [];
+    // A tree of containers: `├── orders (Container)`, with `│   └── Partition Key: /storeId` below it.
+    const own = row.replace(/^[\s│├└─]+/u, '');
+    const branch = /^([\w-]+)\/?\s+\((?:container|collection)\)/i.exec(own)?.[1];
+    if (branch !== undefined)
+      return [{ name: 'container', label: 'container', text: branch, line: line + index, items: [], fences: [] }];
+    const [, label = '', value = ''] = /^([A-Za-z][\w ]{1,30}?)\s*[:=]\s*(\S.*?)\s*$/.exec(own) ?? [];
     const name = labelName(label);
     // `<event-id>` is a value that somebody fills in.
     // Nor does a declaration such as `partition_key: str` state a key.
@@ -175,4 +180,20 @@ function created(fence: Fence): Group[] {
     }),
   );
   return [...declared, ...called];
+}
+
+/** `"sessionId": "s1", // Partition key`: a field that its comment calls the key, if no other one is called so. */
+export function commentedKey(text: string): Fact[] {
+  const found = text.split('\n').flatMap((row, index): Fact[] => {
+    const field =
+      row.length > 400
+        ? undefined
+        : /^\s*["']?(?<field>[A-Za-z_]\w*)["']?\??\s*:\s*[^/#]*(?:\/\/|#)\W*partition key\W*$/i.exec(row)?.groups?.[
+            'field'
+          ];
+    return field === undefined
+      ? []
+      : [{ name: 'partitionKey', label: 'Partition Key', text: `/${field}`, line: index + 1, items: [], fences: [] }];
+  });
+  return new Set(found.map((fact) => fact.text)).size === 1 ? found : [];
 }

@@ -3,7 +3,7 @@ import type { Design } from '../documents.ts';
 import type { Place } from '../model.ts';
 import { saying } from './service.ts';
 import type { Facts } from './facts.ts';
-import { type Rule, type RuleResult, DESIGN, SOURCES } from './rule.ts';
+import { type Rule, type RuleResult, DESIGN, SOURCES, together } from './rule.ts';
 
 interface Belief {
   readonly claim: RegExp;
@@ -118,8 +118,26 @@ const BELIEFS: readonly Belief[] = [
     truth: 'The throughput is provisioned and billed in each region, and a read there takes RU of it',
   },
   {
-    claim: /\bcontinuous backups?\b[^.|]{0,30}\b(?:by default|the default)\b/i,
+    claim:
+      /\bcontinuous backups?\b[^.|]{0,30}\b(?:by default|the default)\b|\bbackups?\b[^.|]{0,20}\bdefault:? (?:\d+[- ]days? )?continuous\b/i,
     truth: 'An account has periodic backup unless continuous backup is chosen',
+  },
+  {
+    claim: /\bmillions? (?:of )?RU\/s\b|\b\d+ ?M RU\/s\b[^.|]{0,12}(?:\$|free)/i,
+    unless: /\b(?:scal\w+|throughput|up to|support\w*|handle\w*)\b/i,
+    truth: 'RU/s is a rate; a serverless account bills the RU that requests take',
+  },
+  {
+    claim:
+      /\b(?:reads?|writes?|operations?|requests?)\b\W{0,6}[~≈]?\$ ?\d[\d.]*(?: USD)? (?:per|\/) ?(?:1 )?(?:million|M) (?:operations?|requests?|reads?|writes?)\b/i,
+    unless: /\b(?:functions?|storage account|blob|api management|event (?:hub|grid)s?|service bus|signalr)\b/i,
+    truth:
+      'Requests are billed by their RU, not by their number: a read of 1 KB takes 1 RU, and a write about 5 or more',
+  },
+  {
+    claim: /\bauto-?pause\b/i,
+    unless: /\b(?:sql (?:database|server)|azure sql|postgres\w*|synapse|databricks|cluster)\b/i,
+    truth: 'Cosmos DB doesn’t pause; a serverless account costs its storage alone without requests',
   },
   {
     claim: /\bNormalizedRUConsumption\b[^|]{0,12}>=?\s*(?:[2-9]\d\d|1[1-9]\d|10[1-9]|\d{4,})/i,
@@ -144,7 +162,11 @@ const claimed = (lines: readonly Said[], { claim, denies }: Belief): Said[] =>
   lines.filter(({ text }) => {
     const found = claim.exec(text);
     if (!found || denies) return found !== null;
-    const before = text.slice(0, found.index).split(/[.;]/).at(-1) ?? '';
+    const before =
+      text
+        .slice(0, found.index)
+        .split(/[.;](?!\d)/)
+        .at(-1) ?? '';
     return !DENIED.test(`${before} ${found[0]}`);
   });
 
@@ -171,7 +193,7 @@ export const BELIEFS_OF_SERVICE: readonly Rule[] = [
     title: 'What the document says of partitions, transactions, joins and the feed is true of Cosmos DB',
     severity: 'error',
     source: SOURCES.microsoft('Partitioning and horizontal scaling in Azure Cosmos DB'),
-    why: 'A design that rests on a false sentence fails when it is built: a JOIN over documents is refused, a transaction over partitions too, and a logical partition is full at 20 GB (ASM-E121, ASM-E130). The rule reads single sentences. It passes over those that deny the claim.',
+    why: 'A design that rests on a false sentence fails when it is built: a JOIN over documents is refused, a transaction over partitions too, and a logical partition is full at 20 GB (ASM-E121, ASM-E130, ASM-E132). The rule reads single sentences. It passes over those that deny the claim.',
     hint: 'Correct the sentence, and what rests on it.',
     needs: [DESIGN],
     *check(facts): Iterable<RuleResult> {
@@ -180,8 +202,10 @@ export const BELIEFS_OF_SERVICE: readonly Rule[] = [
       const lines = sentencesIn(design);
       for (const belief of BELIEFS) {
         const { unless, truth } = belief;
-        const [first, ...others] = claimed(lines, belief).filter(({ text }) => !unless?.test(text));
-        if (first) yield { message: truth, at: first.at, related: others.map(({ at }) => at) };
+        yield* together(
+          claimed(lines, belief).filter(({ text }) => !unless?.test(text)),
+          truth,
+        );
       }
       yield* overTypes(design, facts);
     },

@@ -1,7 +1,7 @@
 // B23: logical partitions that only grow.
 import type { ContainerDetail } from '../documents.ts';
 import { type Facts, fieldsIn } from './facts.ts';
-import { type Rule, type RuleResult, DESIGN, SOURCES, missing } from './rule.ts';
+import { type Rule, type RuleResult, DESIGN, SOURCES, missing, together } from './rule.ts';
 import { isSaid } from './said.ts';
 
 /** Things of which a group makes more every day. */
@@ -13,16 +13,24 @@ const GROUP =
 const CONSIDERED =
   /\b20 ?GB\b|archiv|\bbucket|hierarch|\bsynthetic|hot[- ]partition|sub-?partition|\bretention|\bTTL\b|time[- ]to[- ]live|purg|\bprune|\bsuffix|\bshard/i;
 
+/** A TTL that ends nothing by itself. */
+const UNENDED = /\bTTL\b[^|]{0,3}\|?[^|]{0,20}-1\b|\bno (?:automatic )?expir/i;
+
+/** A document for each person, though it is called like what is collected. */
+const SETTINGS = /prefer|setting|template|config|type/i;
+
 const isCollected = ({ container }: ContainerDetail): boolean =>
-  COLLECTED.test(container.name) || (container.types.length === 1 && COLLECTED.test(container.types[0]?.name ?? ''));
+  !SETTINGS.test(container.name) &&
+  (COLLECTED.test(container.name) || (container.types.length === 1 && COLLECTED.test(container.types[0]?.name ?? '')));
 
 const isEnded = (facts: Facts, detail: ContainerDetail): boolean => {
   const { container } = detail;
   return (
-    container.defaultTtl !== undefined ||
+    // With −1 only documents with a ttl of their own expire.
+    (container.defaultTtl ?? 0) > 0 ||
     fieldsIn(container).has('ttl') ||
     detail.derived ||
-    (facts.design !== undefined && isSaid(facts.design, detail, CONSIDERED))
+    (facts.design !== undefined && isSaid(facts.design, detail, CONSIDERED, UNENDED))
   );
 };
 
@@ -46,13 +54,11 @@ export const ENDLESS: readonly Rule[] = [
         yield missing('a container that collects what a group does');
         return;
       }
-      const [first, ...others] = collected.filter((detail) => !isEnded(facts, detail));
-      if (first)
-        yield {
-          message: `${[first, ...others].map(({ container }) => container.name).join(', ')}: all documents of a value of ${first.container.partitionKey[0]} are in one logical partition, which holds 20 GB, and nothing ends them`,
-          at: facts.place(first, 'partitionKey'),
-          related: others.map((detail) => facts.place(detail, 'partitionKey')),
-        };
+      const open = collected.filter((detail) => !isEnded(facts, detail));
+      yield* together(
+        open.map((detail) => ({ at: facts.place(detail, 'partitionKey') })),
+        `${open.map(({ container }) => container.name).join(', ')}: all documents of a value of ${open[0]?.container.partitionKey[0]} are in one logical partition, which holds 20 GB, and nothing ends them`,
+      );
     },
   },
 ];

@@ -2,7 +2,8 @@
 import { chargeOf } from '../estimate.ts';
 import type { Operation } from '../documents.ts';
 import { type Access, type Facts } from './facts.ts';
-import { type Rule, type RuleResult, DESIGN, SOURCES, missing, n } from './rule.ts';
+import { type Rule, type RuleResult, DESIGN, SOURCES, missing, n, together } from './rule.ts';
+import { saying } from './service.ts';
 
 const RU = SOURCES.microsoft('Request Units in Azure Cosmos DB');
 const LIMITS = SOURCES.microsoft('Azure Cosmos DB service quotas');
@@ -36,6 +37,10 @@ function* tooCheap(facts: Facts, operation: Operation, share = 0.5): Iterable<Ru
     }
   }
 }
+
+/** A query for 1 RU. */
+const CHEAP =
+  /[~≈]?\b(?:1|one|0?\.5) RUs? (?:per|a|for each|for a) (?:simple )?quer(?:y|ies)\b|\bquer(?:y|ies)\b[^.|;]{0,30}\bcosts?:? (?:only |about )?[~≈]?(?:1|one) RUs?\b(?! per (?:document|item|KB))/i;
 
 export const SIZES: readonly Rule[] = [
   {
@@ -112,7 +117,11 @@ export const SIZES: readonly Rule[] = [
     needs: [DESIGN],
     *check(facts) {
       const queries = stated(facts, 'query');
-      if (queries.length === 0) {
+      const told = facts.design
+        ? saying(facts.design, CHEAP).filter(({ text }) => !/\bpoint[- ]?reads?\b|\bnot\b|\bvs\.?\b/i.test(text))
+        : [];
+      yield* together(told, 'A query costs at least 2 RU; only a point read of 1 KB costs 1');
+      if (queries.length === 0 && told.length === 0) {
         yield noRu;
         return;
       }

@@ -2,7 +2,7 @@
 import type { ContainerDetail } from '../documents.ts';
 import { type Facts, examplesIn } from './facts.ts';
 import { type Field, fieldsOf } from './fields.ts';
-import { type Rule, type RuleResult, DESIGN, SOURCES, missing, more } from './rule.ts';
+import { type Rule, type RuleResult, DESIGN, SOURCES, missing, more, together } from './rule.ts';
 import { saying } from './service.ts';
 
 const COPY = /^_?(?:partition_?key|pk|partition_?id)$/i;
@@ -73,13 +73,7 @@ export const DOUBLED: readonly Rule[] = [
       const open = all.filter(
         ({ at }) => !ENFORCED.test(design.lines.slice(Math.max(0, at.line - 1 - NEAR), at.line + NEAR).join('\n')),
       );
-      const [first, ...others] = open;
-      if (first)
-        yield {
-          message: 'Two requests at the same time both pass this check, and both write',
-          at: first.at,
-          related: others.map(({ at }) => at),
-        };
+      yield* together(open, 'Two requests at the same time both pass this check, and both write');
     },
   },
 ];

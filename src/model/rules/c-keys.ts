@@ -6,6 +6,7 @@ import { declaredFor, isLost } from './declared-for.ts';
 import { declaredIn } from './declared.ts';
 import { type Facts, examplesIn, isOfId, isQuery, valueAt } from './facts.ts';
 import { type Rule, DESIGN, SOURCES, missing, more, n } from './rule.ts';
+import { linesSaying } from './said.ts';
 
 const LIMITS = SOURCES.microsoft('Azure Cosmos DB service quotas');
 const words = (name: string): string => name.toLowerCase().replaceAll(/[^a-z0-9]|s$/g, '');
@@ -56,6 +57,10 @@ const ONE_VALUE =
 
 const CONSTANT =
   /\b(fixed|constant|static|hard-?coded|same) value\b(?! as)|\balways (be )?["'`]|\bone value for all\b/i;
+
+/** "with value = `YYYY-MM`" beside the key. */
+const DATE_AS_KEY = /\bYYYY[-/]?MM\b/;
+const NO_LINES = { lines: [] };
 
 export const KEYS: readonly Rule[] = [
   {
@@ -414,8 +419,9 @@ export const KEYS: readonly Rule[] = [
           ) ||
           (values.length > 0 &&
             values.every((value) => typeof value === 'string' && /^\d{4}[-/]\d\d([-/]\d\d|$)/.test(value)));
+        const told = linesSaying(facts.design ?? NO_LINES, DATE_AS_KEY).find(([, text]) => text.includes(first));
         if (
-          dated &&
+          (dated || told) &&
           !sharding.test(
             aboutKeys(facts, detail)
               .map(({ text }) => text)
@@ -425,6 +431,7 @@ export const KEYS: readonly Rule[] = [
           yield {
             message: `${detail.container.name}: the key ${first} grows with time, so all writes go to one partition`,
             at: facts.place(detail, 'partitionKey'),
+            related: told ? [{ ...detail.container.at, line: told[0] }] : [],
           };
       }
     },

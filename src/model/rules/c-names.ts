@@ -108,6 +108,10 @@ const isNamed = (name: string, entity: string): boolean =>
   plain(singular(name)) === plain(singular(entity)) ||
   (plain(singular(name)).endsWith(plain(singular(entity))) && /[-_]/.test(name));
 
+/** `listBookings()`, `get_all_threads()`, `list_conversations(limit=50)`. */
+const LISTED =
+  /\b(?:get_?all|list(?:_?all)?|fetch_?all)_?[A-Za-z]\w*s(?:_?from_?cosmos\w*|Async)?\(\s*(?:(?:limit|top|max\w*|page_?size)\s*[=:]\s*\w+)?\s*\)/i;
+
 interface Lookup {
   readonly detail: ContainerDetail;
   /** Undefined: all documents are asked for. */
@@ -121,8 +125,8 @@ function lookups(facts: Facts): Lookup[] {
   if (!design) return [];
   const spans = facts.containers.map((detail) => ({ detail, ...linesOf(design, detail) }));
   return design.lines.flatMap((line, index): Lookup[] => {
-    if (line.length > 400 || !/by|all|GET/i.test(line)) return [];
-    if (![ALL, ENDPOINT, LOOKUP, SENTENCE].some((form) => line.search(form) >= 0)) return [];
+    if (line.length > 400 || !/by|all|GET|list/i.test(line)) return [];
+    if (![ALL, ENDPOINT, LOOKUP, SENTENCE, LISTED].some((form) => line.search(form) >= 0)) return [];
     const near = design.lines.slice(Math.max(0, index - 2), index + 3).join('\n');
     if (saysCrossing(near)) return [];
     const own = spans.filter((span) => isIn(span, index + 1)).at(-1)?.detail;
@@ -138,9 +142,13 @@ function lookups(facts: Facts): Lookup[] {
       const found = listed(facts, path);
       return found ? [{ ...found, at }] : [];
     });
+    const [only, ...further] = facts.containers;
+    // A call without the key, in a document about one container.
+    const called = only && further.length === 0 && line.search(LISTED) >= 0 && only.container.partitionKey.length === 1;
     return [
       ...all,
       ...addressed,
+      ...(called ? [{ detail: only, field: undefined, at }] : []),
       ...[LOOKUP, SENTENCE].flatMap((form) =>
         [...line.matchAll(form)].flatMap(({ groups: { entity = '', field = '' } = {} }): Lookup[] => {
           const detail = namedIn(facts, entity, line) ?? (entity === '' ? own : undefined);

@@ -1,6 +1,6 @@
 // C25: documents that belong together, and lie in two partitions.
 import { saying } from './service.ts';
-import { type Rule, type RuleResult, DESIGN, SOURCES, missing } from './rule.ts';
+import { type Rule, type RuleResult, DESIGN, SOURCES, missing, together } from './rule.ts';
 
 /** "two documents, one in each user's partition", "mirrored registrations: one document for each partner". */
 const PAIR =
@@ -28,15 +28,13 @@ export const PAIRS: readonly Rule[] = [
         yield missing('a sentence about two documents in two partitions');
         return;
       }
-      const [first, ...others] = all.filter(
+      const open = all.filter(
         ({ at }) => !COMPLETES.test(design.lines.slice(Math.max(0, at.line - 1 - NEAR), at.line + NEAR).join('\n')),
       );
-      if (first)
-        yield {
-          message: 'Two documents in two partitions aren’t one transaction, and nothing is said to complete a half',
-          at: first.at,
-          related: others.map(({ at }) => at),
-        };
+      yield* together(
+        open,
+        'Two documents in two partitions aren’t one transaction, and nothing is said to complete a half',
+      );
     },
   },
 ];

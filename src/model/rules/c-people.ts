@@ -7,7 +7,7 @@ import { type Rule, type RuleResult, DESIGN, SOURCES, missing } from './rule.ts'
 import { isSaid, linesSaying } from './said.ts';
 
 const PEOPLE =
-  /^(?:app|web|site)?[-_ ]?(?:users?|accounts?|members?|profiles?)(?:[-_ ]?(?:accounts?|profiles?|data))?$/i;
+  /^(?:app|web|site|unified|core)?[-_ ]?(?:users?|accounts?|members?|profiles?)(?:[-_ ]?(?:accounts?|profiles?|data))?$/i;
 /** With a password a sign-in knows the address; with an identity of elsewhere, its id. */
 const PASSWORD = /^(?:password|hashed)_?(?:hash|password|digest)?$/i;
 const ADDRESS = /^(?:email|e_?mail_?address|user_?name|login)$/i;
@@ -15,7 +15,29 @@ const ELSEWHERE =
   /^(?:auth0?|azure(?:_?ad)?|aad|entra|b2c|google|github|facebook|apple|firebase|external|identity|idp|oauth|sso|clerk|cognito|provider)_?(?:auth|user|object|account)?_?(?:id|sub|oid)$/i;
 const SERVED = /\b(?:lookup|reservation|index) (?:container|document)|\bpoint[- ]reads? by `?e-?mail/i;
 
+/** A group of people, which a sign-in doesn't know. */
+const OF_GROUP = /^\/(?:family|household|team|group|department|class|club|league|crew)_?(?:id)?$/i;
+/** What a sign-in says of the person. */
+const CLAIMED = /\b(?:claims?|tokens?|jwt|invit\w+ code|roles? assignment)\b/i;
+const SIGNS_IN = /\b(?:log[- ]?in|sign[- ]?in|regist(?:er|ration)|password)\b/i;
+const IDENTITY =
+  /\b(?:entra|azure ad|aad|b2c|auth0|oauth2?|oidc|firebase|clerk|cognito|okta|msal|sso|easy ?auth|google sign|static web app)\b/i;
+
 const CROSSES = /cross[- ]partition|fan[- ]?out/i;
+
+/** Without a word about an identity of elsewhere, a sign-in of this application knows the address. */
+function addressOf({ design }: Facts, { container }: ContainerDetail, fields: readonly Field[]): Field | undefined {
+  const address = fields.find(({ field }) => ADDRESS.test(field));
+  const [key = ''] = container.partitionKey;
+  return address &&
+    design &&
+    !ADDRESS.test(key.slice(1)) &&
+    /^\/(?:id|user_?id)$/i.test(key) &&
+    linesSaying(design, SIGNS_IN).length > 0 &&
+    linesSaying(design, IDENTITY).length === 0
+    ? address
+    : undefined;
+}
 
 /** The field that a sign-in knows, if neither the key nor the id is it. */
 function signIn(facts: Facts, detail: ContainerDetail): Field | undefined {
@@ -24,7 +46,7 @@ function signIn(facts: Facts, detail: ContainerDetail): Field | undefined {
   const known =
     outer ??
     (fields.some(({ field }) => PASSWORD.test(field)) ? fields.find(({ field }) => ADDRESS.test(field)) : undefined);
-  if (!known) return undefined;
+  if (!known) return addressOf(facts, detail, fields);
   const { partitionKey } = detail.container;
   const keys = partitionKey.map((path) => path.slice(1));
   const isKey = keys.some((key) => key === known.field || ADDRESS.test(key) || ELSEWHERE.test(key));
@@ -65,8 +87,17 @@ export const PEOPLE_RULES: readonly Rule[] = [
         return;
       }
       for (const detail of people) {
+        const [key = ''] = detail.container.partitionKey;
+        if (OF_GROUP.test(key) && !isSaid(design, detail, CROSSES) && linesSaying(design, CLAIMED).length === 0) {
+          yield {
+            message: `${detail.container.name}: a sign-in knows the person, and not ${key.slice(1)}; without it the query reads every partition`,
+            at: facts.place(detail, 'partitionKey'),
+          };
+          continue;
+        }
         const known = signIn(facts, detail);
-        if (!known || linesSaying(design, SERVED).length > 0) continue;
+        const elsewhere = facts.containers.some(({ container }) => container.partitionKey[0] === `/${known?.field}`);
+        if (!known || elsewhere || linesSaying(design, SERVED).length > 0) continue;
         const judged = isAsked(facts, detail, known.field);
         const says = linesSaying(design, CROSSES).some(
           ([, text]) => saysCrossing(text) && text.toLowerCase().includes(known.field.toLowerCase()),

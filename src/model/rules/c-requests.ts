@@ -1,6 +1,8 @@
 // C13 to C15: what requests must name so that they read one partition, or one document.
+import type { Place } from '../model.ts';
 import { type Facts, type Question, examplesIn, namesKey, otherCase, valueAt } from './facts.ts';
-import { type Rule, DESIGN, SOURCES, missing, more } from './rule.ts';
+import { type Rule, DESIGN, SOURCES, missing, more, together } from './rule.ts';
+import { linesSaying } from './said.ts';
 
 const QUERIES = SOURCES.microsoft('Query a container in Azure Cosmos DB');
 
@@ -26,6 +28,20 @@ function known(question: Question): boolean | undefined {
   if (names.length === 0 || POINT.test(question.text) || !/\bquer/i.test(question.text)) return undefined;
   return names.includes(field(first));
 }
+
+interface Called {
+  readonly at: Place;
+  readonly byId: boolean;
+}
+
+/** SQL below a comment that calls it a point read. By the id a point read can be made, and C15 asks for it. */
+const calledPoint = ({ design }: Facts): Called[] =>
+  (design ? linesSaying(design, /^\s*(?:--|\/\/|#)[^#].*\bpoint[- ]read\b/i) : []).flatMap(([line, text]) => {
+    const below = (design?.lines ?? []).slice(line, line + 4);
+    return /^\s*["'`]?SELECT\b/i.test(below[0] ?? '') && !/\b(?:not|instead|avoid|use)\b/i.test(text)
+      ? [{ at: { file: design?.file ?? '', line }, byId: below.some((one) => /\bid\s*=/.test(one)) }]
+      : [];
+  });
 
 const asked = (facts: Facts): Question[] =>
   facts.questions.filter(({ detail }) => detail.container.partitionKey.length > 0);
@@ -90,7 +106,13 @@ export const REQUESTS: readonly Rule[] = [
     *check(facts) {
       const points = asked(facts).filter(({ text, queries }) => queries.length === 0 && POINT.test(text));
       const named = points.filter(({ text }) => namedIn(text).length > 0);
-      if (named.length === 0) {
+      const called = calledPoint(facts);
+      for (const found of together(
+        called.filter(({ byId }) => !byId),
+        'This is called a point read, and is a query: it costs at least 2 RU, and more without the key',
+      ))
+        yield { severity: 'warning', ...found };
+      if (named.length === 0 && called.length === 0) {
         yield missing('a point read that names its fields in backticks');
         return;
       }

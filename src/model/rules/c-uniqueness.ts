@@ -10,8 +10,11 @@ const ONCE =
 /** Not "unique identifier", which is what an id is. */
 const CALLED_UNIQUE = /\bunique\b(?! (identifier|id|key)\b)|一意(?!の)|唯一(?!标识)/i;
 
+/** Two documents with the id "uuid" have different ids. */
+const PLACEHOLDER = /^(?:<.*>|\{.*\}|\.{3}|string|unique.*|auto.*|(?:.*[-_ ])?(?:uu?id|guid)(?:[-_ ].*)?|id)$/i;
+
 const identity = (example: Readonly<Record<string, unknown>>, key: readonly string[]): string | undefined =>
-  typeof example['id'] === 'string'
+  typeof example['id'] === 'string' && !PLACEHOLDER.test(example['id'])
     ? JSON.stringify([example['id'], ...key.map((path) => valueAt(example, path))])
     : undefined;
 

@@ -30,9 +30,16 @@ function says(design: Design | undefined, field: string, words: RegExp, origin?:
 }
 
 const COUNTER = /^(?:total_?|num(?:ber_?of)?_?)?(?<of>[a-z]+?(?:[A-Z][a-z]+)?)(?:Count|_count|s_total|sTotal)$/;
+/** A number that is called like what many people do. */
+const TOTAL =
+  /^total_?(?:sessions|queries|points|score|orders|users|questions|games|matches|views|messages|requests|visits|plays|spent)$/i;
+/** The messages of a talk, by another name. */
+const TALKS = /^(?:transcripts?|turns|history|dialogue?)$/i;
+const SAID = /^(?:message|turn|reply)$/i;
+const TALLY = /^(?:(?:up|down)?_?votes|likes|dislikes|views|downloads|shares|plays|followers)$/i;
 /** Counters that others' requests raise, of things that may have no container here. */
 const RAISED =
-  /^(?:view|download|like|save|share|play|comment|reply|follower|following|member|message|unread\w*|vote|upvote|review|post|favou?rite|rating|subscriber|participant|attendee|registration|enrol?lment)s?$/i;
+  /^(?:turn|event|session|question|request|verification|interaction|conversation|click|game|visit|login|view|download|like|save|share|play|comment|reply|follower|following|member|message|unread\w*|vote|upvote|review|post|favou?rite|rating|subscriber|participant|attendee|registration|enrol?lment)s?$/i;
 const KEEPS_COUNT =
   /increment|patch|atomic|change feed|trigger|re-?(comput|calculat|count)|aggregat|etag|projection|derived|computed|maintain|denormali|updated (by|on|when)|sync|batch|approximate/i;
 const KEEPS_COPY =
@@ -86,6 +93,20 @@ function copiesIn(facts: Facts, detail: ContainerDetail): Field[] {
   return [...found.values()];
 }
 
+/** Documents that are about a moment, so that a copy in them is right for ever. */
+const OF_MOMENT =
+  /order|invoice|receipt|payment|transaction|log|audit|histor|event|ticket|booking|reservation|registration|snapshot|report|message|notification/i;
+const RENAMED = /^(?:name|title|display_?name|avatar(?:_?url)?|role)$/i;
+
+/** `authorName` beside `authorId`. */
+const isBeside = (fields: readonly Field[], { container }: ContainerDetail, of: string, part: string): boolean =>
+  of !== '' &&
+  RENAMED.test(part) &&
+  !OF_MOMENT.test(container.name) &&
+  namedLike(of, [container]) === undefined &&
+  endingLike(of, [container]) === undefined &&
+  fields.some(({ field }) => field === `${of}Id` || field === `${of}_id`);
+
 /** A document, and the elements of its lists. */
 const partsOf = (document: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>>[] => [
   document,
@@ -109,13 +130,19 @@ export const DERIVED: readonly Rule[] = [
         // The whole document is a summary, and something writes it.
         if (detail.derived || SUMMARY.test(detail.container.name)) continue;
         const fields = fieldsOf(facts, detail);
+        const isNumber = (field: string): boolean =>
+          examplesIn(detail.container).some((one) => typeof one[field] === 'number');
         const found = fields.filter(({ field }) => {
+          if (TALLY.test(field) || TOTAL.test(field))
+            return isNumber(field) && !isKept(facts, detail, field, KEEPS_COUNT);
           const of = COUNTER.exec(field)?.groups?.['of'] ?? '';
           if (of === '') return false;
           const other = namedLike(of, all);
           // A document that has the counted elements is written with its counter.
           const within = fields.some(
-            (one) => one.field !== field && namedLike(of, [{ name: one.field }]) !== undefined,
+            (one) =>
+              one.field !== field &&
+              (namedLike(of, [{ name: one.field }]) !== undefined || (SAID.test(of) && TALKS.test(one.field))),
           );
           return (
             (other === undefined ? RAISED.test(of) && !within : other !== detail.container) &&
@@ -150,6 +177,9 @@ export const DERIVED: readonly Rule[] = [
           const own = `${part.charAt(0).toLowerCase()}${part.slice(1)}`;
           const origins = [field, ...(own === 'name' ? NAMES : [own])];
           const known = facts.containers.find(({ container }) => container === other);
+          // The other's documents may not be described here, or lie elsewhere; its id beside the field shows them.
+          if (!known || fieldsOf(facts, known).length === 0)
+            return isBeside(fields, detail, of, part) && !isKept(facts, detail, field, KEEPS_COPY);
           return (
             known &&
             known !== detail &&

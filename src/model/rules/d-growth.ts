@@ -1,4 +1,5 @@
 // D9: arrays inside documents that grow as long as the document lives.
+import { isObject } from '../../base/json.ts';
 import { namedLike } from '../reader/owners.ts';
 import { declaredOf } from './declared.ts';
 import { examplesIn } from './facts.ts';
@@ -6,7 +7,7 @@ import { type Rule, DESIGN, SOURCES } from './rule.ts';
 
 /** Names of things that are added one by one, without an end. */
 const GROWING =
-  /^(messages|comments|history|events|logs?|entries|members|memberIds|participants|participantIds|attendees|rsvps|followers|followerIds|subscribers|likes|likedBy|reactions|notifications|transactions|orders|readings|measurements|versions|activities|visits|attempts|reviews|ratings|replies|posts|bookmarks|sessions|auditTrail)$|^(?:liked|saved|followed|blocked|watched|viewed|completed|visited|favou?rite)_?[A-Z]?\w*s$|(History|Log|Logs|Messages|Comments|MemberIds|Events|Versions)$/;
+  /^(messages|transcripts?|comments|history|events|logs?|entries|members|memberIds|participants|participantIds|attendees|rsvps|followers|followerIds|subscribers|likes|likedBy|reactions|notifications|transactions|orders|readings|measurements|versions|activities|visits|attempts|reviews|ratings|replies|posts|bookmarks|sessions|auditTrail)$|^(?:liked|saved|followed|blocked|watched|viewed|completed|visited|favou?rite)_?[A-Z]?\w*s$|(History|Log|Logs|Messages|Comments|MemberIds|Events|Versions)$/;
 
 const bounded = (text: string, field: string): boolean =>
   text.includes(field) &&
@@ -19,6 +20,16 @@ const bounded = (text: string, field: string): boolean =>
 const EMBEDDED = /\bembedded\s+`?(\w+)`?\s+(?:arrays?|lists?|collections?)\b/gi;
 const ENDING =
   /(?:message|comment|member|attendee|participant|follower|event|entry|log|reaction|version|attempt|order|session)s?$/i;
+
+/** `{ "user-1": 5, "user-2": 4 }`: two names or more, alike but for a number, or with ids or addresses. */
+function isMap(value: unknown): boolean {
+  if (!isObject(value)) return false;
+  const names = Object.keys(value);
+  const forms = new Set(names.map((name) => name.replaceAll(/\d+/g, '0')));
+  const isValue = (name: string): boolean =>
+    /^[\w.+-]+@[\w.-]+$|^[0-9a-f]{8}-[0-9a-f]{4}-|^(?:user|player|member|customer)[-_]?\w*[-_]?\d+$/i.test(name);
+  return names.length > 1 && forms.size === 1 && names.every(isValue);
+}
 
 const ROW = /^\s*\|\s*`?(?<field>[^`|]*?)`?\s*\|[^|]*\b(?:array|list)\b/i;
 
@@ -54,17 +65,24 @@ export const GROWTH: readonly Rule[] = [
             .filter(([, value]) => Array.isArray(value))
             .map(([field]) => ({ field, at: facts.field(one, field, container.at) })),
         );
+        // An object whose names are values, such as the ids of users, is a list too.
+        const maps = examplesIn(container).flatMap((one) =>
+          Object.entries(one)
+            .filter(([, value]) => isMap(value))
+            .map(([field]) => ({ field, at: facts.field(one, field, container.at) })),
+        );
         const declared = design ? declaredOf(design, detail).filter(({ array }) => array) : [];
         const opening = design?.lines[container.at.line - 1] ?? '';
         const embedded = [...opening.matchAll(EMBEDDED)].flatMap(([, field = '']) =>
           ENDING.test(field) ? [{ field, at: container.at }] : [],
         );
-        const found = [...shown, ...declared, ...embedded].filter(({ field }, index, all) => {
+        const found = [...shown, ...maps, ...declared, ...embedded].filter(({ field }, index, all) => {
           const own = field.split('.').at(-1) ?? field;
           return (
             (GROWING.test(own) ||
               ofAll.has(own.toLowerCase()) ||
               isOfDocuments(own) ||
+              maps.some((one) => one.field === field) ||
               embedded.some((one) => one.field === field)) &&
             all.findIndex((other) => other.field === field) === index &&
             !(design?.lines ?? []).some((line) => bounded(line, own)) &&

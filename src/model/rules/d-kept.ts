@@ -1,5 +1,5 @@
 // D14: totals that the application itself keeps, when something else changes.
-import { type Rule, type RuleResult, DESIGN, SOURCES, missing } from './rule.ts';
+import { type Rule, type RuleResult, DESIGN, SOURCES, missing, together } from './rule.ts';
 import { saying } from './service.ts';
 
 const KEPT =
@@ -25,15 +25,10 @@ export const KEEPING: readonly Rule[] = [
         yield missing('a sentence about a total that the application keeps');
         return;
       }
-      const [first, ...others] = all.filter(
+      const open = all.filter(
         ({ at }) => !SAFE.test(design.lines.slice(Math.max(0, at.line - 1 - NEAR), at.line + NEAR).join('\n')),
       );
-      if (first)
-        yield {
-          message: 'A repeated or an interrupted request leaves this total wrong',
-          at: first.at,
-          related: others.map(({ at }) => at),
-        };
+      yield* together(open, 'A repeated or an interrupted request leaves this total wrong');
     },
   },
 ];

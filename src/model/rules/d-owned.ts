@@ -3,7 +3,7 @@ import type { ContainerDetail } from '../documents.ts';
 import { namedLike } from '../reader/owners.ts';
 import type { Facts } from './facts.ts';
 import { type Field, fieldsOf, isAsked } from './fields.ts';
-import { type Rule, type RuleResult, DESIGN, SOURCES, missing } from './rule.ts';
+import { type Rule, type RuleResult, DESIGN, SOURCES, missing, together } from './rule.ts';
 import { isSaid } from './said.ts';
 
 const REFERENCE = /^(?<of>[a-z]\w*?)_?(?:Id|id)$/;
@@ -56,16 +56,11 @@ export const OWNED: readonly Rule[] = [
       const open = owned.filter(
         ({ detail, owner }) => !isAsked(facts, detail, owner.field) && !isSaid(design, detail, SERVED),
       );
-      const [first, ...others] = open;
-      if (first)
-        yield {
-          message: `${open.map(({ detail, owner }) => `${detail.container.name} by ${owner.field}`).join(', ')}: with the key ${first.detail.container.partitionKey.join()} each document is alone in its partition, and a list reads all of them`,
-          at: first.owner.at,
-          related: [
-            facts.place(first.detail, 'partitionKey'),
-            ...others.flatMap(({ detail, owner }) => [owner.at, facts.place(detail, 'partitionKey')]),
-          ],
-        };
+      yield* together(
+        open.map(({ owner }) => owner),
+        `${open.map(({ detail, owner }) => `${detail.container.name} by ${owner.field}`).join(', ')}: with the key ${open[0]?.detail.container.partitionKey.join() ?? ''} each document is alone in its partition, and a list reads all of them`,
+        open.map(({ detail }) => facts.place(detail, 'partitionKey')),
+      );
     },
   },
 ];

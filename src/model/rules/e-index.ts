@@ -5,7 +5,7 @@ import type { Place } from '../model.ts';
 import { fieldOf, isIndexed } from '../indexed.ts';
 import { declaredOf } from './declared.ts';
 import { type Facts, examplesIn, fieldsIn, isQuery, valueAt } from './facts.ts';
-import { type Rule, DESIGN, SOURCES, missing, more, n } from './rule.ts';
+import { type Rule, DESIGN, SOURCES, missing, more, n, together } from './rule.ts';
 
 const POLICY = SOURCES.microsoft('Indexing policies in Azure Cosmos DB');
 
@@ -22,6 +22,23 @@ const indexed = ({ container }: ContainerDetail, path: string): boolean => isInd
 function lineWith({ design }: Facts, at: Place, text: string): Place {
   const offset = (design?.lines ?? []).slice((at.line ?? 1) - 1).findIndex((line) => line.includes(text));
   return { ...at, line: (at.line ?? 1) + Math.max(0, offset) };
+}
+
+/** A longer policy is none that a text shows whole. */
+const POLICY_LINES = 30;
+
+/** The lines `"includedPaths": [` of programs whose block has no root path. */
+function loosePolicies({ design }: Facts): { readonly at: Place }[] {
+  const { lines = [], file = '' } = design ?? {};
+  return lines.flatMap((text, index) => {
+    if (!/["']?included_?paths["']?\s*[:=]\s*[[{]?\s*$/i.test(text)) return [];
+    const end = lines.findIndex((line, at) => at > index && /^\s*(?:`{3}|~{3})/.test(line));
+    const begin = lines.slice(0, index).findLastIndex((line) => /^\s*(?:`{3}|~{3})/.test(line));
+    const block = lines.slice(begin + 1, end < 0 ? index : end);
+    const isWhole =
+      end > index && block.some((line) => /\bpath\b/i.test(line)) && !block.some((line) => /\.{3}|\/\*/.test(line));
+    return isWhole ? [{ at: { file, line: index + 1 } }] : [];
+  });
 }
 
 export const INDEXES: readonly Rule[] = [
@@ -70,7 +87,7 @@ export const INDEXES: readonly Rule[] = [
     hint: 'Exclude `/*` for a selective index. Include it for a full index.',
     needs: [DESIGN],
     *check(facts) {
-      const rootless: { readonly name: string; readonly at: Place; readonly included: readonly Text[] }[] = [];
+      const rootless: { readonly name: string; readonly at: Place; readonly paths: readonly Place[] }[] = [];
       for (const detail of facts.containers) {
         const [first] = stated(detail);
         if (!first) continue;
@@ -83,7 +100,14 @@ export const INDEXES: readonly Rule[] = [
           rootless.push({
             name: detail.container.name,
             at: detail.index.excluded[0]?.at ?? facts.place(detail, 'indexingPolicy'),
-            included: detail.index.included,
+            // The root belongs into one of the lists, so their lines are places of the finding too.
+            paths: [
+              facts.place(detail, 'indexingPolicy'),
+              ...['ncluded', 'xcluded'].map((kind) =>
+                lineWith(facts, facts.place(detail, 'indexingPolicy'), `${kind}Paths`),
+              ),
+              ...stated(detail).map(({ at }) => at),
+            ],
           });
         if (roots > 1)
           yield {
@@ -91,13 +115,21 @@ export const INDEXES: readonly Rule[] = [
             at: facts.place(detail, 'indexingPolicy'),
           };
       }
+      // A policy in a program may name no container.
+      const known = facts.containers.flatMap((detail) => stated(detail).map(({ at }) => at.line));
+      yield* together(
+        loosePolicies(facts).filter(
+          ({ at }) => !known.some((line) => line >= at.line && line < at.line + POLICY_LINES),
+        ),
+        'The policy neither includes nor excludes /*',
+      );
       // One policy may be of several containers.
       for (const [line, [one, ...others]] of Map.groupBy(rootless, ({ at }) => at.line))
         if (one)
           yield {
             message: `${one.name}${more(others.length)}: the policy neither includes nor excludes /*`,
             at: { ...one.at, line },
-            related: one.included.map((path) => path.at),
+            related: one.paths,
           };
     },
   },

@@ -1,6 +1,6 @@
 // E11 and E12: pages that read what they skip, and searches of text without an index for them.
 import { fieldsIn } from './facts.ts';
-import { type Rule, type RuleResult, DESIGN, SOURCES, missing } from './rule.ts';
+import { type Rule, type RuleResult, DESIGN, SOURCES, missing, together } from './rule.ts';
 import { linesSaying } from './said.ts';
 import { saying } from './service.ts';
 
@@ -31,13 +31,10 @@ export const PAGES: readonly Rule[] = [
         yield missing('pages by an offset');
         return;
       }
-      const [first, ...others] = all.filter(({ text }) => !AVOIDED.test(text));
-      if (first)
-        yield {
-          message: 'A page by OFFSET reads all that it skips',
-          at: first.at,
-          related: others.map(({ at }) => at),
-        };
+      yield* together(
+        all.filter(({ text }) => !AVOIDED.test(text)),
+        'A page by OFFSET reads all that it skips',
+      );
     },
   },
   {
@@ -56,17 +53,17 @@ export const PAGES: readonly Rule[] = [
       const isMeant = (text: string): boolean =>
         scans.length > 0 || [...text.matchAll(/`(\w+)`/g)].some(([, name = '']) => fields.has(name));
       const all = saying(design, FULL_TEXT).filter(({ text }) => !UNDECIDED.test(text) && isMeant(text));
-      const [first, ...others] = all;
+      const [first] = all;
       if (!first) {
         yield missing('a full-text search');
         return;
       }
       if (linesSaying(design, ELSEWHERE).length === 0)
-        yield {
-          message: 'A full-text search is stated, and no full-text policy and index',
-          at: first.at,
-          related: [...others.map(({ at }) => at), ...scans.map(([line]) => ({ ...first.at, line }))],
-        };
+        yield* together(
+          all,
+          'A full-text search is stated, and no full-text policy and index',
+          scans.map(([line]) => ({ ...first.at, line })),
+        );
     },
   },
 ];

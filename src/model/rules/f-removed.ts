@@ -1,6 +1,6 @@
 // F18: documents that are marked as deleted, and stay.
 import { fieldsIn } from './facts.ts';
-import { type Rule, type RuleResult, DESIGN, SOURCES, missing } from './rule.ts';
+import { type Rule, type RuleResult, DESIGN, SOURCES, missing, together } from './rule.ts';
 import { linesSaying } from './said.ts';
 import { saying } from './service.ts';
 
@@ -22,20 +22,14 @@ export const REMOVED: readonly Rule[] = [
     *check({ design, containers }): Iterable<RuleResult> {
       if (!design) return;
       const marks = saying(design, MARKED).filter(({ text }) => !DENIED.test(text));
-      const [first, ...others] = marks;
-      if (!first) {
+      if (marks.length === 0) {
         yield missing('a sentence about a soft delete');
         return;
       }
       const ends =
         linesSaying(design, ENDED).length > 0 ||
         containers.some(({ container }) => container.defaultTtl !== undefined || fieldsIn(container).has('ttl'));
-      if (!ends)
-        yield {
-          message: 'Documents that are marked as deleted stay: nothing removes them',
-          at: first.at,
-          related: others.map(({ at }) => at),
-        };
+      if (!ends) yield* together(marks, 'Documents that are marked as deleted stay: nothing removes them');
     },
   },
 ];

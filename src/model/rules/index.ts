@@ -7,10 +7,13 @@ import { BELIEFS_OF_SERVICE } from './a-beliefs.ts';
 import { AGREEMENT } from './a-completeness.ts';
 import { DURATIONS } from './a-durations.ts';
 import { PROMPT } from './a-prompt.ts';
+import { UNDESIGNED } from './a-undesigned.ts';
 import { TOTALS } from './a-totals.ts';
 import { COST } from './b-cost.ts';
 import { ENDLESS } from './b-endless.ts';
 import { SIZES } from './b-sizes.ts';
+import { VISITS } from './b-visits.ts';
+import { CHANGING } from './c-changing.ts';
 import { DOUBLED } from './c-doubled.ts';
 import { IDENTITY } from './c-identity.ts';
 import { KEYS } from './c-keys.ts';
@@ -26,6 +29,7 @@ import { GROWTH } from './d-growth.ts';
 import { KEEPING } from './d-kept.ts';
 import { OWNED } from './d-owned.ts';
 import { PUBLIC } from './d-public.ts';
+import { RANKINGS } from './d-ranking.ts';
 import { INDEXES } from './e-index.ts';
 import { PAGES } from './e-pages.ts';
 import { LIVES } from './e-ttl.ts';
@@ -34,6 +38,7 @@ import { EXPIRES } from './f-expiry.ts';
 import { FEED } from './f-feed.ts';
 import { REMOVED } from './f-removed.ts';
 import { TEMPORARY } from './f-temporary.ts';
+import { SENT } from './f-sent.ts';
 import { Facts } from './facts.ts';
 import { TENANCY } from './h-tenancy.ts';
 import { SHARDS } from './i-shards.ts';
@@ -48,9 +53,11 @@ export const MODEL_RULES: readonly Rule[] = [
   ...PROMPT,
   ...DURATIONS,
   ...TOTALS,
+  ...UNDESIGNED,
   ...SIZES,
   ...COST,
   ...ENDLESS,
+  ...VISITS,
   ...KEYS,
   ...IDENTITY,
   ...REQUESTS,
@@ -60,12 +67,14 @@ export const MODEL_RULES: readonly Rule[] = [
   ...PAIRS,
   ...PEOPLE_RULES,
   ...DOUBLED,
+  ...CHANGING,
   ...AGGREGATES,
   ...GROWTH,
   ...DERIVED,
   ...OWNED,
   ...KEEPING,
   ...PUBLIC,
+  ...RANKINGS,
   ...INDEXES,
   ...LIVES,
   ...VECTORS,
@@ -74,6 +83,7 @@ export const MODEL_RULES: readonly Rule[] = [
   ...EXPIRES,
   ...TEMPORARY,
   ...REMOVED,
+  ...SENT,
   ...TENANCY,
   ...SHARDS,
   ...STATED,

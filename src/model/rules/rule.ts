@@ -53,6 +53,16 @@ export interface RuleFinding extends Found {
   readonly severity: Severity;
 }
 
+/** One finding of all places: it stands at the first, and the others are related. None for no place. */
+export function* together(
+  all: readonly { readonly at: Place }[],
+  message: string,
+  further: readonly Place[] = [],
+): Iterable<Found> {
+  const [first, ...others] = all;
+  if (first) yield { message, at: first.at, related: [...others.map(({ at }) => at), ...further] };
+}
+
 export const missing = (what: string): Missing => ({ missing: what });
 
 export const DESIGN: Need = {

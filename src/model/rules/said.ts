@@ -7,7 +7,7 @@ type Line = readonly [number: number, text: string];
 const read = new WeakMap<readonly string[], Map<RegExp, readonly Line[]>>();
 
 /** The lines with these words, each with its number. */
-export function linesSaying({ lines }: Design, words: RegExp): readonly Line[] {
+export function linesSaying({ lines }: Pick<Design, 'lines'>, words: RegExp): readonly Line[] {
   const known = read.get(lines) ?? new Map<RegExp, readonly Line[]>();
   read.set(lines, known);
   const found =
@@ -17,8 +17,10 @@ export function linesSaying({ lines }: Design, words: RegExp): readonly Line[] {
   return found;
 }
 
-/** Whether a line of the container's section, or one with its name, says it. */
-export function isSaid(design: Design, detail: ContainerDetail, words: RegExp): boolean {
+/** Whether a line of the container's section, or one with its name, says it, and doesn't say `unless`. */
+export function isSaid(design: Design, detail: ContainerDetail, words: RegExp, unless?: RegExp): boolean {
   const span = linesOf(design, detail);
-  return linesSaying(design, words).some(([line, text]) => isIn(span, line) || text.includes(detail.container.name));
+  return linesSaying(design, words).some(
+    ([line, text]) => (isIn(span, line) || text.includes(detail.container.name)) && !unless?.test(text),
+  );
 }

@@ -1,7 +1,7 @@
 // A16, B21 and F15: what documents say of the service must be true of it.
 import type { Design } from '../documents.ts';
 import type { Place } from '../model.ts';
-import { type Rule, type RuleResult, DESIGN, SOURCES, missing, n } from './rule.ts';
+import { type Rule, type RuleResult, DESIGN, SOURCES, missing, n, together } from './rule.ts';
 
 const DENIED =
   /\b(no|not|never|without|instead of|rather than|unlike|vs\.?|isn['’]t|doesn['’]t|don['’]t|can['’]?t|cannot)\b/i;
@@ -14,11 +14,14 @@ export const saying = ({ lines, file }: Design, words: RegExp): { text: string; 
 
 /** The account is serverless: not one of several environments, and no alternative. */
 const SERVERLESS =
-  /\bserverless\b\W{0,4}(mode|account|capacity|container)|\b(capacity mode|mode)\b\W{1,6}serverless|EnableServerless/i;
+  /\bserverless\b\W{0,4}(mode|account|capacity|container|tier|billing)|\b(capacity mode|mode|tier)\b\W{1,6}(?:select\W{1,3})?serverless|EnableServerless/i;
 const CHOSEN_ELSEWHERE =
   /\b(dev|development|test|testing|staging|alternative|option|consider|future|later|could|or provisioned)\b/i;
 const REGIONS =
-  /\b(multi-?region|multiple regions|several regions|active-active|multi-?master|geo-?replicat\w*)\b|\bexpand to \w+ regions/i;
+  /\b(multi-?region|multiple regions|several regions|active-active|multi-?master|geo-?replicat\w*|read replicas?|globally replicated|database (?:is )?replicated|replicat\w+ (?:the )?(?:data )?across (?:multiple )?regions|m[uú]ltiplas regi(?:ões|ones))\b|\bm[uú]ltiples regiones\b|\bexpand to \w+ regions|\b(?:automatic|regional) fail-?over\b/i;
+/** Another service's, or a person's Azure account's. */
+const ELSEWHERE =
+  /\bAzure (?:free )?account\b|\b(?:app service|static web app|functions|redis|sql server|ai search|active users|authentication|entra|b2c)\b/i;
 
 /** What a serverless account hasn't; each with the words that claim it. */
 const NOT_SERVERLESS: readonly { readonly claim: RegExp; readonly truth: string }[] = [
@@ -28,8 +31,19 @@ const NOT_SERVERLESS: readonly { readonly claim: RegExp; readonly truth: string 
       /\bguarantee\w*\b[^.]{0,40}\b(latency|millisecond|throughput)|\b(latency|throughput)\b[^.]{0,20}\bguarantee/i,
     truth: 'A serverless container guarantees neither latency nor throughput',
   },
-  { claim: /\bfree[- ]tier\b/i, truth: 'The free tier isn’t offered for a serverless account' },
+  {
+    claim: /\bfree[- ]tier\b|\bfirst \d+ ?GB\b\W{0,3}(?:of storage )?(?:is |are )?\bfree\b/i,
+    truth: 'The free tier isn’t offered for a serverless account',
+  },
   { claim: /\bserverless\b[^.|]{0,60}\b50 ?GB\b/i, truth: 'A serverless container holds 1 TB, not 50 GB' },
+  {
+    claim: /\b99\.999 ?%/,
+    truth: '99.999 % takes several regions, and a serverless account has one',
+  },
+  {
+    claim: /^\s*--(?:max-)?throughput\s+\d/,
+    truth: 'A serverless container takes no throughput',
+  },
   {
     claim: /\b5,?000 RU\/s per (operation|request|query)/i,
     truth: '5,000 RU/s is the limit of a serverless container, not of a request',
@@ -113,10 +127,10 @@ export const SERVICE: readonly Rule[] = [
         text.trimStart().startsWith('|') &&
         design.lines.slice(Math.max(0, at.line - 4), at.line + 3).some((line) => /^\s*\|\W*serverless\b/i.test(line));
       for (const { claim, truth } of NOT_SERVERLESS) {
-        const [first, ...others] = saying(design, claim).filter(
-          (said) => !DENIED.test(said.text) && !PLANNED.test(said.text) && !isMode(said),
+        const found = saying(design, claim).filter(
+          (said) => !DENIED.test(said.text) && !PLANNED.test(said.text) && !isMode(said) && !ELSEWHERE.test(said.text),
         );
-        if (first) yield { message: truth, at: first.at, related: [...others.map(({ at }) => at), chosen.at] };
+        yield* together(found, truth, [chosen.at]);
       }
       const set = containers.find(({ container }) => container.throughput !== undefined);
       if (set)
@@ -219,10 +233,8 @@ export const SERVICE: readonly Rule[] = [
         return;
       }
       for (const { claim, truth, severity } of TTL) {
-        const [first, ...others] = saying(design, claim).filter(
-          ({ text }) => !DENIED.test(text) && !/all[- ]versions/i.test(text),
-        );
-        if (first) yield { severity, message: truth, at: first.at, related: others.map(({ at }) => at) };
+        const said = saying(design, claim).filter(({ text }) => !DENIED.test(text) && !/all[- ]versions/i.test(text));
+        for (const found of together(said, truth)) yield { severity, ...found };
       }
       for (const { at } of saying(design, SAME_FOR_ALL))
         yield {

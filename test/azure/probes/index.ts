@@ -77,6 +77,8 @@ export const WITHOUT_PROBE: ReadonlyMap<string, string> = new Map([
     'ASM-E128',
     'ASM-E129',
     'ASM-E130',
+    'ASM-E131',
+    'ASM-E132',
   ),
   ...because('ASM-A2 asks it.', 'ASM-E9'),
   ...because(

@@ -43,6 +43,10 @@ export const BELIEF_CASES: readonly Case[] = [
   belief('Storage per partition stays below the 50 GB limit', '20 GB'),
   belief('Unlimited storage for each tenant is given by the key', '20 GB'),
   belief('Parallel queries within a tenant are enabled by the key', 'one physical partition'),
+  belief('A serverless account costs $0.25 per million RU/s', 'a rate'),
+  belief('Reads: $0.25 per million operations', 'by their RU'),
+  belief('Auto-pause saves money in development', 'doesn’t pause'),
+  belief('Backup: default 7-day continuous', 'periodic'),
   belief('Session consistency is for strong data consistency', 'its own writes'),
   {
     rule: 'A18',

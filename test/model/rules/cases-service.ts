@@ -36,6 +36,20 @@ export const SERVICE_CASES: readonly Case[] = [
   },
   {
     rule: 'A16',
+    given: [['', 'Cost: serverless tier, paid by the request.'], ...SERVERLESS.slice(1)],
+    wrong: [['- **Multi-Region Setup**: one region', '- **Regions**: read replicas near the users']],
+    at: 'read replicas',
+    says: 'one region',
+  },
+  {
+    rule: 'A16',
+    given: SERVERLESS,
+    wrong: [['- **Multi-Region Setup**: one region', '- **Storage**: first 25 GB free']],
+    at: 'first 25 GB free',
+    says: 'isn’t offered',
+  },
+  {
+    rule: 'A16',
     given: SERVERLESS,
     wrong: [['- **Multi-Region Setup**: one region', '- **Price**: the free tier']],
     at: 'the free tier',

@@ -1,0 +1,76 @@
+// A19: containers that the text counts on, and that it doesn't design.
+import type { Design } from '../documents.ts';
+import type { Place } from '../model.ts';
+import { type Rule, type RuleResult, DESIGN, SOURCES, missing, together } from './rule.ts';
+
+/** A name in backticks beside the word. */
+const NAMED =
+  /`(?<before>[a-z][\w-]*)` (?:Cosmos (?:DB )?)?(?:container|collection)\b|\b(?:container|collection):? `(?<after>[a-z][\w-]*)`/gi;
+/** An item of a list under "Containers". */
+const ITEM = /^(?<indent>\s*)[-*+]\s+\**`(?<name>[a-z][\w-]*)`\**\s*(?:[-–—:(]|$)/i;
+const LIST = /^(?<indent>\s*)[-*+]\s+\**(?:Cosmos DB )?(?:Containers|Collections)\**\s*:?\**\s*$/i;
+/** No container of the account. */
+const OTHER =
+  /\b(?:blob|storage|docker|image|compose|kubernetes|pod|aca|container apps?|registry|queue|mongo\w*|migrat\w*|legacy|deprecated|removed|renamed|old (?:container|collection)|instead|reserved|existing|already|avoid\w*|separate|no additional|consider|publicaccess|lease|redis|bucket|sql (?:database|table)s?|css|html|div)\b/i;
+const NO_NAME =
+  /^(?:id|container|collection|leases?|containers|database|partitionKey|name|type|my-?container|items?|az|ttl|default\w+|cosmosdb?|create\w*|get\w*)$|lease|[-_]?container$/i;
+
+const KEYED = /\b(?:pk|partition\w*(?:[ _]?keys?)?(?: by)?)\b[^\w/]{0,8}\/\w/i;
+const NEAR = 3;
+
+interface Mention {
+  readonly name: string;
+  readonly at: Place;
+}
+
+function mentions({ lines, file }: Design): Mention[] {
+  let list = -1;
+  return lines.flatMap((text, index): Mention[] => {
+    if (text.length > 400) return [];
+    const at = { file, line: index + 1 };
+    const begins = LIST.exec(text)?.groups?.['indent']?.length;
+    if (begins !== undefined) {
+      list = begins;
+      return [];
+    }
+    const { indent = '', name } = ITEM.exec(text)?.groups ?? {};
+    if (name === undefined || indent.length <= list) list = -1;
+    if (OTHER.test(text)) return [];
+    const listed = list >= 0 && name !== undefined ? [{ name, at }] : [];
+    return [
+      ...listed,
+      ...[...text.matchAll(NAMED)].map(({ groups }) => ({ name: groups?.['before'] ?? groups?.['after'] ?? '', at })),
+    ];
+  });
+}
+
+const plain = (name: string): string => name.toLowerCase().replaceAll(/[^a-z0-9]|s$/g, '');
+
+export const UNDESIGNED: readonly Rule[] = [
+  {
+    id: 'A19',
+    title: 'A container that the text counts on is designed',
+    severity: 'warning',
+    source: SOURCES.ours,
+    why: 'A sentence such as "older messages go to the `archive` container" counts on a container, and nothing states its key. Who builds it decides then. The rule reads names in backticks beside the word container, and items of a list of containers. It asks only in documents that design two containers or more.',
+    hint: 'Design the container: key, documents, TTL. Or delete the sentence.',
+    needs: [DESIGN],
+    *check({ design, containers }): Iterable<RuleResult> {
+      if (!design || containers.length < 2) return;
+      const all = mentions(design);
+      if (all.length === 0) {
+        yield missing('a sentence that names a container');
+        return;
+      }
+      const known = new Set(
+        containers.flatMap(({ container }) => [container.name, ...container.types.map(({ name }) => name)]).map(plain),
+      );
+      // A key near the name is a design, though it is in a sentence.
+      const isKeyed = ({ at }: Mention): boolean =>
+        KEYED.test(design.lines.slice(Math.max(0, at.line - 1 - NEAR), at.line + NEAR).join('\n'));
+      const open = all.filter((one) => !NO_NAME.test(one.name) && !known.has(plain(one.name)) && !isKeyed(one));
+      for (const [, places] of Map.groupBy(open, ({ name }) => plain(name)))
+        yield* together(places, `${places[0]?.name ?? ''} has no design: nothing states its key`);
+    },
+  },
+];

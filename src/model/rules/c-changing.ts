@@ -1,0 +1,133 @@
+// C30 and C31: keys whose value changes, and keys that two places of the text state differently.
+import type { ContainerDetail } from '../documents.ts';
+import type { Place } from '../model.ts';
+import { namedLike } from '../reader/owners.ts';
+import { type Facts, examplesIn, valueAt } from './facts.ts';
+import { type Rule, type RuleResult, DESIGN, SOURCES, missing, together } from './rule.ts';
+import { isSaid, linesSaying } from './said.ts';
+
+const CHANGES =
+  /^(?:(?:user|owner|customer|member|contact|account)_?)?(?:e_?mail(?:_?address)?|phone(?:_?number)?|display_?name)$|^(?:assigned_?to|assignee)(?:_?id)?$|^(?:current|last)_?[A-Z_]\w*$|^stage$/i;
+const ADDRESS = /^[^@\s]+@[^@\s]+\.[a-z]+$/i;
+const SETTLED =
+  /\b(?:never|doesn['’]t|does not|don['’]t|can['’]t|cannot|not) (?:be )?chang|\bimmutable\b|\bfixed for\b|\bdelet\w+ and (?:re-?)?creat|\bre-?creat\w+ (?:the|in|under)|\bmov(?:e|es|ed|ing) (?:the )?documents?\b|\bhash(?:ed)? (?:of|e-?mail|address)|\bnormali[sz]ed (?:e-?mail|address)/i;
+
+/** What shows that the value of the key changes: its name, an address as its value, or a row that calls it one. */
+function changing(facts: Facts, detail: ContainerDetail): Place[] {
+  const [path = ''] = detail.container.partitionKey;
+  const field = path.slice(1);
+  if (field === '' || field === 'id') return [];
+  const named = CHANGES.test(field) ? [facts.place(detail, 'partitionKey')] : [];
+  const shown = examplesIn(detail.container).filter((one) => {
+    const value = valueAt(one, path);
+    return typeof value === 'string' && ADDRESS.test(value);
+  });
+  const described = facts.design
+    ? linesSaying(facts.design, /^\s*\|[^|]*\|.*\be-?mail address\b/i).filter(([, text]) =>
+        new RegExp(String.raw`^\s*\|\W*${field}\W*\|`).test(text),
+      )
+    : [];
+  return [
+    ...named,
+    ...shown.map((one) => facts.field(one, field, detail.container.at)),
+    ...(shown.length > 0 ? described.map(([line]) => ({ ...detail.container.at, line })) : []),
+  ];
+}
+
+/** `| Orders | /storeId |` in any table, with the headers above it. */
+const ROW = /^\s*\|\W*(?<name>[A-Za-z][\w-]*)\W*\|(?<rest>.*)$/;
+const PATH = /(?<![\w/])\/(?:[A-Za-z_]\w*)(?:\/[A-Za-z_]\w*)*(?![\w/-])/g;
+const ALL_WITH =
+  /`[\w-]+`.*\b(?:all|each|every one|both) (?:with|use|uses|have|has|by)\b[^.|]{0,20}\bpartition key\b\W{0,4}`?(?<key>\/\w+)/i;
+/** The text tells what the key was or will be. */
+const MOVES =
+  /\bmigrat|\bprevious|\bcurrent\w* (?:state|deployed)|\btarget\b|\bold\b|\bnew\b|\binstead\b|\bbefore\b|\blegacy\b|→|->/i;
+
+interface Stated {
+  readonly detail: ContainerDetail;
+  readonly key: string;
+  readonly at: Place;
+}
+
+function statedKeys({ design, containers }: Facts): Stated[] {
+  if (!design) return [];
+  const all = containers.map(({ container }) => container);
+  const detailOf = (name: string): ContainerDetail | undefined =>
+    containers.find(({ container }) => container.name.toLowerCase() === name.toLowerCase()) ??
+    containers.find(({ container }) => container === namedLike(name, all) && container.name.length === name.length);
+  let column = -1;
+  return design.lines.flatMap((text, index): Stated[] => {
+    const at = { file: design.file, line: index + 1 };
+    if (text.length > 400) return [];
+    if (!text.trimStart().startsWith('|')) column = -1;
+    else if (column < 0) column = text.split('|').findIndex((cell) => /^\W*(?:partition key|pk)\W*$/i.test(cell));
+    else if (column > 0 && !MOVES.test(text)) {
+      const detail = detailOf(ROW.exec(text)?.groups?.['name'] ?? '');
+      const paths = [...(text.split('|')[column] ?? '').matchAll(PATH)].map(([path]) => path);
+      const [key] = paths;
+      return detail && key !== undefined && paths.length === 1 ? [{ detail, key, at }] : [];
+    }
+    const key = MOVES.test(text) ? undefined : ALL_WITH.exec(text)?.groups?.['key'];
+    if (key === undefined) return [];
+    return [...text.matchAll(/`([\w-]+)`/g)].flatMap(([, name = '']) => {
+      const detail = detailOf(name);
+      return detail ? [{ detail, key, at }] : [];
+    });
+  });
+}
+
+export const CHANGING: readonly Rule[] = [
+  {
+    id: 'C30',
+    title: 'The value of the partition key doesn’t change',
+    severity: 'warning',
+    source: SOURCES.microsoft('Partitioning and horizontal scaling in Azure Cosmos DB'),
+    why: 'A document stays in the partition in which it was created: the value of its key can’t be updated (ASM-E131). If a person gets another address, or a task another assignee, the program must create each document again in another partition and delete the old one, in no transaction. The rule knows keys such as `/email` and `/assigneeId`, and keys whose example is an e-mail address. It accepts a sentence that says that the value doesn’t change, or how documents move.',
+    hint: 'Use an id of the person as the key, and find it by a document for each address.',
+    needs: [DESIGN],
+    *check(facts): Iterable<RuleResult> {
+      const { design } = facts;
+      if (!design) return;
+      const keyed = facts.containers.filter(({ container, derived }) => container.partitionKey.length > 0 && !derived);
+      if (keyed.length === 0) {
+        yield missing('a partition key');
+        return;
+      }
+      for (const detail of keyed) {
+        if (isSaid(design, detail, SETTLED)) continue;
+        const all = changing(facts, detail).map((at) => ({ at }));
+        yield* together(
+          all,
+          `${detail.container.name}: the value of the key ${detail.container.partitionKey[0] ?? ''} changes, and a document can’t change its partition`,
+          [facts.place(detail, 'partitionKey')],
+        );
+      }
+    },
+  },
+  {
+    id: 'C31',
+    title: 'The text states one key for a container',
+    severity: 'warning',
+    source: SOURCES.ours,
+    why: 'A container has one partition key, which is fixed when it is created (ASM-E131). If a table says `/userId` and another one `/id`, a part of the programs reads by the wrong one. The rule compares the rows of tables with a column for the key, and sentences such as "`users`, `orders`: all with partition key `/id`". It passes over lines about a migration.',
+    hint: 'Correct the place that is wrong.',
+    needs: [DESIGN],
+    *check(facts): Iterable<RuleResult> {
+      const all = statedKeys(facts);
+      if (all.length === 0) {
+        yield missing('a table or a sentence with keys of containers');
+        return;
+      }
+      const wrong = all.filter(({ detail, key }) => {
+        const { partitionKey } = detail.container;
+        return partitionKey.length === 1 && partitionKey[0] !== key;
+      });
+      for (const [detail, places] of Map.groupBy(wrong, (one) => one.detail))
+        yield* together(
+          places,
+          `${detail.container.name} has the key ${detail.container.partitionKey.join(', ')}, and ${[...new Set(places.map(({ key }) => key))].join(', ')} here`,
+          [facts.place(detail, 'partitionKey')],
+        );
+    },
+  },
+];

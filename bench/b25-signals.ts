@@ -25,7 +25,7 @@ import { pairedRatios } from './support/paired.ts';
 import { type Stage, fill, openStage } from './support/stage.ts';
 
 const PIPELINE = fileURLToPath(new URL('../test/fixtures/shop', import.meta.url));
-const ORDERS = 500;
+const ORDERS = Number(process.env['MILLRACE_BENCH_ORDERS'] ?? 500);
 const ROUNDS = Number(process.env['MILLRACE_BENCH_ROUNDS'] ?? 30);
 const SCRAPES = 100;
 const MODES = (process.env['MILLRACE_ONLY']?.split(',') ?? ['default', 'metrics', 'sampled', 'traced']) as Mode[];

@@ -1,3 +1,4 @@
+import { createRequire } from 'node:module';
 import type { PGlite } from '@electric-sql/pglite';
 import { postgresError } from './errors.ts';
 
@@ -51,6 +52,16 @@ async function inMemory(of: typeof PGlite): Promise<PGlite> {
     throw error;
   }
   return making;
+}
+
+/** Whether `startPglite` finds its packages. Loads nothing. */
+export function isPgliteInstalled(): boolean {
+  const { resolve } = createRequire(import.meta.url);
+  try {
+    return [resolve('@electric-sql/pglite'), resolve('@electric-sql/pglite-socket')].length === 2;
+  } catch {
+    return false;
+  }
 }
 
 /** A dynamic import, because a deployment doesn't contain these packages. */

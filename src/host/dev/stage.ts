@@ -19,7 +19,7 @@ import { startHubs } from './hubs.ts';
 import { type DevJobs, startDevJobs } from './dev-jobs.ts';
 import { hasTables, usesBlobs } from './reload.ts';
 import type { Revision } from './watched-pipeline.ts';
-import { startPglite } from '../../postgres/pglite.ts';
+import { isPgliteInstalled, startPglite } from '../../postgres/pglite.ts';
 import { startAzurite } from './storage.ts';
 
 export interface StageInput extends EmbeddedInput {
@@ -126,14 +126,17 @@ export async function openStage(
     jobs: () => workspace.jobs(),
     close: async () => undefined,
   };
-  const jobs: DevJobs | undefined = options.once
-    ? undefined
-    : await startDevJobs({
-        folder: folderOf('jobs'),
-        screen,
-        registry,
-        workspace: { ...own, settings: () => ({ ...settings, jobsUrl: jobs?.url ?? '' }) },
-      });
+  // A new project hasn't its packages, and must not see an error of something that it has never asked for.
+  const isEmbedded = isPgliteInstalled();
+  const jobs: DevJobs | undefined =
+    options.once || !isEmbedded
+      ? undefined
+      : await startDevJobs({
+          folder: folderOf('jobs'),
+          screen,
+          registry,
+          workspace: { ...own, settings: () => ({ ...settings, jobsUrl: jobs?.url ?? '' }) },
+        });
   // The first question about jobs starts their datastore, so only the page of jobs asks it: `settings` names no address.
   let asked: Promise<Jobs> | undefined;
   const open = async (of: DevJobs): Promise<Jobs> => {
@@ -141,6 +144,10 @@ export async function openStage(
     return openJobs(of.url, loaded.pipeline);
   };
   if (jobs) screen.line(exportLine('JOBS_URL', jobs.url));
+  else if (!isEmbedded && !options.once)
+    screen.line(
+      'Background jobs need @electric-sql/pglite and @electric-sql/pglite-socket (npm install --save-dev), or JOBS_URL.',
+    );
   return {
     settings: jobs ? { ...settings, jobsUrl: jobs.url } : settings,
     services,

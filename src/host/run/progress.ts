@@ -109,7 +109,7 @@ export function progressTable(rows: readonly ProjectionProgress[]): string[] {
   ).split('\n');
 }
 
-/** One line: `12,000 changes, 340/s, 34,000 writes, 5 parked, lag 2 s`. `perSecond`: of changes; undefined: not known. */
+/** One line: `12,000 changes, 340/s, 34,000 writes, 5 parked so far, lag 2 s`. `perSecond`: of changes; undefined: not known. */
 export function progressLine(rows: readonly ProjectionProgress[], perSecond?: number): string {
   const sum = (of: (row: ProjectionProgress) => number): number => rows.reduce((total, row) => total + of(row), 0);
   const parked = sum((row) => row.parked);
@@ -122,7 +122,7 @@ export function progressLine(rows: readonly ProjectionProgress[], perSecond?: nu
       sum((row) => row.writes),
       'write',
     ),
-    ...(parked > 0 ? [`${parked.toLocaleString('en-US')} parked`] : []),
+    ...(parked > 0 ? [`${parked.toLocaleString('en-US')} parked so far`] : []),
     ...(followed.length > 0 ? [lag === null ? 'lag unknown' : `lag ${lag} s`] : []),
   ].join(', ');
 }

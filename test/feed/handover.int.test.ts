@@ -76,7 +76,8 @@ it('of an owner that never answers is read once its last write has expired', asy
   const expirationMs = 1_500;
   const b = await host('b', { timings: { expirationMs, renewMs: 300, acquireMs: 100 } });
   await b.processor.start();
-  await until(() => expect(handled(b).toSorted()).toEqual(numbers(10, 20)));
+  // What the first one had handled and not acknowledged comes again.
+  await until(() => expect(handled(b)).toEqual(expect.arrayContaining(numbers(10, 20))));
   expect(handovers.length).toBeGreaterThan(0);
   for (const { answered, waitedMs } of handovers) {
     expect(answered).toBe(false);

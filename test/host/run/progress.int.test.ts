@@ -81,7 +81,9 @@ it('what is not known is no number for people either, and what follows no feed s
   expect(progressTable(retired).join()).not.toContain('unknown');
   expect(progressLine(retired)).not.toContain('lag');
   // What was parked and redriven since still counts.
-  expect(progressLine(hostWith([LEASE]).map((row) => ({ ...row, parked: 2 })))).toMatch(/ writes, 4 parked so far, lag/);
+  expect(progressLine(hostWith([LEASE]).map((row) => ({ ...row, parked: 2 })))).toMatch(
+    / writes, 4 parked so far, lag/,
+  );
 });
 
 it('of a running host: 0 once all is read, nothing of a version that was replaced, unknown once the server is gone', async () => {

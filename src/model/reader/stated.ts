@@ -186,7 +186,7 @@ function created(fence: Fence): Group[] {
 export function commentedKey(text: string): Fact[] {
   const found = text.split('\n').flatMap((row, index): Fact[] => {
     const field =
-      row.length > 400
+      row.length > LONGEST
         ? undefined
         : /^\s*["']?(?<field>[A-Za-z_]\w*)["']?\??\s*:\s*[^/#]*(?:\/\/|#)\W*partition key\W*$/i.exec(row)?.groups?.[
             'field'

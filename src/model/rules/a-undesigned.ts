@@ -1,4 +1,5 @@
 // A19: containers that the text counts on, and that it doesn't design.
+import { textAround } from './said.ts';
 import type { Design } from '../documents.ts';
 import type { Place } from '../model.ts';
 import { type Rule, type RuleResult, DESIGN, SOURCES, missing, together } from './rule.ts';
@@ -66,8 +67,7 @@ export const UNDESIGNED: readonly Rule[] = [
         containers.flatMap(({ container }) => [container.name, ...container.types.map(({ name }) => name)]).map(plain),
       );
       // A key near the name is a design, though it is in a sentence.
-      const isKeyed = ({ at }: Mention): boolean =>
-        KEYED.test(design.lines.slice(Math.max(0, at.line - 1 - NEAR), at.line + NEAR).join('\n'));
+      const isKeyed = ({ at }: Mention): boolean => KEYED.test(textAround(design, at.line, NEAR));
       const open = all.filter((one) => !NO_NAME.test(one.name) && !known.has(plain(one.name)) && !isKeyed(one));
       for (const [, places] of Map.groupBy(open, ({ name }) => plain(name)))
         yield* together(places, `${places[0]?.name ?? ''} has no design: nothing states its key`);

@@ -3,6 +3,7 @@ import type { ContainerDetail } from '../documents.ts';
 import { type Facts, examplesIn } from './facts.ts';
 import { type Field, fieldsOf } from './fields.ts';
 import { type Rule, type RuleResult, DESIGN, SOURCES, missing, more, together } from './rule.ts';
+import { textAround } from './said.ts';
 import { saying } from './service.ts';
 
 const COPY = /^_?(?:partition_?key|pk|partition_?id)$/i;
@@ -70,9 +71,7 @@ export const DOUBLED: readonly Rule[] = [
         yield missing('a sentence about a check before a write');
         return;
       }
-      const open = all.filter(
-        ({ at }) => !ENFORCED.test(design.lines.slice(Math.max(0, at.line - 1 - NEAR), at.line + NEAR).join('\n')),
-      );
+      const open = all.filter(({ at }) => !ENFORCED.test(textAround(design, at.line, NEAR)));
       yield* together(open, 'Two requests at the same time both pass this check, and both write');
     },
   },

@@ -1,4 +1,5 @@
 // C25: documents that belong together, and lie in two partitions.
+import { textAround } from './said.ts';
 import { saying } from './service.ts';
 import { type Rule, type RuleResult, DESIGN, SOURCES, missing, together } from './rule.ts';
 
@@ -28,9 +29,7 @@ export const PAIRS: readonly Rule[] = [
         yield missing('a sentence about two documents in two partitions');
         return;
       }
-      const open = all.filter(
-        ({ at }) => !COMPLETES.test(design.lines.slice(Math.max(0, at.line - 1 - NEAR), at.line + NEAR).join('\n')),
-      );
+      const open = all.filter(({ at }) => !COMPLETES.test(textAround(design, at.line, NEAR)));
       yield* together(
         open,
         'Two documents in two partitions aren’t one transaction, and nothing is said to complete a half',

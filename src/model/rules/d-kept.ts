@@ -1,5 +1,6 @@
 // D14: totals that the application itself keeps, when something else changes.
 import { type Rule, type RuleResult, DESIGN, SOURCES, missing, together } from './rule.ts';
+import { textAround } from './said.ts';
 import { saying } from './service.ts';
 
 const KEPT =
@@ -25,9 +26,7 @@ export const KEEPING: readonly Rule[] = [
         yield missing('a sentence about a total that the application keeps');
         return;
       }
-      const open = all.filter(
-        ({ at }) => !SAFE.test(design.lines.slice(Math.max(0, at.line - 1 - NEAR), at.line + NEAR).join('\n')),
-      );
+      const open = all.filter(({ at }) => !SAFE.test(textAround(design, at.line, NEAR)));
       yield* together(open, 'A repeated or an interrupted request leaves this total wrong');
     },
   },

@@ -1,5 +1,6 @@
 // F19: what a reader of the feed sends, when a page comes again.
 import { type Rule, type RuleResult, DESIGN, SOURCES, missing, together } from './rule.ts';
+import { textAround } from './said.ts';
 import { saying } from './service.ts';
 
 const FEED = /change[- _]?feed|cosmosDBTrigger/i;
@@ -24,17 +25,15 @@ export const SENT: readonly Rule[] = [
     needs: [DESIGN],
     *check({ design }): Iterable<RuleResult> {
       if (!design) return;
-      const near = (line: number, before: number, after: number): string =>
-        design.lines.slice(Math.max(0, line - 1 - before), line + after).join('\n');
       const all = [...saying(design, SENDS), ...saying(design, COUNTS)].filter(({ at }) =>
-        FEED.test(near(at.line, BEFORE, 0)),
+        FEED.test(textAround(design, at.line, BEFORE, 0)),
       );
       if (all.length === 0) {
         yield missing('a reader of the feed that sends or counts');
         return;
       }
       yield* together(
-        all.filter(({ at }) => !SAFE.test(near(at.line, AROUND, AROUND))),
+        all.filter(({ at }) => !SAFE.test(textAround(design, at.line, AROUND))),
         'The feed may deliver a change again, and then this happens twice',
       );
     },

@@ -24,3 +24,7 @@ export function isSaid(design: Design, detail: ContainerDetail, words: RegExp, u
     ([line, text]) => (isIn(span, line) || text.includes(detail.container.name)) && !unless?.test(text),
   );
 }
+
+/** The text from `before` lines before a line to `after` lines after it. */
+export const textAround = ({ lines }: Design, line: number, before: number, after = before): string =>
+  lines.slice(Math.max(0, line - 1 - before), line + after).join('\n');

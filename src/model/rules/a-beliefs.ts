@@ -146,7 +146,7 @@ const BELIEFS: readonly Belief[] = [
 ];
 
 const DENIED =
-  /\b(no|not|never|without|instead of|rather than|unlike|avoid\w*|isn['’]t|doesn['’]t|don['’]t|can['’]?t|cannot|unsupported)\b/i;
+  /\b(no|not|never|without|instead of|rather than|unlike|avoid\w*|would|isn['’]t|doesn['’]t|don['’]t|can['’]?t|cannot|unsupported)\b/i;
 
 interface Said {
   readonly text: string;

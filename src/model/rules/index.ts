@@ -11,6 +11,7 @@ import { UNDESIGNED } from './a-undesigned.ts';
 import { TOTALS } from './a-totals.ts';
 import { COST } from './b-cost.ts';
 import { ENDLESS } from './b-endless.ts';
+import { RETENTION } from './b-retention.ts';
 import { SIZES } from './b-sizes.ts';
 import { VISITS } from './b-visits.ts';
 import { CHANGING } from './c-changing.ts';
@@ -58,6 +59,7 @@ export const MODEL_RULES: readonly Rule[] = [
   ...COST,
   ...ENDLESS,
   ...VISITS,
+  ...RETENTION,
   ...KEYS,
   ...IDENTITY,
   ...REQUESTS,

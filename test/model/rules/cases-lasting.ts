@@ -2,6 +2,23 @@
 // the service, and places that disagree.
 import type { Case, Edit } from './base.ts';
 
+/** A short document: its containers with their keys and a document of each as JSON, and sentences below. */
+const document = (
+  containers: readonly (readonly [name: string, key: string, fields?: string])[],
+  ...sentences: string[]
+): string =>
+  [
+    '# Data model',
+    ...containers.flatMap(([name, key, fields]) => [
+      `## Container: ${name}\n`,
+      `- **Partition Key**: \`${key}\`\n`,
+      ...(fields === undefined
+        ? []
+        : [`\`\`\`json\n{\n  "id": "x1",\n  ${fields.replaceAll('; ', ',\n  ')}\n}\n\`\`\`\n`]),
+    ]),
+    '## Notes\n',
+    ...sentences,
+  ].join('\n');
 const said = (sentence: string): Edit => ['', sentence];
 
 export const LASTING_CASES: readonly Case[] = [
@@ -10,5 +27,41 @@ export const LASTING_CASES: readonly Case[] = [
     given: [said('Each sign-in with the key /email would be a cross-partition query.')],
     wrong: [['would be', 'is']],
     at: 'Each sign-in',
+  },
+  {
+    rule: 'B25',
+    of: document([['jobs', '/jobId']], 'A timer deletes jobs after 90 days.'),
+    wrong: [['deletes jobs after 90 days', 'runs the jobs']],
+    at: '`/jobId`',
+    severity: 'warning',
+    says: 'jobs: no sentence says how long',
+  },
+  {
+    rule: 'B25',
+    of: document([['seats', '/date']], 'Seats of past days go to an archive.'),
+    wrong: [['Seats of past days go to an archive.', 'Backups have a retention of 8 hours.']],
+    at: '`/date`',
+  },
+  {
+    rule: 'B25',
+    of: document(
+      [['cases', '/caseId', '"caseId": "k1"; "deleted_at": null']],
+      'Cases older than ten years are removed.',
+    ),
+    wrong: [['Cases older than ten years are removed.', 'Cases have a name.']],
+    at: '`/caseId`',
+  },
+  {
+    rule: 'B25',
+    of: document(
+      [
+        ['events', '/ownerId'],
+        ['jobs', '/jobId', '"jobId": "j1"; "ttl": 60'],
+      ],
+      'All events are logged.',
+    ),
+    wrong: [['; "ttl": 60'.replace('; ', ',\n  '), '']],
+    at: '`/ownerId`',
+    says: 'events, jobs',
   },
 ];

@@ -46,8 +46,8 @@ test('the base is read without a word and passes every rule', () => {
 
 test.each(CASES.map((one, index) => [`${one.rule} #${index}`, one] as const))(
   '%s',
-  (_, { rule, given = [], wrong, at, severity, says, price }) => {
-    const before = edited(given);
+  (_, { rule, of, given = [], wrong, at, severity, says, price }) => {
+    const before = edited(given, of === undefined ? undefined : { requirements: '', design: of });
     const right = check(before, price);
     // The rule looked, and passed: without that the next lines would prove nothing.
     expect(right.findings.filter((finding) => finding.rule === rule)).toEqual([]);

@@ -32,6 +32,7 @@ import { OWNED } from './d-owned.ts';
 import { PUBLIC } from './d-public.ts';
 import { RANKINGS } from './d-ranking.ts';
 import { INDEXES } from './e-index.ts';
+import { LARGE_FIELDS } from './e-large.ts';
 import { PAGES } from './e-pages.ts';
 import { LIVES } from './e-ttl.ts';
 import { VECTORS } from './e-vector.ts';
@@ -81,6 +82,7 @@ export const MODEL_RULES: readonly Rule[] = [
   ...LIVES,
   ...VECTORS,
   ...PAGES,
+  ...LARGE_FIELDS,
   ...FEED,
   ...EXPIRES,
   ...TEMPORARY,

@@ -64,4 +64,24 @@ export const LASTING_CASES: readonly Case[] = [
     at: '`/ownerId`',
     says: 'events, jobs',
   },
+  {
+    rule: 'E13',
+    of: document(
+      [['posts', '/ownerId', '"ownerId": "u1"; "rawContent": "…"']],
+      'Excluded from the index: the indexing policy has it.',
+    ),
+    wrong: [['Excluded from the index: the indexing policy has it.', 'Posts are long.']],
+    at: '"rawContent"',
+    severity: 'warning',
+    says: 'posts (rawContent)',
+  },
+  {
+    rule: 'E13',
+    of: document(
+      [['posts', '/ownerId', '"ownerId": "u1"; "analysis": { "mood": "good" }']],
+      '```sql\nSELECT * FROM c WHERE c.ownerId = @owner AND c.analysis = @analysis\n```',
+    ),
+    wrong: [[' AND c.analysis = @analysis', '']],
+    at: '"analysis"',
+  },
 ];

@@ -31,6 +31,8 @@ import { KEEPING } from './d-kept.ts';
 import { OWNED } from './d-owned.ts';
 import { PUBLIC } from './d-public.ts';
 import { RANKINGS } from './d-ranking.ts';
+import { ABSENT } from './e-absent.ts';
+import { CREATED } from './e-created.ts';
 import { INDEXES } from './e-index.ts';
 import { LARGE_FIELDS } from './e-large.ts';
 import { PAGES } from './e-pages.ts';
@@ -83,6 +85,8 @@ export const MODEL_RULES: readonly Rule[] = [
   ...VECTORS,
   ...PAGES,
   ...LARGE_FIELDS,
+  ...ABSENT,
+  ...CREATED,
   ...FEED,
   ...EXPIRES,
   ...TEMPORARY,

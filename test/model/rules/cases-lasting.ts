@@ -19,6 +19,9 @@ const document = (
     '## Notes\n',
     ...sentences,
   ].join('\n');
+const CREATE = (name: string): string =>
+  `\`\`\`bash\naz cosmosdb sql container create \\\n  --name ${name} \\\n  --partition-key-path /x\n\`\`\`\n`;
+
 const said = (sentence: string): Edit => ['', sentence];
 
 export const LASTING_CASES: readonly Case[] = [
@@ -83,5 +86,49 @@ export const LASTING_CASES: readonly Case[] = [
     ),
     wrong: [[' AND c.analysis = @analysis', '']],
     at: '"analysis"',
+  },
+  {
+    rule: 'E14',
+    of: document(
+      [['posts', '/ownerId', '"ownerId": "u1"; "content": "…"']],
+      "```ts\nawait database.containers.createIfNotExists({\n  id: 'posts',\n  indexingPolicy: {\n    excludedPaths: [{ path: '/content/?' }],\n  },\n});\n```",
+    ),
+    wrong: [["'/content/?'", "'/body/?'"]],
+    at: "'/body/?'",
+    severity: 'warning',
+    says: 'posts: the policy excludes body',
+  },
+  {
+    rule: 'E15',
+    of: document(
+      [
+        ['posts', '/ownerId'],
+        ['likes', '/postId'],
+        ['users', '/userId'],
+      ],
+      CREATE('posts'),
+      CREATE('likes'),
+      CREATE('users'),
+    ),
+    wrong: [[CREATE('users'), '']],
+    at: '`/userId`',
+    severity: 'warning',
+    says: 'users: designed',
+  },
+  {
+    rule: 'E15',
+    of: document(
+      [
+        ['posts', '/ownerId'],
+        ['codes', '/codeId'],
+      ],
+      CREATE('posts'),
+      CREATE('codes'),
+    )
+      .replace('`/codeId`\n', '`/codeId`\n- **TTL**: 600\n')
+      .replace('codes \\\n', 'codes --ttl 600 \\\n'),
+    wrong: [[' --ttl 600', '']],
+    at: 'az cosmosdb sql container create',
+    says: 'codes: created without the TTL',
   },
 ];

@@ -131,4 +131,29 @@ export const LASTING_CASES: readonly Case[] = [
     at: 'az cosmosdb sql container create',
     says: 'codes: created without the TTL',
   },
+  {
+    rule: 'D10',
+    of: document(
+      [
+        ['courses', '/id', '"enrollment": { "enrolledCount": 4 }'],
+        ['users', '/id', '"profile": { "xp": 5 }'],
+      ],
+      'The change feed counts enrolledCount again, and xp with it.',
+    ),
+    wrong: [[', and xp with it', '']],
+    at: '"xp"',
+    says: 'xp of users',
+  },
+  {
+    rule: 'D10',
+    of: document(
+      [
+        ['tenants', '/id', '"usage": { "currentUsers": 4 }'],
+        ['users', '/id'],
+      ],
+      'A projection keeps currentUsers.',
+    ),
+    wrong: [['A projection keeps currentUsers.', 'A page shows currentUsers.']],
+    at: '"currentUsers"',
+  },
 ];

@@ -28,6 +28,7 @@ import { AGGREGATES } from './d-aggregates.ts';
 import { DERIVED } from './d-derived.ts';
 import { GROWTH } from './d-growth.ts';
 import { KEEPING } from './d-kept.ts';
+import { MIXED } from './d-mixed.ts';
 import { OWNED } from './d-owned.ts';
 import { PUBLIC } from './d-public.ts';
 import { RANKINGS } from './d-ranking.ts';
@@ -76,6 +77,7 @@ export const MODEL_RULES: readonly Rule[] = [
   ...AGGREGATES,
   ...GROWTH,
   ...DERIVED,
+  ...MIXED,
   ...OWNED,
   ...KEEPING,
   ...PUBLIC,

@@ -156,4 +156,16 @@ export const LASTING_CASES: readonly Case[] = [
     wrong: [['A projection keeps currentUsers.', 'A page shows currentUsers.']],
     at: '"currentUsers"',
   },
+  {
+    rule: 'D16',
+    of: document(
+      [['talks', '/talkId', '"talkId": "t1"; "createdAt": "2026-01-01"; "type": "talk"']],
+      '```json\n{ "id": "m1", "talkId": "t1", "createdAt": "2026-01-02", "content": "…" }\n```\n',
+      "```sql\nSELECT * FROM c WHERE c.talkId = @talk AND c.type = 'message' ORDER BY c.createdAt\n```",
+    ).replace('## Notes\n\n', '### Message\n\n'),
+    wrong: [[" AND c.type = 'message'", '']],
+    at: 'SELECT * FROM c',
+    severity: 'error',
+    says: 'names no type',
+  },
 ];

@@ -29,6 +29,7 @@ import { DERIVED } from './d-derived.ts';
 import { GROWTH } from './d-growth.ts';
 import { KEEPING } from './d-kept.ts';
 import { MIXED } from './d-mixed.ts';
+import { SUMMARIES } from './d-summary.ts';
 import { OWNED } from './d-owned.ts';
 import { PUBLIC } from './d-public.ts';
 import { RANKINGS } from './d-ranking.ts';
@@ -78,6 +79,7 @@ export const MODEL_RULES: readonly Rule[] = [
   ...GROWTH,
   ...DERIVED,
   ...MIXED,
+  ...SUMMARIES,
   ...OWNED,
   ...KEEPING,
   ...PUBLIC,

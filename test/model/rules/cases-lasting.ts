@@ -168,4 +168,40 @@ export const LASTING_CASES: readonly Case[] = [
     severity: 'error',
     says: 'names no type',
   },
+  {
+    rule: 'D17',
+    of: document(
+      [
+        ['talks', '/id', '"lastMessage": "…"'],
+        ['messages', '/talkId'],
+      ],
+      'A trigger writes lastMessage.',
+    ),
+    wrong: [['A trigger writes lastMessage.', 'A page shows lastMessage.']],
+    at: '"lastMessage"',
+    severity: 'warning',
+    says: 'lastMessage of talks: nothing is said to renew it',
+  },
+  {
+    rule: 'D17',
+    of: document(
+      [
+        ['cases', '/id', '"case_summary": "…"'],
+        ['overviews', '/userId'],
+      ],
+      'A job writes overviews and each case_summary.',
+    ),
+    wrong: [['A job writes overviews and each case_summary.', 'A page shows overviews.']],
+    at: '`/userId`',
+    says: 'overviews, case_summary of cases',
+  },
+  {
+    rule: 'D17',
+    of: document([['rooms', '/userId']], 'The change feed fills rooms.').replace(
+      '`/userId`\n',
+      '`/userId`\n- **Purpose:** views for each user\n',
+    ),
+    wrong: [['The change feed fills rooms.', 'People open rooms.']],
+    at: '`/userId`',
+  },
 ];

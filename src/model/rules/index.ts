@@ -29,6 +29,7 @@ import { DERIVED } from './d-derived.ts';
 import { GROWTH } from './d-growth.ts';
 import { KEEPING } from './d-kept.ts';
 import { MIXED } from './d-mixed.ts';
+import { SHOWN } from './d-shown.ts';
 import { SUMMARIES } from './d-summary.ts';
 import { OWNED } from './d-owned.ts';
 import { PUBLIC } from './d-public.ts';
@@ -80,6 +81,7 @@ export const MODEL_RULES: readonly Rule[] = [
   ...DERIVED,
   ...MIXED,
   ...SUMMARIES,
+  ...SHOWN,
   ...OWNED,
   ...KEEPING,
   ...PUBLIC,

@@ -204,4 +204,24 @@ export const LASTING_CASES: readonly Case[] = [
     wrong: [['The change feed fills rooms.', 'People open rooms.']],
     at: '`/userId`',
   },
+  {
+    rule: 'D18',
+    of: document(
+      [['cases', '/case_id', '"case_id": "k1"; "status": "open"; "client_name": "Ada"; "document_count": 3']],
+      '```python\nclass CaseSummaryResponse(BaseModel):\n    case_id: str\n    client_name: str\n    status: str\n    document_count: int\n```',
+    ),
+    wrong: [[',\n  "document_count": 3', '']],
+    at: 'document_count: int',
+    severity: 'warning',
+    says: 'document_count: shown for each of cases',
+  },
+  {
+    rule: 'E11',
+    of: document(
+      [['cases', '/caseId']],
+      '```ts\ninterface CaseList {\n  page: number;\n  totalPages: number; // instead of an offset: the pages of the sitemap\n}\n```',
+    ),
+    wrong: [[' // instead of an offset: the pages of the sitemap', '']],
+    at: 'totalPages: number',
+  },
 ];

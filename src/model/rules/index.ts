@@ -25,6 +25,7 @@ import { REQUESTS } from './c-requests.ts';
 import { SYNTAX } from './c-syntax.ts';
 import { UNIQUENESS } from './c-uniqueness.ts';
 import { AGGREGATES } from './d-aggregates.ts';
+import { DASHBOARDS } from './d-dashboard.ts';
 import { DERIVED } from './d-derived.ts';
 import { GROWTH } from './d-growth.ts';
 import { KEEPING } from './d-kept.ts';
@@ -81,6 +82,7 @@ export const MODEL_RULES: readonly Rule[] = [
   ...DERIVED,
   ...MIXED,
   ...SUMMARIES,
+  ...DASHBOARDS,
   ...SHOWN,
   ...OWNED,
   ...KEEPING,

@@ -224,4 +224,12 @@ export const LASTING_CASES: readonly Case[] = [
     wrong: [[' // instead of an offset: the pages of the sitemap', '']],
     at: 'totalPages: number',
   },
+  {
+    rule: 'D19',
+    of: document([['jobs', '/jobId']], 'The dashboard has counts of jobs, and is cached for a minute.'),
+    wrong: [[', and is cached for a minute', '']],
+    at: 'The dashboard has counts',
+    severity: 'warning',
+    says: 'counted over all documents',
+  },
 ];

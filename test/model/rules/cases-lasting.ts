@@ -232,4 +232,42 @@ export const LASTING_CASES: readonly Case[] = [
     severity: 'warning',
     says: 'counted over all documents',
   },
+  {
+    rule: 'C22',
+    of: document(
+      [
+        ['jobs', '/id'],
+        ['posts', '/ownerId'],
+      ],
+      '| Method | Path |',
+      '|---|---|',
+      '| `GET` | `/api/posts` |',
+    ),
+    wrong: [['`/api/posts`', '`/api/jobs`']],
+    at: '`/api/jobs`',
+    says: 'jobs is listed as a whole',
+  },
+  {
+    rule: 'C22',
+    of: document(
+      [['cases', '/case_id']],
+      '```python\nclass CaseListResponse(BaseModel):\n    page: int # cross-partition, by an admin\n```',
+    ).replace('BaseModel):', 'BaseModel): # admin'),
+    wrong: [
+      [
+        'class CaseListResponse(BaseModel): # admin\n    page: int # cross-partition, by an admin',
+        'class CaseListResponse(BaseModel):\n    page: int',
+      ],
+    ],
+    at: 'class CaseListResponse',
+  },
+  {
+    rule: 'C22',
+    of: document(
+      [['seats', '/date']],
+      "```ts\nconst seats = getContainer('seats');\nconst { resources } = await seats.items.readAll().fetchAll(); // export\n```",
+    ),
+    wrong: [[' // export', '']],
+    at: 'readAll()',
+  },
 ];

@@ -9,6 +9,20 @@ import { saying } from './service.ts';
 /** A first page alone skips nothing. */
 const SKIPS =
   /\bOFFSET\s+(?:@\w+|\$?\{\w|[1-9]\d*\b)[^;]{0,40}\bLIMIT\b|\boffset[- ]based\b|\boffset pag(?:es|ing|ination)\b|\bpaginat\w+ (?:by|with|using) `?offset|[?&]page=\d+&(?:limit|size|page_?size)=/i;
+const LIMITED = /\bmax_?item_?count\b\s*[:=]|\bMaxItemCount\s*=/i;
+const FETCHES_ALL = /\.fetchAll\(/;
+/** So many lines below its size a page is fetched. */
+const BELOW = 6;
+
+/** `maxItemCount: limit` above `.fetchAll()`: the limit is of a page, and all pages are read. */
+const endlessIn = (design: Design): { at: Place }[] =>
+  linesSaying(design, LIMITED).flatMap(([line]) => {
+    const fetched = design.lines.slice(line - 1, line + BELOW).findIndex((text) => FETCHES_ALL.test(text));
+    return fetched < 0
+      ? []
+      : [{ at: { file: design.file, line: line + fetched } }, { at: { file: design.file, line } }];
+  });
+
 /** A page with a number, of a known number of pages. */
 const NUMBERED =
   /^\s*["'`]?(?:page|page_?(?:number|index|no)|current_?page)["'`]?\??\s*:|\bint\??\s+(?:Page|PageNumber|CurrentPage)\b/;
@@ -37,13 +51,15 @@ export const PAGES: readonly Rule[] = [
     title: 'Pages continue by a token or a value, not by an offset',
     severity: 'warning',
     source: SOURCES.microsoft('Pagination in Azure Cosmos DB for NoSQL'),
-    why: 'OFFSET reads all documents that it skips: each page costs more than the one before it, and a write between two pages shifts the rest (ASM-E128). A continuation token, or a condition such as `c.createdAt < @last`, reads the page alone. The rule reads SQL whose offset isn’t 0, sentences about pages by offset, addresses with a page’s number (`?page=2&limit=12`), and types with the number of a page and of all pages, which need a COUNT of all too.',
+    why: 'OFFSET reads all documents that it skips: each page costs more than the one before it, and a write between two pages shifts the rest (ASM-E128). A continuation token, or a condition such as `c.createdAt < @last`, reads the page alone. The rule reads SQL whose offset isn’t 0, sentences about pages by offset, addresses with a page’s number (`?page=2&limit=12`), and types with the number of a page and of all pages, which need a COUNT of all too. It also reads `maxItemCount` above `fetchAll()`, which returns everything.',
     hint: 'Return the continuation token with the page, or filter by the last value of the sort order.',
     needs: [DESIGN],
     *check({ design }): Iterable<RuleResult> {
       if (!design) return;
       const all = [...saying(design, SKIPS), ...numberedIn(design)];
-      if (all.length === 0) {
+      const endless = endlessIn(design);
+      yield* together(endless, 'fetchAll reads all pages: maxItemCount is the size of one page, and no limit');
+      if (all.length + endless.length === 0) {
         yield missing('pages by an offset');
         return;
       }

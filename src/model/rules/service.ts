@@ -32,7 +32,8 @@ const NOT_SERVERLESS: readonly { readonly claim: RegExp; readonly truth: string 
     truth: 'A serverless container guarantees neither latency nor throughput',
   },
   {
-    claim: /\bfree[- ]tier\b|\bfirst \d+ ?GB\b\W{0,3}(?:of storage )?(?:is |are )?\bfree\b/i,
+    claim:
+      /\bfree[- ]tier\b|\bfirst \d+ ?GB\b\W{0,3}(?:of storage )?(?:is |are )?\bfree\b|\b(?:1,?000 RU\/s|25 ?GB)(?:\W{1,3}(?:y|e|and|et|und|of storage))?(?: [\d$,]+ ?(?:RU\/s|GB))?\W{1,3}(?:for free|gratis|gr[aá]tis|gratuit\w*|kostenlos)\b/i,
     truth: 'The free tier isn’t offered for a serverless account',
   },
   { claim: /\bserverless\b[^.|]{0,60}\b50 ?GB\b/i, truth: 'A serverless container holds 1 TB, not 50 GB' },
@@ -41,7 +42,7 @@ const NOT_SERVERLESS: readonly { readonly claim: RegExp; readonly truth: string 
     truth: '99.999 % takes several regions, and a serverless account has one',
   },
   {
-    claim: /^\s*--(?:max-)?throughput\s+\d/,
+    claim: /^\s*--(?:max-)?throughput\s+\d|\bdedicated throughput\b|\bthroughput dedicado\b/i,
     truth: 'A serverless container takes no throughput',
   },
   {

@@ -270,4 +270,37 @@ export const LASTING_CASES: readonly Case[] = [
     wrong: [[' // export', '']],
     at: 'readAll()',
   },
+  {
+    rule: 'E11',
+    of: document(
+      [['jobs', '/jobId']],
+      '```ts\n// OFFSET 10 LIMIT 5 is never used\nconst query = items.query(text, { maxItemCount: limit });\nconst { resources } = await query.fetchNext();\n```',
+    ),
+    wrong: [['query.fetchNext()', 'query.fetchAll()']],
+    at: 'query.fetchAll()',
+    says: 'fetchAll reads all pages',
+  },
+  ...[
+    ['Serverless costs $0.25 per million request units.', 'Serverless costs $0.25 por millón de operaciones.'],
+    ['The change feed takes request units.', 'The change feed is free.'],
+    ['updatedAt: Date.now() / 1000,', '_ts: Date.now() / 1000,'],
+    ['The key is /id (one read).', 'The key is /id (single partition).'],
+    ['Backups of the account.', 'Independent backups per tenant.'],
+  ].map(([right = '', wrong = '']): Case => ({
+    rule: 'A18',
+    of: document([['jobs', '/jobId']], right),
+    wrong: [[right, wrong]],
+    at: wrong,
+  })),
+  {
+    rule: 'A16',
+    of: document(
+      [['jobs', '/jobId']],
+      'The account is in serverless mode.\n',
+      'The first 1000 RU/s cost nothing to try.',
+    ),
+    wrong: [['The first 1000 RU/s cost nothing to try.', 'Los primeros 1000 RU/s gratis.']],
+    at: 'gratis',
+    says: 'free tier',
+  },
 ];

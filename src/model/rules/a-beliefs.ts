@@ -136,7 +136,7 @@ const BELIEFS: readonly Belief[] = [
   },
   {
     claim:
-      /\$ ?\d[\d.,]* (?:por|per|pro|par) (?:1 )?(?:mill[oó]n(?:es)?|million|milh[aã]o) (?:de )?(?:operaciones|opera[cç][oõ]es|operations)\b/i,
+      /\$ ?\d[\d.,]* (?:por|pro|par) (?:1 )?(?:mill[oó]n(?:es)?|milh[aã]o|million) (?:de |d['’])?(?:operaciones|opera[cç][oõ]es|opérations)\b/i,
     unless: /\b(?:functions?|storage account|blob|event (?:hub|grid)s?|service bus|signalr)\b/i,
     truth: 'Serverless is billed by the RU that requests take, and a request takes one or many',
   },

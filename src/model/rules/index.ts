@@ -10,7 +10,9 @@ import { PROMPT } from './a-prompt.ts';
 import { UNDESIGNED } from './a-undesigned.ts';
 import { TOTALS } from './a-totals.ts';
 import { COST } from './b-cost.ts';
+import { DATABASES } from './b-databases.ts';
 import { ENDLESS } from './b-endless.ts';
+import { PLANNED } from './b-planned.ts';
 import { RETENTION } from './b-retention.ts';
 import { SIZES } from './b-sizes.ts';
 import { VISITS } from './b-visits.ts';
@@ -67,6 +69,8 @@ export const MODEL_RULES: readonly Rule[] = [
   ...ENDLESS,
   ...VISITS,
   ...RETENTION,
+  ...DATABASES,
+  ...PLANNED,
   ...KEYS,
   ...IDENTITY,
   ...REQUESTS,

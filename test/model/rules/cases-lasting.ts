@@ -19,8 +19,8 @@ const document = (
     '## Notes\n',
     ...sentences,
   ].join('\n');
-const CREATE = (name: string): string =>
-  `\`\`\`bash\naz cosmosdb sql container create \\\n  --name ${name} \\\n  --partition-key-path /x\n\`\`\`\n`;
+const CREATE = (name: string, throughput?: number): string =>
+  `\`\`\`bash\naz cosmosdb sql container create \\\n  --name ${name} \\\n  --partition-key-path /x${throughput === undefined ? '' : ` --throughput ${throughput}`}\n\`\`\`\n`;
 
 const said = (sentence: string): Edit => ['', sentence];
 
@@ -302,5 +302,47 @@ export const LASTING_CASES: readonly Case[] = [
     wrong: [['The first 1000 RU/s cost nothing to try.', 'Los primeros 1000 RU/s gratis.']],
     at: 'gratis',
     says: 'free tier',
+  },
+  {
+    rule: 'B26',
+    of: document(
+      [
+        ['users', '/userId'],
+        ['jobs', '/jobId'],
+      ],
+      'There is a database per tenant.\n',
+      'There will be 150 tenants.',
+    ),
+    wrong: [['150 tenants', '200 tenants']],
+    at: 'a database per tenant',
+    severity: 'error',
+    says: 'are 600, and an account has at most 500',
+  },
+  {
+    rule: 'B27',
+    of: document([['users', '/userId']], 'There is a database per tenant.'),
+    wrong: [['`/userId`', '`/tenantId`']],
+    at: '`/tenantId`',
+    severity: 'error',
+    says: 'has one value',
+  },
+  {
+    rule: 'B28',
+    of: document([['jobs', '/jobId']], '| Container | Throughput |', '|---|---|', '| **jobs** | 400 RU/s |'),
+    wrong: [['400 RU/s', '150 RU/s']],
+    at: '150 RU/s',
+    severity: 'error',
+    says: 'jobs 150 RU/s',
+  },
+  {
+    rule: 'B29',
+    of: document(
+      ['a', 'b', 'c', 'd'].map((name) => [name, '/x'] as const),
+      ...['a', 'b', 'c', 'd'].map((name) => CREATE(name, name === 'd' ? 4000 : 400)),
+    ),
+    wrong: [['--throughput 4000', '--throughput 400']],
+    at: '--throughput 400',
+    severity: 'warning',
+    says: 'a and 3 more have 400 RU/s each, 1,600 in all',
   },
 ];

@@ -3,7 +3,7 @@ import type { ContainerDetail, Design } from '../documents.ts';
 import { endlessIn } from './b-endless.ts';
 import { MARKED } from './f-removed.ts';
 import { isForATime } from './f-temporary.ts';
-import { type Facts, fieldsIn } from './facts.ts';
+import { type Facts, examplesIn, fieldsIn, valueAt } from './facts.ts';
 import { fieldsOf } from './fields.ts';
 import { type Rule, type RuleResult, DESIGN, SOURCES, missing, together } from './rule.ts';
 import { isSaid, linesSaying } from './said.ts';
@@ -52,13 +52,54 @@ const isOnlyMarked = (facts: Facts, design: Design, detail: ContainerDetail): bo
 
 const saysAnEnd = (design: Design): boolean => linesSaying(design, ENDS).some(([, text]) => !OF_OTHERS.test(text));
 
+/** `ttl` of a document: seconds, or for ever. */
+function lifeOf(one: Readonly<Record<string, unknown>>): number {
+  const { ttl } = one;
+  return typeof ttl === 'number' && ttl > 0 ? ttl : Infinity;
+}
+
+/** Documents of one partition of which the parent, whose id is the key, stays when its children go, or the reverse. */
+function* parted(facts: Facts): Iterable<RuleResult> {
+  for (const { container } of facts.containers) {
+    const [key = ''] = container.partitionKey;
+    const all = examplesIn(container).filter((one) => typeof valueAt(one, key) === 'string');
+    const isParent = (one: (typeof all)[number]): boolean => valueAt(one, key) === one['id'];
+    const parent = all.find(isParent);
+    const child = all.find((one) => !isParent(one));
+    if (key === '/id' || !parent || !child || lifeOf(parent) === lifeOf(child)) continue;
+    const ends = lifeOf(parent) > lifeOf(child);
+    yield {
+      message: `${container.name}: the documents of one ${key.slice(1)} expire${ends ? '' : ' never'}, and the one that they belong to ${ends ? 'stays without them' : 'expires'}`,
+      at: facts.field(parent, 'ttl', container.at),
+      related: [facts.field(child, 'ttl', container.at)],
+      hint: 'Give both the same ttl, and write the parent again with each child, so that its time begins again.',
+    };
+  }
+}
+
+const STATED =
+  /\b(?:retention(?: period)?|retain(?:ed)?|kept|keep|stored)\b[^.|]{0,30}\b\d+[- ](?:day|month|year)s?\b|\b\d+[- ](?:day|month|year)s? (?:of )?retention\b/i;
+/** What does it. */
+const DOES =
+  /\bTTL\b|time[- ]to[- ]live|default_?ttl|\bpurg|\bclean[- ]?ups?\b|\barchiv|\bdelet\w+|\bremov\w+|\bprun|\btimer|\bjob\b|\blifecycle polic/i;
+
+/** A retention in words, and nothing that ends a document. */
+function* undone(design: Design, isEnded: boolean): Iterable<RuleResult> {
+  if (isEnded || linesSaying(design, DOES).some(([, text]) => !OF_OTHERS.test(text))) return;
+  const stated = linesSaying(design, STATED).filter(([, text]) => !OF_OTHERS.test(text));
+  yield* together(
+    stated.map(([line]) => ({ at: { file: design.file, line } })),
+    'A retention is stated, and no TTL, job or deletion ends the documents',
+  );
+}
+
 export const RETENTION: readonly Rule[] = [
   {
     id: 'B25',
     title: 'A document that designs what accumulates says how long it is kept',
     severity: 'warning',
     source: SOURCES.microsoft('Time to Live (TTL) in Azure Cosmos DB'),
-    why: 'Events, messages, logs, jobs and the documents of past days become more every day. Without a TTL or a deletion they are stored, indexed and billed for ever, queries over them become dearer, and personal data among them is kept without a reason (ASM-E140). The rule knows such containers by their names, by a key that is a day, and by a field that only marks a document as deleted. It is silent if any sentence of the document speaks of a TTL, a retention, an archive or a cleanup.',
+    why: 'Events, messages, logs, jobs and the documents of past days become more every day. Without a TTL or a deletion they are stored, indexed and billed for ever, queries over them become dearer, and personal data among them is kept without a reason (ASM-E140). The rule knows such containers by their names, by a key that is a day, and by a field that only marks a document as deleted. It is silent if any sentence of the document speaks of a TTL, a retention, an archive or a cleanup. It also compares the `ttl` of documents in one partition: messages that expire leave their session behind, with a count that is wrong. And it finds a retention in words that no TTL, job or deletion carries out.',
     hint: 'State beside each container how long its documents are kept, and set `defaultTtl` to that. Or write that they stay, and why.',
     needs: [DESIGN],
     *check(facts): Iterable<RuleResult> {
@@ -71,13 +112,12 @@ export const RETENTION: readonly Rule[] = [
       const all = facts.containers.filter(
         (detail) => isAccumulating(design, detail) || isOnlyMarked(facts, design, detail),
       );
-      if (all.length === 0) {
-        yield missing('a container whose documents accumulate');
-        return;
-      }
+      if (all.length === 0) yield missing('a container whose documents accumulate');
       const isEnded = facts.containers.some(
         ({ container }) => container.defaultTtl !== undefined || fieldsIn(container).has('ttl'),
       );
+      yield* parted(facts);
+      yield* undone(design, isEnded);
       if (isEnded || saysAnEnd(design)) return;
       const open = all.filter((detail) => !others.has(detail));
       yield* together(

@@ -2,23 +2,25 @@
 // the service, and places that disagree.
 import type { Case, Edit } from './base.ts';
 
-/** A short document: its containers with their keys and a document of each as JSON, and sentences below. */
-const document = (
-  containers: readonly (readonly [name: string, key: string, fields?: string])[],
-  ...sentences: string[]
-): string =>
+/** A container with its key and its documents: the fields of each, as JSON, with `;` between them. */
+type Told = readonly [name: string, key: string, ...documents: string[]];
+
+/** A short document with containers, and sentences below. */
+const document = (containers: readonly Told[], ...sentences: string[]): string =>
   [
     '# Data model',
-    ...containers.flatMap(([name, key, fields]) => [
+    ...containers.flatMap(([name, key, ...documents]) => [
       `## Container: ${name}\n`,
       `- **Partition Key**: \`${key}\`\n`,
-      ...(fields === undefined
-        ? []
-        : [`\`\`\`json\n{\n  "id": "x1",\n  ${fields.replaceAll('; ', ',\n  ')}\n}\n\`\`\`\n`]),
+      ...documents.map(
+        (fields, index) =>
+          `\`\`\`json\n{\n  "id": "x${index + 1}",\n  ${fields.replaceAll('; ', ',\n  ')}\n}\n\`\`\`\n`,
+      ),
     ]),
     '## Notes\n',
     ...sentences,
   ].join('\n');
+
 const CREATE = (name: string, throughput?: number): string =>
   `\`\`\`bash\naz cosmosdb sql container create \\\n  --name ${name} \\\n  --partition-key-path /x${throughput === undefined ? '' : ` --throughput ${throughput}`}\n\`\`\`\n`;
 
@@ -159,10 +161,16 @@ export const LASTING_CASES: readonly Case[] = [
   {
     rule: 'D16',
     of: document(
-      [['talks', '/talkId', '"talkId": "t1"; "createdAt": "2026-01-01"; "type": "talk"']],
-      '```json\n{ "id": "m1", "talkId": "t1", "createdAt": "2026-01-02", "content": "…" }\n```\n',
+      [
+        [
+          'talks',
+          '/talkId',
+          '"talkId": "t1"; "createdAt": "2026-01-01"; "type": "talk"',
+          '"talkId": "t1"; "createdAt": "2026-01-02"; "content": "…"',
+        ],
+      ],
       "```sql\nSELECT * FROM c WHERE c.talkId = @talk AND c.type = 'message' ORDER BY c.createdAt\n```",
-    ).replace('## Notes\n\n', '### Message\n\n'),
+    ),
     wrong: [[" AND c.type = 'message'", '']],
     at: 'SELECT * FROM c',
     severity: 'error',
@@ -344,5 +352,22 @@ export const LASTING_CASES: readonly Case[] = [
     at: '--throughput 400',
     severity: 'warning',
     says: 'a and 3 more have 400 RU/s each, 1,600 in all',
+  },
+  {
+    rule: 'B25',
+    of: document([
+      ['talks', '/talkId', '"talkId": "x1"; "type": "talk"; "ttl": 60', '"talkId": "x1"; "type": "message"; "ttl": 60'],
+      ['jobs', '/jobId'],
+    ]),
+    wrong: [['"type": "talk",\n  "ttl": 60', '"type": "talk",\n  "ttl": -1']],
+    at: '"ttl": -1',
+    says: 'stays without them',
+  },
+  {
+    rule: 'B25',
+    of: document([['jobs', '/jobId']], 'Jobs have a retention of 30 days.', 'A timer deletes them.'),
+    wrong: [['A timer deletes them.', 'They are short.']],
+    at: 'a retention of 30 days',
+    says: 'A retention is stated',
   },
 ];

@@ -370,4 +370,22 @@ export const LASTING_CASES: readonly Case[] = [
     at: 'a retention of 30 days',
     says: 'A retention is stated',
   },
+  {
+    rule: 'C17',
+    of: document([['progress', '/userId', '"userId": "user-abc-123"']]).replace('"x1"', '"progress-user-abc-123"'),
+    wrong: [['"progress-user-abc-123"', '"progress-user123"']],
+    at: '"id": "progress-user123"',
+    says: 'user123 for userId user-abc-123',
+  },
+  {
+    rule: 'C17',
+    of: document(
+      [['seats', '/date']],
+      '```ts\nconst hall = name.toLowerCase();\nconst item = { id: `$' + '{date}_$' + '{hall}` };\n```\n',
+      '```python\nhall = names[place]\nitem = {"id": f"{date}_{hall}"}\n```',
+    ),
+    wrong: [['hall = names[place]', 'hall = place.lower()']],
+    at: 'const item = { id:',
+    says: 'Two programs make the id {}_{}',
+  },
 ];

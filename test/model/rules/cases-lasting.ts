@@ -388,4 +388,23 @@ export const LASTING_CASES: readonly Case[] = [
     at: 'const item = { id:',
     says: 'Two programs make the id {}_{}',
   },
+  {
+    rule: 'B22',
+    of: document(
+      [['jobs', '/jobId']],
+      '| Mode | Price a month |',
+      '|---|---|',
+      '| Provisioned (400 RU/s) | ~$24 |',
+      '| Autoscale (400-4000) | ~$36-360 |',
+    ),
+    wrong: [['~$36-360', '~$24-240']],
+    at: '~$24-240',
+    says: '1.5 times a manual one',
+  },
+  {
+    rule: 'B22',
+    of: document([['jobs', '/jobId']], 'Use Manual or Autoscale (minimum 1,000 RU/s).'),
+    wrong: [['minimum 1,000', 'minimum 400']],
+    at: 'minimum 400',
+  },
 ];

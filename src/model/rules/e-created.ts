@@ -41,13 +41,34 @@ const withoutTtl = (design: Design, creations: readonly Creation[]): { readonly 
     return (container.defaultTtl ?? 0) > 0 && !isSet ? [{ name: container.name, at: all[0]?.at ?? container.at }] : [];
   });
 
+const SHARED =
+  /\b(?:database|shared)\b[^|]{0,40}\b\d[\d,]* ?RU\/s|\bdatabase throughput\b|\bshared throughput\b|共有スループット/i;
+const MAKES =
+  /\bdatabases\.create(?:IfNotExists)?\(|\bcreate_database(?:_if_not_exists)?\(|\bCreateDatabase(?:IfNotExists)?Async\(/i;
+const SERVERLESS = /\bserverless\b/i;
+/** The call of a database has no more lines. */
+const SHORT = 4;
+
+/** Where a program creates the database without the throughput that its containers are to share. */
+function withoutThroughput(design: Design): { readonly at: Place }[] {
+  const shared = linesSaying(design, SHARED);
+  const isServerless = linesSaying(design, SERVERLESS).some(([, text]) =>
+    /EnableServerless|serverless (?:account|mode)/i.test(text),
+  );
+  if (shared.length === 0 || isServerless) return [];
+  return linesSaying(design, MAKES).flatMap(([line]) => {
+    const call = design.lines.slice(line - 1, line - 1 + SHORT).join('\n');
+    return /throughput|offer/i.test(call) || /jest|mock/i.test(call) ? [] : [{ at: { file: design.file, line } }];
+  });
+}
+
 export const CREATED: readonly Rule[] = [
   {
     id: 'E15',
-    title: 'Programs create every container that is designed, with its TTL',
+    title: 'Programs create every container that is designed, with its TTL and the shared throughput',
     severity: 'warning',
     source: SOURCES.ours,
-    why: 'Who follows the document runs its program. A container that the program leaves out doesn’t exist, and the first request to it fails with 404. One that is created without the designed TTL keeps its documents for ever, and no error shows it. The rule reads calls of the SDKs and commands of the Azure CLI that create two of the designed containers or more. It passes over containers that exist already or are planned.',
+    why: 'Who follows the document runs its program. A container that the program leaves out doesn’t exist, and the first request to it fails with 404. One that is created without the designed TTL keeps its documents for ever, and no error shows it. A database that is created without the shared throughput gives each container its own. The rule reads calls of the SDKs and commands of the Azure CLI that create two of the designed containers or more. It passes over containers that exist already or are planned.',
     hint: 'Create the container in the same program, with the same settings. Or write who creates it.',
     needs: [DESIGN],
     *check(facts): Iterable<RuleResult> {
@@ -58,6 +79,12 @@ export const CREATED: readonly Rule[] = [
         yield missing('programs that create the containers');
         return;
       }
+      const bare = withoutThroughput(design);
+      yield* together(
+        bare,
+        'The database is created without the throughput that its containers share, so each container gets its own',
+        creations.map(({ at }) => at),
+      );
       const left = leftOut(facts, design, creations);
       yield* together(
         left.map((detail) => ({ at: facts.place(detail, 'partitionKey') })),

@@ -407,4 +407,41 @@ export const LASTING_CASES: readonly Case[] = [
     wrong: [['minimum 1,000', 'minimum 400']],
     at: 'minimum 400',
   },
+  {
+    rule: 'D14',
+    of: document(
+      [['counters', '/counterId', '"counterId": "cases"; "currentValue": 7']],
+      'The number is written with If-Match and its ETag.',
+    ),
+    wrong: [['with If-Match and its ETag', 'atomically']],
+    at: '`/counterId`',
+    says: 'take the same number',
+  },
+  {
+    rule: 'A19',
+    of: document(
+      [
+        ['users', '/id'],
+        ['jobs', '/id'],
+      ],
+      '```\nDatabase: shop\n├── Container: users\n└── Container: jobs\n```',
+    ),
+    wrong: [['└── Container: jobs', '└── Container: badges']],
+    at: 'Container: badges',
+    says: 'badges has no design',
+  },
+  {
+    rule: 'E15',
+    of: document(
+      [
+        ['users', '/id'],
+        ['jobs', '/id'],
+      ],
+      'The containers share the throughput of the database: 1000 RU/s.\n',
+      "```ts\nawait client.databases.createIfNotExists({ id: 'shop', throughput: 1000 });\nawait database.containers.createIfNotExists({ id: 'users' });\nawait database.containers.createIfNotExists({ id: 'jobs' });\n```",
+    ),
+    wrong: [[', throughput: 1000 }', ' }']],
+    at: 'client.databases.createIfNotExists',
+    says: 'without the throughput',
+  },
 ];

@@ -93,13 +93,25 @@ function* undone(design: Design, isEnded: boolean): Iterable<RuleResult> {
   );
 }
 
+/** Small, or meant to stay. */
+const SMALL = /daily|weekly|monthly|yearly|stats|statistic|analytics|summar/i;
+const STAYS = /expir|permanent|for ?ever|indefinite|durable|complian|\blegal|\btax\b|\bkeep|\bkept/i;
+
+/** Others have a TTL, and neither its section nor a line with its name speaks of an end. */
+const isForgotten = ({ containers }: Facts, design: Design, detail: ContainerDetail): boolean =>
+  containers.some(({ container }) => (container.defaultTtl ?? 0) > 0) &&
+  detail.container.defaultTtl === undefined &&
+  !fieldsIn(detail.container).has('ttl') &&
+  !SMALL.test(detail.container.name) &&
+  ![ENDS, STAYS].some((words) => isSaid(design, detail, words));
+
 export const RETENTION: readonly Rule[] = [
   {
     id: 'B25',
     title: 'A document that designs what accumulates says how long it is kept',
     severity: 'warning',
     source: SOURCES.microsoft('Time to Live (TTL) in Azure Cosmos DB'),
-    why: 'Events, messages, logs, jobs and the documents of past days become more every day. Without a TTL or a deletion they are stored, indexed and billed for ever, queries over them become dearer, and personal data among them is kept without a reason (ASM-E140). The rule knows such containers by their names, by a key that is a day, and by a field that only marks a document as deleted. It is silent if any sentence of the document speaks of a TTL, a retention, an archive or a cleanup. It also compares the `ttl` of documents in one partition: messages that expire leave their session behind, with a count that is wrong. And it finds a retention in words that no TTL, job or deletion carries out.',
+    why: 'Events, messages, logs, jobs and the documents of past days become more every day. Without a TTL or a deletion they are stored, indexed and billed for ever, queries over them become dearer, and personal data among them is kept without a reason (ASM-E140). The rule knows such containers by their names, by a key that is a day, and by a field that only marks a document as deleted. It is silent if any sentence of the document speaks of a TTL, a retention, an archive or a cleanup; where some containers have a TTL, it asks for those that no sentence about an end names. It also compares the `ttl` of documents in one partition: messages that expire leave their session behind, with a count that is wrong. And it finds a retention in words that no TTL, job or deletion carries out.',
     hint: 'State beside each container how long its documents are kept, and set `defaultTtl` to that. Or write that they stay, and why.',
     needs: [DESIGN],
     *check(facts): Iterable<RuleResult> {
@@ -118,8 +130,8 @@ export const RETENTION: readonly Rule[] = [
       );
       yield* parted(facts);
       yield* undone(design, isEnded);
-      if (isEnded || saysAnEnd(design)) return;
-      const open = all.filter((detail) => !others.has(detail));
+      const silent = !isEnded && !saysAnEnd(design);
+      const open = all.filter((detail) => !others.has(detail) && (silent || isForgotten(facts, design, detail)));
       yield* together(
         open.map((detail) => ({ at: facts.place(detail, 'partitionKey') })),
         `${open.map(({ container }) => container.name).join(', ')}: no sentence says how long the documents are kept, and nothing ends them`,

@@ -41,6 +41,18 @@ const withoutTtl = (design: Design, creations: readonly Creation[]): { readonly 
     return (container.defaultTtl ?? 0) > 0 && !isSet ? [{ name: container.name, at: all[0]?.at ?? container.at }] : [];
   });
 
+/** Where a program creates a container without the policy that the document states for it, and no line names one. */
+const withoutPolicy = (creations: readonly Creation[]): { readonly name: string; readonly at: Place }[] =>
+  [...Map.groupBy(creations, ({ detail }) => detail)].flatMap(([{ container, index }, all]) => {
+    const begins = all[0]?.at.line ?? 0;
+    const end = begins + (all[0]?.lines.length ?? 0);
+    // A policy in the call itself is the one that was read.
+    const isApart = [...index.included, ...index.excluded].some(({ at }) => at.line < begins || at.line >= end);
+    return index.json && isApart && !all.some(({ lines }) => lines.some((line) => /idx|index/i.test(line)))
+      ? [{ name: container.name, at: all[0]?.at ?? container.at }]
+      : [];
+  });
+
 const SHARED =
   /\b(?:database|shared)\b[^|]{0,40}\b\d[\d,]* ?RU\/s|\bdatabase throughput\b|\bshared throughput\b|共有スループット/i;
 const MAKES =
@@ -65,10 +77,11 @@ function withoutThroughput(design: Design): { readonly at: Place }[] {
 export const CREATED: readonly Rule[] = [
   {
     id: 'E15',
-    title: 'Programs create every container that is designed, with its TTL and the shared throughput',
+    title:
+      'Programs create every container that is designed, with its TTL, its indexing policy and the shared throughput',
     severity: 'warning',
     source: SOURCES.ours,
-    why: 'Who follows the document runs its program. A container that the program leaves out doesn’t exist, and the first request to it fails with 404. One that is created without the designed TTL keeps its documents for ever, and no error shows it. A database that is created without the shared throughput gives each container its own. The rule reads calls of the SDKs and commands of the Azure CLI that create two of the designed containers or more. It passes over containers that exist already or are planned.',
+    why: 'Who follows the document runs its program. A container that the program leaves out doesn’t exist, and the first request to it fails with 404. One that is created without the designed TTL keeps its documents for ever, and one without the designed policy indexes everything; no error shows it. A database that is created without the shared throughput gives each container its own. The rule reads calls of the SDKs and commands of the Azure CLI that create two of the designed containers or more. It passes over containers that exist already or are planned.',
     hint: 'Create the container in the same program, with the same settings. Or write who creates it.',
     needs: [DESIGN],
     *check(facts): Iterable<RuleResult> {
@@ -95,6 +108,11 @@ export const CREATED: readonly Rule[] = [
       yield* together(
         lasting,
         `${lasting.map(({ name }) => name).join(', ')}: created without the TTL that the document states`,
+      );
+      const bareOnes = withoutPolicy(creations);
+      yield* together(
+        bareOnes,
+        `${bareOnes.map(({ name }) => name).join(', ')}: created without the indexing policy that the document states`,
       );
     },
   },

@@ -444,4 +444,35 @@ export const LASTING_CASES: readonly Case[] = [
     at: 'client.databases.createIfNotExists',
     says: 'without the throughput',
   },
+  {
+    rule: 'B25',
+    of: document(
+      [
+        ['codes', '/codeId'],
+        ['jobs', '/jobId'],
+      ],
+      'The jobs stay, and are kept.',
+    ).replace('`/codeId`\n', '`/codeId`\n- **TTL**: 600\n'),
+    wrong: [['The jobs stay, and are kept.', 'The jobs run.']],
+    at: '`/jobId`',
+  },
+  {
+    rule: 'E15',
+    of: document(
+      [
+        ['users', '/id'],
+        ['jobs', '/jobId'],
+      ],
+      CREATE('users'),
+      CREATE('jobs'),
+    )
+      .replace(
+        '`/jobId`\n',
+        '`/jobId`\n\n```json\n{\n  "indexingMode": "consistent",\n  "includedPaths": [{ "path": "/*" }],\n  "excludedPaths": [{ "path": "/text/?" }]\n}\n```\n',
+      )
+      .replace('--name jobs', '--idx @policy.json --name jobs'),
+    wrong: [['--idx @policy.json ', '']],
+    at: 'az cosmosdb sql container create',
+    says: 'jobs: created without the indexing policy',
+  },
 ];

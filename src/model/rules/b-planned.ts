@@ -63,7 +63,7 @@ const THROUGHPUT = /(?:--throughput[ =]|\b(?:offer_?)?throughput["']?\s*[:=]\s*)
 /** Fewer containers cost little more alone than together. */
 const MANY = 4;
 const REASON =
-  /\bfree[- ]tier\b|\bshar(?:e|es|ed|ing)\b[^.|]{0,30}\bthroughput\b|\bdatabase[- ]level\b|\bdedicated\b[^.|]{0,60}\b(?:because|since|so that|isolat\w*|noisy|predictab\w*)|共有スループット/i;
+  /\bRPS\b|\b(?:requests|reads|writes|operations|queries) ?(?:\/|per|a) ?s(?:ec(?:ond)?)?\b|\bfree[- ]tier\b|\bshar(?:e|es|ed|ing)\b[^.|]{0,30}\bthroughput\b|\bdatabase[- ]level\b|\bdedicated\b[^.|]{0,60}\b(?:because|since|so that|isolat\w*|noisy|predictab\w*)|共有スループット/i;
 
 export const PLANNED: readonly Rule[] = [
   {
@@ -91,11 +91,11 @@ export const PLANNED: readonly Rule[] = [
   },
   {
     id: 'B29',
-    title: 'Small containers share the throughput of their database',
+    title: 'Many containers of a small application aren’t billed for idle throughput',
     severity: 'warning',
-    source: SOURCES.microsoft('Provision throughput on databases and containers'),
-    why: 'Each container with the least manual throughput, 400 RU/s, is billed for it all day. The containers of a database can share 400 RU/s, up to 25 of them (ASM-E144), and a serverless account bills only requests. The rule asks if four containers or more have 400 RU/s each and no sentence gives a reason or shares any. It is silent about documents that count on the free tier (B21), or have autoscale too.',
-    hint: 'Give the database the throughput, and the containers none. Or write why each of them needs its own.',
+    source: SOURCES.microsoft('How to choose between manual and autoscale on Azure Cosmos DB'),
+    why: 'Each container with the least manual throughput, 400 RU/s, is billed for it all day, whether anybody asks or not. Autoscale with a maximum of 1,000 RU/s bills 100 while nothing happens, and a serverless account bills only requests (ASM-E98, ASM-E145). Containers of a database can share throughput too; Microsoft advises against that for most workloads (ASM-E144). The rule asks if four containers or more have 400 RU/s each, and the document states neither a rate nor a reason. It is silent about documents that count on the free tier (B21), or have autoscale too.',
+    hint: 'Choose serverless, or autoscale from 1,000 RU/s. Or state the rates that need 400 RU/s in each container.',
     needs: [DESIGN],
     *check(facts): Iterable<RuleResult> {
       const { design } = facts;
@@ -108,12 +108,13 @@ export const PLANNED: readonly Rule[] = [
       const least = own.filter(({ ru }) => ru === LEAST);
       const [first] = least;
       const isChosen =
+        facts.patterns.length > 0 ||
         facts.containers.some(({ container }) => container.throughput?.kind === 'autoscale') ||
         linesSaying(design, REASON).length > 0;
       if (first && least.length >= MANY && least.length === own.length && !isChosen)
         yield* together(
           least,
-          `${first.name}${more(least.length - 1)} have ${LEAST} RU/s each, ${n(LEAST * least.length)} in all; they can share those of the database`,
+          `${first.name}${more(least.length - 1)} have ${LEAST} RU/s each, ${n(LEAST * least.length)} in all; billed all day, and no rate is stated that needs them`,
           least.map(({ name }) => facts.detail(name)?.container.at ?? first.at),
         );
     },

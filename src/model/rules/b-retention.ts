@@ -103,7 +103,7 @@ const isForgotten = ({ containers }: Facts, design: Design, detail: ContainerDet
   detail.container.defaultTtl === undefined &&
   !fieldsIn(detail.container).has('ttl') &&
   !SMALL.test(detail.container.name) &&
-  ![ENDS, STAYS].some((words) => isSaid(design, detail, words));
+  ![ENDS, STAYS].some((said) => isSaid(design, detail, said));
 
 export const RETENTION: readonly Rule[] = [
   {

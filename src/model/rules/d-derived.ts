@@ -173,7 +173,7 @@ export const DERIVED: readonly Rule[] = [
           const within = fields.some(
             (one) =>
               one.field !== field &&
-              ((/s$/.test(one.field) && namedLike(of, [{ name: one.field }]) !== undefined) ||
+              ((one.field.endsWith('s') && namedLike(of, [{ name: one.field }]) !== undefined) ||
                 (SAID.test(of) && TALKS.test(one.field))),
           );
           return (

@@ -8,6 +8,7 @@ import { type Texts, documentsOf, edited } from './base.ts';
 import { A_TO_D } from './cases-a-d.ts';
 import { BELIEF_CASES } from './cases-beliefs.ts';
 import { C_REQUESTS } from './cases-c-requests.ts';
+import { DERIVED_CASES } from './cases-derived.ts';
 import { E_TO_I } from './cases-e-i.ts';
 import { LASTING_CASES } from './cases-lasting.ts';
 import { PEOPLE_CASES } from './cases-people.ts';
@@ -23,6 +24,7 @@ const CASES = [
   ...PEOPLE_CASES,
   ...VISIT_CASES,
   ...LASTING_CASES,
+  ...DERIVED_CASES,
 ];
 const parser = await loadParser();
 const TODAY = new Date('2026-06-01T00:00:00Z');

@@ -335,9 +335,9 @@ test('an example is of the container that the sentence above it names', () => {
 });
 
 test('a lone condition needs no alias', () => {
-  const { asked } = parseDesign(
+  const { asked: all } = parseDesign(
     '# Data\n\n## `orders` container\n- **Partition key**: `/storeId`\n- `WHERE storeId = X` - all\n- `WHERE day = X AND total >= T` - large ones\n',
     'm.md',
   );
-  expect(asked.flatMap(({ queries }) => queries.map(({ equal }) => equal))).toEqual([['storeId'], ['day']]);
+  expect(all.flatMap(({ queries }) => queries.map(({ equal }) => equal))).toEqual([['storeId'], ['day']]);
 });

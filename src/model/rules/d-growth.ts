@@ -12,7 +12,7 @@ const GROWING =
 /** `channelIds` is "channel IDs" too. */
 const spoken = (field: string): RegExp => new RegExp(field.replaceAll(/([a-z])(?=[A-Z])/g, '$1[ _-]?'), 'i');
 const BOUND =
-  /\b(max\w*|at most|up to|limit\w*|last (?:few|n\b|`|\d+\b(?! (?:minute|hour|day|week|month|year)))|newest(?! first)|bounded|capped|fixed|no more than|fewer than|exceed\w* (?:the )?\d)\b|[≤<]\s*\d/i;
+  /\b(max\w*|at most|up to|limit\w*|last (?:few|n\b|`|\d+\b(?! (?:minute|hour|day|week|month|year)))|newest(?! first)|bounded|capped|fixed|no more than|fewer than|exceed\w* (?:the )?\d+)\b|[≤<]\s*\d/i;
 /** One sentence has the name and the bound. */
 const bounded = (text: string, field: string): boolean => {
   const named = spoken(field);

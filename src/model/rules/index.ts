@@ -18,9 +18,13 @@ import { DOUBLED } from './c-doubled.ts';
 import { IDENTITY } from './c-identity.ts';
 import { KEYS } from './c-keys.ts';
 import { NAMES } from './c-names.ts';
+import { ONCE_EACH } from './c-once.ts';
+import { OUTER } from './c-outer.ts';
 import { PAIRS } from './c-pairs.ts';
 import { PEOPLE_RULES } from './c-people.ts';
+import { REFERENCES } from './c-references.ts';
 import { REQUESTS } from './c-requests.ts';
+import { SPELLING } from './c-spelling.ts';
 import { SYNTAX } from './c-syntax.ts';
 import { UNIQUENESS } from './c-uniqueness.ts';
 import { AGGREGATES } from './d-aggregates.ts';
@@ -61,6 +65,10 @@ export const MODEL_RULES: readonly Rule[] = [
   ...KEYS,
   ...IDENTITY,
   ...REQUESTS,
+  ...REFERENCES,
+  ...SPELLING,
+  ...ONCE_EACH,
+  ...OUTER,
   ...UNIQUENESS,
   ...NAMES,
   ...SYNTAX,

@@ -10,10 +10,20 @@ import { BELIEF_CASES } from './cases-beliefs.ts';
 import { C_REQUESTS } from './cases-c-requests.ts';
 import { E_TO_I } from './cases-e-i.ts';
 import { PEOPLE_CASES } from './cases-people.ts';
+import { REFERENCE_CASES } from './cases-references.ts';
 import { SERVICE_CASES } from './cases-service.ts';
 import { VISIT_CASES } from './cases-visits.ts';
 
-const CASES = [...A_TO_D, ...C_REQUESTS, ...E_TO_I, ...SERVICE_CASES, ...BELIEF_CASES, ...PEOPLE_CASES, ...VISIT_CASES];
+const CASES = [
+  ...A_TO_D,
+  ...C_REQUESTS,
+  ...E_TO_I,
+  ...SERVICE_CASES,
+  ...BELIEF_CASES,
+  ...PEOPLE_CASES,
+  ...VISIT_CASES,
+  ...REFERENCE_CASES,
+];
 const parser = await loadParser();
 const TODAY = new Date('2026-06-01T00:00:00Z');
 

@@ -1,0 +1,107 @@
+// Cases of references, of what is written in one way, and of what there is one of (C32 to C36, A20 to A22, F20, F21).
+import type { Case, Edit } from './base.ts';
+
+/** A container of its own, before Customers; its documents as one line of JSON, or none. */
+const container = (name: string, key: string, document = '', more = ''): Edit => [
+  '### Customers Container',
+  `### ${name} Container\n${document === '' ? '' : `\`\`\`json\n[\n  ${document}\n]\n\`\`\`\n`}- **Partition Key**: \`${key}\` - 100,000 values\n${more}\n### Customers Container`,
+];
+const said = (sentence: string): Edit => ['', sentence];
+const UUID = 'a7c8b4f9-1d3a-4d66-9b1a-5d3d2f3a1c01';
+
+export const REFERENCE_CASES: readonly Case[] = [
+  {
+    rule: 'C32',
+    given: [
+      container('Tickets', '/storeId', '{ "id": "t1", "storeId": "s1" }'),
+      container('Merges', '/id', '{ "id": "m1", "primaryTicketId": "t1", "storeId": "s1" }'),
+    ],
+    wrong: [['"primaryTicketId": "t1", "storeId": "s1"', '"primaryTicketId": "t1", "stores": 1']],
+    at: '"primaryTicketId"',
+    severity: 'warning',
+    says: 'Merges.primaryTicketId → Tickets (key /storeId)',
+  },
+  {
+    // Both have a field pk, and each has its own value in it.
+    rule: 'C32',
+    given: [
+      container('Tickets', '/pk', '{ "id": "t1", "pk": "north" }'),
+      container(
+        'Groups',
+        '/pk',
+        '{ "id": "g1", "pk": "south", "members": [{ "ticketId": "t1" }] }',
+        'members: at most 5\n',
+      ),
+      said('The id contains the partition key.'),
+    ],
+    wrong: [['The id contains the partition key.', 'The id is a UUID.']],
+    at: '"ticketId"',
+    says: 'Groups.ticketId → Tickets (key /pk)',
+  },
+  {
+    rule: 'C32',
+    given: [
+      container('Tickets', '/storeId', '{ "id": "t1", "storeId": "s1" }'),
+      said('- Get ticket by ID and `storeId`: point read, 1 RU'),
+    ],
+    wrong: [['Get ticket by ID and `storeId`:', 'Get ticket by ID:']],
+    at: 'Get ticket by ID',
+    says: 'no point read',
+  },
+  {
+    rule: 'C33',
+    given: [
+      container('Accounts', '/email', '{ "id": "a1", "email": "ada@example.com" }', 'The email never changes.\n'),
+      said('The address is stored in lower case.'),
+    ],
+    wrong: [['The address is stored in lower case.', 'The address is stored.']],
+    at: '/email',
+    severity: 'warning',
+    says: 'Accounts',
+  },
+  {
+    rule: 'C34',
+    given: [
+      container(
+        'Teachers',
+        '/school',
+        `{ "id": "${UUID}", "school": "s1" }`,
+        'One document per teacher: the unique key is the number.\n',
+      ),
+    ],
+    wrong: [['One document per teacher: the unique key is the number.', 'One document per teacher.']],
+    at: 'One document per teacher.',
+    severity: 'warning',
+    says: 'Teachers',
+  },
+  {
+    rule: 'C34',
+    given: [
+      container(
+        'Marks',
+        '/studentId',
+        '',
+        '- `SELECT * FROM c WHERE c.studentId = @s AND c.examId = @e`\n- Creates are idempotent.\n',
+      ),
+      said('- All IDs are UUID4 strings.'),
+    ],
+    wrong: [['- Creates are idempotent.', '- Creates are logged.']],
+    at: 'c.examId = @e',
+    says: 'Marks',
+  },
+  {
+    rule: 'C35',
+    given: [
+      container(
+        'Tickets',
+        '/storeId',
+        `{ "id": "${UUID}", "storeId": "s1", "ticketNumber": "T-1" }`,
+        '| Field | Type | Description |\n|---|---|---|\n| ticketNumber | string | External ticket ID |\n\nAn import upserts by ticketNumber.\n',
+      ),
+    ],
+    wrong: [['An import upserts by ticketNumber.', 'An import writes it.']],
+    at: 'External ticket ID',
+    severity: 'warning',
+    says: 'Tickets by ticketNumber',
+  },
+];

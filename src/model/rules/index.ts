@@ -4,6 +4,7 @@ import type { Documents, Waiver } from '../documents.ts';
 import { DEFAULTS, type RuleSettings } from '../estimate.ts';
 import type { ModelFinding } from '../model.ts';
 import { BELIEFS_OF_SERVICE } from './a-beliefs.ts';
+import { CLAIMS } from './a-claims.ts';
 import { AGREEMENT } from './a-completeness.ts';
 import { DURATIONS } from './a-durations.ts';
 import { PROMPT } from './a-prompt.ts';
@@ -17,6 +18,7 @@ import { CHANGING } from './c-changing.ts';
 import { DOUBLED } from './c-doubled.ts';
 import { IDENTITY } from './c-identity.ts';
 import { KEYS } from './c-keys.ts';
+import { MADE_IDS } from './c-made-ids.ts';
 import { NAMES } from './c-names.ts';
 import { ONCE_EACH } from './c-once.ts';
 import { OUTER } from './c-outer.ts';
@@ -43,6 +45,8 @@ import { FEED } from './f-feed.ts';
 import { REMOVED } from './f-removed.ts';
 import { TEMPORARY } from './f-temporary.ts';
 import { SENT } from './f-sent.ts';
+import { SINGLES } from './f-single.ts';
+import { WHOLES } from './f-whole.ts';
 import { Facts } from './facts.ts';
 import { TENANCY } from './h-tenancy.ts';
 import { SHARDS } from './i-shards.ts';
@@ -58,6 +62,7 @@ export const MODEL_RULES: readonly Rule[] = [
   ...DURATIONS,
   ...TOTALS,
   ...UNDESIGNED,
+  ...CLAIMS,
   ...SIZES,
   ...COST,
   ...ENDLESS,
@@ -69,6 +74,7 @@ export const MODEL_RULES: readonly Rule[] = [
   ...SPELLING,
   ...ONCE_EACH,
   ...OUTER,
+  ...MADE_IDS,
   ...UNIQUENESS,
   ...NAMES,
   ...SYNTAX,
@@ -92,6 +98,8 @@ export const MODEL_RULES: readonly Rule[] = [
   ...TEMPORARY,
   ...REMOVED,
   ...SENT,
+  ...WHOLES,
+  ...SINGLES,
   ...TENANCY,
   ...SHARDS,
   ...STATED,

@@ -104,4 +104,78 @@ export const REFERENCE_CASES: readonly Case[] = [
     severity: 'warning',
     says: 'Tickets by ticketNumber',
   },
+  {
+    rule: 'C36',
+    given: [
+      container(
+        'Sales',
+        '/itemId',
+        '',
+        '\n```\nid       — `{itemId}|{label}` (encoded)\nlabel    string — free text of the maker\n```\n',
+      ),
+    ],
+    wrong: [[' (encoded)', '']],
+    at: '{itemId}|{label}',
+    severity: 'warning',
+    says: 'label is free text',
+  },
+  {
+    rule: 'C36',
+    given: [
+      container('Sales', '/itemId', '', '\n```\nid       — `{itemId}|{grade}`\ngrade    number — 1 to 10\n```\n'),
+    ],
+    wrong: [['number — 1 to 10', 'number | null — 1 to 10']],
+    at: '{itemId}|{grade}',
+    says: 'grade may be null',
+  },
+  {
+    rule: 'A20',
+    given: [said('The id of an operation is `operation:{requestKey}`.\nThe batch creates `operation:{requestKey}`.')],
+    wrong: [['The batch creates `operation:{requestKey}`.', 'The batch creates `operation:{operationId}`.']],
+    at: 'The id of an operation',
+    severity: 'warning',
+    says: 'operation:{} is made of requestKey',
+  },
+  {
+    rule: 'A21',
+    given: [
+      container('Tickets', '/pk', '{ "id": "t1", "pk": "north|2026-01" }'),
+      said('A hierarchical partition key was an alternative.'),
+    ],
+    wrong: [
+      ['A hierarchical partition key was an alternative.', 'The hierarchical partition key is `{region}|{month}`.'],
+    ],
+    at: 'The hierarchical partition key',
+    severity: 'error',
+    says: 'Tickets',
+  },
+  {
+    rule: 'A22',
+    given: [said('Four containers hold all data.')],
+    wrong: [['Four containers hold', 'Two containers, both partitioned by `/id`, hold']],
+    at: 'Two containers',
+    severity: 'warning',
+    says: 'Orders has the key /customerId',
+  },
+  {
+    rule: 'F20',
+    given: [said('Deleting a category first moves all its entries to another one. The job can be resumed.')],
+    wrong: [[' The job can be resumed.', '']],
+    at: 'Deleting a category',
+    severity: 'warning',
+  },
+  {
+    rule: 'F21',
+    given: [
+      container(
+        'loginTokens',
+        '/address',
+        '{ "id": "h1", "address": "a1" }',
+        'A token is redeemed by a delete with its ETag.\n',
+      ),
+    ],
+    wrong: [['A token is redeemed by a delete with its ETag.', 'A token is redeemed by its hash.']],
+    at: 'loginTokens Container',
+    severity: 'warning',
+  },
 ];

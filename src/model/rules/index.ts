@@ -16,6 +16,7 @@ import { SIZES } from './b-sizes.ts';
 import { VISITS } from './b-visits.ts';
 import { CHANGING } from './c-changing.ts';
 import { DOUBLED } from './c-doubled.ts';
+import { GROWING_KEYS } from './c-growing.ts';
 import { IDENTITY } from './c-identity.ts';
 import { KEYS } from './c-keys.ts';
 import { MADE_IDS } from './c-made-ids.ts';
@@ -68,6 +69,7 @@ export const MODEL_RULES: readonly Rule[] = [
   ...ENDLESS,
   ...VISITS,
   ...KEYS,
+  ...GROWING_KEYS,
   ...IDENTITY,
   ...REQUESTS,
   ...REFERENCES,

@@ -178,4 +178,68 @@ export const REFERENCE_CASES: readonly Case[] = [
     at: 'loginTokens Container',
     severity: 'warning',
   },
+  {
+    rule: 'C30',
+    given: [container('Students', '/classId', '', 'A student is deleted and created again in another class.\n')],
+    wrong: [['A student is deleted and created again in another class.', 'A student has one class.']],
+    at: '`/classId`',
+    severity: 'warning',
+    says: 'Students',
+  },
+  {
+    rule: 'C30',
+    given: [
+      container(
+        'Sales',
+        '/itemId',
+        '',
+        '\n```\nitemId   string — the catalogue’s id\n```\n- `itemId` is never reassigned: it is immutable.\n',
+      ),
+    ],
+    wrong: [
+      ['the catalogue’s id', 'itemId (canonical) or supplier UUID'],
+      ['- `itemId` is never reassigned: it is immutable.', ''],
+    ],
+    at: 'supplier UUID',
+  },
+  {
+    rule: 'C30',
+    given: [container('Sales', '/itemId', '', '- `itemId` is final after the first match\n')],
+    wrong: [['is final after the first match', 'is the catalogue’s (after rematch)']],
+    at: 'after rematch',
+  },
+  {
+    rule: 'C7',
+    given: [
+      container('Tickets', '/pk', '{ "id": "t1", "pk": "north|2026-01" }', '- `{device}|{year-month}` is the value.\n'),
+    ],
+    wrong: [['{device}|{year-month}', '{region}|{year-month}']],
+    at: '`/pk`',
+    severity: 'warning',
+    says: 'Tickets',
+  },
+  {
+    rule: 'C14',
+    given: [
+      container(
+        'Teachers',
+        '/phone',
+        '{ "id": "t1", "phone": "p1", "lives": 1 }',
+        '- `SELECT * FROM c WHERE c.phone = @phone` (one partition)\n- A phone never changes.\n',
+      ),
+      [
+        '| 6 | Rename a customer | Customers | Replace | 12 RU |',
+        '| 6 | Rename a customer | Customers | Replace by `id` | 12 RU |\n| 3 | A customer again | Customers | Point read by `id` | 1 RU |',
+      ],
+    ],
+    wrong: [['(one partition)', '(point read, PK = phone)']],
+    at: '(point read, PK = phone)',
+    severity: 'warning',
+  },
+  {
+    rule: 'A18',
+    given: [said('Two requests can read the same count and each write it, so any number passes.')],
+    wrong: [['so any number passes', 'letting one extra through']],
+    at: 'letting one extra through',
+  },
 ];

@@ -242,4 +242,28 @@ export const REFERENCE_CASES: readonly Case[] = [
     wrong: [['so any number passes', 'letting one extra through']],
     at: 'letting one extra through',
   },
+  {
+    rule: 'C22',
+    given: [
+      container('Sales', '/itemId', '{ "id": "x1", "itemId": "i1", "contributorUserId": "u1" }'),
+      said('The export has every sale the caller has contributed to Sales, by a cross-partition query.'),
+    ],
+    wrong: [[', by a cross-partition query', '']],
+    at: 'The export has every sale',
+    says: 'looked up by contributorUserId',
+  },
+  {
+    rule: 'B24',
+    given: [said('All marks of a class take a cross-partition query, twice a year. For MVP this is acceptable.')],
+    wrong: [['For MVP this is acceptable.', 'For MVP this is acceptable; at scale, consider a view.']],
+    at: 'All marks of a class',
+    says: 'puts the answer off',
+  },
+  {
+    rule: 'B24',
+    given: [said('### Rare queries\n\n| Query | RU |\n|---|---|\n| Search audit by resource | 20 (cross-partition) |')],
+    wrong: [['### Rare queries', '### High-Frequency Queries']],
+    at: 'Search audit by resource',
+    says: 'frequent queries',
+  },
 ];

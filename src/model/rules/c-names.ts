@@ -70,7 +70,7 @@ const LOOKUP =
   /\b(?:get|find|fetch|load|look_?up|search|list|query|read)_?(?<entity>[A-Za-z]*?(?:_[a-z]+)*?)(?:By(?=[A-Z])|_by_)(?<field>[A-Za-z_]+?)(?:_?[Aa]sync)?(?=[^\w]|$)/gi;
 /** `Find users by email` in a sentence. */
 const SENTENCE =
-  /\b(?:get|find|fetch|load|look up|search|list|query|retrieve)\s+(?:all |an? |the )?(?<entity>[a-z]+)s?\s+by\s+`?(?<field>[a-z][\w-]*)`?/gi;
+  /\b(?:get|find|fetch|load|look up|search|list|query|retrieve|read|show)\s+(?:all |an? |the )?(?:(?!by\b|for\b|per\b)[a-z-]+ ){0,2}?`?(?<entity>[a-z][\w-]*?)s?`?\s+(?:filtered )?(?:by|per|for (?:an?|the|each|every|one)(?: (?:specific|given|single))?|of (?:an?|one)(?: (?:specific|given))?)\s+`?(?<field>[a-z][\w-]*)`?/gi;
 
 /** `Get all members`, `getAllMembers(`. */
 const ALL =
@@ -193,6 +193,8 @@ function namedIn({ containers }: Facts, entity: string, line: string): Container
   return containers.find(({ container }) => container === found[0]);
 }
 
+const OF_TENANT = /^\/(?:tenant|org(?:ani[sz]ation)?|company|workspace|household|family|account)_?(?:id|key)?$/i;
+
 /** The field of the container that a lookup means, if neither the key nor the id nor another container has it. */
 function lookedUp(
   facts: Facts,
@@ -204,6 +206,8 @@ function lookedUp(
   const keys = container.partitionKey.map(plain);
   const isKey = (part: string): boolean => keys.includes(part) || keys.includes(`${part}id`);
   if (parts.some((part) => part === 'id' || isKey(part))) return undefined;
+  // A sentence of one tenant's application doesn't name the tenant, and the request does.
+  if (!isCode && container.partitionKey.some((path) => OF_TENANT.test(path))) return undefined;
   const fields = [...fieldsOf(facts, { container, ...detail })];
   const [part = ''] = parts;
   // Without a description of the documents the field of a method may be one of theirs.

@@ -253,6 +253,13 @@ export const REFERENCE_CASES: readonly Case[] = [
     says: 'looked up by contributorUserId',
   },
   {
+    rule: 'C22',
+    given: [said('- List late gold customers for a tier (cross-partition)')],
+    wrong: [[' (cross-partition)', '']],
+    at: '- List late gold customers',
+    says: 'looked up by tier',
+  },
+  {
     rule: 'B24',
     given: [said('All marks of a class take a cross-partition query, twice a year. For MVP this is acceptable.')],
     wrong: [['For MVP this is acceptable.', 'For MVP this is acceptable; at scale, consider a view.']],

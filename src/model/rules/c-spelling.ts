@@ -37,7 +37,10 @@ export const SPELLING: readonly Rule[] = [
     *check(facts): Iterable<RuleResult> {
       const { design } = facts;
       if (!design) return;
-      const all = facts.containers.flatMap((detail) => writtenIn(facts, detail).map((at) => ({ detail, at })));
+      const all = facts.containers.flatMap((detail) =>
+        // A copy has what its source has.
+        detail.derived ? [] : writtenIn(facts, detail).map((at) => ({ detail, at })),
+      );
       if (all.length === 0) {
         yield missing('an address or a login as a key or an id');
         return;

@@ -7,12 +7,12 @@ import { type Rule, type RuleResult, DESIGN, SOURCES, missing } from './rule.ts'
 import { isSaid, linesSaying } from './said.ts';
 
 const PEOPLE =
-  /^(?:app|web|site|unified|core)?[-_ ]?(?:users?|accounts?|members?|profiles?)(?:[-_ ]?(?:accounts?|profiles?|data))?$/i;
+  /^(?:app|web|site|unified|core)?[-_ ]?(?:users?|accounts?|members?|profiles?)(?:[-_ ]?(?:accounts?|profiles?|data))?$|^(?:\w+[-_])?(?:identit(?:y|ies)|external[-_]?logins?)$/i;
 /** With a password a sign-in knows the address; with an identity of elsewhere, its id. */
 const PASSWORD = /^(?:password|hashed)_?(?:hash|password|digest)?$/i;
 const ADDRESS = /^(?:email|e_?mail_?address|user_?name|login)$/i;
 const ELSEWHERE =
-  /^(?:auth0?|azure(?:_?ad)?|aad|entra|b2c|google|github|facebook|apple|firebase|external|identity|idp|oauth|sso|clerk|cognito|provider)_?(?:auth|user|object|account)?_?(?:id|sub|oid)$/i;
+  /^(?:auth0?|azure(?:_?ad)?|aad|entra|b2c|google|github|facebook|apple|firebase|external|identity|idp|oauth|sso|clerk|cognito|provider)_?(?:auth|user|object|account)?_?(?:id|sub|subject|oid)$/i;
 const SERVED = /\b(?:lookup|reservation|index) (?:container|document)|\bpoint[- ]reads? by `?e-?mail/i;
 
 /** A group of people, which a sign-in doesn't know. */

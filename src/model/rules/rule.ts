@@ -60,7 +60,13 @@ export function* together(
   further: readonly Place[] = [],
 ): Iterable<Found> {
   const [first, ...others] = all;
-  if (first) yield { message, at: first.at, related: [...others.map(({ at }) => at), ...further] };
+  if (!first) return;
+  const seen = new Set([`${first.at.file} ${first.at.line}`]);
+  const related = [...others.map(({ at }) => at), ...further].filter(({ file, line }) => {
+    const place = `${file} ${line}`;
+    return !seen.has(place) && seen.add(place);
+  });
+  yield { message, at: first.at, related };
 }
 
 export const missing = (what: string): Missing => ({ missing: what });

@@ -273,4 +273,29 @@ export const REFERENCE_CASES: readonly Case[] = [
     at: 'Search audit by resource',
     says: 'frequent queries',
   },
+  {
+    rule: 'A19',
+    given: [
+      said(
+        'The `Orders` container is read.\n\n## All\n### `stores` container\n- **Partition Key**: `/id`\n### `days` container\n- **Partition Key**: `/id`\n### `cache`\nNot a container.',
+      ),
+    ],
+    wrong: [['Not a container.', 'Not documented here.']],
+    at: '### `cache`',
+    says: 'cache has no design',
+  },
+  {
+    rule: 'C26',
+    given: [container('app_identities', '/uid', '{ "id": "m1", "uid": "m1", "provider": "x" }')],
+    wrong: [['"provider": "x"', '"providerSubject": "s1"']],
+    at: '"providerSubject"',
+    says: 'a sign-in knows providerSubject',
+  },
+  {
+    rule: 'C29',
+    given: [said('Duplicates: run the script; a second create of the deterministic id is refused.')],
+    wrong: [['; a second create of the deterministic id is refused', '']],
+    at: 'Duplicates: run',
+    says: 'removed afterwards',
+  },
 ];

@@ -9,7 +9,8 @@ import { type App, compose } from '../../src/runtime/processor-host.ts';
 import { Rates } from '../../src/feed/processor/rates.ts';
 import { startStatusWriter } from '../../src/host/run/status-writer.ts';
 import { type Stage, openStage } from '../support/stage.ts';
-import { EVIL, PAGES, VERBS, loaded, marked, modelWithFindings, until, violations } from './asked-of-pages.ts';
+import { EVIL, VERBS, loaded, marked, modelWithFindings, until } from './asked-of-pages.ts';
+import { PAGES, beyond, violations } from './browsed.ts';
 import { CHROMIUM } from './chromium.ts';
 import { statusAt } from './played.ts';
 import { post, serve, workspaceOf } from './served.ts';
@@ -89,10 +90,7 @@ describe.skipIf(CHROMIUM === undefined)('in Chromium', () => {
       await page.goto(`${dashboard.url}#/${id}`);
       await loaded(page);
       expect({ id, found: await violations(page) }).toEqual({ id, found: [] });
-      const beyond: number = await page.evaluate(
-        'document.documentElement.scrollWidth - document.documentElement.clientWidth',
-      );
-      expect({ id, beyond }).toEqual({ id, beyond: 0 });
+      expect({ id, beyond: await beyond(page) }).toEqual({ id, beyond: 0 });
     }
     await page.context().close();
   });

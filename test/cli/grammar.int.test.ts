@@ -25,8 +25,10 @@ describe('grammar', () => {
     [['dve'], /unknown command 'dve'[^]*Did you mean dev/],
     [['projections', 'list', '--jsn'], /unknown option '--jsn'[^]*Did you mean --json/],
     [['model'], /Usage: millrace model/],
-    [['dev', '--rate', 'fast'], /--rate: .*number/],
-    [['dev', '--fail-after-effect', '2'], /--fail-after-effect/],
+    [['dev', '--rate', 'fast'], /--rate: fast is not a number\n {2}Run `millrace dev --help`/],
+    [['dev', '--rate', '0'], /--rate: 0 is not more than 0/],
+    [['dev', '--fail-after-effect', '2'], /--fail-after-effect: 2 is not at most 1/],
+    [['dev', '--dashboard', '1.5'], /--dashboard: 1\.5 is not a whole number/],
     [['dead-letters', 'show'], /missing required argument 'id'\n {2}Run `millrace dead-letters show --help`\.\n$/],
     [['leases', 'list', 'surplus'], /too many arguments/],
   ])('%j is wrong usage: exit code 2, said on standard error, without a stack', async (args, message) => {

@@ -94,7 +94,7 @@ from: the version in the registry, or the tarball.`,
       ...(tarball === undefined
         ? []
         : [
-            `It depends on ${tarball}: keep that file, and put it where other machines that install the project find it.`,
+            `It depends on ${tarball}: keep that file. For other machines and images copy it into the project, and run \`npm install ./${basename(tarball)}\`.`,
           ]),
       ...(declared.length === 0 ? [] : [`pipeline/pipeline.ts has the code of ${declared.join(', ')}: read it.`]),
       ...(toDeclare.length === 0

@@ -56,6 +56,14 @@ describe('grammar', () => {
       { id: 'summaries@1', kind: 'copy' },
       { id: 'days@1', kind: 'aggregate' },
     ]);
+    for (const args of [
+      ['projections', 'list', '--jsn', '--json'],
+      ['projections', 'verfy', '--json'],
+      ['dead-letters', 'show', '--json'],
+    ]) {
+      const { code, stdout } = await cli(args);
+      expect([code, JSON.parse(stdout)]).toMatchObject([2, { error: { code: 'input-invalid' } }]);
+    }
     const failed = await cli(['projections', 'list', '--pipeline', '/nowhere', '--json']);
     expect(failed.code).toBe(2);
     expect(JSON.parse(failed.stdout)).toMatchObject({ error: { code: 'pipeline-missing' } });

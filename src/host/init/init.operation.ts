@@ -100,7 +100,7 @@ from: the version in the registry, or the tarball.`,
       ...(toDeclare.length === 0
         ? []
         : [
-            `It asks about ${toDeclare.join(', ')}, whose rows leave something open. Answer there; until then \`npm test\` fails, and \`npm run millrace -- model check\` names them.`,
+            `It asks about ${toDeclare.join(', ')}, whose rows leave something open. Answer there; until then \`npm run dev\` and \`npm test\` fail, and \`npm run millrace -- model check\` names them.`,
           ]),
     ].join('\n');
   },

@@ -324,30 +324,6 @@ describe.skipIf(CHROMIUM === undefined)('in Chromium', () => {
     await page.context().close();
   });
 
-  it('is used by keyboard alone: a page, a dialog, and out of it again', async () => {
-    const page = await open('projections/days');
-    await loaded(page);
-    await page.getByRole('button', { name: 'Pause' }).waitFor();
-    const focused = (): Promise<string> => page.evaluate('document.activeElement.textContent.trim()');
-    await page.keyboard.press('Tab');
-    expect(await focused()).toBe('Skip to the page');
-    await page.keyboard.press('Enter');
-    const seen: string[] = [];
-    for (let at = 0; at < 30 && seen.at(-1) !== 'Pause'; at++) {
-      await page.keyboard.press('Tab');
-      seen.push(await focused());
-    }
-    expect(seen.at(-1)).toBe('Pause');
-    await page.keyboard.press('Enter');
-    await page.getByRole('dialog').getByLabel('Why?').waitFor();
-    // A digit in a field is a digit.
-    await page.getByRole('dialog').getByLabel('Why?').fill('2');
-    await page.keyboard.press('Escape');
-    await vi.waitUntil(async () => (await page.getByRole('dialog').count()) === 0, 30_000);
-    expect(await focused()).toBe('Pause');
-    await page.context().close();
-  });
-
   it('waits for a pipeline that is being opened, and shows why one cannot be', async () => {
     const opening = Promise.withResolvers<Workspace>();
     const early = await serve(stage, { workspace: opening.promise });

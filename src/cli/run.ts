@@ -30,7 +30,9 @@ export interface Io {
 }
 
 /** Exit codes: 0 success, 1 findings or a failure, 2 wrong usage or input, 130 interrupted. */
-export async function runCli(registry: Registry, version: string, argv: readonly string[], io: Io): Promise<number> {
+export async function runCli(registry: Registry, version: string, given: readonly string[], io: Io): Promise<number> {
+  // Commander's own `help` takes a noun alone.
+  const argv = given[0] === 'help' ? [...given.slice(1), '--help'] : given;
   let code = 0;
   const invoke = async (invocation: Invocation): Promise<void> => {
     code = await invokeSafely(invocation, io);

@@ -39,6 +39,11 @@ describe('grammar', () => {
     expect(stdout).toBe('');
   });
 
+  it('`help` shows what `--help` shows, of a noun and of a verb too', async () => {
+    for (const words of [[], ['projections'], ['projections', 'rebuild'], ['dev']])
+      expect(await cli(['help', ...words])).toEqual(await cli([...words, '--help']));
+  });
+
   it('every verb about a model takes its folder as an argument, or a file in it', async () => {
     const verbs = everyOperation.all().filter(({ noun, verb }) => noun === 'model' && verb !== 'explain');
     expect(verbs.filter(({ argument }) => argument !== 'directory').map(operationName)).toEqual([]);

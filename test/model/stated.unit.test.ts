@@ -29,6 +29,15 @@ const FORMS: readonly (readonly [string, string])[] = [
     'a tree in a fence',
     '## Setup\n```\nshop (Database)\n├── orders (Container)\n│   └── Partition Key: /storeId\n└── stores (Container)\n    └── Partition Key: /id\n```',
   ],
+  [
+    'a tree with notes',
+    '## Setup\n```\nshop (Database)\n├── orders        # PK: storeId (a store)\n└── stores        # PK: id\n```',
+  ],
+  ['a heading with the key alone', '## Cosmos DB Containers\n### `orders` — partition key: `/storeId`\nAll orders.'],
+  [
+    'a table whose names have another title',
+    '## Layout\n| Resource | Partition key |\n|---|---|\n| `orders` | `/storeId` |',
+  ],
   ['an overview', '## Containers\n| Container | Partition Key |\n|---|---|\n| `orders` | `/storeId` |'],
   ['bold labels in one line', '## Container: `orders`\n**Partition Key:** `/storeId` | **Throughput:** 400 RU/s'],
   [
@@ -296,4 +305,39 @@ test('arrays that the line of a container calls embedded need a bound', () => {
     }).findings.flatMap(({ rule, message }) => (rule === 'D9' ? [message] : []));
   expect(found('')).toEqual([expect.stringContaining('Groups: GroupMember grows')]);
   expect(found('GroupMember: at most 50.')).toEqual([]);
+});
+
+test('a heading is that of a container whose key stands elsewhere, and what stands below is of it', () => {
+  const { model } = parseDesign(
+    '# Data\n\n## Container: orders\n```json\n{ "id": "o1", "storeId": "s1" }\n```\n\n## Rules\n### Order\n- id: given\n\n## Setup\n```python\nawait database.create_container_if_not_exists(\n    id="orders",\n    partition_key=PartitionKey(path="/storeId"),\n)\nawait database.create_container_if_not_exists(\n    id="audit",\n    partition_key=PartitionKey(path="/day"),\n    default_ttl=86400,\n)\n```\n',
+    'm.md',
+  );
+  expect(model.containers.map(({ name, at, defaultTtl, types }) => [name, at.line, defaultTtl, types.length])).toEqual([
+    ['orders', 3, undefined, 1],
+    ['audit', 20, 86_400, 0],
+  ]);
+});
+
+test('sections beside one that says "container" are containers too, if they state a key and a name of their own', () => {
+  const { model } = parseDesign(
+    '# Data\n\n## All\n### `orders` — pool\n- **Partition key**: `/storeId`\n### `days` — rollup container\n- **Partition key**: `/storeId`\n### `cache` — in memory\nNot here.\n',
+    'm.md',
+  );
+  expect(model.containers.map(({ name }) => name)).toEqual(['days', 'orders']);
+});
+
+test('an example is of the container that the sentence above it names', () => {
+  const { model } = parseDesign(
+    '# Data\n\n| Container | Partition Key |\n|---|---|\n| `orders` | `/storeId` |\n| `stores` | `/id` |\n\n## Envelope\nEvery `orders` document has:\n```json\n{ "id": "o1", "storeId": "s1" }\n```\n',
+    'm.md',
+  );
+  expect(model.containers.map(({ types }) => types.length)).toEqual([1, 0]);
+});
+
+test('a lone condition needs no alias', () => {
+  const { asked: all } = parseDesign(
+    '# Data\n\n## `orders` container\n- **Partition key**: `/storeId`\n- `WHERE storeId = X` - all\n- `WHERE day = X AND total >= T` - large ones\n',
+    'm.md',
+  );
+  expect(all.flatMap(({ queries }) => queries.map(({ equal }) => equal))).toEqual([['storeId'], ['day']]);
 });

@@ -25,10 +25,16 @@ export function queriesIn(text: string): Query[] {
   return [...quoted, ...(plain === undefined ? [] : [plain])].flatMap((piece) => {
     // A list of fields alone is no query.
     if (/^\s*SELECT\s/i.test(piece) && !/\bFROM\s/i.test(piece)) return [];
-    const where = /^\s*WHERE\s/i.test(piece) ? `SELECT * FROM c ${piece.trim()}` : piece;
+    const where = /^\s*WHERE\s/i.test(piece) ? `SELECT * FROM c ${aliased(piece.trim())}` : piece;
     return queryOf(where.replace(/[\s.;]+$/, '')) ?? [];
   });
 }
+
+/** `WHERE storeId = X` as the service would have it. */
+const aliased = (where: string): string =>
+  /\b[a-z]\w*\.\w/i.test(where)
+    ? where
+    : where.replaceAll(/(?<![\w@'"])([A-Za-z_]\w*)(?=\s*(?:[<>]=?|!?=|\b(?:IN|LIKE|BETWEEN)\b))/gi, 'c.$1');
 
 /** A query that is a condition only. With other words it may be one of several conditions of a query. */
 const CONDITION =

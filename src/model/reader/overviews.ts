@@ -2,7 +2,7 @@
 import type { Fact } from './labelled-facts.ts';
 import type { LabelName } from './labels.ts';
 import type { Section } from './outline.ts';
-import { column, hasColumns, tablesOf } from './tables.ts';
+import { type Table, column, hasColumns, tablesOf } from './tables.ts';
 import { partitionKey, throughput, ttl, uniqueKeys } from './values.ts';
 
 const CONTAINER_COLUMN = [
@@ -44,14 +44,24 @@ interface Overview {
   readonly facts: readonly Fact[];
 }
 
+/** Whatever its first column is called: names in backticks, each with a path as its key. */
+const isOfPaths = (table: Table): boolean =>
+  hasColumns(table, KEY_COLUMN) &&
+  table.rows.length > 0 &&
+  table.rows.every(
+    (row) =>
+      /^`[\w-]+`$/.test(row.cells[table.headers[0] ?? ''] ?? '') && /^`?\/\w/.test(column(row, KEY_COLUMN) ?? ''),
+  );
+
 /** The rows of overviews such as `| Container | Partition Key | Purpose |`, each with the name and the key. */
 export function overviews(all: readonly Section[], text: string, file: string): Overview[] {
   return all.flatMap(({ blocks }) =>
     tablesOf(blocks, text, file)
-      .filter((table) => hasColumns(table, CONTAINER_COLUMN, KEY_COLUMN))
-      .flatMap(({ rows }) => rows)
-      .flatMap((row): Overview[] => {
-        const name = /^`?([\p{L}_][\p{L}\p{N}_-]*)`?(?:\s*[*_(–—].*)?$/u.exec(column(row, CONTAINER_COLUMN) ?? '')?.[1];
+      .filter((table) => hasColumns(table, CONTAINER_COLUMN, KEY_COLUMN) || isOfPaths(table))
+      .flatMap(({ headers, rows }) => rows.map((row) => ({ row, first: headers[0] ?? '' })))
+      .flatMap(({ row, first }): Overview[] => {
+        const named = column(row, CONTAINER_COLUMN) ?? row.cells[first] ?? '';
+        const name = /^`?([\p{L}_][\p{L}\p{N}_-]*)`?(?:\s*[*_(–—].*)?$/u.exec(named)?.[1];
         const key = column(row, KEY_COLUMN) ?? '';
         if (name === undefined || row.struck || !partitionKey(key, [])) return [];
         const { line } = row.at;

@@ -2,9 +2,9 @@ import type { DocumentedMap, StatedIndex } from '../documents.ts';
 import type { Model } from '../model.ts';
 import { outlineOf, skippedSections, titleOf } from './common.ts';
 import { ContainerDraft, containerName } from './container.ts';
-import { isObject } from '../../base/json.ts';
-import { type Fact, type Fence, labelledFacts } from './labelled-facts.ts';
-import { namedLike, onlyOne } from './owners.ts';
+import { type Fact, labelledFacts } from './labelled-facts.ts';
+import { contentElsewhere, insideOf, isOfContainer, onlyIn } from './elsewhere.ts';
+import { namedLike } from './owners.ts';
 import { contentOf } from './fences.ts';
 import { Findings } from './findings.ts';
 import { normalised } from './labels.ts';
@@ -46,6 +46,7 @@ export function readDrafts(text: string, file: string): ReadModel {
   const all = [...within(root)].slice(1);
   const findings = new Findings(file);
   const drafts = containers(all, text, findings);
+  drafts.push(...besides(all, drafts, text, findings));
   const sectioned = drafts.length > 0;
   groups(all, drafts, text, findings, ({ told }) => !told);
   if (drafts.length === 0) drafts.push(...headed(all, text, file, findings));
@@ -159,6 +160,24 @@ function strayContainers(all: readonly Section[], designs: readonly Section[], t
   );
 }
 
+/** Where one title says "container" and those beside it don't, the ones with a key and a name of their own are containers too. */
+function besides(
+  all: readonly Section[],
+  drafts: readonly ContainerDraft[],
+  text: string,
+  findings: Findings,
+): ContainerDraft[] {
+  const parents = all.filter(({ sections }) => sections.some((section) => isOfContainer(section, drafts)));
+  return parents
+    .flatMap(({ sections }) => sections)
+    .filter(
+      (section) =>
+        section.code !== undefined && !section.struck && !isOfContainer(section, drafts) && statesKey(section, text),
+    )
+    .map((section) => new ContainerDraft(section, text, findings))
+    .filter((draft) => !drafts.some(({ name }) => isSame(name, draft.name)));
+}
+
 const statesKey = (section: Section, text: string): boolean =>
   keyInHeading(section.title) !== undefined ||
   labelledFacts(section.blocks, text).facts.some((fact) => fact.name === 'partitionKey' && fact.text !== '') ||
@@ -190,7 +209,7 @@ function groups(
       const known = drafts.find(({ name }) => isSame(name, group.name));
       if (known) {
         if (!group.told || !known.keyed) restate(known, group);
-      } else if (!inside.has(section)) drafts.push(grouped(group, text, findings));
+      } else if (!inside.has(section)) drafts.push(grouped(group, text, findings, sectionOf(all, group.name, drafts)));
     }
   }
 }
@@ -200,9 +219,29 @@ function restate(draft: ContainerDraft, { facts, definition }: Group): void {
   if (definition) draft.declared(definition);
 }
 
-function grouped({ name, line, facts, definition }: Group, text: string, findings: Findings): ContainerDraft {
+/** The section about a container whose key stands elsewhere: the one with its name, and with content of its own. */
+function sectionOf(all: readonly Section[], name: string, drafts: readonly ContainerDraft[]): Section | undefined {
+  const inside = insideOf(all, (section) => isOfContainer(section, drafts));
+  const called = all.filter(
+    (section) =>
+      !section.struck &&
+      !inside.has(section) &&
+      namedLike(containerName(section), [{ name }]) !== undefined &&
+      [...within(section)].some(({ blocks }) => blocks.some(({ type }) => type === 'code' || type === 'list')),
+  );
+  return onlyIn(called) ?? onlyIn(called.filter(({ title }) => /\bcontainer\b|容器|コンテナ/i.test(title)));
+}
+
+function grouped(
+  { name, line, facts, definition }: Group,
+  text: string,
+  findings: Findings,
+  section?: Section,
+): ContainerDraft {
   const draft = new ContainerDraft(
-    { depth: 7, title: name, code: name, struck: false, line, blocks: [], sections: [] },
+    section
+      ? { ...section, code: name }
+      : { depth: 7, title: name, code: name, struck: false, line, blocks: [], sections: [] },
     text,
     findings,
   );
@@ -235,7 +274,8 @@ function unnamed(all: readonly Section[], text: string, findings: Findings): Con
 function headed(all: readonly Section[], text: string, file: string, findings: Findings): ContainerDraft[] {
   const general =
     /\b(partition\w*|strateg\w+|setup|configuration|overview|design|create|steps?|architecture|models?|schemas?|database|settings|policy|choice|keys?|features?|documents?|considerations?|performance|notes?|usage|troubleshooting|summary|integration|migration|security)\b/i;
-  const keys = ({ blocks }: Section): number =>
+  const keys = ({ blocks, title }: Section): number =>
+    (keyInHeading(title) === undefined ? 0 : 1) +
     labelledFacts(blocks, text).facts.filter(
       ({ name, text: value, items }) =>
         name === 'partitionKey' &&
@@ -270,7 +310,7 @@ function tabled(
 ): ContainerDraft[] {
   const rows = overviews(all, text, file).filter(({ name }) => !drafts.some((draft) => isSame(draft.name, name)));
   return [...Map.groupBy(rows, ({ name }) => name.toLowerCase()).values()].flatMap(([first]) =>
-    first ? [grouped({ ...first, facts: [] }, text, findings)] : [],
+    first ? [grouped({ ...first, facts: [] }, text, findings, sectionOf(all, first.name, drafts))] : [],
   );
 }
 
@@ -294,13 +334,6 @@ function keyForAll(all: readonly Section[], drafts: readonly ContainerDraft[], t
   const [only, ...others] = keys;
   if (only && others.length === 0) for (const draft of drafts) draft.fact(only);
 }
-
-const isOfContainer = ({ line }: Section, drafts: readonly ContainerDraft[]): boolean =>
-  drafts.some((draft) => draft.line === line);
-
-/** Some sections, with all that is in them. */
-const insideOf = (all: readonly Section[], isOne: (section: Section) => boolean): Set<Section> =>
-  new Set(all.filter(isOne).flatMap((section) => [...within(section)]));
 
 /** Indexing in other sections. A `Container` bullet or the heading names its container; if not, it is the nearest above. */
 function indexingElsewhere(
@@ -361,57 +394,6 @@ const itemsOf = (blocks: Section['blocks'], text: string): Fact['items'] =>
       ? block.children.map((item) => ({ text: sourceOf(item.children[0], text), line: lineOf(item) }))
       : [],
   );
-
-/** Examples for containers without their own, and policies for the only container, from sections about other things. */
-function contentElsewhere(
-  all: readonly Section[],
-  drafts: readonly ContainerDraft[],
-  text: string,
-  findings: Findings,
-): void {
-  const inside = insideOf(all, (section) => isOfContainer(section, drafts) || indexingTitle(section));
-  const without = drafts.filter(({ lines }) => lines.size === 0);
-  const only = onlyOne(drafts);
-  for (const section of all) {
-    if (inside.has(section)) continue;
-    for (const { fence, label } of fencesOf(section, text)) {
-      // What can't be read here may be of anything.
-      const content = contentOf(fence, new Findings(findings.file));
-      if (content?.kind === 'policy' || content?.kind === 'composites') only?.indexing.content(content, findings);
-      if (content?.kind !== 'examples') continue;
-      for (const element of content.elements) {
-        const { value } = element;
-        if (!isObject(value) || typeof value['id'] !== 'string') continue;
-        const { type } = value;
-        const owner =
-          onlyOne(without) ??
-          (typeof type === 'string' ? namedLike(type, without) : undefined) ??
-          namedLike(subjectOf(label), without) ??
-          namedLike(subjectOf(commentAbove(fence, element.line)), without);
-        owner?.examples({ elements: [element], partial: content.partial });
-      }
-    }
-  }
-}
-
-/** What "User Document" and "users container document" are about. */
-const subjectOf = (label: string): string =>
-  label.replace(/\s*\b(container|collection|document|item|entity|schema|example)s?\b.*$/i, '');
-
-/** The comment in the line above an element of a fence. */
-const commentAbove = (fence: Fence, line: number): string =>
-  /^\s*(?:\/\/|#)\s*(.*)$/.exec(fence.text.split('\n')[line - fence.line - 1] ?? '')?.[1] ?? '';
-
-const indexingTitle = ({ title }: Section): boolean => sectionName(title) === 'indexing';
-
-/** The fences of a section, each with the label above it or the title. */
-function fencesOf(section: Section, text: string): { fence: Fence; label: string }[] {
-  const { facts, loose } = labelledFacts(section.blocks, text);
-  return [
-    ...loose.map((fence) => ({ fence, label: section.title })),
-    ...facts.flatMap(({ fences, label }) => fences.map((fence) => ({ fence, label }))),
-  ];
-}
 
 /** Only for sections under the container designs, or if there is one container: `## Indexing Strategy` is near to none. */
 function nearest(

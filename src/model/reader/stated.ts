@@ -75,6 +75,18 @@ export function linesOf({ text, line }: Fence): Fact[] {
     const branch = /^([\w-]+)\/?\s+\((?:container|collection)\)/i.exec(own)?.[1];
     if (branch !== undefined)
       return [{ name: 'container', label: 'container', text: branch, line: line + index, items: [], fences: [] }];
+    // `├── orders    # PK: storeId`.
+    const noted =
+      /^(?<leaf>[\w-]+)\s*(?:#|\/\/|--|\()\s*(?:pk|partition key)\s*[:=]\s*(?<key>\/?[A-Za-z_][\w/]*)/i.exec(
+        own,
+      )?.groups;
+    if (noted && own !== row) {
+      const at = { line: line + index, items: [], fences: [] };
+      return [
+        { ...at, name: 'container', label: 'container', text: noted['leaf'] ?? '' },
+        { ...at, name: 'partitionKey', label: 'PK', text: noted['key'] ?? '' },
+      ];
+    }
     const [, label = '', value = ''] = /^([A-Za-z][\w ]{1,30}?)\s*[:=]\s*(\S.*?)\s*$/.exec(own) ?? [];
     const name = labelName(label);
     // `<event-id>` is a value that somebody fills in.
@@ -162,7 +174,7 @@ function created(fence: Fence): Group[] {
       const at = line + text.slice(0, match.index + match[0].indexOf(key)).split('\n').length - 1;
       if (NO_NAME.test(name) && name !== 'container') return [];
       const group = groupOf(name, key, at);
-      const rest = text.slice(match.index + match[0].length).split(/[;}]/)[0] ?? '';
+      const rest = text.slice(match.index + match[0].length).split(/[;}]|create_?container/i)[0] ?? '';
       const [, property, option] =
         /\b(?:Default_?TimeToLive|default_?ttl)\s*[:=]\s*(-?\d+)|^[^\n]*\s--ttl\s+(-?\d+)/i.exec(rest) ?? [];
       const seconds = property ?? option;

@@ -70,6 +70,13 @@ const BELIEFS: readonly Belief[] = [
     truth: 'The change feed has an order only within a partition key',
   },
   {
+    // The readers of one value aren't two, but as many as ask at that time.
+    claim:
+      /\b(?:two|both|concurrent|simultaneous)\b[^.|]{0,60}\bread\w*\b[^.|]{0,40}\bsame (?:count|value|number|counter|balance)\b[^.|]{0,60}\b(?:one|a single) (?:extra|more|additional)\b/i,
+    truth:
+      'As many requests as run at the same time read the same count, not two: an atomic increment (a patch) or an ETag stops them',
+  },
+  {
     claim: /\bautoscale\b[^.|]{0,40}\b(?:down )?to (?:zero|0)\b(?! ?%)/i,
     truth: 'Autoscale goes down to a tenth of its maximum, and bills that',
   },

@@ -1,6 +1,9 @@
 // B24: what people ask at each visit, and what is said to cross partitions.
+import type { Design } from '../documents.ts';
+import type { Place } from '../model.ts';
 import { saysCrossing } from '../reader/asked.ts';
 import { type Rule, type RuleResult, DESIGN, SOURCES, missing, together } from './rule.ts';
+import { textAround } from './said.ts';
 import { saying } from './service.ts';
 
 const CROSSES = /cross[- ]partition|fan[- ]?out/i;
@@ -12,13 +15,29 @@ const SUPPOSED = /\b(?:would|wouldn['’]t|could have|had we|if we)\b[^.;|]{0,10
 const RARE =
   /\b(?:admin\w*|rare(?:ly)?|background|report\w*|batch|export|maintenance|infrequent\w*|one-?time|support staff|avoid\w*|prevent\w*|without|eliminat\w*|instead of|reduce[sd]?)\b/i;
 
+const PUT_OFF =
+  /\b(?:for (?:the )?(?:mvp|now|v1|the moment)|mvp\b|acceptable|good enough)\b[^|]{0,80}\b(?:at scale|later|future|when (?:it|we|the \w+) (?:grows?|scales?)|consider|revisit|optimi[sz]e)\b/i;
+
+/** Rows of a table of frequent queries that say cross-partition. */
+function frequent(design: Design): { at: Place }[] {
+  let isFrequent = false;
+  return design.lines.flatMap((text, index) => {
+    if (text.startsWith('#')) isFrequent = FREQUENT.test(text) && !RARE.test(text);
+    return isFrequent && text.trimStart().startsWith('|') && saysCrossing(text)
+      ? [{ at: { file: design.file, line: index + 1 } }]
+      : [];
+  });
+}
+const FREQUENT =
+  /\b(?:high[- ]frequency|frequent|hot[- ]path|critical|most common|primary)\b[^|]{0,20}\b(?:quer|read|access|pattern|lookup|operation)/i;
+
 export const VISITS: readonly Rule[] = [
   {
     id: 'B24',
     title: 'What people ask at each visit reads one partition',
     severity: 'warning',
     source: SOURCES.microsoft('Query a container in Azure Cosmos DB'),
-    why: 'A sign-in by address, and the first list that a person sees, are the most frequent requests of most applications. If they cross partitions, each of them costs 2.5 RU or more for every physical partition (B8), and costs more as the data grows. The rule reads lines that say cross-partition of a lookup by address, a sign-in, or a list of an owner’s own things. It passes over lines about administration, reports and rare requests, and over what another design would cost.',
+    why: 'A sign-in by address, and the first list that a person sees, are the most frequent requests of most applications. If they cross partitions, each of them costs 2.5 RU or more for every physical partition (B8), and costs more as the data grows. The rule reads lines that say cross-partition of a lookup by address, a sign-in, or a list of an owner’s own things. It reads rows of a table of frequent queries too, and sentences that put the answer off ("for MVP … at scale, consider"). It passes over lines about administration, reports and rare requests, and over what another design would cost.',
     hint: 'Derive a container with this key by a projection: for an address, a document whose id and key are the address.',
     needs: [DESIGN],
     *check({ design }): Iterable<RuleResult> {
@@ -32,6 +51,14 @@ export const VISITS: readonly Rule[] = [
         crossing.filter(({ text }) => OFTEN.test(text) && !RARE.test(text) && !SUPPOSED.test(text)),
         'This is asked at each visit, and reads every partition',
       );
+      // Admitted, and left to a time that has no date.
+      yield* together(
+        crossing.filter(
+          ({ text, at }) => PUT_OFF.test(textAround(design, at.line, 0, 1)) && !RARE.test(text) && !SUPPOSED.test(text),
+        ),
+        'This reads every partition, and the text puts the answer off: until what number of documents or requests is it good enough, and what comes then?',
+      );
+      yield* together(frequent(design), 'This stands among the frequent queries, and reads every partition');
     },
   },
 ];

@@ -2,12 +2,24 @@
 import type { ContainerDetail } from '../documents.ts';
 import type { Place } from '../model.ts';
 import { namedLike } from '../reader/owners.ts';
+import { declaredOf } from './declared.ts';
 import { type Facts, examplesIn, valueAt } from './facts.ts';
 import { type Rule, type RuleResult, DESIGN, SOURCES, missing, together } from './rule.ts';
 import { isSaid, linesSaying } from './said.ts';
 
 const CHANGES =
   /^(?:(?:user|owner|customer|member|contact|account)_?)?(?:e_?mail(?:_?address)?|phone(?:_?number)?|display_?name)$|^(?:assigned_?to|assignee)(?:_?id)?$|^(?:current|last)_?[A-Z_]\w*$|^stage$/i;
+/** People, and the group that has them for a time. */
+const PEOPLE = /^(?:students?|pupils?|employees?|staff|players?|workers?|drivers?|nurses?|patients?|agents?)$/i;
+const GROUP =
+  /^(?:class|classroom|course|team|department|grade|section|cohort|branch|group|squad|shift|ward|league)_?(?:id|name|code)?$/i;
+/** A line with the key's field says that its value is another one later, or of two kinds. */
+const REPLACED =
+  /\b(?:re-?match\w*|re-?mapp\w*|re-?assign\w*|re-?classif\w*|re-?categori\w*|merged into|transferred)\b/i;
+const TWO_KINDS = /\b\w*(?:id|uuid|guid|key)\b(?: \([\w ]+\))? or (?:an? |the )?(?:\w+ )?\w*(?:id|uuid|guid|key)\b/i;
+/** A document that lives so long isn't moved. */
+const SHORT = 7 * 86_400;
+
 const ADDRESS = /^[^@\s]+@[^@\s]+\.[a-z]+$/i;
 const SETTLED =
   /\b(?:never|doesn['’]t|does not|don['’]t|can['’]t|cannot|not) (?:be )?chang|\bimmutable\b|\bfixed for\b|\bdelet\w+ and (?:re-?)?creat|\bre-?creat\w+ (?:the|in|under)|\bmov(?:e|es|ed|ing) (?:the )?documents?\b|\bhash(?:ed)? (?:of|e-?mail|address)|\bnormali[sz]ed (?:e-?mail|address)/i;
@@ -17,7 +29,9 @@ function changing(facts: Facts, detail: ContainerDetail): Place[] {
   const [path = ''] = detail.container.partitionKey;
   const field = path.slice(1);
   if (field === '' || field === 'id') return [];
-  const named = CHANGES.test(field) ? [facts.place(detail, 'partitionKey')] : [];
+  const { container } = detail;
+  const isOfGroup = PEOPLE.test(container.name) && GROUP.test(field);
+  const named = CHANGES.test(field) || isOfGroup ? [facts.place(detail, 'partitionKey')] : [];
   const shown = examplesIn(detail.container).filter((one) => {
     const value = valueAt(one, path);
     return typeof value === 'string' && ADDRESS.test(value);
@@ -27,8 +41,20 @@ function changing(facts: Facts, detail: ContainerDetail): Place[] {
         new RegExp(String.raw`^\s*\|\W*${field}\W*\|`).test(text),
       )
     : [];
+  const word = new RegExp(
+    String.raw`(?<![\w.])${field}\x60?(?![\w(])[^.|;]{0,50}${REPLACED.source}|${REPLACED.source}[^.|;]{0,50}(?<![\w.])${field}\b`,
+    'i',
+  );
+  const replaced = facts.design ? linesSaying(facts.design, REPLACED).filter(([, text]) => word.test(text)) : [];
+  const mixed = facts.design
+    ? declaredOf(facts.design, detail).filter(
+        (one) => one.field === field && TWO_KINDS.test(facts.design?.lines[one.at.line - 1] ?? ''),
+      )
+    : [];
   return [
     ...named,
+    ...mixed.map(({ at }) => at),
+    ...replaced.map(([line]) => ({ file: container.at.file, line })),
     ...shown.map((one) => facts.field(one, field, detail.container.at)),
     ...(shown.length > 0 ? described.map(([line]) => ({ ...detail.container.at, line })) : []),
   ];
@@ -93,15 +119,17 @@ export const CHANGING: readonly Rule[] = [
         yield missing('a partition key');
         return;
       }
-      for (const detail of keyed) {
-        if (isSaid(design, detail, SETTLED)) continue;
-        const all = changing(facts, detail).map((at) => ({ at }));
-        yield* together(
-          all,
-          `${detail.container.name}: the value of the key ${detail.container.partitionKey[0] ?? ''} changes, and a document can’t change its partition`,
-          [facts.place(detail, 'partitionKey')],
-        );
-      }
+      const open = keyed.flatMap((detail) => {
+        const lives = detail.container.defaultTtl ?? -1;
+        if (isSaid(design, detail, SETTLED) || (lives > 0 && lives <= SHORT)) return [];
+        return changing(facts, detail).map((at) => ({ at, detail }));
+      });
+      const details = [...new Set(open.map(({ detail }) => detail))];
+      yield* together(
+        open,
+        `${details.map(({ container }) => container.name).join(', ')}: the value of the key ${[...new Set(details.map(({ container }) => container.partitionKey[0] ?? ''))].join(', ')} changes, and a document can’t change its partition`,
+        details.map((detail) => facts.place(detail, 'partitionKey')),
+      );
     },
   },
   {

@@ -1,4 +1,4 @@
-// C1 to C7: partition keys and their load.
+// C1 to C6: partition keys and their load.
 import type { ContainerDetail, Prose, Text } from '../documents.ts';
 import { bytesOf, quantities } from '../reader/quantity.ts';
 import { contradicts, isComposed, lineOf } from './key-values.ts';
@@ -6,13 +6,12 @@ import { declaredFor, isLost } from './declared-for.ts';
 import { declaredIn } from './declared.ts';
 import { type Facts, examplesIn, isOfId, isQuery, valueAt } from './facts.ts';
 import { type Rule, DESIGN, SOURCES, missing, more, n } from './rule.ts';
-import { linesSaying } from './said.ts';
 
 const LIMITS = SOURCES.microsoft('Azure Cosmos DB service quotas');
 const words = (name: string): string => name.toLowerCase().replaceAll(/[^a-z0-9]|s$/g, '');
 
 /** The texts about a container's hot keys: its entry under hot partitions, and the reasons for its key. */
-const aboutKeys = (facts: Facts, detail: ContainerDetail): Text[] => [
+export const aboutKeys = (facts: Facts, detail: ContainerDetail): Text[] => [
   ...detail.hot,
   ...[facts.keyText(detail)].filter((piece) => piece !== undefined),
 ];
@@ -27,7 +26,7 @@ function hotRate(text: string): number | undefined {
   return rates.length === 0 ? undefined : Math.max(...rates.map(({ high }) => high));
 }
 
-const sharding =
+export const sharding =
   /write[- ]shard|shard(?:s|ed|ing)?\b|(?:random|hash|time|calculated) suffix|suffix(?:es)?\b|分片后缀|写分片/i;
 const shardCount = (text: string): number | undefined => {
   const found =
@@ -57,10 +56,6 @@ const ONE_VALUE =
 
 const CONSTANT =
   /\b(fixed|constant|static|hard-?coded|same) value\b(?! as)|\balways (be )?["'`]|\bone value for all\b/i;
-
-/** "with value = `YYYY-MM`" beside the key. */
-const DATE_AS_KEY = /\bYYYY[-/]?MM\b/;
-const NO_LINES = { lines: [] };
 
 export const KEYS: readonly Rule[] = [
   {
@@ -397,41 +392,6 @@ export const KEYS: readonly Rule[] = [
             message: `${child} can't exist without ${parent}, and every query knows the parent: use the key /${wanted}${detail ? ` instead of ${detail.container.partitionKey.join(', ')}` : ''}`,
             at: places.identifying ?? at,
             ...(detail && { related: [detail.container.places.partitionKey ?? detail.container.at] }),
-          };
-      }
-    },
-  },
-  {
-    id: 'C7',
-    title: 'The key doesn’t grow with time',
-    severity: 'warning',
-    source: 'the modelling prompt’s upstream template',
-    why: 'If the first level of the key is a date, a time or a counter, all current writes go to one partition.',
-    hint: 'Use another field as the first level, or add a shard suffix.',
-    needs: [DESIGN],
-    *check(facts) {
-      for (const detail of facts.containers) {
-        const [first = ''] = detail.container.partitionKey;
-        const values = examplesIn(detail.container).map((example) => valueAt(example, first));
-        const dated =
-          /\/(date|day|month|year|hour|week|time|timestamp|created(At|On|Date)?|updatedAt|_ts|sequence|seq|number|counter)$/i.test(
-            first,
-          ) ||
-          (values.length > 0 &&
-            values.every((value) => typeof value === 'string' && /^\d{4}[-/]\d\d([-/]\d\d|$)/.test(value)));
-        const told = linesSaying(facts.design ?? NO_LINES, DATE_AS_KEY).find(([, text]) => text.includes(first));
-        if (
-          (dated || told) &&
-          !sharding.test(
-            aboutKeys(facts, detail)
-              .map(({ text }) => text)
-              .join(' '),
-          )
-        )
-          yield {
-            message: `${detail.container.name}: the key ${first} grows with time, so all writes go to one partition`,
-            at: facts.place(detail, 'partitionKey'),
-            related: told ? [{ ...detail.container.at, line: told[0] }] : [],
           };
       }
     },

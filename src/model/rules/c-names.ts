@@ -2,6 +2,7 @@
 import type { ContainerDetail } from '../documents.ts';
 import type { Place } from '../model.ts';
 import { saysCrossing } from '../reader/asked.ts';
+import { hasName } from '../reader/names.ts';
 import { namedLike } from '../reader/owners.ts';
 import { listsIn } from './c-lists.ts';
 import { declaredOf, isIn, linesOf } from './declared.ts';
@@ -70,7 +71,7 @@ const LOOKUP =
   /\b(?:get|find|fetch|load|look_?up|search|list|query|read)_?(?<entity>[A-Za-z]*?(?:_[a-z]+)*?)(?:By(?=[A-Z])|_by_)(?<field>[A-Za-z_]+?)(?:_?[Aa]sync)?(?=[^\w]|$)/gi;
 /** `Find users by email` in a sentence. */
 const SENTENCE =
-  /\b(?:get|find|fetch|load|look up|search|list|query|retrieve)\s+(?:all |an? |the )?(?<entity>[a-z]+)s?\s+by\s+`?(?<field>[a-z][\w-]*)`?/gi;
+  /\b(?:get|find|fetch|load|look up|search|list|query|retrieve|read|show)\s+(?:all |an? |the )?(?:(?!by\b|for\b|per\b)[a-z-]+ ){0,2}?`?(?<entity>[a-z][\w-]*?)s?`?\s+(?:filtered )?(?:by|per|for (?:an?|the|each|every|one)(?: (?:specific|given|single))?|of (?:an?|one)(?: (?:specific|given))?)\s+`?(?<field>[a-z][\w-]*)`?/gi;
 
 /** `Get all members`, `getAllMembers(`. */
 const ALL =
@@ -109,9 +110,28 @@ const isNamed = (name: string, entity: string): boolean =>
   plain(singular(name)) === plain(singular(entity)) ||
   (plain(singular(name)).endsWith(plain(singular(entity))) && /[-_]/.test(name));
 
+/** "every comp the caller has contributed to sold_comps": a list by the person who asks. */
+const OF_CALLER =
+  /\b(?:every|all|each)\b[^.|]{0,40}\b(?:the )?(?:caller|current user|signed-in user|user|customer|member|owner)\b(?:['’]s|\s+(?:has|have|contributed|created|made|owns|submitted|uploaded|posted|wrote))/i;
+const PERSON = /^(?:\w*?(?:user|owner|caller|customer|member|contributor|author|creator)\w*?)(?:Id|_id)$/i;
+
 /** `listBookings()`, `get_all_threads()`, `list_conversations(limit=50)`. */
 const LISTED =
   /\b(?:get_?all|list(?:_?all)?|fetch_?all)_?[A-Za-z]\w*s(?:_?from_?cosmos\w*|Async)?\(\s*(?:(?:limit|top|max\w*|page_?size)\s*[=:]\s*\w+)?\s*\)/i;
+
+/** The container that the line names, by a field of a person that isn't its key. */
+function listedFor(facts: Facts, line: string): { detail: ContainerDetail; field: string } | undefined {
+  // An address has words of its own.
+  const said = line.replaceAll(/\/[\w/:?=&|-]+/g, ' ');
+  const named = facts.containers.filter(({ container }) => hasName(said, container.name));
+  const [detail, ...others] = named;
+  if (!detail || others.length > 0) return undefined;
+  const fields = [...fieldsOf(facts, detail)].filter((field) => PERSON.test(field));
+  const [field] = fields;
+  return field !== undefined && !fields.some((one) => detail.container.partitionKey.includes(`/${one}`))
+    ? { detail, field }
+    : undefined;
+}
 
 interface Lookup {
   readonly detail: ContainerDetail;
@@ -127,7 +147,7 @@ function lookups(facts: Facts): Lookup[] {
   const spans = facts.containers.map((detail) => ({ detail, ...linesOf(design, detail) }));
   return design.lines.flatMap((line, index): Lookup[] => {
     if (line.length > 400 || !/by|all|GET|list/i.test(line)) return [];
-    if (![ALL, ENDPOINT, LOOKUP, SENTENCE, LISTED].some((form) => line.search(form) >= 0)) return [];
+    if (![ALL, ENDPOINT, LOOKUP, SENTENCE, LISTED, OF_CALLER].some((form) => line.search(form) >= 0)) return [];
     const near = design.lines.slice(Math.max(0, index - 2), index + 3).join('\n');
     if (saysCrossing(near)) return [];
     const own = spans.filter((span) => isIn(span, index + 1)).at(-1)?.detail;
@@ -143,12 +163,14 @@ function lookups(facts: Facts): Lookup[] {
       const found = listed(facts, path);
       return found ? [{ ...found, at }] : [];
     });
+    const person = OF_CALLER.test(line) ? listedFor(facts, line) : undefined;
     const [only, ...further] = facts.containers;
     // A call without the key, in a document about one container.
     const called = only && further.length === 0 && line.search(LISTED) >= 0 && only.container.partitionKey.length === 1;
     return [
       ...all,
       ...addressed,
+      ...(person ? [{ ...person, at }] : []),
       ...(called ? [{ detail: only, field: undefined, at }] : []),
       ...[LOOKUP, SENTENCE].flatMap((form) =>
         [...line.matchAll(form)].flatMap(({ groups: { entity = '', field = '' } = {} }): Lookup[] => {
@@ -172,6 +194,8 @@ function namedIn({ containers }: Facts, entity: string, line: string): Container
   return containers.find(({ container }) => container === found[0]);
 }
 
+const OF_TENANT = /^\/(?:tenant|org(?:ani[sz]ation)?|company|workspace|household|family|account)_?(?:id|key)?$/i;
+
 /** The field of the container that a lookup means, if neither the key nor the id nor another container has it. */
 function lookedUp(
   facts: Facts,
@@ -183,6 +207,8 @@ function lookedUp(
   const keys = container.partitionKey.map(plain);
   const isKey = (part: string): boolean => keys.includes(part) || keys.includes(`${part}id`);
   if (parts.some((part) => part === 'id' || isKey(part))) return undefined;
+  // A sentence of one tenant's application doesn't name the tenant, and the request does.
+  if (!isCode && container.partitionKey.some((path) => OF_TENANT.test(path))) return undefined;
   const fields = [...fieldsOf(facts, { container, ...detail })];
   const [part = ''] = parts;
   // Without a description of the documents the field of a method may be one of theirs.

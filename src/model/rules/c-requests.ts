@@ -1,6 +1,6 @@
 // C13 to C15: what requests must name so that they read one partition, or one document.
 import type { Place } from '../model.ts';
-import { type Facts, type Question, examplesIn, namesKey, otherCase, valueAt } from './facts.ts';
+import { type Facts, type Question, examplesIn, isOfId, namesKey, otherCase, valueAt } from './facts.ts';
 import { type Rule, DESIGN, SOURCES, missing, more, together } from './rule.ts';
 import { linesSaying } from './said.ts';
 
@@ -40,6 +40,17 @@ const calledPoint = ({ design }: Facts): Called[] =>
     const below = (design?.lines ?? []).slice(line, line + 4);
     return /^\s*["'`]?SELECT\b/i.test(below[0] ?? '') && !/\b(?:not|instead|avoid|use)\b/i.test(text)
       ? [{ at: { file: design?.file ?? '', line }, byId: below.some((one) => /\bid\s*=/.test(one)) }]
+      : [];
+  });
+
+/** `SELECT … WHERE c.phone = @phone` (point read): a query in a line that calls it so, where the id is another value. */
+const saidPoint = (facts: Facts): Called[] =>
+  asked(facts).flatMap(({ detail, at, queries }) => {
+    const text = facts.design?.lines[at.line - 1] ?? '';
+    const named =
+      /`\s*SELECT\b[^`]*`[^.|`]{0,20}\bpoint[- ]read\b/i.test(text) && !/\b(?:not|instead|avoid|use)\b/i.test(text);
+    return named && queries.length > 0 && !isOfId(detail.container)
+      ? [{ at, byId: queries.some(({ equal }) => equal.includes('id')) }]
       : [];
   });
 
@@ -106,7 +117,7 @@ export const REQUESTS: readonly Rule[] = [
     *check(facts) {
       const points = asked(facts).filter(({ text, queries }) => queries.length === 0 && POINT.test(text));
       const named = points.filter(({ text }) => namedIn(text).length > 0);
-      const called = calledPoint(facts);
+      const called = [...calledPoint(facts), ...saidPoint(facts)];
       for (const found of together(
         called.filter(({ byId }) => !byId),
         'This is called a point read, and is a query: it costs at least 2 RU, and more without the key',

@@ -70,7 +70,7 @@ const CLEANS =
 
 /** Fields that most documents have, whatever they are. */
 const COMMON =
-  /^(?:id|type|pk|partition_?key|name|title|status|state|description|ttl|version|amount|total|currency|date|notes?|_.*|.*_?id|(?:is|has)_?[A-Z]?\w*|(?:created|updated|modified)\w*)$/i;
+  /^(?:id|type|pk|partition_?key|name|title|status|state|description|summary|text|body|ttl|\w*_?number|version|amount|total|currency|date|notes?|_.*|.*_?id|(?:is|has)_?[A-Z]?\w*|(?:created|updated|modified)\w*)$/i;
 
 /**
  * Copies that two examples show: an object with `accountId` and with fields of the account's own example, or with an

@@ -9,12 +9,24 @@ import { type Rule, DESIGN, SOURCES } from './rule.ts';
 const GROWING =
   /^(messages|transcripts?|comments|history|events|logs?|entries|members|memberIds|participants|participantIds|attendees|rsvps|followers|followerIds|subscribers|likes|likedBy|reactions|notifications|transactions|orders|readings|measurements|versions|activities|visits|attempts|reviews|ratings|replies|posts|bookmarks|sessions|auditTrail)$|^(?:liked|saved|followed|blocked|watched|viewed|completed|visited|favou?rite)_?[A-Z]?\w*s$|(History|Log|Logs|Messages|Comments|MemberIds|Events|Versions|Attempts)$/;
 
-const bounded = (text: string, field: string): boolean =>
-  text.includes(field) &&
-  (text.toLowerCase().includes(`recent ${field.toLowerCase()}`) ||
-    /\b(max\w*|at most|up to|limit\w*|last|newest(?! first)|bounded|capped|fixed|no more than|fewer than)\b|[≤<]\s*\d/i.test(
-      text,
-    ));
+/** `channelIds` is "channel IDs" too. */
+const spoken = (field: string): RegExp => new RegExp(field.replaceAll(/([a-z])(?=[A-Z])/g, '$1[ _-]?'), 'i');
+const BOUND =
+  /\b(max\w*|at most|up to|limit\w*|last (?:few|n\b|`|\d+\b(?! (?:minute|hour|day|week|month|year)))|newest(?! first)|bounded|capped|fixed|no more than|fewer than|exceed\w* (?:the )?\d+)\b|[≤<]\s*\d/i;
+/** One sentence has the name and the bound. */
+const bounded = (text: string, field: string): boolean => {
+  const named = spoken(field);
+  return (
+    named.test(text) &&
+    text
+      .split(/(?<=\.)\s+(?=[A-Z])/)
+      .some(
+        (sentence) =>
+          named.test(sentence) &&
+          (sentence.toLowerCase().includes(`recent ${field.toLowerCase()}`) || BOUND.test(sentence)),
+      )
+  );
+};
 
 /** `with embedded HangoutAttendee arrays`, in the line that names the container. */
 const EMBEDDED = /\bembedded\s+`?(\w+)`?\s+(?:arrays?|lists?|collections?)\b/gi;
@@ -71,24 +83,26 @@ export const GROWTH: readonly Rule[] = [
             .filter(([, value]) => isMap(value))
             .map(([field]) => ({ field, at: facts.field(one, field, container.at) })),
         );
-        const declared = design ? declaredOf(design, detail).filter(({ array }) => array) : [];
+        const own = design ? declaredOf(design, detail) : [];
+        const declared = own.filter(({ array }) => array);
+        maps.push(...own.filter(({ map }) => map));
         const opening = design?.lines[container.at.line - 1] ?? '';
         const embedded = [...opening.matchAll(EMBEDDED)].flatMap(([, field = '']) =>
           ENDING.test(field) ? [{ field, at: container.at }] : [],
         );
         const found = [...shown, ...maps, ...declared, ...embedded].filter(({ field }, index, all) => {
-          const own = field.split('.').at(-1) ?? field;
+          const name = field.split('.').at(-1) ?? field;
           return (
-            (GROWING.test(own) ||
-              ofAll.has(own.toLowerCase()) ||
-              isOfDocuments(own) ||
+            (GROWING.test(name) ||
+              ofAll.has(name.toLowerCase()) ||
+              isOfDocuments(name) ||
               maps.some((one) => one.field === field) ||
               embedded.some((one) => one.field === field)) &&
             all.findIndex((other) => other.field === field) === index &&
-            !(design?.lines ?? []).some((line) => bounded(line, own)) &&
+            !(design?.lines ?? []).some((line) => bounded(line, name)) &&
             !pairs.some(
               ({ child, bounded: known }) =>
-                known && own.toLowerCase().startsWith(child.toLowerCase().replace(/s$/, '')),
+                known && name.toLowerCase().startsWith(child.toLowerCase().replace(/s$/, '')),
             )
           );
         });

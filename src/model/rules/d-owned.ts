@@ -25,7 +25,7 @@ function ownerOf(facts: Facts, detail: ContainerDetail): Field | undefined {
 }
 
 /** The key is the document's own: `/id`, or `/ticketNumber` of tickets. */
-function isAlone(container: string, key: string): boolean {
+export function isAlone(container: string, key: string): boolean {
   const of = /^\/(\w+?)_?(?:id|number|no|key|uuid|guid)$/i.exec(key)?.[1];
   return key === '/id' || (of !== undefined && namedLike(of, [{ name: container }]) !== undefined);
 }

@@ -4,6 +4,8 @@ import type { Place } from '../model.ts';
 export interface Declared {
   readonly field: string;
   readonly array: boolean;
+  /** An object whose names are values, such as ids. */
+  readonly map?: true;
   readonly optional: boolean;
   /** The entity of a diagram, of an item or of a row that has it. */
   readonly entity?: string;

@@ -45,6 +45,9 @@ export function listedIn({ lines, file }: Design): Declared[] {
     const at = { file, line: index + 1 };
     const { entity, fields } = ITEM.exec(line)?.groups ?? {};
     if (entity !== undefined && fields !== undefined) return namesIn(fields).map((one) => ({ ...one, entity, at }));
+    // `card_id, player, price`, a line of a fence.
+    if (/^[a-z]\w*(?:,\s*[a-z]\w*)+,?$/i.test(line))
+      return namesIn(line.replace(/,$/, '')).map((one) => ({ ...one, at }));
     if (!line.trimStart().startsWith('|')) return [];
     const [first = '', ...cells] = line.split('|').slice(1, -1);
     const name = /^\s*[*_`]{0,3}([A-Za-z][\w-]*)[*_`]{0,3}\s*$/.exec(first)?.[1];

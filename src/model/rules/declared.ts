@@ -17,8 +17,15 @@ const FORMS: readonly RegExp[] = [
   /^\s*\|\s*`(?<field>[\w.]+)`\s*\|\s*`?(?!\/)(?<type>[^|`]+?)`?\s*\|/,
   // Without backticks only a word for a type shows that the row is about a field.
   /^\s*\|\s*(?<field>[A-Za-z_][\w.]*)\s*\|\s*(?<type>(?:string|number|boolean|bool|int\w*|long|float|double|decimal|object|array|list|map|date\w*|timestamp|uuid|guid)\b[^|`]*?)\s*\|/i,
+  // Names in a column, with a type: `soldAt    string — ISO date`.
+  /^(?<field>[a-z_]\w*)\s{2,}(?<type>(?:string|number|bool(?:ean)?|int\w*|enum|object|array|list|date\w*|timestamp|uuid)\b.*)$/,
+  // And with words: `watchlist    — [{ itemId }]`.
+  /^(?<field>[a-z_]\w*)\s{2,}[—–-]\s+(?<type>\S.*)$/,
 ];
-const ARRAY = /\[\]\s*$|^(Array|List|IList|ICollection|IEnumerable|ReadonlyArray|Sequence|Set)\s*[<[]|^(array|list)\b/i;
+/** `{ itemId: Item }`: an object whose names are values. */
+const MAP = /^\{\s*\w*[a-z]Id\s*:/;
+const ARRAY =
+  /\[\]\s*$|^\[|^(Array|List|IList|ICollection|IEnumerable|ReadonlyArray|Sequence|Set)\s*[<[]|^(array|list)\b/i;
 
 const read = new WeakMap<Design, readonly Declared[]>();
 
@@ -41,6 +48,7 @@ export function declaredIn(design: Design): readonly Declared[] {
         {
           field: jsonName(text) ?? above ?? field,
           array: ARRAY.test(type.trim()),
+          ...(MAP.test(type) && { map: true }),
           optional: optional !== undefined,
           at: { file: design.file, line: index + 1 },
         },

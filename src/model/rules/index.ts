@@ -4,6 +4,7 @@ import type { Documents, Waiver } from '../documents.ts';
 import { DEFAULTS, type RuleSettings } from '../estimate.ts';
 import type { ModelFinding } from '../model.ts';
 import { BELIEFS_OF_SERVICE } from './a-beliefs.ts';
+import { CLAIMS } from './a-claims.ts';
 import { AGREEMENT } from './a-completeness.ts';
 import { DURATIONS } from './a-durations.ts';
 import { PROMPT } from './a-prompt.ts';
@@ -18,12 +19,18 @@ import { SIZES } from './b-sizes.ts';
 import { VISITS } from './b-visits.ts';
 import { CHANGING } from './c-changing.ts';
 import { DOUBLED } from './c-doubled.ts';
+import { GROWING_KEYS } from './c-growing.ts';
 import { IDENTITY } from './c-identity.ts';
 import { KEYS } from './c-keys.ts';
+import { MADE_IDS } from './c-made-ids.ts';
 import { NAMES } from './c-names.ts';
+import { ONCE_EACH } from './c-once.ts';
+import { OUTER } from './c-outer.ts';
 import { PAIRS } from './c-pairs.ts';
 import { PEOPLE_RULES } from './c-people.ts';
+import { REFERENCES } from './c-references.ts';
 import { REQUESTS } from './c-requests.ts';
+import { SPELLING } from './c-spelling.ts';
 import { SYNTAX } from './c-syntax.ts';
 import { UNIQUENESS } from './c-uniqueness.ts';
 import { AGGREGATES } from './d-aggregates.ts';
@@ -49,6 +56,8 @@ import { FEED } from './f-feed.ts';
 import { REMOVED } from './f-removed.ts';
 import { TEMPORARY } from './f-temporary.ts';
 import { SENT } from './f-sent.ts';
+import { SINGLES } from './f-single.ts';
+import { WHOLES } from './f-whole.ts';
 import { Facts } from './facts.ts';
 import { TENANCY } from './h-tenancy.ts';
 import { SHARDS } from './i-shards.ts';
@@ -64,6 +73,7 @@ export const MODEL_RULES: readonly Rule[] = [
   ...DURATIONS,
   ...TOTALS,
   ...UNDESIGNED,
+  ...CLAIMS,
   ...SIZES,
   ...COST,
   ...ENDLESS,
@@ -72,8 +82,14 @@ export const MODEL_RULES: readonly Rule[] = [
   ...DATABASES,
   ...PLANNED,
   ...KEYS,
+  ...GROWING_KEYS,
   ...IDENTITY,
   ...REQUESTS,
+  ...REFERENCES,
+  ...SPELLING,
+  ...ONCE_EACH,
+  ...OUTER,
+  ...MADE_IDS,
   ...UNIQUENESS,
   ...NAMES,
   ...SYNTAX,
@@ -104,6 +120,8 @@ export const MODEL_RULES: readonly Rule[] = [
   ...TEMPORARY,
   ...REMOVED,
   ...SENT,
+  ...WHOLES,
+  ...SINGLES,
   ...TENANCY,
   ...SHARDS,
   ...STATED,

@@ -119,6 +119,37 @@ export const PEOPLE_CASES: readonly Case[] = [
     at: '"savedFilms"',
   },
   {
+    rule: 'D9',
+    given: [container('Carts', '/id', '"dayIds": ["d1"]'), said('An add that would exceed 100 day IDs is refused.')],
+    wrong: [['exceed 100 day IDs is', 'be late is']],
+    at: '"dayIds"',
+  },
+  {
+    // What is bounded is another thing, and a time is no bound.
+    rule: 'D9',
+    given: [container('Carts', '/id', '"history": []'), said('The history has the last 30 orders.')],
+    wrong: [
+      [
+        'The history has the last 30 orders.',
+        'The history of the last 30 days is shown. All data is small and bounded.',
+      ],
+    ],
+    at: '"history": []',
+  },
+  {
+    rule: 'D9',
+    given: [
+      container(
+        'Carts',
+        '/id',
+        '',
+        '\n```\nid       string\nimports  — { importId: Import }\nimports: at most 20\n```\n',
+      ),
+    ],
+    wrong: [['imports: at most 20', 'all']],
+    at: 'imports  —',
+  },
+  {
     rule: 'D13',
     given: [container('Photos', '/id', '"customerId": "c1"', '- **Lists**: cross-partition, by administrators\n')],
     wrong: [['- **Lists**: cross-partition, by administrators', '- **Lists**: newest first']],

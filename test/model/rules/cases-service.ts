@@ -132,8 +132,8 @@ export const SERVICE_CASES: readonly Case[] = [
   },
   {
     rule: 'C22',
-    given: [['', '- `GET /customers/c1/orders` - Get all orders of a customer\n- Get all customers of a tier']],
-    wrong: [['- Get all customers of a tier', '- `GET /customers` - Get all customers']],
+    given: [['', '- `GET /customers/c1/orders` - Get all orders of a customer\n- Get all customers on this page']],
+    wrong: [['- Get all customers on this page', '- `GET /customers` - Get all customers']],
     at: 'Get all customers',
     says: 'listed as a whole',
   },

@@ -12,6 +12,7 @@ import { DERIVED_CASES } from './cases-derived.ts';
 import { E_TO_I } from './cases-e-i.ts';
 import { LASTING_CASES } from './cases-lasting.ts';
 import { PEOPLE_CASES } from './cases-people.ts';
+import { REFERENCE_CASES } from './cases-references.ts';
 import { SERVICE_CASES } from './cases-service.ts';
 import { VISIT_CASES } from './cases-visits.ts';
 
@@ -25,6 +26,7 @@ const CASES = [
   ...VISIT_CASES,
   ...LASTING_CASES,
   ...DERIVED_CASES,
+  ...REFERENCE_CASES,
 ];
 const parser = await loadParser();
 const TODAY = new Date('2026-06-01T00:00:00Z');

@@ -1,9 +1,10 @@
 // C27 and C29: a key that is kept twice, and a check that two requests pass at the same time.
 import type { ContainerDetail } from '../documents.ts';
+import type { Place } from '../model.ts';
 import { type Facts, examplesIn } from './facts.ts';
 import { type Field, fieldsOf } from './fields.ts';
 import { type Rule, type RuleResult, DESIGN, SOURCES, missing, more, together } from './rule.ts';
-import { textAround } from './said.ts';
+import { linesSaying, textAround } from './said.ts';
 import { saying } from './service.ts';
 
 const COPY = /^_?(?:partition_?key|pk|partition_?id)$/i;
@@ -25,6 +26,25 @@ function secondKey(facts: Facts, detail: ContainerDetail): Field | undefined {
   });
 }
 
+const WRITTEN = /^\s*["']?(?:partition_?key|pk)["']?\s*:\s*(?<value>[A-Za-z_][\w.]*)\s*,?\s*$/i;
+/** So many lines around it are the same object. */
+const WITHIN = 4;
+
+/** `partitionKey: date` beside `date: date`, in a program that writes documents whose key is another path. */
+function writtenTwice({ design, containers }: Facts): { readonly at: Place; readonly key: string }[] {
+  if (!design || containers.some(({ container }) => container.partitionKey.some((path) => COPY.test(path.slice(1)))))
+    return [];
+  return linesSaying(design, WRITTEN).flatMap(([line, text]) => {
+    const value = WRITTEN.exec(text)?.groups?.['value'] ?? '';
+    const near = textAround(design, line, WITHIN).split('\n');
+    const found = containers.find(({ container }) => {
+      const [, field = ''] = container.partitionKey[0]?.split('/') ?? [];
+      return near.some((one) => new RegExp(String.raw`^\s*["']?${field}["']?\s*:\s*${value}\s*,?\s*$`).test(one));
+    });
+    return found ? [{ at: { file: design.file, line }, key: found.container.partitionKey.join(', ') }] : [];
+  });
+}
+
 const CHECKED =
   /\b(?:check(?:s|ed|ing)?|quer(?:y|ies)|look(?:s|ed)? up|verif(?:y|ies)|ensures?)\b[^.|]{0,60}\b(?:exist\w*|duplicat\w*|already|unique\w*|taken)\b[^.|]{0,60}\bbefore\b[^.|]{0,30}\b(?:creat|insert|writ|add|sav|regist|upload)|\bduplicate[- ]\w+(?:[- ]\w+)? (?:checks?|detection|prevention)\b|\b(?:prevents?|rejects?|avoids?)\b[^.|]{0,20}\bduplicates?\b[^.|]{0,60}\b(?:by|via|with|using) (?:a |an )?(?:quer|check|look)|\b(?:only )?one (?:active|open|pending)\b[^.|]{0,40}\bper\b|\b(?:max(?:imum)?|highest|latest|last)\b[^.|]{0,40}\b(?:number|sequence|version)\b[^.|]{0,20}\+ ?1\b/i;
 /** Whoever removes them afterwards has nothing that refuses them. */
@@ -42,7 +62,7 @@ export const DOUBLED: readonly Rule[] = [
     title: 'Documents have the partition key once',
     severity: 'warning',
     source: SOURCES.ours,
-    why: 'A field such as `partitionKey` in documents whose container has another path as its key is read by no request. Either it is a second copy of the key, which each write must keep equal, or the path is wrong: then every document has the same undefined key. The rule reads examples and declarations.',
+    why: 'A field such as `partitionKey` in documents whose container has another path as its key is read by no request. Either it is a second copy of the key, which each write must keep equal, or the path is wrong: then every document has the same undefined key. The rule reads examples and declarations, and objects in programs that have one value under both names.',
     hint: 'Delete the field, or make its path the key of the container.',
     needs: [DESIGN],
     *check(facts): Iterable<RuleResult> {
@@ -50,6 +70,11 @@ export const DOUBLED: readonly Rule[] = [
         const field = secondKey(facts, detail);
         return field ? [{ detail, ...field }] : [];
       });
+      const twice = writtenTwice(facts);
+      yield* together(
+        twice,
+        `A program writes the value of the key ${twice[0]?.key ?? ''} a second time, in a field that is called the key`,
+      );
       const [first, ...others] = found;
       if (first)
         yield {

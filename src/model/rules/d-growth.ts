@@ -7,7 +7,7 @@ import { type Rule, DESIGN, SOURCES } from './rule.ts';
 
 /** Names of things that are added one by one, without an end. */
 const GROWING =
-  /^(messages|transcripts?|comments|history|events|logs?|entries|members|memberIds|participants|participantIds|attendees|rsvps|followers|followerIds|subscribers|likes|likedBy|reactions|notifications|transactions|orders|readings|measurements|versions|activities|visits|attempts|reviews|ratings|replies|posts|bookmarks|sessions|auditTrail)$|^(?:liked|saved|followed|blocked|watched|viewed|completed|visited|favou?rite)_?[A-Z]?\w*s$|(History|Log|Logs|Messages|Comments|MemberIds|Events|Versions)$/;
+  /^(messages|transcripts?|comments|history|events|logs?|entries|members|memberIds|participants|participantIds|attendees|rsvps|followers|followerIds|subscribers|likes|likedBy|reactions|notifications|transactions|orders|readings|measurements|versions|activities|visits|attempts|reviews|ratings|replies|posts|bookmarks|sessions|auditTrail)$|^(?:liked|saved|followed|blocked|watched|viewed|completed|visited|favou?rite)_?[A-Z]?\w*s$|(History|Log|Logs|Messages|Comments|MemberIds|Events|Versions|Attempts)$/;
 
 /** `channelIds` is "channel IDs" too. */
 const spoken = (field: string): RegExp => new RegExp(field.replaceAll(/([a-z])(?=[A-Z])/g, '$1[ _-]?'), 'i');

@@ -8,7 +8,7 @@ import { type Rule, type RuleResult, DESIGN, SOURCES, missing, together } from '
 import { isSaid, linesSaying } from './said.ts';
 
 const CHANGES =
-  /^(?:(?:user|owner|customer|member|contact|account)_?)?(?:e_?mail(?:_?address)?|phone(?:_?number)?|display_?name)$|^(?:assigned_?to|assignee)(?:_?id)?$|^(?:current|last)_?[A-Z_]\w*$|^stage$/i;
+  /^(?:(?:user|owner|customer|member|contact|account)_?)?(?:e_?mail(?:_?address)?|phone(?:_?number)?|display_?name)$|^(?:user|team|room|group|channel|project)?_?name$|^title$|^(?:assigned_?to|assignee)(?:_?id)?$|^(?:current|last)_?[A-Z_]\w*$|^stage$/i;
 /** People, and the group that has them for a time. */
 const PEOPLE = /^(?:students?|pupils?|employees?|staff|players?|workers?|drivers?|nurses?|patients?|agents?)$/i;
 const GROUP =

@@ -6,11 +6,11 @@ import { type Field, fieldsOf, isAsked } from './fields.ts';
 import { type Rule, type RuleResult, DESIGN, SOURCES, missing } from './rule.ts';
 import { isSaid, linesSaying } from './said.ts';
 
-const PEOPLE =
+export const PEOPLE =
   /^(?:app|web|site|unified|core)?[-_ ]?(?:users?|accounts?|members?|profiles?)(?:[-_ ]?(?:accounts?|profiles?|data))?$|^(?:\w+[-_])?(?:identit(?:y|ies)|external[-_]?logins?)$/i;
 /** With a password a sign-in knows the address; with an identity of elsewhere, its id. */
 const PASSWORD = /^(?:password|hashed)_?(?:hash|password|digest)?$/i;
-const ADDRESS = /^(?:email|e_?mail_?address|user_?name|login)$/i;
+export const ADDRESS = /^(?:email|e_?mail_?address|user_?name|login)$/i;
 const ELSEWHERE =
   /^(?:auth0?|azure(?:_?ad)?|aad|entra|b2c|google|github|facebook|apple|firebase|external|identity|idp|oauth|sso|clerk|cognito|provider)_?(?:auth|user|object|account)?_?(?:id|sub|subject|oid)$/i;
 const SERVED = /\b(?:lookup|reservation|index) (?:container|document)|\bpoint[- ]reads? by `?e-?mail/i;
@@ -19,8 +19,8 @@ const SERVED = /\b(?:lookup|reservation|index) (?:container|document)|\bpoint[- 
 const OF_GROUP = /^\/(?:family|household|team|group|department|class|club|league|crew)_?(?:id)?$/i;
 /** What a sign-in says of the person. */
 const CLAIMED = /\b(?:claims?|tokens?|jwt|invit\w+ code|roles? assignment)\b/i;
-const SIGNS_IN = /\b(?:log[- ]?in|sign[- ]?in|regist(?:er|ration)|password)\b/i;
-const IDENTITY =
+export const SIGNS_IN = /\b(?:log[- ]?in|sign[- ]?in|regist(?:er|ration)|password)\b/i;
+export const IDENTITY =
   /\b(?:entra|azure ad|aad|b2c|auth0|oauth2?|oidc|firebase|clerk|cognito|okta|msal|sso|easy ?auth|google sign|static web app)\b/i;
 
 const CROSSES = /cross[- ]partition|fan[- ]?out/i;

@@ -325,4 +325,11 @@ export const REFERENCE_CASES: readonly Case[] = [
     at: '`/name`',
     says: 'Teams',
   },
+  {
+    rule: 'C28',
+    given: [container('privateMessages', '/senderId', '', '- **Inbox**: a cross-partition query, once a day\n')],
+    wrong: [['- **Inbox**: a cross-partition query, once a day', '- **Inbox**: newest first']],
+    at: '`/senderId`',
+    says: 'a talk of two people',
+  },
 ];

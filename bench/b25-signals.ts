@@ -40,7 +40,7 @@ export const b25: Benchmark = {
   id: 'B25',
   title: 'metrics, endpoints and spans: processor time of a host ÷ that of a host without them',
   run: async () => {
-    await using stage = await openStage();
+    await using stage = await openStage({ tls: process.env['MILLRACE_BENCH_TLS'] !== '0' });
     const figures = await host(stage, 'derived', async (parts) => {
       const used: number[] = [];
       let turn = 0;

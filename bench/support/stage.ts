@@ -1,5 +1,6 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
+import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { type Container, type Database, PartitionKeyDefinitionVersion } from '@azure/cosmos';
 import pMap from 'p-map';
 import { connect } from '../../src/cosmos/connect.ts';
@@ -23,12 +24,19 @@ export interface Stage extends AsyncDisposable {
   container(id: string, path: string, throughput?: number): Promise<Container>;
 }
 
-/** The embedded server as a child process, and a client to it as Millrace makes one. `heapMb`: of the server, at most. */
-export async function openStage({ heapMb = 4096 } = {}): Promise<Stage> {
-  const child = fork(new URL('../server.ts', import.meta.url), {
+/**
+ * The embedded server as a child process, and a client to it as Millrace makes one.
+ *
+ * `heapMb`: of the server, at most. `tls`: it speaks TLS, as Azure does, and this process trusts its certificate.
+ */
+export async function openStage({ heapMb = 4096, tls = false } = {}): Promise<Stage> {
+  const child = fork(new URL('../server.ts', import.meta.url), tls ? ['--tls'] : [], {
     execArgv: ['--conditions=millrace-source', `--max-old-space-size=${heapMb}`],
   });
-  const [account] = (await once(child, 'message')) as [{ endpoint: string; key: string }];
+  const [{ certificate, ...account }] = (await once(child, 'message')) as [
+    { endpoint: string; key: string; certificate?: string },
+  ];
+  if (certificate !== undefined) setDefaultCACertificates([...getCACertificates(), certificate]);
   const client = connect({ kind: 'key', ...account });
   const { database } = await client.databases.create({ id: 'bench' });
   return {

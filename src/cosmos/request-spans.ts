@@ -38,38 +38,26 @@ export const requestSpans: PluginConfig = {
   },
 };
 
-async function spanned(parent: object, request: Request, next: Next<unknown>): Promise<Response> {
+/** The caller gets the client's own promise: another one for each request would cost more than the spans. */
+function spanned(parent: object, request: Request, next: Next<unknown>): Promise<Response> {
   const startedAt = Date.now();
   const flight = flightOf(parent, request);
-  try {
-    const response = await flight.span.around(() => next(request));
-    flight.answered(response);
-    return response;
-  } catch (error) {
-    if (flight.alone) failed(flight.span, error);
-    else {
-      const own = openSpan({ ...spanOf(request), startedAt });
-      failed(own, error);
-      own.end();
-    }
-    throw error;
-  } finally {
-    flight.leave();
-  }
+  const answer = flight.span.around(() => next(request));
+  answer.then(flight.answered, (error: unknown) => flight.refused(error, request, startedAt));
+  return answer;
 }
 
-/** The flights that haven't ended, by the span that they are below. */
-const inFlight = new WeakMap<object, Map<string, Flight>>();
+/** The flights that haven't ended, by the span that they are below: few, so a list is faster than a key for each request. */
+const inFlight = new WeakMap<object, Flight[]>();
 
 function flightOf(parent: object, request: Request): Flight {
   let flights = inFlight.get(parent);
-  if (!flights) inFlight.set(parent, (flights = new Map()));
-  const [place = ''] = PLACE.exec(request.path ?? '') ?? [];
-  const key = `${operationOf(request)} ${place} ${request.endpoint}`;
-  let flight = flights.get(key);
+  if (!flights) inFlight.set(parent, (flights = []));
+  const operation = operationOf(request);
+  let flight = flights.find((one) => one.takes(operation, request));
   if (!flight) {
-    const ended = (): void => void flights.delete(key);
-    flights.set(key, (flight = new Flight(openSpan(spanOf(request)), ended)));
+    flight = new Flight(flights, operation, request);
+    flights.push(flight);
   }
   flight.join();
   return flight;
@@ -78,7 +66,11 @@ function flightOf(parent: object, request: Request): Flight {
 /** Requests that overlap, and their span: it begins with the first and ends with the last. */
 class Flight {
   readonly span: OpenSpan;
-  readonly #ended: () => void;
+  readonly #flights: Flight[];
+  readonly #operation: string;
+  /** Of the database or the container. */
+  readonly #path: string;
+  readonly #endpoint: string | undefined;
   #begun = 0;
   #running = 0;
   #answers = 0;
@@ -88,13 +80,28 @@ class Flight {
   #code: unknown;
   #substatus: unknown;
 
-  constructor(span: OpenSpan, ended: () => void) {
-    this.span = span;
-    this.#ended = ended;
+  /** `flights`: those of the same parent, of which it takes itself when it has ended. */
+  constructor(flights: Flight[], operation: string, request: Request) {
+    this.span = openSpan(spanOf(request));
+    this.#flights = flights;
+    this.#operation = operation;
+    [this.#path = ''] = PLACE.exec(request.path ?? '') ?? [];
+    this.#endpoint = request.endpoint;
+  }
+
+  /** Whether a request is of the same operation on the same container. */
+  takes(operation: string, { path = '', endpoint }: Request): boolean {
+    const end = this.#path.length;
+    return (
+      this.#operation === operation &&
+      this.#endpoint === endpoint &&
+      path.startsWith(this.#path) &&
+      (path.length === end || path[end] === '/')
+    );
   }
 
   /** Whether no other request has joined. */
-  get alone(): boolean {
+  get #alone(): boolean {
     return this.#begun === 1;
   }
 
@@ -103,20 +110,31 @@ class Flight {
     this.#running++;
   }
 
-  answered({ code, substatus, headers, result }: Response): void {
+  readonly answered = ({ code, substatus, headers, result }: Response): void => {
     const first = this.#answers++ === 0;
     this.#code = first || this.#code === code ? code : undefined;
     this.#substatus = first || this.#substatus === substatus ? substatus : undefined;
     this.#charge = first ? chargeOf(headers) : this.#charge + chargeOf(headers);
     if (Array.isArray(result)) this.#documents += result.length;
+    this.#leave();
+  };
+
+  refused(error: unknown, request: Request, startedAt: number): void {
+    if (this.#alone) failed(this.span, error);
+    else {
+      const own = openSpan({ ...spanOf(request), startedAt });
+      failed(own, error);
+      own.end();
+    }
+    this.#leave();
   }
 
-  leave(): void {
+  #leave(): void {
     if (--this.#running > 0) return;
-    this.#ended();
+    this.#flights.splice(this.#flights.indexOf(this), 1);
     this.span.set({
       ...(this.#documents > 0 && { 'db.operation.batch.size': this.#documents }),
-      ...(!this.alone && { 'millrace.requests': this.#answers }),
+      ...(!this.#alone && { 'millrace.requests': this.#answers }),
       ...(this.#answers > 0 && statusOf(this.#code, this.#substatus, this.#charge)),
     });
     this.span.end();

@@ -142,6 +142,31 @@ const BELIEFS: readonly Belief[] = [
       'Requests are billed by their RU, not by their number: a read of 1 KB takes 1 RU, and a write about 5 or more',
   },
   {
+    claim:
+      /\$ ?\d[\d.,]* (?:por|pro|par) (?:1 )?(?:mill[oó]n(?:es)?|milh[aã]o|million) (?:de |d['’])?(?:operaciones|opera[cç][oõ]es|opérations)\b/i,
+    unless: /\b(?:functions?|storage account|blob|event (?:hub|grid)s?|service bus|signalr)\b/i,
+    truth: 'Serverless is billed by the RU that requests take, and a request takes one or many',
+  },
+  {
+    claim:
+      /\bchange feed\b[^.|;]{0,30}\b(?:is|are|comes?) (?:for )?(?:free\b(?! of)|at no (?:extra |additional )?cost|without (?:extra |additional )?costs?)/i,
+    denies: true,
+    truth: 'Reading the feed takes RU: each poll, each page, and the leases',
+  },
+  {
+    claim: /^\s*["']?_ts["']?\s*[:=]\s*(?:Date\.now|Math\.|new Date|int\(|time\.|datetime|DateTime)/,
+    truth: 'The service sets _ts at each write; a value that the application writes is replaced',
+  },
+  {
+    claim: /\/id\b[`*\s]{0,4}\([^)|]{0,20}\bsingle partition\b/i,
+    truth: 'With the key /id each document is a logical partition of its own',
+  },
+  {
+    claim:
+      /\b(?:independent|separate|individual) backups? (?:per|for each|of each) (?:tenant|database|container)|\bbackups? (?:independientes|separados) por (?:tenant|database|base)/i,
+    truth: 'Backup is a setting of the account, and has all its databases',
+  },
+  {
     claim: /\bauto-?pause\b/i,
     unless: /\b(?:sql (?:database|server)|azure sql|postgres\w*|synapse|databricks|cluster)\b/i,
     truth: 'Cosmos DB doesn’t pause; a serverless account costs its storage alone without requests',
@@ -153,7 +178,7 @@ const BELIEFS: readonly Belief[] = [
 ];
 
 const DENIED =
-  /\b(no|not|never|without|instead of|rather than|unlike|avoid\w*|isn['’]t|doesn['’]t|don['’]t|can['’]?t|cannot|unsupported)\b/i;
+  /\b(no|not|never|without|instead of|rather than|unlike|avoid\w*|would|isn['’]t|doesn['’]t|don['’]t|can['’]?t|cannot|unsupported)\b/i;
 
 interface Said {
   readonly text: string;
@@ -200,7 +225,7 @@ export const BELIEFS_OF_SERVICE: readonly Rule[] = [
     title: 'What the document says of partitions, transactions, joins and the feed is true of Cosmos DB',
     severity: 'error',
     source: SOURCES.microsoft('Partitioning and horizontal scaling in Azure Cosmos DB'),
-    why: 'A design that rests on a false sentence fails when it is built: a JOIN over documents is refused, a transaction over partitions too, and a logical partition is full at 20 GB (ASM-E121, ASM-E130, ASM-E132). The rule reads single sentences. It passes over those that deny the claim.',
+    why: 'A design that rests on a false sentence fails when it is built: a JOIN over documents is refused, a transaction over partitions too, and a logical partition is full at 20 GB (ASM-E121, ASM-E130, ASM-E132). Others cost more than was planned: the change feed takes RU, and serverless is billed by RU (ASM-E143). The rule reads single sentences. It passes over those that deny the claim.',
     hint: 'Correct the sentence, and what rests on it.',
     needs: [DESIGN],
     *check(facts): Iterable<RuleResult> {

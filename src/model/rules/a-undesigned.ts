@@ -10,6 +10,8 @@ const NAMED =
 /** An item of a list under "Containers". */
 const ITEM = /^(?<indent>\s*)[-*+]\s+\**`(?<name>[a-z][\w-]*)`\**\s*(?:[-–—:(]|$)/i;
 const LIST = /^(?<indent>\s*)[-*+]\s+\**(?:Cosmos DB )?(?:Containers|Collections)\**\s*:?\**\s*$/i;
+/** A leaf of a tree: `├── Container: orders`. */
+const LEAF = /^\s*[│├└─|+\s]*[├└|+][─-]*\s*Container:\s*`?(?<name>[a-z][\w-]*)`?\s*$/i;
 /** No container of the account. */
 const OTHER =
   /\b(?:blob|storage|docker|image|compose|kubernetes|pod|aca|container apps?|registry|queue|mongo\w*|migrat\w*|legacy|deprecated|removed|renamed|old (?:container|collection)|instead|reserved|existing|already|avoid\w*|separate|no additional|consider|publicaccess|lease|redis|bucket|sql (?:database|table)s?|css|html|div)\b/i;
@@ -38,8 +40,10 @@ function mentions({ lines, file }: Design): Mention[] {
     if (name === undefined || indent.length <= list) list = -1;
     if (OTHER.test(text)) return [];
     const listed = list >= 0 && name !== undefined ? [{ name, at }] : [];
+    const leaf = LEAF.exec(text)?.groups?.['name'];
     return [
       ...listed,
+      ...(leaf === undefined ? [] : [{ name: leaf, at }]),
       ...[...text.matchAll(NAMED)].map(({ groups }) => ({ name: groups?.['before'] ?? groups?.['after'] ?? '', at })),
     ];
   });
@@ -77,7 +81,7 @@ export const UNDESIGNED: readonly Rule[] = [
     title: 'A container that the text counts on is designed',
     severity: 'warning',
     source: SOURCES.ours,
-    why: 'A sentence such as "older messages go to the `archive` container" counts on a container, and nothing states its key. Who builds it decides then. The rule reads names in backticks beside the word container, items of a list of containers, and headings beside those of containers. It asks only in documents that design two containers or more.',
+    why: 'A sentence such as "older messages go to the `archive` container" counts on a container, and nothing states its key. Who builds it decides then. The rule reads names in backticks beside the word container, items of a list of containers, leaves of a tree (`├── Container: orders`), and headings beside those of containers. It asks only in documents that design two containers or more.',
     hint: 'Design the container: key, documents, TTL. Or delete the sentence.',
     needs: [DESIGN],
     *check({ design, containers }): Iterable<RuleResult> {

@@ -9,7 +9,7 @@ const COLLECTED =
   /audit|logs?$|log[-_ ]?entr|events?$|activit|telemetry|histor|notification|reading|metrics?$|measurement|message|communication|interaction|usage|visits?$/i;
 /** Groups whose size nothing bounds. */
 const GROUP =
-  /^\/(?:tenant|company|org|organi[sz]ation|workspace|business|school|hospital|clinic|facility|plant|site|merchant|region|channel|room|guild|server|community)_?(?:id|name|code)?$/i;
+  /^\/(?:tenant|company|org|organi[sz]ation|workspace|business|school|hospital|clinic|facility|plant|site|merchant|region|channel|room|team|guild|server|community)_?(?:id|name|code)?$/i;
 const CONSIDERED =
   /\b20 ?GB\b|archiv|\bbucket|hierarch|\bsynthetic|hot[- ]partition|sub-?partition|\bretention|\bTTL\b|time[- ]to[- ]live|purg|\bprune|\bsuffix|\bshard/i;
 
@@ -34,6 +34,19 @@ const isEnded = (facts: Facts, detail: ContainerDetail): boolean => {
   );
 };
 
+/** What a group does, in one partition for each group. */
+const collectedIn = (facts: Facts): ContainerDetail[] =>
+  facts.containers.filter(
+    (detail) =>
+      isCollected(detail) &&
+      detail.container.partitionKey.length === 1 &&
+      GROUP.test(detail.container.partitionKey[0] ?? ''),
+  );
+
+/** The containers of which B23 speaks. */
+export const endlessIn = (facts: Facts): ContainerDetail[] =>
+  collectedIn(facts).filter((detail) => !isEnded(facts, detail));
+
 export const ENDLESS: readonly Rule[] = [
   {
     id: 'B23',
@@ -44,17 +57,11 @@ export const ENDLESS: readonly Rule[] = [
     hint: 'Add a level to the key, such as the day or the user. Or set a TTL, and archive what is older.',
     needs: [DESIGN],
     *check(facts): Iterable<RuleResult> {
-      const collected = facts.containers.filter(
-        (detail) =>
-          isCollected(detail) &&
-          detail.container.partitionKey.length === 1 &&
-          GROUP.test(detail.container.partitionKey[0] ?? ''),
-      );
-      if (collected.length === 0) {
+      if (collectedIn(facts).length === 0) {
         yield missing('a container that collects what a group does');
         return;
       }
-      const open = collected.filter((detail) => !isEnded(facts, detail));
+      const open = endlessIn(facts);
       yield* together(
         open.map((detail) => ({ at: facts.place(detail, 'partitionKey') })),
         `${open.map(({ container }) => container.name).join(', ')}: all documents of a value of ${open[0]?.container.partitionKey[0]} are in one logical partition, which holds 20 GB, and nothing ends them`,

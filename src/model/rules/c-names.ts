@@ -4,6 +4,7 @@ import type { Place } from '../model.ts';
 import { saysCrossing } from '../reader/asked.ts';
 import { hasName } from '../reader/names.ts';
 import { namedLike } from '../reader/owners.ts';
+import { listsIn } from './c-lists.ts';
 import { declaredOf, isIn, linesOf } from './declared.ts';
 import { type Facts, fieldsIn, isOfId } from './facts.ts';
 import { type Rule, type RuleResult, DESIGN, SOURCES, missing } from './rule.ts';
@@ -225,6 +226,9 @@ function lookedUp(
   return served || asked ? undefined : found;
 }
 
+const LIST_HINT =
+  'Choose a key that the list knows, such as the owner, the source or the status. Or write "cross-partition" and how often the list is asked.';
+
 export const NAMES: readonly Rule[] = [
   {
     id: 'C21',
@@ -267,12 +271,12 @@ export const NAMES: readonly Rule[] = [
     title: 'A lookup by another field than the key has a container for it, or is said to cross partitions',
     severity: 'warning',
     source: SOURCES.microsoft('Query a container in Azure Cosmos DB'),
-    why: 'A lookup such as `getUserByEmail` is a query without the key, so it reads every partition. The rule reads the names of methods and sentences ("find users by email", "orders for a customer"), if the field is one of the container’s, and addresses such as `GET /conversations/user/:userId` of a container whose key is its documents’ own id. It reads lists of the person who asks too ("every sale that the caller has made"). It accepts a container whose key is this field, and a text beside it that says cross-partition.',
+    why: 'A lookup such as `getUserByEmail` is a query without the key, so it reads every partition. The rule reads the names of methods and sentences ("find users by email", "orders for a customer"), if the field is one of the container’s, and addresses such as `GET /conversations/user/:userId` and `GET /conversations` of a container whose key is its documents’ own id, types of a numbered page of it, and calls that read all (`readAll()`). It reads lists of the person who asks too ("every sale that the caller has made"). It accepts a container whose key is this field, and a text beside it that says cross-partition.',
     hint: 'Add a container whose key is this field, and keep it by a projection. Or write "cross-partition" and how often it is asked.',
     needs: [DESIGN],
     *check(facts): Iterable<RuleResult> {
       // A query below the words is judged by itself (C13).
-      const all = lookups(facts).filter(
+      const all = [...lookups(facts), ...listsIn(facts).map((list) => ({ ...list, field: undefined }))].filter(
         ({ detail, at }) =>
           !facts.questions.some(
             (question) =>
@@ -290,6 +294,7 @@ export const NAMES: readonly Rule[] = [
           message: `${detail.container.name} is ${fields.length === 0 ? 'listed as a whole' : `looked up by ${fields.join(', ')}`}; without the key ${detail.container.partitionKey.join(', ')} this reads every partition`,
           at: first.at,
           related: [...others.map(({ at }) => at), facts.place(detail, 'partitionKey')],
+          ...(fields.length === 0 && { hint: LIST_HINT }),
         };
       }
     },

@@ -1,7 +1,8 @@
 // C16 to C18: documents that must be one, and statements that the service doesn't have.
+import { shortenedIn, twiceIn } from './c-composed.ts';
 import { declaredOf } from './declared.ts';
 import { type Facts, valueAt } from './facts.ts';
-import { type Rule, DESIGN, SOURCES, missing, quoted } from './rule.ts';
+import { type Rule, DESIGN, SOURCES, missing, quoted, together } from './rule.ts';
 
 /** Types of which one person makes at most one for each thing. */
 const ONCE =
@@ -56,7 +57,7 @@ export const UNIQUENESS: readonly Rule[] = [
     title: 'A document that may exist once for two others has an id that says so',
     severity: 'warning',
     source: `${SOURCES.ours}; ${SOURCES.microsoft('Unique key constraints in Azure Cosmos DB')}`,
-    why: 'A like, a vote or a membership exists once for a person and a thing. With an id by chance, a repeated request makes a second document, and a query before the write doesn’t prevent it. If the id is made of both, the second create fails with 409. The rule looks at types with such a name whose examples have two fields that end in Id, and whose id contains none of their values.',
+    why: 'A like, a vote or a membership exists once for a person and a thing. With an id by chance, a repeated request makes a second document, and a query before the write doesn’t prevent it. If the id is made of both, the second create fails with 409. The rule looks at types with such a name whose examples have two fields that end in Id, and whose id contains none of their values. It also finds ids that shorten the values which they are made of (`user123` for `user-abc-123`), and two programs that change a text, each in its way, for the same id.',
     hint: 'Make the id of both, as in `post1|user7`, or add a unique key policy over both fields.',
     needs: [DESIGN],
     *check(facts) {
@@ -81,6 +82,17 @@ export const UNIQUENESS: readonly Rule[] = [
             };
         }
       }
+      for (const [{ container }, all] of Map.groupBy(shortenedIn(facts), ({ detail }) => detail))
+        yield* together(
+          all,
+          `${container.name}: the id isn’t made of the fields as they are: ${all.map(({ what }) => what).join(', ')}`,
+        );
+      const twice = facts.design ? twiceIn(facts.design) : [];
+      yield* together(
+        twice,
+        `Two programs make the id ${twice[0]?.between ?? ''}, each by changes of its own: a difference makes a second document`,
+        twice.flatMap(({ changes }) => changes),
+      );
     },
   },
   {

@@ -1,11 +1,12 @@
 // D10, D11 and F16: data that follows from other documents, or from the clock, and that nothing keeps.
 import { isObject } from '../../base/json.ts';
 import type { ContainerDetail, Design } from '../documents.ts';
+import type { Container } from '../model.ts';
 import { endingLike, namedLike } from '../reader/owners.ts';
 import { isIn, linesOf } from './declared.ts';
 import { type Facts, examplesIn, fieldsIn } from './facts.ts';
 import { type Field, fieldsOf } from './fields.ts';
-import { type Rule, type RuleResult, DESIGN, SOURCES } from './rule.ts';
+import { type Rule, type RuleResult, DESIGN, SOURCES, together } from './rule.ts';
 import { linesSaying } from './said.ts';
 
 /** Whether a projection writes the field, or a sentence with its name says what keeps it. `origin`: where it is from. */
@@ -26,9 +27,16 @@ function isKept(
 function says(design: Design | undefined, field: string, words: RegExp, origin?: ContainerDetail): boolean {
   if (!design) return false;
   const own = origin ? linesOf(design, origin) : { from: 0, to: 0 };
-  return linesSaying(design, words).some(([line, text]) => text.includes(field) && !isIn(own, line));
+  return linesSaying(design, words).some(([line, text]) => hasWord(text, field) && !isIn(own, line));
 }
 
+/** `xp` isn't a word of "export". */
+const hasWord = (text: string, field: string): boolean =>
+  text.includes(field) && (field.length > SHORT || new RegExp(String.raw`\b${field}\b`).test(text));
+const SHORT = 3;
+
+/** How many there are now of what another container has. */
+const USED = /^(?:current|used)_?(?<of>[A-Za-z][a-z]+s)$/;
 const COUNTER = /^(?:total_?|num(?:ber_?of)?_?)?(?<of>[a-z]+?(?:[A-Z][a-z]+)?)(?:Count|_count|s_total|sTotal)$/;
 /** A number that is called like what many people do. */
 const TOTAL =
@@ -37,9 +45,11 @@ const TOTAL =
 const TALKS = /^(?:transcripts?|turns|history|dialogue?)$/i;
 const SAID = /^(?:message|turn|reply)$/i;
 const TALLY = /^(?:(?:up|down)?_?votes|likes|dislikes|views|downloads|shares|plays|followers)$/i;
+/** What a game or a course gives for what a person has done; the things done are documents of their own. */
+const EARNED = /^(?:xp|experience_?points|reputation|karma|loyalty_?points|(?:current|longest)_?streak)$/i;
 /** Counters that others' requests raise, of things that may have no container here. */
 const RAISED =
-  /^(?:turn|event|session|question|request|verification|interaction|conversation|click|game|visit|login|view|download|like|save|share|play|comment|reply|follower|following|member|message|unread\w*|vote|upvote|review|post|favou?rite|rating|subscriber|participant|attendee|registration|enrol?lment)s?$/i;
+  /^(?:enrolled|completed|turn|event|session|question|request|verification|interaction|conversation|click|game|visit|login|view|download|like|save|share|play|comment|reply|follower|following|member|message|unread\w*|vote|upvote|review|post|favou?rite|rating|subscriber|participant|attendee|registration|enrol?lment)s?$/i;
 const KEEPS_COUNT =
   /increment|patch|atomic|change feed|trigger|re-?(comput|calculat|count)|aggregat|etag|projection|derived|computed|maintain|denormali|updated (by|on|when)|sync|batch|approximate/i;
 const KEEPS_COPY =
@@ -115,48 +125,69 @@ const partsOf = (document: Readonly<Record<string, unknown>>): Readonly<Record<s
   ),
 ];
 
+const usedOf = (field: string, all: readonly Container[]): string | undefined => {
+  const of = USED.exec(field)?.groups?.['of'];
+  return of !== undefined && namedLike(of, all) ? of : undefined;
+};
+
+/** Numbers in objects of the examples, such as `enrollment.enrolledCount`; the elements of lists are others' documents. */
+function nestedIn(facts: Facts, { container }: ContainerDetail): Field[] {
+  const found = new Map<string, Field>();
+  const visit = (part: Readonly<Record<string, unknown>>, one: object): void => {
+    for (const [field, value] of Object.entries(part))
+      if (isObject(value)) visit(value, one);
+      else if (part !== one && typeof value === 'number' && !found.has(field))
+        found.set(field, { field, at: facts.field(one, field, container.at) });
+  };
+  for (const one of examplesIn(container)) visit(one, one);
+  return [...found.values()];
+}
+
 export const DERIVED: readonly Rule[] = [
   {
     id: 'D10',
     title: 'A counter of other documents has a path that keeps it',
     severity: 'warning',
     source: `${SOURCES.ours}; ${SOURCES.microsoft('Data modeling in Azure Cosmos DB')}`,
-    why: 'A field such as `likeCount` beside a container `likes` follows from other documents, and Cosmos DB has no trigger that keeps it. Without a path it drifts; with `+= 1` it counts a repeated request twice. The same holds for `viewCount` and other counters that the requests of many people raise. The rule looks for a projection, or a sentence with the field’s name that says what updates it, and passes over a document that has the counted elements itself.',
+    why: 'A field such as `likeCount` beside a container `likes` follows from other documents, and Cosmos DB has no trigger that keeps it. Without a path it drifts; with `+= 1` it counts a repeated request twice. The same holds for `viewCount` and other counters that the requests of many people raise, for what a course or a game gives (`xp`), and for numbers in objects of the document (`usage.currentUsers`). The rule looks for a projection, or a sentence with the field’s name that says what updates it, and passes over a document that has the counted elements itself.',
     hint: 'Declare an aggregate, or write what keeps the counter: "likeCount: aggregate of likes by the change feed".',
     needs: [DESIGN],
     *check(facts): Iterable<RuleResult> {
       const all = facts.containers.map(({ container }) => container);
+      const unkept: { readonly name: string; readonly fields: readonly Field[] }[] = [];
       for (const detail of facts.containers) {
         // The whole document is a summary, and something writes it.
         if (detail.derived || SUMMARY.test(detail.container.name)) continue;
-        const fields = fieldsOf(facts, detail);
+        const nested = nestedIn(facts, detail);
+        const fields = [...fieldsOf(facts, detail), ...nested];
         const isNumber = (field: string): boolean =>
+          nested.some((one) => one.field === field) ||
           examplesIn(detail.container).some((one) => typeof one[field] === 'number');
         const found = fields.filter(({ field }) => {
-          if (TALLY.test(field) || TOTAL.test(field))
+          if (TALLY.test(field) || TOTAL.test(field) || EARNED.test(field))
             return isNumber(field) && !isKept(facts, detail, field, KEEPS_COUNT);
-          const of = COUNTER.exec(field)?.groups?.['of'] ?? '';
+          const of = COUNTER.exec(field)?.groups?.['of'] ?? usedOf(field, all) ?? '';
           if (of === '') return false;
           const other = namedLike(of, all);
           // A document that has the counted elements is written with its counter.
           const within = fields.some(
             (one) =>
               one.field !== field &&
-              (namedLike(of, [{ name: one.field }]) !== undefined || (SAID.test(of) && TALKS.test(one.field))),
+              ((one.field.endsWith('s') && namedLike(of, [{ name: one.field }]) !== undefined) ||
+                (SAID.test(of) && TALKS.test(one.field))),
           );
           return (
             (other === undefined ? RAISED.test(of) && !within : other !== detail.container) &&
             !isKept(facts, detail, field, KEEPS_COUNT)
           );
         });
-        const [first, ...others] = found;
-        if (first)
-          yield {
-            message: `${detail.container.name}: nothing is said to keep ${found.map(({ field }) => field).join(', ')} up to date`,
-            at: first.at,
-            related: others.map(({ at }) => at),
-          };
+        if (found.length > 0) unkept.push({ name: detail.container.name, fields: found });
       }
+      const named = unkept.map(({ name, fields }) => `${fields.map(({ field }) => field).join(', ')} of ${name}`);
+      yield* together(
+        unkept.flatMap(({ fields }) => fields),
+        `Nothing is said to keep ${named.join('; ')} up to date`,
+      );
     },
   },
   {

@@ -1,4 +1,6 @@
 // E11 and E12: pages that read what they skip, and searches of text without an index for them.
+import type { Design } from '../documents.ts';
+import type { Place } from '../model.ts';
 import { fieldsIn } from './facts.ts';
 import { type Rule, type RuleResult, DESIGN, SOURCES, missing, together } from './rule.ts';
 import { linesSaying } from './said.ts';
@@ -7,6 +9,34 @@ import { saying } from './service.ts';
 /** A first page alone skips nothing. */
 const SKIPS =
   /\bOFFSET\s+(?:@\w+|\$?\{\w|[1-9]\d*\b)[^;]{0,40}\bLIMIT\b|\boffset[- ]based\b|\boffset pag(?:es|ing|ination)\b|\bpaginat\w+ (?:by|with|using) `?offset|[?&]page=\d+&(?:limit|size|page_?size)=/i;
+const LIMITED = /\bmax_?item_?count\b\s*[:=]|\bMaxItemCount\s*=/i;
+const FETCHES_ALL = /\.fetchAll\(/;
+/** So many lines below its size a page is fetched. */
+const BELOW = 6;
+
+/** `maxItemCount: limit` above `.fetchAll()`: the limit is of a page, and all pages are read. */
+const endlessIn = (design: Design): { at: Place }[] =>
+  linesSaying(design, LIMITED).flatMap(([line]) => {
+    const fetched = design.lines.slice(line - 1, line + BELOW).findIndex((text) => FETCHES_ALL.test(text));
+    return fetched < 0
+      ? []
+      : [{ at: { file: design.file, line: line + fetched } }, { at: { file: design.file, line } }];
+  });
+
+/** A page with a number, of a known number of pages. */
+const NUMBERED =
+  /^\s*["'`]?(?:page|page_?(?:number|index|no)|current_?page)["'`]?\??\s*:|\bint\??\s+(?:Page|PageNumber|CurrentPage)\b/;
+const PAGES_IN_ALL = /^\s*["'`]?(?:total_?pages|page_?count)["'`]?\??\s*:|\bint\??\s+(?:TotalPages|PageCount)\b/i;
+/** Both are fields of one type. */
+const BESIDE = 6;
+
+function numberedIn(design: Design): { text: string; at: Place }[] {
+  const numbers = linesSaying(design, NUMBERED);
+  return linesSaying(design, PAGES_IN_ALL).flatMap(([line, text]) =>
+    numbers.some(([other]) => Math.abs(other - line) <= BESIDE) ? [{ text, at: { file: design.file, line } }] : [],
+  );
+}
+
 const AVOIDED = /\b(?:avoid\w*|not|never|instead of|rather than|bad|anti-?pattern|don['’]t|expensive|vs\.?)\b/i;
 
 const FULL_TEXT = /\bfull[- ]text (?:search|quer|index)/i;
@@ -21,13 +51,15 @@ export const PAGES: readonly Rule[] = [
     title: 'Pages continue by a token or a value, not by an offset',
     severity: 'warning',
     source: SOURCES.microsoft('Pagination in Azure Cosmos DB for NoSQL'),
-    why: 'OFFSET reads all documents that it skips: each page costs more than the one before it, and a write between two pages shifts the rest (ASM-E128). A continuation token, or a condition such as `c.createdAt < @last`, reads the page alone. The rule reads SQL whose offset isn’t 0, sentences about pages by offset, and addresses with a page’s number (`?page=2&limit=12`).',
+    why: 'OFFSET reads all documents that it skips: each page costs more than the one before it, and a write between two pages shifts the rest (ASM-E128). A continuation token, or a condition such as `c.createdAt < @last`, reads the page alone. The rule reads SQL whose offset isn’t 0, sentences about pages by offset, addresses with a page’s number (`?page=2&limit=12`), and types with the number of a page and of all pages, which need a COUNT of all too. It also reads `maxItemCount` above `fetchAll()`, which returns everything.',
     hint: 'Return the continuation token with the page, or filter by the last value of the sort order.',
     needs: [DESIGN],
     *check({ design }): Iterable<RuleResult> {
       if (!design) return;
-      const all = saying(design, SKIPS);
-      if (all.length === 0) {
+      const all = [...saying(design, SKIPS), ...numberedIn(design)];
+      const endless = endlessIn(design);
+      yield* together(endless, 'fetchAll reads all pages: maxItemCount is the size of one page, and no limit');
+      if (all.length + endless.length === 0) {
         yield missing('pages by an offset');
         return;
       }

@@ -21,7 +21,7 @@ export const LIVES: readonly Rule[] = [
     hint: 'Write seconds. Add a default TTL to the container, -1 if only some items expire.',
     needs: [DESIGN],
     *check(facts) {
-      const bare: { name: string; type: string; at: Place }[] = [];
+      const bare: { name: string; type: string; at: Place; fields: readonly Place[] }[] = [];
       for (const detail of facts.containers) {
         const { container } = detail;
         const described = facts.labelled(detail, /^(default ?)?ttl|time to live|生存时间/i);
@@ -74,7 +74,12 @@ export const LIVES: readonly Rule[] = [
               at,
             };
           if (values.length > 0 && container.defaultTtl === undefined)
-            bare.push({ name: container.name, type: name, at });
+            bare.push({
+              name: container.name,
+              type: name,
+              at,
+              fields: examples.map((one) => facts.field(one, 'ttl', at)),
+            });
         }
       }
       const [first, ...others] = bare;
@@ -82,7 +87,7 @@ export const LIVES: readonly Rule[] = [
         yield {
           message: `${first.name}: the ttl of type ${first.type}${more(others.length)} has no effect, because the container has no default TTL`,
           at: first.at,
-          related: others.map(({ at }) => at),
+          related: [...others.map(({ at }) => at), ...bare.flatMap(({ fields }) => fields)],
         };
     },
   },

@@ -4,7 +4,8 @@ import { type Rule, type RuleResult, DESIGN, SOURCES, missing, together } from '
 import { linesSaying } from './said.ts';
 import { saying } from './service.ts';
 
-const MARKED = /\bsoft[- ]?delet|\bsoft removal\b|逻辑删除|論理削除/i;
+/** Words for a mark instead of a deletion. */
+export const MARKED = /\bsoft[- ]?delet|\bsoft removal\b|逻辑删除|論理削除/i;
 const DENIED = /\b(?:no|not|without|instead of|never|future|rather than)\b[^.|]{0,20}\bsoft[- ]?delet/i;
 /** What ends them, or why they are kept. */
 const ENDED =

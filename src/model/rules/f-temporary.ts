@@ -12,7 +12,7 @@ const PURPOSE =
 const ENDS =
   /^(?!.*\b(?:consider|should|todo|next steps?|recommended)\b).*(?:\bttl\b|time[- ]to[- ]live|expir|clean[- ]?up|purg|retention|retain|delet|evict|remov)/i;
 
-function isForATime({ design }: Facts, detail: ContainerDetail): boolean {
+export function isForATime({ design }: Facts, detail: ContainerDetail): boolean {
   const purpose = detail.prose.filter(({ label }) => /purpose|description|zweck|用途|目的/i.test(label ?? ''));
   const name = detail.container.name.replaceAll(/([a-z])([A-Z])/g, '$1-$2');
   // A row of an overview has the purpose in one of its cells.

@@ -11,7 +11,10 @@ import { PROMPT } from './a-prompt.ts';
 import { UNDESIGNED } from './a-undesigned.ts';
 import { TOTALS } from './a-totals.ts';
 import { COST } from './b-cost.ts';
+import { DATABASES } from './b-databases.ts';
 import { ENDLESS } from './b-endless.ts';
+import { PLANNED } from './b-planned.ts';
+import { RETENTION } from './b-retention.ts';
 import { SIZES } from './b-sizes.ts';
 import { VISITS } from './b-visits.ts';
 import { CHANGING } from './c-changing.ts';
@@ -31,13 +34,20 @@ import { SPELLING } from './c-spelling.ts';
 import { SYNTAX } from './c-syntax.ts';
 import { UNIQUENESS } from './c-uniqueness.ts';
 import { AGGREGATES } from './d-aggregates.ts';
+import { DASHBOARDS } from './d-dashboard.ts';
 import { DERIVED } from './d-derived.ts';
 import { GROWTH } from './d-growth.ts';
 import { KEEPING } from './d-kept.ts';
+import { MIXED } from './d-mixed.ts';
+import { SHOWN } from './d-shown.ts';
+import { SUMMARIES } from './d-summary.ts';
 import { OWNED } from './d-owned.ts';
 import { PUBLIC } from './d-public.ts';
 import { RANKINGS } from './d-ranking.ts';
+import { ABSENT } from './e-absent.ts';
+import { CREATED } from './e-created.ts';
 import { INDEXES } from './e-index.ts';
+import { LARGE_FIELDS } from './e-large.ts';
 import { PAGES } from './e-pages.ts';
 import { LIVES } from './e-ttl.ts';
 import { VECTORS } from './e-vector.ts';
@@ -68,6 +78,9 @@ export const MODEL_RULES: readonly Rule[] = [
   ...COST,
   ...ENDLESS,
   ...VISITS,
+  ...RETENTION,
+  ...DATABASES,
+  ...PLANNED,
   ...KEYS,
   ...GROWING_KEYS,
   ...IDENTITY,
@@ -87,6 +100,10 @@ export const MODEL_RULES: readonly Rule[] = [
   ...AGGREGATES,
   ...GROWTH,
   ...DERIVED,
+  ...MIXED,
+  ...SUMMARIES,
+  ...DASHBOARDS,
+  ...SHOWN,
   ...OWNED,
   ...KEEPING,
   ...PUBLIC,
@@ -95,6 +112,9 @@ export const MODEL_RULES: readonly Rule[] = [
   ...LIVES,
   ...VECTORS,
   ...PAGES,
+  ...LARGE_FIELDS,
+  ...ABSENT,
+  ...CREATED,
   ...FEED,
   ...EXPIRES,
   ...TEMPORARY,

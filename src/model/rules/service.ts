@@ -1,6 +1,7 @@
 // A16, B21 and F15: what documents say of the service must be true of it.
 import type { Design } from '../documents.ts';
 import type { Place } from '../model.ts';
+import { cheapIn, eitherIn } from './autoscale.ts';
 import { type Rule, type RuleResult, DESIGN, SOURCES, missing, n, together } from './rule.ts';
 
 const DENIED =
@@ -32,7 +33,8 @@ const NOT_SERVERLESS: readonly { readonly claim: RegExp; readonly truth: string 
     truth: 'A serverless container guarantees neither latency nor throughput',
   },
   {
-    claim: /\bfree[- ]tier\b|\bfirst \d+ ?GB\b\W{0,3}(?:of storage )?(?:is |are )?\bfree\b/i,
+    claim:
+      /\bfree[- ]tier\b|\bfirst \d+ ?GB\b\W{0,3}(?:of storage )?(?:is |are )?\bfree\b|\b(?:1,?000 RU\/s|25 ?GB)(?:\W{1,3}(?:y|e|and|et|und|of storage))?(?: [\d$,]+ ?(?:RU\/s|GB))?\W{1,3}(?:for free|gratis|gr[aá]tis|gratuit\w*|kostenlos)\b/i,
     truth: 'The free tier isn’t offered for a serverless account',
   },
   { claim: /\bserverless\b[^.|]{0,60}\b50 ?GB\b/i, truth: 'A serverless container holds 1 TB, not 50 GB' },
@@ -41,7 +43,7 @@ const NOT_SERVERLESS: readonly { readonly claim: RegExp; readonly truth: string 
     truth: '99.999 % takes several regions, and a serverless account has one',
   },
   {
-    claim: /^\s*--(?:max-)?throughput\s+\d/,
+    claim: /^\s*--(?:max-)?throughput\s+\d|\bdedicated throughput\b|\bthroughput dedicado\b/i,
     truth: 'A serverless container takes no throughput',
   },
   {
@@ -177,10 +179,10 @@ export const SERVICE: readonly Rule[] = [
   },
   {
     id: 'B22',
-    title: 'An autoscale maximum in a sentence is one that the service accepts',
+    title: 'What a sentence says of autoscale is possible: its maximum, and its price beside manual throughput',
     severity: 'warning',
     source: SOURCES.microsoft('Provision autoscale throughput'),
-    why: 'The maximum of autoscale is at least 1,000 RU/s (ASM-E98). "400 RU/s autoscale" is refused; 400 RU/s is the least of manual throughput. B12 checks the containers’ own throughput.',
+    why: 'The maximum of autoscale is at least 1,000 RU/s (ASM-E98). "400 RU/s autoscale" is refused; 400 RU/s is the least of manual throughput. In an account with one write region an RU/s of autoscale costs 1.5 times a manual one (ASM-E145), so autoscale from 400 RU/s can’t begin at the price of manual 400 RU/s. B12 checks the containers’ own throughput.',
     hint: 'Write "autoscale, maximum 1,000 RU/s", or "400 RU/s manual".',
     needs: [DESIGN],
     *check({ design, containers }): Iterable<RuleResult> {
@@ -206,6 +208,16 @@ export const SERVICE: readonly Rule[] = [
         )
           yield { message: `An autoscale maximum of ${n(only)} RU/s isn’t possible; the least is 1,000`, at };
       }
+      yield* together(
+        eitherIn(design),
+        'Manual throughput begins at 400 RU/s; the maximum of autoscale is at least 1,000',
+      );
+      const cheap = cheapIn(design);
+      yield* together(
+        cheap.map(({ scaled }) => scaled),
+        'An RU/s of autoscale costs 1.5 times a manual one, so its lowest price is no less than that of the same manual throughput',
+        cheap.map(({ manual }) => manual.at),
+      );
       const [first, ...others] = rangesOf(design);
       if (first)
         yield {

@@ -79,6 +79,12 @@ export const WITHOUT_PROBE: ReadonlyMap<string, string> = new Map([
     'ASM-E130',
     'ASM-E131',
     'ASM-E132',
+    'ASM-E140',
+    'ASM-E141',
+    'ASM-E142',
+    'ASM-E143',
+    'ASM-E144',
+    'ASM-E145',
   ),
   ...because('ASM-A2 asks it.', 'ASM-E9'),
   ...because(

@@ -162,6 +162,8 @@ export type Edit = readonly [from: string, to: string];
 /** One case a rule and condition: what makes the rule look, what makes it find, and the line it finds it at. */
 export interface Case {
   readonly rule: string;
+  /** Another data model than the base's, for rules on what a whole document leaves out. */
+  readonly of?: string;
   /** Edits with which the rule is checked and finds nothing. */
   readonly given?: readonly Edit[];
   readonly wrong: readonly Edit[];
@@ -174,6 +176,7 @@ export interface Case {
 }
 
 export interface Texts {
+  /** Empty: there is none. */
   readonly requirements: string;
   readonly design: string;
 }
@@ -207,6 +210,6 @@ function memo<T>(parse: (text: string) => T): (text: string) => T {
 }
 
 export const documentsOf = ({ requirements, design }: Texts): Documents => ({
-  requirements: requirementsOf(requirements),
+  requirements: requirements === '' ? undefined : requirementsOf(requirements),
   design: designOf(design),
 });

@@ -8,7 +8,9 @@ import { type Texts, documentsOf, edited } from './base.ts';
 import { A_TO_D } from './cases-a-d.ts';
 import { BELIEF_CASES } from './cases-beliefs.ts';
 import { C_REQUESTS } from './cases-c-requests.ts';
+import { DERIVED_CASES } from './cases-derived.ts';
 import { E_TO_I } from './cases-e-i.ts';
+import { LASTING_CASES } from './cases-lasting.ts';
 import { PEOPLE_CASES } from './cases-people.ts';
 import { REFERENCE_CASES } from './cases-references.ts';
 import { SERVICE_CASES } from './cases-service.ts';
@@ -22,6 +24,8 @@ const CASES = [
   ...BELIEF_CASES,
   ...PEOPLE_CASES,
   ...VISIT_CASES,
+  ...LASTING_CASES,
+  ...DERIVED_CASES,
   ...REFERENCE_CASES,
 ];
 const parser = await loadParser();
@@ -46,8 +50,8 @@ test('the base is read without a word and passes every rule', () => {
 
 test.each(CASES.map((one, index) => [`${one.rule} #${index}`, one] as const))(
   '%s',
-  (_, { rule, given = [], wrong, at, severity, says, price }) => {
-    const before = edited(given);
+  (_, { rule, of, given = [], wrong, at, severity, says, price }) => {
+    const before = edited(given, of === undefined ? undefined : { requirements: '', design: of });
     const right = check(before, price);
     // The rule looked, and passed: without that the next lines would prove nothing.
     expect(right.findings.filter((finding) => finding.rule === rule)).toEqual([]);

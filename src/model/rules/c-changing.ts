@@ -24,6 +24,8 @@ const ADDRESS = /^[^@\s]+@[^@\s]+\.[a-z]+$/i;
 const SETTLED =
   /\b(?:never|doesn['’]t|does not|don['’]t|can['’]t|cannot|not) (?:be )?chang|\bimmutable\b|\bfixed for\b|\bdelet\w+ and (?:re-?)?creat|\bre-?creat\w+ (?:the|in|under)|\bmov(?:e|es|ed|ing) (?:the )?documents?\b|\bhash(?:ed)? (?:of|e-?mail|address)|\bnormali[sz]ed (?:e-?mail|address)/i;
 
+const DESCRIBED = /^\s*\|[^|]*\|.*\be-?mail address\b/i;
+
 /** What shows that the value of the key changes: its name, an address as its value, or a row that calls it one. */
 function changing(facts: Facts, detail: ContainerDetail): { at: Place; mixed?: true }[] {
   const [path = ''] = detail.container.partitionKey;
@@ -37,7 +39,7 @@ function changing(facts: Facts, detail: ContainerDetail): { at: Place; mixed?: t
     return typeof value === 'string' && ADDRESS.test(value);
   });
   const described = facts.design
-    ? linesSaying(facts.design, /^\s*\|[^|]*\|.*\be-?mail address\b/i).filter(([, text]) =>
+    ? linesSaying(facts.design, DESCRIBED).filter(([, text]) =>
         new RegExp(String.raw`^\s*\|\W*${field}\W*\|`).test(text),
       )
     : [];

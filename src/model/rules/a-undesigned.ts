@@ -52,9 +52,11 @@ function mentions({ lines, file }: Design): Mention[] {
 /** A heading with a name in backticks beside those of containers, with nothing below it that states a key. */
 function headed({ lines, file, containers, headings }: Design): Mention[] {
   const levelOf = (line: number): string => /^#+(?= `[a-z][\w-]*`)/i.exec(lines[line - 1] ?? '')?.[0] ?? '';
-  const starts = containers.map(({ container }) => container.at.line);
+  const starts = containers.map(({ container: { at } }) => ({ line: at.line, level: levelOf(at.line) }));
+  if (starts.every(({ level }) => level === '')) return [];
   return headings.flatMap(({ at }, index): Mention[] => {
     const level = levelOf(at.line);
+    if (level === '') return [];
     const name = /`(?<name>[a-z][\w-]*)`/i.exec(lines[at.line - 1] ?? '')?.groups?.['name'];
     const end = headings[index + 1]?.at.line ?? lines.length + 1;
     const above = headings
@@ -62,11 +64,12 @@ function headed({ lines, file, containers, headings }: Design): Mention[] {
       .findLast(({ at: { line } }) => (lines[line - 1] ?? '').startsWith(level.slice(1) + ' '));
     const text = lines.slice(at.line - 1, end - 1).join('\n');
     if (KEYED.test(text)) return [];
-    const beside = starts.filter((line) => line > (above?.at.line ?? 0) && line < at.line && levelOf(line) === level);
-    return level !== '' &&
-      name !== undefined &&
+    const beside = starts.filter(
+      (one) => one.line > (above?.at.line ?? 0) && one.line < at.line && one.level === level,
+    );
+    return name !== undefined &&
       beside.length > 1 &&
-      !starts.includes(at.line) &&
+      !starts.some(({ line }) => line === at.line) &&
       !/\b(?:removed|deprecated|legacy|not a container)\b/i.test(text)
       ? [{ name, at: { file, line: at.line } }]
       : [];

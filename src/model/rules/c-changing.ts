@@ -8,7 +8,7 @@ import { type Rule, type RuleResult, DESIGN, SOURCES, missing, together } from '
 import { isSaid, linesSaying } from './said.ts';
 
 const CHANGES =
-  /^(?:(?:user|owner|customer|member|contact|account)_?)?(?:e_?mail(?:_?address)?|phone(?:_?number)?|display_?name)$|^(?:assigned_?to|assignee)(?:_?id)?$|^(?:current|last)_?[A-Z_]\w*$|^stage$/i;
+  /^(?:(?:user|owner|customer|member|contact|account)_?)?(?:e_?mail(?:_?address)?|phone(?:_?number)?|display_?name)$|^(?:user|team|room|group|channel|project)?_?name$|^title$|^(?:assigned_?to|assignee)(?:_?id)?$|^(?:current|last)_?[A-Z_]\w*$|^stage$/i;
 /** People, and the group that has them for a time. */
 const PEOPLE = /^(?:students?|pupils?|employees?|staff|players?|workers?|drivers?|nurses?|patients?|agents?)$/i;
 const GROUP =
@@ -24,6 +24,8 @@ const ADDRESS = /^[^@\s]+@[^@\s]+\.[a-z]+$/i;
 const SETTLED =
   /\b(?:never|doesn['’]t|does not|don['’]t|can['’]t|cannot|not) (?:be )?chang|\bimmutable\b|\bfixed for\b|\bdelet\w+ and (?:re-?)?creat|\bre-?creat\w+ (?:the|in|under)|\bmov(?:e|es|ed|ing) (?:the )?documents?\b|\bhash(?:ed)? (?:of|e-?mail|address)|\bnormali[sz]ed (?:e-?mail|address)/i;
 
+const DESCRIBED = /^\s*\|[^|]*\|.*\be-?mail address\b/i;
+
 /** What shows that the value of the key changes: its name, an address as its value, or a row that calls it one. */
 function changing(facts: Facts, detail: ContainerDetail): { at: Place; mixed?: true }[] {
   const [path = ''] = detail.container.partitionKey;
@@ -37,7 +39,7 @@ function changing(facts: Facts, detail: ContainerDetail): { at: Place; mixed?: t
     return typeof value === 'string' && ADDRESS.test(value);
   });
   const described = facts.design
-    ? linesSaying(facts.design, /^\s*\|[^|]*\|.*\be-?mail address\b/i).filter(([, text]) =>
+    ? linesSaying(facts.design, DESCRIBED).filter(([, text]) =>
         new RegExp(String.raw`^\s*\|\W*${field}\W*\|`).test(text),
       )
     : [];

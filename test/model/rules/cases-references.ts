@@ -298,4 +298,38 @@ export const REFERENCE_CASES: readonly Case[] = [
     at: 'Duplicates: run',
     says: 'removed afterwards',
   },
+  {
+    rule: 'C34',
+    given: [
+      container(
+        'Users',
+        '/tenantId',
+        '{ "id": "u1", "tenantId": "t1", "email": "ada@example.com" }',
+        '- **Unique Keys**: `/email`\n',
+      ),
+      said('A sign-in calls findByEmail.'),
+      [
+        '### Users Container\n',
+        `### Visits Container\n- **Partition Key**: \`/tenantId\` - 1,000 values\n\`\`\`json\n[{ "id": "${UUID}", "tenantId": "t1" }]\n\`\`\`\n### Users Container\n`,
+      ],
+    ],
+    wrong: [['- **Unique Keys**: `/email`', '- **Lists**: by name']],
+    at: '"email": "ada@example.com"',
+    severity: 'warning',
+    says: 'a second account',
+  },
+  {
+    rule: 'C30',
+    given: [container('Teams', '/name', '', 'The name of a team never changes.\n')],
+    wrong: [['The name of a team never changes.', 'A team has a name.']],
+    at: '`/name`',
+    says: 'Teams',
+  },
+  {
+    rule: 'C28',
+    given: [container('privateMessages', '/senderId', '', '- **Inbox**: a cross-partition query, once a day\n')],
+    wrong: [['- **Inbox**: a cross-partition query, once a day', '- **Inbox**: newest first']],
+    at: '`/senderId`',
+    says: 'a talk of two people',
+  },
 ];

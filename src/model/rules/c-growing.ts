@@ -34,7 +34,9 @@ export const GROWING_KEYS: readonly Rule[] = [
           ) ||
           (values.length > 0 &&
             values.every((value) => typeof value === 'string' && /^\d{4}[-/]\d\d([-/]\d\d|$)/.test(value)));
-        const told = linesSaying(facts.design ?? NO_LINES, DATE_AS_KEY).find(([, text]) => text.includes(first));
+        const told = linesSaying(facts.design ?? NO_LINES, DATE_AS_KEY).find(
+          ([, text]) => text.includes(first) && /\b(?:key|pk|partition\w*)\b/i.test(text),
+        );
         const binned = values.length > 0 && values.every((value) => typeof value === 'string' && BINNED.test(value));
         const bins = binned && facts.design ? linesSaying(facts.design, FEW_AND_TIME) : [];
         if (

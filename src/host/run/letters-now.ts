@@ -1,5 +1,5 @@
 import { type Clock, systemClock } from '../../base/clock.ts';
-import { countLetters } from '../../engine/dead-letters/dead-letter-counts.ts';
+import { numberOfLetters } from '../../engine/dead-letters/dead-letter-counts.ts';
 import type { App } from '../../runtime/processor-host.ts';
 
 export interface LettersNow {
@@ -24,8 +24,8 @@ export function startLettersNow(
   const count = async (): Promise<void> => {
     const before = parked();
     try {
-      const counts = await Promise.all(app.places().map(({ place }) => countLetters(place.state)));
-      last = { letters: counts.flat().reduce((total, of) => total + of.count, 0), parked: before };
+      const counts = await Promise.all(app.places().map(({ place }) => numberOfLetters(place.state)));
+      last = { letters: counts.reduce((total, of) => total + of, 0), parked: before };
     } catch {
       // The state container can't be read now; what runs says so, and the next count tries again.
     }

@@ -125,6 +125,7 @@ const auditTable = () =>
         cell: ({ arguments: given }) =>
           clip(
             Object.entries(given)
+              .filter(([, value]) => value !== '')
               .map(([name, value]) => `${name}=${String(value)}`)
               .join(' '),
             160,

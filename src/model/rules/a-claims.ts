@@ -42,7 +42,7 @@ const NUMBERS = [
 const COUNT = String.raw`(?<count>two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\d{1,2})`;
 /** The sentence is about all containers of the design. */
 const COUNTED = new RegExp(
-  String.raw`^\W*${COUNT} (?:cosmos(?: db)? )?containers?\b|\b(?:exactly|has|have|uses?|using|consists? of|contains?|all|there are|split (?:in)?to|the following|of) ${COUNT} (?:cosmos(?: db)? )?containers?\b`,
+  String.raw`(?:^\W*|\b(?:exactly|has|have|uses?|using|consists? of|contains?|all|there are|split (?:in)?to|the following|of) )${COUNT} (?:cosmos(?: db)? )?containers?\b`,
   'i',
 );
 const SOME =

@@ -167,6 +167,27 @@ const BELIEFS: readonly Belief[] = [
     truth: 'Backup is a setting of the account, and has all its databases',
   },
   {
+    claim:
+      /\b(?:no|lacks?|without|(?:doesn['’]t|does not|not) (?:have|support|offer|provide))\b (?:any )?(?:built-in |native )?full-?text (?:search|index\w*)\b/i,
+    unless: /\b(?:mongo\w*|table api|cassandra|gremlin|emulator|yet|sqlite|this (?:phase|version)|mvp)\b/i,
+    denies: true,
+    truth: 'A container with a full-text policy and index has FULLTEXTCONTAINS, and FULLTEXTSCORE ranks by BM25',
+  },
+  {
+    claim:
+      /\bautomatic(?:ally)? retr(?:y|ies|ied)\b[^.|]{0,30}\bchange feed\b|\bchange feed\b[^.|]{0,40}\b(?:automatic(?:ally)? retr(?:y|ies)|retries automatically)\b/i,
+    unless: /\b(?:retry polic\w+|maxRetryCount|fixed_?delay|exponential|rethrow\w*|throws?)\b/i,
+    truth:
+      'The trigger goes on with the next page when the function returns; without a retry policy also when it throws',
+  },
+  {
+    claim:
+      /\b(?:ceiling|limit|maximum|minimum|range|constraint|rule|invariant|reject\w*|[≤≥].{0,40})\b[^.|]{0,60}\b(?:at|by|in) the (?:data|database|storage) (?:layer|level)\b(?! code)|\breject\w* at the (?:data|database|storage) (?:layer|level)\b/i,
+    unless:
+      /\b(?:unique\w*|repositor\w+|data access|service|application|throughput|RU\/s|tenant|isolat\w+|row[- ]level|stored procedure|trigger|sql|postgres\w*)\b/i,
+    truth: 'Cosmos DB checks no values: beside the id, the key and unique keys, each program can write anything',
+  },
+  {
     claim: /\bauto-?pause\b/i,
     unless: /\b(?:sql (?:database|server)|azure sql|postgres\w*|synapse|databricks|cluster)\b/i,
     truth: 'Cosmos DB doesn’t pause; a serverless account costs its storage alone without requests',

@@ -5,11 +5,11 @@ import { type Rule, type RuleResult, DESIGN, SOURCES, missing, together } from '
 import { textAround } from './said.ts';
 
 const WHOLE =
-  /\bcascad\w+ delet\w+|\bdelet\w+ cascad\w+|\bcascade (?:delete|removal)|\bdelet(?:e|es|ing|ion of)\b[^.|]{0,50}\b(?:first |also |then |and )(?:moves?|removes?|deletes?|reassigns?|updates?)\b[^.|]{0,30}\b(?:affected|all|its|their|related|child|dependent|associated|every)\b|\b(?:delet|remov|eras)(?:e|es|ing) all (?:of )?(?:the )?(?:user|customer|member|account|tenant)(?:['’]s)? (?:data|documents|items|records)\b|\bhard-?delet\w*\b[^.|]{0,30}\brelated\b|\b(?:mov|reassign|renam)(?:e|es|ing)\b[^.|]{0,30}\ball (?:of )?(?:its|their|the|affected) (?:\w+ )?(?:entries|items|documents|records|\w+s) (?:to|into|under)\b/i;
+  /\bcascad\w+ delet\w+|\bdelet\w+ cascad\w+|\bcascade (?:delete|removal)|\bdelet(?:e|es|ing|ion of)\b[^.|]{0,50}\b(?:first |also |then |and )(?:moves?|removes?|deletes?|reassigns?|updates?)\b[^.|]{0,30}\b(?:affected|all|its|their|related|child|dependent|associated|every)\b|\bdelet(?:ing|ion of) (?:an? |the |its )?`?\w+`? (?:also )?(?:deletes?|removes?|erases?) (?:all|its|their|every|both)\b|\b(?:delet|remov|eras)(?:e|es|ing) all (?:of )?(?:the )?(?:user|customer|member|account|tenant)(?:['’]s)? (?:data|documents|items|records)\b|\bhard-?delet\w*\b[^.|]{0,30}\brelated\b|\b(?:mov|reassign|renam)(?:e|es|ing)\b[^.|]{0,30}\ball (?:of )?(?:its|their|the|affected) (?:\w+ )?(?:entries|items|documents|records|\w+s) (?:to|into|under)\b/i;
 const RELATIONAL = /\bON DELETE CASCADE\b|\bforeign keys?\b/i;
 /** What ends it after a stop. */
 const FINISHED =
-  /\b(?:resum\w*|continuation|idempoten\w*|change feed|background|queue|retr(?:y|ies|ied)|in (?:batches|pages|chunks)|batch(?:es)? of|workflow|saga|durable|delete by partition key|soft[- ]?delet\w*|\bttl\b|job)\b/i;
+  /\b(?:resum\w*|continuation|idempoten\w*|change feed|background|queue|retr(?:y|ies|ied)|in (?:batches|pages|chunks)|batch(?:es)? of|workflow|saga|durable (?:functions?|orchestr\w*|tasks?|entit\w+)|delete by partition key|soft[- ]?delet\w*|\bttl\b|job)\b/i;
 const NEAR = 4;
 
 /** Sentences that begin in a line; the next line may end them. */

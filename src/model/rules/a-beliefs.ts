@@ -188,6 +188,13 @@ const BELIEFS: readonly Belief[] = [
     truth: 'Cosmos DB checks no values: beside the id, the key and unique keys, each program can write anything',
   },
   {
+    claim:
+      /\b(?:create|insert|upsert|update|replace|writes?|delete)s?\b(?:(?!\b(?:read|get|quer\w+|RUs?)\b)[^.|;,\d]){0,40}[:=–—(-]\W{0,6}~?1(?:\.0)? RUs?\b(?!\/s)/i,
+    unless: /\b(?:feed|poll|lease)\b/i,
+    truth:
+      'A write of 1 KB takes about 5 RU or more, and the more properties are indexed; 1 RU is a point read of 1 KB',
+  },
+  {
     claim: /\bauto-?pause\b/i,
     unless: /\b(?:sql (?:database|server)|azure sql|postgres\w*|synapse|databricks|cluster)\b/i,
     truth: 'Cosmos DB doesn’t pause; a serverless account costs its storage alone without requests',

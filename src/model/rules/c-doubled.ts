@@ -33,6 +33,12 @@ const AFTERWARDS =
 /** What makes a second write fail. */
 const ENFORCED =
   /\bunique[- ]keys?\b|\buniqueKey|\bdeterministic\b|\bif-none-match\b|\bidempoten|\breserv|\b409\b|\bconflict\b|\betag\b|\bid (?:is|=|of|format)\b|\bcomposite id\b|\bcreateItem\b|\bstored procedure\b|\btransactional batch/i;
+/** A field that says which documents are the same, by its name. */
+const KEY_OF_ONE = /(?:["'`]|\b)(?:coalesce|coalescing|dedup(?:e|lication)?)_?(?:Key|Hash|Id)\b/i;
+const REFUSES = new RegExp(
+  String.raw`${ENFORCED.source}|\bid\b[^.|]{0,20}\b(?:derived|made) (?:from|of)|\bas (?:the |its )?id\b|\bupsert`,
+  'i',
+);
 /** So many lines around the sentence belong to it. */
 const NEAR = 6;
 
@@ -70,8 +76,13 @@ export const DOUBLED: readonly Rule[] = [
     *check({ design }): Iterable<RuleResult> {
       if (!design) return;
       const all = saying(design, CHECKED);
+      const keys = saying(design, KEY_OF_ONE);
+      yield* together(
+        keys.filter(({ at }) => !REFUSES.test(textAround(design, at.line, NEAR))).slice(0, 1),
+        'This key is a field: two requests at the same time make two documents with one value, and nothing refuses the second',
+      );
       const cleaned = saying(design, AFTERWARDS);
-      if (all.length + cleaned.length === 0) {
+      if (all.length + cleaned.length + keys.length === 0) {
         yield missing('a sentence about a check before a write');
         return;
       }

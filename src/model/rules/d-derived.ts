@@ -80,9 +80,22 @@ function copiesIn(facts: Facts, detail: ContainerDetail): Field[] {
   const { container } = detail;
   const all = facts.containers.map((one) => one.container);
   const found = new Map<string, Field>();
+  /** `productName` beside `productId` in an element of a list. */
+  const elements = (part: Readonly<Record<string, unknown>>, one: object): void => {
+    if (OF_MOMENT.test(container.name)) return;
+    for (const field of Object.keys(part)) {
+      const { of = '', part: copied = '' } = COPIED.exec(field)?.groups ?? {};
+      const other = RENAMED.test(copied) && `${of}Id` in part ? namedLike(of, all) : undefined;
+      const origin = facts.containers.find((each) => each.container === other);
+      if (!origin || other === container || !NAMES.some((name) => fieldsIn(origin.container).has(name))) continue;
+      if (!isKept(facts, detail, field, KEEPS_COPY))
+        found.set(field, { field, at: facts.field(one, field, container.at) });
+    }
+  };
   for (const one of examplesIn(container)) {
     for (const part of partsOf(one)) {
       const names = Object.keys(part);
+      if (part !== one) elements(part, one);
       for (const reference of names) {
         const [, of] = /^(\w+?)_?id$/i.exec(reference) ?? [];
         const other = of === undefined || of === '' ? undefined : namedLike(of, all);

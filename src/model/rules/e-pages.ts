@@ -42,7 +42,15 @@ const AVOIDED = /\b(?:avoid\w*|not|never|instead of|rather than|bad|anti-?patter
 const FULL_TEXT = /\bfull[- ]text (?:search|quer|index)/i;
 const ELSEWHERE =
   /\b(?:ai|cognitive|azure) search\b|\belastic|\bopensearch|\balgolia|\bmeilisearch|\btypesense|\blucene|\bfull[- ]?text[- ]?(?:polic|index(?:es)?\b)|\bFULLTEXT(?:CONTAINS|SCORE)/i;
+/** An address with the words that a reader looks for. */
+const BY_ADDRESS = /\b(?:GET|get)\b[^|]{0,80}\/\w|\/api\//;
+const WORDS = /[?&](?:q|query|search|keyword|text)=/i;
 const SCANS = /\bCONTAINS\(/;
+/** Whatever answers a search by words. */
+const SERVED = new RegExp(
+  String.raw`${ELSEWHERE.source}|\b(?:CONTAINS|STARTSWITH|RegexMatch|VectorDistance)\(|\bvector search|\bprefix search`,
+  'i',
+);
 const UNDECIDED = /\b(?:no|not|future|later|consider|could|phase|without|planned|optional|if)\b/i;
 
 export const PAGES: readonly Rule[] = [
@@ -85,7 +93,17 @@ export const PAGES: readonly Rule[] = [
       const isMeant = (text: string): boolean =>
         scans.length > 0 || [...text.matchAll(/`(\w+)`/g)].some(([, name = '']) => fields.has(name));
       const all = saying(design, FULL_TEXT).filter(({ text }) => !UNDECIDED.test(text) && isMeant(text));
+      const asked = linesSaying(design, WORDS).filter(
+        ([, text]) =>
+          BY_ADDRESS.test(text) && /\bsearch/i.test(text) && !UNDECIDED.test(text.replace(/\boptional\b/i, '')),
+      );
+      if (containers.length > 0 && linesSaying(design, SERVED).length === 0)
+        yield* together(
+          asked.map(([line]) => ({ at: { file: design.file, line } })),
+          'This search has no index, no query and no service that answers it',
+        );
       const [first] = all;
+      if (!first && asked.length > 0) return;
       if (!first) {
         yield missing('a full-text search');
         return;

@@ -70,7 +70,7 @@ export const DOUBLED: readonly Rule[] = [
     title: 'What may exist once is ensured by an id or a unique key, not by a look before the write',
     severity: 'warning',
     source: SOURCES.microsoft('Unique key constraints in Azure Cosmos DB'),
-    why: 'Two requests look at the same time, both find nothing, and both write. The same holds for the next number that is worked out from the last. What a job removes afterwards was counted before. Only an id that is made of what must be unique, a unique key within the partition, or a condition on the write decides between them. The rule reads sentences about such a look, or about a script that removes duplicates, and accepts a text beside them that names what refuses the second write.',
+    why: 'Two requests look at the same time, both find nothing, and both write. The same holds for the next number that is worked out from the last. What a job removes afterwards was counted before. Only an id that is made of what must be unique, a unique key within the partition, or a condition on the write decides between them. The rule reads sentences about such a look, or about a script that removes duplicates, and fields such as `coalesceKey` and `dedupKey`, and accepts a text beside them that names what refuses the second write.',
     hint: 'Make the id of the values that must be unique, and create the document: the second create fails with 409.',
     needs: [DESIGN],
     *check({ design }): Iterable<RuleResult> {

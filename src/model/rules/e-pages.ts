@@ -82,7 +82,7 @@ export const PAGES: readonly Rule[] = [
     title: 'A full-text search has a full-text policy and index, or another service',
     severity: 'warning',
     source: SOURCES.microsoft('Full-text search in Azure Cosmos DB for NoSQL'),
-    why: 'A range index finds equal values and beginnings. Words within a text need a full-text policy of the container, a full-text index and FULLTEXTCONTAINS (ASM-E129). CONTAINS goes through the values of the property’s index instead, and its charge grows with their number. The rule reads sentences about a full-text search, in documents with a query by CONTAINS or with a field in the sentence, that name neither such a policy nor another search service.',
+    why: 'A range index finds equal values and beginnings. Words within a text need a full-text policy of the container, a full-text index and FULLTEXTCONTAINS (ASM-E129). CONTAINS goes through the values of the property’s index instead, and its charge grows with their number. The rule reads sentences about a full-text search, in documents with a query by CONTAINS or with a field in the sentence, that name neither such a policy nor another search service. It also reads addresses such as `GET /api/files?q=` with the word search, in a document in which nothing answers them.',
     hint: 'State the full-text policy and index of the container, or the service that searches.',
     needs: [DESIGN],
     *check({ design, containers }): Iterable<RuleResult> {

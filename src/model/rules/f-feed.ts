@@ -365,7 +365,7 @@ export const FEED: readonly Rule[] = [
     title: 'A total that is derived from the feed isn’t counted up',
     severity: 'error',
     source: SOURCES.feed,
-    why: 'The feed delivers a change at least once, and doesn’t show the document before it. A counter that each change increments or decrements counts twice after a redelivery, and can’t subtract the old value. The rule reads sentences that name the change feed and a counter; it accepts those that say how a repeated change is recognised.',
+    why: 'The feed delivers a change at least once, and doesn’t show the document before it. A counter that each change increments or decrements counts twice after a redelivery, and can’t subtract the old value. The rule reads sentences that name the change feed and a counter; it accepts those that say how a repeated change is recognised. It warns of numbers in examples whose comment says that the feed updates them.',
     hint: 'Store the contribution of each source document beside the total, and replace it. Or compute the total from the documents. A projection of the kind `aggregate` does the first.',
     *check({ prose, design }) {
       let known = false;

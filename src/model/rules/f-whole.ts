@@ -31,7 +31,7 @@ export const WHOLES: readonly Rule[] = [
     title: 'What is done to all documents of something is finished after a stop',
     severity: 'warning',
     source: SOURCES.microsoft('Transactional batch operations in Azure Cosmos DB'),
-    why: 'A batch has at most 100 operations and one partition key (ASM-E13). "Deleting a category moves its entries" is many requests, and the program can stop after any of them: then a part has moved, and who asks in the meantime sees both. The rule reads sentences about a delete that cascades, or that first moves or deletes what belongs to it. It accepts a text beside them that says how it goes on: a job that can be resumed, pages, the change feed, a mark first.',
+    why: 'A batch has at most 100 operations and one partition key (ASM-E13). "Deleting a category moves its entries" is many requests, and the program can stop after any of them: then a part has moved, and who asks in the meantime sees both. The rule reads sentences about a delete that cascades, or that first moves or deletes what belongs to it, such as "deleting a file deletes its parts". It accepts a text beside them that says how it goes on: a job that can be resumed, pages, the change feed, a mark first.',
     hint: 'Mark the parent first (a state that everyone respects), let a job or a handler of the change feed work through the rest by a query, and delete the parent last.',
     needs: [DESIGN],
     *check({ design }): Iterable<RuleResult> {

@@ -32,17 +32,15 @@ function listsIn(facts: Facts, detail: ContainerDetail): Field[] {
 }
 
 /** The lines that say that the list, or the document that has it, is changed. */
-function changesOf({ lines, file }: Design, { container }: ContainerDetail, lists: readonly Field[]): Place[] {
+function changesOf(design: Design, { container }: ContainerDetail, lists: readonly Field[]): Place[] {
   const singular = container.name.replace(/s$/i, '');
-  const names = [...new Set(lists.map(({ field }) => field))];
+  const names = [...new Set(lists.map(({ field }) => field)), singular];
   const of = new RegExp(
-    String.raw`(?:^|[^\w/])(?:${[...names, singular].map((name) => name.replaceAll(/\W/g, '.')).join('|')})s?\b`,
+    String.raw`(?:^|[^\w/])(?:${names.map((name) => name.replaceAll(/\W/g, '.')).join('|')})s?\b`,
     'i',
   );
-  return lines.flatMap((text, index) =>
-    text.length <= 400 && !/^\s*(?:[#"]|```)/.test(text) && CHANGES.test(text) && of.test(text)
-      ? [{ file, line: index + 1 }]
-      : [],
+  return linesSaying(design, CHANGES).flatMap(([line, text]) =>
+    text.length <= 400 && !/^\s*(?:[#"]|```)/.test(text) && of.test(text) ? [{ file: design.file, line }] : [],
   );
 }
 
@@ -50,7 +48,7 @@ function changesOf({ lines, file }: Design, { container }: ContainerDetail, list
 const SHOWN = 5;
 
 /** A document for each person, thing or talk that is in use at several places at the same time. */
-const open = (facts: Facts, design: Design) =>
+const changedIn = (facts: Facts, design: Design) =>
   facts.containers.flatMap((detail) => {
     if (detail.derived) return [];
     const lists = listsIn(facts, detail);
@@ -107,7 +105,7 @@ export const LOST: readonly Rule[] = [
     *check(facts): Iterable<RuleResult> {
       const { design } = facts;
       if (!design) return;
-      const all = open(facts, design);
+      const all = changedIn(facts, design);
       if (all.length === 0) {
         yield missing('a list in a document that is changed');
         return;

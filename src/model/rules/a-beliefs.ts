@@ -167,6 +167,34 @@ const BELIEFS: readonly Belief[] = [
     truth: 'Backup is a setting of the account, and has all its databases',
   },
   {
+    claim:
+      /\b(?:no|lacks?|without|(?:doesn['’]t|does not|not) (?:have|support|offer|provide))\b (?:any )?(?:built-in |native )?full-?text (?:search|index\w*)\b/i,
+    unless: /\b(?:mongo\w*|table api|cassandra|gremlin|emulator|yet|sqlite|this (?:phase|version)|mvp)\b/i,
+    denies: true,
+    truth: 'A container with a full-text policy and index has FULLTEXTCONTAINS, and FULLTEXTSCORE ranks by BM25',
+  },
+  {
+    claim:
+      /\bautomatic(?:ally)? retr(?:y|ies|ied)\b[^.|]{0,30}\bchange feed\b|\bchange feed\b[^.|]{0,40}\b(?:automatic(?:ally)? retr(?:y|ies)|retries automatically)\b/i,
+    unless: /\b(?:retry polic\w+|maxRetryCount|fixed_?delay|exponential|rethrow\w*|throws?)\b/i,
+    truth:
+      'The trigger goes on with the next page when the function returns; without a retry policy also when it throws',
+  },
+  {
+    claim:
+      /\b(?:ceiling|limit|maximum|minimum|range|constraint|rule|invariant|reject\w*|[≤≥].{0,40})\b[^.|]{0,60}\b(?:at|by|in) the (?:data|database|storage) (?:layer|level)\b(?! code)|\breject\w* at the (?:data|database|storage) (?:layer|level)\b/i,
+    unless:
+      /\b(?:unique\w*|repositor\w+|data access|service|application|throughput|RU\/s|tenant|isolat\w+|row[- ]level|stored procedure|trigger|sql|postgres\w*)\b/i,
+    truth: 'Cosmos DB checks no values: beside the id, the key and unique keys, each program can write anything',
+  },
+  {
+    claim:
+      /\b(?:create|insert|upsert|update|replace|writes?|delete)s?\b(?:(?!\b(?:read|get|quer\w+|RUs?)\b)[^.|;,\d]){0,40}[:=–—(-]\W{0,6}~?1(?:\.0)? RUs?\b(?!\/s)/i,
+    unless: /\b(?:feed|poll|lease)\b/i,
+    truth:
+      'A write of 1 KB takes about 5 RU or more, and the more properties are indexed; 1 RU is a point read of 1 KB',
+  },
+  {
     claim: /\bauto-?pause\b/i,
     unless: /\b(?:sql (?:database|server)|azure sql|postgres\w*|synapse|databricks|cluster)\b/i,
     truth: 'Cosmos DB doesn’t pause; a serverless account costs its storage alone without requests',
@@ -225,7 +253,7 @@ export const BELIEFS_OF_SERVICE: readonly Rule[] = [
     title: 'What the document says of partitions, transactions, joins and the feed is true of Cosmos DB',
     severity: 'error',
     source: SOURCES.microsoft('Partitioning and horizontal scaling in Azure Cosmos DB'),
-    why: 'A design that rests on a false sentence fails when it is built: a JOIN over documents is refused, a transaction over partitions too, and a logical partition is full at 20 GB (ASM-E121, ASM-E130, ASM-E132). Others cost more than was planned: the change feed takes RU, and serverless is billed by RU (ASM-E143). The rule reads single sentences. It passes over those that deny the claim.',
+    why: 'A design that rests on a false sentence fails when it is built: a JOIN over documents is refused, a transaction over partitions too, and a logical partition is full at 20 GB (ASM-E121, ASM-E130, ASM-E132). Others cost more than was planned: the change feed takes RU, and serverless is billed by RU (ASM-E143). The trigger of a function doesn’t repeat a page (ASM-E157), and no value is checked (ASM-E158). The rule reads single sentences. It passes over those that deny the claim.',
     hint: 'Correct the sentence, and what rests on it.',
     needs: [DESIGN],
     *check(facts): Iterable<RuleResult> {

@@ -53,6 +53,12 @@ const AFTERWARDS =
 /** What makes a second write fail. */
 const ENFORCED =
   /\bunique[- ]keys?\b|\buniqueKey|\bdeterministic\b|\bif-none-match\b|\bidempoten|\breserv|\b409\b|\bconflict\b|\betag\b|\bid (?:is|=|of|format)\b|\bcomposite id\b|\bcreateItem\b|\bstored procedure\b|\btransactional batch/i;
+/** A field that says which documents are the same, by its name. */
+const KEY_OF_ONE = /(?:["'`]|\b)(?:coalesce|coalescing|dedup(?:e|lication)?)_?(?:Key|Hash|Id)\b/i;
+const REFUSES = new RegExp(
+  String.raw`${ENFORCED.source}|\bid\b[^.|]{0,20}\b(?:derived|made) (?:from|of)|\bas (?:the |its )?id\b|\bupsert`,
+  'i',
+);
 /** So many lines around the sentence belong to it. */
 const NEAR = 6;
 
@@ -89,14 +95,19 @@ export const DOUBLED: readonly Rule[] = [
     title: 'What may exist once is ensured by an id or a unique key, not by a look before the write',
     severity: 'warning',
     source: SOURCES.microsoft('Unique key constraints in Azure Cosmos DB'),
-    why: 'Two requests look at the same time, both find nothing, and both write. The same holds for the next number that is worked out from the last. What a job removes afterwards was counted before. Only an id that is made of what must be unique, a unique key within the partition, or a condition on the write decides between them. The rule reads sentences about such a look, or about a script that removes duplicates, and accepts a text beside them that names what refuses the second write.',
+    why: 'Two requests look at the same time, both find nothing, and both write. The same holds for the next number that is worked out from the last. What a job removes afterwards was counted before. Only an id that is made of what must be unique, a unique key within the partition, or a condition on the write decides between them. The rule reads sentences about such a look, or about a script that removes duplicates, and fields such as `coalesceKey` and `dedupKey`, and accepts a text beside them that names what refuses the second write.',
     hint: 'Make the id of the values that must be unique, and create the document: the second create fails with 409.',
     needs: [DESIGN],
     *check({ design }): Iterable<RuleResult> {
       if (!design) return;
       const all = saying(design, CHECKED);
+      const keys = saying(design, KEY_OF_ONE);
+      yield* together(
+        keys.filter(({ at }) => !REFUSES.test(textAround(design, at.line, NEAR))).slice(0, 1),
+        'This key is a field: two requests at the same time make two documents with one value, and nothing refuses the second',
+      );
       const cleaned = saying(design, AFTERWARDS);
-      if (all.length + cleaned.length === 0) {
+      if (all.length + cleaned.length + keys.length === 0) {
         yield missing('a sentence about a check before a write');
         return;
       }

@@ -39,8 +39,11 @@ const FREE =
 const EMPTY = /\|\s*null\b|\bnullable\b|\boptional\b|\w\?\s*[:—–-]/i;
 const SAFE = /\b(?:encod|hash|slug|saniti[sz]|escap|normali[sz]|sha-?\d|base64)\w*/i;
 
+/** What has slashes in it wherever it comes from. */
+const SLASHED = /^(?:(?:file|blob|full|relative)_?)?(?:path|url|uri)$|(?:File|Blob)(?:Path|Url)$/i;
+
 /** What is wrong with a part of an id, and the line that shows it. */
-function faultOf(design: Design, name: string): { readonly why: string; readonly at: Place } | undefined {
+function faultOf(design: Design, name: string, made: Place): { readonly why: string; readonly at: Place } | undefined {
   const declared = declaredIn(design).filter(({ field }) => field === name);
   const saying = (words: RegExp): Place | undefined =>
     declared.find(({ at }) => words.test(design.lines[at.line - 1] ?? ''))?.at;
@@ -49,6 +52,8 @@ function faultOf(design: Design, name: string): { readonly why: string; readonly
   const empty = saying(EMPTY) ?? declared.find(({ optional }) => optional)?.at;
   if (empty) return { why: `${name} may be null`, at: empty };
   const [first] = declared;
+  if (SLASHED.test(name) && /\bid\b/i.test(design.lines[made.line - 1] ?? ''))
+    return { why: `${name} has slashes`, at: made };
   return FREE_NAME.test(name) && first ? { why: `${name} is free text`, at: first.at } : undefined;
 }
 
@@ -80,7 +85,7 @@ export const MADE_IDS: readonly Rule[] = [
       }
       const found = all.flatMap(({ parts, at }) => {
         if (SAFE.test(textAround(design, at.line, 1))) return [];
-        const faults = parts.flatMap((name) => faultOf(design, name) ?? []);
+        const faults = parts.flatMap((name) => faultOf(design, name, at) ?? []);
         return faults.length === 0 ? [] : [{ at, faults }];
       });
       const faults = found.flatMap((one) => one.faults);

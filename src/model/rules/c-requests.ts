@@ -24,6 +24,12 @@ function known(question: Question): boolean | undefined {
   if (question.scoped && !question.crossing) return undefined;
   if (question.queries.length > 0) return question.queries.every((query) => namesKey(container, query));
   const names = namedIn(question.text);
+  // "Kept in sync with `expiresAt`. Queries pass over it": another sentence has the query.
+  if (
+    !question.mapped &&
+    !question.text.split(/(?<=\.)\s+(?=[A-Z])/).some((one) => /\bquer/i.test(one) && namedIn(one).length > 0)
+  )
+    return undefined;
   const [first = ''] = container.partitionKey;
   if (names.length === 0 || POINT.test(question.text) || !/\bquer/i.test(question.text)) return undefined;
   return names.includes(field(first));

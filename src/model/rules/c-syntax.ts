@@ -1,5 +1,6 @@
 // C24 and E10: SQL that Cosmos DB refuses, and filters that no index serves.
-import { type Rule, type RuleResult, DESIGN, SOURCES, missing, more } from './rule.ts';
+import { type Rule, type RuleResult, DESIGN, SOURCES, missing, more, together } from './rule.ts';
+import { linesSaying } from './said.ts';
 
 /** What other databases have; each with what Cosmos DB has instead. */
 const REFUSED: readonly {
@@ -35,6 +36,10 @@ const NOT_REFUSED = /\bOFFSET\s+[@\d]/i;
 /** A filter by what a function makes of a field. */
 const FUNCTION =
   /\b(?<name>LOWER|UPPER|TimestampToDateTime|DateTimeToTimestamp|DateTimePart|ABS|ROUND|FLOOR|CEILING|POWER|SQRT|TRIM|REVERSE|SUBSTRING|CONCAT)\s*\(\s*(?<field>[a-z]\w*\.[\w.]+)/i;
+
+/** A condition of a query that the text has alone, in backticks. */
+const CONDITION = /`(?![^`]*\bSELECT\b)[^`]*\b(?:LOWER|UPPER)\(\s*c\.\w+[^`]*`/i;
+const AVOIDED = /\b(?:avoid\w*|not|never|instead|rather)\b/i;
 
 export const SYNTAX: readonly Rule[] = [
   {
@@ -72,10 +77,17 @@ export const SYNTAX: readonly Rule[] = [
     title: 'A query filters by a field, not by what a function makes of it',
     severity: 'warning',
     source: SOURCES.microsoft('Troubleshoot query issues when using Azure Cosmos DB'),
-    why: 'The index has the values of fields. A filter such as `LOWER(c.email) = @e` or `TimestampToDateTime(c._ts * 1000) < @t` loads every document that the other conditions leave (ASM-E119).',
+    why: 'The index has the values of fields. A filter such as `LOWER(c.email) = @e` or `TimestampToDateTime(c._ts * 1000) < @t` loads every document that the other conditions leave (ASM-E119). The rule reads queries, and conditions alone in backticks.',
     hint: 'Compare the field itself: work out the bound in the program, or store the value that queries need, such as the address in lower case.',
     needs: [DESIGN],
-    *check({ questions }): Iterable<RuleResult> {
+    *check({ questions, design }): Iterable<RuleResult> {
+      const conditions = design ? linesSaying(design, CONDITION) : [];
+      yield* together(
+        conditions
+          .filter(([, text]) => !AVOIDED.test(text))
+          .map(([line]) => ({ at: { file: design?.file ?? '', line } })),
+        'This condition compares what LOWER or UPPER makes of a field, which no index serves',
+      );
       const all = questions.flatMap(({ queries, who, at, detail }) =>
         queries.map(({ text }) => ({
           text: text.replace(/^[^]*?\bWHERE\b/i, ''),
@@ -85,7 +97,7 @@ export const SYNTAX: readonly Rule[] = [
           filters: /\bWHERE\b/i.test(text),
         })),
       );
-      if (all.length === 0) {
+      if (all.length + conditions.length === 0) {
         yield missing('a query');
         return;
       }

@@ -80,9 +80,22 @@ function copiesIn(facts: Facts, detail: ContainerDetail): Field[] {
   const { container } = detail;
   const all = facts.containers.map((one) => one.container);
   const found = new Map<string, Field>();
+  /** `productName` beside `productId` in an element of a list. */
+  const elements = (part: Readonly<Record<string, unknown>>, one: object): void => {
+    if (OF_MOMENT.test(container.name)) return;
+    for (const field of Object.keys(part)) {
+      const { of = '', part: copied = '' } = COPIED.exec(field)?.groups ?? {};
+      const other = RENAMED.test(copied) && `${of}Id` in part ? namedLike(of, all) : undefined;
+      const origin = facts.containers.find((each) => each.container === other);
+      if (!origin || other === container || !NAMES.some((name) => fieldsIn(origin.container).has(name))) continue;
+      if (!isKept(facts, detail, field, KEEPS_COPY))
+        found.set(field, { field, at: facts.field(one, field, container.at) });
+    }
+  };
   for (const one of examplesIn(container)) {
     for (const part of partsOf(one)) {
       const names = Object.keys(part);
+      if (part !== one) elements(part, one);
       for (const reference of names) {
         const [, of] = /^(\w+?)_?id$/i.exec(reference) ?? [];
         const other = of === undefined || of === '' ? undefined : namedLike(of, all);
@@ -195,7 +208,7 @@ export const DERIVED: readonly Rule[] = [
     title: 'A copied field has a path that keeps it fresh, or is called a snapshot',
     severity: 'warning',
     source: `${SOURCES.ours}; ${SOURCES.microsoft('Data modeling in Azure Cosmos DB')}`,
-    why: 'A field such as `providerName` beside `providerId` is a copy of `name` in another container. After a rename it is wrong in every document until something writes them again. The rule takes a field for a copy if a container of that name exists and has the field, or if two examples show it: the same field beside the other’s id, or an object with an id that is called like the other container. It accepts a projection, and a sentence with the field’s name that says what keeps it or that it is a snapshot.',
+    why: 'A field such as `providerName` beside `providerId` is a copy of `name` in another container. After a rename it is wrong in every document until something writes them again. The rule takes a field for a copy if a container of that name exists and has the field, or if two examples show it: the same field beside the other’s id, or an object with an id that is called like the other container. It reads `productName` beside `productId` in the elements of lists too. It accepts a projection, and a sentence with the field’s name that says what keeps it or that it is a snapshot.',
     hint: 'Declare an embed or a copy that refreshes it. Or write "providerName: snapshot at the time of the order".',
     needs: [DESIGN],
     *check(facts): Iterable<RuleResult> {

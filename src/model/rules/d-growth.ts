@@ -6,8 +6,11 @@ import { examplesIn } from './facts.ts';
 import { type Rule, DESIGN, SOURCES } from './rule.ts';
 
 /** Names of things that are added one by one, without an end. */
-const GROWING =
+export const GROWING =
   /^(messages|transcripts?|comments|history|events|logs?|entries|members|memberIds|participants|participantIds|attendees|rsvps|followers|followerIds|subscribers|likes|likedBy|reactions|notifications|transactions|orders|readings|measurements|versions|activities|visits|attempts|reviews|ratings|replies|posts|bookmarks|sessions|auditTrail)$|^(?:liked|saved|followed|blocked|watched|viewed|completed|visited|favou?rite)_?[A-Z]?\w*s$|(History|Log|Logs|Messages|Comments|MemberIds|Events|Versions|Attempts)$/;
+
+/** What classifies a document: someone chooses a few. */
+const CLASSES = /^(?:category|tag|role|label|topic|genre|skill|permission|feature|department)$/i;
 
 /** `channelIds` is "channel IDs" too. */
 const spoken = (field: string): RegExp => new RegExp(field.replaceAll(/([a-z])(?=[A-Z])/g, '$1[ _-]?'), 'i');
@@ -68,7 +71,9 @@ export const GROWTH: readonly Rule[] = [
       const named = containers.flatMap(({ container }) => [container, ...container.types]);
       const isOfDocuments = (field: string): boolean => {
         const of = /^(\w+?)_?ids$/i.exec(field)?.[1];
-        return of !== undefined && named.some(({ name }) => namedLike(of, [{ name }]) !== undefined);
+        return (
+          of !== undefined && !CLASSES.test(of) && named.some(({ name }) => namedLike(of, [{ name }]) !== undefined)
+        );
       };
       for (const detail of containers) {
         const { container } = detail;

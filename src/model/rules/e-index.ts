@@ -31,10 +31,19 @@ const POLICY_LINES = 30;
 function loosePolicies({ design }: Facts): { readonly at: Place }[] {
   const { lines = [], file = '' } = design ?? {};
   return lines.flatMap((text, index) => {
-    if (!/["']?included_?paths["']?\s*[:=]\s*[[{]?\s*$/i.test(text)) return [];
+    const isLong = /["']?included_?paths["']?\s*[:=]\s*[[{]?\s*$/i.test(text);
+    const isShort = /^\s*"excludedPaths"\s*:\s*\[\s*\{.*\}\s*\],?\s*$/.test(text);
+    if (!isLong && !isShort) return [];
     const end = lines.findIndex((line, at) => at > index && /^\s*(?:`{3}|~{3})/.test(line));
     const begin = lines.slice(0, index).findLastIndex((line) => /^\s*(?:`{3}|~{3})/.test(line));
     const block = lines.slice(begin + 1, end < 0 ? index : end);
+    // A policy that only excludes, in one line: its paths may end in `/*`.
+    if (isShort)
+      return end > index &&
+        /"indexingMode"/.test(block.join('')) &&
+        !/\.{3}|["']\/\*["']|includedPaths/.test(block.join('\n'))
+        ? [{ at: { file, line: index + 1 } }]
+        : [];
     const isWhole =
       end > index && block.some((line) => /\bpath\b/i.test(line)) && !block.some((line) => /\.{3}|\/\*/.test(line));
     return isWhole ? [{ at: { file, line: index + 1 } }] : [];

@@ -42,7 +42,15 @@ const AVOIDED = /\b(?:avoid\w*|not|never|instead of|rather than|bad|anti-?patter
 const FULL_TEXT = /\bfull[- ]text (?:search|quer|index)/i;
 const ELSEWHERE =
   /\b(?:ai|cognitive|azure) search\b|\belastic|\bopensearch|\balgolia|\bmeilisearch|\btypesense|\blucene|\bfull[- ]?text[- ]?(?:polic|index(?:es)?\b)|\bFULLTEXT(?:CONTAINS|SCORE)/i;
+/** An address with the words that a reader looks for. */
+const BY_ADDRESS = /\b(?:GET|get)\b[^|]{0,80}\/\w|\/api\//;
+const WORDS = /[?&](?:q|query|search|keyword|text)=/i;
 const SCANS = /\bCONTAINS\(/;
+/** Whatever answers a search by words. */
+const SERVED = new RegExp(
+  String.raw`${ELSEWHERE.source}|\b(?:CONTAINS|STARTSWITH|RegexMatch|VectorDistance)\(|\bvector search|\bprefix search`,
+  'i',
+);
 const UNDECIDED = /\b(?:no|not|future|later|consider|could|phase|without|planned|optional|if)\b/i;
 
 export const PAGES: readonly Rule[] = [
@@ -74,7 +82,7 @@ export const PAGES: readonly Rule[] = [
     title: 'A full-text search has a full-text policy and index, or another service',
     severity: 'warning',
     source: SOURCES.microsoft('Full-text search in Azure Cosmos DB for NoSQL'),
-    why: 'A range index finds equal values and beginnings. Words within a text need a full-text policy of the container, a full-text index and FULLTEXTCONTAINS (ASM-E129). CONTAINS goes through the values of the property’s index instead, and its charge grows with their number. The rule reads sentences about a full-text search, in documents with a query by CONTAINS or with a field in the sentence, that name neither such a policy nor another search service.',
+    why: 'A range index finds equal values and beginnings. Words within a text need a full-text policy of the container, a full-text index and FULLTEXTCONTAINS (ASM-E129). CONTAINS goes through the values of the property’s index instead, and its charge grows with their number. The rule reads sentences about a full-text search, in documents with a query by CONTAINS or with a field in the sentence, that name neither such a policy nor another search service. It also reads addresses such as `GET /api/files?q=` with the word search, in a document in which nothing answers them.',
     hint: 'State the full-text policy and index of the container, or the service that searches.',
     needs: [DESIGN],
     *check({ design, containers }): Iterable<RuleResult> {
@@ -85,7 +93,17 @@ export const PAGES: readonly Rule[] = [
       const isMeant = (text: string): boolean =>
         scans.length > 0 || [...text.matchAll(/`(\w+)`/g)].some(([, name = '']) => fields.has(name));
       const all = saying(design, FULL_TEXT).filter(({ text }) => !UNDECIDED.test(text) && isMeant(text));
+      const asked = linesSaying(design, WORDS).filter(
+        ([, text]) =>
+          BY_ADDRESS.test(text) && /\bsearch/i.test(text) && !UNDECIDED.test(text.replace(/\boptional\b/i, '')),
+      );
+      if (containers.length > 0 && linesSaying(design, SERVED).length === 0)
+        yield* together(
+          asked.map(([line]) => ({ at: { file: design.file, line } })),
+          'This search has no index, no query and no service that answers it',
+        );
       const [first] = all;
+      if (!first && asked.length > 0) return;
       if (!first) {
         yield missing('a full-text search');
         return;

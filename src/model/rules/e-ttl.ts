@@ -1,7 +1,7 @@
 // E7 and E8: time to live.
 import type { Place } from '../model.ts';
 import { declaredOf } from './declared.ts';
-import { type Rule, DESIGN, SOURCES, more, n } from './rule.ts';
+import { type Rule, DESIGN, SOURCES, more, n, together } from './rule.ts';
 import { isSaid } from './said.ts';
 
 const TTL = SOURCES.microsoft('Time to Live (TTL) in Azure Cosmos DB');
@@ -21,6 +21,7 @@ export const LIVES: readonly Rule[] = [
     hint: 'Write seconds. Add a default TTL to the container, -1 if only some items expire.',
     needs: [DESIGN],
     *check(facts) {
+      const unset: { readonly name: string; readonly at: Place }[] = [];
       const bare: { name: string; type: string; at: Place; fields: readonly Place[] }[] = [];
       for (const detail of facts.containers) {
         const { container } = detail;
@@ -43,10 +44,7 @@ export const LIVES: readonly Rule[] = [
           described === undefined &&
           !isSaid(facts.design, detail, TTL_SET)
         )
-          yield {
-            message: `${container.name}: the declared ttl has no effect, because the container has no default TTL`,
-            at: declared.at,
-          };
+          unset.push({ name: container.name, at: declared.at });
         for (const { name, examples, at: place } of container.types) {
           const at = facts.example(
             examples.find((example) => 'ttl' in example && !lasting(example['ttl'])) ??
@@ -82,6 +80,10 @@ export const LIVES: readonly Rule[] = [
             });
         }
       }
+      yield* together(
+        unset,
+        `${unset.map(({ name }) => name).join(', ')}: the declared ttl has no effect, because the container has no default TTL`,
+      );
       const [first, ...others] = bare;
       if (first)
         yield {
@@ -105,7 +107,10 @@ export const LIVES: readonly Rule[] = [
         /\b(ttl|expir\w+)\b[^.;]{0,60}\b(delet|remov|purg|eras)\w*[^.;]{0,20}\b(within (a few )?seconds|immediately|instantly|physically|at once)\b/i;
       for (const { text, label, at } of prose) {
         const all = `${label ?? ''} ${text}`;
-        if ((within.test(all) || removed.test(all)) && !/\b(not|never|later|hidden)\b/i.test(all))
+        if (
+          (within.test(all) || removed.test(all)) &&
+          !/\b(not|never|later|hidden|hides?|before physical\w*)\b/i.test(all)
+        )
           yield { message: 'An expired document is hidden immediately, but deleted later, when RU are unused', at };
       }
     },

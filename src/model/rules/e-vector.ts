@@ -1,8 +1,29 @@
 // E9: what a vector index needs beside it.
+import type { Design } from '../documents.ts';
+import type { Place } from '../model.ts';
 import { examplesIn } from './facts.ts';
-import { type Rule, DESIGN, SOURCES, missing } from './rule.ts';
+import { type Rule, DESIGN, SOURCES, missing, n, together } from './rule.ts';
 
 const POLICY = /vectorEmbedding|vector (embedding )?policy|distance ?function|\bdimensions\b/i;
+/** A flat index takes vectors up to this length. */
+const FLAT_MOST = 505;
+const FLAT = /\b(?:vector index|type)\b[^.|]{0,20}(?<!quantized[- _]?)\bflat\b/i;
+const LENGTH = /\bdimensions?\b\W{1,8}(\d{3,5})\b|\b(\d{3,5})[- ]?(?:dimensions?|dim)\b/i;
+
+/** The lines about a flat index, where a line states a vector that is too long for it. */
+function flatIn({ lines, file }: Design): { readonly at: Place; readonly length: number; readonly stated: Place }[] {
+  const vectors = lines.some((line) => /\bvector\b/i.test(line));
+  const stated = lines.findIndex((line) => LENGTH.test(line));
+  const [, before, after] = LENGTH.exec(lines[stated] ?? '') ?? [];
+  const length = Number(before ?? after ?? 0);
+  if (!vectors || length <= FLAT_MOST) return [];
+  return lines.flatMap((line, index) =>
+    FLAT.test(line) && /\bvector\b/i.test(lines.slice(Math.max(0, index - 3), index + 1).join(' '))
+      ? [{ at: { file, line: index + 1 }, length, stated: { file, line: stated + 1 } }]
+      : [],
+  );
+}
+
 const isVector = (value: unknown): boolean =>
   Array.isArray(value) && value.length > 1 && value.every((element) => typeof element === 'number');
 
@@ -12,13 +33,19 @@ export const VECTORS: readonly Rule[] = [
     title: 'A vector index has a vector policy',
     severity: 'error',
     source: SOURCES.microsoft('Vector search in Azure Cosmos DB for NoSQL'),
-    why: 'The index needs a vector embedding policy of the container: the path, the data type, the number of dimensions and the distance function. Without it the container has no vectors to index.',
+    why: 'The index needs a vector embedding policy of the container: the path, the data type, the number of dimensions and the distance function. Without it the container has no vectors to index. An index of the type `flat` takes at most 505 dimensions, `quantizedFlat` and `diskANN` 4,096 (ASM-E156).',
     hint: 'Add `vectorEmbeddingPolicy` with path, dataType, dimensions and distanceFunction.',
     needs: [DESIGN],
     *check(facts) {
       const lines = facts.design?.lines ?? [];
       const starts = (facts.design?.headings ?? []).map(({ at }) => at.line);
-      let known = false;
+      const flat = facts.design ? flatIn(facts.design) : [];
+      yield* together(
+        flat,
+        `A flat index takes vectors of at most ${FLAT_MOST} numbers, and these have ${n(flat[0]?.length ?? 0)}`,
+        flat.slice(0, 1).map(({ stated }) => stated),
+      );
+      let known = lines.some((line) => /\bvector index/i.test(line)) && lines.some((line) => LENGTH.test(line));
       for (const { container, prose } of facts.containers) {
         const last = Math.max(container.at.line, ...prose.map(({ at }) => at.line));
         const end = Math.min(lines.length + 1, ...starts.filter((line) => line > last));

@@ -3,7 +3,7 @@ import type { ProjectionRow, Prose, Reference } from '../documents.ts';
 import type { Place } from '../model.ts';
 import { duration } from '../reader/quantity.ts';
 import type { Facts } from './facts.ts';
-import { type Need, type Rule, SOURCES, missing, n } from './rule.ts';
+import { type Need, type Rule, SOURCES, missing, n, together } from './rule.ts';
 
 const MODES = SOURCES.microsoft('Change feed modes in Azure Cosmos DB');
 const PROJECTIONS: Need = {
@@ -60,6 +60,9 @@ const allVersions = (facts: Facts): boolean =>
   );
 
 const saysFeed = ({ text: words }: Prose): boolean => /\bfeed\b|变更源|更改源/i.test(words);
+
+const COUNTED = /["']?\w*(?:total|count)\w*["']?\s*:\s*\d+\s*,?\s*(?:\/\/|#).*\bchange feed\b/i;
+const RECOGNISED = /\bidempoten|\bcontribution|\bexactly once|\bdedup|\brecomput|\brecount|\bprocessed ids?\b/i;
 
 export const FEED: readonly Rule[] = [
   {
@@ -362,7 +365,7 @@ export const FEED: readonly Rule[] = [
     title: 'A total that is derived from the feed isn’t counted up',
     severity: 'error',
     source: SOURCES.feed,
-    why: 'The feed delivers a change at least once, and doesn’t show the document before it. A counter that each change increments or decrements counts twice after a redelivery, and can’t subtract the old value. The rule reads sentences that name the change feed and a counter; it accepts those that say how a repeated change is recognised.',
+    why: 'The feed delivers a change at least once, and doesn’t show the document before it. A counter that each change increments or decrements counts twice after a redelivery, and can’t subtract the old value. The rule reads sentences that name the change feed and a counter; it accepts those that say how a repeated change is recognised. It warns of numbers in examples whose comment says that the feed updates them.',
     hint: 'Store the contribution of each source document beside the total, and replace it. Or compute the total from the documents. A projection of the kind `aggregate` does the first.',
     *check({ prose, design }) {
       let known = false;
@@ -390,7 +393,16 @@ export const FEED: readonly Rule[] = [
           at: { file: above.at.file, line: index + 1 },
         };
       }
-      if (!known) yield missing('a sentence about the change feed');
+      // A number in an example whose comment says what keeps it.
+      const lines = [...(design?.lines ?? []).entries()].filter(([, line]) => COUNTED.test(line));
+      const isRecognised = design?.lines.some((line) => RECOGNISED.test(line)) ?? false;
+      if (!isRecognised)
+        for (const found of together(
+          lines.map(([index]) => ({ at: { file: design?.file ?? '', line: index + 1 } })),
+          'The change feed keeps this number, delivers a change again after a failure, and shows every update of a document: nothing says how it counts once',
+        ))
+          yield { severity: 'warning', ...found };
+      if (!known && lines.length === 0) yield missing('a sentence about the change feed');
     },
   },
 ];

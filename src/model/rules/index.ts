@@ -41,6 +41,7 @@ import { KEEPING } from './d-kept.ts';
 import { MIXED } from './d-mixed.ts';
 import { SHOWN } from './d-shown.ts';
 import { SUMMARIES } from './d-summary.ts';
+import { LOST } from './d-lost.ts';
 import { OWNED } from './d-owned.ts';
 import { PUBLIC } from './d-public.ts';
 import { RANKINGS } from './d-ranking.ts';
@@ -104,6 +105,7 @@ export const MODEL_RULES: readonly Rule[] = [
   ...SUMMARIES,
   ...DASHBOARDS,
   ...SHOWN,
+  ...LOST,
   ...OWNED,
   ...KEEPING,
   ...PUBLIC,

@@ -85,6 +85,10 @@ export const WITHOUT_PROBE: ReadonlyMap<string, string> = new Map([
     'ASM-E143',
     'ASM-E144',
     'ASM-E145',
+    'ASM-E155',
+    'ASM-E156',
+    'ASM-E157',
+    'ASM-E158',
   ),
   ...because('ASM-A2 asks it.', 'ASM-E9'),
   ...because(

@@ -15,6 +15,7 @@ import { PEOPLE_CASES } from './cases-people.ts';
 import { REFERENCE_CASES } from './cases-references.ts';
 import { SERVICE_CASES } from './cases-service.ts';
 import { VISIT_CASES } from './cases-visits.ts';
+import { WRITE_CASES } from './cases-writes.ts';
 
 const CASES = [
   ...A_TO_D,
@@ -27,6 +28,7 @@ const CASES = [
   ...LASTING_CASES,
   ...DERIVED_CASES,
   ...REFERENCE_CASES,
+  ...WRITE_CASES,
 ];
 const parser = await loadParser();
 const TODAY = new Date('2026-06-01T00:00:00Z');

@@ -11,7 +11,7 @@ import { normalised } from './labels.ts';
 import { type Section, lineOf, sourceOf, within } from './outline.ts';
 import { piecesOf } from './prose.ts';
 import { shardMapsOf, shardedContainersOf } from './shard-maps.ts';
-import { parsed, readDocument } from './source.ts';
+import { parsed, plainLines, readDocument } from './source.ts';
 import { sectionName, sectionNameOf } from './sections.ts';
 import { type Group, groupsOf, linesOf, commentedKey } from './stated.ts';
 import { overviews } from './overviews.ts';
@@ -29,7 +29,7 @@ export const readModel = async (path: string): Promise<Model> => parseModel(awai
  */
 export const parseModel = (document: string, file: string): Model =>
   // The Markdown parser removes a byte order mark and counts offsets without it, so values would be cut at a wrong offset.
-  parsed(document, file, () => readDrafts(document.replace(/^\uFEFF/, ''), file).model);
+  parsed(document, file, () => readDrafts(plainLines(document), file).model);
 
 export interface ReadModel {
   readonly root: Section;

@@ -85,6 +85,15 @@ test('a query of the flights that loses its key is found by its SQL', () => {
   expect(keys(wrong)).toEqual([expect.stringContaining('without the key /origin')]);
 });
 
+test('line ends of Windows change no finding', () => {
+  const query = '```sql\nSELECT * FROM c\nWHERE c.customerId = @c\nORDER BY c.cents DESC, c.placedAt ASC\n```\n';
+  const unix = edited([['### Customers Container', `${query}\n### Customers Container`]]);
+  const windows = { ...unix, design: unix.design.replaceAll('\n', '\r\n') };
+  const found = (texts: Texts): string[] => check(texts).findings.map(({ rule, at }) => `${rule} ${at.line}`);
+  expect(found(unix)).toContainEqual(expect.stringMatching(/^E6 /));
+  expect(found(windows)).toEqual(found(unix));
+});
+
 test('every rule over the documents has a case', () => {
   const ids = new Set(CASES.map(({ rule }) => rule));
   expect(MODEL_RULES.map(({ id }) => id).filter((id) => !ids.has(id))).toEqual([]);

@@ -156,7 +156,10 @@ function strayContainers(all: readonly Section[], designs: readonly Section[], t
   if (stated.length > 0 || designs.length > 0) return stated;
   // "Container Structure" with a section for each container is none itself.
   return titled.filter(
-    (section) => !sectionName(section.title) && section.sections.filter((child) => titled.includes(child)).length < 2,
+    (section) =>
+      !sectionName(section.title) &&
+      namesIn(section, text).length < 2 &&
+      section.sections.filter((child) => titled.includes(child)).length < 2,
   );
 }
 

@@ -88,9 +88,16 @@ function copiesIn(facts: Facts, detail: ContainerDetail): Field[] {
         const other = of === undefined || of === '' ? undefined : namedLike(of, all);
         if (!other || other === container || container.partitionKey.includes(`/${reference}`)) continue;
         const theirs = fieldsIn(other);
+        const itself = examplesIn(other).find(({ id }) => id === part[reference]);
         const origin = facts.containers.find((each) => each.container === other);
         for (const field of names)
-          if (theirs.has(field) && !COMMON.test(field) && !isKept(facts, detail, field, KEEPS_COPY, origin))
+          // With another value than the document that it refers to has, it is no copy: a member's role in a group.
+          if (
+            theirs.has(field) &&
+            (itself === undefined || JSON.stringify(itself[field]) === JSON.stringify(part[field])) &&
+            !COMMON.test(field) &&
+            !isKept(facts, detail, field, KEEPS_COPY, origin)
+          )
             found.set(field, { field, at: facts.field(one, field, container.at) });
       }
     }

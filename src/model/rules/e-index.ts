@@ -326,7 +326,7 @@ export const INDEXES: readonly Rule[] = [
             (other) =>
               other !== detail &&
               other.index.included.some((path) => path.at.line === at.line) &&
-              examplesIn(other.container).some((example) => valueAt(example, field) !== undefined),
+              examplesIn(other.container).some((example) => valueAt(example, field.split('.')[0] ?? '') !== undefined),
           );
           return (
             !elsewhere &&

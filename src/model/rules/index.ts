@@ -49,6 +49,7 @@ import { CREATED } from './e-created.ts';
 import { INDEXES } from './e-index.ts';
 import { LARGE_FIELDS } from './e-large.ts';
 import { PAGES } from './e-pages.ts';
+import { oncePerPolicy } from './e-shared.ts';
 import { LIVES } from './e-ttl.ts';
 import { VECTORS } from './e-vector.ts';
 import { EXPIRES } from './f-expiry.ts';
@@ -108,12 +109,12 @@ export const MODEL_RULES: readonly Rule[] = [
   ...KEEPING,
   ...PUBLIC,
   ...RANKINGS,
-  ...INDEXES,
+  ...INDEXES.map(oncePerPolicy),
   ...LIVES,
   ...VECTORS,
   ...PAGES,
   ...LARGE_FIELDS,
-  ...ABSENT,
+  ...ABSENT.map(oncePerPolicy),
   ...CREATED,
   ...FEED,
   ...EXPIRES,

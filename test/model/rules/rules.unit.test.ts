@@ -94,6 +94,19 @@ test('line ends of Windows change no finding', () => {
   expect(found(windows)).toEqual(found(unix));
 });
 
+test('what is wrong with a policy of several containers is one finding', () => {
+  const text = [
+    '# Data model',
+    ...['Orders', 'Returns'].map((name) => `### ${name} Container\n- **Partition Key**: \`/storeId\`\n`),
+    '## Indexing Strategy\n```json',
+    '{ "includedPaths": [{ "path": "/*" }], "excludedPaths": [{ "path": "/lines/*/text/?" }] }\n```',
+  ].join('\n');
+  const found = checkDocuments({ requirements: undefined, design: parseDesign(text, 'model.md') }).findings;
+  expect(found.filter(({ rule }) => rule === 'E3').map(({ message }) => message)).toEqual([
+    "Orders and 1 more: /lines/*/text/? isn't a valid index path",
+  ]);
+});
+
 test('every rule over the documents has a case', () => {
   const ids = new Set(CASES.map(({ rule }) => rule));
   expect(MODEL_RULES.map(({ id }) => id).filter((id) => !ids.has(id))).toEqual([]);

@@ -24,6 +24,24 @@ const gluedKeys = (facts: Facts) =>
     );
   });
 
+/** `/tenantId/day (hierarchical)`, where documents have both fields side by side. */
+const AS_PATH = /(?<path>\/(?<first>[a-z]\w*)\/(?<second>[a-z]\w*))[`"')\s]{0,4}\(?[^|`/]{0,20}\bhierarch/i;
+
+function pathsAsLevels({ design, containers }: Facts): { readonly path: string; readonly at: Place }[] {
+  if (!design) return [];
+  return linesSaying(design, AS_PATH).flatMap(([line, text]) => {
+    const { path = '', first = '', second = '' } = AS_PATH.exec(text)?.groups ?? {};
+    const levels = [`/${first}`, `/${second}`].join();
+    return containers.some(
+      ({ container }) =>
+        container.partitionKey.join() === levels &&
+        examplesIn(container).every((one) => typeof one[first] === 'string'),
+    )
+      ? [{ path, at: { file: design.file, line } }]
+      : [];
+  });
+}
+
 const NUMBERS = [
   'zero',
   'one',
@@ -62,8 +80,14 @@ export const CLAIMS: readonly Rule[] = [
     *check(facts): Iterable<RuleResult> {
       const { design, containers } = facts;
       if (!design) return;
+      const paths = pathsAsLevels(facts);
+      yield* together(
+        paths,
+        `${[...new Set(paths.map(({ path }) => path))].join(', ')} is one path, into an object: in documents without that object the key is undefined. The levels of a hierarchical key are several paths`,
+      );
+      if (containers.some(({ container }) => container.partitionKey.length > 1)) return;
       const glued = gluedKeys(facts);
-      if (glued.length === 0 || containers.some(({ container }) => container.partitionKey.length > 1)) {
+      if (glued.length === 0) {
         yield missing('a key of one level with several values in it');
         return;
       }

@@ -34,7 +34,12 @@ export const GROWING_KEYS: readonly Rule[] = [
           ) ||
           (values.length > 0 &&
             values.every((value) => typeof value === 'string' && /^\d{4}[-/]\d\d([-/]\d\d|$)/.test(value)));
-        const told = linesSaying(facts.design ?? NO_LINES, DATE_AS_KEY).find(([, text]) => text.includes(first));
+        const told = linesSaying(facts.design ?? NO_LINES, DATE_AS_KEY).find(([, text]) =>
+          // A row of a table says it in the cell of the key; another cell may be of the id.
+          (text.trimStart().startsWith('|') ? text.split('|') : [text]).some(
+            (part) => part.includes(first) && DATE_AS_KEY.test(part),
+          ),
+        );
         const binned = values.length > 0 && values.every((value) => typeof value === 'string' && BINNED.test(value));
         const bins = binned && facts.design ? linesSaying(facts.design, FEW_AND_TIME) : [];
         if (

@@ -1,5 +1,6 @@
 // C24 and E10: SQL that Cosmos DB refuses, and filters that no index serves.
-import { type Rule, type RuleResult, DESIGN, SOURCES, missing, more } from './rule.ts';
+import { type Rule, type RuleResult, DESIGN, SOURCES, missing, more, together } from './rule.ts';
+import { linesSaying } from './said.ts';
 
 /** What other databases have; each with what Cosmos DB has instead. */
 const REFUSED: readonly {
@@ -31,6 +32,12 @@ const REFUSED: readonly {
 ];
 
 const NOT_REFUSED = /\bOFFSET\s+[@\d]/i;
+
+/** "Uses `LOWER()` and `LIKE` for searches": the text has the function without its query. */
+const TOLD =
+  /\b(?:LOWER|UPPER|REPLACE|TRIM)\(\)[^.|]{0,80}\b(?:match\w*|search\w*|compar\w*|normali[sz]\w*|filter\w*|case[- ]insensitive|substring|LIKE)\b|\b(?:search|match\w*|filter\w*|compar\w*|lookup)\b[^.|]{0,60}\b(?:LOWER|UPPER|REPLACE|TRIM)\(\)/i;
+const NOT_TOLD =
+  /\b(?:avoid\w*|instead of|rather than|never|not|don['’]t|without|before (?:writing|storing|saving)|stored|on write|at write)\b(?! values)/i;
 
 /** A filter by what a function makes of a field. */
 const FUNCTION =
@@ -75,7 +82,12 @@ export const SYNTAX: readonly Rule[] = [
     why: 'The index has the values of fields. A filter such as `LOWER(c.email) = @e` or `TimestampToDateTime(c._ts * 1000) < @t` loads every document that the other conditions leave (ASM-E119).',
     hint: 'Compare the field itself: work out the bound in the program, or store the value that queries need, such as the address in lower case.',
     needs: [DESIGN],
-    *check({ questions }): Iterable<RuleResult> {
+    *check({ questions, design }): Iterable<RuleResult> {
+      const told = design ? linesSaying(design, TOLD) : [];
+      yield* together(
+        told.filter(([, text]) => !NOT_TOLD.test(text)).map(([line]) => ({ at: { file: design?.file ?? '', line } })),
+        'A filter by what such a function makes of a field is served by no index, and loads every document',
+      );
       const all = questions.flatMap(({ queries, who, at, detail }) =>
         queries.map(({ text }) => ({
           text: text.replace(/^[^]*?\bWHERE\b/i, ''),
@@ -85,7 +97,7 @@ export const SYNTAX: readonly Rule[] = [
           filters: /\bWHERE\b/i.test(text),
         })),
       );
-      if (all.length === 0) {
+      if (all.length === 0 && told.length === 0) {
         yield missing('a query');
         return;
       }

@@ -11,6 +11,7 @@ import { C_REQUESTS } from './cases-c-requests.ts';
 import { DERIVED_CASES } from './cases-derived.ts';
 import { E_TO_I } from './cases-e-i.ts';
 import { LASTING_CASES } from './cases-lasting.ts';
+import { LAYOUT_CASES } from './cases-layouts.ts';
 import { PEOPLE_CASES } from './cases-people.ts';
 import { REFERENCE_CASES } from './cases-references.ts';
 import { SERVICE_CASES } from './cases-service.ts';
@@ -27,6 +28,7 @@ const CASES = [
   ...LASTING_CASES,
   ...DERIVED_CASES,
   ...REFERENCE_CASES,
+  ...LAYOUT_CASES,
 ];
 const parser = await loadParser();
 const TODAY = new Date('2026-06-01T00:00:00Z');
@@ -92,6 +94,29 @@ test('line ends of Windows change no finding', () => {
   const found = (texts: Texts): string[] => check(texts).findings.map(({ rule, at }) => `${rule} ${at.line}`);
   expect(found(unix)).toContainEqual(expect.stringMatching(/^E6 /));
   expect(found(windows)).toEqual(found(unix));
+});
+
+test('what a document says for all its copies, ids and plans is no finding', () => {
+  const text = [
+    '# Data model',
+    '| container | partition key | id |\n|---|---|---|',
+    '| `nights` | `/stationId` | `YYYY-MM-DD` |\n| `stations` | `/id` | name |\n',
+    '- **Capacity Mode**: Serverless',
+    '- *Revisit when* traffic grows, or we want multi-region.',
+    '- A denormalized copy stands beside its id: a rename changes new documents only.',
+    '## nights\n```json\n{ "id": "2026-01-01", "stationId": "s1", "stationName": "North", "files": 3 }\n```',
+    '## stations\n```json\n{ "id": "s1", "name": "North" }\n```',
+  ].join('\n');
+  const rulesIn = (of: string): string[] =>
+    checkDocuments({ requirements: undefined, design: parseDesign(of, 'model.md') }).findings.map(({ rule }) => rule);
+  const wrong = text
+    .replace('`/stationId` | `YYYY-MM-DD`', '`/stationId` (`YYYY-MM-DD`) | n')
+    .replace('*Revisit when* traffic grows, or we want multi-region', 'Multi-region')
+    .replace('a rename changes new documents only', 'one read is enough');
+  for (const rule of ['C7', 'A16', 'D11']) {
+    expect(rulesIn(text)).not.toContain(rule);
+    expect(rulesIn(wrong)).toContain(rule);
+  }
 });
 
 test('what is wrong with a policy of several containers is one finding', () => {

@@ -258,7 +258,7 @@ export const BELIEFS_OF_SERVICE: readonly Rule[] = [
     title: 'What the document says of partitions, transactions, joins and the feed is true of Cosmos DB',
     severity: 'error',
     source: SOURCES.microsoft('Partitioning and horizontal scaling in Azure Cosmos DB'),
-    why: 'A design that rests on a false sentence fails when it is built: a JOIN over documents is refused, a transaction over partitions too, and a logical partition is full at 20 GB (ASM-E121, ASM-E130, ASM-E132). Others cost more than was planned: the change feed takes RU, and serverless is billed by RU (ASM-E143). The rule reads single sentences. It passes over those that deny the claim.',
+    why: 'A design that rests on a false sentence fails when it is built: a JOIN over documents is refused, a transaction over partitions too, and a logical partition is full at 20 GB (ASM-E121, ASM-E130, ASM-E132). Others cost more than was planned: the change feed takes RU, and serverless is billed by RU (ASM-E143). Lazy indexing can’t be chosen for new containers (ASM-E154). The rule reads single sentences. It passes over those that deny the claim.',
     hint: 'Correct the sentence, and what rests on it.',
     needs: [DESIGN],
     *check(facts): Iterable<RuleResult> {

@@ -74,7 +74,7 @@ export const CLAIMS: readonly Rule[] = [
     title: 'A key that is called hierarchical has levels',
     severity: 'error',
     source: SOURCES.microsoft('Hierarchical partition keys in Azure Cosmos DB'),
-    why: 'A hierarchical key is two or three paths of the container. A string such as `north|2026-01` in one path is a simple key: a query by a part of it asks every partition, and its value is one logical partition with the limit of 20 GB and 10,000 RU/s (ASM-E136). The rule looks at documents that speak of a hierarchical key, have none, and show values of several fields in one string. C8 checks what is said beside a container’s own key.',
+    why: 'A hierarchical key is two or three paths of the container. The single path `/tenantId/day` means a property of an object, which no document has. A string such as `north|2026-01` in one path is a simple key: a query by a part of it asks every partition, and its value is one logical partition with the limit of 20 GB and 10,000 RU/s (ASM-E136). The rule looks at documents that speak of a hierarchical key, have none, and show values of several fields in one string. C8 checks what is said beside a container’s own key.',
     hint: 'Create the container with the paths (`/region`, `/month`, MultiHash), or call it a synthetic key and delete what only levels give.',
     needs: [DESIGN],
     *check(facts): Iterable<RuleResult> {

@@ -41,7 +41,7 @@ export const SDKS: readonly Rule[] = [
   {
     id: 'A25',
     title: 'The client library can run the queries',
-    severity: 'error',
+    severity: 'warning',
     source: SOURCES.microsoft('Query items in Azure Cosmos DB for NoSQL with Go'),
     why: 'An ORDER BY, a GROUP BY, an aggregate or an OFFSET over several partitions takes a client that merges what the partitions give. The libraries for .NET, Java, JavaScript and Python do; those for Go and Rust leave it out, and the service answers with 400 (ASM-E151). Within one partition the query works, so a test with one partition doesn’t show it. The rule looks at documents that name one of these two libraries.',
     hint: 'Give the list a container whose key it names, and keep it by a projection. Or read the documents and sort them in the program, and write how many there are.',

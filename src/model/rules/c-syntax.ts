@@ -79,7 +79,7 @@ export const SYNTAX: readonly Rule[] = [
     title: 'A query filters by a field, not by what a function makes of it',
     severity: 'warning',
     source: SOURCES.microsoft('Troubleshoot query issues when using Azure Cosmos DB'),
-    why: 'The index has the values of fields. A filter such as `LOWER(c.email) = @e` or `TimestampToDateTime(c._ts * 1000) < @t` loads every document that the other conditions leave (ASM-E119).',
+    why: 'The index has the values of fields. A filter such as `LOWER(c.email) = @e` or `TimestampToDateTime(c._ts * 1000) < @t` loads every document that the other conditions leave (ASM-E119). The rule also reads sentences that say so without the query: "text search uses `LOWER()` and `LIKE`".',
     hint: 'Compare the field itself: work out the bound in the program, or store the value that queries need, such as the address in lower case.',
     needs: [DESIGN],
     *check({ questions, design }): Iterable<RuleResult> {

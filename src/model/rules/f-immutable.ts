@@ -40,7 +40,7 @@ export const IMMUTABLES: readonly Rule[] = [
     title: 'What is called immutable isn’t written again',
     severity: 'error',
     source: SOURCES.microsoft('Time to Live (TTL) in Azure Cosmos DB'),
-    why: 'A log that is called immutable, and whose document has `overrideTimestamp` or `updatedAt`, is rewritten: the change feed’s latest version has lost what was there before, nothing shows who changed it, and the TTL of a document begins again with each write, so it stays longer than the policy says (ASM-E154). An auditor who relies on the sentence is misled. The rule compares such sentences about a container with the names of later times in its examples.',
+    why: 'A log that is called immutable, and whose document has `overrideTimestamp` or `updatedAt`, is rewritten: the change feed’s latest version has lost what was there before, nothing shows who changed it, and the TTL of a document begins again with each write, so it stays longer than the policy says (ASM-E18). An auditor who relies on the sentence is misled. The rule compares such sentences about a container with the names of later times in its examples.',
     hint: 'Write each later event as a document of its own in the same partition (`eventType: "overridden"`), and read them together. Or delete the word, and write who may change what.',
     needs: [DESIGN],
     *check(facts): Iterable<RuleResult> {

@@ -30,8 +30,8 @@ const quoted = (text: string): string =>
     .replaceAll(/\d+(?:\s*\*\s*\d+)+/g, (product) =>
       String(product.split('*').reduce((value, factor) => value * Number(factor), 1)),
     )
-    .replaceAll(/"(?:[^"\\\n]|\\.)*"|'((?:[^'\\\n]|\\.)*)'/g, (text: string, inner: string | undefined) =>
-      inner === undefined ? text : JSON.stringify(inner),
+    .replaceAll(/"(?:[^"\\\n]|\\.)*"|'((?:[^'\\\n]|\\.)*)'/g, (literal: string, inner: string | undefined) =>
+      inner === undefined ? literal : JSON.stringify(inner),
     )
     .replaceAll(/(^\s*|[{,]\s*)([A-Za-z_$][\w$]*|\d+)(\s*:)/gm, '$1"$2"$3');
 

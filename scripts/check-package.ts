@@ -16,6 +16,7 @@ import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { rolldown } from 'rolldown';
+import { openPacked } from './package/dashboard.ts';
 
 /** Bounds that are promised, in MB of 1,000,000 bytes. */
 const PACKED_MB = 5;
@@ -66,6 +67,7 @@ try {
   };
   if (summary.verification.different !== 0) throw new Error('dev --once finds a difference');
   say('dev --once runs, without a difference');
+  say(await openPacked(app, env));
   deployment(app);
 } finally {
   rmSync(place, { recursive: true, force: true });

@@ -3,9 +3,15 @@ import { Argument, Command, type Option } from 'commander';
 /** A command of the tree: its words after `millrace`, and what may follow. */
 interface Node {
   readonly path: string;
-  readonly summary: string;
-  readonly children: readonly Command[];
+  readonly next: readonly Word[];
   readonly options: readonly Option[];
+}
+
+interface Word {
+  readonly name: string;
+  readonly summary: string;
+  /** Whether words may follow that are in the tree too. */
+  readonly noun: boolean;
 }
 
 const SHELLS = { bash, zsh, fish } as const;
@@ -31,10 +37,20 @@ export function completionOf(program: Command): Command {
 }
 
 function nodesOf(command: Command, path: readonly string[] = []): Node[] {
-  const { commands: children } = command;
   const options = command.createHelp().visibleOptions(command);
-  const own = { path: path.join(' '), summary: command.description(), children, options };
-  return [own, ...children.flatMap((child) => nodesOf(child, [...path, child.name()]))];
+  const verbs = command.commands.map((of) => ({
+    name: of.name(),
+    summary: of.description(),
+    noun: of.commands.length > 0,
+  }));
+  const [argument] = command.registeredArguments;
+  const values = (argument?.argChoices ?? []).map((name) => ({
+    name,
+    summary: argument?.description ?? '',
+    noun: false,
+  }));
+  const own = { path: path.join(' '), next: [...verbs, ...values], options };
+  return [own, ...command.commands.flatMap((child) => nodesOf(child, [...path, child.name()]))];
 }
 
 const flagOf = ({ long, short }: Option): string => long ?? short ?? '';
@@ -47,8 +63,8 @@ const summaryOf = (text: string): string => quoted(text.split('\n')[0] ?? '');
 
 function bash(nodes: readonly Node[]): string {
   const words = nodes.map(
-    ({ path, children, options }) =>
-      `    ${quoted(path)}) verbs=${quoted(children.map((of) => of.name()).join(' '))} flags=${quoted(options.map(flagOf).join(' '))} ;;`,
+    ({ path, next, options }) =>
+      `    ${quoted(path)}) verbs=${quoted(next.map((of) => of.name).join(' '))} flags=${quoted(options.map(flagOf).join(' '))} ;;`,
   );
   const values = nodes.flatMap(({ path, options }) =>
     options.flatMap((option) =>
@@ -87,8 +103,8 @@ complete -o default -F _millrace millrace
 function zsh(nodes: readonly Node[]): string {
   const described = (of: readonly (readonly [name: string, text: string])[]): string =>
     of.map(([name, text]) => quoted(`${name.replaceAll(':', '\\:')}:${text.split('\n')[0]}`)).join(' ');
-  const cases = nodes.map(({ path, children, options }) => {
-    const verbs = described(children.map((of) => [of.name(), of.description()]));
+  const cases = nodes.map(({ path, next, options }) => {
+    const verbs = described(next.map((of) => [of.name, of.summary]));
     const flags = described(options.map((of) => [flagOf(of), of.description]));
     return `    ${quoted(path)}) verbs=(${verbs}) flags=(${flags}) ;;`;
   });
@@ -129,10 +145,10 @@ if [[ \${funcstack[1]} == _millrace ]]; then _millrace "$@"; else compdef _millr
 }
 
 function fish(nodes: readonly Node[]): string {
-  const lines = nodes.flatMap(({ path, children, options }) => {
+  const lines = nodes.flatMap(({ path, next, options }) => {
     const at = `complete -c millrace -n ${quoted(`__millrace_at ${path}`.trimEnd())}`;
     return [
-      ...children.map((of) => `${at} -f -a ${of.name()} -d ${summaryOf(of.description())}`),
+      ...next.map((of) => `${at} -f -a ${of.name} -d ${summaryOf(of.summary)}`),
       ...options.map((of) => {
         const values = of.argChoices ? ` -f -a ${quoted(of.argChoices.join(' '))}` : '';
         const name = of.long ? ` -l ${of.long.slice(2)}` : '';
@@ -149,7 +165,7 @@ function __millrace_at
         string match -q -- '-*' $word; and break
         test (count $path) -eq 2; and break
         set -a path $word
-        contains -- $word ${nodes[0]?.children.flatMap((of) => (of.commands.length === 0 ? [of.name()] : [])).join(' ')}; and break
+        contains -- $word ${nodes[0]?.next.flatMap((of) => (of.noun ? [] : [of.name])).join(' ')}; and break
     end
     test "$path" = "$argv"
 end

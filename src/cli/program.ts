@@ -58,12 +58,12 @@ export function buildProgram(
 /** What to start with, and where more is. */
 const FIRST = `
 Examples:
-  millrace init my-app                  write a project
-  millrace dev                          run a pipeline on this machine, with nothing to install
-  millrace dev --example flights --once run an example, compare and end
-  millrace model check                  check the modelling documents and the pipeline
-  millrace status --env production      show a pipeline of an account
-  millrace top                          the same, live in the terminal
+  millrace init my-app              write a project
+  millrace dev                      run a pipeline on this machine, with nothing to install
+  millrace dev --once               the same: compare with what a recomputation gives, and end
+  millrace model check              check the modelling documents and the pipeline
+  millrace status --env production  show a pipeline of an account
+  millrace top                      the same, live in the terminal
 
 millrace NOUN --help lists the verbs of a noun, and millrace NOUN VERB --help has flags and examples of one.
 `;

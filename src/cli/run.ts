@@ -9,6 +9,7 @@ import { startTracing, traced } from '../base/opentelemetry.ts';
 import { withoutSecrets } from '../base/secrets.ts';
 import { openWorkspace } from '../runtime/open-workspace.ts';
 import type { Transport } from '../runtime/services.ts';
+import { operationsError } from '../operations/errors.ts';
 import { type Interim, operationName } from '../operations/operation.ts';
 import type { Registry } from '../operations/registry.ts';
 import { type Invocation, buildProgram, everyCommand } from './program.ts';
@@ -29,7 +30,9 @@ export interface Io {
 }
 
 /** Exit codes: 0 success, 1 findings or a failure, 2 wrong usage or input, 130 interrupted. */
-export async function runCli(registry: Registry, version: string, argv: readonly string[], io: Io): Promise<number> {
+export async function runCli(registry: Registry, version: string, given: readonly string[], io: Io): Promise<number> {
+  // Commander's own `help` takes a noun alone.
+  const argv = given[0] === 'help' ? [...given.slice(1), '--help'] : given;
   let code = 0;
   const invoke = async (invocation: Invocation): Promise<void> => {
     code = await invokeSafely(invocation, io);
@@ -47,10 +50,19 @@ export async function runCli(registry: Registry, version: string, argv: readonly
     return code;
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
-    // Exit code 0: help or version. Commander has already printed every other message to standard error.
-    return error.exitCode === 0 ? 0 : 2;
+    if (error.exitCode === 0) return 0; // help or version
+    // Commander has already printed the message to standard error.
+    if (argv.includes('--json')) printError(usageError(error), io);
+    return 2;
   }
 }
+
+/** For programs, as every other error. */
+const printError = (error: unknown, io: Pick<Io, 'stdout'>): void =>
+  void io.stdout.write(`${JSON.stringify({ error: describeError(error) })}\n`);
+
+const usageError = ({ message }: CommanderError): UsageError =>
+  operationsError('input-invalid', message.replace(/^error: /, '').replaceAll('\n', ' '));
 
 const nameOf = (command: Command): string =>
   command.parent ? `${nameOf(command.parent)} ${command.name()}` : command.name();
@@ -125,7 +137,7 @@ async function invokeSafely({ operation, input, flags }: Invocation, io: Io): Pr
       io.stderr.write('Interrupted; stopped cleanly.\n');
       return INTERRUPTED;
     }
-    if (flags.json) io.stdout.write(`${JSON.stringify({ error: describeError(error) })}\n`);
+    if (flags.json) printError(error, io);
     io.stderr.write(errorText(error, flags.debug));
     return error instanceof UsageError ? 2 : 1;
   } finally {

@@ -4,6 +4,7 @@ import { MillraceError, UsageError, messageOf } from '../base/errors.ts';
 import { failureOf } from '../cosmos/failure.ts';
 import { withRetry } from '../cosmos/retry.ts';
 import type { Screen } from './screen.ts';
+import { isObject } from '../base/json.ts';
 import { suggestion } from '../base/near.ts';
 import { inSpan } from '../base/spans.ts';
 import { withSettingsHint } from '../runtime/settings-hint.ts';
@@ -281,9 +282,23 @@ function parse<S extends z.ZodObject>(schema: S, input: unknown, of: Pick<Descri
   const field = issue?.path.join('.') ?? '';
   throw operationsError(
     'input-invalid',
-    `${field === '' ? 'The input' : `--${kebab(field)}`}: ${issue?.message ?? 'is wrong'}`,
+    `${field === '' ? 'The input' : `--${kebab(field)}`}: ${issue ? numberIssue(issue, input) : 'is wrong'}`,
     { hint: `Run \`millrace ${operationName(of)} --help\`.` },
   );
+}
+
+/** zod's message, or what is wrong with a number, which is said with the value that was given. */
+function numberIssue(issue: z.core.$ZodIssue, input: unknown): string {
+  const [name = ''] = issue.path;
+  const value = isObject(input) ? input[String(name)] : undefined;
+  if (issue.path.length !== 1 || (typeof value !== 'string' && typeof value !== 'number')) return issue.message;
+  if (issue.code === 'invalid_type' && issue.expected === 'number') return `${value} is not a number`;
+  if (issue.code === 'invalid_type' && issue.expected === 'int') return `${value} is not a whole number`;
+  if (issue.code === 'too_big' && issue.origin !== 'string')
+    return `${value} is not ${issue.inclusive ? 'at most' : 'less than'} ${issue.maximum}`;
+  if (issue.code === 'too_small' && issue.origin !== 'string')
+    return `${value} is not ${issue.inclusive ? 'at least' : 'more than'} ${issue.minimum}`;
+  return issue.message;
 }
 
 export const kebab = (name: string): string => name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);

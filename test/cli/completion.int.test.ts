@@ -64,6 +64,10 @@ describe.each(Object.entries(OFFERS))('%s completes', (shell, offers) => {
   it.skipIf(absent)('the values that a flag can have', () => {
     expect(offers(['millrace', 'plan', '--profile', '']).toSorted()).toEqual(['microsoft', 'seed']);
   });
+
+  it.skipIf(absent)('the values that an argument can have', () => {
+    expect(offers(['millrace', 'completion', 'z'])).toEqual(['zsh']);
+  });
 });
 
 describe('completion', () => {

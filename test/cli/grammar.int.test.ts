@@ -25,8 +25,10 @@ describe('grammar', () => {
     [['dve'], /unknown command 'dve'[^]*Did you mean dev/],
     [['projections', 'list', '--jsn'], /unknown option '--jsn'[^]*Did you mean --json/],
     [['model'], /Usage: millrace model/],
-    [['dev', '--rate', 'fast'], /--rate: .*number/],
-    [['dev', '--fail-after-effect', '2'], /--fail-after-effect/],
+    [['dev', '--rate', 'fast'], /--rate: fast is not a number\n {2}Run `millrace dev --help`/],
+    [['dev', '--rate', '0'], /--rate: 0 is not more than 0/],
+    [['dev', '--fail-after-effect', '2'], /--fail-after-effect: 2 is not at most 1/],
+    [['dev', '--dashboard', '1.5'], /--dashboard: 1\.5 is not a whole number/],
     [['dead-letters', 'show'], /missing required argument 'id'\n {2}Run `millrace dead-letters show --help`\.\n$/],
     [['leases', 'list', 'surplus'], /too many arguments/],
   ])('%j is wrong usage: exit code 2, said on standard error, without a stack', async (args, message) => {
@@ -35,6 +37,11 @@ describe('grammar', () => {
     expect(stderr).toMatch(message);
     expect(stderr).not.toMatch(/^ {4}at /m);
     expect(stdout).toBe('');
+  });
+
+  it('`help` shows what `--help` shows, of a noun and of a verb too', async () => {
+    for (const words of [[], ['projections'], ['projections', 'rebuild'], ['dev']])
+      expect(await cli(['help', ...words])).toEqual(await cli([...words, '--help']));
   });
 
   it('every verb about a model takes its folder as an argument, or a file in it', async () => {
@@ -54,6 +61,14 @@ describe('grammar', () => {
       { id: 'summaries@1', kind: 'copy' },
       { id: 'days@1', kind: 'aggregate' },
     ]);
+    for (const args of [
+      ['projections', 'list', '--jsn', '--json'],
+      ['projections', 'verfy', '--json'],
+      ['dead-letters', 'show', '--json'],
+    ]) {
+      const { code, stdout } = await cli(args);
+      expect([code, JSON.parse(stdout)]).toMatchObject([2, { error: { code: 'input-invalid' } }]);
+    }
     const failed = await cli(['projections', 'list', '--pipeline', '/nowhere', '--json']);
     expect(failed.code).toBe(2);
     expect(JSON.parse(failed.stdout)).toMatchObject({ error: { code: 'pipeline-missing' } });

@@ -2,25 +2,10 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import axe from 'axe-core';
 import type { Page } from 'playwright-core';
 import { onTestFinished, vi } from 'vitest';
+import { LOADED } from './browsed.ts';
 
-export const PAGES = [
-  'now',
-  'flow',
-  'dead-letters',
-  'projections',
-  'projections/days',
-  'trace',
-  'operations',
-  'leases',
-  'archive',
-  'tenants',
-  'shards',
-  'ru',
-  'model',
-];
 /** What pages ask for by themselves, and by *Trace*. */
 export const VERBS = [
   'archive/list',
@@ -45,18 +30,7 @@ export const EVIL = '<img src=x onerror=document.title=1>';
 export const until = (page: Page, condition: string): Promise<unknown> =>
   vi.waitUntil(() => page.evaluate(condition), { timeout: 120_000, interval: 50 });
 
-export const loaded = (page: Page): Promise<unknown> =>
-  until(
-    page,
-    '!!document.querySelector("main h1") && !document.querySelector("main .loading:not([hidden], [hidden] *)") && document.querySelector("#connection").textContent === "Live"',
-  );
-
-export async function violations(page: Page): Promise<string[]> {
-  await page.evaluate(axe.source);
-  return page.evaluate(
-    'axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"] }).then((found) => found.violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 160)).join(" | ")}`))',
-  );
-}
+export const loaded = (page: Page): Promise<unknown> => until(page, LOADED);
 
 /** Puts what looks like markup behind each text of an answer, but not behind times, which pages calculate with. */
 export function marked(value: unknown): unknown {

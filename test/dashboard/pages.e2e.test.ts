@@ -9,7 +9,8 @@ import { type App, compose } from '../../src/runtime/processor-host.ts';
 import { Rates } from '../../src/feed/processor/rates.ts';
 import { startStatusWriter } from '../../src/host/run/status-writer.ts';
 import { type Stage, openStage } from '../support/stage.ts';
-import { EVIL, PAGES, VERBS, loaded, marked, modelWithFindings, until, violations } from './asked-of-pages.ts';
+import { EVIL, VERBS, loaded, marked, modelWithFindings, until } from './asked-of-pages.ts';
+import { PAGES, beyond, violations } from './browsed.ts';
 import { CHROMIUM } from './chromium.ts';
 import { statusAt } from './played.ts';
 import { post, serve, workspaceOf } from './served.ts';
@@ -89,10 +90,7 @@ describe.skipIf(CHROMIUM === undefined)('in Chromium', () => {
       await page.goto(`${dashboard.url}#/${id}`);
       await loaded(page);
       expect({ id, found: await violations(page) }).toEqual({ id, found: [] });
-      const beyond: number = await page.evaluate(
-        'document.documentElement.scrollWidth - document.documentElement.clientWidth',
-      );
-      expect({ id, beyond }).toEqual({ id, beyond: 0 });
+      expect({ id, beyond: await beyond(page) }).toEqual({ id, beyond: 0 });
     }
     await page.context().close();
   });
@@ -323,30 +321,6 @@ describe.skipIf(CHROMIUM === undefined)('in Chromium', () => {
     const hidden = asked;
     await page.evaluate('delete document.hidden; document.dispatchEvent(new Event("visibilitychange"))');
     await vi.waitUntil(() => asked > hidden, 60_000);
-    await page.context().close();
-  });
-
-  it('is used by keyboard alone: a page, a dialog, and out of it again', async () => {
-    const page = await open('projections/days');
-    await loaded(page);
-    await page.getByRole('button', { name: 'Pause' }).waitFor();
-    const focused = (): Promise<string> => page.evaluate('document.activeElement.textContent.trim()');
-    await page.keyboard.press('Tab');
-    expect(await focused()).toBe('Skip to the page');
-    await page.keyboard.press('Enter');
-    const seen: string[] = [];
-    for (let at = 0; at < 30 && seen.at(-1) !== 'Pause'; at++) {
-      await page.keyboard.press('Tab');
-      seen.push(await focused());
-    }
-    expect(seen.at(-1)).toBe('Pause');
-    await page.keyboard.press('Enter');
-    await page.getByRole('dialog').getByLabel('Why?').waitFor();
-    // A digit in a field is a digit.
-    await page.getByRole('dialog').getByLabel('Why?').fill('2');
-    await page.keyboard.press('Escape');
-    await vi.waitUntil(async () => (await page.getByRole('dialog').count()) === 0, 30_000);
-    expect(await focused()).toBe('Pause');
     await page.context().close();
   });
 

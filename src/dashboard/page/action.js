@@ -2,7 +2,7 @@
 // server knows, so a double click or a repeated request does nothing twice.
 import { plan, run } from './api.js';
 import { duration, count } from './format.js';
-import { failure, h, loading } from './dom.js';
+import { failure, focusPage, h, loading } from './dom.js';
 
 /**
  * Asks and runs. `operation`, `input`, `title`, `confirm` (the button's word); `ask`: fields as { name, label, required,
@@ -50,9 +50,15 @@ export function act({ operation, input = {}, title, confirm, ask = [], destroys 
       outcome.replaceChildren(failure(error));
     }
   };
+  const opener = document.activeElement;
+  const closed = () => {
+    dialog.remove();
+    // The browser gives the focus back to the button; what was done may have taken that away.
+    if (!opener?.isConnected) focusPage();
+  };
   const dialog = h(
     'dialog',
-    { 'aria-label': title, on: { close: () => dialog.remove() } },
+    { 'aria-label': title, on: { close: closed } },
     h(
       'form',
       { on: { submit } },

@@ -28,6 +28,20 @@ function fill(node, { class: names, text, on = {}, data = {}, ...attributes }, c
   return node;
 }
 
+/** For who works by keyboard: where what had the focus is gone, the next Tab goes on in the page and not at its head. */
+export const focusPage = () => document.querySelector('#main')?.focus({ preventScroll: true });
+
+/** Replaces what a node holds. The focus stays on the button or link of the same name, if there is one. */
+export function replaceKeepingFocus(node, children) {
+  const focused = document.activeElement;
+  const within = node.contains(focused);
+  node.replaceChildren(...children);
+  if (!within) return;
+  const same = [...node.querySelectorAll('a, button')].find((one) => one.textContent === focused.textContent);
+  if (same) same.focus({ preventScroll: true });
+  else focusPage();
+}
+
 /** Sets a text only where it changed, so that a screen reader and a selection aren't disturbed. */
 export function setText(node, text) {
   if (node.textContent !== text) node.textContent = text;

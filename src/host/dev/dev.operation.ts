@@ -58,7 +58,7 @@ export const dev = (registry: () => Registry) =>
     summary: 'Run a pipeline on this machine: database, data and projections, with nothing to install',
     examples: [
       'millrace dev',
-      'millrace dev --example flights --once --json',
+      'millrace dev --once --json',
       'millrace dev --example storefront --shards 3 --once',
       'millrace dev --example storefront --rate 200 --data .millrace/storefront',
       'millrace dev --pipeline pipeline --input orders.jsonl --into Orders/order',

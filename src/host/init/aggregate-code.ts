@@ -18,7 +18,7 @@ export function aggregateParts(writing: Writing): string[] {
     const call = measureOf(kind, of, field, own, source);
     if (call === undefined)
       ask(
-        `What does "${[field, [kind, of].filter(Boolean).join(' ')].filter(Boolean).join(' = ')}" measure of ${from.type}? docs/reference/measures.md has all measures.`,
+        `What does "${[field, [kind, of].filter(Boolean).join(' ')].filter(Boolean).join(' = ')}" measure of ${from.type}? node_modules/millrace/docs/reference/measures.md has all measures.`,
       );
     return `  ${property(field || 'unnamed')}: ${call ?? '(q) => …'},`;
   });

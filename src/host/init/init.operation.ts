@@ -94,13 +94,13 @@ from: the version in the registry, or the tarball.`,
       ...(tarball === undefined
         ? []
         : [
-            `It depends on ${tarball}: keep that file, and put it where other machines that install the project find it.`,
+            `It depends on ${tarball}: keep that file. For other machines and images copy it into the project, and run \`npm install ./${basename(tarball)}\`.`,
           ]),
       ...(declared.length === 0 ? [] : [`pipeline/pipeline.ts has the code of ${declared.join(', ')}: read it.`]),
       ...(toDeclare.length === 0
         ? []
         : [
-            `It asks about ${toDeclare.join(', ')}, whose rows leave something open. Answer there; until then \`npm test\` fails, and \`npm run millrace -- model check\` names them.`,
+            `It asks about ${toDeclare.join(', ')}, whose rows leave something open. Answer there; until then \`npm run dev\` and \`npm test\` fail, and \`npm run millrace -- model check\` names them.`,
           ]),
     ].join('\n');
   },

@@ -31,7 +31,7 @@ export function projectionCode(model: Model, row: ProjectionRow, rows: readonly 
   if (builder === undefined) {
     const kind = row.kind === '' ? 'no kind' : `the kind ${row.kind}`;
     ask(
-      `It has ${kind}, whose code says more than a row. docs/projections.md shows it. It reads ${short(row.sourceText)}${row.sinkText.trim() === '' ? '' : ` and writes ${short(row.sinkText)}`}.`,
+      `It has ${kind}, whose code says more than a row. node_modules/millrace/docs/projections.md shows it. It reads ${short(row.sourceText)}${row.sinkText.trim() === '' ? '' : ` and writes ${short(row.sinkText)}`}.`,
     );
     return { name: row.name, reads: [], lines: [], questions };
   }

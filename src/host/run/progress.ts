@@ -109,20 +109,24 @@ export function progressTable(rows: readonly ProjectionProgress[]): string[] {
   ).split('\n');
 }
 
-/** One line: `12,000 changes, 340/s, 34,000 writes, 5 parked so far, lag 2 s`. `perSecond`: of changes; undefined: not known. */
-export function progressLine(rows: readonly ProjectionProgress[], perSecond?: number): string {
-  const sum = (of: (row: ProjectionProgress) => number): number => rows.reduce((total, row) => total + of(row), 0);
-  const parked = sum((row) => row.parked);
+/**
+ * One line: `12,000 changes, 340/s, 34,000 writes, 5 parked, lag 2 s`. Undefined: not known. `perSecond`: of changes;
+ * `parked`: how many are parked now.
+ */
+export function progressLine(
+  rows: readonly ProjectionProgress[],
+  { perSecond, parked = 0 }: { readonly perSecond?: number | undefined; readonly parked?: number | undefined } = {},
+): string {
   const followed = rows.filter(({ follows }) => follows);
   const lag = highest(followed.map((row) => row.lag));
   return [
     plural(changesOf(rows), 'change'),
     ...(perSecond === undefined || perSecond === 0 ? [] : [sayRate(perSecond)]),
     plural(
-      sum((row) => row.writes),
+      rows.reduce((total, { writes }) => total + writes, 0),
       'write',
     ),
-    ...(parked > 0 ? [`${parked.toLocaleString('en-US')} parked so far`] : []),
+    ...(parked > 0 ? [`${parked.toLocaleString('en-US')} parked`] : []),
     ...(followed.length > 0 ? [lag === null ? 'lag unknown' : `lag ${lag} s`] : []),
   ].join(', ');
 }

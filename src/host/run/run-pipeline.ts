@@ -6,9 +6,10 @@ import { Rates } from '../../feed/processor/rates.ts';
 import type { Screen } from '../../operations/screen.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 import { type App, compose } from '../../runtime/processor-host.ts';
+import { type LettersNow, startLettersNow } from './letters-now.ts';
 import { type ProjectionProgress, changesOf, progressLine, progressOf, withBefore } from './progress.ts';
 import { startSignals } from './signals.ts';
-import { startStatusWriter } from './status-writer.ts';
+import { STATUS_MS, startStatusWriter } from './status-writer.ts';
 import { watchTroubles } from './watch.ts';
 
 export interface PipelineRunOptions {
@@ -35,13 +36,14 @@ export async function runPipeline(
   options: PipelineRunOptions,
   work: (app: App) => Promise<void>,
 ): Promise<ProjectionProgress[]> {
-  const { screen, head = () => [], before = [], statusMs, ...composition } = options;
+  const { screen, head = () => [], before = [], statusMs = STATUS_MS, ...composition } = options;
   const app = await compose(composition);
   const progress = (): ProjectionProgress[] => withBefore(progressOf(app), before);
   const speed = new Speed();
+  let letters: LettersNow | undefined;
   const show = (rows: readonly ProjectionProgress[]): void => {
     speed.note(changesOf(rows), systemClock.monotonic());
-    screen.draw([[...head(), progressLine(rows, speed.perSecond())].join('; ')]);
+    screen.draw([[...head(), progressLine(rows, { perSecond: speed.perSecond(), parked: letters?.now() })].join('; ')]);
   };
   const endWatch = watchTroubles((line) => screen.line(line));
   const rates = new Rates();
@@ -52,13 +54,15 @@ export async function runPipeline(
   try {
     await app.start();
     const { host, services } = composition;
-    endStatus = startStatusWriter({ services, host, app, rates, ...(statusMs !== undefined && { everyMs: statusMs }) });
+    endStatus = startStatusWriter({ services, host, app, rates, everyMs: statusMs });
+    letters = startLettersNow(app, statusMs);
     await work(app);
   } finally {
     clearInterval(redraw);
     // Read before the host stops: without leases the lags aren't known.
     lags = new Map(progress().map(({ projection, lag }) => [projection, lag]));
     await app.stop();
+    await letters?.end();
     await endStatus();
     endSignals();
     endWatch();

@@ -20,7 +20,7 @@ export interface StatusWriterOptions {
   readonly everyMs?: number;
 }
 
-const EVERY_MS = 30_000;
+export const STATUS_MS = 30_000;
 
 /**
  * Writes the status of this host, for `millrace status` on other machines: one upsert each half minute, about 10 RU, and
@@ -33,7 +33,7 @@ export function startStatusWriter({
   app,
   rates,
   clock = systemClock,
-  everyMs = EVERY_MS,
+  everyMs = STATUS_MS,
 }: StatusWriterOptions): () => Promise<void> {
   const ended = new AbortController();
   const startedAt = new Date(clock.now()).toISOString();

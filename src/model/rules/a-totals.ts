@@ -1,5 +1,6 @@
 // A17: tables that add up.
 import type { Place } from '../model.ts';
+import { listTotals } from './list-totals.ts';
 import { type Rule, type RuleResult, n } from './rule.ts';
 
 interface Amount {
@@ -46,18 +47,29 @@ function parts(rows: readonly string[][], column: number, total: Amount): Amount
   return known.length === all.length && known.length > 1 ? known.filter((one) => one !== undefined) : undefined;
 }
 
+/** Sizes in lists are rough. */
+const LOOSE = 0.25;
+const megabytes = (bytes: number): string => `${n(bytes / 1e6)} MB`;
+
 export const TOTALS: readonly Rule[] = [
   {
     id: 'A17',
     title: 'A total is the sum of the rows above it',
     severity: 'warning',
     source: 'arithmetic',
-    why: 'A total that isn’t the sum of its table shows that a row was changed or forgotten, and decisions are taken by the total. The rule reads tables with a last row Total whose cells above are amounts of one unit, and allows a tenth for rounding.',
+    why: 'A total that isn’t the sum of its table shows that a row was changed or forgotten, and decisions are taken by the total. The rule reads tables with a last row Total whose cells above are amounts of one unit, and allows a tenth for rounding. It also adds up lists of sizes with an item Total: an amount a month counts as often as its TTL keeps months.',
     hint: 'Correct the total, or the row.',
     *check({ design, requirements }): Iterable<RuleResult> {
       for (const document of [requirements, design]) {
         if (!document) continue;
         const { lines, file } = document;
+        for (const { at, stated, sum, parts: sizes } of listTotals(lines, file))
+          if (Math.abs(stated - sum) > LOOSE * sum)
+            yield {
+              message: `The total is ${megabytes(stated)}, but the items above add up to ${megabytes(sum)}`,
+              at,
+              evidence: sizes.map(megabytes).join(' + '),
+            };
         for (const [index, line] of lines.entries()) {
           if (!line.startsWith('|') || lines[index + 1]?.startsWith('|') || !TOTAL.test(line)) continue;
           const at: Place = { file, line: index + 1 };

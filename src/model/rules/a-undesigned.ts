@@ -49,6 +49,33 @@ function mentions({ lines, file }: Design): Mention[] {
   });
 }
 
+/** A heading with a name in backticks beside those of containers, with nothing below it that states a key. */
+function headed({ lines, file, containers, headings }: Design): Mention[] {
+  const levelOf = (line: number): string => /^#+(?= `[a-z][\w-]*`)/i.exec(lines[line - 1] ?? '')?.[0] ?? '';
+  const starts = containers.map(({ container: { at } }) => ({ line: at.line, level: levelOf(at.line) }));
+  if (starts.every(({ level }) => level === '')) return [];
+  return headings.flatMap(({ at }, index): Mention[] => {
+    const level = levelOf(at.line);
+    if (level === '') return [];
+    const name = /`(?<name>[a-z][\w-]*)`/i.exec(lines[at.line - 1] ?? '')?.groups?.['name'];
+    const end = headings[index + 1]?.at.line ?? lines.length + 1;
+    const above = headings
+      .slice(0, index)
+      .findLast(({ at: { line } }) => (lines[line - 1] ?? '').startsWith(level.slice(1) + ' '));
+    const text = lines.slice(at.line - 1, end - 1).join('\n');
+    if (KEYED.test(text)) return [];
+    const beside = starts.filter(
+      (one) => one.line > (above?.at.line ?? 0) && one.line < at.line && one.level === level,
+    );
+    return name !== undefined &&
+      beside.length > 1 &&
+      !starts.some(({ line }) => line === at.line) &&
+      !/\b(?:removed|deprecated|legacy|not a container)\b/i.test(text)
+      ? [{ name, at: { file, line: at.line } }]
+      : [];
+  });
+}
+
 const plain = (name: string): string => name.toLowerCase().replaceAll(/[^a-z0-9]|s$/g, '');
 
 export const UNDESIGNED: readonly Rule[] = [
@@ -57,12 +84,13 @@ export const UNDESIGNED: readonly Rule[] = [
     title: 'A container that the text counts on is designed',
     severity: 'warning',
     source: SOURCES.ours,
-    why: 'A sentence such as "older messages go to the `archive` container" counts on a container, and nothing states its key. Who builds it decides then. The rule reads names in backticks beside the word container, items of a list of containers, and leaves of a tree (`├── Container: orders`). It asks only in documents that design two containers or more.',
+    why: 'A sentence such as "older messages go to the `archive` container" counts on a container, and nothing states its key. Who builds it decides then. The rule reads names in backticks beside the word container, items of a list of containers, leaves of a tree (`├── Container: orders`), and headings beside those of containers. It asks only in documents that design two containers or more.',
     hint: 'Design the container: key, documents, TTL. Or delete the sentence.',
     needs: [DESIGN],
     *check({ design, containers }): Iterable<RuleResult> {
       if (!design || containers.length < 2) return;
-      const all = mentions(design);
+      const titled = headed(design);
+      const all = [...mentions(design), ...titled];
       if (all.length === 0) {
         yield missing('a sentence that names a container');
         return;
@@ -72,7 +100,9 @@ export const UNDESIGNED: readonly Rule[] = [
       );
       // A key near the name is a design, though it is in a sentence.
       const isKeyed = ({ at }: Mention): boolean => KEYED.test(textAround(design, at.line, NEAR));
-      const open = all.filter((one) => !NO_NAME.test(one.name) && !known.has(plain(one.name)) && !isKeyed(one));
+      const open = all.filter(
+        (one) => !NO_NAME.test(one.name) && !known.has(plain(one.name)) && (titled.includes(one) || !isKeyed(one)),
+      );
       for (const [, places] of Map.groupBy(open, ({ name }) => plain(name)))
         yield* together(places, `${places[0]?.name ?? ''} has no design: nothing states its key`);
     },

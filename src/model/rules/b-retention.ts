@@ -78,10 +78,10 @@ function* parted(facts: Facts): Iterable<RuleResult> {
 }
 
 const STATED =
-  /\b(?:retention(?: period)?|retain(?:ed)?|kept|keep|stored)\b[^.|]{0,30}\b\d+[- ](?:day|month|year)s?\b|\b\d+[- ](?:day|month|year)s? (?:of )?retention\b/i;
-/** What does it. */
+  /\b(?:retention(?: period)?|retain(?:ed)?|kept|keep|stored|append-only|recoverable)\b[^.|]{0,30}\b\d+[- ](?:day|month|year)s?\b|\b\d+[- ](?:day|month|year)s? (?:of )?retention\b/i;
+/** What does it: a TTL, or a program that deletes. */
 const DOES =
-  /\bTTL\b|time[- ]to[- ]live|default_?ttl|\bpurg|\bclean[- ]?ups?\b|\barchiv|\bdelet\w+|\bremov\w+|\bprun|\btimer|\bjob\b|\blifecycle polic/i;
+  /\bTTL\b|time[- ]to[- ]live|default_?ttl|"ttl"|\blifecycle polic|\b(?:timer|schedul\w+|cron\w*|nightly|jobs?|functions?|sweep\w*|workers?|tasks?|scripts?)\b[^.|]{0,60}\b(?:delet|remov|purg|prun|clean|archiv)|\b(?:delet|remov|purg|prun|clean|archiv)\w*\b[^.|]{0,60}\b(?:timer|schedul\w+|cron\w*|nightly|jobs?|functions?|sweep\w*|workers?|tasks?|scripts?)\b/i;
 
 /** A retention in words, and nothing that ends a document. */
 function* undone(design: Design, isEnded: boolean): Iterable<RuleResult> {

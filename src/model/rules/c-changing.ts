@@ -8,7 +8,7 @@ import { type Rule, type RuleResult, DESIGN, SOURCES, missing, together } from '
 import { isSaid, linesSaying } from './said.ts';
 
 const CHANGES =
-  /^(?:(?:user|owner|customer|member|contact|account)_?)?(?:e_?mail(?:_?address)?|phone(?:_?number)?|display_?name)$|^(?:assigned_?to|assignee)(?:_?id)?$|^(?:current|last)_?[A-Z_]\w*$|^stage$/i;
+  /^(?:(?:user|owner|customer|member|contact|account)_?)?(?:e_?mail(?:_?address)?|phone(?:_?number)?|display_?name)$|^(?:user|team|room|group|channel|project)?_?name$|^title$|^(?:assigned_?to|assignee)(?:_?id)?$|^(?:current|last)_?[A-Z_]\w*$|^stage$/i;
 /** People, and the group that has them for a time. */
 const PEOPLE = /^(?:students?|pupils?|employees?|staff|players?|workers?|drivers?|nurses?|patients?|agents?)$/i;
 const GROUP =
@@ -24,8 +24,10 @@ const ADDRESS = /^[^@\s]+@[^@\s]+\.[a-z]+$/i;
 const SETTLED =
   /\b(?:never|doesn['’]t|does not|don['’]t|can['’]t|cannot|not) (?:be )?chang|\bimmutable\b|\bfixed for\b|\bdelet\w+ and (?:re-?)?creat|\bre-?creat\w+ (?:the|in|under)|\bmov(?:e|es|ed|ing) (?:the )?documents?\b|\bhash(?:ed)? (?:of|e-?mail|address)|\bnormali[sz]ed (?:e-?mail|address)/i;
 
+const DESCRIBED = /^\s*\|[^|]*\|.*\be-?mail address\b/i;
+
 /** What shows that the value of the key changes: its name, an address as its value, or a row that calls it one. */
-function changing(facts: Facts, detail: ContainerDetail): Place[] {
+function changing(facts: Facts, detail: ContainerDetail): { at: Place; mixed?: true }[] {
   const [path = ''] = detail.container.partitionKey;
   const field = path.slice(1);
   if (field === '' || field === 'id') return [];
@@ -37,7 +39,7 @@ function changing(facts: Facts, detail: ContainerDetail): Place[] {
     return typeof value === 'string' && ADDRESS.test(value);
   });
   const described = facts.design
-    ? linesSaying(facts.design, /^\s*\|[^|]*\|.*\be-?mail address\b/i).filter(([, text]) =>
+    ? linesSaying(facts.design, DESCRIBED).filter(([, text]) =>
         new RegExp(String.raw`^\s*\|\W*${field}\W*\|`).test(text),
       )
     : [];
@@ -51,13 +53,13 @@ function changing(facts: Facts, detail: ContainerDetail): Place[] {
         (one) => one.field === field && TWO_KINDS.test(facts.design?.lines[one.at.line - 1] ?? ''),
       )
     : [];
-  return [
+  const others = [
     ...named,
-    ...mixed.map(({ at }) => at),
     ...replaced.map(([line]) => ({ file: container.at.file, line })),
     ...shown.map((one) => facts.field(one, field, detail.container.at)),
     ...(shown.length > 0 ? described.map(([line]) => ({ ...detail.container.at, line })) : []),
   ];
+  return [...mixed.map(({ at }) => ({ at, mixed: true as const })), ...others.map((at) => ({ at }))];
 }
 
 /** `| Orders | /storeId |` in any table, with the headers above it. */
@@ -108,7 +110,7 @@ export const CHANGING: readonly Rule[] = [
     title: 'The value of the partition key doesn’t change',
     severity: 'warning',
     source: SOURCES.microsoft('Partitioning and horizontal scaling in Azure Cosmos DB'),
-    why: 'A document stays in the partition in which it was created: the value of its key can’t be updated (ASM-E131). If a person gets another address, or a task another assignee, the program must create each document again in another partition and delete the old one, in no transaction. The rule knows keys such as `/email` and `/assigneeId`, and keys whose example is an e-mail address. It accepts a sentence that says that the value doesn’t change, or how documents move.',
+    why: 'A document stays in the partition in which it was created: the value of its key can’t be updated (ASM-E131). If a person gets another address, or a task another assignee, the program must create each document again in another partition and delete the old one, in no transaction. The rule knows keys such as `/email` and `/assigneeId`, and keys whose example is an e-mail address; people under the key of a class or a team; a key that a text matches or assigns again; and one that is declared as one id or another. It passes over documents that live for a week at most. It accepts a sentence that says that the value doesn’t change, or how documents move.',
     hint: 'Use an id of the person as the key, and find it by a document for each address.',
     needs: [DESIGN],
     *check(facts): Iterable<RuleResult> {
@@ -122,12 +124,12 @@ export const CHANGING: readonly Rule[] = [
       const open = keyed.flatMap((detail) => {
         const lives = detail.container.defaultTtl ?? -1;
         if (isSaid(design, detail, SETTLED) || (lives > 0 && lives <= SHORT)) return [];
-        return changing(facts, detail).map((at) => ({ at, detail }));
+        return changing(facts, detail).map((one) => ({ ...one, detail }));
       });
       const details = [...new Set(open.map(({ detail }) => detail))];
       yield* together(
         open,
-        `${details.map(({ container }) => container.name).join(', ')}: the value of the key ${[...new Set(details.map(({ container }) => container.partitionKey[0] ?? ''))].join(', ')} changes, and a document can’t change its partition`,
+        `${details.map(({ container }) => container.name).join(', ')}: the value of the key ${[...new Set(details.map(({ container }) => container.partitionKey[0] ?? ''))].join(', ')} changes${open.some(({ mixed }) => mixed) ? ' or is one of two ids' : ''}, and a document can’t change its partition`,
         details.map((detail) => facts.place(detail, 'partitionKey')),
       );
     },

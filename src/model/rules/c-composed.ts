@@ -58,14 +58,14 @@ function madeIn({ lines, file }: Design): Made[] {
   return fences.flatMap((begin, number): Made[] => {
     const end = fences[number + 1];
     if (number % 2 === 1 || end === undefined) return [];
-    const at = lines.findIndex((line, index) => index > begin && index < end && TEMPLATE.test(line));
-    const text = TEMPLATE.exec(lines[at] ?? '')?.groups?.['text'];
-    const changes = lines.flatMap((line, index) =>
-      index > begin && index < end && CHANGED.test(line) ? [{ file, line: index + 1 }] : [],
-    );
-    return text === undefined || changes.length === 0
+    const own = lines.slice(begin + 1, end);
+    const at = own.findIndex((line) => TEMPLATE.test(line));
+    const text = TEMPLATE.exec(own[at] ?? '')?.groups?.['text'];
+    if (text === undefined) return [];
+    const changes = own.flatMap((line, index) => (CHANGED.test(line) ? [{ file, line: begin + 2 + index }] : []));
+    return changes.length === 0
       ? []
-      : [{ between: text.replaceAll(/\$?\{[^}]*\}/g, '{}'), at: { file, line: at + 1 }, changes }];
+      : [{ between: text.replaceAll(/\$?\{[^}]*\}/g, '{}'), at: { file, line: begin + 2 + at }, changes }];
   });
 }
 

@@ -21,6 +21,7 @@ const claimed = (facts: Facts): ContainerDetail[] =>
   );
 const HIERARCHICAL: Need = {
   what: 'a hierarchical key',
+  whole: false,
   there: (facts) => hierarchical(facts).length + claimed(facts).length > 0,
 };
 

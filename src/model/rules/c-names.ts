@@ -273,7 +273,7 @@ export const NAMES: readonly Rule[] = [
     title: 'A lookup by another field than the key has a container for it, or is said to cross partitions',
     severity: 'warning',
     source: SOURCES.microsoft('Query a container in Azure Cosmos DB'),
-    why: 'A lookup such as `getUserByEmail` is a query without the key, so it reads every partition. The rule reads the names of methods and sentences ("find users by email"), if the field is one of the container’s, and addresses such as `GET /conversations/user/:userId` and `GET /conversations` of a container whose key is its documents’ own id, types of a numbered page of it, and calls that read all (`readAll()`). It accepts a container whose key is this field, and a text beside it that says cross-partition.',
+    why: 'A lookup such as `getUserByEmail` is a query without the key, so it reads every partition. The rule reads the names of methods and sentences ("find users by email", "orders for a customer"), if the field is one of the container’s, and addresses such as `GET /conversations/user/:userId` and `GET /conversations` of a container whose key is its documents’ own id, types of a numbered page of it, and calls that read all (`readAll()`). It reads lists of the person who asks too ("every sale that the caller has made"). It accepts a container whose key is this field, and a text beside it that says cross-partition.',
     hint: 'Add a container whose key is this field, and keep it by a projection. Or write "cross-partition" and how often it is asked.',
     needs: [DESIGN],
     *check(facts): Iterable<RuleResult> {

@@ -2,7 +2,9 @@
 import type { ContainerDetail, Design } from '../documents.ts';
 import type { Place } from '../model.ts';
 import { declaredOf, isIn, linesOf } from './declared.ts';
+import { ADDRESS, IDENTITY, PEOPLE, SIGNS_IN } from './c-people.ts';
 import { type Facts, examplesIn } from './facts.ts';
+import { fieldsOf } from './fields.ts';
 import { type Rule, type RuleResult, DESIGN, SOURCES, missing, together } from './rule.ts';
 import { linesSaying } from './said.ts';
 
@@ -53,20 +55,46 @@ function pairsOf(facts: Facts, detail: ContainerDetail): Place[] {
     );
 }
 
+/** The address by which people of a group sign in, if neither the id nor a unique key is it. */
+function addressOf(facts: Facts, design: Design, detail: ContainerDetail): Place[] {
+  const { container } = detail;
+  const [key = ''] = container.partitionKey;
+  // Under the person's own key C26 asks.
+  if (!PEOPLE.test(container.name) || /^\/(?:id|user_?id)$/i.test(key)) return [];
+  const isLogin =
+    linesSaying(design, BY_ADDRESS).length > 0 ||
+    (linesSaying(design, SIGNS_IN).length > 0 && linesSaying(design, IDENTITY).length === 0);
+  const field = isLogin ? fieldsOf(facts, detail).find((one) => ADDRESS.test(one.field)) : undefined;
+  if (!field || container.partitionKey.includes(`/${field.field}`)) return [];
+  const isUnique =
+    (container.uniqueKeys ?? []).some(({ paths }) => paths.includes(`/${field.field}`)) ||
+    examplesIn(container).some((one) => one['id'] !== undefined && one['id'] === one[field.field]) ||
+    linesSaying(design, REFUSED).some(([, text]) => text.toLowerCase().includes(field.field.toLowerCase()));
+  return isUnique ? [] : [field.at];
+}
+const BY_ADDRESS = /\b(?:find|get|fetch|load)_?(?:user|account|member|one)?_?by_?e_?mail\b/i;
+
 export const ONCE_EACH: readonly Rule[] = [
   {
     id: 'C34',
     title: 'Of what there is one, the id says so',
     severity: 'warning',
     source: SOURCES.microsoft('Unique key constraints in Azure Cosmos DB'),
-    why: 'Two creates with ids by chance both succeed: a repeated request, or two at the same time, make a second account of a phone number or a second mark of an answer, and sums count both. Only an id that is made of what must be unique, or a unique key within the partition, refuses the second (ASM-E135). The rule reads "a single document per teacher", and queries that set two references equal and so expect one document, of containers whose ids are UUIDs.',
+    why: 'Two creates with ids by chance both succeed: a repeated request, or two at the same time, make a second account of a phone number or a second mark of an answer, and sums count both. Only an id that is made of what must be unique, or a unique key within the partition, refuses the second (ASM-E135). The rule reads "a single document per teacher", and queries that set two references equal and so expect one document, of containers whose ids are UUIDs. It also looks at people under a key of a group, such as a tenant, with an address by which they sign in.',
     hint: 'Make the id of what it is one for (`phone`, `student|exam`), and create or upsert by it: then the read is a point read too.',
     needs: [DESIGN],
     *check(facts): Iterable<RuleResult> {
       const { design } = facts;
       if (!design) return;
+      const people = facts.containers.flatMap((detail) =>
+        detail.derived ? [] : addressOf(facts, design, detail).map((at) => ({ at, name: detail.container.name })),
+      );
+      yield* together(
+        people,
+        `${people.map(({ name }) => name).join(', ')}: people sign in by an address that nothing keeps unique, so a second registration makes a second account`,
+      );
       const open = facts.containers.filter((detail) => !detail.derived && isByChance(facts, design, detail));
-      if (open.length === 0) {
+      if (open.length + people.length === 0) {
         yield missing('a container whose ids are UUIDs');
         return;
       }

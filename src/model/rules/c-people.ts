@@ -6,21 +6,21 @@ import { type Field, fieldsOf, isAsked } from './fields.ts';
 import { type Rule, type RuleResult, DESIGN, SOURCES, missing } from './rule.ts';
 import { isSaid, linesSaying } from './said.ts';
 
-const PEOPLE =
-  /^(?:app|web|site|unified|core)?[-_ ]?(?:users?|accounts?|members?|profiles?)(?:[-_ ]?(?:accounts?|profiles?|data))?$/i;
+export const PEOPLE =
+  /^(?:app|web|site|unified|core)?[-_ ]?(?:users?|accounts?|members?|profiles?)(?:[-_ ]?(?:accounts?|profiles?|data))?$|^(?:\w+[-_])?(?:identit(?:y|ies)|external[-_]?logins?)$/i;
 /** With a password a sign-in knows the address; with an identity of elsewhere, its id. */
 const PASSWORD = /^(?:password|hashed)_?(?:hash|password|digest)?$/i;
-const ADDRESS = /^(?:email|e_?mail_?address|user_?name|login)$/i;
+export const ADDRESS = /^(?:email|e_?mail_?address|user_?name|login)$/i;
 const ELSEWHERE =
-  /^(?:auth0?|azure(?:_?ad)?|aad|entra|b2c|google|github|facebook|apple|firebase|external|identity|idp|oauth|sso|clerk|cognito|provider)_?(?:auth|user|object|account)?_?(?:id|sub|oid)$/i;
+  /^(?:auth0?|azure(?:_?ad)?|aad|entra|b2c|google|github|facebook|apple|firebase|external|identity|idp|oauth|sso|clerk|cognito|provider)_?(?:auth|user|object|account)?_?(?:id|sub|subject|oid)$/i;
 const SERVED = /\b(?:lookup|reservation|index) (?:container|document)|\bpoint[- ]reads? by `?e-?mail/i;
 
 /** A group of people, which a sign-in doesn't know. */
 const OF_GROUP = /^\/(?:family|household|team|group|department|class|club|league|crew)_?(?:id)?$/i;
 /** What a sign-in says of the person. */
 const CLAIMED = /\b(?:claims?|tokens?|jwt|invit\w+ code|roles? assignment)\b/i;
-const SIGNS_IN = /\b(?:log[- ]?in|sign[- ]?in|regist(?:er|ration)|password)\b/i;
-const IDENTITY =
+export const SIGNS_IN = /\b(?:log[- ]?in|sign[- ]?in|regist(?:er|ration)|password)\b/i;
+export const IDENTITY =
   /\b(?:entra|azure ad|aad|b2c|auth0|oauth2?|oidc|firebase|clerk|cognito|okta|msal|sso|easy ?auth|google sign|static web app)\b/i;
 
 const CROSSES = /cross[- ]partition|fan[- ]?out/i;
@@ -64,6 +64,8 @@ function signIn(facts: Facts, detail: ContainerDetail): Field | undefined {
 const OWN = /^(?:user|owner|sender|from_?user|requester|follower|initiator|member|player|profile)_?id$/i;
 const OTHER =
   /^(?:friend|friend_?user|followed|followed_?user|followee|following|receiver|recipient|to_?user|target_?user|other_?user|addressee|connected_?user|matched_?user|contact_?user)_?id$/i;
+const SENT = /^\/(?:sender|from|from_?user|author)_?(?:id)?$/i;
+const MESSAGES = /^(?:private|direct|user|chat)?[-_]?(?:messages?|dms?|mails?|chats?)$/i;
 const BOTH_SIDES =
   /\b(?:both|two|mirrored|dual|second) (?:documents?|records?|copies|directions|sides|partitions|writes)\b|\b(?:inverse|reverse|mirror)\w*\b|\bchange feed\b|双/i;
 
@@ -116,7 +118,7 @@ export const PEOPLE_RULES: readonly Rule[] = [
     title: 'A relation between two people is found from both sides',
     severity: 'warning',
     source: SOURCES.microsoft('Data modeling in Azure Cosmos DB'),
-    why: 'A document such as a friendship has two people, and its key is one of them. A query from the other side (requests to me, my followers, messages that I got) reads every partition. The rule looks for documents with the key of one person and a field of another (`userId` and `friendId`). It accepts a text that names the second document, or what derives it, and says nothing where a query by this field is judged by C13.',
+    why: 'A document such as a friendship has two people, and its key is one of them. A query from the other side (requests to me, my followers, messages that I got) reads every partition. The rule looks for documents with the key of one person and a field of another (`userId` and `friendId`), and for messages under their sender. It accepts a text that names the second document, or what derives it, and says nothing where a query by this field is judged by C13.',
     hint: 'Derive a copy whose key is the other person, by a projection. Or state that a request from the other side crosses partitions.',
     needs: [DESIGN],
     *check(facts): Iterable<RuleResult> {
@@ -128,6 +130,17 @@ export const PEOPLE_RULES: readonly Rule[] = [
         const [first = ''] = container.partitionKey;
         const fields = fieldsOf(facts, detail);
         const other = fields.find(({ field }) => OTHER.test(field));
+        // Messages under the sender have a receiver, whether a field is named or not.
+        if (!other && SENT.test(first) && MESSAGES.test(container.name)) {
+          looked = true;
+          if (!isSaid(design, detail, BOTH_SIDES) && !isSaid(design, detail, CROSSES))
+            yield {
+              message: `${container.name} is found by ${first.slice(1)} only; a talk of two people lies in two partitions, and the receiver’s messages in all`,
+              at: facts.place(detail, 'partitionKey'),
+              hint: 'Use an id of the talk as the key (both ids in order), and keep for each person a list of talks.',
+            };
+          continue;
+        }
         if (!other || !OWN.test(first.slice(1)) || isOfId(container)) continue;
         looked = true;
         const served = facts.containers.some((one) => one.container.partitionKey[0] === `/${other.field}`);

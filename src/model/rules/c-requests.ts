@@ -111,7 +111,7 @@ export const REQUESTS: readonly Rule[] = [
     title: 'A point read or write names the id and the partition key',
     severity: 'error',
     source: SOURCES.microsoft('Read an item in Azure Cosmos DB for NoSQL'),
-    why: 'Id and partition key together identify a document, so a request needs both. With the key alone it is a query. With the id alone, Cosmos DB can’t find the partition. An upsert by another field than the id creates a second document. The rule reads what the text names in backticks, and accepts a field whose value is the id in every example.',
+    why: 'Id and partition key together identify a document, so a request needs both. With the key alone it is a query. With the id alone, Cosmos DB can’t find the partition. An upsert by another field than the id creates a second document. The rule reads what the text names in backticks, and accepts a field whose value is the id in every example. It also finds SQL that is called a point read, in a comment above it or in brackets behind it.',
     hint: 'Name both: "Point read by `id` and `storeId`". Or let the id be the value that requests know.',
     needs: [DESIGN],
     *check(facts) {

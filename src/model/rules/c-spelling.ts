@@ -5,7 +5,8 @@ import { type Facts, examplesIn, valueAt } from './facts.ts';
 import { type Rule, type RuleResult, DESIGN, SOURCES, missing, together } from './rule.ts';
 import { linesSaying } from './said.ts';
 
-const WRITTEN = /^(?:user_?)?(?:e_?mail(?:_?address)?|upn|user_?name|login(?:_?name)?)$/i;
+/** Fields of which people write the value, in several ways. */
+export const WRITTEN = /^(?:user_?)?(?:e_?mail(?:_?address)?|upn|user_?name|login(?:_?name)?)$/i;
 const ADDRESS = /^[^@\s]+@[^@\s]+\.[a-z]+$/i;
 const ONE_SPELLING =
   /\blower[- ]?cas|\bto_?lower|\bcase[- ]?(?:in)?sensitiv|\bnormali[sz]ed? (?:the )?(?:e-?mail|address|user ?name|login|upn|to\b)|\bcanonical(?:i[sz]e\w*)? (?:e-?mail|address|user ?name)|\bhash of the (?:lower|normal)|\bLOWER\(/i;
@@ -37,7 +38,10 @@ export const SPELLING: readonly Rule[] = [
     *check(facts): Iterable<RuleResult> {
       const { design } = facts;
       if (!design) return;
-      const all = facts.containers.flatMap((detail) => writtenIn(facts, detail).map((at) => ({ detail, at })));
+      const all = facts.containers.flatMap((detail) =>
+        // A copy has what its source has.
+        detail.derived ? [] : writtenIn(facts, detail).map((at) => ({ detail, at })),
+      );
       if (all.length === 0) {
         yield missing('an address or a login as a key or an id');
         return;

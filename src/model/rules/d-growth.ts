@@ -7,7 +7,7 @@ import { type Rule, DESIGN, SOURCES } from './rule.ts';
 
 /** Names of things that are added one by one, without an end. */
 const GROWING =
-  /^(messages|transcripts?|comments|history|events|logs?|entries|members|memberIds|participants|participantIds|attendees|rsvps|followers|followerIds|subscribers|likes|likedBy|reactions|notifications|transactions|orders|readings|measurements|versions|activities|visits|attempts|reviews|ratings|replies|posts|bookmarks|sessions|auditTrail)$|^(?:liked|saved|followed|blocked|watched|viewed|completed|visited|favou?rite)_?[A-Z]?\w*s$|(History|Log|Logs|Messages|Comments|MemberIds|Events|Versions)$/;
+  /^(messages|transcripts?|comments|history|events|logs?|entries|members|memberIds|participants|participantIds|attendees|rsvps|followers|followerIds|subscribers|likes|likedBy|reactions|notifications|transactions|orders|readings|measurements|versions|activities|visits|attempts|reviews|ratings|replies|posts|bookmarks|sessions|auditTrail)$|^(?:liked|saved|followed|blocked|watched|viewed|completed|visited|favou?rite)_?[A-Z]?\w*s$|(History|Log|Logs|Messages|Comments|MemberIds|Events|Versions|Attempts)$/;
 
 /** `channelIds` is "channel IDs" too. */
 const spoken = (field: string): RegExp => new RegExp(field.replaceAll(/([a-z])(?=[A-Z])/g, '$1[ _-]?'), 'i');
@@ -59,7 +59,7 @@ export const GROWTH: readonly Rule[] = [
     title: 'An array in a document has a bound',
     severity: 'warning',
     source: `${SOURCES.microsoft('Data modeling in Azure Cosmos DB')}; the modelling prompt`,
-    why: 'Each added element makes the document larger, every write pays for the whole document, and at 2 MB the service refuses it. The rule knows arrays by names of things that are added one by one: messages, comments, history, members, events. It also takes the ids of documents that have a container, and an array whose row in a table of fields says that it has every or all of something. It reads examples and declarations, and accepts a sentence that names the field and a bound.',
+    why: 'Each added element makes the document larger, every write pays for the whole document, and at 2 MB the service refuses it. The rule knows arrays by names of things that are added one by one: messages, comments, history, members, events. It also takes the ids of documents that have a container, and an array whose row in a table of fields says that it has every or all of something. It reads examples and declarations, also objects whose names are ids (`{ itemId: Item }`), and accepts a sentence that has both the field’s name and a bound; a number of days is none.',
     hint: 'Store each element as a document of its own with the same partition key. Or write the bound: "messages: at most 50".',
     needs: [DESIGN],
     *check(facts) {

@@ -11,6 +11,8 @@ import { linesSaying } from './said.ts';
 /** `class CaseSummaryResponse(BaseModel):`, `interface CaseRow {`; what it is for is the end of its name. */
 const OPENS =
   /^\s*(?:export\s+)?(?:public\s+)?(?:sealed\s+)?(?:class|interface|record|type)\s+(?<entity>[A-Z]\w*?)(?:Summary|List|Overview|Card|Row|Item|View|Detail|Dto|DTO|Response|Model)+\b/;
+/** Cheaper than the form itself. */
+const KEYWORD = /class |interface |record |type /;
 const CLOSES = /^\s*(?:export\s+)?(?:public\s+)?(?:class|interface|record|type|enum)\s|^\s*(?:`{3}|~{3})/;
 const COUNT =
   /^(?:[a-z]+_?count|num(?:ber)?_?of_?\w+|[a-z]+s_?(?:processed|completed|pending|total|failed|done)|total_?[a-z]+s)$/i;
@@ -31,7 +33,7 @@ interface Shown {
 function shownIn(facts: Facts, design: Design): Shown[] {
   const all = facts.containers.map(({ container }) => container);
   return design.lines.flatMap((line, index): Shown[] => {
-    const entity = line.length > 400 ? undefined : OPENS.exec(line)?.groups?.['entity'];
+    const entity = line.length > 400 || !KEYWORD.test(line) ? undefined : OPENS.exec(line)?.groups?.['entity'];
     const container = entity === undefined ? undefined : namedLike(entity, all);
     const detail = facts.containers.find((one) => one.container === container);
     if (!container || !detail) return [];

@@ -5,7 +5,7 @@ import type { Place } from '../model.ts';
 import { fieldOf, isIndexed } from '../indexed.ts';
 import { declaredOf } from './declared.ts';
 import { type Facts, examplesIn, fieldsIn, isQuery, valueAt } from './facts.ts';
-import { type Rule, DESIGN, SOURCES, missing, more, n, together } from './rule.ts';
+import { type Rule, DESIGN, SOURCES, missing, n, together } from './rule.ts';
 
 const POLICY = SOURCES.microsoft('Indexing policies in Azure Cosmos DB');
 
@@ -123,14 +123,14 @@ export const INDEXES: readonly Rule[] = [
         ),
         'The policy neither includes nor excludes /*',
       );
-      // One policy may be of several containers.
-      for (const [line, [one, ...others]] of Map.groupBy(rootless, ({ at }) => at.line))
-        if (one)
-          yield {
-            message: `${one.name}${more(others.length)}: the policy neither includes nor excludes /*`,
-            at: { ...one.at, line },
-            related: one.paths,
-          };
+      const [one] = rootless;
+      const names = [...new Set(rootless.map(({ name }) => name))];
+      if (one)
+        yield {
+          message: `${names.join(', ')}: the policy neither includes nor excludes /*`,
+          at: one.at,
+          related: rootless.flatMap(({ at, paths }) => [at, ...paths]).filter(({ line }) => line !== one.at.line),
+        };
     },
   },
   {
@@ -192,6 +192,7 @@ export const INDEXES: readonly Rule[] = [
     hint: 'Write `/name/?`. In a composite index write `/name`.',
     needs: [DESIGN],
     *check(facts) {
+      const tooWide: { readonly name: string; readonly paths: readonly Text[] }[] = [];
       for (const detail of facts.containers) {
         const examples = examplesIn(detail.container);
         const isScalar = ({ text }: Text): boolean => {
@@ -215,13 +216,7 @@ export const INDEXES: readonly Rule[] = [
         const wide = detail.index.included.filter(
           (path) => path.text !== '/*' && path.text.endsWith('/*') && isScalar(path),
         );
-        const [scalar, ...moreScalars] = wide;
-        if (scalar)
-          yield {
-            message: `${detail.container.name}: ${list(wide)} ${wide.length === 1 ? 'is a scalar' : 'are scalars'}; ${scalar.text.slice(0, -1)}? is enough`,
-            at: scalar.at,
-            related: moreScalars.map(({ at }) => at),
-          };
+        if (wide.length > 0) tooWide.push({ name: detail.container.name, paths: wide });
         for (const { paths, at } of detail.index.composites) {
           const element = paths.find(({ path }) => path.includes('[]'));
           if (element)
@@ -262,6 +257,11 @@ export const INDEXES: readonly Rule[] = [
             };
         }
       }
+      const scalars = tooWide.flatMap(({ paths }) => paths);
+      yield* together(
+        scalars,
+        `${tooWide.map(({ name, paths }) => `${name}: ${list(paths)}`).join('; ')} ${scalars.length === 1 ? 'is a scalar' : 'are scalars'}; ${scalars[0]?.text.slice(0, -1) ?? ''}? is enough`,
+      );
     },
   },
   {
@@ -312,7 +312,9 @@ export const INDEXES: readonly Rule[] = [
         const bareKey = detail.container.partitionKey.filter(
           (path) => path !== '/id' && !indexed(detail, path.slice(1).replaceAll('/', '.')),
         );
-        if (bareKey.length > 0 && detail.container.indexingPolicy?.indexingMode !== 'none')
+        // A policy without the root isn't one yet (E2).
+        const isWhole = !detail.index.json || stated(detail).some(({ text }) => text === '/*');
+        if (bareKey.length > 0 && isWhole && detail.container.indexingPolicy?.indexingMode !== 'none')
           yield {
             message: `${detail.container.name}: the policy doesn't index ${bareKey.join(', ')} of the partition key`,
             at: detail.index.included[0]?.at ?? facts.place(detail, 'indexingPolicy'),

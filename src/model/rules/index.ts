@@ -149,6 +149,8 @@ export const MODEL_RULES: readonly Rule[] = [
 export interface NotChecked {
   readonly rule: RuleId;
   readonly missing: string;
+  /** A whole document or section that the rule can't do without. Absent: only what the rule asks about isn't there. */
+  readonly whole?: true;
 }
 
 export interface Waived {
@@ -197,7 +199,13 @@ export function checkDocuments(
           hint: result.hint ?? rule.hint,
         });
     }
-    notChecked.push(...[...lacking].map((what) => ({ rule: rule.id, missing: what })));
+    notChecked.push(
+      ...[...lacking].map((what) => ({
+        rule: rule.id,
+        missing: what,
+        ...(absent && absent.whole !== false && { whole: true as const }),
+      })),
+    );
   }
   const waivers = [documents.requirements, documents.design].flatMap((document) => document?.waivers ?? []);
   const waived: Waived[] = [];

@@ -30,6 +30,8 @@ export type RuleResult = Found | Missing;
 /** An input that a rule needs, by the name that the documents use. */
 export interface Need {
   readonly what: string;
+  /** False: many a good document hasn't it, so a report names it only when asked. */
+  readonly whole?: false;
   there(facts: Facts): boolean;
 }
 
@@ -60,7 +62,13 @@ export function* together(
   further: readonly Place[] = [],
 ): Iterable<Found> {
   const [first, ...others] = all;
-  if (first) yield { message, at: first.at, related: [...others.map(({ at }) => at), ...further] };
+  if (!first) return;
+  const seen = new Set([`${first.at.file} ${first.at.line}`]);
+  const related = [...others.map(({ at }) => at), ...further].filter(({ file, line }) => {
+    const place = `${file} ${line}`;
+    return !seen.has(place) && seen.add(place);
+  });
+  yield { message, at: first.at, related };
 }
 
 export const missing = (what: string): Missing => ({ missing: what });

@@ -43,6 +43,7 @@ export const auditList = defineOperation({
             actor,
             verb,
             Object.entries(given)
+              .filter(([, value]) => value !== '')
               .map(([name, value]) => `${name}=${String(value)}`)
               .join(' '),
             outcome === 'failed' ? `failed: ${messageIn(result)}` : outcome,

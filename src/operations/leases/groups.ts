@@ -220,8 +220,9 @@ export function chooseGroups(inventory: LeaseInventory, prefix?: string, contain
       'prefix-unknown',
       `There are no leases with the prefix ${prefix}${suggestion(prefix, known)}`,
       {
-        hint:
-          known.length === 0
+        hint: inventory.sources.has(prefix)
+          ? `${prefix} is a container that the pipeline reads: \`--container ${prefix}\`.`
+          : known.length === 0
             ? EMPTY
             : `Give the whole prefix, up to the two dots, of one of these: ${known.join(', ')}.`,
       },

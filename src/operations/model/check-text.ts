@@ -29,6 +29,8 @@ export interface Checked {
   readonly fixed: readonly Change[];
   readonly folder: string;
   readonly profile: ProfileName;
+  /** Whether the text lists every rule that found nothing to check, or only those that lack a whole document. */
+  readonly unchecked: boolean;
   /** The number of rules that were run. */
   readonly rules: number;
   readonly counts: Readonly<Record<Severity, number>>;
@@ -83,9 +85,10 @@ export function checkText(checked: Checked): string {
       out.push(`  ${finding.rule.padEnd(4)} ${placed(finding.at)}  until ${until}: ${reason}`);
     out.push('');
   }
-  if (checked.notChecked.length > 0) {
+  const listed = checked.unchecked ? checked.notChecked : checked.notChecked.filter(({ whole }) => whole);
+  if (listed.length > 0) {
     out.push(style('bold', 'Not checked, because this is missing'));
-    for (const [what, entries] of Map.groupBy(checked.notChecked, ({ missing }) => missing)) {
+    for (const [what, entries] of Map.groupBy(listed, ({ missing }) => missing)) {
       const ids = [...new Set(entries.map(({ rule }) => rule))].toSorted(compareIds);
       out.push(style('dim', `  ${what}: ${ids.join(' ')}`));
     }
@@ -100,17 +103,18 @@ function summary({
   waived,
   rules,
   notChecked,
+  unchecked,
   folder,
   profile,
 }: Checked): string {
-  const unchecked = new Set(notChecked.map(({ rule }) => rule)).size;
+  const not = new Set(notChecked.map(({ rule }) => rule)).size;
   const found = [
     error > 0 ? style('red', plural(error, 'error')) : '',
     warning > 0 ? style('yellow', plural(warning, 'warning')) : '',
     information > 0 ? `${information} for information` : '',
   ].filter(Boolean);
   const total = found.length === 0 ? style('green', 'no findings') : found.join(', ');
-  return `${folder}: ${total}; ${plural(rules, 'rule')}, ${unchecked} of them not fully checked, ${waived.length} waived (profile ${profile})`;
+  return `${folder}: ${total}; ${plural(rules, 'rule')}, ${not} of them not fully checked${not > 0 && !unchecked ? ' (--unchecked lists them)' : ''}, ${waived.length} waived (profile ${profile})`;
 }
 
 function one({ rule, severity, message, at: place, evidence, hint, related, source }: ShownFinding): string[] {

@@ -36,6 +36,10 @@ export const modelCheck = defineOperation({
     profile: ruleFlags.profile.unwrap().optional().describe('whose RU figures to use (default: "microsoft")'),
     settings: settingsFlag,
     failOn: z.enum(['error', 'warning']).default('warning').describe('lowest severity for which the exit code is 1'),
+    unchecked: z
+      .boolean()
+      .default(false)
+      .describe('list the rules that found nothing to check, and what they look for'),
     sarif: z.boolean().default(false).describe('print SARIF 2.1.0 for code scanning'),
     fix: z
       .boolean()
@@ -52,7 +56,7 @@ export const modelCheck = defineOperation({
     const short = (file: string): string => shortPath(workspace.directory, file);
     return { steps: files.flatMap(({ changes }) => diffOf(changes, short)), ru: 0 };
   },
-  run: async ({ directory, failOn, sarif: asSarif, html, fix, ...flags }, { workspace }) => {
+  run: async ({ directory, failOn, unchecked, sarif: asSarif, html, fix, ...flags }, { workspace }) => {
     const settings = await ruleSettings(flags, workspace.directory);
     let { pair, report } = await checkedPair(workspace, directory, settings);
     const files = fix ? await fixedFiles(pair, report) : [];
@@ -64,7 +68,7 @@ export const modelCheck = defineOperation({
         at: { ...change.at, file: shortPath(workspace.directory, change.at.file) },
       })),
     );
-    const checked = { ...shown(report, pair, workspace.directory, settings.profile), fixed };
+    const checked = { ...shown(report, pair, workspace.directory, settings.profile), unchecked, fixed };
     if (html !== undefined)
       await writeText(resolve(workspace.directory, html), htmlReport(pair.documents, checked, settings, pair.rules), {
         code: 'report-unwritable',
@@ -94,7 +98,7 @@ function shown(
   { documents, folder, rules }: Pair,
   directory: string,
   profile: ProfileName,
-): Omit<Checked, 'fixed'> {
+): Omit<Checked, 'fixed' | 'unchecked'> {
   const lines = new Map(
     [documents.requirements, documents.design].flatMap((document) =>
       document ? [[document.file, document.lines] as const] : [],

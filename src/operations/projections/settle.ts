@@ -82,6 +82,8 @@ export async function settled(
   const first = await look(chosen, others, drawn);
   if (!settings || first.differences.length === 0) return { ...first, moving: 0, setAside: 0 };
   const known = (of: Candidate): string => `${of.container} ${of.document} ${of.kind} ${of.evidence}`;
+  // A host may have written most of what the first look missed, so the last look at everything is told.
+  let latest = first;
   const certain: Candidate[] = [];
   let open: readonly Candidate[] = first.differences;
   let setAside = 0;
@@ -108,20 +110,19 @@ export async function settled(
       return judged;
     };
     // No host runs, so the differences will not change.
-    if (passed.hosts === 'none') return { ...first, differences: [...certain, ...judgedOf(open)], moving: 0, setAside };
+    if (passed.hosts === 'none')
+      return { ...latest, differences: [...certain, ...judgedOf(open)], moving: 0, setAside };
     if (passed.hosts === 'behind')
-      return { ...first, differences: certain, moving: judgedOf(open).length, setAside, behind: true };
+      return { ...latest, differences: certain, moving: judgedOf(open).length, setAside, behind: true };
     const seen = new Set(open.map(known));
     const reported = new Set(certain.map(known));
-    const again = judgedOf(
-      (await look(concerned, beside, drawn && { ...drawn, read: undefined })).differences.filter(
-        (of) => !reported.has(known(of)),
-      ),
-    );
+    const found = await look(concerned, beside, drawn && { ...drawn, read: undefined });
+    if (concerned.length === chosen.length && beside.length === others.length) latest = found;
+    const again = judgedOf(found.differences.filter((of) => !reported.has(known(of))));
     certain.push(...again.filter((of) => seen.has(known(of))));
     open = again.filter((of) => !seen.has(known(of)));
   }
-  return { ...first, differences: certain, moving: open.length, setAside };
+  return { ...latest, differences: certain, moving: open.length, setAside };
 }
 
 /** Whether a difference is about a document of the tenant: by the level of its key, or by the field. */

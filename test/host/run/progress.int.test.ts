@@ -72,7 +72,7 @@ it('what is not known is no number for people either, and what follows no feed s
   ]);
   expect(progressLine(hostWith([]))).toMatch(/, lag unknown$/);
   expect(progressLine(hostWith([LEASE]))).toMatch(/, lag 22 s$/);
-  expect(progressLine(hostWith([LEASE]), 12.34)).toMatch(/^\d+ changes, 12\/s, /);
+  expect(progressLine(hostWith([LEASE]), { perSecond: 12.34 })).toMatch(/^\d+ changes, 12\/s, /);
   const retired = hostWith([LEASE], [IDLE], true);
   expect(retired).toMatchObject([
     { lag: null, follows: false },
@@ -80,10 +80,14 @@ it('what is not known is no number for people either, and what follows no feed s
   ]);
   expect(progressTable(retired).join()).not.toContain('unknown');
   expect(progressLine(retired)).not.toContain('lag');
-  // What was parked and redriven since still counts.
-  expect(progressLine(hostWith([LEASE]).map((row) => ({ ...row, parked: 2 })))).toMatch(
-    / writes, 4 parked so far, lag/,
-  );
+  expect(progressLine(hostWith([LEASE]), { parked: 4_000 })).toMatch(/ writes, 4,000 parked, lag/);
+  // What was parked and redriven since isn't parked now.
+  expect(
+    progressLine(
+      hostWith([LEASE]).map((row) => ({ ...row, parked: 2 })),
+      { parked: 0 },
+    ),
+  ).not.toContain('parked');
 });
 
 it('of a running host: 0 once all is read, nothing of a version that was replaced, unknown once the server is gone', async () => {

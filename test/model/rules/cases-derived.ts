@@ -167,4 +167,17 @@ export const DERIVED_CASES: readonly Case[] = [
     at: '`/counterId`',
     says: 'take the same number',
   },
+  {
+    rule: 'C27',
+    of: document(
+      [
+        ['seats', '/date'],
+        ['users', '/userId'],
+      ],
+      '```ts\nconst item = {\n  id,\n  partitionKey: hall,\n  date: date,\n};\n```',
+    ),
+    wrong: [['partitionKey: hall', 'partitionKey: date']],
+    at: 'partitionKey: date',
+    says: 'a second time',
+  },
 ];

@@ -290,4 +290,22 @@ export const LASTING_CASES: readonly Case[] = [
     at: 'az cosmosdb sql container create',
     says: 'jobs: created without the indexing policy',
   },
+  {
+    rule: 'A17',
+    of: document(
+      [['jobs', '/jobId']],
+      '- Users: 100 × 5 KB = 500 KB',
+      '- Jobs: 50 MB/month, TTL of 90 days',
+      '- Total: 150 MB',
+    ),
+    wrong: [['- Total: 150 MB', '- Total: 50 MB']],
+    at: '- Total: 50 MB',
+    says: 'add up to 150.5 MB',
+  },
+  {
+    rule: 'D9',
+    of: document([['jobs', '/jobId', '"retryAttempts": [1]']], 'retryAttempts has at most 5.'),
+    wrong: [['retryAttempts has at most 5.', 'A job is run again.']],
+    at: '"retryAttempts"',
+  },
 ];

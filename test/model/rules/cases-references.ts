@@ -273,4 +273,63 @@ export const REFERENCE_CASES: readonly Case[] = [
     at: 'Search audit by resource',
     says: 'frequent queries',
   },
+  {
+    rule: 'A19',
+    given: [
+      said(
+        'The `Orders` container is read.\n\n## All\n### `stores` container\n- **Partition Key**: `/id`\n### `days` container\n- **Partition Key**: `/id`\n### `cache`\nNot a container.',
+      ),
+    ],
+    wrong: [['Not a container.', 'Not documented here.']],
+    at: '### `cache`',
+    says: 'cache has no design',
+  },
+  {
+    rule: 'C26',
+    given: [container('app_identities', '/uid', '{ "id": "m1", "uid": "m1", "provider": "x" }')],
+    wrong: [['"provider": "x"', '"providerSubject": "s1"']],
+    at: '"providerSubject"',
+    says: 'a sign-in knows providerSubject',
+  },
+  {
+    rule: 'C29',
+    given: [said('Duplicates: run the script; a second create of the deterministic id is refused.')],
+    wrong: [['; a second create of the deterministic id is refused', '']],
+    at: 'Duplicates: run',
+    says: 'removed afterwards',
+  },
+  {
+    rule: 'C34',
+    given: [
+      container(
+        'Users',
+        '/tenantId',
+        '{ "id": "u1", "tenantId": "t1", "email": "ada@example.com" }',
+        '- **Unique Keys**: `/email`\n',
+      ),
+      said('A sign-in calls findByEmail.'),
+      [
+        '### Users Container\n',
+        `### Visits Container\n- **Partition Key**: \`/tenantId\` - 1,000 values\n\`\`\`json\n[{ "id": "${UUID}", "tenantId": "t1" }]\n\`\`\`\n### Users Container\n`,
+      ],
+    ],
+    wrong: [['- **Unique Keys**: `/email`', '- **Lists**: by name']],
+    at: '"email": "ada@example.com"',
+    severity: 'warning',
+    says: 'a second account',
+  },
+  {
+    rule: 'C30',
+    given: [container('Teams', '/name', '', 'The name of a team never changes.\n')],
+    wrong: [['The name of a team never changes.', 'A team has a name.']],
+    at: '`/name`',
+    says: 'Teams',
+  },
+  {
+    rule: 'C28',
+    given: [container('privateMessages', '/senderId', '', '- **Inbox**: a cross-partition query, once a day\n')],
+    wrong: [['- **Inbox**: a cross-partition query, once a day', '- **Inbox**: newest first']],
+    at: '`/senderId`',
+    says: 'a talk of two people',
+  },
 ];

@@ -30,12 +30,23 @@ const check = (path: string, ...flags: string[]) => cli(['model', 'check', path,
 const WRONG: Edit = ['| 5 | Place an order | Orders |', '| 5 | Place an order | Ordrs |'];
 
 describe('model check', () => {
-  it('says that there are no findings, and what was not checked; exit code 0', async () => {
-    const { code, stdout } = await check(await pair());
-    expect(stdout).toContain('no findings');
-    expect(stdout).toMatch(/Not checked, because this is missing\n/);
-    expect(stdout).toMatch(/a shard map .*: I1 I2 I3 I4 I5/);
+  it('says that there are no findings, and with --unchecked what was not checked; exit code 0', async () => {
+    const path = await pair();
+    const { code, stdout } = await check(path);
+    expect(stdout).toMatch(/no findings; \d+ rules, \d+ of them not fully checked \(--unchecked lists them\)/);
+    expect(stdout).not.toContain('Not checked');
     expect(code).toBe(0);
+    const listed = (await check(path, '--unchecked')).stdout;
+    expect(listed).toMatch(/Not checked, because this is missing\n/);
+    expect(listed).toMatch(/a shard map .*: I1 I2 I3 I4 I5/);
+    expect(listed).not.toContain('--unchecked');
+  });
+
+  it('names the rules that lack a whole document without being asked', async () => {
+    const { requirements } = edited([]);
+    const { stdout } = await check(await folder({ 'cosmosdb_requirements.md': requirements }));
+    expect(stdout).toMatch(/the data model \(cosmosdb_data_model\.md\): A/);
+    expect(stdout).not.toContain('a shard map');
   });
 
   it('shows a finding with its line, a caret under the name, and "did you mean"; exit code 1', async () => {

@@ -66,7 +66,7 @@ async function show(node, context, operation, input, tableOf) {
     // Not to have set it up is no failure.
     node.replaceChildren(
       error.code === 'setting-missing'
-        ? h('p', { class: 'empty', text: `\`${operation}\` has nothing to show. ${error.message}.` })
+        ? h('p', { class: 'empty', text: `${operation} has nothing to show. ${error.message}.` })
         : failure({ ...error, message: `${operation}: ${error.message}` }),
     );
   }
@@ -125,6 +125,7 @@ const auditTable = () =>
         cell: ({ arguments: given }) =>
           clip(
             Object.entries(given)
+              .filter(([, value]) => value !== '')
               .map(([name, value]) => `${name}=${String(value)}`)
               .join(' '),
             160,

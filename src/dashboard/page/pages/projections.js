@@ -2,7 +2,7 @@
 import { placesOf } from '../api.js';
 import { act } from '../action.js';
 import { differences } from '../differences.js';
-import { badge, failure, h, liveTable, loading, slashed } from '../dom.js';
+import { badge, failure, h, liveTable, loading, replaceKeepingFocus, slashed } from '../dom.js';
 import { count, rate, time } from '../format.js';
 import { timeline } from '../timeline.js';
 
@@ -109,7 +109,7 @@ function openOne(root, context, name) {
           ? context.run('audit list', { most: MOST_RECORDS }).then((answer) => answer.result)
           : [],
       ]);
-      body.replaceChildren(...shown(of, records, context, load, result));
+      replaceKeepingFocus(body, shown(of, records, context, load, result));
     } catch (error) {
       body.replaceChildren(failure(error));
     }

@@ -196,8 +196,7 @@ const BELIEFS: readonly Belief[] = [
     truth: 'A partition key doesn’t decide where data lies: all data of an account is in each of its regions',
   },
   {
-    claim:
-      /\bpoint[- ]reads?\b\W{0,3}\(?(?:quer(?:y|ies)|lookups?|reads?)?\s*(?:by|with|using) (?:the |a |only the )?partition key\b/i,
+    claim: /\bpoint[- ]reads?\b\W{0,3}(?:(?:quer(?:y|ies)|lookups?)\s+)?by (?:the |only the )?partition key\b/i,
     unless: /\bids?\b/i,
     truth: 'A point read names the id and the partition key; by the key alone it is a query',
   },

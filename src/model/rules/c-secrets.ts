@@ -8,7 +8,7 @@ import { type Rule, type RuleResult, DESIGN, SOURCES, missing, together } from '
 import { linesSaying } from './said.ts';
 
 const SECRET =
-  /(?:^|_|[a-z](?=[A-Z]))(?:password_?hash|password|passwd|(?:mfa|totp|otp|client|signing|webhook)_?secret|api_?key|(?:access|refresh|oauth|bearer)_?token|private_?key|connection_?string)$/i;
+  /(?:^|_|[a-z](?=[A-Z]))(?:password_?hash|password|passwd|(?:mfa|totp|otp|client|signing|webhook)_?secret|api_?key|(?:access|refresh|oauth|bearer)_?token|private_?key)$/i;
 /** The name of a secret elsewhere, a mark, or a value that is of no use. */
 const NO_SECRET =
   /vault|\bref(?:erence)?\b|secret_?name|_?(?:uri|url|id)\b|encrypted|hashed|masked|required|expires?|bool/i;

@@ -66,6 +66,18 @@ export const LAYOUT_CASES: readonly Case[] = [
     'Text search uses `LOWER()` and `LIKE`.',
     { says: 'no index' },
   ),
+  {
+    rule: 'D9',
+    of: [
+      '# Data model\n## Container: Personas\n- **Partition Key**: `/userId`\n- Documents: `PersonaDocument`, `BuddyDocument`',
+      '## PersonaDocument\n```json\n{ "id": "p1", "userId": "u1" }\n```',
+      '## BuddyDocument\n```json\n{\n  "id": "b1",\n  "userId": "u1",\n  "data": { "history": [] }\n}\n```',
+      '## Notes\nhistory: at most 20',
+    ].join('\n'),
+    wrong: [['history: at most 20', '']],
+    at: '"history"',
+    says: 'data.history',
+  },
   either(
     'A23',
     'The identity has the Built-in Data Contributor role. A pipeline creates the container.',

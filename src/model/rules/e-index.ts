@@ -5,7 +5,7 @@ import type { Place } from '../model.ts';
 import { fieldOf, isIndexed } from '../indexed.ts';
 import { declaredOf } from './declared.ts';
 import { type Facts, examplesIn, fieldsIn, isQuery, valueAt } from './facts.ts';
-import { type Rule, DESIGN, SOURCES, missing, n, together } from './rule.ts';
+import { type Rule, DESIGN, SOURCES, missing, more, n, together } from './rule.ts';
 
 const POLICY = SOURCES.microsoft('Indexing policies in Azure Cosmos DB');
 

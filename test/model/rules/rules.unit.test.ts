@@ -104,6 +104,7 @@ test('what a document says for all its copies, ids and plans is no finding', () 
     '- **Capacity Mode**: Serverless',
     '- *Revisit when* traffic grows, or we want multi-region.',
     '- A denormalized copy stands beside its id: a rename changes new documents only.',
+    '- Continuous backup is on\n- 30-day retention\n',
     '## nights\n```json\n{ "id": "2026-01-01", "stationId": "s1", "stationName": "North", "files": 3 }\n```',
     '## stations\n```json\n{ "id": "s1", "name": "North" }\n```',
   ].join('\n');
@@ -112,8 +113,9 @@ test('what a document says for all its copies, ids and plans is no finding', () 
   const wrong = text
     .replace('`/stationId` | `YYYY-MM-DD`', '`/stationId` (`YYYY-MM-DD`) | n')
     .replace('*Revisit when* traffic grows, or we want multi-region', 'Multi-region')
+    .replace('Continuous backup', 'Tracing')
     .replace('a rename changes new documents only', 'one read is enough');
-  for (const rule of ['C7', 'A16', 'D11']) {
+  for (const rule of ['C7', 'A16', 'D11', 'B25']) {
     expect(rulesIn(text)).not.toContain(rule);
     expect(rulesIn(wrong)).toContain(rule);
   }

@@ -274,3 +274,44 @@ test('an attribute names one property', () => {
   const design = parseDesign(`# Shop\n\n## Container Designs\n\n${SESSIONS}\n\`\`\`csharp\n${code}\n\`\`\``, 'm.md');
   expect(declaredIn(design).map(({ field }) => field)).toEqual(['a', 'B', 'c', 'D']);
 });
+
+test('a map of containers states them, and an object below its interface is an example', () => {
+  const { model } = parseDesign(
+    [
+      '# Data model',
+      '## Container Structure',
+      '```javascript',
+      'const CONTAINERS = {',
+      '  users: {',
+      "    partitionKey: '/tenantId',",
+      '    defaultTTL: 86400,',
+      "    uniqueKeys: [['/email']] // in a tenant",
+      '  },',
+      "  logs: { partitionKey: '/tenantId', indexing: 'none' }",
+      '};',
+      '```',
+      '## Users Collection',
+      '```typescript',
+      'interface User {',
+      '  id: string;',
+      '  tenantId: string;',
+      '}',
+      '// Example',
+      'const one: User = {',
+      "  id: 'u1',",
+      '  tenantId: "the owner\'s",',
+      '  scores: { 1: 4.5 }',
+      '};',
+      '```',
+    ].join('\n'),
+    'model.md',
+  );
+  expect(model.containers.map(({ name }) => name)).toEqual(['users', 'logs']);
+  expect(model.containers[0]).toMatchObject({
+    partitionKey: ['/tenantId'],
+    defaultTtl: 86_400,
+    uniqueKeys: [{ paths: ['/email'] }],
+    types: [{ examples: [{ id: 'u1', tenantId: "the owner's", scores: { '1': 4.5 } }], at: { line: 20 } }],
+  });
+  expect(model.containers[1]?.indexingPolicy?.indexingMode).toBe('none');
+});

@@ -10,7 +10,7 @@ import { type Section, within } from './outline.ts';
 import { isProjections, projectionDerivedFrom, projectionFromBullets, projectionOf } from './projections.ts';
 import { readDrafts } from './read.ts';
 import { sectionNameOf, sectionsNamed } from './sections.ts';
-import { parsed, readDocument } from './source.ts';
+import { parsed, plainLines, readDocument } from './source.ts';
 import { tablesOf } from './tables.ts';
 
 /** Throws the errors of `readDocument` and `parseModel`. `known`: the pattern ids for "all patterns". */
@@ -22,7 +22,7 @@ export const parseDesign = (document: string, file: string, known: readonly stri
   parsed(document, file, () => designOf(document, file, known));
 
 function designOf(document: string, file: string, known: readonly string[]): Design {
-  const text = document.replace(/^\uFEFF/, '');
+  const text = plainLines(document);
   const read = readDrafts(text, file);
   const { root, model, stated, lines } = read;
   const common = commonOf(root, text, file);

@@ -41,6 +41,7 @@ export function contentElsewhere(
         const { type } = value;
         const owner =
           told ??
+          listing(all, drafts, label, text) ??
           onlyOne(without) ??
           (typeof type === 'string' ? namedLike(type, without) : undefined) ??
           namedLike(subjectOf(label), without) ??
@@ -63,6 +64,25 @@ function toldAbove(
   if (above?.type !== 'paragraph') return undefined;
   const named = sourceOf(above, text);
   return onlyIn(drafts.filter(({ name }) => named.includes(`\`${name}\``)));
+}
+
+/** The one container whose section lists the title in backticks: "- Documents: `TaskDocument`, `GoalDocument`". */
+function listing(
+  all: readonly Section[],
+  drafts: readonly ContainerDraft[],
+  label: string,
+  text: string,
+): ContainerDraft | undefined {
+  if (!/^[A-Z]\w+$/.test(label)) return undefined;
+  return onlyIn(
+    drafts.filter((draft) =>
+      all.some(
+        ({ line, blocks }) =>
+          line === draft.line &&
+          blocks.some((block) => block.type === 'list' && sourceOf(block, text).includes(`\`${label}\``)),
+      ),
+    ),
+  );
 }
 
 /** What "User Document" and "users container document" are about. */

@@ -30,8 +30,14 @@ const quoted = (text: string): string =>
     .replaceAll(/\d+(?:\s*\*\s*\d+)+/g, (product) =>
       String(product.split('*').reduce((value, factor) => value * Number(factor), 1)),
     )
-    .replaceAll(/'((?:[^'\\\n]|\\.)*)'/g, (_, inner: string) => JSON.stringify(inner))
-    .replaceAll(/(^\s*|[{,]\s*)([A-Za-z_$][\w$]*)(\s*:)/gm, '$1"$2"$3');
+    .replaceAll(/"(?:[^"\\\n]|\\.)*"|'((?:[^'\\\n]|\\.)*)'/g, (literal: string, inner: string | undefined) =>
+      inner === undefined ? literal : JSON.stringify(inner),
+    )
+    .replaceAll(/(^\s*|[{,]\s*)([A-Za-z_$][\w$]*|\d+)(\s*:)/gm, '$1"$2"$3');
+
+/** The object with an id that a program assigns below the declaration of its type. */
+const EXAMPLE =
+  /^(?:export\s+)?(?:const|let|var)\s+\w+(?:\s*:\s*\w+)?\s*=\s*(?<object>\{\s*\n\s*["']?id["']?\s*:[^]*?^\})/m;
 
 /** Documents may have a field `partitionKey` too; its value is no path. */
 const definesKey = ({ partitionKey }: Record<string, unknown>): boolean =>
@@ -59,6 +65,12 @@ export function contentOf(fence: Fence, findings: Findings): Content | undefined
       },
       new Findings(findings.file),
     );
+  const example = /^\s*(?:export\s+)?(?:interface|type)\s/m.test(fence.text) ? EXAMPLE.exec(fence.text) : null;
+  const object = example?.groups?.['object'];
+  if (example && object !== undefined) {
+    const before = fence.text.slice(0, example.index + example[0].length - object.length);
+    return contentOf({ text: object, line: fence.line + before.split('\n').length - 1 }, new Findings(findings.file));
+  }
   if (!/^\s*(?:\/\/[^\n]*\n\s*|\/\*[^]*?\*\/\s*)*[[{]/.test(fence.text)) return undefined;
   const strict = readJson(fence);
   const json = 'error' in strict ? readJson({ ...fence, text: quoted(fence.text) }) : strict;

@@ -11,7 +11,7 @@ import { normalised } from './labels.ts';
 import { type Section, lineOf, sourceOf, within } from './outline.ts';
 import { piecesOf } from './prose.ts';
 import { shardMapsOf, shardedContainersOf } from './shard-maps.ts';
-import { parsed, readDocument } from './source.ts';
+import { parsed, plainLines, readDocument } from './source.ts';
 import { sectionName, sectionNameOf } from './sections.ts';
 import { type Group, groupsOf, linesOf, commentedKey } from './stated.ts';
 import { overviews } from './overviews.ts';
@@ -29,7 +29,7 @@ export const readModel = async (path: string): Promise<Model> => parseModel(awai
  */
 export const parseModel = (document: string, file: string): Model =>
   // The Markdown parser removes a byte order mark and counts offsets without it, so values would be cut at a wrong offset.
-  parsed(document, file, () => readDrafts(document.replace(/^\uFEFF/, ''), file).model);
+  parsed(document, file, () => readDrafts(plainLines(document), file).model);
 
 export interface ReadModel {
   readonly root: Section;
@@ -156,7 +156,10 @@ function strayContainers(all: readonly Section[], designs: readonly Section[], t
   if (stated.length > 0 || designs.length > 0) return stated;
   // "Container Structure" with a section for each container is none itself.
   return titled.filter(
-    (section) => !sectionName(section.title) && section.sections.filter((child) => titled.includes(child)).length < 2,
+    (section) =>
+      !sectionName(section.title) &&
+      namesIn(section, text).length < 2 &&
+      section.sections.filter((child) => titled.includes(child)).length < 2,
   );
 }
 

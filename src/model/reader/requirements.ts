@@ -5,7 +5,7 @@ import { type Section, within } from './outline.ts';
 import { patternId } from './pattern-ids.ts';
 import { bytesOf, numberAt, quantities, rate } from './quantity.ts';
 import { requirementsSection, sectionNameOf } from './sections.ts';
-import { parsed, readDocument } from './source.ts';
+import { parsed, plainLines, readDocument } from './source.ts';
 import { type Row, column, hasColumns, tablesOf } from './tables.ts';
 import { modelError } from '../errors.ts';
 
@@ -21,7 +21,7 @@ export const parseRequirements = (document: string, file: string): Requirements 
   parsed(document, file, () => requirementsOf(document, file));
 
 function requirementsOf(document: string, file: string): Requirements {
-  const text = document.replace(/^\uFEFF/, '');
+  const text = plainLines(document);
   const root = outlineOf(text, file);
   const all = [...within(root)].slice(1);
   if (!all.some((section) => requirementsSection(section.title))) {

@@ -19,6 +19,7 @@ export const resourcesIn = ({ text }: Fence): Resource[] => [
   ...annotated(text),
   ...attributed(text),
   ...entities(text),
+  ...mapped(text),
 ];
 
 /** A template is no document, though it is JSON. */
@@ -171,5 +172,25 @@ function entities(text: string): Resource[] {
     return container === undefined || key.length === 0
       ? []
       : [{ name: container, key, definition, from: match.index, to: match.index + own.length }];
+  });
+}
+
+/** `users: { partitionKey: '/tenantId', defaultTTL: 86400, uniqueKeys: [['/email']] }` of a map of containers. */
+function mapped(text: string): Resource[] {
+  const begins =
+    /(?<=^|[\s{,])["']?(?<name>[A-Za-z_][\w-]*)["']?\s*:\s*(?=\{\s*["']?partition_?key(?:_?path)?["']?\s*:\s*["']\/)/gi;
+  return [...text.matchAll(begins)].flatMap((match): Resource[] => {
+    const from = match.index + match[0].length;
+    const value = literalOf(text.slice(from), () => undefined);
+    if (!isObject(value)) return [];
+    const of = (name: RegExp): unknown => Object.entries(value).find(([each]) => name.test(each))?.[1];
+    const [ttl, mode, unique] = [/^default_?ttl$/i, /^indexing(?:_?mode)?$/i, /^unique_?keys$/i].map(of);
+    const definition = {
+      ...(typeof ttl === 'number' && { defaultTtl: ttl }),
+      ...(Array.isArray(unique) && { uniqueKeys: unique }),
+      ...(mode === 'none' && { indexingPolicy: { indexingMode: mode } }),
+    };
+    const to = from + (/\}/.exec(text.slice(from))?.index ?? 0);
+    return [{ name: match.groups?.['name'] ?? '', key: strings(of(/^partition_?key/i)), definition, from, to }];
   });
 }

@@ -41,6 +41,9 @@ export function parsed<T>(text: string, file: string, parse: () => T): T {
   });
 }
 
+/** Without a byte order mark, and with the line ends that every expression of the reader and the rules expects. */
+export const plainLines = (document: string): string => document.replace(/^\uFEFF/, '').replaceAll(/\r\n?/g, '\n');
+
 const tooLarge = (path: string, size: number): UsageError =>
   modelError(
     'document-too-large',

@@ -1,6 +1,7 @@
 // A18: sentences that are false of every account: partitions, transactions, joins, the feed, autoscale, sizes.
 import type { Design } from '../documents.ts';
 import type { Place } from '../model.ts';
+import { textAround } from './said.ts';
 import { saying } from './service.ts';
 import type { Facts } from './facts.ts';
 import { type Rule, type RuleResult, DESIGN, SOURCES, together } from './rule.ts';
@@ -10,6 +11,8 @@ interface Belief {
   /** Words with which the sentence is true, or isn't about this. */
   readonly unless?: RegExp;
   readonly truth: string;
+  /** Words of the lines around it, with which the sentence is about this. */
+  readonly beside?: RegExp;
   /** The false sentence is itself a denial. */
   readonly denies?: true;
 }
@@ -203,7 +206,36 @@ const BELIEFS: readonly Belief[] = [
     claim: /\bNormalizedRUConsumption\b[^|]{0,12}>=?\s*(?:[2-9]\d\d|1[1-9]\d|10[1-9]|\d{4,})/i,
     truth: 'NormalizedRUConsumption is a percentage, and never above 100',
   },
+  {
+    claim: /\bTotalRequestUnits?\b/,
+    beside: /\b\d+ ?% of\b[^\n]{0,30}(?:\d{3}|max|provisioned|RU\/s)/i,
+    truth: 'TotalRequestUnits is a sum over the window of the alert, not RU/s: NormalizedRUConsumption shows the share',
+  },
+  {
+    claim: /\bindexing(?:_?mode)?["'`]?\s*[:=]\s*["'`]lazy\b/i,
+    denies: true,
+    truth: 'New containers can’t have lazy indexing, and with it queries miss documents: write consistent or none',
+  },
+  {
+    claim:
+      /\b(?:ensur\w+|support\w*|enabl\w+|guarante\w+|provid\w+|enforc\w+)\b[^.|]{0,40}\b(?:data )?(?:sovereignty|residency)\b/i,
+    unless: /\b(?:region\w*|accounts?|geo\w*|country)\b/i,
+    beside: /\bpartition(?:ing|ed|s| key)?\b/i,
+    truth: 'A partition key doesn’t decide where data lies: all data of an account is in each of its regions',
+  },
+  {
+    claim: /\bpoint[- ]reads?\b\W{0,3}(?:(?:quer(?:y|ies)|lookups?)\s+)?by (?:the |only the )?partition key\b/i,
+    unless: /\bids?\b/i,
+    truth: 'A point read names the id and the partition key; by the key alone it is a query',
+  },
+  {
+    claim: /\bcomposite ind(?:ex|exes|ices)\b[^.|`]{0,30}`ORDER BY (?:c\.)?\w+(?: (?:ASC|DESC))?`/i,
+    truth: 'An ORDER BY of one property needs the range index of it, and no composite index',
+  },
 ];
+
+/** So many lines around a sentence show what it is about. */
+const [ABOVE, BELOW] = [4, 3];
 
 const DENIED =
   /\b(no|not|never|without|instead of|rather than|unlike|avoid\w*|would|isn['’]t|doesn['’]t|don['’]t|can['’]?t|cannot|unsupported)\b/i;
@@ -253,7 +285,7 @@ export const BELIEFS_OF_SERVICE: readonly Rule[] = [
     title: 'What the document says of partitions, transactions, joins and the feed is true of Cosmos DB',
     severity: 'error',
     source: SOURCES.microsoft('Partitioning and horizontal scaling in Azure Cosmos DB'),
-    why: 'A design that rests on a false sentence fails when it is built: a JOIN over documents is refused, a transaction over partitions too, and a logical partition is full at 20 GB (ASM-E121, ASM-E130, ASM-E132). Others cost more than was planned: the change feed takes RU, and serverless is billed by RU (ASM-E143). The trigger of a function doesn’t repeat a page (ASM-E157), and no value is checked (ASM-E158). The rule reads single sentences. It passes over those that deny the claim.',
+    why: 'A design that rests on a false sentence fails when it is built: a JOIN over documents is refused, a transaction over partitions too, and a logical partition is full at 20 GB (ASM-E121, ASM-E130, ASM-E132). Others cost more than was planned: the change feed takes RU, and serverless is billed by RU (ASM-E143). The trigger of a function doesn’t repeat a page (ASM-E157), and no value is checked (ASM-E158). Lazy indexing can’t be chosen for new containers (ASM-E154). The rule reads single sentences. It passes over those that deny the claim.',
     hint: 'Correct the sentence, and what rests on it.',
     needs: [DESIGN],
     *check(facts): Iterable<RuleResult> {
@@ -261,9 +293,12 @@ export const BELIEFS_OF_SERVICE: readonly Rule[] = [
       if (!design) return;
       const lines = sentencesIn(design);
       for (const belief of BELIEFS) {
-        const { unless, truth } = belief;
+        const { unless, beside, truth } = belief;
         yield* together(
-          claimed(lines, belief).filter(({ text }) => !unless?.test(text)),
+          claimed(lines, belief).filter(
+            ({ text, at }) =>
+              !unless?.test(text) && (!beside || beside.test(textAround(design, at.line, ABOVE, BELOW))),
+          ),
           truth,
         );
       }

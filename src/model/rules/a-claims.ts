@@ -24,6 +24,24 @@ const gluedKeys = (facts: Facts) =>
     );
   });
 
+/** `/tenantId/day (hierarchical)`, where documents have both fields side by side. */
+const AS_PATH = /(?<path>\/(?<first>[a-z]\w*)\/(?<second>[a-z]\w*))[`"')\s]{0,4}\(?[^|`/]{0,20}\bhierarch/i;
+
+function pathsAsLevels({ design, containers }: Facts): { readonly path: string; readonly at: Place }[] {
+  if (!design) return [];
+  return linesSaying(design, AS_PATH).flatMap(([line, text]) => {
+    const { path = '', first = '', second = '' } = AS_PATH.exec(text)?.groups ?? {};
+    const levels = [`/${first}`, `/${second}`].join();
+    return containers.some(
+      ({ container }) =>
+        container.partitionKey.join() === levels &&
+        examplesIn(container).every((one) => typeof one[first] === 'string'),
+    )
+      ? [{ path, at: { file: design.file, line } }]
+      : [];
+  });
+}
+
 const NUMBERS = [
   'zero',
   'one',
@@ -56,14 +74,20 @@ export const CLAIMS: readonly Rule[] = [
     title: 'A key that is called hierarchical has levels',
     severity: 'error',
     source: SOURCES.microsoft('Hierarchical partition keys in Azure Cosmos DB'),
-    why: 'A hierarchical key is two or three paths of the container. A string such as `north|2026-01` in one path is a simple key: a query by a part of it asks every partition, and its value is one logical partition with the limit of 20 GB and 10,000 RU/s (ASM-E136). The rule looks at documents that speak of a hierarchical key, have none, and show values of several fields in one string. C8 checks what is said beside a container’s own key.',
+    why: 'A hierarchical key is two or three paths of the container. The single path `/tenantId/day` means a property of an object, which no document has. A string such as `north|2026-01` in one path is a simple key: a query by a part of it asks every partition, and its value is one logical partition with the limit of 20 GB and 10,000 RU/s (ASM-E136). The rule looks at documents that speak of a hierarchical key, have none, and show values of several fields in one string. C8 checks what is said beside a container’s own key.',
     hint: 'Create the container with the paths (`/region`, `/month`, MultiHash), or call it a synthetic key and delete what only levels give.',
     needs: [DESIGN],
     *check(facts): Iterable<RuleResult> {
       const { design, containers } = facts;
       if (!design) return;
+      const paths = pathsAsLevels(facts);
+      yield* together(
+        paths,
+        `${[...new Set(paths.map(({ path }) => path))].join(', ')} is one path, into an object: in documents without that object the key is undefined. The levels of a hierarchical key are several paths`,
+      );
+      if (containers.some(({ container }) => container.partitionKey.length > 1)) return;
       const glued = gluedKeys(facts);
-      if (glued.length === 0 || containers.some(({ container }) => container.partitionKey.length > 1)) {
+      if (glued.length === 0) {
         yield missing('a key of one level with several values in it');
         return;
       }

@@ -6,7 +6,7 @@ import { type Rule, type RuleResult, DESIGN, SOURCES, missing, n, together } fro
 import { linesSaying } from './said.ts';
 
 const EACH =
-  /\bdatabase[- ](?:per|for (?:each|every))[- ](?:tenant|customer|client|organi[sz]ation)\b|\b(?:one|a|own|separate|dedicated) database (?:per|for (?:each|every)) (?:tenant|customer|client|organi[sz]ation)\b|\bdatabase\b[^.|]{0,6}\((?:por|para) cada tenant\)|\b(?:base de datos|database) (?:por|para cada) (?:tenant|cliente)|\bid: `(?:tenant|customer|org)[-_]\$\{/i;
+  /\bdatabase[- ](?:per|for (?:each|every))[- ](?:tenant|customer|client|organi[sz]ation)\b|\b(?:one|a|own|separate|dedicated) database (?:per|for (?:each|every)) (?:tenant|customer|client|organi[sz]ation)\b|\bdatabase\b[^.|]{0,6}\((?:por|para) cada tenant\)|\b(?:base de datos|database) (?:por|para cada) (?:tenant|cliente)|\bdatabases?\b[^\n]{0,40}\bid: `(?:tenant|customer|org)[-_]\$\{/i;
 const DENIED =
   /\b(?:no|not|never|avoid\w*|instead of|rather than|unlike|vs\.?|reject\w*|option [b-z]|alternative|don['’]t|without|future|could|if)\b/i;
 const TENANTS = /(?<count>\d[\d,.]*)\+?(?<times>k)?\+? (?:active )?(?:tenants|customers|clients|organi[sz]ations)\b/gi;

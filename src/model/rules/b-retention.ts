@@ -6,7 +6,7 @@ import { isForATime } from './f-temporary.ts';
 import { type Facts, examplesIn, fieldsIn, valueAt } from './facts.ts';
 import { fieldsOf } from './fields.ts';
 import { type Rule, type RuleResult, DESIGN, SOURCES, missing, together } from './rule.ts';
-import { isSaid, linesSaying } from './said.ts';
+import { isSaid, linesSaying, textAround } from './said.ts';
 
 /** Things of which use makes more, and which nobody deletes one by one. */
 const ACCUMULATES =
@@ -83,10 +83,15 @@ const STATED =
 const DOES =
   /\bTTL\b|time[- ]to[- ]live|default_?ttl|"ttl"|\blifecycle polic|\b(?:timer|schedul\w+|cron\w*|nightly|jobs?|functions?|sweep\w*|workers?|tasks?|scripts?)\b[^.|]{0,60}\b(?:delet|remov|purg|prun|clean|archiv)|\b(?:delet|remov|purg|prun|clean|archiv)\w*\b[^.|]{0,60}\b(?:timer|schedul\w+|cron\w*|nightly|jobs?|functions?|sweep\w*|workers?|tasks?|scripts?)\b/i;
 
+/** The retention of backups stands in a list below that word. */
+const ABOVE = 4;
+
 /** A retention in words, and nothing that ends a document. */
 function* undone(design: Design, isEnded: boolean): Iterable<RuleResult> {
   if (isEnded || linesSaying(design, DOES).some(([, text]) => !OF_OTHERS.test(text))) return;
-  const stated = linesSaying(design, STATED).filter(([, text]) => !OF_OTHERS.test(text));
+  const stated = linesSaying(design, STATED).filter(
+    ([line, text]) => !OF_OTHERS.test(text) && !/\bbackups?\b/i.test(textAround(design, line, ABOVE, 0)),
+  );
   yield* together(
     stated.map(([line]) => ({ at: { file: design.file, line } })),
     'A retention is stated, and no TTL, job or deletion ends the documents',

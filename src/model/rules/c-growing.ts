@@ -34,8 +34,11 @@ export const GROWING_KEYS: readonly Rule[] = [
           ) ||
           (values.length > 0 &&
             values.every((value) => typeof value === 'string' && /^\d{4}[-/]\d\d([-/]\d\d|$)/.test(value)));
-        const told = linesSaying(facts.design ?? NO_LINES, DATE_AS_KEY).find(
-          ([, text]) => text.includes(first) && /\b(?:key|pk|partition\w*)\b/i.test(text),
+        const told = linesSaying(facts.design ?? NO_LINES, DATE_AS_KEY).find(([, text]) =>
+          // A row of a table says it in the cell of the key; another cell may be of the id.
+          text.trimStart().startsWith('|')
+            ? text.split('|').some((cell) => cell.includes(first) && DATE_AS_KEY.test(cell))
+            : text.includes(first) && /\b(?:key|pk|partition\w*)\b/i.test(text),
         );
         const binned = values.length > 0 && values.every((value) => typeof value === 'string' && BINNED.test(value));
         const bins = binned && facts.design ? linesSaying(facts.design, FEW_AND_TIME) : [];

@@ -165,7 +165,9 @@ function lookups(facts: Facts): Lookup[] {
     });
     const person = OF_CALLER.test(line) ? listedFor(facts, line) : undefined;
     const [only, ...further] = facts.containers;
-    // A call without the key, in a document about one container.
+    // `GetByIsbnAsync` of a repository, in a document about one container.
+    const alone = further.length === 0 ? only : undefined;
+    // A call without the key, in such a document.
     const called = only && further.length === 0 && line.search(LISTED) >= 0 && only.container.partitionKey.length === 1;
     return [
       ...all,
@@ -174,7 +176,7 @@ function lookups(facts: Facts): Lookup[] {
       ...(called ? [{ detail: only, field: undefined, at }] : []),
       ...[LOOKUP, SENTENCE].flatMap((form) =>
         [...line.matchAll(form)].flatMap(({ groups: { entity = '', field = '' } = {} }): Lookup[] => {
-          const detail = namedIn(facts, entity, line) ?? (entity === '' ? own : undefined);
+          const detail = namedIn(facts, entity, line) ?? (entity === '' ? (own ?? alone) : undefined);
           const found = detail && lookedUp(facts, detail, field, form === LOOKUP);
           return detail && found !== undefined
             ? [{ detail, field: found, at: { file: design.file, line: index + 1 } }]

@@ -33,6 +33,12 @@ const REFUSED: readonly {
 
 const NOT_REFUSED = /\bOFFSET\s+[@\d]/i;
 
+/** "Uses `LOWER()` and `LIKE` for searches": the text has the function without its query. */
+const TOLD =
+  /\b(?:LOWER|UPPER|REPLACE|TRIM)\(\)[^.|]{0,80}\b(?:match\w*|search\w*|compar\w*|normali[sz]\w*|filter\w*|case[- ]insensitive|substring|LIKE)\b|\b(?:search|match\w*|filter\w*|compar\w*|lookup)\b[^.|]{0,60}\b(?:LOWER|UPPER|REPLACE|TRIM)\(\)/i;
+const NOT_TOLD =
+  /\b(?:avoid\w*|instead of|rather than|never|not|don['’]t|without|before (?:writing|storing|saving)|stored|on write|at write)\b(?! values)/i;
+
 /** A filter by what a function makes of a field. */
 const FUNCTION =
   /\b(?<name>LOWER|UPPER|TimestampToDateTime|DateTimeToTimestamp|DateTimePart|ABS|ROUND|FLOOR|CEILING|POWER|SQRT|TRIM|REVERSE|SUBSTRING|CONCAT)\s*\(\s*(?<field>[a-z]\w*\.[\w.]+)/i;
@@ -77,16 +83,22 @@ export const SYNTAX: readonly Rule[] = [
     title: 'A query filters by a field, not by what a function makes of it',
     severity: 'warning',
     source: SOURCES.microsoft('Troubleshoot query issues when using Azure Cosmos DB'),
-    why: 'The index has the values of fields. A filter such as `LOWER(c.email) = @e` or `TimestampToDateTime(c._ts * 1000) < @t` loads every document that the other conditions leave (ASM-E119). The rule reads queries, and conditions alone in backticks.',
+    why: 'The index has the values of fields. A filter such as `LOWER(c.email) = @e` or `TimestampToDateTime(c._ts * 1000) < @t` loads every document that the other conditions leave (ASM-E119). The rule reads queries, conditions alone in backticks, and sentences that say so without the query: "text search uses `LOWER()` and `LIKE`".',
     hint: 'Compare the field itself: work out the bound in the program, or store the value that queries need, such as the address in lower case.',
     needs: [DESIGN],
     *check({ questions, design }): Iterable<RuleResult> {
-      const conditions = design ? linesSaying(design, CONDITION) : [];
+      const placed = ([line]: readonly [number, string]) => ({ at: { file: design?.file ?? '', line } });
+      const conditions = (design ? linesSaying(design, CONDITION) : []).filter(([, text]) => !AVOIDED.test(text));
       yield* together(
-        conditions
-          .filter(([, text]) => !AVOIDED.test(text))
-          .map(([line]) => ({ at: { file: design?.file ?? '', line } })),
+        conditions.map(placed),
         'This condition compares what LOWER or UPPER makes of a field, which no index serves',
+      );
+      const told = (design ? linesSaying(design, TOLD) : []).filter(
+        ([line, text]) => !NOT_TOLD.test(text) && !conditions.some(([other]) => other === line),
+      );
+      yield* together(
+        told.map(placed),
+        'A filter by what such a function makes of a field is served by no index, and loads every document',
       );
       const all = questions.flatMap(({ queries, who, at, detail }) =>
         queries.map(({ text }) => ({
@@ -97,7 +109,7 @@ export const SYNTAX: readonly Rule[] = [
           filters: /\bWHERE\b/i.test(text),
         })),
       );
-      if (all.length + conditions.length === 0) {
+      if (all.length + conditions.length + told.length === 0) {
         yield missing('a query');
         return;
       }

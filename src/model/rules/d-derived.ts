@@ -7,7 +7,7 @@ import { isIn, linesOf } from './declared.ts';
 import { type Facts, examplesIn, fieldsIn } from './facts.ts';
 import { type Field, fieldsOf } from './fields.ts';
 import { type Rule, type RuleResult, DESIGN, SOURCES, together } from './rule.ts';
-import { linesSaying } from './said.ts';
+import { linesSaying, textAround } from './said.ts';
 
 /** Whether a projection writes the field, or a sentence with its name says what keeps it. `origin`: where it is from. */
 function isKept(
@@ -92,6 +92,7 @@ function copiesIn(facts: Facts, detail: ContainerDetail): Field[] {
         found.set(field, { field, at: facts.field(one, field, container.at) });
     }
   };
+  const own = new Set<string>();
   for (const one of examplesIn(container)) {
     for (const part of partsOf(one)) {
       const names = Object.keys(part);
@@ -101,10 +102,14 @@ function copiesIn(facts: Facts, detail: ContainerDetail): Field[] {
         const other = of === undefined || of === '' ? undefined : namedLike(of, all);
         if (!other || other === container || container.partitionKey.includes(`/${reference}`)) continue;
         const theirs = fieldsIn(other);
+        const itself = examplesIn(other).find(({ id }) => id === part[reference]);
         const origin = facts.containers.find((each) => each.container === other);
-        for (const field of names)
+        for (const field of names) {
+          // With another value than the document that it refers to has, it is no copy: a member's role in a group.
+          if (itself && JSON.stringify(itself[field]) !== JSON.stringify(part[field])) own.add(field);
           if (theirs.has(field) && !COMMON.test(field) && !isKept(facts, detail, field, KEEPS_COPY, origin))
             found.set(field, { field, at: facts.field(one, field, container.at) });
+        }
       }
     }
     for (const [field, value] of Object.entries(one)) {
@@ -113,8 +118,15 @@ function copiesIn(facts: Facts, detail: ContainerDetail): Field[] {
         found.set(field, { field, at: facts.field(one, field, container.at) });
     }
   }
-  return [...found.values()];
+  return [...found.values()].filter(({ field }) => !own.has(field));
 }
+
+/** "A denormalized copy sits next to its id": a convention for all copies, with what a rename does to them. */
+const CONVENTION = /\bdenormali[sz]ed (?:cop(?:y|ies)|fields?|names?)\b/i;
+const RENAME = /\brenam\w+\b|\bbackfill\w*\b|\bstale\b/i;
+const keepsAll = (design: Design): boolean =>
+  linesSaying(design, CONVENTION).some(([line]) => RENAME.test(textAround(design, line, 0, AFTER)));
+const AFTER = 4;
 
 /** Documents that are about a moment, so that a copy in them is right for ever. */
 const OF_MOMENT =
@@ -213,6 +225,7 @@ export const DERIVED: readonly Rule[] = [
     needs: [DESIGN],
     *check(facts): Iterable<RuleResult> {
       const all = facts.containers.map(({ container }) => container);
+      if (facts.design && keepsAll(facts.design)) return;
       for (const detail of facts.containers) {
         const fields = fieldsOf(facts, detail);
         const found = fields.filter(({ field }) => {

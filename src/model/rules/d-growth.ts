@@ -46,6 +46,12 @@ function isMap(value: unknown): boolean {
   return names.length > 1 && forms.size === 1 && names.every(isValue);
 }
 
+/** The arrays of a document and of the objects in it, as paths. */
+const arraysIn = (value: Readonly<Record<string, unknown>>): string[] =>
+  Object.entries(value).flatMap(([field, inner]) =>
+    Array.isArray(inner) ? [field] : isObject(inner) ? arraysIn(inner).map((path) => `${field}.${path}`) : [],
+  );
+
 const ROW = /^\s*\|\s*`?(?<field>[^`|]*?)`?\s*\|[^|]*\b(?:array|list)\b/i;
 
 /** `| files | array | Every report of this client |`: the fields, in lower case, whose rows say that they have all there are. */
@@ -78,9 +84,10 @@ export const GROWTH: readonly Rule[] = [
       for (const detail of containers) {
         const { container } = detail;
         const shown = examplesIn(container).flatMap((one) =>
-          Object.entries(one)
-            .filter(([, value]) => Array.isArray(value))
-            .map(([field]) => ({ field, at: facts.field(one, field, container.at) })),
+          arraysIn(one).map((field) => ({
+            field,
+            at: facts.field(one, field.split('.').at(-1) ?? field, container.at),
+          })),
         );
         // An object whose names are values, such as the ids of users, is a list too.
         const maps = examplesIn(container).flatMap((one) =>

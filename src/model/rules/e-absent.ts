@@ -52,13 +52,22 @@ export const ABSENT: readonly Rule[] = [
         yield missing('an excluded path');
         return;
       }
-      const odd = all.filter(({ detail, field }) => {
+      const has = (detail: ContainerDetail, field: string): boolean => {
         const [first = ''] = field.split('.');
         return (
-          examplesIn(detail.container).every((example) => valueAt(example, first) === undefined) &&
-          !fieldsOf(facts, detail).some((one) => one.field === first)
+          examplesIn(detail.container).some((example) => valueAt(example, first) !== undefined) ||
+          fieldsOf(facts, detail).some((one) => one.field === first)
         );
-      });
+      };
+      // One policy may be of several containers; it needs only one of them to have the field, or to show no fields.
+      const elsewhere = ({ detail, field, at }: Excluded): boolean =>
+        facts.containers.some(
+          (other) =>
+            other !== detail &&
+            other.index.excluded.some((path) => path.at.line === at.line) &&
+            (examplesIn(other.container).length === 0 || has(other, field)),
+        );
+      const odd = all.filter((one) => !has(one.detail, one.field) && !elsewhere(one));
       for (const [detail, paths] of Map.groupBy(odd, (one) => one.detail))
         yield* together(
           paths,

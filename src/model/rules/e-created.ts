@@ -9,7 +9,8 @@ import { isSaid, linesSaying, textAround } from './said.ts';
 /** Another program, or nobody, has to create it. */
 const THERE =
   /\b(?:already|exists?|existing|automatic\w*|auto-?created|created by|optional|future|planned|phase|later|lease\w*|deprecated|legacy|not yet|proposed)\b/i;
-const LOOP = /\bfor\b[^\n]{0,80}\bcontainers?\b|\bcontainers?\.(?:map|forEach)\b|foreach/i;
+const LOOP =
+  /\bfor\b[^\n]{0,80}\bcontainers?\b|\bcontainers?\.(?:map|forEach)\b|foreach|(?:#|\/\/|--)\W*(?:repeat|and so on|same for|(?:the )?(?:other|remaining|rest)\b)/i;
 const FEWEST = 2;
 
 const isQuoted = (design: Design, name: string): boolean =>
@@ -20,7 +21,11 @@ const QUOTED = /["'][\w-]+["']/;
 function leftOut(facts: Facts, design: Design, creations: readonly Creation[]): ContainerDetail[] {
   const created = new Set(creations.map(({ detail }) => detail));
   // With a loop over names no call shows them all.
-  if (created.size < FEWEST || creations.some(({ lines }) => LOOP.test(lines.slice(0, 2).join('\n')))) return [];
+  if (
+    created.size < FEWEST ||
+    creations.some(({ lines }) => LOOP.test(`${lines.slice(0, 2).join('\n')}\n${lines.slice(-4).join('\n')}`))
+  )
+    return [];
   return facts.containers.filter(
     (detail) =>
       !created.has(detail) &&

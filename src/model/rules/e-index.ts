@@ -5,11 +5,18 @@ import type { Place } from '../model.ts';
 import { fieldOf, isIndexed } from '../indexed.ts';
 import { declaredOf } from './declared.ts';
 import { type Facts, examplesIn, fieldsIn, isQuery, valueAt } from './facts.ts';
-import { type Rule, DESIGN, SOURCES, missing, n, together } from './rule.ts';
+import { type Rule, DESIGN, SOURCES, missing, more, n, together } from './rule.ts';
 
 const POLICY = SOURCES.microsoft('Indexing policies in Azure Cosmos DB');
 
 const list = (paths: readonly Text[]): string => paths.map(({ text }) => text).join(', ');
+/** `Orders and 2 more: /storeId/*`: containers with one policy have their paths once. */
+const ofPolicies = (all: readonly { readonly name: string; readonly paths: readonly Text[] }[]): string[] =>
+  [...Map.groupBy(all, ({ paths }) => paths[0]?.at.line).values()].map((group) => {
+    const paths = new Map(group.flatMap((one) => one.paths).map((path) => [path.text, path]));
+    return `${group[0]?.name ?? ''}${more(group.length - 1)}: ${list([...paths.values()])}`;
+  });
+
 const stated = ({ index }: ContainerDetail): Text[] => [...index.included, ...index.excluded];
 const queriesOf = ({ questions }: Facts, detail: ContainerDetail) =>
   questions
@@ -269,7 +276,7 @@ export const INDEXES: readonly Rule[] = [
       const scalars = tooWide.flatMap(({ paths }) => paths);
       yield* together(
         scalars,
-        `${tooWide.map(({ name, paths }) => `${name}: ${list(paths)}`).join('; ')} ${scalars.length === 1 ? 'is a scalar' : 'are scalars'}; ${scalars[0]?.text.slice(0, -1) ?? ''}? is enough`,
+        `${ofPolicies(tooWide).join('; ')} ${scalars.length === 1 ? 'is a scalar' : 'are scalars'}; ${scalars[0]?.text.slice(0, -1) ?? ''}? is enough`,
       );
     },
   },
@@ -337,7 +344,7 @@ export const INDEXES: readonly Rule[] = [
             (other) =>
               other !== detail &&
               other.index.included.some((path) => path.at.line === at.line) &&
-              examplesIn(other.container).some((example) => valueAt(example, field) !== undefined),
+              examplesIn(other.container).some((example) => valueAt(example, field.split('.')[0] ?? '') !== undefined),
           );
           return (
             !elsewhere &&

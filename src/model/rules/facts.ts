@@ -40,6 +40,9 @@ export interface Question {
 /** Sections that only documents by the prompt's template have. */
 export const TEMPLATE: ReadonlySet<string> = new Set(['philosophy', 'aggregates', 'mapping', 'projections']);
 
+/** An example has no more lines. */
+const LONGEST = 200;
+
 export class Facts {
   readonly requirements: Requirements | undefined;
   readonly design: Design | undefined;
@@ -161,7 +164,12 @@ export class Facts {
   field(example: object, name: string, or: Place): Place {
     const { line, file } = this.example(example, or);
     const lines = this.design?.lines ?? [];
-    const at = lines.slice(line - 1, line + 60).findIndex((text) => text.includes(`"${name}"`));
+    const from = lines.slice(line - 1, line + LONGEST);
+    const end = from.findIndex((text) => /^\s*(?:`{3}|~{3})/.test(text));
+    // In a program a name has no quotes.
+    const at = from
+      .slice(0, end < 0 ? undefined : end)
+      .findIndex((text) => text.includes(`"${name}"`) || text.trimStart().startsWith(`${name}:`));
     return { file, line: at < 0 ? line : line + at };
   }
 

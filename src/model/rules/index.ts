@@ -8,7 +8,10 @@ import { CLAIMS } from './a-claims.ts';
 import { AGREEMENT } from './a-completeness.ts';
 import { DURATIONS } from './a-durations.ts';
 import { PROMPT } from './a-prompt.ts';
+import { ROLES } from './a-roles.ts';
+import { SDKS } from './a-sdk.ts';
 import { UNDESIGNED } from './a-undesigned.ts';
+import { UNSHOWN } from './a-unshown.ts';
 import { TOTALS } from './a-totals.ts';
 import { COST } from './b-cost.ts';
 import { DATABASES } from './b-databases.ts';
@@ -19,17 +22,20 @@ import { SIZES } from './b-sizes.ts';
 import { VISITS } from './b-visits.ts';
 import { CHANGING } from './c-changing.ts';
 import { DOUBLED } from './c-doubled.ts';
+import { DUE_WORK } from './c-due.ts';
 import { GROWING_KEYS } from './c-growing.ts';
 import { IDENTITY } from './c-identity.ts';
 import { KEYS } from './c-keys.ts';
 import { MADE_IDS } from './c-made-ids.ts';
 import { NAMES } from './c-names.ts';
 import { ONCE_EACH } from './c-once.ts';
+import { ORDERS_BY_WORDS } from './c-order.ts';
 import { OUTER } from './c-outer.ts';
 import { PAIRS } from './c-pairs.ts';
 import { PEOPLE_RULES } from './c-people.ts';
 import { REFERENCES } from './c-references.ts';
 import { REQUESTS } from './c-requests.ts';
+import { SECRETS } from './c-secrets.ts';
 import { SPELLING } from './c-spelling.ts';
 import { SYNTAX } from './c-syntax.ts';
 import { UNIQUENESS } from './c-uniqueness.ts';
@@ -50,10 +56,13 @@ import { CREATED } from './e-created.ts';
 import { INDEXES } from './e-index.ts';
 import { LARGE_FIELDS } from './e-large.ts';
 import { PAGES } from './e-pages.ts';
+import { oncePerPolicy } from './e-shared.ts';
 import { LIVES } from './e-ttl.ts';
 import { VECTORS } from './e-vector.ts';
+import { DONE_AGAIN } from './f-again.ts';
 import { EXPIRES } from './f-expiry.ts';
 import { FEED } from './f-feed.ts';
+import { IMMUTABLES } from './f-immutable.ts';
 import { REMOVED } from './f-removed.ts';
 import { TEMPORARY } from './f-temporary.ts';
 import { SENT } from './f-sent.ts';
@@ -75,6 +84,9 @@ export const MODEL_RULES: readonly Rule[] = [
   ...TOTALS,
   ...UNDESIGNED,
   ...CLAIMS,
+  ...ROLES,
+  ...UNSHOWN,
+  ...SDKS,
   ...SIZES,
   ...COST,
   ...ENDLESS,
@@ -98,6 +110,9 @@ export const MODEL_RULES: readonly Rule[] = [
   ...PEOPLE_RULES,
   ...DOUBLED,
   ...CHANGING,
+  ...DUE_WORK,
+  ...ORDERS_BY_WORDS,
+  ...SECRETS,
   ...AGGREGATES,
   ...GROWTH,
   ...DERIVED,
@@ -110,12 +125,12 @@ export const MODEL_RULES: readonly Rule[] = [
   ...KEEPING,
   ...PUBLIC,
   ...RANKINGS,
-  ...INDEXES,
+  ...INDEXES.map(oncePerPolicy),
   ...LIVES,
   ...VECTORS,
   ...PAGES,
   ...LARGE_FIELDS,
-  ...ABSENT,
+  ...ABSENT.map(oncePerPolicy),
   ...CREATED,
   ...FEED,
   ...EXPIRES,
@@ -124,6 +139,8 @@ export const MODEL_RULES: readonly Rule[] = [
   ...SENT,
   ...WHOLES,
   ...SINGLES,
+  ...DONE_AGAIN,
+  ...IMMUTABLES,
   ...TENANCY,
   ...SHARDS,
   ...STATED,
@@ -185,7 +202,11 @@ export function checkDocuments(
         });
     }
     notChecked.push(
-      ...[...lacking].map((what) => ({ rule: rule.id, missing: what, ...(absent && absent.whole !== false && { whole: true as const }) })),
+      ...[...lacking].map((what) => ({
+        rule: rule.id,
+        missing: what,
+        ...(absent && absent.whole !== false && { whole: true as const }),
+      })),
     );
   }
   const waivers = [documents.requirements, documents.design].flatMap((document) => document?.waivers ?? []);

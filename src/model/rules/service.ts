@@ -54,7 +54,7 @@ const NOT_SERVERLESS: readonly { readonly claim: RegExp; readonly truth: string 
 
 /** Plans, options and settings that are off claim nothing. */
 const PLANNED =
-  /\b(one|single) region\b|\boption \d|\bevaluate|\bif\b|^\s*[-*] \[ \]|\bfuture\b|\bfalse\b|\b(?:disabled|off|none|n\/a)\b/i;
+  /\b(one|single) region\b|\boption \d|\bevaluate|\bif\b|\brevisit\b|\bwe (?:want|need|grow)\b|^\s*[-*] \[ \]|\bfuture\b|\bfalse\b|\b(?:disabled|off|none|n\/a)\b/i;
 
 /** False sentences about TTL; each with the words that claim it. */
 const TTL: readonly { readonly claim: RegExp; readonly truth: string; readonly severity: 'error' | 'warning' }[] = [

@@ -11,6 +11,7 @@ import { C_REQUESTS } from './cases-c-requests.ts';
 import { DERIVED_CASES } from './cases-derived.ts';
 import { E_TO_I } from './cases-e-i.ts';
 import { LASTING_CASES } from './cases-lasting.ts';
+import { LAYOUT_CASES } from './cases-layouts.ts';
 import { PEOPLE_CASES } from './cases-people.ts';
 import { REFERENCE_CASES } from './cases-references.ts';
 import { SERVICE_CASES } from './cases-service.ts';
@@ -29,6 +30,7 @@ const CASES = [
   ...DERIVED_CASES,
   ...REFERENCE_CASES,
   ...WRITE_CASES,
+  ...LAYOUT_CASES,
 ];
 const parser = await loadParser();
 const TODAY = new Date('2026-06-01T00:00:00Z');
@@ -85,6 +87,53 @@ test('a query of the flights that loses its key is found by its SQL', () => {
       .map(({ message }) => message);
   expect(keys(right)).toEqual([]);
   expect(keys(wrong)).toEqual([expect.stringContaining('without the key /origin')]);
+});
+
+test('line ends of Windows change no finding', () => {
+  const query = '```sql\nSELECT * FROM c\nWHERE c.customerId = @c\nORDER BY c.cents DESC, c.placedAt ASC\n```\n';
+  const unix = edited([['### Customers Container', `${query}\n### Customers Container`]]);
+  const windows = { ...unix, design: unix.design.replaceAll('\n', '\r\n') };
+  const found = (texts: Texts): string[] => check(texts).findings.map(({ rule, at }) => `${rule} ${at.line}`);
+  expect(found(unix)).toContainEqual(expect.stringMatching(/^E6 /));
+  expect(found(windows)).toEqual(found(unix));
+});
+
+test('what a document says for all its copies, ids and plans is no finding', () => {
+  const text = [
+    '# Data model',
+    '| container | partition key | id |\n|---|---|---|',
+    '| `nights` | `/stationId` | `YYYY-MM-DD` |\n| `stations` | `/id` | name |\n',
+    '- **Capacity Mode**: Serverless',
+    '- *Revisit when* traffic grows, or we want multi-region.',
+    '- A denormalized copy stands beside its id: a rename changes new documents only.',
+    '- Continuous backup is on\n- 30-day retention\n',
+    '## nights\n```json\n{ "id": "2026-01-01", "stationId": "s1", "stationName": "North", "files": 3 }\n```',
+    '## stations\n```json\n{ "id": "s1", "name": "North" }\n```',
+  ].join('\n');
+  const rulesIn = (of: string): string[] =>
+    checkDocuments({ requirements: undefined, design: parseDesign(of, 'model.md') }).findings.map(({ rule }) => rule);
+  const wrong = text
+    .replace('`/stationId` | `YYYY-MM-DD`', '`/stationId` (`YYYY-MM-DD`) | n')
+    .replace('*Revisit when* traffic grows, or we want multi-region', 'Multi-region')
+    .replace('Continuous backup', 'Tracing')
+    .replace('a rename changes new documents only', 'one read is enough');
+  for (const rule of ['C7', 'A16', 'D11', 'B25']) {
+    expect(rulesIn(text)).not.toContain(rule);
+    expect(rulesIn(wrong)).toContain(rule);
+  }
+});
+
+test('what is wrong with a policy of several containers is one finding', () => {
+  const text = [
+    '# Data model',
+    ...['Orders', 'Returns'].map((name) => `### ${name} Container\n- **Partition Key**: \`/storeId\`\n`),
+    '## Indexing Strategy\n```json',
+    '{ "includedPaths": [{ "path": "/*" }], "excludedPaths": [{ "path": "/lines/*/text/?" }] }\n```',
+  ].join('\n');
+  const found = checkDocuments({ requirements: undefined, design: parseDesign(text, 'model.md') }).findings;
+  expect(found.filter(({ rule }) => rule === 'E3').map(({ message }) => message)).toEqual([
+    "Orders and 1 more: /lines/*/text/? isn't a valid index path",
+  ]);
 });
 
 test('every rule over the documents has a case', () => {

@@ -88,16 +88,16 @@ export const SYNTAX: readonly Rule[] = [
     needs: [DESIGN],
     *check({ questions, design }): Iterable<RuleResult> {
       const placed = ([line]: readonly [number, string]) => ({ at: { file: design?.file ?? '', line } });
-      const conditions = (design ? linesSaying(design, CONDITION) : []).filter(([, text]) => !AVOIDED.test(text));
+      const conditions = design ? linesSaying(design, CONDITION) : [];
       yield* together(
-        conditions.map(placed),
+        conditions.filter(([, text]) => !AVOIDED.test(text)).map(placed),
         'This condition compares what LOWER or UPPER makes of a field, which no index serves',
       );
       const told = (design ? linesSaying(design, TOLD) : []).filter(
-        ([line, text]) => !NOT_TOLD.test(text) && !conditions.some(([other]) => other === line),
+        ([line]) => !conditions.some(([other]) => other === line),
       );
       yield* together(
-        told.map(placed),
+        told.filter(([, text]) => !NOT_TOLD.test(text)).map(placed),
         'A filter by what such a function makes of a field is served by no index, and loads every document',
       );
       const all = questions.flatMap(({ queries, who, at, detail }) =>

@@ -106,7 +106,8 @@ function copiesIn(facts: Facts, detail: ContainerDetail): Field[] {
         const origin = facts.containers.find((each) => each.container === other);
         for (const field of names) {
           // With another value than the document that it refers to has, it is no copy: a member's role in a group.
-          if (itself && JSON.stringify(itself[field]) !== JSON.stringify(part[field])) own.add(field);
+          if (itself && theirs.has(field) && JSON.stringify(itself[field]) !== JSON.stringify(part[field]))
+            own.add(field);
           if (theirs.has(field) && !COMMON.test(field) && !isKept(facts, detail, field, KEEPS_COPY, origin))
             found.set(field, { field, at: facts.field(one, field, container.at) });
         }

@@ -226,7 +226,7 @@ it('the schedule verifies all documents of each place, and status and metrics sh
   });
   const meterProvider = new MeterProvider({ readers: [reader] });
   const end = startVerificationMetrics(state, () => again.places(), { meterProvider });
-  await vi.waitUntil(() => again.places().length === results.length);
+  await vi.waitUntil(() => again.places().length === results.length, 30_000);
   const { resourceMetrics } = await reader.collect();
   const points = resourceMetrics.scopeMetrics.flatMap(({ metrics }) =>
     metrics.flatMap(({ descriptor, dataPoints }) =>

@@ -35,7 +35,9 @@ describe('bad input is one message with its mend, exit code 2 and no stack', () 
 
   it('a model document without containers', async () => {
     project('# Shop\n\n## Container Designs\n\nTo be written.\n');
-    expect(await refused(['dev'])).toMatch(/cosmosdb_data_model\.md designs no container\n {2}Add a section /);
+    expect(await refused(['dev'])).toMatch(
+      /No design of a container was found in \S*cosmosdb_data_model\.md\n {2}Add a section /,
+    );
   });
 
   it('a projection whose container is not in the model', async () => {

@@ -58,7 +58,7 @@ export function readDrafts(text: string, file: string): ReadModel {
   if (drafts.length === 0) drafts.push(...unnamed(all, text, findings));
   if (drafts.length === 0) {
     if (all.some((section) => sectionName(section.title)))
-      throw modelError('model-without-containers', `${file} designs no container`);
+      throw modelError('model-without-containers', `No design of a container was found in ${file}`);
     throw modelError(
       'not-a-model-document',
       `${file} is not a data-model document: it has none of the expected headings, and states no partition key`,

@@ -121,7 +121,7 @@ export const REFERENCES: readonly Rule[] = [
     severity: 'warning',
     source: SOURCES.microsoft('Read an item in Azure Cosmos DB for NoSQL'),
     why: 'A point read takes the id and the partition key (ASM-E133). A reference such as `ticketId` into a container with another key says only half: whoever follows it asks every partition, and a change by the id alone can’t be made at all. The rule compares the fields of each container that point into another one with that container’s key. It also reads "get a ticket by ID: point read". It accepts the key’s field in the same document, an id that has the key in it, and a key that is the asker’s own id.',
-    hint: 'Store the key beside the id (`ticketId`, `ticketStore`), make the id of both, or use the id as the key.',
+    hint: 'Store the key of the other document beside its id, make the id of both, or use the id as the key.',
     needs: [DESIGN],
     *check(facts): Iterable<RuleResult> {
       const { design } = facts;

@@ -222,7 +222,7 @@ export const DERIVED: readonly Rule[] = [
     severity: 'warning',
     source: `${SOURCES.ours}; ${SOURCES.microsoft('Data modeling in Azure Cosmos DB')}`,
     why: 'A field such as `providerName` beside `providerId` is a copy of `name` in another container. After a rename it is wrong in every document until something writes them again. The rule takes a field for a copy if a container of that name exists and has the field, or if two examples show it: the same field beside the other’s id, or an object with an id that is called like the other container. It reads `productName` beside `productId` in the elements of lists too. It accepts a projection, and a sentence with the field’s name that says what keeps it or that it is a snapshot.',
-    hint: 'Declare an embed or a copy that refreshes it. Or write "providerName: snapshot at the time of the order".',
+    hint: 'Declare an embed or a copy that refreshes it. Or write beside the field that it is a snapshot, and of which moment.',
     needs: [DESIGN],
     *check(facts): Iterable<RuleResult> {
       const all = facts.containers.map(({ container }) => container);

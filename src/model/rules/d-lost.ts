@@ -100,7 +100,7 @@ export const LOST: readonly Rule[] = [
     severity: 'warning',
     source: SOURCES.microsoft('Transactions and optimistic concurrency control'),
     why: 'To add an element, a program reads the document, changes the list and writes the whole back. Two requests that do so at the same time both read the old list, and the second write removes what the first has added: a message, a line of a cart, a step of a history. The service reports nothing. A replace with the ETag of what was read fails instead (ASM-E137), and a patch adds an element without the rest (ASM-E155). The rule looks at containers with a list of objects, or of what is added one by one, whose text says that it is changed. It is silent if any sentence names an ETag, a patch or another way.',
-    hint: 'Write beside the container how it is changed: "replace with If-Match, and read again after 412", or "patch: add to /messages/-". Or store each element as a document of its own.',
+    hint: 'Write beside the container how it is changed: "replace with If-Match, and read again after 412", or "patch: add at the end of the list". Or store each element as a document of its own.',
     needs: [DESIGN],
     *check(facts): Iterable<RuleResult> {
       const { design } = facts;

@@ -40,7 +40,7 @@ export const LARGE_FIELDS: readonly Rule[] = [
     severity: 'warning',
     source: SOURCES.microsoft('Indexing policies in Azure Cosmos DB'),
     why: 'Without a policy Cosmos DB indexes every property: also the text of a message, the raw answer of another service, each value of a nested analysis and each number of a vector. Every write then costs more RU, and the index takes space (ASM-E141). The rule knows such fields by their names, in examples and declarations. It passes over fields that a query filters on. It is silent if the document speaks of its index and gives no policy at all; if some containers have a policy, it asks for the others.',
-    hint: 'State an indexing policy: include `/*`, and exclude the large fields, such as `/content/?` and `/analysis/*`.',
+    hint: 'State an indexing policy: include `/*`, and exclude the paths of the large fields: with `/?` at the end for a text, with `/*` for an object.',
     needs: [DESIGN],
     *check(facts): Iterable<RuleResult> {
       const { design } = facts;

@@ -2,6 +2,7 @@
 import type { ContainerDetail, Design } from '../documents.ts';
 import type { Place } from '../model.ts';
 import { type Facts, examplesIn } from './facts.ts';
+import { fencedIn } from './fenced.ts';
 
 export interface Composed {
   readonly detail: ContainerDetail;
@@ -44,7 +45,6 @@ export const shortenedIn = (facts: Facts): Composed[] =>
 /** `` id: `${date}_${place}` ``, `'id': f"{date}_{place}"`: what stands between the values. */
 const TEMPLATE = /["']?\bid["']?\s*[:=]\s*(?:f["']|`|\$")(?<text>[^"'`\n]*\{[^"'`\n]*\}[^"'`\n]*\{[^"'`\n]*\})/;
 const CHANGED = /\.(?:replace(?:All)?|lower|toLowerCase|ToLower\w*|sub|strip|trim|normalize)\(/;
-const FENCE = /^\s*(?:`{3}|~{3})/;
 
 interface Made {
   readonly between: string;
@@ -54,11 +54,7 @@ interface Made {
 
 /** Programs that make an id of two values, and change a text in doing so. */
 function madeIn({ lines, file }: Design): Made[] {
-  const fences = lines.flatMap((line, index) => (FENCE.test(line) ? [index] : []));
-  return fences.flatMap((begin, number): Made[] => {
-    const end = fences[number + 1];
-    if (number % 2 === 1 || end === undefined) return [];
-    const own = lines.slice(begin + 1, end);
+  return fencedIn(lines).flatMap(({ begin, block: own }): Made[] => {
     const at = own.findIndex((line) => TEMPLATE.test(line));
     const text = TEMPLATE.exec(own[at] ?? '')?.groups?.['text'];
     if (text === undefined) return [];

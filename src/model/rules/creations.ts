@@ -1,6 +1,7 @@
 // Calls and commands that create containers, in the programs of a document.
 import type { ContainerDetail, Design } from '../documents.ts';
 import type { Place } from '../model.ts';
+import { FENCE } from './fenced.ts';
 
 export interface Creation {
   readonly detail: ContainerDetail;
@@ -13,7 +14,6 @@ const CREATES =
   /\bcontainers\.create(?:IfNotExists)?\(|\bcreate_container(?:_if_not_exists)?\(|\bCreateContainer(?:IfNotExists)?(?:Async)?\(|\bnew ContainerProperties\b|\bcosmosdb sql container create\b|\bNew-AzCosmosDBSqlContainer\b/i;
 /** A call has no more lines. */
 const LONGEST = 30;
-const FENCE = /^\s*(?:`{3}|~{3})/;
 
 /** `id: "orders"`, `--name orders`, `"orders", "/customerId"`. */
 const NAME = /["'`]([\w-]+)["'`]|(?:--name|-n)[ =]([\w-]+)/g;

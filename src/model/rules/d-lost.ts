@@ -8,6 +8,7 @@ import { type Facts, examplesIn } from './facts.ts';
 import type { Field } from './fields.ts';
 import { type Rule, type RuleResult, DESIGN, SOURCES, missing, together } from './rule.ts';
 import { linesSaying } from './said.ts';
+import { fencedIn } from './fenced.ts';
 
 /** Anything that lets one of two requests know of the other, wherever the document has it. */
 const GUARDED =
@@ -61,7 +62,6 @@ const changedIn = (facts: Facts, design: Design) =>
     return changes.length === 0 || !list ? [] : [{ detail, list, changes }];
   });
 
-const FENCE = /^\s*(?:`{3}|~{3})/;
 const HANDLES = /\bchange[- _]?feed|CosmosDBTrigger|\b\w*changes\b/i;
 const FILLS = /\bupsert(?:_?item)?(?:Async)?\s*[(<]/i;
 const CLEARS = /\bdelete\w*\s*[(<]|\bremove\w*\s*[(<]|\bttl\b|isDeleted|\bdeleted\b/i;
@@ -69,11 +69,7 @@ const A_VIEW = /\b(?:materiali[sz]ed|read[- ]?model|view|lookup|index container|
 
 /** Programs that fill a view from changes by upserts. */
 function filledIn({ lines, file }: Design): { at: Place; from: Place; clears: boolean }[] {
-  const fences = lines.flatMap((line, index) => (FENCE.test(line) ? [index] : []));
-  return fences.flatMap((begin, number) => {
-    const end = fences[number + 1];
-    if (number % 2 === 1 || end === undefined) return [];
-    const block = lines.slice(begin + 1, end);
+  return fencedIn(lines).flatMap(({ begin, block }) => {
     const text = block.join('\n');
     const above = lines.slice(Math.max(0, begin - 4), begin).join('\n');
     const upsert = block.findIndex((line) => FILLS.test(line));

@@ -7,6 +7,7 @@ import { namedLike } from '../reader/owners.ts';
 import { jsonName } from '../reader/resources.ts';
 import type { Declared } from './declaration.ts';
 import { listedIn } from './declared-lists.ts';
+import { FENCE } from './fenced.ts';
 
 const FORMS: readonly RegExp[] = [
   /^\s*(?:readonly\s+)?(?<field>[a-z_]\w*)(?<optional>\?)?\s*:\s*(?<type>[A-Za-z'"{(][^;,=]*?(?:\[\])?)\s*[;,]?\s*(?:\/\/.*)?$/,
@@ -66,7 +67,7 @@ function entitiesIn({ lines, file }: Design): Declared[] {
   let [diagram, entity] = [false, ''];
   return lines.flatMap((text, index): Declared[] => {
     if (/^\s*erDiagram\b/.test(text)) diagram = true;
-    else if (/^\s*(?:`{3}|~{3})/.test(text)) [diagram, entity] = [false, ''];
+    else if (FENCE.test(text)) [diagram, entity] = [false, ''];
     if (!diagram) return [];
     const begun = /^\s*"?([\w-]+)"?\s*(?:\[[^\]]*\])?\s*\{\s*$/.exec(text)?.[1];
     if (begun !== undefined || /^\s*\}/.test(text)) entity = begun ?? '';

@@ -6,6 +6,7 @@ import { fieldOf, isIndexed } from '../indexed.ts';
 import { declaredOf } from './declared.ts';
 import { type Facts, examplesIn, fieldsIn, isQuery, valueAt } from './facts.ts';
 import { type Rule, DESIGN, SOURCES, missing, more, n, together } from './rule.ts';
+import { FENCE } from './fenced.ts';
 
 const POLICY = SOURCES.microsoft('Indexing policies in Azure Cosmos DB');
 
@@ -41,8 +42,8 @@ function loosePolicies({ design }: Facts): { readonly at: Place }[] {
     const isLong = /["']?included_?paths["']?\s*[:=]\s*[[{]?\s*$/i.test(text);
     const isShort = /^\s*"excludedPaths"\s*:\s*\[\s*\{.*\}\s*\],?\s*$/.test(text);
     if (!isLong && !isShort) return [];
-    const end = lines.findIndex((line, at) => at > index && /^\s*(?:`{3}|~{3})/.test(line));
-    const begin = lines.slice(0, index).findLastIndex((line) => /^\s*(?:`{3}|~{3})/.test(line));
+    const end = lines.findIndex((line, at) => at > index && FENCE.test(line));
+    const begin = lines.slice(0, index).findLastIndex((line) => FENCE.test(line));
     const block = lines.slice(begin + 1, end < 0 ? index : end);
     // A policy that only excludes, in one line: its paths may end in `/*`.
     if (isShort)

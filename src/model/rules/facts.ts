@@ -20,6 +20,7 @@ import { loadOf } from '../load.ts';
 import { quantities } from '../reader/quantity.ts';
 import type { Relational } from './relational.ts';
 import { type Access, type Term, isWrite, sum } from './terms.ts';
+import { FENCE } from './fenced.ts';
 
 export { type Access, type Term, isQuery, isWrite, sum } from './terms.ts';
 
@@ -165,7 +166,7 @@ export class Facts {
     const { line, file } = this.example(example, or);
     const lines = this.design?.lines ?? [];
     const from = lines.slice(line - 1, line + LONGEST);
-    const end = from.findIndex((text) => /^\s*(?:`{3}|~{3})/.test(text));
+    const end = from.findIndex((text) => FENCE.test(text));
     // In a program a name has no quotes.
     const at = from
       .slice(0, end < 0 ? undefined : end)

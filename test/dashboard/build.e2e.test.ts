@@ -1,10 +1,10 @@
 // A version's way in a browser: built, promoted, and compared with its sources. It waits for the read lag of the verbs.
-import { chromium } from 'playwright-core';
 import { expect, it, onTestFinished } from 'vitest';
-import { VERSIONS, live } from '../operations/projections/versions.ts';
+import { VERSIONS } from '../operations/projections/versions.ts';
 import { openStage } from '../support/stage.ts';
 import { CHROMIUM } from './chromium.ts';
-import { post, serve } from './served.ts';
+import { openPage } from './opened.ts';
+import { post } from './served.ts';
 
 it.skipIf(CHROMIUM === undefined)(
   'in Chromium: builds a version, promotes it, shows a difference side by side, goes back and rewinds, each once by double clicks',
@@ -22,21 +22,13 @@ it.skipIf(CHROMIUM === undefined)(
       };
       await stage.container('Orders').items.upsert(order);
     }
-    const app = await live(stage);
-    onTestFinished(() => app.stop());
-    await app.drained(AbortSignal.timeout(60_000));
-    const dashboard = await serve(stage);
-    onTestFinished(() => dashboard[Symbol.asyncDispose]());
-    const browser = await chromium.launch({ executablePath: CHROMIUM!, args: ['--no-sandbox'] });
-    onTestFinished(() => browser.close());
-    const page = await browser.newPage();
-    page.setDefaultTimeout(90_000);
+    const { app, url, page } = await openPage(stage);
     const runs: string[] = [];
     page.on('request', (request) => {
       const [, verb] = /\/api\/run\/(projections\/verify|leases\/rewind)$/.exec(request.url()) ?? [];
       if (verb && !(request.postDataJSON() as { dryRun?: true }).dryRun) runs.push(verb);
     });
-    await page.goto(`${dashboard.url}#/projections/days`);
+    await page.goto(`${url}#/projections/days`);
 
     await page.getByRole('button', { name: 'Build days@2' }).click();
     const dialog = page.getByRole('dialog');
@@ -88,7 +80,7 @@ it.skipIf(CHROMIUM === undefined)(
     await dialog.getByRole('button', { name: 'Close' }).click();
 
     await app.stop();
-    await page.goto(`${dashboard.url}#/leases`);
+    await page.goto(`${url}#/leases`);
     await page.getByRole('button', { name: 'Rewind the leases of Orders' }).click();
     await dialog.getByLabel('To').fill('beginning');
     await page.keyboard.press('Enter');
@@ -98,7 +90,7 @@ it.skipIf(CHROMIUM === undefined)(
     await dialog.getByText('Running.').waitFor();
 
     const recorded = async (): Promise<string[]> => {
-      const { body } = await post(dashboard.url, '/api/run/audit/list', { input: { most: 100 } });
+      const { body } = await post(url, '/api/run/audit/list', { input: { most: 100 } });
       return (body['result'] as { verb: string }[]).map(({ verb }) => verb).toSorted();
     };
     // To promote and to go back is one verb. A verification is recorded nowhere.

@@ -1,11 +1,9 @@
 // The pages by keyboard alone: a page, a dialog and out of it again, and an action to its end.
-import { chromium } from 'playwright-core';
 import { expect, it, onTestFinished, vi } from 'vitest';
-import { live } from '../operations/projections/versions.ts';
 import { openStage } from '../support/stage.ts';
 import { loaded, until } from './asked-of-pages.ts';
 import { CHROMIUM } from './chromium.ts';
-import { serve } from './served.ts';
+import { openPage } from './opened.ts';
 
 const ORDER = { type: 'order', storeId: 's1', customerId: 'c1', cents: 100 };
 
@@ -14,16 +12,8 @@ it.skipIf(CHROMIUM === undefined)(
   async () => {
     const stage = await openStage();
     onTestFinished(() => stage[Symbol.asyncDispose]());
-    const app = await live(stage);
-    onTestFinished(() => app.stop());
-    await app.drained(AbortSignal.timeout(60_000));
-    const dashboard = await serve(stage);
-    onTestFinished(() => dashboard[Symbol.asyncDispose]());
-    const browser = await chromium.launch({ executablePath: CHROMIUM!, args: ['--no-sandbox'] });
-    onTestFinished(() => browser.close());
-    const page = await browser.newPage();
-    page.setDefaultTimeout(90_000);
-    await page.goto(`${dashboard.url}#/projections/days`);
+    const { app, url, page } = await openPage(stage);
+    await page.goto(`${url}#/projections/days`);
     await loaded(page);
     await page.getByRole('button', { name: 'Pause' }).waitFor();
     const focused = (): Promise<string> => page.evaluate('document.activeElement.textContent.trim()');

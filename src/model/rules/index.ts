@@ -224,6 +224,7 @@ export function checkDocuments(
     reading: [
       ...(documents.requirements?.findings ?? []),
       ...(documents.design?.findings ?? []),
+      ...(documents.annotations?.findings ?? []),
       ...facts.relational.unread.map(unreadFinding),
       ...waivers.flatMap((waiver) => waiverFinding(waiver, waived, facts.today)),
     ],

@@ -63,7 +63,12 @@ export class Facts {
   readonly #into: ReadonlyMap<string | undefined, readonly ProjectionRow[]>;
   readonly #loads = { peak: new Map<ContainerDetail, Term[]>(), average: new Map<ContainerDetail, Term[]>() };
 
-  constructor({ requirements, design, annotations }: Documents, relational: Relational, settings: RuleSettings, today: Date) {
+  constructor(
+    { requirements, design, annotations }: Documents,
+    relational: Relational,
+    settings: RuleSettings,
+    today: Date,
+  ) {
     this.relational = relational;
     this.requirements = requirements;
     this.design = design;

@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import { z } from 'zod';
+import type { Annotations } from '../../model/annotations/annotations.ts';
 import type { ProfileName, RuleSettings } from '../../model/estimate.ts';
 import type { Place } from '../../model/model.ts';
 import { type Report, checkDocuments } from '../../model/rules/index.ts';
@@ -92,6 +93,11 @@ async function checkedPair(
 const passes = ({ findings, reading }: Report, failOn: 'error' | 'warning'): boolean =>
   [...findings, ...reading].every(({ severity }) => WEIGHT[severity] < WEIGHT[failOn]);
 
+const annotated = ({ all, coverage }: Annotations): NonNullable<Checked['annotations']> => ({
+  used: all.length,
+  ...coverage,
+});
+
 /** The report with paths relative to the working directory, and with the documents' lines. */
 function shown(
   report: Report,
@@ -100,7 +106,7 @@ function shown(
   profile: ProfileName,
 ): Omit<Checked, 'fixed' | 'unchecked'> {
   const lines = new Map(
-    [documents.requirements, documents.design].flatMap((document) =>
+    [documents.requirements, documents.design, documents.annotations].flatMap((document) =>
       document ? [[document.file, document.lines] as const] : [],
     ),
   );
@@ -121,6 +127,7 @@ function shown(
     profile,
     rules: rules.length,
     counts: counts(report),
+    ...(documents.annotations && { annotations: annotated(documents.annotations) }),
     findings: report.findings.map(finding),
     notChecked: report.notChecked,
     waived: report.waived.map(({ finding: of, waiver: { until = 0, reason, at } }) => ({

@@ -120,10 +120,7 @@ export class Facts {
 
   /** Whether a document follows a part of the prompt's template, so that it owes what the template asks for. */
   get templated(): boolean {
-    return (
-      this.requirements !== undefined ||
-      (this.design?.headings ?? []).some(({ section }) => TEMPLATE.has(section ?? '') || section === 'hotPartitions')
-    );
+    return isTemplated(this);
   }
 
   /** The bullet Scale of the requirements. */
@@ -311,6 +308,10 @@ export class Facts {
     });
   }
 }
+
+export const isTemplated = ({ requirements, design }: Pick<Documents, 'requirements' | 'design'>): boolean =>
+  requirements !== undefined ||
+  (design?.headings ?? []).some(({ section }) => TEMPLATE.has(section ?? '') || section === 'hotPartitions');
 
 /** Whether a query sets the first level of the key equal to a value, so that it doesn't read every partition. */
 export const namesKey = ({ partitionKey: [first] }: Container, { equal }: Query): boolean =>

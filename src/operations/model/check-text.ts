@@ -36,6 +36,8 @@ export interface Checked {
   readonly counts: Readonly<Record<Severity, number>>;
   /** Annotations whose words are in the document, lines with text, and how many of those have words of an annotation. */
   readonly annotations?: { readonly used: number; readonly lines: number; readonly covered: number };
+  /** The document has a layout of its own, so annotations would tell the check more than it reads by itself. */
+  readonly toAnnotate?: true;
 }
 
 export const GROUPS: Readonly<Record<string, string>> = {
@@ -97,6 +99,14 @@ export function checkText(checked: Checked): string {
     }
     out.push('');
   }
+  if (checked.toAnnotate)
+    out.push(
+      style(
+        'dim',
+        'The document has a layout of its own, and the check understands only a part of it. Annotations tell it the rest: `millrace model annotate` prints what an assistant needs to write them.',
+      ),
+      '',
+    );
   out.push(summary(checked));
   return out.join('\n');
 }

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import type { Annotations } from '../../model/annotations/annotations.ts';
 import type { ProfileName, RuleSettings } from '../../model/estimate.ts';
 import type { Place } from '../../model/model.ts';
+import { isTemplated } from '../../model/rules/facts.ts';
 import { type Report, checkDocuments } from '../../model/rules/index.ts';
 import { parserFor } from '../../model/rules/relational.ts';
 import type { RuleFinding, Severity } from '../../model/rules/rule.ts';
@@ -127,7 +128,9 @@ function shown(
     profile,
     rules: rules.length,
     counts: counts(report),
-    ...(documents.annotations && { annotations: annotated(documents.annotations) }),
+    ...(documents.annotations
+      ? { annotations: annotated(documents.annotations) }
+      : !isTemplated(documents) && { toAnnotate: true as const }),
     findings: report.findings.map(finding),
     notChecked: report.notChecked,
     waived: report.waived.map(({ finding: of, waiver: { until = 0, reason, at } }) => ({

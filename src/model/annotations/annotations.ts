@@ -28,7 +28,10 @@ export class Annotations {
   readonly file: string;
   /** Of the document. */
   readonly lines: readonly string[];
+  /** Of what is there, or is decided. */
   readonly all: readonly Annotation[];
+  /** Of what the text only plans. */
+  readonly planned: readonly Annotation[];
   readonly findings: readonly ModelFinding[];
   /** Lines with text of the document, and how many of them an annotation has words of. */
   readonly coverage: { readonly lines: number; readonly covered: number };
@@ -43,10 +46,11 @@ export class Annotations {
   ) {
     this.file = file;
     this.lines = lines;
-    this.all = all;
+    this.all = all.filter(({ planned }) => planned !== true);
+    this.planned = all.filter(({ planned }) => planned === true);
     this.findings = findings;
     this.coverage = coverage;
-    this.#byKind = Map.groupBy(all, ({ kind }) => kind);
+    this.#byKind = Map.groupBy(this.all, ({ kind }) => kind);
   }
 
   of<K extends Kind>(kind: K): readonly Annotation<K>[] {
@@ -132,7 +136,7 @@ function firstOfEach(names: readonly string[]): string[] {
 }
 
 /** How many lines the words of an annotation may go on. */
-const REACH = 8;
+const REACH = 12;
 
 /**
  * Finds the words of each annotation in the document. Where they stand at another line than stated, as after an edit

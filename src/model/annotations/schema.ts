@@ -14,7 +14,13 @@ const place = {
     .string()
     .min(3)
     .max(300)
-    .describe('the words of the document that state it, copied from this line and the next ones; no paraphrase'),
+    .describe(
+      'the words of the document that state it, copied from this line and at most eleven more; no paraphrase. Of an example its first line or two',
+    ),
+  planned: z
+    .literal(true)
+    .optional()
+    .describe('the text says that it isn’t there yet: future work, a task to do, a later phase'),
 };
 
 const annotation = <K extends string, S extends z.ZodRawShape>(kind: K, meaning: string, shape: S) =>
@@ -102,6 +108,12 @@ export const annotationSchema = z.discriminatedUnion('kind', [
             type: z.enum(['string', 'number', 'boolean', 'object', 'array', 'date', 'vector']).optional(),
             values: z.array(z.string()).optional().describe('the closed list of its values, spelled as here'),
             optional: z.literal(true).optional(),
+            required: z.literal(true).optional().describe('the text says that it must be there'),
+            max: z
+              .number()
+              .positive()
+              .optional()
+              .describe('the largest number of elements, or of characters, by the text'),
             grows: z
               .literal(true)
               .optional()
@@ -123,12 +135,16 @@ export const annotationSchema = z.discriminatedUnion('kind', [
         .default([]),
     },
   ),
-  annotation('example', 'a JSON example of a whole document; Millrace reads the JSON itself', {
-    type: type.optional(),
-    container: container.optional(),
-    to: z.int().min(1).describe('the line of its last brace; `line` is that of its first brace'),
-    partial: z.literal(true).optional().describe('it leaves fields out'),
-  }),
+  annotation(
+    'example',
+    'a JSON example of a whole stored document; Millrace reads the JSON itself. JSON of a request or a response is no example: annotate what it shows as `type` only if it is the stored document',
+    {
+      type: type.optional(),
+      container: container.optional(),
+      to: z.int().min(1).describe('the line of its last brace; `line` is that of its first brace'),
+      partial: z.literal(true).optional().describe('it leaves fields out'),
+    },
+  ),
   annotation('id', 'a place that says how the `id` of a type is made', {
     type,
     from: paths.optional().describe('the fields whose values it has, hashed or not'),
@@ -161,14 +177,16 @@ export const annotationSchema = z.discriminatedUnion('kind', [
     'a read or write that the application does: an access pattern, an endpoint, a method of a repository, a query',
     {
       name: name.describe('short: `List the bookings of a venue`'),
-      operation: z.enum(OPERATIONS),
+      operation: z
+        .enum(OPERATIONS)
+        .describe('a read of which the text doesn’t say that it is a point read is a `query`'),
       container: container.optional(),
       type: type.optional(),
       sql: z.string().optional().describe('the query as written'),
       equals: paths
         .default([])
         .describe(
-          'the fields for which the caller gives one value: of filters, routes, arguments. The partition key is among them only if the caller has it',
+          'the fields for which the caller gives one value: of filters, routes, arguments. The partition key’s field is among them only if the caller has its value, or computes it from values that it has',
         ),
       unknownKey: z
         .literal(true)
@@ -177,7 +195,9 @@ export const annotationSchema = z.discriminatedUnion('kind', [
           'the text shows that the caller does not have the partition key value: a lookup by e-mail, an id in a route without the key, "all users"',
         ),
       ranges: paths.optional().describe('fields in comparisons other than equality, and in lists such as IN'),
-      searches: paths.optional().describe('fields in CONTAINS, LIKE, LOWER, full-text or vector search'),
+      searches: paths
+        .optional()
+        .describe('fields in CONTAINS, LIKE, full-text or vector search, and within a function such as LOWER'),
       order: order.optional(),
       sets: paths.optional().describe('of a write: the fields that it changes'),
       returns: z.enum(['one', 'list', 'count']).optional(),

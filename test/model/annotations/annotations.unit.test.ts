@@ -54,6 +54,12 @@ describe('annotations of a document', () => {
     expect(findings[0]?.message).toContain('Orders container');
   });
 
+  it('of what is only planned are kept apart', () => {
+    const both = read([users, { ...users, key: ['/tenantId'], planned: true }]);
+    expect(both.of('container')).toHaveLength(1);
+    expect(both.planned).toMatchObject([{ key: ['/tenantId'] }]);
+  });
+
   it('have the JSON of an example, with comments and commas, from the document', () => {
     const { all } = read([{ kind: 'example', line: 7, words: '{ "id": "u1",', to: 9, type: 'user' }]);
     expect(all).toMatchObject([{ document: { id: 'u1', userId: 'u1' } }]);

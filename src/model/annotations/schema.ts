@@ -64,6 +64,10 @@ export const OPERATIONS = [
   'feed',
 ] as const;
 
+const guard = z
+  .enum(['etag', 'patch-condition', 'create-conflict', 'batch', 'lease', 'single-writer'])
+  .describe('what keeps two writers at the same time apart, if the text says so');
+
 export const annotationSchema = z.discriminatedUnion('kind', [
   annotation(
     'container',
@@ -100,7 +104,11 @@ export const annotationSchema = z.discriminatedUnion('kind', [
       type,
       container: container.optional().describe('where its documents are, if this place or its section says so'),
       purpose: purpose.optional(),
-      complete: z.boolean().optional().describe('true: this place lists all fields of the type'),
+      complete: z
+        .boolean()
+        .optional()
+        .describe('true: this place is a definition that lists all fields of the type: a table, a class, a schema'),
+      guard: guard.optional().describe('what keeps writers of all its documents apart, if the text says so'),
       fields: z
         .array(
           z.strictObject({
@@ -221,27 +229,42 @@ export const annotationSchema = z.discriminatedUnion('kind', [
         .describe(
           'of a write: it writes what it has read and changed (read, append, replace; increment in code; check then write)',
         ),
-      guard: z
-        .enum(['etag', 'patch-condition', 'create-conflict', 'batch', 'lease', 'single-writer'])
-        .optional()
-        .describe('what keeps two writers at the same time apart, if the text says so'),
+      guard: guard.optional(),
     },
   ),
-  annotation('flow', 'a use that changes several documents which belong together', {
-    name,
-    steps: z
-      .array(z.strictObject({ operation: z.enum(OPERATIONS), container: container.optional(), type: type.optional() }))
-      .min(1),
-    many: z.literal(true).optional().describe('a step touches an open number of documents: all children, all members'),
-    together: z
-      .enum(['batch', 'stored-procedure', 'change-feed', 'outbox', 'saga', 'idempotent-retry'])
-      .optional()
-      .describe('what the text says holds them together or repairs them; leave it out if it says nothing'),
-    sameKey: z
-      .boolean()
-      .optional()
-      .describe('whether the documents have the same partition key value, if the text shows it'),
-  }),
+  annotation(
+    'flow',
+    'a use that changes several documents which belong together, or a document and something outside Cosmos DB',
+    {
+      name,
+      steps: z
+        .array(
+          z.strictObject({
+            operation: z.enum(OPERATIONS).optional(),
+            container: container.optional(),
+            type: type.optional(),
+            outside: name
+              .optional()
+              .describe(
+                'of a step that is no write to Cosmos DB: `queue`, `blob`, `cache`, `search index`, `mail`, `payment`',
+              ),
+          }),
+        )
+        .min(1),
+      many: z
+        .literal(true)
+        .optional()
+        .describe('a step touches an open number of documents: all children, all members'),
+      together: z
+        .enum(['batch', 'stored-procedure', 'change-feed', 'outbox', 'saga', 'idempotent-retry'])
+        .optional()
+        .describe('what the text says holds them together or repairs them; leave it out if it says nothing'),
+      sameKey: z
+        .boolean()
+        .optional()
+        .describe('whether the documents have the same partition key value, if the text shows it'),
+    },
+  ),
   annotation(
     'unique',
     'a place that says or implies that a value exists once: an e-mail, a user name, a number, one review for each user, one booking for each slot',

@@ -71,6 +71,7 @@ import { WHOLES } from './f-whole.ts';
 import { Facts } from './facts.ts';
 import { TENANCY } from './h-tenancy.ts';
 import { SHARDS } from './i-shards.ts';
+import { UNIQUE_VALUES } from './j-unique.ts';
 import { SERVICE } from './service.ts';
 import { STATED } from './stated.ts';
 import { type Relational, relationalOf } from './relational.ts';
@@ -146,6 +147,7 @@ export const MODEL_RULES: readonly Rule[] = [
   ...STATED,
   ...SERVICE,
   ...BELIEFS_OF_SERVICE,
+  ...UNIQUE_VALUES,
 ];
 
 export interface NotChecked {

@@ -71,6 +71,7 @@ import { WHOLES } from './f-whole.ts';
 import { Facts } from './facts.ts';
 import { TENANCY } from './h-tenancy.ts';
 import { SHARDS } from './i-shards.ts';
+import { LASTING } from './j-lasting.ts';
 import { UNIQUE_VALUES } from './j-unique.ts';
 import { SERVICE } from './service.ts';
 import { STATED } from './stated.ts';
@@ -148,6 +149,7 @@ export const MODEL_RULES: readonly Rule[] = [
   ...SERVICE,
   ...BELIEFS_OF_SERVICE,
   ...UNIQUE_VALUES,
+  ...LASTING,
 ];
 
 export interface NotChecked {

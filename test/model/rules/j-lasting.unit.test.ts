@@ -1,0 +1,84 @@
+import { describe, expect, test } from 'vitest';
+import { LASTING } from '../../../src/model/rules/j-lasting.ts';
+import { annotated, said } from './annotated.ts';
+
+const found = (...all: object[]): string[] => said(all, LASTING);
+const logs = { kind: 'container', container: 'logs', key: ['/tenantId'] };
+const log = { kind: 'type', type: 'Log', container: 'logs', purpose: 'log' };
+const job = { kind: 'type', type: 'Job', container: 'jobs', purpose: 'job' };
+
+describe('J21', () => {
+  test('all types that accumulate are one finding', () => {
+    const findings = annotated([], [logs, log, job], LASTING);
+    expect(findings).toMatchObject([{ rule: 'J21', at: { line: 2 }, related: [{ line: 3 }] }]);
+    expect(findings[0]?.message).toContain('Log (log) and Job (job)');
+    expect(findings[0]?.message).toContain('a partition of logs by /tenantId takes no more writes when it has 20 GB');
+  });
+
+  test.each([
+    { kind: 'retention', type: 'Log', forever: true },
+    { kind: 'retention', container: 'logs', seconds: 86_400 },
+    { kind: 'retention', by: 'archive' },
+    { kind: 'container', container: 'logs', ttl: 86_400 },
+    { kind: 'container', container: 'logs', ttl: 'item' },
+    { kind: 'derived', what: 'old logs', form: 'archive', of: 'Log' },
+  ])('an end that any place states: %o', (end) => {
+    expect(found(logs, log, end)).toEqual([]);
+  });
+
+  test('TTL that is off isn’t an end, state has none, and elements aren’t documents', () => {
+    expect(found({ ...logs, ttl: 'off' }, log)).toEqual([expect.stringContaining('the TTL of logs is off')]);
+    expect(found({ ...log, purpose: 'state' })).toEqual([]);
+    expect(
+      found(
+        { kind: 'type', type: 'Chat', container: 'chats', fields: [{ path: 'messages', type: 'array' }] },
+        { kind: 'type', type: 'ChatMessage', purpose: 'message' },
+      ),
+    ).toEqual([]);
+  });
+});
+
+describe('J22', () => {
+  test('a TTL on reference data, and on state beside logs', () => {
+    const ttl = { ...logs, ttl: 86_400 };
+    expect(found(ttl, { ...log, purpose: 'reference' })).toEqual([
+      expect.stringContaining('removes Log in logs after 24 hours, and the document calls it reference data'),
+    ]);
+    const state = { kind: 'type', type: 'Setting', container: 'logs', purpose: 'state' };
+    expect(found(ttl, log, state)).toEqual([expect.stringContaining('beside Log it removes Setting')]);
+    expect(found(ttl, log, state, { kind: 'retention', type: 'Setting', seconds: 86_400 })).toEqual([]);
+    expect(found(ttl, log)).toEqual([]);
+  });
+
+  test('a TTL of elements', () => {
+    const chat = { kind: 'type', type: 'Chat', container: 'chats', fields: [{ path: 'messages', type: 'array' }] };
+    const message = { kind: 'type', type: 'ChatMessage', purpose: 'message' };
+    const ttl = { kind: 'retention', type: 'ChatMessage', by: 'ttl' };
+    expect(found(chat, message, ttl)).toEqual([
+      expect.stringContaining('they are elements of messages inside Chat, and a TTL removes whole documents'),
+    ]);
+    expect(found(chat, { ...message, container: 'messages' }, ttl)).toEqual([]);
+    expect(found(chat, message, { ...ttl, by: 'job' })).toEqual([]);
+  });
+
+  test('a time from the creation, and a change', () => {
+    const kept = { kind: 'retention', type: 'Log', by: 'ttl', from: 'creation', seconds: 604_800 };
+    const change = { kind: 'access', name: 'Sync a log', operation: 'upsert', type: 'Log' };
+    expect(found(log, kept, change)).toEqual([expect.stringContaining('"Sync a log" starts the 7 days again')]);
+    expect(found(log, kept, { ...change, operation: 'create' })).toEqual([]);
+    expect(found(log, { ...kept, from: 'last-write' }, change)).toEqual([]);
+    expect(found(log, { ...kept, by: 'job' }, change)).toEqual([]);
+  });
+
+  test('ttl in documents of a container without one', () => {
+    const withTtl = { ...log, fields: [{ path: 'ttl', type: 'number' }] };
+    expect(found(logs, withTtl)).toEqual([expect.stringContaining('`ttl` of Log has no effect')]);
+    expect(found({ ...logs, ttl: 'item' }, withTtl)).toEqual([]);
+  });
+
+  test('a TTL before the archive', () => {
+    const archive = { kind: 'retention', type: 'Log', by: 'archive', seconds: 864_000 };
+    expect(found({ ...logs, ttl: 86_400 }, log, archive)).toEqual([expect.stringContaining('before the archive')]);
+    expect(found({ ...logs, ttl: 999_999 }, log, archive)).toEqual([]);
+  });
+});

@@ -71,6 +71,8 @@ import { WHOLES } from './f-whole.ts';
 import { Facts } from './facts.ts';
 import { TENANCY } from './h-tenancy.ts';
 import { SHARDS } from './i-shards.ts';
+import { DELETIONS } from './j-deletion.ts';
+import { FLOWS } from './j-flows.ts';
 import { LASTING } from './j-lasting.ts';
 import { UNIQUE_VALUES } from './j-unique.ts';
 import { SERVICE } from './service.ts';
@@ -150,6 +152,8 @@ export const MODEL_RULES: readonly Rule[] = [
   ...BELIEFS_OF_SERVICE,
   ...UNIQUE_VALUES,
   ...LASTING,
+  ...DELETIONS,
+  ...FLOWS,
 ];
 
 export interface NotChecked {

@@ -66,14 +66,15 @@ function* staying(annotations: Annotations): Iterable<Found> {
     const values = annotations.of('keyValue').filter((one) => same(one.container, container));
     const made = [...key, ...values.flatMap(({ from = [] }) => from)];
     const few = values.some(({ distinct }) => distinct === 'one' || distinct === 'few');
-    return container !== undefined && key.length > 0 && (few || made.some((one) => WIDE.test(one)))
-      ? [`${container} by ${key.join(', ')}`]
+    const wideFields = made.map(fieldOf).filter((one) => WIDE.test(one) && one !== 'partitionKey');
+    return container !== undefined && key.length > 0 && (few || wideFields.length > 0)
+      ? [`${container} by ${listed(wideFields.length > 0 ? wideFields : key)}`]
       : [];
   });
   const partition =
-    wide.length === 0 ? '' : `, and a partition of ${listed(wide)} takes no more writes when it has 20 GB`;
+    wide.length === 0 ? '' : `, and a logical partition of ${listed(wide)} takes no more writes when it has 20 GB`;
   yield* together(
-    open.flatMap(({ places }) => places.slice(0, 1).map((at) => ({ at }))),
+    open.flatMap(({ places }) => places.slice(0, 3).map((at) => ({ at }))),
     `Nothing removes or archives ${listed(names)}${off.length > 0 ? `, and the TTL of ${listed(off.map(({ container }) => container))} is off` : ''}. There are more of them every day: storage, its price and the cost of queries grow without an end${partition}`,
     off.map(({ at }) => at),
   );

@@ -186,11 +186,11 @@ function whyOf({ cause, container, key = [], id, could, fields, within }: Open):
   }
 }
 
-function hintOf({ type, fields, within, could, container }: Open): string {
-  const value = [...within, ...fields].join(', ');
+function hintOf({ type, fields, within, could, container }: Open, several: boolean): string {
+  const value = several ? 'the value' : [...within, ...fields].join(', ');
   return could
-    ? `Make the id of ${type} from ${value} and create without upsert, so that the second create fails with 409; or give ${container ?? 'the container'} a unique key on ${fields.map((field) => `/${field.replaceAll('.', '/')}`).join(', ')} when it is created.`
-    : `Keep a document whose id is made of ${value}, in a container with the key /id, and create it before the ${type}: the second create fails with 409. Delete it together with the ${type}.`;
+    ? `Make the id of ${type} from ${value} and create without upsert, so that the second create fails with 409; or give ${container ?? 'the container'} a unique key on ${several ? 'each field' : fields.map((field) => `/${field.replaceAll('.', '/')}`).join(', ')} when it is created.`
+    : `Keep ${several ? 'for each of these fields ' : ''}a document whose id is made of ${value}, in a container with the key /id, and create it before the ${type}: the second create fails with 409. Delete it together with the ${type}.`;
 }
 
 function* findingsOf(facts: Facts): Iterable<Found> {
@@ -210,7 +210,7 @@ function* findingsOf(facts: Facts): Iterable<Found> {
       `Nothing keeps ${what} unique: ${whyOf(first)}`,
       [...group.flatMap(({ id }) => id.at ?? []), ...keys.slice(0, 1).map(({ at }) => at)],
     ))
-      yield { ...found, hint: hintOf(first) };
+      yield { ...found, hint: hintOf(first, group.length > 1) };
   }
 }
 

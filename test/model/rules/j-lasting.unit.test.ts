@@ -12,7 +12,9 @@ describe('J21', () => {
     const findings = annotated([], [logs, log, job], LASTING);
     expect(findings).toMatchObject([{ rule: 'J21', at: { line: 2 }, related: [{ line: 3 }] }]);
     expect(findings[0]?.message).toContain('Log (log) and Job (job)');
-    expect(findings[0]?.message).toContain('a partition of logs by /tenantId takes no more writes when it has 20 GB');
+    expect(findings[0]?.message).toContain(
+      'a logical partition of logs by tenantId takes no more writes when it has 20 GB',
+    );
   });
 
   test.each([

@@ -117,10 +117,11 @@ export const accessesOf = (annotations: Annotations, type: string): readonly Ann
   });
 
 const WRITES: ReadonlySet<string> = new Set(['create', 'upsert', 'replace', 'patch', 'delete', 'batch']);
-export const isWriting = ({ operation }: { readonly operation: string }): boolean => WRITES.has(operation);
+export const isWriting = ({ operation }: { readonly operation?: string | undefined }): boolean =>
+  operation !== undefined && WRITES.has(operation);
 
 /** Whether the document is changed after it was created. */
-export const isChange = ({ operation }: { readonly operation: string }): boolean =>
+export const isChange = ({ operation }: { readonly operation?: string | undefined }): boolean =>
   operation === 'upsert' || operation === 'replace' || operation === 'patch';
 
 /** `a, b and c` */

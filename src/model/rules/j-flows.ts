@@ -7,7 +7,7 @@ type Flow = Annotation<'flow'>;
 
 interface Open {
   readonly flow: Flow;
-  readonly cause: 'containers' | 'keys' | 'many';
+  readonly cause: 'containers' | 'keys' | 'many' | 'outside';
   readonly what: readonly string[];
   readonly containers: readonly string[];
 }
@@ -21,12 +21,20 @@ const redelivered = (annotations: Annotations, type: string | undefined): boolea
         type !== undefined && same(own, type) && (keptBy === 'change-feed' || keptBy === 'queue'),
     );
 
+/** A cache is filled again from Cosmos DB, and files that were written before the document do no harm. */
+const OWN_COPY = /cache|redis|blob|file|log/i;
+
 /** Why no transaction covers a flow. Undefined: one may, or the text says too little. */
 function openOf(annotations: Annotations, flow: Flow): Open | undefined {
   const writes = flow.steps.filter(isWriting);
   const containers = [...new Set(writes.flatMap((step) => annotations.containerOf(step) ?? []))];
   const what = [...new Set(writes.flatMap((step) => step.type ?? step.container ?? []))];
   const open = (cause: Open['cause']): Open => ({ flow, cause, what, containers });
+  const outside = flow.steps.flatMap((step) =>
+    step.outside !== undefined && !OWN_COPY.test(step.outside) ? [step.outside] : [],
+  );
+  if (outside.length > 0 && writes.length > 0)
+    return { flow, cause: 'outside', what: [...what, ...outside], containers };
   if (writes.length < 2 && flow.many === undefined) return undefined;
   if (writes.slice(1).length > 0 && writes.slice(1).every(({ type }) => redelivered(annotations, type)))
     return undefined;
@@ -41,6 +49,8 @@ const REPAIRS: ReadonlySet<Flow['together']> = new Set(['change-feed', 'outbox',
 
 function whyOf({ cause, containers, flow }: Open): string {
   const transaction = flow.together === 'stored-procedure' ? 'a stored procedure' : 'a batch';
+  if (cause === 'outside')
+    return 'no transaction covers Cosmos DB and another store, and nothing is said to complete the second write: if the program stops in between, or the second write fails, one side has it and the other never hears of it';
   const where =
     cause === 'containers'
       ? `they are in the containers ${listed(containers)}`
@@ -88,9 +98,11 @@ function* findings(annotations: Annotations): Iterable<Found> {
       yield {
         ...found,
         hint:
-          first.cause === 'many'
-            ? `Write ${listed(first.what)} in batches that can be repeated, and keep where the job is, so that a restart completes it.`
-            : `Write ${first.what[0] ?? 'one document'} with a state first, and let the change feed or a repeatable job write ${listed(first.what.slice(1)) || 'the others'} and set the state; or put them under one partition key.`,
+          first.cause === 'outside'
+            ? `Write only to Cosmos DB, and let a reader of the change feed (or an outbox document in the same batch) do the rest: ${listed(first.flow.steps.flatMap(({ outside }) => outside ?? []))}. It is repeated until it succeeds.`
+            : first.cause === 'many'
+              ? `Write ${listed(first.what)} in batches that can be repeated, and keep where the job is, so that a restart completes it.`
+              : `Write ${first.what[0] ?? 'one document'} with a state first, and let the change feed or a repeatable job write ${listed(first.what.slice(1)) || 'the others'} and set the state; or put them under one partition key.`,
       };
   }
 }

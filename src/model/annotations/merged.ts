@@ -134,3 +134,6 @@ export const listed = (names: readonly string[], word: 'and' | 'or' = 'and'): st
 /** `Order.total`, `Order (storeId, day)` */
 export const named = (type: string, fields: readonly string[]): string =>
   fields.length === 1 ? `${type}.${fields[0]}` : `${type} (${fields.join(', ')})`;
+
+/** `an Order`, `a User` */
+export const article = (name: string): string => `${/^[aeio]|^u(?!se|ni|su)/i.test(name) ? 'an' : 'a'} ${name}`;

@@ -72,6 +72,8 @@ import { Facts } from './facts.ts';
 import { TENANCY } from './h-tenancy.ts';
 import { SHARDS } from './i-shards.ts';
 import { DELETIONS } from './j-deletion.ts';
+import { COPIES } from './j-copies.ts';
+import { COUNTS } from './j-counts.ts';
 import { FLOWS } from './j-flows.ts';
 import { LASTING } from './j-lasting.ts';
 import { UNIQUE_VALUES } from './j-unique.ts';
@@ -154,6 +156,8 @@ export const MODEL_RULES: readonly Rule[] = [
   ...LASTING,
   ...DELETIONS,
   ...FLOWS,
+  ...COUNTS,
+  ...COPIES,
 ];
 
 export interface NotChecked {

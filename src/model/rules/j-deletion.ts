@@ -1,6 +1,6 @@
 // J23 and J24: what reads still show of deleted documents, and what their deletion leaves behind.
 import { type Annotation, type Annotations, fieldOf, same, sameField } from '../annotations/annotations.ts';
-import { accessesOf, hasPurpose, listed, typesOf } from '../annotations/merged.ts';
+import { accessesOf, article, hasPurpose, listed, typesOf } from '../annotations/merged.ts';
 import type { Place } from '../model.ts';
 import { type Found, type Rule, ANNOTATIONS, SOURCES, missing, together } from './rule.ts';
 
@@ -29,12 +29,12 @@ function* stillShown(annotations: Annotations): Iterable<Found> {
     const names = [...new Set(open.map(({ name }) => `"${name}"`))];
     for (const found of together(
       open,
-      `${listed(names)} ${names.length === 1 ? 'doesn’t' : 'don’t'} filter by ${listed(fields, 'or')}, which marks a deleted ${first.type}: deleted ones are still returned`,
+      `${listed(names)} ${names.length === 1 ? 'doesn’t' : 'don’t'} filter by ${listed(fields, 'or')}, which marks deleted documents of ${first.type}; these are still returned`,
       marks.map(({ at }) => at),
     ))
       yield {
         ...found,
-        hint: `Add a condition on ${fields[0]} to ${listed(names)}, or delete a ${first.type} for good by a \`ttl\` that is set with the mark.`,
+        hint: `Add a condition on ${fields[0]} to ${listed(names)}, or delete ${article(first.type)} for good by a \`ttl\` that is set with the mark.`,
       };
   }
 }
@@ -89,6 +89,9 @@ function referringTo(annotations: Annotations, { type, hard, also }: Deleted): {
     );
 }
 
+/** The last of many isn’t lowered when one of them goes. */
+const EXTREME = /highest|latest|newest|last|max|min|first/i;
+
 const inList = (annotations: Annotations, { type, field }: Annotation<'derived'>): boolean =>
   field !== undefined &&
   (field.includes('[') ||
@@ -110,7 +113,7 @@ function derivedOf(annotations: Annotations, deleted: Deleted): { name: string; 
     all.flatMap((one) => (one.onDelete !== undefined || one.onRepeat === 'recount' || one.snapshot ? [name(one)] : [])),
   );
   const found = all.flatMap((one) => {
-    const counted = one.form === 'counter' || one.form === 'aggregate';
+    const counted = (one.form === 'counter' || one.form === 'aggregate') && !EXTREME.test(name(one));
     const shown = one.form === 'view' || (one.form === 'copy' && inList(annotations, one));
     const byFeed = one.keptBy === 'change-feed' && deleted.hard;
     const recomputed = one.keptBy === 'query' || one.keptBy === 'schedule';
@@ -134,7 +137,9 @@ function* leftBehind(annotations: Annotations): Iterable<Found> {
     const names = (all: readonly { readonly name: string }[]): string => listed(all.map(({ name }) => name));
     const harms = [
       ...(references.length > 0
-        ? [`${names(references)} then refer${references.length === 1 ? 's' : ''} to a ${deleted.type} that is gone`]
+        ? [
+            `${names(references)} then refer${references.length === 1 ? 's' : ''} to ${article(deleted.type)} that is gone`,
+          ]
         : []),
       ...(views.length > 0 ? [`${names(views)} still show${views.length === 1 ? 's' : ''} it`] : []),
       ...(counts.length > 0 ? [`${names(counts)} still count${counts.length === 1 ? 's' : ''} it`] : []),
@@ -142,7 +147,7 @@ function* leftBehind(annotations: Annotations): Iterable<Found> {
     if (harms.length === 0) continue;
     for (const found of together(
       deleted.places,
-      `No place says what the deletion of a ${deleted.type} does to what depends on it: ${harms.join(', and ')}`,
+      `No place says what the deletion of ${article(deleted.type)} does to what depends on it: ${harms.join(', and ')}`,
       [...references, ...derived].map(({ at }) => at),
     ))
       yield {

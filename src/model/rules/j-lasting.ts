@@ -4,6 +4,7 @@ import {
   type Purpose,
   type WholeType,
   accessesOf,
+  article,
   hasPurpose,
   isChange,
   listed,
@@ -162,7 +163,7 @@ function* embedded(annotations: Annotations): Iterable<Found> {
     if (!first || !outer || !group.some(({ by }) => by === 'ttl')) continue;
     for (const found of together(
       group,
-      `A TTL can’t remove ${first.type}: they are elements of ${outer.field.path} inside ${outer.type.name}, and a TTL removes whole documents. Either all of a ${outer.type.name} goes, or nothing`,
+      `A TTL can’t remove ${first.type}: they are elements of ${outer.field.path} inside ${outer.type.name}, and a TTL removes whole documents. Either all of ${article(outer.type.name)} goes, or nothing`,
       [outer.field.at],
     ))
       yield {

@@ -28,7 +28,7 @@ const isSet = (annotations: Annotations, { type, field }: Derived): boolean =>
   accessesOf(annotations, type).some(({ sets = [] }) => sets.some((one) => sameField(one, field)));
 
 function* unkept(annotations: Annotations, values: readonly Derived[]): Iterable<Found> {
-  const open = numbers.filter(
+  const open = values.filter(
     (one) => one.keptBy.size === 0 && !one.onRepeat && !isOfParent(annotations, one) && !isSet(annotations, one),
   );
   for (const group of Map.groupBy(open, ({ of, type }) => of?.toLowerCase() ?? `none ${type ?? ''}`).values()) {

@@ -72,11 +72,15 @@ import { Facts } from './facts.ts';
 import { TENANCY } from './h-tenancy.ts';
 import { SHARDS } from './i-shards.ts';
 import { DELETIONS } from './j-deletion.ts';
+import { ACCESS_RULES } from './j-access.ts';
 import { COPIES } from './j-copies.ts';
 import { COUNTS } from './j-counts.ts';
 import { FLOWS } from './j-flows.ts';
+import { GROWING } from './j-growth.ts';
 import { LASTING } from './j-lasting.ts';
+import { RELATIONS } from './j-relations.ts';
 import { UNIQUE_VALUES } from './j-unique.ts';
+import { WRITERS } from './j-writers.ts';
 import { SERVICE } from './service.ts';
 import { STATED } from './stated.ts';
 import { type Relational, relationalOf } from './relational.ts';
@@ -158,6 +162,10 @@ export const MODEL_RULES: readonly Rule[] = [
   ...FLOWS,
   ...COUNTS,
   ...COPIES,
+  ...GROWING,
+  ...WRITERS,
+  ...RELATIONS,
+  ...ACCESS_RULES,
 ];
 
 export interface NotChecked {

@@ -81,13 +81,13 @@ function grouped(open: readonly Open[]): Open[][] {
   return groups;
 }
 
-function* findings(annotations: Annotations): Iterable<Found> {
+function* findings(annotations: Annotations, outside: boolean): Iterable<Found> {
   // A flow stands in several places; a repair that one of them names is there for all.
   const all = annotations.of('flow');
   const repaired = ({ name, together: by }: Flow): boolean =>
     REPAIRS.has(by) || all.some((one) => same(one.name, name) && REPAIRS.has(one.together));
   const open = all.filter((flow) => !repaired(flow)).flatMap((flow) => openOf(annotations, flow) ?? []);
-  for (const group of grouped(open)) {
+  for (const group of grouped(open.filter(({ cause }) => (cause === 'outside') === outside))) {
     const [first] = group;
     if (!first) continue;
     const names = listed([...new Set(group.map(({ flow }) => `"${flow.name}"`))]);
@@ -119,7 +119,30 @@ export const FLOWS: readonly Rule[] = [
     *check({ annotations }) {
       if (!annotations) return;
       if (annotations.of('flow').length === 0) yield missing('a use that changes several documents');
-      yield* findings(annotations);
+      yield* findings(annotations, false);
+    },
+  },
+  {
+    id: 'J34',
+    title: 'What is written to Cosmos DB and to another store reaches both',
+    severity: 'warning',
+    source: SOURCES.ours,
+    why: 'A program that writes a document, and then sends a message or writes a search index, stops in between one day. Then the document is there and its message never comes, or the index doesn’t know it, and no error shows it. The other order is no better. The change feed, or an outbox document in the same batch, is read until the second write succeeds. The rule takes uses with a step outside Cosmos DB, and search indexes and replicas that the request itself writes. It leaves out caches, and files in Blob Storage.',
+    hint: 'Write to Cosmos DB only, and do the rest from its change feed or an outbox.',
+    needs: [ANNOTATIONS],
+    *check({ annotations }) {
+      if (!annotations) return;
+      yield* findings(annotations, true);
+      const both = annotations
+        .of('derived')
+        .filter(
+          ({ form, keptBy, onRepeat }) =>
+            (form === 'search-index' || form === 'replica') && keptBy === 'same-request' && onRepeat === undefined,
+        );
+      yield* together(
+        both,
+        `${listed(both.map(({ what }) => what))} ${both.length === 1 ? 'is' : 'are'} written by the request that writes ${listed(both.map(({ of, type }) => of ?? type ?? 'the document'))}: if it stops in between, the one has what the other hasn’t, and nothing is said to find or repair it`,
+      );
     },
   },
 ];

@@ -3,6 +3,7 @@ import { type Annotation, type Annotations, fieldOf, same, sameField } from '../
 import { covers, listed, named, sameFields, typeOf } from '../annotations/merged.ts';
 import type { Place } from '../model.ts';
 import type { Facts } from './facts.ts';
+import { isCountedUp, isPosition } from './j-writers.ts';
 import { type Found, type Rule, ANNOTATIONS, SOURCES, missing, together } from './rule.ts';
 
 interface Expected {
@@ -41,15 +42,11 @@ function expectedIn(annotations: Annotations): Expected[] {
 /** Values by chance don't meet: a UUID needs nothing that keeps it. */
 const BY_CHANCE = /^[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}$|^[0-9A-HJKMNP-TV-Z]{26}$/i;
 
-/** A place in a list, as the fourth step of a plan: what makes the list counts it. */
-const POSITION =
-  /^(?:.*[._])?(?:step|line|position|pos|ordinal|index|idx|rank|order|seat|page|part|chunk)(?:_?(?:number|no|index|id))?$/i;
-
 /** The value is the document's own identifier (`jobId` of a job), a place in a list, or one by chance. */
 function isIdentifier(annotations: Annotations, { type, fields }: Expected): boolean {
   const [field = '', second] = fields;
   if (second !== undefined) return false;
-  if (POSITION.test(field.replaceAll(/(?<=[a-z])(?=[A-Z])/g, '_'))) return true;
+  if (isPosition(field)) return true;
   const name = field.toLowerCase().replaceAll(/[^a-z0-9]/g, '');
   const whose = type.toLowerCase().replaceAll(/[^a-z0-9]/g, '');
   if (name.endsWith('id') && name.length > 3 && whose.includes(name.slice(0, -2))) return true;
@@ -197,7 +194,11 @@ function* findingsOf(facts: Facts): Iterable<Found> {
   const { annotations } = facts;
   if (!annotations) return;
   const open = expectedIn(annotations)
-    .filter(({ fields }) => !fields.every((field) => field === 'id'))
+    .filter(
+      ({ type, fields }) =>
+        !fields.every((field) => field === 'id') &&
+        !(fields.length === 1 && isCountedUp(annotations, type, fields[0] ?? '')),
+    )
     .flatMap((one) => openOf(annotations, one) ?? []);
   // Fields of one type with one cause are one finding: e-mail and user name of a user.
   for (const group of Map.groupBy(open, ({ type, cause }) => `${type} ${cause}`).values()) {

@@ -1,0 +1,209 @@
+// J29 and J39: changes that two writers at the same time lose, work that two take, numbers that two get.
+import { type Annotation, type Annotations, fieldOf, same, sameField } from '../annotations/annotations.ts';
+import {
+  type WholeType,
+  accessesOf,
+  article,
+  hasPurpose,
+  isChange,
+  listed,
+  typeOf,
+  typesOf,
+} from '../annotations/merged.ts';
+import type { Place } from '../model.ts';
+import { type Found, type Rule, ANNOTATIONS, SOURCES, missing, together } from './rule.ts';
+
+type Access = Annotation<'access'>;
+
+const guarded = (annotations: Annotations, type: string | undefined): boolean =>
+  annotations.of('type').some((one) => one.guard !== undefined && same(one.type, type));
+
+function* lost(annotations: Annotations): Iterable<Found> {
+  const writes = annotations
+    .of('access')
+    .filter((one) => one.readFirst === true && (one.operation === 'replace' || one.operation === 'upsert'));
+  // An access stands in several places; the guard that one of them names is there for all.
+  const open = writes.filter(
+    (one) =>
+      !guarded(annotations, one.type) &&
+      !annotations.of('access').some((other) => other.guard !== undefined && same(other.name, one.name)),
+  );
+  if (open.length === 0) return;
+  const groups = [...Map.groupBy(open, ({ type, container }) => type ?? container ?? '')];
+  const who = groups
+    .map(
+      ([type, all]) => `${listed([...new Set(all.map(({ name }) => `"${name}"`))])}${type === '' ? '' : ` of ${type}`}`,
+    )
+    .join(', ');
+  const fields = [...new Set(open.flatMap(({ sets = [] }) => sets.map(fieldOf)))];
+  const others = open.flatMap(({ type }) =>
+    annotations
+      .of('access')
+      .filter(
+        (one) =>
+          isChange(one) &&
+          type !== undefined &&
+          same(one.type, type) &&
+          one.sets?.some((set) => fields.some((field) => sameField(field, set))),
+      ),
+  );
+  for (const found of together(
+    open,
+    `${who} read${new Set(open.map(({ name }) => name)).size === 1 ? 's' : ''} a document, change${new Set(open.map(({ name }) => name)).size === 1 ? 's' : ''} it and write${new Set(open.map(({ name }) => name)).size === 1 ? 's' : ''} it whole, with no ETag: of two at the same time the second overwrites what the first wrote${fields.length > 0 ? ` (${listed(fields)})` : ''}, without an error`,
+    others.map(({ at }) => at),
+  ))
+    yield {
+      ...found,
+      hint: `Replace with If-Match on the ETag that was read, and read again on 412; or patch only ${fields.length > 0 ? listed(fields) : 'the fields that change'} (\`add\` to a list, \`incr\` of a number).`,
+    };
+}
+
+const WAITING = /^(?:pending|queued|new|ready|waiting|scheduled|todo|open|created|submitted)$/i;
+const WORKING = /^(?:in[-_ ]?progress|processing|running|claimed|leased|locked|started|executing|working)$/i;
+const TAKES = /\b(?:poll|claim|pick|pending|queued|due|next|dequeue|scan|waiting)/i;
+
+/** A type whose documents are work: its states, the reads that look for what waits, the writes that take it. */
+interface Work {
+  readonly type: WholeType;
+  readonly state: string;
+  readonly waiting: string;
+  readonly working: string;
+  readonly reads: readonly Access[];
+  readonly writes: readonly Access[];
+  readonly at: Place;
+}
+
+function worksIn(annotations: Annotations): Work[] {
+  return typesOf(annotations).flatMap((type): Work[] => {
+    for (const { path, values = [], at } of type.fields) {
+      const [waiting, working] = [WAITING, WORKING].map((form) => values.find((value) => form.test(value)));
+      if (waiting === undefined || working === undefined) continue;
+      const accesses = accessesOf(annotations, type.name);
+      const reads = accesses.filter(
+        ({ operation, name, equals }) =>
+          operation === 'query' &&
+          equals.some((one) => sameField(one, path)) &&
+          (TAKES.test(name) || hasPurpose(type, 'job')),
+      );
+      const writes = accesses.filter((one) => isChange(one) && (one.sets ?? []).some((set) => sameField(set, path)));
+      return reads.length > 0 ? [{ type, state: path, waiting, working, reads, writes, at }] : [];
+    }
+    return [];
+  });
+}
+
+function* taken(annotations: Annotations): Iterable<Found> {
+  for (const { type, state, waiting, working, reads, writes, at } of worksIn(annotations)) {
+    const safe = [...accessesOf(annotations, type.name)].some(({ guard }) => guard !== undefined);
+    const leased = type.fields.some(({ path }) => /lease|lock|claimed|owner|worker|heartbeat/i.test(path));
+    if (safe || guarded(annotations, type.name) || leased) continue;
+    const names = listed([...new Set(reads.map(({ name }) => `"${name}"`))]);
+    for (const found of together(
+      reads,
+      `${names} find${new Set(reads.map(({ name }) => name)).size === 1 ? 's' : ''} ${type.name} by ${state} = ${waiting}, and nothing says how one worker takes it from another: two that look at the same time both do the work, and one that dies leaves it ${working} for ever`,
+      [at, ...writes.map((one) => one.at)],
+    ))
+      yield {
+        ...found,
+        hint: `Take ${article(type.name)} by a patch with the condition \`from c where c.${state} = '${waiting}'\` (or with If-Match) that also sets who has it and until when, and let a later run take back what is past that time.`,
+      };
+  }
+}
+
+/** A place in a list, as the fourth step of a plan: what makes the list counts it. */
+export const isPosition = (field: string): boolean =>
+  /^(?:.*[._])?(?:step|line|position|pos|ordinal|index|idx|rank|order|seat|page|part|chunk)(?:_?(?:number|no|index|id))?$/i.test(
+    field.replaceAll(/(?<=[a-z])(?=[A-Z])/g, '_'),
+  );
+
+const SEQUENCE =
+  /(?:^|[._])(?:usn|seq|sequence|serial|counter|num|nr|no)$|(?:usn|sequence|serial)|(?:number|No|Nr|Seq)$/i;
+const SEVERAL_REGIONS = /multi-?(?:region|master)|several (?:write )?regions|active[- ]active/i;
+
+/** Numbers that are counted up: a field that is expected once, or ids such as "1". */
+function numbersIn(annotations: Annotations): { name: string; type: string; field: string; places: { at: Place }[] }[] {
+  const unique = annotations.of('unique').flatMap((one) => {
+    const [field = '', second] = one.fields.map(fieldOf);
+    const known = typeOf(annotations, one.type)?.fields.find(({ path }) => path === field);
+    const isNumber = known?.type === 'number' || /usn|sequence|serial|counter/i.test(field);
+    return second === undefined && SEQUENCE.test(field) && !isPosition(field) && isNumber && one.by === undefined
+      ? [{ name: `${one.type}.${field}`, type: one.type, field, places: [{ at: one.at }] }]
+      : [];
+  });
+  const ids = typesOf(annotations).flatMap((type) => {
+    const stated = annotations.of('id').filter((one) => same(one.type, type.name));
+    const counted =
+      stated.some(({ format }) => /^"?\d{1,4}"?$/.test(format ?? '')) ||
+      (type.examples.length > 0 && type.examples.every(({ id }) => /^\d{1,4}$/.test(String(id))));
+    return counted && !stated.some(({ from, random }) => random === true || (from?.length ?? 0) > 0)
+      ? [
+          {
+            name: `${type.name}.id`,
+            type: type.name,
+            field: 'id',
+            places: [...stated, ...type.places.map((at) => ({ at }))].map(({ at }) => ({ at })),
+          },
+        ]
+      : [];
+  });
+  return [...new Map([...unique, ...ids].map((one) => [one.name, one])).values()];
+}
+
+/** Whether J39 has a finding on this field, so that J20 needs none. */
+export const isCountedUp = (annotations: Annotations, type: string, field: string): boolean =>
+  numbersIn(annotations).some((one) => same(one.type, type) && one.field === field);
+
+function* numbered(annotations: Annotations): Iterable<Found> {
+  for (const { name, type, field, places } of numbersIn(annotations)) {
+    const writes = annotations
+      .of('access')
+      .filter((one) => one.sets?.some((set) => sameField(set, field)) && same(one.type, type));
+    if (writes.some(({ guard }) => guard !== undefined) || guarded(annotations, type)) continue;
+    const regions = annotations
+      .of('fact')
+      .filter((fact) => SEVERAL_REGIONS.test(`${fact.of} ${fact.property} ${fact.value}`));
+    for (const found of together(
+      places,
+      `${name} is a number that is counted up, and nothing says what hands out the next one: Cosmos DB has no sequence, so two writers that read the last number both write the same one${regions.length > 0 ? ', and with writes in several regions no counter can be shared' : ''}`,
+      [...writes, ...regions].map(({ at }) => at),
+    ))
+      yield {
+        ...found,
+        hint:
+          field === 'id'
+            ? `Make the id of ${type} from values that tell its documents apart, or a UUID.`
+            : `Keep one counter document in the partition of the numbers, and raise it by a conditional replace or in the same batch as ${article(type)}${regions.length > 0 ? ', with one write region' : ''}; or use a value that needs no order, such as a UUID or _lsn.`,
+      };
+  }
+}
+
+export const WRITERS: readonly Rule[] = [
+  {
+    id: 'J29',
+    title: 'Writers at the same time don’t lose a change, and don’t do the same work',
+    severity: 'warning',
+    source: SOURCES.microsoft('Transactions and optimistic concurrency control'),
+    why: 'A replace or an upsert without If-Match writes the whole document over what is there (ASM-E137). Two messages that are added at the same time become one. A worker that reads what waits, and writes that it works on it, is no claim: another reads the same before that write. The rule takes writes that are said to read first, and types with states of work that a query looks for; any guard that is stated makes it silent.',
+    hint: 'Write with If-Match, or patch with a condition.',
+    needs: [ANNOTATIONS],
+    *check({ annotations }) {
+      if (!annotations) return;
+      if (annotations.of('access').length === 0) yield missing('a write');
+      yield* lost(annotations);
+      yield* taken(annotations);
+    },
+  },
+  {
+    id: 'J39',
+    title: 'Numbers that are counted up have something that hands them out',
+    severity: 'warning',
+    source: SOURCES.ours,
+    why: 'Cosmos DB has no sequence and no auto-increment. The largest number plus one is read by two writers at the same time, and both store the same. A counter document decides only with an ETag or in a batch, it is one hot document, and regions that write at the same time can’t share it. The rule takes number fields that are expected once and named as numbers in a row, and ids such as "1".',
+    hint: 'State what hands out the numbers, or use ids that need none.',
+    needs: [ANNOTATIONS],
+    *check({ annotations }) {
+      if (!annotations) return;
+      yield* numbered(annotations);
+    },
+  },
+];

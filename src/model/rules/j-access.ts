@@ -11,13 +11,18 @@ function* wildcards(annotations: Annotations): Iterable<Found> {
     all.flatMap(({ field }) => field ?? []),
     'or',
   );
-  yield* together(
+  for (const found of together(
     all,
-    `A resource token with a wildcard${fields === '' ? '' : ` in ${fields}`} can’t be made: a permission names one resource and exact values of its partition key (or the first levels of a hierarchical one). A token either opens nothing, or the whole container`,
+    `A resource token with a wildcard${fields === '' ? '' : ` in ${fields}`} can’t be made: a permission names one resource, and exact values where it is only for a partition key. A token either opens nothing, or the whole container`,
     annotations
       .of('tenancy')
       .flatMap(({ by, wildcard, at }) => (by === 'resource-token' && wildcard !== true ? [at] : [])),
-  );
+  ))
+    yield {
+      ...found,
+      severity: 'error',
+      hint: 'Give each session a token for its own value of the partition key, or let a service of yours check who asks and query for them.',
+    };
 }
 
 const FROM_CLIENT: ReadonlySet<Tenancy['from']> = new Set(['route', 'body', 'header']);
@@ -84,7 +89,7 @@ export const ACCESS_RULES: readonly Rule[] = [
   {
     id: 'J30',
     title: 'Whose documents a request sees follows from who signed in',
-    severity: 'error',
+    severity: 'warning',
     source: SOURCES.microsoft('Secure access to data in Azure Cosmos DB'),
     why: 'A partition key says where documents are, and not who may see them. An id of a user or tenant that the client sends is a wish. A resource token is for one resource and exact key values, with no wildcard. The rule takes where the field comes from that says whose a document is, and whether any place compares it with the signed-in user.',
     hint: 'Derive the user from the validated token, one value for each person, and compare.',

@@ -8,6 +8,9 @@ import { type Found, type Rule, ANNOTATIONS, SOURCES, missing, together } from '
 const keepsHistory = (annotations: Annotations, type: string | undefined): boolean =>
   hasPurpose(typeOf(annotations, type), 'event', 'log', 'audit', 'message', 'telemetry', 'result', 'token');
 
+/** What was bought stays as it was bought. */
+const PAST = /order|invoice|receipt|payment|purchase|transaction/i;
+
 /** What `copyOf` says of fields without a `derived` of their own. */
 function copiesIn(annotations: Annotations): Derived[] {
   const stated = derivedIn(annotations).filter(({ form }) => form === 'copy');
@@ -61,6 +64,7 @@ function* stale(annotations: Annotations): Iterable<Found> {
       one.field !== undefined &&
       one.of !== undefined &&
       !same(one.of, one.type) &&
+      !PAST.test(one.type ?? '') &&
       !keepsHistory(annotations, one.type) &&
       !keepsHistory(annotations, one.of)
     );
@@ -93,7 +97,7 @@ function* unseen(annotations: Annotations): Iterable<Found> {
   const byFeed = derivedIn(annotations).filter(
     ({ form, keptBy, onDelete }) => SHOWING.has(form) && keptBy.has('change-feed') && !onDelete,
   );
-  const removed = byFeed.filter(({ of }) => isRemoved(annotations, of));
+  const removed = byFeed.filter(({ of, type }) => isRemoved(annotations, of) && !same(of, type));
   // A replica of which no source is named is of all that is there.
   const rest = byFeed.filter(({ of, form }) => of === undefined && (form === 'replica' || form === 'cache'));
   const all = removed.length > 0 ? [...removed, ...rest] : [];

@@ -21,34 +21,59 @@ const isNumber = (one: Derived): boolean =>
 /** A list in a document that follows from other documents goes stale as a count does. */
 const isPart = ({ form, field, snapshot }: Derived): boolean => form === 'view' && field !== undefined && !snapshot;
 
+const SCORE = /rating|average|count|total|score|sum/i;
+
 /** A write that sets the field by itself is what keeps it. */
 const isSet = (annotations: Annotations, { type, field }: Derived): boolean =>
   type !== undefined &&
   field !== undefined &&
   accessesOf(annotations, type).some(({ sets = [] }) => sets.some((one) => sameField(one, field)));
 
-function* unkept(annotations: Annotations, values: readonly Derived[]): Iterable<Found> {
-  const open = values.filter(
-    (one) => one.keptBy.size === 0 && !one.onRepeat && !isOfParent(annotations, one) && !isSet(annotations, one),
+/** `Venue.rating and Venue.reviewCount (of Review)` */
+const withSources = (all: readonly Derived[]): string =>
+  listed(
+    [...Map.groupBy(all, ({ of }) => of)].map(
+      ([of, some]) => `${namesOf(some)}${of === undefined ? '' : ` (of ${of})`}`,
+    ),
   );
-  for (const group of Map.groupBy(open, ({ of, type }) => of?.toLowerCase() ?? `none ${type ?? ''}`).values()) {
-    const [first] = group;
-    if (!first) continue;
-    const sources = first.of === undefined ? '' : ` of ${first.of}`;
-    const message =
-      first.of === undefined
-        ? `Nothing is stored that ${namesOf(group)} could be counted from, and no place says what changes ${plural(group, 'it', 'them')}: a repeated click or request counts again, and a wrong value can’t be found or repaired`
-        : `${namesOf(group)} ${plural(group, 'follows', 'follow')} from the documents${sources}, and no place says what keeps ${plural(group, 'it', 'them')} right when one is written, changed or deleted: ${plural(group, 'it goes', 'they go')} stale, or a retry counts twice`;
+
+/** A whole is left out where its parts are named: `rollup` beside `rollup.failed`. */
+const parts = (all: readonly Derived[]): Derived[] =>
+  all.filter((one) => !all.some(({ name }) => name.startsWith(`${one.name}.`)));
+
+const isOpen = (annotations: Annotations, one: Derived): boolean =>
+  one.keptBy.size === 0 &&
+  !one.onRepeat &&
+  !same(one.of, one.type) &&
+  !isOfParent(annotations, one) &&
+  !isSet(annotations, one);
+
+function* unkept(annotations: Annotations, values: readonly Derived[]): Iterable<Found> {
+  const open = values.filter((one) => one.field !== undefined && isOpen(annotations, one));
+  const counted = open.filter(({ of }) => of !== undefined);
+  for (const all of Map.groupBy(counted, ({ type }) => type?.toLowerCase()).values()) {
+    const group = parts(all);
+    const sources = listed(group.map(({ of }) => annotations.containerOf({ type: of }) ?? of ?? ''));
     for (const found of together(
-      group.flatMap(({ places }) => places),
-      message,
+      all.flatMap(({ places }) => places),
+      `${withSources(group)} ${plural(group, 'follows', 'follow')} from other documents, and no place says what keeps ${plural(group, 'it', 'them')} right when one of those is written, changed or deleted: ${plural(group, 'it goes', 'they go')} stale, or a retry counts twice`,
     ))
       yield {
         ...found,
-        hint:
-          first.of === undefined
-            ? `Store what is counted as documents of their own with an id for each person and thing (one vote a user), and derive ${namesOf(group)} from them.`
-            : `Compute ${namesOf(group)} from the change feed of ${annotations.containerOf({ type: first.of }) ?? first.of} by a projection that knows what it has counted, with a recount for repair; or count at each read.`,
+        hint: `Compute ${namesOf(group)} from the change feed of ${sources} by a projection that knows what it has counted, with a recount for repair; or count at each read.`,
+      };
+  }
+  // Without a source only what its name calls a count is one.
+  const bare = open.filter(({ of, form, field = '' }) => of === undefined && (form === 'counter' || SCORE.test(field)));
+  for (const all of Map.groupBy(bare, ({ type }) => type?.toLowerCase()).values()) {
+    const group = parts(all);
+    for (const found of together(
+      all.flatMap(({ places }) => places),
+      `No stored documents are named that ${namesOf(group)} could be counted from, and no place says what changes ${plural(group, 'it', 'them')}: a repeated click or request counts again, and a wrong value can’t be found or repaired`,
+    ))
+      yield {
+        ...found,
+        hint: `Store what is counted as documents of their own with an id for each person and thing (one vote a user), and derive ${namesOf(group)} from them.`,
       };
   }
 }
@@ -64,33 +89,37 @@ const AGAIN: ReadonlySet<string> = new Set(['queue', 'change-feed']);
 function* doubled(annotations: Annotations, numbers: readonly Derived[]): Iterable<Found> {
   const open = numbers.filter(({ keptBy, onRepeat }) => keptBy.size > 0 && !onRepeat && !keptBy.has('query'));
   const redelivered = open.filter(({ keptBy }) => [...keptBy].some((by) => AGAIN.has(by)));
-  for (const group of Map.groupBy(redelivered, ({ of, type }) => `${type} ${of}`).values()) {
+  for (const all of Map.groupBy(redelivered, ({ type }) => type?.toLowerCase()).values()) {
+    const group = parts(all);
     const by = listed([...new Set(group.flatMap(({ keptBy }) => [...keptBy].filter((one) => AGAIN.has(one))))]);
     for (const found of together(
-      group.flatMap(({ places }) => places),
-      `${namesOf(group)} ${plural(group, 'is', 'are')} changed for each message of the ${by === 'queue' ? 'queue' : 'change feed'}, which delivers a message at least once, and nothing remembers what is counted: a message that comes again is counted twice, and no recount repairs it`,
+      all.flatMap(({ places }) => places),
+      `${withSources(group)} ${plural(group, 'is', 'are')} changed for each message of the ${by === 'queue' ? 'queue' : 'change feed'}, which delivers a message at least once, and nothing remembers what is counted: a message that comes again is counted twice, and no recount repairs it`,
     ))
       yield {
         ...found,
-        hint: `Keep beside ${namesOf(group)} the ids of each ${group[0]?.of ?? 'message'} that is counted, or the position of the source; write both in one replace with the ETag, and have a recount.`,
+        hint: `Keep beside ${namesOf(group)} the ids of ${listed(group.map(({ of }) => `each ${of ?? 'message'}`))} that is counted, or the position of the source; write both in one replace with the ETag, and have a recount.`,
       };
   }
-  for (const one of open) {
-    if (
-      !one.keptBy.has('same-request') ||
-      one.form !== 'counter' ||
-      redelivered.includes(one) ||
-      inOneBatch(annotations, one)
-    )
-      continue;
-    const [own, source] = [annotations.containerOf(one), annotations.containerOf({ type: one.of })];
+  const apart = open.filter(
+    (one) =>
+      one.keptBy.has('same-request') &&
+      one.form === 'counter' &&
+      !redelivered.includes(one) &&
+      !inOneBatch(annotations, one),
+  );
+  for (const all of Map.groupBy(apart, ({ type, of }) => `${type} ${of}`).values()) {
+    const group = parts(all);
+    const [first] = group;
+    if (!first) continue;
+    const [own, source] = [annotations.containerOf({ type: first.type }), annotations.containerOf({ type: first.of })];
     for (const found of together(
-      one.places,
-      `${one.name} is in ${own ?? 'one container'} and what it counts, ${one.of ?? ''}, in ${same(own, source) ? 'other partitions of it' : (source ?? 'another')}: one transaction can’t change both. A failure between the two writes leaves ${one.name} wrong, a retry counts twice, and nothing is said to recount it`,
+      all.flatMap(({ places }) => places),
+      `${namesOf(group)} ${plural(group, 'is', 'are')} in ${own ?? 'one container'}, and what ${plural(group, 'it counts', 'they count')}, ${first.of ?? ''}, in ${same(own, source) ? 'other partitions of it' : (source ?? 'another')}: one transaction can’t change both. A failure between the two writes leaves a wrong number, a retry counts twice, and nothing is said to recount`,
     ))
       yield {
         ...found,
-        hint: `Derive ${one.name} from the change feed of ${source ?? one.of ?? 'the source'}, with a marker of what is counted, or recount it by a job.`,
+        hint: `Derive ${namesOf(group)} from the change feed of ${source ?? first.of ?? 'the source'}, with a marker of what is counted, or recount by a job.`,
       };
   }
 }

@@ -4,6 +4,13 @@ import { accessesOf, article, hasPurpose, listed, typesOf } from '../annotations
 import type { Place } from '../model.ts';
 import { type Found, type Rule, ANNOTATIONS, SOURCES, missing, together } from './rule.ts';
 
+/** A station that is retired may be shown. */
+const MARK = /delet|remov|trash|archiv|active|status|state|void|cancel|hidden/i;
+
+/** Deletions of a type by a mark that says so. */
+const isMarked = ({ way, field }: Annotation<'deletion'>): boolean =>
+  way === 'soft' && field !== undefined && MARK.test(field);
+
 const oneOf = (names: readonly string[], name: string): boolean => names.some((one) => same(one, name));
 
 /** SQL that doesn't name the field which says that a document is deleted. */
@@ -18,7 +25,7 @@ function ignores({ sql, query, equals, ranges = [] }: Annotation<'access'>, fiel
 }
 
 function* stillShown(annotations: Annotations): Iterable<Found> {
-  const soft = annotations.of('deletion').filter(({ way, field }) => way === 'soft' && field !== undefined);
+  const soft = annotations.of('deletion').filter(isMarked);
   for (const marks of Map.groupBy(soft, ({ type }) => type.toLowerCase()).values()) {
     const [first] = marks;
     if (!first) continue;
@@ -58,7 +65,9 @@ function deletedIn(annotations: Annotations): Deleted[] {
     .of('access')
     .flatMap(({ operation, type, at }) => (operation === 'delete' && type !== undefined ? [{ type, at }] : []));
   return annotations.types.flatMap((type): Deleted[] => {
-    const stated = annotations.of('deletion').filter((one) => same(one.type, type));
+    const stated = annotations
+      .of('deletion')
+      .filter((one) => same(one.type, type) && (one.way === 'hard' || one.field === undefined || isMarked(one)));
     const removing = accesses.filter((one) => same(one.type, type));
     const flows = steps.filter((one) => same(one.type, type));
     const places = [...stated, ...removing, ...flows];
@@ -105,7 +114,9 @@ const inList = (annotations: Annotations, { type, field }: Annotation<'derived'>
 function derivedOf(annotations: Annotations, deleted: Deleted): { name: string; at: Place; counted: boolean }[] {
   const all = annotations
     .of('derived')
-    .filter((one) => same(one.of, deleted.type) && !oneOf(deleted.also, one.type ?? ''));
+    .filter(
+      (one) => same(one.of, deleted.type) && !same(one.type, deleted.type) && !oneOf(deleted.also, one.type ?? ''),
+    );
   // A list is named once, by its own field and not by those of its elements.
   const name = ({ type, field, what }: Annotation<'derived'>): string =>
     type === undefined ? what : field === undefined ? type : `${type}.${fieldOf(field).replace(/\[.*/, '')}`;

@@ -36,8 +36,11 @@ function openOf(annotations: Annotations, flow: Flow): Open | undefined {
   if (outside.length > 0 && writes.length > 0)
     return { flow, cause: 'outside', what: [...what, ...outside], containers };
   if (writes.length < 2 && flow.many === undefined) return undefined;
+  if (writes.some(({ type }) => redelivered(annotations, type))) return undefined;
   if (writes.slice(1).length > 0 && writes.slice(1).every(({ type }) => redelivered(annotations, type)))
     return undefined;
+  // A sweep that changes each document alone is completed by the next one.
+  if (what.length < 2 && new Set(writes.map(({ operation }) => operation)).size < 2) return undefined;
   if (containers.length > 1) return open('containers');
   const [container] = containers;
   const byId = annotations.keyOf(container)?.join() === '/id';

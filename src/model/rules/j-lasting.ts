@@ -51,6 +51,7 @@ function* staying(annotations: Annotations): Iterable<Found> {
   const open = typesOf(annotations).filter(
     (type) =>
       hasPurpose(type, ...ACCUMULATING) &&
+      (type.container !== undefined || annotations.containers.length === 0) &&
       !ELSEWHERE.test(type.container ?? '') &&
       !outerOf(annotations, type.name) &&
       !isHandled(annotations, type),
@@ -201,12 +202,32 @@ function* restarted(annotations: Annotations): Iterable<Found> {
       const [change] = changes;
       if (!byTtl || !change) continue;
       yield {
-        message: `The time of ${type.name} is said to count from ${one.from === 'creation' ? 'its creation' : 'a field of it'}, but a TTL counts from the last write: "${change.name}" starts${after(one.seconds).replace(' after', ' the')} again, so the document stays longer than stated, or for ever if it is written often`,
+        message: `The time of ${type.name} is said to count from ${one.from === 'creation' ? 'its creation' : 'a field of it'}, but a TTL counts from the last write: "${change.name}" starts ${one.seconds === undefined ? 'the time' : `the${after(one.seconds).replace(' after', '')}`} again, so the document stays longer than stated, or for ever if it is written often`,
         at: one.at,
         related: changes.map(({ at }) => at),
         hint: `Write \`ttl\` as the seconds that are left with each change of ${type.name}, or state that the time counts from the last write.`,
       };
     }
+  }
+}
+
+/** A record of the past that is changed later: its TTL begins again, though the text says no word on when it counts. */
+function* rewritten(annotations: Annotations): Iterable<Found> {
+  for (const { type, seconds, at } of expiringIn(annotations)) {
+    if (!hasPurpose(type, 'log', 'audit', 'event') || seconds === undefined) continue;
+    if (annotations.of('retention').some((one) => one.from !== undefined && same(one.type, type.name))) continue;
+    const changes = accessesOf(annotations, type.name).filter(
+      (one) => one.operation === 'replace' || one.operation === 'patch' || one.readFirst === true,
+    );
+    const [change] = changes;
+    if (!change) continue;
+    yield {
+      message: `${type.name} is kept${after(seconds).replace(' after', '')} by a TTL as a record of what happened, and "${change.name}" changes it later: a TTL counts from the last write, so each change starts the time again, and overwrites what was recorded`,
+      at,
+      related: changes.map((one) => one.at),
+      hint: `Write each change of ${article(type.name)} as a document of its own, or set \`ttl\` to the seconds that are left.`,
+    };
+    return;
   }
 }
 
@@ -247,6 +268,7 @@ const TTL_CHECKS: readonly ((annotations: Annotations) => Iterable<Found>)[] = [
   others,
   embedded,
   restarted,
+  rewritten,
   withoutDefault,
   earlier,
 ];

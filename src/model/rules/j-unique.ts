@@ -1,10 +1,16 @@
 // J20: values that the document expects once, and that no key, id or document of their own keeps so.
 import { type Annotation, type Annotations, fieldOf, same, sameField } from '../annotations/annotations.ts';
-import { covers, listed, named, sameFields, typeOf } from '../annotations/merged.ts';
+import { accessesOf, covers as coversExactly, hasPurpose, listed, named, typeOf } from '../annotations/merged.ts';
 import type { Place } from '../model.ts';
 import type { Facts } from './facts.ts';
 import { isCountedUp, isPosition } from './j-writers.ts';
 import { type Found, type Rule, ANNOTATIONS, SOURCES, missing, together } from './rule.ts';
+
+const lower = (fields: readonly string[]): string[] => fields.map((field) => field.toLowerCase());
+/** A class has `FileUrl`, and its documents `fileUrl`. J2 compares letters. */
+const covers = (given: readonly string[], fields: readonly string[]): boolean =>
+  coversExactly(lower(given), lower(fields));
+const sameFields = (a: readonly string[], b: readonly string[]): boolean => a.length === b.length && covers(a, b);
 
 interface Expected {
   readonly type: string;
@@ -42,11 +48,16 @@ function expectedIn(annotations: Annotations): Expected[] {
 /** Values by chance don't meet: a UUID needs nothing that keeps it. */
 const BY_CHANCE = /^[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}$|^[0-9A-HJKMNP-TV-Z]{26}$/i;
 
+/** Ids that a program makes anew each time. */
+const RUN = /^(?:session|correlation|request|trace|conversation|chat|run|thread|operation)_?id$/i;
+
 /** The value is the document's own identifier (`jobId` of a job), a place in a list, or one by chance. */
 function isIdentifier(annotations: Annotations, { type, fields }: Expected): boolean {
   const [field = '', second] = fields;
   if (second !== undefined) return false;
   if (isPosition(field)) return true;
+  const refers = typeOf(annotations, type)?.fields.find(({ path }) => path === field)?.refersTo;
+  if (refers === undefined && RUN.test(field)) return true;
   const name = field.toLowerCase().replaceAll(/[^a-z0-9]/g, '');
   const whose = type.toLowerCase().replaceAll(/[^a-z0-9]/g, '');
   if (name.endsWith('id') && name.length > 3 && whose.includes(name.slice(0, -2))) return true;
@@ -120,6 +131,22 @@ function isGlobal(annotations: Annotations, { type, fields, within, by }: Expect
   return looked || within.length > 0 || (by.has('unique-key') && !ofOthers);
 }
 
+/**
+ * An upsert finds the document of before by an id that must be made of these fields, also where the text leaves it out. And
+ * a cache with two documents of one value does no harm.
+ */
+function isUpserted(annotations: Annotations, { type, fields }: Expected, id: Made): boolean {
+  const whole = typeOf(annotations, type);
+  const accesses = accessesOf(annotations, type);
+  const upserted = accesses.some(({ operation }) => operation === 'upsert');
+  const created = accesses.some(({ operation }) => operation === 'create');
+  // A read that searches for the value shows that the id is another.
+  const searched = accesses.some(
+    (one) => one.unknownKey === true && covers([...one.equals, ...(one.searches ?? [])], fields),
+  );
+  return hasPurpose(whole, 'cache') || (upserted && !created && !id.random && !searched);
+}
+
 interface Open extends Expected {
   readonly cause: 'check-first' | 'index' | 'partition' | 'random' | 'wider' | 'none';
   readonly container: string | undefined;
@@ -156,7 +183,7 @@ function openOf(annotations: Annotations, expected: Expected): Open | undefined 
   if (id.from !== undefined && covers(id.from, fields)) return undefined;
   if (by.has('check-first')) return open('check-first');
   if (by.has('index')) return open('index');
-  if (isIdentifier(annotations, expected)) return undefined;
+  if (isIdentifier(annotations, expected) || isUpserted(annotations, expected, id)) return undefined;
   return open('none');
 }
 
@@ -197,6 +224,7 @@ function* findingsOf(facts: Facts): Iterable<Found> {
     .filter(
       ({ type, fields }) =>
         !fields.every((field) => field === 'id') &&
+        !fields.some((field) => field.includes('[')) &&
         !(fields.length === 1 && isCountedUp(annotations, type, fields[0] ?? '')),
     )
     .flatMap((one) => openOf(annotations, one) ?? []);

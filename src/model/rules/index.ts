@@ -75,6 +75,7 @@ import { DELETIONS } from './j-deletion.ts';
 import { ACCESS_RULES } from './j-access.ts';
 import { COPIES } from './j-copies.ts';
 import { COUNTS } from './j-counts.ts';
+import { FIGURES } from './j-figures.ts';
 import { FLOWS } from './j-flows.ts';
 import { GROWING } from './j-growth.ts';
 import { LASTING } from './j-lasting.ts';
@@ -166,6 +167,7 @@ export const MODEL_RULES: readonly Rule[] = [
   ...WRITERS,
   ...RELATIONS,
   ...ACCESS_RULES,
+  ...FIGURES,
 ];
 
 export interface NotChecked {

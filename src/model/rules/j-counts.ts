@@ -21,7 +21,7 @@ const isNumber = (one: Derived): boolean =>
 /** A list in a document that follows from other documents goes stale as a count does. */
 const isPart = ({ form, field, snapshot }: Derived): boolean => form === 'view' && field !== undefined && !snapshot;
 
-const SCORE = /rating|average|count|total|score|sum/i;
+const SCORE = /rating|average|count|total|score/i;
 
 /** A write that sets the field by itself is what keeps it. */
 const isSet = (annotations: Annotations, { type, field }: Derived): boolean =>

@@ -130,6 +130,14 @@ function* assumed(annotations: Annotations): Iterable<Found> {
   }
 }
 
+/** Lists of which there are some dozens. */
+const isSmall = (annotations: Annotations, type: string | undefined): boolean =>
+  /categor|tag|setting|config|role|status|countr|language|plan\b|connector|template/i.test(type ?? '') ||
+  hasPurpose(
+    typesOf(annotations).find(({ name }) => same(name, type)),
+    'reference',
+  );
+
 function* whole(annotations: Annotations): Iterable<Found> {
   const heavy = partsOf(
     annotations,

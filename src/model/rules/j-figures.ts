@@ -14,7 +14,9 @@ const COMES_BACK = /queue|replay|writes? back|written back|retr(?:y|ies)|sync/i;
 function* without(annotations: Annotations): Iterable<Found> {
   const text = ({ of, property, value, words }: Fact): string => `${of} ${property} ${value} ${words}`;
   const all = annotations.of('fact').filter((fact) => WITHOUT.test(text(fact)));
-  const going = all.filter((fact) => GOES_ON.test(text(fact)));
+  const going = all.filter(
+    (fact) => GOES_ON.test(text(fact)) && !(fact.value === false && /works?|continue|function/i.test(fact.property)),
+  );
   if (going.length === 0 || all.some((fact) => COMES_BACK.test(text(fact)))) return;
   const memory = all.some((fact) => /memory/i.test(text(fact)));
   yield* together(

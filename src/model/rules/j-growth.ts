@@ -173,6 +173,7 @@ function* whole(annotations: Annotations): Iterable<Found> {
         operation === 'query' &&
         returns === 'list' &&
         paged === false &&
+        !isSmall(annotations, type) &&
         !heavy.some((part) => same(part.type.name, type)),
     );
   yield* together(

@@ -72,6 +72,14 @@ describe('J22', () => {
     expect(found(log, { ...kept, by: 'job' }, change)).toEqual([]);
   });
 
+  test('a record of the past that is changed later', () => {
+    const kept = { kind: 'retention', type: 'Log', by: 'ttl', seconds: 604_800 };
+    const change = { kind: 'access', name: 'Override', operation: 'patch', type: 'Log' };
+    expect(found(log, kept, change)).toEqual([expect.stringContaining('"Override" changes it later')]);
+    expect(found({ ...log, purpose: 'session' }, kept, change)).toEqual([]);
+    expect(found(log, kept, { ...change, operation: 'create' })).toEqual([]);
+  });
+
   test('ttl in documents of a container without one', () => {
     const withTtl = { ...log, fields: [{ path: 'ttl', type: 'number' }] };
     expect(found(logs, withTtl)).toEqual([expect.stringContaining('`ttl` of Log has no effect')]);

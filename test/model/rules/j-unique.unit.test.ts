@@ -14,7 +14,8 @@ describe('J20', () => {
     expect(findings[0]).toMatchObject({ at: { line: 3 }, related: [{ line: 4 }, { line: 1 }], severity: 'warning' });
     expect(findings[0]?.message).toContain('Nothing keeps User.email and User.userName unique');
     expect(findings[0]?.message).toContain('users has the key /userId, so a unique key there holds only for one value');
-    expect(findings[0]?.hint).toContain('id is made of email');
+    expect(findings[0]?.hint).toContain('for each of these fields');
+    expect(annotated([], [users, user, email], UNIQUE_VALUES)[0]?.hint).toContain('id is made of email');
   });
 
   test('a unique key holds in one partition', () => {
@@ -66,9 +67,26 @@ describe('J20', () => {
     expect(found(users, user, { ...email, by: 'check-first' }, { ...email, by: 'reservation' })).toEqual([]);
   });
 
+  test('an upsert finds what was there by its id, unless a read must search', () => {
+    const upsert = { kind: 'access', name: 'Save', operation: 'upsert', type: 'User' };
+    const search = {
+      kind: 'access',
+      name: 'Sign in',
+      operation: 'query',
+      type: 'User',
+      equals: ['Email'],
+      unknownKey: true,
+    };
+    expect(found(user, email, upsert)).toEqual([]);
+    expect(found(user, email, upsert, search)).toHaveLength(1);
+    expect(found(user, email, { ...upsert, operation: 'create' })).toHaveLength(1);
+    expect(found({ ...user, purpose: 'cache' }, email)).toEqual([]);
+  });
+
   test('identifiers and values by chance need nothing', () => {
     expect(found({ kind: 'unique', type: 'Job', fields: ['job_id'] })).toEqual([]);
     expect(found({ kind: 'unique', type: 'Job', fields: ['id'] })).toEqual([]);
+    expect(found({ kind: 'unique', type: 'ChatDocument', fields: ['sessionId'] })).toEqual([]);
     expect(found({ kind: 'unique', type: 'Step', fields: ['stepNumber'], within: ['planId'] })).toEqual([]);
     expect(found({ kind: 'unique', type: 'Invoice', fields: ['invoiceNumber'] })).toHaveLength(1);
     expect(

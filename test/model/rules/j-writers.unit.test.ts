@@ -1,0 +1,77 @@
+import { describe, expect, test } from 'vitest';
+import { WRITERS } from '../../../src/model/rules/j-writers.ts';
+import { said } from './annotated.ts';
+
+const found = (...all: object[]): string[] => said(all, WRITERS);
+
+describe('J29', () => {
+  const append = {
+    kind: 'access',
+    name: 'Append a post',
+    operation: 'upsert',
+    type: 'Tag',
+    sets: ['topPosts'],
+    readFirst: true,
+  };
+
+  test('a write of what was read; a guard at any place makes it silent', () => {
+    expect(found(append)).toEqual([
+      expect.stringMatching(/^J29 "Append a post" of Tag reads a document.*no ETag.*\(topPosts\)/),
+    ]);
+    expect(found(append, { ...append, guard: 'etag' })).toEqual([]);
+    expect(found(append, { kind: 'type', type: 'Tag', guard: 'etag' })).toEqual([]);
+    expect(found({ ...append, operation: 'patch' })).toEqual([]);
+    expect(found({ ...append, readFirst: undefined })).toEqual([]);
+  });
+
+  test('writes of several types are one finding', () => {
+    expect(found(append, { ...append, name: 'Hide a post', type: 'Post' })).toEqual([
+      expect.stringContaining('"Append a post" of Tag, "Hide a post" of Post read a document'),
+    ]);
+  });
+
+  const values = ['PENDING', 'IN-PROGRESS', 'DONE'];
+  const app = { kind: 'type', type: 'App', fields: [{ path: 'status', values }] };
+  const next = { kind: 'access', name: 'Find pending apps', operation: 'query', type: 'App', equals: ['status'] };
+
+  test('work that two workers find', () => {
+    expect(found(app, next)).toEqual([
+      expect.stringContaining(
+        '"Find pending apps" finds App by status = PENDING, and nothing says how one worker takes it',
+      ),
+    ]);
+    const take = { kind: 'access', name: 'Take', operation: 'patch', type: 'App', guard: 'patch-condition' };
+    expect(found(app, next, take)).toEqual([]);
+    expect(found(app, next, { kind: 'type', type: 'App', fields: [{ path: 'leasedBy' }] })).toEqual([]);
+  });
+
+  test('a list of orders by state is no work', () => {
+    expect(found(app, { ...next, name: 'List apps by status' })).toEqual([]);
+    const states = { kind: 'type', type: 'App', fields: [{ path: 'status', values: ['pending', 'paid'] }] };
+    expect(found(states, next)).toEqual([]);
+  });
+});
+
+describe('J39', () => {
+  const number = { kind: 'unique', type: 'Entry', fields: ['usn'] };
+
+  test('a number that is counted up', () => {
+    expect(found(number)).toEqual([expect.stringContaining('J39 Entry.usn is a number that is counted up')]);
+    expect(found(number, { kind: 'fact', of: 'regions', property: 'writes', value: 'multi-region' })).toEqual([
+      expect.stringContaining('with writes in several regions no counter can be shared'),
+    ]);
+    const save = { kind: 'access', name: 'Save', operation: 'upsert', type: 'Entry', sets: ['usn'] };
+    expect(found(number, { ...save, guard: 'etag' })).toEqual([]);
+    expect(found({ ...number, by: 'unique-key' })).toEqual([]);
+    expect(found({ ...number, fields: ['stepNumber'] })).toEqual([]);
+  });
+
+  test('ids such as "1"', () => {
+    const id = { kind: 'id', type: 'Player', format: '1' };
+    const player = { kind: 'type', type: 'Player' };
+    expect(found(player, id)).toEqual([expect.stringContaining('Player.id is a number that is counted up')]);
+    expect(found(player, { ...id, random: true })).toEqual([]);
+    expect(found(player, { ...id, from: ['region', 'name'] })).toEqual([]);
+    expect(found(player, { ...id, format: 'player-1' })).toEqual([]);
+  });
+});

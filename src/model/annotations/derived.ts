@@ -62,7 +62,7 @@ export function derivedIn(annotations: Annotations): Derived[] {
 
 export const namesOf = (all: readonly Derived[]): string => listed(all.map(({ name }) => name));
 
-export const plural = <T>(all: readonly T[], one: string, several: string): string =>
+export const plural = (all: readonly unknown[], one: string, several: string): string =>
   all.length === 1 ? one : several;
 
 /** Whether any place shows that documents of the type go for good. */

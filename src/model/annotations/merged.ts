@@ -99,10 +99,6 @@ const isListOf = (path: string, type: string): boolean => {
   return last.length > 2 && (bare(type) === last || bare(type).endsWith(last));
 };
 
-/** Whether these fields are the same, in any order. */
-export const sameFields = (a: readonly string[], b: readonly string[]): boolean =>
-  a.length === b.length && covers(a, b);
-
 /** Whether every one of `fields` is among `given`. */
 export const covers = (given: readonly string[], fields: readonly string[]): boolean =>
   fields.every((field) => given.some((one) => sameField(one, field)));

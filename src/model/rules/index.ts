@@ -80,6 +80,7 @@ import { FLOWS } from './j-flows.ts';
 import { GROWING } from './j-growth.ts';
 import { LASTING } from './j-lasting.ts';
 import { RELATIONS } from './j-relations.ts';
+import { TTLS } from './j-ttl.ts';
 import { UNIQUE_VALUES } from './j-unique.ts';
 import { WRITERS } from './j-writers.ts';
 import { SERVICE } from './service.ts';
@@ -159,6 +160,7 @@ export const MODEL_RULES: readonly Rule[] = [
   ...BELIEFS_OF_SERVICE,
   ...UNIQUE_VALUES,
   ...LASTING,
+  ...TTLS,
   ...DELETIONS,
   ...FLOWS,
   ...COUNTS,

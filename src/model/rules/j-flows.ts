@@ -102,7 +102,7 @@ function* findings(annotations: Annotations, outside: boolean): Iterable<Found> 
         ...found,
         hint:
           first.cause === 'outside'
-            ? `Write only to Cosmos DB, and let a reader of the change feed (or an outbox document in the same batch) do the rest: ${listed(first.flow.steps.flatMap(({ outside }) => outside ?? []))}. It is repeated until it succeeds.`
+            ? `Write only to Cosmos DB, and let a reader of the change feed (or an outbox document in the same batch) do the rest: ${listed(first.flow.steps.flatMap((step) => step.outside ?? []))}. It is repeated until it succeeds.`
             : first.cause === 'many'
               ? `Write ${listed(first.what)} in batches that can be repeated, and keep where the job is, so that a restart completes it.`
               : `Write ${first.what[0] ?? 'one document'} with a state first, and let the change feed or a repeatable job write ${listed(first.what.slice(1)) || 'the others'} and set the state; or put them under one partition key.`,

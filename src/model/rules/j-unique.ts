@@ -206,10 +206,11 @@ function whyOf({ cause, container, key = [], id, could, fields, within }: Open):
     case 'index':
       return `an index doesn’t refuse a second document with the same value${outside}`;
     case 'none':
-      if (id.random)
-        return `the id is a value by chance and no unique key is named, so two requests at the same time, or a retry, store it twice${outside}`;
-      return `neither the id nor a unique key is made of it, so two requests at the same time, or a retry, store it twice${outside}`;
+      break;
   }
+  if (id.random)
+    return `the id is a value by chance and no unique key is named, so two requests at the same time, or a retry, store it twice${outside}`;
+  return `neither the id nor a unique key is made of it, so two requests at the same time, or a retry, store it twice${outside}`;
 }
 
 function hintOf({ type, fields, within, could, container }: Open, several: boolean): string {

@@ -13,7 +13,7 @@ function* wildcards(annotations: Annotations): Iterable<Found> {
   );
   for (const found of together(
     all,
-    `A resource token with a wildcard${fields === '' ? '' : ` in ${fields}`} can’t be made: a permission names one resource, and exact values where it is only for a partition key. A token either opens nothing, or the whole container`,
+    `A resource token with a wildcard${fields === '' ? '' : ` in ${fields}`} can’t be made: a permission names one resource, and for a part of a container a value of its partition key, letter by letter. The pattern matches no document, or the token is made for the whole container`,
     annotations
       .of('tenancy')
       .flatMap(({ by, wildcard, at }) => (by === 'resource-token' && wildcard !== true ? [at] : [])),
@@ -91,7 +91,7 @@ export const ACCESS_RULES: readonly Rule[] = [
     title: 'Whose documents a request sees follows from who signed in',
     severity: 'warning',
     source: SOURCES.microsoft('Secure access to data in Azure Cosmos DB'),
-    why: 'A partition key says where documents are, and not who may see them. An id of a user or tenant that the client sends is a wish. A resource token is for one resource and exact key values, with no wildcard. The rule takes where the field comes from that says whose a document is, and whether any place compares it with the signed-in user.',
+    why: 'A partition key says where documents are, and not who may see them. An id of a user or tenant that the client sends is a wish. A resource token is for one resource and at most one value of its key, with no wildcard (ASM-E171). The rule takes where the field comes from that says whose a document is, and whether any place compares it with the signed-in user.',
     hint: 'Derive the user from the validated token, one value for each person, and compare.',
     needs: [ANNOTATIONS],
     *check({ annotations }) {

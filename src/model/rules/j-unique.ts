@@ -7,7 +7,7 @@ import { isCountedUp, isPosition } from './j-writers.ts';
 import { type Found, type Rule, ANNOTATIONS, SOURCES, missing, together } from './rule.ts';
 
 const lower = (fields: readonly string[]): string[] => fields.map((field) => field.toLowerCase());
-/** A class has `FileUrl`, and its documents `fileUrl`. J2 compares letters. */
+/** A class has `FileUrl`, and its documents `fileUrl`. */
 const covers = (given: readonly string[], fields: readonly string[]): boolean =>
   coversExactly(lower(given), lower(fields));
 const sameFields = (a: readonly string[], b: readonly string[]): boolean => a.length === b.length && covers(a, b);

@@ -198,7 +198,7 @@ export const WRITERS: readonly Rule[] = [
     title: 'Numbers that are counted up have something that hands them out',
     severity: 'warning',
     source: SOURCES.ours,
-    why: 'Cosmos DB has no sequence and no auto-increment. The largest number plus one is read by two writers at the same time, and both store the same. A counter document decides only with an ETag or in a batch, it is one hot document, and regions that write at the same time can’t share it. The rule takes number fields that are expected once and named as numbers in a row, and ids such as "1".',
+    why: 'Cosmos DB has no sequence and no auto-increment (ASM-E172). The largest number plus one is read by two writers at the same time, and both store the same. A counter document decides only with an ETag or in a batch, it is one hot document, and regions that write at the same time can’t share it. The rule takes number fields that are expected once and named as numbers in a row, and ids such as "1".',
     hint: 'State what hands out the numbers, or use ids that need none.',
     needs: [ANNOTATIONS],
     *check({ annotations }) {

@@ -150,6 +150,42 @@ function* leftOver(annotations: Annotations): Iterable<Found> {
   }
 }
 
+/** The uses that write many documents of a type whole, by a flow or again and again. */
+function* overwritten(annotations: Annotations): Iterable<Found> {
+  const runs = annotations
+    .of('flow')
+    .flatMap((flow) =>
+      flow.many === true
+        ? flow.steps.flatMap(({ operation, type }) =>
+            operation === 'upsert' && type !== undefined ? [{ flow, type }] : [],
+          )
+        : [],
+    );
+  for (const [type, all] of Map.groupBy(runs, (run) => run.type)) {
+    const edits = annotations
+      .of('access')
+      .filter(
+        (one) =>
+          same(one.type, type) &&
+          (one.operation === 'patch' || one.operation === 'replace') &&
+          (one.sets?.length ?? 0) > 0 &&
+          !all.some(({ flow }) => same(flow.name, one.name)),
+      );
+    if (edits.length === 0) continue;
+    const fields = listed([...new Set(edits.flatMap(({ sets = [] }) => sets.map(fieldOf)))]);
+    const names = listed([...new Set(edits.map(({ name }) => `"${name}"`))]);
+    for (const found of together(
+      all.map(({ flow }) => flow),
+      `${listed([...new Set(all.map(({ flow }) => `"${flow.name}"`))])} upserts whole documents of ${type}, and ${names} set${new Set(edits.map(({ name }) => name)).size === 1 ? 's' : ''} ${fields} in them: when the run is repeated, it puts the values of before over what was entered since`,
+      edits.map(({ at }) => at),
+    ))
+      yield {
+        ...found,
+        hint: `Let the run patch only what it works out itself and leave ${fields}, or keep ${fields} in a document of its own.`,
+      };
+  }
+}
+
 export const COPIES: readonly Rule[] = [
   {
     id: 'J27',
@@ -179,6 +215,18 @@ export const COPIES: readonly Rule[] = [
       if (!annotations) return;
       if (annotations.of('flow').length === 0) yield missing('a use that changes several documents');
       yield* leftOver(annotations);
+    },
+  },
+  {
+    id: 'J35',
+    title: 'A run that is repeated doesn’t overwrite what was entered in between',
+    severity: 'warning',
+    source: SOURCES.ours,
+    why: 'An upsert replaces the whole document. A second analysis of the same night writes its own results, and with them the empty fields in which people had written their verdict. The rule takes uses that upsert many documents of a type, and other accesses that set fields of the same type.',
+    hint: 'Patch what the run works out, or keep what people enter in documents of their own.',
+    needs: [ANNOTATIONS],
+    *check({ annotations }) {
+      if (annotations) yield* overwritten(annotations);
     },
   },
 ];

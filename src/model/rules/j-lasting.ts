@@ -1,5 +1,5 @@
 // J21: documents that accumulate and stay for ever.
-import { type Annotations, fieldOf, same } from '../annotations/annotations.ts';
+import { type Annotation, type Annotations, fieldOf, same } from '../annotations/annotations.ts';
 import { type Purpose, type WholeType, hasPurpose, listed, outerOf, typesOf } from '../annotations/merged.ts';
 import { type Found, type Rule, ANNOTATIONS, SOURCES, missing, together } from './rule.ts';
 
@@ -21,12 +21,18 @@ const ELSEWHERE = /redis|blob|browser|local ?storage|queue|topic|event ?hub|in[-
 /** Keys with one value for very many documents. */
 const WIDE = /tenant|org|account|customer|region|type|status|cluster|domain|site|project|date|day|month/i;
 
+/** "Historical data is archived": of no type, after no time. */
+const isVague = ({ type, container, seconds, forever }: Annotation<'retention'>): boolean =>
+  type === undefined && container === undefined && seconds === undefined && forever === undefined;
+
 const isHandled = (annotations: Annotations, type: WholeType): boolean =>
   annotations
     .of('retention')
     .some((one) =>
       one.type === undefined
-        ? one.container === undefined || same(one.container, type.container)
+        ? one.container === undefined
+          ? !isVague(one)
+          : same(one.container, type.container)
         : same(one.type, type.name),
     ) ||
   annotations
@@ -66,7 +72,7 @@ function* staying(annotations: Annotations): Iterable<Found> {
   yield* together(
     open.flatMap(({ places }) => places.slice(0, 3).map((at) => ({ at }))),
     `Nothing removes or archives ${listed(names)}${off.length > 0 ? `, and the TTL of ${listed(off.map(({ container }) => container))} is off` : ''}. There are more of them every day: storage, its price and the cost of queries grow without an end${partition}`,
-    off.map(({ at }) => at),
+    [...off, ...annotations.of('retention').filter((one) => isVague(one) && one.by !== undefined)].map(({ at }) => at),
   );
 }
 

@@ -54,6 +54,31 @@ function* onBothSides(annotations: Annotations): Iterable<Found> {
     }
 }
 
+/** A list that repeats another list of the same document. */
+function* withinOne(annotations: Annotations): Iterable<Found> {
+  const all = annotations
+    .of('derived')
+    .filter(
+      ({ type, of, field, form, keptBy, snapshot }) =>
+        form === 'copy' &&
+        same(type, of) &&
+        keptBy === undefined &&
+        snapshot === undefined &&
+        field !== undefined &&
+        typesOf(annotations).some(
+          (one) => same(one.name, type) && one.fields.some((each) => sameField(each.path, field) && isList(each)),
+        ),
+    );
+  for (const group of Map.groupBy(all, ({ type, field = '' }) => `${type}.${fieldOf(field)}`)) {
+    const [name, places] = group;
+    for (const found of together(
+      places,
+      `${name} repeats what the same ${places[0]?.type} has in another place, and nothing keeps both the same: a change of one leaves the other, and the document is larger by it`,
+    ))
+      yield { ...found, hint: `Keep one of the two, and collect ${name} when the document is read.` };
+  }
+}
+
 const PERSON = /user|member|customer|person|people|owner|account|player|student|patient|author|profile|client/i;
 /** What one person makes once for one thing. */
 const ONCE =
@@ -120,6 +145,7 @@ export const RELATIONS: readonly Rule[] = [
       if (!typesOf(annotations).some(({ fields }) => fields.some(({ refersTo }) => refersTo !== undefined)))
         yield missing('a reference between types');
       yield* onBothSides(annotations);
+      yield* withinOne(annotations);
     },
   },
   {

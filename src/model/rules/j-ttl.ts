@@ -164,6 +164,60 @@ function* rewritten(annotations: Annotations): Iterable<Found> {
   }
 }
 
+const WAITING = /^(?:pending|queued|new|open|waiting|submitted|todo)$/i;
+
+/** Work that nobody has done yet goes as what is done does. */
+function* unfinished(annotations: Annotations): Iterable<Found> {
+  const all = expiringIn(annotations).filter(
+    ({ type }) => hasPurpose(type, 'job') || /review|approval|ticket/i.test(type.name),
+  );
+  for (const group of Map.groupBy(all, ({ type }) => type.name).values()) {
+    const [first] = group;
+    const field = first?.type.fields.find(
+      ({ values = [] }) => values.length > 1 && values.some((value) => WAITING.test(value)),
+    );
+    const waiting = field?.values?.find((value) => WAITING.test(value));
+    if (!first || !field || waiting === undefined) continue;
+    for (const found of together(
+      group,
+      `The TTL removes ${first.type.name}${after(group.find(({ seconds }) => seconds !== undefined)?.seconds)} whatever its ${field.path} is: one that is still ${waiting} disappears without a word, and its work is never done`,
+      [field.at],
+    ))
+      yield {
+        ...found,
+        hint: `Set \`ttl\` only when ${field.path} becomes final, and report what is ${waiting} for too long.`,
+      };
+  }
+}
+
+/** A time after which documents go, and nothing that removes them. */
+function* meansless(annotations: Annotations): Iterable<Found> {
+  const stated = annotations
+    .of('retention')
+    .filter((one) => one.seconds !== undefined && (one.type ?? one.container) !== undefined);
+  const open = stated.filter((one) => {
+    const container = annotations.containerOf(one);
+    const means = annotations
+      .of('retention')
+      .some(
+        (other) =>
+          other.by !== undefined &&
+          (other.type === undefined
+            ? same(other.container, container) || other.container === undefined
+            : same(other.type, one.type)),
+      );
+    const ttl = annotations
+      .of('container')
+      .some((other) => same(other.container, container) && other.ttl !== undefined && other.ttl !== 'off');
+    return !means && !ttl && !typeOf(annotations, one.type)?.fields.some(({ path }) => path === 'ttl');
+  });
+  const names = [...new Set(open.map((one) => `${one.type ?? one.container}${after(one.seconds)}`))];
+  yield* together(
+    open,
+    `${listed(names)}: the document says how long they stay, and nothing removes them then: no TTL of their container, no \`ttl\` in them, no job`,
+  );
+}
+
 function* withoutDefault(annotations: Annotations): Iterable<Found> {
   const open = typesOf(annotations).flatMap((type) => {
     const field = type.fields.find(({ path }) => fieldOf(path) === 'ttl');
@@ -202,6 +256,8 @@ const TTL_CHECKS: readonly ((annotations: Annotations) => Iterable<Found>)[] = [
   embedded,
   restarted,
   rewritten,
+  unfinished,
+  meansless,
   withoutDefault,
   earlier,
 ];

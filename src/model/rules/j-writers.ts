@@ -18,39 +18,48 @@ type Access = Annotation<'access'>;
 const guarded = (annotations: Annotations, type: string | undefined): boolean =>
   annotations.of('type').some((one) => one.guard !== undefined && same(one.type, type));
 
-function* lost(annotations: Annotations): Iterable<Found> {
-  const writes = annotations
-    .of('access')
-    .filter((one) => one.readFirst === true && (one.operation === 'replace' || one.operation === 'upsert'));
+/** Lists to which each use adds something. */
+const SHARED_LIST =
+  /(?:^|\.)(?:items|lines|messages|entries|members|participants|events|history|posts|comments|steps|tasks)$/i;
+
+/** Whether the write puts a whole document over a list in which another writer may have added something. */
+function writesOver(annotations: Annotations, { operation, readFirst, type, sets }: Access): boolean {
+  if (operation !== 'replace' && operation !== 'upsert') return false;
+  if (readFirst === true) return true;
+  const lists =
+    typeOf(annotations, type)?.fields.filter((field) => field.type === 'array' || field.grows === true) ?? [];
+  return sets === undefined
+    ? lists.some(({ path }) => SHARED_LIST.test(path)) && !isDerivedType(annotations, type)
+    : lists.some(({ path }) => sets.some((set) => sameField(set, path)));
+}
+
+/** What is worked out as a whole is written as a whole. */
+const isDerivedType = (annotations: Annotations, type: string | undefined): boolean =>
+  hasPurpose(typeOf(annotations, type), 'view', 'result', 'cache') ||
+  annotations.of('derived').some((one) => same(one.type, type) && one.field === undefined);
+
+const isGuarded = (annotations: Annotations, { name, type }: Access): boolean =>
+  guarded(annotations, type) ||
   // An access stands in several places; the guard that one of them names is there for all.
-  const open = writes.filter(
-    (one) =>
-      !guarded(annotations, one.type) &&
-      !annotations.of('access').some((other) => other.guard !== undefined && same(other.name, one.name)),
-  );
-  if (open.length === 0) return;
-  const groups = [...Map.groupBy(open, ({ type, container }) => type ?? container ?? '')];
-  const who = groups
+  annotations.of('access').some((other) => other.guard !== undefined && same(other.name, name));
+
+function* lost(annotations: Annotations): Iterable<Found> {
+  const open = annotations.of('access').filter((one) => writesOver(annotations, one) && !isGuarded(annotations, one));
+  const read = open.filter(({ readFirst }) => readFirst === true);
+  const s = new Set(open.map(({ name }) => name)).size === 1 ? 's' : '';
+  const who = [...Map.groupBy(open, ({ type, container }) => type ?? container ?? '')]
     .map(
       ([type, all]) => `${listed([...new Set(all.map(({ name }) => `"${name}"`))])}${type === '' ? '' : ` of ${type}`}`,
     )
     .join(', ');
   const fields = [...new Set(open.flatMap(({ sets = [] }) => sets.map(fieldOf)))];
-  const others = open.flatMap(({ type }) =>
-    annotations
-      .of('access')
-      .filter(
-        (one) =>
-          isChange(one) &&
-          type !== undefined &&
-          same(one.type, type) &&
-          one.sets?.some((set) => fields.some((field) => sameField(field, set))),
-      ),
-  );
+  const how =
+    read.length === open.length
+      ? `read${s} a document, change${s} it and write${s} it whole`
+      : `write${s} a whole document with its lists over the one that is there`;
   for (const found of together(
-    open,
-    `${who} read${new Set(open.map(({ name }) => name)).size === 1 ? 's' : ''} a document, change${new Set(open.map(({ name }) => name)).size === 1 ? 's' : ''} it and write${new Set(open.map(({ name }) => name)).size === 1 ? 's' : ''} it whole, with no ETag: of two at the same time the second overwrites what the first wrote${fields.length > 0 ? ` (${listed(fields)})` : ''}, without an error`,
-    others.map(({ at }) => at),
+    open.toSorted((a, b) => Number(b.readFirst ?? false) - Number(a.readFirst ?? false)),
+    `${who} ${how}, with no ETag: of two at the same time the second overwrites what the first wrote${fields.length > 0 ? ` (${listed(fields)})` : ''}, without an error`,
   ))
     yield {
       ...found,

@@ -62,3 +62,17 @@ describe('J37', () => {
     expect(found(read)).toEqual([]);
   });
 });
+
+describe('J35', () => {
+  const ingest = { kind: 'flow', name: 'Ingest', many: true, steps: [{ operation: 'upsert', type: 'Sighting' }] };
+  const review = { kind: 'access', name: 'Review', operation: 'patch', type: 'Sighting', sets: ['verdict'] };
+
+  test('a run that writes over what people entered', () => {
+    expect(found(ingest, review)).toEqual([
+      expect.stringContaining('"Ingest" upserts whole documents of Sighting, and "Review" sets verdict in them'),
+    ]);
+    expect(found({ ...ingest, steps: [{ operation: 'create', type: 'Sighting' }] }, review)).toEqual([]);
+    expect(found(ingest, { ...review, sets: undefined })).toEqual([]);
+    expect(found({ ...ingest, many: undefined }, review)).toEqual([]);
+  });
+});

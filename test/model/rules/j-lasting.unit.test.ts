@@ -20,12 +20,18 @@ describe('J21', () => {
   test.each([
     { kind: 'retention', type: 'Log', forever: true },
     { kind: 'retention', container: 'logs', seconds: 86_400 },
-    { kind: 'retention', by: 'archive' },
+    { kind: 'retention', by: 'archive', type: 'Log' },
+    { kind: 'retention', seconds: 86_400 },
     { kind: 'container', container: 'logs', ttl: 86_400 },
     { kind: 'container', container: 'logs', ttl: 'item' },
     { kind: 'derived', what: 'old logs', form: 'archive', of: 'Log' },
   ])('an end that any place states: %o', (end) => {
     expect(found(logs, log, end)).toEqual([]);
+  });
+
+  test('an archive of no type and after no time is no end', () => {
+    const [finding] = annotated([], [logs, log, { kind: 'retention', by: 'archive' }], LASTING);
+    expect(finding).toMatchObject({ at: { line: 2 }, related: [{ line: 3 }] });
   });
 
   test('TTL that is off isn’t an end, state has none, and elements aren’t documents', () => {

@@ -38,6 +38,16 @@ describe('J33', () => {
   });
 });
 
+describe('J33, within a document', () => {
+  test('a list that repeats another', () => {
+    const chat = typed('Chat', [{ path: 'charts', type: 'array' }]);
+    const copy = { kind: 'derived', what: 'charts', form: 'copy', type: 'Chat', field: 'charts', of: 'Chat' };
+    expect(found(chat, copy)).toEqual([expect.stringContaining('Chat.charts repeats what the same Chat has')]);
+    expect(found(typed('Chat', [{ path: 'charts', type: 'string' }]), copy)).toEqual([]);
+    expect(found(chat, { ...copy, keptBy: 'same-request' })).toEqual([]);
+  });
+});
+
 describe('J36', () => {
   const user = { path: 'userId', refersTo: 'User' };
   const venue = { path: 'venueId', refersTo: 'Venue' };

@@ -46,6 +46,27 @@ describe('J22', () => {
     expect(found(log, kept, { ...change, operation: 'create' })).toEqual([]);
   });
 
+  test('work that goes before it is done', () => {
+    const review = {
+      kind: 'type',
+      type: 'Review',
+      container: 'reviews',
+      purpose: 'job',
+      fields: [{ path: 'state', values: ['pending', 'done'] }],
+    };
+    const ttl = { kind: 'container', container: 'reviews', ttl: 2_592_000 };
+    expect(found(review, ttl)).toEqual([expect.stringContaining('one that is still pending disappears')]);
+    expect(found({ ...review, purpose: 'token', type: 'Invite' }, ttl)).toEqual([]);
+    expect(found({ ...review, fields: [{ path: 'state', values: ['on', 'off'] }] }, ttl)).toEqual([]);
+  });
+
+  test('a time after which nothing removes them', () => {
+    const kept = { kind: 'retention', type: 'Log', seconds: 2_592_000 };
+    expect(found(logs, log, kept)).toEqual([expect.stringContaining('Log after 30 days: the document says how long')]);
+    expect(found(logs, log, kept, { kind: 'retention', type: 'Log', by: 'job' })).toEqual([]);
+    expect(found({ ...logs, ttl: 'item' }, log, kept)).toEqual([]);
+  });
+
   test('ttl in documents of a container without one', () => {
     const withTtl = { ...log, fields: [{ path: 'ttl', type: 'number' }] };
     expect(found(logs, withTtl)).toEqual([expect.stringContaining('`ttl` of Log has no effect')]);

@@ -30,6 +30,20 @@ describe('J29', () => {
     ]);
   });
 
+  test('a whole document with a list in it', () => {
+    const cart = { kind: 'type', type: 'Cart', fields: [{ path: 'items[].sku' }] };
+    const update = { kind: 'access', name: 'Update the cart', operation: 'upsert', type: 'Cart' };
+    expect(found(cart, update)).toEqual([
+      expect.stringContaining(
+        '"Update the cart" of Cart writes a whole document with its lists over the one that is there',
+      ),
+    ]);
+    expect(found({ ...cart, purpose: 'view' }, update)).toEqual([]);
+    expect(found(cart, { ...update, sets: ['couponCode'] })).toEqual([]);
+    expect(found(cart, { ...update, sets: ['items'] })).toHaveLength(1);
+    expect(found({ ...cart, fields: [{ path: 'pets', type: 'array' }] }, update)).toEqual([]);
+  });
+
   const values = ['PENDING', 'IN-PROGRESS', 'DONE'];
   const app = { kind: 'type', type: 'App', fields: [{ path: 'status', values }] };
   const next = { kind: 'access', name: 'Find pending apps', operation: 'query', type: 'App', equals: ['status'] };

@@ -26,11 +26,12 @@ const SHARED_LIST =
 function writesOver(annotations: Annotations, { operation, readFirst, type, sets }: Access): boolean {
   if (operation !== 'replace' && operation !== 'upsert') return false;
   if (readFirst === true) return true;
-  const lists =
-    typeOf(annotations, type)?.fields.filter((field) => field.type === 'array' || field.grows === true) ?? [];
+  const lists = (typeOf(annotations, type)?.fields ?? []).flatMap(({ path, type: kind, grows }) =>
+    kind === 'array' || grows === true || path.includes('[') ? [path.replace(/\[.*/, '')] : [],
+  );
   return sets === undefined
-    ? lists.some(({ path }) => SHARED_LIST.test(path)) && !isDerivedType(annotations, type)
-    : lists.some(({ path }) => sets.some((set) => sameField(set, path)));
+    ? lists.some((path) => SHARED_LIST.test(path)) && !isDerivedType(annotations, type)
+    : lists.some((path) => sets.some((set) => sameField(set, path)));
 }
 
 /** What is worked out as a whole is written as a whole. */

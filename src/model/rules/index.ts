@@ -75,13 +75,13 @@ import { DELETIONS } from './j-deletion.ts';
 import { ACCESS_RULES } from './j-access.ts';
 import { COPIES } from './j-copies.ts';
 import { COUNTS } from './j-counts.ts';
-import { FIGURES } from './j-figures.ts';
 import { FLOWS } from './j-flows.ts';
 import { GROWING } from './j-growth.ts';
 import { LASTING } from './j-lasting.ts';
 import { RELATIONS } from './j-relations.ts';
 import { TTLS } from './j-ttl.ts';
 import { UNIQUE_VALUES } from './j-unique.ts';
+import { WITHOUT_STORE } from './j-without.ts';
 import { WRITERS } from './j-writers.ts';
 import { SERVICE } from './service.ts';
 import { STATED } from './stated.ts';
@@ -169,7 +169,7 @@ export const MODEL_RULES: readonly Rule[] = [
   ...WRITERS,
   ...RELATIONS,
   ...ACCESS_RULES,
-  ...FIGURES,
+  ...WITHOUT_STORE,
 ];
 
 export interface NotChecked {

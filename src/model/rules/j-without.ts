@@ -1,0 +1,39 @@
+// J31: what is entered while Cosmos DB can't be reached.
+import type { Annotation, Annotations } from '../annotations/annotations.ts';
+import { type Found, type Rule, ANNOTATIONS, SOURCES, together } from './rule.ts';
+
+type Fact = Annotation<'fact'>;
+
+const WITHOUT =
+  /fall-?back|\bwithout (?:an? )?(?:cosmos|database|endpoint|connection)|\b(?:cosmos ?db|database|db)\b.{0,20}\b(?:unavailable|unreachable|down|not configured|isn.t configured|fails)/i;
+const GOES_ON = /memory|continue|still works?|graceful|not persisted|keeps? working|\bworks\b/i;
+const COMES_BACK = /queue|replay|writes? back|written back|retr(?:y|ies)|sync/i;
+
+function* without(annotations: Annotations): Iterable<Found> {
+  const text = ({ of, property, value, words }: Fact): string => `${of} ${property} ${value} ${words}`;
+  const all = annotations.of('fact').filter((fact) => WITHOUT.test(text(fact)));
+  const going = all.filter(
+    (fact) => GOES_ON.test(text(fact)) && !(fact.value === false && /works?|continue|function/i.test(fact.property)),
+  );
+  if (going.length === 0 || all.some((fact) => COMES_BACK.test(text(fact)))) return;
+  const memory = all.some((fact) => /memory/i.test(text(fact)));
+  yield* together(
+    all,
+    `Without Cosmos DB the application goes on${memory ? ', with data in the memory of one instance' : ' and doesn’t store'}, and nothing is said to write ${memory ? 'them' : 'it'} back: what users enter then is lost without an error, ${memory ? 'instances show different data, and' : 'and'} a wrong setting in production looks like success`,
+  );
+}
+
+export const WITHOUT_STORE: readonly Rule[] = [
+  {
+    id: 'J31',
+    title: 'What is entered while Cosmos DB can’t be reached isn’t lost in silence',
+    severity: 'warning',
+    source: SOURCES.ours,
+    why: 'A program that falls back to memory accepts what it can’t keep. The next restart forgets it, and each instance has its own. A missing setting then goes unnoticed until data is missed. The rule takes facts on what the application does without Cosmos DB, and accepts any word on a queue, a retry or a write back.',
+    hint: 'Refuse writes with 503 while Cosmos DB can’t be reached, and fail at the start if it isn’t configured outside of development.',
+    needs: [ANNOTATIONS],
+    *check({ annotations }) {
+      if (annotations) yield* without(annotations);
+    },
+  },
+];

@@ -112,13 +112,17 @@ export const accessesOf = (annotations: Annotations, type: string): readonly Ann
     return there.length === 1 && same(there[0]?.name, type);
   });
 
-const WRITES: ReadonlySet<string> = new Set(['create', 'upsert', 'replace', 'patch', 'delete', 'batch']);
+const WRITES: ReadonlySet<string> = new Set(['create', 'upsert', 'replace', 'patch', 'update', 'delete', 'batch']);
 export const isWriting = ({ operation }: { readonly operation?: string | undefined }): boolean =>
   operation !== undefined && WRITES.has(operation);
 
+/** A change of a document that is there, whole or in part. */
+export const isEdit = ({ operation }: { readonly operation?: string | undefined }): boolean =>
+  operation === 'replace' || operation === 'patch' || operation === 'update';
+
 /** Whether the document is changed after it was created. */
 export const isChange = ({ operation }: { readonly operation?: string | undefined }): boolean =>
-  operation === 'upsert' || operation === 'replace' || operation === 'patch';
+  operation === 'upsert' || isEdit({ operation });
 
 /** `a, b and c` */
 export const listed = (names: readonly string[], word: 'and' | 'or' = 'and'): string => {

@@ -1,7 +1,7 @@
 // J27 and J37: copies and views that go stale, or show what is gone.
 import { type Annotations, fieldOf, same, sameField } from '../annotations/annotations.ts';
 import { type Derived, type Form, derivedIn, isRemoved, namesOf, plural } from '../annotations/derived.ts';
-import { hasPurpose, isWriting, listed, outerOf, typeOf, typesOf } from '../annotations/merged.ts';
+import { hasPurpose, isEdit, isWriting, listed, outerOf, typeOf, typesOf } from '../annotations/merged.ts';
 import { type Found, type Rule, ANNOTATIONS, SOURCES, missing, together } from './rule.ts';
 
 /** Types that keep the state of their time, so that a copy in them is meant to stay. */
@@ -167,7 +167,7 @@ function* overwritten(annotations: Annotations): Iterable<Found> {
       .filter(
         (one) =>
           same(one.type, type) &&
-          (one.operation === 'patch' || one.operation === 'replace') &&
+          isEdit(one) &&
           (one.sets?.length ?? 0) > 0 &&
           !all.some(({ flow }) => same(flow.name, one.name)),
       );

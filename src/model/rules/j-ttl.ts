@@ -6,6 +6,7 @@ import {
   article,
   hasPurpose,
   isChange,
+  isEdit,
   listed,
   outerOf,
   typeOf,
@@ -149,9 +150,7 @@ function* rewritten(annotations: Annotations): Iterable<Found> {
   for (const { type, seconds, at } of expiringIn(annotations)) {
     if (!hasPurpose(type, 'log', 'audit', 'event') || seconds === undefined) continue;
     if (annotations.of('retention').some((one) => one.from !== undefined && same(one.type, type.name))) continue;
-    const changes = accessesOf(annotations, type.name).filter(
-      (one) => one.operation === 'replace' || one.operation === 'patch' || one.readFirst === true,
-    );
+    const changes = accessesOf(annotations, type.name).filter((one) => isEdit(one) || one.readFirst === true);
     const [change] = changes;
     if (!change) continue;
     yield {

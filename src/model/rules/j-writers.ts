@@ -24,6 +24,8 @@ const SHARED_LIST =
 
 /** Whether the write puts a whole document over a list in which another writer may have added something. */
 function writesOver(annotations: Annotations, { operation, readFirst, type, sets }: Access): boolean {
+  // Of an update the text doesn’t say whether it writes the whole document.
+  if (operation === 'update') return readFirst === true;
   if (operation !== 'replace' && operation !== 'upsert') return false;
   if (readFirst === true) return true;
   const lists = (typeOf(annotations, type)?.fields ?? []).flatMap(({ path, type: kind, grows }) =>

@@ -186,6 +186,22 @@ function* overwritten(annotations: Annotations): Iterable<Found> {
   }
 }
 
+/** A reader of the feed that writes into what it reads. */
+function* loops(annotations: Annotations): Iterable<Found> {
+  const open = derivedIn(annotations).filter(
+    ({ keptBy, of, type, onRepeat, field }) =>
+      keptBy.has('change-feed') && field !== undefined && of !== undefined && same(of, type) && !onRepeat,
+  );
+  for (const found of together(
+    open.flatMap(({ places }) => places),
+    `The reader of the change feed writes ${namesOf(open)} into the same documents whose changes it reads: each of its writes is a change and comes back to it, and nothing is said to end that`,
+  ))
+    yield {
+      ...found,
+      hint: `Write ${namesOf(open)} into documents of another container or type, or let the reader leave out a document in which ${namesOf(open)} ${plural(open, 'belongs', 'belong')} to the version that it reads.`,
+    };
+}
+
 export const COPIES: readonly Rule[] = [
   {
     id: 'J27',
@@ -227,6 +243,18 @@ export const COPIES: readonly Rule[] = [
     needs: [ANNOTATIONS],
     *check({ annotations }) {
       if (annotations) yield* overwritten(annotations);
+    },
+  },
+  {
+    id: 'J32',
+    title: 'A reader of the change feed doesn’t call itself',
+    severity: 'warning',
+    source: SOURCES.feed,
+    why: 'Each write of a document is delivered by the feed, also one of the feed’s own reader (ASM-A2). A function that adds its result to the document that it was called for is called again for that, and pays for both. The rule takes data that the feed keeps in documents of the type that they follow from, and accepts any word that a repetition is safe.',
+    hint: 'Write the result elsewhere, or leave out documents that have it.',
+    needs: [ANNOTATIONS],
+    *check({ annotations }) {
+      if (annotations) yield* loops(annotations);
     },
   },
 ];

@@ -83,6 +83,8 @@ const PERSON = /user|member|customer|person|people|owner|account|player|student|
 /** What one person makes once for one thing. */
 const ONCE =
   /^(?:\w*[-_ ])?(?:reviews?|ratings?|votes?|upvotes?|likes?|favou?rites?|bookmarks?|follows?|followers?|friendships?|memberships?|subscriptions?|rsvps?|reactions?|enrol?lments?|flags?)$|(?:Review|Rating|Vote|Like|Favou?rite|Bookmark|Follow|Membership|Subscription|Reaction|Enrol?lment)s?$/i;
+/** A ticket may be reviewed again. */
+const OF_WORK = /pending|code|peer|performance|human/i;
 /** What only one may have for a time. */
 const TIMED = /booking|reservation|appointment|rental/i;
 const TIME = /date|time|slot|start|from|begin|day|hour/i;
@@ -101,7 +103,12 @@ function* twice(annotations: Annotations): Iterable<Found> {
     );
     const ids = annotations.of('id').filter((one) => same(one.type, type.name));
     if (!thing) continue;
-    if (person && ONCE.test(type.name) && !ids.some(({ from }) => from && covers(from, [person.path, thing.path])))
+    if (
+      person &&
+      ONCE.test(type.name) &&
+      !OF_WORK.test(type.name) &&
+      !ids.some(({ from }) => from && covers(from, [person.path, thing.path]))
+    )
       for (const found of together(
         [person, thing],
         `Nothing keeps ${article(person.refersTo ?? '')} from making several ${type.name} of the same ${thing.refersTo}: the id isn’t said to be made of ${person.path} and ${thing.path}, so a second request or a retry stores a second one, and counts and averages take both`,

@@ -6,12 +6,17 @@ type Fact = Annotation<'fact'>;
 
 const WITHOUT =
   /fall-?back|\bwithout (?:an? )?(?:cosmos|database|endpoint|connection)|\b(?:cosmos ?db|database|db)\b.{0,20}\b(?:unavailable|unreachable|down|not configured|isn.t configured|fails)/i;
+/** The fallback is one of the database, and not of a cache or a model. */
+const STORE = /cosmos|database|\bdb\b|repositor|persist|\bstor(?:e|es|ed|age)\b|endpoint|connection/i;
+const OTHER = /redis|cache|search|openai|\bllm\b|\bmodel\b/i;
 const GOES_ON = /memory|continue|still works?|graceful|not persisted|keeps? working|\bworks\b/i;
 const COMES_BACK = /queue|replay|writes? back|written back|retr(?:y|ies)|sync/i;
 
 function* without(annotations: Annotations): Iterable<Found> {
   const text = ({ of, property, value, words }: Fact): string => `${of} ${property} ${value} ${words}`;
-  const all = annotations.of('fact').filter((fact) => WITHOUT.test(text(fact)));
+  const all = annotations
+    .of('fact')
+    .filter((fact) => WITHOUT.test(text(fact)) && STORE.test(text(fact)) && !OTHER.test(text(fact)));
   const going = all.filter(
     (fact) => GOES_ON.test(text(fact)) && !(fact.value === false && /works?|continue|function/i.test(fact.property)),
   );

@@ -76,3 +76,16 @@ describe('J35', () => {
     expect(found({ ...ingest, many: undefined }, review)).toEqual([]);
   });
 });
+
+describe('J32', () => {
+  const own = { kind: 'derived', what: 'result', form: 'aggregate', type: 'Mail', field: 'result', of: 'Mail' };
+
+  test('a reader that writes what it reads', () => {
+    expect(found({ ...own, keptBy: 'change-feed' })).toEqual([
+      expect.stringContaining('writes Mail.result into the same documents whose changes it reads'),
+    ]);
+    expect(found({ ...own, keptBy: 'change-feed', onRepeat: 'safe' })).toEqual([]);
+    expect(found({ ...own, keptBy: 'change-feed', of: 'Attachment' })).toEqual([]);
+    expect(found({ ...own, keptBy: 'same-request' })).toEqual([]);
+  });
+});

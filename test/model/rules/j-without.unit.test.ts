@@ -11,6 +11,7 @@ describe('J31', () => {
     expect(found(memory)).toEqual([expect.stringContaining('with data in the memory of one instance')]);
     expect(found(memory, { ...memory, property: 'afterwards', value: 'replayed from a queue' })).toEqual([]);
     expect(found({ ...memory, of: 'cache' })).toEqual([]);
+    expect(found({ ...memory, of: 'fallback of the Redis cache of Cosmos DB' })).toEqual([]);
   });
 
   test('an application that goes on, by the words of the document', () => {

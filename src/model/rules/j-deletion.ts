@@ -88,7 +88,8 @@ function deletedIn(annotations: Annotations): Deleted[] {
 
 /** `Dog.ownerId`: what keeps the id of the deleted. Records of the past keep theirs. */
 function referringTo(annotations: Annotations, { type, hard, also }: Deleted): { name: string; at: Place }[] {
-  if (!hard) return [];
+  // Where a mark keeps the document, references still find it.
+  if (!hard || annotations.of('deletion').some((one) => same(one.type, type) && isMarked(one))) return [];
   return typesOf(annotations)
     .filter((one) => !oneOf(also, one.name) && !hasPurpose(one, 'audit', 'log', 'event', 'telemetry'))
     .flatMap((one) =>

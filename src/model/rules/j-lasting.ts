@@ -35,9 +35,13 @@ const isHandled = (annotations: Annotations, type: WholeType): boolean =>
           : same(one.container, type.container)
         : same(one.type, type.name),
     ) ||
-  annotations
-    .of('container')
-    .some((one) => same(one.container, type.container) && one.ttl !== undefined && one.ttl !== 'off') ||
+  annotations.of('container').some(
+    (one) =>
+      same(one.container, type.container) &&
+      one.ttl !== undefined &&
+      // Off on purpose is a decision, except for what has an end by its nature.
+      (one.ttl !== 'off' || !hasPurpose(type, 'cache', 'token', 'session')),
+  ) ||
   annotations.of('derived').some(({ form, of, type: own }) => form === 'archive' && same(of ?? own, type.name)) ||
   type.fields.some(({ path }) => path === 'ttl');
 
@@ -82,7 +86,7 @@ export const LASTING: readonly Rule[] = [
     title: 'Documents that accumulate have an end: a TTL, an archive, or a word that they stay',
     severity: 'warning',
     source: SOURCES.microsoft('Time to Live (TTL) in Azure Cosmos DB'),
-    why: 'Events, logs, messages, sessions, tokens, jobs and results become more every day. Without an end each query and each month costs more, and a logical partition ends at 20 GB (ASM-E121). To add a TTL later is easy; to delete years of documents then costs RU. The rule takes the purposes of types, and is silent for a type whose retention any place states, "for ever" among it.',
+    why: 'Events, logs, messages, sessions, tokens, jobs and results become more every day. Without an end each query and each month costs more, and a logical partition ends at 20 GB (ASM-E121). To add a TTL later is easy; to delete years of documents then costs RU. The rule takes the purposes of types, and is silent for a type whose retention any place states, "for ever" among it, and a TTL that is off on purpose, except for caches, tokens and sessions.',
     hint: 'Give the containers a TTL, or state where old documents are archived, or that they stay for ever and why.',
     needs: [ANNOTATIONS],
     *check({ annotations }) {

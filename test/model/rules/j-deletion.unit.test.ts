@@ -32,6 +32,7 @@ describe('J24', () => {
     expect(found({ ...hard, also: ['dogs'] }, dog)).toEqual([]);
     expect(found({ ...hard, way: 'soft' }, dog)).toEqual([]);
     expect(found(hard, { ...dog, purpose: 'audit' })).toEqual([]);
+    expect(found(hard, { ...soft, type: 'Owner' }, dog)).toEqual([]);
   });
 
   test('a delete among the accesses, and a flow that deletes both', () => {

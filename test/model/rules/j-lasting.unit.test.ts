@@ -34,8 +34,11 @@ describe('J21', () => {
     expect(finding).toMatchObject({ at: { line: 2 }, related: [{ line: 3 }] });
   });
 
-  test('TTL that is off isn’t an end, state has none, and elements aren’t documents', () => {
-    expect(found({ ...logs, ttl: 'off' }, log)).toEqual([expect.stringContaining('the TTL of logs is off')]);
+  test('TTL that is off is no end of a cache, state has none, and elements aren’t documents', () => {
+    expect(found({ ...logs, ttl: 'off' }, { ...log, purpose: 'cache' })).toEqual([
+      expect.stringContaining('the TTL of logs is off'),
+    ]);
+    expect(found({ ...logs, ttl: 'off' }, log)).toEqual([]);
     expect(found({ ...log, purpose: 'state' })).toEqual([]);
     expect(
       found(

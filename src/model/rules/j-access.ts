@@ -1,7 +1,7 @@
 // J30: whose documents a request may see, and what decides it.
 import { type Annotation, type Annotations, fieldOf, same, sameField } from '../annotations/annotations.ts';
 import { listed } from '../annotations/merged.ts';
-import { type Found, type Rule, ANNOTATIONS, SOURCES, missing, together } from './rule.ts';
+import { type Found, type Rule, ANNOTATIONS, SOURCES, hinted, missing, together } from './rule.ts';
 
 type Tenancy = Annotation<'tenancy'>;
 
@@ -11,18 +11,17 @@ function* wildcards(annotations: Annotations): Iterable<Found> {
     all.flatMap(({ field }) => field ?? []),
     'or',
   );
-  for (const found of together(
-    all,
-    `A resource token with a wildcard${fields === '' ? '' : ` in ${fields}`} can’t be made: a permission names one resource, and for a part of a container a value of its partition key, letter by letter. The pattern matches no document, or the token is made for the whole container`,
-    annotations
-      .of('tenancy')
-      .flatMap(({ by, wildcard, at }) => (by === 'resource-token' && wildcard !== true ? [at] : [])),
-  ))
-    yield {
-      ...found,
-      severity: 'error',
-      hint: 'Give each session a token for its own value of the partition key, or let a service of yours check who asks and query for them.',
-    };
+  yield* hinted(
+    together(
+      all,
+      `A resource token with a wildcard${fields === '' ? '' : ` in ${fields}`} can’t be made: a permission names one resource, and for a part of a container a value of its partition key, letter by letter. The pattern matches no document, or the token is made for the whole container`,
+      annotations
+        .of('tenancy')
+        .flatMap(({ by, wildcard, at }) => (by === 'resource-token' && wildcard !== true ? [at] : [])),
+    ),
+    'Give each session a token for its own value of the partition key, or let a service of yours check who asks and query for them.',
+    'error',
+  );
 }
 
 const FROM_CLIENT: ReadonlySet<Tenancy['from']> = new Set(['route', 'body', 'header']);
@@ -50,15 +49,14 @@ function* unchecked(annotations: Annotations): Iterable<Found> {
     const covers = checks.some(({ from }) => from !== 'token') || (checks.length > 0 && optional.length === 0);
     if (given.length === 0 || covers) continue;
     const byKey = group.filter(({ by }) => by === 'key');
-    for (const found of together(
-      given,
-      `${field} comes from the ${listed([...new Set(given.flatMap(({ from }) => from ?? []))])} of the request, and nothing compares it with the signed-in user${optional.length > 0 ? ', who may send no token at all' : ''}: whoever knows or guesses another ${field} reads and writes that one’s documents${byKey.length > 0 ? `. That ${field} is the partition key doesn’t help: a key says where documents are, and not who may see them` : ''}`,
-      [...byKey, ...optional].map(({ at }) => at),
-    ))
-      yield {
-        ...found,
-        hint: `Take ${field} from the validated token and not from the request, or answer 403 if the two differ.`,
-      };
+    yield* hinted(
+      together(
+        given,
+        `${field} comes from the ${listed([...new Set(given.flatMap(({ from }) => from ?? []))])} of the request, and nothing compares it with the signed-in user${optional.length > 0 ? ', who may send no token at all' : ''}: whoever knows or guesses another ${field} reads and writes that one’s documents${byKey.length > 0 ? `. That ${field} is the partition key doesn’t help: a key says where documents are, and not who may see them` : ''}`,
+        [...byKey, ...optional].map(({ at }) => at),
+      ),
+      `Take ${field} from the validated token and not from the request, or answer 403 if the two differ.`,
+    );
   }
 }
 

@@ -2,7 +2,7 @@
 import { type Annotations, fieldOf, same, sameField } from '../annotations/annotations.ts';
 import { type Derived, type Form, derivedIn, isRemoved, namesOf, plural } from '../annotations/derived.ts';
 import { hasPurpose, isEdit, isWriting, listed, outerOf, typeOf, typesOf } from '../annotations/merged.ts';
-import { type Found, type Rule, ANNOTATIONS, SOURCES, missing, together } from './rule.ts';
+import { type Found, type Rule, ANNOTATIONS, SOURCES, hinted, missing, together } from './rule.ts';
 
 /** Types that keep the state of their time, so that a copy in them is meant to stay. */
 const keepsHistory = (annotations: Annotations, type: string | undefined): boolean =>
@@ -73,14 +73,13 @@ function* stale(annotations: Annotations): Iterable<Found> {
   const bySource = [...Map.groupBy(open, ({ of }) => of)].map(
     ([of, all]) => `${namesOf(all)} ${plural(all, 'repeats', 'repeat')} values of ${of}`,
   );
-  for (const found of together(
-    open.flatMap(({ places }) => places),
-    `${bySource.join(', ')}, and no place says whether ${plural(open, 'the copy follows', 'the copies follow')} when the source changes, and by what: documents that are already there go on showing the old value`,
-  ))
-    yield {
-      ...found,
-      hint: `State that ${namesOf(open)} ${plural(open, 'keeps', 'keep')} the value of ${plural(open, 'its', 'their')} time, or let a reader of the change feed of ${listed(open.map(({ of }) => annotations.containerOf({ type: of }) ?? of ?? ''))} write ${plural(open, 'it', 'them')} again.`,
-    };
+  yield* hinted(
+    together(
+      open.flatMap(({ places }) => places),
+      `${bySource.join(', ')}, and no place says whether ${plural(open, 'the copy follows', 'the copies follow')} when the source changes, and by what: documents that are already there go on showing the old value`,
+    ),
+    `State that ${namesOf(open)} ${plural(open, 'keeps', 'keep')} the value of ${plural(open, 'its', 'their')} time, or let a reader of the change feed of ${listed(open.map(({ of }) => annotations.containerOf({ type: of }) ?? of ?? ''))} write ${plural(open, 'it', 'them')} again.`,
+  );
 }
 
 const SHOWING: ReadonlySet<Form> = new Set([
@@ -104,15 +103,14 @@ function* unseen(annotations: Annotations): Iterable<Found> {
   if (all.length === 0) return;
   const sources = listed(removed.map(({ of }) => of ?? ''));
   const feeds = annotations.of('access').filter(({ operation }) => operation === 'feed');
-  for (const found of together(
-    all.flatMap(({ places }) => places),
-    `${namesOf(all)} ${plural(all, 'is', 'are')} kept by the change feed, and ${sources} can be deleted. The feed in its default mode has no deletes: what is deleted stays in ${namesOf(all)}, and nothing is said to remove it`,
-    feeds.map(({ at }) => at),
-  ))
-    yield {
-      ...found,
-      hint: `Mark a deleted ${removed[0]?.of ?? 'document'} by a field and a \`ttl\` instead of deleting it, so that the feed shows the mark; or read the feed in the mode "all versions and deletes".`,
-    };
+  yield* hinted(
+    together(
+      all.flatMap(({ places }) => places),
+      `${namesOf(all)} ${plural(all, 'is', 'are')} kept by the change feed, and ${sources} can be deleted. The feed in its default mode has no deletes: what is deleted stays in ${namesOf(all)}, and nothing is said to remove it`,
+      feeds.map(({ at }) => at),
+    ),
+    `Mark a deleted ${removed[0]?.of ?? 'document'} by a field and a \`ttl\` instead of deleting it, so that the feed shows the mark; or read the feed in the mode "all versions and deletes".`,
+  );
 }
 
 function* leftOver(annotations: Annotations): Iterable<Found> {
@@ -174,15 +172,14 @@ function* overwritten(annotations: Annotations): Iterable<Found> {
     if (edits.length === 0) continue;
     const fields = listed([...new Set(edits.flatMap(({ sets = [] }) => sets.map(fieldOf)))]);
     const names = listed([...new Set(edits.map(({ name }) => `"${name}"`))]);
-    for (const found of together(
-      all.map(({ flow }) => flow),
-      `${listed([...new Set(all.map(({ flow }) => `"${flow.name}"`))])} upserts whole documents of ${type}, and ${names} set${new Set(edits.map(({ name }) => name)).size === 1 ? 's' : ''} ${fields} in them: when the run is repeated, it puts the values of before over what was entered since`,
-      edits.map(({ at }) => at),
-    ))
-      yield {
-        ...found,
-        hint: `Let the run patch only what it works out itself and leave ${fields}, or keep ${fields} in a document of its own.`,
-      };
+    yield* hinted(
+      together(
+        all.map(({ flow }) => flow),
+        `${listed([...new Set(all.map(({ flow }) => `"${flow.name}"`))])} upserts whole documents of ${type}, and ${names} set${new Set(edits.map(({ name }) => name)).size === 1 ? 's' : ''} ${fields} in them: when the run is repeated, it puts the values of before over what was entered since`,
+        edits.map(({ at }) => at),
+      ),
+      `Let the run patch only what it works out itself and leave ${fields}, or keep ${fields} in a document of its own.`,
+    );
   }
 }
 
@@ -192,14 +189,13 @@ function* loops(annotations: Annotations): Iterable<Found> {
     ({ keptBy, of, type, onRepeat, field }) =>
       keptBy.has('change-feed') && field !== undefined && of !== undefined && same(of, type) && !onRepeat,
   );
-  for (const found of together(
-    open.flatMap(({ places }) => places),
-    `The reader of the change feed writes ${namesOf(open)} into the same documents whose changes it reads: each of its writes is a change and comes back to it, and nothing is said to end that`,
-  ))
-    yield {
-      ...found,
-      hint: `Write ${namesOf(open)} into documents of another container or type, or let the reader leave out a document in which ${namesOf(open)} ${plural(open, 'belongs', 'belong')} to the version that it reads.`,
-    };
+  yield* hinted(
+    together(
+      open.flatMap(({ places }) => places),
+      `The reader of the change feed writes ${namesOf(open)} into the same documents whose changes it reads: each of its writes is a change and comes back to it, and nothing is said to end that`,
+    ),
+    `Write ${namesOf(open)} into documents of another container or type, or let the reader leave out a document in which ${namesOf(open)} ${plural(open, 'belongs', 'belong')} to the version that it reads.`,
+  );
 }
 
 export const COPIES: readonly Rule[] = [

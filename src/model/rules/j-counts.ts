@@ -2,7 +2,7 @@
 import { type Annotations, same, sameField } from '../annotations/annotations.ts';
 import { type Derived, derivedIn, namesOf, plural } from '../annotations/derived.ts';
 import { accessesOf, listed, typeOf } from '../annotations/merged.ts';
-import { type Found, type Rule, ANNOTATIONS, SOURCES, missing, together } from './rule.ts';
+import { type Found, type Rule, ANNOTATIONS, SOURCES, hinted, missing, together } from './rule.ts';
 
 const refersTo = (annotations: Annotations, from: string | undefined, to: string | undefined): boolean =>
   typeOf(annotations, from)?.fields.some((field) => same(field.refersTo, to)) ?? false;
@@ -54,27 +54,25 @@ function* unkept(annotations: Annotations, values: readonly Derived[]): Iterable
   for (const all of Map.groupBy(counted, ({ type }) => type?.toLowerCase()).values()) {
     const group = parts(all);
     const sources = listed(group.map(({ of }) => annotations.containerOf({ type: of }) ?? of ?? ''));
-    for (const found of together(
-      all.flatMap(({ places }) => places),
-      `${withSources(group)} ${plural(group, 'follows', 'follow')} from other documents, and no place says what keeps ${plural(group, 'it', 'them')} right when one of those is written, changed or deleted: ${plural(group, 'it goes', 'they go')} stale, or a retry counts twice`,
-    ))
-      yield {
-        ...found,
-        hint: `Compute ${namesOf(group)} from the change feed of ${sources} by a projection that knows what it has counted, with a recount for repair; or count at each read.`,
-      };
+    yield* hinted(
+      together(
+        all.flatMap(({ places }) => places),
+        `${withSources(group)} ${plural(group, 'follows', 'follow')} from other documents, and no place says what keeps ${plural(group, 'it', 'them')} right when one of those is written, changed or deleted: ${plural(group, 'it goes', 'they go')} stale, or a retry counts twice`,
+      ),
+      `Compute ${namesOf(group)} from the change feed of ${sources} by a projection that knows what it has counted, with a recount for repair; or count at each read.`,
+    );
   }
   // Without a source only what its name calls a count is one.
   const bare = open.filter(({ of, form, field = '' }) => of === undefined && (form === 'counter' || SCORE.test(field)));
   for (const all of Map.groupBy(bare, ({ type }) => type?.toLowerCase()).values()) {
     const group = parts(all);
-    for (const found of together(
-      all.flatMap(({ places }) => places),
-      `No stored documents are named that ${namesOf(group)} could be counted from, and no place says what changes ${plural(group, 'it', 'them')}: a repeated click or request counts again, and a wrong value can’t be found or repaired`,
-    ))
-      yield {
-        ...found,
-        hint: `Store what is counted as documents of their own with an id for each person and thing (one vote a user), and derive ${namesOf(group)} from them.`,
-      };
+    yield* hinted(
+      together(
+        all.flatMap(({ places }) => places),
+        `No stored documents are named that ${namesOf(group)} could be counted from, and no place says what changes ${plural(group, 'it', 'them')}: a repeated click or request counts again, and a wrong value can’t be found or repaired`,
+      ),
+      `Store what is counted as documents of their own with an id for each person and thing (one vote a user), and derive ${namesOf(group)} from them.`,
+    );
   }
 }
 
@@ -92,14 +90,13 @@ function* doubled(annotations: Annotations, numbers: readonly Derived[]): Iterab
   for (const all of Map.groupBy(redelivered, ({ type }) => type?.toLowerCase()).values()) {
     const group = parts(all);
     const by = listed([...new Set(group.flatMap(({ keptBy }) => [...keptBy].filter((one) => AGAIN.has(one))))]);
-    for (const found of together(
-      all.flatMap(({ places }) => places),
-      `${withSources(group)} ${plural(group, 'is', 'are')} changed for each message of the ${by === 'queue' ? 'queue' : 'change feed'}, which delivers a message at least once, and nothing remembers what is counted: a message that comes again is counted twice, and no recount repairs it`,
-    ))
-      yield {
-        ...found,
-        hint: `Keep beside ${namesOf(group)} the ids of ${listed(group.map(({ of }) => `each ${of ?? 'message'}`))} that is counted, or the position of the source; write both in one replace with the ETag, and have a recount.`,
-      };
+    yield* hinted(
+      together(
+        all.flatMap(({ places }) => places),
+        `${withSources(group)} ${plural(group, 'is', 'are')} changed for each message of the ${by === 'queue' ? 'queue' : 'change feed'}, which delivers a message at least once, and nothing remembers what is counted: a message that comes again is counted twice, and no recount repairs it`,
+      ),
+      `Keep beside ${namesOf(group)} the ids of ${listed(group.map(({ of }) => `each ${of ?? 'message'}`))} that is counted, or the position of the source; write both in one replace with the ETag, and have a recount.`,
+    );
   }
   const apart = open.filter(
     (one) =>
@@ -113,14 +110,13 @@ function* doubled(annotations: Annotations, numbers: readonly Derived[]): Iterab
     const [first] = group;
     if (!first) continue;
     const [own, source] = [annotations.containerOf({ type: first.type }), annotations.containerOf({ type: first.of })];
-    for (const found of together(
-      all.flatMap(({ places }) => places),
-      `${namesOf(group)} ${plural(group, 'is', 'are')} in ${own ?? 'one container'}, and what ${plural(group, 'it counts', 'they count')}, ${first.of ?? ''}, in ${same(own, source) ? 'other partitions of it' : (source ?? 'another')}: one transaction can’t change both. A failure between the two writes leaves a wrong number, a retry counts twice, and nothing is said to recount`,
-    ))
-      yield {
-        ...found,
-        hint: `Derive ${namesOf(group)} from the change feed of ${source ?? first.of ?? 'the source'}, with a marker of what is counted, or recount by a job.`,
-      };
+    yield* hinted(
+      together(
+        all.flatMap(({ places }) => places),
+        `${namesOf(group)} ${plural(group, 'is', 'are')} in ${own ?? 'one container'}, and what ${plural(group, 'it counts', 'they count')}, ${first.of ?? ''}, in ${same(own, source) ? 'other partitions of it' : (source ?? 'another')}: one transaction can’t change both. A failure between the two writes leaves a wrong number, a retry counts twice, and nothing is said to recount`,
+      ),
+      `Derive ${namesOf(group)} from the change feed of ${source ?? first.of ?? 'the source'}, with a marker of what is counted, or recount by a job.`,
+    );
   }
 }
 

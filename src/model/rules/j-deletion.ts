@@ -2,7 +2,7 @@
 import { type Annotation, type Annotations, fieldOf, same, sameField } from '../annotations/annotations.ts';
 import { accessesOf, article, hasPurpose, listed, typesOf } from '../annotations/merged.ts';
 import type { Place } from '../model.ts';
-import { type Found, type Rule, ANNOTATIONS, SOURCES, missing, together } from './rule.ts';
+import { type Found, type Rule, ANNOTATIONS, SOURCES, hinted, missing, together } from './rule.ts';
 
 /** A station that is retired may be shown. */
 const MARK = /delet|remov|trash|archiv|active|status|state|void|cancel|hidden/i;
@@ -34,15 +34,14 @@ function* stillShown(annotations: Annotations): Iterable<Found> {
       (access) => access.operation === 'query' && ignores(access, fields),
     );
     const names = [...new Set(open.map(({ name }) => `"${name}"`))];
-    for (const found of together(
-      open,
-      `${listed(names)} ${names.length === 1 ? 'doesn’t' : 'don’t'} filter by ${listed(fields, 'or')}, which marks deleted documents of ${first.type}; these are still returned`,
-      marks.map(({ at }) => at),
-    ))
-      yield {
-        ...found,
-        hint: `Add a condition on ${fields[0]} to ${listed(names)}, or delete ${article(first.type)} for good by a \`ttl\` that is set with the mark.`,
-      };
+    yield* hinted(
+      together(
+        open,
+        `${listed(names)} ${names.length === 1 ? 'doesn’t' : 'don’t'} filter by ${listed(fields, 'or')}, which marks deleted documents of ${first.type}; these are still returned`,
+        marks.map(({ at }) => at),
+      ),
+      `Add a condition on ${fields[0]} to ${listed(names)}, or delete ${article(first.type)} for good by a \`ttl\` that is set with the mark.`,
+    );
   }
 }
 
@@ -157,15 +156,14 @@ function* leftBehind(annotations: Annotations): Iterable<Found> {
       ...(counts.length > 0 ? [`${names(counts)} still count${counts.length === 1 ? 's' : ''} it`] : []),
     ];
     if (harms.length === 0) continue;
-    for (const found of together(
-      deleted.places,
-      `No place says what the deletion of ${article(deleted.type)} does to what depends on it: ${harms.join(', and ')}`,
-      [...references, ...derived].map(({ at }) => at),
-    ))
-      yield {
-        ...found,
-        hint: `State for each of ${names([...references, ...derived])} whether it is deleted, changed or kept with the ${deleted.type}, and by what that a retry completes: the change feed after a mark of deletion, or a job.`,
-      };
+    yield* hinted(
+      together(
+        deleted.places,
+        `No place says what the deletion of ${article(deleted.type)} does to what depends on it: ${harms.join(', and ')}`,
+        [...references, ...derived].map(({ at }) => at),
+      ),
+      `State for each of ${names([...references, ...derived])} whether it is deleted, changed or kept with the ${deleted.type}, and by what that a retry completes: the change feed after a mark of deletion, or a job.`,
+    );
   }
 }
 

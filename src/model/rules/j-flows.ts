@@ -1,7 +1,7 @@
 // J25: uses that change several documents which no transaction can cover, and that nothing completes.
 import { type Annotation, type Annotations, same } from '../annotations/annotations.ts';
 import { isWriting, listed } from '../annotations/merged.ts';
-import { type Found, type Rule, ANNOTATIONS, SOURCES, missing, together } from './rule.ts';
+import { type Found, type Rule, ANNOTATIONS, SOURCES, hinted, missing, together } from './rule.ts';
 
 type Flow = Annotation<'flow'>;
 
@@ -94,19 +94,17 @@ function* findings(annotations: Annotations, outside: boolean): Iterable<Found> 
     const [first] = group;
     if (!first) continue;
     const names = listed([...new Set(group.map(({ flow }) => `"${flow.name}"`))]);
-    for (const found of together(
-      group.map(({ flow }) => flow),
-      `${names} write${group.every(({ flow }) => flow.name === first.flow.name) ? 's' : ''} ${listed(group.flatMap(({ what }) => what))} together: ${whyOf(first)}`,
-    ))
-      yield {
-        ...found,
-        hint:
-          first.cause === 'outside'
-            ? `Write only to Cosmos DB, and let a reader of the change feed (or an outbox document in the same batch) do the rest: ${listed(first.flow.steps.flatMap((step) => step.outside ?? []))}. It is repeated until it succeeds.`
-            : first.cause === 'many'
-              ? `Write ${listed(first.what)} in batches that can be repeated, and keep where the job is, so that a restart completes it.`
-              : `Write ${first.what[0] ?? 'one document'} with a state first, and let the change feed or a repeatable job write ${listed(first.what.slice(1)) || 'the others'} and set the state; or put them under one partition key.`,
-      };
+    yield* hinted(
+      together(
+        group.map(({ flow }) => flow),
+        `${names} write${group.every(({ flow }) => flow.name === first.flow.name) ? 's' : ''} ${listed(group.flatMap(({ what }) => what))} together: ${whyOf(first)}`,
+      ),
+      first.cause === 'outside'
+        ? `Write only to Cosmos DB, and let a reader of the change feed (or an outbox document in the same batch) do the rest: ${listed(first.flow.steps.flatMap((step) => step.outside ?? []))}. It is repeated until it succeeds.`
+        : first.cause === 'many'
+          ? `Write ${listed(first.what)} in batches that can be repeated, and keep where the job is, so that a restart completes it.`
+          : `Write ${first.what[0] ?? 'one document'} with a state first, and let the change feed or a repeatable job write ${listed(first.what.slice(1)) || 'the others'} and set the state; or put them under one partition key.`,
+    );
   }
 }
 

@@ -12,7 +12,7 @@ import {
 } from '../annotations/merged.ts';
 import { PROFILES } from '../estimate.ts';
 import type { Place } from '../model.ts';
-import { type Found, type Rule, ANNOTATIONS, SOURCES, missing, n, together } from './rule.ts';
+import { type Found, type Rule, ANNOTATIONS, SOURCES, hinted, missing, n, together } from './rule.ts';
 
 /** Lists to which every day adds. Those of a person, such as pets or favourites, stay small. */
 const ENDLESS =
@@ -64,15 +64,14 @@ function* growing(annotations: Annotations): Iterable<Found> {
     ),
   );
   const one = endless.length === 1;
-  for (const found of together(
-    endless,
-    `${listed(endless.map(nameOf))} grow${one ? 's' : ''} inside ${one ? 'one document' : 'a document each'} without an end: each element that is added rewrites the whole document and costs RU for all of it, and at 2 MB the service refuses the write`,
-    [...placesOf(annotations, endless), ...writers.map(({ at }) => at)],
-  ))
-    yield {
-      ...found,
-      hint: `Write each element of ${listed(endless.map(nameOf))} as a document of its own, with ${listed(endless.map(({ type }) => `the id of its ${type.name}`))} as the partition key or a part of it; keep only the newest few in the ${listed(endless.map(({ type }) => type.name))}.`,
-    };
+  yield* hinted(
+    together(
+      endless,
+      `${listed(endless.map(nameOf))} grow${one ? 's' : ''} inside ${one ? 'one document' : 'a document each'} without an end: each element that is added rewrites the whole document and costs RU for all of it, and at 2 MB the service refuses the write`,
+      [...placesOf(annotations, endless), ...writers.map(({ at }) => at)],
+    ),
+    `Write each element of ${listed(endless.map(nameOf))} as a document of its own, with ${listed(endless.map(({ type }) => `the id of its ${type.name}`))} as the partition key or a part of it; keep only the newest few in the ${listed(endless.map(({ type }) => type.name))}.`,
+  );
 }
 
 function* large(annotations: Annotations): Iterable<Found> {
@@ -90,15 +89,14 @@ function* large(annotations: Annotations): Iterable<Found> {
   if (all.length === 0) return;
   const write = PROFILES.microsoft.create(100_000);
   const one = all.length === 1;
-  for (const found of together(
-    all,
-    `${listed(all.map((part) => `${nameOf(part)}${part.type.container === undefined ? '' : ` in ${part.type.container}`}`))} ${one ? 'is' : 'are'} large and ${one ? 'lies' : 'lie'} in the item itself, and no place says how large ${one ? 'it' : 'they'} can be: 100 KB take about ${n(write)} RU for each write without indexing, and above 2 MB the item is refused`,
-    [...placesOf(annotations, all), ...limited.map(({ at }) => at)],
-  ))
-    yield {
-      ...found,
-      hint: `Keep ${listed(all.map(nameOf))} in Blob Storage, and only ${one ? 'its' : 'their'} address, size and hash in Cosmos DB; or state a limit, and what happens above it.`,
-    };
+  yield* hinted(
+    together(
+      all,
+      `${listed(all.map((part) => `${nameOf(part)}${part.type.container === undefined ? '' : ` in ${part.type.container}`}`))} ${one ? 'is' : 'are'} large and ${one ? 'lies' : 'lie'} in the item itself, and no place says how large ${one ? 'it' : 'they'} can be: 100 KB take about ${n(write)} RU for each write without indexing, and above 2 MB the item is refused`,
+      [...placesOf(annotations, all), ...limited.map(({ at }) => at)],
+    ),
+    `Keep ${listed(all.map(nameOf))} in Blob Storage, and only ${one ? 'its' : 'their'} address, size and hash in Cosmos DB; or state a limit, and what happens above it.`,
+  );
 }
 
 /** "< 2 MB" of a type that has lists. */
@@ -118,15 +116,14 @@ function* assumed(annotations: Annotations): Iterable<Found> {
     );
     if (!size || lists.length === 0) continue;
     const names = listed(lists.map(({ path }) => path));
-    for (const found of together(
-      [size, ...lists],
-      `${type.name} is assumed to stay below 2 MB, but ${names} ${lists.length === 1 ? 'has' : 'have'} no limit: one large source gives more, and then the write is refused and ${article(type.name)} can’t be stored at all`,
-      type.places,
-    ))
-      yield {
-        ...found,
-        hint: `Split ${names} over several documents under the same partition key, or store a ${type.name} above a stated size in Blob Storage.`,
-      };
+    yield* hinted(
+      together(
+        [size, ...lists],
+        `${type.name} is assumed to stay below 2 MB, but ${names} ${lists.length === 1 ? 'has' : 'have'} no limit: one large source gives more, and then the write is refused and ${article(type.name)} can’t be stored at all`,
+        type.places,
+      ),
+      `Split ${names} over several documents under the same partition key, or store a ${type.name} above a stated size in Blob Storage.`,
+    );
   }
 }
 

@@ -1,7 +1,7 @@
 // J21: documents that accumulate and stay for ever.
 import { type Annotation, type Annotations, fieldOf, same } from '../annotations/annotations.ts';
 import { type Purpose, type WholeType, hasPurpose, listed, outerOf, typesOf } from '../annotations/merged.ts';
-import { type Found, type Rule, ANNOTATIONS, SOURCES, missing, together } from './rule.ts';
+import { type Found, type Rule, ANNOTATIONS, SOURCES, hinted, missing, together } from './rule.ts';
 
 /** Types of which there are more every day. */
 export const ACCUMULATING: readonly Purpose[] = [
@@ -73,10 +73,18 @@ function* staying(annotations: Annotations): Iterable<Found> {
   });
   const partition =
     wide.length === 0 ? '' : `, and a logical partition of ${listed(wide)} takes no more writes when it has 20 GB`;
-  yield* together(
-    open.flatMap(({ places }) => places.slice(0, 3).map((at) => ({ at }))),
-    `Nothing removes or archives ${listed(names)}${off.length > 0 ? `, and the TTL of ${listed(off.map(({ container }) => container))} is off` : ''}. There are more of them every day: storage, its price and the cost of queries grow without an end${partition}`,
-    [...off, ...annotations.of('retention').filter((one) => isVague(one) && one.by !== undefined)].map(({ at }) => at),
+  yield* hinted(
+    together(
+      open.flatMap(({ places }) => places.slice(0, 3).map((at) => ({ at }))),
+      `Nothing removes or archives ${listed(names)}${off.length > 0 ? `, and the TTL of ${listed(off.map(({ container }) => container))} is off` : ''}. There are more of them every day: storage, its price and the cost of queries grow without an end${partition}`,
+      [...off, ...annotations.of('retention').filter((one) => isVague(one) && one.by !== undefined)].map(
+        ({ at }) => at,
+      ),
+    ),
+    `Give ${listed(open.map(({ container, name }) => container ?? name))} a TTL, or a \`ttl\` to each ${listed(
+      open.map(({ name }) => name),
+      'or',
+    )} when it is done; or state where old ones are archived, or that they stay for ever and why.`,
   );
 }
 

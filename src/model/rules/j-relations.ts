@@ -10,7 +10,7 @@ import {
   outerOf,
   typesOf,
 } from '../annotations/merged.ts';
-import { type Found, type Rule, ANNOTATIONS, SOURCES, missing, together } from './rule.ts';
+import { type Found, type Rule, ANNOTATIONS, SOURCES, hinted, missing, together } from './rule.ts';
 
 const isList = ({ path, type, grows }: TypeField): boolean => type === 'array' || grows === true || path.includes('[');
 
@@ -37,20 +37,19 @@ function* onBothSides(annotations: Annotations): Iterable<Found> {
               by !== undefined && [parent, child].every(({ name }) => steps.some((step) => same(step.type, name))),
           );
       if (kept) continue;
-      for (const found of together(
-        annotations
-          .of('type')
-          .filter(
-            (one) =>
-              (same(one.type, parent.name) && one.fields.some(({ path }) => sameField(path, list.path))) ||
-              (same(one.type, child.name) && one.fields.some(({ path }) => sameField(path, back.path))),
-          ),
-        `Which ${child.name} belong to ${article(parent.name)} is stored twice, in ${parent.name}.${list.path} and in ${child.name}.${back.path}, and nothing keeps both in step: after a failure between the two writes, or two changes at once, they disagree`,
-      ))
-        yield {
-          ...found,
-          hint: `Keep only ${child.name}.${back.path}, and find the ${child.name} of ${article(parent.name)} by a query; or write both in one batch, which takes the same partition key.`,
-        };
+      yield* hinted(
+        together(
+          annotations
+            .of('type')
+            .filter(
+              (one) =>
+                (same(one.type, parent.name) && one.fields.some(({ path }) => sameField(path, list.path))) ||
+                (same(one.type, child.name) && one.fields.some(({ path }) => sameField(path, back.path))),
+            ),
+          `Which ${child.name} belong to ${article(parent.name)} is stored twice, in ${parent.name}.${list.path} and in ${child.name}.${back.path}, and nothing keeps both in step: after a failure between the two writes, or two changes at once, they disagree`,
+        ),
+        `Keep only ${child.name}.${back.path}, and find the ${child.name} of ${article(parent.name)} by a query; or write both in one batch, which takes the same partition key.`,
+      );
     }
 }
 
@@ -71,11 +70,13 @@ function* withinOne(annotations: Annotations): Iterable<Found> {
     );
   for (const group of Map.groupBy(all, ({ type, field = '' }) => `${type}.${fieldOf(field)}`)) {
     const [name, places] = group;
-    for (const found of together(
-      places,
-      `${name} repeats what the same ${places[0]?.type} has in another place, and nothing keeps both the same: a change of one leaves the other, and the document is larger by it`,
-    ))
-      yield { ...found, hint: `Keep one of the two, and collect ${name} when the document is read.` };
+    yield* hinted(
+      together(
+        places,
+        `${name} repeats what the same ${places[0]?.type} has in another place, and nothing keeps both the same: a change of one leaves the other, and the document is larger by it`,
+      ),
+      `Keep one of the two, and collect ${name} when the document is read.`,
+    );
   }
 }
 
@@ -109,15 +110,14 @@ function* twice(annotations: Annotations): Iterable<Found> {
       !OF_WORK.test(type.name) &&
       !ids.some(({ from }) => from && covers(from, [person.path, thing.path]))
     )
-      for (const found of together(
-        [person, thing],
-        `Nothing keeps ${article(person.refersTo ?? '')} from making several ${type.name} of the same ${thing.refersTo}: the id isn’t said to be made of ${person.path} and ${thing.path}, so a second request or a retry stores a second one, and counts and averages take both`,
-        type.places,
-      ))
-        yield {
-          ...found,
-          hint: `Make the id of ${type.name} from ${thing.path} and ${person.path}, so that the second create fails with 409, or an upsert changes the first.`,
-        };
+      yield* hinted(
+        together(
+          [person, thing],
+          `Nothing keeps ${article(person.refersTo ?? '')} from making several ${type.name} of the same ${thing.refersTo}: the id isn’t said to be made of ${person.path} and ${thing.path}, so a second request or a retry stores a second one, and counts and averages take both`,
+          type.places,
+        ),
+        `Make the id of ${type.name} from ${thing.path} and ${person.path}, so that the second create fails with 409, or an upsert changes the first.`,
+      );
     const times = type.fields.filter(
       ({ path, type: kind }) => TIME.test(path) && !/creat|updat|modif|cancel/i.test(path) && kind !== 'array',
     );
@@ -126,15 +126,14 @@ function* twice(annotations: Annotations): Iterable<Found> {
     const key = annotations.keyOf(type.container);
     const apart = key !== undefined && !key.some((path) => sameField(fieldOf(path), thing.path));
     const keyPlaces = annotations.of('container').filter((one) => one.key && same(one.container, type.container));
-    for (const found of together(
-      [thing, ...times],
-      `Nothing keeps two ${type.name} of the same ${thing.refersTo} at the same time (${listed([thing.path, ...times.map(({ path }) => path)])}) apart: two requests at once both find it free, and both store theirs${apart ? `. ${type.container} has the key ${key.join(', ')}, so the check for others reads all partitions, and no transaction holds check and write together` : ''}`,
-      [...keyPlaces.slice(0, 1).map(({ at }) => at), ...type.places],
-    ))
-      yield {
-        ...found,
-        hint: `Keep a document for each ${thing.refersTo} and slot whose id is made of ${[thing.path, ...times.map(({ path }) => path)].join(', ')}, under the partition key ${thing.path}, and create it before the ${type.name}: the second create fails with 409. Or keep the taken times in one document of the ${thing.refersTo} a day, and replace it with its ETag.`,
-      };
+    yield* hinted(
+      together(
+        [thing, ...times],
+        `Nothing keeps two ${type.name} of the same ${thing.refersTo} at the same time (${listed([thing.path, ...times.map(({ path }) => path)])}) apart: two requests at once both find it free, and both store theirs${apart ? `. ${type.container} has the key ${key.join(', ')}, so the check for others reads all partitions, and no transaction holds check and write together` : ''}`,
+        [...keyPlaces.slice(0, 1).map(({ at }) => at), ...type.places],
+      ),
+      `Keep a document for each ${thing.refersTo} and slot whose id is made of ${[thing.path, ...times.map(({ path }) => path)].join(', ')}, under the partition key ${thing.path}, and create it before the ${type.name}: the second create fails with 409. Or keep the taken times in one document of the ${thing.refersTo} a day, and replace it with its ETag.`,
+    );
   }
 }
 

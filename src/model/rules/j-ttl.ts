@@ -14,7 +14,7 @@ import {
 } from '../annotations/merged.ts';
 import type { Place } from '../model.ts';
 import { ACCUMULATING } from './j-lasting.ts';
-import { type Found, type Rule, ANNOTATIONS, SOURCES, missing, n, together } from './rule.ts';
+import { type Found, type Rule, ANNOTATIONS, SOURCES, hinted, missing, n, together } from './rule.ts';
 
 /** What a TTL is set on: types by their container or by a sentence on how long they stay. */
 interface Expiring {
@@ -96,15 +96,14 @@ function* embedded(annotations: Annotations): Iterable<Found> {
     const [first] = group;
     const outer = first?.type === undefined ? undefined : outerOf(annotations, first.type);
     if (!first || !outer || !group.some(({ by }) => by === 'ttl')) continue;
-    for (const found of together(
-      group,
-      `A TTL can’t remove ${first.type}: they are elements of ${outer.field.path} inside ${outer.type.name}, and a TTL removes whole documents. Either all of ${article(outer.type.name)} goes, or nothing`,
-      [outer.field.at],
-    ))
-      yield {
-        ...found,
-        hint: `Write each ${first.type} as a document of its own with a \`ttl\`; or set the TTL for ${outer.type.name}, and remove old elements of ${outer.field.path} when it is written.`,
-      };
+    yield* hinted(
+      together(
+        group,
+        `A TTL can’t remove ${first.type}: they are elements of ${outer.field.path} inside ${outer.type.name}, and a TTL removes whole documents. Either all of ${article(outer.type.name)} goes, or nothing`,
+        [outer.field.at],
+      ),
+      `Write each ${first.type} as a document of its own with a \`ttl\`; or set the TTL for ${outer.type.name}, and remove old elements of ${outer.field.path} when it is written.`,
+    );
   }
 }
 
@@ -177,15 +176,14 @@ function* unfinished(annotations: Annotations): Iterable<Found> {
     );
     const waiting = field?.values?.find((value) => WAITING.test(value));
     if (!first || !field || waiting === undefined) continue;
-    for (const found of together(
-      group,
-      `The TTL removes ${first.type.name}${after(group.find(({ seconds }) => seconds !== undefined)?.seconds)} whatever its ${field.path} is: one that is still ${waiting} disappears without a word, and its work is never done`,
-      [field.at],
-    ))
-      yield {
-        ...found,
-        hint: `Set \`ttl\` only when ${field.path} becomes final, and report what is ${waiting} for too long.`,
-      };
+    yield* hinted(
+      together(
+        group,
+        `The TTL removes ${first.type.name}${after(group.find(({ seconds }) => seconds !== undefined)?.seconds)} whatever its ${field.path} is: one that is still ${waiting} disappears without a word, and its work is never done`,
+        [field.at],
+      ),
+      `Set \`ttl\` only when ${field.path} becomes final, and report what is ${waiting} for too long.`,
+    );
   }
 }
 

@@ -4,7 +4,7 @@ import { accessesOf, covers as coversExactly, hasPurpose, listed, named, typeOf 
 import type { Place } from '../model.ts';
 import type { Facts } from './facts.ts';
 import { isCountedUp, isPosition } from './j-writers.ts';
-import { type Found, type Rule, ANNOTATIONS, SOURCES, missing, together } from './rule.ts';
+import { type Found, type Rule, ANNOTATIONS, SOURCES, hinted, missing, together } from './rule.ts';
 
 const lower = (fields: readonly string[]): string[] => fields.map((field) => field.toLowerCase());
 /** A class has `FileUrl`, and its documents `fileUrl`. */
@@ -237,12 +237,14 @@ function* findingsOf(facts: Facts): Iterable<Found> {
     if (!first) continue;
     const what = listed(group.map((one) => `${named(one.type, one.fields)}${inside(one)}`));
     const keys = annotations.of('container').filter((one) => one.key && same(one.container, first.container));
-    for (const found of together(
-      group.flatMap(({ places }) => places),
-      `Nothing keeps ${what} unique: ${whyOf(first)}`,
-      [...group.flatMap(({ id }) => id.at ?? []), ...keys.slice(0, 1).map(({ at }) => at)],
-    ))
-      yield { ...found, hint: hintOf(first, group.length > 1) };
+    yield* hinted(
+      together(
+        group.flatMap(({ places }) => places),
+        `Nothing keeps ${what} unique: ${whyOf(first)}`,
+        [...group.flatMap(({ id }) => id.at ?? []), ...keys.slice(0, 1).map(({ at }) => at)],
+      ),
+      hintOf(first, group.length > 1),
+    );
   }
 }
 

@@ -11,7 +11,7 @@ import {
   typesOf,
 } from '../annotations/merged.ts';
 import type { Place } from '../model.ts';
-import { type Found, type Rule, ANNOTATIONS, SOURCES, missing, together } from './rule.ts';
+import { type Found, type Rule, ANNOTATIONS, SOURCES, hinted, missing, together } from './rule.ts';
 
 type Access = Annotation<'access'>;
 
@@ -60,14 +60,13 @@ function* lost(annotations: Annotations): Iterable<Found> {
     read.length === open.length
       ? `read${s} a document, change${s} it and write${s} it whole`
       : `write${s} a whole document with its lists over the one that is there`;
-  for (const found of together(
-    open.toSorted((a, b) => Number(b.readFirst ?? false) - Number(a.readFirst ?? false)),
-    `${who} ${how}, with no ETag: of two at the same time the second overwrites what the first wrote${fields.length > 0 ? ` (${listed(fields)})` : ''}, without an error`,
-  ))
-    yield {
-      ...found,
-      hint: `Replace with If-Match on the ETag that was read, and read again on 412; or patch only ${fields.length > 0 ? listed(fields) : 'the fields that change'} (\`add\` to a list, \`incr\` of a number).`,
-    };
+  yield* hinted(
+    together(
+      open.toSorted((a, b) => Number(b.readFirst ?? false) - Number(a.readFirst ?? false)),
+      `${who} ${how}, with no ETag: of two at the same time the second overwrites what the first wrote${fields.length > 0 ? ` (${listed(fields)})` : ''}, without an error`,
+    ),
+    `Replace with If-Match on the ETag that was read, and read again on 412; or patch only ${fields.length > 0 ? listed(fields) : 'the fields that change'} (\`add\` to a list, \`incr\` of a number).`,
+  );
 }
 
 const WAITING = /^(?:pending|queued|new|ready|waiting|scheduled|todo|open|created|submitted)$/i;
@@ -110,15 +109,14 @@ function* taken(annotations: Annotations): Iterable<Found> {
     const leased = type.fields.some(({ path }) => /lease|lock|claimed|owner|worker|heartbeat/i.test(path));
     if (safe || guarded(annotations, type.name) || leased) continue;
     const names = listed([...new Set(reads.map(({ name }) => `"${name}"`))]);
-    for (const found of together(
-      reads,
-      `${names} find${new Set(reads.map(({ name }) => name)).size === 1 ? 's' : ''} ${type.name} by ${state} = ${waiting}, and nothing says how one worker takes it from another: two that look at the same time both do the work, and one that dies leaves it ${working} for ever`,
-      [at, ...writes.map((one) => one.at)],
-    ))
-      yield {
-        ...found,
-        hint: `Take ${article(type.name)} by a patch with the condition \`from c where c.${state} = '${waiting}'\` (or with If-Match) that also sets who has it and until when, and let a later run take back what is past that time.`,
-      };
+    yield* hinted(
+      together(
+        reads,
+        `${names} find${new Set(reads.map(({ name }) => name)).size === 1 ? 's' : ''} ${type.name} by ${state} = ${waiting}, and nothing says how one worker takes it from another: two that look at the same time both do the work, and one that dies leaves it ${working} for ever`,
+        [at, ...writes.map((one) => one.at)],
+      ),
+      `Take ${article(type.name)} by a patch with the condition \`from c where c.${state} = '${waiting}'\` (or with If-Match) that also sets who has it and until when, and let a later run take back what is past that time.`,
+    );
   }
 }
 
@@ -174,18 +172,16 @@ function* numbered(annotations: Annotations): Iterable<Found> {
     const regions = annotations
       .of('fact')
       .filter((fact) => SEVERAL_REGIONS.test(`${fact.of} ${fact.property} ${fact.value}`));
-    for (const found of together(
-      places,
-      `${name} is a number that is counted up, and nothing says what hands out the next one: Cosmos DB has no sequence, so two writers that read the last number both write the same one${regions.length > 0 ? ', and with writes in several regions no counter can be shared' : ''}`,
-      [...writes, ...regions].map(({ at }) => at),
-    ))
-      yield {
-        ...found,
-        hint:
-          field === 'id'
-            ? `Make the id of ${type} from values that tell its documents apart, or a UUID.`
-            : `Keep one counter document in the partition of the numbers, and raise it by a conditional replace or in the same batch as ${article(type)}${regions.length > 0 ? ', with one write region' : ''}; or use a value that needs no order, such as a UUID or _lsn.`,
-      };
+    yield* hinted(
+      together(
+        places,
+        `${name} is a number that is counted up, and nothing says what hands out the next one: Cosmos DB has no sequence, so two writers that read the last number both write the same one${regions.length > 0 ? ', and with writes in several regions no counter can be shared' : ''}`,
+        [...writes, ...regions].map(({ at }) => at),
+      ),
+      field === 'id'
+        ? `Make the id of ${type} from values that tell its documents apart, or a UUID.`
+        : `Keep one counter document in the partition of the numbers, and raise it by a conditional replace or in the same batch as ${article(type)}${regions.length > 0 ? ', with one write region' : ''}; or use a value that needs no order, such as a UUID or _lsn.`,
+    );
   }
 }
 

@@ -75,10 +75,13 @@ function* shared(annotations: Annotations): Iterable<Found> {
       .of('tenancy')
       .filter((each) => each.field !== undefined && sameField(each.field, field) && each.from === 'token');
     const from = listed(one.flatMap(({ format, from: made = [] }) => format ?? made));
-    yield* together(
-      one,
-      `${field} says whose the documents of ${container} are, but ${from === '' ? 'it has' : `${from} gives`} one value for all who sign in: they share one partition, and each sees and changes the others’ documents`,
-      whose.map(({ at }) => at),
+    yield* hinted(
+      together(
+        one,
+        `${field} says whose the documents of ${container} are, but ${from === '' ? 'it has' : `${from} gives`} one value for all who sign in: they share one partition, and each sees and changes the others’ documents`,
+        whose.map(({ at }) => at),
+      ),
+      `Make ${field} from the name of the person in the validated token (its \`sub\` or \`oid\`), and not from what all have in common.`,
     );
   }
 }

@@ -140,9 +140,12 @@ export const FLOWS: readonly Rule[] = [
           ({ form, keptBy, onRepeat }) =>
             (form === 'search-index' || form === 'replica') && keptBy === 'same-request' && onRepeat === undefined,
         );
-      yield* together(
-        both,
-        `${listed(both.map(({ what }) => what))} ${both.length === 1 ? 'is' : 'are'} written by the request that writes ${listed(both.map(({ of, type }) => of ?? type ?? 'the document'))}: if it stops in between, the one has what the other hasn’t, and nothing is said to find or repair it`,
+      yield* hinted(
+        together(
+          both,
+          `${listed(both.map(({ what }) => what))} ${both.length === 1 ? 'is' : 'are'} written by the request that writes ${listed(both.map(({ of, type }) => of ?? type ?? 'the document'))}: if it stops in between, the one has what the other hasn’t, and nothing is said to find or repair it`,
+        ),
+        `Write ${listed(both.map(({ what }) => what))} from the change feed of ${listed(both.map(({ of, type }) => annotations.containerOf({ type: of ?? type }) ?? of ?? type ?? 'the container'))}, which is read until it succeeds.`,
       );
     },
   },

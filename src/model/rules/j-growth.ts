@@ -157,10 +157,13 @@ function* whole(annotations: Annotations): Iterable<Found> {
     const [first] = unpaged;
     if (!first) continue;
     const shown = listed(parts.map(({ field }) => field.path));
-    yield* together(
-      unpaged,
-      `${listed([...new Set(unpaged.map((one) => `"${one.name}"`))])} return${new Set(unpaged.map((one) => one.name)).size === 1 ? 's' : ''} whole documents of ${name} with their ${shown}, and no limit or page is stated: a list reads and sends all of it, and costs more with every document`,
-      parts.map(({ at }) => at),
+    yield* hinted(
+      together(
+        unpaged,
+        `${listed([...new Set(unpaged.map((one) => `"${one.name}"`))])} return${new Set(unpaged.map((one) => one.name)).size === 1 ? 's' : ''} whole documents of ${name} with their ${shown}, and no limit or page is stated: a list reads and sends all of it, and costs more with every document`,
+        parts.map(({ at }) => at),
+      ),
+      `Select what the list shows without ${shown}, and page it by a continuation token.`,
     );
   }
   const open = annotations
@@ -173,9 +176,12 @@ function* whole(annotations: Annotations): Iterable<Found> {
         !isSmall(annotations, type) &&
         !heavy.some((part) => same(part.type.name, type)),
     );
-  yield* together(
-    open,
-    `${listed([...new Set(open.map(({ name }) => `"${name}"`))])} return${open.length === 1 ? 's' : ''} all documents at once: the cost and the answer grow with each of ${listed(open.map(({ type, container }) => type ?? container ?? 'them'))}, and a page of a query ends at 4 MB anyhow`,
+  yield* hinted(
+    together(
+      open,
+      `${listed([...new Set(open.map(({ name }) => `"${name}"`))])} return${open.length === 1 ? 's' : ''} all documents at once: the cost and the answer grow with each of ${listed(open.map(({ type, container }) => type ?? container ?? 'them'))}, and a page of a query ends at 4 MB anyhow`,
+    ),
+    `Page ${listed([...new Set(open.map(({ name }) => `"${name}"`))])} by a continuation token, and give each page a largest number.`,
   );
 }
 

@@ -61,10 +61,13 @@ function* reference(annotations: Annotations): Iterable<Found> {
     const said = annotations
       .of('type')
       .filter(({ type, purpose }) => same(type, first.type.name) && purpose === 'reference');
-    yield* together(
-      group,
-      `The TTL removes ${first.type.name} in ${first.type.container ?? 'its container'}${after(first.seconds)}, and the document calls it reference data, which seldom changes: an entry that nobody writes again is gone, and lookups of it find nothing`,
-      said.map(({ at }) => at),
+    yield* hinted(
+      together(
+        group,
+        `The TTL removes ${first.type.name} in ${first.type.container ?? 'its container'}${after(first.seconds)}, and the document calls it reference data, which seldom changes: an entry that nobody writes again is gone, and lookups of it find nothing`,
+        said.map(({ at }) => at),
+      ),
+      `Give a \`ttl\` only to the ${first.type.name} documents that are temporary, and set the default TTL of ${first.type.container ?? 'the container'} to -1; or write the others again before they expire.`,
     );
   }
 }
@@ -209,9 +212,12 @@ function* meansless(annotations: Annotations): Iterable<Found> {
     return !means && !ttl && !typeOf(annotations, one.type)?.fields.some(({ path }) => path === 'ttl');
   });
   const names = [...new Set(open.map((one) => `${one.type ?? one.container}${after(one.seconds)}`))];
-  yield* together(
-    open,
-    `${listed(names)}: the document says how long they stay, and nothing removes them then: no TTL of their container, no \`ttl\` in them, no job`,
+  yield* hinted(
+    together(
+      open,
+      `${listed(names)}: the document says how long they stay, and nothing removes them then: no TTL of their container, no \`ttl\` in them, no job`,
+    ),
+    `Set a TTL of ${listed(open.map(({ seconds = 0 }) => `${n(seconds)} s`))} on ${listed(open.map((one) => annotations.containerOf(one) ?? one.type ?? ''))}, or name the job that deletes them.`,
   );
 }
 
@@ -223,9 +229,12 @@ function* withoutDefault(annotations: Annotations): Iterable<Found> {
       .some(({ container, ttl }) => ttl !== undefined && ttl !== 'off' && same(container, type.container));
     return field && type.container !== undefined && !stated ? [{ type, at: field.at }] : [];
   });
-  yield* together(
-    open,
-    `\`ttl\` of ${listed(open.map(({ type }) => type.name))} has no effect while TTL is off for ${listed(open.map(({ type }) => type.container ?? ''))}, and no place turns it on: the documents stay for ever`,
+  yield* hinted(
+    together(
+      open,
+      `\`ttl\` of ${listed(open.map(({ type }) => type.name))} has no effect while TTL is off for ${listed(open.map(({ type }) => type.container ?? ''))}, and no place turns it on: the documents stay for ever`,
+    ),
+    `Set the default TTL of ${listed(open.map(({ type }) => type.container ?? ''))} to -1: then documents without a \`ttl\` stay, and the others go.`,
   );
 }
 
@@ -243,6 +252,7 @@ function* earlier(annotations: Annotations): Iterable<Found> {
         message: `The TTL removes ${first.type.name}${after(first.seconds)}, before the ${later.by === 'job' ? 'job' : 'archive'} takes it${after(later.seconds)}: it then finds nothing`,
         at: first.at,
         related: [later.at],
+        hint: `Set the TTL of ${first.type.name} above${after(later.seconds).replace(' after', '')}, with room for a ${later.by} that is late.`,
       };
   }
 }

@@ -14,9 +14,14 @@ import { PROFILES } from '../estimate.ts';
 import type { Place } from '../model.ts';
 import { type Found, type Rule, ANNOTATIONS, SOURCES, hinted, missing, n, together } from './rule.ts';
 
-/** Lists to which every day adds. Those of a person, such as pets or favourites, stay small. */
-const ENDLESS =
-  /messages?|history|histories|events?|logs?|entr(?:y|ies)|comments?|posts?|members?|participants?|followers?|transactions?|items?|activit(?:y|ies)|records?|turns?|readings?|measurements?|visits?|attempts?|versions?|changes?|answers?|responses?|replies|runs?|steps?|results?|insights?|charts?|conversations?|sessions?|orders?|users?|subscribers?|transcripts?|text|content|body/i;
+/** Lists that stay small although they may grow: what a person sets or has. Ids take little room. */
+const SMALL =
+  /^(?:pets?|favou?rites?\w*|tags?|labels?|roles?|\w*address(?:es)?|phones?|emails?|images?|photos?|\w*preferences?|settings?|languages?|permissions?|amenities|categories|skills|certifications?|devices?|links?|urls?|options?|attributes?|partitions|months|years|dates|\w*_?ids)$/i;
+/** Whether each day adds to it. The ids of members and followers are many. */
+const isEndless = (path: string): boolean => {
+  const last = path.split('.').at(-1) ?? '';
+  return !SMALL.test(last) || /(?:member|follower|participant|message|event|post)\w*ids$/i.test(last);
+};
 /** Content whose size somebody else decides. */
 const FOREIGN = /html|raw|body|payload|file|attachment|transcript|base64|binary|image|audio|video|content|dump|pdf/i;
 
@@ -54,9 +59,7 @@ const placesOf = (annotations: Annotations, parts: readonly Part[]): Place[] =>
 
 function* growing(annotations: Annotations): Iterable<Found> {
   const all = partsOf(annotations, ({ grows, max }) => grows === true && max === undefined);
-  const endless = all.filter(
-    ({ field, type }) => ENDLESS.test(field.path.split('.').at(-1) ?? '') && !hasPurpose(type, 'lease'),
-  );
+  const endless = all.filter(({ field, type }) => isEndless(field.path) && !hasPurpose(type, 'lease'));
   if (endless.length === 0) return;
   const writers = endless.flatMap(({ type, field }) =>
     accessesOf(annotations, type.name).filter(({ sets = [] }) =>
@@ -139,7 +142,7 @@ function* whole(annotations: Annotations): Iterable<Found> {
   const heavy = partsOf(
     annotations,
     ({ grows, large: isLarge, type: kind, path }) =>
-      (isLarge === true && FOREIGN.test(path)) || kind === 'vector' || (grows === true && ENDLESS.test(path)),
+      (isLarge === true && FOREIGN.test(path)) || kind === 'vector' || (grows === true && isEndless(path)),
   );
   const lists = annotations
     .of('access')

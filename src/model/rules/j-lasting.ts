@@ -45,10 +45,21 @@ const isHandled = (annotations: Annotations, type: WholeType): boolean =>
   annotations.of('derived').some(({ form, of, type: own }) => form === 'archive' && same(of ?? own, type.name)) ||
   type.fields.some(({ path }) => path === 'ttl');
 
+/** A counter for each day or window: rate limits, daily figures. */
+const isOfTime = (annotations: Annotations, type: WholeType): boolean =>
+  hasPurpose(type, 'counter') &&
+  (annotations.of('keyValue').some((one) => same(one.container, type.container) && one.byTime === true) ||
+    annotations
+      .of('id')
+      .some(
+        ({ type: name, from = [] }) =>
+          same(name, type.name) && from.some((field) => /date|day|month|hour|window/i.test(field)),
+      ));
+
 function* staying(annotations: Annotations): Iterable<Found> {
   const open = typesOf(annotations).filter(
     (type) =>
-      hasPurpose(type, ...ACCUMULATING) &&
+      (hasPurpose(type, ...ACCUMULATING) || isOfTime(annotations, type)) &&
       (type.container !== undefined || annotations.containers.length === 0) &&
       !ELSEWHERE.test(type.container ?? '') &&
       !outerOf(annotations, type.name) &&
@@ -56,7 +67,8 @@ function* staying(annotations: Annotations): Iterable<Found> {
   );
   if (open.length === 0) return;
   const names = open.map(
-    ({ name, purposes }) => `${name} (${[...purposes].filter((one) => ACCUMULATING.includes(one)).join(', ')})`,
+    ({ name, purposes }) =>
+      `${name} (${[...purposes].filter((one) => ACCUMULATING.includes(one)).join(', ') || 'counter of a time'})`,
   );
   const off = annotations
     .of('container')
@@ -99,7 +111,7 @@ export const LASTING: readonly Rule[] = [
     needs: [ANNOTATIONS],
     *check({ annotations }) {
       if (!annotations) return;
-      if (!typesOf(annotations).some((type) => hasPurpose(type, ...ACCUMULATING)))
+      if (!typesOf(annotations).some((type) => hasPurpose(type, 'counter', ...ACCUMULATING)))
         yield missing('a type whose documents accumulate');
       yield* staying(annotations);
     },

@@ -126,8 +126,9 @@ export const isPosition = (field: string): boolean =>
     field.replaceAll(/(?<=[a-z])(?=[A-Z])/g, '_'),
   );
 
+/** Numbers in a row. A phone, an account or a card has a number too. */
 const SEQUENCE =
-  /(?:^|[._])(?:usn|seq|sequence|serial|counter|num|nr|no)$|(?:usn|sequence|serial)|(?:number|No|Nr|Seq)$/i;
+  /(?:^|[._])(?:usn|seq|sequence|serial|counter)$|usn|sequence|serial|(?:^|invoice|order|ticket|case|receipt|bill|quote|job|entry|version|revision|document)_?(?:number|num|no|nr|seq)$/i;
 const SEVERAL_REGIONS = /multi-?(?:region|master)|several (?:write )?regions|active[- ]active/i;
 
 /** Numbers that are counted up: a field that is expected once, or ids such as "1". */
@@ -180,7 +181,38 @@ function* numbered(annotations: Annotations): Iterable<Found> {
       ),
       field === 'id'
         ? `Make the id of ${type} from values that tell its documents apart, or a UUID.`
-        : `Keep one counter document in the partition of the numbers, and raise it by a conditional replace or in the same batch as ${article(type)}${regions.length > 0 ? ', with one write region' : ''}; or use a value that needs no order, such as a UUID or _lsn.`,
+        : `Keep one counter document in the partition of the numbers, and raise it by a conditional replace or in the same batch as ${article(type)}${regions.length > 0 ? ', with one write region' : ''}; or use a value that needs no order, such as a UUID.`,
+    );
+  }
+}
+
+const LEASED = /lease|lock|heartbeat|expires|claimed_?(?:at|until)|visible|deadline|timeout/i;
+const SWEEP = /stale|stuck|time-?d?-?out|sweep|recover|reset|requeue|re-?claim|orphan|expired/i;
+
+/** Work that is taken by a guard, and stays taken when its worker dies. A queue gives it to another. */
+function* abandoned(annotations: Annotations): Iterable<Found> {
+  const queued =
+    annotations.of('derived').some(({ keptBy }) => keptBy === 'queue') ||
+    annotations.of('flow').some(({ steps }) => steps.some(({ outside = '' }) => /queue|bus|topic/i.test(outside))) ||
+    annotations
+      .of('fact')
+      .some((fact) => /queue|service bus|redeliver/i.test(`${fact.of} ${fact.property} ${fact.value}`));
+  for (const type of queued ? [] : typesOf(annotations)) {
+    if (!hasPurpose(type, 'job') || type.fields.some(({ path }) => LEASED.test(path))) continue;
+    const accesses = accessesOf(annotations, type.name);
+    const kept = accesses.some(({ name, guard }) => guard === 'lease' || SWEEP.test(name));
+    const field = type.fields.find(
+      ({ values = [] }) => values.some((value) => WAITING.test(value)) && values.some((value) => WORKING.test(value)),
+    );
+    const working = field?.values?.find((value) => WORKING.test(value));
+    const taking = accesses.filter((one) => one.guard !== undefined);
+    if (kept || taking.length === 0 || !field || working === undefined) continue;
+    yield* hinted(
+      together(
+        [field, ...taking],
+        `${article(type.name).replace(/^a/, 'A')} whose worker dies stays ${working} for ever: its ${field.path} says that it is taken, and no place says until when, or what takes it back`,
+      ),
+      `Write into the ${type.name} until when its worker has it, and let a job set those past that time to what they were before, with a number of attempts.`,
     );
   }
 }
@@ -199,6 +231,7 @@ export const WRITERS: readonly Rule[] = [
       if (annotations.of('access').length === 0) yield missing('a write');
       yield* lost(annotations);
       yield* taken(annotations);
+      yield* abandoned(annotations);
     },
   },
   {

@@ -17,6 +17,8 @@ describe('J28', () => {
     expect(found(typeWith(messages))).toEqual([expect.stringContaining('Chat.messages grows inside one document')]);
     expect(found(typeWith({ ...messages, max: 100 }))).toEqual([]);
     expect(found(typeWith({ ...messages, path: 'pets' }))).toEqual([]);
+    expect(found(typeWith({ ...messages, path: 'venueIds' }))).toEqual([]);
+    expect(found(typeWith({ ...messages, path: 'followerIds' }))).toHaveLength(1);
   });
 
   test('large content in the item', () => {

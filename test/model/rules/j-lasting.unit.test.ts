@@ -34,6 +34,14 @@ describe('J21', () => {
     expect(finding).toMatchObject({ at: { line: 2 }, related: [{ line: 3 }] });
   });
 
+  test('a counter of each day', () => {
+    const counter = { kind: 'type', type: 'Limit', container: 'limits', purpose: 'counter' };
+    expect(found(counter, { kind: 'id', type: 'Limit', from: ['userId', 'date'] })).toEqual([
+      expect.stringContaining('Limit (counter of a time)'),
+    ]);
+    expect(found(counter, { kind: 'id', type: 'Limit', from: ['userId'] })).toEqual([]);
+  });
+
   test('TTL that is off is no end of a cache, state has none, and elements aren’t documents', () => {
     expect(found({ ...logs, ttl: 'off' }, { ...log, purpose: 'cache' })).toEqual([
       expect.stringContaining('the TTL of logs is off'),

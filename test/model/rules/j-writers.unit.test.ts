@@ -66,6 +66,21 @@ describe('J29', () => {
   });
 });
 
+describe('J29, abandoned work', () => {
+  const values = ['queued', 'processing', 'done'];
+  const job = { kind: 'type', type: 'Job', purpose: 'job', fields: [{ path: 'status', values }] };
+  const claim = { kind: 'access', name: 'Claim', operation: 'patch', type: 'Job', guard: 'patch-condition' };
+
+  test('a worker that dies', () => {
+    expect(found(job, claim)).toEqual([expect.stringContaining('A Job whose worker dies stays processing for ever')]);
+    expect(found(job, { ...claim, guard: 'lease' })).toEqual([]);
+    expect(found({ ...job, fields: [...job.fields, { path: 'leaseUntil' }] }, claim)).toEqual([]);
+    expect(found(job, claim, { ...claim, name: 'Reset stuck jobs' })).toEqual([]);
+    expect(found(job, claim, { kind: 'fact', of: 'queue', property: 'name', value: 'jobs' })).toEqual([]);
+    expect(found({ ...job, purpose: 'state' }, claim)).toEqual([]);
+  });
+});
+
 describe('J39', () => {
   const number = { kind: 'unique', type: 'Entry', fields: ['usn'] };
 
@@ -78,6 +93,8 @@ describe('J39', () => {
     expect(found(number, { ...save, guard: 'etag' })).toEqual([]);
     expect(found({ ...number, by: 'unique-key' })).toEqual([]);
     expect(found({ ...number, fields: ['stepNumber'] })).toEqual([]);
+    const phone = { kind: 'type', type: 'Entry', fields: [{ path: 'phoneNumber', type: 'number' }] };
+    expect(found(phone, { ...number, fields: ['phoneNumber'] })).toEqual([]);
   });
 
   test('ids such as "1"', () => {

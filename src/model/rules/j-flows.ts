@@ -21,31 +21,38 @@ const redelivered = (annotations: Annotations, type: string | undefined): boolea
         type !== undefined && same(own, type) && (keptBy === 'change-feed' || keptBy === 'queue'),
     );
 
-/** A cache is filled again from Cosmos DB, and files that were written before the document do no harm. */
-const OWN_COPY = /cache|redis|blob|file|log/i;
+/** A cache is filled again from Cosmos DB, and a file that is written before its document does no harm. */
+const OWN_COPY = /cache|redis|log/i;
+const FILE = /blob|file|storage/i;
+
+/** The steps outside Cosmos DB that a failure leaves apart. Files matter where they are deleted with the document. */
+const outsideOf = ({ steps }: Flow): string[] =>
+  steps.flatMap(({ outside }) =>
+    outside === undefined ||
+    OWN_COPY.test(outside) ||
+    (FILE.test(outside) && !steps.some(({ operation }) => operation === 'delete'))
+      ? []
+      : [outside],
+  );
 
 /** Why no transaction covers a flow. Undefined: one may, or the text says too little. */
 function openOf(annotations: Annotations, flow: Flow): Open | undefined {
   const writes = flow.steps.filter(isWriting);
   const containers = [...new Set(writes.flatMap((step) => annotations.containerOf(step) ?? []))];
-  const what = [...new Set(writes.flatMap((step) => step.type ?? step.container ?? []))];
-  const open = (cause: Open['cause']): Open => ({ flow, cause, what, containers });
-  const outside = flow.steps.flatMap((step) =>
-    step.outside !== undefined && !OWN_COPY.test(step.outside) ? [step.outside] : [],
-  );
-  if (outside.length > 0 && writes.length > 0)
-    return { flow, cause: 'outside', what: [...what, ...outside], containers };
-  if (writes.length < 2 && flow.many === undefined) return undefined;
+  const outside = outsideOf(flow);
+  const types = [...new Set(writes.flatMap((step) => step.type ?? step.container ?? []))];
+  const open = (cause: Open['cause']): Open => ({ flow, cause, what: [...types, ...outside], containers });
   if (writes.some(({ type }) => redelivered(annotations, type))) return undefined;
-  if (writes.slice(1).length > 0 && writes.slice(1).every(({ type }) => redelivered(annotations, type)))
-    return undefined;
-  // A sweep that changes each document alone is completed by the next one.
-  if (what.length < 2 && new Set(writes.map(({ operation }) => operation)).size < 2) return undefined;
-  if (containers.length > 1) return open('containers');
-  const [container] = containers;
-  const byId = annotations.keyOf(container)?.join() === '/id';
-  if (flow.sameKey === false || (byId && what.length > 1)) return open('keys');
-  return flow.many && writes.length > 0 ? open('many') : undefined;
+  const apart = (): Open['cause'] | undefined => {
+    // A sweep that changes each document alone is completed by the next one.
+    if (types.length < 2 && new Set(writes.map(({ operation }) => operation)).size < 2) return undefined;
+    if (containers.length > 1) return 'containers';
+    const byId = annotations.keyOf(containers[0])?.join() === '/id';
+    if (flow.sameKey === false || (byId && types.length > 1)) return 'keys';
+    return flow.many ? 'many' : undefined;
+  };
+  const cause = apart() ?? (outside.length > 0 && writes.length > 0 ? 'outside' : undefined);
+  return cause && open(cause);
 }
 
 const REPAIRS: ReadonlySet<Flow['together']> = new Set(['change-feed', 'outbox', 'saga', 'idempotent-retry']);
@@ -84,28 +91,53 @@ function grouped(open: readonly Open[]): Open[][] {
   return groups;
 }
 
+/** More than so many uses of one cause are one finding. */
+const EACH = 2;
+
+const quotedNames = (flows: readonly Open[]): string => listed([...new Set(flows.map(({ flow }) => `"${flow.name}"`))]);
+
 function* findings(annotations: Annotations, outside: boolean): Iterable<Found> {
   // A flow stands in several places; a repair that one of them names is there for all.
   const all = annotations.of('flow');
   const repaired = ({ name, together: by }: Flow): boolean =>
     REPAIRS.has(by) || all.some((one) => same(one.name, name) && REPAIRS.has(one.together));
   const open = all.filter((flow) => !repaired(flow)).flatMap((flow) => openOf(annotations, flow) ?? []);
-  for (const group of grouped(open.filter(({ cause }) => (cause === 'outside') === outside))) {
-    const [first] = group;
-    if (!first) continue;
-    const names = listed([...new Set(group.map(({ flow }) => `"${flow.name}"`))]);
-    yield* hinted(
-      together(
-        group.map(({ flow }) => flow),
-        `${names} write${group.every(({ flow }) => flow.name === first.flow.name) ? 's' : ''} ${listed(group.flatMap(({ what }) => what))} together: ${whyOf(first)}`,
-      ),
-      first.cause === 'outside'
-        ? `Write only to Cosmos DB, and let a reader of the change feed (or an outbox document in the same batch) do the rest: ${listed(first.flow.steps.flatMap((step) => step.outside ?? []))}. It is repeated until it succeeds.`
-        : first.cause === 'many'
-          ? `Write ${listed(first.what)} in batches that can be repeated, and keep where the job is, so that a restart completes it.`
-          : `Write ${first.what[0] ?? 'one document'} with a state first, and let the change feed or a repeatable job write ${listed(first.what.slice(1)) || 'the others'} and set the state; or put them under one partition key.`,
-    );
-  }
+  const groups = grouped(open.filter(({ cause }) => (cause === 'outside') === outside));
+  const alike = groups.filter(([first]) => first?.cause !== 'many' && first?.flow.together === undefined);
+  const merged = alike.length > EACH ? alike : [];
+  if (merged.length > 0) yield* several(merged, outside);
+  for (const group of groups) if (!merged.includes(group)) yield* single(group);
+}
+
+function* single(group: readonly Open[]): Iterable<Found> {
+  const [first] = group;
+  if (!first) return;
+  yield* hinted(
+    together(
+      group.map(({ flow }) => flow),
+      `${quotedNames(group)} write${group.every(({ flow }) => flow.name === first.flow.name) ? 's' : ''} ${listed(group.flatMap(({ what }) => what))} together: ${whyOf(first)}`,
+    ),
+    first.cause === 'outside'
+      ? `Write only to Cosmos DB, and let a reader of the change feed (or an outbox document in the same batch) do the rest: ${listed(outsideOf(first.flow))}. It is repeated until it succeeds.`
+      : first.cause === 'many'
+        ? `Write ${listed(first.what)} in batches that can be repeated, and keep where the job is, so that a restart completes it.`
+        : `Write ${first.what[0] ?? 'one document'} with a state first, and let the change feed or a repeatable job write ${listed(first.what.slice(1)) || 'the others'} and set the state; or put them under one partition key.`,
+  );
+}
+
+/** Uses that are said the same way: each with what it writes. */
+function* several(groups: readonly (readonly Open[])[], outside: boolean): Iterable<Found> {
+  const uses = groups.map((group) => `${quotedNames(group)} (${listed(group.flatMap(({ what }) => what))})`);
+  const flows = groups.flatMap((group) => group.map(({ flow }) => flow));
+  yield* hinted(
+    together(
+      flows,
+      outside
+        ? `${uses.join('; ')}: each writes to Cosmos DB and to another store, no transaction covers both, and nothing is said to complete the second write: if the program stops in between, one side has it and the other never hears of it`
+        : `${uses.join('; ')}: each writes documents of several containers or values of the partition key, no transaction covers them, and nothing is said to complete or undo what a failure in between leaves half done`,
+    ),
+    `For each of them write the first document with a state, and let a reader of the change feed${outside ? ' or of an outbox' : ''} do the rest until it succeeds; or put the documents under one partition key and write one batch.`,
+  );
 }
 
 export const FLOWS: readonly Rule[] = [

@@ -11,7 +11,7 @@ import {
   typesOf,
 } from '../annotations/merged.ts';
 import type { Place } from '../model.ts';
-import { type Found, type Rule, ANNOTATIONS, SOURCES, hinted, missing, together } from './rule.ts';
+import { type Found, type Rule, ANNOTATIONS, SOURCES, hinted, missing, n, together } from './rule.ts';
 
 type Access = Annotation<'access'>;
 
@@ -217,13 +217,41 @@ function* abandoned(annotations: Annotations): Iterable<Found> {
   }
 }
 
+const SAFE: ReadonlySet<Annotation<'quota'>['by']> = new Set(['reservation', 'etag', 'batch', 'patch-condition']);
+
+/** Caps that several requests pass together. */
+function* exceeded(annotations: Annotations): Iterable<Found> {
+  const all = annotations.of('quota');
+  const kept = ({ what, type, by }: Annotation<'quota'>): boolean =>
+    all.some((one) => SAFE.has(one.by) && same(one.what, what)) ||
+    (by === 'counter' && accessesOf(annotations, type ?? '').some(({ guard }) => guard !== undefined)) ||
+    // A rate limit of no documents may be kept by something in front of the application.
+    (by === undefined && type === undefined);
+  const open = [...Map.groupBy(all, ({ what }) => what.toLowerCase()).values()].filter(
+    (places) => !places.every(kept) && !places.some((one) => SAFE.has(one.by)),
+  );
+  const caps = open.flatMap((places) => {
+    const [first] = places;
+    const max = places.find((one) => one.max !== undefined)?.max;
+    return first ? [`${first.what}${max === undefined ? '' : ` (${n(max)})`}`] : [];
+  });
+  const counted = open.flat().some(({ by }) => by === 'count-first');
+  yield* hinted(
+    together(
+      open.flat(),
+      `${counted ? 'A count before the write doesn’t keep' : 'Nothing is said to keep'} the cap on ${listed(caps)} when several requests come at once: each of them finds room and writes, and together they pass the cap${counted ? '' : ', because Cosmos DB has no constraint that counts'}`,
+    ),
+    `Keep ${caps.length === 1 ? 'the number' : 'each number'} in one document of its scope, and raise it with a condition on the cap (a conditional patch, or a replace with If-Match) before or in the same batch as the write.`,
+  );
+}
+
 export const WRITERS: readonly Rule[] = [
   {
     id: 'J29',
     title: 'Writers at the same time don’t lose a change, and don’t do the same work',
     severity: 'warning',
     source: SOURCES.microsoft('Transactions and optimistic concurrency control'),
-    why: 'A replace or an upsert without If-Match writes the whole document over what is there (ASM-E137). Two messages that are added at the same time become one. A worker that reads what waits, and writes that it works on it, is no claim: another reads the same before that write. The rule takes writes that are said to read first, and types with states of work that a query looks for; any guard that is stated makes it silent.',
+    why: 'A replace or an upsert without If-Match writes the whole document over what is there (ASM-E137). Two messages that are added at the same time become one. A worker that reads what waits, and writes that it works on it, is no claim: another reads the same before that write. A cap that is counted first is passed by requests that count at the same time. The rule takes caps, writes that are said to read first, and types with states of work that a query looks for; any guard that is stated makes it silent.',
     hint: 'Write with If-Match, or patch with a condition.',
     needs: [ANNOTATIONS],
     *check({ annotations }) {
@@ -232,6 +260,7 @@ export const WRITERS: readonly Rule[] = [
       yield* lost(annotations);
       yield* taken(annotations);
       yield* abandoned(annotations);
+      yield* exceeded(annotations);
     },
   },
   {

@@ -47,12 +47,31 @@ describe('J25', () => {
   });
 });
 
+describe('J25, several uses', () => {
+  const uses = ['User', 'Order', 'Team'].map((type) => ({
+    kind: 'flow',
+    name: `Create ${type}`,
+    steps: [step(type, `${type}s`), step('Audit', 'audit')],
+  }));
+
+  test('more than two uses that are said the same way are one finding', () => {
+    expect(found(...uses)).toEqual([
+      expect.stringMatching(
+        /"Create User" \(User and Audit\); .*"Create Team" \(Team and Audit\): each writes documents/,
+      ),
+    ]);
+    expect(found(...uses.slice(1))).toHaveLength(2);
+  });
+});
+
 describe('J34', () => {
   const publish = { kind: 'flow', name: 'Publish', steps: [step('Job', 'jobs'), { outside: 'queue' }] };
 
   test('a message after the write; caches and files are left out', () => {
     expect(found(publish)).toEqual([expect.stringMatching(/^J34 "Publish" writes Job and queue together/)]);
     expect(found({ ...publish, together: 'outbox' })).toEqual([]);
+    const removal = { ...publish, steps: [step('File', 'files', 'delete'), { outside: 'blob' }] };
+    expect(found(removal)).toEqual([expect.stringContaining('J34 "Publish" writes File and blob together')]);
     for (const outside of ['cache', 'blob'])
       expect(found({ ...publish, steps: [step('Job', 'jobs'), { outside }] })).toEqual([]);
   });

@@ -24,3 +24,16 @@ describe('J31', () => {
     expect(annotated(lines, [{ ...fact, line: 2, value: false }], WITHOUT_STORE)).toEqual([]);
   });
 });
+
+describe('J31, fallbacks', () => {
+  const memory = { kind: 'fallback', keeps: 'memory' };
+
+  test('what stays in memory or nowhere, unless it is written back or refused', () => {
+    expect(found(memory)).toEqual([expect.stringContaining('with data in the memory of one instance')]);
+    expect(found({ ...memory, keeps: 'nothing' })).toEqual([expect.stringContaining('goes on and doesn’t store')]);
+    expect(found(memory, { kind: 'fallback', writesBack: true })).toEqual([]);
+    expect(found({ ...memory, keeps: 'queue' })).toEqual([]);
+    const refused = { ...memory, keeps: 'nothing', words: 'writes are refused with 503' };
+    expect(annotated(['writes are refused with 503'], [refused], WITHOUT_STORE)).toEqual([]);
+  });
+});

@@ -81,6 +81,27 @@ describe('J29, abandoned work', () => {
   });
 });
 
+describe('J29, caps', () => {
+  const files = { kind: 'quota', what: 'files of a user', type: 'File', max: 50, by: 'count-first' };
+
+  test('a cap that is counted first', () => {
+    expect(found(files)).toEqual([
+      expect.stringContaining('A count before the write doesn’t keep the cap on files of a user (50)'),
+    ]);
+    expect(found({ ...files, by: undefined })).toEqual([expect.stringContaining('Nothing is said to keep the cap')]);
+    for (const by of ['reservation', 'etag', 'batch', 'patch-condition']) expect(found({ ...files, by })).toEqual([]);
+    expect(found(files, { ...files, by: 'etag' })).toEqual([]);
+    expect(found({ ...files, what: 'requests a minute', by: undefined, type: undefined })).toEqual([]);
+  });
+
+  test('a counter with a guard', () => {
+    const counter = { ...files, by: 'counter' };
+    expect(found(counter)).toHaveLength(1);
+    const raise = { kind: 'access', name: 'Raise', operation: 'patch', type: 'File', guard: 'patch-condition' };
+    expect(found(counter, raise)).toEqual([]);
+  });
+});
+
 describe('J39', () => {
   const number = { kind: 'unique', type: 'Entry', fields: ['usn'] };
 

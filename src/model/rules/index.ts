@@ -71,6 +71,9 @@ import { WHOLES } from './f-whole.ts';
 import { Facts } from './facts.ts';
 import { TENANCY } from './h-tenancy.ts';
 import { SHARDS } from './i-shards.ts';
+import { STATED_TWICE } from './j-facts.ts';
+import { STATED_KEYS } from './j-keys.ts';
+import { CLOSED_LISTS } from './j-values.ts';
 import { SERVICE } from './service.ts';
 import { STATED } from './stated.ts';
 import { type Relational, relationalOf } from './relational.ts';
@@ -146,6 +149,9 @@ export const MODEL_RULES: readonly Rule[] = [
   ...STATED,
   ...SERVICE,
   ...BELIEFS_OF_SERVICE,
+  ...STATED_KEYS,
+  ...STATED_TWICE,
+  ...CLOSED_LISTS,
 ];
 
 export interface NotChecked {

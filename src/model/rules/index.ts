@@ -71,6 +71,11 @@ import { WHOLES } from './f-whole.ts';
 import { Facts } from './facts.ts';
 import { TENANCY } from './h-tenancy.ts';
 import { SHARDS } from './i-shards.ts';
+import { FAN_OUTS } from './j-fanout.ts';
+import { ANNOTATED_IDS } from './j-ids.ts';
+import { KEY_VALUES } from './j-key-values.ts';
+import { ANNOTATED_FIGURES } from './j-sums.ts';
+import { ANNOTATED_REFERENCES } from './j-references.ts';
 import { STATED_TWICE } from './j-facts.ts';
 import { STATED_KEYS } from './j-keys.ts';
 import { CLOSED_LISTS } from './j-values.ts';
@@ -152,6 +157,11 @@ export const MODEL_RULES: readonly Rule[] = [
   ...STATED_KEYS,
   ...STATED_TWICE,
   ...CLOSED_LISTS,
+  ...FAN_OUTS,
+  ...ANNOTATED_REFERENCES,
+  ...ANNOTATED_IDS,
+  ...KEY_VALUES,
+  ...ANNOTATED_FIGURES,
 ];
 
 export interface NotChecked {

@@ -1,5 +1,5 @@
 // J2: what the document states twice, it states the same.
-import { type Annotations, bare, same } from '../annotations/annotations.ts';
+import { type Annotations, same } from '../annotations/annotations.ts';
 import { type FieldType, type MergedType, linesOf, listed, typesOf } from '../annotations/merged.ts';
 import { type Stated, agree, statedOf } from '../annotations/values.ts';
 import type { Place } from '../model.ts';
@@ -44,12 +44,29 @@ function isOfModel(annotations: Annotations, of: string): boolean {
   );
 }
 
-/** Several of these may hold at once, or they say how a place puts it rather than what is. */
+/** Several of these may hold at once, or they say how a place puts it rather than what is. The form of an id is J4's. */
 const MANY_TRUE =
-  /^(?:purpose|use[sd]?|description|reason|example|contains?|includes?|made (?:of|by|from)|by|role|path|endpoint|feature|benefit|step|note)s?$/i;
+  /\b(?:purpose|use[sd]?|description|reason|example|contains?|includes?|made|by|from|in|at|on|role|path|endpoint|feature|benefit|step|note|form|format|scope|status)\b/i;
+/** `one per user` and `one per tenant` can be compared, free words can't. */
+const QUANTITY = /^(?:one|a single|single|each|every|per|two|three|all|no|none)\b/i;
+
+/** What is short enough that another wording is another value; without an example behind a colon. */
+function isExact({ stated, text }: Said): boolean {
+  const [plain = ''] = text.trim().split(/[:(]/);
+  const count = plain.trim().split(/\s+/).length;
+  return stated.kind === 'text' && (count <= 2 || (QUANTITY.test(plain) && count <= 6));
+}
+
+const key = (text: string): string =>
+  text
+    .toLowerCase()
+    .replaceAll(/[`"'\s]+/g, ' ')
+    .trim();
 
 function* facts(annotations: Annotations): Iterable<Found> {
-  const groups = Map.groupBy(annotations.of('fact'), ({ of, property }) => `${bare(of)}.${bare(property)}`);
+  const examples = annotations.of('example').map(({ at, to, line }) => ({ from: at.line, to: at.line + to - line }));
+  const isShown = ({ line }: Place): boolean => examples.some(({ from, to }) => line >= from && line <= to);
+  const groups = Map.groupBy(annotations.of('fact'), ({ of, property }) => `${key(of)}.${key(property)}`);
   for (const group of groups.values()) {
     const [first] = group;
     if (!first || group.length < 2) continue;
@@ -58,12 +75,15 @@ function* facts(annotations: Annotations): Iterable<Found> {
       stated: statedOf(fact),
       at: fact.at,
     }));
-    const numbers = all.filter(({ stated }) => stated.kind === 'number');
-    const texts = all.filter(({ stated }) => stated.kind === 'text');
-    const subject = same(first.of, first.property) ? first.of : `${first.of}: ${first.property}`;
+    // An example shortens its lists.
+    const counted = /dimension|\bcount|number|items|size|how many/i.test(first.property);
+    const numbers = all.filter(({ stated, at }) => stated.kind === 'number' && !(counted && isShown(at)));
+    const subject = key(first.of) === key(first.property) ? first.of : `${first.of}: ${first.property}`;
     const harm = 'Both can’t be true, and whoever builds by one place contradicts the other';
     yield* contradiction(numbers, subject, harm);
-    if (!MANY_TRUE.test(first.property) && isOfModel(annotations, first.of)) yield* contradiction(texts, subject, harm);
+    if (group.every(({ value }) => typeof value === 'boolean')) yield* contradiction(all, subject, harm);
+    else if (!MANY_TRUE.test(first.property) && isOfModel(annotations, first.of))
+      yield* contradiction(all.filter(isExact), subject, harm);
   }
 }
 

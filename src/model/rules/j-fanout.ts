@@ -1,0 +1,198 @@
+// J5 and J6: reads that don't have the partition key's value, or the id, and what the document says of them.
+import { type Annotation, type Annotations, fieldOf } from '../annotations/annotations.ts';
+import { idOf, keyGiven, knownOf } from '../annotations/known.ts';
+import { accessesOf, listed, plain, typesIn } from '../annotations/merged.ts';
+import { type Found, type Rule, type RuleResult, ANNOTATIONS, SOURCES, missing, quoted, together } from './rule.ts';
+
+type Access = Annotation<'access'>;
+
+const READS = new Set(['point-read', 'query']);
+/** Such a write must find its document first. */
+const FINDING = new Set(['replace', 'patch', 'delete']);
+const CLAIMS = new Set(['point read', 'one partition', 'efficient']);
+
+const claimOf = ({ says = [] }: Access): string | undefined => says.find((one) => CLAIMS.has(one));
+
+const named = (accesses: readonly Access[]): string =>
+  listed(
+    accesses.map(({ name, equals, often }) => {
+      const by = equals.length > 0 ? `by ${equals.join(', ')}` : '';
+      const details = [often === 'often' ? 'often' : '', by].filter(Boolean).join(', ');
+      return `"${quoted(name)}"${details === '' ? '' : ` (${details})`}`;
+    }),
+  );
+
+/** Fields by which the reads ask, without the key. */
+const askedBy = (accesses: readonly Access[]): string[] => [
+  ...new Set(
+    accesses.flatMap(({ equals, ranges = [] }) => [...equals, ...ranges]).filter((field) => plain(field) !== 'type'),
+  ),
+];
+
+function hintOf(accesses: readonly Access[], key: string, types: string): string {
+  const one = accesses.filter(({ returns, operation }) => returns === 'one' || operation === 'point-read');
+  const many = accesses.filter((access) => !one.includes(access));
+  const parts: string[] = [];
+  const single = askedBy(one);
+  if (single.length > 0)
+    parts.push(
+      single.every((field) => plain(field) === 'id')
+        ? `Carry ${key} beside the id in links, tokens and references`
+        : `Keep a small document with the ${listed(single)} as its id and key and ${key} in it, or carry ${key} in the link or the token`,
+    );
+  else if (one.length > 0) parts.push(`Carry ${key} in the link or the token`);
+  const lists = askedBy(many);
+  if (many.length > 0)
+    parts.push(
+      lists.length > 0
+        ? `Keep a copy of ${types} keyed by ${listed(lists)} for the lists, filled by the change feed, or choose a key that these reads have`
+        : `Keep a list document or a copy of ${types} with one key for the lists, filled by the change feed`,
+    );
+  return `${parts.join('. ')}.`;
+}
+
+interface Crossing {
+  readonly container: string;
+  readonly key: string;
+  readonly types: string;
+  readonly sure: readonly Access[];
+  /** Reads whose annotation doesn't say whether the caller has the key. */
+  readonly unsaid: readonly Access[];
+}
+
+/** The text knows that it asks all partitions, and doesn't call it frequent. */
+const isAccepted = ({ says = [] }: Access): boolean => says.includes('all partitions');
+
+/** Small data that seldom changes is in one physical partition. */
+const isSmall = (annotations: Annotations, container: string): boolean => {
+  const own = annotations.of('container').filter((one) => one.container === container);
+  const types = typesIn(annotations, container);
+  return (
+    own.some(({ purpose }) => purpose === 'reference') ||
+    (types.length > 0 && types.every(({ purposes }) => purposes.size === 1 && purposes.has('reference')))
+  );
+};
+
+function crossings(annotations: Annotations): Crossing[] {
+  return annotations.containers.flatMap((container): Crossing[] => {
+    const key = annotations.keyOf(container);
+    if (!key) return [];
+    const all = accessesOf(annotations, container).filter(
+      (one) => READS.has(one.operation) || (FINDING.has(one.operation) && one.unknownKey === true),
+    );
+    const levels = all.map((access) => ({ access, level: keyGiven(annotations, access, key) }));
+    const small = isSmall(annotations, container);
+    const sure = levels.flatMap(({ access, level }) =>
+      level === 'lacking' && (access.often === 'often' || (access.often === undefined && !small && !isAccepted(access)))
+        ? [access]
+        : [],
+    );
+    const unsaid = levels.flatMap(({ access, level }) =>
+      !small &&
+      access.often !== 'rarely' &&
+      access.equals.length > 0 &&
+      READS.has(access.operation) &&
+      (level === 'unsaid' || (level === 'lacking' && access.often === undefined && isAccepted(access)))
+        ? [access]
+        : [],
+    );
+    const types = listed(typesIn(annotations, container).map(({ type }) => type)) || container;
+    return [{ container, key: key.map(fieldOf).join(' and '), types, sure, unsaid }];
+  });
+}
+
+/** Two reads by one name at several lines are one. */
+const distinct = (all: readonly Access[]): Access[] =>
+  [...new Map(all.toReversed().map((one) => [`${one.name} ${one.equals.join(' ')}`, one])).values()].toReversed();
+
+function* fanOuts(annotations: Annotations): Iterable<Found> {
+  for (const { container, key, types, sure, unsaid } of crossings(annotations)) {
+    const all = sure.filter((access) => claimOf(access) === undefined);
+    if (all.length === 0) continue;
+    const also = unsaid.filter((access) => claimOf(access) === undefined);
+    const often = all.some((access) => access.often === 'often');
+    const rest = also.length === 0 ? '' : `; ${named(distinct(also))} names no ${key} either`;
+    for (const found of together(
+      [...all, ...also],
+      `${container} is keyed by ${key}, and ${named(distinct(all))} ${distinct(all).length === 1 ? 'doesn’t' : 'don’t'} have it${rest}. Each such request asks every physical partition: its cost and latency grow with the container${often ? ', and it runs often' : ''}`,
+    ))
+      yield { ...found, hint: hintOf([...all, ...also], key, types) };
+  }
+}
+
+/** Why a read that is called a point read can't be one. */
+function lacksId(annotations: Annotations, access: Access): string | undefined {
+  if (access.operation !== 'point-read' && !access.says?.includes('point read')) return undefined;
+  const known = knownOf(annotations, access);
+  if (known.has('id') || access.equals.length === 0) return undefined;
+  const id = idOf(annotations, access.type);
+  const lacking = id.from?.filter((field) => !known.has(plain(field))) ?? [];
+  if (lacking.length > 0) return `the id is made of ${listed(id.from ?? [])}, and the caller has no ${listed(lacking)}`;
+  if (id.random) return 'the id is random, and the caller doesn’t have it';
+  return access.says?.includes('point read') && id.from === undefined
+    ? `nothing says how the id of ${access.type ?? 'its documents'} follows from ${listed(access.equals)}`
+    : undefined;
+}
+
+function* falseClaims(annotations: Annotations): Iterable<Found> {
+  for (const { container, key, types, sure, unsaid } of crossings(annotations)) {
+    const claimed = [
+      ...sure,
+      ...unsaid.filter(({ says = [] }) => says.includes('point read') || says.includes('one partition')),
+    ].filter((access) => claimOf(access) !== undefined);
+    for (const found of together(
+      claimed,
+      `${named(distinct(claimed))}: called ${listed(claimed.flatMap((access) => (access.says ?? []).filter((one) => CLAIMS.has(one))))}, but ${container} is keyed by ${key}, which the caller doesn’t have. So it asks every physical partition`,
+    ))
+      yield { ...found, hint: hintOf(claimed, key, types) };
+  }
+}
+
+export const FAN_OUTS: readonly Rule[] = [
+  {
+    id: 'J5',
+    title: 'Reads have the value of the partition key',
+    severity: 'warning',
+    source: SOURCES.microsoft('Query an Azure Cosmos DB container'),
+    why: 'A query without the key’s value goes to every physical partition. It costs some RU in each, also where it finds nothing, and it is as slow as the slowest. A container keyed by a user’s id makes each sign-in by e-mail such a query. The rule takes the reads of which an annotation says that the caller has no key value, and queries in full whose filters lack the key. A key that follows from the id or from the fields that it is made of counts as known. A read that runs rarely is silent, and so is small reference data.',
+    hint: 'Carry the key’s value to the read, or keep a document or a copy that is keyed by what the caller has.',
+    needs: [ANNOTATIONS],
+    *check({ annotations }): Iterable<RuleResult> {
+      if (!annotations) return;
+      if (annotations.of('access').length === 0) yield missing('an access in an annotation');
+      yield* fanOuts(annotations);
+    },
+  },
+  {
+    id: 'J6',
+    title: 'A read that is called a point read, or one of one partition, has what it takes',
+    severity: 'error',
+    source: SOURCES.microsoft('Read items in Azure Cosmos DB for NoSQL'),
+    why: 'A point read takes the id and the partition key’s value. With the id alone it is a query over all partitions, and with the key alone it is a query in one. A design that counts on 1 RU and some milliseconds is wrong there. The id counts as known where its fields are.',
+    hint: 'Give the caller the id and the key’s value, or call it a query.',
+    needs: [ANNOTATIONS],
+    *check({ annotations }): Iterable<RuleResult> {
+      if (!annotations) return;
+      const all = annotations.of('access');
+      if (all.length === 0) yield missing('an access in an annotation');
+      yield* falseClaims(annotations);
+      const lacking = all.flatMap((access) => {
+        const why = lacksId(annotations, access);
+        return why === undefined ? [] : [{ access, why }];
+      });
+      for (const group of Map.groupBy(lacking, ({ why }) => why).values()) {
+        const accesses = group.map(({ access }) => access);
+        const claimed = accesses.some(({ says = [] }) => says.includes('point read'));
+        for (const found of together(
+          accesses,
+          `${named(distinct(accesses))}: a point read takes the id, and ${group[0]?.why ?? ''}. So it is a query`,
+        ))
+          yield {
+            ...found,
+            severity: claimed ? 'error' : 'warning',
+            hint: `Make the id of ${accesses[0]?.type ?? 'the documents'} from ${listed(accesses.flatMap(({ equals }) => equals))}, or plan a query and its RU.`,
+          };
+      }
+    },
+  },
+];

@@ -1,0 +1,103 @@
+// J7: references that keep an id and not the key that a point read of the other document takes.
+import { type Annotations, fieldOf, same } from '../annotations/annotations.ts';
+import { keyValues } from '../annotations/known.ts';
+import { type MergedType, hasField, linesOf, listed, plain, typeOf, typesOf } from '../annotations/merged.ts';
+import type { Place } from '../model.ts';
+import { type Found, type Rule, type RuleResult, ANNOTATIONS, SOURCES, missing, together } from './rule.ts';
+
+interface Referrer {
+  readonly type: string;
+  readonly field: string;
+  readonly at: Place;
+}
+
+/** So few fields don't describe a document. */
+const DESCRIBED = 4;
+
+/** Whether documents of a type have a field, or what its value is made of. */
+function keeps(
+  annotations: Annotations,
+  { type, fields }: MergedType,
+  target: string,
+  of: string,
+  key: string,
+): boolean {
+  const own = { type, fields, at: { file: '', line: 0 }, complete: true, purposes: new Set<string>() };
+  const has = (field: string): boolean =>
+    hasField(own, field) ||
+    fields.some(({ path }) => plain(path).endsWith(plain(field)) && plain(path).startsWith(plain(of))) ||
+    ownKeys(annotations, type).some((one) => plain(one) === plain(field));
+  const made = keyValues(annotations, target, of).flatMap(({ from }) => (from && from.length > 0 ? [from] : []));
+  return (plain(key) !== 'partitionkey' && plain(key) !== 'pk' && has(key)) || made.some((from) => from.every(has));
+}
+
+/** The fields that a type has because its container's key is made of them. */
+const ownKeys = (annotations: Annotations, type: string): readonly string[] =>
+  annotations
+    .containersOf(type)
+    .flatMap((container) => [
+      ...annotations.keysOf(container).flatMap(({ key }) => key.map(fieldOf)),
+      ...keyValues(annotations, container, type).flatMap(({ from = [] }) => from),
+    ]);
+
+function* dangling(annotations: Annotations, target: string): Iterable<Found> {
+  const [container, other] = annotations.containersOf(target);
+  const key = annotations.keyOf(container);
+  if (container === undefined || other !== undefined || !key || key.length !== 1) return;
+  const field = fieldOf(key[0] ?? '');
+  const own = plain(target);
+  if (
+    plain(field) === 'id' ||
+    plain(field) === `${own}id` ||
+    keyValues(annotations, container, target).some(
+      ({ from, distinct }) => distinct === 'one' || from?.some((one) => plain(one) === 'id'),
+    )
+  )
+    return;
+  const referrers = typesOf(annotations).flatMap((type): Referrer[] => {
+    const refers = type.fields.filter(({ declared }) => declared.some(({ refersTo }) => same(refersTo, target)));
+    if (refers.length === 0 || same(type.type, target) || (!type.complete && type.fields.length < DESCRIBED)) return [];
+    // A reference that is itself the key field holds what the read takes.
+    if (refers.some(({ path }) => plain(path) === plain(field)) || keeps(annotations, type, container, target, field))
+      return [];
+    return refers.map(({ path, declared, at }) => ({
+      type: type.type,
+      field: path,
+      at: declared.find(({ refersTo }) => same(refersTo, target))?.at ?? at,
+    }));
+  });
+  if (referrers.length === 0) return;
+  const byType = [...Map.groupBy(referrers, ({ type }) => type)].map(
+    ([type, all]) => `${type} (${listed(all.map((one) => one.field))})`,
+  );
+  const keyAt = annotations.keysOf(container)[0];
+  for (const found of together(
+    referrers,
+    `${listed(byType)} ${byType.length === 1 ? 'keeps' : 'keep'} only the id of a ${target}, and ${container} is keyed by ${field} (${linesOf(keyAt ? [keyAt] : [])}). A point read takes both, so each look-up of the ${target} asks every physical partition`,
+    keyAt ? [keyAt.at] : [],
+  ))
+    yield {
+      ...found,
+      hint: `Store ${field} beside ${listed(referrers.map((one) => one.field))}, or key ${container} by the id.`,
+    };
+}
+
+export const ANNOTATED_REFERENCES: readonly Rule[] = [
+  {
+    id: 'J7',
+    title: 'A document that refers to another has its id and its key',
+    severity: 'warning',
+    source: SOURCES.microsoft('Partitioning and horizontal scaling in Azure Cosmos DB'),
+    why: 'A booking that has only `venueId` can’t read the venue if venues are keyed by city: without the key’s value the read is a query over all partitions. The rule looks at fields that an annotation says hold the id of another type. It asks for the key’s field, or for the fields that the key is made of, in the type that refers. A type of which few fields are known is not asked.',
+    hint: 'Store the key’s value beside the id.',
+    needs: [ANNOTATIONS],
+    *check({ annotations }): Iterable<RuleResult> {
+      if (!annotations) return;
+      const targets = annotations.types.filter((target) =>
+        annotations.of('type').some(({ fields }) => fields.some(({ refersTo }) => same(refersTo, target))),
+      );
+      if (targets.length === 0) yield missing('a field that refers to a type');
+      for (const target of targets) if (typeOf(annotations, target)) yield* dangling(annotations, target);
+    },
+  },
+];

@@ -26,7 +26,12 @@ export interface StatedKey {
 
 export class Annotations {
   readonly file: string;
+  /** Of the document. */
+  readonly lines: readonly string[];
+  /** Of what is there, or is decided. */
   readonly all: readonly Annotation[];
+  /** Of what the text only plans. */
+  readonly planned: readonly Annotation[];
   readonly findings: readonly ModelFinding[];
   /** Lines with text of the document, and how many of them an annotation has words of. */
   readonly coverage: { readonly lines: number; readonly covered: number };
@@ -34,15 +39,18 @@ export class Annotations {
 
   constructor(
     file: string,
+    lines: readonly string[],
     all: readonly Annotation[],
     findings: readonly ModelFinding[],
     coverage: Annotations['coverage'],
   ) {
     this.file = file;
-    this.all = all;
+    this.lines = lines;
+    this.all = all.filter(({ planned }) => planned !== true);
+    this.planned = all.filter(({ planned }) => planned === true);
     this.findings = findings;
     this.coverage = coverage;
-    this.#byKind = Map.groupBy(all, ({ kind }) => kind);
+    this.#byKind = Map.groupBy(this.all, ({ kind }) => kind);
   }
 
   of<K extends Kind>(kind: K): readonly Annotation<K>[] {
@@ -128,7 +136,7 @@ function firstOfEach(names: readonly string[]): string[] {
 }
 
 /** How many lines the words of an annotation may go on. */
-const REACH = 8;
+const REACH = 12;
 
 /**
  * Finds the words of each annotation in the document. Where they stand at another line than stated, as after an edit
@@ -159,14 +167,15 @@ export function annotationsOf(
     return [complete(raw, found.line, lines, file, covered)];
   });
   const withText = plain.filter((text) => /\p{L}/u.test(text)).length;
-  return new Annotations(file, all, findings, { lines: withText, covered: covered.size });
+  return new Annotations(file, lines, all, findings, { lines: withText, covered: covered.size });
 }
 
 /** The text without marks of Markdown, in lower case, with single blanks. */
 const plainText = (text: string): string =>
   text
     .toLowerCase()
-    .replaceAll(/[*_`|>#~\\]+/g, ' ')
+    .replaceAll(/[*_`~\\]+/g, '')
+    .replaceAll(/[|>#]+/g, ' ')
     .replaceAll(/[“”„]/g, '"')
     .replaceAll(/[‘’]/g, "'")
     .replaceAll(/\s+/g, ' ')
@@ -177,15 +186,14 @@ function lineOf(plain: readonly string[], words: string, near: number): { line: 
   if (words === '') return undefined;
   const order = plain.map((_, index) => index).toSorted((a, b) => Math.abs(a + 1 - near) - Math.abs(b + 1 - near));
   for (const index of order) {
-    let text = '';
-    for (let end = index; end < Math.min(plain.length, index + REACH); end++) {
-      text = `${text} ${plain[end] ?? ''}`.trim();
+    const first = plain[index] ?? '';
+    let text = first;
+    for (let end = index; first !== '' && end < Math.min(plain.length, index + REACH); end++) {
+      if (end > index) text = `${text} ${plain[end] ?? ''}`;
+      const at = text.replaceAll('  ', ' ').indexOf(words);
       // Words that begin in a later line are found from there.
-      const at = text.indexOf(words);
-      if (at >= 0) {
-        if (end > index && (plain[index] ?? '') !== '' && at > (plain[index] ?? '').length) break;
-        return { line: index + 1, to: end + 1 };
-      }
+      if (at >= 0 && at < first.length) return { line: index + 1, to: end + 1 };
+      if (at >= 0) break;
     }
   }
   return undefined;

@@ -14,7 +14,13 @@ const place = {
     .string()
     .min(3)
     .max(300)
-    .describe('the words of the document that state it, copied from this line and the next ones; no paraphrase'),
+    .describe(
+      'the words of the document that state it, copied from this line and at most eleven more; no paraphrase. Of an example its first line or two',
+    ),
+  planned: z
+    .literal(true)
+    .optional()
+    .describe('the text says that it isn’t there yet: future work, a task to do, a later phase'),
 };
 
 const annotation = <K extends string, S extends z.ZodRawShape>(kind: K, meaning: string, shape: S) =>
@@ -58,6 +64,10 @@ export const OPERATIONS = [
   'feed',
 ] as const;
 
+const guard = z
+  .enum(['etag', 'patch-condition', 'create-conflict', 'batch', 'lease', 'single-writer'])
+  .describe('what keeps two writers at the same time apart, if the text says so');
+
 export const annotationSchema = z.discriminatedUnion('kind', [
   annotation(
     'container',
@@ -94,7 +104,11 @@ export const annotationSchema = z.discriminatedUnion('kind', [
       type,
       container: container.optional().describe('where its documents are, if this place or its section says so'),
       purpose: purpose.optional(),
-      complete: z.boolean().optional().describe('true: this place lists all fields of the type'),
+      complete: z
+        .boolean()
+        .optional()
+        .describe('true: this place is a definition that lists all fields of the type: a table, a class, a schema'),
+      guard: guard.optional().describe('what keeps writers of all its documents apart, if the text says so'),
       fields: z
         .array(
           z.strictObject({
@@ -102,6 +116,12 @@ export const annotationSchema = z.discriminatedUnion('kind', [
             type: z.enum(['string', 'number', 'boolean', 'object', 'array', 'date', 'vector']).optional(),
             values: z.array(z.string()).optional().describe('the closed list of its values, spelled as here'),
             optional: z.literal(true).optional(),
+            required: z.literal(true).optional().describe('the text says that it must be there'),
+            max: z
+              .number()
+              .positive()
+              .optional()
+              .describe('the largest number of elements, or of characters, by the text'),
             grows: z
               .literal(true)
               .optional()
@@ -123,12 +143,16 @@ export const annotationSchema = z.discriminatedUnion('kind', [
         .default([]),
     },
   ),
-  annotation('example', 'a JSON example of a whole document; Millrace reads the JSON itself', {
-    type: type.optional(),
-    container: container.optional(),
-    to: z.int().min(1).describe('the line of its last brace; `line` is that of its first brace'),
-    partial: z.literal(true).optional().describe('it leaves fields out'),
-  }),
+  annotation(
+    'example',
+    'a JSON example of a whole stored document; Millrace reads the JSON itself. JSON of a request or a response is no example: annotate what it shows as `type` only if it is the stored document',
+    {
+      type: type.optional(),
+      container: container.optional(),
+      to: z.int().min(1).describe('the line of its last brace; `line` is that of its first brace'),
+      partial: z.literal(true).optional().describe('it leaves fields out'),
+    },
+  ),
   annotation('id', 'a place that says how the `id` of a type is made', {
     type,
     from: paths.optional().describe('the fields whose values it has, hashed or not'),
@@ -161,14 +185,16 @@ export const annotationSchema = z.discriminatedUnion('kind', [
     'a read or write that the application does: an access pattern, an endpoint, a method of a repository, a query',
     {
       name: name.describe('short: `List the bookings of a venue`'),
-      operation: z.enum(OPERATIONS),
+      operation: z
+        .enum(OPERATIONS)
+        .describe('a read of which the text doesn’t say that it is a point read is a `query`'),
       container: container.optional(),
       type: type.optional(),
       sql: z.string().optional().describe('the query as written'),
       equals: paths
         .default([])
         .describe(
-          'the fields for which the caller gives one value: of filters, routes, arguments. The partition key is among them only if the caller has it',
+          'the fields for which the caller gives one value: of filters, routes, arguments. The partition key’s field is among them only if the caller has its value, or computes it from values that it has',
         ),
       unknownKey: z
         .literal(true)
@@ -177,7 +203,9 @@ export const annotationSchema = z.discriminatedUnion('kind', [
           'the text shows that the caller does not have the partition key value: a lookup by e-mail, an id in a route without the key, "all users"',
         ),
       ranges: paths.optional().describe('fields in comparisons other than equality, and in lists such as IN'),
-      searches: paths.optional().describe('fields in CONTAINS, LIKE, LOWER, full-text or vector search'),
+      searches: paths
+        .optional()
+        .describe('fields in CONTAINS, LIKE, full-text or vector search, and within a function such as LOWER'),
       order: order.optional(),
       sets: paths.optional().describe('of a write: the fields that it changes'),
       returns: z.enum(['one', 'list', 'count']).optional(),
@@ -201,27 +229,42 @@ export const annotationSchema = z.discriminatedUnion('kind', [
         .describe(
           'of a write: it writes what it has read and changed (read, append, replace; increment in code; check then write)',
         ),
-      guard: z
-        .enum(['etag', 'patch-condition', 'create-conflict', 'batch', 'lease', 'single-writer'])
-        .optional()
-        .describe('what keeps two writers at the same time apart, if the text says so'),
+      guard: guard.optional(),
     },
   ),
-  annotation('flow', 'a use that changes several documents which belong together', {
-    name,
-    steps: z
-      .array(z.strictObject({ operation: z.enum(OPERATIONS), container: container.optional(), type: type.optional() }))
-      .min(1),
-    many: z.literal(true).optional().describe('a step touches an open number of documents: all children, all members'),
-    together: z
-      .enum(['batch', 'stored-procedure', 'change-feed', 'outbox', 'saga', 'idempotent-retry'])
-      .optional()
-      .describe('what the text says holds them together or repairs them; leave it out if it says nothing'),
-    sameKey: z
-      .boolean()
-      .optional()
-      .describe('whether the documents have the same partition key value, if the text shows it'),
-  }),
+  annotation(
+    'flow',
+    'a use that changes several documents which belong together, or a document and something outside Cosmos DB',
+    {
+      name,
+      steps: z
+        .array(
+          z.strictObject({
+            operation: z.enum(OPERATIONS).optional(),
+            container: container.optional(),
+            type: type.optional(),
+            outside: name
+              .optional()
+              .describe(
+                'of a step that is no write to Cosmos DB: `queue`, `blob`, `cache`, `search index`, `mail`, `payment`',
+              ),
+          }),
+        )
+        .min(1),
+      many: z
+        .literal(true)
+        .optional()
+        .describe('a step touches an open number of documents: all children, all members'),
+      together: z
+        .enum(['batch', 'stored-procedure', 'change-feed', 'outbox', 'saga', 'idempotent-retry'])
+        .optional()
+        .describe('what the text says holds them together or repairs them; leave it out if it says nothing'),
+      sameKey: z
+        .boolean()
+        .optional()
+        .describe('whether the documents have the same partition key value, if the text shows it'),
+    },
+  ),
   annotation(
     'unique',
     'a place that says or implies that a value exists once: an e-mail, a user name, a number, one review for each user, one booking for each slot',

@@ -72,6 +72,10 @@ import { Facts } from './facts.ts';
 import { TENANCY } from './h-tenancy.ts';
 import { SHARDS } from './i-shards.ts';
 import { FAN_OUTS } from './j-fanout.ts';
+import { COARSE_IDS } from './j-coarse-ids.ts';
+import { ANNOTATED_INDEXES } from './j-indexes.ts';
+import { ORDERS } from './j-orders.ts';
+import { UNDECLARED } from './j-undeclared.ts';
 import { ANNOTATED_IDS } from './j-ids.ts';
 import { KEY_VALUES } from './j-key-values.ts';
 import { ANNOTATED_FIGURES } from './j-sums.ts';
@@ -162,6 +166,10 @@ export const MODEL_RULES: readonly Rule[] = [
   ...ANNOTATED_IDS,
   ...KEY_VALUES,
   ...ANNOTATED_FIGURES,
+  ...ORDERS,
+  ...ANNOTATED_INDEXES,
+  ...COARSE_IDS,
+  ...UNDECLARED,
 ];
 
 export interface NotChecked {

@@ -58,6 +58,16 @@ function ofFacts(annotations: Annotations, type: MergedType, path: string): List
   });
 }
 
+/** The facts that state one value of the field: `value of pending` is `Pending`. */
+const singles = (annotations: Annotations, type: MergedType, path: string): Spelling[] =>
+  annotations.of('fact').flatMap(({ of, property, value, at }) => {
+    const about = (name: string): boolean => (of.match(/[\p{L}\p{N}_]+/gu) ?? []).some((word) => alike(word, name));
+    const only = about(path) && (about(type.type) || of.trim().split(/\s+/).length === 1);
+    return only && /\bvalue\b|\bstat(?:e|us)\b/i.test(property) && typeof value === 'string' && /^[\w-]+$/.test(value)
+      ? [{ value, at }]
+      : [];
+  });
+
 function listsOf(annotations: Annotations, type: MergedType, path: string): Lists {
   const examples = annotations
     .of('example')
@@ -82,7 +92,11 @@ function listsOf(annotations: Annotations, type: MergedType, path: string): List
       ...inExamples,
       ...ofFacts(annotations, type, path),
     ],
-    used: [...shown.filter(({ value }) => !isPlaceholder(value) && !/[|/]/.test(value)), ...queries],
+    used: [
+      ...singles(annotations, type, path),
+      ...shown.filter(({ value }) => !isPlaceholder(value) && !/[|/]/.test(value)),
+      ...queries,
+    ],
   };
 }
 

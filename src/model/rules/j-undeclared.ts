@@ -1,0 +1,143 @@
+// J13: fields and containers that accesses use and nothing declares.
+import { type Annotation, type Annotations, bare, same } from '../annotations/annotations.ts';
+import {
+  type MergedType,
+  hasField,
+  linesOf,
+  listed,
+  ofService,
+  plain,
+  typeOf,
+  typesIn,
+} from '../annotations/merged.ts';
+import { near } from '../../base/near.ts';
+import { type Found, type Rule, type RuleResult, ANNOTATIONS, SOURCES, missing, quoted, together } from './rule.ts';
+
+type Access = Annotation<'access'>;
+
+/** The types of which an access reads: its own, or all of its container. */
+const typesOfAccess = (annotations: Annotations, access: Access): readonly MergedType[] => {
+  const own = typeOf(annotations, access.type);
+  const container = annotations.containerOf(access);
+  return own ? [own] : container === undefined ? [] : typesIn(annotations, container);
+};
+
+/** Fields that the access compares or orders by. Words in `equals` without SQL may be another name of the id. */
+const usedBy = ({ equals, ranges = [], order = [], searches = [], query }: Access): string[] =>
+  query
+    ? [...query.filters, ...query.order.map(({ path }) => path)]
+    : [...equals, ...ranges, ...order.map(({ path }) => path), ...searches];
+
+function missingIn(
+  annotations: Annotations,
+  access: Access,
+): { readonly fields: readonly string[]; readonly types: readonly MergedType[] } {
+  const types = typesOfAccess(annotations, access);
+  if (types.length === 0 || !types.every(({ complete }) => complete)) return { fields: [], types };
+  const container = annotations.containerOf(access);
+  const made = new Set([
+    ...annotations.keysOf(container ?? '').flatMap(({ key }) => key.map(plain)),
+    ...annotations
+      .of('keyValue')
+      .filter((one) => same(one.container, container))
+      .flatMap(({ from = [] }) => from.map(plain)),
+    ...types.flatMap(({ type }) =>
+      annotations
+        .of('id')
+        .filter((one) => same(one.type, type))
+        .flatMap(({ from = [] }) => from.map(plain)),
+    ),
+  ]);
+  const isId = (path: string): boolean =>
+    plain(path) === 'id' ||
+    types.some(({ type }) => plain(path) === `${plain(bare(type))}id`) ||
+    (access.query === undefined && /id$/i.test(path));
+  const fields = usedBy(access).filter(
+    (path) =>
+      /^[\w.[\]]+$/.test(path) &&
+      !isId(path) &&
+      !ofService(path) &&
+      !made.has(plain(path)) &&
+      !types.some((type) => hasField(type, path) || hasField(type, path.split(/[.[]/)[0] ?? path)),
+  );
+  return { fields: [...new Set(fields)], types };
+}
+
+function* unknownFields(annotations: Annotations): Iterable<Found> {
+  const all = annotations.of('access').flatMap((access) => {
+    const { fields, types } = missingIn(annotations, access);
+    return fields.length === 0 ? [] : [{ access, at: access.at, fields, types }];
+  });
+  for (const group of Map.groupBy(all, ({ types }) => types.map(({ type }) => type).join(' ')).values()) {
+    const types = group[0]?.types ?? [];
+    const fields = [...new Set(group.flatMap((one) => one.fields))];
+    const names = types.flatMap((type) => type.fields.map(({ path }) => path));
+    const like = fields.map((field) => near(field, names)).filter((name) => name !== undefined);
+    for (const found of together(
+      group,
+      `${listed(group.map(({ access, fields: own }) => `"${quoted(access.name)}" (${listed(own)})`))}: ${listed(types.map(({ type }) => type))} ${types.length === 1 ? 'has' : 'have'} no such ${fields.length === 1 ? 'field' : 'fields'} (${linesOf(types)}). A filter by a field that no document has finds nothing, and an order by it loses its meaning`,
+      types.map(({ at }) => at),
+    ))
+      yield {
+        ...found,
+        hint:
+          like.length > 0
+            ? `Name ${listed(like)}, if that is meant; else add ${listed(fields)} to ${listed(types.map(({ type }) => type))}.`
+            : `Add ${listed(fields)} to ${listed(types.map(({ type }) => type))}, or correct the access.`,
+      };
+  }
+}
+
+/** Containers that accesses and flows use, where the document declares others with their keys. */
+function* unknownContainers(annotations: Annotations): Iterable<Found> {
+  const declared = annotations.of('container').map(({ container }) => container);
+  const keyed = declared.filter((name) => annotations.keysOf(name).length > 0);
+  if (new Set(keyed.map(bare)).size < 2) return;
+  const used = [
+    ...annotations
+      .of('access')
+      .flatMap(({ container, name, at }) => (container === undefined ? [] : [{ container, name, at }])),
+    ...annotations
+      .of('flow')
+      .flatMap(({ steps, name, at }) =>
+        steps.flatMap(({ container }) => (container === undefined ? [] : [{ container, name, at }])),
+      ),
+  ].filter(({ container }) => !declared.some((name) => same(name, container)));
+  for (const group of Map.groupBy(used, ({ container }) => bare(container)).values())
+    yield* together(
+      group,
+      `${group[0]?.container ?? ''} is used by ${listed(group.map(({ name }) => `"${quoted(name)}"`))}, and no place declares such a container with its key. Nobody creates it, and how its documents are found isn’t known`,
+    );
+  const types = annotations
+    .of('access')
+    .filter(
+      ({ type, container, operation }) =>
+        type !== undefined &&
+        container === undefined &&
+        ['create', 'upsert', 'replace', 'patch'].includes(operation) &&
+        annotations.containersOf(type).length === 0,
+    );
+  const homeless = [...Map.groupBy(types, ({ type = '' }) => bare(type)).values()];
+  yield* together(
+    homeless.flat(),
+    `${listed(homeless.map((group) => group[0]?.type ?? ''))} ${homeless.length === 1 ? 'is' : 'are'} written (${listed(homeless.flat().map(({ name }) => `"${quoted(name)}"`))}), and no place says in which container. Its key, and so its reads and transactions, are open`,
+  );
+}
+
+export const UNDECLARED: readonly Rule[] = [
+  {
+    id: 'J13',
+    title: 'What accesses use is declared: the fields of a type, and the containers',
+    severity: 'warning',
+    source: SOURCES.ours,
+    why: 'A filter by a field that the documents don’t have finds nothing, without an error. It is a slip of the pen, or a field that the model lacks. A container without a declaration has no key, so nobody can say what a read of it costs. The rule asks for fields only where a place lists all fields of the type, and for containers only where the document declares others with their keys.',
+    hint: 'Declare it, or correct the access.',
+    needs: [ANNOTATIONS],
+    *check({ annotations }): Iterable<RuleResult> {
+      if (!annotations) return;
+      if (annotations.of('access').length === 0) yield missing('an access in an annotation');
+      yield* unknownFields(annotations);
+      yield* unknownContainers(annotations);
+    },
+  },
+];

@@ -53,6 +53,13 @@ export function knownOf(annotations: Annotations, access: Annotation<'access'>):
   return known;
 }
 
+/** A key that each signed-in caller has: its own user or tenant. */
+export const isCallers = (annotations: Annotations, key: string): boolean =>
+  /^(?:user|owner|tenant|account|createdby|customer|member|subject)(?:id)?$/.test(plain(key)) ||
+  annotations
+    .of('tenancy')
+    .some(({ field, from }) => field !== undefined && alike(field, key) && (from === 'token' || from === 'header'));
+
 export type Level = 'given' | 'lacking' | 'unsaid';
 
 /** Whether the caller has the key: the field itself, or the fields that its value is made of. */

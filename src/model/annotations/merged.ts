@@ -22,6 +22,8 @@ export interface MergedType {
   readonly fields: readonly MergedField[];
   /** A place lists all of its fields, or an example has them all. */
   readonly complete: boolean;
+  /** The places that list all fields. */
+  readonly definitions: readonly { readonly at: Place; readonly paths: readonly string[] }[];
   readonly purposes: ReadonlySet<string>;
 }
 
@@ -59,6 +61,10 @@ function* leaves(document: Readonly<Record<string, unknown>>, above = ''): Itera
     if (Array.isArray(value) && isObject(value[0])) yield* leaves(value[0], `${path}[].`);
   }
 }
+
+/** The fields that the definitions of a type list; without a definition, those that any place names. */
+export const definedOf = ({ definitions, fields }: MergedType): readonly string[] =>
+  definitions.length > 0 ? definitions.flatMap(({ paths }) => paths) : fields.map(({ path }) => path);
 
 const merged = new WeakMap<Annotations, ReadonlyMap<string, MergedType>>();
 
@@ -101,13 +107,20 @@ function merge(annotations: Annotations, type: string): MergedType {
     ...examples,
     ...annotations.all.filter((one) => 'type' in one && same(one.type, type)),
   ];
+  const definitions = [
+    ...declarations.flatMap(({ complete, fields: all, at }) =>
+      complete === true && all.length > 0 ? [{ at, paths: all.map(({ path }) => path) }] : [],
+    ),
+    ...examples.flatMap(({ document, partial, at }) =>
+      document && partial !== true ? [{ at, paths: [...leaves(document)].map(([path]) => path) }] : [],
+    ),
+  ];
   return {
     type,
     at: first?.at ?? { file: annotations.file, line: 1 },
     fields: [...fields.values()],
-    complete:
-      declarations.some(({ complete, fields: all }) => complete === true && all.length > 0) ||
-      examples.some(({ document, partial }) => document !== undefined && partial !== true),
+    complete: definitions.length > 0,
+    definitions,
     purposes: new Set(declarations.flatMap(({ purpose }) => (purpose ? [purpose] : []))),
   };
 }

@@ -77,6 +77,7 @@ import { ANNOTATED_INDEXES } from './j-indexes.ts';
 import { ORDERS } from './j-orders.ts';
 import { UNDECLARED } from './j-undeclared.ts';
 import { ANNOTATED_IDS } from './j-ids.ts';
+import { KEY_CHANGES } from './j-key-changes.ts';
 import { KEY_VALUES } from './j-key-values.ts';
 import { ANNOTATED_FIGURES } from './j-sums.ts';
 import { ANNOTATED_REFERENCES } from './j-references.ts';
@@ -165,6 +166,7 @@ export const MODEL_RULES: readonly Rule[] = [
   ...ANNOTATED_REFERENCES,
   ...ANNOTATED_IDS,
   ...KEY_VALUES,
+  ...KEY_CHANGES,
   ...ANNOTATED_FIGURES,
   ...ORDERS,
   ...ANNOTATED_INDEXES,

@@ -23,13 +23,33 @@ function sides(all: readonly Said[]): Said[][] {
   return groups.toSorted((a, b) => b.length - a.length);
 }
 
-/** One finding for what has several sides. */
-function* contradiction(all: readonly Said[], subject: string, harm: string, hint?: string): Iterable<Found> {
+interface Contradiction {
+  readonly said: string;
+  readonly places: readonly Said[];
+}
+
+/** What has several sides, the rarest first. */
+function contradiction(all: readonly Said[], subject: string): readonly Contradiction[] {
   const [most = [], ...others] = sides(all);
-  if (others.length === 0) return;
+  if (others.length === 0) return [];
   const texts = [most, ...others].map((side) => `${quoted(side[0]?.text ?? '', 80)} (${linesOf(side)})`);
-  for (const found of together([...others.flat(), ...most], `${subject} is ${texts.join(' and ')}. ${harm}`))
-    yield hint === undefined ? found : { ...found, hint };
+  return [{ said: `${subject} is ${texts.join(' and ')}`, places: [...others.flat(), ...most] }];
+}
+
+/** Contradictions of one and the same place have one cause. */
+function* joined(all: readonly Contradiction[], harm: string): Iterable<Found> {
+  const groups: Contradiction[][] = [];
+  for (const one of all) {
+    const lines = new Set(one.places.map(({ at }) => at.line));
+    const group = groups.find((others) => others.some(({ places }) => places.some(({ at }) => lines.has(at.line))));
+    if (group) group.push(one);
+    else groups.push([one]);
+  }
+  for (const group of groups)
+    yield* together(
+      group.flatMap(({ places }) => places),
+      `${group.map(({ said }) => said).join('; ')}. ${harm}`,
+    );
 }
 
 const words = (text: string): string[] => text.match(/[\p{L}\p{N}_]+/gu) ?? [];
@@ -63,13 +83,13 @@ const key = (text: string): string =>
     .replaceAll(/[`"'\s]+/g, ' ')
     .trim();
 
-function* facts(annotations: Annotations): Iterable<Found> {
+function facts(annotations: Annotations): readonly Contradiction[] {
   const examples = annotations.of('example').map(({ at, to, line }) => ({ from: at.line, to: at.line + to - line }));
   const isShown = ({ line }: Place): boolean => examples.some(({ from, to }) => line >= from && line <= to);
   const groups = Map.groupBy(annotations.of('fact'), ({ of, property }) => `${key(of)}.${key(property)}`);
-  for (const group of groups.values()) {
+  return [...groups.values()].flatMap((group): readonly Contradiction[] => {
     const [first] = group;
-    if (!first || group.length < 2) continue;
+    if (!first || group.length < 2) return [];
     const all = group.map((fact): Said => ({
       text: `${typeof fact.value === 'number' ? n(fact.value) : String(fact.value)}${fact.unit === undefined ? '' : ` ${fact.unit}`}`,
       stated: statedOf(fact),
@@ -79,47 +99,51 @@ function* facts(annotations: Annotations): Iterable<Found> {
     const counted = /dimension|\bcount|number|items|size|how many/i.test(first.property);
     const numbers = all.filter(({ stated, at }) => stated.kind === 'number' && !(counted && isShown(at)));
     const subject = key(first.of) === key(first.property) ? first.of : `${first.of}: ${first.property}`;
-    const harm = 'Both can’t be true, and whoever builds by one place contradicts the other';
-    yield* contradiction(numbers, subject, harm);
-    if (group.every(({ value }) => typeof value === 'boolean')) yield* contradiction(all, subject, harm);
-    else if (!MANY_TRUE.test(first.property) && isOfModel(annotations, first.of))
-      yield* contradiction(all.filter(isExact), subject, harm);
-  }
+    if (group.every(({ value }) => typeof value === 'boolean')) return contradiction(all, subject);
+    const texts = !MANY_TRUE.test(first.property) && isOfModel(annotations, first.of) ? all.filter(isExact) : [];
+    return [...contradiction(numbers, subject), ...contradiction(texts, subject)];
+  });
 }
 
 function* ofContainers(annotations: Annotations): Iterable<Found> {
   for (const name of annotations.containers) {
     const own = annotations.of('container').filter(({ container }) => same(container, name));
     const text = (value: string): Stated => ({ kind: 'text', text: value, words: new Set([value]) });
-    yield* contradiction(
-      own.flatMap(({ ttl, at }) =>
-        ttl === undefined
-          ? []
-          : [
-              {
-                text: typeof ttl === 'number' ? `${n(ttl)} s` : ttl,
-                stated: typeof ttl === 'number' ? statedOf({ value: ttl, unit: 's' }) : text(ttl),
-                at,
-              },
-            ],
+    yield* joined(
+      contradiction(
+        own.flatMap(({ ttl, at }) =>
+          ttl === undefined
+            ? []
+            : [
+                {
+                  text: typeof ttl === 'number' ? `${n(ttl)} s` : ttl,
+                  stated: typeof ttl === 'number' ? statedOf({ value: ttl, unit: 's' }) : text(ttl),
+                  at,
+                },
+              ],
+        ),
+        `${name}: the TTL`,
       ),
-      `${name}: the TTL`,
       'Documents expire sooner or later than one of the places promises',
     );
-    yield* contradiction(
-      own.flatMap(({ throughput, at }) => {
-        const said =
-          throughput && `${throughput.mode}${throughput.ru === undefined ? '' : ` ${n(throughput.ru)} RU/s`}`;
-        return said === undefined ? [] : [{ text: said, stated: text(said), at }];
-      }),
-      `${name}: the throughput`,
+    yield* joined(
+      contradiction(
+        own.flatMap(({ throughput, at }) => {
+          const said =
+            throughput && `${throughput.mode}${throughput.ru === undefined ? '' : ` ${n(throughput.ru)} RU/s`}`;
+          return said === undefined ? [] : [{ text: said, stated: text(said), at }];
+        }),
+        `${name}: the throughput`,
+      ),
       'The cost and the capacity that are planned by the one aren’t those of the other',
     );
-    yield* contradiction(
-      own.flatMap(({ database, at }) =>
-        database === undefined ? [] : [{ text: database, stated: text(database), at }],
+    yield* joined(
+      contradiction(
+        own.flatMap(({ database, at }) =>
+          database === undefined ? [] : [{ text: database, stated: text(database), at }],
+        ),
+        `${name}: the database`,
       ),
-      `${name}: the database`,
       'Who connects by the one finds no such container',
     );
   }
@@ -164,7 +188,7 @@ export const STATED_TWICE: readonly Rule[] = [
     *check({ annotations }): Iterable<RuleResult> {
       if (!annotations) return;
       if (annotations.all.length === 0) yield missing('annotations');
-      yield* facts(annotations);
+      yield* joined(facts(annotations), 'Both can’t be true, and whoever builds by one place contradicts the other');
       yield* ofContainers(annotations);
       for (const type of typesOf(annotations)) yield* types(type);
     },

@@ -1,6 +1,6 @@
 // J5 and J6: reads that don't have the partition key's value, or the id, and what the document says of them.
 import { type Annotation, type Annotations, fieldOf } from '../annotations/annotations.ts';
-import { idOf, keyGiven, knownOf } from '../annotations/known.ts';
+import { idOf, isCallers, keyGiven, keyValues, knownOf } from '../annotations/known.ts';
 import { accessesOf, listed, plain, typesIn } from '../annotations/merged.ts';
 import { type Found, type Rule, type RuleResult, ANNOTATIONS, SOURCES, missing, quoted, together } from './rule.ts';
 
@@ -105,16 +105,39 @@ function crossings(annotations: Annotations): Crossing[] {
 const distinct = (all: readonly Access[]): Access[] =>
   [...new Map(all.toReversed().map((one) => [`${one.name} ${one.equals.join(' ')}`, one])).values()].toReversed();
 
+/** The key as a read of it must give it: what a key of no meaning is made of, too. */
+function keyText(annotations: Annotations, container: string, key: string): string {
+  const format = keyValues(annotations, container).find((one) => one.format?.includes('{'))?.format;
+  return /^(?:partition_?key|pk|key)$/i.test(key) && format !== undefined ? `${key} (${format})` : key;
+}
+
+/** Containers of which only whole lists lack one and the same key are said in one finding. */
+const alikeOnes = (all: readonly Crossing[]): readonly (readonly Crossing[])[] => [
+  ...Map.groupBy(all, ({ container, key, sure, unsaid }) =>
+    unsaid.length === 0 && sure.every(({ equals }) => equals.length === 0) ? key : `of ${container}`,
+  ).values(),
+];
+
 function* fanOuts(annotations: Annotations): Iterable<Found> {
-  for (const { container, key, types, sure, unsaid } of crossings(annotations)) {
-    const all = sure.filter((access) => claimOf(access) === undefined);
-    if (all.length === 0) continue;
-    const also = unsaid.filter((access) => claimOf(access) === undefined);
+  const open = crossings(annotations).flatMap((one): Crossing[] => {
+    const sure = one.sure.filter((access) => claimOf(access) === undefined);
+    const unsaid = one.unsaid.filter((access) => claimOf(access) === undefined);
+    return sure.length === 0 ? [] : [{ ...one, sure, unsaid }];
+  });
+  for (const group of alikeOnes(open)) {
+    const container = listed(group.map((one) => one.container));
+    const types = listed(group.map((one) => one.types));
+    const key = group[0]?.key ?? '';
+    const all = group.flatMap(({ sure }) => sure);
+    const also = group.flatMap(({ unsaid }) => unsaid);
     const often = all.some((access) => access.often === 'often');
-    const rest = also.length === 0 ? '' : `; ${named(distinct(also))} names no ${key} either`;
+    const rest =
+      also.length === 0
+        ? ''
+        : `; ${named(distinct(also))} ${distinct(also).length === 1 ? 'names' : 'name'} no ${key} either`;
     for (const found of together(
       [...all, ...also],
-      `${container} is keyed by ${key}, and ${named(distinct(all))} ${distinct(all).length === 1 ? 'doesn’t' : 'don’t'} have it${rest}. Each such request asks every physical partition: its cost and latency grow with the container${often ? ', and it runs often' : ''}`,
+      `${container} ${group.length === 1 ? 'is' : 'are'} keyed by ${keyText(annotations, group[0]?.container ?? '', key)}, and ${named(distinct(all))} ${distinct(all).length === 1 ? 'doesn’t' : 'don’t'} have it${rest}. Each such request asks every physical partition: its cost and latency grow with the container${often ? ', and it runs often' : ''}`,
     ))
       yield { ...found, hint: hintOf([...all, ...also], key, types) };
   }
@@ -138,7 +161,10 @@ function* falseClaims(annotations: Annotations): Iterable<Found> {
   for (const { container, key, types, sure, unsaid } of crossings(annotations)) {
     const claimed = [
       ...sure,
-      ...unsaid.filter(({ says = [] }) => says.includes('point read') || says.includes('one partition')),
+      ...unsaid.filter(
+        ({ says = [] }) =>
+          (says.includes('point read') || says.includes('one partition')) && !isCallers(annotations, key),
+      ),
     ].filter((access) => claimOf(access) !== undefined);
     for (const found of together(
       claimed,

@@ -85,7 +85,7 @@ function* refused(annotations: Annotations): Iterable<Found> {
     const [first] = group;
     for (const found of together(
       group,
-      `The id of ${first?.type ?? ''} can’t be written: ${listed(group.map(({ why }) => why))}. An id may not have "/", "\\", "#" or "?": the service or its client refuses the document, or a point read of it fails`,
+      `The id of ${first?.type ?? ''} can’t be written: ${first?.why ?? ''}. An id may not have "/", "\\", "#" or "?": the service or its client refuses the document, or a point read of it fails`,
     ))
       yield {
         ...found,

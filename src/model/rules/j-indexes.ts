@@ -1,6 +1,15 @@
 // J9, J18 and J19: index paths beside fields and queries, vectors, and large fields that nobody asks for.
 import { type Annotation, type Annotations, same } from '../annotations/annotations.ts';
-import { type MergedType, accessesOf, alike, linesOf, listed, plain, typesIn } from '../annotations/merged.ts';
+import {
+  type MergedType,
+  accessesOf,
+  alike,
+  definedOf,
+  linesOf,
+  listed,
+  plain,
+  typesIn,
+} from '../annotations/merged.ts';
 import { type Found, type Rule, type RuleResult, ANNOTATIONS, SOURCES, missing, quoted, together } from './rule.ts';
 
 type Index = Annotation<'index'>;
@@ -38,7 +47,12 @@ function* malformed(annotations: Annotations): Iterable<Found> {
   const wrong = annotations.of('index').flatMap((index) =>
     pathsOf([index]).flatMap(({ path, at }) => {
       const why = refusal(path, index.whole === true);
-      return why === undefined ? [] : [{ path, why, at, container: index.container }];
+      const types = index.container === undefined ? [] : typesIn(annotations, index.container);
+      const also =
+        described(types) && !known(types, fieldOf(path))
+          ? `; and ${listed(types.map(({ type }) => type))} ${types.length === 1 ? 'has' : 'have'} no such field`
+          : '';
+      return why === undefined ? [] : [{ path, why: `${why}${also}`, at, container: index.container }];
     }),
   );
   for (const group of Map.groupBy(wrong, ({ container, why }) => `${container ?? ''} ${why}`).values()) {
@@ -76,12 +90,10 @@ const corrected = (path: string): string => {
 const described = (types: readonly MergedType[]): boolean =>
   types.length > 0 && types.every(({ fields }) => fields.length > 0) && types.some(({ complete }) => complete);
 
-/** The longest beginning of a path that a type has. */
+/** Whether a definition that lists all fields of a type, or an example, has the beginning of a path. */
 const known = (types: readonly MergedType[], field: string): boolean => {
   const [first = ''] = field.replaceAll('[]', '').split('.');
-  return types.some(({ fields }) =>
-    fields.some(({ path }) => alike(path.replace('[]', '').split('.')[0] ?? '', first)),
-  );
+  return types.some((type) => definedOf(type).some((path) => alike(path.replace('[]', '').split('.')[0] ?? '', first)));
 };
 
 function* strange(annotations: Annotations, container: string): Iterable<Found> {
@@ -91,6 +103,7 @@ function* strange(annotations: Annotations, container: string): Iterable<Found> 
   const unknown = pathsOf(indexesOf(annotations, container)).filter(({ path }) => {
     const field = fieldOf(path);
     return (
+      refusal(path, false) === undefined &&
       /^[\w[\].-]+$/.test(field) &&
       !field.startsWith('_') &&
       field !== '' &&
@@ -113,8 +126,8 @@ function* strange(annotations: Annotations, container: string): Iterable<Found> 
   ];
   for (const found of together(
     unknown,
-    `${container}: no document has the ${unknown.length === 1 ? 'field' : 'fields'} of the index ${unknown.length === 1 ? 'path' : 'paths'} ${names(unknown)} (${listed(types.map(({ type }) => type))}: ${linesOf(types.filter(({ complete }) => complete))}): ${parts.join('; ')}`,
-    types.filter(({ complete }) => complete).map(({ at }) => at),
+    `${container}: no document has the ${unknown.length === 1 ? 'field' : 'fields'} of the index ${unknown.length === 1 ? 'path' : 'paths'} ${names(unknown)} (${listed(types.map(({ type }) => type))}: ${linesOf(types.flatMap(({ definitions }) => definitions))}): ${parts.join('; ')}`,
+    types.flatMap(({ definitions }) => definitions.map(({ at }) => at)),
   ))
     yield {
       ...found,

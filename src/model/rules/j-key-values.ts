@@ -1,6 +1,6 @@
 // J10 and J11: what values a partition key has, and when a document gets its own.
 import { type Annotation, type Annotations, fieldOf, same } from '../annotations/annotations.ts';
-import { keyValues } from '../annotations/known.ts';
+import { idOf, keyValues } from '../annotations/known.ts';
 import { accessesOf, alike, linesOf, listed, plain, typesIn } from '../annotations/merged.ts';
 import type { Place } from '../model.ts';
 import { type Found, type Rule, type RuleResult, ANNOTATIONS, SOURCES, missing, quoted, together } from './rule.ts';
@@ -11,23 +11,40 @@ const LIMITS = 'Each value is a logical partition with at most 20 GB and 10,000 
 /** A closed list of so many values is few. */
 const FEW = 30;
 
-/** The places that call the values evenly spread. */
+const EVEN =
+  /\b(?:even(?:ly)?|uniform\w*|balanced)\b[^.|]{0,40}\b(?:distribut\w*|spread|partition\w*)|\b(?:distribut\w*|spread)\b[^.|]{0,20}\b(?:even(?:ly)?|uniform\w*)\b/i;
+
+/** The places that call the values evenly spread: the sentence may go on in the next line. */
 const evenly = (annotations: Annotations, container: string): readonly { readonly at: Place }[] => [
   ...annotations
     .of('keyValue')
-    .filter((one) => same(one.container, container) && /\b(?:even(?:ly)?|uniform\w*|balanced)\b/i.test(one.words)),
+    .filter(
+      (one) =>
+        same(one.container, container) &&
+        EVEN.test(annotations.lines.slice(one.at.line - 1, one.at.line + 1).join(' ')),
+    ),
   ...annotations
     .of('fact')
-    .filter(
-      ({ of, property, value }) =>
-        (same(of, container) || /partition/i.test(`${of} ${property}`)) && /\beven(?:ly)?\b/i.test(String(value)),
-    ),
+    .filter(({ of, property, value }) => same(of, container) && EVEN.test(`${property} ${String(value)}`)),
 ];
+
+const capital = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
 
 const valueOf = (all: readonly KeyValue[], key: string): string => {
   const format = all.find((one) => one.format !== undefined)?.format;
   return format === undefined ? key : `${key} (${quoted(format, 40)})`;
 };
+
+const isReference = (annotations: Annotations, container: string): boolean => {
+  const types = typesIn(annotations, container);
+  return (
+    (types.length > 0 && types.every(({ purposes }) => purposes.has('reference'))) ||
+    annotations.of('container').some((one) => same(one.container, container) && one.purpose === 'reference')
+  );
+};
+
+const wider = (container: string, key: string): string =>
+  `Key ${container} by ${key} and a further value, as a hierarchical key (/${key.replaceAll('.', '/')}, /id) or with a suffix by hash, or by a field that has many values and that its reads know.`;
 
 function* fewValues(annotations: Annotations, container: string, key: string): Iterable<Found> {
   const all = keyValues(annotations, container);
@@ -37,20 +54,24 @@ function* fewValues(annotations: Annotations, container: string, key: string): I
       .filter(({ path }) => alike(path, key))
       .flatMap((field) => field.lists.filter(({ values }) => values.length <= FEW)),
   );
-  const small =
-    typesIn(annotations, container).every(({ purposes }) => purposes.has('reference')) ||
-    annotations.of('container').some((one) => same(one.container, container) && one.purpose === 'reference');
+  const small = isReference(annotations, container);
   const places = [...few, ...lists];
-  if (places.length === 0 || (small && few.length === 0)) return;
+  if (places.length === 0 || (small && !few.some(({ distinct }) => distinct === 'one'))) return;
   const one = few.some(({ distinct }) => distinct === 'one');
-  if (small && !one) return;
   const values = lists[0] ? ` (${listed(lists[0].values.slice(0, 6))})` : '';
   const even = evenly(annotations, container);
-  yield* together(
+  const many = one ? all.filter(({ distinct }) => distinct === 'many') : [];
+  for (const found of together(
     places,
-    `${container}: the key ${valueOf(few, key)} has ${one ? 'one value for all documents' : `few values${values}`} (${linesOf(places)}). ${LIMITS}, so ${one ? 'the whole container is bound to these' : 'each of them takes a large share of data and load'}, and more throughput doesn’t help${even.length > 0 ? `; it isn’t the even distribution that ${linesOf(even)} ${even.length === 1 ? 'names' : 'name'}` : ''}`,
-    even.map(({ at }) => at),
-  );
+    `${container}: the key ${valueOf(few, key)} has ${one ? 'one value for all documents' : `few values${values}`} (${linesOf(places)}). ${LIMITS}, so ${one ? 'the whole container is bound to these' : 'each of them takes a large share of data and load'}, and more throughput doesn’t help${even.length > 0 ? `; it isn’t the even distribution that ${linesOf(even)} ${even.length === 1 ? 'names' : 'name'}` : ''}${many.length > 0 ? `. ${capital(linesOf(many))} ${many.length === 1 ? 'counts' : 'count'} on many values` : ''}`,
+    [...many, ...even].map(({ at }) => at),
+  ))
+    yield {
+      ...found,
+      hint: one
+        ? `Take a value for ${key} that differs from user to user or from document to document.`
+        : wider(container, key),
+    };
 }
 
 function* unevenValues(annotations: Annotations, container: string, key: string): Iterable<Found> {
@@ -58,17 +79,57 @@ function* unevenValues(annotations: Annotations, container: string, key: string)
   const even = evenly(annotations, container);
   const claim = even.length > 0 ? `, although ${linesOf(even)} ${even.length === 1 ? 'calls' : 'call'} it even` : '';
   const skewed = all.filter((one) => one.skewed === true);
-  yield* together(
+  // Where each value has one document, all writes of a hot value rewrite that document.
+  const single = typesIn(annotations, container).some(({ type }) => {
+    const { from } = idOf(annotations, type);
+    return from?.length === 1 && from.every((path) => alike(path, key));
+  });
+  for (const found of together(
     skewed,
-    `${container}: some values of ${valueOf(skewed, key)} have much more than others${claim}. ${LIMITS}: the largest of them is throttled while the others are idle, and at 20 GB its writes are refused`,
+    single
+      ? `${container}: some values of ${valueOf(skewed, key)} are written much more than others${claim}, and each has one document. All writes of such a value rewrite this document in one logical partition, which gives 10,000 RU/s, and they wait for or overwrite one another`
+      : `${container}: some values of ${valueOf(skewed, key)} have much more than others${claim}. ${LIMITS}: the largest of them is throttled while the others are idle, and at 20 GB its writes are refused`,
     even.map(({ at }) => at),
-  );
+  ))
+    yield {
+      ...found,
+      hint: single
+        ? `Split the document of a hot ${key} into several with a suffix, write one of them at random, and put them together at the read or by the change feed.`
+        : wider(container, key),
+    };
   const byTime = all.filter((one) => one.byTime === true);
+  const otherwise = all.filter(({ byTime: time, from = [] }) => time !== true && from.length > 0 && byTime.length > 0);
+  const other =
+    otherwise.length === 0
+      ? ''
+      : `. But ${linesOf(otherwise)} ${otherwise.length === 1 ? 'makes' : 'make'} it of ${(otherwise[0]?.from ?? []).join(' and ')}`;
   yield* together(
     byTime,
-    `${container}: the key ${valueOf(byTime, key)} is the current time, so all writes of that time go to one logical partition, which gives 10,000 RU/s, and the other partitions are idle${claim}`,
-    even.map(({ at }) => at),
+    `${container}: the key ${valueOf(byTime, key)} is the current time, so all writes of that time go to one logical partition, which gives 10,000 RU/s, and the other partitions are idle${claim}${other}`,
+    [...otherwise, ...even].map(({ at }) => at),
   );
+}
+
+/** Fields whose values are few, or some of which have most of the documents, by what they mean. */
+const UNEVEN =
+  /^(?:country|countrycode|region|city|state|category|status|language|locale|currency|brand|department|severity|priority|platform|environment|\w*type)$/;
+
+/** What the key's name says, where the document says nothing of its values. */
+function* unevenByName(annotations: Annotations, container: string, key: string): Iterable<Found> {
+  const all = keyValues(annotations, container);
+  const types = typesIn(annotations, container);
+  const answered = all.some(
+    ({ distinct, skewed, byTime }) => distinct !== undefined || skewed === true || byTime === true,
+  );
+  const lists = types.some(({ fields }) => fields.some((field) => alike(field.path, key) && field.lists.length > 0));
+  if (answered || lists || !UNEVEN.test(plain(key)) || isReference(annotations, container)) return;
+  const stated = annotations.keysOf(container);
+  for (const found of together(
+    stated,
+    `${container} is keyed by ${key}, and all ${listed(types.map(({ type }) => type))} documents of one ${key} are one logical partition. Values of such a field are few, and some have most of the documents: the largest is bound to 20 GB and 10,000 RU/s while the others are idle, and a correction of ${key} is a delete and a create`,
+    all.map(({ at }) => at),
+  ))
+    yield { ...found, hint: wider(container, key) };
 }
 
 /** Fields for an owner whose documents are many. */
@@ -76,12 +137,20 @@ const COARSE =
   /(?:tenant|org|organi[sz]ation|company|team|project|domain|workspace|account|household|cluster|site|region|store|channel|room|group|school|factory|device|city|country|category)(?:id|key|name|segment)?$/;
 const ACCUMULATES = new Set(['event', 'log', 'audit', 'message', 'telemetry', 'result', 'job']);
 
-/** Documents of an owner that only become more, under one value. */
-function* endless(annotations: Annotations, container: string, key: string): Iterable<Found> {
+interface Endless {
+  readonly container: string;
+  readonly parts: readonly string[];
+  readonly types: readonly { readonly type: string; readonly at: Place }[];
+  readonly even: readonly { readonly at: Place }[];
+}
+
+/** Documents of an owner that only become more under one value, or are said to be spread evenly by owners. */
+function endless(annotations: Annotations, container: string, key: string): Endless | undefined {
   const own = keyValues(annotations, container);
-  if (own.some(({ byTime, distinct }) => byTime === true || distinct === 'one')) return;
-  const parts = own.find(({ from }) => from !== undefined && from.length > 0)?.from ?? [key];
-  if (!parts.every((part) => COARSE.test(plain(part)))) return;
+  if (own.some(({ byTime, distinct }) => byTime === true || distinct === 'one' || distinct === 'few')) return undefined;
+  const made = own.flatMap(({ from = [] }) => (from.length > 0 ? [from] : []));
+  const parts = (made.length > 0 ? made : [[key]]).find((all) => all.every((part) => COARSE.test(plain(part))));
+  if (!parts) return undefined;
   const ends = (type: string): boolean =>
     annotations
       .of('retention')
@@ -89,45 +158,30 @@ function* endless(annotations: Annotations, container: string, key: string): Ite
     annotations
       .of('container')
       .some((one) => same(one.container, container) && one.ttl !== undefined && one.ttl !== 'off');
-  const types = typesIn(annotations, container).filter(
+  const even = evenly(annotations, container);
+  const all = typesIn(annotations, container);
+  const types = all.filter(
     ({ type, purposes }) => [...purposes].some((purpose) => ACCUMULATES.has(purpose)) && !ends(type),
   );
-  const even = evenly(annotations, container);
-  yield* together(
-    types,
-    `${container}: all ${listed(types.map(({ type }) => type))} documents of one ${parts.join(':')} have one key value, become more and are never removed. At 20 GB the logical partition takes no more writes, and it gives 10,000 RU/s at most${even.length > 0 ? `; ${linesOf(even)} calls the distribution even` : ''}`,
-    [...annotations.keysOf(container).map(({ at }) => at), ...own.map(({ at }) => at), ...even.map(({ at }) => at)],
-  );
+  const said = types.length > 0 ? types : even.length > 0 ? all : [];
+  return said.length === 0 ? undefined : { container, parts, types: said, even };
 }
 
-function* unfixed(annotations: Annotations, container: string, key: string): Iterable<Found> {
-  const types = typesIn(annotations, container);
-  const later = annotations.of('keyValue').filter((one) => same(one.container, container) && one.required === false);
-  const optional = types.flatMap(({ fields }) =>
-    fields
-      .filter(({ path }) => alike(path, key))
-      .flatMap(({ declared }) => declared.filter((one) => one.optional === true)),
-  );
-  const names = listed([...later.flatMap(({ type }) => (type === undefined ? [] : [type]))]);
+function* endlessOnes(annotations: Annotations, all: readonly Endless[]): Iterable<Found> {
+  const even = all.flatMap((one) => one.even);
   yield* together(
-    [...later, ...optional],
-    `${container} is keyed by ${key}, and ${names === '' ? 'some documents' : names} may be created without it or get it later (${linesOf([...later, ...optional])}). A key value can’t be changed afterwards: the document must be deleted and created again under another key, which isn’t one transaction, and until then reads by ${key} don’t find it`,
-    annotations.keysOf(container).map(({ at }) => at),
-  );
-  const changing = accessesOf(annotations, container).filter(
-    ({ operation, sets = [] }) =>
-      ['replace', 'patch'].includes(operation) &&
-      sets.some((path) => alike(path, key) || (plain(path) === 'id' && plain(key) !== 'id')),
-  );
-  yield* together(
-    changing,
-    `${listed(changing.map(({ name }) => `"${quoted(name)}"`))} ${changing.length === 1 ? 'changes' : 'change'} ${listed(changing.flatMap(({ sets = [] }) => sets.filter((path) => alike(path, key) || plain(path) === 'id')))}, which is the key or the id of ${container}. The service refuses that: it takes a delete and a create, which aren’t one transaction over two key values, and references to the old one dangle`,
-    annotations.keysOf(container).map(({ at }) => at),
+    all.flatMap(({ types }) => types),
+    `${all.map(({ container, parts, types }) => `${container}: all ${listed(types.map(({ type }) => type))} documents of one ${parts.join(':')} have one key value`).join('; ')}. That is one logical partition: at 20 GB it takes no more writes, and it gives 10,000 RU/s at most, whatever the container has${even.length > 0 ? `. It isn’t the even distribution that ${linesOf(even)} ${even.length === 1 ? 'names' : 'name'}` : ', and nothing removes old documents'}`,
+    all.flatMap(({ container, even: claims }) => [
+      ...claims.map(({ at }) => at),
+      ...annotations.keysOf(container).map(({ at }) => at),
+      ...keyValues(annotations, container).map(({ at }) => at),
+    ]),
   );
 }
 
 /** Containers with one key, and its path as a field. */
-const keyed = (annotations: Annotations): { container: string; key: string }[] =>
+export const keyed = (annotations: Annotations): { container: string; key: string }[] =>
   annotations.containers.flatMap((container) => {
     const key = annotations.keyOf(container);
     return key?.length === 1 && key[0] !== undefined ? [{ container, key: fieldOf(key[0]) }] : [];
@@ -149,23 +203,12 @@ export const KEY_VALUES: readonly Rule[] = [
       for (const { container, key } of all) {
         yield* fewValues(annotations, container, key);
         yield* unevenValues(annotations, container, key);
-        yield* endless(annotations, container, key);
+        yield* unevenByName(annotations, container, key);
       }
-    },
-  },
-  {
-    id: 'J11',
-    title: 'A document has its partition key’s value when it is created, and keeps it',
-    severity: 'error',
-    source: SOURCES.microsoft('Partitioning and horizontal scaling in Azure Cosmos DB'),
-    why: 'The value of the partition key and the id of a document can’t be changed. A user who registers before he has a team can’t be stored by team, and moving him is a delete and a create in two partitions. The rule takes keys of which an annotation says that some documents lack them or get them later, optional fields, and writes that set the key or the id.',
-    hint: 'Key the container by a value that the document has from its creation for ever, and keep the other as a field.',
-    needs: [ANNOTATIONS],
-    *check({ annotations }): Iterable<RuleResult> {
-      if (!annotations) return;
-      const all = keyed(annotations);
-      if (all.length === 0) yield missing('a partition key in an annotation');
-      for (const { container, key } of all) yield* unfixed(annotations, container, key);
+      yield* endlessOnes(
+        annotations,
+        all.flatMap(({ container, key }) => endless(annotations, container, key) ?? []),
+      );
     },
   },
 ];

@@ -134,17 +134,21 @@ function* searches(annotations: Annotations, container: string): Iterable<Found>
     .map((access) => ({ access, at: access.at, paths: (access.searches ?? []).filter((path) => !isVector(path)) }))
     .filter(
       ({ access, paths }) =>
-        access.often !== 'rarely' && paths.length > 0 && !/full[- ]?text/i.test(`${access.words} ${access.sql ?? ''}`),
+        access.often !== 'rarely' &&
+        !REFUSED.some(({ has }) => has.test(access.sql ?? '')) &&
+        paths.length > 0 &&
+        !/full[- ]?text/i.test(`${access.words} ${access.sql ?? ''}`),
     );
   const loading = all.filter(({ access: { words, sql = '' }, access }) =>
     LOADS.test(`${words} ${sql} ${textAt(annotations, access)}`),
   );
-  const scanning = all.filter((one) => !loading.includes(one));
+  // One cause is said once.
+  const scanning = loading.length > 0 ? [] : all;
   const names = (some: typeof all): string => listed(some.map(({ access }) => `"${quoted(access.name)}"`));
   const fields = (some: typeof all): string => listed(some.flatMap(({ paths }) => paths));
   for (const found of together(
     loading,
-    `${container}: ${names(loading)} compares ${fields(loading)} within LOWER or UPPER. The index doesn’t serve that: the query loads every document that its other filters leave, ${keyedWhole(
+    `${container}: ${names(loading)} ${loading.length === 1 ? 'compares' : 'compare'} ${fields(loading)} within LOWER or UPPER. The index doesn’t serve that: the query loads every document that its other filters leave, ${keyedWhole(
       annotations,
       container,
       loading.map(({ access }) => access),
@@ -152,11 +156,11 @@ function* searches(annotations: Annotations, container: string): Iterable<Found>
   ))
     yield {
       ...found,
-      hint: `Store ${listed(loading.flatMap(({ paths }) => paths).map((path) => `${path} in lower case`))} as a field of its own, and compare it by equality.`,
+      hint: `Store ${fields(loading)} in lower case in ${new Set(loading.flatMap(({ paths }) => paths)).size === 1 ? 'a field' : 'fields'} of ${loading.length === 1 ? 'its' : 'their'} own, and compare by equality.`,
     };
   for (const found of together(
     scanning,
-    `${container}: ${names(scanning)} searches in ${fields(scanning)} by a part of the text. CONTAINS and LIKE read the whole index of the field or every document, ${keyedWhole(
+    `${container}: ${names(scanning)} ${scanning.length === 1 ? 'searches' : 'search'} in ${fields(scanning)} by a part of the text. CONTAINS and LIKE read the whole index of the field or every document, ${keyedWhole(
       annotations,
       container,
       scanning.map(({ access }) => access),

@@ -1,9 +1,9 @@
 // J7: references that keep an id and not the key that a point read of the other document takes.
-import { type Annotations, fieldOf, same } from '../annotations/annotations.ts';
-import { keyValues } from '../annotations/known.ts';
-import { type MergedType, hasField, linesOf, listed, plain, typeOf, typesOf } from '../annotations/merged.ts';
+import { type Annotations, type StatedKey, bare, fieldOf, same } from '../annotations/annotations.ts';
+import { isCallers, keyValues } from '../annotations/known.ts';
+import { type MergedType, hasField, linesOf, listed, plain, typesOf } from '../annotations/merged.ts';
 import type { Place } from '../model.ts';
-import { type Found, type Rule, type RuleResult, ANNOTATIONS, SOURCES, missing, together } from './rule.ts';
+import { type Rule, type RuleResult, ANNOTATIONS, SOURCES, missing, together } from './rule.ts';
 
 interface Referrer {
   readonly type: string;
@@ -15,18 +15,11 @@ interface Referrer {
 const DESCRIBED = 4;
 
 /** Whether documents of a type have a field, or what its value is made of. */
-function keeps(
-  annotations: Annotations,
-  { type, fields }: MergedType,
-  target: string,
-  of: string,
-  key: string,
-): boolean {
-  const own = { type, fields, at: { file: '', line: 0 }, complete: true, purposes: new Set<string>() };
+function keeps(annotations: Annotations, merged: MergedType, target: string, of: string, key: string): boolean {
   const has = (field: string): boolean =>
-    hasField(own, field) ||
-    fields.some(({ path }) => plain(path).endsWith(plain(field)) && plain(path).startsWith(plain(of))) ||
-    ownKeys(annotations, type).some((one) => plain(one) === plain(field));
+    hasField(merged, field) ||
+    merged.fields.some(({ path }) => plain(path).endsWith(plain(field)) && plain(path).startsWith(plain(of))) ||
+    ownKeys(annotations, merged.type).some((one) => plain(one) === plain(field));
   const made = keyValues(annotations, target, of).flatMap(({ from }) => (from && from.length > 0 ? [from] : []));
   return (plain(key) !== 'partitionkey' && plain(key) !== 'pk' && has(key)) || made.some((from) => from.every(has));
 }
@@ -40,20 +33,36 @@ const ownKeys = (annotations: Annotations, type: string): readonly string[] =>
       ...keyValues(annotations, container, type).flatMap(({ from = [] }) => from),
     ]);
 
-function* dangling(annotations: Annotations, target: string): Iterable<Found> {
+/** Somebody reads a document of the type by its id and without its key. */
+const looksUp = (annotations: Annotations, type: string): boolean =>
+  annotations
+    .of('access')
+    .some((one) => one.unknownKey === true && same(one.type, type) && one.equals.some((path) => plain(path) === 'id'));
+
+interface Dangling {
+  readonly target: string;
+  readonly container: string;
+  readonly field: string;
+  readonly keyAt: readonly StatedKey[];
+  readonly referrers: readonly Referrer[];
+}
+
+function dangling(annotations: Annotations, target: string): readonly Dangling[] {
   const [container, other] = annotations.containersOf(target);
   const key = annotations.keyOf(container);
-  if (container === undefined || other !== undefined || !key || key.length !== 1) return;
+  if (container === undefined || other !== undefined || !key || key.length !== 1) return [];
   const field = fieldOf(key[0] ?? '');
   const own = plain(target);
   if (
     plain(field) === 'id' ||
     plain(field) === `${own}id` ||
+    plain(field) === `${plain(bare(target))}id` ||
+    (isCallers(annotations, field) && !looksUp(annotations, target)) ||
     keyValues(annotations, container, target).some(
       ({ from, distinct }) => distinct === 'one' || from?.some((one) => plain(one) === 'id'),
     )
   )
-    return;
+    return [];
   const referrers = typesOf(annotations).flatMap((type): Referrer[] => {
     const refers = type.fields.filter(({ declared }) => declared.some(({ refersTo }) => same(refersTo, target)));
     if (refers.length === 0 || same(type.type, target) || (!type.complete && type.fields.length < DESCRIBED)) return [];
@@ -66,21 +75,17 @@ function* dangling(annotations: Annotations, target: string): Iterable<Found> {
       at: declared.find(({ refersTo }) => same(refersTo, target))?.at ?? at,
     }));
   });
-  if (referrers.length === 0) return;
+  return referrers.length === 0
+    ? []
+    : [{ target, container, field, keyAt: annotations.keysOf(container).slice(0, 1), referrers }];
+}
+
+const said = ({ target, container, field, keyAt, referrers }: Dangling): string => {
   const byType = [...Map.groupBy(referrers, ({ type }) => type)].map(
     ([type, all]) => `${type} (${listed(all.map((one) => one.field))})`,
   );
-  const keyAt = annotations.keysOf(container)[0];
-  for (const found of together(
-    referrers,
-    `${listed(byType)} ${byType.length === 1 ? 'keeps' : 'keep'} only the id of a ${target}, and ${container} is keyed by ${field} (${linesOf(keyAt ? [keyAt] : [])}). A point read takes both, so each look-up of the ${target} asks every physical partition`,
-    keyAt ? [keyAt.at] : [],
-  ))
-    yield {
-      ...found,
-      hint: `Store ${field} beside ${listed(referrers.map((one) => one.field))}, or key ${container} by the id.`,
-    };
-}
+  return `${listed(byType)} ${byType.length === 1 ? 'keeps' : 'keep'} only the id of a ${target}, and ${container} is keyed by ${field} (${linesOf(keyAt)})`;
+};
 
 export const ANNOTATED_REFERENCES: readonly Rule[] = [
   {
@@ -97,7 +102,16 @@ export const ANNOTATED_REFERENCES: readonly Rule[] = [
         annotations.of('type').some(({ fields }) => fields.some(({ refersTo }) => same(refersTo, target))),
       );
       if (targets.length === 0) yield missing('a field that refers to a type');
-      for (const target of targets) if (typeOf(annotations, target)) yield* dangling(annotations, target);
+      const all = targets.flatMap((target) => dangling(annotations, target));
+      for (const found of together(
+        all.flatMap(({ referrers }) => referrers),
+        `${all.map(said).join('; ')}. A point read takes both, so each look-up of ${listed(all.map(({ target }) => `a ${target}`))} asks every physical partition`,
+        all.flatMap(({ keyAt }) => keyAt.map(({ at }) => at)),
+      ))
+        yield {
+          ...found,
+          hint: `Store ${listed(all.map(({ field, referrers }) => `${field} beside ${listed(referrers.map((one) => one.field))}`))}, or key ${listed(all.map(({ container }) => container))} by the id.`,
+        };
     },
   },
 ];

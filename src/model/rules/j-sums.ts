@@ -1,8 +1,9 @@
 // J14 and J15: figures that belong together, and limits of the service.
-import { type Rule, type RuleResult, ANNOTATIONS, SOURCES, missing, n, quoted } from './rule.ts';
-import type { Annotation } from '../annotations/annotations.ts';
+import { type Annotation, type Annotations, same } from '../annotations/annotations.ts';
 import { linesOf } from '../annotations/merged.ts';
-import { together } from './rule.ts';
+import type { Place } from '../model.ts';
+import { bytesOf, quantities } from '../reader/quantity.ts';
+import { type Found, type Rule, type RuleResult, ANNOTATIONS, SOURCES, missing, n, quoted, together } from './rule.ts';
 
 /** A rounded total may be off by so much. */
 const ROUNDED = 0.15;
@@ -34,6 +35,44 @@ const LIMITS: Readonly<Record<Limit, { readonly values: readonly number[]; reado
   'hierarchical-key-levels': { values: [3], said: 'a hierarchical key has at most 3 levels' },
 };
 
+/** A logical partition holds so many bytes. */
+const PARTITION = 20e9;
+
+interface Amount {
+  readonly high: number;
+  readonly text: string;
+  readonly at: Place;
+}
+
+const said = ({ value, unit }: Annotation<'fact'>): string => `${String(value)}${unit === undefined ? '' : ` ${unit}`}`;
+
+/** The largest number of documents in a partition, times the size of the largest type that lies there. */
+function* partitions(annotations: Annotations): Iterable<Found> {
+  const facts = annotations.of('fact');
+  const counts = facts.flatMap((fact): Amount[] => {
+    const about = `${fact.of} ${fact.property}`;
+    if (!/\b(?:documents?|items?|records?)\b/i.test(about) || !/\bpartition/i.test(about)) return [];
+    const [found] = quantities(said(fact));
+    return found && found.unit === '' ? [{ high: found.high, text: said(fact), at: fact.at }] : [];
+  });
+  const sizes = facts.flatMap((fact): (Amount & { readonly type: string })[] => {
+    const type = annotations.types.find((name) => same(name, fact.of));
+    const [found] = /\bsize\b/i.test(fact.property) && !/max/i.test(fact.property) ? quantities(said(fact)) : [];
+    const bytes = found && bytesOf(found);
+    return type !== undefined && bytes !== undefined ? [{ type, high: bytes, text: said(fact), at: fact.at }] : [];
+  });
+  const [count] = counts.toSorted((a, b) => b.high - a.high);
+  const [size] = sizes.toSorted((a, b) => b.high - a.high);
+  if (!count || !size || count.high * size.high <= PARTITION) return;
+  yield {
+    message: `${count.text} documents of a partition (line ${count.at.line}), if they are ${size.type} of ${size.text} (line ${size.at.line}), are up to ${n((count.high * size.high) / 1e9)} GB. A logical partition holds 20 GB, so the targets can’t be kept together, and writes are refused before the number is reached`,
+    at: count.at,
+    related: [size.at],
+    evidence: `${n(count.high)} × ${n(size.high)} bytes = ${n((count.high * size.high) / 1e9)} GB`,
+    hint: 'Lower the number of documents of a partition, or put a part of the time into the key.',
+  };
+}
+
 const PAGE = SOURCES.microsoft('Azure Cosmos DB service quotas');
 
 export const ANNOTATED_FIGURES: readonly Rule[] = [
@@ -42,13 +81,14 @@ export const ANNOTATED_FIGURES: readonly Rule[] = [
     title: 'Figures that belong together agree',
     severity: 'warning',
     source: SOURCES.ours,
-    why: 'Sizes, costs and throughput are planned by sums and products. An example whose parts don’t add up to its total shows that the two are written apart, and readers take the example for the rule. The rule adds up and multiplies the figures that an annotation puts together. A total that is called approximate may be off by 15 %.',
+    why: 'Sizes, costs and throughput are planned by sums and products. An example whose parts don’t add up to its total shows that the two are written apart, and readers take the example for the rule. The rule adds up and multiplies the figures that an annotation puts together. It also multiplies the number of documents that a partition is said to have by the size that a type is said to have, and compares that with 20 GB. A total that is called approximate may be off by 15 %.',
     hint: 'Correct the figure that is wrong, and what was planned by it.',
     needs: [ANNOTATIONS],
     *check({ annotations }): Iterable<RuleResult> {
       if (!annotations) return;
       const all = annotations.of('sum');
       if (all.length === 0) yield missing('a sum in an annotation');
+      yield* partitions(annotations);
       for (const { what, operation, parts, total, about, at } of all) {
         const isSum = operation === 'sum';
         const made = parts.reduce((result, part) => (isSum ? result + part : result * part), isSum ? 0 : 1);

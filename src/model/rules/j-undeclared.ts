@@ -2,6 +2,7 @@
 import { type Annotation, type Annotations, bare, same } from '../annotations/annotations.ts';
 import {
   type MergedType,
+  accessesOf,
   hasField,
   linesOf,
   listed,
@@ -9,6 +10,7 @@ import {
   plain,
   typeOf,
   typesIn,
+  typesOf,
 } from '../annotations/merged.ts';
 import { near } from '../../base/near.ts';
 import { type Found, type Rule, type RuleResult, ANNOTATIONS, SOURCES, missing, quoted, together } from './rule.ts';
@@ -33,7 +35,14 @@ function missingIn(
   access: Access,
 ): { readonly fields: readonly string[]; readonly types: readonly MergedType[] } {
   const types = typesOfAccess(annotations, access);
-  if (types.length === 0 || !types.every(({ complete }) => complete)) return { fields: [], types };
+  // An object without declared parts may have any.
+  const open = types.some(({ fields }) =>
+    fields.some(
+      ({ path, types: sorts }) =>
+        sorts.some(({ type }) => type === 'object') && !fields.some((one) => one.path.startsWith(`${path}.`)),
+    ),
+  );
+  if (types.length === 0 || open || !types.every(({ complete }) => complete)) return { fields: [], types };
   const container = annotations.containerOf(access);
   const made = new Set([
     ...annotations.keysOf(container ?? '').flatMap(({ key }) => key.map(plain)),
@@ -75,8 +84,8 @@ function* unknownFields(annotations: Annotations): Iterable<Found> {
     const like = fields.map((field) => near(field, names)).filter((name) => name !== undefined);
     for (const found of together(
       group,
-      `${listed(group.map(({ access, fields: own }) => `"${quoted(access.name)}" (${listed(own)})`))}: ${listed(types.map(({ type }) => type))} ${types.length === 1 ? 'has' : 'have'} no such ${fields.length === 1 ? 'field' : 'fields'} (${linesOf(types)}). A filter by a field that no document has finds nothing, and an order by it loses its meaning`,
-      types.map(({ at }) => at),
+      `${listed(group.map(({ access, fields: own }) => `"${quoted(access.name)}" (${listed(own)})`))}: ${listed(types.map(({ type }) => type))} ${types.length === 1 ? 'has' : 'have'} no such ${fields.length === 1 ? 'field' : 'fields'} (${linesOf(types.flatMap(({ definitions }) => definitions))}). A filter by a field that no document has finds nothing, and an order by it loses its meaning`,
+      types.flatMap(({ definitions }) => definitions.map(({ at }) => at)),
     ))
       yield {
         ...found,
@@ -124,6 +133,31 @@ function* unknownContainers(annotations: Annotations): Iterable<Found> {
   );
 }
 
+/** Types that are looked up often, and of which nothing is known, where others are described. */
+function* undescribed(annotations: Annotations): Iterable<Found> {
+  const described = typesOf(annotations).filter(({ complete }) => complete);
+  if (described.length === 0) return;
+  const open = annotations.containers.flatMap((container) => {
+    const types = typesIn(annotations, container);
+    const unknown =
+      types.length > 0 &&
+      types.every(
+        ({ fields, type }) =>
+          fields.length === 0 && !annotations.of('id').some((one) => same(one.type, type) && one.from !== undefined),
+      );
+    const reads = accessesOf(annotations, container).filter(
+      ({ operation, often, returns, equals }) =>
+        ['query', 'point-read'].includes(operation) && often === 'often' && returns === 'one' && equals.length > 0,
+    );
+    return unknown && reads.length > 0 ? [{ container, types, reads }] : [];
+  });
+  yield* together(
+    open.flatMap(({ reads }) => reads),
+    `${open.map(({ container, types, reads }) => `${listed(types.map(({ type }) => type))} in ${container} (${listed(reads.map(({ name }) => `"${quoted(name)}"`))})`).join('; ')}: looked up often, and no place gives the fields or the id, as it does for ${listed(described.map(({ type }) => type).slice(0, 3))}. So whether the key, the index and the reads fit can’t be built or checked`,
+    open.flatMap(({ types }) => types.map(({ at }) => at)),
+  );
+}
+
 export const UNDECLARED: readonly Rule[] = [
   {
     id: 'J13',
@@ -138,6 +172,7 @@ export const UNDECLARED: readonly Rule[] = [
       if (annotations.of('access').length === 0) yield missing('an access in an annotation');
       yield* unknownFields(annotations);
       yield* unknownContainers(annotations);
+      yield* undescribed(annotations);
     },
   },
 ];

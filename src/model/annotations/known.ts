@@ -34,14 +34,15 @@ const isOwnId = (type: string | undefined, field: string): boolean => {
 
 /** The fields of which the caller has the value: those of the access, and what follows from them. */
 export function knownOf(annotations: Annotations, access: Annotation<'access'>): ReadonlySet<string> {
-  const known = new Set([...access.equals, ...(access.query?.equal ?? [])].map(plain));
+  const given = [...access.equals, ...(access.query?.equal ?? [])].map(plain);
+  const known = new Set(given);
   if (access.unknownKey !== true)
     for (const { field, from } of annotations.of('tenancy'))
       // What each request has by its sign-in, an access needn't name.
       if (field !== undefined && (from === 'token' || from === 'header')) known.add(plain(field));
   const id = idOf(annotations, access.type);
   const type = typeOf(annotations, access.type);
-  for (const name of [...known]) {
+  for (const name of given) {
     // `orderId` is the id, unless the type has both and the id is its own.
     const apart = id.random && type?.fields.some(({ path }) => plain(path) === name);
     if (isOwnId(access.type, name) && !apart) known.add('id');

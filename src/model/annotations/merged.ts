@@ -99,8 +99,8 @@ function merge(annotations: Annotations, type: string): MergedType {
   for (const { document, at } of examples)
     for (const [path, value] of document ? leaves(document) : []) {
       const field = fieldAt(path, at);
-      const type = isPlaceholder(value) ? undefined : jsonType(value);
-      if (type) field.types = [...field.types, { type, at, example: true }];
+      const shown = isPlaceholder(value) ? undefined : jsonType(value);
+      if (shown) field.types = [...field.types, { type: shown, at, example: true }];
     }
   const [first] = [
     ...declarations,

@@ -12,7 +12,7 @@ function* unfixed(annotations: Annotations, container: string, key: string): Ite
       .filter(({ path }) => alike(path, key))
       .flatMap(({ declared }) => declared.filter((one) => one.optional === true)),
   );
-  const names = listed([...later.flatMap(({ type }) => (type === undefined ? [] : [type]))]);
+  const names = listed(later.flatMap(({ type }) => (type === undefined ? [] : [type])));
   yield* together(
     [...later, ...optional],
     `${container} is keyed by ${key}, and ${names === '' ? 'some documents' : names} may be created without it or get it later (${linesOf([...later, ...optional])}). A key value can’t be changed afterwards: the document must be deleted and created again under another key, which isn’t one transaction, and until then reads by ${key} don’t find it`,

@@ -1,0 +1,92 @@
+import { expect, test } from 'vitest';
+import { ANNOTATED_INDEXES } from '../../../src/model/rules/j-indexes.ts';
+import { annotated } from './annotated.ts';
+
+const LINES = Array.from({ length: 8 }, (_, index) => `This is line number ${index + 1}.`);
+const at = (line: number) => ({ line, words: `line number ${line}.` });
+const posts = { kind: 'container', ...at(1), container: 'posts', key: ['/userId'] };
+const type = (...fields: object[]) => ({
+  kind: 'type',
+  ...at(2),
+  type: 'post',
+  container: 'posts',
+  complete: true,
+  fields: [{ path: 'id' }, { path: 'title' }, ...fields],
+});
+const index = (facts: object) => ({ kind: 'index', ...at(3), container: 'posts', ...facts });
+const read = (facts: object) => ({
+  kind: 'access',
+  ...at(4),
+  name: 'Read',
+  operation: 'query',
+  container: 'posts',
+  type: 'post',
+  ...facts,
+});
+const found = (...annotations: object[]) => annotated(LINES, [posts, ...annotations], ANNOTATED_INDEXES);
+const messages = (...annotations: object[]) => found(...annotations).map(({ rule, message }) => `${rule} ${message}`);
+const WHOLE = { whole: true, excluded: ['/*'] };
+
+test.each([
+  [{ excluded: ['raw/*'] }, 'raw/*, which has no leading slash'],
+  [{ included: ['/lines/*/sku/?'], excluded: ['/*'] }, 'has * before its end'],
+  [{ ...WHOLE, included: ['/title'] }, 'ends neither with /? nor with /*'],
+  [{ whole: true, included: ['/title/?'] }, 'the root path /*'],
+  [{ mode: 'Lazy' }, 'mode lazy'],
+])('a policy that the service refuses: %o', (facts, says) => {
+  expect(messages(index(facts))[0]).toContain(says);
+});
+
+test('a malformed path is corrected, and what no document has is said with it', () => {
+  const [one, ...others] = found(type(), index({ excluded: ['raw/*'] }));
+  expect(others).toEqual([]);
+  expect(one?.message).toContain('and post has no such field');
+  expect(one?.hint).toBe('Write /raw/*.');
+});
+
+test('a path of a field that no definition has does nothing', () => {
+  const [one] = found(
+    type({ path: 'hashiSecrets' }),
+    index({ included: ['/namespace/?', '/title/?'], excluded: ['/secrets/*'] }),
+  );
+  expect(one?.message).toContain('no document has the fields of the index paths /namespace/? and /secrets/*');
+  expect(one?.hint).toContain('Name hashiSecrets');
+  expect(messages(type(), index({ included: ['/title/?', '/userId/?', '/_ts/?', '/*'] }))).toEqual([]);
+  // A type of which not all fields are known may have it.
+  expect(
+    messages(
+      { kind: 'type', ...at(2), type: 'post', container: 'posts', fields: [{ path: 'title' }] },
+      index({ included: ['/namespace/?'] }),
+    ),
+  ).toEqual([]);
+});
+
+test('a field that a selective policy leaves out can’t be ordered by', () => {
+  const policy = index({ ...WHOLE, included: ['/title/?'] });
+  expect(found(policy, read({ equals: ['userId'], order: [{ path: 'at' }] }))[0]).toMatchObject({ severity: 'error' });
+  expect(messages(policy, read({ equals: ['userId', 'state'] }))[0]).toContain(
+    '"Read" (state) filters by a field that the indexing policy (line 3) leaves out',
+  );
+  expect(messages(policy, read({ equals: ['userId', 'title', 'id'], order: [{ path: 'title' }] }))).toEqual([]);
+  expect(messages(index({ included: ['/title/?'] }), read({ equals: ['state'] }))).toEqual([]);
+});
+
+test('vector search takes a policy and an index', () => {
+  const search = read({ searches: ['embedding'] });
+  const vector = type({ path: 'embedding', type: 'vector' });
+  expect(messages(vector, search, index({ vectorIndexes: [] }))).toContainEqual(
+    expect.stringContaining('has no vector embedding policy and vector index (line 3)'),
+  );
+  expect(messages(vector, search, index({ vectorIndexes: ['/embedding'], vectorPolicy: ['/embedding'] }))).toEqual([]);
+  expect(messages(vector, search, { kind: 'derived', ...at(5), what: 'vectors', form: 'search-index' })).toEqual([]);
+});
+
+test('a large field that no read asks for costs writes', () => {
+  const raw = { path: 'payload', large: true };
+  const [one] = found(type(raw));
+  expect(one).toMatchObject({ rule: 'J19' });
+  expect(one?.message).toContain('post.payload in posts: large, never filtered or ordered by');
+  expect(messages(type(raw), index({ excluded: ['/payload/*'] }))).toEqual([]);
+  expect(messages(type(raw), index({ mode: 'none' }))).toEqual([]);
+  expect(messages(type(raw), read({ equals: ['payload.kind'] }))).toEqual([]);
+});

@@ -1,0 +1,88 @@
+import { expect, test } from 'vitest';
+import { UNDECLARED } from '../../../src/model/rules/j-undeclared.ts';
+import { annotated } from './annotated.ts';
+
+const LINES = Array.from({ length: 9 }, (_, index) => `This is line number ${index + 1}.`);
+const at = (line: number) => ({ line, words: `line number ${line}.` });
+const keyed = (line: number, container: string) => ({ kind: 'container', ...at(line), container, key: ['/userId'] });
+const type = (facts: object = {}) => ({
+  kind: 'type',
+  ...at(3),
+  type: 'post',
+  container: 'posts',
+  complete: true,
+  fields: [{ path: 'id' }, { path: 'createdAt' }],
+  ...facts,
+});
+const read = (facts: object) => ({
+  kind: 'access',
+  ...at(4),
+  name: 'List',
+  operation: 'query',
+  container: 'posts',
+  type: 'post',
+  ...facts,
+});
+const found = (...annotations: object[]) => annotated(LINES, annotations, UNDECLARED);
+const messages = (...annotations: object[]) => found(...annotations).map(({ message }) => message);
+
+test('a field that no definition has is named, with the one that may be meant', () => {
+  const [one] = found(
+    keyed(1, 'posts'),
+    type(),
+    read({ sql: 'SELECT * FROM c WHERE c.userId = @u ORDER BY c.createdAtt' }),
+  );
+  expect(one?.message).toContain('"List" (createdAtt): post has no such field (line 3)');
+  expect(one?.hint).toContain('Name createdAt, if that is meant');
+});
+
+test('fields under another spelling, of the key, of the service and of ids are known', () => {
+  expect(
+    messages(
+      keyed(1, 'posts'),
+      type(),
+      read({ equals: ['user_id', 'postId', 'authorId', 'created_at'], order: [{ path: '_ts' }] }),
+    ),
+  ).toEqual([]);
+});
+
+test('a type of which not all is known may have any field', () => {
+  expect(messages(keyed(1, 'posts'), type({ complete: false }), read({ equals: ['state'] }))).toEqual([]);
+  expect(
+    messages(
+      keyed(1, 'posts'),
+      type({ fields: [{ path: 'id' }, { path: 'attributes', type: 'object' }] }),
+      read({ equals: ['state'] }),
+    ),
+  ).toEqual([]);
+  expect(messages(keyed(1, 'posts'), type(), read({ equals: ['state'] }))).toHaveLength(1);
+});
+
+test('a container that is used and not declared, beside others that are', () => {
+  const use = read({ container: 'audits', type: 'audit' });
+  expect(messages(keyed(1, 'posts'), keyed(2, 'users'), use)[0]).toContain(
+    'audits is used by "List", and no place declares such a container',
+  );
+  expect(messages(keyed(1, 'posts'), use)).toEqual([]);
+  expect(messages(keyed(1, 'posts'), keyed(2, 'users'), read({}))).toEqual([]);
+});
+
+test('a type that is written to no container', () => {
+  const write = { kind: 'access', ...at(5), name: 'Start', operation: 'upsert', type: 'manifest' };
+  expect(messages(keyed(1, 'posts'), keyed(2, 'users'), write)[0]).toContain(
+    'manifest is written ("Start"), and no place says in which container',
+  );
+  expect(messages(keyed(1, 'posts'), keyed(2, 'users'), { ...write, operation: 'query' })).toEqual([]);
+});
+
+test('a type that is looked up often and described nowhere, beside others that are', () => {
+  const lookup = read({ container: 'users', type: 'user', equals: ['name'], returns: 'one', often: 'often' });
+  const user = { kind: 'type', ...at(2), type: 'user', container: 'users' };
+  expect(messages(keyed(1, 'posts'), keyed(2, 'users'), type(), user, lookup)[0]).toContain(
+    'user in users ("List"): looked up often',
+  );
+  expect(messages(keyed(1, 'posts'), keyed(2, 'users'), user, lookup)).toEqual([]);
+  expect(
+    messages(keyed(1, 'posts'), keyed(2, 'users'), type(), { ...user, fields: [{ path: 'name' }] }, lookup),
+  ).toEqual([]);
+});

@@ -1,6 +1,6 @@
 // What the caller of an access knows: the values it has, and what follows from them by ids and key values.
 import { type Annotation, type Annotations, bare, fieldOf, same } from './annotations.ts';
-import { alike, plain, typeOf } from './merged.ts';
+import { alike, plain, typeOf } from './described.ts';
 
 /** How the id of a type is made, by all places: the fields that it holds, if every place that names fields agrees. */
 export interface MadeId {

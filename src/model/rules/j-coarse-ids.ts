@@ -1,7 +1,7 @@
 // J12: ids that leave out what tells two documents apart.
 import { type Annotations, fieldOf, same } from '../annotations/annotations.ts';
 import { idOf } from '../annotations/known.ts';
-import { type MergedType, linesOf, listed, ofService, plain, typesOf } from '../annotations/merged.ts';
+import { type MergedType, linesOf, listed, ofService, plain, typesOf } from '../annotations/described.ts';
 import { type Found, type Rule, type RuleResult, ANNOTATIONS, SOURCES, missing, together } from './rule.ts';
 
 /** Fields by which two things of one name differ. */

@@ -1,6 +1,6 @@
 // J2: what the document states twice, it states the same.
 import { type Annotations, same } from '../annotations/annotations.ts';
-import { type FieldType, type MergedType, linesOf, listed, typesOf } from '../annotations/merged.ts';
+import { type FieldType, type MergedType, linesOf, listed, typesOf } from '../annotations/described.ts';
 import { type Stated, agree, statedOf } from '../annotations/values.ts';
 import type { Place } from '../model.ts';
 import { type Found, type Rule, type RuleResult, ANNOTATIONS, SOURCES, missing, n, quoted, together } from './rule.ts';

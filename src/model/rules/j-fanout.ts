@@ -1,7 +1,7 @@
 // J5 and J6: reads that don't have the partition key's value, or the id, and what the document says of them.
 import { type Annotation, type Annotations, fieldOf } from '../annotations/annotations.ts';
 import { idOf, isCallers, keyGiven, keyValues, knownOf } from '../annotations/known.ts';
-import { accessesOf, listed, plain, typesIn } from '../annotations/merged.ts';
+import { accessesOf, listed, plain, typesIn } from '../annotations/described.ts';
 import { type Found, type Rule, type RuleResult, ANNOTATIONS, SOURCES, missing, quoted, together } from './rule.ts';
 
 type Access = Annotation<'access'>;
@@ -180,7 +180,7 @@ export const FAN_OUTS: readonly Rule[] = [
     title: 'Reads have the value of the partition key',
     severity: 'warning',
     source: SOURCES.microsoft('Query an Azure Cosmos DB container'),
-    why: 'A query without the key’s value goes to every physical partition. It costs some RU in each, also where it finds nothing, and it is as slow as the slowest. A container keyed by a user’s id makes each sign-in by e-mail such a query. The rule takes the reads of which an annotation says that the caller has no key value, and queries in full whose filters lack the key. A key that follows from the id or from the fields that it is made of counts as known. A read that runs rarely is silent, and so is small reference data.',
+    why: 'A query without the key’s value goes to every physical partition. It costs some RU in each, also where it finds nothing (ASM-E152), and it is as slow as the slowest. A container keyed by a user’s id makes each sign-in by e-mail such a query. The rule takes the reads of which an annotation says that the caller has no key value, and queries in full whose filters lack the key. A key that follows from the id or from the fields that it is made of counts as known. A read that runs rarely is silent, and so is small reference data.',
     hint: 'Carry the key’s value to the read, or keep a document or a copy that is keyed by what the caller has.',
     needs: [ANNOTATIONS],
     *check({ annotations }): Iterable<RuleResult> {

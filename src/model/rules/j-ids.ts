@@ -1,7 +1,7 @@
 // J4: examples and ids as the service takes them, and as the document says that they are made.
 import { type Annotation, type Annotations, fieldOf, same } from '../annotations/annotations.ts';
 import { idOf } from '../annotations/known.ts';
-import { alike, isPlaceholder, linesOf, listed, plain, typeOf } from '../annotations/merged.ts';
+import { alike, isPlaceholder, linesOf, listed, plain, typeOf } from '../annotations/described.ts';
 import { valueAt } from '../model.ts';
 import { type Found, type Rule, type RuleResult, ANNOTATIONS, SOURCES, missing, quoted, together } from './rule.ts';
 
@@ -184,7 +184,7 @@ export const ANNOTATED_IDS: readonly Rule[] = [
     title: 'Examples and ids are as the service takes them, and made in one way',
     severity: 'warning',
     source: SOURCES.microsoft('Azure Cosmos DB service quotas'),
-    why: 'A document without the key’s field lies in the partition of all such documents. An id may not have the signs / and \\, and the client libraries refuse # and ? too (ASM-E13 is about batches; this is the page’s "Per-item limits"). Two formulas for one id give one thing two documents. The rule compares examples with the key of their container, ids with the form that the text gives, and the formulas with one another.',
+    why: 'A document without the key’s field lies in the partition of all such documents. An id may not have the signs /, \\, # and ? (ASM-E166). Two formulas for one id give one thing two documents. The rule compares examples with the key of their container, ids with the form that the text gives, and the formulas with one another.',
     hint: 'Write one formula, and make the examples by it.',
     needs: [ANNOTATIONS],
     *check({ annotations }): Iterable<RuleResult> {

@@ -9,7 +9,7 @@ import {
   listed,
   plain,
   typesIn,
-} from '../annotations/merged.ts';
+} from '../annotations/described.ts';
 import { type Found, type Rule, type RuleResult, ANNOTATIONS, SOURCES, missing, quoted, together } from './rule.ts';
 
 type Index = Annotation<'index'>;
@@ -255,7 +255,7 @@ export const ANNOTATED_INDEXES: readonly Rule[] = [
     title: 'Index paths are those of fields, of queries and of the service',
     severity: 'warning',
     source: POLICY,
-    why: 'A path begins with a slash, has a wildcard only at its end, and one policy has the root path. Otherwise the service refuses the policy. A path of a field that no document has does nothing: what should be excluded is indexed, and what should be found isn’t. The rule compares the paths of annotations with the fields of the container’s types, if all of them are described, and with the filters and orders of queries.',
+    why: 'A path begins with a slash, has a wildcard only at its end, and a policy has the root path; lazy indexing is gone (ASM-E154). Otherwise the service refuses the policy. A path of a field that no document has does nothing: what should be excluded is indexed, and what should be found isn’t. The rule compares the paths of annotations with the fields of the container’s types, if all of them are described, and with the filters and orders of queries.',
     hint: 'Take the paths from the documents and the queries.',
     needs: [ANNOTATIONS],
     *check({ annotations }): Iterable<RuleResult> {
@@ -273,7 +273,7 @@ export const ANNOTATED_INDEXES: readonly Rule[] = [
     title: 'A container in which vectors are searched has a vector policy and a vector index',
     severity: 'error',
     source: SOURCES.microsoft('Index and query vectors in Azure Cosmos DB for NoSQL'),
-    why: 'Vector search takes a vector embedding policy, which names path, dimensions and distance, and a vector index. The policy belongs to the creation of the container. A document that plans search by meaning and has an empty `vectorIndexes`, or excludes the path, doesn’t get it.',
+    why: 'Vector search takes a vector embedding policy, which names path, dimensions and distance, and a vector index. The policy belongs to the creation of the container (ASM-E168). A document that plans search by meaning and has an empty `vectorIndexes`, or excludes the path, doesn’t get it.',
     hint: 'Add `vectorEmbeddingPolicy` with path, dataType, dimensions and distanceFunction, and `vectorIndexes` (diskANN or quantizedFlat), before the container is created.',
     needs: [ANNOTATIONS],
     *check({ annotations }): Iterable<RuleResult> {

@@ -1,6 +1,7 @@
 // J11: when a document gets its partition key's value, and whether it keeps it.
 import { type Annotations, same } from '../annotations/annotations.ts';
-import { accessesOf, alike, linesOf, listed, plain, typesIn } from '../annotations/merged.ts';
+import { idOf } from '../annotations/known.ts';
+import { accessesOf, alike, linesOf, listed, plain, typesIn } from '../annotations/described.ts';
 import { keyed } from './j-key-values.ts';
 import { type Found, type Rule, type RuleResult, ANNOTATIONS, SOURCES, missing, quoted, together } from './rule.ts';
 
@@ -18,16 +19,32 @@ function* unfixed(annotations: Annotations, container: string, key: string): Ite
     `${container} is keyed by ${key}, and ${names === '' ? 'some documents' : names} may be created without it or get it later (${linesOf([...later, ...optional])}). A key value can’t be changed afterwards: the document must be deleted and created again under another key, which isn’t one transaction, and until then reads by ${key} don’t find it`,
     annotations.keysOf(container).map(({ at }) => at),
   );
-  const changing = accessesOf(annotations, container).filter(
-    ({ operation, sets = [] }) =>
-      ['replace', 'patch'].includes(operation) &&
-      sets.some((path) => alike(path, key) || (plain(path) === 'id' && plain(key) !== 'id')),
-  );
+  const writes = accessesOf(annotations, container).filter(({ operation }) => ['replace', 'patch'].includes(operation));
+  const named = (all: typeof writes): string =>
+    `${listed(all.map(({ name }) => `"${quoted(name)}"`))} ${all.length === 1 ? 'changes' : 'change'}`;
+  const moving = writes.filter(({ sets = [] }) => sets.some((path) => alike(path, key)));
   yield* together(
-    changing,
-    `${listed(changing.map(({ name }) => `"${quoted(name)}"`))} ${changing.length === 1 ? 'changes' : 'change'} ${listed(changing.flatMap(({ sets = [] }) => sets.filter((path) => alike(path, key) || plain(path) === 'id')))}, which is the key or the id of ${container}. The service refuses that: it takes a delete and a create, which aren’t one transaction over two key values, and references to the old one dangle`,
+    moving,
+    `${named(moving)} ${key}, by which ${container} is keyed. The service refuses that: it takes a create under the new value and a delete under the old one, which are two partitions and no transaction, and who refers to the document by the old value doesn’t find it`,
     annotations.keysOf(container).map(({ at }) => at),
   );
+  for (const { type } of types) {
+    const { from = [], places } = idOf(annotations, type);
+    const made = from.filter((path) => plain(path) !== 'id' && !alike(path, key));
+    const renaming = writes.filter(
+      (one) => same(one.type, type) && (one.sets ?? []).some((path) => made.some((part) => alike(part, path))),
+    );
+    for (const found of together(
+      renaming,
+      `${named(renaming)} ${listed(made)}, of which the id of ${type} is made (${linesOf(places.filter((one) => one.from !== undefined))}). The id stays what it was: who computes it from the new value doesn’t find the document, and a new one with the old value is refused or overwrites it`,
+      places.map(({ at }) => at),
+    ))
+      yield {
+        ...found,
+        severity: 'warning',
+        hint: `Make the id of ${type} of values that never change, and keep a document of its own for each ${listed(made)}.`,
+      };
+  }
 }
 
 export const KEY_CHANGES: readonly Rule[] = [
@@ -36,7 +53,7 @@ export const KEY_CHANGES: readonly Rule[] = [
     title: 'A document has its partition key’s value when it is created, and keeps it',
     severity: 'error',
     source: SOURCES.microsoft('Partitioning and horizontal scaling in Azure Cosmos DB'),
-    why: 'The value of the partition key and the id of a document can’t be changed. A user who registers before he has a team can’t be stored by team, and moving him is a delete and a create in two partitions. The rule takes keys of which an annotation says that some documents lack them or get them later, optional fields, and writes that set the key or the id.',
+    why: 'The value of a document’s partition key can’t be changed (ASM-E167). A user who registers before he has a team can’t be stored by team, and moving him is a delete and a create in two partitions. The rule takes keys of which an annotation says that some documents lack them or get them later, optional fields, and writes that set the key’s field or a field of which the id is made.',
     hint: 'Key the container by a value that the document has from its creation for ever, and keep the other as a field.',
     needs: [ANNOTATIONS],
     *check({ annotations }): Iterable<RuleResult> {

@@ -1,7 +1,7 @@
 // J10 and J11: what values a partition key has, and when a document gets its own.
 import { type Annotation, type Annotations, fieldOf, same } from '../annotations/annotations.ts';
 import { idOf, keyValues } from '../annotations/known.ts';
-import { alike, linesOf, listed, plain, typesIn } from '../annotations/merged.ts';
+import { alike, linesOf, listed, plain, typesIn } from '../annotations/described.ts';
 import type { Place } from '../model.ts';
 import { type Found, type Rule, type RuleResult, ANNOTATIONS, SOURCES, missing, quoted, together } from './rule.ts';
 

@@ -1,6 +1,6 @@
 // J1: the partition key of a container, as all places of the document state it.
 import type { Annotations, StatedKey } from '../annotations/annotations.ts';
-import { linesOf } from '../annotations/merged.ts';
+import { linesOf } from '../annotations/described.ts';
 import { type Found, type Rule, type RuleResult, ANNOTATIONS, SOURCES, missing, together } from './rule.ts';
 
 const written = (key: readonly string[]): string => (key.length === 1 ? (key[0] ?? '') : `[${key.join(', ')}]`);

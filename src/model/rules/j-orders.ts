@@ -1,7 +1,7 @@
 // J8, J16 and J17: what queries ask of the language and of the index.
 import { type Annotation, type Annotations, fieldOf, same } from '../annotations/annotations.ts';
 import { keyGiven } from '../annotations/known.ts';
-import { accessesOf, alike, listed, typesIn } from '../annotations/merged.ts';
+import { accessesOf, alike, listed, typesIn } from '../annotations/described.ts';
 import { NOT_REFUSED, REFUSED } from './c-syntax.ts';
 import { type Found, type Rule, type RuleResult, ANNOTATIONS, SOURCES, missing, quoted, together } from './rule.ts';
 

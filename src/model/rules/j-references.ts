@@ -1,7 +1,7 @@
 // J7: references that keep an id and not the key that a point read of the other document takes.
 import { type Annotations, type StatedKey, bare, fieldOf, same } from '../annotations/annotations.ts';
 import { isCallers, keyValues } from '../annotations/known.ts';
-import { type MergedType, hasField, linesOf, listed, plain, typesOf } from '../annotations/merged.ts';
+import { type MergedType, hasField, linesOf, listed, plain, typesOf } from '../annotations/described.ts';
 import type { Place } from '../model.ts';
 import { type Rule, type RuleResult, ANNOTATIONS, SOURCES, missing, together } from './rule.ts';
 

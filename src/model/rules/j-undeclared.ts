@@ -11,7 +11,7 @@ import {
   typeOf,
   typesIn,
   typesOf,
-} from '../annotations/merged.ts';
+} from '../annotations/described.ts';
 import { near } from '../../base/near.ts';
 import { type Found, type Rule, type RuleResult, ANNOTATIONS, SOURCES, missing, quoted, together } from './rule.ts';
 

@@ -9,7 +9,7 @@ import {
   plain,
   typesIn,
   typesOf,
-} from '../annotations/merged.ts';
+} from '../annotations/described.ts';
 import { listOf } from '../annotations/values.ts';
 import type { Place } from '../model.ts';
 import { type Found, type Rule, type RuleResult, ANNOTATIONS, SOURCES, missing, quoted, together } from './rule.ts';

@@ -99,6 +99,9 @@ export const WITHOUT_PROBE: ReadonlyMap<string, string> = new Map([
     'ASM-E156',
     'ASM-E157',
     'ASM-E158',
+    'ASM-E166',
+    'ASM-E167',
+    'ASM-E168',
   ),
   ...because('ASM-A2 asks it.', 'ASM-E9'),
   ...because(

@@ -103,7 +103,7 @@ test('a key that a document gets later is an error', () => {
   expect(changes(keyed('events', '/teamId'), type(2, 'state', [{ path: 'teamId' }]))).toEqual([]);
 });
 
-test('a write that sets the key or the id is an error', () => {
+test('a write that sets the key is an error, one that sets a part of the id a warning', () => {
   const write = (sets: string[]) => ({
     kind: 'access',
     ...at(2),
@@ -113,6 +113,11 @@ test('a write that sets the key or the id is an error', () => {
     sets,
   });
   expect(changes(keyed('events', '/teamId'), write(['teamId']))[0]).toContain('"Move" changes teamId');
-  expect(changes(keyed('events', '/teamId'), write(['id']))[0]).toContain('"Move" changes id');
+  const made = [{ kind: 'id', ...at(3), type: 'event', from: ['name'] }, type(4, 'state')];
+  const rename = { ...write(['name']), type: 'event' };
+  expect(changes(keyed('events', '/teamId'), ...made, rename)[0]).toContain(
+    '"Move" changes name, of which the id of event is made (line 3)',
+  );
+  expect(changes(keyed('events', '/teamId'), ...made, { ...rename, sets: ['title'] })).toEqual([]);
   expect(changes(keyed('events', '/teamId'), write(['name']))).toEqual([]);
 });

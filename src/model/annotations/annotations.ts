@@ -28,10 +28,12 @@ export class Annotations {
   readonly file: string;
   /** Of the document. */
   readonly lines: readonly string[];
-  /** Of what is there, or is decided. */
+  /** Of what is there, or is decided. What the text only plans, or has superseded, is left out. */
   readonly all: readonly Annotation[];
   /** Of what the text only plans. */
   readonly planned: readonly Annotation[];
+  /** The number of all whose words the document has. */
+  readonly found: number;
   readonly findings: readonly ModelFinding[];
   /** Lines with text of the document, and how many of them an annotation has words of. */
   readonly coverage: { readonly lines: number; readonly covered: number };
@@ -46,7 +48,8 @@ export class Annotations {
   ) {
     this.file = file;
     this.lines = lines;
-    this.all = all.filter(({ planned }) => planned !== true);
+    this.all = all.filter(({ planned, superseded }) => planned !== true && superseded !== true);
+    this.found = all.length;
     this.planned = all.filter(({ planned }) => planned === true);
     this.findings = findings;
     this.coverage = coverage;

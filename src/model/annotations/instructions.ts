@@ -20,7 +20,7 @@ Read the document below, and write \`${into}\`: JSON of the schema below. \`mill
 9. Write \`derived\` for each value that follows from other documents, also where nothing says how it is kept: counts, ratings, totals, last-activity times, copied names, caches, search indexes, embeddings.
 10. Write \`retention\` only where the text speaks of how long documents stay. Give each type its \`purpose\`.
 11. Write \`fact\` for values that stand in several places: lists of values, versions, names of environments, numbers of containers, sizes, counts, times, forms of an id. Use the same \`of\` and \`property\` for the same thing. For settings of the account (\`of\`: \`account\`) the properties are \`consistency\`, \`multi-region writes\`, \`capacity mode\`. Choose \`of\` and \`property\` by the subject, before you compare. Write \`sum\` for figures that add up or multiply in an example or a calculation, whether they agree or not.
-12. What the text only plans (future work, tasks to do, a later phase) is annotated with \`planned\`.
+12. What the text only plans (future work, tasks to do, a later phase) is annotated with \`planned\`. What the document itself calls out of date is annotated with \`superseded\`. What holds in one environment only has \`environment\`.
 13. Text that is about another database, a withdrawn design or another option that wasn't chosen has no annotations.
 
 ## Example

@@ -21,6 +21,11 @@ const place = {
     .literal(true)
     .optional()
     .describe('the text says that it isn’t there yet: future work, a task to do, a later phase'),
+  superseded: z
+    .literal(true)
+    .optional()
+    .describe('the document itself says that this place is out of date, or corrects it elsewhere'),
+  environment: name.optional().describe('it holds in this environment only, such as `dev`, by the text'),
 };
 
 const annotation = <K extends string, S extends z.ZodRawShape>(kind: K, meaning: string, shape: S) =>
@@ -59,6 +64,7 @@ export const OPERATIONS = [
   'upsert',
   'replace',
   'patch',
+  'update',
   'delete',
   'batch',
   'feed',
@@ -82,10 +88,10 @@ export const annotationSchema = z.discriminatedUnion('kind', [
         .describe('the partition key’s paths as written here: `["/userId"]`'),
       database: name.optional(),
       ttl: z
-        .union([z.int().positive(), z.literal(['off', 'item'])])
+        .union([z.int().positive(), z.literal(['off', 'item', 'on'])])
         .optional()
         .describe(
-          'default TTL in seconds; `item`: on, only documents with a `ttl` expire; `off`: the text says that there is none',
+          'default TTL in seconds; `item`: on, only documents with a `ttl` expire; `on`: it is on, without a figure; `off`: the text says that there is none',
         ),
       uniqueKeys: z.array(paths).optional().describe('each unique key with its fields'),
       throughput: z
@@ -187,7 +193,9 @@ export const annotationSchema = z.discriminatedUnion('kind', [
       name: name.describe('short: `List the bookings of a venue`'),
       operation: z
         .enum(OPERATIONS)
-        .describe('a read of which the text doesn’t say that it is a point read is a `query`'),
+        .describe(
+          'a read of which the text doesn’t say that it is a point read is a `query`; a change of which it doesn’t say how is an `update`',
+        ),
       container: container.optional(),
       type: type.optional(),
       sql: z.string().optional().describe('the query as written'),
@@ -364,6 +372,7 @@ export const annotationSchema = z.discriminatedUnion('kind', [
       of: name.describe('what it is about: `Posts`, `id of Message`, `number of regions`'),
       property: name,
       value: z.union([z.string(), z.number(), z.boolean()]),
+      example: z.literal(true).optional().describe('the value is one of many: it stands in a sample'),
       unit: name.optional(),
     },
   ),

@@ -94,8 +94,8 @@ async function checkedPair(
 const passes = ({ findings, reading }: Report, failOn: 'error' | 'warning'): boolean =>
   [...findings, ...reading].every(({ severity }) => WEIGHT[severity] < WEIGHT[failOn]);
 
-const annotated = ({ all, planned, coverage }: Annotations): NonNullable<Checked['annotations']> => ({
-  used: all.length + planned.length,
+const annotated = ({ found, coverage }: Annotations): NonNullable<Checked['annotations']> => ({
+  used: found,
   ...coverage,
 });
 

@@ -58,6 +58,7 @@ describe('annotations of a document', () => {
     const both = read([users, { ...users, key: ['/tenantId'], planned: true }]);
     expect(both.of('container')).toHaveLength(1);
     expect(both.planned).toMatchObject([{ key: ['/tenantId'] }]);
+    expect(read([{ ...users, superseded: true }])).toMatchObject({ all: [], found: 1 });
   });
 
   it('have the JSON of an example, with comments and commas, from the document', () => {

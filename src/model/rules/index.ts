@@ -74,6 +74,7 @@ import { SHARDS } from './i-shards.ts';
 import { FAN_OUTS } from './j-fanout.ts';
 import { COARSE_IDS } from './j-coarse-ids.ts';
 import { ANNOTATED_INDEXES } from './j-indexes.ts';
+import { HEAVY_FIELDS } from './j-vectors.ts';
 import { ORDERS } from './j-orders.ts';
 import { UNDECLARED } from './j-undeclared.ts';
 import { ANNOTATED_IDS } from './j-ids.ts';
@@ -170,6 +171,7 @@ export const MODEL_RULES: readonly Rule[] = [
   ...ANNOTATED_FIGURES,
   ...ORDERS,
   ...ANNOTATED_INDEXES,
+  ...HEAVY_FIELDS,
   ...COARSE_IDS,
   ...UNDECLARED,
 ];

@@ -86,7 +86,11 @@ const key = (text: string): string =>
 function facts(annotations: Annotations): readonly Contradiction[] {
   const examples = annotations.of('example').map(({ at, to, line }) => ({ from: at.line, to: at.line + to - line }));
   const isShown = ({ line }: Place): boolean => examples.some(({ from, to }) => line >= from && line <= to);
-  const groups = Map.groupBy(annotations.of('fact'), ({ of, property }) => `${key(of)}.${key(property)}`);
+  const real = annotations.of('fact').filter(({ example }) => example !== true);
+  const groups = Map.groupBy(
+    real,
+    ({ of, property, environment = '' }) => `${key(of)}.${key(property)}.${key(environment)}`,
+  );
   return [...groups.values()].flatMap((group): readonly Contradiction[] => {
     const [first] = group;
     if (!first || group.length < 2) return [];
@@ -97,22 +101,29 @@ function facts(annotations: Annotations): readonly Contradiction[] {
     }));
     // An example shortens its lists.
     const counted = /dimension|\bcount|number|items|size|how many/i.test(first.property);
+    // What only examples have is a slip in a sample.
+    if (all.every((one) => isShown(one.at))) return [];
     const numbers = all.filter(({ stated, at }) => stated.kind === 'number' && !(counted && isShown(at)));
     const subject = key(first.of) === key(first.property) ? first.of : `${first.of}: ${first.property}`;
     if (group.every(({ value }) => typeof value === 'boolean')) return contradiction(all, subject);
     const texts = !MANY_TRUE.test(first.property) && isOfModel(annotations, first.of) ? all.filter(isExact) : [];
-    return [...contradiction(numbers, subject), ...contradiction(texts, subject)];
+    // Three places with three texts each name one of several.
+    const sorts = sides(texts);
+    const isList = sorts.length > 2 && sorts.every(({ length }) => length === 1);
+    return [...contradiction(numbers, subject), ...(isList ? [] : contradiction(texts, subject))];
   });
 }
 
 function* ofContainers(annotations: Annotations): Iterable<Found> {
   for (const name of annotations.containers) {
-    const own = annotations.of('container').filter(({ container }) => same(container, name));
+    const own = annotations
+      .of('container')
+      .filter(({ container, environment }) => same(container, name) && environment === undefined);
     const text = (value: string): Stated => ({ kind: 'text', text: value, words: new Set([value]) });
     yield* joined(
       contradiction(
         own.flatMap(({ ttl, at }) =>
-          ttl === undefined
+          ttl === undefined || ttl === 'on'
             ? []
             : [
                 {

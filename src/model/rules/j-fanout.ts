@@ -8,7 +8,7 @@ type Access = Annotation<'access'>;
 
 const READS = new Set(['point-read', 'query']);
 /** Such a write must find its document first. */
-const FINDING = new Set(['replace', 'patch', 'delete']);
+const FINDING = new Set(['replace', 'patch', 'update', 'delete']);
 const CLAIMS = new Set(['point read', 'one partition', 'efficient']);
 
 const claimOf = ({ says = [] }: Access): string | undefined => says.find((one) => CLAIMS.has(one));
@@ -30,7 +30,10 @@ const askedBy = (accesses: readonly Access[]): string[] => [
 ];
 
 function hintOf(accesses: readonly Access[], key: string, types: string): string {
-  const one = accesses.filter(({ returns, operation }) => returns === 'one' || operation === 'point-read');
+  const one = accesses.filter(
+    ({ returns, operation, equals }) =>
+      returns === 'one' || operation !== 'query' || (equals.length > 0 && equals.every((path) => plain(path) === 'id')),
+  );
   const many = accesses.filter((access) => !one.includes(access));
   const parts: string[] = [];
   const single = askedBy(one);
@@ -120,8 +123,12 @@ const alikeOnes = (all: readonly Crossing[]): readonly (readonly Crossing[])[] =
 
 function* fanOuts(annotations: Annotations): Iterable<Found> {
   const open = crossings(annotations).flatMap((one): Crossing[] => {
-    const sure = one.sure.filter((access) => claimOf(access) === undefined);
-    const unsaid = one.unsaid.filter((access) => claimOf(access) === undefined);
+    // J6 says it of those of which the document claims more.
+    const claimed = new Set(
+      [...one.sure, ...one.unsaid].filter((access) => claimOf(access) !== undefined).map(({ name }) => name),
+    );
+    const sure = one.sure.filter(({ name }) => !claimed.has(name));
+    const unsaid = one.unsaid.filter(({ name }) => !claimed.has(name));
     return sure.length === 0 ? [] : [{ ...one, sure, unsaid }];
   });
   for (const group of alikeOnes(open)) {

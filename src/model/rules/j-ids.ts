@@ -3,7 +3,17 @@ import { type Annotation, type Annotations, fieldOf, same } from '../annotations
 import { idOf } from '../annotations/known.ts';
 import { alike, isPlaceholder, linesOf, listed, plain, typeOf } from '../annotations/described.ts';
 import { valueAt } from '../model.ts';
-import { type Found, type Rule, type RuleResult, ANNOTATIONS, SOURCES, missing, quoted, together } from './rule.ts';
+import {
+  type Found,
+  type Rule,
+  type RuleResult,
+  ANNOTATIONS,
+  SOURCES,
+  hinted,
+  missing,
+  quoted,
+  together,
+} from './rule.ts';
 
 type Example = Annotation<'example'> & { readonly document: Readonly<Record<string, unknown>> };
 
@@ -78,6 +88,23 @@ function refusedIds(annotations: Annotations): Refused[] {
   return [...made, ...shown];
 }
 
+/** Fields of free text, in which people write any sign. */
+const FREE = /(?:filename|documentname|title|subject)$/;
+
+function* freeTexts(annotations: Annotations): Iterable<Found> {
+  const all = annotations
+    .of('id')
+    .filter(({ type, from = [] }) => from.some((field) => FREE.test(plain(field))) && idOf(annotations, type).open);
+  const texts = listed(all.flatMap(({ from = [] }) => from.filter((field) => FREE.test(plain(field)))));
+  yield* hinted(
+    together(
+      all,
+      `The id of ${listed(all.map(({ type }) => type))} is made of ${texts}: such a text may have "/", "\\", "#" or "?", which an id may not have, and two documents may have the same. The write of such a document fails, or replaces another`,
+    ),
+    `Take a random id, or a hash of ${texts} and what tells two documents of one ${texts} apart, and keep ${texts} as a field.`,
+  );
+}
+
 const signsIn = (text: string): string[] => [...new Set(text.match(/[/\\#?]/g))].map((sign) => `"${sign}"`);
 
 function* refused(annotations: Annotations): Iterable<Found> {
@@ -146,15 +173,24 @@ function* formulas(annotations: Annotations): Iterable<Found> {
     const chance = annotations
       .of('id')
       .filter((one) => same(one.type, type) && one.random === true && one.from === undefined);
-    if (apart.length >= 2) {
-      yield* together(
-        apart.toReversed().flat(),
-        `${type}: the id is made of ${apart.map((way) => `${(way[0]?.from ?? []).join(' + ')} (${linesOf(way)})`).join(', and of ')}. Writers by different formulas give one thing two ids, so it is stored twice and looked up in vain`,
+    const formula = (way: (typeof apart)[number]): string => (way[0]?.from ?? []).join(' + ');
+    const decide = `Decide how the id of ${type} is made, write it in every place, and make the examples by it.`;
+    const [first, second] = apart;
+    if (first && second)
+      yield* hinted(
+        together(
+          apart.toReversed().flat(),
+          `${type}: the id is made of ${apart.map((way) => `${formula(way)} (${linesOf(way)})`).join(', and of ')}. Writers by different formulas give one thing two ids, so it is stored twice and looked up in vain`,
+        ),
+        decide,
       );
-    } else if (apart.length === 1 && chance.length > 0)
-      yield* together(
-        [...chance, ...(apart[0] ?? [])],
-        `${type}: the id is random (${linesOf(chance)}), and made of ${(apart[0]?.[0]?.from ?? []).join(' + ')} (${linesOf(apart[0] ?? [])}). By the first a repeated write stores a second document, by the second it doesn’t`,
+    else if (first && chance.length > 0)
+      yield* hinted(
+        together(
+          [...chance, ...first],
+          `${type}: the id is random (${linesOf(chance)}), and made of ${formula(first)} (${linesOf(first)}). By the first a repeated write stores a second document, by the second it doesn’t`,
+        ),
+        decide,
       );
   }
 }
@@ -171,9 +207,13 @@ function* otherTypes(annotations: Annotations): Iterable<Found> {
       typeOf(annotations, type)
         ?.fields.find(({ path }) => alike(path, key))
         ?.types.filter((one) => one.type === 'number') ?? [];
-    yield* together(
-      [{ at }, ...numbers].slice(0, numbers.length === 0 ? 0 : undefined),
-      `${type}: ${fieldOf(key)}, the key of ${container ?? ''}, is a number (${linesOf(numbers)}), and the id is the same value as a string. A point read that gives the id as the key’s value finds nothing, because "1" isn’t 1`,
+    if (numbers.length === 0) continue;
+    yield* hinted(
+      together(
+        [{ at }, ...numbers],
+        `${type}: ${fieldOf(key)}, the key of ${container ?? ''}, is a number (${linesOf(numbers)}), and the id is the same value as a string. A point read that gives the id as the key’s value finds nothing, because "1" isn’t 1`,
+      ),
+      `Store ${fieldOf(key)} as a string.`,
     );
   }
 }
@@ -193,6 +233,7 @@ export const ANNOTATED_IDS: readonly Rule[] = [
         yield missing('an example or an id in an annotation');
       yield* incomplete(annotations);
       yield* refused(annotations);
+      yield* freeTexts(annotations);
       yield* otherForms(annotations);
       yield* formulas(annotations);
       yield* otherTypes(annotations);

@@ -1,4 +1,4 @@
-// J9, J18 and J19: index paths beside fields and queries, vectors, and large fields that nobody asks for.
+// J9: index paths beside fields and queries.
 import { type Annotation, type Annotations, same } from '../annotations/annotations.ts';
 import {
   type MergedType,
@@ -14,7 +14,7 @@ import { type Found, type Rule, type RuleResult, ANNOTATIONS, SOURCES, missing, 
 
 type Index = Annotation<'index'>;
 
-const indexesOf = (annotations: Annotations, container: string): readonly Index[] =>
+export const indexesOf = (annotations: Annotations, container: string): readonly Index[] =>
   annotations.of('index').filter((one) => one.container === undefined || same(one.container, container));
 
 interface Path {
@@ -22,14 +22,14 @@ interface Path {
   readonly excluded: boolean;
   readonly at: Index['at'];
 }
-const pathsOf = (indexes: readonly Index[]): Path[] =>
+export const pathsOf = (indexes: readonly Index[]): Path[] =>
   indexes.flatMap(({ included = [], excluded = [], at }) => [
     ...included.map((path) => ({ path, excluded: false, at })),
     ...excluded.map((path) => ({ path, excluded: true, at })),
   ]);
 
 /** `/address/city/?` as the field `address.city`. */
-const fieldOf = (path: string): string =>
+export const indexedField = (path: string): string =>
   path
     .replaceAll(/^\/|\/[?*]$/g, '')
     .replaceAll(/^["']|["']$/g, '')
@@ -49,7 +49,7 @@ function* malformed(annotations: Annotations): Iterable<Found> {
       const why = refusal(path, index.whole === true);
       const types = index.container === undefined ? [] : typesIn(annotations, index.container);
       const also =
-        described(types) && !known(types, fieldOf(path))
+        described(types) && !known(types, indexedField(path))
           ? `; and ${listed(types.map(({ type }) => type))} ${types.length === 1 ? 'has' : 'have'} no such field`
           : '';
       return why === undefined ? [] : [{ path, why: `${why}${also}`, at, container: index.container }];
@@ -96,17 +96,43 @@ const known = (types: readonly MergedType[], field: string): boolean => {
   return types.some((type) => definedOf(type).some((path) => alike(path.replace('[]', '').split('.')[0] ?? '', first)));
 };
 
-function* strange(annotations: Annotations, container: string): Iterable<Found> {
-  const types = typesIn(annotations, container);
+/** The containers of one policy: a place may state it for several, or for all. */
+function policies(
+  annotations: Annotations,
+): { readonly paths: readonly Path[]; readonly containers: readonly string[] }[] {
+  const containers = annotations.containers.filter((name) => typesIn(annotations, name).length > 0);
+  const groups = Map.groupBy(annotations.of('index'), ({ at }) =>
+    listed(
+      annotations
+        .of('index')
+        .filter((one) => one.at.line === at.line)
+        .map(({ container }) => container ?? ''),
+    ),
+  );
+  return [...groups.values()].map((indexes) => {
+    const own = indexes.flatMap(({ container }) => (container === undefined ? [] : [container]));
+    const paths = pathsOf(indexes);
+    return {
+      paths: paths.filter(
+        ({ path, at }, index) => paths.findIndex((one) => one.path === path && one.at.line === at.line) === index,
+      ),
+      containers: indexes.some(({ container }) => container === undefined) ? containers : [...new Set(own)],
+    };
+  });
+}
+
+function* strange(annotations: Annotations, containers: readonly string[], all: readonly Path[]): Iterable<Found> {
+  const types = containers.flatMap((container) => typesIn(annotations, container));
   if (!described(types)) return;
-  const key = annotations.keysOf(container).flatMap((one) => one.key.map((path) => plain(path)));
-  const unknown = pathsOf(indexesOf(annotations, container)).filter(({ path }) => {
-    const field = fieldOf(path);
+  const key = containers.flatMap((container) =>
+    annotations.keysOf(container).flatMap((one) => one.key.map((path) => plain(path))),
+  );
+  const unknown = all.filter(({ path }) => {
+    const field = indexedField(path);
     return (
       refusal(path, false) === undefined &&
       /^[\w[\].-]+$/.test(field) &&
       !field.startsWith('_') &&
-      field !== '' &&
       field !== 'id' &&
       !key.includes(plain(field)) &&
       !known(types, field)
@@ -114,20 +140,26 @@ function* strange(annotations: Annotations, container: string): Iterable<Found> 
   });
   const like = unknown.flatMap(({ path }) =>
     types.flatMap(({ fields }) =>
-      fields.filter((one) => plain(one.path).endsWith(plain(fieldOf(path)))).map((one) => one.path),
+      fields.filter((one) => plain(one.path).endsWith(plain(indexedField(path)))).map((one) => one.path),
     ),
   );
   const excluded = unknown.filter((one) => one.excluded);
-  const names = (all: readonly Path[]): string => listed(all.map(({ path }) => path));
+  const names = (some: readonly Path[]): string => listed(some.map(({ path }) => path));
   const included = unknown.filter((one) => !one.excluded);
+  const [indexes, excludes] = [included, excluded].map((some) => (some.length === 1 ? 's' : ''));
   const parts = [
-    ...(included.length > 0 ? [`${names(included)} indexes nothing, and queries by it find nothing`] : []),
-    ...(excluded.length > 0 ? [`${names(excluded)} excludes nothing, so what was meant is still indexed`] : []),
+    ...(included.length > 0
+      ? [`${names(included)} index${indexes === 's' ? 'es' : ''} nothing, and queries by it find nothing`]
+      : []),
+    ...(excluded.length > 0
+      ? [`${names(excluded)} exclude${excludes} nothing, so what was meant is still indexed`]
+      : []),
   ];
+  const definitions = types.flatMap((type) => type.definitions);
   for (const found of together(
     unknown,
-    `${container}: no document has the ${unknown.length === 1 ? 'field' : 'fields'} of the index ${unknown.length === 1 ? 'path' : 'paths'} ${names(unknown)} (${listed(types.map(({ type }) => type))}: ${linesOf(types.flatMap(({ definitions }) => definitions))}): ${parts.join('; ')}`,
-    types.flatMap(({ definitions }) => definitions.map(({ at }) => at)),
+    `${listed(containers)}: no document has the ${unknown.length === 1 ? 'field' : 'fields'} of the index ${unknown.length === 1 ? 'path' : 'paths'} ${names(unknown)} (${listed(types.map(({ type }) => type))}: ${linesOf(definitions)}): ${parts.join('; ')}`,
+    definitions.map(({ at }) => at),
   ))
     yield {
       ...found,
@@ -143,7 +175,7 @@ function* unindexed(annotations: Annotations, container: string): Iterable<Found
   const whole = indexesOf(annotations, container).filter((one) => one.whole === true && one.container !== undefined);
   const all = pathsOf(whole);
   if (!all.some(({ path, excluded }) => excluded && path === '/*')) return;
-  const included = all.filter((one) => !one.excluded).map(({ path }) => fieldOf(path));
+  const included = all.filter((one) => !one.excluded).map(({ path }) => indexedField(path));
   const key = annotations.keysOf(container).flatMap((one) => one.key.map(plain));
   const has = (path: string): boolean =>
     plain(path) === 'id' ||
@@ -171,83 +203,7 @@ function* unindexed(annotations: Annotations, container: string): Iterable<Found
   );
 }
 
-function* vectors(annotations: Annotations, container: string): Iterable<Found> {
-  const types = typesIn(annotations, container);
-  const fields = types.flatMap(({ fields: all }) =>
-    all.filter(
-      ({ path, types: sorts }) => sorts.some(({ type }) => type === 'vector') || /embedding|vector/i.test(path),
-    ),
-  );
-  const reads = accessesOf(annotations, container).filter(
-    ({ searches = [], sql = '' }) =>
-      /VectorDistance/i.test(sql) ||
-      searches.some((path) => /embedding|vector/i.test(path) || fields.some((field) => alike(field.path, path))),
-  );
-  const indexes = indexesOf(annotations, container);
-  const policy = indexes.filter(({ vectorPolicy = [] }) => vectorPolicy.length > 0);
-  const index = indexes.filter(({ vectorIndexes = [] }) => vectorIndexes.length > 0);
-  const elsewhere = annotations.of('derived').some(({ form }) => form === 'search-index');
-  const empty = indexes.filter(
-    ({ vectorIndexes, excluded = [] }) =>
-      vectorIndexes?.length === 0 || excluded.some((path) => fields.some((field) => alike(fieldOf(path), field.path))),
-  );
-  if (reads.length === 0 || elsewhere || (policy.length > 0 && index.length > 0)) return;
-  const lacking = listed([
-    ...(policy.length === 0 ? ['vector embedding policy'] : []),
-    ...(index.length === 0 ? ['vector index'] : []),
-  ]);
-  yield* together(
-    [...reads, ...empty],
-    `${container}: ${listed(reads.map(({ name }) => `"${quoted(name)}"`))} searches by ${listed(fields.map(({ path }) => path)) || 'a vector'}, and the container has no ${lacking}${empty.length > 0 ? ` (${linesOf(empty)})` : ''}. Without them a search by meaning fails or compares every vector, and a container gets its vector policy when it is created`,
-    fields.map(({ at }) => at),
-  );
-}
-
-function* largeFields(annotations: Annotations): Iterable<Found> {
-  const all = annotations.containers.flatMap((container) => {
-    const indexes = indexesOf(annotations, container);
-    const excluded = pathsOf(indexes)
-      .filter((one) => one.excluded)
-      .map(({ path }) => path);
-    if (excluded.includes('/*') || indexes.some(({ mode }) => mode?.toLowerCase() === 'none')) return [];
-    const asked = new Set(
-      accessesOf(annotations, container).flatMap(({ equals, ranges = [], searches = [], order = [], query }) =>
-        [...equals, ...ranges, ...searches, ...order.map(({ path }) => path), ...(query?.filters ?? [])].map(plain),
-      ),
-    );
-    return typesIn(annotations, container).flatMap(({ type, fields }) =>
-      fields
-        .filter(
-          ({ path, declared }) =>
-            declared.some(({ large }) => large === true) &&
-            !excluded.some((one) => alike(fieldOf(one), path)) &&
-            ![...asked].some((one) => one.startsWith(plain(path))),
-        )
-        .map((field) => ({
-          name: `${type}.${field.path}`,
-          container,
-          at: field.declared.find(({ large }) => large === true)?.at ?? field.at,
-        })),
-    );
-  });
-  const names = [...Map.groupBy(all, ({ container }) => container)].map(
-    ([container, fields]) => `${listed(fields.map(({ name }) => name))} in ${container}`,
-  );
-  const stated = annotations.of('index');
-  for (const found of together(
-    all,
-    `${names.join('; ')}: large, never filtered or ordered by, and indexed by the default policy, because no path excludes ${all.length === 1 ? 'it' : 'them'}. Each write pays RU for each of ${all.length === 1 ? 'its' : 'their'} values, and the index grows with them`,
-    stated
-      .filter(({ container }) => container === undefined || all.some((one) => same(one.container, container)))
-      .map(({ at }) => at),
-  ))
-    yield {
-      ...found,
-      hint: `Exclude ${listed(all.map(({ name }) => `/${name.slice(name.indexOf('.') + 1).replaceAll('.', '/')}/*`))}.`,
-    };
-}
-
-const POLICY = SOURCES.microsoft('Indexing policies in Azure Cosmos DB');
+export const POLICY = SOURCES.microsoft('Indexing policies in Azure Cosmos DB');
 
 export const ANNOTATED_INDEXES: readonly Rule[] = [
   {
@@ -262,39 +218,15 @@ export const ANNOTATED_INDEXES: readonly Rule[] = [
       if (!annotations) return;
       if (annotations.of('index').length === 0) yield missing('an indexing policy in an annotation');
       yield* malformed(annotations);
-      for (const container of annotations.containers) {
-        yield* strange(annotations, container);
-        yield* unindexed(annotations, container);
-      }
-    },
-  },
-  {
-    id: 'J18',
-    title: 'A container in which vectors are searched has a vector policy and a vector index',
-    severity: 'error',
-    source: SOURCES.microsoft('Index and query vectors in Azure Cosmos DB for NoSQL'),
-    why: 'Vector search takes a vector embedding policy, which names path, dimensions and distance, and a vector index. The policy belongs to the creation of the container (ASM-E168). A document that plans search by meaning and has an empty `vectorIndexes`, or excludes the path, doesn’t get it.',
-    hint: 'Add `vectorEmbeddingPolicy` with path, dataType, dimensions and distanceFunction, and `vectorIndexes` (diskANN or quantizedFlat), before the container is created.',
-    needs: [ANNOTATIONS],
-    *check({ annotations }): Iterable<RuleResult> {
-      if (!annotations) return;
-      if (annotations.of('access').length === 0) yield missing('an access in an annotation');
-      for (const container of annotations.containers) yield* vectors(annotations, container);
-    },
-  },
-  {
-    id: 'J19',
-    title: 'Large fields that no query asks for are excluded from the index',
-    severity: 'warning',
-    source: POLICY,
-    why: 'The default policy indexes every path. Raw payloads, whole analyses and long texts that are only read with their document make each write dearer, and the index as large as the data. The rule takes fields that an annotation calls large, which no path excludes and no access filters, orders or searches by.',
-    hint: 'Exclude the paths.',
-    needs: [ANNOTATIONS],
-    *check({ annotations }): Iterable<RuleResult> {
-      if (!annotations) return;
-      if (annotations.of('type').every(({ fields }) => fields.every(({ large }) => large !== true)))
-        yield missing('a large field in an annotation');
-      yield* largeFields(annotations);
+      // A container of several places with paths has them in one finding.
+      const all = policies(annotations);
+      for (const group of Map.groupBy(all, ({ containers }) => listed(containers)).values())
+        yield* strange(
+          annotations,
+          group[0]?.containers ?? [],
+          group.flatMap(({ paths }) => paths),
+        );
+      for (const container of annotations.containers) yield* unindexed(annotations, container);
     },
   },
 ];

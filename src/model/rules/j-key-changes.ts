@@ -1,6 +1,6 @@
 // J11: when a document gets its partition key's value, and whether it keeps it.
 import { type Annotations, same } from '../annotations/annotations.ts';
-import { idOf } from '../annotations/known.ts';
+import { idOf, keyValues } from '../annotations/known.ts';
 import { accessesOf, alike, linesOf, listed, plain, typesIn } from '../annotations/described.ts';
 import { keyed } from './j-key-values.ts';
 import { type Found, type Rule, type RuleResult, ANNOTATIONS, SOURCES, missing, quoted, together } from './rule.ts';
@@ -19,7 +19,9 @@ function* unfixed(annotations: Annotations, container: string, key: string): Ite
     `${container} is keyed by ${key}, and ${names === '' ? 'some documents' : names} may be created without it or get it later (${linesOf([...later, ...optional])}). A key value can’t be changed afterwards: the document must be deleted and created again under another key, which isn’t one transaction, and until then reads by ${key} don’t find it`,
     annotations.keysOf(container).map(({ at }) => at),
   );
-  const writes = accessesOf(annotations, container).filter(({ operation }) => ['replace', 'patch'].includes(operation));
+  const writes = accessesOf(annotations, container).filter(({ operation }) =>
+    ['replace', 'patch', 'update'].includes(operation),
+  );
   const named = (all: typeof writes): string =>
     `${listed(all.map(({ name }) => `"${quoted(name)}"`))} ${all.length === 1 ? 'changes' : 'change'}`;
   const moving = writes.filter(({ sets = [] }) => sets.some((path) => alike(path, key)));
@@ -47,13 +49,43 @@ function* unfixed(annotations: Annotations, container: string, key: string): Ite
   }
 }
 
+const REACHED = /(?:e?mail(?:address)?|phone(?:number)?|msisdn)$/;
+/** What a person or a thing is called by, and may be called otherwise tomorrow. */
+const CALLED =
+  /(?:e?mail(?:address)?|phone(?:number)?|msisdn|(?:^|team|company|display|group|project|store|shop|product|customer|organization)name|title)$/;
+
+/** Keys of values that people change, where the text doesn't say that they stay. */
+function* renamable(annotations: Annotations): Iterable<Found> {
+  const all = keyed(annotations).flatMap(({ container, key }) => {
+    const values = keyValues(annotations, container);
+    const made = values.flatMap(({ from = [] }) => from);
+    const parts = [
+      ...[key].filter((part) => CALLED.test(plain(part))),
+      ...made.filter((part) => REACHED.test(plain(part))),
+    ];
+    const fixed = values.some(({ words }) => /immutable|never change|stable|unver[aä]nderlich/i.test(words));
+    return parts.length === 0 || fixed
+      ? []
+      : [{ container, key, part: parts[0] ?? key, places: annotations.keysOf(container) }];
+  });
+  for (const found of together(
+    all.flatMap(({ places }) => places),
+    `${all.map(({ container, key, part }) => `${container} is keyed by ${key}${alike(key, part) ? '' : `, which is made of ${part}`}`).join('; ')}. People change such a value, and a document’s key can’t be changed: with the new one they lose what they had, or every document is created again under it and deleted under the old one, in no transaction`,
+  ))
+    yield {
+      ...found,
+      severity: 'warning',
+      hint: `Key ${listed(all.map(({ container }) => container))} by an id that never changes, and keep a small document that leads from ${listed(all.map(({ part }) => part))} to it.`,
+    };
+}
+
 export const KEY_CHANGES: readonly Rule[] = [
   {
     id: 'J11',
     title: 'A document has its partition key’s value when it is created, and keeps it',
     severity: 'error',
     source: SOURCES.microsoft('Partitioning and horizontal scaling in Azure Cosmos DB'),
-    why: 'The value of a document’s partition key can’t be changed (ASM-E167). A user who registers before he has a team can’t be stored by team, and moving him is a delete and a create in two partitions. The rule takes keys of which an annotation says that some documents lack them or get them later, optional fields, and writes that set the key’s field or a field of which the id is made.',
+    why: 'The value of a document’s partition key can’t be changed (ASM-E167). A user who registers before he has a team can’t be stored by team, and moving him is a delete and a create in two partitions. The rule takes keys of which an annotation says that some documents lack them or get them later, optional fields, keys of e-mail addresses, phone numbers and names, and writes that set the key’s field or a field of which the id is made.',
     hint: 'Key the container by a value that the document has from its creation for ever, and keep the other as a field.',
     needs: [ANNOTATIONS],
     *check({ annotations }): Iterable<RuleResult> {
@@ -61,6 +93,7 @@ export const KEY_CHANGES: readonly Rule[] = [
       const all = keyed(annotations);
       if (all.length === 0) yield missing('a partition key in an annotation');
       for (const { container, key } of all) yield* unfixed(annotations, container, key);
+      yield* renamable(annotations);
     },
   },
 ];

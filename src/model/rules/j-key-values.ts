@@ -3,7 +3,17 @@ import { type Annotation, type Annotations, fieldOf, same } from '../annotations
 import { idOf, keyValues } from '../annotations/known.ts';
 import { alike, linesOf, listed, plain, typesIn } from '../annotations/described.ts';
 import type { Place } from '../model.ts';
-import { type Found, type Rule, type RuleResult, ANNOTATIONS, SOURCES, missing, quoted, together } from './rule.ts';
+import {
+  type Found,
+  type Rule,
+  type RuleResult,
+  ANNOTATIONS,
+  SOURCES,
+  hinted,
+  missing,
+  quoted,
+  together,
+} from './rule.ts';
 
 type KeyValue = Annotation<'keyValue'>;
 
@@ -56,15 +66,30 @@ function* fewValues(annotations: Annotations, container: string, key: string): I
   );
   const small = isReference(annotations, container);
   const places = [...few, ...lists];
-  if (places.length === 0 || (small && !few.some(({ distinct }) => distinct === 'one'))) return;
-  const one = few.some(({ distinct }) => distinct === 'one');
+  const single = few.filter(({ distinct }) => distinct === 'one');
+  // Each type with a value of its own: the container has as many values as types.
+  const one = single.length > 0 && new Set(single.map(({ format = '' }) => format)).size === 1;
+  if (places.length === 0 || (small && !one)) return;
   const values = lists[0] ? ` (${listed(lists[0].values.slice(0, 6))})` : '';
   const even = evenly(annotations, container);
   const many = one ? all.filter(({ distinct }) => distinct === 'many') : [];
+  const owners = listed(single.flatMap(({ type }) => (type === undefined ? [] : [type])));
+  const others = many.filter(
+    ({ type }) => type !== undefined && owners !== '' && !single.some((own) => same(own.type, type)),
+  );
+  const whose = others.length > 0 ? `all ${owners} documents` : 'all documents';
+  const claims = [
+    ...(even.length > 0
+      ? [`It isn’t the even distribution that ${linesOf(even)} ${even.length === 1 ? 'names' : 'name'}`]
+      : []),
+    ...(many.length > 0 && others.length === 0
+      ? [`${capital(linesOf(many))} ${many.length === 1 ? 'counts' : 'count'} on many values`]
+      : []),
+  ];
   for (const found of together(
     places,
-    `${container}: the key ${valueOf(few, key)} has ${one ? 'one value for all documents' : `few values${values}`} (${linesOf(places)}). ${LIMITS}, so ${one ? 'the whole container is bound to these' : 'each of them takes a large share of data and load'}, and more throughput doesn’t help${even.length > 0 ? `; it isn’t the even distribution that ${linesOf(even)} ${even.length === 1 ? 'names' : 'name'}` : ''}${many.length > 0 ? `. ${capital(linesOf(many))} ${many.length === 1 ? 'counts' : 'count'} on many values` : ''}`,
-    [...many, ...even].map(({ at }) => at),
+    `${container}: the key ${valueOf(few, key)} has ${one ? `one value for ${whose}` : `few values${values}`} (${linesOf(places)}). ${LIMITS}, so ${one ? `they are bound to these together` : 'each of them takes a large share of data and load'}, and more throughput doesn’t help${claims.map((claim) => `. ${claim}`).join('')}`,
+    [...(others.length === 0 ? many : []), ...even].map(({ at }) => at),
   ))
     yield {
       ...found,
@@ -103,10 +128,13 @@ function* unevenValues(annotations: Annotations, container: string, key: string)
     otherwise.length === 0
       ? ''
       : `. But ${linesOf(otherwise)} ${otherwise.length === 1 ? 'makes' : 'make'} it of ${(otherwise[0]?.from ?? []).join(' and ')}`;
-  yield* together(
-    byTime,
-    `${container}: the key ${valueOf(byTime, key)} is the current time, so all writes of that time go to one logical partition, which gives 10,000 RU/s, and the other partitions are idle${claim}${other}`,
-    [...otherwise, ...even].map(({ at }) => at),
+  yield* hinted(
+    together(
+      byTime,
+      `${container}: the key ${valueOf(byTime, key)} is the current time, so all writes of that time go to one logical partition, which gives 10,000 RU/s, and the other partitions are idle${claim}${other}`,
+      [...otherwise, ...even].map(({ at }) => at),
+    ),
+    `Put something before the time that spreads the writes: the owner, the source, or a suffix by hash.`,
   );
 }
 
@@ -169,14 +197,17 @@ function endless(annotations: Annotations, container: string, key: string): Endl
 
 function* endlessOnes(annotations: Annotations, all: readonly Endless[]): Iterable<Found> {
   const even = all.flatMap((one) => one.even);
-  yield* together(
-    all.flatMap(({ types }) => types),
-    `${all.map(({ container, parts, types }) => `${container}: all ${listed(types.map(({ type }) => type))} documents of one ${parts.join(':')} have one key value`).join('; ')}. That is one logical partition: at 20 GB it takes no more writes, and it gives 10,000 RU/s at most, whatever the container has${even.length > 0 ? `. It isn’t the even distribution that ${linesOf(even)} ${even.length === 1 ? 'names' : 'name'}` : ', and nothing removes old documents'}`,
-    all.flatMap(({ container, even: claims }) => [
-      ...claims.map(({ at }) => at),
-      ...annotations.keysOf(container).map(({ at }) => at),
-      ...keyValues(annotations, container).map(({ at }) => at),
-    ]),
+  yield* hinted(
+    together(
+      all.flatMap(({ types }) => types),
+      `${all.map(({ container, parts, types }) => `${container}: all ${listed(types.map(({ type }) => type))} documents of one ${parts.join(':')} have one key value`).join('; ')}. That is one logical partition: at 20 GB it takes no more writes, and it gives 10,000 RU/s at most, whatever the container has${even.length > 0 ? `. It isn’t the even distribution that ${linesOf(even)} ${even.length === 1 ? 'names' : 'name'}` : ', and nothing removes old documents'}`,
+      all.flatMap(({ container, even: claims }) => [
+        ...claims.map(({ at }) => at),
+        ...annotations.keysOf(container).map(({ at }) => at),
+        ...keyValues(annotations, container).map(({ at }) => at),
+      ]),
+    ),
+    `Use a hierarchical key (${all[0]?.parts.map((part) => `/${part}`).join(', ') ?? ''}, then /id or a month) for ${listed(all.map(({ container }) => container))}, or state when documents are removed.`,
   );
 }
 

@@ -142,34 +142,41 @@ function* searches(annotations: Annotations, container: string): Iterable<Found>
   const loading = all.filter(({ access: { words, sql = '' }, access }) =>
     LOADS.test(`${words} ${sql} ${textAt(annotations, access)}`),
   );
-  // One cause is said once.
-  const scanning = loading.length > 0 ? [] : all;
+  const scanning = all.filter(({ access }) => !loading.some((one) => one.access.name === access.name));
   const names = (some: typeof all): string => listed(some.map(({ access }) => `"${quoted(access.name)}"`));
   const fields = (some: typeof all): string => listed(some.flatMap(({ paths }) => paths));
+  const where = keyedWhole(
+    annotations,
+    container,
+    all.map(({ access }) => access),
+  );
+  const parts = [
+    ...(loading.length > 0
+      ? [
+          `${names(loading)} ${loading.length === 1 ? 'compares' : 'compare'} ${fields(loading)} within a function such as LOWER, which the index doesn’t serve: the query loads every document that its other filters leave, ${where}`,
+        ]
+      : []),
+    ...(scanning.length > 0
+      ? [
+          `${names(scanning)} ${scanning.length === 1 ? 'searches' : 'search'} in ${fields(scanning)} by a part of the text, which reads the whole index of the field or every document, ${where}`,
+        ]
+      : []),
+  ];
+  const hints = [
+    ...(loading.length > 0
+      ? [
+          `Store ${fields(loading)} in the form that is compared, such as lower case, as fields of their own, and compare by equality.`,
+        ]
+      : []),
+    ...(scanning.length > 0
+      ? [`Use a full-text index on ${fields(scanning)}, or a search service that the change feed fills.`]
+      : []),
+  ];
   for (const found of together(
-    loading,
-    `${container}: ${names(loading)} ${loading.length === 1 ? 'compares' : 'compare'} ${fields(loading)} within LOWER or UPPER. The index doesn’t serve that: the query loads every document that its other filters leave, ${keyedWhole(
-      annotations,
-      container,
-      loading.map(({ access }) => access),
-    )}`,
+    [...loading, ...scanning],
+    `${container}: ${parts.join('; ')}. The cost grows with the data`,
   ))
-    yield {
-      ...found,
-      hint: `Store ${fields(loading)} in lower case in ${new Set(loading.flatMap(({ paths }) => paths)).size === 1 ? 'a field' : 'fields'} of ${loading.length === 1 ? 'its' : 'their'} own, and compare by equality.`,
-    };
-  for (const found of together(
-    scanning,
-    `${container}: ${names(scanning)} ${scanning.length === 1 ? 'searches' : 'search'} in ${fields(scanning)} by a part of the text. CONTAINS and LIKE read the whole index of the field or every document, ${keyedWhole(
-      annotations,
-      container,
-      scanning.map(({ access }) => access),
-    )}, so the cost grows with the data`,
-  ))
-    yield {
-      ...found,
-      hint: `Use a full-text index on ${fields(scanning)}, or a search service that the change feed fills.`,
-    };
+    yield { ...found, hint: hints.join(' ') };
 }
 
 /** The line of an annotation and the next one: `LOWER()` may stand beside its words. */

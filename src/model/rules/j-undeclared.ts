@@ -13,7 +13,17 @@ import {
   typesOf,
 } from '../annotations/described.ts';
 import { near } from '../../base/near.ts';
-import { type Found, type Rule, type RuleResult, ANNOTATIONS, SOURCES, missing, quoted, together } from './rule.ts';
+import {
+  type Found,
+  type Rule,
+  type RuleResult,
+  ANNOTATIONS,
+  SOURCES,
+  hinted,
+  missing,
+  quoted,
+  together,
+} from './rule.ts';
 
 type Access = Annotation<'access'>;
 
@@ -113,9 +123,12 @@ function* unknownContainers(annotations: Annotations): Iterable<Found> {
       ),
   ].filter(({ container }) => !declared.some((name) => same(name, container)));
   for (const group of Map.groupBy(used, ({ container }) => bare(container)).values())
-    yield* together(
-      group,
-      `${group[0]?.container ?? ''} is used by ${listed(group.map(({ name }) => `"${quoted(name)}"`))}, and no place declares such a container with its key. Nobody creates it, and how its documents are found isn’t known`,
+    yield* hinted(
+      together(
+        group,
+        `${group[0]?.container ?? ''} is used by ${listed(group.map(({ name }) => `"${quoted(name)}"`))}, and no place declares such a container with its key. Nobody creates it, and how its documents are found isn’t known`,
+      ),
+      `Declare ${group[0]?.container ?? ''} with its partition key, or name the container that is meant.`,
     );
   const types = annotations
     .of('access')
@@ -123,13 +136,58 @@ function* unknownContainers(annotations: Annotations): Iterable<Found> {
       ({ type, container, operation }) =>
         type !== undefined &&
         container === undefined &&
-        ['create', 'upsert', 'replace', 'patch'].includes(operation) &&
+        ['create', 'upsert', 'replace', 'patch', 'update'].includes(operation) &&
         annotations.containersOf(type).length === 0,
     );
   const homeless = [...Map.groupBy(types, ({ type = '' }) => bare(type)).values()];
-  yield* together(
-    homeless.flat(),
-    `${listed(homeless.map((group) => group[0]?.type ?? ''))} ${homeless.length === 1 ? 'is' : 'are'} written (${listed(homeless.flat().map(({ name }) => `"${quoted(name)}"`))}), and no place says in which container. Its key, and so its reads and transactions, are open`,
+  const names = listed(homeless.map((group) => group[0]?.type ?? ''));
+  yield* hinted(
+    together(
+      homeless.flat(),
+      `${names} ${homeless.length === 1 ? 'is' : 'are'} written (${listed(homeless.flat().map(({ name }) => `"${quoted(name)}"`))}), and no place says in which container. Its key, and so its reads and transactions, are open`,
+    ),
+    `Name the container of ${names}, its partition key and the id.`,
+  );
+}
+
+/** Containers that the document has, and of which no place states the key. */
+function* keyless(annotations: Annotations): Iterable<Found> {
+  const open = annotations.containers.filter(
+    (name) =>
+      annotations.keysOf(name).length === 0 &&
+      // The change feed’s own container is made by its library.
+      !/lease/i.test(name) &&
+      annotations.of('container').some(({ container }) => same(container, name)) &&
+      (typesIn(annotations, name).length > 0 || accessesOf(annotations, name).length > 0),
+  );
+  yield* hinted(
+    together(
+      open.flatMap((name) =>
+        annotations
+          .of('container')
+          .filter(({ container }) => same(container, name))
+          .slice(0, 1),
+      ),
+      `${listed(open)}: no place states the partition key. It can’t be changed once ${open.length === 1 ? 'the container is' : 'the containers are'} created, and without it nobody can say which reads ask one partition, what one transaction holds, and what one value bounds`,
+    ),
+    `Choose the partition key of ${listed(open)} by the reads, and state it.`,
+  );
+}
+
+/** No type of the document has fields or an id, so that the keys and reads stand for themselves. */
+function* shapeless(annotations: Annotations): Iterable<Found> {
+  const types = typesOf(annotations);
+  const unknown =
+    types.every(({ fields, complete }) => !complete && fields.length < 2) &&
+    annotations.of('id').every(({ from }) => from === undefined);
+  const stored = types.filter(({ type }) => annotations.containersOf(type).length > 0);
+  if (!unknown || stored.length === 0 || annotations.of('access').length < 3) return;
+  yield* hinted(
+    together(
+      stored,
+      `${listed(stored.map(({ type }) => type))}: no place gives the fields of a document, or how its id is made. So whether the keys, the index and the reads fit can’t be built or checked`,
+    ),
+    'Add an example document, or a table of the fields, with the id and the key, for each type.',
   );
 }
 
@@ -151,10 +209,13 @@ function* undescribed(annotations: Annotations): Iterable<Found> {
     );
     return unknown && reads.length > 0 ? [{ container, types, reads }] : [];
   });
-  yield* together(
-    open.flatMap(({ reads }) => reads),
-    `${open.map(({ container, types, reads }) => `${listed(types.map(({ type }) => type))} in ${container} (${listed(reads.map(({ name }) => `"${quoted(name)}"`))})`).join('; ')}: looked up often, and no place gives the fields or the id, as it does for ${listed(described.map(({ type }) => type).slice(0, 3))}. So whether the key, the index and the reads fit can’t be built or checked`,
-    open.flatMap(({ types }) => types.map(({ at }) => at)),
+  yield* hinted(
+    together(
+      open.flatMap(({ reads }) => reads),
+      `${open.map(({ container, types, reads }) => `${listed(types.map(({ type }) => type))} in ${container} (${listed(reads.map(({ name }) => `"${quoted(name)}"`))})`).join('; ')}: looked up often, and no place gives the fields or the id, as it does for ${listed(described.map(({ type }) => type).slice(0, 3))}. So whether the key, the index and the reads fit can’t be built or checked`,
+      open.flatMap(({ types }) => types.map(({ at }) => at)),
+    ),
+    `Add the fields of ${listed(open.flatMap(({ types }) => types.map(({ type }) => type)))}, and how the id is made.`,
   );
 }
 
@@ -164,7 +225,7 @@ export const UNDECLARED: readonly Rule[] = [
     title: 'What accesses use is declared: the fields of a type, and the containers',
     severity: 'warning',
     source: SOURCES.ours,
-    why: 'A filter by a field that the documents don’t have finds nothing, without an error. It is a slip of the pen, or a field that the model lacks. A container without a declaration has no key, so nobody can say what a read of it costs. The rule asks for fields only where a place lists all fields of the type, and for containers only where the document declares others with their keys.',
+    why: 'A filter by a field that the documents don’t have finds nothing, without an error. It is a slip of the pen, or a field that the model lacks. A container without a declaration has no key, so nobody can say what a read of it costs. The rule asks for fields only where a place lists all fields of the type, and for containers only where the document declares others with their keys. It also asks for the key of each container, and for a description of the documents, if none has one.',
     hint: 'Declare it, or correct the access.',
     needs: [ANNOTATIONS],
     *check({ annotations }): Iterable<RuleResult> {
@@ -173,6 +234,8 @@ export const UNDECLARED: readonly Rule[] = [
       yield* unknownFields(annotations);
       yield* unknownContainers(annotations);
       yield* undescribed(annotations);
+      yield* keyless(annotations);
+      yield* shapeless(annotations);
     },
   },
 ];

@@ -88,7 +88,7 @@ function listsOf(annotations: Annotations, type: MergedType, path: string): List
     .filter(({ field }) => alike(field, path));
   return {
     lists: [
-      ...(type.fields.find((field) => alike(field.path, path))?.lists ?? []),
+      ...type.fields.filter((field) => alike(field.path, path)).flatMap((field) => field.lists),
       ...inExamples,
       ...ofFacts(annotations, type, path),
     ],
@@ -110,6 +110,10 @@ function isOf(annotations: Annotations, access: Annotation<'access'>, type: Merg
   return types.length === 1 && types[0] === type;
 }
 
+/** `Status` and `status` are one field. */
+const distinctFields = ({ fields }: MergedType): MergedType['fields'] =>
+  fields.filter(({ path }, index) => fields.findIndex((one) => alike(one.path, path)) === index);
+
 /** Values without case and separators, so that `IN-PROGRESS` and `in_progress` are one. */
 const group = (all: readonly Spelling[]): Map<string, Spelling[]> => Map.groupBy(all, ({ value }) => plain(value));
 
@@ -129,7 +133,14 @@ function* compared(type: MergedType, path: string, { lists, used }: Lists): Iter
   const spelled = parts.length > 0;
   const known = lists.map(({ values, at: place }) => ({ at: place, values: new Set(values.map(plain)) }));
   const inAll = (value: string): boolean => known.every(({ values }) => values.has(plain(value)));
-  const apart = lists.length < 2 ? [] : [...group(listed_.filter(({ value }) => !inAll(value))).values()];
+  // Lists that share little are of fields of one name in different documents.
+  const shares = known.every(({ values }) =>
+    known.every((other) => {
+      const common = [...values].filter((value) => other.values.has(value)).length;
+      return common * 2 >= Math.min(values.size, other.values.size);
+    }),
+  );
+  const apart = lists.length < 2 || !shares ? [] : [...group(listed_.filter(({ value }) => !inAll(value))).values()];
   if (apart.length > 0) {
     parts.push(`${listed(apart.map(places))} ${apart.length === 1 ? 'is' : 'are'} not in every list`);
     at.push(...apart.flat());
@@ -163,7 +174,7 @@ export const CLOSED_LISTS: readonly Rule[] = [
       if (!annotations) return;
       let any = false;
       for (const type of typesOf(annotations))
-        for (const { path } of type.fields) {
+        for (const { path } of distinctFields(type)) {
           const lists = listsOf(annotations, type, path);
           if (lists.lists.length === 0) continue;
           any = true;

@@ -62,6 +62,20 @@ test('an example may shorten a list, but not the length of a value', () => {
   expect(annotated(lines, facts, STATED_TWICE)).toHaveLength(1);
 });
 
+test('samples, environments and lists of one thing each don’t contradict one another', () => {
+  const users = { kind: 'container', ...at(1), container: 'Users', key: ['/id'] };
+  expect(messages({ ...fact(2, 'retry', 'delay', 5), example: true }, fact(3, 'retry', 'delay', 9))).toEqual([]);
+  expect(messages({ ...fact(2, 'retry', 'delay', 5), environment: 'dev' }, fact(3, 'retry', 'delay', 9))).toEqual([]);
+  expect(
+    messages(
+      users,
+      fact(2, 'Users', 'partition', 'person'),
+      fact(3, 'Users', 'partition', 'team'),
+      fact(4, 'Users', 'partition', 'role'),
+    ),
+  ).toEqual([]);
+});
+
 test('free words are compared only where another word is another value', () => {
   const users = { kind: 'container', ...at(1), container: 'Users', key: ['/id'] };
   expect(

@@ -119,6 +119,11 @@ test('a point read without the key is an error if the text calls it one', () => 
   expect(one?.hint).toContain('Carry city beside the id');
 });
 
+test('what is said of a claim isn’t said again of the same read', () => {
+  const list = { container: 'venues', unknownKey: true, name: 'List' };
+  expect(messages(keyed('venues', '/city'), read(2, { ...list, says: ['efficient'] }), read(3, list))).toHaveLength(1);
+});
+
 test('a claim of one partition without a word of the key is an error, except by what a signed-in caller has', () => {
   const list = { equals: ['status'], says: ['one partition'] };
   expect(messages(keyed('venues', '/city'), read(2, { ...list, container: 'venues' }))[0]).toContain(

@@ -63,6 +63,13 @@ test.each([
   expect(messages('"id": "c1:5", "customerId": "c1"', orders(), example(), id(5, facts))).toEqual([]);
 });
 
+test('an id of free text may have any sign', () => {
+  expect(messages(FINE, id(5, { from: ['customerId', 'fileName'] }))[0]).toContain(
+    'The id of order is made of fileName: such a text may have',
+  );
+  expect(messages(FINE, id(5, { from: ['customerId', 'fileName'], format: 'md5(customerId + fileName)' }))).toEqual([]);
+});
+
 test('the id of an example has the form that the text gives', () => {
   expect(messages(FINE, orders(), example(), id(5, { format: 'order:{number}' }))[0]).toContain(
     '"o1", isn’t of the form order:{number} (line 5)',

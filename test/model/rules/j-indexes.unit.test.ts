@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { ANNOTATED_INDEXES } from '../../../src/model/rules/j-indexes.ts';
+import { HEAVY_FIELDS } from '../../../src/model/rules/j-vectors.ts';
 import { annotated } from './annotated.ts';
 
 const LINES = Array.from({ length: 8 }, (_, index) => `This is line number ${index + 1}.`);
@@ -23,7 +24,8 @@ const read = (facts: object) => ({
   type: 'post',
   ...facts,
 });
-const found = (...annotations: object[]) => annotated(LINES, [posts, ...annotations], ANNOTATED_INDEXES);
+const found = (...annotations: object[]) =>
+  annotated(LINES, [posts, ...annotations], [...ANNOTATED_INDEXES, ...HEAVY_FIELDS]);
 const messages = (...annotations: object[]) => found(...annotations).map(({ rule, message }) => `${rule} ${message}`);
 const WHOLE = { whole: true, excluded: ['/*'] };
 
@@ -59,6 +61,29 @@ test('a path of a field that no definition has does nothing', () => {
       index({ included: ['/namespace/?'] }),
     ),
   ).toEqual([]);
+});
+
+test('a policy of several containers is asked for the fields of all of them, once', () => {
+  const users = { kind: 'container', ...at(5), container: 'users', key: ['/userId'] };
+  const user = {
+    kind: 'type',
+    ...at(6),
+    type: 'user',
+    container: 'users',
+    complete: true,
+    fields: [{ path: 'imageUrls' }],
+  };
+  const shared = [{ kind: 'index', ...at(3), excluded: ['/imageUrls/*', '/logo/*'] }];
+  const [one, ...others] = messages(users, user, type(), ...shared);
+  expect(others).toEqual([]);
+  expect(one).toContain('posts and users: no document has the field of the index path /logo/*');
+  const each = ['posts', 'users'].map((container) => ({
+    kind: 'index',
+    ...at(3),
+    container,
+    excluded: ['/imageUrls/*'],
+  }));
+  expect(messages(users, user, type(), ...each)).toEqual([]);
 });
 
 test('a field that a selective policy leaves out can’t be ordered by', () => {

@@ -41,6 +41,18 @@ test('one and few values are named with the limits of a logical partition', () =
   expect(messages(keyed('events', '/userId'), value(2, { distinct: 'many' }))).toEqual([]);
 });
 
+test('one value of some types is said of them, and a value for each type is few', () => {
+  const [one] = messages(
+    keyed('events', '/pk'),
+    value(2, { type: 'policy', distinct: 'one', format: 'global' }),
+    value(3, { type: 'turn', distinct: 'many' }),
+  );
+  expect(one).toContain('pk (global) has one value for all policy documents (line 2)');
+  expect(one).not.toContain('Line 3');
+  const each = ['a', 'b'].map((format, index) => value(2 + index, { type: format, distinct: 'one', format }));
+  expect(messages(keyed('events', '/type'), ...each)[0]).toContain('has few values (lines 2 and 3)');
+});
+
 test('a closed list of the key’s field is few values; reference data may have few', () => {
   const kinds = type(2, 'state', [{ path: 'kind', values: ['a', 'b'] }]);
   expect(messages(keyed('events', '/kind'), kinds)[0]).toContain('few values (a and b)');
@@ -101,6 +113,15 @@ test('a key that a document gets later is an error', () => {
     'some documents may be created without it',
   );
   expect(changes(keyed('events', '/teamId'), type(2, 'state', [{ path: 'teamId' }]))).toEqual([]);
+});
+
+test('a key of what people change is a warning', () => {
+  expect(changes(keyed('events', '/email'))[0]).toContain('events is keyed by email. People change such a value');
+  expect(changes(keyed('events', '/owner'), value(2, { from: ['phoneNumber'] }))[0]).toContain(
+    'keyed by owner, which is made of phoneNumber',
+  );
+  expect(changes(keyed('events', '/userId'))).toEqual([]);
+  expect(changes(keyed('events', '/fileName'))).toEqual([]);
 });
 
 test('a write that sets the key is an error, one that sets a part of the id a warning', () => {

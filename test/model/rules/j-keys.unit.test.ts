@@ -24,6 +24,21 @@ test('keys that differ only in letters are said to', () => {
   expect(found?.message).toContain('case-sensitive');
 });
 
+test('a hierarchical key in one path is a property within another', () => {
+  const lines = ['Posts has the key /userId/postId (hierarchical).', 'Posts has the keys /userId and /postId.'];
+  const stated = (line: number) => ({
+    kind: 'container',
+    line,
+    words: lines[line - 1],
+    container: 'Posts',
+    key: ['/userId', '/postId'],
+  });
+  const [found] = annotated(lines, [stated(1)], STATED_KEYS);
+  expect(found?.message).toContain('/userId/postId is one path, of a property within userId');
+  expect(found?.hint).toContain('[/userId, /postId]');
+  expect(annotated(lines, [stated(2)], STATED_KEYS)).toEqual([]);
+});
+
 test('one key in several places, and keys of two containers, are fine', () => {
   const users = { kind: 'container', line: 4, words: 'Users has the key /id', container: 'Users', key: ['/id'] };
   expect(annotated(LINES, [posts(1, '/userId'), posts(2, '/userId'), users], STATED_KEYS)).toEqual([]);

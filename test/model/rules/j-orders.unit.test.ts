@@ -80,9 +80,9 @@ test('a comparison within LOWER loads the documents, a search by a part reads th
     read(3, { searches: ['title'] }),
   );
   expect(others).toEqual([]);
-  expect(one).toContain('"Read 9" compares name within LOWER or UPPER');
+  expect(one).toContain('"Read 9" compares name within a function such as LOWER');
   expect(messages(read(3, { unknownKey: true, searches: ['title'] }))[0]).toContain(
-    '"Read 3" searches in title by a part of the text. CONTAINS and LIKE read the whole index of the field or every document, in all partitions',
+    '"Read 3" searches in title by a part of the text, which reads the whole index of the field or every document, in all partitions',
   );
 });
 

@@ -86,3 +86,19 @@ test('a type that is looked up often and described nowhere, beside others that a
     messages(keyed(1, 'posts'), keyed(2, 'users'), type(), { ...user, fields: [{ path: 'name' }] }, lookup),
   ).toEqual([]);
 });
+
+test('a container of which no place states the key', () => {
+  const posts = { kind: 'container', ...at(1), container: 'posts' };
+  expect(messages(posts, type(), read({}))[0]).toContain('posts: no place states the partition key');
+  expect(messages(posts, keyed(2, 'posts'), type(), read({}))).toEqual([]);
+});
+
+test('a document that describes none of its documents', () => {
+  const reads = [read({}), read({ name: 'Get' }), read({ name: 'Find' })];
+  const post = { kind: 'type', ...at(3), type: 'post', container: 'posts' };
+  expect(messages(keyed(1, 'posts'), post, ...reads)[0]).toContain('post: no place gives the fields of a document');
+  expect(messages(keyed(1, 'posts'), type(), ...reads)).toEqual([]);
+  expect(messages(keyed(1, 'posts'), post, { kind: 'id', ...at(5), type: 'post', from: ['slug'] }, ...reads)).toEqual(
+    [],
+  );
+});

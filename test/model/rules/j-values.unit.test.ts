@@ -76,6 +76,12 @@ test('alternatives in an example are a list', () => {
   expect(found(list(1, 'PENDING, DONE', ['active', 'done']), example)[0]?.message).toContain('closed');
 });
 
+test('lists that share little are of other fields', () => {
+  expect(
+    found(list(1, 'PENDING, DONE', ['PENDING', 'DONE']), list(2, 'Pending jobs', ['ACTIVE', 'CLOSED', 'DONE2'])),
+  ).toEqual([]);
+});
+
 test('equal lists are fine, and lists of other types aren’t compared', () => {
   const other = {
     kind: 'type',

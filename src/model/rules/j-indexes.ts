@@ -1,44 +1,13 @@
 // J9: index paths beside fields and queries.
-import { type Annotation, type Annotations, same } from '../annotations/annotations.ts';
-import {
-  type MergedType,
-  accessesOf,
-  alike,
-  definedOf,
-  linesOf,
-  listed,
-  plain,
-  typesIn,
-} from '../annotations/described.ts';
-import { type Found, type Rule, type RuleResult, ANNOTATIONS, SOURCES, missing, quoted, together } from './rule.ts';
-
-type Index = Annotation<'index'>;
-
-export const indexesOf = (annotations: Annotations, container: string): readonly Index[] =>
-  annotations.of('index').filter((one) => one.container === undefined || same(one.container, container));
-
-interface Path {
-  readonly path: string;
-  readonly excluded: boolean;
-  readonly at: Index['at'];
-}
-export const pathsOf = (indexes: readonly Index[]): Path[] =>
-  indexes.flatMap(({ included = [], excluded = [], at }) => [
-    ...included.map((path) => ({ path, excluded: false, at })),
-    ...excluded.map((path) => ({ path, excluded: true, at })),
-  ]);
-
-/** `/address/city/?` as the field `address.city`. */
-export const indexedField = (path: string): string =>
-  path
-    .replaceAll(/^\/|\/[?*]$/g, '')
-    .replaceAll(/^["']|["']$/g, '')
-    .replaceAll('/[]', '[]')
-    .replaceAll('/', '.');
+import type { Annotations } from '../annotations/annotations.ts';
+import { type MergedType, alike, definedOf, linesOf, listed, plain, typesIn } from '../annotations/described.ts';
+import { type Path, indexedField, isWhole, pathsOf } from './index-paths.ts';
+import { notIndexed } from './j-unindexed.ts';
+import { type Found, type Rule, type RuleResult, ANNOTATIONS, SOURCES, missing, together } from './rule.ts';
 
 /** Why the service refuses a path. A word alone is a field in prose. */
 function refusal(path: string, whole: boolean): string | undefined {
-  if (!path.startsWith('/')) return path.includes('/') ? 'has no leading slash' : undefined;
+  if (!path.startsWith('/')) return whole || /\/[?*]$/.test(path) ? 'has no leading slash' : undefined;
   if (/\*(?=.)/.test(path)) return 'has * before its end; elements of an array are written []';
   return whole && !/\/[?*]$/.test(path) ? 'ends neither with /? nor with /*' : undefined;
 }
@@ -46,7 +15,7 @@ function refusal(path: string, whole: boolean): string | undefined {
 function* malformed(annotations: Annotations): Iterable<Found> {
   const wrong = annotations.of('index').flatMap((index) =>
     pathsOf([index]).flatMap(({ path, at }) => {
-      const why = refusal(path, index.whole === true);
+      const why = refusal(path, isWhole(index));
       const types = index.container === undefined ? [] : typesIn(annotations, index.container);
       const also =
         described(types) && !known(types, indexedField(path))
@@ -66,8 +35,7 @@ function* malformed(annotations: Annotations): Iterable<Found> {
   const rootless = annotations
     .of('index')
     .filter(
-      (index) =>
-        index.whole === true && pathsOf([index]).length > 0 && !pathsOf([index]).some(({ path }) => path === '/*'),
+      (index) => isWhole(index) && pathsOf([index]).length > 0 && !pathsOf([index]).some(({ path }) => path === '/*'),
     );
   for (const found of together(
     rootless,
@@ -170,39 +138,6 @@ function* strange(annotations: Annotations, containers: readonly string[], all: 
     };
 }
 
-/** Fields that queries filter or order by, and a selective policy doesn't have. */
-function* unindexed(annotations: Annotations, container: string): Iterable<Found> {
-  const whole = indexesOf(annotations, container).filter((one) => one.whole === true && one.container !== undefined);
-  const all = pathsOf(whole);
-  if (!all.some(({ path, excluded }) => excluded && path === '/*')) return;
-  const included = all.filter((one) => !one.excluded).map(({ path }) => indexedField(path));
-  const key = annotations.keysOf(container).flatMap((one) => one.key.map(plain));
-  const has = (path: string): boolean =>
-    plain(path) === 'id' ||
-    path.startsWith('_') ||
-    key.includes(plain(path)) ||
-    included.some((one) => alike(one, path) || path.startsWith(`${one}.`));
-  const reads = accessesOf(annotations, container).filter(({ operation }) => operation === 'query');
-  const ordered = reads.filter((access) => (access.order ?? access.query?.order ?? []).some(({ path }) => !has(path)));
-  const filtered = reads.filter((access) =>
-    [...(access.query?.filters ?? access.equals), ...(access.ranges ?? [])].some((path) => !has(path)),
-  );
-  const named = (some: typeof reads, of: (access: (typeof reads)[number]) => readonly string[]): string =>
-    listed(some.map((access) => `"${quoted(access.name)}" (${listed(of(access).filter((path) => !has(path)))})`));
-  for (const found of together(
-    ordered,
-    `${container}: ${named(ordered, (access) => (access.order ?? access.query?.order ?? []).map(({ path }) => path))} orders by a field that the indexing policy (${linesOf(whole)}) leaves out. The service refuses an ORDER BY of a field that isn’t indexed`,
-    whole.map(({ at }) => at),
-  ))
-    yield { ...found, severity: 'error', hint: 'Include the path.' };
-  const only = filtered.filter((access) => !ordered.includes(access));
-  yield* together(
-    only,
-    `${container}: ${named(only, (access) => [...(access.query?.filters ?? access.equals), ...(access.ranges ?? [])])} filters by a field that the indexing policy (${linesOf(whole)}) leaves out, so it loads every document that its other filters leave`,
-    whole.map(({ at }) => at),
-  );
-}
-
 export const POLICY = SOURCES.microsoft('Indexing policies in Azure Cosmos DB');
 
 export const ANNOTATED_INDEXES: readonly Rule[] = [
@@ -211,7 +146,7 @@ export const ANNOTATED_INDEXES: readonly Rule[] = [
     title: 'Index paths are those of fields, of queries and of the service',
     severity: 'warning',
     source: POLICY,
-    why: 'A path begins with a slash, has a wildcard only at its end, and a policy has the root path; lazy indexing is gone (ASM-E154). Otherwise the service refuses the policy. A path of a field that no document has does nothing: what should be excluded is indexed, and what should be found isn’t. The rule compares the paths of annotations with the fields of the container’s types, if all of them are described, and with the filters and orders of queries.',
+    why: 'A path begins with a slash, has a wildcard only at its end, and a policy has the root path; lazy indexing is gone (ASM-E154). Otherwise the service refuses the policy. A path of a field that no document has does nothing: what should be excluded is indexed, and what should be found isn’t. The rule compares the paths of annotations with the fields of the container’s types, if all of them are described, and with the filters and orders of queries. The partition key, unless it is the id, isn’t indexed by itself (ASM-E169).',
     hint: 'Take the paths from the documents and the queries.',
     needs: [ANNOTATIONS],
     *check({ annotations }): Iterable<RuleResult> {
@@ -226,7 +161,7 @@ export const ANNOTATED_INDEXES: readonly Rule[] = [
           group[0]?.containers ?? [],
           group.flatMap(({ paths }) => paths),
         );
-      for (const container of annotations.containers) yield* unindexed(annotations, container);
+      yield* notIndexed(annotations);
     },
   },
 ];

@@ -45,6 +45,8 @@ const valueOf = (all: readonly KeyValue[], key: string): string => {
   return format === undefined ? key : `${key} (${quoted(format, 40)})`;
 };
 
+const SMALL = /\bsmall\b|\b(?:far|well|safely|comfortably) (?:inside|below|under|within)\b|\bbounded\b/i;
+
 const isReference = (annotations: Annotations, container: string): boolean => {
   const types = typesIn(annotations, container);
   return (
@@ -58,7 +60,12 @@ const wider = (container: string, key: string): string =>
 
 function* fewValues(annotations: Annotations, container: string, key: string): Iterable<Found> {
   const all = keyValues(annotations, container);
-  const few = all.filter(({ distinct }) => distinct === 'few' || distinct === 'one');
+  // Few values are enough for what the text calls small.
+  const few = all.filter(
+    ({ distinct, at }) =>
+      distinct === 'one' ||
+      (distinct === 'few' && !SMALL.test(annotations.lines.slice(at.line - 1, at.line + 2).join(' '))),
+  );
   const lists = typesIn(annotations, container).flatMap(({ fields }) =>
     fields
       .filter(({ path }) => alike(path, key))

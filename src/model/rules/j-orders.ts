@@ -1,9 +1,19 @@
 // J8, J16 and J17: what queries ask of the language and of the index.
 import { type Annotation, type Annotations, fieldOf, same } from '../annotations/annotations.ts';
 import { keyGiven } from '../annotations/known.ts';
-import { accessesOf, alike, listed, typesIn } from '../annotations/described.ts';
+import { accessesOf, alike, linesOf, listed, typesIn } from '../annotations/described.ts';
 import { NOT_REFUSED, REFUSED } from './c-syntax.ts';
-import { type Found, type Rule, type RuleResult, ANNOTATIONS, SOURCES, missing, quoted, together } from './rule.ts';
+import {
+  type Found,
+  type Rule,
+  type RuleResult,
+  ANNOTATIONS,
+  SOURCES,
+  hinted,
+  missing,
+  quoted,
+  together,
+} from './rule.ts';
 
 type Access = Annotation<'access'>;
 type Order = NonNullable<Access['order']>;
@@ -78,6 +88,32 @@ function* orders(annotations: Annotations, container: string): Iterable<Found> {
       [{ at: composite.at }, ...meant],
       `${container}: the composite index (${written(composite.order)}) isn’t used by ${listed(meant.map(({ access }) => `"${quoted(access.name)}"`))}, which ${meant.length === 1 ? 'orders' : 'order'} by ${written(meant[0]?.order ?? [])} alone. A composite index serves an ORDER BY only if it names all of its paths in this order, so the query doesn’t get what the index was made for, and each write pays for it`,
     );
+}
+
+/** Orders by a word that stands for a rank. */
+function* byLetters(annotations: Annotations, container: string): Iterable<Found> {
+  const fields = typesIn(annotations, container).flatMap(({ fields: all }) =>
+    all.filter(
+      ({ path, lists, types }) =>
+        lists.some(({ values }) => values.length > 2 && values.every((value) => /^[A-Za-z_ -]+$/.test(value))) &&
+        /(?:priority|severity|urgency|level|importance|rank|size)$/i.test(path) &&
+        !types.some(({ type }) => type === 'number'),
+    ),
+  );
+  for (const field of fields) {
+    const reads = accessesOf(annotations, container).filter((access) =>
+      orderOf(access).some(({ path }) => alike(path, field.path)),
+    );
+    const values = field.lists[0]?.values ?? [];
+    yield* hinted(
+      together(
+        reads,
+        `${container}: ${listed(reads.map(({ name }) => `"${quoted(name)}"`))} ${reads.length === 1 ? 'orders' : 'order'} by ${field.path}, whose values are words (${linesOf(field.lists)}). They are sorted by letters, ${listed(values.toSorted())}, and not by rank`,
+        field.lists.map(({ at }) => at),
+      ),
+      `Store the rank of ${field.path} as a number, and order by it.`,
+    );
+  }
 }
 
 function* refused(annotations: Annotations): Iterable<Found> {
@@ -194,14 +230,17 @@ export const ORDERS: readonly Rule[] = [
     title: 'A composite index and the orders that it is for have the same paths',
     severity: 'warning',
     source: SOURCES.microsoft('Indexing policies in Azure Cosmos DB'),
-    why: 'ORDER BY of two or more fields takes a composite index with the same paths in the same order, all directions the same or all opposite (ASM-E32). Without it the service refuses the query. A composite index whose first paths the query only filters by serves its order only if ORDER BY names them too. The rule compares the orders of accesses with the composite indexes of their container.',
+    why: 'ORDER BY of two or more fields takes a composite index with the same paths in the same order, all directions the same or all opposite (ASM-E32). Without it the service refuses the query. A composite index whose first paths the query only filters by serves its order only if ORDER BY names them too. Strings are sorted by letters, so an order by `priority` puts high before low before medium (ASM-E153). The rule compares the orders of accesses with the composite indexes of their container.',
     hint: 'Name all paths of the composite index in ORDER BY: those that are filtered by equality first.',
     needs: [ANNOTATIONS],
     *check({ annotations }): Iterable<RuleResult> {
       if (!annotations) return;
       if (annotations.of('access').every((access) => orderOf(access).length === 0))
         yield missing('an order in an annotation');
-      for (const container of annotations.containers) yield* orders(annotations, container);
+      for (const container of annotations.containers) {
+        yield* orders(annotations, container);
+        yield* byLetters(annotations, container);
+      }
     },
   },
   {

@@ -14,13 +14,27 @@ interface Referrer {
 /** So few fields don't describe a document. */
 const DESCRIBED = 4;
 
-/** Whether documents of a type have a field, or what its value is made of. */
-function keeps(annotations: Annotations, merged: MergedType, target: string, of: string, key: string): boolean {
+interface Target {
+  readonly target: string;
+  readonly container: string;
+  readonly field: string;
+}
+
+/** Whether documents that have a reference have the key of the target, or what its value is made of. */
+function keeps(
+  annotations: Annotations,
+  merged: MergedType,
+  reference: string,
+  { target: of, container, field: key }: Target,
+): boolean {
+  // `lines[].sellerId` stands beside `lines[].productId`.
+  const beside = reference.slice(0, reference.lastIndexOf('.') + 1);
   const has = (field: string): boolean =>
     hasField(merged, field) ||
+    hasField(merged, `${beside}${field}`) ||
     merged.fields.some(({ path }) => plain(path).endsWith(plain(field)) && plain(path).startsWith(plain(of))) ||
     ownKeys(annotations, merged.type).some((one) => plain(one) === plain(field));
-  const made = keyValues(annotations, target, of).flatMap(({ from }) => (from && from.length > 0 ? [from] : []));
+  const made = keyValues(annotations, container, of).flatMap(({ from }) => (from && from.length > 0 ? [from] : []));
   return (plain(key) !== 'partitionkey' && plain(key) !== 'pk' && has(key)) || made.some((from) => from.every(has));
 }
 
@@ -65,11 +79,17 @@ function dangling(annotations: Annotations, target: string): readonly Dangling[]
     return [];
   const referrers = typesOf(annotations).flatMap((type): Referrer[] => {
     const refers = type.fields.filter(({ declared }) => declared.some(({ refersTo }) => same(refersTo, target)));
-    if (refers.length === 0 || same(type.type, target) || (!type.complete && type.fields.length < DESCRIBED)) return [];
-    // A reference that is itself the key field holds what the read takes.
-    if (refers.some(({ path }) => plain(path) === plain(field)) || keeps(annotations, type, container, target, field))
+    if (
+      refers.length === 0 ||
+      type.purposes.has('view') ||
+      same(type.type, target) ||
+      (!type.complete && type.fields.length < DESCRIBED)
+    )
       return [];
-    return refers.map(({ path, declared, at }) => ({
+    // A reference that is itself the key field holds what the read takes.
+    if (refers.some(({ path }) => plain(path) === plain(field))) return [];
+    const alone = refers.filter(({ path }) => !keeps(annotations, type, path, { target, container, field }));
+    return alone.map(({ path, declared, at }) => ({
       type: type.type,
       field: path,
       at: declared.find(({ refersTo }) => same(refersTo, target))?.at ?? at,

@@ -54,9 +54,21 @@ function ofFacts(annotations: Annotations, type: MergedType, path: string): List
       about(type.type) ||
       (!others.some((one) => about(one.type)) &&
         !others.some((one) => one.fields.some((field) => alike(field.path, path))));
-    return ofType && about(path) ? [{ values, at }] : [];
+    // `status of a validation statement` is another status.
+    const further = words.filter(
+      (word) =>
+        !ABOUT.test(word) &&
+        !alike(word, path) &&
+        !alike(word, type.type) &&
+        !path.split(/[.[\]]+/).some((part) => alike(part, word)),
+    );
+    return ofType && about(path) && further.length === 0 ? [{ values, at }] : [];
   });
 }
+
+/** Words of a fact that say nothing of what has the values. */
+const ABOUT =
+  /^(?:a|an|the|of|in|for|each|its|all|possible|allowed|closed|list|set|values?|stat(?:e|es|us|uses)|enum|types?|kinds?|field|document|documents)$/i;
 
 /** The facts that state one value of the field: `value of pending` is `Pending`. */
 const singles = (annotations: Annotations, type: MergedType, path: string): Spelling[] =>

@@ -1,7 +1,8 @@
 // J18 and J19: vectors, and large fields that nobody asks for, beside the indexing policy.
 import { type Annotations, same } from '../annotations/annotations.ts';
 import { accessesOf, alike, linesOf, listed, plain, typesIn } from '../annotations/described.ts';
-import { POLICY, indexedField, indexesOf, pathsOf } from './j-indexes.ts';
+import { indexedField, indexesOf, pathsOf } from './index-paths.ts';
+import { POLICY } from './j-indexes.ts';
 import { type Found, type Rule, type RuleResult, ANNOTATIONS, SOURCES, missing, quoted, together } from './rule.ts';
 
 function* vectors(annotations: Annotations, container: string): Iterable<Found> {

@@ -39,6 +39,10 @@ test.each([
   expect(messages(index(facts))[0]).toContain(says);
 });
 
+test('a path in prose without a slash names a field', () => {
+  expect(messages(index({ included: ['review/state'], excluded: ['/*'] }))).toEqual([]);
+});
+
 test('a malformed path is corrected, and what no document has is said with it', () => {
   const [one, ...others] = found(type(), index({ excluded: ['raw/*'] }));
   expect(others).toEqual([]);
@@ -87,13 +91,24 @@ test('a policy of several containers is asked for the fields of all of them, onc
 });
 
 test('a field that a selective policy leaves out can’t be ordered by', () => {
-  const policy = index({ ...WHOLE, included: ['/title/?'] });
+  const policy = index({ ...WHOLE, included: ['/title/?', '/userId/?'] });
   expect(found(policy, read({ equals: ['userId'], order: [{ path: 'at' }] }))[0]).toMatchObject({ severity: 'error' });
   expect(messages(policy, read({ equals: ['userId', 'state'] }))[0]).toContain(
-    '"Read" (state) filters by a field that the indexing policy (line 3) leaves out',
+    'posts: "Read" (state) – a filter by a field that the indexing policy (line 3) leaves out',
   );
   expect(messages(policy, read({ equals: ['userId', 'title', 'id'], order: [{ path: 'title' }] }))).toEqual([]);
   expect(messages(index({ included: ['/title/?'] }), read({ equals: ['state'] }))).toEqual([]);
+});
+
+test('the key of a selective policy is included, if queries are by it', () => {
+  const policy = index({ excluded: ['/*'], included: ['/title/?'] });
+  const [one] = found(policy, read({ equals: ['userId', 'title'] }));
+  expect(one?.message).toContain('posts: "Read" (userId) – the partition key isn’t among the included paths');
+  expect(one?.hint).toBe('Include /userId/?.');
+  expect(messages(policy, read({ equals: ['title'] }))).toEqual([]);
+  expect(
+    messages(index({ excluded: ['/*'], included: ['/title/?', '/userId/?'] }), read({ equals: ['userId'] })),
+  ).toEqual([]);
 });
 
 test('vector search takes a policy and an index', () => {

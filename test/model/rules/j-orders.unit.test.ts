@@ -51,6 +51,19 @@ test('a composite index whose first paths are only filtered by isn’t used', ()
   ).toEqual([]);
 });
 
+test('words that stand for a rank are sorted by letters', () => {
+  const type = (values: string[]) => ({
+    kind: 'type',
+    ...at(4),
+    type: 'post',
+    container: 'posts',
+    fields: [{ path: 'priority', type: 'string', values }],
+  });
+  const byRank = read(3, { equals: ['userId'], order: [{ path: 'priority' }] });
+  expect(messages(type(['low', 'medium', 'high']), byRank)[0]).toContain('sorted by letters, high, low and medium');
+  expect(messages(type(['1', '2', '3']), byRank)).toEqual([]);
+});
+
 test.each([
   ["WHERE content CONTAINS 'weather'", 'CONTAINS as an operator'],
   ['SELECT * FROM posts p JOIN users u ON p.userId = u.id', 'JOIN … ON'],

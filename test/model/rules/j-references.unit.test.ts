@@ -47,6 +47,13 @@ test('a type that has the key’s field, under any name of it, is fine', () => {
   expect(messages(...base, booking({ path: 'venue_city' }))).toEqual([]);
 });
 
+test('a reference in a list has the key beside it', () => {
+  const lines = (...fields: object[]) =>
+    type(4, 'Booking', 'bookings', [{ path: 'stays[].venueId', refersTo: 'Venue' }, ...fields]);
+  expect(messages(...base, lines())).toHaveLength(1);
+  expect(messages(...base, lines({ path: 'stays[].city' }))).toEqual([]);
+});
+
 test('a key that is the id, or that the referrer’s own key has, is fine', () => {
   const tenants = [
     keyed('projects', '/tenantId', 1),

@@ -76,6 +76,18 @@ test('alternatives in an example are a list', () => {
   expect(found(list(1, 'PENDING, DONE', ['active', 'done']), example)[0]?.message).toContain('closed');
 });
 
+test('a fact of another status isn’t compared', () => {
+  const fact = {
+    kind: 'fact',
+    line: 4,
+    words: 'pending, done or failed',
+    of: 'status of a mail of the job',
+    property: 'values',
+    value: 'PENDING, DONE, FAILED',
+  };
+  expect(found(list(1, 'PENDING, DONE', ['PENDING', 'DONE']), fact)).toEqual([]);
+});
+
 test('lists that share little are of other fields', () => {
   expect(
     found(list(1, 'PENDING, DONE', ['PENDING', 'DONE']), list(2, 'Pending jobs', ['ACTIVE', 'CLOSED', 'DONE2'])),

@@ -1,6 +1,6 @@
 // J14 and J15: figures that belong together, and limits of the service.
 import { type Annotation, type Annotations, same } from '../annotations/annotations.ts';
-import { linesOf } from '../annotations/described.ts';
+import { linesOf, listed } from '../annotations/described.ts';
 import type { Place } from '../model.ts';
 import { bytesOf, quantities } from '../reader/quantity.ts';
 import { type Found, type Rule, type RuleResult, ANNOTATIONS, SOURCES, missing, n, quoted, together } from './rule.ts';
@@ -75,6 +75,20 @@ function* partitions(annotations: Annotations): Iterable<Found> {
 
 const PAGE = SOURCES.microsoft('Azure Cosmos DB service quotas');
 
+/** Writes that are said to cost less than any does. */
+const cheapWrites = (annotations: Annotations): readonly Annotation<'fact'>[] =>
+  annotations
+    .of('fact')
+    .filter(
+      ({ of, property, value, unit = '' }) =>
+        /^RUs?$/i.test(unit) &&
+        /\b(?:cost|charge|price|RUs?)\b/i.test(property) &&
+        !/\bindex|\b(?:each|per)\b/i.test(`${of} ${property}`) &&
+        /\b(?:creat|insert|updat|delet|replac|upsert|writ|sav|patch)\w*/i.test(of) &&
+        Number(value) > 0 &&
+        Number(value) < 5,
+    );
+
 export const ANNOTATED_FIGURES: readonly Rule[] = [
   {
     id: 'J14',
@@ -109,13 +123,18 @@ export const ANNOTATED_FIGURES: readonly Rule[] = [
     title: 'Limits of Azure Cosmos DB are stated right',
     severity: 'warning',
     source: PAGE,
-    why: 'A design rests on the limits that it names: 20 GB and 10,000 RU/s for a logical partition, 2 MB for an item, 100 operations for a batch (ASM-E13, ASM-E97, ASM-E98, ASM-E121, ASM-E136). The rule compares the figures of annotations with them; decimal and binary units are both right.',
+    why: 'A design rests on the limits that it names: 20 GB and 10,000 RU/s for a logical partition, 2 MB for an item, 100 operations for a batch (ASM-E13, ASM-E97, ASM-E98, ASM-E121, ASM-E136). The rule compares the figures of annotations with them; decimal and binary units are both right. It also reports writes that are said to cost less than 5 RU ("Request Units in Azure Cosmos DB").',
     hint: 'Correct the figure, and check what was decided by it.',
     needs: [ANNOTATIONS],
     *check({ annotations }): Iterable<RuleResult> {
       if (!annotations) return;
       const all = annotations.of('limit');
-      if (all.length === 0) yield missing('a limit of the service in an annotation');
+      const cheap = cheapWrites(annotations);
+      if (all.length + cheap.length === 0) yield missing('a limit of the service in an annotation');
+      yield* together(
+        cheap,
+        `${listed(cheap.map(({ of, value }) => `"${quoted(of)}" for ${String(value)} RU`))}: a write of 1 KB takes 5 RU or more, a replace about twice that, and each indexed path adds to it. The throughput that is planned by these figures is too low`,
+      );
       const wrong = all.filter(
         ({ limit, value }) => !LIMITS[limit].values.some((right) => Math.abs(right - value) <= 0.03 * right),
       );

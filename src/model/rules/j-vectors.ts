@@ -1,9 +1,20 @@
 // J18 and J19: vectors, and large fields that nobody asks for, beside the indexing policy.
 import { type Annotations, same } from '../annotations/annotations.ts';
-import { accessesOf, alike, linesOf, listed, plain, typesIn } from '../annotations/described.ts';
+import { type MergedType, accessesOf, alike, linesOf, listed, plain, typesIn } from '../annotations/described.ts';
+import type { Place } from '../model.ts';
 import { indexedField, indexesOf, pathsOf } from './index-paths.ts';
 import { POLICY } from './j-indexes.ts';
-import { type Found, type Rule, type RuleResult, ANNOTATIONS, SOURCES, missing, quoted, together } from './rule.ts';
+import {
+  type Found,
+  type Rule,
+  type RuleResult,
+  ANNOTATIONS,
+  SOURCES,
+  hinted,
+  missing,
+  quoted,
+  together,
+} from './rule.ts';
 
 function* vectors(annotations: Annotations, container: string): Iterable<Found> {
   const types = typesIn(annotations, container);
@@ -38,50 +49,60 @@ function* vectors(annotations: Annotations, container: string): Iterable<Found> 
   );
 }
 
+/** Documents that are written whole, and of which little is asked. */
+const WHOLE = new Set(['result', 'log', 'audit', 'event', 'cache', 'telemetry']);
+
+/** The place that calls a field large; for the lists of a result, where the text states the default policy, its declaration. */
+function heavyAt(
+  { declared, types, at, path }: MergedType['fields'][number],
+  purposes: ReadonlySet<string>,
+  isDefault: boolean,
+): Place | undefined {
+  const large = declared.find((one) => one.large === true);
+  if (large) return large.at;
+  const isList = types.some(({ type }) => type === 'array') && !path.includes('.') && !path.includes('[]');
+  return isDefault && isList && [...purposes].some((purpose) => WHOLE.has(purpose)) ? at : undefined;
+}
+
 function* largeFields(annotations: Annotations): Iterable<Found> {
   const all = annotations.containers.flatMap((container) => {
     const indexes = indexesOf(annotations, container);
-    const excluded = pathsOf(indexes)
-      .filter((one) => one.excluded)
-      .map(({ path }) => path);
-    const included = pathsOf(indexes).filter((one) => !one.excluded);
+    const paths = pathsOf(indexes);
+    const excluded = paths.filter((one) => one.excluded).map(({ path }) => path);
+    const included = paths.filter((one) => !one.excluded);
     const selective = excluded.includes('/*') || (included.length > 0 && !included.some(({ path }) => path === '/*'));
     if (selective || indexes.some(({ mode }) => mode?.toLowerCase() === 'none')) return [];
-    const asked = new Set(
-      accessesOf(annotations, container).flatMap(({ equals, ranges = [], searches = [], order = [], query }) =>
+    const isDefault =
+      paths.length === 0 && indexes.some(({ words }) => /\bdefault\b|\ball (?:paths|fields|properties)\b/i.test(words));
+    const asked = accessesOf(annotations, container).flatMap(
+      ({ equals, ranges = [], searches = [], order = [], query }) =>
         [...equals, ...ranges, ...searches, ...order.map(({ path }) => path), ...(query?.filters ?? [])].map(plain),
-      ),
     );
-    return typesIn(annotations, container).flatMap(({ type, fields }) =>
-      fields
-        .filter(
-          ({ path, declared }) =>
-            declared.some(({ large }) => large === true) &&
-            !excluded.some((one) => alike(indexedField(one), path)) &&
-            ![...asked].some((one) => one.startsWith(plain(path))),
-        )
-        .map((field) => ({
-          name: `${type}.${field.path}`,
-          container,
-          at: field.declared.find(({ large }) => large === true)?.at ?? field.at,
-        })),
+    return typesIn(annotations, container).flatMap(({ type, fields, purposes }) =>
+      fields.flatMap((field) => {
+        const at = heavyAt(field, purposes, isDefault);
+        const answered =
+          excluded.some((one) => alike(indexedField(one), field.path)) ||
+          asked.some((one) => one.startsWith(plain(field.path)));
+        return at === undefined || answered ? [] : [{ name: `${type}.${field.path}`, path: field.path, container, at }];
+      }),
     );
   });
   const names = [...Map.groupBy(all, ({ container }) => container)].map(
     ([container, fields]) => `${listed(fields.map(({ name }) => name))} in ${container}`,
   );
-  const stated = annotations.of('index');
-  for (const found of together(
-    all,
-    `${names.join('; ')}: large, never filtered or ordered by, and indexed by the default policy, because no path excludes ${all.length === 1 ? 'it' : 'them'}. Each write pays RU for each of ${all.length === 1 ? 'its' : 'their'} values, and the index grows with them`,
-    stated
-      .filter(({ container }) => container === undefined || all.some((one) => same(one.container, container)))
-      .map(({ at }) => at),
-  ))
-    yield {
-      ...found,
-      hint: `Exclude ${listed(all.map(({ name }) => `/${name.slice(name.indexOf('.') + 1).replaceAll('.', '/')}/*`))}.`,
-    };
+  const [is, its, them] = all.length === 1 ? ['is', 'its', 'it'] : ['are', 'their', 'them'];
+  yield* hinted(
+    together(
+      all,
+      `${names.join('; ')}: never filtered or ordered by, and indexed by the default policy, because no path excludes ${them}. ${all.length === 1 ? 'It' : 'They'} ${is} large: each write pays RU for each of ${its} values, and the index grows with ${them}`,
+      annotations
+        .of('index')
+        .filter(({ container }) => container === undefined || all.some((one) => same(one.container, container)))
+        .map(({ at }) => at),
+    ),
+    `Exclude ${listed(all.map(({ path }) => `/${path.replaceAll('.', '/')}/*`))}.`,
+  );
 }
 
 export const HEAVY_FIELDS: readonly Rule[] = [
@@ -104,7 +125,7 @@ export const HEAVY_FIELDS: readonly Rule[] = [
     title: 'Large fields that no query asks for are excluded from the index',
     severity: 'warning',
     source: POLICY,
-    why: 'The default policy indexes every path. Raw payloads, whole analyses and long texts that are only read with their document make each write dearer, and the index as large as the data. The rule takes fields that an annotation calls large, which no path excludes and no access filters, orders or searches by.',
+    why: 'The default policy indexes every path. Raw payloads, whole analyses and long texts that are only read with their document make each write dearer, and the index as large as the data. The rule takes fields that an annotation calls large, and lists of results, logs and caches where the text states the default policy, which no path excludes and no access filters, orders or searches by.',
     hint: 'Exclude the paths.',
     needs: [ANNOTATIONS],
     *check({ annotations }): Iterable<RuleResult> {

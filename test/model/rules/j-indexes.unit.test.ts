@@ -125,8 +125,17 @@ test('a large field that no read asks for costs writes', () => {
   const raw = { path: 'payload', large: true };
   const [one] = found(type(raw));
   expect(one).toMatchObject({ rule: 'J19' });
-  expect(one?.message).toContain('post.payload in posts: large, never filtered or ordered by');
+  expect(one?.message).toContain('post.payload in posts: never filtered or ordered by');
   expect(messages(type(raw), index({ excluded: ['/payload/*'] }))).toEqual([]);
   expect(messages(type(raw), index({ mode: 'none' }))).toEqual([]);
   expect(messages(type(raw), read({ equals: ['payload.kind'] }))).toEqual([]);
+  const result = { ...type({ path: 'parts', type: 'array' }), purpose: 'result' };
+  expect(messages(result, { kind: 'index', line: 3, words: LINES[2] })).toEqual([]);
+  expect(
+    annotated(
+      LINES.with(2, 'The default policy.'),
+      [posts, result, { kind: 'index', line: 3, words: 'The default policy.' }],
+      HEAVY_FIELDS,
+    )[0]?.message,
+  ).toContain('post.parts in posts');
 });

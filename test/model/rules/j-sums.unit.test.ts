@@ -73,3 +73,11 @@ test('decimal and binary units are both right', () => {
     ),
   ).toEqual([]);
 });
+
+test('a write for 1 RU is too cheap', () => {
+  const [one] = messages(fact(1, 'Update a cart', 'RU cost', '1', 'RU'), fact(2, 'Get a cart', 'RU cost', 1, 'RU'));
+  expect(one).toContain('"Update a cart" for 1 RU: a write of 1 KB takes 5 RU or more');
+  expect(
+    messages(fact(1, 'Update a cart', 'RU cost', 10, 'RU'), fact(2, 'Write of an indexed path', 'cost', 1, 'RU')),
+  ).toHaveLength(0);
+});

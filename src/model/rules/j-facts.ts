@@ -3,7 +3,18 @@ import { type Annotations, same } from '../annotations/annotations.ts';
 import { type FieldType, type MergedType, linesOf, listed, typesOf } from '../annotations/described.ts';
 import { type Stated, agree, statedOf } from '../annotations/values.ts';
 import type { Place } from '../model.ts';
-import { type Found, type Rule, type RuleResult, ANNOTATIONS, SOURCES, missing, n, quoted, together } from './rule.ts';
+import {
+  type Found,
+  type Rule,
+  type RuleResult,
+  ANNOTATIONS,
+  SOURCES,
+  hinted,
+  missing,
+  n,
+  quoted,
+  together,
+} from './rule.ts';
 
 interface Said {
   readonly text: string;
@@ -26,6 +37,7 @@ function sides(all: readonly Said[]): Said[][] {
 interface Contradiction {
   readonly said: string;
   readonly places: readonly Said[];
+  readonly hint: string;
 }
 
 /** What has several sides, the rarest first. */
@@ -33,7 +45,13 @@ function contradiction(all: readonly Said[], subject: string): readonly Contradi
   const [most = [], ...others] = sides(all);
   if (others.length === 0) return [];
   const texts = [most, ...others].map((side) => `${quoted(side[0]?.text ?? '', 80)} (${linesOf(side)})`);
-  return [{ said: `${subject} is ${texts.join(' and ')}`, places: [...others.flat(), ...most] }];
+  return [
+    {
+      said: `${subject} is ${texts.join(' and ')}`,
+      places: [...others.flat(), ...most],
+      hint: `${subject}: decide between ${listed([most, ...others].map((side) => quoted(side[0]?.text ?? '', 40)))}`,
+    },
+  ];
 }
 
 /** Contradictions of one and the same place have one cause. */
@@ -46,9 +64,12 @@ function* joined(all: readonly Contradiction[], harm: string): Iterable<Found> {
     else groups.push([one]);
   }
   for (const group of groups)
-    yield* together(
-      group.flatMap(({ places }) => places),
-      `${group.map(({ said }) => said).join('; ')}. ${harm}`,
+    yield* hinted(
+      together(
+        group.flatMap(({ places }) => places),
+        `${group.map(({ said }) => said).join('; ')}. ${harm}`,
+      ),
+      `${group.map(({ hint }) => hint).join('; ')}; then correct the other places.`,
     );
 }
 

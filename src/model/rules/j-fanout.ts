@@ -29,6 +29,11 @@ const askedBy = (accesses: readonly Access[]): string[] => [
   ),
 ];
 
+/** A field that can be the key of a copy: an owner or a name, no flag, state or time. */
+const COPY_KEY =
+  /(?:id|ids|email|mail|phone|name|slug|code|number|sku|isbn|tag|tags|category|categories|department|city|repo|url|hash)$/i;
+
+/** What to do for these reads, with their own fields. */
 function hintOf(accesses: readonly Access[], key: string, types: string): string {
   const one = accesses.filter(
     ({ returns, operation, equals }) =>
@@ -36,20 +41,22 @@ function hintOf(accesses: readonly Access[], key: string, types: string): string
   );
   const many = accesses.filter((access) => !one.includes(access));
   const parts: string[] = [];
-  const single = askedBy(one);
-  if (single.length > 0)
+  // Who has the id needs the key beside it.
+  const single = askedBy(one.filter(({ equals }) => !equals.some((field) => plain(field) === 'id')));
+  const what = plain(key) === 'id' ? 'the id of the document' : key;
+  if (one.length > 0)
     parts.push(
-      single.every((field) => plain(field) === 'id')
-        ? `Carry ${key} beside the id in links, tokens and references`
-        : `Keep a small document with the ${listed(single)} as its id and key and ${key} in it, or carry ${key} in the link or the token`,
+      single.length === 0
+        ? `Carry ${what} ${plain(key) === 'id' ? '' : 'beside the id '}in links, tokens and references`
+        : `Keep a small document with the ${listed(single)} as its id and key and ${what} in it, or carry ${what} in the link or the token`,
     );
-  else if (one.length > 0) parts.push(`Carry ${key} in the link or the token`);
-  const lists = askedBy(many);
+  const keys = askedBy(many).filter((field) => COPY_KEY.test(field));
+  const read = listed(many.flatMap(({ type }) => (type === undefined ? [] : [type]))) || types;
   if (many.length > 0)
     parts.push(
-      lists.length > 0
-        ? `Keep a copy of ${types} keyed by ${listed(lists)} for the lists, filled by the change feed, or choose a key that these reads have`
-        : `Keep a list document or a copy of ${types} with one key for the lists, filled by the change feed`,
+      keys.length > 0
+        ? `Keep a copy of ${read} keyed by ${listed(keys)} for the lists, filled by the change feed, or choose a key that these reads have`
+        : `Keep in a container of its own, under one or few keys and filled by the change feed, only the ${read} documents and fields that these lists need`,
     );
   return `${parts.join('. ')}.`;
 }
@@ -137,14 +144,16 @@ function* fanOuts(annotations: Annotations): Iterable<Found> {
     const key = group[0]?.key ?? '';
     const all = group.flatMap(({ sure }) => sure);
     const also = group.flatMap(({ unsaid }) => unsaid);
-    const often = all.some((access) => access.often === 'often');
+    const often = distinct(all).filter((access) => access.often === 'often').length;
+    const runs =
+      often === 0 ? '' : often === distinct(all).length ? ', and this runs often' : ', and some of these run often';
     const rest =
       also.length === 0
         ? ''
         : `; ${named(distinct(also))} ${distinct(also).length === 1 ? 'names' : 'name'} no ${key} either`;
     for (const found of together(
       [...all, ...also],
-      `${container} ${group.length === 1 ? 'is' : 'are'} keyed by ${keyText(annotations, group[0]?.container ?? '', key)}, and ${named(distinct(all))} ${distinct(all).length === 1 ? 'doesn’t' : 'don’t'} have it${rest}. Each such request asks every physical partition: its cost and latency grow with the container${often ? ', and it runs often' : ''}`,
+      `${container} ${group.length === 1 ? 'is' : 'are'} keyed by ${keyText(annotations, group[0]?.container ?? '', key)}, and ${named(distinct(all))} ${distinct(all).length === 1 ? 'doesn’t' : 'don’t'} have it${rest}. Each such request asks every physical partition: its cost and latency grow with the container${runs}`,
     ))
       yield { ...found, hint: hintOf([...all, ...also], key, types) };
   }

@@ -37,7 +37,14 @@ test('lists are told to keep a copy', () => {
     users,
     read(2, { container: 'users', type: 'user', equals: ['plan'], unknownKey: true, returns: 'list' }),
   );
-  expect(one?.hint).toContain('a copy of user keyed by plan');
+  expect(one?.hint).toBe(
+    'Keep in a container of its own, under one or few keys and filled by the change feed, only the user documents and fields that these lists need.',
+  );
+  const [other] = found(
+    users,
+    read(2, { container: 'users', type: 'user', equals: ['teamId'], unknownKey: true, returns: 'list' }),
+  );
+  expect(other?.hint).toContain('a copy of user keyed by teamId');
 });
 
 test('a rare read, one that the text accepts, and reference data are silent', () => {

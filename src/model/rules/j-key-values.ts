@@ -76,7 +76,9 @@ function* fewValues(annotations: Annotations, container: string, key: string): I
   const single = few.filter(({ distinct }) => distinct === 'one');
   // Each type with a value of its own: the container has as many values as types.
   const one = single.length > 0 && new Set(single.map(({ format = '' }) => format)).size === 1;
-  if (places.length === 0 || (small && !one)) return;
+  // One value of the field that says whose the documents are is first a matter of access.
+  const isOwner = annotations.of('tenancy').some(({ field }) => field !== undefined && alike(field, key));
+  if (places.length === 0 || (small && !one) || (one && isOwner)) return;
   const values = lists[0] ? ` (${listed(lists[0].values.slice(0, 6))})` : '';
   const even = evenly(annotations, container);
   const many = one ? all.filter(({ distinct }) => distinct === 'many') : [];
@@ -179,27 +181,31 @@ interface Endless {
   readonly even: readonly { readonly at: Place }[];
 }
 
-/** Documents of an owner that only become more under one value, or are said to be spread evenly by owners. */
+/**
+ * Documents of an owner that are kept for ever under one value, or are said to be spread evenly. Where the text says nothing
+ * of how long they stay, a rule on retention asks.
+ */
 function endless(annotations: Annotations, container: string, key: string): Endless | undefined {
   const own = keyValues(annotations, container);
   if (own.some(({ byTime, distinct }) => byTime === true || distinct === 'one' || distinct === 'few')) return undefined;
   const made = own.flatMap(({ from = [] }) => (from.length > 0 ? [from] : []));
   const parts = (made.length > 0 ? made : [[key]]).find((all) => all.every((part) => COARSE.test(plain(part))));
   if (!parts) return undefined;
-  const ends = (type: string): boolean =>
-    annotations
-      .of('retention')
-      .some((one) => one.forever !== true && (same(one.container, container) || same(one.type, type))) ||
-    annotations
-      .of('container')
-      .some((one) => same(one.container, container) && one.ttl !== undefined && one.ttl !== 'off');
   const even = evenly(annotations, container);
   const all = typesIn(annotations, container);
-  const types = all.filter(
-    ({ type, purposes }) => [...purposes].some((purpose) => ACCUMULATES.has(purpose)) && !ends(type),
+  const kept = all.filter(
+    ({ type, purposes }) =>
+      [...purposes].some((purpose) => ACCUMULATES.has(purpose)) &&
+      annotations
+        .of('retention')
+        .some(
+          (one) =>
+            one.forever === true &&
+            (same(one.type, type) || (one.type === undefined && same(one.container, container))),
+        ),
   );
-  const said = types.length > 0 ? types : even.length > 0 ? all : [];
-  return said.length === 0 ? undefined : { container, parts, types: said, even };
+  const types = kept.length > 0 ? kept : even.length > 0 ? all : [];
+  return types.length === 0 ? undefined : { container, parts, types, even };
 }
 
 function* endlessOnes(annotations: Annotations, all: readonly Endless[]): Iterable<Found> {
@@ -207,14 +213,14 @@ function* endlessOnes(annotations: Annotations, all: readonly Endless[]): Iterab
   yield* hinted(
     together(
       all.flatMap(({ types }) => types),
-      `${all.map(({ container, parts, types }) => `${container}: all ${listed(types.map(({ type }) => type))} documents of one ${parts.join(':')} have one key value`).join('; ')}. That is one logical partition: at 20 GB it takes no more writes, and it gives 10,000 RU/s at most, whatever the container has${even.length > 0 ? `. It isn’t the even distribution that ${linesOf(even)} ${even.length === 1 ? 'names' : 'name'}` : ', and nothing removes old documents'}`,
+      `${all.map(({ container, parts, types }) => `${container}: all ${listed(types.map(({ type }) => type))} documents of one ${parts.join(':')} have one key value`).join('; ')}. That is one logical partition: at 20 GB it takes no more writes, and it gives 10,000 RU/s at most, whatever the container has${even.length > 0 ? `. It isn’t the even distribution that ${linesOf(even)} ${even.length === 1 ? 'names' : 'name'}` : ', and they are kept for ever'}`,
       all.flatMap(({ container, even: claims }) => [
         ...claims.map(({ at }) => at),
         ...annotations.keysOf(container).map(({ at }) => at),
         ...keyValues(annotations, container).map(({ at }) => at),
       ]),
     ),
-    `Use a hierarchical key (${all[0]?.parts.map((part) => `/${part}`).join(', ') ?? ''}, then /id or a month) for ${listed(all.map(({ container }) => container))}, or state when documents are removed.`,
+    `Use a hierarchical key (${all[0]?.parts.map((part) => `/${part}`).join(', ') ?? ''}, then /id or a month) for ${listed(all.map(({ container }) => container))}.`,
   );
 }
 
@@ -231,7 +237,7 @@ export const KEY_VALUES: readonly Rule[] = [
     title: 'The partition key has many values, evenly used',
     severity: 'warning',
     source: SOURCES.microsoft('Partitioning and horizontal scaling in Azure Cosmos DB'),
-    why: 'A key value is a logical partition: 20 GB, 10,000 RU/s, on one physical partition (ASM-E121). With one or few values, with some that are much larger, or with the current day as the value, the container doesn’t scale, whatever throughput it has. Events of a tenant or a project under one value reach 20 GB if nothing removes them. The rule takes what annotations say of the values, and closed lists of the key’s field. Reference data with few values is silent.',
+    why: 'A key value is a logical partition: 20 GB, 10,000 RU/s, on one physical partition (ASM-E121). With one or few values, with some that are much larger, or with the current day as the value, the container doesn’t scale, whatever throughput it has. Events of a tenant or a project that are kept for ever under one value reach 20 GB. The rule takes what annotations say of the values, and closed lists of the key’s field. Reference data with few values is silent.',
     hint: 'Add a part to the key: the id of the owner, a time bucket or a suffix by hash. Or use a hierarchical key.',
     needs: [ANNOTATIONS],
     *check({ annotations }): Iterable<RuleResult> {

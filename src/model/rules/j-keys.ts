@@ -16,7 +16,8 @@ function* differing(annotations: Annotations, container: string): Iterable<Found
   const texts = groups.map((group) => `${written(group[0]?.key ?? [])} (${linesOf(group)})`);
   const letters = new Set(groups.map((group) => (group[0]?.key ?? []).join(' ').toLowerCase())).size === 1;
   for (const found of together(
-    [...others.flat(), ...most],
+    // The finding stands at the rarer key; of two as rare, at the first.
+    most.length === others[0]?.length ? groups.flat() : [...others.flat(), ...most],
     letters
       ? `${container}: the partition key differs in its letters: ${texts.join(', ')}. Paths are case-sensitive, so a document that has the one has no value for the other, and all such documents lie in one partition`
       : `${container}: the partition key is ${texts.join(' and ')}. A container has one key and it can’t be changed, so code by the one doesn’t find or spread what code by the other wrote`,

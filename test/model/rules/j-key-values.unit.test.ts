@@ -41,6 +41,11 @@ test('one and few values are named with the limits of a logical partition', () =
   expect(messages(keyed('events', '/userId'), value(2, { distinct: 'many' }))).toEqual([]);
 });
 
+test('one value of the field that says whose documents are is a matter of access first', () => {
+  const owner = { kind: 'tenancy', ...at(4), field: 'user_id' };
+  expect(messages(keyed('events', '/userId'), value(2, { distinct: 'one' }), owner)).toEqual([]);
+});
+
 test('one value of some types is said of them, and a value for each type is few', () => {
   const [one] = messages(
     keyed('events', '/pk'),
@@ -86,16 +91,17 @@ test('a field whose values are uneven by nature is asked about where the text is
   expect(messages(keyed('events', '/orderId'))).toEqual([]);
 });
 
-test('documents of an owner that only become more reach the end of a logical partition', () => {
+test('documents of an owner that are kept for ever reach the end of a logical partition', () => {
   const tenant = value(2, { from: ['tenantId'] });
-  expect(messages(keyed('events', '/tenantId'), tenant, type(3, 'audit'))[0]).toContain(
+  const kept = { kind: 'retention', ...at(4), type: 'event', forever: true };
+  expect(messages(keyed('events', '/tenantId'), tenant, type(3, 'audit'), kept)[0]).toContain(
     'all event documents of one tenantId have one key value',
   );
-  expect(messages(keyed('events', '/tenantId'), tenant, type(3, 'state'))).toEqual([]);
-  expect(messages(keyed('events', '/tenantId', { ttl: 3600 }), tenant, type(3, 'audit'))).toEqual([]);
-  expect(messages(keyed('events', '/tenantId'), value(2, { from: ['tenantId', 'eventId'] }), type(3, 'audit'))).toEqual(
-    [],
-  );
+  expect(messages(keyed('events', '/tenantId'), tenant, type(3, 'audit'))).toEqual([]);
+  expect(messages(keyed('events', '/tenantId'), tenant, type(3, 'state'), kept)).toEqual([]);
+  expect(
+    messages(keyed('events', '/tenantId'), value(2, { from: ['tenantId', 'eventId'] }), type(3, 'audit'), kept),
+  ).toEqual([]);
 });
 
 test('a distribution that is called even is held to the key', () => {

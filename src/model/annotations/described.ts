@@ -140,6 +140,17 @@ export const hasField = ({ fields }: MergedType, path: string): boolean =>
       alike(field.path, path) || (plain(field.path).startsWith(plain(path)) && field.path.startsWith(`${path}.`)),
   );
 
+/** Whether the text has a key beside the name of a container: then an annotation is missing, and not the key. */
+export const hasKeyInText = ({ lines }: Annotations, container: string): boolean =>
+  lines.some(
+    (line, index) =>
+      line.toLowerCase().includes(container.toLowerCase()) &&
+      /(?<![\w/.:])\/[A-Za-z_]\w*\b(?!\/\w)|partition[ _-]?key/i.test(lines.slice(index, index + 4).join(' ')),
+  );
+
+/** Whether a line of the document has these words. */
+export const saysText = ({ lines }: Annotations, words: RegExp): boolean => lines.some((line) => words.test(line));
+
 /** `a, b and c`. */
 export const listed = (names: readonly string[]): string => {
   const all = [...new Set(names)];

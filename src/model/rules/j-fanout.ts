@@ -115,10 +115,13 @@ function crossings(annotations: Annotations): Crossing[] {
 const distinct = (all: readonly Access[]): Access[] =>
   [...new Map(all.toReversed().map((one) => [`${one.name} ${one.equals.join(' ')}`, one])).values()].toReversed();
 
+/** A key whose name says nothing of its value. */
+const isNameless = (key: string): boolean => /^(?:partition_?key|pk|key)$/i.test(key);
+
 /** The key as a read of it must give it: what a key of no meaning is made of, too. */
 function keyText(annotations: Annotations, container: string, key: string): string {
   const format = keyValues(annotations, container).find((one) => one.format?.includes('{'))?.format;
-  return /^(?:partition_?key|pk|key)$/i.test(key) && format !== undefined ? `${key} (${format})` : key;
+  return isNameless(key) && format !== undefined ? `${key} (${format})` : key;
 }
 
 /** Containers of which only whole lists lack one and the same key are said in one finding. */
@@ -179,7 +182,10 @@ function* falseClaims(annotations: Annotations): Iterable<Found> {
       ...sure,
       ...unsaid.filter(
         ({ says = [] }) =>
-          (says.includes('point read') || says.includes('one partition')) && !isCallers(annotations, key),
+          (says.includes('point read') || says.includes('one partition')) &&
+          !isCallers(annotations, key) &&
+          // Of what such a key is made, an annotation would say.
+          !isNameless(key),
       ),
     ].filter((access) => claimOf(access) !== undefined);
     for (const found of together(

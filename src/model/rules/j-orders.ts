@@ -1,7 +1,7 @@
 // J8, J16 and J17: what queries ask of the language and of the index.
 import { type Annotation, type Annotations, fieldOf, same } from '../annotations/annotations.ts';
 import { keyGiven } from '../annotations/known.ts';
-import { accessesOf, alike, linesOf, listed, typesIn } from '../annotations/described.ts';
+import { accessesOf, alike, linesOf, listed, saysText, typesIn } from '../annotations/described.ts';
 import { NOT_REFUSED, REFUSED } from './c-syntax.ts';
 import {
   type Found,
@@ -55,8 +55,10 @@ function* orders(annotations: Annotations, container: string): Iterable<Found> {
     order: orderOf(access),
   }));
   const composites = compositesOf(annotations, container);
+  // A text that speaks of composite indexes may have one that nobody annotated.
+  const isUnknown = composites.length === 0 && saysText(annotations, /composite/i);
   const unserved = ordered.filter(
-    ({ order }) => order.length >= 2 && !composites.some((one) => serves(one.order, order)),
+    ({ order }) => order.length >= 2 && !isUnknown && !composites.some((one) => serves(one.order, order)),
   );
   for (const found of together(
     unserved,

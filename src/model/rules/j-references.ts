@@ -67,8 +67,10 @@ function dangling(annotations: Annotations, target: string): readonly Dangling[]
   if (container === undefined || other !== undefined || !key || key.length !== 1) return [];
   const field = fieldOf(key[0] ?? '');
   const own = plain(target);
+  const made = keyValues(annotations, container, target).some(({ from = [] }) => from.length > 0);
   if (
     plain(field) === 'id' ||
+    (/^(?:partition_?key|pk|key)$/i.test(field) && !made) ||
     plain(field) === `${own}id` ||
     plain(field) === `${plain(bare(target))}id` ||
     (isCallers(annotations, field) && !looksUp(annotations, target)) ||

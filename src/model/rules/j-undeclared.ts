@@ -4,6 +4,7 @@ import {
   type MergedType,
   accessesOf,
   hasField,
+  hasKeyInText,
   linesOf,
   listed,
   ofService,
@@ -121,7 +122,7 @@ function* unknownContainers(annotations: Annotations): Iterable<Found> {
       .flatMap(({ steps, name, at }) =>
         steps.flatMap(({ container }) => (container === undefined ? [] : [{ container, name, at }])),
       ),
-  ].filter(({ container }) => !declared.some((name) => same(name, container)));
+  ].filter(({ container }) => !declared.some((name) => same(name, container)) && !hasKeyInText(annotations, container));
   for (const group of Map.groupBy(used, ({ container }) => bare(container)).values())
     yield* hinted(
       together(
@@ -157,6 +158,7 @@ function* keyless(annotations: Annotations): Iterable<Found> {
       annotations.keysOf(name).length === 0 &&
       // The change feed’s own container is made by its library.
       !/lease/i.test(name) &&
+      !hasKeyInText(annotations, name) &&
       annotations.of('container').some(({ container }) => same(container, name)) &&
       (typesIn(annotations, name).length > 0 || accessesOf(annotations, name).length > 0),
   );

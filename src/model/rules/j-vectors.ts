@@ -1,6 +1,15 @@
 // J18 and J19: vectors, and large fields that nobody asks for, beside the indexing policy.
 import { type Annotations, same } from '../annotations/annotations.ts';
-import { type MergedType, accessesOf, alike, linesOf, listed, plain, typesIn } from '../annotations/described.ts';
+import {
+  type MergedType,
+  accessesOf,
+  alike,
+  linesOf,
+  listed,
+  plain,
+  saysText,
+  typesIn,
+} from '../annotations/described.ts';
 import type { Place } from '../model.ts';
 import { indexedField, indexesOf, pathsOf } from './index-paths.ts';
 import { POLICY } from './j-indexes.ts';
@@ -37,11 +46,13 @@ function* vectors(annotations: Annotations, container: string): Iterable<Found> 
       vectorIndexes?.length === 0 ||
       excluded.some((path) => fields.some((field) => alike(indexedField(path), field.path))),
   );
-  if (reads.length === 0 || elsewhere || (policy.length > 0 && index.length > 0)) return;
-  const lacking = listed([
-    ...(policy.length === 0 ? ['vector embedding policy'] : []),
-    ...(index.length === 0 ? ['vector index'] : []),
-  ]);
+  // A text that names one has it, though nobody annotated it; an empty list is none.
+  const hasPolicy =
+    policy.length > 0 || saysText(annotations, /vector[\s_-]?embedding(?:[\s_-]?polic|s\b)|vector polic/i);
+  const isEmpty = indexes.some(({ vectorIndexes }) => vectorIndexes?.length === 0);
+  const hasIndex = index.length > 0 || (!isEmpty && saysText(annotations, /vector[\s_-]?index|diskann|quantizedflat/i));
+  if (reads.length === 0 || elsewhere || (hasPolicy && hasIndex)) return;
+  const lacking = listed([...(hasPolicy ? [] : ['vector embedding policy']), ...(hasIndex ? [] : ['vector index'])]);
   yield* together(
     [...reads, ...empty],
     `${container}: ${listed(reads.map(({ name }) => `"${quoted(name)}"`))} searches by ${listed(fields.map(({ path }) => path)) || 'a vector'}, and the container has no ${lacking}${empty.length > 0 ? ` (${linesOf(empty)})` : ''}. Without them a search by meaning fails or compares every vector, and a container gets its vector policy when it is created`,

@@ -139,6 +139,12 @@ test('a claim of one partition without a word of the key is an error, except by 
   expect(messages(users, read(2, { ...list, container: 'users' }))).toEqual([]);
 });
 
+test('of a key whose name says nothing, a claim of one partition is believed', () => {
+  const list = { equals: ['tenantId'], says: ['one partition'], container: 'docs' };
+  expect(messages(keyed('docs', '/partitionKey'), read(2, list))).toEqual([]);
+  expect(messages(keyed('docs', '/partitionKey'), read(2, { ...list, unknownKey: true }))).toHaveLength(1);
+});
+
 test('a point read takes an id that the caller knows', () => {
   const cache = keyed('cache', '/kind');
   const point = read(3, {

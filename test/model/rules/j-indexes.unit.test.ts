@@ -118,6 +118,13 @@ test('vector search takes a policy and an index', () => {
     expect.stringContaining('has no vector embedding policy and vector index (line 3)'),
   );
   expect(messages(vector, search, index({ vectorIndexes: ['/embedding'], vectorPolicy: ['/embedding'] }))).toEqual([]);
+  expect(
+    annotated(
+      LINES.with(7, 'The vector embedding policy has /embedding, the vector index is diskANN.'),
+      [posts, vector, search],
+      HEAVY_FIELDS,
+    ),
+  ).toEqual([]);
   expect(messages(vector, search, { kind: 'derived', ...at(5), what: 'vectors', form: 'search-index' })).toEqual([]);
 });
 

@@ -37,6 +37,12 @@ test('an order of two fields takes a composite index of the same paths', () => {
   expect(messages(read(3, { order: [{ path: 'due' }] }))).toEqual([]);
 });
 
+test('a text that speaks of composite indexes may have one that nobody annotated', () => {
+  expect(
+    annotated(LINES.with(7, 'Add composite indexes. It is line number 8.'), [posts, read(3, { order: BY })], ORDERS),
+  ).toEqual([]);
+});
+
 test('a composite index whose first paths are only filtered by isn’t used', () => {
   const composite = index([{ path: 'userId' }, { path: 'due', descending: true }]);
   const [one] = messages(read(3, { equals: ['userId'], order: [{ path: 'due', descending: true }] }), composite);

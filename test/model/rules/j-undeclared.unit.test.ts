@@ -102,3 +102,12 @@ test('a document that describes none of its documents', () => {
     [],
   );
 });
+
+test('a key that the text has beside the name was only not annotated', () => {
+  const posts = { kind: 'container', ...at(1), container: 'posts' };
+  const text = LINES.with(7, '| `posts` | `/userId` | line number 8.');
+  expect(annotated(text, [posts, type(), read({})], UNDECLARED)).toEqual([]);
+  const use = read({ container: 'audits', type: 'audit' });
+  const audits = LINES.with(7, 'audits, partition key: user, line number 8.');
+  expect(annotated(audits, [keyed(1, 'posts'), keyed(2, 'users'), use], UNDECLARED)).toEqual([]);
+});

@@ -17,11 +17,12 @@ Read the document below, and write \`${into}\`: JSON of the schema below. \`mill
 6. Use one name for one container and one type in \`container\` and \`type\`, also where the document varies it.
 7. Read accesses from everything that shows one: tables of patterns, endpoints, methods of repositories, screens, jobs, "find all X of Y", "look up by e-mail", what a token or a page must contain, what a delete must find. \`equals\` are the fields for which the caller has a value at that moment. If it doesn't have the partition key value, write \`unknownKey\`.
 8. Write \`unique\` for each value of which the document expects only one: what users sign in by, numbers of documents, one vote or review for each user, one booking for each slot, idempotency keys, "find or create".
-9. Write \`derived\` for each value that follows from other documents, also where nothing says how it is kept: counts, ratings, totals, last-activity times, copied names, caches, search indexes, embeddings.
-10. Write \`retention\` only where the text speaks of how long documents stay. Give each type its \`purpose\`.
-11. Write \`fact\` for values that stand in several places: lists of values, versions, names of environments, numbers of containers, sizes, counts, times, forms of an id. Use the same \`of\` and \`property\` for the same thing. For settings of the account (\`of\`: \`account\`) the properties are \`consistency\`, \`multi-region writes\`, \`capacity mode\`. Choose \`of\` and \`property\` by the subject, before you compare. Write \`sum\` for figures that add up or multiply in an example or a calculation, whether they agree or not.
-12. What the text only plans (future work, tasks to do, a later phase) is annotated with \`planned\`. What the document itself calls out of date is annotated with \`superseded\`. What holds in one environment only has \`environment\`.
-13. Text that is about another database, a withdrawn design or another option that wasn't chosen has no annotations.
+9. Write \`flow\` for each use that plainly changes several documents, or a document and something outside, also where no sentence lists the steps: sign-up, checkout, booking, transfer, invitation, merge, a job with its result and its parent's counter, a document with a message or a blob.
+10. Write \`derived\` for each value that follows from other documents, also where nothing says how it is kept: counts, ratings, totals, last-activity times, copied names, caches, search indexes, embeddings.
+11. Write \`retention\` only where the text speaks of how long documents stay. Give each type its \`purpose\`.
+12. Write \`fact\` for values that stand in several places: lists of values, versions, names of environments, numbers of containers, sizes, counts, times, forms of an id. Use the same \`of\` and \`property\` for the same thing. For settings of the account (\`of\`: \`account\`) the properties are \`consistency\`, \`multi-region writes\`, \`capacity mode\`. Choose \`of\` and \`property\` by the subject, before you compare. Write \`sum\` for figures that add up or multiply in an example or a calculation, whether they agree or not.
+13. What the text only plans (future work, tasks to do, a later phase) is annotated with \`planned\`. What the document itself calls out of date is annotated with \`superseded\`. What holds in one environment only has \`environment\`.
+14. Text that is about another database, a withdrawn design or another option that wasn't chosen has no annotations.
 
 ## Example
 

@@ -53,7 +53,7 @@ const PURPOSES = [
 const purpose = z
   .enum(PURPOSES)
   .describe(
-    'what the documents are for; `reference` is small data that seldom changes, `state` what users or the business change; `result` is the outcome of a run, an analysis or a model',
+    'what the documents are for; `reference` is small data that seldom changes, `state` what users or the business change; `job` is work to do or under way: runs, tasks, pending reviews; `result` is the outcome of a run, an analysis or a model',
   );
 const order = z.array(z.strictObject({ path, descending: z.boolean().optional() }));
 
@@ -235,7 +235,7 @@ export const annotationSchema = z.discriminatedUnion('kind', [
         .literal(true)
         .optional()
         .describe(
-          'of a write: it writes what it has read and changed (read, append, replace; increment in code; check then write)',
+          'of a write: it writes what it has read and changed: read, append, replace; one element more in a list of the document; increment in code; check then write',
         ),
       guard: guard.optional(),
     },
@@ -286,6 +286,33 @@ export const annotationSchema = z.discriminatedUnion('kind', [
         .describe(
           'what the text says keeps it; `id`: the id is made of exactly these fields; `check-first`: a query, then a write; `reservation`: a document of its own for the value. Leave it out if it says nothing',
         ),
+    },
+  ),
+  annotation(
+    'quota',
+    'a place that caps a number that several requests raise: files of a user, runs at a time, requests a minute, seats',
+    {
+      what: name.describe('short: `files of a user`'),
+      type: type.optional().describe('the type whose documents are counted'),
+      max: z.number().positive().optional(),
+      within: paths.optional().describe('the scope: each user is `["userId"]`'),
+      by: z
+        .enum(['count-first', 'counter', 'reservation', 'etag', 'batch', 'patch-condition'])
+        .optional()
+        .describe(
+          'what the text says keeps it; `count-first`: a count, then a write; `counter`: a stored number. Leave it out if it says nothing',
+        ),
+    },
+  ),
+  annotation(
+    'fallback',
+    'a place that says what happens with data while Cosmos DB, or what is filled from it, can’t be reached',
+    {
+      keeps: z
+        .enum(['memory', 'file', 'queue', 'nothing'])
+        .optional()
+        .describe('where what is written meanwhile stays'),
+      writesBack: z.boolean().optional().describe('whether it is written to Cosmos DB later, by the text'),
     },
   ),
   annotation('retention', 'a place that says how long documents stay, or what removes them', {

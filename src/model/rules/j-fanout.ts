@@ -1,5 +1,5 @@
 // J5 and J6: reads that don't have the partition key's value, or the id, and what the document says of them.
-import { type Annotation, type Annotations, fieldOf } from '../annotations/annotations.ts';
+import { type Annotation, type Annotations, fieldOf, same } from '../annotations/annotations.ts';
 import { idOf, isCallers, keyGiven, keyValues, knownOf } from '../annotations/known.ts';
 import { accessesOf, listed, plain, typesIn } from '../annotations/described.ts';
 import { type Found, type Rule, type RuleResult, ANNOTATIONS, SOURCES, missing, quoted, together } from './rule.ts';
@@ -75,7 +75,7 @@ const isAccepted = ({ says = [] }: Access): boolean => says.includes('all partit
 
 /** Small data that seldom changes is in one physical partition. */
 const isSmall = (annotations: Annotations, container: string): boolean => {
-  const own = annotations.of('container').filter((one) => one.container === container);
+  const own = annotations.of('container').filter((one) => same(one.container, container));
   const types = typesIn(annotations, container);
   return (
     own.some(({ purpose }) => purpose === 'reference') ||

@@ -1,5 +1,5 @@
 // J3: the values that a field can have, as declarations, examples and queries spell them.
-import type { Annotation, Annotations } from '../annotations/annotations.ts';
+import { type Annotation, type Annotations, same } from '../annotations/annotations.ts';
 import {
   type MergedType,
   alike,
@@ -83,7 +83,7 @@ const singles = (annotations: Annotations, type: MergedType, path: string): Spel
 function listsOf(annotations: Annotations, type: MergedType, path: string): Lists {
   const examples = annotations
     .of('example')
-    .filter((one) => one.type !== undefined && one.document && type.type === one.type);
+    .filter((one) => one.type !== undefined && one.document && same(type.type, one.type));
   const shown = examples.flatMap(({ document = {}, at }) => {
     const value = valueAt(document, path);
     return typeof value === 'string' && value.length < 60 ? [{ value, at }] : [];
@@ -114,7 +114,7 @@ function listsOf(annotations: Annotations, type: MergedType, path: string): List
 
 /** A query that names no type is of a type if no other type of its container has the field. */
 function isOf(annotations: Annotations, access: Annotation<'access'>, type: MergedType, path: string): boolean {
-  if (access.type !== undefined) return alike(access.type, type.type);
+  if (access.type !== undefined) return same(access.type, type.type);
   const container = annotations.containerOf(access);
   const types = (container === undefined ? typesOf(annotations) : typesIn(annotations, container)).filter(
     ({ fields }) => fields.some((field) => alike(field.path, path)),

@@ -70,17 +70,25 @@ test('an id of free text may have any sign', () => {
   expect(messages(FINE, id(5, { from: ['customerId', 'fileName'], format: 'md5(customerId + fileName)' }))).toEqual([]);
 });
 
-test('the id of an example has the form that the text gives', () => {
-  expect(messages(FINE, orders(), example(), id(5, { format: 'order:{number}' }))[0]).toContain(
-    '"o1", isn’t of the form order:{number} (line 5)',
-  );
-  expect(
-    messages('"id": "order:1", "customerId": "c1"', orders(), example(), id(5, { format: 'order:{number}' })),
-  ).toEqual([]);
-  expect(messages(FINE, orders(), example(), id(5, { format: 'sha256(mail)[:16]' }))).toHaveLength(1);
-  expect(
-    messages('"id": "<order id>", "customerId": "c1"', orders(), example(), id(5, { format: 'order:{number}' })),
-  ).toEqual([]);
+const SHA = 'a'.repeat(64);
+
+test.each([
+  ['"id": "o1", "customerId": "c1"', 'order:{number}', 'should be of the form order:{number} (line 5)'],
+  ['"id": "c1:7", "customerId": "c1", "number": 8', '{customerId}:{number}', 'should be c1:8 by the form'],
+  [`"id": "${SHA}", "customerId": "c1"`, 'sha256(mail)[:16]', 'should be of 16 digits'],
+  [`"id": "${SHA.slice(32)}", "customerId": "c1"`, 'SHA-256 of the mail', 'should be of 64 digits'],
+])('an id that isn’t made as the text says: %s, %s', (text, format, says) => {
+  expect(messages(text, orders(), example(), id(5, { format }))[0]).toContain(says);
+});
+
+test.each([
+  ['"id": "order:1", "customerId": "c1"', 'order:{number}'],
+  ['"id": "c1:8", "customerId": "c1", "number": 8', '{customerId}:{number}'],
+  ['"id": "<order id>", "customerId": "c1"', 'order:{number}'],
+  [`"id": "${SHA}", "customerId": "c1"`, 'sha256(mail)'],
+  ['"id": "o1", "customerId": "c1"', 'sha256(mail)'],
+])('an id that may be: %s, %s', (text, format) => {
+  expect(messages(text, orders(), example(), id(5, { format }))).toEqual([]);
 });
 
 test('two formulas of one id, and chance beside a formula', () => {

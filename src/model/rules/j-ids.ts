@@ -1,8 +1,9 @@
 // J4: examples and ids as the service takes them, and as the document says that they are made.
 import { type Annotation, type Annotations, fieldOf, same } from '../annotations/annotations.ts';
 import { idOf } from '../annotations/known.ts';
-import { alike, isPlaceholder, linesOf, listed, plain, typeOf } from '../annotations/described.ts';
+import { alike, linesOf, listed, plain, typeOf } from '../annotations/described.ts';
 import { valueAt } from '../model.ts';
+import { examplesOf, otherForms, otherParts } from './j-id-forms.ts';
 import {
   type Found,
   type Rule,
@@ -14,11 +15,6 @@ import {
   quoted,
   together,
 } from './rule.ts';
-
-type Example = Annotation<'example'> & { readonly document: Readonly<Record<string, unknown>> };
-
-const examplesOf = (annotations: Annotations): Example[] =>
-  annotations.of('example').filter((one): one is Example => one.document !== undefined);
 
 const nameOf = ({ type }: Annotation<'example'>): string => type ?? 'the example';
 
@@ -122,73 +118,6 @@ function* refused(annotations: Annotations): Iterable<Found> {
   }
 }
 
-/** `order:{orderId}` as an expression for ids; undefined where a part isn't a template. */
-function formOf(format: string): RegExp | undefined {
-  if (/[\s()[\]]/.test(format) || !/[{<]/.test(format)) return undefined;
-  const parts = format.split(PARTS).map((part) => part.replaceAll(/[.*+?^$|\\]/g, String.raw`\$&`));
-  return parts.join('').length === 0 ? undefined : new RegExp(`^${parts.join('.+')}$`);
-}
-
-const PARTS = /\$?\{[^}]*\}|<[^>]*>/;
-
-/** The value that a template has for a document, if the document has all of its fields. */
-function filled(format: string, document: Readonly<Record<string, unknown>>): string | undefined {
-  if (/[\s()[\]]/.test(format)) return undefined;
-  let isWhole = true;
-  const value = format.replaceAll(new RegExp(PARTS, 'g'), (part) => {
-    const name = part.replaceAll(/^\$?[{<]|[}>]$/g, '');
-    const [, field] = Object.entries(document).find(([key]) => alike(key, name)) ?? [];
-    isWhole &&= (typeof field === 'string' && !isPlaceholder(field)) || typeof field === 'number';
-    return String(field);
-  });
-  return isWhole && value !== format ? value : undefined;
-}
-
-/** Letters that a hash has as hexadecimal digits. */
-const DIGESTS: readonly (readonly [name: RegExp, length: number])[] = [
-  [/\bsha-?256\b/i, 64],
-  [/\bsha-?1\b/i, 40],
-  [/\bmd5\b/i, 32],
-];
-const CUT = /\[:(\d+)\]/;
-
-/** What the id of an example should be by a format, if it is something else. */
-function shouldBe(format: string, id: string, document: Readonly<Record<string, unknown>>): string | undefined {
-  const value = filled(format, document);
-  if (value !== undefined) return value === id ? undefined : `${quoted(value)} by the form ${quoted(format)}`;
-  const form = formOf(format);
-  if (form) return form.test(id) ? undefined : `of the form ${quoted(format)}`;
-  const whole = DIGESTS.find(([name]) => name.test(format))?.[1];
-  const length = Number(CUT.exec(format)?.[1] ?? whole);
-  // Base64 is shorter, and a prefix makes it longer.
-  const isHash =
-    whole !== undefined && /^[0-9a-f]{8,}$/i.test(id) && !/base64|:|\+ ?['"]/i.test(format.replace(CUT, ''));
-  return isHash && id.length !== length ? `of ${length} digits by ${quoted(format)}` : undefined;
-}
-
-function* otherForms(annotations: Annotations): Iterable<Found> {
-  for (const example of examplesOf(annotations)) {
-    const id = example.document['id'];
-    if (typeof id !== 'string' || isPlaceholder(id) || example.type === undefined) continue;
-    const formats = annotations
-      .of('id')
-      .filter((one) => same(one.type, example.type) && one.format !== undefined && one.format !== id);
-    const against = formats.flatMap((one) => {
-      const wanted = shouldBe(one.format ?? '', id, example.document);
-      return wanted === undefined ? [] : [{ wanted, at: one.at }];
-    });
-    const [first] = against;
-    if (!first || against.length < formats.length) continue;
-    yield* hinted(
-      together(
-        [{ at: example.at }, ...against],
-        `${example.type}: the id of the example is "${quoted(id)}", and should be ${first.wanted} (${linesOf(against)}). Code by the one doesn’t find documents by the other`,
-      ),
-      `Make the example by the rule of the id, or correct the rule.`,
-    );
-  }
-}
-
 /** Whether `from` is only another name of the id. */
 const isItself = (type: string, from: readonly string[]): boolean =>
   from.length === 1 &&
@@ -271,6 +200,7 @@ export const ANNOTATED_IDS: readonly Rule[] = [
       yield* refused(annotations);
       yield* freeTexts(annotations);
       yield* otherForms(annotations);
+      yield* otherParts(annotations);
       yield* formulas(annotations);
       yield* otherTypes(annotations);
     },

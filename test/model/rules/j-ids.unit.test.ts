@@ -91,6 +91,24 @@ test.each([
   expect(messages(text, orders(), example(), id(5, { format }))).toEqual([]);
 });
 
+test('an id has the values of the fields that it is made of', () => {
+  const from = id(5, { from: ['customerId', 'day'] });
+  const [one] = messages('"id": "c1-20260907", "customerId": "c2", "day": "2026-09-07"', orders(), example(), from);
+  expect(one).toContain('doesn’t have customerId "c2"');
+  expect(messages('"id": "c1-20260907", "customerId": "c1", "day": "2026-09-07"', orders(), example(), from)).toEqual(
+    [],
+  );
+  expect(messages('"id": "xyz", "customerId": "c1", "day": "2026-09-07"', orders(), example(), from)).toEqual([]);
+  expect(
+    messages(
+      '"id": "c1-x", "customerId": "c1", "day": "2026-09-07"',
+      orders(),
+      example(),
+      id(5, { from: ['customerId', 'day'], format: 'hash of both' }),
+    ),
+  ).toEqual([]);
+});
+
 test('two formulas of one id, and chance beside a formula', () => {
   const [one] = messages(FINE, id(5, { from: ['tenantId', 'name'] }), id(6, { from: ['tenantId', 'canonicalName'] }));
   expect(one).toContain('the id is made of tenantId + name (line 5), and of tenantId + canonicalName (line 6)');

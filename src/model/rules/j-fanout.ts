@@ -2,7 +2,17 @@
 import { type Annotation, type Annotations, fieldOf, same } from '../annotations/annotations.ts';
 import { idOf, isCallers, keyGiven, keyValues, knownOf } from '../annotations/known.ts';
 import { accessesOf, listed, plain, typesIn } from '../annotations/described.ts';
-import { type Found, type Rule, type RuleResult, ANNOTATIONS, SOURCES, missing, quoted, together } from './rule.ts';
+import {
+  type Found,
+  type Rule,
+  type RuleResult,
+  ANNOTATIONS,
+  SOURCES,
+  hinted,
+  missing,
+  quoted,
+  together,
+} from './rule.ts';
 
 type Access = Annotation<'access'>;
 
@@ -188,11 +198,18 @@ function* falseClaims(annotations: Annotations): Iterable<Found> {
           !isNameless(key),
       ),
     ].filter((access) => claimOf(access) !== undefined);
-    for (const found of together(
-      claimed,
-      `${named(distinct(claimed))}: called ${listed(claimed.flatMap((access) => (access.says ?? []).filter((one) => CLAIMS.has(one))))}, but ${container} is keyed by ${key}, which the caller doesn’t have. So it asks every physical partition`,
-    ))
-      yield { ...found, hint: hintOf(claimed, key, types) };
+    const claims = claimed.flatMap((access) => (access.says ?? []).filter((one) => CLAIMS.has(one)));
+    const calls =
+      distinct(claimed).length === 1 ? ['the caller doesn’t', 'it asks'] : ['the callers don’t', 'each asks'];
+    yield* hinted(
+      together(
+        claimed,
+        `${named(distinct(claimed))}: called ${listed(claims)}, but ${container} is keyed by ${key}, which ${calls[0]} have. So ${calls[1]} every physical partition, and its cost and latency grow with the container`,
+      ),
+      hintOf(claimed, key, types),
+      // Efficient is a word; the others are facts that don’t hold.
+      claims.every((claim) => claim === 'efficient') ? 'warning' : 'error',
+    );
   }
 }
 

@@ -3,7 +3,7 @@ import { type Rule, type RuleResult, DESIGN, SOURCES, missing, more, together } 
 import { linesSaying } from './said.ts';
 
 /** What other databases have; each with what Cosmos DB has instead. */
-const REFUSED: readonly {
+export const REFUSED: readonly {
   readonly has: RegExp;
   readonly what: string;
   readonly instead: string;
@@ -29,9 +29,14 @@ const REFUSED: readonly {
     what: 'dates of other databases',
     instead: 'Send the time as a parameter.',
   },
+  {
+    has: /\w\s+(?:NOT\s+)?(?:CONTAINS|STARTSWITH|ENDSWITH)\s+(?:'[^']*'|"[^"]*"|@\w+)/i,
+    what: 'CONTAINS as an operator',
+    instead: 'Write the function: `CONTAINS(c.content, @part)`.',
+  },
 ];
 
-const NOT_REFUSED = /\bOFFSET\s+[@\d]/i;
+export const NOT_REFUSED = /\bOFFSET\s+[@\d]/i;
 
 /** "Uses `LOWER()` and `LIKE` for searches": the text has the function without its query. */
 const TOLD =

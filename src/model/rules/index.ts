@@ -83,6 +83,20 @@ import { TTLS } from './j-ttl.ts';
 import { UNIQUE_VALUES } from './j-unique.ts';
 import { WITHOUT_STORE } from './j-without.ts';
 import { WRITERS } from './j-writers.ts';
+import { FAN_OUTS } from './j-fanout.ts';
+import { COARSE_IDS } from './j-coarse-ids.ts';
+import { ANNOTATED_INDEXES } from './j-indexes.ts';
+import { HEAVY_FIELDS } from './j-vectors.ts';
+import { ORDERS } from './j-orders.ts';
+import { UNDECLARED } from './j-undeclared.ts';
+import { ANNOTATED_IDS } from './j-ids.ts';
+import { KEY_CHANGES } from './j-key-changes.ts';
+import { KEY_VALUES } from './j-key-values.ts';
+import { ANNOTATED_FIGURES } from './j-sums.ts';
+import { ANNOTATED_REFERENCES } from './j-references.ts';
+import { STATED_TWICE } from './j-facts.ts';
+import { STATED_KEYS } from './j-keys.ts';
+import { CLOSED_LISTS } from './j-values.ts';
 import { SERVICE } from './service.ts';
 import { STATED } from './stated.ts';
 import { type Relational, relationalOf } from './relational.ts';
@@ -170,6 +184,20 @@ export const MODEL_RULES: readonly Rule[] = [
   ...RELATIONS,
   ...ACCESS_RULES,
   ...WITHOUT_STORE,
+  ...STATED_KEYS,
+  ...STATED_TWICE,
+  ...CLOSED_LISTS,
+  ...FAN_OUTS,
+  ...ANNOTATED_REFERENCES,
+  ...ANNOTATED_IDS,
+  ...KEY_VALUES,
+  ...KEY_CHANGES,
+  ...ANNOTATED_FIGURES,
+  ...ORDERS,
+  ...ANNOTATED_INDEXES,
+  ...HEAVY_FIELDS,
+  ...COARSE_IDS,
+  ...UNDECLARED,
 ];
 
 export interface NotChecked {

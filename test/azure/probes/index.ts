@@ -101,6 +101,10 @@ export const WITHOUT_PROBE: ReadonlyMap<string, string> = new Map([
     'ASM-E158',
     'ASM-E171',
     'ASM-E172',
+    'ASM-E166',
+    'ASM-E167',
+    'ASM-E168',
+    'ASM-E169',
   ),
   ...because('ASM-A2 asks it.', 'ASM-E9'),
   ...because(

@@ -1,0 +1,228 @@
+// J2: what the document states twice, it states the same.
+import { type Annotations, same } from '../annotations/annotations.ts';
+import { type FieldType, type MergedType, linesOf, listed, typesOf } from '../annotations/described.ts';
+import { type Stated, agree, statedOf } from '../annotations/values.ts';
+import type { Place } from '../model.ts';
+import {
+  type Found,
+  type Rule,
+  type RuleResult,
+  ANNOTATIONS,
+  SOURCES,
+  hinted,
+  missing,
+  n,
+  quoted,
+  together,
+} from './rule.ts';
+
+interface Said {
+  readonly text: string;
+  readonly stated: Stated;
+  readonly at: Place;
+}
+
+/** Places that can all be true, the most of them first. */
+function sides(all: readonly Said[]): Said[][] {
+  const groups: Said[][] = [];
+  // A text that two others contain agrees with both, so the longest come first.
+  for (const one of all.toSorted((a, b) => b.text.length - a.text.length)) {
+    const group = groups.find((others) => others.every((other) => agree(one.stated, other.stated)));
+    if (group) group.push(one);
+    else groups.push([one]);
+  }
+  return groups.toSorted((a, b) => b.length - a.length);
+}
+
+interface Contradiction {
+  readonly said: string;
+  readonly places: readonly Said[];
+  readonly hint: string;
+}
+
+/** What has several sides, the rarest first. */
+function contradiction(all: readonly Said[], subject: string): readonly Contradiction[] {
+  const [most = [], ...others] = sides(all);
+  if (others.length === 0) return [];
+  const texts = [most, ...others].map((side) => `${quoted(side[0]?.text ?? '', 80)} (${linesOf(side)})`);
+  return [
+    {
+      said: `${subject} is ${texts.join(' and ')}`,
+      places: [...others.flat(), ...most],
+      hint: `${subject}: decide between ${listed([most, ...others].map((side) => quoted(side[0]?.text ?? '', 40)))}`,
+    },
+  ];
+}
+
+/** Contradictions of one and the same place have one cause. */
+function* joined(all: readonly Contradiction[], harm: string): Iterable<Found> {
+  const groups: Contradiction[][] = [];
+  for (const one of all) {
+    const lines = new Set(one.places.map(({ at }) => at.line));
+    const group = groups.find((others) => others.some(({ places }) => places.some(({ at }) => lines.has(at.line))));
+    if (group) group.push(one);
+    else groups.push([one]);
+  }
+  for (const group of groups)
+    yield* hinted(
+      together(
+        group.flatMap(({ places }) => places),
+        `${group.map(({ said }) => said).join('; ')}. ${harm}`,
+      ),
+      `${group.map(({ hint }) => hint).join('; ')}; then correct the other places.`,
+    );
+}
+
+const words = (text: string): string[] => text.match(/[\p{L}\p{N}_]+/gu) ?? [];
+
+/** Whether a fact is about a container, a type or a field: only there is another wording another design. */
+function isOfModel(annotations: Annotations, of: string): boolean {
+  const names = [...annotations.containers, ...annotations.types];
+  const fields = typesOf(annotations).flatMap((type) => type.fields.map(({ path }) => path.toLowerCase()));
+  return (
+    names.some((name) => same(name, of) || words(of).some((word) => same(word, name))) ||
+    words(of).some((word) => word !== 'id' && fields.includes(word.toLowerCase()))
+  );
+}
+
+/** Several of these may hold at once, or they say how a place puts it rather than what is. The form of an id is J4's. */
+const MANY_TRUE =
+  /\b(?:purpose|use[sd]?|description|reason|example|contains?|includes?|made|by|from|in|at|on|role|path|endpoint|feature|benefit|step|note|form|format|scope|status)\b/i;
+/** `one per user` and `one per tenant` can be compared, free words can't. */
+const QUANTITY = /^(?:one|a single|single|each|every|per|two|three|all|no|none)\b/i;
+
+/** What is short enough that another wording is another value; without an example behind a colon. */
+function isExact({ stated, text }: Said): boolean {
+  const [plain = ''] = text.trim().split(/[:(]/);
+  const count = plain.trim().split(/\s+/).length;
+  return stated.kind === 'text' && (count <= 2 || (QUANTITY.test(plain) && count <= 6));
+}
+
+const key = (text: string): string =>
+  text
+    .toLowerCase()
+    .replaceAll(/[`"'\s]+/g, ' ')
+    .trim();
+
+function facts(annotations: Annotations): readonly Contradiction[] {
+  const examples = annotations.of('example').map(({ at, to, line }) => ({ from: at.line, to: at.line + to - line }));
+  const isShown = ({ line }: Place): boolean => examples.some(({ from, to }) => line >= from && line <= to);
+  const real = annotations.of('fact').filter(({ example }) => example !== true);
+  const groups = Map.groupBy(
+    real,
+    ({ of, property, environment = '' }) => `${key(of)}.${key(property)}.${key(environment)}`,
+  );
+  return [...groups.values()].flatMap((group): readonly Contradiction[] => {
+    const [first] = group;
+    if (!first || group.length < 2) return [];
+    const all = group.map((fact): Said => ({
+      text: `${typeof fact.value === 'number' ? n(fact.value) : String(fact.value)}${fact.unit === undefined ? '' : ` ${fact.unit}`}`,
+      stated: statedOf(fact),
+      at: fact.at,
+    }));
+    // An example shortens its lists.
+    const counted = /dimension|\bcount|number|items|size|how many/i.test(first.property);
+    // What only examples have is a slip in a sample.
+    if (all.every((one) => isShown(one.at))) return [];
+    const numbers = all.filter(({ stated, at }) => stated.kind === 'number' && !(counted && isShown(at)));
+    const subject = key(first.of) === key(first.property) ? first.of : `${first.of}: ${first.property}`;
+    if (group.every(({ value }) => typeof value === 'boolean')) return contradiction(all, subject);
+    const texts = !MANY_TRUE.test(first.property) && isOfModel(annotations, first.of) ? all.filter(isExact) : [];
+    // Three places with three texts each name one of several.
+    const sorts = sides(texts);
+    const isList = sorts.length > 2 && sorts.every(({ length }) => length === 1);
+    return [...contradiction(numbers, subject), ...(isList ? [] : contradiction(texts, subject))];
+  });
+}
+
+function* ofContainers(annotations: Annotations): Iterable<Found> {
+  for (const name of annotations.containers) {
+    const own = annotations
+      .of('container')
+      .filter(({ container, environment }) => same(container, name) && environment === undefined);
+    const text = (value: string): Stated => ({ kind: 'text', text: value, words: new Set([value]) });
+    yield* joined(
+      contradiction(
+        own.flatMap(({ ttl, at }) =>
+          ttl === undefined || ttl === 'on'
+            ? []
+            : [
+                {
+                  text: typeof ttl === 'number' ? `${n(ttl)} s` : ttl,
+                  stated: typeof ttl === 'number' ? statedOf({ value: ttl, unit: 's' }) : text(ttl),
+                  at,
+                },
+              ],
+        ),
+        `${name}: the TTL`,
+      ),
+      'Documents expire sooner or later than one of the places promises',
+    );
+    yield* joined(
+      contradiction(
+        own.flatMap(({ throughput, at }) => {
+          const said =
+            throughput && `${throughput.mode}${throughput.ru === undefined ? '' : ` ${n(throughput.ru)} RU/s`}`;
+          return said === undefined ? [] : [{ text: said, stated: text(said), at }];
+        }),
+        `${name}: the throughput`,
+      ),
+      'The cost and the capacity that are planned by the one aren’t those of the other',
+    );
+    yield* joined(
+      contradiction(
+        own.flatMap(({ database, at }) =>
+          database === undefined ? [] : [{ text: database, stated: text(database), at }],
+        ),
+        `${name}: the database`,
+      ),
+      'Who connects by the one finds no such container',
+    );
+  }
+}
+
+/** JSON types that a declared type may have. */
+const JSON_TYPES: Readonly<Record<FieldType, readonly string[]>> = {
+  string: ['string'],
+  number: ['number'],
+  boolean: ['boolean'],
+  object: ['object'],
+  array: ['array'],
+  vector: ['array'],
+  date: ['string', 'number'],
+};
+const canBe = (a: FieldType, b: FieldType): boolean => JSON_TYPES[a].some((type) => JSON_TYPES[b].includes(type));
+
+function* types(type: MergedType): Iterable<Found> {
+  const differ = type.fields.filter(({ types: all }) =>
+    all.some((one) => all.some((other) => !canBe(one.type, other.type))),
+  );
+  if (differ.length === 0) return;
+  const texts = differ.map(({ path, types: all }) => {
+    const sorts = [...Map.groupBy(all, (one) => one.type)].map(([sort, places]) => `${sort} (${linesOf(places)})`);
+    return `${path} is ${listed(sorts)}`;
+  });
+  yield* together(
+    differ.flatMap((field) => field.types),
+    `${type.type}: ${texts.join('; ')}. Cosmos DB compares values with their type: a filter or a key with "1" doesn’t find 1`,
+  );
+}
+
+export const STATED_TWICE: readonly Rule[] = [
+  {
+    id: 'J2',
+    title: 'What several places state of one thing agrees',
+    severity: 'warning',
+    source: SOURCES.ours,
+    why: 'A document is built from in parts: one person reads the table, another the code. Where the places differ, the parts don’t fit. The rule compares facts with the same subject and property, the TTL, throughput and database of a container, and the types of a field in declarations and examples. Units are converted. A text that says more than another doesn’t contradict it, and texts about anything but a container, a type or a field aren’t compared.',
+    hint: 'Decide which place is right, and correct the others.',
+    needs: [ANNOTATIONS],
+    *check({ annotations }): Iterable<RuleResult> {
+      if (!annotations) return;
+      if (annotations.all.length === 0) yield missing('annotations');
+      yield* joined(facts(annotations), 'Both can’t be true, and whoever builds by one place contradicts the other');
+      yield* ofContainers(annotations);
+      for (const type of typesOf(annotations)) yield* types(type);
+    },
+  },
+];

@@ -1,0 +1,107 @@
+// J4, its examples: whether the id of an example is made as the text says.
+import { type Annotation, type Annotations, same } from '../annotations/annotations.ts';
+import { idOf } from '../annotations/known.ts';
+import { alike, isPlaceholder, linesOf, listed } from '../annotations/described.ts';
+import { valueAt } from '../model.ts';
+import { type Found, hinted, quoted, together } from './rule.ts';
+
+type Example = Annotation<'example'> & { readonly document: Readonly<Record<string, unknown>> };
+
+export const examplesOf = (annotations: Annotations): Example[] =>
+  annotations.of('example').filter((one): one is Example => one.document !== undefined);
+
+/** `order:{orderId}` as an expression for ids; undefined where a part isn't a template. */
+function formOf(format: string): RegExp | undefined {
+  if (/[\s()[\]]/.test(format) || !/[{<]/.test(format)) return undefined;
+  const parts = format.split(PARTS).map((part) => part.replaceAll(/[.*+?^$|\\]/g, String.raw`\$&`));
+  return parts.join('').length === 0 ? undefined : new RegExp(`^${parts.join('.+')}$`);
+}
+
+const PARTS = /\$?\{[^}]*\}|<[^>]*>/;
+
+/** The value that a template has for a document, if the document has all of its fields. */
+function filled(format: string, document: Readonly<Record<string, unknown>>): string | undefined {
+  if (/[\s()[\]]/.test(format)) return undefined;
+  let isWhole = true;
+  const value = format.replaceAll(new RegExp(PARTS, 'g'), (part) => {
+    const name = part.replaceAll(/^\$?[{<]|[}>]$/g, '');
+    const [, field] = Object.entries(document).find(([key]) => alike(key, name)) ?? [];
+    isWhole &&= (typeof field === 'string' && !isPlaceholder(field)) || typeof field === 'number';
+    return String(field);
+  });
+  return isWhole && value !== format ? value : undefined;
+}
+
+/** Letters that a hash has as hexadecimal digits. */
+const DIGESTS: readonly (readonly [name: RegExp, length: number])[] = [
+  [/\bsha-?256\b/i, 64],
+  [/\bsha-?1\b/i, 40],
+  [/\bmd5\b/i, 32],
+];
+const CUT = /\[:(\d+)\]/;
+
+/** What the id of an example should be by a format, if it is something else. */
+function shouldBe(format: string, id: string, document: Readonly<Record<string, unknown>>): string | undefined {
+  const value = filled(format, document);
+  if (value !== undefined) return value === id ? undefined : `${quoted(value)} by the form ${quoted(format)}`;
+  const form = formOf(format);
+  if (form) return form.test(id) ? undefined : `of the form ${quoted(format)}`;
+  const whole = DIGESTS.find(([name]) => name.test(format))?.[1];
+  const length = Number(CUT.exec(format)?.[1] ?? whole);
+  // Base64 is shorter, and a prefix makes it longer.
+  const isHash =
+    whole !== undefined && /^[0-9a-f]{8,}$/i.test(id) && !/base64|:|\+ ?['"]/i.test(format.replace(CUT, ''));
+  return isHash && id.length !== length ? `of ${length} digits by ${quoted(format)}` : undefined;
+}
+
+const bareText = (text: string): string => text.toLowerCase().replaceAll(/[^a-z0-9]/g, '');
+
+/** Fields of which the id is made, and whose values of the same example it doesn't have. A hash has none of them. */
+export function* otherParts(annotations: Annotations): Iterable<Found> {
+  for (const example of examplesOf(annotations)) {
+    const id = example.document['id'];
+    const { from = [], open, random, places } = idOf(annotations, example.type);
+    const isOpaque = typeof id !== 'string' || isPlaceholder(id) || /^[0-9a-f-]{16,}$/i.test(id);
+    if (isOpaque || !open || random || from.length < 2) continue;
+    const values = from.flatMap((path) => {
+      const value = valueAt(example.document, `/${path.replaceAll('.', '/')}`);
+      const text = typeof value === 'string' || typeof value === 'number' ? String(value) : '';
+      return text === '' || /\s/.test(text) || isPlaceholder(text) ? [] : [{ path, text }];
+    });
+    const lacking = values.filter(({ text }) => !bareText(id).includes(bareText(text)));
+    const has = values.length - lacking.length;
+    const made = places.filter((one) => (one.from ?? []).length > 0);
+    // An id that has none of them is made in a way that the annotation doesn't say.
+    yield* hinted(
+      together(
+        has === 0 ? [] : lacking.slice(0, 1).map(() => ({ at: example.at })),
+        `${example.type ?? ''}: the id of the example is "${quoted(id)}". It is made of ${listed(from)} (${linesOf(made)}), and doesn’t have ${listed(lacking.map(({ path, text }) => `${path} "${quoted(text, 40)}"`))}. Who computes the id by the rule doesn’t find this document`,
+        made.map(({ at }) => at),
+      ),
+      'Make the example by the rule of the id, or correct the rule.',
+    );
+  }
+}
+
+export function* otherForms(annotations: Annotations): Iterable<Found> {
+  for (const example of examplesOf(annotations)) {
+    const id = example.document['id'];
+    if (typeof id !== 'string' || isPlaceholder(id) || example.type === undefined) continue;
+    const formats = annotations
+      .of('id')
+      .filter((one) => same(one.type, example.type) && one.format !== undefined && one.format !== id);
+    const against = formats.flatMap((one) => {
+      const wanted = shouldBe(one.format ?? '', id, example.document);
+      return wanted === undefined ? [] : [{ wanted, at: one.at }];
+    });
+    const [first] = against;
+    if (!first || against.length < formats.length) continue;
+    yield* hinted(
+      together(
+        [{ at: example.at }, ...against],
+        `${example.type}: the id of the example is "${quoted(id)}", and should be ${first.wanted} (${linesOf(against)}). Code by the one doesn’t find documents by the other`,
+      ),
+      'Make the example by the rule of the id, or correct the rule.',
+    );
+  }
+}

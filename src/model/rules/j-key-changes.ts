@@ -1,0 +1,99 @@
+// J11: when a document gets its partition key's value, and whether it keeps it.
+import { type Annotations, same } from '../annotations/annotations.ts';
+import { idOf, keyValues } from '../annotations/known.ts';
+import { accessesOf, alike, linesOf, listed, plain, typesIn } from '../annotations/described.ts';
+import { keyed } from './j-key-values.ts';
+import { type Found, type Rule, type RuleResult, ANNOTATIONS, SOURCES, missing, quoted, together } from './rule.ts';
+
+function* unfixed(annotations: Annotations, container: string, key: string): Iterable<Found> {
+  const types = typesIn(annotations, container);
+  const later = annotations.of('keyValue').filter((one) => same(one.container, container) && one.required === false);
+  const optional = types.flatMap(({ fields }) =>
+    fields
+      .filter(({ path }) => alike(path, key))
+      .flatMap(({ declared }) => declared.filter((one) => one.optional === true)),
+  );
+  const names = listed(later.flatMap(({ type }) => (type === undefined ? [] : [type])));
+  yield* together(
+    [...later, ...optional],
+    `${container} is keyed by ${key}, and ${names === '' ? 'some documents' : names} may be created without it or get it later (${linesOf([...later, ...optional])}). A key value can’t be changed afterwards: the document must be deleted and created again under another key, which isn’t one transaction, and until then reads by ${key} don’t find it`,
+    annotations.keysOf(container).map(({ at }) => at),
+  );
+  const writes = accessesOf(annotations, container).filter(({ operation }) =>
+    ['replace', 'patch', 'update'].includes(operation),
+  );
+  const named = (all: typeof writes): string =>
+    `${listed(all.map(({ name }) => `"${quoted(name)}"`))} ${all.length === 1 ? 'changes' : 'change'}`;
+  const moving = writes.filter(({ sets = [] }) => sets.some((path) => alike(path, key)));
+  yield* together(
+    moving,
+    `${named(moving)} ${key}, by which ${container} is keyed. The service refuses that: it takes a create under the new value and a delete under the old one, which are two partitions and no transaction, and who refers to the document by the old value doesn’t find it`,
+    annotations.keysOf(container).map(({ at }) => at),
+  );
+  for (const { type } of types) {
+    const { from = [], places } = idOf(annotations, type);
+    const made = from.filter((path) => plain(path) !== 'id' && !alike(path, key));
+    const renaming = writes.filter(
+      (one) => same(one.type, type) && (one.sets ?? []).some((path) => made.some((part) => alike(part, path))),
+    );
+    for (const found of together(
+      renaming,
+      `${named(renaming)} ${listed(made)}, of which the id of ${type} is made (${linesOf(places.filter((one) => one.from !== undefined))}). The id stays what it was: who computes it from the new value doesn’t find the document, and a new one with the old value is refused or overwrites it`,
+      places.map(({ at }) => at),
+    ))
+      yield {
+        ...found,
+        severity: 'warning',
+        hint: `Make the id of ${type} of values that never change, and keep a document of its own for each ${listed(made)}.`,
+      };
+  }
+}
+
+const REACHED = /(?:e?mail(?:address)?|phone(?:number)?|msisdn)$/;
+/** What a person or a thing is called by, and may be called otherwise tomorrow. */
+const CALLED =
+  /(?:e?mail(?:address)?|phone(?:number)?|msisdn|(?:^|team|company|display|group|project|store|shop|product|customer|organization)name|title)$/;
+
+/** Keys of values that people change, where the text doesn't say that they stay. */
+function* renamable(annotations: Annotations): Iterable<Found> {
+  const all = keyed(annotations).flatMap(({ container, key }) => {
+    const values = keyValues(annotations, container);
+    const made = values.flatMap(({ from = [] }) => from);
+    const parts = [
+      ...[key].filter((part) => CALLED.test(plain(part))),
+      ...made.filter((part) => REACHED.test(plain(part))),
+    ];
+    const fixed = values.some(({ words }) => /immutable|never change|stable|unver[aä]nderlich/i.test(words));
+    return parts.length === 0 || fixed
+      ? []
+      : [{ container, key, part: parts[0] ?? key, places: annotations.keysOf(container) }];
+  });
+  for (const found of together(
+    all.flatMap(({ places }) => places),
+    `${all.map(({ container, key, part }) => `${container} is keyed by ${key}${alike(key, part) ? '' : `, which is made of ${part}`}`).join('; ')}. People change such a value, and a document’s key can’t be changed: with the new one they lose what they had, or every document is created again under it and deleted under the old one, in no transaction`,
+  ))
+    yield {
+      ...found,
+      severity: 'warning',
+      hint: `Key ${listed(all.map(({ container }) => container))} by an id that never changes, and keep a small document that leads from ${listed(all.map(({ part }) => part))} to it.`,
+    };
+}
+
+export const KEY_CHANGES: readonly Rule[] = [
+  {
+    id: 'J11',
+    title: 'A document has its partition key’s value when it is created, and keeps it',
+    severity: 'error',
+    source: SOURCES.microsoft('Partitioning and horizontal scaling in Azure Cosmos DB'),
+    why: 'The value of a document’s partition key can’t be changed (ASM-E167). A user who registers before he has a team can’t be stored by team, and moving him is a delete and a create in two partitions. The rule takes keys of which an annotation says that some documents lack them or get them later, optional fields, keys of e-mail addresses, phone numbers and names, and writes that set the key’s field or a field of which the id is made.',
+    hint: 'Key the container by a value that the document has from its creation for ever, and keep the other as a field.',
+    needs: [ANNOTATIONS],
+    *check({ annotations }): Iterable<RuleResult> {
+      if (!annotations) return;
+      const all = keyed(annotations);
+      if (all.length === 0) yield missing('a partition key in an annotation');
+      for (const { container, key } of all) yield* unfixed(annotations, container, key);
+      yield* renamable(annotations);
+    },
+  },
+];

@@ -1,0 +1,243 @@
+// J13: fields and containers that accesses use and nothing declares.
+import { type Annotation, type Annotations, bare, same } from '../annotations/annotations.ts';
+import {
+  type MergedType,
+  accessesOf,
+  hasField,
+  hasKeyInText,
+  linesOf,
+  listed,
+  ofService,
+  plain,
+  typeOf,
+  typesIn,
+  typesOf,
+} from '../annotations/described.ts';
+import { near } from '../../base/near.ts';
+import {
+  type Found,
+  type Rule,
+  type RuleResult,
+  ANNOTATIONS,
+  SOURCES,
+  hinted,
+  missing,
+  quoted,
+  together,
+} from './rule.ts';
+
+type Access = Annotation<'access'>;
+
+/** The types of which an access reads: its own, or all of its container. */
+const typesOfAccess = (annotations: Annotations, access: Access): readonly MergedType[] => {
+  const own = typeOf(annotations, access.type);
+  const container = annotations.containerOf(access);
+  return own ? [own] : container === undefined ? [] : typesIn(annotations, container);
+};
+
+/** Fields that the access compares or orders by. Words in `equals` without SQL may be another name of the id. */
+const usedBy = ({ equals, ranges = [], order = [], searches = [], query }: Access): string[] =>
+  query
+    ? [...query.filters, ...query.order.map(({ path }) => path)]
+    : [...equals, ...ranges, ...order.map(({ path }) => path), ...searches];
+
+function missingIn(
+  annotations: Annotations,
+  access: Access,
+): { readonly fields: readonly string[]; readonly types: readonly MergedType[] } {
+  const types = typesOfAccess(annotations, access);
+  // An object without declared parts may have any.
+  const open = types.some(({ fields }) =>
+    fields.some(
+      ({ path, types: sorts }) =>
+        sorts.some(({ type }) => type === 'object') && !fields.some((one) => one.path.startsWith(`${path}.`)),
+    ),
+  );
+  if (types.length === 0 || open || !types.every(({ complete }) => complete)) return { fields: [], types };
+  const container = annotations.containerOf(access);
+  const made = new Set([
+    ...annotations.keysOf(container ?? '').flatMap(({ key }) => key.map(plain)),
+    ...annotations
+      .of('keyValue')
+      .filter((one) => same(one.container, container))
+      .flatMap(({ from = [] }) => from.map(plain)),
+    ...types.flatMap(({ type }) =>
+      annotations
+        .of('id')
+        .filter((one) => same(one.type, type))
+        .flatMap(({ from = [] }) => from.map(plain)),
+    ),
+  ]);
+  const isId = (path: string): boolean =>
+    plain(path) === 'id' ||
+    types.some(({ type }) => plain(path) === `${plain(bare(type))}id`) ||
+    (access.query === undefined && /id$/i.test(path));
+  const fields = usedBy(access).filter(
+    (path) =>
+      /^[\w.[\]]+$/.test(path) &&
+      !isId(path) &&
+      !ofService(path) &&
+      !made.has(plain(path)) &&
+      !types.some((type) => hasField(type, path) || hasField(type, path.split(/[.[]/)[0] ?? path)),
+  );
+  return { fields: [...new Set(fields)], types };
+}
+
+function* unknownFields(annotations: Annotations): Iterable<Found> {
+  const all = annotations.of('access').flatMap((access) => {
+    const { fields, types } = missingIn(annotations, access);
+    return fields.length === 0 ? [] : [{ access, at: access.at, fields, types }];
+  });
+  for (const group of Map.groupBy(all, ({ types }) => types.map(({ type }) => type).join(' ')).values()) {
+    const types = group[0]?.types ?? [];
+    const fields = [...new Set(group.flatMap((one) => one.fields))];
+    const names = types.flatMap((type) => type.fields.map(({ path }) => path));
+    const like = fields.map((field) => near(field, names)).filter((name) => name !== undefined);
+    for (const found of together(
+      group,
+      `${listed(group.map(({ access, fields: own }) => `"${quoted(access.name)}" (${listed(own)})`))}: ${listed(types.map(({ type }) => type))} ${types.length === 1 ? 'has' : 'have'} no such ${fields.length === 1 ? 'field' : 'fields'} (${linesOf(types.flatMap(({ definitions }) => definitions))}). A filter by a field that no document has finds nothing, and an order by it loses its meaning`,
+      types.flatMap(({ definitions }) => definitions.map(({ at }) => at)),
+    ))
+      yield {
+        ...found,
+        hint:
+          like.length > 0
+            ? `Name ${listed(like)}, if that is meant; else add ${listed(fields)} to ${listed(types.map(({ type }) => type))}.`
+            : `Add ${listed(fields)} to ${listed(types.map(({ type }) => type))}, or correct the access.`,
+      };
+  }
+}
+
+/** Containers that accesses and flows use, where the document declares others with their keys. */
+function* unknownContainers(annotations: Annotations): Iterable<Found> {
+  const declared = annotations.of('container').map(({ container }) => container);
+  const keyed = declared.filter((name) => annotations.keysOf(name).length > 0);
+  if (new Set(keyed.map(bare)).size < 2) return;
+  const used = [
+    ...annotations
+      .of('access')
+      .flatMap(({ container, name, at }) => (container === undefined ? [] : [{ container, name, at }])),
+    ...annotations
+      .of('flow')
+      .flatMap(({ steps, name, at }) =>
+        steps.flatMap(({ container }) => (container === undefined ? [] : [{ container, name, at }])),
+      ),
+  ].filter(({ container }) => !declared.some((name) => same(name, container)) && !hasKeyInText(annotations, container));
+  for (const group of Map.groupBy(used, ({ container }) => bare(container)).values())
+    yield* hinted(
+      together(
+        group,
+        `${group[0]?.container ?? ''} is used by ${listed(group.map(({ name }) => `"${quoted(name)}"`))}, and no place declares such a container with its key. Nobody creates it, and how its documents are found isn’t known`,
+      ),
+      `Declare ${group[0]?.container ?? ''} with its partition key, or name the container that is meant.`,
+    );
+  const types = annotations
+    .of('access')
+    .filter(
+      ({ type, container, operation }) =>
+        type !== undefined &&
+        container === undefined &&
+        ['create', 'upsert', 'replace', 'patch', 'update'].includes(operation) &&
+        annotations.containersOf(type).length === 0,
+    );
+  const homeless = [...Map.groupBy(types, ({ type = '' }) => bare(type)).values()];
+  const names = listed(homeless.map((group) => group[0]?.type ?? ''));
+  yield* hinted(
+    together(
+      homeless.flat(),
+      `${names} ${homeless.length === 1 ? 'is' : 'are'} written (${listed(homeless.flat().map(({ name }) => `"${quoted(name)}"`))}), and no place says in which container. Its key, and so its reads and transactions, are open`,
+    ),
+    `Name the container of ${names}, its partition key and the id.`,
+  );
+}
+
+/** Containers that the document has, and of which no place states the key. */
+function* keyless(annotations: Annotations): Iterable<Found> {
+  const open = annotations.containers.filter(
+    (name) =>
+      annotations.keysOf(name).length === 0 &&
+      // The change feed’s own container is made by its library.
+      !/lease/i.test(name) &&
+      !hasKeyInText(annotations, name) &&
+      annotations.of('container').some(({ container }) => same(container, name)) &&
+      (typesIn(annotations, name).length > 0 || accessesOf(annotations, name).length > 0),
+  );
+  yield* hinted(
+    together(
+      open.flatMap((name) =>
+        annotations
+          .of('container')
+          .filter(({ container }) => same(container, name))
+          .slice(0, 1),
+      ),
+      `${listed(open)}: no place states the partition key. It can’t be changed once ${open.length === 1 ? 'the container is' : 'the containers are'} created, and without it nobody can say which reads ask one partition, what one transaction holds, and what one value bounds`,
+    ),
+    `Choose the partition key of ${listed(open)} by the reads, and state it.`,
+  );
+}
+
+/** No type of the document has fields or an id, so that the keys and reads stand for themselves. */
+function* shapeless(annotations: Annotations): Iterable<Found> {
+  const types = typesOf(annotations);
+  const unknown =
+    types.every(({ fields, complete }) => !complete && fields.length < 2) &&
+    annotations.of('id').every(({ from }) => from === undefined);
+  const stored = types.filter(({ type }) => annotations.containersOf(type).length > 0);
+  if (!unknown || stored.length === 0 || annotations.of('access').length < 3) return;
+  yield* hinted(
+    together(
+      stored,
+      `${listed(stored.map(({ type }) => type))}: no place gives the fields of a document, or how its id is made. So whether the keys, the index and the reads fit can’t be built or checked`,
+    ),
+    'Add an example document, or a table of the fields, with the id and the key, for each type.',
+  );
+}
+
+/** Types that are looked up often, and of which nothing is known, where others are described. */
+function* undescribed(annotations: Annotations): Iterable<Found> {
+  const described = typesOf(annotations).filter(({ complete }) => complete);
+  if (described.length === 0) return;
+  const open = annotations.containers.flatMap((container) => {
+    const types = typesIn(annotations, container);
+    const unknown =
+      types.length > 0 &&
+      types.every(
+        ({ fields, type }) =>
+          fields.length === 0 && !annotations.of('id').some((one) => same(one.type, type) && one.from !== undefined),
+      );
+    const reads = accessesOf(annotations, container).filter(
+      ({ operation, often, returns, equals }) =>
+        ['query', 'point-read'].includes(operation) && often === 'often' && returns === 'one' && equals.length > 0,
+    );
+    return unknown && reads.length > 0 ? [{ container, types, reads }] : [];
+  });
+  yield* hinted(
+    together(
+      open.flatMap(({ reads }) => reads),
+      `${open.map(({ container, types, reads }) => `${listed(types.map(({ type }) => type))} in ${container} (${listed(reads.map(({ name }) => `"${quoted(name)}"`))})`).join('; ')}: looked up often, and no place gives the fields or the id, as it does for ${listed(described.map(({ type }) => type).slice(0, 3))}. So whether the key, the index and the reads fit can’t be built or checked`,
+      open.flatMap(({ types }) => types.map(({ at }) => at)),
+    ),
+    `Add the fields of ${listed(open.flatMap(({ types }) => types.map(({ type }) => type)))}, and how the id is made.`,
+  );
+}
+
+export const UNDECLARED: readonly Rule[] = [
+  {
+    id: 'J13',
+    title: 'What accesses use is declared: the fields of a type, and the containers',
+    severity: 'warning',
+    source: SOURCES.ours,
+    why: 'A filter by a field that the documents don’t have finds nothing, without an error. It is a slip of the pen, or a field that the model lacks. A container without a declaration has no key, so nobody can say what a read of it costs. The rule asks for fields only where a place lists all fields of the type, and for containers only where the document declares others with their keys. It also asks for the key of each container, and for a description of the documents, if none has one.',
+    hint: 'Declare it, or correct the access.',
+    needs: [ANNOTATIONS],
+    *check({ annotations }): Iterable<RuleResult> {
+      if (!annotations) return;
+      if (annotations.of('access').length === 0) yield missing('an access in an annotation');
+      yield* unknownFields(annotations);
+      yield* unknownContainers(annotations);
+      yield* undescribed(annotations);
+      yield* keyless(annotations);
+      yield* shapeless(annotations);
+    },
+  },
+];

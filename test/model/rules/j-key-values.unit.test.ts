@@ -1,0 +1,150 @@
+import { expect, test } from 'vitest';
+import { KEY_CHANGES } from '../../../src/model/rules/j-key-changes.ts';
+import { KEY_VALUES } from '../../../src/model/rules/j-key-values.ts';
+import { annotated } from './annotated.ts';
+
+const LINES = [
+  ...Array.from({ length: 9 }, (_, index) => `This is line number ${index + 1}.`),
+  'The key {tenantId} gives an even distribution. It is line number 10.',
+];
+const at = (line: number) => ({ line, words: `line number ${line}.` });
+const keyed = (container: string, key: string, facts: object = {}) => ({
+  kind: 'container',
+  ...at(1),
+  container,
+  key: [key],
+  ...facts,
+});
+const value = (line: number, facts: object) => ({ kind: 'keyValue', ...at(line), container: 'events', ...facts });
+const type = (line: number, purpose: string, fields: object[] = []) => ({
+  kind: 'type',
+  ...at(line),
+  type: 'event',
+  container: 'events',
+  purpose,
+  fields,
+});
+const found = (...annotations: object[]) => annotated(LINES, annotations, KEY_VALUES);
+const messages = (...annotations: object[]) => found(...annotations).map(({ message }) => message);
+
+test('one and few values are named with the limits of a logical partition', () => {
+  expect(messages(keyed('events', '/cluster'), value(2, { distinct: 'few' }))[0]).toMatch(
+    /the key cluster has few values \(line 2\).*20 GB and 10,000 RU\/s/,
+  );
+  const [one] = messages(
+    keyed('events', '/userId'),
+    value(2, { distinct: 'one', format: 'sha256(token)' }),
+    value(3, { distinct: 'many' }),
+  );
+  expect(one).toContain('userId (sha256(token)) has one value for all documents (line 2)');
+  expect(one).toContain('Line 3 counts on many values');
+  expect(messages(keyed('events', '/userId'), value(2, { distinct: 'many' }))).toEqual([]);
+});
+
+test('one value of the field that says whose documents are is a matter of access first', () => {
+  const owner = { kind: 'tenancy', ...at(4), field: 'user_id' };
+  expect(messages(keyed('events', '/userId'), value(2, { distinct: 'one' }), owner)).toEqual([]);
+});
+
+test('one value of some types is said of them, and a value for each type is few', () => {
+  const [one] = messages(
+    keyed('events', '/pk'),
+    value(2, { type: 'policy', distinct: 'one', format: 'global' }),
+    value(3, { type: 'turn', distinct: 'many' }),
+  );
+  expect(one).toContain('pk (global) has one value for all policy documents (line 2)');
+  expect(one).not.toContain('Line 3');
+  const each = ['a', 'b'].map((format, index) => value(2 + index, { type: format, distinct: 'one', format }));
+  expect(messages(keyed('events', '/type'), ...each)[0]).toContain('has few values (lines 2 and 3)');
+});
+
+test('a closed list of the key’s field is few values; reference data may have few', () => {
+  const kinds = type(2, 'state', [{ path: 'kind', values: ['a', 'b'] }]);
+  expect(messages(keyed('events', '/kind'), kinds)[0]).toContain('few values (a and b)');
+  expect(messages(keyed('events', '/kind', { purpose: 'reference' }), kinds)).toEqual([]);
+});
+
+test('skew and time are named; another make of the key is, too', () => {
+  expect(messages(keyed('events', '/deviceId'), value(2, { skewed: true }))[0]).toContain('have much more than others');
+  const [one] = messages(
+    keyed('events', '/pk'),
+    value(2, { byTime: true, format: '{date}' }),
+    value(3, { from: ['tenantId', 'day'] }),
+  );
+  expect(one).toContain('is the current time');
+  expect(one).toContain('line 3 makes it of tenantId and day');
+});
+
+test('a hot value with one document is told to split the document', () => {
+  const tags = [
+    keyed('events', '/tag'),
+    { kind: 'id', ...at(3), type: 'event', from: ['tag'] },
+    type(4, 'state'),
+    value(2, { skewed: true }),
+  ];
+  expect(found(...tags)[0]?.hint).toContain('Split the document');
+});
+
+test('a field whose values are uneven by nature is asked about where the text is silent', () => {
+  expect(messages(keyed('events', '/city'))[0]).toContain('events is keyed by city');
+  expect(messages(keyed('events', '/city'), value(2, { distinct: 'many' }))).toEqual([]);
+  expect(messages(keyed('events', '/orderId'))).toEqual([]);
+});
+
+test('documents of an owner that are kept for ever reach the end of a logical partition', () => {
+  const tenant = value(2, { from: ['tenantId'] });
+  const kept = { kind: 'retention', ...at(4), type: 'event', forever: true };
+  expect(messages(keyed('events', '/tenantId'), tenant, type(3, 'audit'), kept)[0]).toContain(
+    'all event documents of one tenantId have one key value',
+  );
+  expect(messages(keyed('events', '/tenantId'), tenant, type(3, 'audit'))).toEqual([]);
+  expect(messages(keyed('events', '/tenantId'), tenant, type(3, 'state'), kept)).toEqual([]);
+  expect(
+    messages(keyed('events', '/tenantId'), value(2, { from: ['tenantId', 'eventId'] }), type(3, 'audit'), kept),
+  ).toEqual([]);
+});
+
+test('a distribution that is called even is held to the key', () => {
+  const [one] = messages(keyed('events', '/tenantId'), type(3, 'state'), value(10, { from: ['tenantId'] }));
+  expect(one).toContain('It isn’t the even distribution that line 10 names');
+});
+
+const changes = (...annotations: object[]) => annotated(LINES, annotations, KEY_CHANGES).map(({ message }) => message);
+
+test('a key that a document gets later is an error', () => {
+  expect(changes(keyed('events', '/teamId'), value(2, { type: 'owner', required: false }))[0]).toContain(
+    'events is keyed by teamId, and owner may be created without it or get it later (line 2)',
+  );
+  expect(changes(keyed('events', '/teamId'), type(2, 'state', [{ path: 'teamId', optional: true }]))[0]).toContain(
+    'some documents may be created without it',
+  );
+  expect(changes(keyed('events', '/teamId'), type(2, 'state', [{ path: 'teamId' }]))).toEqual([]);
+});
+
+test('a key of what people change is a warning', () => {
+  expect(changes(keyed('events', '/email'))[0]).toContain('events is keyed by email. People change such a value');
+  expect(changes(keyed('events', '/owner'), value(2, { from: ['phoneNumber'] }))[0]).toContain(
+    'keyed by owner, which is made of phoneNumber',
+  );
+  expect(changes(keyed('events', '/userId'))).toEqual([]);
+  expect(changes(keyed('events', '/fileName'))).toEqual([]);
+});
+
+test('a write that sets the key is an error, one that sets a part of the id a warning', () => {
+  const write = (sets: string[]) => ({
+    kind: 'access',
+    ...at(2),
+    name: 'Move',
+    operation: 'patch',
+    container: 'events',
+    sets,
+  });
+  expect(changes(keyed('events', '/teamId'), write(['teamId']))[0]).toContain('"Move" changes teamId');
+  const made = [{ kind: 'id', ...at(3), type: 'event', from: ['name'] }, type(4, 'state')];
+  const rename = { ...write(['name']), type: 'event' };
+  expect(changes(keyed('events', '/teamId'), ...made, rename)[0]).toContain(
+    '"Move" changes name, of which the id of event is made (line 3)',
+  );
+  expect(changes(keyed('events', '/teamId'), ...made, { ...rename, sets: ['title'] })).toEqual([]);
+  expect(changes(keyed('events', '/teamId'), write(['name']))).toEqual([]);
+});

@@ -1,0 +1,113 @@
+import { expect, test } from 'vitest';
+import { UNDECLARED } from '../../../src/model/rules/j-undeclared.ts';
+import { annotated } from './annotated.ts';
+
+const LINES = Array.from({ length: 9 }, (_, index) => `This is line number ${index + 1}.`);
+const at = (line: number) => ({ line, words: `line number ${line}.` });
+const keyed = (line: number, container: string) => ({ kind: 'container', ...at(line), container, key: ['/userId'] });
+const type = (facts: object = {}) => ({
+  kind: 'type',
+  ...at(3),
+  type: 'post',
+  container: 'posts',
+  complete: true,
+  fields: [{ path: 'id' }, { path: 'createdAt' }],
+  ...facts,
+});
+const read = (facts: object) => ({
+  kind: 'access',
+  ...at(4),
+  name: 'List',
+  operation: 'query',
+  container: 'posts',
+  type: 'post',
+  ...facts,
+});
+const found = (...annotations: object[]) => annotated(LINES, annotations, UNDECLARED);
+const messages = (...annotations: object[]) => found(...annotations).map(({ message }) => message);
+
+test('a field that no definition has is named, with the one that may be meant', () => {
+  const [one] = found(
+    keyed(1, 'posts'),
+    type(),
+    read({ sql: 'SELECT * FROM c WHERE c.userId = @u ORDER BY c.createdAtt' }),
+  );
+  expect(one?.message).toContain('"List" (createdAtt): post has no such field (line 3)');
+  expect(one?.hint).toContain('Name createdAt, if that is meant');
+});
+
+test('fields under another spelling, of the key, of the service and of ids are known', () => {
+  expect(
+    messages(
+      keyed(1, 'posts'),
+      type(),
+      read({ equals: ['user_id', 'postId', 'authorId', 'created_at'], order: [{ path: '_ts' }] }),
+    ),
+  ).toEqual([]);
+});
+
+test('a type of which not all is known may have any field', () => {
+  expect(messages(keyed(1, 'posts'), type({ complete: false }), read({ equals: ['state'] }))).toEqual([]);
+  expect(
+    messages(
+      keyed(1, 'posts'),
+      type({ fields: [{ path: 'id' }, { path: 'attributes', type: 'object' }] }),
+      read({ equals: ['state'] }),
+    ),
+  ).toEqual([]);
+  expect(messages(keyed(1, 'posts'), type(), read({ equals: ['state'] }))).toHaveLength(1);
+});
+
+test('a container that is used and not declared, beside others that are', () => {
+  const use = read({ container: 'audits', type: 'audit' });
+  expect(messages(keyed(1, 'posts'), keyed(2, 'users'), use)[0]).toContain(
+    'audits is used by "List", and no place declares such a container',
+  );
+  expect(messages(keyed(1, 'posts'), use)).toEqual([]);
+  expect(messages(keyed(1, 'posts'), keyed(2, 'users'), read({}))).toEqual([]);
+});
+
+test('a type that is written to no container', () => {
+  const write = { kind: 'access', ...at(5), name: 'Start', operation: 'upsert', type: 'manifest' };
+  expect(messages(keyed(1, 'posts'), keyed(2, 'users'), write)[0]).toContain(
+    'manifest is written ("Start"), and no place says in which container',
+  );
+  expect(messages(keyed(1, 'posts'), keyed(2, 'users'), { ...write, operation: 'query' })).toEqual([]);
+});
+
+test('a type that is looked up often and described nowhere, beside others that are', () => {
+  const lookup = read({ container: 'users', type: 'user', equals: ['name'], returns: 'one', often: 'often' });
+  const user = { kind: 'type', ...at(2), type: 'user', container: 'users' };
+  expect(messages(keyed(1, 'posts'), keyed(2, 'users'), type(), user, lookup)[0]).toContain(
+    'user in users ("List"): looked up often',
+  );
+  expect(messages(keyed(1, 'posts'), keyed(2, 'users'), user, lookup)).toEqual([]);
+  expect(
+    messages(keyed(1, 'posts'), keyed(2, 'users'), type(), { ...user, fields: [{ path: 'name' }] }, lookup),
+  ).toEqual([]);
+});
+
+test('a container of which no place states the key', () => {
+  const posts = { kind: 'container', ...at(1), container: 'posts' };
+  expect(messages(posts, type(), read({}))[0]).toContain('posts: no place states the partition key');
+  expect(messages(posts, keyed(2, 'posts'), type(), read({}))).toEqual([]);
+});
+
+test('a document that describes none of its documents', () => {
+  const reads = [read({}), read({ name: 'Get' }), read({ name: 'Find' })];
+  const post = { kind: 'type', ...at(3), type: 'post', container: 'posts' };
+  expect(messages(keyed(1, 'posts'), post, ...reads)[0]).toContain('post: no place gives the fields of a document');
+  expect(messages(keyed(1, 'posts'), type(), ...reads)).toEqual([]);
+  expect(messages(keyed(1, 'posts'), post, { kind: 'id', ...at(5), type: 'post', from: ['slug'] }, ...reads)).toEqual(
+    [],
+  );
+});
+
+test('a key that the text has beside the name was only not annotated', () => {
+  const posts = { kind: 'container', ...at(1), container: 'posts' };
+  const text = LINES.with(7, '| `posts` | `/userId` | line number 8.');
+  expect(annotated(text, [posts, type(), read({})], UNDECLARED)).toEqual([]);
+  const use = read({ container: 'audits', type: 'audit' });
+  const audits = LINES.with(7, 'audits, partition key: user, line number 8.');
+  expect(annotated(audits, [keyed(1, 'posts'), keyed(2, 'users'), use], UNDECLARED)).toEqual([]);
+});

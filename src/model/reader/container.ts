@@ -27,15 +27,31 @@ const WHOSE = /purpose|document types|partition key|用途/i;
 const SHARED = /reference data|lookup (table|data)|shared by all tenants|参考数据|所有租户共享/i;
 
 /** `### Orders Container`, `` ### 3.1 `orders` – Long Title ``, `### Container: Orders`, `### Orders (Multi-Document: A + B)`. */
-export const containerName = (section: Section): string =>
-  section.code ??
-  (section.title
+export const containerName = ({ code, title }: Pick<Section, 'code' | 'title'>): string =>
+  code ??
+  (title
     .replace(/^[\d.\s]+/, '')
     .replace(/^(?:\bContainer\b|容器|コンテナ)\s*(?:[::]|[-–—]\s)\s*/i, '')
     .split(/\s*(?:\bContainer\b|容器|コンテナ|\(|\[|[-–—::]\s|\s[-–—])/i)[0]
     ?.replaceAll(/[^\p{L}\p{N}_\- ]/gu, '')
     .trim() ||
-    section.title);
+    title);
+
+/** Words of headings that are about containers, and name none. */
+export const GENERAL =
+  /\b(partition\w*|strateg\w+|setup|configuration|overview|design|create|steps?|architecture|models?|schemas?|database|settings|policy|choice|keys?|features?|documents?|considerations?|performance|notes?|usage|troubleshooting|summary|integration|migration|security)\b/i;
+/** What stands before "Container" and is a product, or how many there are. */
+const NO_NAME =
+  /\b(cosmos|azure|nosql|single|multiple|multi|several|all|each|every|the|why|how|about)\b/i;
+const OF_WORDS = /\S\s+(?:container|容器|コンテナ)\s*(?:[([:–—-].*)?$|^[\d.\s]*(?:container|容器|コンテナ)\s*[::]/iu;
+
+/** Whether a heading names a container: in code, as one word, or as "Order Lines Container". */
+export function isNamed({ code, title }: Pick<Section, 'code' | 'title'>): boolean {
+  if (code !== undefined) return true;
+  const name = containerName({ title });
+  if (GENERAL.test(name) || NO_NAME.test(name)) return false;
+  return /^(?!container)[\p{L}_][\p{L}\p{N}_-]*$/iu.test(name) || OF_WORDS.test(title);
+}
 
 export class ContainerDraft {
   readonly name: string;
@@ -48,6 +64,8 @@ export class ContainerDraft {
   #designed = false;
   #reference = false;
   #partial = false;
+  /** Objects without an id, before any example. */
+  readonly #unidentified: { readonly value: Record<string, unknown>; readonly line: number }[] = [];
   /** Line of each example. */
   readonly lines = new Map<object, number>();
   readonly #findings: Findings;
@@ -158,6 +176,7 @@ export class ContainerDraft {
 
   finish(): Container {
     const findings = this.#findings;
+    this.#settle();
     const policy = this.indexing.policy(this.line, findings);
     if (policy && this.indexing.at) this.#places.indexingPolicy = this.indexing.at;
     if (this.#key.length === 0) {
@@ -258,16 +277,34 @@ export class ContainerDraft {
       );
       return;
     }
-    const { id, type } = value;
-    if (id === undefined && this.lines.size > 0) {
-      this.#findings.add(
-        'information',
-        'example-part',
-        line,
-        `${this.name}: an object without id is a part of a document`,
-      );
-      return;
+    if (value['id'] === undefined && this.lines.size > 0) this.#part(line);
+    // Its key may be stated below.
+    else if (value['id'] === undefined) this.#unidentified.push({ value, line });
+    else this.#identified(value, line);
+  }
+
+  #part(line: number): void {
+    this.#findings.add(
+      'information',
+      'example-part',
+      line,
+      `${this.name}: an object without id is a part of a document`,
+    );
+  }
+
+  /** An object without an id is a document if it has a type or the key; else it is of anything. */
+  #settle(): void {
+    const isKey = (value: Record<string, unknown>): boolean =>
+      this.#key.some((path) => Object.hasOwn(value, path.split('/')[1] ?? ''));
+    for (const { value, line } of this.#unidentified) {
+      const isDocument = typeof value['type'] === 'string' || isKey(value);
+      if (isDocument && this.lines.size === 0) this.#identified(value, line);
+      else this.#part(line);
     }
+  }
+
+  #identified(value: Record<string, unknown>, line: number): void {
+    const { id, type } = value;
     if (typeof id !== 'string' || id === '') {
       this.#findings.add('warning', 'example-id', line, `${this.name}: an example has no id`, 'Add an id, a string.');
     }

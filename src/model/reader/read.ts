@@ -1,7 +1,7 @@
 import type { DocumentedMap, StatedIndex } from '../documents.ts';
 import type { Model } from '../model.ts';
 import { outlineOf, skippedSections, titleOf } from './common.ts';
-import { ContainerDraft, containerName } from './container.ts';
+import { ContainerDraft, GENERAL, containerName, isNamed } from './container.ts';
 import { type Fact, labelledFacts } from './labelled-facts.ts';
 import { contentElsewhere, insideOf, isOfContainer, onlyIn } from './elsewhere.ts';
 import { namedLike } from './owners.ts';
@@ -95,19 +95,21 @@ function containers(all: readonly Section[], text: string, findings: Findings): 
   const designs = all.filter((section) => sectionName(section.title) === 'containers');
   const children = new Set(designs.flatMap((section) => section.sections).flatMap((section) => partsOf(section, text)));
   const designed = new Map<string, ContainerDraft>();
+  /** Sections with a key, such as "Partition Strategy". */
+  const unnamed: ContainerDraft[] = [];
   for (const section of [...children, ...strayContainers(all, designs, text)]) {
     if (section.struck || sectionName(section.title) === 'indexing') continue;
-    const stated = section.code === undefined ? [...namesIn(section, text), ...calledIn(section, text)] : [];
+    const stated = section.code === undefined ? statedIn(section, text) : [];
     // "Create the container" names what its labels name.
     const [own] = stated.length === 1 ? stated : [];
     const draft = new ContainerDraft(own === undefined ? section : { ...section, code: own }, text, findings);
     const before = designed.get(draft.name);
-    if (!draft.designed) {
-      // "Container Strategy" names no container.
-      if (
-        (/container|容器|コンテナ/i.test(section.title) && draft.name !== section.title) ||
-        section.code !== undefined
-      ) {
+    const named = own !== undefined || isNamed(section);
+    // "Container Security" with a policy names no container.
+    if (!named && !draft.keyed) continue;
+    if (!named) unnamed.push(draft);
+    else if (!draft.designed) {
+      if (/container|容器|コンテナ/i.test(section.title) || section.code !== undefined) {
         findings.add(
           'warning',
           'design-elsewhere',
@@ -122,7 +124,15 @@ function containers(all: readonly Section[], text: string, findings: Findings): 
       findings.add('error', 'container-twice', section.line, message, 'Combine the two sections.');
     } else designed.set(draft.name, draft);
   }
-  return [...designed.values()];
+  return designed.size > 0 ? [...designed.values()] : unnamed;
+}
+
+/** The names that a section's groups and labels state; of a section that names no container, those of its parts. */
+function statedIn(section: Section, text: string): string[] {
+  const own = [...namesIn(section, text), ...calledIn(section, text)];
+  return own.length > 0 || isNamed(section)
+    ? own
+    : [...new Set([...within(section)].flatMap((part) => namesIn(part, text)))];
 }
 
 /** "Core Data" and "Created at runtime" group the sections of containers, and are none. */
@@ -275,8 +285,6 @@ function unnamed(all: readonly Section[], text: string, findings: Findings): Con
 
 /** `## posts` with a key, in a document whose titles don't say what they are. */
 function headed(all: readonly Section[], text: string, file: string, findings: Findings): ContainerDraft[] {
-  const general =
-    /\b(partition\w*|strateg\w+|setup|configuration|overview|design|create|steps?|architecture|models?|schemas?|database|settings|policy|choice|keys?|features?|documents?|considerations?|performance|notes?|usage|troubleshooting|summary|integration|migration|security)\b/i;
   const keys = ({ blocks, title }: Section): number =>
     (keyInHeading(title) === undefined ? 0 : 1) +
     labelledFacts(blocks, text).facts.filter(
@@ -292,7 +300,7 @@ function headed(all: readonly Section[], text: string, file: string, findings: F
     (section) =>
       !section.struck &&
       section.depth > 1 &&
-      (section.code !== undefined || !general.test(section.title)) &&
+      (section.code !== undefined || !GENERAL.test(section.title)) &&
       [...within(section)].reduce((sum, part) => sum + keys(part), 0) === 1,
   );
   // An overview has the names of all containers.

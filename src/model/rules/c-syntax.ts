@@ -15,6 +15,11 @@ const REFUSED: readonly {
     instead: 'Write `SELECT TOP 50 *`, or `OFFSET 0 LIMIT 50`.',
   },
   { has: /\bCOUNT\s*\(\s*\*\s*\)/i, what: 'COUNT(*)', instead: 'Write `COUNT(1)`.' },
+  {
+    has: /[\w\])]\s+(?:CONTAINS|STARTSWITH|ENDSWITH)\s+['"@]/i,
+    what: 'operator CONTAINS, STARTSWITH or ENDSWITH',
+    instead: "They are functions: write `CONTAINS(c.name, 'part')`.",
+  },
   { has: /\bHAVING\b/i, what: 'HAVING', instead: 'Filter the groups of a subquery, or in the program.' },
   { has: /\bUNION\b/i, what: 'UNION', instead: 'Send two queries.', unnamed: true },
   {
@@ -53,7 +58,7 @@ export const SYNTAX: readonly Rule[] = [
     title: 'Queries use what the query language has',
     severity: 'error',
     source: SOURCES.microsoft('Queries in Azure Cosmos DB for NoSQL'),
-    why: 'The query language looks like SQL and lacks much of it: LIMIT without OFFSET, `COUNT(*)`, HAVING, UNION, CASE, joins of documents (ASM-E118). The service answers such a query with 400. UNION, CASE and ILIKE are only a warning, because its reference doesn’t name them and no page denies them. The rule reads the queries that the document asks of a container.',
+    why: 'The query language looks like SQL and lacks much of it: LIMIT without OFFSET, `COUNT(*)`, HAVING, UNION, CASE, joins of documents, and `name CONTAINS ’x’`, which is a function (ASM-E118). The service answers such a query with 400. UNION, CASE and ILIKE are only a warning, because its reference doesn’t name them and no page denies them. The rule reads the queries that the document asks of a container.',
     hint: 'Write the query in the language of Cosmos DB.',
     needs: [DESIGN],
     *check({ questions }): Iterable<RuleResult> {

@@ -1,0 +1,97 @@
+// Forms of published documents: what is a container and what isn't, what its key is, and what its documents are.
+import { expect, test } from 'vitest';
+import type { Design } from '../../src/model/documents.ts';
+import { parseDesign } from '../../src/model/reader/design.ts';
+import { checkDocuments } from '../../src/model/rules/index.ts';
+import type { RuleFinding } from '../../src/model/rules/rule.ts';
+
+const design = (text: string): Design => parseDesign(text, 'm.md');
+const containers = (text: string): (readonly [string, string])[] =>
+  design(text).model.containers.map(({ name, partitionKey }) => [name, partitionKey.join(', ')]);
+const found = (text: string, rule: string): readonly RuleFinding[] =>
+  checkDocuments({ requirements: undefined, design: design(text) }).findings.filter((one) => one.rule === rule);
+
+const MEMORY = `# Container Schema for the memory
+
+## Container Overview
+One container has all documents.
+
+### Container Configuration
+\`\`\`json
+{ "container_name": "memory_store", "partition_key": "/sessionId" }
+\`\`\`
+
+## Document Types
+\`\`\`json
+{ "id": "m1", "sessionId": "s1", "type": "message", "at": "2026-01-01" }
+\`\`\`
+
+## Container Security and Access Patterns
+\`\`\`json
+{ "tokens": { "read": ["s1"] } }
+\`\`\`
+
+**Admin Queries (Cross-Session):**
+\`\`\`sql
+-- Messages of all
+SELECT * FROM c WHERE c.type = 'message'
+\`\`\`
+`;
+
+test('a heading that only speaks of containers is none, and what stands below it is of the only one', () => {
+  expect(containers(MEMORY)).toEqual([['memory_store', '/sessionId']]);
+  const { asked, model } = design(MEMORY);
+  expect(model.containers[0]?.types.map(({ name, examples }) => [name, examples.length])).toEqual([['message', 1]]);
+  expect(asked.map(({ container, crossing }) => [container, crossing])).toEqual([['memory_store', true]]);
+  for (const rule of ['C1', 'C13', 'E5']) expect(found(MEMORY, rule), rule).toEqual([]);
+});
+
+test('a heading without a key names a container by one word, by code, or before the word container', () => {
+  const names = (heading: string): string[] =>
+    containers(
+      `# Shop\n## Container Designs\n### ${heading}\n\`\`\`json\n{ "id": "a" }\n\`\`\`\n### Stores Container\n- **Partition Key**: \`/id\`\n`,
+    ).map(([name]) => name);
+  for (const heading of ['Orders', '`orders`', 'Order Lines Container', '2. Container: Order Lines', 'Orders 容器'])
+    expect(names(heading), heading).toHaveLength(2);
+  for (const heading of ['Container Security', 'Schema Evolution', 'Overview', 'Cosmos DB Container Strategy'])
+    expect(names(heading), heading).toEqual(['Stores']);
+});
+
+test('an object without an id is an example if it has the key or a type', () => {
+  const examples = (json: string): number =>
+    design(`# Shop\n## Orders Container\n\`\`\`json\n${json}\n\`\`\`\n- **Partition Key**: \`/storeId\`\n`)
+      .model.containers.flatMap(({ types }) => types)
+      .reduce((sum, type) => sum + type.examples.length, 0);
+  expect(examples('{ "storeId": "s", "cents": 1 }')).toBe(1);
+  expect(examples('{ "type": "order", "cents": 1 }')).toBe(1);
+  expect(examples('{ "read": ["s"], "write": ["s"] }')).toBe(0);
+});
+
+test('queries that no example of a container serves are one finding, with all their lines', () => {
+  const text = (type: string): string => `# Shop
+## Orders Container
+- **Partition Key**: \`/storeId\`
+\`\`\`json
+{ "id": "o1", "type": "${type}", "storeId": "s", "state": "open" }
+\`\`\`
+\`\`\`sql
+SELECT * FROM c WHERE c.storeId = @s AND c.type = 'order'
+
+SELECT * FROM c WHERE c.storeId = @s AND c.type = 'order' AND c.state = @state
+\`\`\`
+`;
+  expect(found(text('order'), 'E5')).toEqual([]);
+  expect(found(text('sale'), 'E5')).toEqual([
+    expect.objectContaining({
+      message: 'Line 8 and 1 more query Orders for type order, which no example has',
+      related: [expect.objectContaining({ line: 10 }), expect.objectContaining({ line: 2 })],
+    }),
+  ]);
+});
+
+test('CONTAINS is a function, and no operator', () => {
+  const text = (where: string): string =>
+    `# Shop\n## Orders Container\n- **Partition Key**: \`/storeId\`\n\n| Search | Cost |\n|---|---|\n| Text | \`WHERE ${where}\` |\n`;
+  expect(found(text("CONTAINS(c.note, 'gift')"), 'C24')).toEqual([]);
+  expect(found(text("note CONTAINS 'gift'"), 'C24')).toHaveLength(1);
+});

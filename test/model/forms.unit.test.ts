@@ -95,3 +95,64 @@ test('CONTAINS is a function, and no operator', () => {
   expect(found(text("CONTAINS(c.note, 'gift')"), 'C24')).toEqual([]);
   expect(found(text("note CONTAINS 'gift'"), 'C24')).toHaveLength(1);
 });
+
+const KEYS = (table: string, ...more: string[]): string => `# Shop
+| Container | Partition Key |
+|---|---|
+| \`Posts\` | \`${table}\` |
+| \`Tags\` | \`/tag\` |
+
+## Document Schema — \`Posts\` Container
+\`\`\`json
+{ "id": "p1", "userId": "u1", "at": "2026-01-01" }
+\`\`\`
+
+**Partition key choice: \`/id\`** (a GUID)
+
+## Document Schema — \`Tags\` Container
+\`\`\`json
+{ "id": "t1", "tag": "t1", "postId": "p1" }
+\`\`\`
+
+${more.join('\n')}
+`;
+
+test('two keys of a container are one error, and no other rule uses either', () => {
+  for (const rule of ['C31', 'C1', 'C32']) expect(found(KEYS('/id'), rule), rule).toEqual([]);
+  const wrong = KEYS('/partitionKey', '- Container \`Posts\` with partition key \`/id\`');
+  expect(found(wrong, 'C31')).toEqual([
+    expect.objectContaining({
+      severity: 'error',
+      at: { file: 'm.md', line: 4 },
+      message: 'Posts has the key /id in lines 12, 19, and /partitionKey here',
+    }),
+  ]);
+  for (const rule of ['C1', 'C32', 'E5', 'C7']) expect(found(wrong, rule), rule).toEqual([]);
+  expect(checkDocuments({ requirements: undefined, design: design(wrong) }).reading).not.toContainEqual(
+    expect.objectContaining({ code: 'partition-key-twice' }),
+  );
+});
+
+test('one sentence contests no key, two do', () => {
+  const said = '- Container `Posts` has the partition key `/userId`';
+  expect(found(KEYS('/id', said), 'C31')).toEqual([]);
+  expect(found(KEYS('/id', said, said), 'C31')).toEqual([
+    expect.objectContaining({ severity: 'warning', related: expect.arrayContaining([{ file: 'm.md', line: 12 }]) }),
+  ]);
+  // What the key was isn't what it is.
+  const before = '- Before, the container `Posts` had the partition key `/userId`';
+  expect(found(KEYS('/id', before, before), 'C31')).toEqual([]);
+});
+
+test('an overview without a key states none', () => {
+  expect(containers('# Shop\n| Container | Partition Key |\n|---|---|\n| `a` | `/id` |\n| `b` | N/A |\n')).toEqual([
+    ['a', '/id'],
+  ]);
+});
+
+test('a field of the document’s own id is no copy', () => {
+  const text = (id: string): string =>
+    `# Shop\n## \`identity\` Container\n- **Partition Key**: \`/userId\`\n\`\`\`json\n{ "id": "${id}", "userId": "u1", "userName": "Ada", "at": 1 }\n\`\`\`\n`;
+  expect(found(text('u1'), 'D11')).toEqual([]);
+  expect(found(text('i7'), 'D11')).toHaveLength(1);
+});

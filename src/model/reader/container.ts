@@ -57,6 +57,7 @@ export class ContainerDraft {
   readonly line: number;
   readonly indexing = new IndexingDraft();
   #key: readonly string[] = [];
+  readonly #otherKeys: { readonly paths: readonly string[]; readonly at: Place }[] = [];
   #stated: Stated = {};
   #places: Partial<Record<ContainerFact, Place>> = {};
   #types = new Map<string, { examples: Record<string, unknown>[]; at: Place }>();
@@ -210,6 +211,7 @@ export class ContainerDraft {
     return {
       name: this.name,
       partitionKey: this.#key,
+      ...(this.#otherKeys.length > 0 && { otherKeys: this.#otherKeys }),
       types,
       ...(policy && { indexingPolicy: policy }),
       ...this.#stated,
@@ -325,6 +327,7 @@ export class ContainerDraft {
     if (before && this.#key.join() !== key.join()) {
       const message = `${this.name} has the key ${this.#key.join(', ')} in line ${before.line} and ${key.join(', ')} here`;
       this.#findings.add('error', 'partition-key-twice', line, message, 'State the key once.');
+      this.#otherKeys.push({ paths: key, at: this.#findings.at(line) });
     }
     // The first statement is the one that the container's section makes.
     if (before) return;

@@ -37,7 +37,7 @@ const FACT_COLUMNS: readonly (readonly [LabelName, readonly string[]])[] = [
   ['throughput', ['throughput', 'ru s', 'autoscale max', 'max ru', 'autoscale max ru']],
 ];
 
-interface Overview {
+export interface Overview {
   readonly name: string;
   readonly line: number;
   /** The key, and what further columns state. */

@@ -14,7 +14,7 @@ import { shardMapsOf, shardedContainersOf } from './shard-maps.ts';
 import { parsed, plainLines, readDocument } from './source.ts';
 import { sectionName, sectionNameOf } from './sections.ts';
 import { type Group, groupsOf, linesOf, commentedKey } from './stated.ts';
-import { overviews } from './overviews.ts';
+import { type Overview, overviews } from './overviews.ts';
 import { keyInHeading } from './told.ts';
 import { partitionKey } from './values.ts';
 import { modelError } from '../errors.ts';
@@ -45,14 +45,15 @@ export function readDrafts(text: string, file: string): ReadModel {
   const root = outlineOf(text, file);
   const all = [...within(root)].slice(1);
   const findings = new Findings(file);
-  const drafts = containers(all, text, findings);
+  const rows = overviews(all, text, file);
+  const drafts = containers(all, text, findings, rows);
   drafts.push(...besides(all, drafts, text, findings));
   const sectioned = drafts.length > 0;
   groups(all, drafts, text, findings, ({ told }) => !told);
-  if (drafts.length === 0) drafts.push(...headed(all, text, file, findings));
+  if (drafts.length === 0) drafts.push(...headed(all, text, findings, rows));
   // Where containers have sections, a row or a sentence about another one only mentions it.
   if (!sectioned) {
-    drafts.push(...tabled(all, drafts, text, file, findings));
+    drafts.push(...tabled(all, drafts, text, findings, rows));
     groups(all, drafts, text, findings, ({ told }) => told === true);
   }
   if (drafts.length === 0) drafts.push(...unnamed(all, text, findings));
@@ -64,7 +65,7 @@ export function readDrafts(text: string, file: string): ReadModel {
       `${file} is not a data-model document: it has none of the expected headings, and states no partition key`,
     );
   }
-  factsInTables(all, drafts, text, file);
+  factsInTables(drafts, rows);
   keyForAll(all, drafts, text);
   indexingElsewhere(all, drafts, text, findings);
   contentElsewhere(all, drafts, text, findings);
@@ -91,13 +92,18 @@ const mapsIn = (root: Section, text: string, file: string): DocumentedMap[] =>
   /shard|分片/i.test(text) ? shardMapsOf(root, piecesOf(root, text, file).prose, text, file) : [];
 
 /** Sections under "Container Designs" with a design; and others with "container" in their title that state a key. */
-function containers(all: readonly Section[], text: string, findings: Findings): ContainerDraft[] {
+function containers(
+  all: readonly Section[],
+  text: string,
+  findings: Findings,
+  rows: readonly Overview[],
+): ContainerDraft[] {
   const designs = all.filter((section) => sectionName(section.title) === 'containers');
   const children = new Set(designs.flatMap((section) => section.sections).flatMap((section) => partsOf(section, text)));
   const designed = new Map<string, ContainerDraft>();
   /** Sections with a key, such as "Partition Strategy". */
   const unnamed: ContainerDraft[] = [];
-  for (const section of [...children, ...strayContainers(all, designs, text)]) {
+  for (const section of [...children, ...strayContainers(all, designs, text, rows)]) {
     if (section.struck || sectionName(section.title) === 'indexing') continue;
     const stated = section.code === undefined ? statedIn(section, text) : [];
     // "Create the container" names what its labels name.
@@ -146,7 +152,12 @@ function partsOf(section: Section, text: string): readonly Section[] {
  * section below: `## Container Architecture` with a section for each container isn't one, nor is "Container
  * Configuration" below a container. If nothing states a key, the titles alone decide.
  */
-function strayContainers(all: readonly Section[], designs: readonly Section[], text: string): Section[] {
+function strayContainers(
+  all: readonly Section[],
+  designs: readonly Section[],
+  text: string,
+  rows: readonly Overview[],
+): Section[] {
   const under = new Set(designs.flatMap((section) => [...within(section)]));
   const titled = all.filter(
     (section) =>
@@ -155,7 +166,9 @@ function strayContainers(all: readonly Section[], designs: readonly Section[], t
       !under.has(section) &&
       (designs.length === 0 || !sectionName(section.title)),
   );
-  const own = (section: Section): boolean => statesKey(section, text) && namesIn(section, text).length < 2;
+  const own = (section: Section): boolean =>
+    (statesKey(section, text) && namesIn(section, text).length < 2) ||
+    (section.code !== undefined && rows.some(({ name }) => name === section.code));
   const keyed = titled.filter(
     (section) =>
       own(section) ||
@@ -284,7 +297,12 @@ function unnamed(all: readonly Section[], text: string, findings: Findings): Con
 }
 
 /** `## posts` with a key, in a document whose titles don't say what they are. */
-function headed(all: readonly Section[], text: string, file: string, findings: Findings): ContainerDraft[] {
+function headed(
+  all: readonly Section[],
+  text: string,
+  findings: Findings,
+  rows: readonly Overview[],
+): ContainerDraft[] {
   const keys = ({ blocks, title }: Section): number =>
     (keyInHeading(title) === undefined ? 0 : 1) +
     labelledFacts(blocks, text).facts.filter(
@@ -303,12 +321,13 @@ function headed(all: readonly Section[], text: string, file: string, findings: F
       (section.code !== undefined || !GENERAL.test(section.title)) &&
       [...within(section)].reduce((sum, part) => sum + keys(part), 0) === 1,
   );
-  // An overview has the names of all containers.
-  const rows = overviews(all, text, file);
-  return named
-    .filter((section) => rows.length === 0 || rows.some(({ name }) => isSame(name, containerName(section))))
-    .filter((section) => ![...within(section)].slice(1).some((part) => named.includes(part)))
-    .map((section) => new ContainerDraft(section, text, findings));
+  return (
+    named
+      // An overview has the names of all containers.
+      .filter((section) => rows.length === 0 || rows.some(({ name }) => isSame(name, containerName(section))))
+      .filter((section) => ![...within(section)].slice(1).some((part) => named.includes(part)))
+      .map((section) => new ContainerDraft(section, text, findings))
+  );
 }
 
 /** A document without sections for containers designs those of the rows of its overviews. */
@@ -316,11 +335,11 @@ function tabled(
   all: readonly Section[],
   drafts: readonly ContainerDraft[],
   text: string,
-  file: string,
   findings: Findings,
+  rows: readonly Overview[],
 ): ContainerDraft[] {
-  const rows = overviews(all, text, file).filter(({ name }) => !drafts.some((draft) => isSame(draft.name, name)));
-  return [...Map.groupBy(rows, ({ name }) => name.toLowerCase()).values()].flatMap(([first]) =>
+  const unknown = rows.filter(({ name }) => !drafts.some((draft) => isSame(draft.name, name)));
+  return [...Map.groupBy(unknown, ({ name }) => name.toLowerCase()).values()].flatMap(([first]) =>
     first ? [grouped({ ...first, facts: [] }, text, findings, sectionOf(all, first.name, drafts))] : [],
   );
 }
@@ -328,8 +347,8 @@ function tabled(
 const isSame = (one: string, other: string): boolean => one.toLowerCase() === other.toLowerCase();
 
 /** An overview gives a container what its section lacks; the same key twice agrees, another is an error. */
-function factsInTables(all: readonly Section[], drafts: readonly ContainerDraft[], text: string, file: string): void {
-  for (const { name, facts } of overviews(all, text, file)) {
+function factsInTables(drafts: readonly ContainerDraft[], rows: readonly Overview[]): void {
+  for (const { name, facts } of rows) {
     const draft = drafts.find((one) => isSame(one.name, name));
     for (const fact of facts) if (fact.name === 'partitionKey' || !draft?.states(fact.name)) draft?.fact(fact);
   }

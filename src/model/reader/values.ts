@@ -12,6 +12,7 @@ const head = (text: string): string => text.split(/\s[-–—]+\s|\s\(|;\s|\.\s/
 
 /** `/storeId`, `storeId - why`, `` `storeId`, `customerId` ``, `/a + /b`, `Hierarchical: [/a, /b]`; levels may be items. */
 export function partitionKey(text: string, items: readonly string[]): string[] | undefined {
+  if (/^\W*(?:n\/a|none|tbd)\W*$/i.test(text)) return undefined;
   const own = keyPaths(head(text).replace(/^[^:/`]*\b(hierarchical|composite|multihash|hpk|key)[^:/`]*:?/i, ''));
   if (own && own.length > 0) return own;
   const levels = items.map((item) => keyPaths(head(item).replace(/^[^:/`]*:/, '')));

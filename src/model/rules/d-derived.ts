@@ -78,6 +78,8 @@ const COMMON =
  */
 function copiesIn(facts: Facts, detail: ContainerDetail): Field[] {
   const { container } = detail;
+  // Which reference is the key isn't known.
+  if (container.partitionKey.length === 0) return [];
   const all = facts.containers.map((one) => one.container);
   const found = new Map<string, Field>();
   /** `productName` beside `productId` in an element of a list. */
@@ -134,14 +136,18 @@ const OF_MOMENT =
   /order|invoice|receipt|payment|transaction|log|audit|histor|event|ticket|booking|reservation|registration|snapshot|report|message|notification/i;
 const RENAMED = /^(?:name|title|display_?name|avatar(?:_?url)?|role)$/i;
 
-/** `authorName` beside `authorId`. */
+/** `authorName` beside `authorId`, which refers to another document: a user's own `userId` doesn't. */
 const isBeside = (fields: readonly Field[], { container }: ContainerDetail, of: string, part: string): boolean =>
   of !== '' &&
   RENAMED.test(part) &&
   !OF_MOMENT.test(container.name) &&
   namedLike(of, [container]) === undefined &&
   endingLike(of, [container]) === undefined &&
-  fields.some(({ field }) => field === `${of}Id` || field === `${of}_id`);
+  fields.some(
+    ({ field }) =>
+      (field === `${of}Id` || field === `${of}_id`) &&
+      !examplesIn(container).some((one) => one[field] !== undefined && one[field] === one['id']),
+  );
 
 /** A document, and the elements of its lists. */
 const partsOf = (document: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>>[] => [

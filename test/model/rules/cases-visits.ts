@@ -64,7 +64,7 @@ export const VISIT_CASES: readonly Case[] = [
     given: [said('| Container | Partition Key |\n|---|---|\n| `Customers` | `/id` |')],
     wrong: [['| `Customers` | `/id` |', '| `Customers` | `/name` |']],
     at: '| `Customers` | `/name` |',
-    says: 'Customers has the key /id, and /name here',
+    says: 'Customers has the key /id in line',
   },
   {
     rule: 'C31',

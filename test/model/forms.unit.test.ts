@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest';
 import type { Design } from '../../src/model/documents.ts';
 import { parseDesign } from '../../src/model/reader/design.ts';
+import { declaredIn } from '../../src/model/rules/declared.ts';
 import { checkDocuments } from '../../src/model/rules/index.ts';
 import type { RuleFinding } from '../../src/model/rules/rule.ts';
 
@@ -155,4 +156,49 @@ test('a field of the document’s own id is no copy', () => {
     `# Shop\n## \`identity\` Container\n- **Partition Key**: \`/userId\`\n\`\`\`json\n{ "id": "${id}", "userId": "u1", "userName": "Ada", "at": 1 }\n\`\`\`\n`;
   expect(found(text('u1'), 'D11')).toEqual([]);
   expect(found(text('i7'), 'D11')).toHaveLength(1);
+});
+
+const DIAGRAM = `# Deep Dive
+
+## 3. Partitioning Strategy (\`/cluster\`)
+We partition by **Cluster**.
+
+## 4. The \`migrations\` Schema
+
+### Visual Structure
+\`\`\`mermaid
+classDiagram
+    class WorkloadDocument {
+        +String id
+        +String cluster (Partition Key)
+        +Array secrets
+    }
+\`\`\`
+
+## 5. The \`namespaces\` Schema
+A cache.
+`;
+
+test('names in code of headings, and a key in a class diagram, state containers', () => {
+  expect(containers(DIAGRAM)).toEqual([
+    ['migrations', '/cluster'],
+    ['namespaces', ''],
+  ]);
+  expect(design(DIAGRAM).findings).toContainEqual(
+    expect.objectContaining({ code: 'partition-key-missing', at: { file: 'm.md', line: 18 } }),
+  );
+  expect(declaredIn(design(DIAGRAM)).map(({ field, entity }) => [field, entity])).toEqual([
+    ['id', 'WorkloadDocument'],
+    ['cluster', 'WorkloadDocument'],
+    ['secrets', 'WorkloadDocument'],
+  ]);
+  expect(
+    containers('# Shop\n## `orders`\n```mermaid\nerDiagram\n  ORDER {\n    string storeId "partition key"\n  }\n```\n'),
+  ).toEqual([['orders', '/storeId']]);
+});
+
+test('a document in a form that is not read is not said to have no containers', () => {
+  expect(() => design('# Shop\n## Container Designs\nOrders lie by store.\n')).toThrow(
+    'No container was found in m.md, so nothing was checked',
+  );
 });

@@ -1,12 +1,13 @@
 import type { DocumentedMap, StatedIndex } from '../documents.ts';
 import type { Model } from '../model.ts';
 import { outlineOf, skippedSections, titleOf } from './common.ts';
-import { ContainerDraft, GENERAL, containerName, isNamed } from './container.ts';
+import { ContainerDraft, containerName, isNamed } from './container.ts';
 import { type Fact, labelledFacts } from './labelled-facts.ts';
 import { contentElsewhere, insideOf, isOfContainer, onlyIn } from './elsewhere.ts';
 import { namedLike } from './owners.ts';
 import { contentOf } from './fences.ts';
 import { Findings } from './findings.ts';
+import { headed, isSame } from './headed.ts';
 import { normalised } from './labels.ts';
 import { type Section, lineOf, sourceOf, within } from './outline.ts';
 import { piecesOf } from './prose.ts';
@@ -59,10 +60,10 @@ export function readDrafts(text: string, file: string): ReadModel {
   if (drafts.length === 0) drafts.push(...unnamed(all, text, findings));
   if (drafts.length === 0) {
     if (all.some((section) => sectionName(section.title)))
-      throw modelError('model-without-containers', `No design of a container was found in ${file}`);
+      throw modelError('model-without-containers', `No container was found in ${file}, so nothing was checked`);
     throw modelError(
       'not-a-model-document',
-      `${file} is not a data-model document: it has none of the expected headings, and states no partition key`,
+      `No container was found in ${file}, and none of the headings of a data-model document`,
     );
   }
   factsInTables(drafts, rows);
@@ -296,40 +297,6 @@ function unnamed(all: readonly Section[], text: string, findings: Findings): Con
   ];
 }
 
-/** `## posts` with a key, in a document whose titles don't say what they are. */
-function headed(
-  all: readonly Section[],
-  text: string,
-  findings: Findings,
-  rows: readonly Overview[],
-): ContainerDraft[] {
-  const keys = ({ blocks, title }: Section): number =>
-    (keyInHeading(title) === undefined ? 0 : 1) +
-    labelledFacts(blocks, text).facts.filter(
-      ({ name, text: value, items }) =>
-        name === 'partitionKey' &&
-        partitionKey(
-          value,
-          items.map((item) => item.text),
-        ) !== undefined,
-    ).length;
-  // The key may stand in a part such as "#### Partition Key"; the innermost section with a name of its own has it.
-  const named = all.filter(
-    (section) =>
-      !section.struck &&
-      section.depth > 1 &&
-      (section.code !== undefined || !GENERAL.test(section.title)) &&
-      [...within(section)].reduce((sum, part) => sum + keys(part), 0) === 1,
-  );
-  return (
-    named
-      // An overview has the names of all containers.
-      .filter((section) => rows.length === 0 || rows.some(({ name }) => isSame(name, containerName(section))))
-      .filter((section) => ![...within(section)].slice(1).some((part) => named.includes(part)))
-      .map((section) => new ContainerDraft(section, text, findings))
-  );
-}
-
 /** A document without sections for containers designs those of the rows of its overviews. */
 function tabled(
   all: readonly Section[],
@@ -343,8 +310,6 @@ function tabled(
     first ? [grouped({ ...first, facts: [] }, text, findings, sectionOf(all, first.name, drafts))] : [],
   );
 }
-
-const isSame = (one: string, other: string): boolean => one.toLowerCase() === other.toLowerCase();
 
 /** An overview gives a container what its section lacks; the same key twice agrees, another is an error. */
 function factsInTables(drafts: readonly ContainerDraft[], rows: readonly Overview[]): void {

@@ -66,8 +66,29 @@ const isKey = ({ name, text, items }: Fact): boolean =>
 /** A longer line is no label. The expressions below take time with the square of its blanks. */
 const LONGEST = 400;
 
+/** `+String cluster (Partition Key)` in a class diagram, `string cluster "partition key"` in one of entities. */
+export const diagramKeys = ({ text, line }: Fence): Fact[] =>
+  /^\s*(?:classDiagram|erDiagram)\b/.test(text)
+    ? text.split('\n').flatMap((row, index): Fact[] => {
+        const field = /^\s*[+#~-]?\s*[\w<>~[\]]+\s+(\w+)\s+(?:\w\w\s+)?["(]\W*partition key\W*[")]\s*$/i.exec(row)?.[1];
+        return field === undefined ? [] : [keyFact(`/${field}`, line + index)];
+      })
+    : [];
+
+const keyFact = (key: string, line: number): Fact => ({
+  name: 'partitionKey',
+  label: 'Partition Key',
+  text: key,
+  line,
+  items: [],
+  fences: [],
+});
+
 /** `container: events` and `partition key: /id`, each on its line of a fence. */
-export function linesOf({ text, line }: Fence): Fact[] {
+export function linesOf(fence: Fence): Fact[] {
+  const { text, line } = fence;
+  const diagram = diagramKeys(fence);
+  if (diagram.length > 0) return diagram;
   return text.split('\n').flatMap((row, index): Fact[] => {
     if (row.length > LONGEST) return [];
     // A tree of containers: `├── orders (Container)`, with `│   └── Partition Key: /storeId` below it.
@@ -125,7 +146,7 @@ function itemised(first: RootContent | undefined, rest: readonly RootContent[], 
 const groupOf = (name: string, key: string, line: number): Group => ({
   name,
   line,
-  facts: [{ name: 'partitionKey', label: 'Partition Key', text: key, line, items: [], fences: [] }],
+  facts: [keyFact(key, line)],
 });
 
 /** Calls, properties and templates that create a container. The name and the key stand within one statement. */
@@ -203,9 +224,7 @@ export function commentedKey(text: string): Fact[] {
         : /^\s*["']?(?<field>[A-Za-z_]\w*)["']?\??\s*:\s*[^/#]*(?:\/\/|#)\W*partition key\W*$/i.exec(row)?.groups?.[
             'field'
           ];
-    return field === undefined
-      ? []
-      : [{ name: 'partitionKey', label: 'Partition Key', text: `/${field}`, line: index + 1, items: [], fences: [] }];
+    return field === undefined ? [] : [keyFact(`/${field}`, index + 1)];
   });
   return new Set(found.map((fact) => fact.text)).size === 1 ? found : [];
 }

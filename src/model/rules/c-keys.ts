@@ -48,7 +48,7 @@ function constantKey({ container }: ContainerDetail, constants: readonly Prose[]
 }
 /** Names that usually have few values. */
 const FEW =
-  /\/(status|department|type|kind|state|country|region|tier|category|sport|league|language|currency|plan|environment|severity|level|role|gender|is[A-Z]\w*|has[A-Z]\w*|\w+(?:Type|Status|Category|Kind|Level|Role|State)|\w+_(?:type|status|category|kind|level|role|state)|active|enabled|deleted|priority|collection|entity|channel|platform|format)$/;
+  /\/(status|department|type|kind|state|country|region|tier|category|sport|league|language|currency|plan|environment|severity|level|role|gender|is[A-Z]\w*|has[A-Z]\w*|\w+(?:Type|Status|Category|Kind|Level|Role|State)|\w+_(?:type|status|category|kind|level|role|state)|active|enabled|deleted|priority|collection|entity|channel|platform|format|cluster)$/;
 
 /** `(value: 'deadletter')` beside the key: all documents have it. */
 const ONE_VALUE =

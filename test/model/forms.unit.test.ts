@@ -202,3 +202,40 @@ test('a document in a form that is not read is not said to have no containers', 
     'No container was found in m.md, so nothing was checked',
   );
 });
+
+const typesOf = (text: string): string[][] =>
+  design(text).model.containers.map(({ name, types }) => [
+    name,
+    ...types.map((type) => `${type.name} ${type.examples.length}`),
+  ]);
+
+test('types in an overview, and beside the values of the key, are types of the container, and own their examples', () => {
+  const example = '\n## Edge Entity\n```json\n{ "id": "e1", "type": "edge", "pk": "t1" }\n```\n';
+  const overview =
+    '# Design\n| Container | Partition Key | Document Types |\n|---|---|---|\n| `tenants` | `/pk` | `tenant`, `user` |\n| `graph` | `/pk` | `component`, `edge` |\n| `rest` | `/id` | any |\n';
+  expect(typesOf(overview + example)).toEqual([
+    ['tenants', 'tenant 0', 'user 0'],
+    ['graph', 'component 0', 'edge 1'],
+    ['rest'],
+  ]);
+  expect(design(overview).findings.map(({ code }) => code)).not.toContain('type-without-example');
+  const values = (row: string): string =>
+    `# Rune\n1. Create container \`rune\` with:\n   - Partition key: \`/pk\`\n\n| Document type | \`pk\` value |\n|---|---|\n| \`session\` | \`{session_id}\` |\n| \`job\` | ${row} |\n`;
+  expect(typesOf(values('`job:{job_id}`'))).toEqual([['rune', 'session 0', 'job 0']]);
+  // A path is a key, and its row no type.
+  expect(typesOf(values('`/jobId`'))[0]).toEqual(['rune']);
+});
+
+test('a reference beside the fields that the other key is made of is a point read', () => {
+  const text = (fields: string): string =>
+    `# Graph\n| Container | Partition Key | Document Types |\n|---|---|---|\n| \`projects\` | \`/pk\` = \`{tenantId}\` | \`project\` |\n| \`graph\` | \`/pk\` = \`{projectId}\` | \`edge\` |\n\n\`\`\`json\n{ "id": "e1", "type": "edge", "pk": "p1", ${fields} }\n\`\`\`\n`;
+  expect(found(text('"tenantId": "t1", "projectId": "p1"'), 'C32')).toEqual([]);
+  expect(found(text('"projectId": "p1"'), 'C32')).toHaveLength(1);
+});
+
+test('what is said of documents of a type isn’t said of a list that is called like it', () => {
+  const text = (types: string): string =>
+    `# Graph\n| Container | Partition Key | Document Types |\n|---|---|---|\n| \`results\` | \`/pk\` | \`result\`, \`run\` |\n| \`graph\` | \`/pk\` | ${types} |\n\nUpserts edges into the graph. Updates the run.\n\n\`\`\`json\n{ "id": "r1", "type": "result", "pk": "p1", "edges": [{ "from": "a" }] }\n\`\`\`\n`;
+  expect(found(text('`component`, `edge`'), 'D20')).toEqual([]);
+  expect(found(text('`component`'), 'D20')).toHaveLength(1);
+});

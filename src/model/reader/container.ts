@@ -61,6 +61,8 @@ export class ContainerDraft {
   #stated: Stated = {};
   #places: Partial<Record<ContainerFact, Place>> = {};
   #types = new Map<string, { examples: Record<string, unknown>[]; at: Place }>();
+  /** Types that a table names. */
+  readonly #listed = new Set<string>();
   #designed = false;
   #reference = false;
   #partial = false;
@@ -199,7 +201,7 @@ export class ContainerDraft {
     }
     const types: DocumentType[] = [...this.#types].map(([name, { examples, at }]) => ({ name, examples, at }));
     for (const { name, examples, at } of types) {
-      if (examples.length === 0)
+      if (examples.length === 0 && !this.#listed.has(name))
         findings.add(
           'warning',
           'type-without-example',
@@ -312,6 +314,18 @@ export class ContainerDraft {
     const named = typeof type === 'string' && type !== '';
     this.lines.set(value, line);
     this.#type(named ? type : this.name.toLowerCase(), line).examples.push(value);
+  }
+
+  /** A type that a table names. Its example may be anywhere, or nowhere. */
+  typed(name: string, line: number): void {
+    if (this.#types.has(name)) return;
+    this.#listed.add(name);
+    this.#type(name, line);
+  }
+
+  /** Whether it is said to have documents of a type. */
+  has(type: string): boolean {
+    return this.#types.has(type);
   }
 
   #type(name: string, line: number): { examples: Record<string, unknown>[] } {

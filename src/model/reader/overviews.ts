@@ -3,6 +3,7 @@ import type { Fact } from './labelled-facts.ts';
 import type { LabelName } from './labels.ts';
 import type { Section } from './outline.ts';
 import { type Table, column, hasColumns, tablesOf } from './tables.ts';
+import { typesInRow } from './typed.ts';
 import { partitionKey, throughput, ttl, uniqueKeys } from './values.ts';
 
 const CONTAINER_COLUMN = [
@@ -42,6 +43,8 @@ export interface Overview {
   readonly line: number;
   /** The key, and what further columns state. */
   readonly facts: readonly Fact[];
+  /** The types of its documents, if a column names them. */
+  readonly types: readonly string[];
 }
 
 /** Whatever its first column is called: names in backticks, each with a path as its key. */
@@ -77,7 +80,7 @@ export function overviews(all: readonly Section[], text: string, file: string): 
           const value = column(row, headers) ?? '';
           return understood(label, value) ? [factOf(label, value)] : [];
         });
-        return [{ name, line, facts: [factOf('partitionKey', key), ...further] }];
+        return [{ name, line, facts: [factOf('partitionKey', key), ...further], types: typesInRow(row) }];
       }),
   );
 }

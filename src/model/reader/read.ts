@@ -17,6 +17,7 @@ import { sectionName, sectionNameOf } from './sections.ts';
 import { type Group, groupsOf, linesOf, commentedKey } from './stated.ts';
 import { type Overview, overviews } from './overviews.ts';
 import { keyInHeading } from './told.ts';
+import { typesInTables } from './typed.ts';
 import { partitionKey } from './values.ts';
 import { modelError } from '../errors.ts';
 
@@ -67,6 +68,7 @@ export function readDrafts(text: string, file: string): ReadModel {
     );
   }
   factsInTables(drafts, rows);
+  typesInTables(all, drafts, rows, text, file);
   keyForAll(all, drafts, text);
   indexingElsewhere(all, drafts, text, findings);
   contentElsewhere(all, drafts, text, findings);
@@ -288,6 +290,8 @@ function unnamed(all: readonly Section[], text: string, findings: Findings): Con
   const [first] = keys.length > 0 ? keys : commentedKey(text);
   if (!first) return [];
   const name =
+    // "Create the container `orders` with": more certain than a variable that is called container.
+    /\bcontainer\s+(?:called\s+|named\s+)?`([\w-]+)`/i.exec(text)?.[1] ??
     /^\W*container(?: id| name)?\s*[:=]\s*[`"']?([\w-]+)/im.exec(text)?.[1] ??
     /[`(]([\w-]+)`?\s+container\b/i.exec(text)?.[1] ??
     /^\W*container["'`]?\s*:\s*["'`]([\w-]+)/im.exec(text)?.[1] ??

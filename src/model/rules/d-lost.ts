@@ -3,6 +3,7 @@ import { isObject } from '../../base/json.ts';
 import type { ContainerDetail, Design } from '../documents.ts';
 import type { Place } from '../model.ts';
 import { declaredOf } from './declared.ts';
+import { namedLike } from '../reader/owners.ts';
 import { GROWING } from './d-growth.ts';
 import { type Facts, examplesIn } from './facts.ts';
 import type { Field } from './fields.ts';
@@ -29,13 +30,22 @@ function listsIn(facts: Facts, detail: ContainerDetail): Field[] {
       .map(([field]) => ({ field, at: facts.field(one, field, container.at) })),
   );
   const declared = facts.design ? declaredOf(facts.design, detail) : [];
-  return [...shown, ...declared.filter(({ array, field }) => array && GROWING.test(field))];
+  // What the text says of components is of the documents `component`, not of a list of them.
+  const types = facts.containers.flatMap((one) => one.container.types);
+  return [...shown, ...declared.filter(({ array, field }) => array && GROWING.test(field))].filter(
+    ({ field }) => namedLike(field, types) === undefined,
+  );
 }
 
 /** The lines that say that the list, or the document that has it, is changed. */
 function changesOf(design: Design, { container }: ContainerDetail, lists: readonly Field[]): Place[] {
-  const singular = container.name.replace(/s$/i, '');
-  const names = [...new Set(lists.map(({ field }) => field)), singular];
+  const fields = [...new Set(lists.map(({ field }) => field))];
+  // Of several types, those whose documents have the list.
+  const owners =
+    container.types.length > 1
+      ? container.types.filter(({ examples }) => examples.some((one) => fields.some((field) => field in one)))
+      : [container];
+  const names = [...fields, ...owners.map(({ name }) => name.replace(/s$/i, ''))];
   const of = new RegExp(
     String.raw`(?:^|[^\w/])(?:${names.map((name) => name.replaceAll(/\W/g, '.')).join('|')})s?\b`,
     'i',

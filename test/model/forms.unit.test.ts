@@ -239,3 +239,17 @@ test('what is said of documents of a type isn’t said of a list that is called 
   expect(found(text('`component`, `edge`'), 'D20')).toEqual([]);
   expect(found(text('`component`'), 'D20')).toHaveLength(1);
 });
+
+test('a finding says what it speaks of, in the words of its line', () => {
+  const text = `# Shop\n| Container | Partition Key |\n|---|---|\n| \`orders\` | \`/region\` |\n\n- **Search**: \`CONTAINS(LOWER(c.note), 'x')\` by hand\n- The email lookup at sign-in is a cross-partition query\n`;
+  expect(found(text, 'E10').map(({ message }) => message)).toEqual([
+    expect.stringContaining('"Search: CONTAINS(LOWER(c.note), \'x\') by hand"'),
+  ]);
+  expect(found(text, 'B24').map(({ message }) => message)).toEqual([
+    'What people ask at each visit reads every partition: "The email lookup at sign-in is a cross-partition query"',
+  ]);
+  expect(found(text, 'C2').map(({ message }) => message)).toContain('orders: the key /region usually has few values');
+  expect(found(text.replace('`/region`', '`/region`, `/storeId`'), 'C2').map(({ message }) => message)).toContain(
+    'orders: the first level of the key, /region, usually has few values',
+  );
+});

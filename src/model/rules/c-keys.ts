@@ -171,7 +171,10 @@ export const KEYS: readonly Rule[] = [
         )
           yield {
             severity: 'warning',
-            message: `${container.name}: the first level of the key, ${first}, usually has few values`,
+            message: `${container.name}: ${container.partitionKey.length > 1 ? `the first level of the key, ${first},` : `the key ${first}`} usually has few values`,
+            ...(container.partitionKey.length === 1 && {
+              hint: 'Write the number of values next to the key, or use a field with more values.',
+            }),
             at,
           };
         // Two containers with the key /id have different ids, so their numbers may differ.

@@ -1,6 +1,6 @@
 // C24 and E10: SQL that Cosmos DB refuses, and filters that no index serves.
 import { type Rule, type RuleResult, DESIGN, SOURCES, missing, more, together } from './rule.ts';
-import { linesSaying } from './said.ts';
+import { linesSaying, wordsOf } from './said.ts';
 
 /** What other databases have; each with what Cosmos DB has instead. */
 const REFUSED: readonly {
@@ -94,16 +94,21 @@ export const SYNTAX: readonly Rule[] = [
     *check({ questions, design }): Iterable<RuleResult> {
       const placed = ([line]: readonly [number, string]) => ({ at: { file: design?.file ?? '', line } });
       const conditions = design ? linesSaying(design, CONDITION) : [];
+      const compared = conditions.filter(([, text]) => !AVOIDED.test(text)).map(placed);
       yield* together(
-        conditions.filter(([, text]) => !AVOIDED.test(text)).map(placed),
-        'This condition compares what LOWER or UPPER makes of a field, which no index serves',
+        compared,
+        `A condition compares what LOWER or UPPER makes of a field, which no index serves: ${design ? wordsOf(design, compared) : ''}`,
       );
       const told = (design ? linesSaying(design, TOLD) : []).filter(
         ([line]) => !conditions.some(([other]) => other === line),
       );
+      const filtered = told.filter(([, text]) => !NOT_TOLD.test(text));
+      const functions = new Set(
+        filtered.flatMap(([, text]) => text.match(/\b(?:LOWER|UPPER|REPLACE|TRIM)(?=\()/g) ?? []),
+      );
       yield* together(
-        told.filter(([, text]) => !NOT_TOLD.test(text)).map(placed),
-        'A filter by what such a function makes of a field is served by no index, and loads every document',
+        filtered.map(placed),
+        `A filter by what ${[...functions].join(' or ')} makes of a field is served by no index, and loads every document: ${design ? wordsOf(design, filtered.map(placed)) : ''}`,
       );
       const all = questions.flatMap(({ queries, who, at, detail }) =>
         queries.map(({ text }) => ({

@@ -144,7 +144,7 @@ export const LOST: readonly Rule[] = [
       const open = all.filter(({ clears }) => !clears);
       yield* together(
         open,
-        'This program only adds rows: what is deleted, or moves to another group, stays in the view',
+        'A program that fills a view only adds rows: what is deleted, or moves to another group, stays in the view',
         open.map(({ from }) => from),
       );
     },

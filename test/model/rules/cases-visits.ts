@@ -113,7 +113,7 @@ export const VISIT_CASES: readonly Case[] = [
     wrong: [['WHERE c.id = "o1"', 'WHERE c.customerId = "c1"']],
     at: '(point read)',
     severity: 'warning',
-    says: 'is a query',
+    says: 'called a point read',
   },
   {
     rule: 'C7',

@@ -3,6 +3,7 @@ import type { Parser } from '../../sql-check/parser.ts';
 import type { Documents, Waiver } from '../documents.ts';
 import { DEFAULTS, type RuleSettings } from '../estimate.ts';
 import type { ModelFinding } from '../model.ts';
+import { VALUES } from './a-values.ts';
 import { BELIEFS_OF_SERVICE } from './a-beliefs.ts';
 import { CLAIMS } from './a-claims.ts';
 import { AGREEMENT } from './a-completeness.ts';
@@ -27,6 +28,7 @@ import { GROWING_KEYS } from './c-growing.ts';
 import { IDENTITY } from './c-identity.ts';
 import { KEYS } from './c-keys.ts';
 import { MADE_IDS } from './c-made-ids.ts';
+import { MARKS } from './c-marks.ts';
 import { NAMES } from './c-names.ts';
 import { ONCE_EACH } from './c-once.ts';
 import { ORDERS_BY_WORDS } from './c-order.ts';
@@ -88,6 +90,7 @@ export const MODEL_RULES: readonly Rule[] = [
   ...ROLES,
   ...UNSHOWN,
   ...SDKS,
+  ...VALUES,
   ...SIZES,
   ...COST,
   ...ENDLESS,
@@ -114,6 +117,7 @@ export const MODEL_RULES: readonly Rule[] = [
   ...DUE_WORK,
   ...ORDERS_BY_WORDS,
   ...SECRETS,
+  ...MARKS,
   ...AGGREGATES,
   ...GROWTH,
   ...DERIVED,

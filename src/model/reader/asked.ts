@@ -198,8 +198,8 @@ function statements(code: string): { text: string; comment: string; line: number
       at++;
     }
     const [text = ''] = parts.join('\n').split(end);
-    // The line that opens a string over several lines stands between the comment and the query.
-    let above = first > 0 && /^[^#/]*=\s*f?(?:"""|`|''')\s*$/.test(lines[first - 1] ?? '') ? first - 1 : first;
+    // The line that opens a call, or a string over several lines, stands between the comment and the query.
+    let above = first > 0 && /^[^#/]*(?:=\s*f?(?:"""|`|''')|\w\()\s*$/.test(lines[first - 1] ?? '') ? first - 1 : first;
     const until = above;
     while (above > 0 && isComment(lines[above - 1] ?? '')) above--;
     const last = found.at(-1)?.line ?? -1;

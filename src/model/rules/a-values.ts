@@ -50,7 +50,7 @@ interface Written {
 }
 
 const EQUALS =
-  /\b[a-z]\w*\.(?<field>\w+(?:\.\w+)*)\s*(?:=|!=|<>|IN\s*\()\s*(?<values>['"][^)]*?['"])(?=\s*(?:$|\)|AND|OR|ORDER|GROUP|OFFSET|,))/gi;
+  /\b[a-z]\w*\.(?<field>\w+(?:\.\w+)*)\s*(?:(?:=|!=|<>)\s*(?<one>'[^']*'|"[^"]*")|IN\s*\((?<list>[^)]*)\))/gi;
 
 /** The one of the known words that differs by its letters' case alone. */
 const otherwise = (value: string, known: readonly string[]): string | undefined =>
@@ -61,14 +61,14 @@ function askedIn(facts: Facts, detail: ContainerDetail): Written[] {
   const examples = examplesIn(detail.container);
   return facts.asked(detail).flatMap(({ queries, at }) =>
     queries.flatMap(({ text }) =>
-      [...text.matchAll(EQUALS)].flatMap(({ groups: { field = '', values = '' } = {} }) => {
-        const shown = examples.filter((one) => typeof valueAt(one, field) === 'string');
+      [...text.matchAll(EQUALS)].flatMap(({ groups: { field = '', one = '', list } = {} }) => {
+        const shown = examples.filter((example) => typeof valueAt(example, field) === 'string');
         // `"active|done"` lists what the field may be.
-        const known = shown.flatMap((one) => String(valueAt(one, field)).split('|'));
-        return [...values.matchAll(/['"]([^'"]+)['"]/g)].flatMap(([, value = '']): Written[] => {
+        const known = shown.flatMap((example) => String(valueAt(example, field)).split('|'));
+        return [...(list ?? one).matchAll(/['"]([^'"]+)['"]/g)].flatMap(([, value = '']): Written[] => {
           const other = otherwise(
             value,
-            known.map((one) => one.trim()),
+            known.map((word) => word.trim()),
           );
           const [first = {}] = shown;
           const name = field.split('.').at(-1) ?? field;

@@ -101,10 +101,12 @@ function copiesIn(facts: Facts, detail: ContainerDetail): Field[] {
       if (part !== one) elements(part, one);
       for (const reference of names) {
         const [, of] = /^(\w+?)_?id$/i.exec(reference) ?? [];
-        const other = of === undefined || of === '' ? undefined : namedLike(of, all);
+        const called = of === undefined || of === '' ? undefined : namedLike(of, all);
+        const other = called ?? referredTo(all, of ?? '', part[reference]);
         if (!other || other === container || container.partitionKey.includes(`/${reference}`)) continue;
-        const theirs = fieldsIn(other);
         const itself = examplesIn(other).find(({ id }) => id === part[reference]);
+        // Of a type in a container with another name, the example itself is the proof.
+        const theirs = called ? fieldsIn(other) : new Set(Object.keys(itself ?? {}));
         const origin = facts.containers.find((each) => each.container === other);
         for (const field of names) {
           // With another value than the document that it refers to has, it is no copy: a member's role in a group.
@@ -123,6 +125,15 @@ function copiesIn(facts: Facts, detail: ContainerDetail): Field[] {
   }
   return [...found.values()].filter(({ field }) => !own.has(field));
 }
+
+/** The container whose type is called like a reference, and has an example with its id: `identityUserId` → `identity-user`. */
+const referredTo = (all: readonly Container[], of: string, id: unknown): Container | undefined =>
+  all.find(({ types }) =>
+    types.some(
+      (type) =>
+        namedLike(of, [type]) !== undefined && type.examples.some((one) => id !== undefined && one['id'] === id),
+    ),
+  );
 
 /** "A denormalized copy sits next to its id": a convention for all copies, with what a rename does to them. */
 const CONVENTION = /\bdenormali[sz]ed (?:cop(?:y|ies)|fields?|names?)\b/i;

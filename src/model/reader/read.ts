@@ -105,7 +105,7 @@ function containers(
   const children = new Set(designs.flatMap((section) => section.sections).flatMap((section) => partsOf(section, text)));
   const designed = new Map<string, ContainerDraft>();
   /** Sections with a key, such as "Partition Strategy". */
-  const unnamed: ContainerDraft[] = [];
+  const keyed: ContainerDraft[] = [];
   for (const section of [...children, ...strayContainers(all, designs, text, rows)]) {
     if (section.struck || sectionName(section.title) === 'indexing') continue;
     const stated = section.code === undefined ? statedIn(section, text) : [];
@@ -116,7 +116,7 @@ function containers(
     const named = own !== undefined || isNamed(section);
     // "Container Security" with a policy names no container.
     if (!named && !draft.keyed) continue;
-    if (!named) unnamed.push(draft);
+    if (!named) keyed.push(draft);
     else if (!draft.designed) {
       if (/container|容器|コンテナ/i.test(section.title) || section.code !== undefined) {
         findings.add(
@@ -133,7 +133,7 @@ function containers(
       findings.add('error', 'container-twice', section.line, message, 'Combine the two sections.');
     } else designed.set(draft.name, draft);
   }
-  return designed.size > 0 ? [...designed.values()] : unnamed;
+  return designed.size > 0 ? [...designed.values()] : keyed;
 }
 
 /** The names that a section's groups and labels state; of a section that names no container, those of its parts. */

@@ -61,11 +61,12 @@ function askedIn(facts: Facts, detail: ContainerDetail): Written[] {
   const examples = examplesIn(detail.container);
   return facts.asked(detail).flatMap(({ queries, at }) =>
     queries.flatMap(({ text }) =>
-      [...text.matchAll(EQUALS)].flatMap(({ groups: { field = '', one = '', list } = {} }) => {
+      [...text.matchAll(EQUALS)].flatMap(({ groups = {} }) => {
+        const { field = '', one = '', list = one } = groups;
         const shown = examples.filter((example) => typeof valueAt(example, field) === 'string');
         // `"active|done"` lists what the field may be.
         const known = shown.flatMap((example) => String(valueAt(example, field)).split('|'));
-        return [...(list ?? one).matchAll(/['"]([^'"]+)['"]/g)].flatMap(([, value = '']): Written[] => {
+        return [...list.matchAll(/['"]([^'"]+)['"]/g)].flatMap(([, value = '']): Written[] => {
           const other = otherwise(
             value,
             known.map((word) => word.trim()),

@@ -83,7 +83,7 @@ export function contestedIn(design: Design): ReadonlyMap<ContainerDetail, readon
     const { partitionKey, otherKeys = [], places, at } = detail.container;
     // Levels of a hierarchical key are often named one by one.
     const stated = partitionKey.length === 1 ? (byContainer.get(detail) ?? []) : [];
-    const [own = ''] = [partitionKey.join(', ')];
+    const own = partitionKey.join(', ');
     const sentences = stated.filter(({ told, key }) => told && key !== own);
     const counted = stated.filter(
       ({ told, key }) => !told || key === own || sentences.filter((one) => one.key === key).length >= SENTENCES,

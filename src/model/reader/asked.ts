@@ -18,6 +18,7 @@ const DENIED =
 
 /** "Cross-session queries" of a container with the key `/session_id`. */
 function crossesKey(text: string, { partitionKey: [first = ''] }: Container): boolean {
+  if (!/\bcross[- ]/i.test(text)) return false;
   const name = first.slice(1).replace(/_?id$/i, '');
   return /^\w+$/.test(name) && new RegExp(String.raw`\bcross[- ]${name}s?\b`, 'i').test(text);
 }

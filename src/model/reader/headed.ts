@@ -2,13 +2,12 @@
 import { ContainerDraft, GENERAL, containerName } from './container.ts';
 import type { Findings } from './findings.ts';
 import { labelledFacts } from './labelled-facts.ts';
+import { isSame } from './names.ts';
 import { type Section, within } from './outline.ts';
 import type { Overview } from './overviews.ts';
 import { diagramKeys } from './stated.ts';
 import { keyInHeading } from './told.ts';
 import { partitionKey } from './values.ts';
-
-export const isSame = (one: string, other: string): boolean => one.toLowerCase() === other.toLowerCase();
 
 /** "4. The `orders` Schema". */
 const isSchema = ({ code, title }: Section): boolean =>

@@ -41,6 +41,7 @@ export function labelledFacts(blocks: readonly RootContent[], source: string): L
 /** A section's facts are asked for by several readers. */
 const factsOf = new WeakMap<readonly RootContent[], LabelledFacts>();
 
+const VALUED = /^(?<own>[^::`]{2,40})[::]\s*(?<inner>\S.*)$/u;
 const SIGN = /^\p{Extended_Pictographic}\uFE0F?\s*/u;
 const LABELLED =
   /\n(?=\s*(?:\p{Extended_Pictographic}\uFE0F?\s*)?(?:\*\*|(?:partition key|container(?: name| id)?|collection|database(?: name)?|ttl|throughput)\s*:))|\s\|\s(?=\*\*)/iu;
@@ -110,7 +111,7 @@ class FactReader implements LabelledFacts {
       );
     const { bold, plain: words } = match?.groups ?? {};
     // `**Partition key: `/id`** (a GUID)`: the value is bold too.
-    const within = /^(?<own>[^:`]{2,40}?)\s*[::]\s*(?<inner>\S.*)$/u.exec(bold ?? '')?.groups;
+    const within = VALUED.exec(bold ?? '')?.groups;
     const isWhole = within !== undefined && labelName(within['own'] ?? '') !== undefined;
     const label = (isWhole ? within['own'] : bold) ?? words;
     if (label === undefined) return undefined;

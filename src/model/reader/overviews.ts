@@ -3,7 +3,6 @@ import type { Fact } from './labelled-facts.ts';
 import type { LabelName } from './labels.ts';
 import type { Section } from './outline.ts';
 import { type Table, column, hasColumns, tablesOf } from './tables.ts';
-import { typesInRow } from './typed.ts';
 import { partitionKey, throughput, ttl, uniqueKeys } from './values.ts';
 
 const CONTAINER_COLUMN = [
@@ -92,3 +91,11 @@ const understood = (label: LabelName, value: string): boolean =>
     : label === 'uniqueKeys'
       ? (uniqueKeys(value, []) ?? []).length > 0
       : typeof throughput(value)?.max === 'number';
+
+const TYPES_COLUMN = ['document types', 'document type', 'item types', 'entity types', 'types'];
+
+/** The names in backticks of a cell that has nothing else. */
+function typesInRow(row: Table['rows'][number]): string[] {
+  const cell = column(row, TYPES_COLUMN) ?? '';
+  return /^`[\w-]+`(?:\s*[,/]\s*`[\w-]+`)*$/.test(cell) ? [...cell.matchAll(/[\w-]+/g)].map(([name]) => name) : [];
+}

@@ -7,7 +7,8 @@ import { contentElsewhere, insideOf, isOfContainer, onlyIn } from './elsewhere.t
 import { namedLike } from './owners.ts';
 import { contentOf } from './fences.ts';
 import { Findings } from './findings.ts';
-import { headed, isSame } from './headed.ts';
+import { headed } from './headed.ts';
+import { isSame } from './names.ts';
 import { normalised } from './labels.ts';
 import { type Section, lineOf, sourceOf, within } from './outline.ts';
 import { piecesOf } from './prose.ts';

@@ -1,10 +1,10 @@
 // Types of documents that tables name: in an overview of containers, and beside the value of the key that each has.
 import type { ContainerDraft } from './container.ts';
-import { isOfContainer } from './elsewhere.ts';
+import { isSame } from './names.ts';
 import { type Section, within } from './outline.ts';
 import type { Overview } from './overviews.ts';
 import { onlyOne } from './owners.ts';
-import { type Table, column, tablesOf } from './tables.ts';
+import { type Table, tablesOf } from './tables.ts';
 
 const TYPE = /^(?:document|item|entity|doc|record)?\s*types?$|^entit(?:y|ies)$/i;
 /** `pk value`, and `Partition key` with values below it. */
@@ -30,27 +30,19 @@ export function typesInTables(
   file: string,
 ): void {
   for (const { name, types, line } of rows) {
-    const draft = drafts.find((one) => one.name.toLowerCase() === name.toLowerCase());
+    const draft = types.length > 0 ? drafts.find((one) => isSame(one.name, name)) : undefined;
     for (const type of types) draft?.typed(type, line);
   }
   const only = onlyOne(drafts);
-  const owners = new Map(
-    all
-      .filter((section) => isOfContainer(section, drafts))
-      .flatMap((section) => {
-        const draft = drafts.find(({ line }) => line === section.line);
-        return [...within(section)].map((part) => [part, draft] as const);
-      }),
-  );
   for (const section of all)
     for (const table of tablesOf(section.blocks, text, file))
-      for (const { name, line } of typesOf(table)) (owners.get(section) ?? only)?.typed(name, line);
+      for (const { name, line } of typesOf(table)) (ownerOf(section, all, drafts) ?? only)?.typed(name, line);
 }
 
-const TYPES_COLUMN = ['document types', 'document type', 'item types', 'entity types', 'types'];
-
-/** The names in backticks of a cell that has nothing else. */
-export function typesInRow(row: Table['rows'][number]): string[] {
-  const cell = column(row, TYPES_COLUMN) ?? '';
-  return /^`[\w-]+`(?:\s*[,/]\s*`[\w-]+`)*$/.test(cell) ? [...cell.matchAll(/[\w-]+/g)].map(([name]) => name) : [];
-}
+/** The container whose section this is, or is a part of. */
+const ownerOf = (
+  section: Section,
+  all: readonly Section[],
+  drafts: readonly ContainerDraft[],
+): ContainerDraft | undefined =>
+  drafts.find(({ line }) => all.some((own) => own.line === line && [...within(own)].includes(section)));

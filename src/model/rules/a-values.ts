@@ -82,11 +82,14 @@ function askedIn(facts: Facts, detail: ContainerDetail): Written[] {
   );
 }
 
+const DIAGRAM = /^\s*classDiagram\b/;
 /** The words of an enumeration in a class diagram of Mermaid: `class StatusEnum {` with a word in each line. */
-function enumerated({ lines, file }: Design): { value: string; at: Place }[] {
+function enumerated(design: Design): { value: string; at: Place }[] {
+  const { lines, file } = design;
+  if (linesSaying(design, DIAGRAM).length === 0) return [];
   let [isDiagram, isEnum] = [false, false];
   return lines.flatMap((text, index) => {
-    if (/^\s*classDiagram\b/.test(text)) isDiagram = true;
+    if (DIAGRAM.test(text)) isDiagram = true;
     else if (FENCE.test(text)) [isDiagram, isEnum] = [false, false];
     if (!isDiagram) return [];
     if (/^\s*class\s+\w+/.test(text)) isEnum = /\bclass\s+\w*(?:Enum|Enumeration|Status|State)\s*\{/.test(text);

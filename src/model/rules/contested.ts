@@ -13,6 +13,7 @@ const ALL_WITH =
 /** The text tells what the key was or will be. */
 const MOVES =
   /\bmigrat|\bprevious|\bcurrent\w* (?:state|deployed)|\btarget\b|\bold\b|\bnew\b|\binstead\b|\bbefore\b|\blegacy\b|→|->/i;
+const OF_KEYS = /\bpk\b|partition|分区键|パーティションキー/i;
 /** A longer line is no statement. */
 const LONGEST = 400;
 /** So many sentences contest a key; one may speak of something else. */
@@ -49,7 +50,7 @@ export function statementsOf(design: Design): readonly Statement[] {
     const isRow = text.trimStart().startsWith('|');
     if (!isRow) column = -1;
     else if (column < 0) column = text.split('|').findIndex((cell) => /^\W*(?:partition key|pk)\W*$/i.test(cell));
-    if (MOVES.test(text) || !text.includes('/')) return [];
+    if (!text.includes('/') || !(column > 0 || OF_KEYS.test(text)) || MOVES.test(text)) return [];
     if (isRow && column > 0) {
       const detail = detailOf(ROW.exec(text)?.groups?.['name'] ?? '');
       const paths = [...(text.split('|')[column] ?? '').matchAll(PATH)].map(([path]) => path);

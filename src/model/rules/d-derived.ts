@@ -102,7 +102,7 @@ function copiesIn(facts: Facts, detail: ContainerDetail): Field[] {
       for (const reference of names) {
         const [, of] = /^(\w+?)_?id$/i.exec(reference) ?? [];
         const called = of === undefined || of === '' ? undefined : namedLike(of, all);
-        const other = called ?? referredTo(all, of ?? '', part[reference]);
+        const other = called ?? referredTo(facts, of ?? '', part[reference]);
         if (!other || other === container || container.partitionKey.includes(`/${reference}`)) continue;
         const itself = examplesIn(other).find(({ id }) => id === part[reference]);
         // Of a type in a container with another name, the example itself is the proof.
@@ -126,14 +126,29 @@ function copiesIn(facts: Facts, detail: ContainerDetail): Field[] {
   return [...found.values()].filter(({ field }) => !own.has(field));
 }
 
-/** The container whose type is called like a reference, and has an example with its id: `identityUserId` → `identity-user`. */
-const referredTo = (all: readonly Container[], of: string, id: unknown): Container | undefined =>
-  all.find(({ types }) =>
-    types.some(
-      (type) =>
-        namedLike(of, [type]) !== undefined && type.examples.some((one) => id !== undefined && one['id'] === id),
-    ),
+interface Shown {
+  readonly container: Container;
+  /** Of the type. */
+  readonly name: string;
+}
+
+/** The types by the ids of their examples, once for a list of containers. */
+function byId(facts: Facts): ReadonlyMap<unknown, readonly Shown[]> {
+  const known = shownOf.get(facts);
+  if (known) return known;
+  const all = facts.containers.flatMap(({ container }) =>
+    container.types.flatMap(({ name, examples }) => examples.map(({ id }) => ({ id, container, name }))),
   );
+  const found = Map.groupBy(all, ({ id }) => id);
+  shownOf.set(facts, found);
+  return found;
+}
+
+const shownOf = new WeakMap<Facts, ReadonlyMap<unknown, readonly Shown[]>>();
+
+/** The container whose type is called like a reference, and has an example with its id: `identityUserId` → `identity-user`. */
+const referredTo = (facts: Facts, of: string, id: unknown): Container | undefined =>
+  typeof id === 'string' && of !== '' ? namedLike(of, byId(facts).get(id) ?? [])?.container : undefined;
 
 /** "A denormalized copy sits next to its id": a convention for all copies, with what a rename does to them. */
 const CONVENTION = /\bdenormali[sz]ed (?:cop(?:y|ies)|fields?|names?)\b/i;

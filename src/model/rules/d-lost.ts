@@ -1,7 +1,7 @@
 // D20 and D21: a list that two requests write back, and a view that a program fills and never clears.
 import { isObject } from '../../base/json.ts';
 import type { ContainerDetail, Design } from '../documents.ts';
-import type { Place } from '../model.ts';
+import type { DocumentType, Place } from '../model.ts';
 import { declaredOf } from './declared.ts';
 import { namedLike } from '../reader/owners.ts';
 import { GROWING } from './d-growth.ts';
@@ -20,7 +20,7 @@ const CHANGES =
   /\b(?:append(?:s|ed|ing)?|add(?:s|ed|ing)|upsert(?:s|ed|ing)?|replac(?:es?|ed|ing)|updat(?:es?|ed|ing)|sav(?:es?|ed|ing))\b/i;
 
 /** Lists of objects, or of what is added one by one. */
-function listsIn(facts: Facts, detail: ContainerDetail): Field[] {
+function listsIn(facts: Facts, detail: ContainerDetail, types: readonly DocumentType[]): Field[] {
   const { container } = detail;
   const shown = examplesIn(container).flatMap((one) =>
     Object.entries(one)
@@ -31,7 +31,6 @@ function listsIn(facts: Facts, detail: ContainerDetail): Field[] {
   );
   const declared = facts.design ? declaredOf(facts.design, detail) : [];
   // What the text says of components is of the documents `component`, not of a list of them.
-  const types = facts.containers.flatMap((one) => one.container.types);
   return [...shown, ...declared.filter(({ array, field }) => array && GROWING.test(field))].filter(
     ({ field }) => namedLike(field, types) === undefined,
   );
@@ -59,10 +58,11 @@ function changesOf(design: Design, { container }: ContainerDetail, lists: readon
 const SHOWN = 5;
 
 /** A document for each person, thing or talk that is in use at several places at the same time. */
-const changedIn = (facts: Facts, design: Design) =>
-  facts.containers.flatMap((detail) => {
+const changedIn = (facts: Facts, design: Design) => {
+  const types = facts.containers.flatMap(({ container }) => container.types);
+  return facts.containers.flatMap((detail) => {
     if (detail.derived) return [];
-    const lists = listsIn(facts, detail);
+    const lists = listsIn(facts, detail, types);
     const changes = lists.length === 0 ? [] : changesOf(design, detail, lists);
     // The one of which the text speaks, or one that grows.
     const list =
@@ -71,6 +71,7 @@ const changedIn = (facts: Facts, design: Design) =>
       lists[0];
     return changes.length === 0 || !list ? [] : [{ detail, list, changes }];
   });
+};
 
 const HANDLES = /\bchange[- _]?feed|CosmosDBTrigger|\b\w*changes\b/i;
 const FILLS = /\bupsert(?:_?item)?(?:Async)?\s*[(<]/i;

@@ -253,3 +253,33 @@ test('a finding says what it speaks of, in the words of its line', () => {
     'orders: the first level of the key, /region, usually has few values',
   );
 });
+
+test('the same slip in the definitions of several containers is one finding, and its fields are still of a key', () => {
+  const one = (name: string, definition: string): string =>
+    `## \`${name}\` Container\n- **Partition Key**: \`/storeId\`\n\n\`\`\`ts\ninterface Sale {\n  id: string;\n  storeId?: string;\n}\n\`\`\`\n\`\`\`ts\n{ id: '${name}', partitionKey: { paths: ['${definition}'] } }\n\`\`\`\n`;
+  const text = (key: string): string => `# Shop\n${one('orders', key)}${one('returns', key)}`;
+  expect(found(text('/storeId'), 'C31')).toEqual([]);
+  expect(found(text('/partitionKey/0'), 'C31')).toEqual([
+    expect.objectContaining({ message: 'orders and 1 more have the key /storeId in line 3, and /partitionKey/0 here' }),
+  ]);
+  expect(found(text('/partitionKey/0'), 'C1').map(({ message }) => message)).toContain(
+    'orders: storeId is of a key, but it is declared as optional',
+  );
+});
+
+test('a key of several levels is read from the command line and from JavaScript', () => {
+  const cli =
+    'az cosmosdb sql container create \\\n  --name invoices \\\n  --partition-key-path /tenantId /year \\\n  --throughput 400';
+  expect(containers(`# Shop\n\`\`\`bash\n${cli}\n\`\`\`\n`)).toEqual([['invoices', '/tenantId, /year']]);
+  const js = "await db.containers.create({ id: 'invoices', partitionKey: { paths: ['/tenantId', '/year'] } });";
+  expect(containers(`# Shop\n\`\`\`js\n${js}\n\`\`\`\n`)).toEqual([['invoices', '/tenantId, /year']]);
+});
+
+test('a call whose result is called container names none', () => {
+  const program = 'container = get_container("orders")\nawait container.create_item(body=o, partition_key=store_id)';
+  expect(
+    containers(
+      `# Shop\n## \`orders\`\n- **Partition Key**: \`/storeId\`\n\n## Code\n\`\`\`python\n${program}\n\`\`\`\n`,
+    ),
+  ).toEqual([['orders', '/storeId']]);
+});

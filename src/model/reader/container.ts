@@ -241,8 +241,8 @@ export class ContainerDraft {
   /** A container definition in the form of the SDK or an ARM template. */
   #definition(value: Record<string, unknown>, line: number, text: string): void {
     const key = isObject(value['partitionKey']) ? value['partitionKey'] : value;
-    const before = text.split(/["']?partition_?key/i);
-    const keyLine = before.length === 2 ? line + (before[0] ?? '').split('\n').length - 1 : line;
+    const at = text.search(/\bpartition_?key["']?\s*[:=]/i);
+    const keyLine = at < 0 ? line : line + text.slice(0, at).split('\n').length - 1;
     if (Array.isArray(key['paths'])) this.#setKey(key['paths'].map(String), keyLine);
     else if (typeof value['partitionKey'] === 'string') this.#setKey([value['partitionKey']], keyLine);
     if (typeof value['defaultTtl'] === 'number') this.#set('defaultTtl', value['defaultTtl'], line);

@@ -110,6 +110,8 @@ export function linesOf(fence: Fence): Fact[] {
     }
     const [, label = '', value = ''] = /^([A-Za-z][\w ]{1,30}?)\s*[:=]\s*(\S.*?)\s*$/.exec(own) ?? [];
     const name = labelName(label);
+    // `container = get_container(…)` of a program names none.
+    if (/^\w+\(/.test(value)) return [];
     // `<event-id>` is a value that somebody fills in.
     // Nor does a declaration such as `partition_key: str` state a key.
     return name === undefined || value.includes('<') || /^(?:str|string|int|number|Optional)\b/.test(value)
@@ -151,9 +153,9 @@ const groupOf = (name: string, key: string, line: number): Group => ({
 
 /** Calls, properties and templates that create a container. The name and the key stand within one statement. */
 const CREATIONS: readonly RegExp[] = [
-  /container create\b(?=(?:[^\n]*\\\n)*[^\n]*\s(?:--name|-n)\s+["']?(?:\$\{?(?<variable>\w+)|(?<name>[\w-]+)))(?:[^\n]*\\\n)*[^\n]*\s(?:--partition-key-path|-p)\s+["']?(?<key>\/[\w/]+)/g,
+  /container create\b(?=(?:[^\n]*\\\n)*[^\n]*\s(?:--name|-n)\s+["']?(?:\$\{?(?<variable>\w+)|(?<name>[\w-]+)))(?:[^\n]*\\\n)*[^\n]*\s(?:--partition-key-path|-p)\s+["']?(?<key>\/[\w/]+(?:["']?[ ]+["']?\/[\w/]+){0,2})/g,
   // JavaScript and Python with commas, Bicep with lines.
-  /\b(?:id|name|container_?(?:id|name))["']?\s*[=:]\s*(?:["'](?<name>[\w-]+)["']|(?<variable>[A-Za-z_]\w*))\s*(?:,|\n)\s*["']?partition_?key(?:_?paths?)?["']?\s*[=:]\s*(?:PartitionKey\(path\s*=\s*|\{\s*["']?paths["']?:\s*\[\s*|\[\s*)?["'](?<key>\/[\w/]+)/gi,
+  /\b(?:id|name|container_?(?:id|name))["']?\s*[=:]\s*(?:["'](?<name>[\w-]+)["']|(?<variable>[A-Za-z_]\w*))\s*(?:,|\n)\s*["']?partition_?key(?:_?paths?)?["']?\s*[=:]\s*(?:PartitionKey\(path\s*=\s*|\{\s*["']?paths["']?:\s*\[\s*|\[\s*)?["'](?<key>\/[\w/]+(?:["']\s*,\s*["']\/[\w/]+){0,2})/gi,
   // `users: { partitionKey: '/id' }` of a map.
   /(?<name>[\w-]+)["']?\s*:\s*\{\s*["']?partition_?key(?:_?path)?["']?\s*:\s*["'](?<key>\/[\w/]+)/gi,
   // YAML.

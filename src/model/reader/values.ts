@@ -2,7 +2,7 @@
 import { isObject } from '../../base/json.ts';
 import type { Container } from '../model.ts';
 
-const PATH = /(?<![\w/])\/[\p{L}_][\w\-\p{L}]*(?:\/[\p{L}_][\w\-\p{L}]*)*/gu;
+const PATH = /(?<![\w/])\/[\p{L}_][\w\-\p{L}]*(?:\/[\p{L}\w][\w\-\p{L}]*)*/gu;
 const INDEX_PATH = /(?<![\w/])\/(?:[\w\-\p{L}"]+|\*|\?|\[\])?(?:\/(?:[\w\-\p{L}"]+|\*|\?|\[\]))*/gu;
 const FIELD = /^[\p{L}_][\w\p{L}]*(?:[./][\p{L}_][\w\p{L}]*)*$/u;
 

@@ -1,10 +1,10 @@
 // C30 and C31: keys whose value changes, and keys that two places of the text state differently.
 import type { ContainerDetail } from '../documents.ts';
-import type { Place } from '../model.ts';
+import type { Container, Place } from '../model.ts';
 import { type StatedKey, contestedIn, statementsOf } from './contested.ts';
 import { declaredOf } from './declared.ts';
 import { type Facts, examplesIn, valueAt } from './facts.ts';
-import { type Found, type Rule, type RuleResult, DESIGN, SOURCES, missing, together } from './rule.ts';
+import { type Found, type Rule, type RuleResult, DESIGN, SOURCES, missing, more, together } from './rule.ts';
 import { isSaid, linesSaying } from './said.ts';
 
 const CHANGES =
@@ -66,14 +66,34 @@ function changing(facts: Facts, detail: ContainerDetail): { at: Place; mixed?: t
 const linesOf = (places: readonly StatedKey[]): string =>
   `${places.length === 1 ? 'line' : 'lines'} ${places.map(({ at }) => at.line).join(', ')}`;
 
-/** The finding stands where fewer places state the key: that is the one to look at first. */
-function* differing(name: string, all: readonly StatedKey[], isCertain: boolean): Iterable<Found> {
-  const byKey = [...Map.groupBy(all, ({ key }) => key).values()].toSorted((one, other) => other.length - one.length);
+interface Contest {
+  readonly container: Container;
+  readonly main: readonly StatedKey[];
+  readonly others: readonly StatedKey[];
+}
+
+/** The key that most places state, and the places of the others. */
+function contestOf(container: Container, all: readonly StatedKey[]): Contest {
+  const lineOf = ([first]: readonly StatedKey[]): number => first?.at.line ?? 0;
+  const byKey = [...Map.groupBy(all, ({ key }) => key).values()].toSorted(
+    (one, other) => other.length - one.length || lineOf(one) - lineOf(other),
+  );
   const [main = [], ...others] = byKey;
+  return { container, main, others: others.flat() };
+}
+
+const keysOf = (places: readonly StatedKey[]): string => [...new Set(places.map(({ key }) => key))].join(', ');
+
+/** The finding stands where fewer places state the key: that is the one to look at first. */
+function* differing(all: readonly Contest[]): Iterable<Found> {
+  const [first] = all;
+  if (!first) return;
+  const { container, main, others } = first;
+  const isCertain = all.some((one) => one.container.otherKeys !== undefined);
   for (const finding of together(
-    others.flat(),
-    `${name} has the key ${main[0]?.key ?? ''} in ${linesOf(main)}, and ${others.map((places) => places[0]?.key ?? '').join(', ')} here`,
-    main.map(({ at }) => at),
+    all.flatMap((one) => one.others),
+    `${container.name}${more(all.length - 1)} ${all.length > 1 ? 'have' : 'has'} the key ${keysOf(main)} in ${linesOf(main)}, and ${keysOf(others)} here`,
+    all.flatMap((one) => one.main.map(({ at }) => at)),
   ))
     yield { ...finding, ...(isCertain && { severity: 'error' }) };
 }
@@ -125,8 +145,17 @@ export const CHANGING: readonly Rule[] = [
         yield missing('a table or a sentence with keys of containers');
         return;
       }
-      for (const [{ container }, all] of contested)
-        yield* differing(container.name, all, container.otherKeys !== undefined);
+      // The same slip in the definitions of several containers is one.
+      const contests = [...contested].map(([{ container }, all]) => contestOf(container, all));
+      const counts = Map.groupBy(
+        contests.flatMap(({ main, others }) => [keysOf(main), keysOf(others)]),
+        (key) => key,
+      );
+      const most = ({ main, others }: Contest): string => {
+        const [one, other] = [keysOf(main), keysOf(others)];
+        return (counts.get(one)?.length ?? 0) > (counts.get(other)?.length ?? 0) ? one : other;
+      };
+      for (const group of Map.groupBy(contests, most).values()) yield* differing(group);
     },
   },
 ];

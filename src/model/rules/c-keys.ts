@@ -2,6 +2,7 @@
 import type { ContainerDetail, Prose, Text } from '../documents.ts';
 import { bytesOf, quantities } from '../reader/quantity.ts';
 import { contradicts, isComposed, lineOf } from './key-values.ts';
+import { fieldsOfKeys } from './contested.ts';
 import { declaredFor, isLost } from './declared-for.ts';
 import { declaredIn } from './declared.ts';
 import { type Facts, examplesIn, isOfId, isQuery, valueAt } from './facts.ts';
@@ -79,11 +80,13 @@ export const KEYS: readonly Rule[] = [
       for (const detail of facts.containers) {
         const { container } = detail;
         const { design } = facts;
+        // A field of one of two stated keys can't be left out either.
+        const keys = fieldsOfKeys(container);
         const optional = design
           ? declaredIn(design).find(
               (one) =>
                 one.optional &&
-                container.partitionKey.includes(`/${one.field}`) &&
+                keys.has(one.field) &&
                 (declaredFor(design, detail).includes(one) ||
                   (design.lines[one.at.line - 1] ?? '').includes(container.name)),
             )
@@ -91,7 +94,7 @@ export const KEYS: readonly Rule[] = [
         if (optional)
           yield {
             severity: 'warning',
-            message: `${container.name}: ${optional.field} is the key, but it is declared as optional`,
+            message: `${container.name}: ${optional.field} is ${container.partitionKey.length > 0 ? 'the key' : 'of a key'}, but it is declared as optional`,
             at: optional.at,
             related: [facts.place(detail, 'partitionKey')],
           };

@@ -94,7 +94,11 @@ export function contestedIn(design: Design): ReadonlyMap<ContainerDetail, readon
       ...otherKeys.map(({ paths, at: place }) => ({ key: paths.join(', '), at: place })),
       ...counted,
     ];
-    const once = [...new Map(all.map((one) => [`${one.key} ${one.at.line}`, one])).values()];
+    // A definition in code is read in two ways, a line or two apart.
+    const once = all.filter(
+      (one, index) =>
+        !all.slice(0, index).some((other) => other.key === one.key && Math.abs(other.at.line - one.at.line) <= 2),
+    );
     if (partitionKey.length > 0 && once.some(({ key }) => key !== own)) found.set(detail, once);
   }
   contested.set(design, found);
@@ -103,6 +107,10 @@ export function contestedIn(design: Design): ReadonlyMap<ContainerDetail, readon
 
 const contested = new WeakMap<Design, ReadonlyMap<ContainerDetail, readonly StatedKey[]>>();
 
+/** The fields of a container's keys, also of those that are contested. */
+export const fieldsOfKeys = ({ partitionKey, otherKeys = [] }: Container): ReadonlySet<string> =>
+  new Set([...partitionKey, ...otherKeys.flatMap(({ paths }) => paths)].map((path) => path.slice(1)));
+
 /** The documents without the keys that are contested; the same documents if none is. */
 export function withoutContested(documents: Documents): Documents {
   const { design } = documents;
@@ -110,7 +118,14 @@ export function withoutContested(documents: Documents): Documents {
   const all = contestedIn(design);
   if (all.size === 0) return documents;
   const keyless = new Map<Container, Container>(
-    [...all.keys()].map(({ container }) => [container, { ...container, partitionKey: [] }]),
+    [...all].map(([{ container }, stated]) => [
+      container,
+      {
+        ...container,
+        partitionKey: [],
+        otherKeys: stated.map(({ key, at }) => ({ paths: key.split(', '), at })),
+      },
+    ]),
   );
   return {
     ...documents,

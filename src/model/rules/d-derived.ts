@@ -4,6 +4,7 @@ import type { ContainerDetail, Design } from '../documents.ts';
 import type { Container } from '../model.ts';
 import { endingLike, namedLike } from '../reader/owners.ts';
 import { isIn, linesOf } from './declared.ts';
+import { fieldsOfKeys } from './contested.ts';
 import { type Facts, examplesIn, fieldsIn } from './facts.ts';
 import { type Field, fieldsOf } from './fields.ts';
 import { type Rule, type RuleResult, DESIGN, SOURCES, together } from './rule.ts';
@@ -78,8 +79,9 @@ const COMMON =
  */
 function copiesIn(facts: Facts, detail: ContainerDetail): Field[] {
   const { container } = detail;
-  // Which reference is the key isn't known.
-  if (container.partitionKey.length === 0) return [];
+  // Without a key, a reference may be it.
+  const keys = fieldsOfKeys(container);
+  if (keys.size === 0) return [];
   const all = facts.containers.map((one) => one.container);
   const found = new Map<string, Field>();
   /** `productName` beside `productId` in an element of a list. */
@@ -103,7 +105,7 @@ function copiesIn(facts: Facts, detail: ContainerDetail): Field[] {
         const [, of] = /^(\w+?)_?id$/i.exec(reference) ?? [];
         const called = of === undefined || of === '' ? undefined : namedLike(of, all);
         const other = called ?? referredTo(facts, of ?? '', part[reference]);
-        if (!other || other === container || container.partitionKey.includes(`/${reference}`)) continue;
+        if (!other || other === container || keys.has(reference)) continue;
         const itself = examplesIn(other).find(({ id }) => id === part[reference]);
         // Of a type in a container with another name, the example itself is the proof.
         const theirs = called ? fieldsIn(other) : new Set(Object.keys(itself ?? {}));

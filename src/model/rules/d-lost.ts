@@ -59,7 +59,10 @@ const SHOWN = 5;
 
 /** A document for each person, thing or talk that is in use at several places at the same time. */
 const changedIn = (facts: Facts, design: Design) => {
-  const types = facts.containers.flatMap(({ container }) => container.types);
+  // Without a type, documents are called like their container.
+  const types = facts.containers.flatMap(({ container }) =>
+    container.types.filter(({ name }) => name !== container.name.toLowerCase()),
+  );
   return facts.containers.flatMap((detail) => {
     if (detail.derived) return [];
     const lists = listsIn(facts, detail, types);

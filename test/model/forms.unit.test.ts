@@ -283,3 +283,10 @@ test('a call whose result is called container names none', () => {
     ),
   ).toEqual([['orders', '/storeId']]);
 });
+
+test('a large field in the elements of a list is named by its path', () => {
+  const text = `# Chat\n## \`talks\` Container\n- **Partition Key**: \`/userId\`\n\n| Field | Type |\n|---|---|\n| \`content\` | \`string\` |\n\n\`\`\`json\n{ "id": "t1", "userId": "u1", "messages": [{ "role": "user", "content": "…" }] }\n\`\`\`\n`;
+  expect(found(text, 'E13').map(({ message }) => message)).toEqual([
+    expect.stringContaining('talks (/messages/[]/content)'),
+  ]);
+});

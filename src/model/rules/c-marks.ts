@@ -55,7 +55,7 @@ export const MARKS: readonly Rule[] = [
     severity: 'warning',
     source: SOURCES.ours,
     why: 'A document with `isDeleted: true` is in the container as before, and every query finds it that doesn’t ask for the mark. So what a person has deleted stays in lists and totals. The rule reads the queries of containers whose examples have such a field, and passes over reads by the id, and over queries that the text says are of deleted documents or for administration.',
-    hint: 'Add the condition to each query, such as `c.isDeleted = false`, or NOT IS_DEFINED if the mark is absent before. Index the mark with the key and the order.',
+    hint: 'Add a condition on the mark to each query.',
     needs: [DESIGN],
     *check(facts): Iterable<RuleResult> {
       const all = markedIn(facts);
@@ -64,11 +64,15 @@ export const MARKS: readonly Rule[] = [
         return;
       }
       for (const { detail, mark, from, open } of all)
-        yield* together(
+        for (const finding of together(
           open,
           `${detail.container.name}: a list without a condition on ${mark} also shows what is deleted`,
           [from],
-        );
+        ))
+          yield {
+            ...finding,
+            hint: `Add \`c.${mark} = false\` to each query, or \`NOT IS_DEFINED(c.${mark})\` if documents get the mark later.`,
+          };
     },
   },
 ];

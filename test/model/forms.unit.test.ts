@@ -290,3 +290,21 @@ test('a large field in the elements of a list is named by its path', () => {
     expect.stringContaining('talks (/messages/[]/content)'),
   ]);
 });
+
+test('items with a name and a list of labels are containers, each with its own key', () => {
+  const text = `# Setup\n## Containers Module\n1. **threads** - Chat threads\n   - Partition key: \`/orderId\` (one for an order)\n2. **messages** - Chat messages\n   - Partition key: \`/threadId\`\n\n- [x] \`reports\` container added\n  - Partition key: \`/type\`\n`;
+  expect(containers(text)).toEqual([
+    ['threads', '/orderId'],
+    ['messages', '/threadId'],
+    ['reports', '/type'],
+  ]);
+});
+
+test('two tables with two keys are a warning, and two keys of a container without a name are none', () => {
+  const table = (key: string): string => `| Container | Partition Key |\n|---|---|\n| \`posts\` | \`${key}\` |\n`;
+  expect(found(`# Asked\n${table('/authorId')}\n## Stored\n${table('/id')}`, 'C31')).toEqual([
+    expect.objectContaining({ severity: 'warning', at: { file: 'm.md', line: 9 } }),
+  ]);
+  const unnamed = '# Setup\n## Events\n- **Partition Key**: `/id`\n\n## Registrations\n- **Partition Key**: `/code`\n';
+  expect(found(unnamed, 'C31')).toEqual([]);
+});

@@ -298,7 +298,8 @@ function unnamed(all: readonly Section[], text: string, findings: Findings): Con
     /^\W*container["'`]?\s*:\s*["'`]([\w-]+)/im.exec(text)?.[1] ??
     /CONTAINER(?:_NAME|_ID)?[`"']?\s*[:=][^\n]{0,40}\(default:?\s*[`"']([\w-]+)/i.exec(text)?.[1];
   return [
-    grouped({ name: name ?? 'container', line: first.line, facts: keys.length > 0 ? keys : [first] }, text, findings),
+    // Another key is of another container, whose name isn't read.
+    grouped({ name: name ?? 'container', line: first.line, facts: [first] }, text, findings),
   ];
 }
 

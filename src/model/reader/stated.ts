@@ -50,8 +50,10 @@ function grouped(facts: readonly Fact[]): Group[] {
   const groups: { name: string; line: number; facts: Fact[] }[] = [];
   for (const fact of facts) {
     const name = fact.name === 'container' ? nameOf(fact.text) : undefined;
+    const last = groups.at(-1)?.facts;
     if (name !== undefined) groups.push({ name, line: fact.line, facts: [] });
-    else groups.at(-1)?.facts.push(fact);
+    // A second key is of something that isn't read.
+    else if (fact.name !== 'partitionKey' || !last?.some(isKey)) last?.push(fact);
   }
   return groups.filter((group) => group.facts.some(isKey));
 }
@@ -137,8 +139,12 @@ function listed(node: RootContent, source: string): Group[] {
 
 /** An item that is a name alone, with the labels of its container in the list below it. */
 function itemised(first: RootContent | undefined, rest: readonly RootContent[], source: string): Group[] {
+  const own = sourceOf(first, source).trim();
   const [, name = ''] =
-    /^[*_`"']{0,6}([\p{L}_][\p{L}\p{N}_-]*)[*_`"']{0,6}:?[*_]{0,3}$/u.exec(sourceOf(first, source).trim()) ?? [];
+    /^[*_`"']{0,6}([\p{L}_][\p{L}\p{N}_-]*)[*_`"']{0,6}:?[*_]{0,3}$/u.exec(own) ??
+    // `**orders** - all orders`, and `` `orders` container added to the account ``.
+    /^(?:\*\*`?|`)([\p{L}_][\p{L}\p{N}_-]*)(?:`?\*\*|`)\s+(?:[-–—]\s|container\b)/u.exec(own) ??
+    [];
   if (name === '' || labelName(name) !== undefined || NO_NAME.test(name)) return [];
   const { facts } = labelledFacts(rest, source);
   const key = facts.find(isKey);

@@ -1,5 +1,5 @@
 // C30 and C31: keys whose value changes, and keys that two places of the text state differently.
-import type { ContainerDetail } from '../documents.ts';
+import type { ContainerDetail, Design } from '../documents.ts';
 import type { Container, Place } from '../model.ts';
 import { type StatedKey, contestedIn, statementsOf } from './contested.ts';
 import { declaredOf } from './declared.ts';
@@ -85,11 +85,13 @@ function contestOf(container: Container, all: readonly StatedKey[]): Contest {
 const keysOf = (places: readonly StatedKey[]): string => [...new Set(places.map(({ key }) => key))].join(', ');
 
 /** The finding stands where fewer places state the key: that is the one to look at first. */
-function* differing(all: readonly Contest[]): Iterable<Found> {
+function* differing(design: Design, all: readonly Contest[]): Iterable<Found> {
   const [first] = all;
   if (!first) return;
   const { container, main, others } = first;
-  const isCertain = all.some((one) => one.container.otherKeys !== undefined);
+  // One of two tables may be of what was before.
+  const isRow = ({ at }: StatedKey): boolean => design.lines[at.line - 1]?.trimStart().startsWith('|') === true;
+  const isCertain = container.otherKeys !== undefined && !(main.every(isRow) && others.every(isRow));
   for (const finding of together(
     all.flatMap((one) => one.others),
     `${container.name}${more(all.length - 1)} ${all.length > 1 ? 'have' : 'has'} the key ${keysOf(main)} in ${linesOf(main)}, and ${keysOf(others)} here`,
@@ -147,15 +149,13 @@ export const CHANGING: readonly Rule[] = [
       }
       // The same slip in the definitions of several containers is one.
       const contests = [...contested].map(([{ container }, all]) => contestOf(container, all));
-      const counts = Map.groupBy(
-        contests.flatMap(({ main, others }) => [keysOf(main), keysOf(others)]),
-        (key) => key,
-      );
-      const most = ({ main, others }: Contest): string => {
-        const [one, other] = [keysOf(main), keysOf(others)];
+      const sides = ({ main, others }: Contest) => [`main ${keysOf(main)}`, `other ${keysOf(others)}`] as const;
+      const counts = Map.groupBy(contests.flatMap(sides), (side) => side);
+      const most = (contest: Contest): string => {
+        const [one, other] = sides(contest);
         return (counts.get(one)?.length ?? 0) > (counts.get(other)?.length ?? 0) ? one : other;
       };
-      for (const group of Map.groupBy(contests, most).values()) yield* differing(group);
+      for (const group of Map.groupBy(contests, most).values()) yield* differing(design, group);
     },
   },
 ];

@@ -2,7 +2,7 @@
 import type { Parser } from '../../sql-check/parser.ts';
 import type { Documents, Waiver } from '../documents.ts';
 import { DEFAULTS, type RuleSettings } from '../estimate.ts';
-import type { ModelFinding } from '../model.ts';
+import type { ModelFinding, Place } from '../model.ts';
 import { VALUES } from './a-values.ts';
 import { BELIEFS_OF_SERVICE } from './a-beliefs.ts';
 import { CLAIMS } from './a-claims.ts';
@@ -234,13 +234,16 @@ export function checkDocuments(
       ...(documents.requirements?.findings ?? []),
       // C31 reports it, with all places.
       ...(documents.design?.findings ?? []).filter(
-        ({ code }) => code !== 'partition-key-twice' || !rules.some(({ seesAllKeys }) => seesAllKeys),
+        ({ code, at }) => code !== 'partition-key-twice' || !findings.some((finding) => contests(finding, at)),
       ),
       ...facts.relational.unread.map(unreadFinding),
       ...waivers.flatMap((waiver) => waiverFinding(waiver, waived, facts.today)),
     ],
   };
 }
+
+const contests = ({ rule, at, related = [] }: RuleFinding, place: Place): boolean =>
+  rule === 'C31' && [at, ...related].some(({ line }) => Math.abs(line - place.line) <= 2);
 
 const covers = ({ rule, at, from, to }: Waiver, finding: RuleFinding): boolean =>
   rule === finding.rule && at.file === finding.at.file && finding.at.line >= from && finding.at.line <= to;

@@ -139,7 +139,9 @@ function listed(node: RootContent, source: string): Group[] {
 
 /** An item that is a name alone, with the labels of its container in the list below it. */
 function itemised(first: RootContent | undefined, rest: readonly RootContent[], source: string): Group[] {
-  const own = sourceOf(first, source).trim();
+  const own = sourceOf(first, source)
+    .trim()
+    .replace(/^\[[ x]\]\s+/i, '');
   const [, name = ''] =
     /^[*_`"']{0,6}([\p{L}_][\p{L}\p{N}_-]*)[*_`"']{0,6}:?[*_]{0,3}$/u.exec(own) ??
     // `**orders** - all orders`, and `` `orders` container added to the account ``.

@@ -308,3 +308,14 @@ test('two tables with two keys are a warning, and two keys of a container withou
   const unnamed = '# Setup\n## Events\n- **Partition Key**: `/id`\n\n## Registrations\n- **Partition Key**: `/code`\n';
   expect(found(unnamed, 'C31')).toEqual([]);
 });
+
+test('a path behind a heading is a key where the heading is a name', () => {
+  const text = (heading: string): string =>
+    `# App\n## ${heading}\nAll of it, by partition.\n\n## \`orders\` (\`/storeId\`)\nOrders.\n`;
+  expect(containers(text('stores (`/id`)'))).toEqual([
+    ['stores', '/id'],
+    ['orders', '/storeId'],
+  ]);
+  for (const heading of ['Login Page (`/login`)', 'Documentation (`/docs`)'])
+    expect(containers(text(heading))).toEqual([['orders', '/storeId']]);
+});

@@ -39,7 +39,7 @@ export const containerName = ({ code, title }: Pick<Section, 'code' | 'title'>):
 
 /** Words of headings that are about containers, and name none. */
 export const GENERAL =
-  /\b(partition\w*|strateg\w+|setup|configuration|overview|design|create|steps?|architecture|models?|schemas?|database|settings|policy|choice|keys?|features?|documents?|considerations?|performance|notes?|usage|troubleshooting|summary|integration|migration|security)\b/i;
+  /\b(partition\w*|strateg\w+|setup|configuration|overview|design|create|steps?|architecture|models?|schemas?|database|settings|policy|choice|keys?|features?|documents?|considerations?|performance|notes?|usage|troubleshooting|summary|integration|migration|security|documentation|frontend|backend|apis?|routes?|endpoints?)\b/i;
 /** What stands before "Container" and is a product, or how many there are. */
 const NO_NAME = /\b(cosmos|azure|nosql|single|multiple|multi|several|all|each|every|the|why|how|about)\b/i;
 const OF_WORDS = /\S\s+(?:container|容器|コンテナ)\s*(?:[([:–—-].*)?$|^[\d.\s]*(?:container|容器|コンテナ)\s*[::]/iu;

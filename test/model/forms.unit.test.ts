@@ -319,3 +319,21 @@ test('a path behind a heading is a key where the heading is a name', () => {
   for (const heading of ['Login Page (`/login`)', 'Documentation (`/docs`)'])
     expect(containers(text(heading))).toEqual([['orders', '/storeId']]);
 });
+
+test('a general word names a container before that word, or with a key', () => {
+  const text = (section: string): string =>
+    `# App\n## Container Designs\n### Stores Container\n- **Partition Key**: \`/id\`\n\n${section}`;
+  const json = '\n```json\n{ "id": "a" }\n```\n';
+  expect(containers(text(`### Settings Container${json}`))).toEqual([
+    ['Stores', '/id'],
+    ['Settings', ''],
+  ]);
+  expect(containers(text('### Settings\n- **Partition Key**: `/userId`\n'))).toEqual([
+    ['Stores', '/id'],
+    ['Settings', '/userId'],
+  ]);
+  expect(containers(text('### User Profile Data\n- **Partition Key**: `/userId`\n'))).toHaveLength(2);
+  // A strategy states again what a container has, and is none.
+  expect(containers(text('### Partitioning Strategy\n- **Partition Key**: `/id`\n'))).toEqual([['Stores', '/id']]);
+  expect(containers(text(`### Settings${json}`))).toEqual([['Stores', '/id']]);
+});

@@ -39,18 +39,28 @@ export const containerName = ({ code, title }: Pick<Section, 'code' | 'title'>):
 
 /** Words of headings that are about containers, and name none. */
 export const GENERAL =
-  /\b(partition\w*|strateg\w+|setup|configuration|overview|design|create|steps?|architecture|models?|schemas?|database|settings|policy|choice|keys?|features?|documents?|considerations?|performance|notes?|usage|troubleshooting|summary|integration|migration|security|documentation|frontend|backend|apis?|routes?|endpoints?)\b/i;
+  /\b(partition\w*|strateg\w+|setup|configuration|overview|design|create|steps?|architecture|models?|schemas?|database|settings|policy|choice|keys?|features?|documents?|considerations?|performance|notes?|usage|troubleshooting|summary|integration|migration|security|documentation|frontend|backend)\b/i;
 /** What stands before "Container" and is a product, or how many there are. */
 const NO_NAME = /\b(cosmos|azure|nosql|single|multiple|multi|several|all|each|every|the|why|how|about)\b/i;
 const OF_WORDS = /\S\s+(?:container|容器|コンテナ)\s*(?:[([:–—-].*)?$|^[\d.\s]*(?:container|容器|コンテナ)\s*[::]/iu;
+
+const isWord = (name: string): boolean => /^(?!container)[\p{L}_][\p{L}\p{N}_-]*$/iu.test(name);
 
 /** Whether a heading names a container: in code, as one word, or as "Order Lines Container". */
 export function isNamed({ code, title }: Pick<Section, 'code' | 'title'>): boolean {
   if (code !== undefined) return true;
   const name = containerName({ title });
-  if (GENERAL.test(name) || NO_NAME.test(name)) return false;
-  return /^(?!container)[\p{L}_][\p{L}\p{N}_-]*$/iu.test(name) || OF_WORDS.test(title);
+  if (NO_NAME.test(name)) return false;
+  const isOfWords = OF_WORDS.test(title);
+  // "Settings Container" is one; "Settings" alone may be a part of anything.
+  return isWord(name) ? isOfWords || !GENERAL.test(name) : isOfWords && !GENERAL.test(name);
 }
+
+/** "Partitioning Strategy" names no container even with a key. */
+export const isPhrase = ({ title }: Pick<Section, 'title'>): boolean => {
+  const name = containerName({ title });
+  return !isWord(name) && (GENERAL.test(name) || NO_NAME.test(name));
+};
 
 export class ContainerDraft {
   readonly name: string;

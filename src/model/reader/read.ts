@@ -1,7 +1,7 @@
 import type { DocumentedMap, StatedIndex } from '../documents.ts';
 import type { Model } from '../model.ts';
 import { outlineOf, skippedSections, titleOf } from './common.ts';
-import { ContainerDraft, containerName, isNamed } from './container.ts';
+import { ContainerDraft, containerName, isNamed, isPhrase } from './container.ts';
 import { type Fact, labelledFacts } from './labelled-facts.ts';
 import { contentElsewhere, insideOf, isOfContainer, onlyIn } from './elsewhere.ts';
 import { namedLike } from './owners.ts';
@@ -117,7 +117,7 @@ function containers(
     const named = own !== undefined || isNamed(section);
     // "Container Security" with a policy names no container.
     if (!named && !draft.keyed) continue;
-    if (!named) keyed.push(draft);
+    if (!named && isPhrase(section)) keyed.push(draft);
     else if (!draft.designed) {
       if (/container|容器|コンテナ/i.test(section.title) || section.code !== undefined) {
         findings.add(

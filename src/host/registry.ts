@@ -34,6 +34,7 @@ import { leasesHandback } from '../operations/leases/handback.operation.ts';
 import { leasesImport } from '../operations/leases/import.operation.ts';
 import { leasesList } from '../operations/leases/list.operation.ts';
 import { leasesRewind } from '../operations/leases/rewind.operation.ts';
+import { modelAnnotate } from '../operations/model/annotate.operation.ts';
 import { modelApply } from '../operations/model/apply.operation.ts';
 import { modelBuild } from '../operations/model/build.operation.ts';
 import { modelCheck } from '../operations/model/check.operation.ts';
@@ -133,6 +134,7 @@ export const registry: Registry = new Registry([
   modelExport,
   modelFormat,
   modelTypes,
+  modelAnnotate,
   modelApply,
   modelInfra,
   modelBuild,

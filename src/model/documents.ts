@@ -1,4 +1,5 @@
 // The two documents as facts, in addition to the Model: the input of the rules. Every fact has its place.
+import type { Annotations } from './annotations/annotations.ts';
 import type { Container, IndexingPolicy, Model, ModelFinding, Place } from './model.ts';
 
 /** A piece of prose with its first line. Backticks are kept; bold and line breaks are removed. */
@@ -288,4 +289,6 @@ export interface Design extends Common {
 export interface Documents {
   readonly requirements: Requirements | undefined;
   readonly design: Design | undefined;
+  /** What a person or an assistant read in the data model; absent: no file has annotations of it. */
+  readonly annotations?: Annotations;
 }

@@ -9,6 +9,7 @@ import { cliError } from '../errors.ts';
  * what a person sees. A new verb is no tool until it is named here.
  */
 const VERBS: Readonly<Record<string, readonly string[]>> = {
+  'model annotate': [],
   'model check': ['sarif', 'html', 'fix', 'unchecked'],
   'model explain': [],
   'model prove': [],

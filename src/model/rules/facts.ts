@@ -1,5 +1,6 @@
 // Facts for the rules from both documents, computed once: patterns with their rows, containers with their load.
 import { near } from '../../base/near.ts';
+import type { Annotations } from '../annotations/annotations.ts';
 import type {
   ContainerDetail,
   Design,
@@ -47,6 +48,7 @@ const LONGEST = 200;
 export class Facts {
   readonly requirements: Requirements | undefined;
   readonly design: Design | undefined;
+  readonly annotations: Annotations | undefined;
   readonly settings: RuleSettings;
   readonly profile: Profile;
   readonly today: Date;
@@ -61,10 +63,16 @@ export class Facts {
   readonly #into: ReadonlyMap<string | undefined, readonly ProjectionRow[]>;
   readonly #loads = { peak: new Map<ContainerDetail, Term[]>(), average: new Map<ContainerDetail, Term[]>() };
 
-  constructor({ requirements, design }: Documents, relational: Relational, settings: RuleSettings, today: Date) {
+  constructor(
+    { requirements, design, annotations }: Documents,
+    relational: Relational,
+    settings: RuleSettings,
+    today: Date,
+  ) {
     this.relational = relational;
     this.requirements = requirements;
     this.design = design;
+    this.annotations = annotations;
     this.settings = settings;
     this.profile = PROFILES[settings.profile];
     this.today = today;
@@ -112,10 +120,7 @@ export class Facts {
 
   /** Whether a document follows a part of the prompt's template, so that it owes what the template asks for. */
   get templated(): boolean {
-    return (
-      this.requirements !== undefined ||
-      (this.design?.headings ?? []).some(({ section }) => TEMPLATE.has(section ?? '') || section === 'hotPartitions')
-    );
+    return isTemplated(this);
   }
 
   /** The bullet Scale of the requirements. */
@@ -303,6 +308,10 @@ export class Facts {
     });
   }
 }
+
+export const isTemplated = ({ requirements, design }: Pick<Documents, 'requirements' | 'design'>): boolean =>
+  requirements !== undefined ||
+  (design?.headings ?? []).some(({ section }) => TEMPLATE.has(section ?? '') || section === 'hotPartitions');
 
 /** Whether a query sets the first level of the key equal to a value, so that it doesn't read every partition. */
 export const namesKey = ({ partitionKey: [first] }: Container, { equal }: Query): boolean =>

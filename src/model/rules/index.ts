@@ -236,6 +236,7 @@ export function checkDocuments(
       ...(documents.design?.findings ?? []).filter(
         ({ code, at }) => code !== 'partition-key-twice' || !findings.some((finding) => contests(finding, at)),
       ),
+      ...(documents.annotations?.findings ?? []),
       ...facts.relational.unread.map(unreadFinding),
       ...waivers.flatMap((waiver) => waiverFinding(waiver, waived, facts.today)),
     ],

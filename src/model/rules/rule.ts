@@ -4,7 +4,7 @@ import type { Place } from '../model.ts';
 import type { Facts } from './facts.ts';
 
 export type Severity = 'error' | 'warning' | 'information';
-export type RuleId = `${'A' | 'B' | 'C' | 'D' | 'E' | 'F' | 'G' | 'H' | 'I'}${number}`;
+export type RuleId = `${'A' | 'B' | 'C' | 'D' | 'E' | 'F' | 'G' | 'H' | 'I' | 'J'}${number}`;
 
 /** A finding of a rule, at a line. */
 export interface Found {
@@ -83,6 +83,11 @@ export const MAPPING: Need = { what: 'the access pattern mapping', there: ({ acc
 export const PATTERNS: Need = {
   what: 'the access patterns (cosmosdb_requirements.md)',
   there: ({ patterns }) => patterns.length > 0,
+};
+export const ANNOTATIONS: Need = {
+  what: 'annotations of the data model (millrace model annotate)',
+  whole: false,
+  there: ({ annotations }) => annotations !== undefined,
 };
 export const noDesign = missing(DESIGN.what);
 

@@ -34,6 +34,10 @@ export interface Checked {
   /** The number of rules that were run. */
   readonly rules: number;
   readonly counts: Readonly<Record<Severity, number>>;
+  /** Annotations whose words are in the document, lines with text, and how many of those have words of an annotation. */
+  readonly annotations?: { readonly used: number; readonly lines: number; readonly covered: number };
+  /** The document has a layout of its own, so annotations would tell the check more than it reads by itself. */
+  readonly toAnnotate?: true;
 }
 
 export const GROUPS: Readonly<Record<string, string>> = {
@@ -46,6 +50,7 @@ export const GROUPS: Readonly<Record<string, string>> = {
   G: 'Contract of code and document',
   H: 'Tenancy',
   I: 'Shard map',
+  J: 'Places of the document that don’t fit together',
 };
 
 const COLOURS = { error: 'red', warning: 'yellow', information: 'cyan' } as const;
@@ -94,7 +99,16 @@ export function checkText(checked: Checked): string {
     }
     out.push('');
   }
-  out.push(...unseen(checked), summary(checked));
+  out.push(...unseen(checked));
+  if (checked.toAnnotate)
+    out.push(
+      style(
+        'dim',
+        'The document has a layout of its own, and the check understands only a part of it. Annotations tell it the rest: `millrace model annotate` prints what an assistant needs to write them.',
+      ),
+      '',
+    );
+  out.push(summary(checked));
   return out.join('\n');
 }
 
@@ -120,6 +134,7 @@ function summary({
   unchecked,
   folder,
   profile,
+  annotations,
 }: Checked): string {
   const not = new Set(notChecked.map(({ rule }) => rule)).size;
   const found = [
@@ -128,7 +143,10 @@ function summary({
     information > 0 ? `${information} for information` : '',
   ].filter(Boolean);
   const total = found.length === 0 ? style('green', 'no findings') : found.join(', ');
-  return `${folder}: ${total}; ${plural(rules, 'rule')}, ${not} of them not fully checked${not > 0 && !unchecked ? ' (--unchecked lists them)' : ''}, ${waived.length} waived (profile ${profile})`;
+  const read = annotations
+    ? `; ${plural(annotations.used, 'annotation')} of ${annotations.covered} of ${plural(annotations.lines, 'line')}`
+    : '';
+  return `${folder}: ${total}; ${plural(rules, 'rule')}, ${not} of them not fully checked${not > 0 && !unchecked ? ' (--unchecked lists them)' : ''}, ${waived.length} waived (profile ${profile})${read}`;
 }
 
 function one({ rule, severity, message, at: place, evidence, hint, related, source }: ShownFinding): string[] {

@@ -1,7 +1,9 @@
 import { resolve } from 'node:path';
 import { z } from 'zod';
+import type { Annotations } from '../../model/annotations/annotations.ts';
 import type { ProfileName, RuleSettings } from '../../model/estimate.ts';
 import type { Place } from '../../model/model.ts';
+import { isTemplated } from '../../model/rules/facts.ts';
 import { type Report, checkDocuments } from '../../model/rules/index.ts';
 import { parserFor } from '../../model/rules/relational.ts';
 import type { RuleFinding, Severity } from '../../model/rules/rule.ts';
@@ -92,6 +94,11 @@ async function checkedPair(
 const passes = ({ findings, reading }: Report, failOn: 'error' | 'warning'): boolean =>
   [...findings, ...reading].every(({ severity }) => WEIGHT[severity] < WEIGHT[failOn]);
 
+const annotated = ({ found, coverage }: Annotations): NonNullable<Checked['annotations']> => ({
+  used: found,
+  ...coverage,
+});
+
 /** The report with paths relative to the working directory, and with the documents' lines. */
 function shown(
   report: Report,
@@ -100,7 +107,7 @@ function shown(
   profile: ProfileName,
 ): Omit<Checked, 'fixed' | 'unchecked'> {
   const lines = new Map(
-    [documents.requirements, documents.design].flatMap((document) =>
+    [documents.requirements, documents.design, documents.annotations].flatMap((document) =>
       document ? [[document.file, document.lines] as const] : [],
     ),
   );
@@ -121,6 +128,9 @@ function shown(
     profile,
     rules: rules.length,
     counts: counts(report),
+    ...(documents.annotations
+      ? { annotations: annotated(documents.annotations) }
+      : !isTemplated(documents) && { toAnnotate: true as const }),
     findings: report.findings.map(finding),
     notChecked: report.notChecked,
     waived: report.waived.map(({ finding: of, waiver: { until = 0, reason, at } }) => ({

@@ -1,12 +1,14 @@
 // The two documents of a folder, and the pipeline beside them if there is one.
 import { readdir, stat } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
-import type { UsageError } from '../../base/errors.ts';
+import { UsageError } from '../../base/errors.ts';
 import { contractRules } from '../../contract/contract-rules.ts';
 import type { PipelineSource, Unloadable } from '../../contract/declared.ts';
 import type { Pipeline } from '../../definition/specs.ts';
 import { modelPath } from '../../definition/model-ref.ts';
-import type { Documents } from '../../model/documents.ts';
+import type { Annotations } from '../../model/annotations/annotations.ts';
+import { asAnnotated } from '../../model/annotations/as-annotated.ts';
+import type { Design, Documents } from '../../model/documents.ts';
 import { readDesign } from '../../model/reader/design.ts';
 import { readRequirements } from '../../model/reader/requirements.ts';
 import { MODEL_RULES } from '../../model/rules/index.ts';
@@ -15,10 +17,12 @@ import { suggestion } from '../../base/near.ts';
 import { placeIn } from '../../runtime/load-pipeline.ts';
 import type { DeclaredPipeline, Workspace } from '../../runtime/workspace.ts';
 import { operationsError } from '../errors.ts';
+import { readAnnotations } from './annotations.ts';
 
 /** The names that the modelling prompt uses. */
 export const REQUIREMENTS = 'cosmosdb_requirements.md';
 export const DESIGN = 'cosmosdb_data_model.md';
+const OWN: ReadonlySet<string> = new Set([REQUIREMENTS, DESIGN]);
 
 export interface Pair {
   readonly folder: string;
@@ -34,24 +38,48 @@ export interface Pair {
 /** All rules, for lists and pages. */
 export const everyRule = (): Rule[] => [...MODEL_RULES, ...contractRules()];
 
+/** Where the documents of a folder are, and the pipeline beside them. */
+interface Located {
+  readonly folder: string;
+  readonly design: string;
+  readonly requirements: string;
+  readonly declared: DeclaredPipeline | undefined;
+}
+
 /**
- * Reads the documents and the pipeline of `directory`, else of the pipeline folder. The documents are read even if the
- * pipeline can't be loaded.
- * @throws UsageError `model-missing`, and the errors of the readers
+ * Looks for the documents in `directory`, else in the pipeline folder. A Markdown file with another name than theirs is a
+ * data model that stands alone, unless it is the pipeline's.
+ * @throws UsageError `model-missing`
  */
-export async function readPair(workspace: Workspace, directory: string | undefined): Promise<Pair> {
+async function locate(workspace: Workspace, directory: string | undefined): Promise<Located> {
   const named = directory === undefined ? workspace.folder : resolve(workspace.directory, directory);
   const kind = await kindOf(named);
   if (kind === undefined) {
     const siblings = await readdir(dirname(named)).catch(() => []);
     throw missing(`There is no ${directory ?? named}${suggestion(basename(named), siblings)}`);
   }
-  // The user may name one of the documents instead of the folder.
+  const file = kind === 'file' && !OWN.has(basename(named)) && /\.(?:md|markdown)$/i.test(named) ? named : undefined;
   const folder = kind === 'file' ? dirname(named) : named;
   const declared = await workspace.declared(folder);
   const pipeline = declared && 'pipeline' in declared ? declared.pipeline : undefined;
   const design = pipeline ? modelPath(pipeline, folder) : join(folder, DESIGN);
-  const requirements = join(dirname(design), REQUIREMENTS);
+  if (file !== undefined && file !== design) return { folder, design: file, requirements: '', declared: undefined };
+  return { folder, design, requirements: join(dirname(design), REQUIREMENTS), declared };
+}
+
+/** @throws UsageError `model-missing` if there is no data model; its path otherwise */
+export async function designPath(workspace: Workspace, directory: string | undefined): Promise<string> {
+  const { design } = await locate(workspace, directory);
+  if ((await kindOf(design)) !== 'file') throw missing(`There is no ${design}`);
+  return design;
+}
+
+/**
+ * Reads the documents and the pipeline. The documents are read even if the pipeline can't be loaded.
+ * @throws UsageError `model-missing`, `annotations-unreadable`, and the errors of the readers
+ */
+export async function readPair(workspace: Workspace, directory: string | undefined): Promise<Pair> {
+  const { folder, design, requirements, declared } = await locate(workspace, directory);
   const [hasDesign, hasRequirements] = [
     (await kindOf(design)) !== undefined,
     (await kindOf(requirements)) !== undefined,
@@ -63,25 +91,47 @@ export async function readPair(workspace: Workspace, directory: string | undefin
     );
   }
   const read = hasRequirements ? await readRequirements(requirements) : undefined;
+  const known = read?.patterns.map(({ id }) => id);
+  const annotations = hasDesign ? await readAnnotations(design) : undefined;
   const documents: Documents = {
     requirements: read,
-    design: hasDesign
-      ? await readDesign(
-          design,
-          read?.patterns.map(({ id }) => id),
-        )
-      : undefined,
+    design: hasDesign ? await designOf(design, known, annotations) : undefined,
+    ...(annotations && { annotations }),
   };
   const unloadable = declared && 'unloadable' in declared ? declared.unloadable : undefined;
   return {
     folder,
     documents,
-    pipeline,
+    pipeline: declared && 'pipeline' in declared ? declared.pipeline : undefined,
     source: declared?.source,
     unloadable,
-    rules: [...MODEL_RULES, ...contractRules(pipeline, declared?.source, declared && whyNot(declared))],
+    rules: [
+      ...MODEL_RULES,
+      ...contractRules(
+        declared && 'pipeline' in declared ? declared.pipeline : undefined,
+        declared?.source,
+        declared && whyNot(declared),
+      ),
+    ],
   };
 }
+
+/** A document in which the reader finds no container can be checked by its annotations. */
+async function designOf(
+  file: string,
+  known: readonly string[] | undefined,
+  annotations: Annotations | undefined,
+): Promise<Design | undefined> {
+  try {
+    const design = await readDesign(file, known);
+    return annotations ? asAnnotated(design, annotations) : design;
+  } catch (cause) {
+    if (annotations && cause instanceof UsageError && UNREAD.has(cause.code)) return undefined;
+    throw cause;
+  }
+}
+/** Said of documents whose containers the reader doesn't find. */
+const UNREAD: ReadonlySet<string> = new Set(['model-without-containers', 'not-a-model-document', 'container-key']);
 
 /** Why the pipeline can't be loaded, with the line of the error if its stack has one. */
 function whyNot(declared: DeclaredPipeline): Unloadable | undefined {

@@ -1,0 +1,231 @@
+// The annotations of a document as the rules read them: each with its place, examples with their JSON, queries with the
+// fields that they compare. An annotation whose words the document doesn't have is left out and reported.
+import type { Query } from '../documents.ts';
+import type { ModelFinding, Place } from '../model.ts';
+import { readJson } from '../reader/json.ts';
+import { queryOf } from '../reader/sql.ts';
+import type { RawAnnotation, RawAnnotations } from './schema.ts';
+
+export type Kind = RawAnnotation['kind'];
+type Raw<K extends Kind> = Extract<RawAnnotation, { readonly kind: K }>;
+
+/** An annotation whose words are in the document, at their line. */
+export type Annotation<K extends Kind = Kind> = Raw<K> & {
+  readonly at: Place;
+  /** Of an example that can be read. */
+  readonly document?: Readonly<Record<string, unknown>>;
+  /** Of an access with SQL that can be read. */
+  readonly query?: Query;
+};
+
+/** How a key stands in the document. */
+export interface StatedKey {
+  readonly key: readonly string[];
+  readonly at: Place;
+}
+
+export class Annotations {
+  readonly file: string;
+  /** Of the document. */
+  readonly lines: readonly string[];
+  /** Of what is there, or is decided. What the text only plans, or has superseded, is left out. */
+  readonly all: readonly Annotation[];
+  /** Of what the text only plans. */
+  readonly planned: readonly Annotation[];
+  /** The number of all whose words the document has. */
+  readonly found: number;
+  readonly findings: readonly ModelFinding[];
+  /** Lines with text of the document, and how many of them an annotation has words of. */
+  readonly coverage: { readonly lines: number; readonly covered: number };
+  readonly #byKind: ReadonlyMap<Kind, readonly Annotation[]>;
+
+  constructor(
+    file: string,
+    lines: readonly string[],
+    all: readonly Annotation[],
+    findings: readonly ModelFinding[],
+    coverage: Annotations['coverage'],
+  ) {
+    this.file = file;
+    this.lines = lines;
+    this.all = all.filter(({ planned, superseded }) => planned !== true && superseded !== true);
+    this.found = all.length;
+    this.planned = all.filter(({ planned }) => planned === true);
+    this.findings = findings;
+    this.coverage = coverage;
+    this.#byKind = Map.groupBy(this.all, ({ kind }) => kind);
+  }
+
+  of<K extends Kind>(kind: K): readonly Annotation<K>[] {
+    return (this.#byKind.get(kind) ?? []) as readonly Annotation<K>[];
+  }
+
+  /** Names of containers, each as it is written first. */
+  get containers(): readonly string[] {
+    return firstOfEach([
+      ...this.of('container').map(({ container }) => container),
+      ...this.all.flatMap((one) => ('container' in one && one.container !== undefined ? [one.container] : [])),
+    ]);
+  }
+
+  /** Names of types, each as it is written first. */
+  get types(): readonly string[] {
+    return firstOfEach(this.all.flatMap((one) => ('type' in one && one.type !== undefined ? [one.type] : [])));
+  }
+
+  /** Every place that states the container's key. */
+  keysOf(container: string): readonly StatedKey[] {
+    return this.of('container')
+      .filter((one) => same(one.container, container))
+      .flatMap(({ key, at }) => (key ? [{ key, at }] : []));
+  }
+
+  /** The key, if every place that states it states the same. Undefined: none is stated, or they differ. */
+  keyOf(container: string | undefined): readonly string[] | undefined {
+    if (container === undefined) return undefined;
+    const [first, ...others] = this.keysOf(container);
+    return first && others.every(({ key }) => sameKey(key, first.key)) ? first.key : undefined;
+  }
+
+  /** The containers that the document puts a type in; a document with one container has all types there. */
+  containersOf(type: string | undefined): readonly string[] {
+    const own = this.all.flatMap((one) =>
+      'type' in one && 'container' in one && one.container !== undefined && type !== undefined && same(one.type, type)
+        ? [one.container]
+        : [],
+    );
+    if (own.length > 0) return firstOfEach(own);
+    return this.containers.length === 1 ? this.containers : this.containers.filter((name) => same(name, type));
+  }
+
+  /** The container of an annotation: its own, or that of its type if it is in one only. */
+  containerOf(one: {
+    readonly container?: string | undefined;
+    readonly type?: string | undefined;
+  }): string | undefined {
+    if (one.container !== undefined) return one.container;
+    const [first, second] = this.containersOf(one.type);
+    return second === undefined ? first : undefined;
+  }
+}
+
+/** `Orders`, `orders` and `` `order` `` are one name: documents write names in many ways. */
+export const same = (a: string | undefined, b: string | undefined): boolean =>
+  a !== undefined && b !== undefined && bare(a) === bare(b);
+
+export const bare = (name: string): string =>
+  name
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N}]/gu, '')
+    .replace(/(?:container|collection|document|entity)$/, '')
+    .replace(/ies$/, 'y')
+    .replace(/(?<=[^s])s$/, '');
+
+/** Key paths are case-sensitive, so they are compared letter by letter. */
+export const sameKey = (a: readonly string[], b: readonly string[]): boolean =>
+  a.length === b.length && a.every((path, level) => path === b[level]);
+
+/** `/address/city` as the path that annotations have: `address.city`. */
+export const fieldOf = (path: string): string => path.replace(/^\//, '').replaceAll('/', '.');
+
+/** Whether two paths of annotations name one field. */
+export const sameField = (a: string, b: string): boolean =>
+  fieldOf(a).replace(/\[\]$/, '') === fieldOf(b).replace(/\[\]$/, '');
+
+function firstOfEach(names: readonly string[]): string[] {
+  const seen = new Map<string, string>();
+  for (const name of names) if (!seen.has(bare(name))) seen.set(bare(name), name);
+  return [...seen.values()];
+}
+
+/** How many lines the words of an annotation may go on. */
+const REACH = 12;
+
+/**
+ * Finds the words of each annotation in the document. Where they stand at another line than stated, as after an edit
+ * above, they are taken there.
+ */
+export function annotationsOf(
+  { annotations }: RawAnnotations,
+  lines: readonly string[],
+  file: string,
+  from: string,
+): Annotations {
+  const plain = lines.map(plainText);
+  const findings: ModelFinding[] = [];
+  const covered = new Set<number>();
+  const all = annotations.flatMap((raw, index): Annotation[] => {
+    const found = lineOf(plain, plainText(raw.words), raw.line);
+    if (!found) {
+      findings.push({
+        code: 'annotation-unfounded',
+        severity: 'warning',
+        message: `Annotation ${index + 1} (${raw.kind}) of ${from}: these words aren't in the document, so it isn't used: "${raw.words}"`,
+        hint: 'Copy the words from the document, or remove the annotation.',
+        at: { file, line: Math.min(raw.line, lines.length) },
+      });
+      return [];
+    }
+    for (let line = found.line; line <= found.to; line++) covered.add(line);
+    return [complete(raw, found.line, lines, file, covered)];
+  });
+  const withText = plain.filter((text) => /\p{L}/u.test(text)).length;
+  return new Annotations(file, lines, all, findings, { lines: withText, covered: covered.size });
+}
+
+/** The text without marks of Markdown, in lower case, with single blanks. */
+const plainText = (text: string): string =>
+  text
+    .toLowerCase()
+    .replaceAll(/[*_`~\\]+/g, '')
+    .replaceAll(/[|>#]+/g, ' ')
+    .replaceAll(/[“”„]/g, '"')
+    .replaceAll(/[‘’]/g, "'")
+    .replaceAll(/\s+/g, ' ')
+    .trim();
+
+/** The place of the words nearest to a line. */
+function lineOf(plain: readonly string[], words: string, near: number): { line: number; to: number } | undefined {
+  if (words === '') return undefined;
+  const order = plain.map((_, index) => index).toSorted((a, b) => Math.abs(a + 1 - near) - Math.abs(b + 1 - near));
+  for (const index of order) {
+    const first = plain[index] ?? '';
+    let text = first;
+    for (let end = index; first !== '' && end < Math.min(plain.length, index + REACH); end++) {
+      if (end > index) text = `${text} ${plain[end] ?? ''}`;
+      const at = text.replaceAll('  ', ' ').indexOf(words);
+      // Words that begin in a later line are found from there.
+      if (at >= 0 && at < first.length) return { line: index + 1, to: end + 1 };
+      if (at >= 0) break;
+    }
+  }
+  return undefined;
+}
+
+function complete(
+  raw: RawAnnotation,
+  line: number,
+  lines: readonly string[],
+  file: string,
+  covered: Set<number>,
+): Annotation {
+  const at = { file, line };
+  if (raw.kind === 'access') {
+    const query = raw.sql === undefined ? undefined : queryOf(raw.sql);
+    return { ...raw, at, ...(query && { query }) };
+  }
+  if (raw.kind !== 'example') return { ...raw, at };
+  const moved = line - raw.line;
+  for (let each = line; each <= raw.to + moved; each++) covered.add(each);
+  const text = lines
+    .slice(line - 1, raw.to + moved)
+    .filter((each) => !/^\s*(?:```|~~~)/.test(each))
+    .join('\n');
+  const read = readJson({ text, line });
+  const value = 'elements' in read ? read.elements[0]?.value : undefined;
+  const document =
+    typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? (value as Record<string, unknown>)
+      : undefined;
+  return { ...raw, at, ...(document && { document }) };
+}

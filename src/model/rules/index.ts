@@ -74,6 +74,18 @@ import { withoutContested } from './contested.ts';
 import { Facts } from './facts.ts';
 import { TENANCY } from './h-tenancy.ts';
 import { SHARDS } from './i-shards.ts';
+import { DELETIONS } from './j-deletion.ts';
+import { ACCESS_RULES } from './j-access.ts';
+import { COPIES } from './j-copies.ts';
+import { COUNTS } from './j-counts.ts';
+import { FLOWS } from './j-flows.ts';
+import { GROWING } from './j-growth.ts';
+import { LASTING } from './j-lasting.ts';
+import { RELATIONS } from './j-relations.ts';
+import { TTLS } from './j-ttl.ts';
+import { UNIQUE_VALUES } from './j-unique.ts';
+import { WITHOUT_STORE } from './j-without.ts';
+import { WRITERS } from './j-writers.ts';
 import { SERVICE } from './service.ts';
 import { STATED } from './stated.ts';
 import { type Relational, relationalOf } from './relational.ts';
@@ -151,6 +163,18 @@ export const MODEL_RULES: readonly Rule[] = [
   ...STATED,
   ...SERVICE,
   ...BELIEFS_OF_SERVICE,
+  ...UNIQUE_VALUES,
+  ...LASTING,
+  ...TTLS,
+  ...DELETIONS,
+  ...FLOWS,
+  ...COUNTS,
+  ...COPIES,
+  ...GROWING,
+  ...WRITERS,
+  ...RELATIONS,
+  ...ACCESS_RULES,
+  ...WITHOUT_STORE,
 ];
 
 export interface NotChecked {

@@ -73,6 +73,11 @@ export function* together(
   yield { message, at: first.at, related };
 }
 
+/** The findings with a hint of their own, and a severity. */
+export function* hinted(all: Iterable<Found>, hint: string, severity?: Severity): Iterable<Found> {
+  for (const found of all) yield { ...found, hint, ...(severity && { severity }) };
+}
+
 export const missing = (what: string): Missing => ({ missing: what });
 
 export const DESIGN: Need = {

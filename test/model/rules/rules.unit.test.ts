@@ -138,7 +138,8 @@ test('what is wrong with a policy of several containers is one finding', () => {
   ]);
 });
 
+// Those of group J compare annotations, and have tests of their own.
 test('every rule over the documents has a case', () => {
   const ids = new Set(CASES.map(({ rule }) => rule));
-  expect(MODEL_RULES.map(({ id }) => id).filter((id) => !ids.has(id))).toEqual([]);
+  expect(MODEL_RULES.map(({ id }) => id).filter((id) => !ids.has(id) && !id.startsWith('J'))).toEqual([]);
 });

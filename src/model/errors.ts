@@ -48,12 +48,12 @@ export const MODEL_ERRORS = {
     usage: true,
   },
   'model-without-containers': {
-    meaning: 'The data-model document has no design of a container.',
-    hint: 'Add a section `### Name Container` under `## Container Designs`, with JSON examples and `- **Partition Key**: /field`.',
+    meaning: 'Millrace found no container in the data-model document. It may design some in a form that isn’t read.',
+    hint: 'Write each with its name and its key: a section `### Name Container` with `- **Partition Key**: /field`, or a table with the columns Container and Partition Key.',
     usage: true,
   },
   'not-a-model-document': {
-    meaning: 'The file has none of the headings of a data-model document.',
+    meaning: 'Millrace found no container in the file, and none of the headings of a data-model document.',
     hint: 'Name the `cosmosdb_data_model.md`, with a section `## Container Designs`.',
     usage: true,
   },

@@ -28,6 +28,8 @@ export interface Container {
   readonly name: string;
   /** Paths with their slash, one a level: `/storeId`. */
   readonly partitionKey: readonly string[];
+  /** Other keys that its section, a table or code states for it. To rules, all keys if they differ. */
+  readonly otherKeys?: readonly { readonly paths: readonly string[]; readonly at: Place }[];
   readonly types: readonly DocumentType[];
   readonly indexingPolicy?: IndexingPolicy;
   /** Seconds; -1: on, but only items with a `ttl` expire; absent: off. */

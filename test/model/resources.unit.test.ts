@@ -154,7 +154,9 @@ test('a template is read under the heading of its container too', () => {
 });
 
 test('a resource whose key isn’t known is none', () => {
-  expect(() => read('bicep', BICEP.replace("'/storeId'\n", 'keyPath\n'), '')).toThrow('is not a data-model document');
+  expect(() => read('bicep', BICEP.replace("'/storeId'\n", 'keyPath\n'), '')).toThrow(
+    'none of the headings of a data-model document',
+  );
   expect(
     read('bicep', `var keyPath = '/shopId'\n${BICEP.replace("'/storeId'\n", 'keyPath\n')}`).model.containers[0]
       ?.partitionKey,

@@ -12,9 +12,16 @@ import { plainText } from './tables.ts';
 
 /** The text says that a request reads several partitions, and doesn't deny it. */
 export const saysCrossing = (text: string): boolean => CROSSES.test(text) && !DENIED.test(text);
-const CROSSES = /cross[- ]partition|fan[- ]?out over|all partitions|跨分区/i;
+const CROSSES = /cross[- ]partition|fan[- ]?out over|all partitions|full scan|跨分区/i;
 const DENIED =
-  /\b(no|not|never|avoids?|without|instead of|vs|than|unlike)\b[^.;]{0,20}cross[- ]partition|single[- ]partition/i;
+  /\b(no|not|never|avoids?|without|instead of|vs|than|unlike)\b[^.;]{0,20}(?:cross[- ]partition|full scan)|single[- ]partition/i;
+
+/** "Cross-session queries" of a container with the key `/session_id`. */
+function crossesKey(text: string, { partitionKey: [first = ''] }: Container): boolean {
+  if (!/\bcross[- ]/i.test(text)) return false;
+  const name = first.slice(1).replace(/_?id$/i, '');
+  return /^\w+$/.test(name) && new RegExp(String.raw`\bcross[- ]${name}s?\b`, 'i').test(text);
+}
 
 const OPERATION = /\bpoint[- ](read|write|delete)s?\b|\bquer(y|ies)\b|\bupserts?\b|\bpatch(es)?\b/i;
 
@@ -93,7 +100,7 @@ export function askedOf(
             container: container.name,
             text: cells,
             queries,
-            crossing: saysCrossing(cells),
+            crossing: saysCrossing(cells) || crossesKey(cells, container),
             at: { file, line: lineOf(node) },
           });
       };
@@ -111,7 +118,7 @@ export function askedOf(
             container: container.name,
             text,
             queries: [query],
-            crossing: saysCrossing(`${about} ${text}`),
+            crossing: saysCrossing(`${about} ${text}`) || crossesKey(about, container),
             ...(scoped && { scoped }),
             at: { file, line },
           });
@@ -192,8 +199,8 @@ function statements(code: string): { text: string; comment: string; line: number
       at++;
     }
     const [text = ''] = parts.join('\n').split(end);
-    // The line that opens a string over several lines stands between the comment and the query.
-    let above = first > 0 && /^[^#/]*=\s*f?(?:"""|`|''')\s*$/.test(lines[first - 1] ?? '') ? first - 1 : first;
+    // The line that opens a call, or a string over several lines, stands between the comment and the query.
+    let above = first > 0 && /^[^#/]*(?:=\s*f?(?:"""|`|''')|\w\()\s*$/.test(lines[first - 1] ?? '') ? first - 1 : first;
     const until = above;
     while (above > 0 && isComment(lines[above - 1] ?? '')) above--;
     const last = found.at(-1)?.line ?? -1;

@@ -27,27 +27,57 @@ const WHOSE = /purpose|document types|partition key|用途/i;
 const SHARED = /reference data|lookup (table|data)|shared by all tenants|参考数据|所有租户共享/i;
 
 /** `### Orders Container`, `` ### 3.1 `orders` – Long Title ``, `### Container: Orders`, `### Orders (Multi-Document: A + B)`. */
-export const containerName = (section: Section): string =>
-  section.code ??
-  (section.title
+export const containerName = ({ code, title }: Pick<Section, 'code' | 'title'>): string =>
+  code ??
+  (title
     .replace(/^[\d.\s]+/, '')
     .replace(/^(?:\bContainer\b|容器|コンテナ)\s*(?:[::]|[-–—]\s)\s*/i, '')
     .split(/\s*(?:\bContainer\b|容器|コンテナ|\(|\[|[-–—::]\s|\s[-–—])/i)[0]
     ?.replaceAll(/[^\p{L}\p{N}_\- ]/gu, '')
     .trim() ||
-    section.title);
+    title);
+
+/** Words of headings that are about containers, and name none. */
+export const GENERAL =
+  /\b(partition\w*|strateg\w+|setup|configuration|overview|design|create|steps?|architecture|models?|schemas?|database|settings|policy|choice|keys?|features?|documents?|considerations?|performance|notes?|usage|troubleshooting|summary|integration|migration|security|documentation|frontend|backend)\b/i;
+/** What stands before "Container" and is a product, or how many there are. */
+const NO_NAME = /\b(cosmos|azure|nosql|single|multiple|multi|several|all|each|every|the|why|how|about)\b/i;
+const OF_WORDS = /\S\s+(?:container|容器|コンテナ)\s*(?:[([:–—-].*)?$|^[\d.\s]*(?:container|容器|コンテナ)\s*[::]/iu;
+
+const isWord = (name: string): boolean => /^(?!container)[\p{L}_][\p{L}\p{N}_-]*$/iu.test(name);
+
+/** Whether a heading names a container: in code, as one word, or as "Order Lines Container". */
+export function isNamed({ code, title }: Pick<Section, 'code' | 'title'>): boolean {
+  if (code !== undefined) return true;
+  const name = containerName({ title });
+  if (NO_NAME.test(name)) return false;
+  const isOfWords = OF_WORDS.test(title);
+  // "Settings Container" is one; "Settings" alone may be a part of anything.
+  return isWord(name) ? isOfWords || !GENERAL.test(name) : isOfWords && !GENERAL.test(name);
+}
+
+/** "Partitioning Strategy" names no container even with a key. */
+export const isPhrase = ({ title }: Pick<Section, 'title'>): boolean => {
+  const name = containerName({ title });
+  return !isWord(name) && (GENERAL.test(name) || NO_NAME.test(name));
+};
 
 export class ContainerDraft {
   readonly name: string;
   readonly line: number;
   readonly indexing = new IndexingDraft();
   #key: readonly string[] = [];
+  readonly #otherKeys: { readonly paths: readonly string[]; readonly at: Place }[] = [];
   #stated: Stated = {};
   #places: Partial<Record<ContainerFact, Place>> = {};
   #types = new Map<string, { examples: Record<string, unknown>[]; at: Place }>();
+  /** Types that a table names. */
+  readonly #listed = new Set<string>();
   #designed = false;
   #reference = false;
   #partial = false;
+  /** Objects without an id, before any example. */
+  readonly #unidentified: { readonly value: Record<string, unknown>; readonly line: number }[] = [];
   /** Line of each example. */
   readonly lines = new Map<object, number>();
   readonly #findings: Findings;
@@ -158,6 +188,7 @@ export class ContainerDraft {
 
   finish(): Container {
     const findings = this.#findings;
+    this.#settle();
     const policy = this.indexing.policy(this.line, findings);
     if (policy && this.indexing.at) this.#places.indexingPolicy = this.indexing.at;
     if (this.#key.length === 0) {
@@ -180,7 +211,7 @@ export class ContainerDraft {
     }
     const types: DocumentType[] = [...this.#types].map(([name, { examples, at }]) => ({ name, examples, at }));
     for (const { name, examples, at } of types) {
-      if (examples.length === 0)
+      if (examples.length === 0 && !this.#listed.has(name))
         findings.add(
           'warning',
           'type-without-example',
@@ -192,6 +223,7 @@ export class ContainerDraft {
     return {
       name: this.name,
       partitionKey: this.#key,
+      ...(this.#otherKeys.length > 0 && { otherKeys: this.#otherKeys }),
       types,
       ...(policy && { indexingPolicy: policy }),
       ...this.#stated,
@@ -219,8 +251,8 @@ export class ContainerDraft {
   /** A container definition in the form of the SDK or an ARM template. */
   #definition(value: Record<string, unknown>, line: number, text: string): void {
     const key = isObject(value['partitionKey']) ? value['partitionKey'] : value;
-    const before = text.split(/["']?partition_?key/i);
-    const keyLine = before.length === 2 ? line + (before[0] ?? '').split('\n').length - 1 : line;
+    const at = text.search(/\bpartition_?key["']?\s*[:=]/i);
+    const keyLine = at < 0 ? line : line + text.slice(0, at).split('\n').length - 1;
     if (Array.isArray(key['paths'])) this.#setKey(key['paths'].map(String), keyLine);
     else if (typeof value['partitionKey'] === 'string') this.#setKey([value['partitionKey']], keyLine);
     if (typeof value['defaultTtl'] === 'number') this.#set('defaultTtl', value['defaultTtl'], line);
@@ -258,22 +290,52 @@ export class ContainerDraft {
       );
       return;
     }
-    const { id, type } = value;
-    if (id === undefined && this.lines.size > 0) {
-      this.#findings.add(
-        'information',
-        'example-part',
-        line,
-        `${this.name}: an object without id is a part of a document`,
-      );
-      return;
+    if (value['id'] === undefined && this.lines.size > 0) this.#part(line);
+    // Its key may be stated below.
+    else if (value['id'] === undefined) this.#unidentified.push({ value, line });
+    else this.#identified(value, line);
+  }
+
+  #part(line: number): void {
+    this.#findings.add(
+      'information',
+      'example-part',
+      line,
+      `${this.name}: an object without id is a part of a document`,
+    );
+  }
+
+  /** An object without an id is a document if it has a type or the key; else it is of anything. */
+  #settle(): void {
+    const isKey = (value: Record<string, unknown>): boolean =>
+      this.#key.some((path) => Object.hasOwn(value, path.split('/')[1] ?? ''));
+    for (const { value, line } of this.#unidentified) {
+      const isDocument = typeof value['type'] === 'string' || isKey(value);
+      if (isDocument && this.lines.size === 0) this.#identified(value, line);
+      else this.#part(line);
     }
+  }
+
+  #identified(value: Record<string, unknown>, line: number): void {
+    const { id, type } = value;
     if (typeof id !== 'string' || id === '') {
       this.#findings.add('warning', 'example-id', line, `${this.name}: an example has no id`, 'Add an id, a string.');
     }
     const named = typeof type === 'string' && type !== '';
     this.lines.set(value, line);
     this.#type(named ? type : this.name.toLowerCase(), line).examples.push(value);
+  }
+
+  /** A type that a table names. Its example may be anywhere, or nowhere. */
+  typed(name: string, line: number): void {
+    if (this.#types.has(name)) return;
+    this.#listed.add(name);
+    this.#type(name, line);
+  }
+
+  /** Whether it is said to have documents of a type. */
+  has(type: string): boolean {
+    return this.#types.has(type);
   }
 
   #type(name: string, line: number): { examples: Record<string, unknown>[] } {
@@ -289,6 +351,7 @@ export class ContainerDraft {
     if (before && this.#key.join() !== key.join()) {
       const message = `${this.name} has the key ${this.#key.join(', ')} in line ${before.line} and ${key.join(', ')} here`;
       this.#findings.add('error', 'partition-key-twice', line, message, 'State the key once.');
+      this.#otherKeys.push({ paths: key, at: this.#findings.at(line) });
     }
     // The first statement is the one that the container's section makes.
     if (before) return;

@@ -42,6 +42,7 @@ export function contentElsewhere(
         const owner =
           told ??
           listing(all, drafts, label, text) ??
+          (typeof type === 'string' ? onlyIn(without.filter((draft) => draft.has(type))) : undefined) ??
           onlyOne(without) ??
           (typeof type === 'string' ? namedLike(type, without) : undefined) ??
           namedLike(subjectOf(label), without) ??

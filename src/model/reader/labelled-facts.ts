@@ -41,6 +41,7 @@ export function labelledFacts(blocks: readonly RootContent[], source: string): L
 /** A section's facts are asked for by several readers. */
 const factsOf = new WeakMap<readonly RootContent[], LabelledFacts>();
 
+const VALUED = /^(?<own>[^::`]{2,40})[::]\s*(?<inner>\S.*)$/u;
 const SIGN = /^\p{Extended_Pictographic}\uFE0F?\s*/u;
 const LABELLED =
   /\n(?=\s*(?:\p{Extended_Pictographic}\uFE0F?\s*)?(?:\*\*|(?:partition key|container(?: name| id)?|collection|database(?: name)?|ttl|throughput)\s*:))|\s\|\s(?=\*\*)/iu;
@@ -108,11 +109,16 @@ class FactReader implements LabelledFacts {
       /^\*\*(?<bold>[^*]+?)\s*[::]?\s*\*\*\s*[::]?\s*(?<value>[^]*)$|^(?<plain>[^:`*|]{2,40}?)\s*[::]\s*(?<rest>[^]*)$/u.exec(
         text,
       );
-    const label = match?.groups?.['bold'] ?? match?.groups?.['plain'];
+    const { bold, plain: words } = match?.groups ?? {};
+    // `**Partition key: `/id`** (a GUID)`: the value is bold too.
+    const within = VALUED.exec(bold ?? '')?.groups;
+    const isWhole = within !== undefined && labelName(within['own'] ?? '') !== undefined;
+    const label = (isWhole ? within['own'] : bold) ?? words;
     if (label === undefined) return undefined;
     const name = labelName(label);
-    if (name === undefined && (owner || match?.groups?.['bold'] === undefined)) return undefined;
-    const value = plain(match?.groups?.['value'] ?? match?.groups?.['rest'] ?? '');
+    if (name === undefined && (owner || bold === undefined)) return undefined;
+    const rest = match?.groups?.['value'] ?? match?.groups?.['rest'] ?? '';
+    const value = plain(isWhole ? `${within['inner'] ?? ''} ${rest}` : rest);
     const fact: Fact = { name, label: label.trim(), text: value, line, items: [], fences: [] };
     this.facts.push(fact);
     return fact;

@@ -15,6 +15,8 @@ const LABELS = {
     'partition keys',
     'partition key path',
     'partition key paths',
+    'partition key choice',
+    'chosen partition key',
     'hierarchical partition key',
     'hierarchical partition keys',
     'pk',

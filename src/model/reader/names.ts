@@ -10,3 +10,5 @@ const words = remembered(
       .replaceAll(/[^\p{L}\p{N}_-]+/gu, ' ')
       .trim()} `,
 );
+
+export const isSame = (one: string, other: string): boolean => one.toLowerCase() === other.toLowerCase();

@@ -37,11 +37,13 @@ const FACT_COLUMNS: readonly (readonly [LabelName, readonly string[]])[] = [
   ['throughput', ['throughput', 'ru s', 'autoscale max', 'max ru', 'autoscale max ru']],
 ];
 
-interface Overview {
+export interface Overview {
   readonly name: string;
   readonly line: number;
   /** The key, and what further columns state. */
   readonly facts: readonly Fact[];
+  /** The types of its documents, if a column names them. */
+  readonly types: readonly string[];
 }
 
 /** Whatever its first column is called: names in backticks, each with a path as its key. */
@@ -77,7 +79,7 @@ export function overviews(all: readonly Section[], text: string, file: string): 
           const value = column(row, headers) ?? '';
           return understood(label, value) ? [factOf(label, value)] : [];
         });
-        return [{ name, line, facts: [factOf('partitionKey', key), ...further] }];
+        return [{ name, line, facts: [factOf('partitionKey', key), ...further], types: typesInRow(row) }];
       }),
   );
 }
@@ -89,3 +91,11 @@ const understood = (label: LabelName, value: string): boolean =>
     : label === 'uniqueKeys'
       ? (uniqueKeys(value, []) ?? []).length > 0
       : typeof throughput(value)?.max === 'number';
+
+const TYPES_COLUMN = ['document types', 'document type', 'item types', 'entity types', 'types'];
+
+/** The names in backticks of a cell that has nothing else. */
+function typesInRow(row: Table['rows'][number]): string[] {
+  const cell = column(row, TYPES_COLUMN) ?? '';
+  return /^`[\w-]+`(?:\s*[,/]\s*`[\w-]+`)*$/.test(cell) ? [...cell.matchAll(/[\w-]+/g)].map(([name]) => name) : [];
+}

@@ -1,12 +1,14 @@
 import type { DocumentedMap, StatedIndex } from '../documents.ts';
 import type { Model } from '../model.ts';
 import { outlineOf, skippedSections, titleOf } from './common.ts';
-import { ContainerDraft, containerName } from './container.ts';
+import { ContainerDraft, containerName, isNamed, isPhrase } from './container.ts';
 import { type Fact, labelledFacts } from './labelled-facts.ts';
 import { contentElsewhere, insideOf, isOfContainer, onlyIn } from './elsewhere.ts';
 import { namedLike } from './owners.ts';
 import { contentOf } from './fences.ts';
 import { Findings } from './findings.ts';
+import { headed } from './headed.ts';
+import { isSame } from './names.ts';
 import { normalised } from './labels.ts';
 import { type Section, lineOf, sourceOf, within } from './outline.ts';
 import { piecesOf } from './prose.ts';
@@ -14,8 +16,9 @@ import { shardMapsOf, shardedContainersOf } from './shard-maps.ts';
 import { parsed, plainLines, readDocument } from './source.ts';
 import { sectionName, sectionNameOf } from './sections.ts';
 import { type Group, groupsOf, linesOf, commentedKey } from './stated.ts';
-import { overviews } from './overviews.ts';
+import { type Overview, overviews } from './overviews.ts';
 import { keyInHeading } from './told.ts';
+import { typesInTables } from './typed.ts';
 import { partitionKey } from './values.ts';
 import { modelError } from '../errors.ts';
 
@@ -45,26 +48,28 @@ export function readDrafts(text: string, file: string): ReadModel {
   const root = outlineOf(text, file);
   const all = [...within(root)].slice(1);
   const findings = new Findings(file);
-  const drafts = containers(all, text, findings);
+  const rows = overviews(all, text, file);
+  const drafts = containers(all, text, findings, rows);
   drafts.push(...besides(all, drafts, text, findings));
   const sectioned = drafts.length > 0;
   groups(all, drafts, text, findings, ({ told }) => !told);
-  if (drafts.length === 0) drafts.push(...headed(all, text, file, findings));
+  if (drafts.length === 0) drafts.push(...headed(all, text, findings, rows));
   // Where containers have sections, a row or a sentence about another one only mentions it.
   if (!sectioned) {
-    drafts.push(...tabled(all, drafts, text, file, findings));
+    drafts.push(...tabled(all, drafts, text, findings, rows));
     groups(all, drafts, text, findings, ({ told }) => told === true);
   }
   if (drafts.length === 0) drafts.push(...unnamed(all, text, findings));
   if (drafts.length === 0) {
     if (all.some((section) => sectionName(section.title)))
-      throw modelError('model-without-containers', `No design of a container was found in ${file}`);
+      throw modelError('model-without-containers', `No container was found in ${file}, so nothing was checked`);
     throw modelError(
       'not-a-model-document',
-      `${file} is not a data-model document: it has none of the expected headings, and states no partition key`,
+      `No container was found in ${file}, and none of the headings of a data-model document`,
     );
   }
-  factsInTables(all, drafts, text, file);
+  factsInTables(drafts, rows);
+  typesInTables(all, drafts, rows, text, file);
   keyForAll(all, drafts, text);
   indexingElsewhere(all, drafts, text, findings);
   contentElsewhere(all, drafts, text, findings);
@@ -91,23 +96,30 @@ const mapsIn = (root: Section, text: string, file: string): DocumentedMap[] =>
   /shard|分片/i.test(text) ? shardMapsOf(root, piecesOf(root, text, file).prose, text, file) : [];
 
 /** Sections under "Container Designs" with a design; and others with "container" in their title that state a key. */
-function containers(all: readonly Section[], text: string, findings: Findings): ContainerDraft[] {
+function containers(
+  all: readonly Section[],
+  text: string,
+  findings: Findings,
+  rows: readonly Overview[],
+): ContainerDraft[] {
   const designs = all.filter((section) => sectionName(section.title) === 'containers');
   const children = new Set(designs.flatMap((section) => section.sections).flatMap((section) => partsOf(section, text)));
   const designed = new Map<string, ContainerDraft>();
-  for (const section of [...children, ...strayContainers(all, designs, text)]) {
+  /** Sections with a key, such as "Partition Strategy". */
+  const keyed: ContainerDraft[] = [];
+  for (const section of [...children, ...strayContainers(all, designs, text, rows)]) {
     if (section.struck || sectionName(section.title) === 'indexing') continue;
-    const stated = section.code === undefined ? [...namesIn(section, text), ...calledIn(section, text)] : [];
+    const stated = section.code === undefined ? statedIn(section, text) : [];
     // "Create the container" names what its labels name.
     const [own] = stated.length === 1 ? stated : [];
     const draft = new ContainerDraft(own === undefined ? section : { ...section, code: own }, text, findings);
     const before = designed.get(draft.name);
-    if (!draft.designed) {
-      // "Container Strategy" names no container.
-      if (
-        (/container|容器|コンテナ/i.test(section.title) && draft.name !== section.title) ||
-        section.code !== undefined
-      ) {
+    const named = own !== undefined || isNamed(section);
+    // "Container Security" with a policy names no container.
+    if (!named && !draft.keyed) continue;
+    if (!named && isPhrase(section)) keyed.push(draft);
+    else if (!draft.designed) {
+      if (/container|容器|コンテナ/i.test(section.title) || section.code !== undefined) {
         findings.add(
           'warning',
           'design-elsewhere',
@@ -122,7 +134,15 @@ function containers(all: readonly Section[], text: string, findings: Findings): 
       findings.add('error', 'container-twice', section.line, message, 'Combine the two sections.');
     } else designed.set(draft.name, draft);
   }
-  return [...designed.values()];
+  return designed.size > 0 ? [...designed.values()] : keyed;
+}
+
+/** The names that a section's groups and labels state; of a section that names no container, those of its parts. */
+function statedIn(section: Section, text: string): string[] {
+  const own = [...namesIn(section, text), ...calledIn(section, text)];
+  return own.length > 0 || isNamed(section)
+    ? own
+    : [...new Set([...within(section)].flatMap((part) => namesIn(part, text)))];
 }
 
 /** "Core Data" and "Created at runtime" group the sections of containers, and are none. */
@@ -136,7 +156,12 @@ function partsOf(section: Section, text: string): readonly Section[] {
  * section below: `## Container Architecture` with a section for each container isn't one, nor is "Container
  * Configuration" below a container. If nothing states a key, the titles alone decide.
  */
-function strayContainers(all: readonly Section[], designs: readonly Section[], text: string): Section[] {
+function strayContainers(
+  all: readonly Section[],
+  designs: readonly Section[],
+  text: string,
+  rows: readonly Overview[],
+): Section[] {
   const under = new Set(designs.flatMap((section) => [...within(section)]));
   const titled = all.filter(
     (section) =>
@@ -145,7 +170,9 @@ function strayContainers(all: readonly Section[], designs: readonly Section[], t
       !under.has(section) &&
       (designs.length === 0 || !sectionName(section.title)),
   );
-  const own = (section: Section): boolean => statesKey(section, text) && namesIn(section, text).length < 2;
+  const own = (section: Section): boolean =>
+    (statesKey(section, text) && namesIn(section, text).length < 2) ||
+    (section.code !== undefined && rows.some(({ name }) => name === section.code));
   const keyed = titled.filter(
     (section) =>
       own(section) ||
@@ -264,43 +291,16 @@ function unnamed(all: readonly Section[], text: string, findings: Findings): Con
   const [first] = keys.length > 0 ? keys : commentedKey(text);
   if (!first) return [];
   const name =
+    // "Create the container `orders` with": more certain than a variable that is called container.
+    /\bcontainer\s+(?:called\s+|named\s+)?`([\w-]+)`/i.exec(text)?.[1] ??
     /^\W*container(?: id| name)?\s*[:=]\s*[`"']?([\w-]+)/im.exec(text)?.[1] ??
     /[`(]([\w-]+)`?\s+container\b/i.exec(text)?.[1] ??
     /^\W*container["'`]?\s*:\s*["'`]([\w-]+)/im.exec(text)?.[1] ??
     /CONTAINER(?:_NAME|_ID)?[`"']?\s*[:=][^\n]{0,40}\(default:?\s*[`"']([\w-]+)/i.exec(text)?.[1];
   return [
-    grouped({ name: name ?? 'container', line: first.line, facts: keys.length > 0 ? keys : [first] }, text, findings),
+    // Another key is of another container, whose name isn't read.
+    grouped({ name: name ?? 'container', line: first.line, facts: [first] }, text, findings),
   ];
-}
-
-/** `## posts` with a key, in a document whose titles don't say what they are. */
-function headed(all: readonly Section[], text: string, file: string, findings: Findings): ContainerDraft[] {
-  const general =
-    /\b(partition\w*|strateg\w+|setup|configuration|overview|design|create|steps?|architecture|models?|schemas?|database|settings|policy|choice|keys?|features?|documents?|considerations?|performance|notes?|usage|troubleshooting|summary|integration|migration|security)\b/i;
-  const keys = ({ blocks, title }: Section): number =>
-    (keyInHeading(title) === undefined ? 0 : 1) +
-    labelledFacts(blocks, text).facts.filter(
-      ({ name, text: value, items }) =>
-        name === 'partitionKey' &&
-        partitionKey(
-          value,
-          items.map((item) => item.text),
-        ) !== undefined,
-    ).length;
-  // The key may stand in a part such as "#### Partition Key"; the innermost section with a name of its own has it.
-  const named = all.filter(
-    (section) =>
-      !section.struck &&
-      section.depth > 1 &&
-      (section.code !== undefined || !general.test(section.title)) &&
-      [...within(section)].reduce((sum, part) => sum + keys(part), 0) === 1,
-  );
-  // An overview has the names of all containers.
-  const rows = overviews(all, text, file);
-  return named
-    .filter((section) => rows.length === 0 || rows.some(({ name }) => isSame(name, containerName(section))))
-    .filter((section) => ![...within(section)].slice(1).some((part) => named.includes(part)))
-    .map((section) => new ContainerDraft(section, text, findings));
 }
 
 /** A document without sections for containers designs those of the rows of its overviews. */
@@ -308,20 +308,18 @@ function tabled(
   all: readonly Section[],
   drafts: readonly ContainerDraft[],
   text: string,
-  file: string,
   findings: Findings,
+  rows: readonly Overview[],
 ): ContainerDraft[] {
-  const rows = overviews(all, text, file).filter(({ name }) => !drafts.some((draft) => isSame(draft.name, name)));
-  return [...Map.groupBy(rows, ({ name }) => name.toLowerCase()).values()].flatMap(([first]) =>
+  const unknown = rows.filter(({ name }) => !drafts.some((draft) => isSame(draft.name, name)));
+  return [...Map.groupBy(unknown, ({ name }) => name.toLowerCase()).values()].flatMap(([first]) =>
     first ? [grouped({ ...first, facts: [] }, text, findings, sectionOf(all, first.name, drafts))] : [],
   );
 }
 
-const isSame = (one: string, other: string): boolean => one.toLowerCase() === other.toLowerCase();
-
 /** An overview gives a container what its section lacks; the same key twice agrees, another is an error. */
-function factsInTables(all: readonly Section[], drafts: readonly ContainerDraft[], text: string, file: string): void {
-  for (const { name, facts } of overviews(all, text, file)) {
+function factsInTables(drafts: readonly ContainerDraft[], rows: readonly Overview[]): void {
+  for (const { name, facts } of rows) {
     const draft = drafts.find((one) => isSame(one.name, name));
     for (const fact of facts) if (fact.name === 'partitionKey' || !draft?.states(fact.name)) draft?.fact(fact);
   }

@@ -50,8 +50,10 @@ function grouped(facts: readonly Fact[]): Group[] {
   const groups: { name: string; line: number; facts: Fact[] }[] = [];
   for (const fact of facts) {
     const name = fact.name === 'container' ? nameOf(fact.text) : undefined;
+    const last = groups.at(-1)?.facts;
     if (name !== undefined) groups.push({ name, line: fact.line, facts: [] });
-    else groups.at(-1)?.facts.push(fact);
+    // A second key is of something that isn't read.
+    else if (fact.name !== 'partitionKey' || !last?.some(isKey)) last?.push(fact);
   }
   return groups.filter((group) => group.facts.some(isKey));
 }
@@ -66,8 +68,29 @@ const isKey = ({ name, text, items }: Fact): boolean =>
 /** A longer line is no label. The expressions below take time with the square of its blanks. */
 const LONGEST = 400;
 
+/** `+String cluster (Partition Key)` in a class diagram, `string cluster "partition key"` in one of entities. */
+export const diagramKeys = ({ text, line }: Fence): Fact[] =>
+  /^\s*(?:classDiagram|erDiagram)\b/.test(text)
+    ? text.split('\n').flatMap((row, index): Fact[] => {
+        const field = /^\s*[+#~-]?\s*[\w<>~[\]]+\s+(\w+)\s+(?:\w\w\s+)?["(]\W*partition key\W*[")]\s*$/i.exec(row)?.[1];
+        return field === undefined ? [] : [keyFact(`/${field}`, line + index)];
+      })
+    : [];
+
+const keyFact = (key: string, line: number): Fact => ({
+  name: 'partitionKey',
+  label: 'Partition Key',
+  text: key,
+  line,
+  items: [],
+  fences: [],
+});
+
 /** `container: events` and `partition key: /id`, each on its line of a fence. */
-export function linesOf({ text, line }: Fence): Fact[] {
+export function linesOf(fence: Fence): Fact[] {
+  const { text, line } = fence;
+  const diagram = diagramKeys(fence);
+  if (diagram.length > 0) return diagram;
   return text.split('\n').flatMap((row, index): Fact[] => {
     if (row.length > LONGEST) return [];
     // A tree of containers: `├── orders (Container)`, with `│   └── Partition Key: /storeId` below it.
@@ -89,6 +112,8 @@ export function linesOf({ text, line }: Fence): Fact[] {
     }
     const [, label = '', value = ''] = /^([A-Za-z][\w ]{1,30}?)\s*[:=]\s*(\S.*?)\s*$/.exec(own) ?? [];
     const name = labelName(label);
+    // `container = get_container(…)` of a program names none.
+    if (/^\w+\(/.test(value)) return [];
     // `<event-id>` is a value that somebody fills in.
     // Nor does a declaration such as `partition_key: str` state a key.
     return name === undefined || value.includes('<') || /^(?:str|string|int|number|Optional)\b/.test(value)
@@ -114,8 +139,14 @@ function listed(node: RootContent, source: string): Group[] {
 
 /** An item that is a name alone, with the labels of its container in the list below it. */
 function itemised(first: RootContent | undefined, rest: readonly RootContent[], source: string): Group[] {
+  const own = sourceOf(first, source)
+    .trim()
+    .replace(/^\[[ x]\]\s+/i, '');
   const [, name = ''] =
-    /^[*_`"']{0,6}([\p{L}_][\p{L}\p{N}_-]*)[*_`"']{0,6}:?[*_]{0,3}$/u.exec(sourceOf(first, source).trim()) ?? [];
+    /^[*_`"']{0,6}([\p{L}_][\p{L}\p{N}_-]*)[*_`"']{0,6}:?[*_]{0,3}$/u.exec(own) ??
+    // `**orders** - all orders`, and `` `orders` container added to the account ``.
+    /^(?:\*\*`?|`)([\p{L}_][\p{L}\p{N}_-]*)(?:`?\*\*|`)\s+(?:[-–—]\s|container\b)/u.exec(own) ??
+    [];
   if (name === '' || labelName(name) !== undefined || NO_NAME.test(name)) return [];
   const { facts } = labelledFacts(rest, source);
   const key = facts.find(isKey);
@@ -125,14 +156,14 @@ function itemised(first: RootContent | undefined, rest: readonly RootContent[], 
 const groupOf = (name: string, key: string, line: number): Group => ({
   name,
   line,
-  facts: [{ name: 'partitionKey', label: 'Partition Key', text: key, line, items: [], fences: [] }],
+  facts: [keyFact(key, line)],
 });
 
 /** Calls, properties and templates that create a container. The name and the key stand within one statement. */
 const CREATIONS: readonly RegExp[] = [
-  /container create\b(?=(?:[^\n]*\\\n)*[^\n]*\s(?:--name|-n)\s+["']?(?:\$\{?(?<variable>\w+)|(?<name>[\w-]+)))(?:[^\n]*\\\n)*[^\n]*\s(?:--partition-key-path|-p)\s+["']?(?<key>\/[\w/]+)/g,
+  /container create\b(?=(?:[^\n]*\\\n)*[^\n]*\s(?:--name|-n)\s+["']?(?:\$\{?(?<variable>\w+)|(?<name>[\w-]+)))(?:[^\n]*\\\n)*[^\n]*\s(?:--partition-key-path|-p)\s+["']?(?<key>\/[\w/]+(?:["']?[ ]+["']?\/[\w/]+){0,2})/g,
   // JavaScript and Python with commas, Bicep with lines.
-  /\b(?:id|name|container_?(?:id|name))["']?\s*[=:]\s*(?:["'](?<name>[\w-]+)["']|(?<variable>[A-Za-z_]\w*))\s*(?:,|\n)\s*["']?partition_?key(?:_?paths?)?["']?\s*[=:]\s*(?:PartitionKey\(path\s*=\s*|\{\s*["']?paths["']?:\s*\[\s*|\[\s*)?["'](?<key>\/[\w/]+)/gi,
+  /\b(?:id|name|container_?(?:id|name))["']?\s*[=:]\s*(?:["'](?<name>[\w-]+)["']|(?<variable>[A-Za-z_]\w*))\s*(?:,|\n)\s*["']?partition_?key(?:_?paths?)?["']?\s*[=:]\s*(?:PartitionKey\(path\s*=\s*|\{\s*["']?paths["']?:\s*\[\s*|\[\s*)?["'](?<key>\/[\w/]+(?:["']\s*,\s*["']\/[\w/]+){0,2})/gi,
   // `users: { partitionKey: '/id' }` of a map.
   /(?<name>[\w-]+)["']?\s*:\s*\{\s*["']?partition_?key(?:_?path)?["']?\s*:\s*["'](?<key>\/[\w/]+)/gi,
   // YAML.
@@ -203,9 +234,7 @@ export function commentedKey(text: string): Fact[] {
         : /^\s*["']?(?<field>[A-Za-z_]\w*)["']?\??\s*:\s*[^/#]*(?:\/\/|#)\W*partition key\W*$/i.exec(row)?.groups?.[
             'field'
           ];
-    return field === undefined
-      ? []
-      : [{ name: 'partitionKey', label: 'Partition Key', text: `/${field}`, line: index + 1, items: [], fences: [] }];
+    return field === undefined ? [] : [keyFact(`/${field}`, index + 1)];
   });
   return new Set(found.map((fact) => fact.text)).size === 1 ? found : [];
 }

@@ -26,14 +26,21 @@ export const plainText = (text: string): string =>
     .replaceAll(/\s+/g, ' ')
     .trim();
 
-export function tablesOf(blocks: readonly RootContent[], source: string, file: string): Table[] {
-  return blocks.flatMap((node) => {
+/** Several readers ask for the tables of a section. */
+const read = new WeakMap<readonly RootContent[], readonly Table[]>();
+
+export function tablesOf(blocks: readonly RootContent[], source: string, file: string): readonly Table[] {
+  const known = read.get(blocks);
+  if (known) return known;
+  const tables = blocks.flatMap((node) => {
     if (node.type !== 'table') return [];
     const [head, ...rows] = node.children;
     if (!head) return [];
     const headers = head.children.map((cell) => plainText(cut(cell, source)));
     return [{ headers, line: lineOf(node), rows: rows.map((row) => readRow(row, headers, source, file)) }];
   });
+  read.set(blocks, tables);
+  return tables;
 }
 
 function readRow(row: TableRow, headers: readonly string[], source: string, file: string): Row {

@@ -2,7 +2,7 @@
 import { isObject } from '../../base/json.ts';
 import type { Container } from '../model.ts';
 
-const PATH = /(?<![\w/])\/[\p{L}_][\w\-\p{L}]*(?:\/[\p{L}_][\w\-\p{L}]*)*/gu;
+const PATH = /(?<![\w/])\/[\p{L}_][\w\-\p{L}]*(?:\/[\p{L}\w][\w\-\p{L}]*)*/gu;
 const INDEX_PATH = /(?<![\w/])\/(?:[\w\-\p{L}"]+|\*|\?|\[\])?(?:\/(?:[\w\-\p{L}"]+|\*|\?|\[\]))*/gu;
 const FIELD = /^[\p{L}_][\w\p{L}]*(?:[./][\p{L}_][\w\p{L}]*)*$/u;
 
@@ -12,6 +12,7 @@ const head = (text: string): string => text.split(/\s[-–—]+\s|\s\(|;\s|\.\s/
 
 /** `/storeId`, `storeId - why`, `` `storeId`, `customerId` ``, `/a + /b`, `Hierarchical: [/a, /b]`; levels may be items. */
 export function partitionKey(text: string, items: readonly string[]): string[] | undefined {
+  if (/^\W*(?:n\/a|none|tbd)\W*$/i.test(text)) return undefined;
   const own = keyPaths(head(text).replace(/^[^:/`]*\b(hierarchical|composite|multihash|hpk|key)[^:/`]*:?/i, ''));
   if (own && own.length > 0) return own;
   const levels = items.map((item) => keyPaths(head(item).replace(/^[^:/`]*:/, '')));

@@ -129,7 +129,10 @@ export const CLAIMS: readonly Rule[] = [
       }
       for (const { number, text, at } of counted) {
         const key = ONE_KEY.exec(text)?.groups?.['key'];
-        const others = own.filter(({ container }) => key !== undefined && container.partitionKey.join() !== key);
+        const others = own.filter(
+          ({ container: { partitionKey } }) =>
+            key !== undefined && partitionKey.length > 0 && partitionKey.join() !== key,
+        );
         const isFewer = number < own.length;
         if (!isFewer && others.length === 0) continue;
         yield {

@@ -4,7 +4,7 @@ import type { Place } from '../model.ts';
 import { saysCrossing } from '../reader/asked.ts';
 import { type Facts, namesKey } from './facts.ts';
 import { type Rule, type RuleResult, DESIGN, SOURCES, missing, together } from './rule.ts';
-import { linesSaying, textAround } from './said.ts';
+import { linesSaying, textAround, wordsOf } from './said.ts';
 
 /** Clients without a query plan of their own. */
 const BARE = /\bazcosmos\b|\bazure_data_cosmos\b|\bazure-data-cosmos\b|\bRust SDK\b|\bGo SDK\b/;
@@ -59,7 +59,7 @@ export const SDKS: readonly Rule[] = [
       const found = new Map([...asked(facts), ...said(design)].map(({ at }) => [at.line, { at }]));
       yield* together(
         [...found.values()],
-        'This query orders or combines over several partitions, and the client library can’t merge them',
+        `A query orders or combines over several partitions, and the client library can’t merge them: ${wordsOf(design, [...found.values()])}`,
         client.slice(0, 1).map(([line]) => ({ file: design.file, line })),
       );
     },

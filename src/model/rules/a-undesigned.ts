@@ -2,7 +2,7 @@
 import { textAround } from './said.ts';
 import type { Design } from '../documents.ts';
 import type { Place } from '../model.ts';
-import { type Rule, type RuleResult, DESIGN, SOURCES, missing, together } from './rule.ts';
+import { type Rule, type RuleResult, DESIGN, SOURCES, missing, more, together } from './rule.ts';
 
 /** A name in backticks beside the word. */
 const NAMED =
@@ -76,6 +76,9 @@ function headed({ lines, file, containers, headings }: Design): Mention[] {
   });
 }
 
+/** Names in the message. */
+const MOST = 4;
+
 const plain = (name: string): string => name.toLowerCase().replaceAll(/[^a-z0-9]|s$/g, '');
 
 export const UNDESIGNED: readonly Rule[] = [
@@ -103,8 +106,12 @@ export const UNDESIGNED: readonly Rule[] = [
       const open = all.filter(
         (one) => !NO_NAME.test(one.name) && !known.has(plain(one.name)) && (titled.includes(one) || !isKeyed(one)),
       );
-      for (const [, places] of Map.groupBy(open, ({ name }) => plain(name)))
-        yield* together(places, `${places[0]?.name ?? ''} has no design: nothing states its key`);
+      const names = [...Map.groupBy(open, ({ name }) => plain(name)).values()].flatMap(([first]) => first?.name ?? []);
+      const said = `${names.slice(0, MOST).join(', ')}${more(Math.max(0, names.length - MOST))}`;
+      yield* together(
+        open,
+        `${said} ${names.length > 1 ? 'have no design: nothing states their keys' : 'has no design: nothing states its key'}`,
+      );
     },
   },
 ];

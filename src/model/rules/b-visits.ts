@@ -3,7 +3,7 @@ import type { Design } from '../documents.ts';
 import type { Place } from '../model.ts';
 import { saysCrossing } from '../reader/asked.ts';
 import { type Rule, type RuleResult, DESIGN, SOURCES, missing, together } from './rule.ts';
-import { textAround } from './said.ts';
+import { textAround, wordsOf } from './said.ts';
 import { saying } from './service.ts';
 
 const CROSSES = /cross[- ]partition|fan[- ]?out/i;
@@ -38,7 +38,7 @@ export const VISITS: readonly Rule[] = [
     severity: 'warning',
     source: SOURCES.microsoft('Query a container in Azure Cosmos DB'),
     why: 'A sign-in by address, and the first list that a person sees, are the most frequent requests of most applications. If they cross partitions, each of them costs 2.5 RU or more for every physical partition (B8), and costs more as the data grows. The rule reads lines that say cross-partition of a lookup by address, a sign-in, or a list of an owner’s own things. It reads rows of a table of frequent queries too, and sentences that put the answer off ("for MVP … at scale, consider"). It passes over lines about administration, reports and rare requests, and over what another design would cost.',
-    hint: 'Derive a container with this key by a projection: for an address, a document whose id and key are the address.',
+    hint: 'Derive by a projection a container whose key is what people ask by: for an address, a document whose id and key are the address.',
     needs: [DESIGN],
     *check({ design }): Iterable<RuleResult> {
       if (!design) return;
@@ -47,18 +47,18 @@ export const VISITS: readonly Rule[] = [
         yield missing('a sentence that says cross-partition');
         return;
       }
-      yield* together(
-        crossing.filter(({ text }) => OFTEN.test(text) && !RARE.test(text) && !SUPPOSED.test(text)),
-        'This is asked at each visit, and reads every partition',
-      );
+      const often = crossing.filter(({ text }) => OFTEN.test(text) && !RARE.test(text) && !SUPPOSED.test(text));
+      yield* together(often, `What people ask at each visit reads every partition: ${wordsOf(design, often)}`);
       // Admitted, and left to a time that has no date.
-      yield* together(
-        crossing.filter(
-          ({ text, at }) => PUT_OFF.test(textAround(design, at.line, 0, 1)) && !RARE.test(text) && !SUPPOSED.test(text),
-        ),
-        'This reads every partition, and the text puts the answer off: until what number of documents or requests is it good enough, and what comes then?',
+      const later = crossing.filter(
+        ({ text, at }) => PUT_OFF.test(textAround(design, at.line, 0, 1)) && !RARE.test(text) && !SUPPOSED.test(text),
       );
-      yield* together(frequent(design), 'This stands among the frequent queries, and reads every partition');
+      yield* together(
+        later,
+        `A read of every partition is admitted, and the answer is put off: ${wordsOf(design, later)}. Until what number of documents or requests is it good enough, and what comes then?`,
+      );
+      const listed = frequent(design);
+      yield* together(listed, `A query among the frequent ones reads every partition: ${wordsOf(design, listed)}`);
     },
   },
 ];

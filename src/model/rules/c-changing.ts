@@ -1,10 +1,10 @@
 // C30 and C31: keys whose value changes, and keys that two places of the text state differently.
-import type { ContainerDetail } from '../documents.ts';
-import type { Place } from '../model.ts';
-import { namedLike } from '../reader/owners.ts';
+import type { ContainerDetail, Design } from '../documents.ts';
+import type { Container, Place } from '../model.ts';
+import { type StatedKey, contestedIn, statementsOf } from './contested.ts';
 import { declaredOf } from './declared.ts';
 import { type Facts, examplesIn, valueAt } from './facts.ts';
-import { type Rule, type RuleResult, DESIGN, SOURCES, missing, together } from './rule.ts';
+import { type Found, type Rule, type RuleResult, DESIGN, SOURCES, missing, more, together } from './rule.ts';
 import { isSaid, linesSaying } from './said.ts';
 
 const CHANGES =
@@ -62,46 +62,42 @@ function changing(facts: Facts, detail: ContainerDetail): { at: Place; mixed?: t
   return [...mixed.map(({ at }) => ({ at, mixed: true as const })), ...others.map((at) => ({ at }))];
 }
 
-/** `| Orders | /storeId |` in any table, with the headers above it. */
-const ROW = /^\s*\|\W*(?<name>[A-Za-z][\w-]*)\W*\|(?<rest>.*)$/;
-const PATH = /(?<![\w/])\/(?:[A-Za-z_]\w*)(?:\/[A-Za-z_]\w*)*(?![\w/-])/g;
-const ALL_WITH =
-  /`[\w-]+`.*\b(?:all|each|every one|both) (?:with|use|uses|have|has|by)\b[^.|]{0,20}\bpartition key\b\W{0,4}`?(?<key>\/\w+)/i;
-/** The text tells what the key was or will be. */
-const MOVES =
-  /\bmigrat|\bprevious|\bcurrent\w* (?:state|deployed)|\btarget\b|\bold\b|\bnew\b|\binstead\b|\bbefore\b|\blegacy\b|→|->/i;
+/** `lines 3, 7`. */
+const linesOf = (places: readonly StatedKey[]): string =>
+  `${places.length === 1 ? 'line' : 'lines'} ${places.map(({ at }) => at.line).join(', ')}`;
 
-interface Stated {
-  readonly detail: ContainerDetail;
-  readonly key: string;
-  readonly at: Place;
+interface Contest {
+  readonly container: Container;
+  readonly main: readonly StatedKey[];
+  readonly others: readonly StatedKey[];
 }
 
-function statedKeys({ design, containers }: Facts): Stated[] {
-  if (!design) return [];
-  const all = containers.map(({ container }) => container);
-  const detailOf = (name: string): ContainerDetail | undefined =>
-    containers.find(({ container }) => container.name.toLowerCase() === name.toLowerCase()) ??
-    containers.find(({ container }) => container === namedLike(name, all) && container.name.length === name.length);
-  let column = -1;
-  return design.lines.flatMap((text, index): Stated[] => {
-    const at = { file: design.file, line: index + 1 };
-    if (text.length > 400) return [];
-    if (!text.trimStart().startsWith('|')) column = -1;
-    else if (column < 0) column = text.split('|').findIndex((cell) => /^\W*(?:partition key|pk)\W*$/i.test(cell));
-    else if (column > 0 && !MOVES.test(text)) {
-      const detail = detailOf(ROW.exec(text)?.groups?.['name'] ?? '');
-      const paths = [...(text.split('|')[column] ?? '').matchAll(PATH)].map(([path]) => path);
-      const [key] = paths;
-      return detail && key !== undefined && paths.length === 1 ? [{ detail, key, at }] : [];
-    }
-    const key = MOVES.test(text) ? undefined : ALL_WITH.exec(text)?.groups?.['key'];
-    if (key === undefined) return [];
-    return [...text.matchAll(/`([\w-]+)`/g)].flatMap(([, name = '']) => {
-      const detail = detailOf(name);
-      return detail ? [{ detail, key, at }] : [];
-    });
-  });
+/** The key that most places state, and the places of the others. */
+function contestOf(container: Container, all: readonly StatedKey[]): Contest {
+  const lineOf = ([first]: readonly StatedKey[]): number => first?.at.line ?? 0;
+  const byKey = [...Map.groupBy(all, ({ key }) => key).values()].toSorted(
+    (one, other) => other.length - one.length || lineOf(one) - lineOf(other),
+  );
+  const [main = [], ...others] = byKey;
+  return { container, main, others: others.flat() };
+}
+
+const keysOf = (places: readonly StatedKey[]): string => [...new Set(places.map(({ key }) => key))].join(', ');
+
+/** The finding stands where fewer places state the key: that is the one to look at first. */
+function* differing(design: Design, all: readonly Contest[]): Iterable<Found> {
+  const [first] = all;
+  if (!first) return;
+  const { container, main, others } = first;
+  // One of two tables may be of what was before.
+  const isRow = ({ at }: StatedKey): boolean => design.lines[at.line - 1]?.trimStart().startsWith('|') === true;
+  const isCertain = container.otherKeys !== undefined && !(main.every(isRow) && others.every(isRow));
+  for (const finding of together(
+    all.flatMap((one) => one.others),
+    `${container.name}${more(all.length - 1)} ${all.length > 1 ? 'have' : 'has'} the key ${keysOf(main)} in ${linesOf(main)}, and ${keysOf(others)} here`,
+    all.flatMap((one) => one.main.map(({ at }) => at)),
+  ))
+    yield { ...finding, ...(isCertain && { severity: 'error' }) };
 }
 
 export const CHANGING: readonly Rule[] = [
@@ -136,28 +132,30 @@ export const CHANGING: readonly Rule[] = [
   },
   {
     id: 'C31',
+    seesAllKeys: true,
     title: 'The text states one key for a container',
     severity: 'warning',
     source: SOURCES.ours,
-    why: 'A container has one partition key, which is fixed when it is created (ASM-E131). If a table says `/userId` and another one `/id`, a part of the programs reads by the wrong one. The rule compares the rows of tables with a column for the key, and sentences such as "`users`, `orders`: all with partition key `/id`". It passes over lines about a migration.',
-    hint: 'Correct the place that is wrong.',
+    why: 'A container has one partition key, which is fixed when it is created (ASM-E131). If a table says `/userId` and another one `/id`, a part of the programs reads by the wrong one. The rule compares what sections, code, the rows of tables with a column for the key, and sentences such as "`users`, `orders`: all with partition key `/id`" say. Of other sentences, two must state the other key. It is an error if a section, a list of labels or code states both. It passes over lines about a migration. No other rule uses a key of this container then, because it would be a guess which of them the programs have.',
+    hint: 'Correct the places that are wrong. Until then no rule checks anything by the key of this container.',
     needs: [DESIGN],
     *check(facts): Iterable<RuleResult> {
-      const all = statedKeys(facts);
-      if (all.length === 0) {
+      const { design } = facts;
+      if (!design) return;
+      const contested = contestedIn(design);
+      if (contested.size === 0 && statementsOf(design).length === 0) {
         yield missing('a table or a sentence with keys of containers');
         return;
       }
-      const wrong = all.filter(({ detail, key }) => {
-        const { partitionKey } = detail.container;
-        return partitionKey.length === 1 && partitionKey[0] !== key;
-      });
-      for (const [detail, places] of Map.groupBy(wrong, (one) => one.detail))
-        yield* together(
-          places,
-          `${detail.container.name} has the key ${detail.container.partitionKey.join(', ')}, and ${[...new Set(places.map(({ key }) => key))].join(', ')} here`,
-          [facts.place(detail, 'partitionKey')],
-        );
+      // The same slip in the definitions of several containers is one.
+      const contests = [...contested].map(([{ container }, all]) => contestOf(container, all));
+      const sides = ({ main, others }: Contest) => [`main ${keysOf(main)}`, `other ${keysOf(others)}`] as const;
+      const counts = Map.groupBy(contests.flatMap(sides), (side) => side);
+      const most = (contest: Contest): string => {
+        const [one, other] = sides(contest);
+        return (counts.get(one)?.length ?? 0) > (counts.get(other)?.length ?? 0) ? one : other;
+      };
+      for (const group of Map.groupBy(contests, most).values()) yield* differing(design, group);
     },
   },
 ];

@@ -4,7 +4,7 @@ import type { Place } from '../model.ts';
 import { type Facts, examplesIn } from './facts.ts';
 import { type Field, fieldsOf } from './fields.ts';
 import { type Rule, type RuleResult, DESIGN, SOURCES, missing, more, together } from './rule.ts';
-import { linesSaying, textAround } from './said.ts';
+import { linesSaying, textAround, wordsOf } from './said.ts';
 import { saying } from './service.ts';
 
 const COPY = /^_?(?:partition_?key|pk|partition_?id)$/i;
@@ -102,9 +102,10 @@ export const DOUBLED: readonly Rule[] = [
       if (!design) return;
       const all = saying(design, CHECKED);
       const keys = saying(design, KEY_OF_ONE);
+      const fields = keys.filter(({ at }) => !REFUSES.test(textAround(design, at.line, NEAR))).slice(0, 1);
       yield* together(
-        keys.filter(({ at }) => !REFUSES.test(textAround(design, at.line, NEAR))).slice(0, 1),
-        'This key is a field: two requests at the same time make two documents with one value, and nothing refuses the second',
+        fields,
+        `Two requests at the same time make two documents with one value of a field, and nothing refuses the second: ${wordsOf(design, fields)}`,
       );
       const cleaned = saying(design, AFTERWARDS);
       if (all.length + cleaned.length + keys.length === 0) {
@@ -112,7 +113,10 @@ export const DOUBLED: readonly Rule[] = [
         return;
       }
       const open = all.filter(({ at }) => !ENFORCED.test(textAround(design, at.line, NEAR)));
-      yield* together(open, 'Two requests at the same time both pass this check, and both write');
+      yield* together(
+        open,
+        `Two requests at the same time both pass a check before the write, and both write: ${wordsOf(design, open)}`,
+      );
       yield* together(
         cleaned.filter(({ at }) => !ENFORCED.test(textAround(design, at.line, 1))),
         'Duplicates are removed afterwards: nothing refuses them, and until then every sum counts them twice',

@@ -27,6 +27,7 @@ export const GROWING_KEYS: readonly Rule[] = [
       const found: { name: string; key: string; at: Place; further: Place[] }[] = [];
       for (const detail of facts.containers) {
         const [first = ''] = detail.container.partitionKey;
+        if (first === '') continue;
         const values = examplesIn(detail.container).map((example) => valueAt(example, first));
         const dated =
           /\/(date|day|month|year|hour|week|time|timestamp|created(At|On|Date)?|updatedAt|_ts|sequence|seq|number|counter)$/i.test(

@@ -2,6 +2,7 @@
 import type { ContainerDetail, Prose, Text } from '../documents.ts';
 import { bytesOf, quantities } from '../reader/quantity.ts';
 import { contradicts, isComposed, lineOf } from './key-values.ts';
+import { fieldsOfKeys } from './contested.ts';
 import { declaredFor, isLost } from './declared-for.ts';
 import { declaredIn } from './declared.ts';
 import { type Facts, examplesIn, isOfId, isQuery, valueAt } from './facts.ts';
@@ -48,7 +49,7 @@ function constantKey({ container }: ContainerDetail, constants: readonly Prose[]
 }
 /** Names that usually have few values. */
 const FEW =
-  /\/(status|department|type|kind|state|country|region|tier|category|sport|league|language|currency|plan|environment|severity|level|role|gender|is[A-Z]\w*|has[A-Z]\w*|\w+(?:Type|Status|Category|Kind|Level|Role|State)|\w+_(?:type|status|category|kind|level|role|state)|active|enabled|deleted|priority|collection|entity|channel|platform|format)$/;
+  /\/(status|department|type|kind|state|country|region|tier|category|sport|league|language|currency|plan|environment|severity|level|role|gender|is[A-Z]\w*|has[A-Z]\w*|\w+(?:Type|Status|Category|Kind|Level|Role|State)|\w+_(?:type|status|category|kind|level|role|state)|active|enabled|deleted|priority|collection|entity|channel|platform|format|cluster)$/;
 
 /** `(value: 'deadletter')` beside the key: all documents have it. */
 const ONE_VALUE =
@@ -79,11 +80,13 @@ export const KEYS: readonly Rule[] = [
       for (const detail of facts.containers) {
         const { container } = detail;
         const { design } = facts;
+        // A field of one of two stated keys can't be left out either.
+        const keys = fieldsOfKeys(container);
         const optional = design
           ? declaredIn(design).find(
               (one) =>
                 one.optional &&
-                container.partitionKey.includes(`/${one.field}`) &&
+                keys.has(one.field) &&
                 (declaredFor(design, detail).includes(one) ||
                   (design.lines[one.at.line - 1] ?? '').includes(container.name)),
             )
@@ -91,7 +94,7 @@ export const KEYS: readonly Rule[] = [
         if (optional)
           yield {
             severity: 'warning',
-            message: `${container.name}: ${optional.field} is the key, but it is declared as optional`,
+            message: `${container.name}: ${optional.field} is ${container.partitionKey.length > 0 ? 'the key' : 'of a key'}, but it is declared as optional`,
             at: optional.at,
             related: [facts.place(detail, 'partitionKey')],
           };
@@ -171,7 +174,10 @@ export const KEYS: readonly Rule[] = [
         )
           yield {
             severity: 'warning',
-            message: `${container.name}: the first level of the key, ${first}, usually has few values`,
+            message: `${container.name}: ${container.partitionKey.length > 1 ? `the first level of the key, ${first},` : `the key ${first}`} usually has few values`,
+            ...(container.partitionKey.length === 1 && {
+              hint: 'Write the number of values next to the key, or use a field with more values.',
+            }),
             at,
           };
         // Two containers with the key /id have different ids, so their numbers may differ.

@@ -3,7 +3,7 @@ import type { Design } from '../documents.ts';
 import type { Place } from '../model.ts';
 import { declaredIn } from './declared.ts';
 import { type Rule, type RuleResult, DESIGN, SOURCES, missing, together } from './rule.ts';
-import { textAround } from './said.ts';
+import { textAround, wordsOf } from './said.ts';
 
 interface Template {
   /** `order:{}`: what is fixed. */
@@ -91,7 +91,7 @@ export const MADE_IDS: readonly Rule[] = [
       const faults = found.flatMap((one) => one.faults);
       yield* together(
         found,
-        `This id is made of what an id can’t hold: ${[...new Set(faults.map(({ why }) => why))].join(', ')}`,
+        `An id is made of what an id can’t hold, in ${wordsOf(design, found)}: ${[...new Set(faults.map(({ why }) => why))].join(', ')}`,
         faults.map(({ at }) => at),
       );
     },

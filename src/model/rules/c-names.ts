@@ -280,6 +280,7 @@ export const NAMES: readonly Rule[] = [
       // A query below the words is judged by itself (C13).
       const all = [...lookups(facts), ...listsIn(facts).map((list) => ({ ...list, field: undefined }))].filter(
         ({ detail, at }) =>
+          detail.container.partitionKey.length > 0 &&
           !facts.questions.some(
             (question) =>
               question.detail === detail &&

@@ -60,7 +60,7 @@ function addressOf(facts: Facts, design: Design, detail: ContainerDetail): Place
   const { container } = detail;
   const [key = ''] = container.partitionKey;
   // Under the person's own key C26 asks.
-  if (!PEOPLE.test(container.name) || /^\/(?:id|user_?id)$/i.test(key)) return [];
+  if (!PEOPLE.test(container.name) || key === '' || /^\/(?:id|user_?id)$/i.test(key)) return [];
   const isLogin =
     linesSaying(design, BY_ADDRESS).length > 0 ||
     (linesSaying(design, SIGNS_IN).length > 0 && linesSaying(design, IDENTITY).length === 0);

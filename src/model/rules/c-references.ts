@@ -83,12 +83,22 @@ function referencesOf(facts: Facts, kept: readonly ContainerDetail[]): Reference
     return all.flatMap(({ field, at }, index): Reference[] => {
       const target = all.findIndex((one) => one.field === field) === index ? targetOf(field, kept) : undefined;
       if (!target || target === detail) return [];
+      const made = madeOf(facts, target);
       const known = names(target).every((name) =>
-        UNNAMED.test(name) ? hasKeyOf(field, has) : has.has(name) || OF_ASKER.test(name),
+        UNNAMED.test(name)
+          ? hasKeyOf(field, has) || (made.length > 0 && made.every((part) => has.has(part)))
+          : has.has(name) || OF_ASKER.test(name),
       );
       return known ? [] : [{ target, from: `${container.name}.${field}`, at }];
     });
   });
+}
+
+/** The fields of `/partitionKey` = `{tenantId}:{projectId}`, where the key is stated. */
+function madeOf(facts: Facts, detail: ContainerDetail): string[] {
+  const line = facts.design?.lines[facts.place(detail, 'partitionKey').line - 1] ?? '';
+  const value = /\/\w+`?\s*(?:=|:|→|\()\s*`?(?<value>[^`|)\s]*\{\w+\}[^`|)\s]*)/.exec(line)?.groups?.['value'] ?? '';
+  return [...value.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name);
 }
 
 /** `ticketPk` beside `ticketId`. */

@@ -2,7 +2,7 @@
 import type { Place } from '../model.ts';
 import { type Facts, type Question, examplesIn, isOfId, namesKey, otherCase, valueAt } from './facts.ts';
 import { type Rule, DESIGN, SOURCES, missing, more, together } from './rule.ts';
-import { linesSaying } from './said.ts';
+import { linesSaying, wordsOf } from './said.ts';
 
 const QUERIES = SOURCES.microsoft('Query a container in Azure Cosmos DB');
 
@@ -124,9 +124,10 @@ export const REQUESTS: readonly Rule[] = [
       const points = asked(facts).filter(({ text, queries }) => queries.length === 0 && POINT.test(text));
       const named = points.filter(({ text }) => namedIn(text).length > 0);
       const called = [...calledPoint(facts), ...saidPoint(facts)];
+      const queries = called.filter(({ byId }) => !byId);
       for (const found of together(
-        called.filter(({ byId }) => !byId),
-        'This is called a point read, and is a query: it costs at least 2 RU, and more without the key',
+        queries,
+        `A query is called a point read; it costs at least 2 RU, and more without the key: ${facts.design ? wordsOf(facts.design, queries) : ''}`,
       ))
         yield { severity: 'warning', ...found };
       if (named.length === 0 && called.length === 0) {

@@ -15,6 +15,7 @@ const ONE_SPELLING =
 function writtenIn(facts: Facts, detail: ContainerDetail): Place[] {
   const { container } = detail;
   const [key = ''] = container.partitionKey;
+  if (key === '') return [];
   const shown = examplesIn(container);
   const byName = WRITTEN.test(key.slice(1)) ? [facts.place(detail, 'partitionKey')] : [];
   const byValue = shown.flatMap((one) =>

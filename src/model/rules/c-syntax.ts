@@ -1,6 +1,6 @@
 // C24 and E10: SQL that Cosmos DB refuses, and filters that no index serves.
 import { type Rule, type RuleResult, DESIGN, SOURCES, missing, more, together } from './rule.ts';
-import { linesSaying } from './said.ts';
+import { linesSaying, wordsOf } from './said.ts';
 
 /** What other databases have; each with what Cosmos DB has instead. */
 export const REFUSED: readonly {
@@ -15,6 +15,11 @@ export const REFUSED: readonly {
     instead: 'Write `SELECT TOP 50 *`, or `OFFSET 0 LIMIT 50`.',
   },
   { has: /\bCOUNT\s*\(\s*\*\s*\)/i, what: 'COUNT(*)', instead: 'Write `COUNT(1)`.' },
+  {
+    has: /[\w\])]\s+(?:CONTAINS|STARTSWITH|ENDSWITH)\s+['"@]/i,
+    what: 'operator CONTAINS, STARTSWITH or ENDSWITH',
+    instead: "They are functions: write `CONTAINS(c.name, 'part')`.",
+  },
   { has: /\bHAVING\b/i, what: 'HAVING', instead: 'Filter the groups of a subquery, or in the program.' },
   { has: /\bUNION\b/i, what: 'UNION', instead: 'Send two queries.', unnamed: true },
   {
@@ -58,7 +63,7 @@ export const SYNTAX: readonly Rule[] = [
     title: 'Queries use what the query language has',
     severity: 'error',
     source: SOURCES.microsoft('Queries in Azure Cosmos DB for NoSQL'),
-    why: 'The query language looks like SQL and lacks much of it: LIMIT without OFFSET, `COUNT(*)`, HAVING, UNION, CASE, joins of documents (ASM-E118). The service answers such a query with 400. UNION, CASE and ILIKE are only a warning, because its reference doesn’t name them and no page denies them. The rule reads the queries that the document asks of a container.',
+    why: 'The query language looks like SQL and lacks much of it: LIMIT without OFFSET, `COUNT(*)`, HAVING, UNION, CASE, joins of documents, and `name CONTAINS ’x’`, which is a function (ASM-E118). The service answers such a query with 400. UNION, CASE and ILIKE are only a warning, because its reference doesn’t name them and no page denies them. The rule reads the queries that the document asks of a container.',
     hint: 'Write the query in the language of Cosmos DB.',
     needs: [DESIGN],
     *check({ questions }): Iterable<RuleResult> {
@@ -94,16 +99,21 @@ export const SYNTAX: readonly Rule[] = [
     *check({ questions, design }): Iterable<RuleResult> {
       const placed = ([line]: readonly [number, string]) => ({ at: { file: design?.file ?? '', line } });
       const conditions = design ? linesSaying(design, CONDITION) : [];
+      const compared = conditions.filter(([, text]) => !AVOIDED.test(text)).map(placed);
       yield* together(
-        conditions.filter(([, text]) => !AVOIDED.test(text)).map(placed),
-        'This condition compares what LOWER or UPPER makes of a field, which no index serves',
+        compared,
+        `A condition compares what LOWER or UPPER makes of a field, which no index serves: ${design ? wordsOf(design, compared) : ''}`,
       );
       const told = (design ? linesSaying(design, TOLD) : []).filter(
         ([line]) => !conditions.some(([other]) => other === line),
       );
+      const filtered = told.filter(([, text]) => !NOT_TOLD.test(text));
+      const functions = new Set(
+        filtered.flatMap(([, text]) => text.match(/\b(?:LOWER|UPPER|REPLACE|TRIM)(?=\()/g) ?? []),
+      );
       yield* together(
-        told.filter(([, text]) => !NOT_TOLD.test(text)).map(placed),
-        'A filter by what such a function makes of a field is served by no index, and loads every document',
+        filtered.map(placed),
+        `A filter by what ${[...functions].join(' or ')} makes of a field is served by no index, and loads every document: ${design ? wordsOf(design, filtered.map(placed)) : ''}`,
       );
       const all = questions.flatMap(({ queries, who, at, detail }) =>
         queries.map(({ text }) => ({

@@ -4,6 +4,7 @@ import type { ContainerDetail, Design } from '../documents.ts';
 import type { Container } from '../model.ts';
 import { endingLike, namedLike } from '../reader/owners.ts';
 import { isIn, linesOf } from './declared.ts';
+import { fieldsOfKeys } from './contested.ts';
 import { type Facts, examplesIn, fieldsIn } from './facts.ts';
 import { type Field, fieldsOf } from './fields.ts';
 import { type Rule, type RuleResult, DESIGN, SOURCES, together } from './rule.ts';
@@ -78,6 +79,9 @@ const COMMON =
  */
 function copiesIn(facts: Facts, detail: ContainerDetail): Field[] {
   const { container } = detail;
+  // Without a key, a reference may be it.
+  const keys = fieldsOfKeys(container);
+  if (keys.size === 0) return [];
   const all = facts.containers.map((one) => one.container);
   const found = new Map<string, Field>();
   /** `productName` beside `productId` in an element of a list. */
@@ -99,10 +103,12 @@ function copiesIn(facts: Facts, detail: ContainerDetail): Field[] {
       if (part !== one) elements(part, one);
       for (const reference of names) {
         const [, of] = /^(\w+?)_?id$/i.exec(reference) ?? [];
-        const other = of === undefined || of === '' ? undefined : namedLike(of, all);
-        if (!other || other === container || container.partitionKey.includes(`/${reference}`)) continue;
-        const theirs = fieldsIn(other);
+        const called = of === undefined || of === '' ? undefined : namedLike(of, all);
+        const other = called ?? referredTo(facts, of ?? '', part[reference]);
+        if (!other || other === container || keys.has(reference)) continue;
         const itself = examplesIn(other).find(({ id }) => id === part[reference]);
+        // Of a type in a container with another name, the example itself is the proof.
+        const theirs = called ? fieldsIn(other) : new Set(Object.keys(itself ?? {}));
         const origin = facts.containers.find((each) => each.container === other);
         for (const field of names) {
           // With another value than the document that it refers to has, it is no copy: a member's role in a group.
@@ -122,6 +128,30 @@ function copiesIn(facts: Facts, detail: ContainerDetail): Field[] {
   return [...found.values()].filter(({ field }) => !own.has(field));
 }
 
+interface Shown {
+  readonly container: Container;
+  /** Of the type. */
+  readonly name: string;
+}
+
+/** The types by the ids of their examples, once for a list of containers. */
+function byId(facts: Facts): ReadonlyMap<unknown, readonly Shown[]> {
+  const known = shownOf.get(facts);
+  if (known) return known;
+  const all = facts.containers.flatMap(({ container }) =>
+    container.types.flatMap(({ name, examples }) => examples.map(({ id }) => ({ id, container, name }))),
+  );
+  const found = Map.groupBy(all, ({ id }) => id);
+  shownOf.set(facts, found);
+  return found;
+}
+
+const shownOf = new WeakMap<Facts, ReadonlyMap<unknown, readonly Shown[]>>();
+
+/** The container whose type is called like a reference, and has an example with its id: `identityUserId` → `identity-user`. */
+const referredTo = (facts: Facts, of: string, id: unknown): Container | undefined =>
+  typeof id === 'string' && of !== '' ? namedLike(of, byId(facts).get(id) ?? [])?.container : undefined;
+
 /** "A denormalized copy sits next to its id": a convention for all copies, with what a rename does to them. */
 const CONVENTION = /\bdenormali[sz]ed (?:cop(?:y|ies)|fields?|names?)\b/i;
 const RENAME = /\brenam\w+\b|\bbackfill\w*\b|\bstale\b/i;
@@ -134,14 +164,18 @@ const OF_MOMENT =
   /order|invoice|receipt|payment|transaction|log|audit|histor|event|ticket|booking|reservation|registration|snapshot|report|message|notification/i;
 const RENAMED = /^(?:name|title|display_?name|avatar(?:_?url)?|role)$/i;
 
-/** `authorName` beside `authorId`. */
+/** `authorName` beside `authorId`, which refers to another document: a user's own `userId` doesn't. */
 const isBeside = (fields: readonly Field[], { container }: ContainerDetail, of: string, part: string): boolean =>
   of !== '' &&
   RENAMED.test(part) &&
   !OF_MOMENT.test(container.name) &&
   namedLike(of, [container]) === undefined &&
   endingLike(of, [container]) === undefined &&
-  fields.some(({ field }) => field === `${of}Id` || field === `${of}_id`);
+  fields.some(
+    ({ field }) =>
+      (field === `${of}Id` || field === `${of}_id`) &&
+      !examplesIn(container).some((one) => one[field] !== undefined && one[field] === one['id']),
+  );
 
 /** A document, and the elements of its lists. */
 const partsOf = (document: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>>[] => [

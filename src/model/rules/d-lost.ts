@@ -1,8 +1,9 @@
 // D20 and D21: a list that two requests write back, and a view that a program fills and never clears.
 import { isObject } from '../../base/json.ts';
 import type { ContainerDetail, Design } from '../documents.ts';
-import type { Place } from '../model.ts';
+import type { DocumentType, Place } from '../model.ts';
 import { declaredOf } from './declared.ts';
+import { namedLike } from '../reader/owners.ts';
 import { GROWING } from './d-growth.ts';
 import { type Facts, examplesIn } from './facts.ts';
 import type { Field } from './fields.ts';
@@ -19,7 +20,7 @@ const CHANGES =
   /\b(?:append(?:s|ed|ing)?|add(?:s|ed|ing)|upsert(?:s|ed|ing)?|replac(?:es?|ed|ing)|updat(?:es?|ed|ing)|sav(?:es?|ed|ing))\b/i;
 
 /** Lists of objects, or of what is added one by one. */
-function listsIn(facts: Facts, detail: ContainerDetail): Field[] {
+function listsIn(facts: Facts, detail: ContainerDetail, types: readonly DocumentType[]): Field[] {
   const { container } = detail;
   const shown = examplesIn(container).flatMap((one) =>
     Object.entries(one)
@@ -29,13 +30,21 @@ function listsIn(facts: Facts, detail: ContainerDetail): Field[] {
       .map(([field]) => ({ field, at: facts.field(one, field, container.at) })),
   );
   const declared = facts.design ? declaredOf(facts.design, detail) : [];
-  return [...shown, ...declared.filter(({ array, field }) => array && GROWING.test(field))];
+  // What the text says of components is of the documents `component`, not of a list of them.
+  return [...shown, ...declared.filter(({ array, field }) => array && GROWING.test(field))].filter(
+    ({ field }) => namedLike(field, types) === undefined,
+  );
 }
 
 /** The lines that say that the list, or the document that has it, is changed. */
 function changesOf(design: Design, { container }: ContainerDetail, lists: readonly Field[]): Place[] {
-  const singular = container.name.replace(/s$/i, '');
-  const names = [...new Set(lists.map(({ field }) => field)), singular];
+  const fields = [...new Set(lists.map(({ field }) => field))];
+  // Of several types, those whose documents have the list.
+  const owners =
+    container.types.length > 1
+      ? container.types.filter(({ examples }) => examples.some((one) => fields.some((field) => field in one)))
+      : [container];
+  const names = [...fields, ...owners.map(({ name }) => name.replace(/s$/i, ''))];
   const of = new RegExp(
     String.raw`(?:^|[^\w/])(?:${names.map((name) => name.replaceAll(/\W/g, '.')).join('|')})s?\b`,
     'i',
@@ -49,10 +58,14 @@ function changesOf(design: Design, { container }: ContainerDetail, lists: readon
 const SHOWN = 5;
 
 /** A document for each person, thing or talk that is in use at several places at the same time. */
-const changedIn = (facts: Facts, design: Design) =>
-  facts.containers.flatMap((detail) => {
+const changedIn = (facts: Facts, design: Design) => {
+  // Without a type, documents are called like their container.
+  const types = facts.containers.flatMap(({ container }) =>
+    container.types.filter(({ name }) => name !== container.name.toLowerCase()),
+  );
+  return facts.containers.flatMap((detail) => {
     if (detail.derived) return [];
-    const lists = listsIn(facts, detail);
+    const lists = listsIn(facts, detail, types);
     const changes = lists.length === 0 ? [] : changesOf(design, detail, lists);
     // The one of which the text speaks, or one that grows.
     const list =
@@ -61,6 +74,7 @@ const changedIn = (facts: Facts, design: Design) =>
       lists[0];
     return changes.length === 0 || !list ? [] : [{ detail, list, changes }];
   });
+};
 
 const HANDLES = /\bchange[- _]?feed|CosmosDBTrigger|\b\w*changes\b/i;
 const FILLS = /\bupsert(?:_?item)?(?:Async)?\s*[(<]/i;
@@ -134,7 +148,7 @@ export const LOST: readonly Rule[] = [
       const open = all.filter(({ clears }) => !clears);
       yield* together(
         open,
-        'This program only adds rows: what is deleted, or moves to another group, stays in the view',
+        'A program that fills a view only adds rows: what is deleted, or moves to another group, stays in the view',
         open.map(({ from }) => from),
       );
     },

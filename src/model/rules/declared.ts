@@ -62,17 +62,19 @@ export function declaredIn(design: Design): readonly Declared[] {
   return all;
 }
 
-/** `ORDER { string storeId FK }` in a diagram of Mermaid. */
+/** `ORDER { string storeId FK }` in a diagram of entities, `class Order { +String storeId }` in one of classes. */
 function entitiesIn({ lines, file }: Design): Declared[] {
   let [diagram, entity] = [false, ''];
   return lines.flatMap((text, index): Declared[] => {
-    if (/^\s*erDiagram\b/.test(text)) diagram = true;
+    if (/^\s*(?:erDiagram|classDiagram)\b/.test(text)) diagram = true;
     else if (FENCE.test(text)) [diagram, entity] = [false, ''];
     if (!diagram) return [];
-    const begun = /^\s*"?([\w-]+)"?\s*(?:\[[^\]]*\])?\s*\{\s*$/.exec(text)?.[1];
+    const begun = /^\s*(?:class\s+)?"?([\w-]+)"?\s*(?:\[[^\]]*\])?\s*\{\s*$/.exec(text)?.[1];
     if (begun !== undefined || /^\s*\}/.test(text)) entity = begun ?? '';
     const { type, field } =
-      /^\s+(?<type>[A-Za-z][\w[\]()<>-]*)\s+(?<field>\w+)(?:\s+(?:PK|FK|UK)\b.*|\s+".*)?\s*$/.exec(text)?.groups ?? {};
+      /^\s+[+#~-]?(?<type>[A-Za-z][\w[\]()<>~-]*)\s+(?<field>\w+)(?:\s+(?:PK|FK|UK)\b.*|\s+".*|\s+\([^)]*\))?\s*$/.exec(
+        text,
+      )?.groups ?? {};
     if (entity === '' || begun !== undefined || type === undefined || field === undefined) return [];
     return [{ field, array: ARRAY.test(type), optional: false, entity, at: { file, line: index + 1 } }];
   });

@@ -5,7 +5,7 @@ import type { Place } from '../model.ts';
 import { fieldOf, isIndexed } from '../indexed.ts';
 import { declaredOf } from './declared.ts';
 import { type Facts, examplesIn, fieldsIn, isQuery, valueAt } from './facts.ts';
-import { type Rule, DESIGN, SOURCES, missing, more, n, together } from './rule.ts';
+import { type Found, type Rule, DESIGN, SOURCES, missing, more, n, together } from './rule.ts';
 import { FENCE } from './fenced.ts';
 
 const POLICY = SOURCES.microsoft('Indexing policies in Azure Cosmos DB');
@@ -56,6 +56,33 @@ function loosePolicies({ design }: Facts): { readonly at: Place }[] {
       end > index && block.some((line) => /\bpath\b/i.test(line)) && !block.some((line) => /\.{3}|\/\*/.test(line));
     return isWhole ? [{ at: { file, line: index + 1 } }] : [];
   });
+}
+
+/** What a query names, and no example has. */
+interface Absent {
+  readonly who: string;
+  readonly at: Place;
+  readonly fields: readonly string[];
+  readonly type: string | undefined;
+}
+
+/** One finding for a container: often its documents are shown elsewhere, or not at all. */
+function* absentIn({ container }: ContainerDetail, all: readonly Absent[]): Iterable<Found> {
+  const [first, ...others] = all;
+  if (!first) return;
+  const [fields, types] = [
+    [...new Set(all.flatMap((one) => one.fields))],
+    [...new Set(all.flatMap(({ type }) => type ?? []))],
+  ];
+  const said = [
+    ...(fields.length > 0 ? [`by ${fields.join(', ')}`] : []),
+    ...(types.length > 0 ? [`for type ${types.join(', ')}`] : []),
+  ];
+  yield* together(
+    all,
+    `${first.who}${more(others.length)} ${others.length === 0 ? 'queries' : 'query'} ${container.name} ${said.join(' and ')}, which no example has`,
+    [container.at],
+  );
 }
 
 export const INDEXES: readonly Rule[] = [
@@ -294,6 +321,7 @@ export const INDEXES: readonly Rule[] = [
       for (const detail of facts.containers) {
         const examples = examplesIn(detail.container);
         const complete = examples.length > 0 && detail.container.partialExamples === undefined;
+        const absent: Absent[] = [];
         for (const { who, at: place, query } of queriesOf(facts, detail)) {
           known = true;
           const asked = [...new Set([...query.filters, ...query.order.map(({ path }) => path)])].filter(
@@ -306,26 +334,18 @@ export const INDEXES: readonly Rule[] = [
               at: place,
               related: [facts.place(detail, 'indexingPolicy')],
             };
-          const absent = asked.filter(
+          const fields = asked.filter(
             (field) =>
               complete &&
               examples.every((example) => valueAt(example, field) === undefined) &&
               !/ttl|deleted/i.test(field),
           );
-          if (absent.length > 0)
-            yield {
-              message: `${who} queries ${detail.container.name} by ${absent.join(', ')}, which no example has`,
-              at: place,
-              related: [detail.container.at],
-            };
           const [, named] = /\btype\s*=\s*'([^']+)'/.exec(query.text) ?? [];
-          if (named !== undefined && examples.length > 0 && !detail.container.types.some(({ name }) => name === named))
-            yield {
-              message: `${who} queries ${detail.container.name} for type ${named}, which has no example`,
-              at: place,
-              related: [detail.container.at],
-            };
+          const isShown = examples.length === 0 || detail.container.types.some(({ name }) => name === named);
+          if (fields.length > 0 || (named !== undefined && !isShown))
+            absent.push({ who, at: place, fields, type: isShown ? undefined : named });
         }
+        yield* absentIn(detail, absent);
         const bareKey = detail.container.partitionKey.filter(
           (path) => path !== '/id' && !indexed(detail, path.slice(1).replaceAll('/', '.')),
         );

@@ -1,6 +1,7 @@
 // E13: large fields that are indexed because no policy leaves them out.
+import { isObject } from '../../base/json.ts';
 import type { ContainerDetail, Design } from '../documents.ts';
-import type { Facts } from './facts.ts';
+import { type Facts, examplesIn } from './facts.ts';
 import { type Field, fieldsOf, isAsked } from './fields.ts';
 import { type Rule, type RuleResult, DESIGN, SOURCES, missing, together } from './rule.ts';
 import { isSaid, linesSaying } from './said.ts';
@@ -25,6 +26,23 @@ const largeIn = (facts: Facts, detail: ContainerDetail): readonly Field[] =>
   STANDING.test(detail.container.name)
     ? []
     : fieldsOf(facts, detail).filter(({ field }) => LARGE.test(field) && !SHORT.test(field));
+
+/** Where an example has the field: `/messages/[]/content` for one in the elements of a list. */
+function pathOf(detail: ContainerDetail, field: string): string {
+  const search = (value: unknown, path: string): string | undefined => {
+    if (Array.isArray(value)) return value.map((element) => search(element, `${path}/[]`)).find(Boolean);
+    if (!isObject(value)) return undefined;
+    return field in value
+      ? `${path}/${field}`
+      : Object.entries(value)
+          .map(([name, inner]) => search(inner, `${path}/${name}`))
+          .find(Boolean);
+  };
+  const path = examplesIn(detail.container)
+    .map((one) => search(one, ''))
+    .find((found) => found !== undefined);
+  return path === undefined || path === `/${field}` ? field : path;
+}
 
 const isBare = ({ container, index }: ContainerDetail): boolean =>
   container.indexingPolicy === undefined && index.included.length + index.excluded.length === 0;
@@ -58,7 +76,8 @@ export const LARGE_FIELDS: readonly Rule[] = [
         .map(({ detail, fields }) => ({ detail, fields: fields.filter(({ field }) => !isAsked(facts, detail, field)) }))
         .filter(({ fields }) => fields.length > 0);
       const named = open.map(
-        ({ detail, fields }) => `${detail.container.name} (${fields.map(({ field }) => field).join(', ')})`,
+        ({ detail, fields }) =>
+          `${detail.container.name} (${fields.map(({ field }) => pathOf(detail, field)).join(', ')})`,
       );
       yield* together(
         open.flatMap(({ fields }) => fields),

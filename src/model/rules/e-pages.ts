@@ -3,7 +3,7 @@ import type { Design } from '../documents.ts';
 import type { Place } from '../model.ts';
 import { fieldsIn } from './facts.ts';
 import { type Rule, type RuleResult, DESIGN, SOURCES, missing, together } from './rule.ts';
-import { linesSaying } from './said.ts';
+import { linesSaying, wordsOf } from './said.ts';
 import { saying } from './service.ts';
 
 /** A first page alone skips nothing. */
@@ -97,11 +97,9 @@ export const PAGES: readonly Rule[] = [
         ([, text]) =>
           BY_ADDRESS.test(text) && /\bsearch/i.test(text) && !UNDECIDED.test(text.replace(/\boptional\b/i, '')),
       );
+      const searches = asked.map(([line]) => ({ at: { file: design.file, line } }));
       if (containers.length > 0 && linesSaying(design, SERVED).length === 0)
-        yield* together(
-          asked.map(([line]) => ({ at: { file: design.file, line } })),
-          'This search has no index, no query and no service that answers it',
-        );
+        yield* together(searches, `No index, no query and no service answers a search: ${wordsOf(design, searches)}`);
       const [first] = all;
       if (!first && asked.length > 0) return;
       if (!first) {

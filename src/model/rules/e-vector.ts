@@ -5,6 +5,9 @@ import { examplesIn } from './facts.ts';
 import { type Rule, DESIGN, SOURCES, missing, n, together } from './rule.ts';
 
 const POLICY = /vectorEmbedding|vector (embedding )?policy|distance ?function|\bdimensions\b/i;
+/** A sentence on the length of a vector is no policy beside an empty list of indexes. */
+const NAMED_POLICY = /vectorEmbedding|vector (embedding )?policy|distance ?function/i;
+const EMPTY = /"?vectorIndexes"?\s*:\s*\[\s*\]/;
 /** A flat index takes vectors up to this length. */
 const FLAT_MOST = 505;
 const FLAT = /\b(?:vector index|type)\b[^.|]{0,20}(?<!quantized[- _]?)\bflat\b/i;
@@ -50,19 +53,27 @@ export const VECTORS: readonly Rule[] = [
         const last = Math.max(container.at.line, ...prose.map(({ at }) => at.line));
         const end = Math.min(lines.length + 1, ...starts.filter((line) => line > last));
         const own = lines.slice(container.at.line - 1, end - 1).map((line) => line.replaceAll('*', ''));
-        const at = own.findIndex((line) => /"?vectorIndexes"?\s*:|\bvector index\b/i.test(line));
+        const at = own.findIndex((line) => /"?vectorIndexes"?\s*:(?!\s*\[\s*\])|\bvector index\b/i.test(line));
         if (at < 0) {
           // A document with a vector, in a design that searches by vectors and nowhere has a policy for them.
-          const field = examplesIn(container)
-            .flatMap((example) => Object.entries(example))
-            .find(
-              ([name, value]) =>
-                /^(vector|embedding)s?$|(Vector|Embedding|_vector|_embedding)$/.test(name) && isVector(value),
-            )?.[0];
+          const isOne = ([name, value]: readonly [string, unknown]): boolean =>
+            /^(vector|embedding)s?$|(Vector|Embedding|_vector|_embedding)$/.test(name) && isVector(value);
+          const vectors = examplesIn(container).filter((example) => Object.entries(example).some(isOne));
+          const field = vectors.flatMap((example) => Object.entries(example)).find(isOne)?.[0];
           if (field === undefined) continue;
           const searched = lines.some((line) => /\b(vector|similarity|semantic) search\b|VectorDistance/i.test(line));
-          if (!searched || lines.some((line) => POLICY.test(line))) continue;
+          const empty = lines.findIndex((line) => EMPTY.test(line));
+          if (!searched || lines.some((line) => (empty < 0 ? POLICY : NAMED_POLICY).test(line))) continue;
           known = true;
+          if (empty >= 0) {
+            yield {
+              message: `${container.name} has the vectors ${field}, but the policy lists no vector index, and the document states no vector policy: a search by them needs both`,
+              at: { file: container.at.file, line: empty + 1 },
+              related: [facts.field(vectors[0] ?? {}, field, container.at)],
+              hint: 'Add `vectorEmbeddingPolicy` with path, dataType, dimensions and distanceFunction, and the path to `vectorIndexes`.',
+            };
+            continue;
+          }
           yield {
             message: `${container.name} has the vectors ${field}, but the document states no vector policy, which a search by them needs`,
             at: {

@@ -58,7 +58,7 @@ export const EXPIRES: readonly Rule[] = [
         const near = lines.slice(Math.max(0, index - 15), index + 25).join('\n');
         if (!/\blease|continuation(Token)?\b\s*[:=]|saveContinuation|storeContinuation/i.test(near))
           yield {
-            message: 'This reader starts now each time, so it misses all changes before it starts',
+            message: 'A reader of the feed starts now each time, so it misses all changes before it starts',
             at: { file: design?.file ?? '', line: index + 1 },
           };
       }

@@ -2,7 +2,7 @@
 import type { Design } from '../documents.ts';
 import type { Place } from '../model.ts';
 import { type Rule, type RuleResult, DESIGN, SOURCES, missing, together } from './rule.ts';
-import { textAround } from './said.ts';
+import { textAround, wordsOf } from './said.ts';
 
 const WHOLE =
   /\bcascad\w+ delet\w+|\bdelet\w+ cascad\w+|\bcascade (?:delete|removal)|\bdelet(?:e|es|ing|ion of)\b[^.|]{0,50}\b(?:first |also |then |and )(?:moves?|removes?|deletes?|reassigns?|updates?)\b[^.|]{0,30}\b(?:affected|all|its|their|related|child|dependent|associated|every)\b|\bdelet(?:ing|ion of) (?:an? |the |its )?`?\w+`? (?:also )?(?:deletes?|removes?|erases?) (?:all|its|their|every|both)\b|\b(?:delet|remov|eras)(?:e|es|ing) all (?:of )?(?:the )?(?:user|customer|member|account|tenant)(?:['’]s)? (?:data|documents|items|records)\b|\bhard-?delet\w*\b[^.|]{0,30}\brelated\b|\b(?:mov|reassign|renam)(?:e|es|ing)\b[^.|]{0,30}\ball (?:of )?(?:its|their|the|affected) (?:\w+ )?(?:entries|items|documents|records|\w+s) (?:to|into|under)\b/i;
@@ -44,7 +44,7 @@ export const WHOLES: readonly Rule[] = [
       const open = all.filter(({ at }) => !FINISHED.test(textAround(design, at.line, NEAR)));
       yield* together(
         open,
-        'This takes many requests, no transaction has them all, and nothing is said to finish them after a stop',
+        `A delete takes many requests, no transaction has them all, and nothing is said to finish them after a stop: ${wordsOf(design, open)}`,
         open.flatMap(({ more }) => more),
       );
     },

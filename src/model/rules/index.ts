@@ -2,7 +2,8 @@
 import type { Parser } from '../../sql-check/parser.ts';
 import type { Documents, Waiver } from '../documents.ts';
 import { DEFAULTS, type RuleSettings } from '../estimate.ts';
-import type { ModelFinding } from '../model.ts';
+import type { ModelFinding, Place } from '../model.ts';
+import { VALUES } from './a-values.ts';
 import { BELIEFS_OF_SERVICE } from './a-beliefs.ts';
 import { CLAIMS } from './a-claims.ts';
 import { AGREEMENT } from './a-completeness.ts';
@@ -27,6 +28,7 @@ import { GROWING_KEYS } from './c-growing.ts';
 import { IDENTITY } from './c-identity.ts';
 import { KEYS } from './c-keys.ts';
 import { MADE_IDS } from './c-made-ids.ts';
+import { MARKS } from './c-marks.ts';
 import { NAMES } from './c-names.ts';
 import { ONCE_EACH } from './c-once.ts';
 import { ORDERS_BY_WORDS } from './c-order.ts';
@@ -68,6 +70,7 @@ import { TEMPORARY } from './f-temporary.ts';
 import { SENT } from './f-sent.ts';
 import { SINGLES } from './f-single.ts';
 import { WHOLES } from './f-whole.ts';
+import { withoutContested } from './contested.ts';
 import { Facts } from './facts.ts';
 import { TENANCY } from './h-tenancy.ts';
 import { SHARDS } from './i-shards.ts';
@@ -113,6 +116,7 @@ export const MODEL_RULES: readonly Rule[] = [
   ...ROLES,
   ...UNSHOWN,
   ...SDKS,
+  ...VALUES,
   ...SIZES,
   ...COST,
   ...ENDLESS,
@@ -139,6 +143,7 @@ export const MODEL_RULES: readonly Rule[] = [
   ...DUE_WORK,
   ...ORDERS_BY_WORDS,
   ...SECRETS,
+  ...MARKS,
   ...AGGREGATES,
   ...GROWTH,
   ...DERIVED,
@@ -238,12 +243,16 @@ export function checkDocuments(
   options: CheckOptions = {},
 ): Report {
   const facts = factsOf(documents, options);
+  const certain = withoutContested(documents);
+  const settled = certain === documents ? facts : factsOf(certain, options);
   const all: RuleFinding[] = [];
   const notChecked: NotChecked[] = [];
   for (const rule of rules) {
-    const absent = rule.needs?.find((need) => !need.there(facts));
+    // The contract compares the code with the key that is stated first, as `run` does.
+    const seen = rule.seesAllKeys || rule.id.startsWith('G') ? facts : settled;
+    const absent = rule.needs?.find((need) => !need.there(seen));
     const lacking = new Set<string>();
-    for (const result of absent ? [missing(absent.what)] : rule.check(facts)) {
+    for (const result of absent ? [missing(absent.what)] : rule.check(seen)) {
       if ('missing' in result) lacking.add(result.missing);
       else
         all.push({
@@ -275,13 +284,19 @@ export function checkDocuments(
     waived,
     reading: [
       ...(documents.requirements?.findings ?? []),
-      ...(documents.design?.findings ?? []),
+      // C31 reports it, with all places.
+      ...(documents.design?.findings ?? []).filter(
+        ({ code, at }) => code !== 'partition-key-twice' || !findings.some((finding) => contests(finding, at)),
+      ),
       ...(documents.annotations?.findings ?? []),
       ...facts.relational.unread.map(unreadFinding),
       ...waivers.flatMap((waiver) => waiverFinding(waiver, waived, facts.today)),
     ],
   };
 }
+
+const contests = ({ rule, at, related = [] }: RuleFinding, place: Place): boolean =>
+  rule === 'C31' && [at, ...related].some(({ line }) => Math.abs(line - place.line) <= 2);
 
 const covers = ({ rule, at, from, to }: Waiver, finding: RuleFinding): boolean =>
   rule === finding.rule && at.file === finding.at.file && finding.at.line >= from && finding.at.line <= to;

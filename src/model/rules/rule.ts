@@ -47,6 +47,8 @@ export interface Rule {
   readonly hint: string;
   /** If one is missing, the rule doesn't run, and the report names the first missing one. */
   readonly needs?: readonly Need[];
+  /** Also sees the key of a container for which the document states several (C31). */
+  readonly seesAllKeys?: true;
   check(facts: Facts): Iterable<RuleResult>;
 }
 

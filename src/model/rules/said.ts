@@ -1,6 +1,8 @@
 // What lines of the data model say, with their numbers. Many rules ask for the lines with the same words.
 import type { ContainerDetail, Design } from '../documents.ts';
+import type { Place } from '../model.ts';
 import { isIn, linesOf } from './declared.ts';
+import { more, quoted } from './rule.ts';
 
 type Line = readonly [number: number, text: string];
 
@@ -28,3 +30,16 @@ export function isSaid(design: Design, detail: ContainerDetail, words: RegExp, u
 /** The text from `before` lines before a line to `after` lines after it. */
 export const textAround = ({ lines }: Design, line: number, before: number, after = before): string =>
   lines.slice(Math.max(0, line - 1 - before), line + after).join('\n');
+
+/** The first of the lines in quotes, and how many more there are: what a finding speaks of. */
+export function wordsOf({ lines }: Design, all: readonly { readonly at: Place }[]): string {
+  const [first, ...others] = all;
+  const text = (lines[(first?.at.line ?? 0) - 1] ?? '')
+    .replace(/^\s*(?:(?:[-*+>]|\d+[.)]|#+|\/\/|--)\s+|\|\s*)+/, '')
+    .replace(/\s*\|\s*$/, '')
+    .replaceAll(/\s*\\?\|\s*/g, ', ')
+    .replaceAll('**', '')
+    .trim();
+  return `"${quoted(text, LONGEST)}"${more(others.length)}`;
+}
+const LONGEST = 80;

@@ -99,6 +99,7 @@ export function checkText(checked: Checked): string {
     }
     out.push('');
   }
+  out.push(...unseen(checked));
   if (checked.toAnnotate)
     out.push(
       style(
@@ -109,6 +110,20 @@ export function checkText(checked: Checked): string {
     );
   out.push(summary(checked));
   return out.join('\n');
+}
+
+/** No warning may mean that little was read: the rules that find most need examples and queries. */
+function unseen({ findings, notChecked }: Checked): string[] {
+  if (findings.some(({ severity }) => severity !== 'information')) return [];
+  const missing = new Set(notChecked.map((entry) => entry.missing));
+  const examples = [...missing].flatMap((what) => /^examples of (.+)$/.exec(what)?.[1] ?? []);
+  const lacking = [
+    ...(examples.length > 0 ? [`no example of ${examples.join(', ')}`] : []),
+    ...(missing.has('a query') ? ['no query'] : []),
+  ];
+  return lacking.length === 0
+    ? []
+    : [`Without warnings, but little could be checked: Millrace read ${lacking.join(' and ')} here.`, ''];
 }
 
 function summary({

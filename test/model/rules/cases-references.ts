@@ -264,14 +264,14 @@ export const REFERENCE_CASES: readonly Case[] = [
     given: [said('All marks of a class take a cross-partition query, twice a year. For MVP this is acceptable.')],
     wrong: [['For MVP this is acceptable.', 'For MVP this is acceptable; at scale, consider a view.']],
     at: 'All marks of a class',
-    says: 'puts the answer off',
+    says: 'the answer is put off',
   },
   {
     rule: 'B24',
     given: [said('### Rare queries\n\n| Query | RU |\n|---|---|\n| Search audit by resource | 20 (cross-partition) |')],
     wrong: [['### Rare queries', '### High-Frequency Queries']],
     at: 'Search audit by resource',
-    says: 'frequent queries',
+    says: 'among the frequent ones',
   },
   {
     rule: 'A19',

@@ -64,7 +64,7 @@ export const VISIT_CASES: readonly Case[] = [
     given: [said('| Container | Partition Key |\n|---|---|\n| `Customers` | `/id` |')],
     wrong: [['| `Customers` | `/id` |', '| `Customers` | `/name` |']],
     at: '| `Customers` | `/name` |',
-    says: 'Customers has the key /id, and /name here',
+    says: 'Customers has the key /id in line',
   },
   {
     rule: 'C31',
@@ -113,7 +113,7 @@ export const VISIT_CASES: readonly Case[] = [
     wrong: [['WHERE c.id = "o1"', 'WHERE c.customerId = "c1"']],
     at: '(point read)',
     severity: 'warning',
-    says: 'is a query',
+    says: 'called a point read',
   },
   {
     rule: 'C7',

@@ -118,7 +118,7 @@ export const WRITE_CASES: readonly Case[] = [
     ],
     at: '/api/files?q=',
     severity: 'warning',
-    says: 'no service that answers it',
+    says: 'no service answers a search',
   },
   {
     rule: 'C29',

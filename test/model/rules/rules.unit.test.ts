@@ -15,6 +15,7 @@ import { LAYOUT_CASES } from './cases-layouts.ts';
 import { PEOPLE_CASES } from './cases-people.ts';
 import { REFERENCE_CASES } from './cases-references.ts';
 import { SERVICE_CASES } from './cases-service.ts';
+import { VALUE_CASES } from './cases-values.ts';
 import { VISIT_CASES } from './cases-visits.ts';
 import { WRITE_CASES } from './cases-writes.ts';
 
@@ -31,6 +32,7 @@ const CASES = [
   ...REFERENCE_CASES,
   ...WRITE_CASES,
   ...LAYOUT_CASES,
+  ...VALUE_CASES,
 ];
 const parser = await loadParser();
 const TODAY = new Date('2026-06-01T00:00:00Z');

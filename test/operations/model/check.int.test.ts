@@ -42,6 +42,16 @@ describe('model check', () => {
     expect(listed).not.toContain('--unchecked');
   });
 
+  it('says of a report without warnings what was not there to check', async () => {
+    const table = '# Shop\n| Container | Partition Key |\n|---|---|\n| `orders` | `/storeId` |\n| `stores` | `/id` |\n';
+    const { code, stdout } = await check(await folder({ 'cosmosdb_data_model.md': table }));
+    expect(stdout).toContain(
+      'Without warnings, but little could be checked: Millrace read no example of orders, stores and no query here.',
+    );
+    expect(code).toBe(0);
+    expect((await check(await pair())).stdout).not.toContain('little could be checked');
+  });
+
   it('names the rules that lack a whole document without being asked', async () => {
     const { requirements } = edited([]);
     const { stdout } = await check(await folder({ 'cosmosdb_requirements.md': requirements }));
@@ -275,7 +285,11 @@ describe('what is no pair of documents', () => {
       { 'cosmosdb_data_model.md': Buffer.concat([Buffer.from(DESIGN), Buffer.from('caf\u00E9', 'latin1')]) },
       /line 1\d\d isn't UTF-8/,
     ],
-    ['other content', { 'cosmosdb_data_model.md': '# Readme\n\n## Install\n' }, /not a data-model document/],
+    [
+      'other content',
+      { 'cosmosdb_data_model.md': '# Readme\n\n## Install\n' },
+      /none of the headings of a data-model document/,
+    ],
     ['other content', { 'cosmosdb_requirements.md': '# Readme\n\n## Install\n' }, /not a requirements document/],
     ['no document', { 'cosmosdb_data_modle.md': DESIGN }, /neither .* did you mean cosmosdb_data_modle\.md/],
   ])('%s: one clear word, exit code 2', async (_, files, message) => {
@@ -306,7 +320,7 @@ describe('model explain, cost and format', () => {
     const one = await cli(['model', 'explain', 'b11']);
     expect(one.stdout).toMatch(/^B11 {2}/);
     for (const part of ['How to fix it', 'Source', '70 %']) expect(one.stdout).toContain(part);
-    expect((await cli(['model', 'explain'])).stdout.split('\n')).toHaveLength(227);
+    expect((await cli(['model', 'explain'])).stdout.split('\n')).toHaveLength(230);
     expect((await cli(['model', 'explain', 'A10'])).stdout).toContain('withdrawn');
     expect(await cli(['model', 'explain', 'B111'])).toMatchObject({
       code: 2,

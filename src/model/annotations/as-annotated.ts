@@ -22,5 +22,6 @@ function withKey(detail: ContainerDetail, annotations: Annotations): ContainerDe
   const { container } = detail;
   const stated = annotations.keysOf(container.name);
   if (stated.length === 0) return detail;
-  return { ...detail, container: { ...container, partitionKey: annotations.keyOf(container.name) ?? [] } };
+  const { otherKeys: _, ...others } = container;
+  return { ...detail, container: { ...others, partitionKey: annotations.keyOf(container.name) ?? [] } };
 }

@@ -71,6 +71,7 @@ import { SENT } from './f-sent.ts';
 import { SINGLES } from './f-single.ts';
 import { WHOLES } from './f-whole.ts';
 import { withoutContested } from './contested.ts';
+import { toldOnce } from './told-once.ts';
 import { Facts } from './facts.ts';
 import { TENANCY } from './h-tenancy.ts';
 import { SHARDS } from './i-shards.ts';
@@ -243,7 +244,8 @@ export function checkDocuments(
   options: CheckOptions = {},
 ): Report {
   const facts = factsOf(documents, options);
-  const certain = withoutContested(documents);
+  const { annotations } = documents;
+  const certain = annotations ? documents : withoutContested(documents);
   const settled = certain === documents ? facts : factsOf(certain, options);
   const all: RuleFinding[] = [];
   const notChecked: NotChecked[] = [];
@@ -273,7 +275,7 @@ export function checkDocuments(
   const waivers = [documents.requirements, documents.design].flatMap((document) => document?.waivers ?? []);
   const waived: Waived[] = [];
   const findings: RuleFinding[] = [];
-  for (const finding of all) {
+  for (const finding of annotations ? toldOnce(all, rules, annotations) : all) {
     const waiver = waivers.find((candidate) => covers(candidate, finding) && !expired(candidate, facts.today));
     if (waiver) waived.push({ finding, waiver });
     else findings.push(finding);

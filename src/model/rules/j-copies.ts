@@ -206,6 +206,7 @@ export const COPIES: readonly Rule[] = [
     source: SOURCES.feed,
     why: 'A copied name is old as soon as its source changes, unless something writes it again. What is derived by the change feed keeps deleted documents: the feed in its default mode has no deletes, nor what a TTL removes (ASM-A2). The rule accepts a copy that is said to keep the value of its time, and any word on deletes.',
     hint: 'State what refreshes the copy, or that it keeps the value of its time; mark deleted documents by a field.',
+    instead: ['D11', 'D21', 'F2'],
     needs: [ANNOTATIONS],
     *check({ annotations }) {
       if (!annotations) return;
@@ -222,6 +223,7 @@ export const COPIES: readonly Rule[] = [
     source: SOURCES.ours,
     why: 'An upsert replaces what is still there, and leaves the rest. After a file lost a part, and was read again, the part’s documents are as good as the others for each query. The rule takes uses that upsert many documents of a view, where no place deletes them.',
     hint: 'Mark documents by the run that wrote them, and delete those of older runs.',
+    instead: ['D21', 'F22'],
     needs: [ANNOTATIONS],
     *check({ annotations }) {
       if (!annotations) return;
@@ -236,6 +238,7 @@ export const COPIES: readonly Rule[] = [
     source: SOURCES.ours,
     why: 'An upsert replaces the whole document. A second analysis of the same night writes its own results, and with them the empty fields in which people had written their verdict. The rule takes uses that upsert many documents of a type, and other accesses that set fields of the same type.',
     hint: 'Patch what the run works out, or keep what people enter in documents of their own.',
+    instead: ['F22'],
     needs: [ANNOTATIONS],
     *check({ annotations }) {
       if (annotations) yield* overwritten(annotations);

@@ -175,6 +175,7 @@ export const DELETIONS: readonly Rule[] = [
     source: SOURCES.ours,
     why: 'A document with a mark such as `isDeleted` is returned like any other, unless the query has a condition. One query that forgets it shows what a user deleted. The rule reads the SQL of queries of a type that is deleted by a mark; a query without SQL isn’t judged.',
     hint: 'Add the condition to the query.',
+    instead: ['C40'],
     needs: [ANNOTATIONS],
     *check({ annotations }) {
       if (!annotations) return;
@@ -189,6 +190,7 @@ export const DELETIONS: readonly Rule[] = [
     source: SOURCES.ours,
     why: 'Cosmos DB has no foreign keys and no cascade. The documents that keep the id of a deleted one point to nothing, lists and summaries still show it, and counts are too high for ever. The rule takes fields that refer to a type, and data that follow from it, and looks whether any place says that they go, change or stay with it. Records of the past (audit, logs, events) may keep the id.',
     hint: 'State what is deleted or changed with it, and by what.',
+    instead: ['F18'],
     needs: [ANNOTATIONS],
     *check({ annotations }) {
       if (!annotations) return;

@@ -221,6 +221,7 @@ export const FAN_OUTS: readonly Rule[] = [
     source: SOURCES.microsoft('Query an Azure Cosmos DB container'),
     why: 'A query without the key’s value goes to every physical partition. It costs some RU in each, also where it finds nothing (ASM-E152), and it is as slow as the slowest. A container keyed by a user’s id makes each sign-in by e-mail such a query. The rule takes the reads of which an annotation says that the caller has no key value, and queries in full whose filters lack the key. A key that follows from the id or from the fields that it is made of counts as known. A read that runs rarely is silent, and so is small reference data.',
     hint: 'Carry the key’s value to the read, or keep a document or a copy that is keyed by what the caller has.',
+    instead: ['B10', 'B24', 'C13', 'C14', 'C22', 'C26', 'C28', 'C37', 'D12', 'D19'],
     needs: [ANNOTATIONS],
     *check({ annotations }): Iterable<RuleResult> {
       if (!annotations) return;
@@ -235,6 +236,7 @@ export const FAN_OUTS: readonly Rule[] = [
     source: SOURCES.microsoft('Read items in Azure Cosmos DB for NoSQL'),
     why: 'A point read takes the id and the partition key’s value. With the id alone it is a query over all partitions, and with the key alone it is a query in one. A design that counts on 1 RU and some milliseconds is wrong there. The id counts as known where its fields are.',
     hint: 'Give the caller the id and the key’s value, or call it a query.',
+    instead: ['A18', 'C13', 'C14'],
     needs: [ANNOTATIONS],
     *check({ annotations }): Iterable<RuleResult> {
       if (!annotations) return;

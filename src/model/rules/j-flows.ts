@@ -148,6 +148,7 @@ export const FLOWS: readonly Rule[] = [
     source: SOURCES.microsoft('Transactional batch operations in Azure Cosmos DB'),
     why: 'A transaction has one container and one partition key (ASM-E121), and a batch at most 100 operations (ASM-A5). A program that stops after the first of two writes leaves a user without a profile, or a deleted team with its members. A retry helps only if it runs, and if each step can be repeated. The rule takes uses that write several documents, and accepts a change feed, an outbox, a saga or a repeatable retry.',
     hint: 'State what completes the rest, or put the documents under one partition key.',
+    instead: ['C25', 'F20'],
     needs: [ANNOTATIONS],
     *check({ annotations }) {
       if (!annotations) return;
@@ -162,6 +163,7 @@ export const FLOWS: readonly Rule[] = [
     source: SOURCES.ours,
     why: 'A program that writes a document, and then sends a message or writes a search index, stops in between one day. Then the document is there and its message never comes, or the index doesn’t know it, and no error shows it. The other order is no better. The change feed, or an outbox document in the same batch, is read until the second write succeeds. The rule takes uses with a step outside Cosmos DB, and search indexes and replicas that the request itself writes. It leaves out caches, and files in Blob Storage.',
     hint: 'Write to Cosmos DB only, and do the rest from its change feed or an outbox.',
+    instead: ['F20'],
     needs: [ANNOTATIONS],
     *check({ annotations }) {
       if (!annotations) return;

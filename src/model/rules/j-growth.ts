@@ -196,6 +196,7 @@ export const GROWING: readonly Rule[] = [
     source: SOURCES.microsoft('Azure Cosmos DB service quotas and default limits'),
     why: 'An item has at most 2 MB, and is stored and billed as a whole: to add one message to a conversation of 500 KB costs as much as to write 500 KB. The rule takes lists to which use adds without a stated end, and content of tens of KB or more that lies in the item. It leaves out lists that stay small by their nature, and fields with a stated maximum.',
     hint: 'Write elements as documents of their own, and large content into Blob Storage.',
+    instead: ['B1', 'D9'],
     needs: [ANNOTATIONS],
     *check({ annotations }) {
       if (!annotations) return;
@@ -213,6 +214,7 @@ export const GROWING: readonly Rule[] = [
     source: SOURCES.microsoft('Request Units in Azure Cosmos DB'),
     why: 'A query is charged for the documents that it reads and returns. A list of conversations that carries all their messages reads the whole history for a page of titles. The rule takes reads that return a list of documents with growing or large fields, without a projection in their SQL and without a stated page, and reads that are said to return everything.',
     hint: 'Select the fields that the list shows, and page it by a continuation token.',
+    instead: ['E11', 'E13'],
     needs: [ANNOTATIONS],
     *check({ annotations }) {
       if (!annotations) return;

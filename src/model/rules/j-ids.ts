@@ -191,6 +191,7 @@ export const ANNOTATED_IDS: readonly Rule[] = [
     source: SOURCES.microsoft('Azure Cosmos DB service quotas'),
     why: 'A document without the key’s field lies in the partition of all such documents. An id may not have the signs /, \\, # and ? (ASM-E166). Two formulas for one id give one thing two documents. The rule compares examples with the key of their container, ids with the form that the text gives, and the formulas with one another.',
     hint: 'Write one formula, and make the examples by it.',
+    instead: ['C1', 'C11', 'C36', 'A20'],
     needs: [ANNOTATIONS],
     *check({ annotations }): Iterable<RuleResult> {
       if (!annotations) return;

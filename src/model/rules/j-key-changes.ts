@@ -87,6 +87,7 @@ export const KEY_CHANGES: readonly Rule[] = [
     source: SOURCES.microsoft('Partitioning and horizontal scaling in Azure Cosmos DB'),
     why: 'The value of a document’s partition key can’t be changed (ASM-E167). A user who registers before he has a team can’t be stored by team, and moving him is a delete and a create in two partitions. The rule takes keys of which an annotation says that some documents lack them or get them later, optional fields, keys of e-mail addresses, phone numbers and names, and writes that set the key’s field or a field of which the id is made.',
     hint: 'Key the container by a value that the document has from its creation for ever, and keep the other as a field.',
+    instead: ['C30'],
     needs: [ANNOTATIONS],
     *check({ annotations }): Iterable<RuleResult> {
       if (!annotations) return;

@@ -53,6 +53,7 @@ export const STATED_KEYS: readonly Rule[] = [
     source: SOURCES.microsoft('Partitioning and horizontal scaling in Azure Cosmos DB'),
     why: 'The key of a container is fixed when it is created, and every document and every request must have it. Where a table says `/partitionKey` and the code `/id`, one of them creates a container that the other can’t use. Paths are case-sensitive: a document without the key’s field goes to the partition of all documents without it. The rule compares all annotations that state the key of a container. It also reports a hierarchical key that is written as one path, which means a property within another.',
     hint: 'Write one key in every place.',
+    instead: ['C31'],
     needs: [ANNOTATIONS],
     *check({ annotations }): Iterable<RuleResult> {
       if (!annotations) return;

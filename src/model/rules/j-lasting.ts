@@ -108,6 +108,7 @@ export const LASTING: readonly Rule[] = [
     source: SOURCES.microsoft('Time to Live (TTL) in Azure Cosmos DB'),
     why: 'Events, logs, messages, sessions, tokens, jobs and results become more every day. Without an end each query and each month costs more, and a logical partition ends at 20 GB (ASM-E121). To add a TTL later is easy; to delete years of documents then costs RU. The rule takes the purposes of types, and is silent for a type whose retention any place states, "for ever" among it, and a TTL that is off on purpose, except for caches, tokens and sessions.',
     hint: 'Give the containers a TTL, or state where old documents are archived, or that they stay for ever and why.',
+    instead: ['B23', 'B25', 'F16', 'F17'],
     needs: [ANNOTATIONS],
     *check({ annotations }) {
       if (!annotations) return;

@@ -234,6 +234,7 @@ export const ORDERS: readonly Rule[] = [
     source: SOURCES.microsoft('Indexing policies in Azure Cosmos DB'),
     why: 'ORDER BY of two or more fields takes a composite index with the same paths in the same order, all directions the same or all opposite (ASM-E32). Without it the service refuses the query. A composite index whose first paths the query only filters by serves its order only if ORDER BY names them too. Strings are sorted by letters, so an order by `priority` puts high before low before medium (ASM-E153). The rule compares the orders of accesses with the composite indexes of their container.',
     hint: 'Name all paths of the composite index in ORDER BY: those that are filtered by equality first.',
+    instead: ['E6'],
     needs: [ANNOTATIONS],
     *check({ annotations }): Iterable<RuleResult> {
       if (!annotations) return;
@@ -252,6 +253,7 @@ export const ORDERS: readonly Rule[] = [
     source: SOURCES.microsoft('Queries in Azure Cosmos DB for NoSQL'),
     why: 'The language has no JOIN of two containers, no LIMIT without OFFSET, no HAVING, and CONTAINS is a function (ASM-E118). The service refuses other SQL with 400. An aggregate without a filter reads all documents of all partitions each time. The rule reads the SQL of accesses, also where it is only a part of a query.',
     hint: 'Keep the figures in a document that the change feed updates, or run the query rarely and budget its RU.',
+    instead: ['C18', 'C24'],
     needs: [ANNOTATIONS],
     *check({ annotations }): Iterable<RuleResult> {
       if (!annotations) return;
@@ -267,6 +269,7 @@ export const ORDERS: readonly Rule[] = [
     source: SOURCES.microsoft('Troubleshoot query issues when using Azure Cosmos DB'),
     why: 'A filter by LOWER or UPPER isn’t served by the index: it loads all documents that the other conditions leave (ASM-E119). CONTAINS reads the index of the whole field. Where each sign-in or each page does so, cost and latency grow with the data. The rule takes fields that an annotation says are searched in. A search that runs rarely, or that a search index serves, is silent.',
     hint: 'Store the form that is compared, or use a full-text index.',
+    instead: ['E10', 'E12'],
     needs: [ANNOTATIONS],
     *check({ annotations }): Iterable<RuleResult> {
       if (!annotations) return;

@@ -117,6 +117,7 @@ export const ANNOTATED_REFERENCES: readonly Rule[] = [
     source: SOURCES.microsoft('Partitioning and horizontal scaling in Azure Cosmos DB'),
     why: 'A booking that has only `venueId` can’t read the venue if venues are keyed by city: without the key’s value the read is a query over all partitions. The rule looks at fields that an annotation says hold the id of another type. It asks for the key’s field, or for the fields that the key is made of, in the type that refers. A type of which few fields are known is not asked.',
     hint: 'Store the key’s value beside the id.',
+    instead: ['C32'],
     needs: [ANNOTATIONS],
     *check({ annotations }): Iterable<RuleResult> {
       if (!annotations) return;

@@ -161,6 +161,7 @@ export const RELATIONS: readonly Rule[] = [
     source: SOURCES.microsoft('Unique key constraints in Azure Cosmos DB'),
     why: 'One person reviews, likes or follows a thing once, and a room has one booking for a time. With an id by chance a repeated request makes a second document, and a query before the write is no guard. The rule takes types with such a name which refer to a person and a thing, or to a thing and have a time, where no place says that they are unique. J20 takes what a document calls unique itself.',
     hint: 'Make the id from the person and the thing, or from the thing and the slot.',
+    instead: ['C17', 'C34'],
     needs: [ANNOTATIONS],
     *check({ annotations }) {
       if (!annotations) return;

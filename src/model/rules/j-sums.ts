@@ -97,6 +97,7 @@ export const ANNOTATED_FIGURES: readonly Rule[] = [
     source: SOURCES.ours,
     why: 'Sizes, costs and throughput are planned by sums and products. An example whose parts don’t add up to its total shows that the two are written apart, and readers take the example for the rule. The rule adds up and multiplies the figures that an annotation puts together. It also multiplies the number of documents that a partition is said to have by the size that a type is said to have, and compares that with 20 GB. A total that is called approximate may be off by 15 %.',
     hint: 'Correct the figure that is wrong, and what was planned by it.',
+    instead: ['A17', 'A26', 'D7'],
     needs: [ANNOTATIONS],
     *check({ annotations }): Iterable<RuleResult> {
       if (!annotations) return;
@@ -125,6 +126,7 @@ export const ANNOTATED_FIGURES: readonly Rule[] = [
     source: PAGE,
     why: 'A design rests on the limits that it names: 20 GB and 10,000 RU/s for a logical partition, 2 MB for an item, 100 operations for a batch (ASM-E13, ASM-E97, ASM-E98, ASM-E121, ASM-E136). The rule compares the figures of annotations with them; decimal and binary units are both right. It also reports writes that are said to cost less than 5 RU ("Request Units in Azure Cosmos DB").',
     hint: 'Correct the figure, and check what was decided by it.',
+    instead: ['A18'],
     needs: [ANNOTATIONS],
     *check({ annotations }): Iterable<RuleResult> {
       if (!annotations) return;

@@ -282,6 +282,7 @@ export const TTLS: readonly Rule[] = [
     source: SOURCES.microsoft('Time to Live (TTL) in Azure Cosmos DB'),
     why: 'A TTL removes whole documents of all types of a container, and counts from the last write of each (ASM-E112). So it can’t remove elements of a list, it starts again with each update, and reference data that nobody writes disappear. A `ttl` in a document has no effect while the container’s TTL is off.',
     hint: 'Set the TTL only for the documents that are to go, by a `ttl` in them, and state from when it counts.',
+    instead: ['E7', 'F15'],
     needs: [ANNOTATIONS],
     *check({ annotations }) {
       if (!annotations) return;

@@ -181,6 +181,7 @@ export const CLOSED_LISTS: readonly Rule[] = [
     source: SOURCES.microsoft('Keywords in Azure Cosmos DB for NoSQL'),
     why: 'Nothing in Cosmos DB holds a field to a list of values. Strings are compared letter by letter, so a query for `Pending` finds no document with `PENDING`, and no error shows it. The rule compares the lists of a field in declarations and facts, the values of examples, and the literals of queries.',
     hint: 'Write one list, with one spelling, and take examples and queries from it.',
+    instead: ['A27'],
     needs: [ANNOTATIONS],
     *check({ annotations }): Iterable<RuleResult> {
       if (!annotations) return;

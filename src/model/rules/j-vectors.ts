@@ -124,6 +124,7 @@ export const HEAVY_FIELDS: readonly Rule[] = [
     source: SOURCES.microsoft('Index and query vectors in Azure Cosmos DB for NoSQL'),
     why: 'Vector search takes a vector embedding policy, which names path, dimensions and distance, and a vector index. The policy belongs to the creation of the container (ASM-E168). A document that plans search by meaning and has an empty `vectorIndexes`, or excludes the path, doesn’t get it.',
     hint: 'Add `vectorEmbeddingPolicy` with path, dataType, dimensions and distanceFunction, and `vectorIndexes` (diskANN or quantizedFlat), before the container is created.',
+    instead: ['E9'],
     needs: [ANNOTATIONS],
     *check({ annotations }): Iterable<RuleResult> {
       if (!annotations) return;
@@ -138,6 +139,7 @@ export const HEAVY_FIELDS: readonly Rule[] = [
     source: POLICY,
     why: 'The default policy indexes every path. Raw payloads, whole analyses and long texts that are only read with their document make each write dearer, and the index as large as the data. The rule takes fields that an annotation calls large, and lists of results, logs and caches where the text states the default policy, which no path excludes and no access filters, orders or searches by.',
     hint: 'Exclude the paths.',
+    instead: ['E13'],
     needs: [ANNOTATIONS],
     *check({ annotations }): Iterable<RuleResult> {
       if (!annotations) return;

@@ -24,6 +24,7 @@ export interface MergedType {
   readonly complete: boolean;
   /** The places that list all fields. */
   readonly definitions: readonly { readonly at: Place; readonly paths: readonly string[] }[];
+  /** Its own, or those of its containers. */
   readonly purposes: ReadonlySet<string>;
 }
 
@@ -115,13 +116,20 @@ function merge(annotations: Annotations, type: string): MergedType {
       document && partial !== true ? [{ at, paths: [...leaves(document)].map(([path]) => path) }] : [],
     ),
   ];
+  const own = declarations.flatMap(({ purpose }) => purpose ?? []);
+  const containers = annotations.containersOf(type);
+  const whose = annotations
+    .of('container')
+    .flatMap(({ container, purpose }) =>
+      purpose && containers.some((name) => same(name, container)) ? [purpose] : [],
+    );
   return {
     type,
     at: first?.at ?? { file: annotations.file, line: 1 },
     fields: [...fields.values()],
     complete: definitions.length > 0,
     definitions,
-    purposes: new Set(declarations.flatMap(({ purpose }) => (purpose ? [purpose] : []))),
+    purposes: new Set(own.length > 0 ? own : whose),
   };
 }
 

@@ -71,6 +71,18 @@ import { WHOLES } from './f-whole.ts';
 import { Facts } from './facts.ts';
 import { TENANCY } from './h-tenancy.ts';
 import { SHARDS } from './i-shards.ts';
+import { DELETIONS } from './j-deletion.ts';
+import { ACCESS_RULES } from './j-access.ts';
+import { COPIES } from './j-copies.ts';
+import { COUNTS } from './j-counts.ts';
+import { FLOWS } from './j-flows.ts';
+import { GROWING } from './j-growth.ts';
+import { LASTING } from './j-lasting.ts';
+import { RELATIONS } from './j-relations.ts';
+import { TTLS } from './j-ttl.ts';
+import { UNIQUE_VALUES } from './j-unique.ts';
+import { WITHOUT_STORE } from './j-without.ts';
+import { WRITERS } from './j-writers.ts';
 import { FAN_OUTS } from './j-fanout.ts';
 import { COARSE_IDS } from './j-coarse-ids.ts';
 import { ANNOTATED_INDEXES } from './j-indexes.ts';
@@ -160,6 +172,18 @@ export const MODEL_RULES: readonly Rule[] = [
   ...STATED,
   ...SERVICE,
   ...BELIEFS_OF_SERVICE,
+  ...UNIQUE_VALUES,
+  ...LASTING,
+  ...TTLS,
+  ...DELETIONS,
+  ...FLOWS,
+  ...COUNTS,
+  ...COPIES,
+  ...GROWING,
+  ...WRITERS,
+  ...RELATIONS,
+  ...ACCESS_RULES,
+  ...WITHOUT_STORE,
   ...STATED_KEYS,
   ...STATED_TWICE,
   ...CLOSED_LISTS,

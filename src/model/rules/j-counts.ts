@@ -1,0 +1,144 @@
+// J26: counts and totals that are counted twice, or that nothing keeps.
+import { type Annotations, same, sameField } from '../annotations/annotations.ts';
+import { type Derived, derivedIn, namesOf, plural } from '../annotations/derived.ts';
+import { accessesOf, listed, typeOf } from '../annotations/merged.ts';
+import { type Found, type Rule, ANNOTATIONS, SOURCES, hinted, missing, together } from './rule.ts';
+
+const refersTo = (annotations: Annotations, from: string | undefined, to: string | undefined): boolean =>
+  typeOf(annotations, from)?.fields.some((field) => same(field.refersTo, to)) ?? false;
+
+/** A value that a document takes from the one which it belongs to, as a price: no count of many. */
+const isOfParent = (annotations: Annotations, { type, of }: Derived): boolean =>
+  of !== undefined && refersTo(annotations, type, of) && !refersTo(annotations, of, type);
+
+/** The last or greatest of many isn't raised again by a repeated message. */
+const EXTREME =
+  /\b(?:highest|latest|newest|last|max\w*|min\w*|first|greatest|best)|(?:highest|latest|last|max|min)(?=[A-Z_])/i;
+
+const isNumber = (one: Derived): boolean =>
+  (one.form === 'counter' || one.form === 'aggregate') && !one.snapshot && !EXTREME.test(one.name);
+
+/** A list in a document that follows from other documents goes stale as a count does. */
+const isPart = ({ form, field, snapshot }: Derived): boolean => form === 'view' && field !== undefined && !snapshot;
+
+const SCORE = /rating|average|count|total|score/i;
+
+/** A write that sets the field by itself is what keeps it. */
+const isSet = (annotations: Annotations, { type, field }: Derived): boolean =>
+  type !== undefined &&
+  field !== undefined &&
+  accessesOf(annotations, type).some(({ sets = [] }) => sets.some((one) => sameField(one, field)));
+
+/** `Venue.rating and Venue.reviewCount (of Review)` */
+const withSources = (all: readonly Derived[]): string =>
+  listed(
+    [...Map.groupBy(all, ({ of }) => of)].map(
+      ([of, some]) => `${namesOf(some)}${of === undefined ? '' : ` (of ${of})`}`,
+    ),
+  );
+
+/** A whole is left out where its parts are named: `rollup` beside `rollup.failed`. */
+const parts = (all: readonly Derived[]): Derived[] =>
+  all.filter((one) => !all.some(({ name }) => name.startsWith(`${one.name}.`)));
+
+const isOpen = (annotations: Annotations, one: Derived): boolean =>
+  one.keptBy.size === 0 &&
+  !one.onRepeat &&
+  !same(one.of, one.type) &&
+  !isOfParent(annotations, one) &&
+  !isSet(annotations, one);
+
+function* unkept(annotations: Annotations, values: readonly Derived[]): Iterable<Found> {
+  const open = values.filter((one) => one.field !== undefined && isOpen(annotations, one));
+  const counted = open.filter(({ of }) => of !== undefined);
+  for (const all of Map.groupBy(counted, ({ type }) => type?.toLowerCase()).values()) {
+    const group = parts(all);
+    const sources = listed(group.map(({ of }) => annotations.containerOf({ type: of }) ?? of ?? ''));
+    yield* hinted(
+      together(
+        all.flatMap(({ places }) => places),
+        `${withSources(group)} ${plural(group, 'follows', 'follow')} from other documents, and no place says what keeps ${plural(group, 'it', 'them')} right when one of those is written, changed or deleted: ${plural(group, 'it goes', 'they go')} stale, or a retry counts twice`,
+      ),
+      `Compute ${namesOf(group)} from the change feed of ${sources} by a projection that knows what it has counted, with a recount for repair; or count at each read.`,
+    );
+  }
+  // Without a source only what its name calls a count is one.
+  const bare = open.filter(({ of, form, field = '' }) => of === undefined && (form === 'counter' || SCORE.test(field)));
+  for (const all of Map.groupBy(bare, ({ type }) => type?.toLowerCase()).values()) {
+    const group = parts(all);
+    yield* hinted(
+      together(
+        all.flatMap(({ places }) => places),
+        `No stored documents are named that ${namesOf(group)} could be counted from, and no place says what changes ${plural(group, 'it', 'them')}: a repeated click or request counts again, and a wrong value can’t be found or repaired`,
+      ),
+      `Store what is counted as documents of their own with an id for each person and thing (one vote a user), and derive ${namesOf(group)} from them.`,
+    );
+  }
+}
+
+/** Whether one batch can write the number and what it counts. */
+function inOneBatch(annotations: Annotations, { type, of }: Derived): boolean {
+  const [own, source] = [annotations.containerOf({ type }), annotations.containerOf({ type: of })];
+  return own === undefined || source === undefined || (same(own, source) && annotations.keyOf(own)?.join() !== '/id');
+}
+
+const AGAIN: ReadonlySet<string> = new Set(['queue', 'change-feed']);
+
+function* doubled(annotations: Annotations, numbers: readonly Derived[]): Iterable<Found> {
+  const open = numbers.filter(({ keptBy, onRepeat }) => keptBy.size > 0 && !onRepeat && !keptBy.has('query'));
+  const redelivered = open.filter(({ keptBy }) => [...keptBy].some((by) => AGAIN.has(by)));
+  for (const all of Map.groupBy(redelivered, ({ type }) => type?.toLowerCase()).values()) {
+    const group = parts(all);
+    const by = listed([...new Set(group.flatMap(({ keptBy }) => [...keptBy].filter((one) => AGAIN.has(one))))]);
+    yield* hinted(
+      together(
+        all.flatMap(({ places }) => places),
+        `${withSources(group)} ${plural(group, 'is', 'are')} changed for each message of the ${by === 'queue' ? 'queue' : 'change feed'}, which delivers a message at least once, and nothing remembers what is counted: a message that comes again is counted twice, and no recount repairs it`,
+      ),
+      `Keep beside ${namesOf(group)} the ids of ${listed(group.map(({ of }) => `each ${of ?? 'message'}`))} that is counted, or the position of the source; write both in one replace with the ETag, and have a recount.`,
+    );
+  }
+  const apart = open.filter(
+    (one) =>
+      one.keptBy.has('same-request') &&
+      one.form === 'counter' &&
+      !redelivered.includes(one) &&
+      !inOneBatch(annotations, one),
+  );
+  for (const all of Map.groupBy(apart, ({ type, of }) => `${type} ${of}`).values()) {
+    const group = parts(all);
+    const [first] = group;
+    if (!first) continue;
+    const [own, source] = [annotations.containerOf({ type: first.type }), annotations.containerOf({ type: first.of })];
+    yield* hinted(
+      together(
+        all.flatMap(({ places }) => places),
+        `${namesOf(group)} ${plural(group, 'is', 'are')} in ${own ?? 'one container'}, and what ${plural(group, 'it counts', 'they count')}, ${first.of ?? ''}, in ${same(own, source) ? 'other partitions of it' : (source ?? 'another')}: one transaction can’t change both. A failure between the two writes leaves a wrong number, a retry counts twice, and nothing is said to recount`,
+      ),
+      `Derive ${namesOf(group)} from the change feed of ${source ?? first.of ?? 'the source'}, with a marker of what is counted, or recount by a job.`,
+    );
+  }
+}
+
+export const COUNTS: readonly Rule[] = [
+  {
+    id: 'J26',
+    title: 'Counts and totals are kept by something that counts each document once',
+    severity: 'warning',
+    source: SOURCES.ours,
+    why: 'A count that a request raises is wrong after a failure between two writes, and too high after a retry: a write whose answer is lost may have happened (ASM-A5). Queues and the change feed deliver at least once. Only a number that knows what it has counted, or is counted again, stays right. The rule takes counters and aggregates, and accepts any word on repetition or a recount.',
+    hint: 'State what keeps the number, what makes a repetition harmless, and how it is counted again.',
+    needs: [ANNOTATIONS],
+    *check({ annotations }) {
+      if (!annotations) return;
+      const all = derivedIn(annotations);
+      const numbers = all.filter(isNumber);
+      if (all.length === 0) yield missing('a count or a total');
+      yield* unkept(
+        annotations,
+        all.filter((one) => isNumber(one) || isPart(one)),
+      );
+      yield* doubled(annotations, numbers);
+    },
+  },
+];

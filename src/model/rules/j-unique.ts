@@ -1,0 +1,268 @@
+// J20: values that the document expects once, and that no key, id or document of their own keeps so.
+import { type Annotation, type Annotations, fieldOf, same, sameField } from '../annotations/annotations.ts';
+import { accessesOf, covers as coversExactly, hasPurpose, listed, named, typeOf } from '../annotations/merged.ts';
+import type { Place } from '../model.ts';
+import type { Facts } from './facts.ts';
+import { isCountedUp, isPosition } from './j-writers.ts';
+import { type Found, type Rule, ANNOTATIONS, SOURCES, hinted, missing, together } from './rule.ts';
+
+const lower = (fields: readonly string[]): string[] => fields.map((field) => field.toLowerCase());
+/** A class has `FileUrl`, and its documents `fileUrl`. */
+const covers = (given: readonly string[], fields: readonly string[]): boolean =>
+  coversExactly(lower(given), lower(fields));
+const sameFields = (a: readonly string[], b: readonly string[]): boolean => a.length === b.length && covers(a, b);
+
+interface Expected {
+  readonly type: string;
+  readonly fields: readonly string[];
+  /** The scope in which the value is expected once, as any place states it. */
+  readonly within: readonly string[];
+  readonly by: ReadonlySet<string>;
+  readonly places: readonly { readonly at: Place }[];
+}
+
+/** What is expected once, each once: many places say it. */
+function expectedIn(annotations: Annotations): Expected[] {
+  const all: Annotation<'unique'>[][] = [];
+  for (const one of annotations.of('unique')) {
+    const group = all.find(([first]) => first && same(first.type, one.type) && sameFields(first.fields, one.fields));
+    if (group) group.push(one);
+    else all.push([one]);
+  }
+  return all.flatMap((places): Expected[] => {
+    const [first] = places;
+    return first
+      ? [
+          {
+            type: first.type,
+            fields: first.fields.map(fieldOf),
+            within: [...new Set(places.flatMap(({ within = [] }) => within.map(fieldOf)))],
+            by: new Set(places.flatMap(({ by }) => by ?? [])),
+            places,
+          },
+        ]
+      : [];
+  });
+}
+
+/** Values by chance don't meet: a UUID needs nothing that keeps it. */
+const BY_CHANCE = /^[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}$|^[0-9A-HJKMNP-TV-Z]{26}$/i;
+
+/** Ids that a program makes anew each time. */
+const RUN = /^(?:session|correlation|request|trace|conversation|chat|run|thread|operation)_?id$/i;
+
+/** The value is the document's own identifier (`jobId` of a job), a place in a list, or one by chance. */
+function isIdentifier(annotations: Annotations, { type, fields }: Expected): boolean {
+  const [field = '', second] = fields;
+  if (second !== undefined) return false;
+  if (isPosition(field)) return true;
+  const refers = typeOf(annotations, type)?.fields.find(({ path }) => path === field)?.refersTo;
+  if (refers === undefined && RUN.test(field)) return true;
+  const name = field.toLowerCase().replaceAll(/[^a-z0-9]/g, '');
+  const whose = type.toLowerCase().replaceAll(/[^a-z0-9]/g, '');
+  if (name.endsWith('id') && name.length > 3 && whose.includes(name.slice(0, -2))) return true;
+  if (annotations.of('fact').some((fact) => fact.of.includes(field) && /uu?id|ulid|random/i.test(String(fact.value))))
+    return true;
+  const values = typeOf(annotations, type)?.examples.map((example) => example[field]) ?? [];
+  return values.length > 0 && values.every((value) => typeof value === 'string' && BY_CHANCE.test(value));
+}
+
+/** Whether all documents with the same `given` have one value of the container's key. Undefined: no key is stated. */
+function keyFollows(annotations: Annotations, container: string | undefined, given: readonly string[], id: Made) {
+  const key = annotations.keyOf(container);
+  if (!key || container === undefined) return undefined;
+  return key.every((path) => {
+    const field = fieldOf(path);
+    if (covers(given, [field])) return true;
+    if (field === 'id') return id.from !== undefined && covers(given, id.from);
+    const values = annotations.of('keyValue').filter((one) => same(one.container, container));
+    if (key.length === 1 && values.length > 0 && values.every(({ distinct }) => distinct === 'one')) return true;
+    const from = values.find((one) => one.from && one.from.length > 0)?.from;
+    return from !== undefined && !from.some((one) => sameField(one, field)) && covers(given, from);
+  });
+}
+
+interface Made {
+  readonly from: readonly string[] | undefined;
+  readonly random: boolean;
+  readonly at: Place | undefined;
+}
+
+/** How the id of a type is made: as a place says it, or as every example has it. */
+function madeOf(annotations: Annotations, { type, fields, within }: Expected): Made {
+  const ids = annotations.of('id').filter((one) => same(one.type, type));
+  const formulas = ids.filter(({ from }) => from !== undefined && from.length > 0);
+  // Places may give different formulas: the one that suits counts.
+  const stated =
+    formulas.find(({ from = [] }) => covers([...fields, ...within], from)) ??
+    formulas.find(({ from = [] }) => covers(from, fields)) ??
+    formulas[0];
+  if (stated) return { from: stated.from, random: false, at: stated.at };
+  const random = ids.find((one) => one.random);
+  if (random) return { from: undefined, random: true, at: random.at };
+  const examples = typeOf(annotations, type)?.examples ?? [];
+  const has = (field: string): boolean =>
+    examples.length > 0 &&
+    examples.every(({ id, ...example }) => {
+      const value = example[field];
+      return typeof value === 'string' && value.length > 1 && String(id).includes(value);
+    });
+  return fields.every((field) => field === 'id' || has(field))
+    ? { from: [...fields, ...within.filter(has)], random: false, at: undefined }
+    : { from: undefined, random: false, at: undefined };
+}
+
+/** The fields that the container's key is made of. */
+function keyFields(annotations: Annotations, container: string | undefined): string[] {
+  const values = annotations.of('keyValue').filter((one) => same(one.container, container));
+  return [...(annotations.keyOf(container) ?? []).map(fieldOf), ...values.flatMap(({ from = [] }) => from)];
+}
+
+/**
+ * Whether the value is expected once in all of the container: a place calls it unique by a unique key and names no scope,
+ * or a read looks it up without the key. Ids of other documents are unique where these documents are.
+ */
+function isGlobal(annotations: Annotations, { type, fields, within, by }: Expected): boolean {
+  const looked = annotations
+    .of('access')
+    .some((one) => same(one.type, type) && one.unknownKey === true && covers(one.equals, fields));
+  const refers = typeOf(annotations, type)?.fields.filter(({ refersTo }) => refersTo !== undefined) ?? [];
+  const ofOthers = fields.every((field) => refers.some(({ path }) => sameField(path, field)));
+  return looked || within.length > 0 || (by.has('unique-key') && !ofOthers);
+}
+
+/**
+ * An upsert finds the document of before by an id that must be made of these fields, also where the text leaves it out. And
+ * a cache with two documents of one value does no harm.
+ */
+function isUpserted(annotations: Annotations, { type, fields }: Expected, id: Made): boolean {
+  const whole = typeOf(annotations, type);
+  const accesses = accessesOf(annotations, type);
+  const upserted = accesses.some(({ operation }) => operation === 'upsert');
+  const created = accesses.some(({ operation }) => operation === 'create');
+  // A read that searches for the value shows that the id is another.
+  const searched = accesses.some(
+    (one) => one.unknownKey === true && covers([...one.equals, ...(one.searches ?? [])], fields),
+  );
+  return hasPurpose(whole, 'cache') || (upserted && !created && !id.random && !searched);
+}
+
+interface Open extends Expected {
+  readonly cause: 'check-first' | 'index' | 'partition' | 'random' | 'wider' | 'none';
+  readonly container: string | undefined;
+  readonly key: readonly string[] | undefined;
+  /** A unique key could hold it where the documents are now. */
+  readonly could: boolean;
+  readonly id: Made;
+}
+
+/** Why nothing keeps the value. Undefined: something does, or the document doesn't say enough. */
+function openOf(annotations: Annotations, expected: Expected): Open | undefined {
+  const { by, type, fields, within } = expected;
+  if (by.has('reservation')) return undefined;
+  const container = annotations.containerOf({ type });
+  const key = annotations.keyOf(container);
+  const given = [...fields, ...within];
+  const id = madeOf(annotations, expected);
+  const follows = keyFollows(annotations, container, given, id);
+  const open = (cause: Open['cause']): Open => ({ ...expected, cause, container, key, could: follows === true, id });
+  const declared = annotations
+    .of('container')
+    .filter((one) => same(one.container, container))
+    .flatMap(({ uniqueKeys = [] }) => uniqueKeys)
+    .some((one) => covers(given, one));
+  const byId = id.from !== undefined && covers(given, id.from);
+  const further = id.from?.filter((one) => !covers([...given, ...keyFields(annotations, container)], [one])) ?? [];
+  if (declared || byId || by.has('unique-key'))
+    return follows === false && isGlobal(annotations, expected) ? open('partition') : undefined;
+  if (by.has('id')) {
+    if (id.random) return open('random');
+    if (further.length > 0) return open('wider');
+    return follows === false && isGlobal(annotations, expected) ? open('partition') : undefined;
+  }
+  if (id.from !== undefined && covers(id.from, fields)) return undefined;
+  if (by.has('check-first')) return open('check-first');
+  if (by.has('index')) return open('index');
+  if (isIdentifier(annotations, expected) || isUpserted(annotations, expected, id)) return undefined;
+  return open('none');
+}
+
+const inside = ({ within }: Expected): string => (within.length > 0 ? ` within ${within.join(', ')}` : '');
+
+function whyOf({ cause, container, key = [], id, could, fields, within }: Open): string {
+  const where = container === undefined ? 'their container' : container;
+  const partitioned = `${where} has the key ${key.join(', ')}`;
+  const outside =
+    could || key.length === 0 ? '' : `; ${partitioned}, so a unique key there holds only for one value of the key`;
+  switch (cause) {
+    case 'partition':
+      return `${partitioned}, and ids and unique keys hold only inside one value of the key. Under another value the same ${fields.join(', ')} is stored again`;
+    case 'random':
+      return `the id is said to keep it, but the id is a value by chance, so two requests store two documents`;
+    case 'wider':
+      return `the id is said to keep it, but the id also has ${listed((id.from ?? []).filter((one) => !covers([...fields, ...within, ...key.map(fieldOf)], [one])))}, so documents that differ there are stored beside one another`;
+    case 'check-first':
+      return `a query before the write is no guard: two requests at the same time both find nothing, and both write${outside}`;
+    case 'index':
+      return `an index doesn’t refuse a second document with the same value${outside}`;
+    case 'none':
+      break;
+  }
+  if (id.random)
+    return `the id is a value by chance and no unique key is named, so two requests at the same time, or a retry, store it twice${outside}`;
+  return `neither the id nor a unique key is made of it, so two requests at the same time, or a retry, store it twice${outside}`;
+}
+
+function hintOf({ type, fields, within, could, container }: Open, several: boolean): string {
+  const value = several ? 'the value' : [...within, ...fields].join(', ');
+  return could
+    ? `Make the id of ${type} from ${value} and create without upsert, so that the second create fails with 409; or give ${container ?? 'the container'} a unique key on ${several ? 'each field' : fields.map((field) => `/${field.replaceAll('.', '/')}`).join(', ')} when it is created.`
+    : `Keep ${several ? 'for each of these fields ' : ''}a document whose id is made of ${value}, in a container with the key /id, and create it before the ${type}: the second create fails with 409. Delete it together with the ${type}.`;
+}
+
+function* findingsOf(facts: Facts): Iterable<Found> {
+  const { annotations } = facts;
+  if (!annotations) return;
+  const open = expectedIn(annotations)
+    .filter(
+      ({ type, fields }) =>
+        !fields.every((field) => field === 'id') &&
+        !fields.some((field) => field.includes('[')) &&
+        !(fields.length === 1 && isCountedUp(annotations, type, fields[0] ?? '')),
+    )
+    .flatMap((one) => openOf(annotations, one) ?? []);
+  // Fields of one type with one cause are one finding: e-mail and user name of a user.
+  for (const group of Map.groupBy(open, ({ type, cause }) => `${type} ${cause}`).values()) {
+    const [first] = group;
+    if (!first) continue;
+    const what = listed(group.map((one) => `${named(one.type, one.fields)}${inside(one)}`));
+    const keys = annotations.of('container').filter((one) => one.key && same(one.container, first.container));
+    yield* hinted(
+      together(
+        group.flatMap(({ places }) => places),
+        `Nothing keeps ${what} unique: ${whyOf(first)}`,
+        [...group.flatMap(({ id }) => id.at ?? []), ...keys.slice(0, 1).map(({ at }) => at)],
+      ),
+      hintOf(first, group.length > 1),
+    );
+  }
+}
+
+export const UNIQUE_VALUES: readonly Rule[] = [
+  {
+    id: 'J20',
+    title: 'What the document expects once is kept by an id, a unique key or a document of its own',
+    severity: 'warning',
+    source: SOURCES.microsoft('Unique key constraints in Azure Cosmos DB'),
+    why: 'An id and a unique key are unique inside one logical partition (ASM-E135). If the fields don’t decide the value of the container’s key, the same e-mail can be stored in two partitions. An index refuses nothing. A query before the write doesn’t help either: two requests at the same time both find nothing. The rule takes what the annotations call unique, and looks for an id made of these fields, a unique key, or a document that reserves the value. Values by chance, a document’s own identifier and a place in a list need nothing.',
+    hint: 'Make the id from the value, or keep a document of its own for it.',
+    needs: [ANNOTATIONS],
+    *check(facts) {
+      if (facts.annotations?.of('unique').length === 0) {
+        yield missing('a value that exists once');
+        return;
+      }
+      yield* findingsOf(facts);
+    },
+  },
+];

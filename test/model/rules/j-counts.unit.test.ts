@@ -1,0 +1,56 @@
+import { describe, expect, test } from 'vitest';
+import { COUNTS } from '../../../src/model/rules/j-counts.ts';
+import { said } from './annotated.ts';
+
+const found = (...all: object[]): string[] => said(all, COUNTS);
+const rating = { kind: 'derived', what: 'rating', form: 'aggregate', type: 'Venue', field: 'rating', of: 'Review' };
+const count = { ...rating, what: 'count', form: 'counter', field: 'reviewCount' };
+
+describe('J26', () => {
+  test('values of one type that nothing keeps are one finding', () => {
+    expect(found(rating, count)).toEqual([
+      expect.stringContaining('Venue.rating and Venue.reviewCount (of Review) follow from other documents'),
+    ]);
+    expect(found({ ...rating, keptBy: 'query' })).toEqual([]);
+    expect(found({ ...rating, snapshot: true })).toEqual([]);
+    expect(found(rating, { ...rating, onRepeat: 'recount' })).toEqual([]);
+  });
+
+  test('a count of things that aren’t stored', () => {
+    const helpful = { kind: 'derived', what: 'votes', form: 'counter', type: 'Review', field: 'helpfulCount' };
+    expect(found(helpful)).toEqual([
+      expect.stringContaining('No stored documents are named that Review.helpfulCount could be counted from'),
+    ]);
+    expect(found({ ...helpful, form: 'aggregate', field: 'dataSummary' })).toEqual([]);
+  });
+
+  test('no count of many: a value of the parent, of the document itself, or the last one', () => {
+    const booking = { kind: 'type', type: 'Booking', fields: [{ path: 'venueId', refersTo: 'Venue' }] };
+    expect(found(booking, { ...rating, type: 'Booking', field: 'price', of: 'Venue' })).toEqual([]);
+    expect(found({ ...count, of: 'Venue' })).toEqual([]);
+    expect(found({ ...rating, field: 'latestReviewAt' })).toEqual([]);
+  });
+
+  test('a write that sets the field keeps it', () => {
+    const write = { kind: 'access', name: 'Rate', operation: 'patch', type: 'Venue', sets: ['rating'] };
+    expect(found(rating, write)).toEqual([]);
+  });
+
+  test('queue and feed deliver again', () => {
+    expect(found({ ...count, keptBy: 'queue' })).toEqual([expect.stringContaining('message of the queue')]);
+    expect(found({ ...count, keptBy: 'change-feed' })).toEqual([expect.stringContaining('of the change feed')]);
+    expect(found({ ...count, keptBy: 'queue', onRepeat: 'safe' })).toEqual([]);
+    // What is said of the whole type is said of its fields.
+    const whole = { kind: 'derived', what: 'venues', form: 'view', type: 'Venue', of: 'Review', keptBy: 'queue' };
+    expect(found(count, whole)).toEqual([expect.stringContaining('message of the queue')]);
+  });
+
+  test('the same request, in two containers or one', () => {
+    const request = { ...count, keptBy: 'same-request' };
+    const at = (type: string, container: string): object => ({ kind: 'type', type, container });
+    expect(found(request, at('Venue', 'venues'), at('Review', 'reviews'))).toEqual([
+      expect.stringContaining('Venue.reviewCount is in venues, and what it counts, Review, in reviews'),
+    ]);
+    expect(found(request, at('Venue', 'venues'), at('Review', 'venues'))).toEqual([]);
+  });
+});

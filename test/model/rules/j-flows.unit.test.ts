@@ -1,0 +1,84 @@
+import { describe, expect, test } from 'vitest';
+import { FLOWS } from '../../../src/model/rules/j-flows.ts';
+import { said } from './annotated.ts';
+
+const found = (...all: object[]): string[] => said(all, FLOWS);
+const step = (type: string, container: string, operation = 'create'): object => ({ operation, type, container });
+const register = { kind: 'flow', name: 'Register', steps: [step('User', 'users'), step('Owner', 'teams')] };
+
+describe('J25', () => {
+  test('two containers, and what completes the rest', () => {
+    expect(found(register)).toEqual([
+      expect.stringContaining('"Register" writes User and Owner together: they are in the containers users and teams'),
+    ]);
+    for (const by of ['change-feed', 'outbox', 'saga', 'idempotent-retry'])
+      expect(found({ ...register, together: by })).toEqual([]);
+    expect(found(register, { ...register, together: 'saga' })).toEqual([]);
+  });
+
+  test('a batch over two containers is said, and can’t be', () => {
+    expect(found({ ...register, together: 'batch' })).toEqual([
+      expect.stringContaining('a batch is said to hold them together, but they are in the containers'),
+    ]);
+  });
+
+  test('one container: by its key, and by the number of documents', () => {
+    const steps = [step('Order', 'orders'), step('Line', 'orders')];
+    const one = { kind: 'flow', name: 'Order', steps };
+    expect(found(one)).toEqual([]);
+    expect(found({ ...one, sameKey: true })).toEqual([]);
+    expect(found({ ...one, sameKey: false })).toEqual([
+      expect.stringContaining('different values of the partition key'),
+    ]);
+    expect(found(one, { kind: 'container', container: 'orders', key: ['/id'] })).toHaveLength(1);
+    expect(found({ ...one, many: true, sameKey: true })).toEqual([expect.stringContaining('at most 100 operations')]);
+  });
+
+  test('a sweep of one type, and what a queue delivers again, are completed', () => {
+    expect(found({ kind: 'flow', name: 'Expire', many: true, steps: [step('Job', 'jobs', 'patch')] })).toEqual([]);
+    const derived = { kind: 'derived', what: 'tags', form: 'view', type: 'Owner', of: 'User', keptBy: 'queue' };
+    expect(found(register, derived)).toEqual([]);
+  });
+
+  test('flows over the same documents are one finding', () => {
+    expect(found(register, { ...register, name: 'Invite' })).toEqual([
+      expect.stringContaining('"Register" and "Invite" write User and Owner'),
+    ]);
+  });
+});
+
+describe('J25, several uses', () => {
+  const uses = ['User', 'Order', 'Team'].map((type) => ({
+    kind: 'flow',
+    name: `Create ${type}`,
+    steps: [step(type, `${type}s`), step('Audit', 'audit')],
+  }));
+
+  test('more than two uses that are said the same way are one finding', () => {
+    expect(found(...uses)).toEqual([
+      expect.stringMatching(
+        /"Create User" \(User and Audit\); .*"Create Team" \(Team and Audit\): each writes documents/,
+      ),
+    ]);
+    expect(found(...uses.slice(1))).toHaveLength(2);
+  });
+});
+
+describe('J34', () => {
+  const publish = { kind: 'flow', name: 'Publish', steps: [step('Job', 'jobs'), { outside: 'queue' }] };
+
+  test('a message after the write; caches and files are left out', () => {
+    expect(found(publish)).toEqual([expect.stringMatching(/^J34 "Publish" writes Job and queue together/)]);
+    expect(found({ ...publish, together: 'outbox' })).toEqual([]);
+    const removal = { ...publish, steps: [step('File', 'files', 'delete'), { outside: 'blob' }] };
+    expect(found(removal)).toEqual([expect.stringContaining('J34 "Publish" writes File and blob together')]);
+    for (const outside of ['cache', 'blob'])
+      expect(found({ ...publish, steps: [step('Job', 'jobs'), { outside }] })).toEqual([]);
+  });
+
+  test('a search index that the request writes', () => {
+    const index = { kind: 'derived', what: 'index of products', form: 'search-index', of: 'Product' };
+    expect(found({ ...index, keptBy: 'same-request' })).toEqual([expect.stringContaining('J34 index of products is')]);
+    expect(found({ ...index, keptBy: 'change-feed' })).toEqual([]);
+  });
+});

@@ -1,0 +1,67 @@
+import { describe, expect, test } from 'vitest';
+import { GROWING } from '../../../src/model/rules/j-growth.ts';
+import { annotated, said } from './annotated.ts';
+
+const found = (...all: object[]): string[] => said(all, GROWING);
+const typeWith = (field: object, rest: object = {}): object => ({
+  kind: 'type',
+  type: 'Chat',
+  container: 'chats',
+  fields: [field],
+  ...rest,
+});
+const messages = { path: 'messages', type: 'array', grows: true };
+
+describe('J28', () => {
+  test('a list without an end; with one, or small by its nature, nothing', () => {
+    expect(found(typeWith(messages))).toEqual([expect.stringContaining('Chat.messages grows inside one document')]);
+    expect(found(typeWith({ ...messages, max: 100 }))).toEqual([]);
+    expect(found(typeWith({ ...messages, path: 'pets' }))).toEqual([]);
+    expect(found(typeWith({ ...messages, path: 'venueIds' }))).toEqual([]);
+    expect(found(typeWith({ ...messages, path: 'followerIds' }))).toHaveLength(1);
+  });
+
+  test('large content in the item', () => {
+    const html = { path: 'html', large: true };
+    expect(found(typeWith(html))).toEqual([
+      expect.stringContaining('Chat.html in chats is large and lies in the item itself'),
+    ]);
+    expect(found(typeWith({ path: 'embedding', type: 'vector', large: true }))).toEqual([]);
+    expect(found(typeWith({ path: 'secrets', large: true }))).toEqual([]);
+    expect(
+      found(typeWith({ path: 'secrets', large: true }), { kind: 'limit', limit: 'item-size', value: 2e6 }),
+    ).toHaveLength(1);
+    // An index may name a field that no document has.
+    const example = { kind: 'example', type: 'Chat', line: 2, to: 2, words: '{ "id": "1" }' };
+    expect(annotated(['a b c', '{ "id": "1" }'], [typeWith(html), example], GROWING)).toEqual([]);
+  });
+
+  test('a size that is assumed of lists', () => {
+    const size = { kind: 'fact', of: 'Chat', property: 'size', value: '< 2 MB' };
+    expect(found(typeWith({ path: 'parts', type: 'array' }), size)).toEqual([
+      expect.stringContaining('Chat is assumed to stay below 2 MB, but parts has no limit'),
+    ]);
+    expect(found(typeWith({ path: 'parts', type: 'array', max: 5 }), size)).toEqual([]);
+  });
+});
+
+describe('J38', () => {
+  const list = { kind: 'access', name: 'List chats', operation: 'query', type: 'Chat', returns: 'list' };
+  const wholes = (...all: object[]): string[] => found(...all).filter((one) => one.startsWith('J38'));
+
+  test('a list of whole documents that grow', () => {
+    expect(wholes(typeWith(messages), list)).toEqual([
+      expect.stringContaining('"List chats" returns whole documents of Chat with their messages'),
+    ]);
+    expect(wholes(typeWith(messages), { ...list, paged: true })).toEqual([]);
+    expect(wholes(typeWith(messages), { ...list, sql: 'SELECT c.id, c.title FROM c' })).toEqual([]);
+    expect(wholes(typeWith(messages), { ...list, sql: 'SELECT * FROM c' })).toHaveLength(1);
+    expect(wholes(typeWith(messages), { ...list, often: 'rarely' })).toEqual([]);
+    expect(wholes(typeWith({ path: 'title' }), list)).toEqual([]);
+  });
+
+  test('all at once, by the text', () => {
+    expect(wholes({ ...list, paged: false })).toEqual([expect.stringContaining('returns all documents at once')]);
+    expect(wholes({ ...list, type: 'Category', paged: false })).toEqual([]);
+  });
+});

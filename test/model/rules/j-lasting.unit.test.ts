@@ -1,0 +1,58 @@
+import { describe, expect, test } from 'vitest';
+import { LASTING } from '../../../src/model/rules/j-lasting.ts';
+import { annotated, said } from './annotated.ts';
+
+const found = (...all: object[]): string[] => said(all, LASTING);
+const logs = { kind: 'container', container: 'logs', key: ['/tenantId'] };
+const log = { kind: 'type', type: 'Log', container: 'logs', purpose: 'log' };
+const job = { kind: 'type', type: 'Job', container: 'jobs', purpose: 'job' };
+
+describe('J21', () => {
+  test('all types that accumulate are one finding', () => {
+    const findings = annotated([], [logs, log, job], LASTING);
+    expect(findings).toMatchObject([{ rule: 'J21', at: { line: 2 }, related: [{ line: 3 }] }]);
+    expect(findings[0]?.message).toContain('Log (log) and Job (job)');
+    expect(findings[0]?.message).toContain(
+      'a logical partition of logs by tenantId takes no more writes when it has 20 GB',
+    );
+  });
+
+  test.each([
+    { kind: 'retention', type: 'Log', forever: true },
+    { kind: 'retention', container: 'logs', seconds: 86_400 },
+    { kind: 'retention', by: 'archive', type: 'Log' },
+    { kind: 'retention', seconds: 86_400 },
+    { kind: 'container', container: 'logs', ttl: 86_400 },
+    { kind: 'container', container: 'logs', ttl: 'item' },
+    { kind: 'derived', what: 'old logs', form: 'archive', of: 'Log' },
+  ])('an end that any place states: %o', (end) => {
+    expect(found(logs, log, end)).toEqual([]);
+  });
+
+  test('an archive of no type and after no time is no end', () => {
+    const [finding] = annotated([], [logs, log, { kind: 'retention', by: 'archive' }], LASTING);
+    expect(finding).toMatchObject({ at: { line: 2 }, related: [{ line: 3 }] });
+  });
+
+  test('a counter of each day', () => {
+    const counter = { kind: 'type', type: 'Limit', container: 'limits', purpose: 'counter' };
+    expect(found(counter, { kind: 'id', type: 'Limit', from: ['userId', 'date'] })).toEqual([
+      expect.stringContaining('Limit (counter of a time)'),
+    ]);
+    expect(found(counter, { kind: 'id', type: 'Limit', from: ['userId'] })).toEqual([]);
+  });
+
+  test('TTL that is off is no end of a cache, state has none, and elements aren’t documents', () => {
+    expect(found({ ...logs, ttl: 'off' }, { ...log, purpose: 'cache' })).toEqual([
+      expect.stringContaining('the TTL of logs is off'),
+    ]);
+    expect(found({ ...logs, ttl: 'off' }, log)).toEqual([]);
+    expect(found({ ...log, purpose: 'state' })).toEqual([]);
+    expect(
+      found(
+        { kind: 'type', type: 'Chat', container: 'chats', fields: [{ path: 'messages', type: 'array' }] },
+        { kind: 'type', type: 'ChatMessage', purpose: 'message' },
+      ),
+    ).toEqual([]);
+  });
+});

@@ -1,0 +1,99 @@
+import { describe, expect, test } from 'vitest';
+import { UNIQUE_VALUES } from '../../../src/model/rules/j-unique.ts';
+import { annotated, said } from './annotated.ts';
+
+const users = { kind: 'container', container: 'users', key: ['/userId'] };
+const user = { kind: 'type', type: 'User', container: 'users' };
+const email = { kind: 'unique', type: 'User', fields: ['email'] };
+const found = (...all: object[]): string[] => said(all, UNIQUE_VALUES);
+
+describe('J20', () => {
+  test('an e-mail that nothing keeps, and two fields of one type in one finding', () => {
+    const findings = annotated([], [users, user, email, { ...email, fields: ['userName'] }], UNIQUE_VALUES);
+    expect(findings).toHaveLength(1);
+    expect(findings[0]).toMatchObject({ at: { line: 3 }, related: [{ line: 4 }, { line: 1 }], severity: 'warning' });
+    expect(findings[0]?.message).toContain('Nothing keeps User.email and User.userName unique');
+    expect(findings[0]?.message).toContain('users has the key /userId, so a unique key there holds only for one value');
+    expect(findings[0]?.hint).toContain('for each of these fields');
+    expect(annotated([], [users, user, email], UNIQUE_VALUES)[0]?.hint).toContain('id is made of email');
+  });
+
+  test('a unique key holds in one partition', () => {
+    const key = { kind: 'container', container: 'users', uniqueKeys: [['email']] };
+    expect(found(users, user, { ...email, by: 'unique-key' }, key)).toEqual([
+      expect.stringContaining('Under another value the same email is stored again'),
+    ]);
+    expect(found(users, user, { ...email, within: ['userId'], by: 'unique-key' }, key)).toEqual([]);
+    expect(found({ ...users, key: ['/email'] }, user, { ...email, by: 'unique-key' })).toEqual([]);
+  });
+
+  test('the key is made of the scope', () => {
+    const pk = [{ ...users, key: ['/pk'] }, user, { ...email, within: ['tenantId'], by: 'unique-key' }];
+    expect(found(...pk)).toHaveLength(1);
+    expect(found(...pk, { kind: 'keyValue', container: 'users', from: ['tenantId'] })).toEqual([]);
+    expect(found(...pk, { kind: 'keyValue', container: 'users', distinct: 'one' })).toEqual([]);
+  });
+
+  test('an id that is made of the value, as a place or every example says', () => {
+    const byId = { ...users, key: ['/id'] };
+    expect(found(byId, user, email)).toHaveLength(1);
+    expect(found(byId, user, email, { kind: 'id', type: 'User', from: ['email'] })).toEqual([]);
+    expect(found(byId, user, email, { kind: 'id', type: 'User', random: true })).toHaveLength(1);
+    const example = { kind: 'example', type: 'User', line: 4, to: 4, words: '"email": "a@b.com"' };
+    const lines = ['a b c', 'd e f', 'g h i', '{ "id": "a@b.com", "email": "a@b.com" }'];
+    expect(annotated(lines, [byId, user, email, example], UNIQUE_VALUES)).toEqual([]);
+    expect(
+      annotated([...lines.slice(0, 3), '{ "id": "u1", "email": "a@b.com" }'], [byId, user, email, example]),
+    ).toHaveLength(1);
+  });
+
+  test('an id that is said to keep it, and has more or is by chance', () => {
+    const vote = { kind: 'unique', type: 'Vote', fields: ['userId', 'postId'], by: 'id' };
+    expect(found(vote)).toEqual([]);
+    expect(found(vote, { kind: 'id', type: 'Vote', from: ['userId', 'postId', 'votedAt'] })).toEqual([
+      expect.stringContaining('the id also has votedAt'),
+    ]);
+    expect(found(vote, { kind: 'id', type: 'Vote', random: true })).toEqual([
+      expect.stringContaining('the id is a value by chance'),
+    ]);
+    expect(found(vote, { kind: 'id', type: 'Vote', from: ['userId', 'postId'] })).toEqual([]);
+  });
+
+  test('a query before the write and an index are no guard; a reservation is one', () => {
+    expect(found(users, user, { ...email, by: 'check-first' })).toEqual([
+      expect.stringContaining('two requests at the same time both find nothing'),
+    ]);
+    expect(found(users, user, { ...email, by: 'index' })).toEqual([expect.stringContaining('an index doesn’t refuse')]);
+    expect(found(users, user, { ...email, by: 'check-first' }, { ...email, by: 'reservation' })).toEqual([]);
+  });
+
+  test('an upsert finds what was there by its id, unless a read must search', () => {
+    const upsert = { kind: 'access', name: 'Save', operation: 'upsert', type: 'User' };
+    const search = {
+      kind: 'access',
+      name: 'Sign in',
+      operation: 'query',
+      type: 'User',
+      equals: ['Email'],
+      unknownKey: true,
+    };
+    expect(found(user, email, upsert)).toEqual([]);
+    expect(found(user, email, upsert, search)).toHaveLength(1);
+    expect(found(user, email, { ...upsert, operation: 'create' })).toHaveLength(1);
+    expect(found({ ...user, purpose: 'cache' }, email)).toEqual([]);
+  });
+
+  test('identifiers and values by chance need nothing', () => {
+    expect(found({ kind: 'unique', type: 'Job', fields: ['job_id'] })).toEqual([]);
+    expect(found({ kind: 'unique', type: 'Job', fields: ['id'] })).toEqual([]);
+    expect(found({ kind: 'unique', type: 'ChatDocument', fields: ['sessionId'] })).toEqual([]);
+    expect(found({ kind: 'unique', type: 'Step', fields: ['stepNumber'], within: ['planId'] })).toEqual([]);
+    expect(found({ kind: 'unique', type: 'Invoice', fields: ['invoiceNumber'] })).toHaveLength(1);
+    expect(
+      found(
+        { kind: 'unique', type: 'Job', fields: ['token'] },
+        { kind: 'fact', of: 'token', property: 'form', value: 'UUID' },
+      ),
+    ).toEqual([]);
+  });
+});

@@ -1,0 +1,129 @@
+import { describe, expect, test } from 'vitest';
+import { WRITERS } from '../../../src/model/rules/j-writers.ts';
+import { said } from './annotated.ts';
+
+const found = (...all: object[]): string[] => said(all, WRITERS);
+
+describe('J29', () => {
+  const append = {
+    kind: 'access',
+    name: 'Append a post',
+    operation: 'upsert',
+    type: 'Tag',
+    sets: ['topPosts'],
+    readFirst: true,
+  };
+
+  test('a write of what was read; a guard at any place makes it silent', () => {
+    expect(found(append)).toEqual([
+      expect.stringMatching(/^J29 "Append a post" of Tag reads a document.*no ETag.*\(topPosts\)/),
+    ]);
+    expect(found(append, { ...append, guard: 'etag' })).toEqual([]);
+    expect(found(append, { kind: 'type', type: 'Tag', guard: 'etag' })).toEqual([]);
+    expect(found({ ...append, operation: 'patch' })).toEqual([]);
+    expect(found({ ...append, readFirst: undefined })).toEqual([]);
+  });
+
+  test('writes of several types are one finding', () => {
+    expect(found(append, { ...append, name: 'Hide a post', type: 'Post' })).toEqual([
+      expect.stringContaining('"Append a post" of Tag, "Hide a post" of Post read a document'),
+    ]);
+  });
+
+  test('a whole document with a list in it', () => {
+    const cart = { kind: 'type', type: 'Cart', fields: [{ path: 'items[].sku' }] };
+    const update = { kind: 'access', name: 'Update the cart', operation: 'upsert', type: 'Cart' };
+    expect(found(cart, update)).toEqual([
+      expect.stringContaining(
+        '"Update the cart" of Cart writes a whole document with its lists over the one that is there',
+      ),
+    ]);
+    expect(found({ ...cart, purpose: 'view' }, update)).toEqual([]);
+    expect(found(cart, { ...update, sets: ['couponCode'] })).toEqual([]);
+    expect(found(cart, { ...update, sets: ['items'] })).toHaveLength(1);
+    expect(found({ ...cart, fields: [{ path: 'pets', type: 'array' }] }, update)).toEqual([]);
+  });
+
+  const values = ['PENDING', 'IN-PROGRESS', 'DONE'];
+  const app = { kind: 'type', type: 'App', fields: [{ path: 'status', values }] };
+  const next = { kind: 'access', name: 'Find pending apps', operation: 'query', type: 'App', equals: ['status'] };
+
+  test('work that two workers find', () => {
+    expect(found(app, next)).toEqual([
+      expect.stringContaining(
+        '"Find pending apps" finds App by status = PENDING, and nothing says how one worker takes it',
+      ),
+    ]);
+    const take = { kind: 'access', name: 'Take', operation: 'patch', type: 'App', guard: 'patch-condition' };
+    expect(found(app, next, take)).toEqual([]);
+    expect(found(app, next, { kind: 'type', type: 'App', fields: [{ path: 'leasedBy' }] })).toEqual([]);
+  });
+
+  test('a list of orders by state is no work', () => {
+    expect(found(app, { ...next, name: 'List apps by status' })).toEqual([]);
+    const states = { kind: 'type', type: 'App', fields: [{ path: 'status', values: ['pending', 'paid'] }] };
+    expect(found(states, next)).toEqual([]);
+  });
+});
+
+describe('J29, abandoned work', () => {
+  const values = ['queued', 'processing', 'done'];
+  const job = { kind: 'type', type: 'Job', purpose: 'job', fields: [{ path: 'status', values }] };
+  const claim = { kind: 'access', name: 'Claim', operation: 'patch', type: 'Job', guard: 'patch-condition' };
+
+  test('a worker that dies', () => {
+    expect(found(job, claim)).toEqual([expect.stringContaining('A Job whose worker dies stays processing for ever')]);
+    expect(found(job, { ...claim, guard: 'lease' })).toEqual([]);
+    expect(found({ ...job, fields: [...job.fields, { path: 'leaseUntil' }] }, claim)).toEqual([]);
+    expect(found(job, claim, { ...claim, name: 'Reset stuck jobs' })).toEqual([]);
+    expect(found(job, claim, { kind: 'fact', of: 'queue', property: 'name', value: 'jobs' })).toEqual([]);
+    expect(found({ ...job, purpose: 'state' }, claim)).toEqual([]);
+  });
+});
+
+describe('J29, caps', () => {
+  const files = { kind: 'quota', what: 'files of a user', type: 'File', max: 50, by: 'count-first' };
+
+  test('a cap that is counted first', () => {
+    expect(found(files)).toEqual([
+      expect.stringContaining('A count before the write doesn’t keep the cap on files of a user (50)'),
+    ]);
+    expect(found({ ...files, by: undefined })).toEqual([expect.stringContaining('Nothing is said to keep the cap')]);
+    for (const by of ['reservation', 'etag', 'batch', 'patch-condition']) expect(found({ ...files, by })).toEqual([]);
+    expect(found(files, { ...files, by: 'etag' })).toEqual([]);
+    expect(found({ ...files, what: 'requests a minute', by: undefined, type: undefined })).toEqual([]);
+  });
+
+  test('a counter with a guard', () => {
+    const counter = { ...files, by: 'counter' };
+    expect(found(counter)).toHaveLength(1);
+    const raise = { kind: 'access', name: 'Raise', operation: 'patch', type: 'File', guard: 'patch-condition' };
+    expect(found(counter, raise)).toEqual([]);
+  });
+});
+
+describe('J39', () => {
+  const number = { kind: 'unique', type: 'Entry', fields: ['usn'] };
+
+  test('a number that is counted up', () => {
+    expect(found(number)).toEqual([expect.stringContaining('J39 Entry.usn is a number that is counted up')]);
+    expect(found(number, { kind: 'fact', of: 'regions', property: 'writes', value: 'multi-region' })).toEqual([
+      expect.stringContaining('with writes in several regions no counter can be shared'),
+    ]);
+    const save = { kind: 'access', name: 'Save', operation: 'upsert', type: 'Entry', sets: ['usn'] };
+    expect(found(number, { ...save, guard: 'etag' })).toEqual([]);
+    expect(found({ ...number, by: 'unique-key' })).toEqual([]);
+    expect(found({ ...number, fields: ['stepNumber'] })).toEqual([]);
+    const phone = { kind: 'type', type: 'Entry', fields: [{ path: 'phoneNumber', type: 'number' }] };
+    expect(found(phone, { ...number, fields: ['phoneNumber'] })).toEqual([]);
+  });
+
+  test('ids such as "1"', () => {
+    const id = { kind: 'id', type: 'Player', format: '1' };
+    const player = { kind: 'type', type: 'Player' };
+    expect(found(player, id)).toEqual([expect.stringContaining('Player.id is a number that is counted up')]);
+    expect(found(player, { ...id, random: true })).toEqual([]);
+    expect(found(player, { ...id, from: ['region', 'name'] })).toEqual([]);
+    expect(found(player, { ...id, format: 'player-1' })).toEqual([]);
+  });
+});

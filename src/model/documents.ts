@@ -1,6 +1,7 @@
 // The two documents as facts, in addition to the Model: the input of the rules. Every fact has its place.
 import type { Annotations } from './annotations/annotations.ts';
 import type { Container, IndexingPolicy, Model, ModelFinding, Place } from './model.ts';
+import type { Query } from './query.ts';
 
 /** A piece of prose with its first line. Backticks are kept; bold and line breaks are removed. */
 export interface Text {
@@ -170,14 +171,6 @@ export type Operation =
   | 'upsert'
   | 'delete'
   | 'batch';
-
-/** The fields that a query of the mapping uses. */
-export interface Query {
-  readonly text: string;
-  readonly equal: readonly string[];
-  readonly filters: readonly string[];
-  readonly order: readonly { readonly path: string; readonly descending: boolean }[];
-}
 
 export interface Mapping {
   readonly ids: readonly string[];

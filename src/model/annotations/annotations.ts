@@ -1,6 +1,6 @@
 // The annotations of a document as the rules read them: each with its place, examples with their JSON, queries with the
 // fields that they compare. An annotation whose words the document doesn't have is left out and reported.
-import type { Query } from '../documents.ts';
+import type { Query } from '../query.ts';
 import type { ModelFinding, Place } from '../model.ts';
 import { readJson } from '../reader/json.ts';
 import { queryOf } from '../reader/sql.ts';

@@ -1,6 +1,6 @@
 // Reads from a query which fields it filters by, which of them it sets equal to a value, and its order.
 import { type Token, readTokens } from '../../base/sql-tokens.ts';
-import type { Query } from '../documents.ts';
+import type { Query } from '../query.ts';
 
 /** `text` is only the query. Undefined if it isn't a query, or has no certain reading. */
 export function queryOf(text: string): Query | undefined {

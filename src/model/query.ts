@@ -1,0 +1,7 @@
+/** The fields that a query of the mapping uses. */
+export interface Query {
+  readonly text: string;
+  readonly equal: readonly string[];
+  readonly filters: readonly string[];
+  readonly order: readonly { readonly path: string; readonly descending: boolean }[];
+}

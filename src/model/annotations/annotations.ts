@@ -191,7 +191,8 @@ function lineOf(plain: readonly string[], words: string, near: number): { line: 
   for (const index of order) {
     const first = plain[index] ?? '';
     let text = first;
-    for (let end = index; first !== '' && end < Math.min(plain.length, index + REACH); end++) {
+    if (first === '') continue;
+    for (let end = index; end < Math.min(plain.length, index + REACH); end++) {
       if (end > index) text = `${text} ${plain[end] ?? ''}`;
       const at = text.replaceAll('  ', ' ').indexOf(words);
       // Words that begin in a later line are found from there.

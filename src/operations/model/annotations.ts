@@ -1,6 +1,6 @@
 // The file of annotations beside a data model.
 import { readFile } from 'node:fs/promises';
-import { z } from 'zod';
+import type { z } from 'zod';
 import { messageOf } from '../../base/errors.ts';
 import { type Annotations, annotationsOf } from '../../model/annotations/annotations.ts';
 import { annotationsSchema } from '../../model/annotations/schema.ts';

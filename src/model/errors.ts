@@ -1,6 +1,11 @@
 import { type ErrorCatalogue, errorsOf } from '../base/error-catalogue.ts';
 
 export const MODEL_ERRORS = {
+  'annotations-unreadable': {
+    meaning: 'The file of annotations beside a data model can’t be read, or has the wrong form.',
+    hint: 'Compare it with the schema that `millrace model annotate --schema` prints.',
+    usage: true,
+  },
   'container-key': {
     meaning:
       'A container of the data model has no partition key that Millrace can read, or more than three key levels.',

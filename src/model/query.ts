@@ -1,4 +1,4 @@
-/** The fields that a query of the mapping uses. */
+/** The fields that a query uses. */
 export interface Query {
   readonly text: string;
   readonly equal: readonly string[];

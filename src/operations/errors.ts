@@ -377,11 +377,6 @@ export const OPERATIONS_ERRORS = {
     hint: 'Name a document by its id, or name a projection with `--only`, a reason with `--code` or a partition key with `--key`.',
     usage: true,
   },
-  'annotations-unreadable': {
-    meaning: 'The file of annotations beside a data model can’t be read, or has the wrong form.',
-    hint: 'Compare it with the schema that `millrace model annotate --schema` prints.',
-    usage: true,
-  },
   'settings-unreadable': {
     meaning: 'The file of rule settings can’t be read, or has the wrong form.',
     hint: 'Write one JSON object such as `{"frequent": 25, "outage": "7 d"}`.',

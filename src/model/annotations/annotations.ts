@@ -1,7 +1,7 @@
 // The annotations of a document as the rules read them: each with its place, examples with their JSON, queries with the
 // fields that they compare. An annotation whose words the document doesn't have is left out and reported.
-import type { Query } from '../query.ts';
 import type { ModelFinding, Place } from '../model.ts';
+import type { Query } from '../query.ts';
 import { readJson } from '../reader/json.ts';
 import { queryOf } from '../reader/sql.ts';
 import type { RawAnnotation, RawAnnotations } from './schema.ts';
@@ -190,8 +190,8 @@ function lineOf(plain: readonly string[], words: string, near: number): { line: 
   const order = plain.map((_, index) => index).toSorted((a, b) => Math.abs(a + 1 - near) - Math.abs(b + 1 - near));
   for (const index of order) {
     const first = plain[index] ?? '';
-    let text = first;
     if (first === '') continue;
+    let text = first;
     for (let end = index; end < Math.min(plain.length, index + REACH); end++) {
       if (end > index) text = `${text} ${plain[end] ?? ''}`;
       const at = text.replaceAll('  ', ' ').indexOf(words);

@@ -4,8 +4,8 @@ import type { z } from 'zod';
 import { messageOf } from '../../base/errors.ts';
 import { type Annotations, annotationsOf } from '../../model/annotations/annotations.ts';
 import { annotationsSchema } from '../../model/annotations/schema.ts';
+import { modelError } from '../../model/errors.ts';
 import { plainLines, readDocument } from '../../model/reader/source.ts';
-import { operationsError } from '../errors.ts';
 
 /** `docs/orders.md` has its annotations in `docs/orders.annotations.json`. */
 export const annotationsPath = (design: string): string => design.replace(/\.[^./\\]+$/, '.annotations.json');
@@ -39,4 +39,4 @@ function whatIsWrong({ issues }: z.ZodError): string {
 }
 
 const unreadable = (file: string, why: string, cause: unknown) =>
-  operationsError('annotations-unreadable', `${file}: ${why}`, { cause });
+  modelError('annotations-unreadable', `${file}: ${why}`, { cause });

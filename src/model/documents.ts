@@ -3,8 +3,6 @@ import type { Annotations } from './annotations/annotations.ts';
 import type { Container, IndexingPolicy, Model, ModelFinding, Place } from './model.ts';
 import type { Query } from './query.ts';
 
-export type { Query } from './query.ts';
-
 /** A piece of prose with its first line. Backticks are kept; bold and line breaks are removed. */
 export interface Text {
   readonly text: string;

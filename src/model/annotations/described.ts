@@ -2,6 +2,7 @@
 import { isObject } from '../../base/json.ts';
 import type { Place } from '../model.ts';
 import { type Annotation, type Annotations, bare, fieldOf, same } from './annotations.ts';
+import { listed } from './merged.ts';
 
 type Declared = Annotation<'type'>['fields'][number];
 export type FieldType = NonNullable<Declared['type']>;
@@ -24,6 +25,7 @@ export interface MergedType {
   readonly complete: boolean;
   /** The places that list all fields. */
   readonly definitions: readonly { readonly at: Place; readonly paths: readonly string[] }[];
+  /** Its own, or those of its containers. */
   readonly purposes: ReadonlySet<string>;
 }
 
@@ -69,15 +71,15 @@ export const definedOf = ({ definitions, fields }: MergedType): readonly string[
 const merged = new WeakMap<Annotations, ReadonlyMap<string, MergedType>>();
 
 /** Every type, with its fields from all declarations and examples. */
-export function typesOf(annotations: Annotations): readonly MergedType[] {
+export function describedTypes(annotations: Annotations): readonly MergedType[] {
   const known =
     merged.get(annotations) ?? new Map(annotations.types.map((type) => [bare(type), merge(annotations, type)]));
   merged.set(annotations, known);
   return [...known.values()];
 }
 
-export const typeOf = (annotations: Annotations, type: string | undefined): MergedType | undefined =>
-  type === undefined ? undefined : typesOf(annotations).find((one) => same(one.type, type));
+export const describedType = (annotations: Annotations, type: string | undefined): MergedType | undefined =>
+  type === undefined ? undefined : describedTypes(annotations).find((one) => same(one.type, type));
 
 function merge(annotations: Annotations, type: string): MergedType {
   const declarations = annotations.of('type').filter((one) => same(one.type, type));
@@ -115,22 +117,31 @@ function merge(annotations: Annotations, type: string): MergedType {
       document && partial !== true ? [{ at, paths: [...leaves(document)].map(([path]) => path) }] : [],
     ),
   ];
+  const own = declarations.flatMap(({ purpose }) => purpose ?? []);
+  const containers = annotations.containersOf(type);
+  const whose = annotations
+    .of('container')
+    .flatMap(({ container, purpose }) =>
+      purpose && containers.some((name) => same(name, container)) ? [purpose] : [],
+    );
   return {
     type,
     at: first?.at ?? { file: annotations.file, line: 1 },
     fields: [...fields.values()],
     complete: definitions.length > 0,
     definitions,
-    purposes: new Set(declarations.flatMap(({ purpose }) => (purpose ? [purpose] : []))),
+    purposes: new Set(own.length > 0 ? own : whose),
   };
 }
 
 /** The types that the document puts in a container. */
 export const typesIn = (annotations: Annotations, container: string): readonly MergedType[] =>
-  typesOf(annotations).filter(({ type }) => annotations.containersOf(type).some((name) => same(name, container)));
+  describedTypes(annotations).filter(({ type }) =>
+    annotations.containersOf(type).some((name) => same(name, container)),
+  );
 
 /** The accesses to a container, also those that name only its type. */
-export const accessesOf = (annotations: Annotations, container: string): readonly Annotation<'access'>[] =>
+export const accessesTo = (annotations: Annotations, container: string): readonly Annotation<'access'>[] =>
   annotations.of('access').filter((one) => same(annotations.containerOf(one), container));
 
 /** Whether a type has a field, however it is spelled; `lines` is had by `lines[].sku`. */
@@ -150,12 +161,6 @@ export const hasKeyInText = ({ lines }: Annotations, container: string): boolean
 
 /** Whether a line of the document has these words. */
 export const saysText = ({ lines }: Annotations, words: RegExp): boolean => lines.some((line) => words.test(line));
-
-/** `a, b and c`. */
-export const listed = (names: readonly string[]): string => {
-  const all = [...new Set(names)];
-  return all.length < 2 ? (all[0] ?? '') : `${all.slice(0, -1).join(', ')} and ${all.at(-1)}`;
-};
 
 /** `lines 12, 40 and 77`. */
 export const linesOf = (places: readonly { readonly at: Place }[]): string => {

@@ -1,6 +1,6 @@
 // What the caller of an access knows: the values it has, and what follows from them by ids and key values.
 import { type Annotation, type Annotations, bare, fieldOf, same } from './annotations.ts';
-import { alike, plain, typeOf } from './described.ts';
+import { alike, plain, describedType } from './described.ts';
 
 /** How the id of a type is made, by all places: the fields that it holds, if every place that names fields agrees. */
 export interface MadeId {
@@ -41,7 +41,7 @@ export function knownOf(annotations: Annotations, access: Annotation<'access'>):
       // What each request has by its sign-in, an access needn't name.
       if (field !== undefined && (from === 'token' || from === 'header')) known.add(plain(field));
   const id = idOf(annotations, access.type);
-  const type = typeOf(annotations, access.type);
+  const type = describedType(annotations, access.type);
   for (const name of given) {
     // `orderId` is the id, unless the type has both and the id is its own.
     const apart = id.random && type?.fields.some(({ path }) => plain(path) === name);

@@ -1,7 +1,8 @@
 // What a document says is asked of a container outside the mapping: SQL in fences, tables and lists, and rows that name
 // an operation.
 import type { Nodes } from 'mdast';
-import type { Asked, Query } from '../documents.ts';
+import type { Asked } from '../documents.ts';
+import type { Query } from '../query.ts';
 import type { Container } from '../model.ts';
 import { normalised } from './labels.ts';
 import { type Section, lineOf, sourceOf, within } from './outline.ts';

@@ -1,5 +1,5 @@
 // D16: queries that mean documents of one type and return those of all.
-import type { Query } from '../documents.ts';
+import type { Query } from '../query.ts';
 import type { Container, DocumentType } from '../model.ts';
 import { type Question, examplesIn, valueAt } from './facts.ts';
 import { type Rule, type RuleResult, DESIGN, SOURCES, missing, together } from './rule.ts';

@@ -11,10 +11,10 @@ import type {
   Pattern,
   ProjectionRow,
   Prose,
-  Query,
   Reference,
   Requirements,
 } from '../documents.ts';
+import type { Query } from '../query.ts';
 import { type Charge, type Profile, PROFILES, type RuleSettings, chargeOf } from '../estimate.ts';
 import type { Container, DocumentType, Place } from '../model.ts';
 import { loadOf } from '../load.ts';

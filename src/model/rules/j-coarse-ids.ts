@@ -1,7 +1,8 @@
 // J12: ids that leave out what tells two documents apart.
 import { type Annotations, fieldOf, same } from '../annotations/annotations.ts';
 import { idOf } from '../annotations/known.ts';
-import { type MergedType, linesOf, listed, ofService, plain, typesOf } from '../annotations/described.ts';
+import { type MergedType, linesOf, ofService, plain, describedTypes } from '../annotations/described.ts';
+import { listed } from '../annotations/merged.ts';
 import { type Found, type Rule, type RuleResult, ANNOTATIONS, SOURCES, missing, together } from './rule.ts';
 
 /** Fields by which two things of one name differ. */
@@ -115,7 +116,7 @@ export const COARSE_IDS: readonly Rule[] = [
     *check({ annotations }): Iterable<RuleResult> {
       if (!annotations) return;
       if (annotations.of('id').every(({ from }) => from === undefined)) yield missing('an id that is made of fields');
-      for (const type of typesOf(annotations))
+      for (const type of describedTypes(annotations))
         for (const found of coarse(annotations, type)) if (found.message !== '') yield found;
     },
   },

@@ -1,6 +1,7 @@
 // J2: what the document states twice, it states the same.
 import { type Annotations, same } from '../annotations/annotations.ts';
-import { type FieldType, type MergedType, linesOf, listed, typesOf } from '../annotations/described.ts';
+import { type FieldType, type MergedType, linesOf, describedTypes } from '../annotations/described.ts';
+import { listed } from '../annotations/merged.ts';
 import { type Stated, agree, statedOf } from '../annotations/values.ts';
 import type { Place } from '../model.ts';
 import {
@@ -78,7 +79,7 @@ const words = (text: string): string[] => text.match(/[\p{L}\p{N}_]+/gu) ?? [];
 /** Whether a fact is about a container, a type or a field: only there is another wording another design. */
 function isOfModel(annotations: Annotations, of: string): boolean {
   const names = [...annotations.containers, ...annotations.types];
-  const fields = typesOf(annotations).flatMap((type) => type.fields.map(({ path }) => path.toLowerCase()));
+  const fields = describedTypes(annotations).flatMap((type) => type.fields.map(({ path }) => path.toLowerCase()));
   return (
     names.some((name) => same(name, of) || words(of).some((word) => same(word, name))) ||
     words(of).some((word) => word !== 'id' && fields.includes(word.toLowerCase()))
@@ -222,7 +223,7 @@ export const STATED_TWICE: readonly Rule[] = [
       if (annotations.all.length === 0) yield missing('annotations');
       yield* joined(facts(annotations), 'Both can’t be true, and whoever builds by one place contradicts the other');
       yield* ofContainers(annotations);
-      for (const type of typesOf(annotations)) yield* types(type);
+      for (const type of describedTypes(annotations)) yield* types(type);
     },
   },
 ];

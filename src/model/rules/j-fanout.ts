@@ -1,7 +1,8 @@
 // J5 and J6: reads that don't have the partition key's value, or the id, and what the document says of them.
 import { type Annotation, type Annotations, fieldOf, same } from '../annotations/annotations.ts';
 import { idOf, isCallers, keyGiven, keyValues, knownOf } from '../annotations/known.ts';
-import { accessesOf, listed, plain, typesIn } from '../annotations/described.ts';
+import { accessesTo, plain, typesIn } from '../annotations/described.ts';
+import { listed } from '../annotations/merged.ts';
 import {
   type Found,
   type Rule,
@@ -97,7 +98,7 @@ function crossings(annotations: Annotations): Crossing[] {
   return annotations.containers.flatMap((container): Crossing[] => {
     const key = annotations.keyOf(container);
     if (!key) return [];
-    const all = accessesOf(annotations, container).filter(
+    const all = accessesTo(annotations, container).filter(
       (one) => READS.has(one.operation) || (FINDING.has(one.operation) && one.unknownKey === true),
     );
     const levels = all.map((access) => ({ access, level: keyGiven(annotations, access, key) }));

@@ -1,7 +1,8 @@
 // J4, its examples: whether the id of an example is made as the text says.
 import { type Annotation, type Annotations, same } from '../annotations/annotations.ts';
 import { idOf } from '../annotations/known.ts';
-import { alike, isPlaceholder, linesOf, listed } from '../annotations/described.ts';
+import { alike, isPlaceholder, linesOf } from '../annotations/described.ts';
+import { listed } from '../annotations/merged.ts';
 import { valueAt } from '../model.ts';
 import { type Found, hinted, quoted, together } from './rule.ts';
 

@@ -1,7 +1,8 @@
 // J4: examples and ids as the service takes them, and as the document says that they are made.
 import { type Annotation, type Annotations, fieldOf, same } from '../annotations/annotations.ts';
 import { idOf } from '../annotations/known.ts';
-import { alike, linesOf, listed, plain, typeOf } from '../annotations/described.ts';
+import { alike, linesOf, plain, describedType } from '../annotations/described.ts';
+import { listed } from '../annotations/merged.ts';
 import { valueAt } from '../model.ts';
 import { examplesOf, otherForms, otherParts } from './j-id-forms.ts';
 import {
@@ -169,7 +170,7 @@ function* otherTypes(annotations: Annotations): Iterable<Found> {
     if (field === undefined || from.length > 1 || key === undefined || !alike(key, field) || plain(key) === 'id')
       continue;
     const numbers =
-      typeOf(annotations, type)
+      describedType(annotations, type)
         ?.fields.find(({ path }) => alike(path, key))
         ?.types.filter((one) => one.type === 'number') ?? [];
     if (numbers.length === 0) continue;

@@ -1,6 +1,7 @@
 // J9: index paths beside fields and queries.
 import type { Annotations } from '../annotations/annotations.ts';
-import { type MergedType, alike, definedOf, linesOf, listed, plain, typesIn } from '../annotations/described.ts';
+import { type MergedType, alike, definedOf, linesOf, plain, typesIn } from '../annotations/described.ts';
+import { listed } from '../annotations/merged.ts';
 import { type Path, indexedField, isWhole, pathsOf } from './index-paths.ts';
 import { notIndexed } from './j-unindexed.ts';
 import { type Found, type Rule, type RuleResult, ANNOTATIONS, SOURCES, missing, together } from './rule.ts';

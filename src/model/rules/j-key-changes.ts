@@ -1,7 +1,8 @@
 // J11: when a document gets its partition key's value, and whether it keeps it.
 import { type Annotations, same } from '../annotations/annotations.ts';
 import { idOf, keyValues } from '../annotations/known.ts';
-import { accessesOf, alike, linesOf, listed, plain, typesIn } from '../annotations/described.ts';
+import { accessesTo, alike, linesOf, plain, typesIn } from '../annotations/described.ts';
+import { listed } from '../annotations/merged.ts';
 import { keyed } from './j-key-values.ts';
 import { type Found, type Rule, type RuleResult, ANNOTATIONS, SOURCES, missing, quoted, together } from './rule.ts';
 
@@ -19,7 +20,7 @@ function* unfixed(annotations: Annotations, container: string, key: string): Ite
     `${container} is keyed by ${key}, and ${names === '' ? 'some documents' : names} may be created without it or get it later (${linesOf([...later, ...optional])}). A key value can’t be changed afterwards: the document must be deleted and created again under another key, which isn’t one transaction, and until then reads by ${key} don’t find it`,
     annotations.keysOf(container).map(({ at }) => at),
   );
-  const writes = accessesOf(annotations, container).filter(({ operation }) =>
+  const writes = accessesTo(annotations, container).filter(({ operation }) =>
     ['replace', 'patch', 'update'].includes(operation),
   );
   const named = (all: typeof writes): string =>

@@ -1,7 +1,8 @@
 // J10 and J11: what values a partition key has, and when a document gets its own.
 import { type Annotation, type Annotations, fieldOf, same } from '../annotations/annotations.ts';
 import { idOf, keyValues } from '../annotations/known.ts';
-import { alike, linesOf, listed, plain, typesIn } from '../annotations/described.ts';
+import { alike, linesOf, plain, typesIn } from '../annotations/described.ts';
+import { listed } from '../annotations/merged.ts';
 import type { Place } from '../model.ts';
 import {
   type Found,

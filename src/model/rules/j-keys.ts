@@ -1,6 +1,7 @@
 // J1: the partition key of a container, as all places of the document state it.
 import type { Annotations, StatedKey } from '../annotations/annotations.ts';
-import { linesOf, listed } from '../annotations/described.ts';
+import { linesOf } from '../annotations/described.ts';
+import { listed } from '../annotations/merged.ts';
 import { type Found, type Rule, type RuleResult, ANNOTATIONS, SOURCES, missing, together } from './rule.ts';
 
 const written = (key: readonly string[]): string => (key.length === 1 ? (key[0] ?? '') : `[${key.join(', ')}]`);

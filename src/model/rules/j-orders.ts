@@ -1,7 +1,8 @@
 // J8, J16 and J17: what queries ask of the language and of the index.
 import { type Annotation, type Annotations, fieldOf, same } from '../annotations/annotations.ts';
 import { keyGiven } from '../annotations/known.ts';
-import { accessesOf, alike, linesOf, listed, saysText, typesIn } from '../annotations/described.ts';
+import { accessesTo, alike, linesOf, saysText, typesIn } from '../annotations/described.ts';
+import { listed } from '../annotations/merged.ts';
 import { NOT_REFUSED, REFUSED } from './c-syntax.ts';
 import {
   type Found,
@@ -49,7 +50,7 @@ const compositesOf = (
     .flatMap(({ composites = [], at }) => composites.map((order) => ({ order, at })));
 
 function* orders(annotations: Annotations, container: string): Iterable<Found> {
-  const ordered = accessesOf(annotations, container).map((access) => ({
+  const ordered = accessesTo(annotations, container).map((access) => ({
     access,
     at: access.at,
     order: orderOf(access),
@@ -103,7 +104,7 @@ function* byLetters(annotations: Annotations, container: string): Iterable<Found
     ),
   );
   for (const field of fields) {
-    const reads = accessesOf(annotations, container).filter((access) =>
+    const reads = accessesTo(annotations, container).filter((access) =>
       orderOf(access).some(({ path }) => alike(path, field.path)),
     );
     const values = field.lists[0]?.values ?? [];
@@ -168,7 +169,7 @@ function* searches(annotations: Annotations, container: string): Iterable<Found>
     types.some(({ fields }) =>
       fields.some((field) => alike(field.path, path) && field.types.some(({ type }) => type === 'vector')),
     );
-  const all = accessesOf(annotations, container)
+  const all = accessesTo(annotations, container)
     .map((access) => ({ access, at: access.at, paths: (access.searches ?? []).filter((path) => !isVector(path)) }))
     .filter(
       ({ access, paths }) =>

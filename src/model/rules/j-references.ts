@@ -1,7 +1,8 @@
 // J7: references that keep an id and not the key that a point read of the other document takes.
 import { type Annotations, type StatedKey, bare, fieldOf, same } from '../annotations/annotations.ts';
 import { isCallers, keyValues } from '../annotations/known.ts';
-import { type MergedType, hasField, linesOf, listed, plain, typesOf } from '../annotations/described.ts';
+import { type MergedType, hasField, linesOf, plain, describedTypes } from '../annotations/described.ts';
+import { listed } from '../annotations/merged.ts';
 import type { Place } from '../model.ts';
 import { type Rule, type RuleResult, ANNOTATIONS, SOURCES, missing, together } from './rule.ts';
 
@@ -79,7 +80,7 @@ function dangling(annotations: Annotations, target: string): readonly Dangling[]
     )
   )
     return [];
-  const referrers = typesOf(annotations).flatMap((type): Referrer[] => {
+  const referrers = describedTypes(annotations).flatMap((type): Referrer[] => {
     const refers = type.fields.filter(({ declared }) => declared.some(({ refersTo }) => same(refersTo, target)));
     if (
       refers.length === 0 ||

@@ -1,6 +1,7 @@
 // J14 and J15: figures that belong together, and limits of the service.
 import { type Annotation, type Annotations, same } from '../annotations/annotations.ts';
-import { linesOf, listed } from '../annotations/described.ts';
+import { linesOf } from '../annotations/described.ts';
+import { listed } from '../annotations/merged.ts';
 import type { Place } from '../model.ts';
 import { bytesOf, quantities } from '../reader/quantity.ts';
 import { type Found, type Rule, type RuleResult, ANNOTATIONS, SOURCES, missing, n, quoted, together } from './rule.ts';

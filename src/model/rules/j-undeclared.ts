@@ -2,17 +2,17 @@
 import { type Annotation, type Annotations, bare, same } from '../annotations/annotations.ts';
 import {
   type MergedType,
-  accessesOf,
+  accessesTo,
   hasField,
   hasKeyInText,
   linesOf,
-  listed,
   ofService,
   plain,
-  typeOf,
+  describedType,
   typesIn,
-  typesOf,
+  describedTypes,
 } from '../annotations/described.ts';
+import { listed } from '../annotations/merged.ts';
 import { near } from '../../base/near.ts';
 import {
   type Found,
@@ -30,7 +30,7 @@ type Access = Annotation<'access'>;
 
 /** The types of which an access reads: its own, or all of its container. */
 const typesOfAccess = (annotations: Annotations, access: Access): readonly MergedType[] => {
-  const own = typeOf(annotations, access.type);
+  const own = describedType(annotations, access.type);
   const container = annotations.containerOf(access);
   return own ? [own] : container === undefined ? [] : typesIn(annotations, container);
 };
@@ -160,7 +160,7 @@ function* keyless(annotations: Annotations): Iterable<Found> {
       !/lease/i.test(name) &&
       !hasKeyInText(annotations, name) &&
       annotations.of('container').some(({ container }) => same(container, name)) &&
-      (typesIn(annotations, name).length > 0 || accessesOf(annotations, name).length > 0),
+      (typesIn(annotations, name).length > 0 || accessesTo(annotations, name).length > 0),
   );
   yield* hinted(
     together(
@@ -178,7 +178,7 @@ function* keyless(annotations: Annotations): Iterable<Found> {
 
 /** No type of the document has fields or an id, so that the keys and reads stand for themselves. */
 function* shapeless(annotations: Annotations): Iterable<Found> {
-  const types = typesOf(annotations);
+  const types = describedTypes(annotations);
   const unknown =
     types.every(({ fields, complete }) => !complete && fields.length < 2) &&
     annotations.of('id').every(({ from }) => from === undefined);
@@ -195,7 +195,7 @@ function* shapeless(annotations: Annotations): Iterable<Found> {
 
 /** Types that are looked up often, and of which nothing is known, where others are described. */
 function* undescribed(annotations: Annotations): Iterable<Found> {
-  const described = typesOf(annotations).filter(({ complete }) => complete);
+  const described = describedTypes(annotations).filter(({ complete }) => complete);
   if (described.length === 0) return;
   const open = annotations.containers.flatMap((container) => {
     const types = typesIn(annotations, container);
@@ -205,7 +205,7 @@ function* undescribed(annotations: Annotations): Iterable<Found> {
         ({ fields, type }) =>
           fields.length === 0 && !annotations.of('id').some((one) => same(one.type, type) && one.from !== undefined),
       );
-    const reads = accessesOf(annotations, container).filter(
+    const reads = accessesTo(annotations, container).filter(
       ({ operation, often, returns, equals }) =>
         ['query', 'point-read'].includes(operation) && often === 'often' && returns === 'one' && equals.length > 0,
     );

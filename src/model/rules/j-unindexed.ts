@@ -1,6 +1,7 @@
 // J9, its queries: fields that they filter or order by, and that a selective indexing policy leaves out.
 import { type Annotation, type Annotations, fieldOf } from '../annotations/annotations.ts';
-import { accessesOf, alike, linesOf, listed, plain } from '../annotations/described.ts';
+import { accessesTo, alike, linesOf, plain } from '../annotations/described.ts';
+import { listed } from '../annotations/merged.ts';
 import { type Index, indexedField, indexesOf, isWhole, pathsOf } from './index-paths.ts';
 import { type Found, hinted, quoted, together } from './rule.ts';
 
@@ -34,7 +35,7 @@ function unindexed(
     !included.some((one) => alike(one, path) || path.startsWith(`${one}.`));
   const key = annotations.keysOf(container).flatMap((one) => one.key.map(fieldOf));
   const isKey = (path: string): boolean => key.some((one) => alike(one, path));
-  const reads = accessesOf(annotations, container).filter(({ operation }) => operation === 'query');
+  const reads = accessesTo(annotations, container).filter(({ operation }) => operation === 'query');
   const lacking = (of: (access: Annotation<'access'>) => readonly string[]): Unindexed[] =>
     reads.flatMap((access) => {
       const fields = [...new Set(of(access).filter(lacks))];

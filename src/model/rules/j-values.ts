@@ -5,11 +5,11 @@ import {
   alike,
   isPlaceholder,
   linesOf,
-  listed,
   plain,
   typesIn,
-  typesOf,
+  describedTypes,
 } from '../annotations/described.ts';
+import { listed } from '../annotations/merged.ts';
 import { listOf } from '../annotations/values.ts';
 import type { Place } from '../model.ts';
 import { type Found, type Rule, type RuleResult, ANNOTATIONS, SOURCES, missing, quoted, together } from './rule.ts';
@@ -43,7 +43,7 @@ const valueAt = (document: Readonly<Record<string, unknown>>, path: string): unk
 
 /** The facts that list values of the field: `status of Job` and `Job.status`, or the field alone where one type has it. */
 function ofFacts(annotations: Annotations, type: MergedType, path: string): Lists['lists'] {
-  const others = typesOf(annotations).filter((one) => one !== type);
+  const others = describedTypes(annotations).filter((one) => one !== type);
   return annotations.of('fact').flatMap(({ of, property, value, at }) => {
     const values = typeof value === 'string' ? listOf(value) : undefined;
     if (!values) return [];
@@ -116,7 +116,7 @@ function listsOf(annotations: Annotations, type: MergedType, path: string): List
 function isOf(annotations: Annotations, access: Annotation<'access'>, type: MergedType, path: string): boolean {
   if (access.type !== undefined) return same(access.type, type.type);
   const container = annotations.containerOf(access);
-  const types = (container === undefined ? typesOf(annotations) : typesIn(annotations, container)).filter(
+  const types = (container === undefined ? describedTypes(annotations) : typesIn(annotations, container)).filter(
     ({ fields }) => fields.some((field) => alike(field.path, path)),
   );
   return types.length === 1 && types[0] === type;
@@ -186,7 +186,7 @@ export const CLOSED_LISTS: readonly Rule[] = [
     *check({ annotations }): Iterable<RuleResult> {
       if (!annotations) return;
       let any = false;
-      for (const type of typesOf(annotations))
+      for (const type of describedTypes(annotations))
         for (const { path } of distinctFields(type)) {
           const lists = listsOf(annotations, type, path);
           if (lists.lists.length === 0) continue;

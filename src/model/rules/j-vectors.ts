@@ -1,15 +1,7 @@
 // J18 and J19: vectors, and large fields that nobody asks for, beside the indexing policy.
 import { type Annotations, same } from '../annotations/annotations.ts';
-import {
-  type MergedType,
-  accessesOf,
-  alike,
-  linesOf,
-  listed,
-  plain,
-  saysText,
-  typesIn,
-} from '../annotations/described.ts';
+import { type MergedType, accessesTo, alike, linesOf, plain, saysText, typesIn } from '../annotations/described.ts';
+import { listed } from '../annotations/merged.ts';
 import type { Place } from '../model.ts';
 import { indexedField, indexesOf, pathsOf } from './index-paths.ts';
 import { POLICY } from './j-indexes.ts';
@@ -32,7 +24,7 @@ function* vectors(annotations: Annotations, container: string): Iterable<Found> 
       ({ path, types: sorts }) => sorts.some(({ type }) => type === 'vector') || /embedding|vector/i.test(path),
     ),
   );
-  const reads = accessesOf(annotations, container).filter(
+  const reads = accessesTo(annotations, container).filter(
     ({ searches = [], sql = '' }) =>
       /VectorDistance/i.test(sql) ||
       searches.some((path) => /embedding|vector/i.test(path) || fields.some((field) => alike(field.path, path))),
@@ -85,7 +77,7 @@ function* largeFields(annotations: Annotations): Iterable<Found> {
     if (selective || indexes.some(({ mode }) => mode?.toLowerCase() === 'none')) return [];
     const isDefault =
       paths.length === 0 && indexes.some(({ words }) => /\bdefault\b|\ball (?:paths|fields|properties)\b/i.test(words));
-    const asked = accessesOf(annotations, container).flatMap(
+    const asked = accessesTo(annotations, container).flatMap(
       ({ equals, ranges = [], searches = [], order = [], query }) =>
         [...equals, ...ranges, ...searches, ...order.map(({ path }) => path), ...(query?.filters ?? [])].map(plain),
     );

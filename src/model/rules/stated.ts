@@ -1,5 +1,6 @@
 // B19, B20, C19, C20: what a row of the mapping states beside its operation must follow from the operation.
-import type { Mapping, Query } from '../documents.ts';
+import type { Mapping } from '../documents.ts';
+import type { Query } from '../query.ts';
 import { chargeOf } from '../estimate.ts';
 import { FEED_RU } from '../load.ts';
 import type { Container } from '../model.ts';

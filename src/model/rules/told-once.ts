@@ -20,7 +20,10 @@ export function toldOnce(
 const linesOf = ({ at, related = [] }: RuleFinding): ReadonlySet<number> =>
   new Set([at, ...related].map(({ line }) => line));
 
-const meet = (a: RuleFinding, b: RuleFinding): boolean => !linesOf(a).isDisjointFrom(linesOf(b));
+const meet = (a: RuleFinding, b: RuleFinding): boolean => {
+  const lines = linesOf(a);
+  return [...linesOf(b)].some((line) => lines.has(line));
+};
 
 const nameOne = (names: readonly string[], a: RuleFinding, b: RuleFinding): boolean =>
   names.some((name) => [a, b].every(({ message }) => message.toLowerCase().includes(name)));

@@ -7,7 +7,7 @@ import { isEmptied } from '../../definition/emptied.ts';
 import type { Doc } from '../../definition/specs.ts';
 import { ownFields } from '../../definition/oracle/recompute.ts';
 import { valueAt } from '../../model/rules/facts.ts';
-import type { Query } from '../../model/documents.ts';
+import type { Query } from '../../model/query.ts';
 import type { Container } from '../../model/model.ts';
 import type { ByContainer } from './oracle.ts';
 import { differenceOf, short } from './difference.ts';

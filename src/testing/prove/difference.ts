@@ -1,7 +1,7 @@
 // Compares the rows of two answers to one query.
 import { canonical, isObject } from '../../base/json.ts';
 import { ownFields } from '../../definition/oracle/recompute.ts';
-import type { Query } from '../../model/documents.ts';
+import type { Query } from '../../model/query.ts';
 import { valueAt } from '../../model/rules/facts.ts';
 
 const plain = (row: unknown): unknown => (isObject(row) ? ownFields(row) : row);

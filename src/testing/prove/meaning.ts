@@ -3,7 +3,8 @@
 import { messageOf } from '../../base/errors.ts';
 import { isObject } from '../../base/json.ts';
 import type { Doc } from '../../definition/specs.ts';
-import type { Documents, Meaning, Query } from '../../model/documents.ts';
+import type { Documents, Meaning } from '../../model/documents.ts';
+import type { Query } from '../../model/query.ts';
 import { queryOf } from '../../model/reader/sql.ts';
 import { valueAt } from '../../model/rules/facts.ts';
 import { type Bound, bind } from './question.ts';

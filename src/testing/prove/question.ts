@@ -1,6 +1,7 @@
 // How an access pattern is run, by its row of the mapping, and the values of its parameters, from documents.
 import { valueAt } from '../../model/rules/facts.ts';
-import type { Mapping, Operation, ProjectionRow, Query } from '../../model/documents.ts';
+import type { Mapping, Operation, ProjectionRow } from '../../model/documents.ts';
+import type { Query } from '../../model/query.ts';
 import type { Container, Model } from '../../model/model.ts';
 import type { Doc } from '../../definition/specs.ts';
 

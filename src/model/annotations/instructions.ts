@@ -20,9 +20,12 @@ Read the document below, and write \`${into}\`: JSON of the schema below. \`mill
 9. Write \`flow\` for each use that plainly changes several documents, or a document and something outside, also where no sentence lists the steps: sign-up, checkout, booking, transfer, invitation, merge, a job with its result and its parent's counter, a document with a message or a blob.
 10. Write \`derived\` for each value that follows from other documents, also where nothing says how it is kept: counts, ratings, totals, last-activity times, copied names, caches, search indexes, embeddings.
 11. Write \`retention\` only where the text speaks of how long documents stay. Give each type its \`purpose\`.
-12. Write \`fact\` for values that stand in several places: lists of values, versions, names of environments, numbers of containers, sizes, counts, times, forms of an id. Use the same \`of\` and \`property\` for the same thing. For settings of the account (\`of\`: \`account\`) the properties are \`consistency\`, \`multi-region writes\`, \`capacity mode\`. Choose \`of\` and \`property\` by the subject, before you compare. Write \`sum\` for figures that add up or multiply in an example or a calculation, whether they agree or not.
-13. What the text only plans (future work, tasks to do, a later phase) is annotated with \`planned\`. What the document itself calls out of date is annotated with \`superseded\`. What holds in one environment only has \`environment\`.
-14. Text that is about another database, a withdrawn design or another option that wasn't chosen has no annotations.
+12. Write \`scale\` for each figure of how much there is, also for words such as "a single user", "a small team", "fine at our size".
+13. Write \`fact\` for values that stand in several places and that somebody builds by: lists of values, versions, names, sizes, counts, times, forms of an id, who owns a list, how something is created. Use the same \`of\` and \`property\` for the same thing, chosen by the subject before you compare. Goals, savings and slogans are no facts. Write \`sum\` for figures that add up or multiply in an example or a calculation, whether they agree or not.
+14. A value by chance (a token, a UUID) is no \`unique\`: its field has \`random\`. Nor is "not the same twice in a row", nor what is unique among the elements of a list inside one document.
+15. What the text only plans (future work, tasks to do, a later phase) is annotated with \`planned\`. What it calls out of date, or describes as the present state that it changes, is annotated with \`superseded\`. Containers and types that are there already and that it neither designs nor changes have \`existing\`. What holds in one environment only has \`environment\`.
+16. What the text excludes (non-goals, out of scope), another database's own tables, and options that weren't chosen have no annotations.
+17. A sentence about several containers or types has an annotation for each.
 
 ## Example
 

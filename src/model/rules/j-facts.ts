@@ -161,10 +161,10 @@ function* ofContainers(annotations: Annotations): Iterable<Found> {
     );
     yield* joined(
       contradiction(
-        own.flatMap(({ throughput, at }) => {
-          const said =
-            throughput && `${throughput.mode}${throughput.ru === undefined ? '' : ` ${n(throughput.ru)} RU/s`}`;
-          return said === undefined ? [] : [{ text: said, stated: text(said), at }];
+        annotations.of('throughput').flatMap(({ of, name: whose, mode, ru, at }) => {
+          if (of !== 'container' || !same(whose, name) || mode === undefined) return [];
+          const said = `${mode}${ru === undefined ? '' : ` ${n(ru)} RU/s`}`;
+          return [{ text: said, stated: text(said), at }];
         }),
         `${name}: the throughput`,
       ),

@@ -114,8 +114,9 @@ test('TTL, throughput and database of a container are compared', () => {
   expect(messages(container(1, { ttl: 86_400 }), container(2, { ttl: 86_400 }))).toEqual([]);
   expect(
     messages(
-      container(1, { throughput: { mode: 'autoscale', ru: 4000 } }),
-      container(2, { throughput: { mode: 'manual', ru: 1000 } }),
+      container(1, {}),
+      { kind: 'throughput', ...at(1), of: 'container', name: 'Logs', mode: 'autoscale', ru: 4000 },
+      { kind: 'throughput', ...at(2), of: 'container', name: 'Logs', mode: 'manual', ru: 1000 },
     )[0],
   ).toContain('throughput');
   expect(messages(container(1, { database: 'shop' }), container(2, { database: 'store' }))[0]).toContain(

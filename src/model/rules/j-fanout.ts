@@ -237,7 +237,7 @@ export const FAN_OUTS: readonly Rule[] = [
     source: SOURCES.microsoft('Read items in Azure Cosmos DB for NoSQL'),
     why: 'A point read takes the id and the partition key’s value. With the id alone it is a query over all partitions, and with the key alone it is a query in one. A design that counts on 1 RU and some milliseconds is wrong there. The id counts as known where its fields are.',
     hint: 'Give the caller the id and the key’s value, or call it a query.',
-    instead: ['A18', 'C13', 'C14'],
+    instead: ['C13', 'C14'],
     needs: [ANNOTATIONS],
     *check({ annotations }): Iterable<RuleResult> {
       if (!annotations) return;

@@ -127,7 +127,6 @@ export const ANNOTATED_FIGURES: readonly Rule[] = [
     source: PAGE,
     why: 'A design rests on the limits that it names: 20 GB and 10,000 RU/s for a logical partition, 2 MB for an item, 100 operations for a batch (ASM-E13, ASM-E97, ASM-E98, ASM-E121, ASM-E136). The rule compares the figures of annotations with them; decimal and binary units are both right. It also reports writes that are said to cost less than 5 RU ("Request Units in Azure Cosmos DB").',
     hint: 'Correct the figure, and check what was decided by it.',
-    instead: ['A18'],
     needs: [ANNOTATIONS],
     *check({ annotations }): Iterable<RuleResult> {
       if (!annotations) return;

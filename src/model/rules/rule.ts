@@ -49,7 +49,7 @@ export interface Rule {
   readonly needs?: readonly Need[];
   /** Also sees the key of a container for which the document states several (C31). */
   readonly seesAllKeys?: true;
-  /** Of a rule on annotations: the rules on words that find the same. Their findings on the same lines or names are left out. */
+  /** Of a rule on annotations: the rules on words that ask the same. They don't run where a document in a layout of its own is annotated. */
   readonly instead?: readonly RuleId[];
   check(facts: Facts): Iterable<RuleResult>;
 }

@@ -1,5 +1,6 @@
 // How much of published designs the reader reads, and what the check says of them: npm run published -- FOLDER [NAME...]
-// The documents aren't kept here. FOLDER has each as NAME.md (and NAME.requirements.md), or gets it with --download.
+// The documents aren't kept here. FOLDER has each as NAME.md (and NAME.requirements.md), or gets it with --download. With
+// NAME.annotations.json (`millrace model annotate`), a document is checked by its annotations.
 import { existsSync } from 'node:fs';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -22,7 +23,8 @@ for (const document of publishedDocuments) {
   if (model === undefined) continue;
   const requirements =
     document.requirements && (await textOf(`${document.name}.requirements.md`, document.requirements));
-  const result = measured(document, model, requirements);
+  const annotations = await textOf(`${document.name}.annotations.json`, undefined);
+  const result = measured(document, model, requirements, annotations);
   stated += result.stated;
   read += result.read;
   extra += result.extra.length;

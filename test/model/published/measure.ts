@@ -1,7 +1,11 @@
 // What the reader reads of a published design, against the facts that a person read in it.
+import { annotationsOf } from '../../../src/model/annotations/annotations.ts';
+import { asAnnotated } from '../../../src/model/annotations/as-annotated.ts';
+import { annotationsSchema } from '../../../src/model/annotations/schema.ts';
 import type { Design } from '../../../src/model/documents.ts';
 import type { Container } from '../../../src/model/model.ts';
 import { parseDesign } from '../../../src/model/reader/design.ts';
+import { plainLines } from '../../../src/model/reader/source.ts';
 import { parseRequirements } from '../../../src/model/reader/requirements.ts';
 import { checkDocuments } from '../../../src/model/rules/index.ts';
 import type { RuleFinding } from '../../../src/model/rules/rule.ts';
@@ -22,43 +26,55 @@ export interface Measured {
   readonly missed: readonly Defect[];
 }
 
-export function measured({ facts, defects }: Published, text: string, requirements?: string): Measured {
-  let design: Design;
-  try {
-    design = parseDesign(text, 'm.md');
-  } catch (error) {
-    return {
-      error: error instanceof Error ? error.message : String(error),
-      containers: 0,
-      stated: facts.length,
-      read: 0,
-      unread: facts,
-      extra: [],
-      findings: [],
-      missed: defects,
-    };
-  }
-  const unread = facts.filter((fact) => !isRead(design, fact));
+/** `annotated`: the text of its file of annotations. */
+export function measured(
+  { facts, defects }: Published,
+  text: string,
+  requirements?: string,
+  annotated?: string,
+): Measured {
+  const annotations =
+    annotated === undefined
+      ? undefined
+      : annotationsOf(
+          annotationsSchema.parse(JSON.parse(annotated)),
+          plainLines(text).split('\n'),
+          'm.md',
+          'm.annotations.json',
+        );
+  const { design, error } = designOf(text);
+  const unread = facts.filter((fact) => !design || !isRead(design, fact));
   const designed = new Set(facts.filter(({ kind }) => kind === 'key').map(({ container }) => container.toLowerCase()));
-  const findings = checkDocuments({
-    requirements: requirements === undefined ? undefined : parseRequirements(requirements, 'r.md'),
-    design,
-  }).findings.filter(({ severity }) => severity !== 'information');
+  const findings =
+    design || annotations
+      ? checkDocuments({
+          requirements: requirements === undefined ? undefined : parseRequirements(requirements, 'r.md'),
+          design: design && annotations ? asAnnotated(design, annotations) : design,
+          ...(annotations && { annotations }),
+        }).findings.filter(({ severity }) => severity !== 'information')
+      : [];
+  const names = design?.model.containers.map(({ name }) => name) ?? [];
   return {
-    containers: design.model.containers.length,
+    ...(error !== undefined && { error }),
+    containers: names.length,
     stated: facts.length,
     read: facts.length - unread.length,
     unread,
-    extra:
-      designed.size === 0
-        ? []
-        : design.model.containers.map(({ name }) => name).filter((name) => !designed.has(name.toLowerCase())),
+    extra: designed.size === 0 ? [] : names.filter((name) => !designed.has(name.toLowerCase())),
     findings,
     missed: defects.filter(
       ({ lines }) =>
         !findings.some(({ at, related = [] }) => [at, ...related].some(({ line }) => lines.includes(line))),
     ),
   };
+}
+
+function designOf(text: string): { readonly design?: Design; readonly error?: string } {
+  try {
+    return { design: parseDesign(text, 'm.md') };
+  } catch (error) {
+    return { error: error instanceof Error ? error.message : String(error) };
+  }
 }
 
 function isRead(design: Design, { kind, line, container: name, value }: Fact): boolean {

@@ -36,7 +36,7 @@ describe('bad input is one message with its mend, exit code 2 and no stack', () 
   it('a model document without containers', async () => {
     project('# Shop\n\n## Container Designs\n\nTo be written.\n');
     expect(await refused(['dev'])).toMatch(
-      /No design of a container was found in \S*cosmosdb_data_model\.md\n {2}Add a section /,
+      /No container was found in \S*cosmosdb_data_model\.md, so nothing was checked\n {2}Write each with its name /,
     );
   });
 

@@ -15,11 +15,6 @@ export const REFUSED: readonly {
     instead: 'Write `SELECT TOP 50 *`, or `OFFSET 0 LIMIT 50`.',
   },
   { has: /\bCOUNT\s*\(\s*\*\s*\)/i, what: 'COUNT(*)', instead: 'Write `COUNT(1)`.' },
-  {
-    has: /[\w\])]\s+(?:CONTAINS|STARTSWITH|ENDSWITH)\s+['"@]/i,
-    what: 'operator CONTAINS, STARTSWITH or ENDSWITH',
-    instead: "They are functions: write `CONTAINS(c.name, 'part')`.",
-  },
   { has: /\bHAVING\b/i, what: 'HAVING', instead: 'Filter the groups of a subquery, or in the program.' },
   { has: /\bUNION\b/i, what: 'UNION', instead: 'Send two queries.', unnamed: true },
   {
@@ -35,7 +30,7 @@ export const REFUSED: readonly {
     instead: 'Send the time as a parameter.',
   },
   {
-    has: /\w\s+(?:NOT\s+)?(?:CONTAINS|STARTSWITH|ENDSWITH)\s+(?:'[^']*'|"[^"]*"|@\w+)/i,
+    has: /[\w\])]\s+(?:NOT\s+)?(?:CONTAINS|STARTSWITH|ENDSWITH)\s+(?:'[^']*'|"[^"]*"|@\w+)/i,
     what: 'CONTAINS as an operator',
     instead: 'Write the function: `CONTAINS(c.content, @part)`.',
   },

@@ -5,6 +5,9 @@ import { type Annotation, type Annotations, same } from './annotations.ts';
 /** What holds fewer documents is in one physical partition, whatever its key. */
 const SMALL = 10_000;
 
+const ONE_PERSON =
+  /\bsingle[- ]user (?:system|app\w*|tool|setup|deployment)\b|\bfor (?:one|a single) (?:person|user) only\b/i;
+
 /** A container, a type, or both. */
 export interface Subject {
   readonly container?: string | undefined;
@@ -16,14 +19,14 @@ type Scale = Annotation<'scale'>;
 /** The scale that the text states of a subject; of the whole document, too. A figure for each user bounds no container. */
 function scalesOf(annotations: Annotations, { container, type }: Subject): readonly Scale[] {
   const home = container ?? annotations.containerOf({ type });
-  return annotations
-    .of('scale')
-    .filter(
-      (one) =>
-        (one.within === undefined || one.within.length === 0) &&
-        (one.type === undefined || (type !== undefined && same(one.type, type))) &&
-        (one.container === undefined || (home !== undefined && same(one.container, home))),
-    );
+  return annotations.of('scale').filter(
+    (one) =>
+      // What a test environment has bounds nothing.
+      one.environment === undefined &&
+      (one.within === undefined || one.within.length === 0) &&
+      (one.type === undefined || (type !== undefined && same(one.type, type))) &&
+      (one.container === undefined || (home !== undefined && same(one.container, home))),
+  );
 }
 
 /** Whether the text bounds the number of documents to so few that fan-outs, references and few key values don't matter. */
@@ -32,6 +35,7 @@ export function isSmall(annotations: Annotations, subject: Subject): boolean {
   const grown = all.some(({ documents = 0, users = 0 }) => documents > SMALL || users > SMALL);
   return (
     all.some(({ users }) => users === 1) ||
+    (all.length === 0 && ONE_PERSON.test(annotations.lines.join('\n'))) ||
     (!grown &&
       all.some(
         ({ bounded, documents, users, perSecond, totalBytes, bytes }) =>

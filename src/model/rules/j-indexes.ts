@@ -13,7 +13,29 @@ function refusal(path: string, whole: boolean): string | undefined {
   return whole && !/\/[?*]$/.test(path) ? 'ends neither with /? nor with /*' : undefined;
 }
 
+/** A composite index of one path is none. */
+function* single(annotations: Annotations): Iterable<Found> {
+  const all = annotations
+    .of('index')
+    .flatMap((one) =>
+      (one.composites ?? [])
+        .filter(({ length }) => length === 1)
+        .map(([part]) => ({ one, at: one.at, path: part?.path ?? '' })),
+    );
+  const texts = all.map(({ one, path }) => `${path}${one.container === undefined ? '' : ` (${one.container})`}`);
+  for (const found of together(
+    all,
+    `The composite ${new Set(texts).size === 1 ? 'index' : 'indexes'} of ${listed(texts)} ${new Set(texts).size === 1 ? 'has' : 'have'} one path each. The service refuses a composite index with fewer than two paths; it makes nothing unique either, and the range index of a single path is there by default`,
+  ))
+    yield {
+      ...found,
+      severity: 'error',
+      hint: `Leave it out; the default policy indexes ${listed(all.map(({ path }) => path))}.`,
+    };
+}
+
 function* malformed(annotations: Annotations): Iterable<Found> {
+  yield* single(annotations);
   const wrong = annotations.of('index').flatMap((index) =>
     pathsOf([index]).flatMap(({ path, at }) => {
       const why = refusal(path, isWhole(index));

@@ -13,6 +13,7 @@ import {
   describedTypes,
 } from '../annotations/described.ts';
 import { listed } from '../annotations/merged.ts';
+import { isExisting } from '../annotations/scale.ts';
 import { near } from '../../base/near.ts';
 import {
   type Found,
@@ -53,7 +54,8 @@ function missingIn(
         sorts.some(({ type }) => type === 'object') && !fields.some((one) => one.path.startsWith(`${path}.`)),
     ),
   );
-  if (types.length === 0 || open || !types.every(({ complete }) => complete)) return { fields: [], types };
+  const isGiven = types.some(({ type }) => isExisting(annotations, { type }));
+  if (types.length === 0 || open || isGiven || !types.every(({ complete }) => complete)) return { fields: [], types };
   const container = annotations.containerOf(access);
   const made = new Set([
     ...annotations.keysOf(container ?? '').flatMap(({ key }) => key.map(plain)),
@@ -158,6 +160,7 @@ function* keyless(annotations: Annotations): Iterable<Found> {
       annotations.keysOf(name).length === 0 &&
       // The change feed’s own container is made by its library.
       !/lease/i.test(name) &&
+      !isExisting(annotations, { container: name }) &&
       !hasKeyInText(annotations, name) &&
       annotations.of('container').some(({ container }) => same(container, name)) &&
       (typesIn(annotations, name).length > 0 || accessesTo(annotations, name).length > 0),
@@ -176,6 +179,9 @@ function* keyless(annotations: Annotations): Iterable<Found> {
   );
 }
 
+const DESIGNS =
+  /^#{1,3} .*\b(?:data[- ]?models?|schemas?|entit(?:y|ies)|document (?:structure|design|model|types?)|modell?ing|domain)\b/i;
+
 /** No type of the document has fields or an id, so that the keys and reads stand for themselves. */
 function* shapeless(annotations: Annotations): Iterable<Found> {
   const types = describedTypes(annotations);
@@ -183,7 +189,9 @@ function* shapeless(annotations: Annotations): Iterable<Found> {
     types.every(({ fields, complete }) => !complete && fields.length < 2) &&
     annotations.of('id').every(({ from }) => from === undefined);
   const stored = types.filter(({ type }) => annotations.containersOf(type).length > 0);
-  if (!unknown || stored.length === 0 || annotations.of('access').length < 3) return;
+  // A text on costs, deployment or operation needn't show documents.
+  const isDesign = annotations.lines.some((line) => DESIGNS.test(line));
+  if (!unknown || !isDesign || stored.length === 0 || annotations.of('access').length < 3) return;
   yield* hinted(
     together(
       stored,
@@ -209,7 +217,7 @@ function* undescribed(annotations: Annotations): Iterable<Found> {
       ({ operation, often, returns, equals }) =>
         ['query', 'point-read'].includes(operation) && often === 'often' && returns === 'one' && equals.length > 0,
     );
-    return unknown && reads.length > 0 ? [{ container, types, reads }] : [];
+    return unknown && reads.length > 0 && !isExisting(annotations, { container }) ? [{ container, types, reads }] : [];
   });
   yield* hinted(
     together(

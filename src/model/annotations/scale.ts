@@ -8,6 +8,9 @@ const SMALL = 10_000;
 const ONE_PERSON =
   /\bsingle[- ]user (?:system|app\w*|tool|setup|deployment)\b|\bfor (?:one|a single) (?:person|user) only\b/i;
 
+/** Words for the number of documents; a document alone may be small in a large container. */
+const LITTLE = /\bsmall\b|\bfew\b|\bhandful\b|\blow[- ]volume\b|\bscale\b|\bdozens?\b|\bhundreds?\b/i;
+
 /** A container, a type, or both. */
 export interface Subject {
   readonly container?: string | undefined;
@@ -38,11 +41,11 @@ export function isSmall(annotations: Annotations, subject: Subject): boolean {
     (all.length === 0 && ONE_PERSON.test(annotations.lines.join('\n'))) ||
     (!grown &&
       all.some(
-        ({ bounded, documents, users, perSecond, totalBytes, bytes }) =>
+        ({ bounded, documents, users, perSecond, totalBytes, bytes, words }) =>
           bounded === true &&
           (documents !== undefined ||
             users !== undefined ||
-            (perSecond === undefined && totalBytes === undefined && bytes === undefined)),
+            (perSecond === undefined && totalBytes === undefined && bytes === undefined && LITTLE.test(words))),
       ))
   );
 }

@@ -105,7 +105,7 @@ function* prices(annotations: Annotations): Iterable<Found> {
     );
   const base = annotations.lines.flatMap((text, index) =>
     /[$€£]\s?\d/.test(text) &&
-    /\bbase (?:cost|price|fee)s?\b[^|.]{0,30}\baccount|\baccount\b[^|.]{0,20}\bbase (?:cost|price|fee)|\b(?:per|each)[- ]account (?:base|minimum|fixed)/i.test(
+    /\bbase (?:cost|price|fee)s?\b[^|.]{0,30}\baccount|\baccounts?\b[^|.]{0,20}\bbase (?:cost|price|fee)|\b(?:per|each)[- ]account (?:base|minimum|fixed)/i.test(
       text,
     )
       ? [{ at: { file: annotations.file, line: index + 1 } }]

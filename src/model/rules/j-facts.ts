@@ -96,6 +96,7 @@ function isOfModel(annotations: Annotations, of: string): boolean {
   const names = [...annotations.containers, ...annotations.types];
   const fields = describedTypes(annotations).flatMap((type) => type.fields.map(({ path }) => path.toLowerCase()));
   return (
+    /\b(?:account|database|container)\b/i.test(of) ||
     names.some((name) => same(name, of) || words(of).some((word) => same(word, name))) ||
     words(of).some((word) => word !== 'id' && fields.includes(word.toLowerCase()))
   );
@@ -116,7 +117,7 @@ function isExact({ stated, text }: Said): boolean {
 
 /** What somebody builds by: names, settings, forms, counts. Free prose and praise aren't compared. */
 const BUILT =
-  /\b(?:names?|keys?|partition\w*|granularity|ids?|identif\w+|types?|modes?|versions?|levels?|regions?|database|container|account|consistency|algorithm|hash\w*|models?|ttl|units?|sizes?|length|capacity|order|dimensions?|methods?|provider|engine|sources?|auth\w*|values?|default|numbers?|counts?|limits?|timeout|interval|schedule|policy|retention|throughput|prefix|suffix|separator|discriminator|managed|resource|language|runtime|tier|sku)\b/i;
+  /\b(?:names?|keys?|partition\w*|granularity|ids?|identif\w+|types?|modes?|versions?|levels?|regions?|database|container|account|consistency|algorithm|hash\w*|models?|ttl|units?|sizes?|length|capacity|order|dimensions?|methods?|provider|engine|sources?|auth\w*|values?|default|numbers?|counts?|limits?|timeout|interval|schedule|policy|retention|throughput|prefix|suffix|separator|discriminator|managed|resource|language|runtime|tier|sku|terraform|bicep)\b/i;
 /** A boolean of these is a setting or a rule of the design. */
 const SWITCH =
   /\b(?:required|mandatory|optional|enabled|disabled|unique|indexed|encrypted|immutable|public|shared|nullable|allowed|sharded|partitioned)\b/i;

@@ -84,9 +84,8 @@ interface Crossing {
 
 /** A check before a write is told by the rule on uniqueness, a search in texts by the rule on searches. */
 const isToldElsewhere = (annotations: Annotations, { aim, name, type, equals, searches = [] }: Access): boolean =>
-  aim === 'guard' ||
   (searches.length > 0 && equals.length === 0) ||
-  (/\bcheck|\bunique|\bduplicate|\balready\b/i.test(name) &&
+  ((aim === 'guard' || /\bcheck|\bunique|\bduplicate|\balready\b/i.test(name)) &&
     equals.length > 0 &&
     annotations
       .of('unique')

@@ -39,7 +39,8 @@ function* unfixed(annotations: Annotations, container: string, key: string): Ite
   const later = annotations
     .of('keyValue')
     .filter((one) => same(one.container, container) && one.required === false && !isOld(annotations, one));
-  const optional = types.flatMap(({ fields }) =>
+  const hasOld = annotations.of('keyValue').some((one) => same(one.container, container) && isOld(annotations, one));
+  const optional = (hasOld ? [] : types).flatMap(({ fields }) =>
     fields
       .filter(({ path }) => alike(path, key))
       .flatMap(({ declared }) => declared.filter((one) => one.optional === true && !isOld(annotations, one))),

@@ -116,6 +116,7 @@ function* byQuery(annotations: Annotations, container: string, key: string): Ite
     ({ operation, equals, returns, aim }) =>
       operation === 'query' &&
       returns !== 'list' &&
+      returns !== 'count' &&
       aim !== 'maintenance' &&
       equals.length === 1 &&
       equals.every((path) => plain(path) === 'id'),

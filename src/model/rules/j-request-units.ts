@@ -1,6 +1,6 @@
 // J47 and J49: what the document says that requests cost, and what a limit that it states means for what grows.
 import { type Annotation, type Annotations, fieldOf, same } from '../annotations/annotations.ts';
-import { accessesTo, alike, linesOf, typesIn } from '../annotations/described.ts';
+import { type MergedType, accessesTo, alike, describedType, linesOf, typesIn } from '../annotations/described.ts';
 import { listed } from '../annotations/merged.ts';
 import { isExisting } from '../annotations/scale.ts';
 import type { Place } from '../model.ts';
@@ -72,20 +72,26 @@ function* vectors(annotations: Annotations): Iterable<Found> {
     ),
   );
   if (dimensions < 500) return;
-  const all = annotations.containers.flatMap((container) => {
-    const fields = typesIn(annotations, container).flatMap(({ type, fields: own }) =>
-      own
-        .filter(({ path, types }) => types.some((one) => one.type === 'vector') || /vector|embedding/i.test(path))
-        .map(({ path }) => `${type}.${path}`),
-    );
-    if (fields.length === 0) return [];
-    return accessesTo(annotations, container)
-      .filter(({ operation }) => operation === 'point-read')
-      .flatMap((access) => {
-        const ru = Number(STATED.exec(annotations.lines[access.at.line - 1] ?? '')?.[1] ?? Number.NaN);
-        return ru <= 1.5 ? [{ access, at: access.at, ru, field: fields[0] ?? '' }] : [];
-      });
-  });
+  const vectorOf = (types: readonly MergedType[]): string | undefined =>
+    types
+      .flatMap(({ type, fields }) =>
+        fields
+          .filter(
+            ({ path, types: sorts }) => sorts.some((one) => one.type === 'vector') || /vector|embedding/i.test(path),
+          )
+          .map(({ path }) => `${type}.${path}`),
+      )
+      .at(0);
+  const all = annotations
+    .of('access')
+    .filter(({ operation }) => operation === 'point-read')
+    .flatMap((access) => {
+      const own = describedType(annotations, access.type);
+      const container = annotations.containerOf(access);
+      const field = vectorOf(own ? [own] : container === undefined ? [] : typesIn(annotations, container));
+      const ru = Number(STATED.exec(annotations.lines[access.at.line - 1] ?? '')?.[1] ?? Number.NaN);
+      return field !== undefined && ru <= 1.5 ? [{ access, at: access.at, ru, field }] : [];
+    });
   const [first] = all;
   if (!first) return;
   const kb = Math.round((dimensions * DIGITS) / 1000);
@@ -161,8 +167,10 @@ function* reached(annotations: Annotations): Iterable<Found> {
   const limits = annotations
     .of('scale')
     .filter(
-      ({ documents, totalBytes, at }) =>
-        (documents !== undefined || totalBytes !== undefined) && REFUSES.test(annotations.lines[at.line - 1] ?? ''),
+      ({ documents, totalBytes, at, bounded, words }) =>
+        (documents !== undefined || totalBytes !== undefined) &&
+        (bounded === true || /\bmax|\blimit|\bbound|\bat most\b|\bcap/i.test(words)) &&
+        REFUSES.test(annotations.lines[at.line - 1] ?? ''),
     );
   for (const [container, own] of Map.groupBy(
     limits,

@@ -95,6 +95,24 @@ function differing({ name, places }: Throughput): Differing[] {
   return parts.length === 0 ? [] : [{ said: `${name} has ${parts.join(', and ')}`, places: at.toReversed().flat() }];
 }
 
+const UNDECIDED =
+  /\bserverless\b\s*(?:or|\/|vs\.?)\s*(?:provisioned|autoscale|manual)\b|\b(?:provisioned|autoscale)\b\s*(?:or|\/|vs\.?)\s*serverless\b/i;
+
+/** RU/s are planned in one place, and another leaves open whether there are any. */
+function* undecided(annotations: Annotations, places: readonly Place[]): Iterable<Found> {
+  const open = annotations.lines.flatMap((text, index) =>
+    UNDECIDED.test(text) && !/\b(?:chose|chosen|decided|prefer\w*|compar\w*)\b/i.test(text)
+      ? [{ at: { file: annotations.file, line: index + 1 } }]
+      : [],
+  );
+  const stated = places.filter(({ ru, environment }) => ru !== undefined && environment === undefined);
+  if (open.length === 0 || stated.length === 0) return;
+  yield* together(
+    [...open, ...stated.slice(0, 3)],
+    `The capacity mode is left open, serverless or provisioned (${linesOf(open)}), and ${listed(stated.slice(0, 3).map((one) => `${nameOf(one)} ${n(one.ru ?? 0)} RU/s`))} are planned (${linesOf(stated.slice(0, 3))}). A serverless account has no RU/s to set, one region, and other prices, and changing the mode later isn’t possible both ways`,
+  );
+}
+
 function* differences(annotations: Annotations): Iterable<Found> {
   const all = throughputs(annotations).flatMap(differing);
   yield* hinted(
@@ -134,7 +152,7 @@ function* overLimit(annotations: Annotations): Iterable<Found> {
     .of('throughput')
     .filter(({ of, mode, ru }) => of === 'account' && mode === 'limit' && ru !== undefined);
   const limit = Math.min(...limits.map(({ ru = Number.POSITIVE_INFINITY }) => ru));
-  const places = parts.flatMap((one) => one.places);
+  const places = parts.flatMap((one) => one.places.filter(({ ru }) => ru !== undefined).slice(0, 2));
   const text = `${listed(parts.map((one) => one.text))} RU/s are ${n(total)} RU/s together`;
   if (parts.length > 1 && total > limit)
     yield* hinted(
@@ -184,6 +202,7 @@ export const THROUGHPUTS: readonly Rule[] = [
       yield* tooLittle(places);
       yield* noRange(places);
       yield* differences(annotations);
+      yield* undecided(annotations, places);
     },
   },
   {

@@ -179,6 +179,46 @@ function* keyless(annotations: Annotations): Iterable<Found> {
   );
 }
 
+/** Reads of a container that is there already, and whose key the document doesn't name, as it does for another. */
+function* unknownKeys(annotations: Annotations): Iterable<Found> {
+  const keyed = annotations.containers.filter((name) => annotations.keysOf(name).length > 0);
+  const all = annotations.containers.flatMap((container) => {
+    const isOpen =
+      annotations.keysOf(container).length === 0 &&
+      isExisting(annotations, { container }) &&
+      !hasOwnKey(annotations, container, keyed);
+    const reads = accessesTo(annotations, container).filter(
+      ({ operation, equals, aim, often, accepted }) =>
+        operation === 'query' &&
+        equals.length > 0 &&
+        aim !== 'maintenance' &&
+        often !== 'rarely' &&
+        accepted !== true &&
+        !equals.some((path) => plain(path) === 'id'),
+    );
+    return isOpen ? reads.map((access) => ({ access, at: access.at, container })) : [];
+  });
+  if (keyed.length === 0 || all.length === 0) return;
+  const by = listed(all.flatMap(({ access }) => access.equals));
+  const containers = listed(all.map(({ container }) => container));
+  yield* hinted(
+    together(
+      all,
+      `${listed(all.map(({ access }) => `"${quoted(access.name)}"`))} reads ${containers} by ${by}, and no place states the key of ${containers}, as for ${listed(keyed)}. If it isn’t ${by}, each such read asks every physical partition, and nobody sees it here`,
+    ),
+    `State the partition key of ${containers}, and what the read by ${by} costs.`,
+  );
+}
+
+/** A line names the container and a key, and no other container whose key that may be. */
+const hasOwnKey = ({ lines }: Annotations, container: string, others: readonly string[]): boolean =>
+  lines.some(
+    (line) =>
+      new RegExp(String.raw`(?<![\w-])${container.replaceAll(/[^\w-]/g, '.')}(?![\w-])`, 'i').test(line) &&
+      /(?<![\w/.:])\/[A-Za-z_]\w*\b(?!\/\w)|partition[ _-]?key/i.test(line) &&
+      !others.some((other) => line.toLowerCase().includes(other.toLowerCase())),
+  );
+
 const DESIGNS =
   /^#{1,3} .*\b(?:data[- ]?models?|schemas?|entit(?:y|ies)|document (?:structure|design|model|types?)|modell?ing|domain)\b/i;
 
@@ -246,6 +286,7 @@ export const UNDECLARED: readonly Rule[] = [
       yield* unknownContainers(annotations);
       yield* undescribed(annotations);
       yield* keyless(annotations);
+      yield* unknownKeys(annotations);
       yield* shapeless(annotations);
     },
   },

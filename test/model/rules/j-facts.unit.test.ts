@@ -106,19 +106,12 @@ test('free words are compared only where another word is another value', () => {
   expect(messages(fact(2, 'sign-in', 'required', true), fact(3, 'sign-in', 'required', false))).toHaveLength(1);
 });
 
-test('TTL, throughput and database of a container are compared', () => {
+test('TTL and database of a container are compared', () => {
   const container = (line: number, facts: object) => ({ kind: 'container', ...at(line), container: 'Logs', ...facts });
   expect(messages(container(1, { ttl: 86_400 }), container(2, { ttl: 3600 }))[0]).toContain(
     'Logs: the TTL is 86,400 s (line 1) and 3,600 s (line 2)',
   );
   expect(messages(container(1, { ttl: 86_400 }), container(2, { ttl: 86_400 }))).toEqual([]);
-  expect(
-    messages(
-      container(1, {}),
-      { kind: 'throughput', ...at(1), of: 'container', name: 'Logs', mode: 'autoscale', ru: 4000 },
-      { kind: 'throughput', ...at(2), of: 'container', name: 'Logs', mode: 'manual', ru: 1000 },
-    )[0],
-  ).toContain('throughput');
   expect(messages(container(1, { database: 'shop' }), container(2, { database: 'store' }))[0]).toContain(
     'the database',
   );

@@ -18,8 +18,17 @@ const type = (line: number, name: string, container: string, fields: object[]) =
   complete: true,
   fields: [{ path: 'id' }, ...fields],
 });
+const read = (type: string) => ({
+  kind: 'access',
+  ...at(9),
+  name: `Get a ${type}`,
+  operation: 'query',
+  type,
+  equals: ['id'],
+});
+const reads = [read('Venue'), read('project')];
 const messages = (...annotations: object[]) =>
-  annotated(LINES, annotations, ANNOTATED_REFERENCES).map(({ message }) => message);
+  annotated(LINES, [...annotations, ...reads], ANNOTATED_REFERENCES).map(({ message }) => message);
 
 const base = [
   keyed('venues', '/city', 1),

@@ -96,7 +96,12 @@ test('a container of which no place states the key', () => {
 test('a document that describes none of its documents', () => {
   const reads = [read({}), read({ name: 'Get' }), read({ name: 'Find' })];
   const post = { kind: 'type', ...at(3), type: 'post', container: 'posts' };
-  expect(messages(keyed(1, 'posts'), post, ...reads)[0]).toContain('post: no place gives the fields of a document');
+  const design = LINES.with(11, '## Data model');
+  expect(annotated(design, [keyed(1, 'posts'), post, ...reads], UNDECLARED)[0]?.message).toContain(
+    'post: no place gives the fields of a document',
+  );
+  // A text on costs or operation needn’t show documents.
+  expect(messages(keyed(1, 'posts'), post, ...reads)).toEqual([]);
   expect(messages(keyed(1, 'posts'), type(), ...reads)).toEqual([]);
   expect(messages(keyed(1, 'posts'), post, { kind: 'id', ...at(5), type: 'post', from: ['slug'] }, ...reads)).toEqual(
     [],

@@ -96,7 +96,7 @@ function isOfModel(annotations: Annotations, of: string): boolean {
   const names = [...annotations.containers, ...annotations.types];
   const fields = describedTypes(annotations).flatMap((type) => type.fields.map(({ path }) => path.toLowerCase()));
   return (
-    /\b(?:account|database|container)\b/i.test(of) ||
+    /\b(?:account|database|cosmos ?db)\b/i.test(of) ||
     names.some((name) => same(name, of) || words(of).some((word) => same(word, name))) ||
     words(of).some((word) => word !== 'id' && fields.includes(word.toLowerCase()))
   );
@@ -117,10 +117,10 @@ function isExact({ stated, text }: Said): boolean {
 
 /** What somebody builds by: names, settings, forms, counts. Free prose and praise aren't compared. */
 const BUILT =
-  /\b(?:names?|keys?|partition\w*|granularity|ids?|identif\w+|types?|modes?|versions?|levels?|regions?|database|container|account|consistency|algorithm|hash\w*|models?|ttl|units?|sizes?|length|capacity|order|dimensions?|methods?|provider|engine|sources?|auth\w*|values?|default|numbers?|counts?|limits?|timeout|interval|schedule|policy|retention|throughput|prefix|suffix|separator|discriminator|managed|resource|language|runtime|tier|sku|terraform|bicep)\b/i;
+  /\b(?:names?|keys?|partition\w*|granularity|ids?|identif\w+|types?|modes?|versions?|levels?|regions?|database|container|account|consistency|algorithm|hash\w*|models?|ttl|units?|sizes?|length|capacity|order|dimensions?|methods?|provider|engine|source of truth|auth\w*|values?|default|numbers?|counts?|limits?|timeout|interval|schedule|policy|retention|throughput|prefix|suffix|separator|discriminator|managed|resource|language|runtime|tier|sku|terraform|bicep)\b/i;
 /** A boolean of these is a setting or a rule of the design. */
 const SWITCH =
-  /\b(?:required|mandatory|optional|enabled|disabled|unique|indexed|encrypted|immutable|public|shared|nullable|allowed|sharded|partitioned)\b/i;
+  /\b(?:required|mandatory|optional|enabled|disabled|unique|indexed|encrypted|immutable|public|shared|nullable|sharded|partitioned)\b/i;
 /** Figures of what is hoped for or measured, by which nobody builds. */
 const HOPED =
   /\b(?:savings?|saved|reduction|improve\w*|benefit|gain|faster|cheaper|utili[sz]ation|usage|progress|coverage|probability|confidence|likelihood|effort|estimate\w*)\b/i;
@@ -164,7 +164,10 @@ function facts(annotations: Annotations): readonly Contradiction[] {
   const isShown = ({ line }: Place): boolean => examples.some(({ from, to }) => line >= from && line <= to);
   const real = annotations
     .of('fact')
-    .filter(({ example, of, property }) => example !== true && !HOPED.test(property) && !HOPED.test(of));
+    .filter(
+      ({ example, of, property, value }) =>
+        example !== true && !HOPED.test(property) && !HOPED.test(of) && !/[*{<]/.test(String(value)),
+    );
   const groups = Map.groupBy(
     real,
     (fact) => `${key(fact.of)}.${key(fact.property)}.${key(fact.environment ?? '')}.${timeOf(annotations, fact)}`,

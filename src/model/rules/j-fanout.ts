@@ -90,8 +90,11 @@ const isToldElsewhere = (annotations: Annotations, { aim, name, type, equals, se
     annotations
       .of('unique')
       .some(
-        ({ type: whose, fields }) =>
-          same(whose, type) && equals.every((path) => fields.some((one) => alike(one, path))),
+        ({ type: whose, fields, by }) =>
+          by !== 'id' &&
+          by !== 'unique-key' &&
+          same(whose, type) &&
+          equals.every((path) => fields.some((one) => alike(one, path))),
       ));
 
 /** Small data that seldom changes is in one physical partition. */
@@ -165,7 +168,7 @@ function* fanOuts(annotations: Annotations): Iterable<Found> {
       [...one.sure, ...one.unsaid].filter((access) => claimOf(access) !== undefined).map(({ name }) => name),
     );
     const sure = one.sure.filter(({ name }) => !claimed.has(name));
-    const unsaid = one.unsaid.filter(({ name }) => !claimed.has(name));
+    const unsaid = one.unsaid.filter(({ name }) => !claimed.has(name) && !sure.some((access) => access.name === name));
     return sure.length === 0 ? [] : [{ ...one, sure, unsaid }];
   });
   for (const group of alikeOnes(open)) {

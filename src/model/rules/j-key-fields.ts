@@ -1,7 +1,7 @@
 // J45 and J46: whether the types of a container have its key, and one field that tells them apart.
 import { type Annotation, type Annotations, fieldOf, same } from '../annotations/annotations.ts';
 import { type MergedType, accessesTo, hasField, linesOf, plain, typesIn } from '../annotations/described.ts';
-import { keyValues } from '../annotations/known.ts';
+import { isCallers, keyValues } from '../annotations/known.ts';
 import { listed, outerOf } from '../annotations/merged.ts';
 import { isExisting } from '../annotations/scale.ts';
 import { keyed } from './j-key-values.ts';
@@ -89,7 +89,12 @@ function* unsaid(annotations: Annotations, container: string, key: string): Iter
         (one.from?.length ?? 0) > 0 &&
         one.from?.every((path) => plain(path) === 'id'),
     );
-  if (told.length === 0 || isForAll || types.length < 2) return;
+  // That the field has its own value says nothing that the others lack.
+  const isSpecial = told.some(
+    ({ from = [], format, required }) =>
+      required === false || format !== undefined || from.some((path) => plain(path) !== plain(key)),
+  );
+  if (!isSpecial || isCallers(annotations, key) || isForAll || types.length < 2) return;
   const open = types.filter(
     (type) => !hasField(type, key) && !isAnswered(annotations, container, type) && !mentions(annotations, type, key),
   );

@@ -66,7 +66,8 @@ const SMALL = /\bsmall\b|\b(?:far|well|safely|comfortably) (?:inside|below|under
 const isReference = (annotations: Annotations, container: string): boolean => {
   const types = typesIn(annotations, container);
   return (
-    (types.length > 0 && types.every(({ purposes }) => purposes.has('reference'))) ||
+    (types.length > 0 &&
+      types.every(({ purposes }) => purposes.has('reference') || purposes.has('lease') || purposes.has('counter'))) ||
     annotations.of('container').some((one) => same(one.container, container) && one.purpose === 'reference')
   );
 };

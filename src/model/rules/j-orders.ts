@@ -3,7 +3,7 @@ import { type Annotation, type Annotations, fieldOf, same } from '../annotations
 import { keyGiven } from '../annotations/known.ts';
 import { accessesTo, alike, linesOf, saysText, typesIn } from '../annotations/described.ts';
 import { listed } from '../annotations/merged.ts';
-import { isAccepted, isSmall } from '../annotations/scale.ts';
+import { isAccepted, isOfElements, isSmall } from '../annotations/scale.ts';
 import { NOT_REFUSED, REFUSED } from './c-syntax.ts';
 import {
   type Found,
@@ -140,6 +140,9 @@ function isBare(sql: string): boolean {
   return (
     name !== undefined &&
     !/^(?:true|false|null|not|exists|undefined)$/i.test(name) &&
+    // `teamId = X` is no SQL, but words for it.
+    /(?:=|!=|<|>|\bIN\b|\bLIKE\b)\s*\(?\s*['"@\d]/i.test(sql) &&
+    !/=\s*[A-Z]\b/.test(sql) &&
     !new RegExp(String.raw`\b(?:FROM|JOIN|AS)\s+${name}\b|\bFROM\s+\w+\s+${name}\b`, 'i').test(sql)
   );
 }
@@ -152,8 +155,12 @@ function* refused(annotations: Annotations): Iterable<Found> {
     `${listed(bare.map(({ name }) => `"${quoted(name)}"`))}: a property stands without the alias of its container (${quoted(bare[0]?.sql ?? '', 80)}). The service answers with 400`,
   ))
     yield { ...found, hint: 'Write the alias before each property: `FROM c WHERE c.type = "…"`.' };
+  const told = new Set<string>();
   for (const { has, what, instead } of REFUSED) {
-    const wrong = all.filter(({ sql = '' }) => has.test(sql) && !(what.startsWith('LIMIT') && NOT_REFUSED.test(sql)));
+    const wrong = all.filter(
+      ({ sql = '' }) => !told.has(sql) && has.test(sql) && !(what.startsWith('LIMIT') && NOT_REFUSED.test(sql)),
+    );
+    for (const { sql = '' } of wrong) told.add(sql);
     for (const found of together(
       wrong,
       `${listed(wrong.map(({ name }) => `"${quoted(name)}"`))}: the query language of Cosmos DB has no ${what}${wrong[0] ? ` (${quoted(wrong[0].sql ?? '', 80)})` : ''}. The service answers with 400`,
@@ -204,7 +211,11 @@ function* searches(annotations: Annotations, container: string): Iterable<Found>
       fields.some((field) => alike(field.path, path) && field.types.some(({ type }) => type === 'vector')),
     );
   const all = accessesTo(annotations, container)
-    .map((access) => ({ access, at: access.at, paths: (access.searches ?? []).filter((path) => !isVector(path)) }))
+    .map((access) => ({
+      access,
+      at: access.at,
+      paths: (access.searches ?? []).filter((path) => !isVector(path) && !isOfElements(path)),
+    }))
     .filter(
       ({ access, paths }) =>
         access.often !== 'rarely' &&

@@ -128,14 +128,12 @@ function* wholePartitions(annotations: Annotations): Iterable<Found> {
       .of('throughput')
       .filter(
         ({ ru, of, name, mode }) =>
-          ru !== undefined &&
-          of !== 'account' &&
-          mode !== 'limit' &&
-          (name === undefined || of === 'database' || same(name, container)),
+          ru !== undefined && mode !== 'limit' && (name === undefined || of !== 'container' || same(name, container)),
       );
     const reads = accessesTo(annotations, container).filter(
-      ({ operation, equals, ranges = [], returns, paged, aim, often }) =>
+      ({ operation, equals, ranges = [], returns, paged, aim, often, type }) =>
         operation === 'query' &&
+        (type === undefined || typesIn(annotations, container).length === 1) &&
         returns !== 'count' &&
         returns !== 'one' &&
         aim !== 'maintenance' &&
@@ -161,6 +159,9 @@ function* wholePartitions(annotations: Annotations): Iterable<Found> {
 }
 
 const REFUSES = /\b(?:errors?|fails?|failing|reject\w*|refus\w*|throws?|stops?)\b/i;
+
+const isForever = (annotations: Annotations, type: string): boolean =>
+  annotations.of('retention').some((one) => one.forever === true && same(one.type, type));
 
 /** A stated number of documents at which reads or writes end in an error, and types that only grow. */
 function* reached(annotations: Annotations): Iterable<Found> {
@@ -192,6 +193,8 @@ function* reached(annotations: Annotations): Iterable<Found> {
     const isKept = annotations
       .of('retention')
       .some((one) => one.by === 'ttl' || one.by === 'job' || one.by === 'archive');
+    // Those that are kept for ever come first.
+    growing.sort((a, b) => Number(isForever(annotations, b.type)) - Number(isForever(annotations, a.type)));
     if (growing.length === 0 || isKept) continue;
     const text = listed(
       own.map(({ documents, totalBytes }) =>
@@ -202,7 +205,7 @@ function* reached(annotations: Annotations): Iterable<Found> {
     yield* hinted(
       together(
         own,
-        `At ${text} requests to ${container} end in an error (${linesOf(own)}), and nothing removes or archives ${listed(growing.map(({ type }) => type).slice(0, 5))}, which only grow. When the number is reached, everything stops, and there is no way back under it`,
+        `At ${text} requests to ${container} end in an error (${linesOf(own)}), and nothing removes or archives ${listed(growing.map(({ type }) => type).slice(0, 4))}. When the number is reached, everything stops, and there is no way back under it`,
       ),
       `Say how ${container} stays below the limit: archive or delete what is old, and warn before it is reached.`,
     );

@@ -107,9 +107,12 @@ function* undecided(annotations: Annotations, places: readonly Place[]): Iterabl
   );
   const stated = places.filter(({ ru, environment }) => ru !== undefined && environment === undefined);
   if (open.length === 0 || stated.length === 0) return;
-  yield* together(
-    [...open, ...stated.slice(0, 3)],
-    `The capacity mode is left open, serverless or provisioned (${linesOf(open)}), and ${listed(stated.slice(0, 3).map((one) => `${nameOf(one)} ${n(one.ru ?? 0)} RU/s`))} are planned (${linesOf(stated.slice(0, 3))}). A serverless account has no RU/s to set, one region, and other prices, and changing the mode later isn’t possible both ways`,
+  yield* hinted(
+    together(
+      [...open, ...stated.slice(0, 3)],
+      `The capacity mode is left open, serverless or provisioned (${linesOf(open)}), and ${listed(stated.slice(0, 3).map((one) => `${nameOf(one)} ${n(one.ru ?? 0)} RU/s`))} are planned (${linesOf(stated.slice(0, 3))}). A serverless account has no RU/s to set, one region, and other prices, so the figures and the costs hold for one of the two`,
+    ),
+    'Decide for one capacity mode, and give figures and costs for it alone.',
   );
 }
 

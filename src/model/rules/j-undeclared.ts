@@ -78,6 +78,7 @@ function missingIn(
     (path) =>
       /^[\w.[\]]+$/.test(path) &&
       !isId(path) &&
+      !/^(?:type|kind|doctype|entitytype|documenttype|discriminator)$/.test(plain(path)) &&
       !ofService(path) &&
       !made.has(plain(path)) &&
       !types.some((type) => hasField(type, path) || hasField(type, path.split(/[.[]/)[0] ?? path)),
@@ -215,7 +216,7 @@ const hasOwnKey = ({ lines }: Annotations, container: string, others: readonly s
   lines.some(
     (line) =>
       new RegExp(String.raw`(?<![\w-])${container.replaceAll(/[^\w-]/g, '.')}(?![\w-])`, 'i').test(line) &&
-      /(?<![\w/.:])\/[A-Za-z_]\w*\b(?!\/\w)|partition[ _-]?key/i.test(line) &&
+      /partition[ _-]?key|\|\s*`?\/[A-Za-z_]\w*`?\s*\|/i.test(line) &&
       !others.some((other) => line.toLowerCase().includes(other.toLowerCase())),
   );
 

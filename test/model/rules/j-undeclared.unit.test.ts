@@ -96,7 +96,7 @@ test('a container of which no place states the key', () => {
 test('a document that describes none of its documents', () => {
   const reads = [read({}), read({ name: 'Get' }), read({ name: 'Find' })];
   const post = { kind: 'type', ...at(3), type: 'post', container: 'posts' };
-  const design = LINES.with(11, '## Data model');
+  const design = [...LINES, '## Data model'];
   expect(annotated(design, [keyed(1, 'posts'), post, ...reads], UNDECLARED)[0]?.message).toContain(
     'post: no place gives the fields of a document',
   );

@@ -161,7 +161,7 @@ export const ACCOUNTS: readonly Rule[] = [
     title: 'Prices follow from the throughput that they stand beside',
     severity: 'warning',
     source: SOURCES.microsoft('Autoscale throughput in Azure Cosmos DB – FAQ'),
-    why: 'Autoscale costs 1.5 times the manual rate for each RU/s that it scales to, at least a tenth of its maximum (ASM-E164). An account has no base price, and the free tier covers the first 1,000 RU/s. The rule compares the price of a month with the figure of throughput beside it; it takes the document’s own manual rate where there is one, since prices differ by region.',
+    why: 'Autoscale costs 1.5 times the manual rate for each RU/s that it scales to, at least a tenth of its maximum (ASM-E145). An account has no base price (ASM-E164), and the free tier covers the first 1,000 RU/s. The rule compares the price of a month with the figure of throughput beside it; it takes the document’s own manual rate where there is one, since prices differ by region.',
     hint: 'Count the price from the RU/s.',
     instead: ['B22'],
     needs: [ANNOTATIONS],

@@ -193,7 +193,7 @@ export const THROUGHPUTS: readonly Rule[] = [
     title: 'Throughput that is stated can be set, and is stated once',
     severity: 'warning',
     source: LIMITS,
-    why: 'Manual throughput begins at 400 RU/s for a container or a database, and the maximum of autoscale at 1,000 (ASM-E160). Autoscale scales between a tenth of its maximum and the maximum; a base beside a maximum is no setting. A plan with other figures can’t be deployed as it was counted. The rule also compares all places that state mode and figures of one database or container.',
+    why: 'Manual throughput begins at 400 RU/s for a container or a database, and the maximum of autoscale at 1,000 (ASM-E98). Autoscale scales between a tenth of its maximum and the maximum; a base beside a maximum is no setting (ASM-E160). A plan with other figures can’t be deployed as it was counted. The rule also compares all places that state mode and figures of one database or container.',
     hint: 'Choose manual throughput or autoscale, with figures that the service takes.',
     instead: ['B22'],
     needs: [ANNOTATIONS],
@@ -213,7 +213,7 @@ export const THROUGHPUTS: readonly Rule[] = [
     title: 'Databases and containers together fit the account',
     severity: 'warning',
     source: SOURCES.microsoft('Limit total throughput provisioned on your account'),
-    why: 'A limit on the account’s throughput counts what is provisioned everywhere in it, of autoscale the maximum, and the service refuses what would go over it (ASM-E161). The free tier gives 1,000 RU/s of an account; more is billed. The rule adds the smallest figures that the document states, and at least the minimum of each.',
+    why: 'A limit on the account’s throughput counts what is provisioned everywhere in it, of autoscale the maximum, and the service refuses what would go over it (ASM-E161). The free tier gives 1,000 RU/s of an account; more is billed (ASM-E111). The rule adds the smallest figures that the document states, and at least the minimum of each.',
     hint: 'Lower the figures, share throughput in a database, or raise the limit.',
     needs: [ANNOTATIONS],
     *check({ annotations }): Iterable<RuleResult> {

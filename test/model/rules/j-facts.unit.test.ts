@@ -134,3 +134,44 @@ test('a field has one JSON type in declarations and examples; a date may be a st
   );
   expect(shown[0]?.message).toContain('at is date (line 1) and boolean (line 2)');
 });
+
+test('lower bounds agree with what is above them, and hopes are no design', () => {
+  const lines = ['At most 70%+ of it.', 'At most 83%+ of it.', 'It is 60 % of it.', '', '', '', ''];
+  const share = (line: number, property: string, value: number, words: string) => ({
+    ...fact(line, 'throughput', property, value, '%'),
+    words,
+  });
+  const [seventy, more, sixty] = [
+    share(1, 'part of reads', 70, '70%+'),
+    share(2, 'part of reads', 83, '83%+'),
+    share(3, 'part of reads', 60, '60 %'),
+  ];
+  expect(annotated(lines, [seventy, more], STATED_TWICE)).toEqual([]);
+  expect(annotated(lines, [seventy, sixty], STATED_TWICE)).toHaveLength(1);
+  expect(messages(fact(1, 'plan', 'savings', 70, '%'), fact(2, 'plan', 'savings', 83, '%'))).toEqual([]);
+});
+
+test('what is there today doesn’t contradict what is designed', () => {
+  const lines = ['# Goals', 'The job is on.', '# Current state', 'The job is off.'];
+  const job = (line: number, words: string, enabled: boolean) => ({ ...fact(line, 'job', 'enabled', enabled), words });
+  expect(annotated(lines, [job(2, 'The job is on', true), job(4, 'The job is off', false)], STATED_TWICE)).toEqual([]);
+  expect(
+    annotated(
+      lines.with(2, '# Operation'),
+      [job(2, 'The job is on', true), job(4, 'The job is off', false)],
+      STATED_TWICE,
+    ),
+  ).toHaveLength(1);
+});
+
+test('a pattern of names and a database of tests contradict nothing', () => {
+  const container = (line: number, database: string) => ({
+    kind: 'container',
+    ...at(line),
+    container: 'Logs',
+    database,
+  });
+  expect(messages(container(1, 'shop'), container(2, 'shop_test'))).toEqual([]);
+  expect(messages(fact(1, 'database', 'name', 'shop_eu'), fact(2, 'database', 'name', 'shop_*'))).toEqual([]);
+  expect(messages(fact(1, 'database', 'name', 'shop_eu'), fact(2, 'database', 'name', 'store'))).toHaveLength(1);
+});

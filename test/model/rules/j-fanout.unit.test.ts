@@ -167,3 +167,16 @@ test('a point read takes an id that the caller knows', () => {
     'the id is random',
   );
 });
+
+test('a container that the text bounds, maintenance, and a check that another rule tells are silent', () => {
+  const lookup = read(2, { ...byMail, often: 'often' });
+  expect(
+    messages(users, lookup, { kind: 'scale', ...at(3), container: 'users', documents: 200, bounded: true }),
+  ).toEqual([]);
+  expect(messages(users, { ...lookup, aim: 'maintenance' })).toEqual([]);
+  expect(messages(users, { ...lookup, accepted: true })).toEqual([]);
+  const once = { kind: 'unique', ...at(3), type: 'user', fields: ['email'], by: 'check-first' };
+  expect(messages(users, { ...lookup, aim: 'guard' }, once)).toEqual([]);
+  // The id keeps it, so only the cost of the read is left to tell.
+  expect(messages(users, { ...lookup, aim: 'guard' }, { ...once, by: 'id' })).toHaveLength(1);
+});

@@ -122,3 +122,25 @@ test('a rare search, one by vector and one that a search index serves are silent
     }),
   ).toEqual([]);
 });
+
+test('a composite index that begins with the key isn’t needed', () => {
+  const composite = index([{ path: 'userId' }, { path: 'due', descending: true }]);
+  const [one] = messages(read(3, { equals: ['userId'], order: [{ path: 'due', descending: true }] }), composite);
+  expect(one).toContain('the composite index (userId, due DESC) isn’t needed. userId is the partition key');
+});
+
+test('a property has the alias of its container', () => {
+  const sql = (text: string) => messages(read(3, { sql: text, equals: ['userId'] }));
+  expect(sql("WHERE type = 'post' AND userId = 'u1'")[0]).toContain('stands without the alias of its container');
+  expect(sql("SELECT * FROM c WHERE c.type = 'post'")).toEqual([]);
+  expect(sql("SELECT VALUE t FROM c JOIN t IN c.tags WHERE t = 'new'")).toEqual([]);
+  // Words for a query are no query.
+  expect(sql('WHERE userId = X')).toEqual([]);
+});
+
+test('a search in the elements of a document, or one that is accepted, is silent', () => {
+  const search = (facts: object) => messages(read(3, { equals: ['userId'], searches: ['title'], ...facts }));
+  expect(search({})).toHaveLength(1);
+  expect(search({ searches: ['tags[].name'] })).toEqual([]);
+  expect(search({ accepted: true })).toEqual([]);
+});

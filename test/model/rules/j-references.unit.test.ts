@@ -103,3 +103,12 @@ test('a key that each signed-in caller has, and a type of which little is known,
     }),
   ).toEqual([]);
 });
+
+test('a reference that no read follows is silent, and so is one to few documents', () => {
+  const all = [...base, booking()];
+  const only = (...annotations: object[]) => annotated(LINES, annotations, ANNOTATED_REFERENCES);
+  expect(only(...all)).toEqual([]);
+  expect(only(...all, read('Venue'))).toHaveLength(1);
+  const few = { kind: 'scale', ...at(8), container: 'venues', documents: 200, bounded: true };
+  expect(only(...all, read('Venue'), few)).toEqual([]);
+});

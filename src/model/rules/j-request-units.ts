@@ -1,5 +1,5 @@
 // J47 and J49: what the document says that requests cost, and what a limit that it states means for what grows.
-import { type Annotation, type Annotations, fieldOf, same } from '../annotations/annotations.ts';
+import { type Annotations, fieldOf, same } from '../annotations/annotations.ts';
 import { type MergedType, accessesTo, alike, describedType, linesOf, typesIn } from '../annotations/described.ts';
 import { listed } from '../annotations/merged.ts';
 import { isExisting } from '../annotations/scale.ts';

@@ -161,11 +161,11 @@ test('few values are fine where the text bounds the data, owns the choice, or do
 });
 
 test('old documents without the key, and documents of a short life, are no key that changes', () => {
-  const changes = (lines: string[], ...annotations: object[]) => annotated(lines, annotations, KEY_CHANGES);
+  const changed = (lines: string[], ...annotations: object[]) => annotated(lines, annotations, KEY_CHANGES);
   const later = [keyed('events', '/owner'), value(2, { required: false })];
-  expect(changes(LINES, ...later)).toHaveLength(1);
-  expect(changes(LINES.with(1, 'Legacy documents lack it, line number 2.'), ...later)).toEqual([]);
-  expect(changes(LINES, keyed('codes', '/email'))).toHaveLength(1);
-  expect(changes(LINES, keyed('codes', '/email', { ttl: 300 }))).toEqual([]);
-  expect(changes(LINES, keyed('codes', '/email', { existing: true }))).toEqual([]);
+  expect(changed(LINES, ...later)).toHaveLength(1);
+  expect(changed(LINES.with(1, 'Legacy documents lack it, line number 2.'), ...later)).toEqual([]);
+  expect(changed(LINES, keyed('codes', '/email'))).toHaveLength(1);
+  expect(changed(LINES, keyed('codes', '/email', { ttl: 300 }))).toEqual([]);
+  expect(changed(LINES, keyed('codes', '/email', { existing: true }))).toEqual([]);
 });

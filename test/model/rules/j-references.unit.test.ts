@@ -18,12 +18,12 @@ const type = (line: number, name: string, container: string, fields: object[]) =
   complete: true,
   fields: [{ path: 'id' }, ...fields],
 });
-const read = (type: string) => ({
+const read = (name: string) => ({
   kind: 'access',
   ...at(9),
-  name: `Get a ${type}`,
+  name: `Get a ${name}`,
   operation: 'query',
-  type,
+  type: name,
   equals: ['id'],
 });
 const reads = [read('Venue'), read('project')];

@@ -34,11 +34,6 @@ export const REFUSED: readonly {
     what: 'dates of other databases',
     instead: 'Send the time as a parameter.',
   },
-  {
-    has: /\w\s+(?:NOT\s+)?(?:CONTAINS|STARTSWITH|ENDSWITH)\s+(?:'[^']*'|"[^"]*"|@\w+)/i,
-    what: 'CONTAINS as an operator',
-    instead: 'Write the function: `CONTAINS(c.content, @part)`.',
-  },
 ];
 
 export const NOT_REFUSED = /\bOFFSET\s+[@\d]/i;

@@ -137,6 +137,37 @@ function* byQuery(annotations: Annotations, container: string, key: string): Ite
   );
 }
 
+/** A unique key on a field that types of the container don't have: a missing value is a value, and there is one of it. */
+function* sparse(annotations: Annotations): Iterable<Found> {
+  for (const container of annotations.containers) {
+    const types = stored(annotations, container);
+    const stated = annotations
+      .of('container')
+      .filter((one) => same(one.container, container) && one.existing !== true && (one.uniqueKeys ?? []).length > 0);
+    const lines = new Set(stated.map(({ at }) => at.line));
+    const fields = new Set(
+      stated.flatMap(({ uniqueKeys = [] }) => uniqueKeys.flatMap((paths) => (paths.length === 1 ? paths : []))),
+    );
+    for (const field of fields) {
+      const without = types.filter((type) => type.complete && !hasField(type, field));
+      // Another line on the field may say what each type has there.
+      const isSilent =
+        !types.some((type) => hasField(type, field)) &&
+        annotations.lines.every((line, index) => lines.has(index + 1) || !line.includes(field));
+      if (types.length < 2 || (without.length === 0 && !isSilent)) continue;
+      const names = listed((without.length > 0 ? without : types).map(({ type }) => type).slice(0, 5));
+      yield* hinted(
+        together(
+          stated.filter(({ uniqueKeys = [] }) => uniqueKeys.some((paths) => paths.length === 1 && paths[0] === field)),
+          `${container} has the unique key ${field} for all of its ${types.length} types, and ${without.length > 0 ? `${names} ${without.length === 1 ? 'hasn’t' : 'haven’t'} the field` : `no place says that each document of ${names} has a value of its own`}. A missing value counts as a value: of all documents without it, one for each value of the partition key is stored, and the second is refused with 409`,
+          without.map(({ at }) => at),
+        ),
+        `Fill ${field} in every document with a value of its own, such as the type and the id.`,
+      );
+    }
+  }
+}
+
 type Told = Annotation<'type'> & { readonly discriminator: NonNullable<Annotation<'type'>['discriminator']> };
 
 function* discriminators(annotations: Annotations): Iterable<Found> {
@@ -173,7 +204,7 @@ export const KEY_FIELDS: readonly Rule[] = [
     title: 'Every type of a container has the key’s field, or the text gives its value',
     severity: 'warning',
     source: SOURCES.microsoft('Partitioning and horizontal scaling in Azure Cosmos DB'),
-    why: 'A document without the key’s field is stored, in the partition of all documents without it. No error shows it, and reads by the key don’t find it. The rule asks for the field in types that a place lists in full, and for a word on the key’s value in the types of a container of which the document tells it for others. It also reports reads by id that are queries only because old documents lack the key.',
+    why: 'A document without the key’s field is stored, in the partition of all documents without it. No error shows it, and reads by the key don’t find it. The rule asks for the field in types that a place lists in full, and for a word on the key’s value in the types of a container of which the document tells it for others. It also reports reads by id that are queries only because old documents lack the key, and a unique key on a field that not every type of the container has (ASM-E17).',
     hint: 'Add the field to the type, or choose a key that all types have.',
     instead: ['C1'],
     needs: [ANNOTATIONS],
@@ -186,6 +217,7 @@ export const KEY_FIELDS: readonly Rule[] = [
         yield* unsaid(annotations, container, fieldOf(key));
         yield* byQuery(annotations, container, fieldOf(key));
       }
+      yield* sparse(annotations);
     },
   },
   {

@@ -75,3 +75,18 @@ test('types of one container have one discriminator', () => {
   expect(said([container('/id'), told('A', 'type'), told('B', 'type'), told('C', 'type')])).toEqual([]);
   expect(said([container('/id'), told('A', 'type'), told('B', 'type'), told('C')])).toEqual([]);
 });
+
+test('a unique key on a field that not every type has lets one of them in', () => {
+  const unique = container('/id', { uniqueKeys: [['email']] });
+  const lines = ['payments', 'type A', 'type B'];
+  const [a, b] = [type('A', ['id'], { complete: false }), type('B', ['id'], { complete: false })];
+  expect(said([unique, a, b], lines)[0]).toContain(
+    'payments has the unique key email for all of its 2 types, and no place says that each document of A and B has a value of its own',
+  );
+  expect(said([unique, a, type('B', ['id', 'email', 'name'])], lines)).toEqual([]);
+  expect(said([unique, type('A', ['id', 'x', 'y']), type('B', ['id', 'email', 'name'])], lines)[0]).toContain(
+    'and A hasn’t the field',
+  );
+  expect(said([unique, a, b], [...lines, 'Every document has an email of its own.'])).toEqual([]);
+  expect(said([unique, a], lines)).toEqual([]);
+});

@@ -96,7 +96,11 @@ function* unsaid(annotations: Annotations, container: string, key: string): Iter
   );
   if (!isSpecial || isCallers(annotations, key) || isForAll || types.length < 2) return;
   const open = types.filter(
-    (type) => !hasField(type, key) && !isAnswered(annotations, container, type) && !mentions(annotations, type, key),
+    (type) =>
+      !hasField(type, key) &&
+      !isAnswered(annotations, container, type) &&
+      !mentions(annotations, type, key) &&
+      !isInTable(annotations, type, told),
   );
   if (open.length === 0 || open.length === types.length) return;
   const names = listed(open.map(({ type }) => type));
@@ -109,6 +113,19 @@ function* unsaid(annotations: Annotations, container: string, key: string): Iter
     `State the value of ${key} for ${names}.`,
   );
 }
+
+/** The type has a row beside one that tells a value: then an annotation is missing, and not the value. */
+const isInTable = (
+  { lines }: Annotations,
+  { type }: MergedType,
+  told: readonly { readonly at: { readonly line: number } }[],
+): boolean =>
+  told.some(({ at }) =>
+    [at.line - 2, at.line].some((index) => {
+      const [row = '', own = ''] = [lines[index], lines[at.line - 1]].map((text) => (text ?? '').trim());
+      return /^[|*-]/.test(row) && row[0] === own[0] && row.toLowerCase().includes(type.toLowerCase());
+    }),
+  );
 
 /** A line speaks of the type and the key. */
 const mentions = ({ lines }: Annotations, { type }: MergedType, key: string): boolean =>

@@ -45,6 +45,9 @@ test('the key’s value is told of all types of a container', () => {
   );
   expect(said([container('/pk'), ...types, told, keyValue({ type: 'Log', format: 'log' })])).toEqual([]);
   expect(said([container('/pk'), ...types])).toEqual([]);
+  // A row of the table that nobody annotated.
+  const table = ['container', '| Order | order:1 |', '| Log | log |', '| Order | order:{orderId} |'];
+  expect(said([container('/pk'), ...types, told], table)).toEqual([]);
   // A key that each caller has needs no word for each type.
   expect(said([container('/userId'), ...types, { ...told, from: ['userId'], format: undefined }])).toEqual([]);
 });

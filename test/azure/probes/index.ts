@@ -99,6 +99,7 @@ export const WITHOUT_PROBE: ReadonlyMap<string, string> = new Map([
     'ASM-E156',
     'ASM-E157',
     'ASM-E158',
+    'ASM-E159',
     'ASM-E171',
     'ASM-E172',
     'ASM-E166',

@@ -34,7 +34,15 @@ const isOwnId = (type: string | undefined, field: string): boolean => {
 
 /** The fields of which the caller has the value: those of the access, and what follows from them. */
 export function knownOf(annotations: Annotations, access: Annotation<'access'>): ReadonlySet<string> {
-  const given = [...access.equals, ...(access.query?.equal ?? [])].map(plain);
+  // A list of ids is as good as one.
+  const ids = (access.ranges ?? [])
+    .map(plain)
+    .filter((name) => /^ids?$/.test(name))
+    .map(() => 'id');
+  const given = [...access.equals, ...(access.query?.equal ?? [])]
+    .map(plain)
+    .concat(ids)
+    .map((name) => (name === 'ids' ? 'id' : name));
   const known = new Set(given);
   if (access.unknownKey !== true)
     for (const { field, from } of annotations.of('tenancy'))

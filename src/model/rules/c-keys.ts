@@ -1,4 +1,5 @@
 // C1 to C6: partition keys and their load.
+import { same } from '../annotations/annotations.ts';
 import type { ContainerDetail, Prose, Text } from '../documents.ts';
 import { bytesOf, quantities } from '../reader/quantity.ts';
 import { contradicts, isComposed, lineOf } from './key-values.ts';
@@ -68,7 +69,10 @@ export const KEYS: readonly Rule[] = [
     hint: 'Add the field to the examples, or use a field that they have as the key.',
     needs: [DESIGN],
     *check(facts) {
-      const lost = facts.containers.filter((detail) => isLost(facts, detail));
+      // Of the annotations somebody may have taken the key's value for each type.
+      const isTold = ({ container }: ContainerDetail): boolean =>
+        facts.annotations?.of('keyValue').some((one) => same(one.container, container.name)) === true;
+      const lost = facts.containers.filter((detail) => isLost(facts, detail) && !isTold(detail));
       for (const [key, [first, ...others]] of Map.groupBy(lost, ({ container }) => container.partitionKey[0]))
         if (first)
           yield {

@@ -11,6 +11,8 @@ const RELATIONAL = /\bON DELETE CASCADE\b|\bforeign keys?\b/i;
 const FINISHED =
   /\b(?:resum\w*|continuation|idempoten\w*|change feed|background|queue|retr(?:y|ies|ied)|in (?:batches|pages|chunks)|batch(?:es)? of|workflow|saga|durable (?:functions?|orchestr\w*|tasks?|entit\w+)|delete by partition key|soft[- ]?delet\w*|\bttl\b|job)\b/i;
 const NEAR = 4;
+/** "No cascade delete". */
+const NEGATED = /\b(?:no|without|never|not|don['’]t)\s+(?:an?\s+|any\s+)?$/i;
 
 /** Sentences that begin in a line; the next line may end them. */
 function sentences({ lines, file }: Design): { at: Place; more: Place[] }[] {
@@ -19,7 +21,7 @@ function sentences({ lines, file }: Design): { at: Place; more: Place[] }[] {
     const next = lines[index + 1] ?? '';
     const goesOn = text.length > 40 && /^\s*\w/.test(next) && !/[.:|]\s*$/.test(text);
     const found = WHOLE.exec(goesOn ? `${text} ${next}` : text);
-    if (!found || found.index >= text.length) return [];
+    if (!found || found.index >= text.length || NEGATED.test(text.slice(0, found.index))) return [];
     const line = index + 1;
     return [{ at: { file, line }, more: goesOn ? [{ file, line: line + 1 }] : [] }];
   });

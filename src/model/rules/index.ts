@@ -100,6 +100,11 @@ import { ANNOTATED_REFERENCES } from './j-references.ts';
 import { STATED_TWICE } from './j-facts.ts';
 import { STATED_KEYS } from './j-keys.ts';
 import { CLOSED_LISTS } from './j-values.ts';
+import { ACCOUNTS } from './j-account.ts';
+import { KEY_FIELDS } from './j-key-fields.ts';
+import { REQUEST_UNITS } from './j-request-units.ts';
+import { THROUGHPUTS } from './j-throughput.ts';
+import { WHO_DELETES } from './j-who-deletes.ts';
 import { SERVICE } from './service.ts';
 import { STATED } from './stated.ts';
 import { type Relational, relationalOf } from './relational.ts';
@@ -192,6 +197,11 @@ export const MODEL_RULES: readonly Rule[] = [
   ...STATED_KEYS,
   ...STATED_TWICE,
   ...CLOSED_LISTS,
+  ...THROUGHPUTS,
+  ...ACCOUNTS,
+  ...KEY_FIELDS,
+  ...REQUEST_UNITS,
+  ...WHO_DELETES,
   ...FAN_OUTS,
   ...ANNOTATED_REFERENCES,
   ...ANNOTATED_IDS,

@@ -2,7 +2,8 @@
 import { type Annotations, fieldOf, same } from '../annotations/annotations.ts';
 import { idOf } from '../annotations/known.ts';
 import { type MergedType, linesOf, ofService, plain, describedTypes } from '../annotations/described.ts';
-import { listed } from '../annotations/merged.ts';
+import { listed, outerOf } from '../annotations/merged.ts';
+import { isOfElements } from '../annotations/scale.ts';
 import { type Found, type Rule, type RuleResult, ANNOTATIONS, SOURCES, missing, together } from './rule.ts';
 
 /** Fields by which two things of one name differ. */
@@ -37,6 +38,7 @@ function leftOut(annotations: Annotations, type: MergedType, from: readonly stri
     const last = path.split('.').at(-1)?.toLowerCase() ?? '';
     return (
       TELLING.test(last) &&
+      !isOfElements(path) &&
       out(path) &&
       !declared.some(({ copyOf, computed }) => copyOf !== undefined || computed === true) &&
       !ofService(path)
@@ -72,7 +74,8 @@ const isOfNames = (annotations: Annotations, type: MergedType, from: readonly st
 
 function* coarse(annotations: Annotations, type: MergedType): Iterable<Found> {
   const { from, places } = idOf(annotations, type.type);
-  if (from === undefined) return;
+  // An element of a list has no id of a document.
+  if (from === undefined || outerOf(annotations, type.type)) return;
   const container = annotations.containersOf(type.type)[0];
   const inId = new Set([
     ...from.map(plain),
@@ -80,7 +83,7 @@ function* coarse(annotations: Annotations, type: MergedType): Iterable<Found> {
   ]);
   const finer = annotations
     .of('unique')
-    .filter((one) => same(one.type, type.type) && one.by !== 'id')
+    .filter((one) => same(one.type, type.type) && one.by !== 'id' && !one.fields.some(isOfElements))
     .map((one) => ({ at: one.at, fields: [...one.fields, ...(one.within ?? [])] }))
     .filter(
       ({ fields }) =>

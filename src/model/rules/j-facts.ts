@@ -1,5 +1,5 @@
 // J2: what the document states twice, it states the same.
-import { type Annotations, same } from '../annotations/annotations.ts';
+import { type Annotation, type Annotations, same } from '../annotations/annotations.ts';
 import { type FieldType, type MergedType, linesOf, describedTypes } from '../annotations/described.ts';
 import { listed } from '../annotations/merged.ts';
 import { type Stated, agree, statedOf } from '../annotations/values.ts';
@@ -21,6 +21,21 @@ interface Said {
   readonly text: string;
   readonly stated: Stated;
   readonly at: Place;
+  /** "70 % or more". */
+  readonly isLeast?: boolean;
+}
+
+/** Lower bounds agree with each other, and with what is above them. */
+function canBoth(a: Said, b: Said): boolean {
+  if (a.isLeast === true && b.isLeast === true) return true;
+  const [least, other] = a.isLeast === true ? [a, b] : [b, a];
+  return (
+    agree(a.stated, b.stated) ||
+    (least.isLeast === true &&
+      least.stated.kind === 'number' &&
+      other.stated.kind === 'number' &&
+      other.stated.value >= least.stated.value)
+  );
 }
 
 /** Places that can all be true, the most of them first. */
@@ -28,7 +43,7 @@ function sides(all: readonly Said[]): Said[][] {
   const groups: Said[][] = [];
   // A text that two others contain agrees with both, so the longest come first.
   for (const one of all.toSorted((a, b) => b.text.length - a.text.length)) {
-    const group = groups.find((others) => others.every((other) => agree(one.stated, other.stated)));
+    const group = groups.find((others) => others.every((other) => canBoth(one, other)));
     if (group) group.push(one);
     else groups.push([one]);
   }
@@ -81,6 +96,7 @@ function isOfModel(annotations: Annotations, of: string): boolean {
   const names = [...annotations.containers, ...annotations.types];
   const fields = describedTypes(annotations).flatMap((type) => type.fields.map(({ path }) => path.toLowerCase()));
   return (
+    /\b(?:account|database|cosmos ?db)\b/i.test(of) ||
     names.some((name) => same(name, of) || words(of).some((word) => same(word, name))) ||
     words(of).some((word) => word !== 'id' && fields.includes(word.toLowerCase()))
   );
@@ -99,6 +115,44 @@ function isExact({ stated, text }: Said): boolean {
   return stated.kind === 'text' && (count <= 2 || (QUANTITY.test(plain) && count <= 6));
 }
 
+/** What somebody builds by: names, settings, forms, counts. Free prose and praise aren't compared. */
+const BUILT =
+  /\b(?:names?|keys?|partition\w*|granularity|ids?|identif\w+|types?|modes?|versions?|levels?|regions?|database|container|account|consistency|algorithm|hash\w*|models?|ttl|units?|sizes?|length|capacity|order|dimensions?|methods?|provider|engine|source of truth|auth\w*|values?|default|numbers?|counts?|limits?|timeout|interval|schedule|policy|retention|throughput|prefix|suffix|separator|discriminator|managed|resource|language|runtime|tier|sku|terraform|bicep)\b/i;
+/** A boolean of these is a setting or a rule of the design. */
+const SWITCH =
+  /\b(?:required|mandatory|optional|enabled|disabled|unique|indexed|encrypted|immutable|public|shared|nullable|sharded|partitioned)\b/i;
+/** Figures of what is hoped for or measured, by which nobody builds. */
+const HOPED =
+  /\b(?:savings?|saved|reduction|improve\w*|benefit|gain|faster|cheaper|utili[sz]ation|usage|progress|coverage|probability|confidence|likelihood|effort|estimate\w*)\b/i;
+
+/** `70%+`, `at least 5`, `> 10`. */
+function isLeast({ value, words: text }: Annotation<'fact'>): boolean {
+  const [, digits] = /(\d[\d,.]*)/.exec(String(value)) ?? [];
+  if (digits === undefined) return false;
+  const number = Number(digits.replaceAll(',', ''));
+  return [...`${String(value)} ${text}`.matchAll(LEAST)].some(({ groups }) =>
+    [groups?.['before'], groups?.['after']].some(
+      (one) => one !== undefined && Number(one.replaceAll(',', '')) === number,
+    ),
+  );
+}
+const LEAST =
+  /(?:\bat least|\bmore than|\bover|\bminimum of|>=?|≥)\s*[$€]?(?<after>\d[\d,]*(?:\.\d+)?)|(?<before>\d[\d,]*(?:\.\d+)?)\s?(?:%|[A-Za-z]+(?:\/[a-z]+)?)?\+/gi;
+
+const NOW =
+  /\b(?:today|current(?:ly)?|existing|background|as[- ]is|status quo|before|problem|what exists|legacy|previous|history|old|baseline|why)\b/i;
+
+/** The time of which a place speaks: what is there today isn't what the design states. */
+function timeOf({ lines }: Annotations, { at, existing }: Annotation<'fact'>): 'now' | 'then' {
+  if (
+    existing === true ||
+    /\b(?:today|currently|at present|no longer|used to|previously)\b/i.test(lines[at.line - 1] ?? '')
+  )
+    return 'now';
+  const above = lines.slice(0, at.line).findLast((line) => /^#{1,6}\s/.test(line));
+  return above !== undefined && NOW.test(above) ? 'now' : 'then';
+}
+
 const key = (text: string): string =>
   text
     .toLowerCase()
@@ -108,10 +162,15 @@ const key = (text: string): string =>
 function facts(annotations: Annotations): readonly Contradiction[] {
   const examples = annotations.of('example').map(({ at, to, line }) => ({ from: at.line, to: at.line + to - line }));
   const isShown = ({ line }: Place): boolean => examples.some(({ from, to }) => line >= from && line <= to);
-  const real = annotations.of('fact').filter(({ example }) => example !== true);
+  const real = annotations
+    .of('fact')
+    .filter(
+      ({ example, of, property, value }) =>
+        example !== true && !HOPED.test(property) && !HOPED.test(of) && !/[*{<]/.test(String(value)),
+    );
   const groups = Map.groupBy(
     real,
-    ({ of, property, environment = '' }) => `${key(of)}.${key(property)}.${key(environment)}`,
+    (fact) => `${key(fact.of)}.${key(fact.property)}.${key(fact.environment ?? '')}.${timeOf(annotations, fact)}`,
   );
   return [...groups.values()].flatMap((group): readonly Contradiction[] => {
     const [first] = group;
@@ -120,6 +179,7 @@ function facts(annotations: Annotations): readonly Contradiction[] {
       text: `${typeof fact.value === 'number' ? n(fact.value) : String(fact.value)}${fact.unit === undefined ? '' : ` ${fact.unit}`}`,
       stated: statedOf(fact),
       at: fact.at,
+      isLeast: isLeast(fact),
     }));
     // An example shortens its lists.
     const counted = /dimension|\bcount|number|items|size|how many/i.test(first.property);
@@ -127,14 +187,21 @@ function facts(annotations: Annotations): readonly Contradiction[] {
     if (all.every((one) => isShown(one.at))) return [];
     const numbers = all.filter(({ stated, at }) => stated.kind === 'number' && !(counted && isShown(at)));
     const subject = key(first.of) === key(first.property) ? first.of : `${first.of}: ${first.property}`;
-    if (group.every(({ value }) => typeof value === 'boolean')) return contradiction(all, subject);
-    const texts = !MANY_TRUE.test(first.property) && isOfModel(annotations, first.of) ? all.filter(isExact) : [];
+    if (group.every(({ value }) => typeof value === 'boolean'))
+      return SWITCH.test(first.property) ? contradiction(all, subject) : [];
+    const texts =
+      !MANY_TRUE.test(first.property) && BUILT.test(first.property) && isOfModel(annotations, first.of)
+        ? all.filter(isExact)
+        : [];
     // Three places with three texts each name one of several.
     const sorts = sides(texts);
     const isList = sorts.length > 2 && sorts.every(({ length }) => length === 1);
     return [...contradiction(numbers, subject), ...(isList ? [] : contradiction(texts, subject))];
   });
 }
+
+const TESTED =
+  /(?<![a-z])(?:tests?|testing|acceptance|stag(?:e|ing)|dev|development|demo|local|sandbox|preview|ci|e2e)(?![a-z])/i;
 
 function* ofContainers(annotations: Annotations): Iterable<Found> {
   for (const name of annotations.containers) {
@@ -161,19 +228,11 @@ function* ofContainers(annotations: Annotations): Iterable<Found> {
     );
     yield* joined(
       contradiction(
-        annotations.of('throughput').flatMap(({ of, name: whose, mode, ru, at }) => {
-          if (of !== 'container' || !same(whose, name) || mode === undefined) return [];
-          const said = `${mode}${ru === undefined ? '' : ` ${n(ru)} RU/s`}`;
-          return [{ text: said, stated: text(said), at }];
-        }),
-        `${name}: the throughput`,
-      ),
-      'The cost and the capacity that are planned by the one aren’t those of the other',
-    );
-    yield* joined(
-      contradiction(
-        own.flatMap(({ database, at }) =>
-          database === undefined ? [] : [{ text: database, stated: text(database), at }],
+        own.flatMap(({ database, at, words: from }) =>
+          // A database of a test is another one.
+          database === undefined || TESTED.test(`${database} ${from}`)
+            ? []
+            : [{ text: database, stated: text(database), at }],
         ),
         `${name}: the database`,
       ),

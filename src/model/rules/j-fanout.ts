@@ -1,8 +1,9 @@
 // J5 and J6: reads that don't have the partition key's value, or the id, and what the document says of them.
 import { type Annotation, type Annotations, fieldOf, same } from '../annotations/annotations.ts';
 import { idOf, isCallers, keyGiven, keyValues, knownOf } from '../annotations/known.ts';
-import { accessesTo, plain, typesIn } from '../annotations/described.ts';
+import { accessesTo, alike, plain, typesIn } from '../annotations/described.ts';
 import { listed } from '../annotations/merged.ts';
+import { isAccepted, isSmall } from '../annotations/scale.ts';
 import {
   type Found,
   type Rule,
@@ -81,11 +82,23 @@ interface Crossing {
   readonly unsaid: readonly Access[];
 }
 
-/** The text knows that it asks all partitions, and doesn't call it frequent. */
-const isAccepted = ({ says = [] }: Access): boolean => says.includes('all partitions');
+/** A check before a write is told by the rule on uniqueness, a search in texts by the rule on searches. */
+const isToldElsewhere = (annotations: Annotations, { aim, name, type, equals, searches = [] }: Access): boolean =>
+  (searches.length > 0 && equals.length === 0) ||
+  ((aim === 'guard' || /\bcheck|\bunique|\bduplicate|\balready\b/i.test(name)) &&
+    equals.length > 0 &&
+    annotations
+      .of('unique')
+      .some(
+        ({ type: whose, fields, by }) =>
+          by !== 'id' &&
+          by !== 'unique-key' &&
+          same(whose, type) &&
+          equals.every((path) => fields.some((one) => alike(one, path))),
+      ));
 
 /** Small data that seldom changes is in one physical partition. */
-const isSmall = (annotations: Annotations, container: string): boolean => {
+const isReference = (annotations: Annotations, container: string): boolean => {
   const own = annotations.of('container').filter((one) => same(one.container, container));
   const types = typesIn(annotations, container);
   return (
@@ -99,12 +112,18 @@ function crossings(annotations: Annotations): Crossing[] {
     const key = annotations.keyOf(container);
     if (!key) return [];
     const all = accessesTo(annotations, container).filter(
-      (one) => READS.has(one.operation) || (FINDING.has(one.operation) && one.unknownKey === true),
+      (one) =>
+        (READS.has(one.operation) || (FINDING.has(one.operation) && one.unknownKey === true)) &&
+        one.aim !== 'maintenance' &&
+        one.accepted !== true &&
+        !isSmall(annotations, { container, type: one.type }) &&
+        !isToldElsewhere(annotations, one),
     );
     const levels = all.map((access) => ({ access, level: keyGiven(annotations, access, key) }));
-    const small = isSmall(annotations, container);
+    const small = isReference(annotations, container);
     const sure = levels.flatMap(({ access, level }) =>
-      level === 'lacking' && (access.often === 'often' || (access.often === undefined && !small && !isAccepted(access)))
+      level === 'lacking' &&
+      (access.often === 'often' || (access.often === undefined && !small && !isAccepted(annotations, access)))
         ? [access]
         : [],
     );
@@ -113,7 +132,7 @@ function crossings(annotations: Annotations): Crossing[] {
       access.often !== 'rarely' &&
       access.equals.length > 0 &&
       READS.has(access.operation) &&
-      (level === 'unsaid' || (level === 'lacking' && access.often === undefined && isAccepted(access)))
+      (level === 'unsaid' || (level === 'lacking' && access.often === undefined && isAccepted(annotations, access)))
         ? [access]
         : [],
     );
@@ -149,7 +168,7 @@ function* fanOuts(annotations: Annotations): Iterable<Found> {
       [...one.sure, ...one.unsaid].filter((access) => claimOf(access) !== undefined).map(({ name }) => name),
     );
     const sure = one.sure.filter(({ name }) => !claimed.has(name));
-    const unsaid = one.unsaid.filter(({ name }) => !claimed.has(name));
+    const unsaid = one.unsaid.filter(({ name }) => !claimed.has(name) && !sure.some((access) => access.name === name));
     return sure.length === 0 ? [] : [{ ...one, sure, unsaid }];
   });
   for (const group of alikeOnes(open)) {
@@ -179,6 +198,8 @@ function lacksId(annotations: Annotations, access: Access): string | undefined {
   const known = knownOf(annotations, access);
   if (known.has('id') || access.equals.length === 0) return undefined;
   const id = idOf(annotations, access.type);
+  // A fixed id needs no value, and of a type without a word on its id nobody knows.
+  if (id.places.length === 0 || id.places.some(({ constant }) => constant === true)) return undefined;
   const lacking = id.from?.filter((field) => !known.has(plain(field))) ?? [];
   if (lacking.length > 0) return `the id is made of ${listed(id.from ?? [])}, and the caller has no ${listed(lacking)}`;
   if (id.random) return 'the id is random, and the caller doesn’t have it';

@@ -84,6 +84,52 @@ export function* otherParts(annotations: Annotations): Iterable<Found> {
   }
 }
 
+const UUID = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
+
+/** The form of a field's values as an expression; undefined for a form that is told in words. */
+function fieldForm(format: string): RegExp | undefined {
+  if (/^(?:guid|uuid)(?:\s?v?\d)?$/i.test(format.trim())) return UUID;
+  const [, body, flags] = /^\/(\^.+\$)\/([a-z]*)$/.exec(format.trim()) ?? [];
+  if (body !== undefined) {
+    try {
+      return new RegExp(body, flags);
+    } catch {
+      return undefined;
+    }
+  }
+  const [, digits] = /^(\d{1,2}) digits$/i.exec(format.trim()) ?? [];
+  return digits === undefined ? undefined : new RegExp(String.raw`^\d{${digits}}$`);
+}
+
+/** Values of examples that the stated form of their field refuses. */
+export function* otherValues(annotations: Annotations): Iterable<Found> {
+  const forms = annotations.of('type').flatMap(({ type, fields, at }) =>
+    fields.flatMap(({ path, format }) => {
+      const form = format === undefined ? undefined : fieldForm(format);
+      return form ? [{ type, path, format: format ?? '', form, at }] : [];
+    }),
+  );
+  const wrong = examplesOf(annotations).flatMap((example) =>
+    forms.flatMap(({ type, path, format, form, at }) => {
+      const value = same(type, example.type) ? valueAt(example.document, `/${path.replaceAll('.', '/')}`) : undefined;
+      const bad = typeof value === 'string' && !isPlaceholder(value) && !form.test(value);
+      return bad ? [{ type, path, format, value, from: at, at: example.at }] : [];
+    }),
+  );
+  const texts = [...Map.groupBy(wrong, ({ type, path }) => `${type}.${path}`)].map(
+    ([name, all]) =>
+      `${name} "${quoted(all[0]?.value ?? '', 40)}" (${linesOf(all.slice(0, 1))}), which should be ${all[0]?.format ?? ''} (line ${all[0]?.from.line ?? 0})`,
+  );
+  yield* hinted(
+    together(
+      wrong,
+      `Examples have values that the stated form refuses: ${listed(texts)}. Whoever builds the check by the form refuses these documents, and whoever builds by the example breaks the form`,
+      wrong.map(({ from }) => from),
+    ),
+    'Make the examples by the form, or correct the form.',
+  );
+}
+
 export function* otherForms(annotations: Annotations): Iterable<Found> {
   for (const example of examplesOf(annotations)) {
     const id = example.document['id'];

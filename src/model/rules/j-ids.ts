@@ -4,7 +4,7 @@ import { idOf } from '../annotations/known.ts';
 import { alike, linesOf, plain, describedType } from '../annotations/described.ts';
 import { listed } from '../annotations/merged.ts';
 import { valueAt } from '../model.ts';
-import { examplesOf, otherForms, otherParts } from './j-id-forms.ts';
+import { examplesOf, otherForms, otherParts, otherValues } from './j-id-forms.ts';
 import {
   type Found,
   type Rule,
@@ -202,6 +202,7 @@ export const ANNOTATED_IDS: readonly Rule[] = [
       yield* refused(annotations);
       yield* freeTexts(annotations);
       yield* otherForms(annotations);
+      yield* otherValues(annotations);
       yield* otherParts(annotations);
       yield* formulas(annotations);
       yield* otherTypes(annotations);

@@ -13,7 +13,29 @@ function refusal(path: string, whole: boolean): string | undefined {
   return whole && !/\/[?*]$/.test(path) ? 'ends neither with /? nor with /*' : undefined;
 }
 
+/** A composite index of one path is none. */
+function* single(annotations: Annotations): Iterable<Found> {
+  const all = annotations
+    .of('index')
+    .flatMap((one) =>
+      (one.composites ?? [])
+        .filter(({ length }) => length === 1)
+        .map(([part]) => ({ one, at: one.at, path: part?.path ?? '' })),
+    );
+  const texts = all.map(({ one, path }) => `${path}${one.container === undefined ? '' : ` (${one.container})`}`);
+  for (const found of together(
+    all,
+    `The composite ${new Set(texts).size === 1 ? 'index' : 'indexes'} of ${listed(texts)} ${new Set(texts).size === 1 ? 'has' : 'have'} one path each. The service refuses a composite index with fewer than two paths; it makes nothing unique either, and the range index of a single path is there by default`,
+  ))
+    yield {
+      ...found,
+      severity: 'error',
+      hint: `Leave it out; the default policy indexes ${listed(all.map(({ path }) => path))}.`,
+    };
+}
+
 function* malformed(annotations: Annotations): Iterable<Found> {
+  yield* single(annotations);
   const wrong = annotations.of('index').flatMap((index) =>
     pathsOf([index]).flatMap(({ path, at }) => {
       const why = refusal(path, isWhole(index));
@@ -147,7 +169,7 @@ export const ANNOTATED_INDEXES: readonly Rule[] = [
     title: 'Index paths are those of fields, of queries and of the service',
     severity: 'warning',
     source: POLICY,
-    why: 'A path begins with a slash, has a wildcard only at its end, and a policy has the root path; lazy indexing is gone (ASM-E154). Otherwise the service refuses the policy. A path of a field that no document has does nothing: what should be excluded is indexed, and what should be found isn’t. The rule compares the paths of annotations with the fields of the container’s types, if all of them are described, and with the filters and orders of queries. The partition key, unless it is the id, isn’t indexed by itself (ASM-E169).',
+    why: 'The service refuses a composite index with one path (ASM-E170). A path begins with a slash, has a wildcard only at its end, and a policy has the root path; lazy indexing is gone (ASM-E154). Otherwise the service refuses the policy. A path of a field that no document has does nothing: what should be excluded is indexed, and what should be found isn’t. The rule compares the paths of annotations with the fields of the container’s types, if all of them are described, and with the filters and orders of queries. The partition key, unless it is the id, isn’t indexed by itself (ASM-E169).',
     hint: 'Take the paths from the documents and the queries.',
     instead: ['E2', 'E3', 'E4', 'E5', 'E14'],
     needs: [ANNOTATIONS],

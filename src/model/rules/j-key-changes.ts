@@ -3,16 +3,47 @@ import { type Annotations, same } from '../annotations/annotations.ts';
 import { idOf, keyValues } from '../annotations/known.ts';
 import { accessesTo, alike, linesOf, plain, typesIn } from '../annotations/described.ts';
 import { listed } from '../annotations/merged.ts';
+import { isExisting } from '../annotations/scale.ts';
 import { keyed } from './j-key-values.ts';
 import { type Found, type Rule, type RuleResult, ANNOTATIONS, SOURCES, missing, quoted, together } from './rule.ts';
 
+const OLD =
+  /\b(?:legacy|pre-?migration|old (?:docs|documents|records|data)|before the migration|backfill\w*|not yet migrated)\b/i;
+
+/** The line speaks of documents from before the key. */
+const isOld = ({ lines }: Annotations, { at }: { readonly at: { readonly line: number } }): boolean =>
+  OLD.test(lines[at.line - 1] ?? '');
+
+/** What lives shorter is gone before anybody changes such a value. */
+const SHORT = 7 * 86_400;
+
+/** Every type of the container, or the container itself, lives for a short time only. */
+function isShortLived(annotations: Annotations, container: string): boolean {
+  const own = annotations.of('container').filter((one) => same(one.container, container));
+  const isShort = (seconds: number | undefined): boolean => seconds !== undefined && seconds < SHORT;
+  if (own.some(({ ttl }) => typeof ttl === 'number' && ttl < SHORT)) return true;
+  const kept = annotations.of('retention');
+  if (kept.some((one) => one.type === undefined && same(one.container, container) && isShort(one.seconds))) return true;
+  const types = typesIn(annotations, container);
+  return (
+    types.length > 0 &&
+    types.every(
+      ({ type, purposes }) => purposes.has('token') || kept.some((one) => same(one.type, type) && isShort(one.seconds)),
+    )
+  );
+}
+
 function* unfixed(annotations: Annotations, container: string, key: string): Iterable<Found> {
   const types = typesIn(annotations, container);
-  const later = annotations.of('keyValue').filter((one) => same(one.container, container) && one.required === false);
-  const optional = types.flatMap(({ fields }) =>
+  // Old documents without a value are a task for a repair; new ones have it.
+  const later = annotations
+    .of('keyValue')
+    .filter((one) => same(one.container, container) && one.required === false && !isOld(annotations, one));
+  const hasOld = annotations.of('keyValue').some((one) => same(one.container, container) && isOld(annotations, one));
+  const optional = (hasOld ? [] : types).flatMap(({ fields }) =>
     fields
       .filter(({ path }) => alike(path, key))
-      .flatMap(({ declared }) => declared.filter((one) => one.optional === true)),
+      .flatMap(({ declared }) => declared.filter((one) => one.optional === true && !isOld(annotations, one))),
   );
   const names = listed(later.flatMap(({ type }) => (type === undefined ? [] : [type])));
   yield* together(
@@ -65,7 +96,7 @@ function* renamable(annotations: Annotations): Iterable<Found> {
       ...made.filter((part) => REACHED.test(plain(part))),
     ];
     const fixed = values.some(({ words }) => /immutable|never change|stable|unver[aä]nderlich/i.test(words));
-    return parts.length === 0 || fixed
+    return parts.length === 0 || fixed || isExisting(annotations, { container }) || isShortLived(annotations, container)
       ? []
       : [{ container, key, part: parts[0] ?? key, places: annotations.keysOf(container) }];
   });
@@ -94,7 +125,8 @@ export const KEY_CHANGES: readonly Rule[] = [
       if (!annotations) return;
       const all = keyed(annotations);
       if (all.length === 0) yield missing('a partition key in an annotation');
-      for (const { container, key } of all) yield* unfixed(annotations, container, key);
+      for (const { container, key } of all)
+        if (!isExisting(annotations, { container })) yield* unfixed(annotations, container, key);
       yield* renamable(annotations);
     },
   },

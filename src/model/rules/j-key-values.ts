@@ -1,8 +1,9 @@
 // J10 and J11: what values a partition key has, and when a document gets its own.
 import { type Annotation, type Annotations, fieldOf, same } from '../annotations/annotations.ts';
-import { idOf, keyValues } from '../annotations/known.ts';
+import { idOf, isCallers, keyValues } from '../annotations/known.ts';
 import { alike, linesOf, plain, typesIn } from '../annotations/described.ts';
 import { listed } from '../annotations/merged.ts';
+import { isExisting, isSmall } from '../annotations/scale.ts';
 import type { Place } from '../model.ts';
 import {
   type Found,
@@ -46,12 +47,27 @@ const valueOf = (all: readonly KeyValue[], key: string): string => {
   return format === undefined ? key : `${key} (${quoted(format, 40)})`;
 };
 
+/** The text owns the choice of one partition. */
+const ON_PURPOSE =
+  /\b(?:deliberate(?:ly)?|intentional(?:ly)?|on purpose|by design|single[- ]partition|one partition (?:per|for each))\b/i;
+
+/**
+ * The question isn't asked of the container: it is small, not designed here, or in one partition on purpose, so that a batch
+ * holds its writes together.
+ */
+function isSettled(annotations: Annotations, container: string): boolean {
+  if (isSmall(annotations, { container }) || isExisting(annotations, { container })) return true;
+  const places = [...keyValues(annotations, container), ...annotations.keysOf(container)];
+  return places.some(({ at }) => ON_PURPOSE.test(annotations.lines.slice(at.line - 1, at.line + 2).join(' ')));
+}
+
 const SMALL = /\bsmall\b|\b(?:far|well|safely|comfortably) (?:inside|below|under|within)\b|\bbounded\b/i;
 
 const isReference = (annotations: Annotations, container: string): boolean => {
   const types = typesIn(annotations, container);
   return (
-    (types.length > 0 && types.every(({ purposes }) => purposes.has('reference'))) ||
+    (types.length > 0 &&
+      types.every(({ purposes }) => purposes.has('reference') || purposes.has('lease') || purposes.has('counter'))) ||
     annotations.of('container').some((one) => same(one.container, container) && one.purpose === 'reference')
   );
 };
@@ -65,7 +81,9 @@ function* fewValues(annotations: Annotations, container: string, key: string): I
   const few = all.filter(
     ({ distinct, at }) =>
       distinct === 'one' ||
-      (distinct === 'few' && !SMALL.test(annotations.lines.slice(at.line - 1, at.line + 2).join(' '))),
+      (distinct === 'few' &&
+        !isCallers(annotations, key) &&
+        !SMALL.test(annotations.lines.slice(at.line - 1, at.line + 2).join(' '))),
   );
   const lists = typesIn(annotations, container).flatMap(({ fields }) =>
     fields
@@ -244,8 +262,9 @@ export const KEY_VALUES: readonly Rule[] = [
     needs: [ANNOTATIONS],
     *check({ annotations }): Iterable<RuleResult> {
       if (!annotations) return;
-      const all = keyed(annotations);
-      if (all.length === 0) yield missing('a partition key in an annotation');
+      const stated = keyed(annotations);
+      if (stated.length === 0) yield missing('a partition key in an annotation');
+      const all = stated.filter(({ container }) => !isSettled(annotations, container));
       for (const { container, key } of all) {
         yield* fewValues(annotations, container, key);
         yield* unevenValues(annotations, container, key);

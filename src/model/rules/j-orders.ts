@@ -3,6 +3,7 @@ import { type Annotation, type Annotations, fieldOf, same } from '../annotations
 import { keyGiven } from '../annotations/known.ts';
 import { accessesTo, alike, linesOf, saysText, typesIn } from '../annotations/described.ts';
 import { listed } from '../annotations/merged.ts';
+import { isAccepted, isOfElements, isSmall } from '../annotations/scale.ts';
 import { NOT_REFUSED, REFUSED } from './c-syntax.ts';
 import {
   type Found,
@@ -86,11 +87,25 @@ function* orders(annotations: Annotations, container: string): Iterable<Found> {
       ? [{ composite, meant }]
       : [];
   });
-  for (const { composite, meant } of idle)
+  const key = annotations.keyOf(container)?.map(fieldOf) ?? [];
+  for (const { composite, meant } of idle) {
+    const last = composite.order.at(-1)?.path ?? '';
+    // Within one partition the range index of the last path has the order.
+    if (composite.order.slice(0, -1).every(({ path }) => key.some((one) => alike(one, path)))) {
+      yield* hinted(
+        together(
+          [{ at: composite.at }, ...meant],
+          `${container}: the composite index (${written(composite.order)}) isn’t needed. ${key.join(' and ')} is the partition key, so ${listed(meant.map(({ access }) => `"${quoted(access.name)}"`))} reads one partition, and the range index of ${last} gives the order there. Each write pays for the composite index`,
+        ),
+        `Leave the composite index out, and keep ${last} in the included paths.`,
+      );
+      continue;
+    }
     yield* together(
       [{ at: composite.at }, ...meant],
       `${container}: the composite index (${written(composite.order)}) isn’t used by ${listed(meant.map(({ access }) => `"${quoted(access.name)}"`))}, which ${meant.length === 1 ? 'orders' : 'order'} by ${written(meant[0]?.order ?? [])} alone. A composite index serves an ORDER BY only if it names all of its paths in this order, so the query doesn’t get what the index was made for, and each write pays for it`,
     );
+  }
 }
 
 /** Orders by a word that stands for a rank. */
@@ -119,10 +134,33 @@ function* byLetters(annotations: Annotations, container: string): Iterable<Found
   }
 }
 
+/** `WHERE type = 'a'`, where no FROM or JOIN names `type`. */
+function isBare(sql: string): boolean {
+  const [, name] = /\bWHERE\s+(?:NOT\s+)?\(?\s*([A-Za-z_]\w*)\s*(?:=|!=|<|>|\bIN\b|\bLIKE\b)/i.exec(sql) ?? [];
+  return (
+    name !== undefined &&
+    !/^(?:true|false|null|not|exists|undefined)$/i.test(name) &&
+    // `teamId = X` is no SQL, but words for it.
+    /(?:=|!=|<|>|\bIN\b|\bLIKE\b)\s*\(?\s*['"@\d]/i.test(sql) &&
+    !/=\s*[A-Z]\b/.test(sql) &&
+    !new RegExp(String.raw`\b(?:FROM|JOIN|AS)\s+${name}\b|\bFROM\s+\w+\s+${name}\b`, 'i').test(sql)
+  );
+}
+
 function* refused(annotations: Annotations): Iterable<Found> {
   const all = annotations.of('access').filter(({ sql }) => sql !== undefined);
+  const bare = all.filter(({ sql = '' }) => isBare(sql));
+  for (const found of together(
+    bare,
+    `${listed(bare.map(({ name }) => `"${quoted(name)}"`))}: a property stands without the alias of its container (${quoted(bare[0]?.sql ?? '', 80)}). The service answers with 400`,
+  ))
+    yield { ...found, hint: 'Write the alias before each property: `FROM c WHERE c.type = "…"`.' };
+  const told = new Set<string>();
   for (const { has, what, instead } of REFUSED) {
-    const wrong = all.filter(({ sql = '' }) => has.test(sql) && !(what.startsWith('LIMIT') && NOT_REFUSED.test(sql)));
+    const wrong = all.filter(
+      ({ sql = '' }) => !told.has(sql) && has.test(sql) && !(what.startsWith('LIMIT') && NOT_REFUSED.test(sql)),
+    );
+    for (const { sql = '' } of wrong) told.add(sql);
     for (const found of together(
       wrong,
       `${listed(wrong.map(({ name }) => `"${quoted(name)}"`))}: the query language of Cosmos DB has no ${what}${wrong[0] ? ` (${quoted(wrong[0].sql ?? '', 80)})` : ''}. The service answers with 400`,
@@ -139,6 +177,9 @@ function* wholes(annotations: Annotations): Iterable<Found> {
     const sql = access.sql ?? '';
     return (
       key !== undefined &&
+      access.accepted !== true &&
+      access.aim !== 'maintenance' &&
+      !isSmall(annotations, { container, type: access.type }) &&
       /\b(?:COUNT|SUM|AVG|MIN|MAX)\s*\(|\bGROUP\s+BY\b/i.test(sql) &&
       !/\bWHERE\b/i.test(sql) &&
       keyGiven(annotations, access, key) !== 'given'
@@ -170,10 +211,16 @@ function* searches(annotations: Annotations, container: string): Iterable<Found>
       fields.some((field) => alike(field.path, path) && field.types.some(({ type }) => type === 'vector')),
     );
   const all = accessesTo(annotations, container)
-    .map((access) => ({ access, at: access.at, paths: (access.searches ?? []).filter((path) => !isVector(path)) }))
+    .map((access) => ({
+      access,
+      at: access.at,
+      paths: (access.searches ?? []).filter((path) => !isVector(path) && !isOfElements(path)),
+    }))
     .filter(
       ({ access, paths }) =>
         access.often !== 'rarely' &&
+        access.aim !== 'maintenance' &&
+        !isAccepted(annotations, access) &&
         !REFUSED.some(({ has }) => has.test(access.sql ?? '')) &&
         paths.length > 0 &&
         !/full[- ]?text/i.test(`${access.words} ${access.sql ?? ''}`),

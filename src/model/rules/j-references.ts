@@ -3,6 +3,7 @@ import { type Annotations, type StatedKey, bare, fieldOf, same } from '../annota
 import { isCallers, keyValues } from '../annotations/known.ts';
 import { type MergedType, hasField, linesOf, plain, describedTypes } from '../annotations/described.ts';
 import { listed } from '../annotations/merged.ts';
+import { isSmall } from '../annotations/scale.ts';
 import type { Place } from '../model.ts';
 import { type Rule, type RuleResult, ANNOTATIONS, SOURCES, missing, together } from './rule.ts';
 
@@ -47,6 +48,24 @@ const ownKeys = (annotations: Annotations, type: string): readonly string[] =>
       ...annotations.keysOf(container).flatMap(({ key }) => key.map(fieldOf)),
       ...keyValues(annotations, container, type).flatMap(({ from = [] }) => from),
     ]);
+
+/** Somebody reads a document of the type by its id: without that nobody follows the reference. */
+const isFollowed = (annotations: Annotations, type: string, referrers: readonly string[]): boolean => {
+  const container = annotations.containersOf(type)[0];
+  return annotations
+    .of('access')
+    .some(
+      (one) =>
+        (one.operation === 'point-read' || one.operation === 'query') &&
+        (same(one.type, type) || (one.type === undefined && same(one.container, container))) &&
+        [...one.equals, ...(one.ranges ?? [])].some(
+          (path) =>
+            /^ids?$/.test(plain(path)) ||
+            plain(path) === `${plain(bare(type))}id` ||
+            referrers.some((field) => plain(field) === plain(path)),
+        ),
+    );
+};
 
 /** Somebody reads a document of the type by its id and without its key. */
 const looksUp = (annotations: Annotations, type: string): boolean =>
@@ -98,7 +117,13 @@ function dangling(annotations: Annotations, target: string): readonly Dangling[]
       at: declared.find(({ refersTo }) => same(refersTo, target))?.at ?? at,
     }));
   });
-  return referrers.length === 0
+  return referrers.length === 0 ||
+    isSmall(annotations, { container, type: target }) ||
+    !isFollowed(
+      annotations,
+      target,
+      referrers.map((one) => one.field),
+    )
     ? []
     : [{ target, container, field, keyAt: annotations.keysOf(container).slice(0, 1), referrers }];
 }
@@ -116,7 +141,7 @@ export const ANNOTATED_REFERENCES: readonly Rule[] = [
     title: 'A document that refers to another has its id and its key',
     severity: 'warning',
     source: SOURCES.microsoft('Partitioning and horizontal scaling in Azure Cosmos DB'),
-    why: 'A booking that has only `venueId` can’t read the venue if venues are keyed by city: without the key’s value the read is a query over all partitions. The rule looks at fields that an annotation says hold the id of another type. It asks for the key’s field, or for the fields that the key is made of, in the type that refers. A type of which few fields are known is not asked.',
+    why: 'A booking that has only `venueId` can’t read the venue if venues are keyed by city: without the key’s value the read is a query over all partitions. The rule looks at fields that an annotation says hold the id of another type. It asks for the key’s field, or for the fields that the key is made of, in the type that refers. A type of which few fields are known is not asked, nor is a reference that no read follows.',
     hint: 'Store the key’s value beside the id.',
     instead: ['C32'],
     needs: [ANNOTATIONS],

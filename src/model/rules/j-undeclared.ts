@@ -13,6 +13,7 @@ import {
   describedTypes,
 } from '../annotations/described.ts';
 import { listed } from '../annotations/merged.ts';
+import { isExisting } from '../annotations/scale.ts';
 import { near } from '../../base/near.ts';
 import {
   type Found,
@@ -53,7 +54,8 @@ function missingIn(
         sorts.some(({ type }) => type === 'object') && !fields.some((one) => one.path.startsWith(`${path}.`)),
     ),
   );
-  if (types.length === 0 || open || !types.every(({ complete }) => complete)) return { fields: [], types };
+  const isGiven = types.some(({ type }) => isExisting(annotations, { type }));
+  if (types.length === 0 || open || isGiven || !types.every(({ complete }) => complete)) return { fields: [], types };
   const container = annotations.containerOf(access);
   const made = new Set([
     ...annotations.keysOf(container ?? '').flatMap(({ key }) => key.map(plain)),
@@ -76,6 +78,7 @@ function missingIn(
     (path) =>
       /^[\w.[\]]+$/.test(path) &&
       !isId(path) &&
+      !/^(?:type|kind|doctype|entitytype|documenttype|discriminator)$/.test(plain(path)) &&
       !ofService(path) &&
       !made.has(plain(path)) &&
       !types.some((type) => hasField(type, path) || hasField(type, path.split(/[.[]/)[0] ?? path)),
@@ -158,6 +161,7 @@ function* keyless(annotations: Annotations): Iterable<Found> {
       annotations.keysOf(name).length === 0 &&
       // The change feed’s own container is made by its library.
       !/lease/i.test(name) &&
+      !isExisting(annotations, { container: name }) &&
       !hasKeyInText(annotations, name) &&
       annotations.of('container').some(({ container }) => same(container, name)) &&
       (typesIn(annotations, name).length > 0 || accessesTo(annotations, name).length > 0),
@@ -176,6 +180,49 @@ function* keyless(annotations: Annotations): Iterable<Found> {
   );
 }
 
+/** Reads of a container that is there already, and whose key the document doesn't name, as it does for another. */
+function* unknownKeys(annotations: Annotations): Iterable<Found> {
+  const keyed = annotations.containers.filter((name) => annotations.keysOf(name).length > 0);
+  const all = annotations.containers.flatMap((container) => {
+    const isOpen =
+      annotations.keysOf(container).length === 0 &&
+      isExisting(annotations, { container }) &&
+      !hasOwnKey(annotations, container, keyed);
+    const reads = accessesTo(annotations, container).filter(
+      ({ operation, equals, aim, often, accepted }) =>
+        operation === 'query' &&
+        equals.length > 0 &&
+        aim !== 'maintenance' &&
+        often !== 'rarely' &&
+        accepted !== true &&
+        !equals.some((path) => plain(path) === 'id'),
+    );
+    return isOpen ? reads.map((access) => ({ access, at: access.at, container })) : [];
+  });
+  if (keyed.length === 0 || all.length === 0) return;
+  const by = listed(all.flatMap(({ access }) => access.equals));
+  const containers = listed(all.map(({ container }) => container));
+  yield* hinted(
+    together(
+      all,
+      `${listed(all.map(({ access }) => `"${quoted(access.name)}"`))} reads ${containers} by ${by}, and no place states the key of ${containers}, as for ${listed(keyed)}. If it isn’t ${by}, each such read asks every physical partition, and nobody sees it here`,
+    ),
+    `State the partition key of ${containers}, and what the read by ${by} costs.`,
+  );
+}
+
+/** A line names the container and a key, and no other container whose key that may be. */
+const hasOwnKey = ({ lines }: Annotations, container: string, others: readonly string[]): boolean =>
+  lines.some(
+    (line) =>
+      new RegExp(String.raw`(?<![\w-])${container.replaceAll(/[^\w-]/g, '.')}(?![\w-])`, 'i').test(line) &&
+      /partition[ _-]?key|\|\s*`?\/[A-Za-z_]\w*`?\s*\|/i.test(line) &&
+      !others.some((other) => line.toLowerCase().includes(other.toLowerCase())),
+  );
+
+const DESIGNS =
+  /^#{1,3} .*\b(?:data[- ]?models?|schemas?|entit(?:y|ies)|document (?:structure|design|model|types?)|modell?ing|domain)\b/i;
+
 /** No type of the document has fields or an id, so that the keys and reads stand for themselves. */
 function* shapeless(annotations: Annotations): Iterable<Found> {
   const types = describedTypes(annotations);
@@ -183,7 +230,9 @@ function* shapeless(annotations: Annotations): Iterable<Found> {
     types.every(({ fields, complete }) => !complete && fields.length < 2) &&
     annotations.of('id').every(({ from }) => from === undefined);
   const stored = types.filter(({ type }) => annotations.containersOf(type).length > 0);
-  if (!unknown || stored.length === 0 || annotations.of('access').length < 3) return;
+  // A text on costs, deployment or operation needn't show documents.
+  const isDesign = annotations.lines.some((line) => DESIGNS.test(line));
+  if (!unknown || !isDesign || stored.length === 0 || annotations.of('access').length < 3) return;
   yield* hinted(
     together(
       stored,
@@ -209,7 +258,7 @@ function* undescribed(annotations: Annotations): Iterable<Found> {
       ({ operation, often, returns, equals }) =>
         ['query', 'point-read'].includes(operation) && often === 'often' && returns === 'one' && equals.length > 0,
     );
-    return unknown && reads.length > 0 ? [{ container, types, reads }] : [];
+    return unknown && reads.length > 0 && !isExisting(annotations, { container }) ? [{ container, types, reads }] : [];
   });
   yield* hinted(
     together(
@@ -238,6 +287,7 @@ export const UNDECLARED: readonly Rule[] = [
       yield* unknownContainers(annotations);
       yield* undescribed(annotations);
       yield* keyless(annotations);
+      yield* unknownKeys(annotations);
       yield* shapeless(annotations);
     },
   },

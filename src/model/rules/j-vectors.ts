@@ -2,6 +2,7 @@
 import { type Annotations, same } from '../annotations/annotations.ts';
 import { type MergedType, accessesTo, alike, linesOf, plain, saysText, typesIn } from '../annotations/described.ts';
 import { listed } from '../annotations/merged.ts';
+import { isExisting } from '../annotations/scale.ts';
 import type { Place } from '../model.ts';
 import { indexedField, indexesOf, pathsOf } from './index-paths.ts';
 import { POLICY } from './j-indexes.ts';
@@ -69,6 +70,7 @@ function heavyAt(
 
 function* largeFields(annotations: Annotations): Iterable<Found> {
   const all = annotations.containers.flatMap((container) => {
+    if (isExisting(annotations, { container })) return [];
     const indexes = indexesOf(annotations, container);
     const paths = pathsOf(indexes);
     const excluded = paths.filter((one) => one.excluded).map(({ path }) => path);
@@ -121,7 +123,8 @@ export const HEAVY_FIELDS: readonly Rule[] = [
     *check({ annotations }): Iterable<RuleResult> {
       if (!annotations) return;
       if (annotations.of('access').length === 0) yield missing('an access in an annotation');
-      for (const container of annotations.containers) yield* vectors(annotations, container);
+      for (const container of annotations.containers)
+        if (!isExisting(annotations, { container })) yield* vectors(annotations, container);
     },
   },
   {

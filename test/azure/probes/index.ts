@@ -106,6 +106,13 @@ export const WITHOUT_PROBE: ReadonlyMap<string, string> = new Map([
     'ASM-E167',
     'ASM-E168',
     'ASM-E169',
+    'ASM-E160',
+    'ASM-E161',
+    'ASM-E162',
+    'ASM-E163',
+    'ASM-E164',
+    'ASM-E165',
+    'ASM-E170',
   ),
   ...because('ASM-A2 asks it.', 'ASM-E9'),
   ...because(

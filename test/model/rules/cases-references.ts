@@ -165,6 +165,17 @@ export const REFERENCE_CASES: readonly Case[] = [
     severity: 'warning',
   },
   {
+    rule: 'F20',
+    given: [
+      said(
+        `Deleting a category first moves all its entries to another one. The job can be resumed.${'\n\nText.'.repeat(8)}\n\nAn admin may remove a client. No cascade delete: its machines stay where they are.`,
+      ),
+    ],
+    wrong: [['No cascade delete: its machines stay where they are', 'Cascade delete of its machines']],
+    at: 'An admin may remove',
+    severity: 'warning',
+  },
+  {
     rule: 'F21',
     given: [
       container(

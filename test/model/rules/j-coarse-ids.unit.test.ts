@@ -49,3 +49,9 @@ test('an id that is coarser than what exists once is wrong', () => {
   expect(messages(id(['sourceId', 'targetId']), unique(['sourceId', 'targetId', 'projectId']))).toEqual([]);
   expect(messages(id(['sourceId', 'targetId']), unique(['mail']))).toEqual([]);
 });
+
+test('what is once in a list is no matter of the document’s id', () => {
+  const once = (path: string) => ({ kind: 'unique', ...at(5), type: 'edge', fields: ['sourceId', path] });
+  expect(messages(id(['sourceId']), type(), once('events[].day'))).toEqual([]);
+  expect(messages(id(['sourceId']), type(), once('day'))).toHaveLength(1);
+});

@@ -106,19 +106,12 @@ test('free words are compared only where another word is another value', () => {
   expect(messages(fact(2, 'sign-in', 'required', true), fact(3, 'sign-in', 'required', false))).toHaveLength(1);
 });
 
-test('TTL, throughput and database of a container are compared', () => {
+test('TTL and database of a container are compared', () => {
   const container = (line: number, facts: object) => ({ kind: 'container', ...at(line), container: 'Logs', ...facts });
   expect(messages(container(1, { ttl: 86_400 }), container(2, { ttl: 3600 }))[0]).toContain(
     'Logs: the TTL is 86,400 s (line 1) and 3,600 s (line 2)',
   );
   expect(messages(container(1, { ttl: 86_400 }), container(2, { ttl: 86_400 }))).toEqual([]);
-  expect(
-    messages(
-      container(1, {}),
-      { kind: 'throughput', ...at(1), of: 'container', name: 'Logs', mode: 'autoscale', ru: 4000 },
-      { kind: 'throughput', ...at(2), of: 'container', name: 'Logs', mode: 'manual', ru: 1000 },
-    )[0],
-  ).toContain('throughput');
   expect(messages(container(1, { database: 'shop' }), container(2, { database: 'store' }))[0]).toContain(
     'the database',
   );
@@ -140,4 +133,45 @@ test('a field has one JSON type in declarations and examples; a date may be a st
     STATED_TWICE,
   );
   expect(shown[0]?.message).toContain('at is date (line 1) and boolean (line 2)');
+});
+
+test('lower bounds agree with what is above them, and hopes are no design', () => {
+  const lines = ['At most 70%+ of it.', 'At most 83%+ of it.', 'It is 60 % of it.', '', '', '', ''];
+  const share = (line: number, property: string, value: number, words: string) => ({
+    ...fact(line, 'throughput', property, value, '%'),
+    words,
+  });
+  const [seventy, more, sixty] = [
+    share(1, 'part of reads', 70, '70%+'),
+    share(2, 'part of reads', 83, '83%+'),
+    share(3, 'part of reads', 60, '60 %'),
+  ];
+  expect(annotated(lines, [seventy, more], STATED_TWICE)).toEqual([]);
+  expect(annotated(lines, [seventy, sixty], STATED_TWICE)).toHaveLength(1);
+  expect(messages(fact(1, 'plan', 'savings', 70, '%'), fact(2, 'plan', 'savings', 83, '%'))).toEqual([]);
+});
+
+test('what is there today doesn’t contradict what is designed', () => {
+  const lines = ['# Goals', 'The job is on.', '# Current state', 'The job is off.'];
+  const job = (line: number, words: string, enabled: boolean) => ({ ...fact(line, 'job', 'enabled', enabled), words });
+  expect(annotated(lines, [job(2, 'The job is on', true), job(4, 'The job is off', false)], STATED_TWICE)).toEqual([]);
+  expect(
+    annotated(
+      lines.with(2, '# Operation'),
+      [job(2, 'The job is on', true), job(4, 'The job is off', false)],
+      STATED_TWICE,
+    ),
+  ).toHaveLength(1);
+});
+
+test('a pattern of names and a database of tests contradict nothing', () => {
+  const container = (line: number, database: string) => ({
+    kind: 'container',
+    ...at(line),
+    container: 'Logs',
+    database,
+  });
+  expect(messages(container(1, 'shop'), container(2, 'shop_test'))).toEqual([]);
+  expect(messages(fact(1, 'database', 'name', 'shop_eu'), fact(2, 'database', 'name', 'shop_*'))).toEqual([]);
+  expect(messages(fact(1, 'database', 'name', 'shop_eu'), fact(2, 'database', 'name', 'store'))).toHaveLength(1);
 });

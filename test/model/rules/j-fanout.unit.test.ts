@@ -154,7 +154,9 @@ test('a point read takes an id that the caller knows', () => {
     equals: ['kind', 'url'],
     says: ['point read'],
   });
-  expect(messages(cache, point)[0]).toContain('nothing says how the id of entry follows from kind and url');
+  // Of an id of which the text says nothing, nobody knows; a fixed one is always at hand.
+  expect(messages(cache, point)).toEqual([]);
+  expect(messages(cache, { kind: 'id', ...at(2), type: 'entry', constant: true }, point)).toEqual([]);
   expect(messages(cache, { kind: 'id', ...at(2), type: 'entry', from: ['url'], format: 'sha256(url)' }, point)).toEqual(
     [],
   );
@@ -164,4 +166,17 @@ test('a point read takes an id that the caller knows', () => {
   expect(messages(cache, { kind: 'id', ...at(2), type: 'entry', random: true }, point)[0]).toContain(
     'the id is random',
   );
+});
+
+test('a container that the text bounds, maintenance, and a check that another rule tells are silent', () => {
+  const lookup = read(2, { ...byMail, often: 'often' });
+  expect(
+    messages(users, lookup, { kind: 'scale', ...at(3), container: 'users', documents: 200, bounded: true }),
+  ).toEqual([]);
+  expect(messages(users, { ...lookup, aim: 'maintenance' })).toEqual([]);
+  expect(messages(users, { ...lookup, accepted: true })).toEqual([]);
+  const once = { kind: 'unique', ...at(3), type: 'user', fields: ['email'], by: 'check-first' };
+  expect(messages(users, { ...lookup, aim: 'guard' }, once)).toEqual([]);
+  // The id keeps it, so only the cost of the read is left to tell.
+  expect(messages(users, { ...lookup, aim: 'guard' }, { ...once, by: 'id' })).toHaveLength(1);
 });

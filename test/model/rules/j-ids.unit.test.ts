@@ -133,3 +133,19 @@ test('an id is a string, and the same value as a number is another key', () => {
   );
   expect(messages(FINE, orders(), type('string'), id(5, { from: ['customerId'] }))).toEqual([]);
 });
+
+test('values of an example have the form of their field', () => {
+  const form = (format: string) => ({
+    kind: 'type',
+    line: 5,
+    words: 'The id is made',
+    type: 'order',
+    fields: [{ path: 'customerId', format }],
+  });
+  expect(messages(FINE, orders(), example(), form('GUID'))[0]).toContain(
+    'order.customerId "c1" (line 2), which should be GUID (line 5)',
+  );
+  expect(messages(FINE, orders(), example(), form('/^[a-z]\\d$/'))).toEqual([]);
+  expect(messages(FINE, orders(), example(), form('a customer’s number'))).toEqual([]);
+  expect(messages('"id": "o1", "customerId": "<uuid>"', orders(), example(), form('uuid'))).toEqual([]);
+});

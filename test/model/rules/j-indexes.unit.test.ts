@@ -146,3 +146,10 @@ test('a large field that no read asks for costs writes', () => {
     )[0]?.message,
   ).toContain('post.parts in posts');
 });
+
+test('a composite index has two paths or more', () => {
+  const composite = (...paths: string[]) => index({ composites: [paths.map((path) => ({ path }))] });
+  const said = (one: object) => annotated(LINES, [posts, type(), one], ANNOTATED_INDEXES).map(({ message }) => message);
+  expect(said(composite('title'))[0]).toContain('The composite index of title (posts) has one path');
+  expect(said(composite('title', 'id'))).toEqual([]);
+});

@@ -148,3 +148,24 @@ test('a write that sets the key is an error, one that sets a part of the id a wa
   expect(changes(keyed('events', '/teamId'), ...made, { ...rename, sets: ['title'] })).toEqual([]);
   expect(changes(keyed('events', '/teamId'), write(['name']))).toEqual([]);
 });
+
+test('few values are fine where the text bounds the data, owns the choice, or doesn’t design the container', () => {
+  const few = [keyed('events', '/kind'), value(2, { distinct: 'few' }), type(3, 'state')];
+  expect(messages(...few)).toHaveLength(1);
+  expect(messages(...few, { kind: 'scale', ...at(4), container: 'events', documents: 900, bounded: true })).toEqual([]);
+  expect(messages(...few, { kind: 'scale', ...at(4), users: 1 })).toEqual([]);
+  const lines = LINES.with(1, 'Deliberately in one partition, line number 2.');
+  expect(annotated(lines, few, KEY_VALUES)).toEqual([]);
+  expect(messages(keyed('events', '/kind', { existing: true }), ...few.slice(1))).toEqual([]);
+  expect(messages(keyed('events', '/userId'), ...few.slice(1))).toEqual([]);
+});
+
+test('old documents without the key, and documents of a short life, are no key that changes', () => {
+  const changed = (lines: string[], ...annotations: object[]) => annotated(lines, annotations, KEY_CHANGES);
+  const later = [keyed('events', '/owner'), value(2, { required: false })];
+  expect(changed(LINES, ...later)).toHaveLength(1);
+  expect(changed(LINES.with(1, 'Legacy documents lack it, line number 2.'), ...later)).toEqual([]);
+  expect(changed(LINES, keyed('codes', '/email'))).toHaveLength(1);
+  expect(changed(LINES, keyed('codes', '/email', { ttl: 300 }))).toEqual([]);
+  expect(changed(LINES, keyed('codes', '/email', { existing: true }))).toEqual([]);
+});

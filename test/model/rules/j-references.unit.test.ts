@@ -18,8 +18,17 @@ const type = (line: number, name: string, container: string, fields: object[]) =
   complete: true,
   fields: [{ path: 'id' }, ...fields],
 });
+const read = (name: string) => ({
+  kind: 'access',
+  ...at(9),
+  name: `Get a ${name}`,
+  operation: 'query',
+  type: name,
+  equals: ['id'],
+});
+const reads = [read('Venue'), read('project')];
 const messages = (...annotations: object[]) =>
-  annotated(LINES, annotations, ANNOTATED_REFERENCES).map(({ message }) => message);
+  annotated(LINES, [...annotations, ...reads], ANNOTATED_REFERENCES).map(({ message }) => message);
 
 const base = [
   keyed('venues', '/city', 1),
@@ -93,4 +102,13 @@ test('a key that each signed-in caller has, and a type of which little is known,
       fields: [{ path: 'venueId', refersTo: 'Venue' }],
     }),
   ).toEqual([]);
+});
+
+test('a reference that no read follows is silent, and so is one to few documents', () => {
+  const all = [...base, booking()];
+  const only = (...annotations: object[]) => annotated(LINES, annotations, ANNOTATED_REFERENCES);
+  expect(only(...all)).toEqual([]);
+  expect(only(...all, read('Venue'))).toHaveLength(1);
+  const few = { kind: 'scale', ...at(8), container: 'venues', documents: 200, bounded: true };
+  expect(only(...all, read('Venue'), few)).toEqual([]);
 });

@@ -96,7 +96,12 @@ test('a container of which no place states the key', () => {
 test('a document that describes none of its documents', () => {
   const reads = [read({}), read({ name: 'Get' }), read({ name: 'Find' })];
   const post = { kind: 'type', ...at(3), type: 'post', container: 'posts' };
-  expect(messages(keyed(1, 'posts'), post, ...reads)[0]).toContain('post: no place gives the fields of a document');
+  const design = [...LINES, '## Data model'];
+  expect(annotated(design, [keyed(1, 'posts'), post, ...reads], UNDECLARED)[0]?.message).toContain(
+    'post: no place gives the fields of a document',
+  );
+  // A text on costs or operation needn’t show documents.
+  expect(messages(keyed(1, 'posts'), post, ...reads)).toEqual([]);
   expect(messages(keyed(1, 'posts'), type(), ...reads)).toEqual([]);
   expect(messages(keyed(1, 'posts'), post, { kind: 'id', ...at(5), type: 'post', from: ['slug'] }, ...reads)).toEqual(
     [],
@@ -110,4 +115,22 @@ test('a key that the text has beside the name was only not annotated', () => {
   const use = read({ container: 'audits', type: 'audit' });
   const audits = LINES.with(7, 'audits, partition key: user, line number 8.');
   expect(annotated(audits, [keyed(1, 'posts'), keyed(2, 'users'), use], UNDECLARED)).toEqual([]);
+});
+
+test('a read of a container whose key only another place knows is a finding', () => {
+  const games = { kind: 'container', ...at(2), container: 'games', existing: true };
+  const use = read({ container: 'games', type: 'game', equals: ['profileId'] });
+  expect(messages(keyed(1, 'scores'), games, use)[0]).toContain(
+    '"List" reads games by profileId, and no place states the key of games, as for scores',
+  );
+  const line = LINES.with(7, 'games has the partition key /profileId: line number 8.');
+  expect(annotated(line, [keyed(1, 'scores'), games, use], UNDECLARED)).toEqual([]);
+  expect(messages(games, use)).toEqual([]);
+  expect(messages(keyed(1, 'scores'), games, { ...use, often: 'rarely' })).toEqual([]);
+});
+
+test('nothing is asked of the fields of a type that is there already', () => {
+  const use = read({ equals: ['rank'] });
+  expect(messages(keyed(1, 'posts'), type(), use)).toHaveLength(1);
+  expect(messages(keyed(1, 'posts'), type({ existing: true }), use)).toEqual([]);
 });

@@ -49,7 +49,15 @@ describe('J24', () => {
   });
 
   test('lists and counts of the deleted', () => {
-    const list = { kind: 'derived', what: 'posts of a tag', form: 'view', type: 'Tag', field: 'topPosts', of: 'Post' };
+    const list = {
+      kind: 'derived',
+      what: 'posts of a tag',
+      form: 'view',
+      type: 'Tag',
+      field: 'topPosts',
+      of: 'Post',
+      keptBy: 'same-request',
+    };
     const count = { ...list, what: 'count', form: 'counter', field: 'total', keptBy: 'queue' };
     expect(found(soft, list, count)).toEqual([
       expect.stringContaining('Tag.topPosts still shows it, and Tag.total still counts it'),
@@ -57,6 +65,8 @@ describe('J24', () => {
     expect(found(soft, { ...list, onDelete: 'removed' }, { ...count, onRepeat: 'recount' })).toEqual([]);
     expect(found(soft, { ...count, field: 'latestPostAt' })).toEqual([]);
     expect(found(soft, { ...count, keptBy: 'query' })).toEqual([]);
+    // What nothing keeps at all is J26's.
+    expect(found(soft, { ...count, keptBy: undefined })).toEqual([]);
     // What the feed keeps of hard deletes is J27's.
     expect(found({ ...soft, way: 'hard' }, { ...count, keptBy: 'change-feed' })).toEqual([]);
   });

@@ -88,7 +88,8 @@ describe('J20', () => {
     expect(found({ kind: 'unique', type: 'Job', fields: ['id'] })).toEqual([]);
     expect(found({ kind: 'unique', type: 'ChatDocument', fields: ['sessionId'] })).toEqual([]);
     expect(found({ kind: 'unique', type: 'Step', fields: ['stepNumber'], within: ['planId'] })).toEqual([]);
-    expect(found({ kind: 'unique', type: 'Invoice', fields: ['invoiceNumber'] })).toHaveLength(1);
+    const invoice = { kind: 'type', type: 'Invoice', fields: [{ path: 'invoiceNumber' }] };
+    expect(found(invoice, { kind: 'unique', type: 'Invoice', fields: ['invoiceNumber'] })).toHaveLength(1);
     expect(
       found(
         { kind: 'unique', type: 'Job', fields: ['token'] },

@@ -64,6 +64,10 @@ const isDerivedType = (annotations: Annotations, type: string | undefined): bool
   hasPurpose(typeOf(annotations, type), 'view', 'result', 'cache') ||
   annotations.of('derived').some((one) => same(one.type, type) && one.field === undefined);
 
+/** Whether a place names what keeps writers of the type apart, for all of them or for one of its writes. */
+export const isWriteGuarded = (annotations: Annotations, type: string): boolean =>
+  guarded(annotations, type) || accessesOf(annotations, type).some(({ guard }) => guard !== undefined);
+
 const isGuarded = (annotations: Annotations, { name, type }: Access): boolean =>
   guarded(annotations, type) ||
   // An access stands in several places; the guard that one of them names is there for all.
@@ -312,6 +316,28 @@ function* exceeded(annotations: Annotations): Iterable<Found> {
   );
 }
 
+/** "At least one": a count before the removal of one of the last two. */
+function* lastOnes(annotations: Annotations): Iterable<Found> {
+  const all = annotations
+    .of('access')
+    .filter(
+      ({ aim, returns, name, words, guard, type = '' }) =>
+        aim === 'guard' &&
+        returns === 'count' &&
+        guard === undefined &&
+        !guarded(annotations, type) &&
+        /\blast\b|at least|remaining|only (?:active )?(?:admin|owner)/i.test(`${name} ${words}`),
+    );
+  const types = listed(all.map(({ type, container }) => type ?? container ?? 'document'));
+  yield* hinted(
+    together(
+      all,
+      `${listed([...new Set(all.map(({ name }) => `"${name}"`))])} counts ${types} before one is removed: two requests at the same time both count the other one, both go on, and none is left`,
+    ),
+    `Keep the ids of those that must not all go in one document, and replace it with If-Match in each removal; or remove with the ETag of one document that all such removals raise.`,
+  );
+}
+
 export const WRITERS: readonly Rule[] = [
   {
     id: 'J29',
@@ -329,6 +355,7 @@ export const WRITERS: readonly Rule[] = [
       yield* taken(annotations);
       yield* abandoned(annotations);
       yield* exceeded(annotations);
+      yield* lastOnes(annotations);
     },
   },
   {

@@ -1,6 +1,6 @@
 // J57 and J58: what a repetition writes twice, and what nobody repeats.
 import { type Annotation, type Annotations, same } from '../annotations/annotations.ts';
-import { accessesOf, listed } from '../annotations/merged.ts';
+import { accessesOf, isWriting, listed } from '../annotations/merged.ts';
 import { type Found, type Rule, ANNOTATIONS, SOURCES, hinted, missing, together } from './rule.ts';
 
 type Flow = Annotation<'flow'>;
@@ -14,6 +14,14 @@ const randomIds = (annotations: Annotations, type: string): readonly Annotation<
     ? []
     : ids.filter(({ random }) => random === true);
 };
+
+const isUnique = (annotations: Annotations, type: string): boolean =>
+  annotations.of('unique').some((one) => same(one.type, type)) ||
+  annotations
+    .of('container')
+    .some(
+      ({ container, uniqueKeys = [] }) => uniqueKeys.length > 0 && same(container, annotations.containerOf({ type })),
+    );
 
 function* doubled(annotations: Annotations): Iterable<Found> {
   const loops = annotations.of('flow').flatMap((flow) => {
@@ -29,6 +37,8 @@ function* doubled(annotations: Annotations): Iterable<Found> {
       type !== undefined &&
       other === undefined &&
       ids.length > 0 &&
+      flow.steps.every((step) => !isWriting(step) || same(step.type, type)) &&
+      !isUnique(annotations, type) &&
       REPEATS.test(`${flow.recovery ?? ''} ${who.join(' ')} ${near}`)
       ? [{ flow, type, ids }]
       : [];

@@ -112,9 +112,6 @@ function grouped(open: readonly Open[]): Open[][] {
   return groups;
 }
 
-/** More than so many uses of one cause are one finding. */
-const EACH = 2;
-
 const quotedNames = (flows: readonly Open[]): string => listed([...new Set(flows.map(({ flow }) => `"${flow.name}"`))]);
 
 function* findings(annotations: Annotations, outside: boolean): Iterable<Found> {
@@ -122,14 +119,22 @@ function* findings(annotations: Annotations, outside: boolean): Iterable<Found> 
   const all = annotations.of('flow');
   const repaired = ({ name }: Flow): boolean =>
     all.some((one) => same(one.name, name) && (REPAIRS.has(one.together) || one.recovery !== undefined));
-  const open = all.filter((flow) => !repaired(flow)).flatMap((flow) => openOf(annotations, flow) ?? []);
+  // What completes the writes of one use completes those of another that also does more.
+  const writesIn = ({ steps }: Flow): string[] =>
+    steps.filter(isWriting).map(({ operation, type }) => `${operation} ${type?.toLowerCase()}`);
+  const completed = all.filter((flow) => repaired(flow) && new Set(flow.steps.map(({ type }) => type)).size > 1);
+  const isCompleted = (flow: Flow): boolean =>
+    completed.some((one) => writesIn(one).length > 1 && writesIn(one).every((write) => writesIn(flow).includes(write)));
+  const open = all
+    .filter((flow) => !repaired(flow) && !isCompleted(flow))
+    .flatMap((flow) => openOf(annotations, flow) ?? []);
   const among = open.filter(({ cause }) => cause !== 'outside');
   // A message of a document that another finding has with its message is told there.
   const told = ({ cause, what }: Open): boolean =>
     cause === 'outside' && among.some((one) => what.every((name) => one.what.includes(name)));
   const groups = grouped(open.filter((one) => (one.cause === 'outside') === outside && !told(one)));
   const alike = groups.filter(([first]) => first?.cause !== 'many' && first?.flow.together === undefined);
-  const merged = alike.length > (outside ? 1 : EACH) ? alike : [];
+  const merged = alike.length > 1 ? alike : [];
   if (merged.length > 0) yield* several(merged, outside);
   for (const group of groups) if (!merged.includes(group)) yield* single(group);
 }

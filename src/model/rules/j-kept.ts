@@ -26,7 +26,9 @@ const USED_UP = /receipt|idempoten|nonce|dedup|token|session|lock$|lease/i;
 function* forEver(annotations: Annotations): Iterable<Found> {
   const kept = typesOf(annotations).flatMap((type) => {
     const stated = ofType(annotations, type).filter(({ forever }) => forever === true);
-    const personal = type.fields.filter((field) => field.personal === true).map(({ path }) => path);
+    const personal = type.fields
+      .filter(({ personal: is, path }) => is === true && !path.includes('['))
+      .map(({ path }) => path);
     const grows = hasPurpose(
       type,
       'event',
@@ -82,6 +84,14 @@ function secondsOf({ of, property, value, unit = '' }: Annotation<'fact'>): numb
   return number === undefined || size === undefined ? undefined : Number(number) * size;
 }
 
+/** `lifetime` of OTP, and the type has `otp_code_hash`. */
+const isOf = ({ of }: Annotation<'fact'>, type: WholeType): boolean =>
+  same(of, type.name) ||
+  of
+    .toLowerCase()
+    .split(/\W+/)
+    .some((word) => word.length > 2 && type.fields.some(({ path }) => path.toLowerCase().split(/[_.]/).includes(word)));
+
 /** Types that are valid for a shorter time than their TTL keeps them, where no read looks at the end of it. */
 function* lifetimes(annotations: Annotations): Iterable<Found> {
   const ending = typesOf(annotations).flatMap((type) => {
@@ -101,9 +111,7 @@ function* lifetimes(annotations: Annotations): Iterable<Found> {
   for (const { type, field, ttls } of ending) {
     const lives = annotations.of('fact').flatMap((fact) => {
       const seconds = secondsOf(fact);
-      return seconds !== undefined && (same(fact.of, type.name) || ending.length === 1)
-        ? [{ seconds, at: fact.at }]
-        : [];
+      return seconds !== undefined && isOf(fact, type) ? [{ seconds, at: fact.at }] : [];
     });
     const fields = ofType(annotations, type).flatMap(({ from, seconds, at }) =>
       from === 'field' && seconds !== undefined ? [{ seconds, at }] : [],
@@ -172,6 +180,44 @@ function* outlived(annotations: Annotations): Iterable<Found> {
   }
 }
 
+const YEAR = 365 * 86_400;
+
+/** Counts over a list in documents of which only the newest elements stay. */
+function* cut(annotations: Annotations): Iterable<Found> {
+  for (const type of typesOf(annotations))
+    for (const list of type.fields) {
+      const max =
+        list.max === undefined ? maximumOf(annotations, type.name, list.path) : { value: list.max, at: list.at };
+      if (max === undefined || list.path.includes('[') || list.type === 'string') continue;
+      const counts = accessesOf(annotations, type.name).filter(
+        ({ returns, equals, ranges = [] }) =>
+          returns === 'count' && [...equals, ...ranges].some((path) => path.startsWith(`${list.path}[`)),
+      );
+      yield* hinted(
+        together(
+          counts,
+          `${listed([...new Set(counts.map(({ name }) => `"${name}"`))])} counts elements of ${type.name}.${list.path}, of which only ${n(max.value)} stay: after more of them the figure falls below what happened`,
+          [max.at],
+        ),
+        `Count what was moved away too, or store the figure in the ${type.name} and raise it with each element.`,
+      );
+    }
+}
+
+/** "events in analytics of Student: 700" */
+function maximumOf(annotations: Annotations, type: string, list: string): { value: number; at: Place } | undefined {
+  const fact = annotations
+    .of('fact')
+    .find(
+      ({ of, property, value, words }) =>
+        typeof value === 'number' &&
+        /max|trim|cap|limit/i.test(`${property} ${words}`) &&
+        of.toLowerCase().split(/\W+/).includes(list.toLowerCase()) &&
+        of.toLowerCase().includes(type.toLowerCase()),
+    );
+  return fact && { value: Number(fact.value), at: fact.at };
+}
+
 /** Figures that are counted again over documents of which the older ones are gone. */
 function* trimmed(annotations: Annotations): Iterable<Found> {
   const figures = derivedIn(annotations).filter(
@@ -210,7 +256,7 @@ function goneOf(annotations: Annotations, figure: Derived | undefined): { why: s
   if (archive) return { why: 'older ones are moved to an archive', at: archive.at };
   const whole = typeOf(annotations, source);
   const ttl = whole && ttlOf(annotations, whole);
-  return ttl && !hasPurpose(whole, 'session', 'cache', 'token', 'lease')
+  return ttl && ttl.seconds < YEAR && !hasPurpose(whole, 'session', 'cache', 'token', 'lease')
     ? { why: `these expire after ${n(ttl.seconds)} s`, at: ttl.at }
     : undefined;
 }
@@ -256,6 +302,7 @@ export const KEPT: readonly Rule[] = [
       if (!annotations) return;
       yield* outlived(annotations);
       yield* trimmed(annotations);
+      yield* cut(annotations);
     },
   },
 ];

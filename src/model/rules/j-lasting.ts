@@ -1,7 +1,7 @@
 // J21: documents that accumulate and stay for ever.
 import { type Annotation, type Annotations, fieldOf, same } from '../annotations/annotations.ts';
 import { type Purpose, type WholeType, hasPurpose, listed, outerOf, typesOf } from '../annotations/merged.ts';
-import { isExisting, isSmall, neighbours } from '../annotations/scale.ts';
+import { isExisting, neighbours } from '../annotations/scale.ts';
 import { type Found, type Rule, ANNOTATIONS, SOURCES, hinted, missing, together } from './rule.ts';
 
 /** Types of which there are more every day. */
@@ -46,6 +46,24 @@ const isHandled = (annotations: Annotations, type: WholeType): boolean =>
   annotations.of('derived').some(({ form, of, type: own }) => form === 'archive' && same(of ?? own, type.name)) ||
   type.fields.some(({ path }) => path === 'ttl');
 
+/**
+ * Whether the text bounds these documents themselves, or sets a limit of the container. That it has few documents today is
+ * no bound of those which come every day.
+ */
+const isLimited = (annotations: Annotations, { name, container }: WholeType): boolean =>
+  annotations
+    .of('scale')
+    .some(
+      (one) =>
+        one.users === 1 ||
+        (one.bounded === true &&
+          one.within === undefined &&
+          (same(one.type, name) ||
+            (one.type === undefined &&
+              same(one.container, container) &&
+              /limit|reject|exceed|at most|max|up to|never more/i.test(one.words)))),
+    );
+
 /** There is one such document, so none is added each day. */
 const isSingle = (annotations: Annotations, type: WholeType): boolean =>
   annotations.of('id').some(({ type: name, constant }) => constant === true && same(name, type.name));
@@ -69,7 +87,7 @@ function* staying(annotations: Annotations): Iterable<Found> {
       !ELSEWHERE.test(type.container ?? '') &&
       !outerOf(annotations, type.name) &&
       !isExisting(annotations, { type: type.name }) &&
-      !isSmall(annotations, { type: type.name }) &&
+      !isLimited(annotations, type) &&
       !isSingle(annotations, type) &&
       !isHandled(annotations, type),
   );

@@ -36,6 +36,8 @@ function* plain(annotations: Annotations): Iterable<Found> {
 const CODE = /otp|code|pin\b|passcode/i;
 const DIGITS = /(?<![\d.])([3-8])[- ]?(?:digits?\b|자리|stellig|chiffres|cifre|dígitos|桁|位)/i;
 const COUNTED = /attempt|tries|retry|fail|lock|block|wrong/i;
+const LIMITED =
+  /(?:max|limit|number|count|allowed)\w*.*(?:attempts|tries|failures)|(?:attempts|tries|failures).*(?:max|limit|number|count|allowed)|lock-?out|rate.?limit/i;
 const SLOW = /salt|pepper|hmac|bcrypt|scrypt|argon|pbkdf/i;
 
 /** How many digits a code has, by its field or by a sentence on codes. */
@@ -60,7 +62,7 @@ function* guessed(annotations: Annotations): Iterable<Found> {
     const counted =
       type.fields.some(({ path }) => COUNTED.test(path) && !same(path, field.path)) ||
       annotations.of('quota').some(({ what, words }) => COUNTED.test(`${what} ${words}`)) ||
-      annotations.of('fact').some((fact) => COUNTED.test(`${fact.of} ${fact.property}`));
+      annotations.of('fact').some((fact) => LIMITED.test(`${fact.of} ${fact.property}`));
     if (digits === 0 || counted || isExisting(annotations, { type: type.name })) continue;
     const values = 10 ** digits;
     const fast = field.secret === 'hash' && !annotations.lines.some((line) => SLOW.test(line));

@@ -12,7 +12,7 @@ import {
 import { isExisting } from '../annotations/scale.ts';
 import type { Place } from '../model.ts';
 import type { Facts } from './facts.ts';
-import { isCountedUp, isPosition } from './j-writers.ts';
+import { isCountedUp, isPosition, isSerialized } from './j-writers.ts';
 import { type Found, type Rule, ANNOTATIONS, SOURCES, hinted, missing, together } from './rule.ts';
 
 const lower = (fields: readonly string[]): string[] => fields.map((field) => field.toLowerCase());
@@ -144,6 +144,15 @@ function keyFields(annotations: Annotations, container: string | undefined): str
   return [...(annotations.keyOf(container) ?? []).map(fieldOf), ...values.flatMap(({ from = [] }) => from)];
 }
 
+/** `gameId` of a completion, where there are games. */
+function isIdOfAnother(annotations: Annotations, type: string, field: string): boolean {
+  const [, stem] = /^(\w{3,}?)_?Id$/i.exec(field) ?? [];
+  return (
+    stem !== undefined &&
+    annotations.types.some((other) => !same(other, type) && other.toLowerCase().endsWith(stem.toLowerCase()))
+  );
+}
+
 /**
  * Whether the value is expected once in all of the container: a place calls it unique by a unique key and names no scope,
  * or a read looks it up without the key. Ids of other documents are unique where these documents are.
@@ -153,8 +162,10 @@ function isGlobal(annotations: Annotations, { type, fields, within, by }: Expect
     .of('access')
     .some((one) => same(one.type, type) && one.unknownKey === true && covers(one.equals, fields));
   const refers = typeOf(annotations, type)?.fields.filter(({ refersTo }) => refersTo !== undefined) ?? [];
-  const ofOthers = fields.every((field) => refers.some(({ path }) => sameField(path, field)));
-  return looked || within.length > 0 || (by.has('unique-key') && !ofOthers);
+  const ofOthers = fields.every(
+    (field) => refers.some(({ path }) => sameField(path, field)) || isIdOfAnother(annotations, type, field),
+  );
+  return !ofOthers && (looked || within.length > 0 || by.has('unique-key'));
 }
 
 /**
@@ -199,18 +210,6 @@ interface Open extends Expected {
   /** What the id has beside the value. */
   readonly further: readonly string[];
 }
-
-/** Where each write of a partition replaces one document of it under its ETag, no two writes pass at once. */
-const isSerialized = (annotations: Annotations, type: string): boolean =>
-  annotations
-    .of('unique')
-    .some(
-      (one) =>
-        one.by === 'serialized' &&
-        (same(one.type, type) ||
-          (annotations.containerOf({ type }) !== undefined &&
-            same(annotations.containerOf({ type: one.type }), annotations.containerOf({ type })))),
-    );
 
 /** Documents that this text designs, with these fields. What is only sent, or compared with one value, has no such field. */
 function isStored(annotations: Annotations, { type, fields }: Expected): boolean {

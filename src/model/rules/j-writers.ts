@@ -16,9 +16,8 @@ import { type Found, type Rule, ANNOTATIONS, SOURCES, hinted, missing, n, togeth
 
 type Access = Annotation<'access'>;
 
-const guarded = (annotations: Annotations, type: string | undefined): boolean =>
-  annotations.of('type').some((one) => one.guard !== undefined && same(one.type, type)) ||
-  // Where each write of a partition replaces one document of it under its ETag, all writes are guarded.
+/** Where each write of a partition replaces one document of it under its ETag, no two writes pass at once. */
+export const isSerialized = (annotations: Annotations, type: string | undefined): boolean =>
   annotations
     .of('unique')
     .some(
@@ -28,6 +27,10 @@ const guarded = (annotations: Annotations, type: string | undefined): boolean =>
           (type !== undefined && same(annotations.containerOf({ type: one.type }), annotations.containerOf({ type })))),
     );
 
+const guarded = (annotations: Annotations, type: string | undefined): boolean =>
+  annotations.of('type').some((one) => one.guard !== undefined && same(one.type, type)) ||
+  isSerialized(annotations, type);
+
 /** Lists to which each use adds something. */
 const SHARED_LIST =
   /(?:^|\.)(?:items|lines|messages|entries|members|participants|events|history|posts|comments|steps|tasks)$/i;
@@ -36,7 +39,8 @@ const SHARED_LIST =
 function writesOver(annotations: Annotations, access: Access): boolean {
   const { operation, readFirst, type, sets, ifAbsent, unread, aim, accepted } = access;
   // One that is created if it isn't there changes nothing, and what is written unread is J55's.
-  if (ifAbsent === true || unread === true || aim === 'maintenance' || accepted === true) return false;
+  if (ifAbsent === true || unread === true || aim === 'maintenance' || aim === 'guard') return false;
+  if (accepted === true) return false;
   if (annotations.of('scale').some(({ users }) => users === 1) || isCreation(annotations, access)) return false;
   // Of an update the text doesn’t say whether it writes the whole document.
   if (operation === 'update') return readFirst === true;
@@ -325,7 +329,7 @@ function* lastOnes(annotations: Annotations): Iterable<Found> {
         aim === 'guard' &&
         returns === 'count' &&
         guard === undefined &&
-        !guarded(annotations, type) &&
+        !isSerialized(annotations, type) &&
         /\blast\b|at least|remaining|only (?:active )?(?:admin|owner)/i.test(`${name} ${words}`),
     );
   const types = listed(all.map(({ type, container }) => type ?? container ?? 'document'));

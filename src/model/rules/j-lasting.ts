@@ -57,11 +57,11 @@ const isLimited = (annotations: Annotations, { name, container }: WholeType): bo
       (one) =>
         one.users === 1 ||
         (one.bounded === true &&
-          one.within === undefined &&
-          (same(one.type, name) ||
+          ((one.within === undefined && same(one.type, name)) ||
             (one.type === undefined &&
               same(one.container, container) &&
-              /limit|reject|exceed|at most|max|up to|never more/i.test(one.words)))),
+              one.documents !== undefined &&
+              /limit|reject|exceed|at most|max|up to|bounded by|never more/i.test(one.words)))),
     );
 
 /** There is one such document, so none is added each day. */

@@ -185,12 +185,7 @@ function isUpserted(annotations: Annotations, { type, fields }: Expected, id: Ma
 }
 
 /** Parts of the id that tell documents of one value apart. A kind or the container's own name is the same in all of them. */
-function furtherOf(
-  annotations: Annotations,
-  { type, fields, within }: Expected,
-  id: Made,
-  container?: string,
-): string[] {
+function furtherOf(annotations: Annotations, { fields, within }: Expected, id: Made, container?: string): string[] {
   const discriminators = annotations.of('type').flatMap(({ discriminator }) => discriminator?.path ?? []);
   const given = [...fields, ...within, ...keyFields(annotations, container), ...discriminators];
   return (id.from ?? []).filter(

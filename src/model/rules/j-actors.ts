@@ -88,16 +88,19 @@ function* once(annotations: Annotations): Iterable<Found> {
 
 const CREATES = /creat|sign-?(?:in|up)|log-?in|first|register|ensure|provision|onboard|init|bootstrap/i;
 
+/** It runs again for a user who is there already. */
+const SIGN_IN = /sign-?in|log-?in|first (?:use|visit)/i;
+
 function* unread(annotations: Annotations): Iterable<Found> {
   const all = annotations
     .of('access')
     .filter(
-      ({ operation, unread: blind, ifAbsent, aim, name, words }) =>
+      ({ operation, unread: blind, readFirst, ifAbsent, aim, name, words }) =>
         (operation === 'upsert' || operation === 'replace') &&
-        blind === true &&
+        readFirst !== true &&
         ifAbsent !== true &&
         aim !== 'maintenance' &&
-        CREATES.test(`${name} ${words}`),
+        (blind === true ? CREATES.test(`${name} ${words}`) : operation === 'upsert' && SIGN_IN.test(name)),
     );
   for (const group of Map.groupBy(all, ({ type }) => type?.toLowerCase()).values()) {
     const [first] = group;
@@ -194,13 +197,12 @@ export const ACTORS: readonly Rule[] = [
     title: 'A document that may be there isn’t written whole by who has not read it',
     severity: 'warning',
     source: SOURCES.microsoft('Transactions and optimistic concurrency control'),
-    why: 'An upsert at the first sign-in is right once. At the second it replaces the document, and what the user entered since is gone. The rule takes upserts and replaces that are said not to read, by a use that creates or signs in, of types that other accesses change.',
+    why: 'An upsert at the first sign-in is right once. At the second it replaces the document, and what the user entered since is gone. The rule takes upserts that a sign-in makes, and writes that are said not to read by a use that creates, of types that other accesses change.',
     hint: 'Create, and take 409 as success.',
     needs: [ANNOTATIONS],
     *check({ annotations }) {
       if (!annotations) return;
-      if (!annotations.of('access').some(({ unread: blind }) => blind === true))
-        yield missing('a write without a read');
+      if (!annotations.of('access').some(({ operation }) => operation === 'upsert')) yield missing('an upsert');
       yield* unread(annotations);
     },
   },

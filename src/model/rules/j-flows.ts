@@ -7,7 +7,7 @@ type Flow = Annotation<'flow'>;
 
 interface Open {
   readonly flow: Flow;
-  readonly cause: 'containers' | 'keys' | 'many' | 'outside';
+  readonly cause: 'containers' | 'keys' | 'many' | 'outside' | 'apart';
   readonly what: readonly string[];
   readonly containers: readonly string[];
 }
@@ -70,7 +70,9 @@ function openOf(annotations: Annotations, flow: Flow): Open | undefined {
     if (containers.length > 1) return 'containers';
     const byId = annotations.keyOf(containers[0])?.join() === '/id';
     if (flow.sameKey === false || (byId && types.length > 1)) return 'keys';
-    return flow.many ? 'many' : undefined;
+    if (flow.many) return 'many';
+    // One batch could hold them, and the text says that they are written one after another.
+    return flow.sameKey === true && flow.together === undefined && types.length > 1 ? 'apart' : undefined;
   };
   const cause = apart() ?? (outside.length > 0 && writes.length > 0 ? 'outside' : undefined);
   return cause && open(cause);
@@ -88,6 +90,8 @@ function whyOf({ cause, containers, flow }: Open): string {
       : cause === 'keys'
         ? `they have different values of the partition key${containers[0] === undefined ? '' : ` in ${containers[0]}`}`
         : `there is an open number of them, and a batch has at most 100 operations`;
+  if (cause === 'apart')
+    return `they have one value of the partition key, and no batch holds them together: a failure in between leaves the first without the others, and nothing is said to complete them`;
   if (flow.together !== undefined)
     return `${transaction} is said to hold them together, but ${where}: ${cause === 'many' ? 'a larger one is refused as a whole' : 'a transaction has one container and one value of the partition key'}`;
   const many = flow.many && cause !== 'many' ? ', and there is an open number of them' : '';
@@ -133,7 +137,9 @@ function* findings(annotations: Annotations, outside: boolean): Iterable<Found> 
   const told = ({ cause, what }: Open): boolean =>
     cause === 'outside' && among.some((one) => what.every((name) => one.what.includes(name)));
   const groups = grouped(open.filter((one) => (one.cause === 'outside') === outside && !told(one)));
-  const alike = groups.filter(([first]) => first?.cause !== 'many' && first?.flow.together === undefined);
+  const alike = groups.filter(
+    ([first]) => first?.cause !== 'many' && first?.cause !== 'apart' && first?.flow.together === undefined,
+  );
   const merged = alike.length > 1 ? alike : [];
   if (merged.length > 0) yield* several(merged, outside);
   for (const group of groups) if (!merged.includes(group)) yield* single(group);
@@ -149,9 +155,11 @@ function* single(group: readonly Open[]): Iterable<Found> {
     ),
     first.cause === 'outside'
       ? `Write only to Cosmos DB, and let a reader of the change feed (or an outbox document in the same batch) do the rest: ${listed(outsideOf(first.flow))}. It is repeated until it succeeds.`
-      : first.cause === 'many'
-        ? `Write ${listed(first.what)} in batches that can be repeated, and keep where the job is, so that a restart completes it.`
-        : `Write ${first.what[0] ?? 'one document'} with a state first, and let the change feed or a repeatable job write ${listed(first.what.slice(1)) || 'the others'} and set the state; or put them under one partition key.`,
+      : first.cause === 'apart'
+        ? `Write ${listed(first.what)} in one transactional batch: they have the same partition key, so all of them are there or none.`
+        : first.cause === 'many'
+          ? `Write ${listed(first.what)} in batches that can be repeated, and keep where the job is, so that a restart completes it.`
+          : `Write ${first.what[0] ?? 'one document'} with a state first, and let the change feed or a repeatable job write ${listed(first.what.slice(1)) || 'the others'} and set the state; or put them under one partition key.`,
   );
 }
 

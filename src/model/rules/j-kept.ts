@@ -204,6 +204,34 @@ function* cut(annotations: Annotations): Iterable<Found> {
     }
 }
 
+const WHOLE_HISTORY = /\b(?:full|complete|entire) (?:data )?(?:retention|histor(?:y|ical))\b/i;
+
+/** A history that is promised in full, of measurements that expire. */
+function* promised(annotations: Annotations): Iterable<Found> {
+  const lines = annotations.lines.flatMap((line, index) =>
+    WHOLE_HISTORY.test(line) && !/\bno\b|\bnot\b/i.test(line)
+      ? [{ at: { file: annotations.file, line: index + 1 } }]
+      : [],
+  );
+  const ending = typesOf(annotations).flatMap((type) => {
+    const stated = ofType(annotations, type).filter(({ by, seconds }) => by === 'ttl' && seconds !== undefined);
+    const longest = Math.max(...stated.map(({ seconds = 0 }) => seconds));
+    return stated.length > 0 && hasPurpose(type, 'telemetry', 'event', 'message') ? [{ type, stated, longest }] : [];
+  });
+  if (lines.length === 0 || ending.length === 0) return;
+  const lasting = typesOf(annotations).filter((type) =>
+    ofType(annotations, type).some(({ forever }) => forever === true),
+  );
+  yield* hinted(
+    together(
+      lines,
+      `A full history is promised, and a TTL removes ${listed(ending.map(({ type, longest }) => `${type.name} after ${n(longest / 86_400)} days`))}: what is older has no data left${lasting.length > 0 ? `, though ${listed(lasting.map(({ name }) => name))} ${plural(lasting, 'stays', 'stay')} for ever` : ''}`,
+      ending.flatMap(({ stated }) => stated.map(({ at }) => at)),
+    ),
+    `Keep a summary of each ${listed(ending.map(({ type }) => type.name))} before it expires (an average for each hour, or an archive), or write down how far back the history goes.`,
+  );
+}
+
 /** "events in analytics of Student: 700" */
 function maximumOf(annotations: Annotations, type: string, list: string): { value: number; at: Place } | undefined {
   const fact = annotations
@@ -303,6 +331,7 @@ export const KEPT: readonly Rule[] = [
       yield* outlived(annotations);
       yield* trimmed(annotations);
       yield* cut(annotations);
+      yield* promised(annotations);
     },
   },
 ];

@@ -60,7 +60,9 @@ describe('J55', () => {
       expect.stringMatching(/J55 "Create the user at sign-in" writes the whole User.*allergens of it is gone/),
     ]);
     expect(found(user, { ...signIn, ifAbsent: true }, add)).toEqual([]);
-    expect(found(user, { ...signIn, unread: undefined }, add)).toEqual([]);
+    expect(found(user, { ...signIn, unread: undefined }, add)).toHaveLength(1);
+    expect(found(user, { ...signIn, unread: undefined, readFirst: true }, add)).toEqual([]);
+    expect(found(user, { ...signIn, unread: undefined, name: 'Create the user' }, add)).toEqual([]);
     expect(found(user, { ...signIn, operation: 'create' }, add)).toEqual([]);
     expect(found(user, signIn)).toEqual([]);
     expect(found(user, { ...signIn, name: 'Save the form' }, add)).toEqual([]);

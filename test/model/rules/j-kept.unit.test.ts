@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { KEPT } from '../../../src/model/rules/j-kept.ts';
-import { said } from './annotated.ts';
+import { annotated, said } from './annotated.ts';
 
 const found = (...all: object[]): string[] => said(all, KEPT);
 
@@ -84,6 +84,20 @@ describe('J53', () => {
     expect(found(match, ttl, copied)).toEqual([]);
     expect(found({ ...match, purpose: 'session' }, ttl, payment)).toEqual([]);
     expect(found(match, ttl, { ...payment, purpose: 'audit' })).toEqual([]);
+  });
+
+  test('a full history that is promised', () => {
+    const reading = { kind: 'type', type: 'Reading', container: 'readings', purpose: 'telemetry' };
+    const ends = { kind: 'retention', type: 'Reading', seconds: 90 * 86_400, by: 'ttl' };
+    const messages = (promise: string, ...all: object[]): string[] =>
+      annotated([promise], [{ kind: 'fact', of: 'x', property: 'y', value: 1 }, ...all], KEPT).map(
+        ({ message }) => message,
+      );
+    expect(messages('Complete historical data for analytics', reading, ends)).toEqual([
+      expect.stringContaining('A full history is promised, and a TTL removes Reading after 90 days'),
+    ]);
+    expect(messages('No full history is kept', reading, ends)).toEqual([]);
+    expect(messages('Complete historical data', { ...reading, purpose: 'session' }, ends)).toEqual([]);
   });
 
   test('a figure over what is trimmed or expires', () => {

@@ -19,6 +19,14 @@ describe('J23', () => {
     expect(found(soft, list)).toEqual([]);
   });
 
+  test('a guard, a job and a check of what is unique must see marked documents', () => {
+    const check = { ...list, sql: 'SELECT VALUE COUNT(1) FROM c WHERE c.slug = @s', equals: ['slug'] };
+    expect(found(soft, check)).toHaveLength(1);
+    expect(found(soft, check, { kind: 'unique', type: 'Post', fields: ['slug'] })).toEqual([]);
+    for (const aim of ['guard', 'work', 'maintenance']) expect(found(soft, { ...check, aim })).toEqual([]);
+    expect(found(soft, { ...check, aim: 'show' })).toHaveLength(1);
+  });
+
   test('a mark that isn’t one of deletion', () => {
     expect(found({ ...soft, field: 'retiredOn' }, { ...list, sql: 'SELECT * FROM c' })).toEqual([]);
   });
@@ -30,6 +38,8 @@ describe('J24', () => {
     expect(findings).toMatchObject([{ rule: 'J24', at: { line: 1 }, related: [{ line: 2 }] }]);
     expect(findings[0]?.message).toContain('Dog.ownerId then refers to an Owner that is gone');
     expect(found({ ...hard, also: ['dogs'] }, dog)).toEqual([]);
+    expect(found({ ...hard, also: [] }, dog)).toEqual([]);
+    expect(found({ ...hard, allowed: false }, dog)).toEqual([]);
     expect(found({ ...hard, way: 'soft' }, dog)).toEqual([]);
     expect(found(hard, { ...dog, purpose: 'audit' })).toEqual([]);
     expect(found(hard, { ...soft, type: 'Owner' }, dog)).toEqual([]);

@@ -97,7 +97,11 @@ describe('J20', () => {
     expect(found(users, user, { ...email, fields: ['callbackToken'] })).toEqual([]);
     const chance = { ...user, fields: [{ path: 'code', random: true }] };
     expect(found(users, chance, { ...email, fields: ['code'], by: 'check-first' })).toEqual([]);
-    const last = annotated(['a', 'b', 'differs from the last match'], [users, user, email], UNIQUE_VALUES);
+    const last = annotated(
+      ['users by id', 'a user', 'differs from the last match'],
+      [users, user, email],
+      UNIQUE_VALUES,
+    );
     expect(last).toEqual([]);
   });
 

@@ -21,9 +21,9 @@ describe('J27, copies', () => {
     const set = { kind: 'access', name: 'Rename', operation: 'patch', type: 'Comment', sets: ['authorName'] };
     expect(found(comment, set)).toEqual([]);
     expect(found(comment, { ...set, sets: ['text'] })).toHaveLength(1);
-    const said = (sentence: string): number => annotated(['a comment', sentence], [comment], COPIES).length;
-    expect(said('authorName: updated when the user is renamed')).toBe(0);
-    expect(said('authorName: shown beside the text')).toBe(1);
+    const among = (sentence: string): number => annotated(['a comment', sentence], [comment], COPIES).length;
+    expect(among('authorName: updated when the user is renamed')).toBe(0);
+    expect(among('authorName: shown beside the text')).toBe(1);
   });
 
   test('a document that reserves a value is shown to nobody', () => {

@@ -127,6 +127,10 @@ function* unread(annotations: Annotations): Iterable<Found> {
   }
 }
 
+/** People, and the interface by which they act. */
+const PEOPLE =
+  /^(?:the |an? )?(?:\w+ )?(?:users?|admins?|administrators?|owners?|players?|customers?|clients?|staff|managers?|operators?|members?|teachers?|students?|reviewers?|approvers?|sellers?|buyers?|authors?|moderators?|api|ui|frontend|web|app|browser|dashboard)s?$/i;
+
 /** Programs or roles that set the same state. */
 function* actors(annotations: Annotations): Iterable<Found> {
   for (const type of typesOf(annotations)) {
@@ -138,6 +142,8 @@ function* actors(annotations: Annotations): Iterable<Found> {
     for (const state of states) {
       const mine = setters.filter(({ sets = [] }) => sets.some((set) => sameField(set, state)));
       const who = [...new Set(mine.map(({ by = '' }) => by))];
+      // People one after another are no race; a program that works on what it read before is one.
+      if (!who.some((one) => !PEOPLE.test(one))) continue;
       // What is read first is J29's.
       if (who.filter((one, index) => !who.some((other, at) => at < index && same(one, other))).length < 2) continue;
       if (mine.some(({ readFirst }) => readFirst === true)) continue;

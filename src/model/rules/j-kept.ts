@@ -20,8 +20,25 @@ const ofType = (annotations: Annotations, type: WholeType): readonly Annotation<
     .of('retention')
     .filter((one) => (one.type === undefined ? same(one.container, type.container) : same(one.type, type.name)));
 
-/** Documents whose use ends: a retry, a sign-in, a lock. */
-const USED_UP = /receipt|idempoten|nonce|dedup|token|session|lock$|lease/i;
+/** Documents whose use ends with a retry or a sign-in. The receipt of a purchase and the session of a chat are others. */
+const isUsedUp = (type: WholeType): boolean =>
+  hasPurpose(type, 'token', 'lease', 'cache') ||
+  /idempoten|nonce|dedup|(?:command|request)[-_ ]?receipt|(?:login|sign-?in|auth)[-_ ]?session/i.test(type.name) ||
+  (/receipt/i.test(type.name) &&
+    (hasPurpose(type, 'log', 'job', 'event') || type.fields.some(({ path }) => /idempoten/i.test(path))));
+
+/** Whether the deletion of something else, as of a person, is said to take these documents with it. */
+const goesWith = (annotations: Annotations, type: WholeType): boolean =>
+  annotations
+    .of('deletion')
+    .some((one) => !same(one.type, type.name) && one.also?.some((other) => same(other, type.name))) ||
+  annotations
+    .of('flow')
+    .some(
+      ({ steps }) =>
+        steps.some((step) => step.operation === 'delete' && same(step.type, type.name)) &&
+        steps.some((step) => step.operation === 'delete' && step.type !== undefined && !same(step.type, type.name)),
+    );
 
 function* forEver(annotations: Annotations): Iterable<Found> {
   const kept = typesOf(annotations).flatMap((type) => {
@@ -41,9 +58,9 @@ function* forEver(annotations: Annotations): Iterable<Found> {
       'job',
       'result',
     );
-    const usedUp = hasPurpose(type, 'token', 'session', 'cache', 'lease') || USED_UP.test(type.name);
+    const usedUp = isUsedUp(type);
     return stated.length > 0 && !isExisting(annotations, { type: type.name })
-      ? [{ type, stated, personal: grows ? personal : [], usedUp }]
+      ? [{ type, stated, personal: grows && !goesWith(annotations, type) ? personal : [], usedUp }]
       : [];
   });
   const persons = kept.filter(({ personal }) => personal.length > 0);

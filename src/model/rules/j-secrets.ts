@@ -10,9 +10,9 @@ interface Secret {
 }
 
 const secretsOf = (annotations: Annotations, ...how: readonly TypeField['secret'][]): Secret[] =>
-  typesOf(annotations).flatMap((type) =>
-    type.fields.filter(({ secret }) => how.includes(secret)).map((field) => ({ type, field })),
-  );
+  typesOf(annotations)
+    .filter(({ name }) => !isExisting(annotations, { type: name }))
+    .flatMap((type) => type.fields.filter(({ secret }) => how.includes(secret)).map((field) => ({ type, field })));
 
 const nameOf = ({ type, field }: Secret): string => `${type.name}.${field.path}`;
 
@@ -63,7 +63,7 @@ function* guessed(annotations: Annotations): Iterable<Found> {
       type.fields.some(({ path }) => COUNTED.test(path) && !same(path, field.path)) ||
       annotations.of('quota').some(({ what, words }) => COUNTED.test(`${what} ${words}`)) ||
       annotations.of('fact').some((fact) => LIMITED.test(`${fact.of} ${fact.property}`));
-    if (digits === 0 || counted || isExisting(annotations, { type: type.name })) continue;
+    if (digits === 0 || counted) continue;
     const values = 10 ** digits;
     const fast = field.secret === 'hash' && !annotations.lines.some((line) => SLOW.test(line));
     yield* hinted(

@@ -333,10 +333,11 @@ function* lastOnes(annotations: Annotations): Iterable<Found> {
         /\blast\b|at least|remaining|only (?:active )?(?:admin|owner)/i.test(`${name} ${words}`),
     );
   const types = listed(all.map(({ type, container }) => type ?? container ?? 'document'));
+  const s = new Set(all.map(({ name }) => name)).size === 1 ? 's' : '';
   yield* hinted(
     together(
       all,
-      `${listed([...new Set(all.map(({ name }) => `"${name}"`))])} counts ${types} before one is removed: two requests at the same time both count the other one, both go on, and none is left`,
+      `${listed([...new Set(all.map(({ name }) => `"${name}"`))])} count${s} ${types} before one is removed: two requests at the same time both count the other one, both go on, and none is left`,
     ),
     `Keep the ids of those that must not all go in one document, and replace it with If-Match in each removal; or remove with the ETag of one document that all such removals raise.`,
   );

@@ -80,6 +80,7 @@ describe('J56', () => {
     ]);
     expect(found(watch, cancel, { ...found2, by: 'API' })).toEqual([]);
     expect(found(watch, cancel, { ...found2, sets: ['price'] })).toEqual([]);
+    expect(found(watch, { ...cancel, by: 'user' }, { ...found2, by: 'admin' })).toEqual([]);
     expect(found(watch, cancel, { ...found2, guard: 'patch-condition' })).toEqual([]);
     expect(found({ ...watch, guard: 'etag' }, cancel, found2)).toEqual([]);
   });

@@ -21,6 +21,13 @@ describe('J51', () => {
     expect(found({ ...history, purpose: 'state' }, forever)).toEqual([]);
     expect(found({ ...history, existing: true }, forever)).toEqual([]);
     expect(found(history, { ...forever, forever: undefined, seconds: 60, by: 'ttl' })).toEqual([]);
+    expect(found(history, forever, { kind: 'deletion', type: 'User', way: 'hard', also: ['LoginHistory'] })).toEqual(
+      [],
+    );
+    const chat = { kind: 'type', type: 'ChatSession', container: 'chats', purpose: 'session' };
+    expect(found(chat, { ...forever, type: 'ChatSession' })).toEqual([]);
+    const bought = { kind: 'type', type: 'Receipt', container: 'shop', purpose: 'state' };
+    expect(found(bought, { ...forever, type: 'Receipt' })).toEqual([]);
     const receipt = { kind: 'type', type: 'receipt', container: 'history', purpose: 'log' };
     expect(found(receipt, { ...forever, type: 'receipt' })).toEqual([
       expect.stringContaining('J51 receipt is kept for ever, though nobody needs one'),

@@ -185,6 +185,18 @@ const FIGURES = /statistic|stats\b|average|summary|totals?\b|count|aggregat|repo
 /** A process has to take all of it. */
 const WORK = /\bpoll|\bprocess|\bworker|\bscan\b|\bdue\b|\bsweep|\bmigrat|\bexport|\bbackfill/i;
 
+/** "A player has few games": a bound for each value that the access has. */
+const isFewEach = (annotations: Annotations, type: string | undefined, equals: readonly string[]): boolean =>
+  annotations
+    .of('scale')
+    .some(
+      ({ type: whose, within = [], bounded }) =>
+        bounded === true &&
+        same(whose, type) &&
+        within.length > 0 &&
+        within.every((field) => equals.some((one) => sameField(one, field))),
+    );
+
 /** Whether an access lists documents for somebody to read: no work, no general method, no ids that the caller has. */
 const isForScreen =
   (annotations: Annotations) =>
@@ -197,7 +209,8 @@ const isForScreen =
     !/\bsql\b|querytext|querydefinition/i.test(sql === undefined ? words : '') &&
     !/\btop\s*[\d@({]|\blimit\s*[\d@({]/i.test(`${sql ?? ''} ${words}`) &&
     ![...ranges, ...equals].some((path) => sameField(path, 'id')) &&
-    !annotatedSmall(annotations, { type });
+    !annotatedSmall(annotations, { type }) &&
+    !isFewEach(annotations, type, equals);
 
 function* whole(annotations: Annotations): Iterable<Found> {
   const heavy = partsOf(
@@ -234,11 +247,12 @@ function* whole(annotations: Annotations): Iterable<Found> {
   const open = annotations
     .of('access')
     .filter(
-      ({ operation, returns, paged, type, aim, name, accepted }) =>
+      ({ operation, returns, paged, type, aim, name, accepted, equals }) =>
         (aim === undefined || aim === 'show') &&
         accepted !== true &&
         !FIGURES.test(name) &&
         !annotatedSmall(annotations, { type }) &&
+        !isFewEach(annotations, type, equals) &&
         operation === 'query' &&
         returns === 'list' &&
         paged === false &&

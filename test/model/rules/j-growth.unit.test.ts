@@ -33,6 +33,9 @@ describe('J38, who reads', () => {
     expect(found(win, all)).toHaveLength(1);
     expect(found(win, { ...all, name: 'Statistics of a player' })).toEqual([]);
     expect(found(win, all, { kind: 'scale', type: 'Win', documents: 50, bounded: true })).toEqual([]);
+    const each = { kind: 'scale', type: 'Win', within: ['playerId'], bounded: true };
+    expect(found(win, { ...all, equals: ['playerId'] }, each)).toEqual([]);
+    expect(found(win, { ...all, equals: ['level'] }, each)).toHaveLength(1);
   });
 });
 

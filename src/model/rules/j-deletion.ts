@@ -108,12 +108,20 @@ function deletedIn(annotations: Annotations): Deleted[] {
   });
 }
 
+/** What was bought or told stays as it was. */
+const KEEPS_PAST = /orders?$|invoice|receipt|payment|purchase|notification/i;
+
 /** `Dog.ownerId`: what keeps the id of the deleted. Records of the past keep theirs. */
 function referringTo(annotations: Annotations, { type, hard, also }: Deleted): { name: string; at: Place }[] {
   // Where a mark keeps the document, references still find it.
   if (!hard || annotations.of('deletion').some((one) => same(one.type, type) && isMarked(one))) return [];
   return typesOf(annotations)
-    .filter((one) => !oneOf(also, one.name) && !hasPurpose(one, 'audit', 'log', 'event', 'telemetry'))
+    .filter(
+      (one) =>
+        !oneOf(also, one.name) &&
+        !KEEPS_PAST.test(one.name) &&
+        !hasPurpose(one, 'audit', 'log', 'event', 'telemetry', 'message', 'view', 'result'),
+    )
     .flatMap((one) =>
       one.fields.flatMap(({ path, refersTo, at }) =>
         same(refersTo, type) && !(same(one.name, type) && path === 'id') ? [{ name: `${one.name}.${path}`, at }] : [],

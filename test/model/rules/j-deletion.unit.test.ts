@@ -42,6 +42,7 @@ describe('J24', () => {
     expect(found({ ...hard, allowed: false }, dog)).toEqual([]);
     expect(found({ ...hard, way: 'soft' }, dog)).toEqual([]);
     expect(found(hard, { ...dog, purpose: 'audit' })).toEqual([]);
+    expect(found(hard, { ...dog, type: 'Notification' })).toEqual([]);
     expect(found(hard, { ...soft, type: 'Owner' }, dog)).toEqual([]);
   });
 

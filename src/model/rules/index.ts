@@ -86,6 +86,10 @@ import { TTLS } from './j-ttl.ts';
 import { UNIQUE_VALUES } from './j-unique.ts';
 import { WITHOUT_STORE } from './j-without.ts';
 import { WRITERS } from './j-writers.ts';
+import { ACTORS } from './j-actors.ts';
+import { AGAIN } from './j-again.ts';
+import { KEPT } from './j-kept.ts';
+import { STORED_SECRETS } from './j-secrets.ts';
 import { FAN_OUTS } from './j-fanout.ts';
 import { COARSE_IDS } from './j-coarse-ids.ts';
 import { ANNOTATED_INDEXES } from './j-indexes.ts';
@@ -191,6 +195,10 @@ export const MODEL_RULES: readonly Rule[] = [
   ...COPIES,
   ...GROWING,
   ...WRITERS,
+  ...STORED_SECRETS,
+  ...KEPT,
+  ...ACTORS,
+  ...AGAIN,
   ...RELATIONS,
   ...ACCESS_RULES,
   ...WITHOUT_STORE,

@@ -60,6 +60,9 @@ function* unchecked(annotations: Annotations): Iterable<Found> {
   }
 }
 
+/** A field that says which person it is. */
+const PERSON = /user|person|owner|profile|member|customer|account|author|player|student|patient|sub$|oid$|email/i;
+
 function* shared(annotations: Annotations): Iterable<Found> {
   const fields = new Set(
     annotations.of('tenancy').flatMap(({ field }) => (field === undefined ? [] : [fieldOf(field)])),
@@ -67,7 +70,8 @@ function* shared(annotations: Annotations): Iterable<Found> {
   for (const container of annotations.containers) {
     const [path, second] = annotations.keyOf(container) ?? [];
     const field = path === undefined ? '' : fieldOf(path);
-    if (second !== undefined || ![...fields].some((one) => sameField(one, field))) continue;
+    // What a club or a team shares, it shares on purpose.
+    if (second !== undefined || !PERSON.test(field) || ![...fields].some((one) => sameField(one, field))) continue;
     const one = annotations
       .of('keyValue')
       .filter((value) => same(value.container, container) && value.distinct === 'one');

@@ -2,6 +2,7 @@
 import { type Annotations, fieldOf, same, sameField } from '../annotations/annotations.ts';
 import { type Derived, type Form, derivedIn, isRemoved, namesOf, plural } from '../annotations/derived.ts';
 import { hasPurpose, isEdit, isWriting, listed, outerOf, typeOf, typesOf } from '../annotations/merged.ts';
+import { isExisting } from '../annotations/scale.ts';
 import { type Found, type Rule, ANNOTATIONS, SOURCES, hinted, missing, together } from './rule.ts';
 
 /** Types that keep the state of their time, so that a copy in them is meant to stay. */
@@ -41,6 +42,27 @@ function copiesIn(annotations: Annotations): Derived[] {
   return [...stated, ...fields];
 }
 
+/** A document that is there so that a value exists once isn't shown to anybody. */
+const RESERVES = /reservation|reserved|pointer|look-?up|claim|unique|index|alias|mapping/i;
+
+const FOLLOWS =
+  /\b(?:re-?syn\w*|sync\w*|propagat\w*|refresh\w*|cascad\w*|follows?|back-?fill\w*|re-?nam\w*|(?:also |is |are )?updated? (?:when|if|on|by|with|whenever|all)|snapshot|at (?:the )?time)\b/i;
+
+/** Whether a use writes the copy after the source changed, or a sentence beside the field's name says so. */
+function isRefreshed(annotations: Annotations, { type, of, field = '' }: Derived): boolean {
+  const inFlow = annotations
+    .of('flow')
+    .some(({ steps }) => [type, of].every((one) => steps.some((step) => same(step.type, one) && isEdit(step))));
+  const set = annotations
+    .of('access')
+    .some((one) => same(one.type, type) && isEdit(one) && one.sets?.some((path) => sameField(path, field)));
+  const last = field.replace('[]', '').split('.').at(-1) ?? '';
+  const word = new RegExp(`\\b${last.replaceAll(/\W/g, '')}\\b`, 'i');
+  const { lines } = annotations;
+  const said = lines.some((line, index) => word.test(line) && FOLLOWS.test(`${line} ${lines[index + 1] ?? ''}`));
+  return inFlow || set || (last.length > 4 && said);
+}
+
 function* stale(annotations: Annotations): Iterable<Found> {
   const open = copiesIn(annotations).filter((one) => {
     const holder = typeOf(annotations, one.type);
@@ -59,6 +81,9 @@ function* stale(annotations: Annotations): Iterable<Found> {
       one.keptBy.size === 0 &&
       !one.snapshot &&
       !isReference &&
+      !isRefreshed(annotations, one) &&
+      !RESERVES.test(one.type ?? '') &&
+      !isExisting(annotations, { type: one.type }) &&
       !wholeViewKept &&
       holder !== undefined &&
       one.field !== undefined &&

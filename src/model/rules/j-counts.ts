@@ -1,7 +1,9 @@
 // J26: counts and totals that are counted twice, or that nothing keeps.
 import { type Annotations, same, sameField } from '../annotations/annotations.ts';
 import { type Derived, derivedIn, namesOf, plural } from '../annotations/derived.ts';
-import { accessesOf, listed, typeOf } from '../annotations/merged.ts';
+import { accessesOf, isWriting, listed, typeOf } from '../annotations/merged.ts';
+import { isExisting } from '../annotations/scale.ts';
+import { isCountedUp } from './j-writers.ts';
 import { type Found, type Rule, ANNOTATIONS, SOURCES, hinted, missing, together } from './rule.ts';
 
 const refersTo = (annotations: Annotations, from: string | undefined, to: string | undefined): boolean =>
@@ -41,11 +43,30 @@ const withSources = (all: readonly Derived[]): string =>
 const parts = (all: readonly Derived[]): Derived[] =>
   all.filter((one) => !all.some(({ name }) => name.startsWith(`${one.name}.`)));
 
+/** Whether a use or a repair is named that writes the number: in a flow with what it counts, or in a sentence. */
+const isWritten = (annotations: Annotations, { type, of, field }: Derived): boolean =>
+  annotations
+    .of('flow')
+    .some(
+      ({ steps, together: by }) =>
+        by !== undefined && [type, of].every((one) => steps.some((step) => same(step.type, one) && isWriting(step))),
+    ) ||
+  annotations
+    .of('fact')
+    .some(
+      (fact) =>
+        field !== undefined &&
+        fact.of.toLowerCase().includes(field.toLowerCase()) &&
+        /recount|recalculat|recomput|updated? (?:by|when|on|with)|increment/i.test(`${fact.property} ${fact.value}`),
+    );
+
 const isOpen = (annotations: Annotations, one: Derived): boolean =>
   one.keptBy.size === 0 &&
   !one.onRepeat &&
   !same(one.of, one.type) &&
   !isOfParent(annotations, one) &&
+  !isWritten(annotations, one) &&
+  !isExisting(annotations, { type: one.type }) &&
   !isSet(annotations, one);
 
 function* unkept(annotations: Annotations, values: readonly Derived[]): Iterable<Found> {
@@ -120,6 +141,29 @@ function* doubled(annotations: Annotations, numbers: readonly Derived[]): Iterab
   }
 }
 
+/** The names of numbers and lists of which J26 says that nothing keeps them right, deletions among it. */
+export function toldCounts(annotations: Annotations): ReadonlySet<string> {
+  const open = derivedIn(annotations).filter(
+    (one) => one.field !== undefined && (isNumber(one) || isPart(one)) && isOpen(annotations, one),
+  );
+  return new Set(open.flatMap(({ name, type, field = '' }) => [name, `${type}.${field.replace(/\[.*/, '')}`]));
+}
+
+/** A number in the memory of a process. Where it hands out numbers it is J39's. */
+function* inMemory(annotations: Annotations, numbers: readonly Derived[]): Iterable<Found> {
+  const open = numbers.filter(
+    ({ keptBy, onRepeat, type, field }) =>
+      keptBy.size === 1 && keptBy.has('memory') && !onRepeat && !isCountedUp(annotations, type ?? '', field ?? ''),
+  );
+  yield* hinted(
+    together(
+      open.flatMap(({ places }) => places),
+      `${namesOf(open)} ${plural(open, 'is', 'are')} counted in the memory of a process: a restart begins again at nothing, and each instance has its own number`,
+    ),
+    `Keep ${namesOf(open)} in a document, raised by a patch with \`incr\`, or count ${listed(open.map(({ of }) => of ?? 'the documents'))} when it is asked for.`,
+  );
+}
+
 export const COUNTS: readonly Rule[] = [
   {
     id: 'J26',
@@ -140,6 +184,7 @@ export const COUNTS: readonly Rule[] = [
         all.filter((one) => isNumber(one) || isPart(one)),
       );
       yield* doubled(annotations, numbers);
+      yield* inMemory(annotations, numbers);
     },
   },
 ];

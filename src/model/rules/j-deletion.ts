@@ -2,6 +2,7 @@
 import { type Annotation, type Annotations, fieldOf, same, sameField } from '../annotations/annotations.ts';
 import { accessesOf, article, hasPurpose, listed, typesOf } from '../annotations/merged.ts';
 import type { Place } from '../model.ts';
+import { toldCounts } from './j-counts.ts';
 import { type Found, type Rule, ANNOTATIONS, SOURCES, hinted, missing, together } from './rule.ts';
 
 /** A station that is retired may be shown. */
@@ -24,6 +25,16 @@ function ignores({ sql, query, equals, ranges = [] }: Annotation<'access'>, fiel
   );
 }
 
+/** A check whether a value is taken must see marked documents too: one that is restored has its value again. */
+const isGuard = (annotations: Annotations, { type, equals, query }: Annotation<'access'>): boolean =>
+  annotations
+    .of('unique')
+    .some(
+      (one) =>
+        same(one.type, type) &&
+        one.fields.every((field) => [...equals, ...(query?.filters ?? [])].some((given) => sameField(given, field))),
+    );
+
 function* stillShown(annotations: Annotations): Iterable<Found> {
   const soft = annotations.of('deletion').filter(isMarked);
   for (const marks of Map.groupBy(soft, ({ type }) => type.toLowerCase()).values()) {
@@ -31,7 +42,11 @@ function* stillShown(annotations: Annotations): Iterable<Found> {
     if (!first) continue;
     const fields = marks.flatMap(({ field }) => (field === undefined ? [] : [fieldOf(field)]));
     const open = accessesOf(annotations, first.type).filter(
-      (access) => access.operation === 'query' && ignores(access, fields),
+      (access) =>
+        access.operation === 'query' &&
+        (access.aim === undefined || access.aim === 'show') &&
+        !isGuard(annotations, access) &&
+        ignores(access, fields),
     );
     const names = [...new Set(open.map(({ name }) => `"${name}"`))];
     yield* hinted(
@@ -62,15 +77,23 @@ function deletedIn(annotations: Annotations): Deleted[] {
   });
   const accesses = annotations
     .of('access')
-    .flatMap(({ operation, type, at }) => (operation === 'delete' && type !== undefined ? [{ type, at }] : []));
+    .flatMap(({ operation, type, at, aim }) =>
+      operation === 'delete' && type !== undefined && aim !== 'maintenance' ? [{ type, at }] : [],
+    );
   return annotations.types.flatMap((type): Deleted[] => {
     const stated = annotations
       .of('deletion')
-      .filter((one) => same(one.type, type) && (one.way === 'hard' || one.field === undefined || isMarked(one)));
+      .filter(
+        (one) =>
+          one.allowed !== false &&
+          same(one.type, type) &&
+          (one.way === 'hard' || one.field === undefined || isMarked(one)),
+      );
     const removing = accesses.filter((one) => same(one.type, type));
     const flows = steps.filter((one) => same(one.type, type));
     const places = [...stated, ...removing, ...flows];
-    if (places.length === 0) return [];
+    // "Nothing else goes with it" is an answer.
+    if (places.length === 0 || stated.some(({ also }) => also?.length === 0)) return [];
     return [
       {
         type,
@@ -85,12 +108,20 @@ function deletedIn(annotations: Annotations): Deleted[] {
   });
 }
 
+/** What was bought or told stays as it was. */
+const KEEPS_PAST = /orders?$|invoice|receipt|payment|purchase|notification/i;
+
 /** `Dog.ownerId`: what keeps the id of the deleted. Records of the past keep theirs. */
 function referringTo(annotations: Annotations, { type, hard, also }: Deleted): { name: string; at: Place }[] {
   // Where a mark keeps the document, references still find it.
   if (!hard || annotations.of('deletion').some((one) => same(one.type, type) && isMarked(one))) return [];
   return typesOf(annotations)
-    .filter((one) => !oneOf(also, one.name) && !hasPurpose(one, 'audit', 'log', 'event', 'telemetry'))
+    .filter(
+      (one) =>
+        !oneOf(also, one.name) &&
+        !KEEPS_PAST.test(one.name) &&
+        !hasPurpose(one, 'audit', 'log', 'event', 'telemetry', 'message', 'view', 'result'),
+    )
     .flatMap((one) =>
       one.fields.flatMap(({ path, refersTo, at }) =>
         same(refersTo, type) && !(same(one.name, type) && path === 'id') ? [{ name: `${one.name}.${path}`, at }] : [],
@@ -123,6 +154,7 @@ function derivedOf(annotations: Annotations, deleted: Deleted): { name: string; 
   const handled = new Set(
     all.flatMap((one) => (one.onDelete !== undefined || one.onRepeat === 'recount' || one.snapshot ? [name(one)] : [])),
   );
+  const told = toldCounts(annotations);
   const found = all.flatMap((one) => {
     const counted = (one.form === 'counter' || one.form === 'aggregate') && !EXTREME.test(name(one));
     const shown = one.form === 'view' || (one.form === 'copy' && inList(annotations, one));
@@ -134,7 +166,7 @@ function derivedOf(annotations: Annotations, deleted: Deleted): { name: string; 
   });
   // Where fields of a type are named, its documents as a whole needn't be.
   const named = found.filter((one) => !found.some((other) => other.name.startsWith(`${one.name}.`)));
-  return [...new Map(named.map((one) => [one.name, one])).values()];
+  return [...new Map(named.map((one) => [one.name, one])).values()].filter((one) => !told.has(one.name));
 }
 
 function* leftBehind(annotations: Annotations): Iterable<Found> {

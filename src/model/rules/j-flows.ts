@@ -1,13 +1,13 @@
 // J25: uses that change several documents which no transaction can cover, and that nothing completes.
 import { type Annotation, type Annotations, same } from '../annotations/annotations.ts';
-import { isWriting, listed } from '../annotations/merged.ts';
+import { hasPurpose, isWriting, listed, typeOf } from '../annotations/merged.ts';
 import { type Found, type Rule, ANNOTATIONS, SOURCES, hinted, missing, together } from './rule.ts';
 
 type Flow = Annotation<'flow'>;
 
 interface Open {
   readonly flow: Flow;
-  readonly cause: 'containers' | 'keys' | 'many' | 'outside';
+  readonly cause: 'containers' | 'keys' | 'many' | 'outside' | 'apart';
   readonly what: readonly string[];
   readonly containers: readonly string[];
 }
@@ -21,23 +21,44 @@ const redelivered = (annotations: Annotations, type: string | undefined): boolea
         type !== undefined && same(own, type) && (keptBy === 'change-feed' || keptBy === 'queue'),
     );
 
-/** A cache is filled again from Cosmos DB, and a file that is written before its document does no harm. */
-const OWN_COPY = /cache|redis|log/i;
-const FILE = /blob|file|storage/i;
+/** Steps that have an effect elsewhere. A cache is filled again from Cosmos DB, and a mail is asked for again. */
+const EFFECTS: ReadonlySet<string> = new Set(['queue', 'blob', 'search index', 'database', 'payment']);
 
-/** The steps outside Cosmos DB that a failure leaves apart. Files matter where they are deleted with the document. */
+/**
+ * The steps outside Cosmos DB that a failure leaves apart. Files matter where they are deleted with the document: a file
+ * that is written before its document does no harm.
+ */
 const outsideOf = ({ steps }: Flow): string[] =>
   steps.flatMap(({ outside }) =>
     outside === undefined ||
-    OWN_COPY.test(outside) ||
-    (FILE.test(outside) && !steps.some(({ operation }) => operation === 'delete'))
+    !EFFECTS.has(outside) ||
+    (outside === 'blob' && !steps.some(({ operation }) => operation === 'delete'))
       ? []
       : [outside],
   );
 
+const LINES = /audit|log(?!in)|history|telemetry|metric|trace/i;
+
+/**
+ * A step whose loss leaves the others right: a line of a log, and the removal of what a TTL removes anyhow.
+ */
+function isMinor(annotations: Annotations, { operation, type }: Flow['steps'][number]): boolean {
+  const whole = typeOf(annotations, type);
+  if (LINES.test(type ?? '') && hasPurpose(whole, 'log', 'telemetry', 'audit', 'event')) return true;
+  return (
+    operation === 'delete' &&
+    whole !== undefined &&
+    annotations.all.some(
+      (one) =>
+        (one.kind === 'container' && same(one.container, whole.container) && typeof one.ttl === 'number') ||
+        (one.kind === 'retention' && same(one.type, whole.name) && one.by === 'ttl'),
+    )
+  );
+}
+
 /** Why no transaction covers a flow. Undefined: one may, or the text says too little. */
 function openOf(annotations: Annotations, flow: Flow): Open | undefined {
-  const writes = flow.steps.filter(isWriting);
+  const writes = flow.steps.filter((step) => isWriting(step) && !isMinor(annotations, step));
   const containers = [...new Set(writes.flatMap((step) => annotations.containerOf(step) ?? []))];
   const outside = outsideOf(flow);
   const types = [...new Set(writes.flatMap((step) => step.type ?? step.container ?? []))];
@@ -49,13 +70,15 @@ function openOf(annotations: Annotations, flow: Flow): Open | undefined {
     if (containers.length > 1) return 'containers';
     const byId = annotations.keyOf(containers[0])?.join() === '/id';
     if (flow.sameKey === false || (byId && types.length > 1)) return 'keys';
-    return flow.many ? 'many' : undefined;
+    if (flow.many) return 'many';
+    // One batch could hold them, and the text says that they are written one after another.
+    return flow.sameKey === true && flow.together === undefined && types.length > 1 ? 'apart' : undefined;
   };
   const cause = apart() ?? (outside.length > 0 && writes.length > 0 ? 'outside' : undefined);
   return cause && open(cause);
 }
 
-const REPAIRS: ReadonlySet<Flow['together']> = new Set(['change-feed', 'outbox', 'saga', 'idempotent-retry']);
+const REPAIRS: ReadonlySet<Flow['together']> = new Set(['change-feed', 'outbox', 'saga', 'idempotent-retry', 'other']);
 
 function whyOf({ cause, containers, flow }: Open): string {
   const transaction = flow.together === 'stored-procedure' ? 'a stored procedure' : 'a batch';
@@ -67,8 +90,10 @@ function whyOf({ cause, containers, flow }: Open): string {
       : cause === 'keys'
         ? `they have different values of the partition key${containers[0] === undefined ? '' : ` in ${containers[0]}`}`
         : `there is an open number of them, and a batch has at most 100 operations`;
+  if (cause === 'apart')
+    return `they have one value of the partition key, and no batch holds them together: a failure in between leaves the first without the others, and nothing is said to complete them`;
   if (flow.together !== undefined)
-    return `${transaction} is said to hold them together, but ${where}: ${cause === 'many' ? 'the rest is left out or written apart' : 'a transaction has one container and one value of the partition key'}`;
+    return `${transaction} is said to hold them together, but ${where}: ${cause === 'many' ? 'a larger one is refused as a whole' : 'a transaction has one container and one value of the partition key'}`;
   const many = flow.many && cause !== 'many' ? ', and there is an open number of them' : '';
   return `${where}${many}, so no transaction covers them, and nothing is said to complete or undo what a failure in between leaves half done`;
 }
@@ -91,20 +116,31 @@ function grouped(open: readonly Open[]): Open[][] {
   return groups;
 }
 
-/** More than so many uses of one cause are one finding. */
-const EACH = 2;
-
 const quotedNames = (flows: readonly Open[]): string => listed([...new Set(flows.map(({ flow }) => `"${flow.name}"`))]);
 
 function* findings(annotations: Annotations, outside: boolean): Iterable<Found> {
   // A flow stands in several places; a repair that one of them names is there for all.
   const all = annotations.of('flow');
-  const repaired = ({ name, together: by }: Flow): boolean =>
-    REPAIRS.has(by) || all.some((one) => same(one.name, name) && REPAIRS.has(one.together));
-  const open = all.filter((flow) => !repaired(flow)).flatMap((flow) => openOf(annotations, flow) ?? []);
-  const groups = grouped(open.filter(({ cause }) => (cause === 'outside') === outside));
-  const alike = groups.filter(([first]) => first?.cause !== 'many' && first?.flow.together === undefined);
-  const merged = alike.length > EACH ? alike : [];
+  const repaired = ({ name }: Flow): boolean =>
+    all.some((one) => same(one.name, name) && (REPAIRS.has(one.together) || one.recovery !== undefined));
+  // What completes the writes of one use completes those of another that also does more.
+  const writesIn = ({ steps }: Flow): string[] =>
+    steps.filter(isWriting).map(({ operation, type }) => `${operation} ${type?.toLowerCase()}`);
+  const completed = all.filter((flow) => repaired(flow) && new Set(flow.steps.map(({ type }) => type)).size > 1);
+  const isCompleted = (flow: Flow): boolean =>
+    completed.some((one) => writesIn(one).length > 1 && writesIn(one).every((write) => writesIn(flow).includes(write)));
+  const open = all
+    .filter((flow) => !repaired(flow) && !isCompleted(flow))
+    .flatMap((flow) => openOf(annotations, flow) ?? []);
+  const among = open.filter(({ cause }) => cause !== 'outside');
+  // A message of a document that another finding has with its message is told there.
+  const told = ({ cause, what }: Open): boolean =>
+    cause === 'outside' && among.some((one) => what.every((name) => one.what.includes(name)));
+  const groups = grouped(open.filter((one) => (one.cause === 'outside') === outside && !told(one)));
+  const alike = groups.filter(
+    ([first]) => first?.cause !== 'many' && first?.cause !== 'apart' && first?.flow.together === undefined,
+  );
+  const merged = alike.length > 1 ? alike : [];
   if (merged.length > 0) yield* several(merged, outside);
   for (const group of groups) if (!merged.includes(group)) yield* single(group);
 }
@@ -119,9 +155,11 @@ function* single(group: readonly Open[]): Iterable<Found> {
     ),
     first.cause === 'outside'
       ? `Write only to Cosmos DB, and let a reader of the change feed (or an outbox document in the same batch) do the rest: ${listed(outsideOf(first.flow))}. It is repeated until it succeeds.`
-      : first.cause === 'many'
-        ? `Write ${listed(first.what)} in batches that can be repeated, and keep where the job is, so that a restart completes it.`
-        : `Write ${first.what[0] ?? 'one document'} with a state first, and let the change feed or a repeatable job write ${listed(first.what.slice(1)) || 'the others'} and set the state; or put them under one partition key.`,
+      : first.cause === 'apart'
+        ? `Write ${listed(first.what)} in one transactional batch: they have the same partition key, so all of them are there or none.`
+        : first.cause === 'many'
+          ? `Write ${listed(first.what)} in batches that can be repeated, and keep where the job is, so that a restart completes it.`
+          : `Write ${first.what[0] ?? 'one document'} with a state first, and let the change feed or a repeatable job write ${listed(first.what.slice(1)) || 'the others'} and set the state; or put them under one partition key.`,
   );
 }
 
@@ -146,7 +184,7 @@ export const FLOWS: readonly Rule[] = [
     title: 'Documents that are changed together are in one transaction, or something completes the rest',
     severity: 'warning',
     source: SOURCES.microsoft('Transactional batch operations in Azure Cosmos DB'),
-    why: 'A transaction has one container and one partition key (ASM-E121), and a batch at most 100 operations (ASM-A5). A program that stops after the first of two writes leaves a user without a profile, or a deleted team with its members. A retry helps only if it runs, and if each step can be repeated. The rule takes uses that write several documents, and accepts a change feed, an outbox, a saga or a repeatable retry.',
+    why: 'A transaction has one container and one partition key (ASM-E121), and a batch at most 100 operations (ASM-A5). A program that stops after the first of two writes leaves a user without a profile, or a deleted team with its members. A retry helps only if it runs, and if each step can be repeated. The rule takes uses that write several documents, and accepts a change feed, an outbox, a saga, a repeatable retry, and any word on what happens after a stop halfway. Lines of logs, and the removal of what a TTL removes anyhow, don’t count.',
     hint: 'State what completes the rest, or put the documents under one partition key.',
     instead: ['C25', 'F20'],
     needs: [ANNOTATIONS],
@@ -161,7 +199,7 @@ export const FLOWS: readonly Rule[] = [
     title: 'What is written to Cosmos DB and to another store reaches both',
     severity: 'warning',
     source: SOURCES.ours,
-    why: 'A program that writes a document, and then sends a message or writes a search index, stops in between one day. Then the document is there and its message never comes, or the index doesn’t know it, and no error shows it. The other order is no better. The change feed, or an outbox document in the same batch, is read until the second write succeeds. The rule takes uses with a step outside Cosmos DB, and search indexes and replicas that the request itself writes. It leaves out caches, and files in Blob Storage.',
+    why: 'A program that writes a document, and then sends a message or writes a search index, stops in between one day. Then the document is there and its message never comes, or the index doesn’t know it, and no error shows it. The other order is no better. The change feed, or an outbox document in the same batch, is read until the second write succeeds. The rule takes uses with a step outside Cosmos DB, and search indexes and replicas that the request itself writes. It leaves out caches, mails, computations, and files in Blob Storage.',
     hint: 'Write to Cosmos DB only, and do the rest from its change feed or an outbox.',
     instead: ['F20'],
     needs: [ANNOTATIONS],

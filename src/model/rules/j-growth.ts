@@ -1,5 +1,5 @@
 // J28 and J38: documents that grow until the service refuses them, and lists that return them whole.
-import { type Annotations, same } from '../annotations/annotations.ts';
+import { type Annotation, type Annotations, same, sameField } from '../annotations/annotations.ts';
 import {
   type TypeField,
   type WholeType,
@@ -10,6 +10,7 @@ import {
   outerOf,
   typesOf,
 } from '../annotations/merged.ts';
+import { isExisting, isSmall as annotatedSmall } from '../annotations/scale.ts';
 import { PROFILES } from '../estimate.ts';
 import type { Place } from '../model.ts';
 import { type Found, type Rule, ANNOTATIONS, SOURCES, hinted, missing, n, together } from './rule.ts';
@@ -57,9 +58,49 @@ const placesOf = (annotations: Annotations, parts: readonly Part[]): Place[] =>
     )
     .map(({ at }) => at);
 
+/** What is over one day: its events end with it. */
+const ENDS = /^(?:game|match|round|fixture|heat|puzzle|quiz|exam|lap|set)(?:s|state|session|result|data)?$/i;
+const PERIOD =
+  /(?:^|[._])(?:date|day|month|week|year|hour|period|bucket|window)(?:key|bucket)?$|(?:Date|Day|Month|Week|Year|Hour|Period|Bucket|Window)(?:Key)?$/;
+
+/**
+ * Whether the document ends before its list matters: its id has a date, so that each day begins another; it is of one game
+ * or match; or the text bounds its size.
+ */
+function isBounded(annotations: Annotations, { name, container }: WholeType): boolean {
+  const ids = annotations.of('id').filter(({ type }) => same(type, name));
+  const byPeriod = ids.some(
+    ({ from = [], format = '' }) =>
+      from.some((field) => PERIOD.test(field)) || /(?:yyyy|\{?(?:date|day|month|week)\b)/i.test(format),
+  );
+  const bounded = annotations
+    .of('scale')
+    .some(
+      ({ type, container: where, bytes, bounded: all }) =>
+        all === true && bytes !== undefined && (same(type, name) || (type === undefined && same(where, container))),
+    );
+  return byPeriod || bounded || ENDS.test(name) || isExisting(annotations, { type: name });
+}
+
+/** What stands below "Non-goals" is named only to leave it out. */
+function isNoGoal({ lines }: Annotations, { line }: Place): boolean {
+  for (let at = line - 1; at >= 0; at--) {
+    const heading = lines[at] ?? '';
+    if (/^\s*(?:#{1,6}\s|\*\*[^*]+\*\*:?\s*$)/.test(heading))
+      return /non-?goals?|out of scope|not in scope|deferred|exclu/i.test(heading);
+  }
+  return false;
+}
+
 function* growing(annotations: Annotations): Iterable<Found> {
   const all = partsOf(annotations, ({ grows, max }) => grows === true && max === undefined);
-  const endless = all.filter(({ field, type }) => isEndless(field.path) && !hasPurpose(type, 'lease'));
+  const endless = all.filter(
+    ({ field, type, at }) =>
+      isEndless(field.path) &&
+      !hasPurpose(type, 'lease') &&
+      !isBounded(annotations, type) &&
+      !isNoGoal(annotations, at),
+  );
   if (endless.length === 0) return;
   const writers = endless.flatMap(({ type, field }) =>
     accessesOf(annotations, type.name).filter(({ sets = [] }) =>
@@ -87,6 +128,7 @@ function* large(annotations: Annotations): Iterable<Found> {
       field.type !== 'number' &&
       field.max === undefined &&
       isShown(field, type) &&
+      !isBounded(annotations, type) &&
       (FOREIGN.test(field.path) || limited.length > 0 || hasPurpose(type, 'cache', 'result')),
   );
   if (all.length === 0) return;
@@ -138,6 +180,38 @@ const isSmall = (annotations: Annotations, type: string | undefined): boolean =>
     'reference',
   );
 
+/** An answer of figures has a fixed size, whatever was read for it. */
+const FIGURES = /statistic|stats\b|average|summary|totals?\b|count|aggregat|report|dashboard/i;
+/** A process has to take all of it. */
+const WORK = /\bpoll|\bprocess|\bworker|\bscan\b|\bdue\b|\bsweep|\bmigrat|\bexport|\bbackfill/i;
+
+/** "A player has few games": a bound for each value that the access has. */
+const isFewEach = (annotations: Annotations, type: string | undefined, equals: readonly string[]): boolean =>
+  annotations
+    .of('scale')
+    .some(
+      ({ type: whose, within = [], bounded }) =>
+        bounded === true &&
+        same(whose, type) &&
+        within.length > 0 &&
+        within.every((field) => equals.some((one) => sameField(one, field))),
+    );
+
+/** Whether an access lists documents for somebody to read: no work, no general method, no ids that the caller has. */
+const isForScreen =
+  (annotations: Annotations) =>
+  ({ name, aim, accepted, type, words, sql, ranges = [], equals }: Annotation<'access'>): boolean =>
+    aim !== 'work' &&
+    aim !== 'maintenance' &&
+    aim !== 'guard' &&
+    accepted !== true &&
+    !WORK.test(name) &&
+    !/\bsql\b|querytext|querydefinition/i.test(sql === undefined ? words : '') &&
+    !/\btop\s*[\d@({]|\blimit\s*[\d@({]/i.test(`${sql ?? ''} ${words}`) &&
+    ![...ranges, ...equals].some((path) => sameField(path, 'id')) &&
+    !annotatedSmall(annotations, { type }) &&
+    !isFewEach(annotations, type, equals);
+
 function* whole(annotations: Annotations): Iterable<Found> {
   const heavy = partsOf(
     annotations,
@@ -146,6 +220,7 @@ function* whole(annotations: Annotations): Iterable<Found> {
   );
   const lists = annotations
     .of('access')
+    .filter(isForScreen(annotations))
     .filter(
       ({ operation, returns, sql, searches, often }) =>
         operation === 'query' &&
@@ -172,7 +247,12 @@ function* whole(annotations: Annotations): Iterable<Found> {
   const open = annotations
     .of('access')
     .filter(
-      ({ operation, returns, paged, type }) =>
+      ({ operation, returns, paged, type, aim, name, accepted, equals }) =>
+        (aim === undefined || aim === 'show') &&
+        accepted !== true &&
+        !FIGURES.test(name) &&
+        !annotatedSmall(annotations, { type }) &&
+        !isFewEach(annotations, type, equals) &&
         operation === 'query' &&
         returns === 'list' &&
         paged === false &&

@@ -1,6 +1,7 @@
 // J21: documents that accumulate and stay for ever.
 import { type Annotation, type Annotations, fieldOf, same } from '../annotations/annotations.ts';
 import { type Purpose, type WholeType, hasPurpose, listed, outerOf, typesOf } from '../annotations/merged.ts';
+import { isExisting, neighbours } from '../annotations/scale.ts';
 import { type Found, type Rule, ANNOTATIONS, SOURCES, hinted, missing, together } from './rule.ts';
 
 /** Types of which there are more every day. */
@@ -45,6 +46,28 @@ const isHandled = (annotations: Annotations, type: WholeType): boolean =>
   annotations.of('derived').some(({ form, of, type: own }) => form === 'archive' && same(of ?? own, type.name)) ||
   type.fields.some(({ path }) => path === 'ttl');
 
+/**
+ * Whether the text bounds these documents themselves, or sets a limit of the container. That it has few documents today is
+ * no bound of those which come every day.
+ */
+const isLimited = (annotations: Annotations, { name, container }: WholeType): boolean =>
+  annotations
+    .of('scale')
+    .some(
+      (one) =>
+        one.users === 1 ||
+        (one.bounded === true &&
+          ((one.within === undefined && same(one.type, name)) ||
+            (one.type === undefined &&
+              same(one.container, container) &&
+              one.documents !== undefined &&
+              /limit|reject|exceed|at most|max|up to|bounded by|never more/i.test(one.words)))),
+    );
+
+/** There is one such document, so none is added each day. */
+const isSingle = (annotations: Annotations, type: WholeType): boolean =>
+  annotations.of('id').some(({ type: name, constant }) => constant === true && same(name, type.name));
+
 /** A counter for each day or window: rate limits, daily figures. */
 const isOfTime = (annotations: Annotations, type: WholeType): boolean =>
   hasPurpose(type, 'counter') &&
@@ -63,6 +86,9 @@ function* staying(annotations: Annotations): Iterable<Found> {
       (type.container !== undefined || annotations.containers.length === 0) &&
       !ELSEWHERE.test(type.container ?? '') &&
       !outerOf(annotations, type.name) &&
+      !isExisting(annotations, { type: type.name }) &&
+      !isLimited(annotations, type) &&
+      !isSingle(annotations, type) &&
       !isHandled(annotations, type),
   );
   if (open.length === 0) return;
@@ -93,11 +119,30 @@ function* staying(annotations: Annotations): Iterable<Found> {
         ({ at }) => at,
       ),
     ),
-    `Give ${listed(open.map(({ container, name }) => container ?? name))} a TTL, or a \`ttl\` to each ${listed(
-      open.map(({ name }) => name),
-      'or',
-    )} when it is done; or state where old ones are archived, or that they stay for ever and why.`,
+    remedyOf(annotations, open),
   );
+}
+
+/** A TTL of a container removes all that is in it, so it is named only where nothing else is there. */
+function remedyOf(annotations: Annotations, open: readonly WholeType[]): string {
+  const alone = open.filter(
+    ({ name, container }) =>
+      container !== undefined &&
+      neighbours(annotations, name).every((other) => open.some((one) => same(one.name, other))),
+  );
+  const mixed = open.filter((type) => !alone.includes(type));
+  const parts = [
+    ...(alone.length > 0 ? [`give ${listed(alone.map(({ container, name }) => container ?? name))} a TTL`] : []),
+    ...(mixed.length > 0
+      ? [
+          `set the default TTL ${mixed.some(({ container }) => container !== undefined) ? `of ${listed(mixed.map(({ container, name }) => container ?? name))} ` : ''}to -1 and write a \`ttl\` into each ${listed(
+            mixed.map(({ name }) => name),
+            'or',
+          )} when it is done, as other documents are there which stay`,
+        ]
+      : []),
+  ].join('; ');
+  return `${parts.charAt(0).toUpperCase()}${parts.slice(1)}; or state where old ones are archived, or that they stay for ever and why.`;
 }
 
 export const LASTING: readonly Rule[] = [

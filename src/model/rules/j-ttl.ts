@@ -147,12 +147,17 @@ function* restarted(annotations: Annotations): Iterable<Found> {
   }
 }
 
+/** A name of the first write of a document, whatever the operation is called. */
+const WRITES_ONE = /^(?:write|log|record|store|emit|append|create|persist|save|insert|add)s?\b/i;
+
 /** A record of the past that is changed later: its TTL begins again, though the text says no word on when it counts. */
 function* rewritten(annotations: Annotations): Iterable<Found> {
   for (const { type, seconds, at } of expiringIn(annotations)) {
     if (!hasPurpose(type, 'log', 'audit', 'event') || seconds === undefined) continue;
     if (annotations.of('retention').some((one) => one.from !== undefined && same(one.type, type.name))) continue;
-    const changes = accessesOf(annotations, type.name).filter((one) => isEdit(one) || one.readFirst === true);
+    const changes = accessesOf(annotations, type.name).filter(
+      (one) => (isEdit(one) || one.readFirst === true) && !WRITES_ONE.test(one.name),
+    );
     const [change] = changes;
     if (!change) continue;
     yield {

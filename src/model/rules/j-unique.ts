@@ -1,9 +1,18 @@
 // J20: values that the document expects once, and that no key, id or document of their own keeps so.
 import { type Annotation, type Annotations, fieldOf, same, sameField } from '../annotations/annotations.ts';
-import { accessesOf, covers as coversExactly, hasPurpose, listed, named, typeOf } from '../annotations/merged.ts';
+import {
+  accessesOf,
+  covers as coversExactly,
+  hasPurpose,
+  listed,
+  named,
+  outerOf,
+  typeOf,
+} from '../annotations/merged.ts';
+import { isExisting } from '../annotations/scale.ts';
 import type { Place } from '../model.ts';
 import type { Facts } from './facts.ts';
-import { isCountedUp, isPosition } from './j-writers.ts';
+import { isCountedUp, isPosition, isSerialized } from './j-writers.ts';
 import { type Found, type Rule, ANNOTATIONS, SOURCES, hinted, missing, together } from './rule.ts';
 
 const lower = (fields: readonly string[]): string[] => fields.map((field) => field.toLowerCase());
@@ -21,10 +30,17 @@ interface Expected {
   readonly places: readonly { readonly at: Place }[];
 }
 
+/** "Differs from the last one" and "one a minute" are compared when they happen; the value may come again later. */
+const isOnce = ({ words }: Annotation<'unique'>): boolean =>
+  !/\b(?:last|previous) (?:one|match|value|hash|known|sent|seen)|\b(?:once|one|\d+) (?:per|every|each|an?) (?:\d+ )?(?:minute|min|hour)/i.test(
+    words,
+  );
+
 /** What is expected once, each once: many places say it. */
 function expectedIn(annotations: Annotations): Expected[] {
   const all: Annotation<'unique'>[][] = [];
   for (const one of annotations.of('unique')) {
+    if (!isOnce(one)) continue;
     const group = all.find(([first]) => first && same(first.type, one.type) && sameFields(first.fields, one.fields));
     if (group) group.push(one);
     else all.push([one]);
@@ -50,6 +66,14 @@ const BY_CHANCE = /^[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]
 
 /** Ids that a program makes anew each time. */
 const RUN = /^(?:session|correlation|request|trace|conversation|chat|run|thread|operation)_?id$/i;
+
+/** A token is made by chance, and so is what the text calls random. */
+function isByChance(annotations: Annotations, type: string, field: string): boolean {
+  const known = typeOf(annotations, type)?.fields.find(({ path }) => sameField(path, field));
+  return (
+    known?.random === true || /(?:^|[._])(?:token|nonce|uuid|guid)$|(?:Token|Nonce|Uuid|Guid|UUID|GUID)$/.test(field)
+  );
+}
 
 /** The value is the document's own identifier (`jobId` of a job), a place in a list, or one by chance. */
 function isIdentifier(annotations: Annotations, { type, fields }: Expected): boolean {
@@ -98,6 +122,8 @@ function madeOf(annotations: Annotations, { type, fields, within }: Expected): M
     formulas.find(({ from = [] }) => covers(from, fields)) ??
     formulas[0];
   if (stated) return { from: stated.from, random: false, at: stated.at };
+  const constant = ids.find((one) => one.constant);
+  if (constant) return { from: [], random: false, at: constant.at };
   const random = ids.find((one) => one.random);
   if (random) return { from: undefined, random: true, at: random.at };
   const examples = typeOf(annotations, type)?.examples ?? [];
@@ -118,6 +144,15 @@ function keyFields(annotations: Annotations, container: string | undefined): str
   return [...(annotations.keyOf(container) ?? []).map(fieldOf), ...values.flatMap(({ from = [] }) => from)];
 }
 
+/** `gameId` of a completion, where there are games. */
+function isIdOfAnother(annotations: Annotations, type: string, field: string): boolean {
+  const [, stem] = /^(\w{3,}?)_?Id$/i.exec(field) ?? [];
+  return (
+    stem !== undefined &&
+    annotations.types.some((other) => !same(other, type) && other.toLowerCase().endsWith(stem.toLowerCase()))
+  );
+}
+
 /**
  * Whether the value is expected once in all of the container: a place calls it unique by a unique key and names no scope,
  * or a read looks it up without the key. Ids of other documents are unique where these documents are.
@@ -127,8 +162,10 @@ function isGlobal(annotations: Annotations, { type, fields, within, by }: Expect
     .of('access')
     .some((one) => same(one.type, type) && one.unknownKey === true && covers(one.equals, fields));
   const refers = typeOf(annotations, type)?.fields.filter(({ refersTo }) => refersTo !== undefined) ?? [];
-  const ofOthers = fields.every((field) => refers.some(({ path }) => sameField(path, field)));
-  return looked || within.length > 0 || (by.has('unique-key') && !ofOthers);
+  const ofOthers = fields.every(
+    (field) => refers.some(({ path }) => sameField(path, field)) || isIdOfAnother(annotations, type, field),
+  );
+  return !ofOthers && (looked || within.length > 0 || by.has('unique-key'));
 }
 
 /**
@@ -147,6 +184,17 @@ function isUpserted(annotations: Annotations, { type, fields }: Expected, id: Ma
   return hasPurpose(whole, 'cache') || (upserted && !created && !id.random && !searched);
 }
 
+/** Parts of the id that tell documents of one value apart. A kind or the container's own name is the same in all of them. */
+function furtherOf(annotations: Annotations, { fields, within }: Expected, id: Made, container?: string): string[] {
+  const discriminators = annotations.of('type').flatMap(({ discriminator }) => discriminator?.path ?? []);
+  const given = [...fields, ...within, ...keyFields(annotations, container), ...discriminators];
+  return (id.from ?? []).filter(
+    (one) =>
+      !covers(given, [one]) &&
+      !/^(?:container|collection|type|kind|prefix|discriminator|schema|(?:entity|doc|document)_?type)$/i.test(one),
+  );
+}
+
 interface Open extends Expected {
   readonly cause: 'check-first' | 'index' | 'partition' | 'random' | 'wider' | 'none';
   readonly container: string | undefined;
@@ -154,25 +202,54 @@ interface Open extends Expected {
   /** A unique key could hold it where the documents are now. */
   readonly could: boolean;
   readonly id: Made;
+  /** What the id has beside the value. */
+  readonly further: readonly string[];
+}
+
+/** Documents that this text designs, with these fields. What is only sent, or compared with one value, has no such field. */
+function isStored(annotations: Annotations, { type, fields }: Expected): boolean {
+  const whole = typeOf(annotations, type);
+  if (outerOf(annotations, type) || isExisting(annotations, { type })) return false;
+  if (!whole)
+    return (
+      annotations.containerOf({ type }) !== undefined ||
+      [...annotations.of('id'), ...annotations.of('access')].some((one) => same(one.type, type))
+    );
+  const complete = annotations.of('type').some((one) => one.complete === true && same(one.type, type));
+  const key = keyFields(annotations, whole.container);
+  const used = annotations
+    .of('access')
+    .flatMap(({ equals, sets = [], ranges = [], searches = [] }) => [...equals, ...sets, ...ranges, ...searches]);
+  const paths = [...whole.fields.map(({ path }) => path), ...key, ...used, ...whole.examples.flatMap(Object.keys)];
+  return !complete || fields.some((field) => covers(paths, [field]) || covers(paths, [field.split('.')[0] ?? field]));
 }
 
 /** Why nothing keeps the value. Undefined: something does, or the document doesn't say enough. */
 function openOf(annotations: Annotations, expected: Expected): Open | undefined {
   const { by, type, fields, within } = expected;
-  if (by.has('reservation')) return undefined;
+  if (by.has('reservation') || isSerialized(annotations, type) || !isStored(annotations, expected)) return undefined;
+  if (fields.some((field) => isByChance(annotations, type, field))) return undefined;
   const container = annotations.containerOf({ type });
   const key = annotations.keyOf(container);
   const given = [...fields, ...within];
   const id = madeOf(annotations, expected);
   const follows = keyFollows(annotations, container, given, id);
-  const open = (cause: Open['cause']): Open => ({ ...expected, cause, container, key, could: follows === true, id });
+  const open = (cause: Open['cause']): Open => ({
+    ...expected,
+    cause,
+    container,
+    key,
+    could: follows === true,
+    id,
+    further,
+  });
+  const further = furtherOf(annotations, expected, id, container);
   const declared = annotations
     .of('container')
     .filter((one) => same(one.container, container))
     .flatMap(({ uniqueKeys = [] }) => uniqueKeys)
     .some((one) => covers(given, one));
   const byId = id.from !== undefined && covers(given, id.from);
-  const further = id.from?.filter((one) => !covers([...given, ...keyFields(annotations, container)], [one])) ?? [];
   if (declared || byId || by.has('unique-key'))
     return follows === false && isGlobal(annotations, expected) ? open('partition') : undefined;
   if (by.has('id')) {
@@ -189,7 +266,7 @@ function openOf(annotations: Annotations, expected: Expected): Open | undefined 
 
 const inside = ({ within }: Expected): string => (within.length > 0 ? ` within ${within.join(', ')}` : '');
 
-function whyOf({ cause, container, key = [], id, could, fields, within }: Open): string {
+function whyOf({ cause, container, key = [], id, could, fields, further }: Open): string {
   const where = container === undefined ? 'their container' : container;
   const partitioned = `${where} has the key ${key.join(', ')}`;
   const outside =
@@ -200,7 +277,7 @@ function whyOf({ cause, container, key = [], id, could, fields, within }: Open):
     case 'random':
       return `the id is said to keep it, but the id is a value by chance, so two requests store two documents`;
     case 'wider':
-      return `the id is said to keep it, but the id also has ${listed((id.from ?? []).filter((one) => !covers([...fields, ...within, ...key.map(fieldOf)], [one])))}, so documents that differ there are stored beside one another`;
+      return `the id is said to keep it, but the id also has ${listed(further)}, so documents that differ there are stored beside one another`;
     case 'check-first':
       return `a query before the write is no guard: two requests at the same time both find nothing, and both write${outside}`;
     case 'index':
@@ -213,11 +290,32 @@ function whyOf({ cause, container, key = [], id, could, fields, within }: Open):
   return `neither the id nor a unique key is made of it, so two requests at the same time, or a retry, store it twice${outside}`;
 }
 
-function hintOf({ type, fields, within, could, container }: Open, several: boolean): string {
+/** Whether a use is to put the new document over the one of before, as a second code for an e-mail. */
+const overwrites = (annotations: Annotations, type: string): boolean =>
+  accessesOf(annotations, type).some(({ operation }) => operation === 'upsert') ||
+  annotations
+    .of('flow')
+    .some(({ steps }) => steps.some((step) => step.operation === 'upsert' && same(step.type, type)));
+
+function hintOf(annotations: Annotations, { type, fields, within, could, container }: Open, several: boolean): string {
   const value = several ? 'the value' : [...within, ...fields].join(', ');
+  if (could && overwrites(annotations, type))
+    return `Make the id of ${type} from ${value}: then an upsert replaces the document of before, and there is only one.`;
   return could
     ? `Make the id of ${type} from ${value} and create without upsert, so that the second create fails with 409; or give ${container ?? 'the container'} a unique key on ${several ? 'each field' : fields.map((field) => `/${field.replaceAll('.', '/')}`).join(', ')} when it is created.`
     : `Keep ${several ? 'for each of these fields ' : ''}a document whose id is made of ${value}, in a container with the key /id, and create it before the ${type}: the second create fails with 409. Delete it together with the ${type}.`;
+}
+
+/** Each cause once, with its fields where there are several. */
+function whysOf(group: readonly Open[]): string {
+  const causes = [...Map.groupBy(group, (one) => `${one.cause} ${one.could}`).values()];
+  return causes
+    .flatMap((all) => {
+      const [first] = all;
+      const whose = causes.length === 1 ? '' : `of ${listed(all.map(({ fields }) => fields.join(', ')))}, `;
+      return first ? [`${whose}${whyOf(first)}`] : [];
+    })
+    .join('; ');
 }
 
 function* findingsOf(facts: Facts): Iterable<Found> {
@@ -231,8 +329,8 @@ function* findingsOf(facts: Facts): Iterable<Found> {
         !(fields.length === 1 && isCountedUp(annotations, type, fields[0] ?? '')),
     )
     .flatMap((one) => openOf(annotations, one) ?? []);
-  // Fields of one type with one cause are one finding: e-mail and user name of a user.
-  for (const group of Map.groupBy(open, ({ type, cause }) => `${type} ${cause}`).values()) {
+  // Fields of one type are one finding: e-mail and user name of a user.
+  for (const group of Map.groupBy(open, ({ type }) => type).values()) {
     const [first] = group;
     if (!first) continue;
     const what = listed(group.map((one) => `${named(one.type, one.fields)}${inside(one)}`));
@@ -240,10 +338,10 @@ function* findingsOf(facts: Facts): Iterable<Found> {
     yield* hinted(
       together(
         group.flatMap(({ places }) => places),
-        `Nothing keeps ${what} unique: ${whyOf(first)}`,
+        `Nothing keeps ${what} unique: ${whysOf(group)}`,
         [...group.flatMap(({ id }) => id.at ?? []), ...keys.slice(0, 1).map(({ at }) => at)],
       ),
-      hintOf(first, group.length > 1),
+      hintOf(annotations, group.find(({ could }) => !could) ?? first, group.length > 1),
     );
   }
 }
@@ -254,7 +352,7 @@ export const UNIQUE_VALUES: readonly Rule[] = [
     title: 'What the document expects once is kept by an id, a unique key or a document of its own',
     severity: 'warning',
     source: SOURCES.microsoft('Unique key constraints in Azure Cosmos DB'),
-    why: 'An id and a unique key are unique inside one logical partition (ASM-E135). If the fields don’t decide the value of the container’s key, the same e-mail can be stored in two partitions. An index refuses nothing. A query before the write doesn’t help either: two requests at the same time both find nothing. The rule takes what the annotations call unique, and looks for an id made of these fields, a unique key, or a document that reserves the value. Values by chance, a document’s own identifier and a place in a list need nothing.',
+    why: 'An id and a unique key are unique inside one logical partition (ASM-E135). If the fields don’t decide the value of the container’s key, the same e-mail can be stored in two partitions. An index refuses nothing. A query before the write doesn’t help either: two requests at the same time both find nothing. The rule takes what the annotations call unique, and looks for an id made of these fields, a unique key, or a document that reserves the value. Values by chance, a document’s own identifier, elements of a list and writes that replace one document of the partition each time need nothing.',
     hint: 'Make the id from the value, or keep a document of its own for it.',
     instead: ['C12', 'C17', 'C23', 'C29', 'C33', 'C34'],
     needs: [ANNOTATIONS],

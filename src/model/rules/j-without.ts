@@ -14,7 +14,8 @@ const COMES_BACK = /queue|replay|writes? back|written back|retr(?:y|ies)|sync/i;
 
 const LOST = (memory: boolean): string =>
   `Without Cosmos DB the application goes on${memory ? ', with data in the memory of one instance' : ' and doesn’t store'}, and nothing is said to write ${memory ? 'them' : 'it'} back: what users enter then is lost without an error, ${memory ? 'instances show different data, and' : 'and'} a wrong setting in production looks like success`;
-const REFUSED = /refus|reject|50\d|throw|fails? (?:fast|at)|error (?:is|to)/i;
+const REFUSED =
+  /refus|reject|50\d|throw|fails? (?:fast|at)|errors?\b|no (?:fall-?back|offline|queue)|not (?:provided|supported|offered)/i;
 
 /** What the annotations call a fallback. */
 function* fallbacks(annotations: Annotations): Iterable<Found> {

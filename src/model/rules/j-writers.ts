@@ -6,6 +6,7 @@ import {
   article,
   hasPurpose,
   isChange,
+  isEdit,
   listed,
   typeOf,
   typesOf,
@@ -15,15 +16,32 @@ import { type Found, type Rule, ANNOTATIONS, SOURCES, hinted, missing, n, togeth
 
 type Access = Annotation<'access'>;
 
+/** Where each write of a partition replaces one document of it under its ETag, no two writes pass at once. */
+export const isSerialized = (annotations: Annotations, type: string | undefined): boolean =>
+  annotations
+    .of('unique')
+    .some(
+      (one) =>
+        one.by === 'serialized' &&
+        (same(one.type, type) ||
+          (type !== undefined && same(annotations.containerOf({ type: one.type }), annotations.containerOf({ type })))),
+    );
+
 const guarded = (annotations: Annotations, type: string | undefined): boolean =>
-  annotations.of('type').some((one) => one.guard !== undefined && same(one.type, type));
+  annotations.of('type').some((one) => one.guard !== undefined && same(one.type, type)) ||
+  isSerialized(annotations, type);
 
 /** Lists to which each use adds something. */
 const SHARED_LIST =
   /(?:^|\.)(?:items|lines|messages|entries|members|participants|events|history|posts|comments|steps|tasks)$/i;
 
 /** Whether the write puts a whole document over a list in which another writer may have added something. */
-function writesOver(annotations: Annotations, { operation, readFirst, type, sets }: Access): boolean {
+function writesOver(annotations: Annotations, access: Access): boolean {
+  const { operation, readFirst, type, sets, ifAbsent, unread, aim, accepted } = access;
+  // One that is created if it isn't there changes nothing, and what is written unread is J55's.
+  if (ifAbsent === true || unread === true || aim === 'maintenance' || aim === 'guard') return false;
+  if (accepted === true) return false;
+  if (annotations.of('scale').some(({ users }) => users === 1) || isCreation(annotations, access)) return false;
   // Of an update the text doesn’t say whether it writes the whole document.
   if (operation === 'update') return readFirst === true;
   if (operation !== 'replace' && operation !== 'upsert') return false;
@@ -36,15 +54,39 @@ function writesOver(annotations: Annotations, { operation, readFirst, type, sets
     : lists.some((path) => sets.some((set) => sameField(set, path)));
 }
 
+/** An upsert after a read that sets no field, of documents that nothing changes later: it writes what isn't there. */
+const isCreation = (annotations: Annotations, { operation, readFirst, sets, type }: Access): boolean =>
+  operation === 'upsert' &&
+  readFirst === true &&
+  sets === undefined &&
+  type !== undefined &&
+  !accessesOf(annotations, type).some((one) => isEdit(one) || (one.sets?.length ?? 0) > 0) &&
+  !(typeOf(annotations, type)?.fields ?? []).some(({ grows }) => grows === true);
+
 /** What is worked out as a whole is written as a whole. */
 const isDerivedType = (annotations: Annotations, type: string | undefined): boolean =>
   hasPurpose(typeOf(annotations, type), 'view', 'result', 'cache') ||
   annotations.of('derived').some((one) => same(one.type, type) && one.field === undefined);
 
+/** Whether a place names what keeps writers of the type apart, for all of them or for one of its writes. */
+export const isWriteGuarded = (annotations: Annotations, type: string): boolean =>
+  guarded(annotations, type) || accessesOf(annotations, type).some(({ guard }) => guard !== undefined);
+
 const isGuarded = (annotations: Annotations, { name, type }: Access): boolean =>
   guarded(annotations, type) ||
   // An access stands in several places; the guard that one of them names is there for all.
   annotations.of('access').some((other) => other.guard !== undefined && same(other.name, name));
+
+const STATE = /status|state|decision|phase|stage|outcome/i;
+
+/** A patch alone is no guard of a state: the second one wins as a replace does. */
+function remedyOf(fields: readonly string[]): string {
+  const replace = 'Replace with If-Match on the ETag that was read, and read again on 412';
+  const state = fields.find((field) => STATE.test(field));
+  return state === undefined
+    ? `${replace}; or patch only ${fields.length > 0 ? listed(fields) : 'the fields that change'} (\`add\` to a list, \`incr\` of a number).`
+    : `${replace}; or patch with a condition on the ${state} that is expected, as in \`from c where c.${state} = …\`. A patch without a condition overwrites it just so.`;
+}
 
 function* lost(annotations: Annotations): Iterable<Found> {
   const open = annotations.of('access').filter((one) => writesOver(annotations, one) && !isGuarded(annotations, one));
@@ -65,7 +107,7 @@ function* lost(annotations: Annotations): Iterable<Found> {
       open.toSorted((a, b) => Number(b.readFirst ?? false) - Number(a.readFirst ?? false)),
       `${who} ${how}, with no ETag: of two at the same time the second overwrites what the first wrote${fields.length > 0 ? ` (${listed(fields)})` : ''}, without an error`,
     ),
-    `Replace with If-Match on the ETag that was read, and read again on 412; or patch only ${fields.length > 0 ? listed(fields) : 'the fields that change'} (\`add\` to a list, \`incr\` of a number).`,
+    remedyOf(fields),
   );
 }
 
@@ -164,12 +206,45 @@ function numbersIn(annotations: Annotations): { name: string; type: string; fiel
 export const isCountedUp = (annotations: Annotations, type: string, field: string): boolean =>
   numbersIn(annotations).some((one) => same(one.type, type) && one.field === field);
 
+/** What the text near the number says of who hands it out. */
+function handedOut(
+  annotations: Annotations,
+  type: string,
+  field: string,
+  places: readonly { readonly at: Place }[],
+): 'memory' | 'said' | undefined {
+  const derived = annotations
+    .of('derived')
+    .filter((one) => same(one.type, type) && one.field !== undefined && sameField(one.field, field));
+  if (derived.some(({ keptBy }) => keptBy === 'memory')) return 'memory';
+  const near = places.flatMap(({ at }) => annotations.lines.slice(Math.max(0, at.line - 2), at.line + 2)).join(' ');
+  if (/interlocked|in[- ]memory|in the process|\bper[- ]process|dictionary|singleton|atomicinteger/i.test(near))
+    return 'memory';
+  return derived.some(({ keptBy }) => keptBy !== undefined) ||
+    /counter document|sequence (?:document|container)|max\s*\(|stored procedure|\betag\b/i.test(near)
+    ? 'said'
+    : undefined;
+}
+
 function* numbered(annotations: Annotations): Iterable<Found> {
   for (const { name, type, field, places } of numbersIn(annotations)) {
     const writes = annotations
       .of('access')
       .filter((one) => one.sets?.some((set) => sameField(set, field)) && same(one.type, type));
     if (writes.some(({ guard }) => guard !== undefined) || guarded(annotations, type)) continue;
+    const by = handedOut(annotations, type, field, places);
+    if (by === 'said') continue;
+    if (by === 'memory') {
+      yield* hinted(
+        together(
+          places,
+          `${name} is counted in the memory of a process: a restart or another instance begins again at the first number, so numbers repeat and their order is wrong`,
+          writes.map(({ at }) => at),
+        ),
+        `Order ${type} by a time-ordered id (ULID) or by the time of the write; or keep the last number in a document of the same partition, and raise it in the batch that writes ${article(type)}.`,
+      );
+      continue;
+    }
     const regions = annotations
       .of('fact')
       .filter((fact) => SEVERAL_REGIONS.test(`${fact.of} ${fact.property} ${fact.value}`));
@@ -245,6 +320,29 @@ function* exceeded(annotations: Annotations): Iterable<Found> {
   );
 }
 
+/** "At least one": a count before the removal of one of the last two. */
+function* lastOnes(annotations: Annotations): Iterable<Found> {
+  const all = annotations
+    .of('access')
+    .filter(
+      ({ aim, returns, name, words, guard, type = '' }) =>
+        aim === 'guard' &&
+        returns === 'count' &&
+        guard === undefined &&
+        !isSerialized(annotations, type) &&
+        /\blast\b|at least|remaining|only (?:active )?(?:admin|owner)/i.test(`${name} ${words}`),
+    );
+  const types = listed(all.map(({ type, container }) => type ?? container ?? 'document'));
+  const s = new Set(all.map(({ name }) => name)).size === 1 ? 's' : '';
+  yield* hinted(
+    together(
+      all,
+      `${listed([...new Set(all.map(({ name }) => `"${name}"`))])} count${s} ${types} before one is removed: two requests at the same time both count the other one, both go on, and none is left`,
+    ),
+    `Keep the ids of those that must not all go in one document, and replace it with If-Match in each removal; or remove with the ETag of one document that all such removals raise.`,
+  );
+}
+
 export const WRITERS: readonly Rule[] = [
   {
     id: 'J29',
@@ -262,6 +360,7 @@ export const WRITERS: readonly Rule[] = [
       yield* taken(annotations);
       yield* abandoned(annotations);
       yield* exceeded(annotations);
+      yield* lastOnes(annotations);
     },
   },
   {

@@ -38,5 +38,8 @@ describe('J30', () => {
     ]);
     expect(found(token, chats, { ...one, distinct: 'many' })).toEqual([]);
     expect(found(chats, one)).toEqual([]);
+    // A club shares its documents on purpose.
+    const club = { ...chats, key: ['/clubId'] };
+    expect(found({ ...token, field: 'clubId' }, club, one)).toEqual([]);
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { COPIES } from '../../../src/model/rules/j-copies.ts';
-import { said } from './annotated.ts';
+import { annotated, said } from './annotated.ts';
 
 const found = (...all: object[]): string[] => said(all, COPIES);
 const comment = { kind: 'type', type: 'Comment', fields: [{ path: 'authorName', copyOf: 'User.name' }] };
@@ -13,6 +13,24 @@ describe('J27, copies', () => {
     expect(found(comment, copy)).toEqual([message]);
     expect(found(comment, { ...copy, keptBy: 'change-feed' })).toEqual([]);
     expect(found(comment, { ...copy, snapshot: true })).toEqual([]);
+  });
+
+  test('a use, a write or a sentence that refreshes the copy', () => {
+    const steps = ['User', 'Comment'].map((type) => ({ operation: 'patch', type }));
+    expect(found(comment, { kind: 'flow', name: 'Rename', many: true, steps })).toEqual([]);
+    const set = { kind: 'access', name: 'Rename', operation: 'patch', type: 'Comment', sets: ['authorName'] };
+    expect(found(comment, set)).toEqual([]);
+    expect(found(comment, { ...set, sets: ['text'] })).toHaveLength(1);
+    const among = (sentence: string): number => annotated(['a comment', sentence], [comment], COPIES).length;
+    expect(among('authorName: updated when the user is renamed')).toBe(0);
+    expect(among('authorName: shown beside the text')).toBe(1);
+  });
+
+  test('a document that reserves a value is shown to nobody', () => {
+    const reserved = { kind: 'type', type: 'email reservation', fields: [{ path: 'email', copyOf: 'User.email' }] };
+    expect(found(reserved)).toEqual([]);
+    expect(found({ ...reserved, type: 'email' })).toHaveLength(1);
+    expect(found({ ...reserved, type: 'email', existing: true })).toEqual([]);
   });
 
   test('ids, records of the past and orders keep what they have', () => {

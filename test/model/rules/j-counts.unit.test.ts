@@ -16,6 +16,24 @@ describe('J26', () => {
     expect(found(rating, { ...rating, onRepeat: 'recount' })).toEqual([]);
   });
 
+  test('a use that writes both, a sentence on a recount, and a type that isn’t designed here', () => {
+    const steps = ['Review', 'Venue'].map((type) => ({ operation: 'upsert', type }));
+    const flow = { kind: 'flow', name: 'Review', steps };
+    expect(found(count, flow)).toHaveLength(1);
+    expect(found(count, { ...flow, together: 'batch' })).toEqual([]);
+    const recount = { kind: 'fact', of: 'Venue.reviewCount', property: 'updated by', value: 'nightly recount' };
+    expect(found(count, recount)).toEqual([]);
+    expect(found(count, { ...recount, of: 'Venue.name' })).toHaveLength(1);
+    expect(found(count, { kind: 'type', type: 'Venue', existing: true })).toEqual([]);
+  });
+
+  test('a number in the memory of a process', () => {
+    expect(found({ ...count, keptBy: 'memory' })).toEqual([
+      expect.stringContaining('Venue.reviewCount is counted in the memory of a process'),
+    ]);
+    expect(found({ ...count, keptBy: 'memory', onRepeat: 'recount' })).toEqual([]);
+  });
+
   test('a count of things that aren’t stored', () => {
     const helpful = { kind: 'derived', what: 'votes', form: 'counter', type: 'Review', field: 'helpfulCount' };
     expect(found(helpful)).toEqual([

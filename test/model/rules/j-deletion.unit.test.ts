@@ -19,6 +19,14 @@ describe('J23', () => {
     expect(found(soft, list)).toEqual([]);
   });
 
+  test('a guard, a job and a check of what is unique must see marked documents', () => {
+    const check = { ...list, sql: 'SELECT VALUE COUNT(1) FROM c WHERE c.slug = @s', equals: ['slug'] };
+    expect(found(soft, check)).toHaveLength(1);
+    expect(found(soft, check, { kind: 'unique', type: 'Post', fields: ['slug'] })).toEqual([]);
+    for (const aim of ['guard', 'work', 'maintenance']) expect(found(soft, { ...check, aim })).toEqual([]);
+    expect(found(soft, { ...check, aim: 'show' })).toHaveLength(1);
+  });
+
   test('a mark that isn’t one of deletion', () => {
     expect(found({ ...soft, field: 'retiredOn' }, { ...list, sql: 'SELECT * FROM c' })).toEqual([]);
   });
@@ -30,8 +38,11 @@ describe('J24', () => {
     expect(findings).toMatchObject([{ rule: 'J24', at: { line: 1 }, related: [{ line: 2 }] }]);
     expect(findings[0]?.message).toContain('Dog.ownerId then refers to an Owner that is gone');
     expect(found({ ...hard, also: ['dogs'] }, dog)).toEqual([]);
+    expect(found({ ...hard, also: [] }, dog)).toEqual([]);
+    expect(found({ ...hard, allowed: false }, dog)).toEqual([]);
     expect(found({ ...hard, way: 'soft' }, dog)).toEqual([]);
     expect(found(hard, { ...dog, purpose: 'audit' })).toEqual([]);
+    expect(found(hard, { ...dog, type: 'Notification' })).toEqual([]);
     expect(found(hard, { ...soft, type: 'Owner' }, dog)).toEqual([]);
   });
 
@@ -49,7 +60,15 @@ describe('J24', () => {
   });
 
   test('lists and counts of the deleted', () => {
-    const list = { kind: 'derived', what: 'posts of a tag', form: 'view', type: 'Tag', field: 'topPosts', of: 'Post' };
+    const list = {
+      kind: 'derived',
+      what: 'posts of a tag',
+      form: 'view',
+      type: 'Tag',
+      field: 'topPosts',
+      of: 'Post',
+      keptBy: 'same-request',
+    };
     const count = { ...list, what: 'count', form: 'counter', field: 'total', keptBy: 'queue' };
     expect(found(soft, list, count)).toEqual([
       expect.stringContaining('Tag.topPosts still shows it, and Tag.total still counts it'),
@@ -57,6 +76,8 @@ describe('J24', () => {
     expect(found(soft, { ...list, onDelete: 'removed' }, { ...count, onRepeat: 'recount' })).toEqual([]);
     expect(found(soft, { ...count, field: 'latestPostAt' })).toEqual([]);
     expect(found(soft, { ...count, keptBy: 'query' })).toEqual([]);
+    // What nothing keeps at all is J26's.
+    expect(found(soft, { ...count, keptBy: undefined })).toEqual([]);
     // What the feed keeps of hard deletes is J27's.
     expect(found({ ...soft, way: 'hard' }, { ...count, keptBy: 'change-feed' })).toEqual([]);
   });

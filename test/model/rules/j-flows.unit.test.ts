@@ -26,7 +26,10 @@ describe('J25', () => {
     const steps = [step('Order', 'orders'), step('Line', 'orders')];
     const one = { kind: 'flow', name: 'Order', steps };
     expect(found(one)).toEqual([]);
-    expect(found({ ...one, sameKey: true })).toEqual([]);
+    expect(found({ ...one, sameKey: true })).toEqual([
+      expect.stringContaining('they have one value of the partition key, and no batch holds them together'),
+    ]);
+    expect(found({ ...one, sameKey: true, together: 'batch' })).toEqual([]);
     expect(found({ ...one, sameKey: false })).toEqual([
       expect.stringContaining('different values of the partition key'),
     ]);
@@ -38,6 +41,29 @@ describe('J25', () => {
     expect(found({ kind: 'flow', name: 'Expire', many: true, steps: [step('Job', 'jobs', 'patch')] })).toEqual([]);
     const derived = { kind: 'derived', what: 'tags', form: 'view', type: 'Owner', of: 'User', keptBy: 'queue' };
     expect(found(register, derived)).toEqual([]);
+  });
+
+  test('what the text says of a stop halfway, also for another use that does more', () => {
+    expect(found({ ...register, recovery: 'rejected as a whole' })).toEqual([]);
+    expect(found(register, { ...register, line: 1, recovery: 'a job repairs it' })).toEqual([]);
+    const more = { ...register, name: 'Invite', steps: [...register.steps, step('Mail', 'mails')] };
+    expect(found({ ...register, recovery: 'a job repairs it' }, more)).toEqual([]);
+    const other = { ...register, name: 'Leave', steps: register.steps.map((one) => ({ ...one, operation: 'delete' })) };
+    expect(found({ ...register, recovery: 'a job repairs it' }, other)).toHaveLength(1);
+  });
+
+  test('a line of a log, and what a TTL removes anyhow', () => {
+    const flow = {
+      kind: 'flow',
+      name: 'Log in',
+      steps: [step('User', 'users', 'patch'), step('LoginHistory', 'logs')],
+    };
+    expect(found(flow)).toHaveLength(1);
+    expect(found(flow, { kind: 'type', type: 'LoginHistory', container: 'logs', purpose: 'audit' })).toEqual([]);
+    const used = { ...flow, steps: [step('User', 'users', 'patch'), step('Code', 'codes', 'delete')] };
+    const code = { kind: 'type', type: 'Code', container: 'codes' };
+    expect(found(used, code)).toHaveLength(1);
+    expect(found(used, code, { kind: 'container', container: 'codes', ttl: 300 })).toEqual([]);
   });
 
   test('flows over the same documents are one finding', () => {
@@ -54,13 +80,13 @@ describe('J25, several uses', () => {
     steps: [step(type, `${type}s`), step('Audit', 'audit')],
   }));
 
-  test('more than two uses that are said the same way are one finding', () => {
+  test('uses that are said the same way are one finding', () => {
     expect(found(...uses)).toEqual([
       expect.stringMatching(
         /"Create User" \(User and Audit\); .*"Create Team" \(Team and Audit\): each writes documents/,
       ),
     ]);
-    expect(found(...uses.slice(1))).toHaveLength(2);
+    expect(found(...uses.slice(1))).toHaveLength(1);
   });
 });
 
@@ -72,8 +98,15 @@ describe('J34', () => {
     expect(found({ ...publish, together: 'outbox' })).toEqual([]);
     const removal = { ...publish, steps: [step('File', 'files', 'delete'), { outside: 'blob' }] };
     expect(found(removal)).toEqual([expect.stringContaining('J34 "Publish" writes File and blob together')]);
-    for (const outside of ['cache', 'blob'])
+    for (const outside of ['cache', 'blob', 'mail', 'computation', 'other service'])
       expect(found({ ...publish, steps: [step('Job', 'jobs'), { outside }] })).toEqual([]);
+  });
+
+  test('a message that another finding has with its document', () => {
+    const steps = [step('Job', 'jobs'), step('Run', 'runs'), { outside: 'queue' }];
+    expect(found({ ...publish, name: 'Start', steps }, publish)).toEqual([
+      expect.stringContaining('J25 "Start" writes Job, Run and queue together'),
+    ]);
   });
 
   test('a search index that the request writes', () => {

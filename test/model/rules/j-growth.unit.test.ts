@@ -12,6 +12,33 @@ const typeWith = (field: object, rest: object = {}): object => ({
 });
 const messages = { path: 'messages', type: 'array', grows: true };
 
+describe('J38, who reads', () => {
+  const list = { kind: 'access', name: 'List the chats', operation: 'query', type: 'Chat', returns: 'list' };
+  const heavy = (access: object): number =>
+    found(typeWith(messages), access).filter((one) => one.startsWith('J38')).length;
+
+  test('work, guards, accepted reads, ids that the caller has, and general methods', () => {
+    expect(heavy(list)).toBe(1);
+    for (const aim of ['work', 'guard', 'maintenance']) expect(heavy({ ...list, aim })).toBe(0);
+    expect(heavy({ ...list, accepted: true })).toBe(0);
+    expect(heavy({ ...list, name: 'Poll the open chats' })).toBe(0);
+    expect(heavy({ ...list, ranges: ['id'] })).toBe(0);
+    expect(heavy({ ...list, sql: 'SELECT TOP @k * FROM c' })).toBe(0);
+    expect(heavy({ ...list, sql: 'SELECT * FROM c' })).toBe(1);
+  });
+
+  test('an answer of figures, and few documents', () => {
+    const all = { ...list, type: 'Win', paged: false };
+    const win = { kind: 'type', type: 'Win', container: 'wins' };
+    expect(found(win, all)).toHaveLength(1);
+    expect(found(win, { ...all, name: 'Statistics of a player' })).toEqual([]);
+    expect(found(win, all, { kind: 'scale', type: 'Win', documents: 50, bounded: true })).toEqual([]);
+    const each = { kind: 'scale', type: 'Win', within: ['playerId'], bounded: true };
+    expect(found(win, { ...all, equals: ['playerId'] }, each)).toEqual([]);
+    expect(found(win, { ...all, equals: ['level'] }, each)).toHaveLength(1);
+  });
+});
+
 describe('J28', () => {
   test('a list without an end; with one, or small by its nature, nothing', () => {
     expect(found(typeWith(messages))).toEqual([expect.stringContaining('Chat.messages grows inside one document')]);
@@ -19,6 +46,20 @@ describe('J28', () => {
     expect(found(typeWith({ ...messages, path: 'pets' }))).toEqual([]);
     expect(found(typeWith({ ...messages, path: 'venueIds' }))).toEqual([]);
     expect(found(typeWith({ ...messages, path: 'followerIds' }))).toHaveLength(1);
+  });
+
+  test('a document that ends before its list matters', () => {
+    const id = { kind: 'id', type: 'Chat', from: ['userId', 'date'] };
+    expect(found(typeWith(messages), id)).toEqual([]);
+    expect(found(typeWith(messages), { ...id, from: ['userId'] })).toHaveLength(1);
+    expect(found(typeWith(messages), { kind: 'scale', type: 'Chat', bytes: 1e6, bounded: true })).toEqual([]);
+    expect(found(typeWith(messages), { kind: 'scale', type: 'Chat', bytes: 1e6 })).toHaveLength(1);
+    expect(found(typeWith(messages, { type: 'match' }))).toEqual([]);
+    expect(found(typeWith(messages, { existing: true }))).toEqual([]);
+    const below = (heading: string): number =>
+      annotated([heading, 'messages of a chat'], [{ ...typeWith(messages), line: 2 }], GROWING).length;
+    expect(below('## Non-Goals')).toBe(0);
+    expect(below('## Types')).toBe(1);
   });
 
   test('large content in the item', () => {

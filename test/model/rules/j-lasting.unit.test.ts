@@ -29,6 +29,25 @@ describe('J21', () => {
     expect(found(logs, log, end)).toEqual([]);
   });
 
+  test('what isn’t designed here, what there is once, and a limit that is stated', () => {
+    expect(found(logs, { ...log, existing: true })).toEqual([]);
+    expect(found(logs, log, { kind: 'id', type: 'Log', constant: true })).toEqual([]);
+    expect(found(logs, log, { kind: 'scale', type: 'Log', bounded: true, documents: 50 })).toEqual([]);
+    const limit = { kind: 'scale', container: 'logs', bounded: true, documents: 500, line: 3 };
+    const with500 = (sentence: string): number =>
+      annotated(['logs', 'a log', sentence], [logs, log, limit], LASTING).length;
+    expect(with500('bounded by MAX_LOGS = 500')).toBe(0);
+    expect(with500('there are 500 now')).toBe(1);
+  });
+
+  test('no TTL of a container where others stay', () => {
+    const setting = { kind: 'type', type: 'Setting', container: 'logs', purpose: 'state' };
+    expect(annotated([], [logs, log], LASTING)[0]?.hint).toContain('Give logs a TTL');
+    const [mixed] = annotated([], [logs, log, setting], LASTING);
+    expect(mixed?.hint).toContain('Set the default TTL of logs to -1 and write a `ttl` into each Log');
+    expect(mixed?.hint).not.toContain('Give logs');
+  });
+
   test('an archive of no type and after no time is no end', () => {
     const [finding] = annotated([], [logs, log, { kind: 'retention', by: 'archive' }], LASTING);
     expect(finding).toMatchObject({ at: { line: 2 }, related: [{ line: 3 }] });

@@ -44,6 +44,7 @@ describe('J22', () => {
     expect(found(log, kept, change)).toEqual([expect.stringContaining('"Override" changes it later')]);
     expect(found({ ...log, purpose: 'session' }, kept, change)).toEqual([]);
     expect(found(log, kept, { ...change, operation: 'create' })).toEqual([]);
+    expect(found(log, kept, { ...change, name: 'Write a log', operation: 'update' })).toEqual([]);
   });
 
   test('work that goes before it is done', () => {

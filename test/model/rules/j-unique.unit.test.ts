@@ -83,12 +83,68 @@ describe('J20', () => {
     expect(found({ ...user, purpose: 'cache' }, email)).toEqual([]);
   });
 
+  test('writes that one document serializes, and what isn’t designed here', () => {
+    const other = { kind: 'type', type: 'Team', container: 'users' };
+    const serialized = { kind: 'unique', type: 'Team', fields: ['name'], by: 'serialized' };
+    expect(found(users, user, other, email, serialized)).toEqual([]);
+    expect(found(users, user, { ...other, container: 'teams' }, email, serialized)).toHaveLength(1);
+    expect(found(users, { ...user, existing: true }, email)).toEqual([]);
+    // A message that is only sent.
+    expect(found(users, user, { kind: 'container', container: 'b' }, { ...email, type: 'SMS' })).toEqual([]);
+  });
+
+  test('tokens, and what is compared with the last one', () => {
+    expect(found(users, user, { ...email, fields: ['callbackToken'] })).toEqual([]);
+    const chance = { ...user, fields: [{ path: 'code', random: true }] };
+    expect(found(users, chance, { ...email, fields: ['code'], by: 'check-first' })).toEqual([]);
+    const last = annotated(
+      ['users by id', 'a user', 'differs from the last match'],
+      [users, user, email],
+      UNIQUE_VALUES,
+    );
+    expect(last).toEqual([]);
+  });
+
+  test('causes of one type in one finding, and an upsert that is to replace', () => {
+    const [both, more] = annotated(
+      [],
+      [users, user, email, { ...email, fields: ['userName'], by: 'check-first' }],
+      UNIQUE_VALUES,
+    );
+    expect(both?.message).toMatch(/of email, neither the id.*; of userName, a query before the write/);
+    expect(more).toBeUndefined();
+    const byMail = { ...users, key: ['/email'] };
+    const upsert = { kind: 'access', name: 'Request', operation: 'upsert', type: 'User' };
+    const random = { kind: 'id', type: 'User', random: true };
+    const [replaced] = annotated([], [byMail, user, email, random, upsert], UNIQUE_VALUES);
+    expect(replaced?.hint).toContain('then an upsert replaces the document of before');
+  });
+
+  test('a kind in the id tells nothing apart, and an id of another document is fixed there', () => {
+    const id = { kind: 'id', type: 'User', from: ['type', 'email'] };
+    expect(found({ ...users, key: ['/email'] }, user, { ...email, by: 'id' }, id)).toEqual([]);
+    const game = { kind: 'type', type: 'Game', container: 'games' };
+    const byGame = { ...email, fields: ['gameId'], by: 'id' };
+    const gameId = { ...id, from: ['gameId'] };
+    const look = {
+      kind: 'access',
+      name: 'Find',
+      operation: 'query',
+      type: 'User',
+      equals: ['gameId'],
+      unknownKey: true,
+    };
+    expect(found(users, user, byGame, gameId, look)).toHaveLength(1);
+    expect(found(users, user, game, byGame, gameId, look)).toEqual([]);
+  });
+
   test('identifiers and values by chance need nothing', () => {
     expect(found({ kind: 'unique', type: 'Job', fields: ['job_id'] })).toEqual([]);
     expect(found({ kind: 'unique', type: 'Job', fields: ['id'] })).toEqual([]);
     expect(found({ kind: 'unique', type: 'ChatDocument', fields: ['sessionId'] })).toEqual([]);
     expect(found({ kind: 'unique', type: 'Step', fields: ['stepNumber'], within: ['planId'] })).toEqual([]);
-    expect(found({ kind: 'unique', type: 'Invoice', fields: ['invoiceNumber'] })).toHaveLength(1);
+    const invoice = { kind: 'type', type: 'Invoice', fields: [{ path: 'invoiceNumber' }] };
+    expect(found(invoice, { kind: 'unique', type: 'Invoice', fields: ['invoiceNumber'] })).toHaveLength(1);
     expect(
       found(
         { kind: 'unique', type: 'Job', fields: ['token'] },

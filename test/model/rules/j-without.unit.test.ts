@@ -31,6 +31,12 @@ describe('J31, fallbacks', () => {
   test('what stays in memory or nowhere, unless it is written back or refused', () => {
     expect(found(memory)).toEqual([expect.stringContaining('with data in the memory of one instance')]);
     expect(found({ ...memory, keeps: 'nothing' })).toEqual([expect.stringContaining('goes on and doesn’t store')]);
+    const error = annotated(
+      ['There is no fallback; failures return an error'],
+      [{ ...memory, keeps: 'nothing' }],
+      WITHOUT_STORE,
+    );
+    expect(error).toEqual([]);
     expect(found(memory, { kind: 'fallback', writesBack: true })).toEqual([]);
     expect(found({ ...memory, keeps: 'queue' })).toEqual([]);
     const refused = { ...memory, keeps: 'nothing', words: 'writes are refused with 503' };

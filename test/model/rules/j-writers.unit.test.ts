@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { WRITERS } from '../../../src/model/rules/j-writers.ts';
-import { said } from './annotated.ts';
+import { annotated, said } from './annotated.ts';
 
 const found = (...all: object[]): string[] => said(all, WRITERS);
 
@@ -22,6 +22,37 @@ describe('J29', () => {
     expect(found(append, { kind: 'type', type: 'Tag', guard: 'etag' })).toEqual([]);
     expect(found({ ...append, operation: 'patch' })).toEqual([]);
     expect(found({ ...append, readFirst: undefined })).toEqual([]);
+  });
+
+  test('a creation, a single user, and writes that one document serializes', () => {
+    expect(found({ ...append, ifAbsent: true })).toEqual([]);
+    expect(found({ ...append, unread: true })).toEqual([]);
+    expect(found({ ...append, sets: undefined })).toEqual([]);
+    expect(found({ ...append, sets: undefined }, { ...append, name: 'Hide', operation: 'patch' })).toHaveLength(1);
+    for (const aim of ['guard', 'maintenance']) expect(found({ ...append, aim })).toEqual([]);
+    expect(found(append, { kind: 'scale', users: 1 })).toEqual([]);
+    expect(found(append, { kind: 'unique', type: 'Tag', fields: ['name'], by: 'serialized' })).toEqual([]);
+  });
+
+  test('a state is patched with a condition', () => {
+    const [state] = annotated([], [{ ...append, sets: ['status'] }], WRITERS);
+    expect(state?.hint).toContain('patch with a condition on the status');
+    expect(annotated([], [append], WRITERS)[0]?.hint).toContain('patch only topPosts');
+  });
+
+  test('a count before one of the last is removed', () => {
+    const check = {
+      kind: 'access',
+      name: 'Check for the last admin',
+      operation: 'query',
+      type: 'User',
+      returns: 'count',
+      aim: 'guard',
+    };
+    expect(found(check)).toEqual([expect.stringContaining('both count the other one, both go on, and none is left')]);
+    expect(found({ ...check, name: 'Check the name' })).toEqual([]);
+    expect(found({ ...check, aim: 'show' })).toEqual([]);
+    expect(found({ ...check, guard: 'batch' })).toEqual([]);
   });
 
   test('writes of several types are one finding', () => {
@@ -103,6 +134,20 @@ describe('J29, caps', () => {
 });
 
 describe('J39', () => {
+  test('a number that a process hands out, and one whose source is named', () => {
+    const entry = { kind: 'type', type: 'Entry', container: 'log', fields: [{ path: 'sequence', type: 'number' }] };
+    const once = { kind: 'unique', type: 'Entry', fields: ['sequence'] };
+    const messages = (...lines: string[]): string[] =>
+      annotated(lines, [entry, once], WRITERS).map(({ message }) => message);
+    expect(messages('an entry', 'sequence by Interlocked.Increment')).toEqual([
+      expect.stringContaining('Entry.sequence is counted in the memory of a process'),
+    ]);
+    expect(messages('an entry', 'sequence of a counter document')).toEqual([]);
+    expect(messages('an entry', 'sequence is there once')).toEqual([
+      expect.stringContaining('nothing says what hands out the next one'),
+    ]);
+  });
+
   const number = { kind: 'unique', type: 'Entry', fields: ['usn'] };
 
   test('a number that is counted up', () => {

@@ -74,7 +74,7 @@ test('words that stand for a rank are sorted by letters', () => {
 });
 
 test.each([
-  ["WHERE content CONTAINS 'weather'", 'operator CONTAINS'],
+  ["WHERE content CONTAINS 'weather'", 'CONTAINS as an operator'],
   ['SELECT * FROM posts p JOIN users u ON p.userId = u.id', 'JOIN … ON'],
   ['SELECT TOP 1 * FROM c GROUP BY c.a HAVING COUNT(1) > 1', 'HAVING'],
 ])('SQL of other databases is an error: %s', (sql, what) => {

@@ -37,7 +37,13 @@ export class Annotations {
   readonly findings: readonly ModelFinding[];
   /** Lines with text of the document, and how many of them an annotation has words of. */
   readonly coverage: { readonly lines: number; readonly covered: number };
+  /** Names of containers, each as it is written first. */
+  readonly containers: readonly string[];
+  /** Names of types, each as it is written first. */
+  readonly types: readonly string[];
   readonly #byKind: ReadonlyMap<Kind, readonly Annotation[]>;
+  /** The containers that annotations name beside a type. */
+  readonly #stated: ReadonlyMap<string, readonly string[]>;
 
   constructor(
     file: string,
@@ -54,23 +60,23 @@ export class Annotations {
     this.findings = findings;
     this.coverage = coverage;
     this.#byKind = Map.groupBy(this.all, ({ kind }) => kind);
+    const named = this.all.flatMap((one) => ('container' in one && one.container !== undefined ? [one.container] : []));
+    this.containers = firstOfEach([...this.of('container').map(({ container }) => container), ...named]);
+    this.types = firstOfEach(this.all.flatMap((one) => ('type' in one && one.type !== undefined ? [one.type] : [])));
+    const placed = this.all.flatMap((one) =>
+      'type' in one && 'container' in one && one.type !== undefined && one.container !== undefined
+        ? [{ type: one.type, container: one.container }]
+        : [],
+    );
+    this.#stated = new Map(
+      [...Map.groupBy(placed, ({ type }) => bare(type))].map(
+        ([type, those]) => [type, firstOfEach(those.map(({ container }) => container))] as const,
+      ),
+    );
   }
 
   of<K extends Kind>(kind: K): readonly Annotation<K>[] {
     return (this.#byKind.get(kind) ?? []) as readonly Annotation<K>[];
-  }
-
-  /** Names of containers, each as it is written first. */
-  get containers(): readonly string[] {
-    return firstOfEach([
-      ...this.of('container').map(({ container }) => container),
-      ...this.all.flatMap((one) => ('container' in one && one.container !== undefined ? [one.container] : [])),
-    ]);
-  }
-
-  /** Names of types, each as it is written first. */
-  get types(): readonly string[] {
-    return firstOfEach(this.all.flatMap((one) => ('type' in one && one.type !== undefined ? [one.type] : [])));
   }
 
   /** Every place that states the container's key. */
@@ -89,12 +95,8 @@ export class Annotations {
 
   /** The containers that the document puts a type in; a document with one container has all types there. */
   containersOf(type: string | undefined): readonly string[] {
-    const own = this.all.flatMap((one) =>
-      'type' in one && 'container' in one && one.container !== undefined && type !== undefined && same(one.type, type)
-        ? [one.container]
-        : [],
-    );
-    if (own.length > 0) return firstOfEach(own);
+    const own = type === undefined ? undefined : this.#stated.get(bare(type));
+    if (own) return own;
     return this.containers.length === 1 ? this.containers : this.containers.filter((name) => same(name, type));
   }
 
@@ -113,13 +115,20 @@ export class Annotations {
 export const same = (a: string | undefined, b: string | undefined): boolean =>
   a !== undefined && b !== undefined && bare(a) === bare(b);
 
-export const bare = (name: string): string =>
-  name
+/** The name without what documents vary. Rules compare the same few names over and over. */
+export function bare(name: string): string {
+  const known = bared.get(name);
+  if (known !== undefined) return known;
+  const made = name
     .toLowerCase()
     .replaceAll(/[^\p{L}\p{N}]/gu, '')
     .replace(/(?:container|collection|document|entity)$/, '')
     .replace(/ies$/, 'y')
     .replace(/(?<=[^s])s$/, '');
+  bared.set(name, made);
+  return made;
+}
+const bared = new Map<string, string>();
 
 /** Key paths are case-sensitive, so they are compared letter by letter. */
 export const sameKey = (a: readonly string[], b: readonly string[]): boolean =>

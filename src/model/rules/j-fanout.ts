@@ -3,7 +3,7 @@ import { type Annotation, type Annotations, fieldOf, same } from '../annotations
 import { idOf, isCallers, keyGiven, keyValues, knownOf } from '../annotations/known.ts';
 import { accessesTo, alike, plain, typesIn } from '../annotations/described.ts';
 import { listed } from '../annotations/merged.ts';
-import { isAccepted, isSmall } from '../annotations/scale.ts';
+import { isAccepted, isMaintenance, isSmall } from '../annotations/scale.ts';
 import {
   type Found,
   type Rule,
@@ -114,7 +114,7 @@ function crossings(annotations: Annotations): Crossing[] {
     const all = accessesTo(annotations, container).filter(
       (one) =>
         (READS.has(one.operation) || (FINDING.has(one.operation) && one.unknownKey === true)) &&
-        one.aim !== 'maintenance' &&
+        !isMaintenance(one) &&
         one.accepted !== true &&
         !isSmall(annotations, { container, type: one.type }) &&
         !isToldElsewhere(annotations, one),

@@ -127,11 +127,29 @@ function* fewValues(annotations: Annotations, container: string, key: string): I
     };
 }
 
+const ANSWERED =
+  /\b(?:suffix\w*|salt\w*|buckets?|sub-?partition\w*|hierarchical|headroom)\b|\b(?:split|shard)(?:s|ded|ting)?\b[^.|]{0,40}\b(?:by|into|over|across)\b|\b(?:into|over|across) (?:\w+ ){0,2}shards\b/i;
+
+/** The text gives a figure for the largest value, and it is below the limits of one value; or it says what is done. */
+function isWithinLimits({ lines }: Annotations, { at }: KeyValue): boolean {
+  const text = lines[at.line - 1] ?? '';
+  if (ANSWERED.test(text)) return true;
+  const figures = [...text.matchAll(/(\d[\d,]*(?:\.\d+)?)\s*(RUs?\/s|[KMGT]i?B)\b/g)].map(
+    ([, digits = '', unit = '']) => ({
+      isRu: unit.startsWith('RU'),
+      value: Number(digits.replaceAll(',', '')) * ({ K: 1e-6, M: 1e-3, T: 1e3 }[unit[0] ?? ''] ?? 1),
+    }),
+  );
+  const most = ({ isRu }: (typeof figures)[number]): number => (isRu ? 10_000 : 20);
+  // The limit itself may stand beside the figure.
+  return figures.some((one) => one.value < most(one)) && figures.every((one) => one.value <= most(one));
+}
+
 function* unevenValues(annotations: Annotations, container: string, key: string): Iterable<Found> {
   const all = keyValues(annotations, container);
   const even = evenly(annotations, container);
   const claim = even.length > 0 ? `, although ${linesOf(even)} ${even.length === 1 ? 'calls' : 'call'} it even` : '';
-  const skewed = all.filter((one) => one.skewed === true);
+  const skewed = all.filter((one) => one.skewed === true && !isWithinLimits(annotations, one));
   // Where each value has one document, all writes of a hot value rewrite that document.
   const single = typesIn(annotations, container).some(({ type }) => {
     const { from } = idOf(annotations, type);

@@ -161,12 +161,21 @@ const alikeOnes = (all: readonly Crossing[]): readonly (readonly Crossing[])[] =
   ).values(),
 ];
 
+/**
+ * The reads of which the document claims more. That one is efficient is only a word: beside other reads without the key it
+ * is one more of them.
+ */
+function claimedOf({ sure, unsaid }: Crossing): readonly Access[] {
+  const all = [...sure, ...unsaid];
+  const isFact = ({ says = [] }: Access): boolean => says.includes('point read') || says.includes('one partition');
+  const plainOnes = sure.some((access) => claimOf(access) === undefined);
+  return all.filter((access) => isFact(access) || (claimOf(access) !== undefined && !plainOnes));
+}
+
 function* fanOuts(annotations: Annotations): Iterable<Found> {
   const open = crossings(annotations).flatMap((one): Crossing[] => {
     // J6 says it of those of which the document claims more.
-    const claimed = new Set(
-      [...one.sure, ...one.unsaid].filter((access) => claimOf(access) !== undefined).map(({ name }) => name),
-    );
+    const claimed = new Set(claimedOf(one).map(({ name }) => name));
     const sure = one.sure.filter(({ name }) => !claimed.has(name));
     const unsaid = one.unsaid.filter(({ name }) => !claimed.has(name) && !sure.some((access) => access.name === name));
     return sure.length === 0 ? [] : [{ ...one, sure, unsaid }];
@@ -209,17 +218,16 @@ function lacksId(annotations: Annotations, access: Access): string | undefined {
 }
 
 function* falseClaims(annotations: Annotations): Iterable<Found> {
-  for (const { container, key, types, sure, unsaid } of crossings(annotations)) {
-    const claimed = [
-      ...sure,
-      ...unsaid.filter(
-        ({ says = [] }) =>
-          (says.includes('point read') || says.includes('one partition')) &&
+  for (const crossing of crossings(annotations)) {
+    const { container, key, types, unsaid } = crossing;
+    const claimed = claimedOf(crossing).filter(
+      (access) =>
+        !unsaid.includes(access) ||
+        ((access.says?.includes('point read') === true || access.says?.includes('one partition') === true) &&
           !isCallers(annotations, key) &&
           // Of what such a key is made, an annotation would say.
-          !isNameless(key),
-      ),
-    ].filter((access) => claimOf(access) !== undefined);
+          !isNameless(key)),
+    );
     const claims = claimed.flatMap((access) => (access.says ?? []).filter((one) => CLAIMS.has(one)));
     const calls =
       distinct(claimed).length === 1 ? ['the caller doesn’t', 'it asks'] : ['the callers don’t', 'each asks'];

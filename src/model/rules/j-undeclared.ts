@@ -158,7 +158,7 @@ function* unknownContainers(annotations: Annotations): Iterable<Found> {
 
 /** A program's own note, where the text says that it lies with what this program keeps. */
 const ELSEWHERE =
-  /\b(?:beside|next to|among|with|in) (?:the |its |their |a )?(?:\w+ ){0,2}(?:leases?|lease container|checkpoints?|queue|topic|log files?|application insights|log analytics|(?:blob|table) storage|blobs?|redis)\b/i;
+  /\b(?:beside|next to|among|with|in) (?:the |its |their |a )?(?:\w+ ){0,2}(?:leases?|lease container|checkpoints?|queue|topic|log files?|application insights|log analytics|(?:blob|table) storage|blobs?|redis)\b|\b(?:in|into|to) (?:an? |the )?(?:separate|external) (?:audit )?(?:trail|log|file|system)\b/i;
 
 const isKeptElsewhere = (annotations: Annotations, type: string): boolean =>
   annotations.all.some((one) => 'type' in one && same(one.type, type) && ELSEWHERE.test(one.words));

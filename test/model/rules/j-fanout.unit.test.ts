@@ -196,3 +196,15 @@ test('a sweep, an archive or an export goes over all, at its own pace', () => {
   expect(all('Sweep the dispatch queue', { often: 'often' })).toHaveLength(1);
   expect(all('Restore a user', { returns: 'one', equals: ['email'] })).toHaveLength(1);
 });
+
+test('that a list is efficient is only a word: beside others it is one more read without the key', () => {
+  const list = read(3, { container: 'users', type: 'user', unknownKey: true, says: ['efficient'], returns: 'list' });
+  expect(messages(users, list)).toEqual([expect.stringMatching(/^J6 .*called efficient/)]);
+  const all = messages(users, read(2, byMail), list);
+  expect(all).toEqual([expect.stringMatching(/^J5 .*"Read 2" \(by email\) and "Read 3" don’t have it/)]);
+  const claim = read(4, { ...byMail, says: ['one partition'] });
+  expect(messages(users, read(2, byMail), claim)).toEqual([
+    expect.stringMatching(/^J5 .*"Read 2"/),
+    expect.stringMatching(/^J6 .*"Read 4" \(by email\): called one partition/),
+  ]);
+});

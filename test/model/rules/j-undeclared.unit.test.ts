@@ -148,6 +148,8 @@ test('a note that a program keeps with its own data needs no container', () => {
       UNDECLARED,
     ).map(({ message }) => message);
   expect(written('the note is written beside the leases')).toEqual([]);
+  expect(written('log it in a separate audit trail')).toEqual([]);
+  expect(written('log it in the audit container')).toHaveLength(1);
   expect(written('the note is written', { existing: true })).toEqual([]);
   expect(written('the note is written by the leaseholder')[0]).toContain('no place says in which container');
 });

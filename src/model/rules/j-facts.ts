@@ -287,7 +287,7 @@ export const STATED_TWICE: readonly Rule[] = [
     title: 'What several places state of one thing agrees',
     severity: 'warning',
     source: SOURCES.ours,
-    why: 'A document is built from in parts: one person reads the table, another the code. Where the places differ, the parts don’t fit. The rule compares facts with the same subject and property, the TTL, throughput and database of a container, and the types of a field in declarations and examples. Units are converted. A text that says more than another doesn’t contradict it, and texts about anything but a container, a type or a field aren’t compared.',
+    why: 'A document is built from in parts: one person reads the table, another the code. Where the places differ, the parts don’t fit. The rule compares facts with the same subject and property, the TTL, throughput and database of a container, and the types of a field in declarations and examples. Units are converted. A text that says more than another doesn’t contradict it, and texts about anything but a container, a type or a field aren’t compared. Nor is a load that a place counts with for several containers at once.',
     hint: 'Decide which place is right, and correct the others.',
     needs: [ANNOTATIONS],
     *check({ annotations }): Iterable<RuleResult> {

@@ -249,7 +249,7 @@ export const FAN_OUTS: readonly Rule[] = [
     title: 'Reads have the value of the partition key',
     severity: 'warning',
     source: SOURCES.microsoft('Query an Azure Cosmos DB container'),
-    why: 'A query without the key’s value goes to every physical partition. It costs some RU in each, also where it finds nothing (ASM-E152), and it is as slow as the slowest. A container keyed by a user’s id makes each sign-in by e-mail such a query. The rule takes the reads of which an annotation says that the caller has no key value, and queries in full whose filters lack the key. A key that follows from the id or from the fields that it is made of counts as known. A read that runs rarely is silent, and so is small reference data.',
+    why: 'A query without the key’s value goes to every physical partition. It costs some RU in each, also where it finds nothing (ASM-E152), and it is as slow as the slowest. A container keyed by a user’s id makes each sign-in by e-mail such a query. The rule takes the reads of which an annotation says that the caller has no key value, and queries in full whose filters lack the key. A key that follows from the id or from the fields that it is made of counts as known. A read that runs rarely is silent, and so are a sweep, an export and small reference data.',
     hint: 'Carry the key’s value to the read, or keep a document or a copy that is keyed by what the caller has.',
     instead: ['B10', 'B24', 'C13', 'C14', 'C22', 'C26', 'C28', 'C37', 'D12', 'D19'],
     needs: [ANNOTATIONS],

@@ -194,7 +194,7 @@ export const CLOSED_LISTS: readonly Rule[] = [
     title: 'A closed list of values is the same in declarations, examples and queries',
     severity: 'warning',
     source: SOURCES.microsoft('Keywords in Azure Cosmos DB for NoSQL'),
-    why: 'Nothing in Cosmos DB holds a field to a list of values. Strings are compared letter by letter, so a query for `Pending` finds no document with `PENDING`, and no error shows it. The rule compares the lists of a field in declarations and facts, the values of examples, and the literals of queries.',
+    why: 'Nothing in Cosmos DB holds a field to a list of values. Strings are compared letter by letter, so a query for `Pending` finds no document with `PENDING`, and no error shows it. The rule compares the lists of a field in declarations and facts, the values of examples, and the literals of queries. Alternatives in an example are a list, unless they are an id, a date, a name, or parts of the same document.',
     hint: 'Write one list, with one spelling, and take examples and queries from it.',
     instead: ['A27'],
     needs: [ANNOTATIONS],

@@ -130,19 +130,27 @@ function* fewValues(annotations: Annotations, container: string, key: string): I
 const ANSWERED =
   /\b(?:suffix\w*|salt\w*|buckets?|sub-?partition\w*|hierarchical|headroom)\b|\b(?:split|shard)(?:s|ded|ting)?\b[^.|]{0,40}\b(?:by|into|over|across)\b|\b(?:into|over|across) (?:\w+ ){0,2}shards\b/i;
 
+const UNANSWERED = /\b(?:no|not|never|without|nor)\b[^.|]{0,20}\b(?:suffix|salt|bucket|split|shard)/i;
+/** A size of the value, and not of one document. */
+const LARGEST = /\b(?:largest|biggest|most|at most|up to|maximum|worst)\b|\bof 20 GB\b/i;
+
 /** The text gives a figure for the largest value, and it is below the limits of one value; or it says what is done. */
 function isWithinLimits({ lines }: Annotations, { at }: KeyValue): boolean {
-  const text = lines[at.line - 1] ?? '';
-  if (ANSWERED.test(text)) return true;
-  const figures = [...text.matchAll(/(\d[\d,]*(?:\.\d+)?)\s*(RUs?\/s|[KMGT]i?B)\b/g)].map(
+  // Of "5 % of 20,000 RU/s = 1,000 RU/s" the share is the value's.
+  const text = (lines[at.line - 1] ?? '').replaceAll(/%\s+of\s+[\d,.]+(?:\s*RUs?\/s)?/g, '%');
+  if (ANSWERED.test(text) && !UNANSWERED.test(text)) return true;
+  const figures = [...text.matchAll(/(\d[\d,]*(?:\.\d+)?)\s*(RUs?\/s|[MGT]i?B)\b/g)].map(
     ([, digits = '', unit = '']) => ({
       isRu: unit.startsWith('RU'),
-      value: Number(digits.replaceAll(',', '')) * ({ K: 1e-6, M: 1e-3, T: 1e3 }[unit[0] ?? ''] ?? 1),
+      value: Number(digits.replaceAll(',', '')) * ({ M: 1e-3, T: 1e3 }[unit[0] ?? ''] ?? 1),
     }),
   );
   const most = ({ isRu }: (typeof figures)[number]): number => (isRu ? 10_000 : 20);
   // The limit itself may stand beside the figure.
-  return figures.some((one) => one.value < most(one)) && figures.every((one) => one.value <= most(one));
+  return (
+    figures.some((one) => one.value < most(one) && (one.isRu || LARGEST.test(text))) &&
+    figures.every((one) => one.value <= most(one))
+  );
 }
 
 function* unevenValues(annotations: Annotations, container: string, key: string): Iterable<Found> {

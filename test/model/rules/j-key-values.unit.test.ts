@@ -185,5 +185,8 @@ test('a hot value is silent where the text gives its load or size below the limi
   expect(skewed('The largest store takes 14,000 RU/s')).toHaveLength(1);
   expect(skewed('The largest store takes 900 RU/s and has 1.2 TB')).toHaveLength(1);
   expect(skewed('A partition gives 10,000 RU/s, and large stores have most orders')).toHaveLength(1);
+  expect(skewed('The largest, 5 % of 20,000 RU/s = 1,000 RU/s')).toEqual([]);
+  expect(skewed('Large stores have more orders, of 3 KB or 1 MB each')).toHaveLength(1);
+  expect(skewed('Large stores have more orders, and no suffix splits them')).toHaveLength(1);
   expect(skewed('A split between large and small stores')).toHaveLength(1);
 });

@@ -59,6 +59,20 @@ export const isAccepted = (
   isSmall(annotations, { container, type }) ||
   (says.includes('all partitions') && often !== 'often');
 
+/** The upkeep of data: a sweep, an archive, an export, a restore. */
+const UPKEEP =
+  /^(?:\w+ly )?(?:sweeps?|archiv(?:e|es|ing)|export(?:s|ing)?|restor(?:e|es|ing)|back ?up|backfill|migrat(?:e|es|ing)|rebuild)\b/i;
+
+/** Whether an access serves upkeep, which runs at its own pace. What a screen shows or runs often doesn't. */
+export const isMaintenance = ({ aim, name, operation, returns, often }: Annotation<'access'>): boolean =>
+  aim === 'maintenance' ||
+  (aim !== 'show' &&
+    aim !== 'guard' &&
+    often !== 'often' &&
+    returns !== 'one' &&
+    (operation === 'query' || operation === 'delete') &&
+    UPKEEP.test(name));
+
 /** There is a place that designs it, or no place calls it existing. */
 const isDesigned = (places: readonly { readonly existing?: true | undefined }[]): boolean =>
   places.length === 0 || places.some(({ existing }) => existing !== true);

@@ -159,14 +159,27 @@ const key = (text: string): string =>
     .replaceAll(/[`"'\s]+/g, ' ')
     .trim();
 
+/** Load and its rates: `RU`, `RU/s`, `per second`. */
+const LOAD = /\brus?\b|\bRU\/s|\brps\b|\brequest units?\b|\bper (?:second|minute|hour|day)\b|\bthroughput\b/i;
+
+/** A load with which a place counts for several containers at once is the worst of them, and not that of each. */
+const isOfSeveral = (annotations: Annotations, fact: Annotation<'fact'>): boolean =>
+  LOAD.test(`${fact.property} ${fact.unit ?? ''}`) &&
+  annotations.containers.filter((name) => words(fact.words).some((word) => same(word, name))).length > 1 &&
+  annotations.of('sum').some(({ at, parts }) => at.line === fact.at.line && parts.includes(Number(fact.value)));
+
 function facts(annotations: Annotations): readonly Contradiction[] {
   const examples = annotations.of('example').map(({ at, to, line }) => ({ from: at.line, to: at.line + to - line }));
   const isShown = ({ line }: Place): boolean => examples.some(({ from, to }) => line >= from && line <= to);
   const real = annotations
     .of('fact')
     .filter(
-      ({ example, of, property, value }) =>
-        example !== true && !HOPED.test(property) && !HOPED.test(of) && !/[*{<]/.test(String(value)),
+      (fact) =>
+        fact.example !== true &&
+        !HOPED.test(fact.property) &&
+        !HOPED.test(fact.of) &&
+        !/[*{<]/.test(String(fact.value)) &&
+        !isOfSeveral(annotations, fact),
     );
   const groups = Map.groupBy(
     real,
@@ -274,7 +287,7 @@ export const STATED_TWICE: readonly Rule[] = [
     title: 'What several places state of one thing agrees',
     severity: 'warning',
     source: SOURCES.ours,
-    why: 'A document is built from in parts: one person reads the table, another the code. Where the places differ, the parts don’t fit. The rule compares facts with the same subject and property, the TTL, throughput and database of a container, and the types of a field in declarations and examples. Units are converted. A text that says more than another doesn’t contradict it, and texts about anything but a container, a type or a field aren’t compared.',
+    why: 'A document is built from in parts: one person reads the table, another the code. Where the places differ, the parts don’t fit. The rule compares facts with the same subject and property, the TTL, throughput and database of a container, and the types of a field in declarations and examples. Units are converted. A text that says more than another doesn’t contradict it, and texts about anything but a container, a type or a field aren’t compared. Nor is a load that a place counts with for several containers at once.',
     hint: 'Decide which place is right, and correct the others.',
     needs: [ANNOTATIONS],
     *check({ annotations }): Iterable<RuleResult> {

@@ -3,7 +3,7 @@ import { type Annotation, type Annotations, fieldOf, same } from '../annotations
 import { idOf, isCallers, keyGiven, keyValues, knownOf } from '../annotations/known.ts';
 import { accessesTo, alike, plain, typesIn } from '../annotations/described.ts';
 import { listed } from '../annotations/merged.ts';
-import { isAccepted, isSmall } from '../annotations/scale.ts';
+import { isAccepted, isMaintenance, isSmall } from '../annotations/scale.ts';
 import {
   type Found,
   type Rule,
@@ -114,7 +114,7 @@ function crossings(annotations: Annotations): Crossing[] {
     const all = accessesTo(annotations, container).filter(
       (one) =>
         (READS.has(one.operation) || (FINDING.has(one.operation) && one.unknownKey === true)) &&
-        one.aim !== 'maintenance' &&
+        !isMaintenance(one) &&
         one.accepted !== true &&
         !isSmall(annotations, { container, type: one.type }) &&
         !isToldElsewhere(annotations, one),
@@ -161,12 +161,21 @@ const alikeOnes = (all: readonly Crossing[]): readonly (readonly Crossing[])[] =
   ).values(),
 ];
 
+/**
+ * The reads of which the document claims more. That one is efficient is only a word: beside other reads without the key it
+ * is one more of them.
+ */
+function claimedOf({ sure, unsaid }: Crossing): readonly Access[] {
+  const all = [...sure, ...unsaid];
+  const isFact = ({ says = [] }: Access): boolean => says.includes('point read') || says.includes('one partition');
+  const plainOnes = sure.some((access) => claimOf(access) === undefined);
+  return all.filter((access) => isFact(access) || (claimOf(access) !== undefined && !plainOnes));
+}
+
 function* fanOuts(annotations: Annotations): Iterable<Found> {
   const open = crossings(annotations).flatMap((one): Crossing[] => {
     // J6 says it of those of which the document claims more.
-    const claimed = new Set(
-      [...one.sure, ...one.unsaid].filter((access) => claimOf(access) !== undefined).map(({ name }) => name),
-    );
+    const claimed = new Set(claimedOf(one).map(({ name }) => name));
     const sure = one.sure.filter(({ name }) => !claimed.has(name));
     const unsaid = one.unsaid.filter(({ name }) => !claimed.has(name) && !sure.some((access) => access.name === name));
     return sure.length === 0 ? [] : [{ ...one, sure, unsaid }];
@@ -209,17 +218,16 @@ function lacksId(annotations: Annotations, access: Access): string | undefined {
 }
 
 function* falseClaims(annotations: Annotations): Iterable<Found> {
-  for (const { container, key, types, sure, unsaid } of crossings(annotations)) {
-    const claimed = [
-      ...sure,
-      ...unsaid.filter(
-        ({ says = [] }) =>
-          (says.includes('point read') || says.includes('one partition')) &&
+  for (const crossing of crossings(annotations)) {
+    const { container, key, types, unsaid } = crossing;
+    const claimed = claimedOf(crossing).filter(
+      (access) =>
+        !unsaid.includes(access) ||
+        ((access.says?.includes('point read') === true || access.says?.includes('one partition') === true) &&
           !isCallers(annotations, key) &&
           // Of what such a key is made, an annotation would say.
-          !isNameless(key),
-      ),
-    ].filter((access) => claimOf(access) !== undefined);
+          !isNameless(key)),
+    );
     const claims = claimed.flatMap((access) => (access.says ?? []).filter((one) => CLAIMS.has(one)));
     const calls =
       distinct(claimed).length === 1 ? ['the caller doesn’t', 'it asks'] : ['the callers don’t', 'each asks'];
@@ -241,7 +249,7 @@ export const FAN_OUTS: readonly Rule[] = [
     title: 'Reads have the value of the partition key',
     severity: 'warning',
     source: SOURCES.microsoft('Query an Azure Cosmos DB container'),
-    why: 'A query without the key’s value goes to every physical partition. It costs some RU in each, also where it finds nothing (ASM-E152), and it is as slow as the slowest. A container keyed by a user’s id makes each sign-in by e-mail such a query. The rule takes the reads of which an annotation says that the caller has no key value, and queries in full whose filters lack the key. A key that follows from the id or from the fields that it is made of counts as known. A read that runs rarely is silent, and so is small reference data.',
+    why: 'A query without the key’s value goes to every physical partition. It costs some RU in each, also where it finds nothing (ASM-E152), and it is as slow as the slowest. A container keyed by a user’s id makes each sign-in by e-mail such a query. The rule takes the reads of which an annotation says that the caller has no key value, and queries in full whose filters lack the key. A key that follows from the id or from the fields that it is made of counts as known. A read that runs rarely is silent, and so are a sweep, an export and small reference data.',
     hint: 'Carry the key’s value to the read, or keep a document or a copy that is keyed by what the caller has.',
     instead: ['B10', 'B24', 'C13', 'C14', 'C22', 'C26', 'C28', 'C37', 'D12', 'D19'],
     needs: [ANNOTATIONS],

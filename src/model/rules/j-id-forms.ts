@@ -3,7 +3,7 @@ import { type Annotation, type Annotations, same } from '../annotations/annotati
 import { idOf } from '../annotations/known.ts';
 import { alike, isPlaceholder, linesOf } from '../annotations/described.ts';
 import { listed } from '../annotations/merged.ts';
-import { valueAt } from '../model.ts';
+import { type Place, valueAt } from '../model.ts';
 import { type Found, hinted, quoted, together } from './rule.ts';
 
 type Example = Annotation<'example'> & { readonly document: Readonly<Record<string, unknown>> };
@@ -41,10 +41,18 @@ const DIGESTS: readonly (readonly [name: RegExp, length: number])[] = [
 ];
 const CUT = /\[:(\d+)\]/;
 
+/** The id with what stands for signs that an id may not have, as `%2F` or `~2F` for a slash. */
+const decoded = (id: string): string =>
+  id.replaceAll(/[%~=]([2-7][0-9A-Fa-f])/g, (text, code: string) => {
+    const sign = String.fromCodePoint(Number.parseInt(code, 16));
+    return /[\p{L}\p{N}]/u.test(sign) ? text : sign;
+  });
+
 /** What the id of an example should be by a format, if it is something else. */
 function shouldBe(format: string, id: string, document: Readonly<Record<string, unknown>>): string | undefined {
   const value = filled(format, document);
-  if (value !== undefined) return value === id ? undefined : `${quoted(value)} by the form ${quoted(format)}`;
+  if (value !== undefined)
+    return value === id || value === decoded(id) ? undefined : `${quoted(value)} by the form ${quoted(format)}`;
   const form = formOf(format);
   if (form) return form.test(id) ? undefined : `of the form ${quoted(format)}`;
   const whole = DIGESTS.find(([name]) => name.test(format))?.[1];
@@ -57,31 +65,59 @@ function shouldBe(format: string, id: string, document: Readonly<Record<string, 
 
 const bareText = (text: string): string => text.toLowerCase().replaceAll(/[^a-z0-9]/g, '');
 
+interface Other {
+  readonly type: string;
+  readonly id: string;
+  readonly why: string;
+  readonly at: Place;
+  readonly related: readonly Place[];
+}
+
+/** One finding for a type: its examples have one cause. */
+function* byType(all: readonly Other[]): Iterable<Found> {
+  for (const group of Map.groupBy(all, ({ type }) => type).values()) {
+    const [first] = group;
+    if (!first) continue;
+    const others = group.length - 1;
+    yield* hinted(
+      together(
+        group,
+        `${first.type}: the id of the example is "${quoted(first.id)}"${first.why}${others > 0 ? `; ${others} more ${others === 1 ? 'example is' : 'examples are'} like it (${linesOf(group.slice(1))})` : ''}`,
+        group.flatMap(({ related }) => related),
+      ),
+      'Make the example by the rule of the id, or correct the rule.',
+    );
+  }
+}
+
 /** Fields of which the id is made, and whose values of the same example it doesn't have. A hash has none of them. */
 export function* otherParts(annotations: Annotations): Iterable<Found> {
-  for (const example of examplesOf(annotations)) {
+  const all = examplesOf(annotations).flatMap((example): readonly Other[] => {
     const id = example.document['id'];
     const { from = [], open, random, places } = idOf(annotations, example.type);
-    const isOpaque = typeof id !== 'string' || isPlaceholder(id) || /^[0-9a-f-]{16,}$/i.test(id);
-    if (isOpaque || !open || random || from.length < 2) continue;
+    if (typeof id !== 'string' || isPlaceholder(id) || /^[0-9a-f-]{16,}$/i.test(id)) return [];
+    if (!open || random || from.length < 2) return [];
     const values = from.flatMap((path) => {
       const value = valueAt(example.document, `/${path.replaceAll('.', '/')}`);
       const text = typeof value === 'string' || typeof value === 'number' ? String(value) : '';
       return text === '' || /\s/.test(text) || isPlaceholder(text) ? [] : [{ path, text }];
     });
-    const lacking = values.filter(({ text }) => !bareText(id).includes(bareText(text)));
-    const has = values.length - lacking.length;
-    const made = places.filter((one) => (one.from ?? []).length > 0);
+    const ids = [bareText(id), bareText(decoded(id))];
+    const lacking = values.filter(({ text }) => !ids.some((one) => one.includes(bareText(text))));
     // An id that has none of them is made in a way that the annotation doesn't say.
-    yield* hinted(
-      together(
-        has === 0 ? [] : lacking.slice(0, 1).map(() => ({ at: example.at })),
-        `${example.type ?? ''}: the id of the example is "${quoted(id)}". It is made of ${listed(from)} (${linesOf(made)}), and doesn’t have ${listed(lacking.map(({ path, text }) => `${path} "${quoted(text, 40)}"`))}. Who computes the id by the rule doesn’t find this document`,
-        made.map(({ at }) => at),
-      ),
-      'Make the example by the rule of the id, or correct the rule.',
-    );
-  }
+    if (lacking.length === 0 || lacking.length === values.length) return [];
+    const made = places.filter((one) => (one.from ?? []).length > 0);
+    return [
+      {
+        type: example.type ?? '',
+        id,
+        why: `. It is made of ${listed(from)} (${linesOf(made)}), and doesn’t have ${listed(lacking.map(({ path, text }) => `${path} "${quoted(text, 40)}"`))}. Who computes the id by the rule doesn’t find this document`,
+        at: example.at,
+        related: made.map(({ at }) => at),
+      },
+    ];
+  });
+  yield* byType(all);
 }
 
 const UUID = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
@@ -130,10 +166,11 @@ export function* otherValues(annotations: Annotations): Iterable<Found> {
   );
 }
 
+/** Examples whose ids no form of the text allows. */
 export function* otherForms(annotations: Annotations): Iterable<Found> {
-  for (const example of examplesOf(annotations)) {
+  const all = examplesOf(annotations).flatMap((example): readonly Other[] => {
     const id = example.document['id'];
-    if (typeof id !== 'string' || isPlaceholder(id) || example.type === undefined) continue;
+    if (typeof id !== 'string' || isPlaceholder(id) || example.type === undefined) return [];
     const formats = annotations
       .of('id')
       .filter((one) => same(one.type, example.type) && one.format !== undefined && one.format !== id);
@@ -142,13 +179,16 @@ export function* otherForms(annotations: Annotations): Iterable<Found> {
       return wanted === undefined ? [] : [{ wanted, at: one.at }];
     });
     const [first] = against;
-    if (!first || against.length < formats.length) continue;
-    yield* hinted(
-      together(
-        [{ at: example.at }, ...against],
-        `${example.type}: the id of the example is "${quoted(id)}", and should be ${first.wanted} (${linesOf(against)}). Code by the one doesn’t find documents by the other`,
-      ),
-      'Make the example by the rule of the id, or correct the rule.',
-    );
-  }
+    if (!first || against.length < formats.length) return [];
+    return [
+      {
+        type: example.type,
+        id,
+        why: `, and should be ${first.wanted} (${linesOf(against)}). Code by the one doesn’t find documents by the other`,
+        at: example.at,
+        related: against.map(({ at }) => at),
+      },
+    ];
+  });
+  yield* byType(all);
 }

@@ -190,7 +190,7 @@ export const ANNOTATED_IDS: readonly Rule[] = [
     title: 'Examples and ids are as the service takes them, and made in one way',
     severity: 'warning',
     source: SOURCES.microsoft('Azure Cosmos DB service quotas'),
-    why: 'A document without the key’s field lies in the partition of all such documents. An id may not have the signs /, \\, # and ? (ASM-E166). Two formulas for one id give one thing two documents. The rule compares examples with the key of their container, ids with the form that the text gives, and the formulas with one another.',
+    why: 'A document without the key’s field lies in the partition of all such documents. An id may not have the signs /, \\, # and ? (ASM-E166). Two formulas for one id give one thing two documents. The rule compares examples with the key of their container, ids with the form that the text gives, and the formulas with one another. A sign that stands for another, as %2F or ~2F for a slash, counts as the sign itself.',
     hint: 'Write one formula, and make the examples by it.',
     instead: ['C1', 'C11', 'C36', 'A20'],
     needs: [ANNOTATIONS],

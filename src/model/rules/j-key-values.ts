@@ -127,11 +127,37 @@ function* fewValues(annotations: Annotations, container: string, key: string): I
     };
 }
 
+const ANSWERED =
+  /\b(?:suffix\w*|salt\w*|buckets?|sub-?partition\w*|hierarchical|headroom)\b|\b(?:split|shard)(?:s|ded|ting)?\b[^.|]{0,40}\b(?:by|into|over|across)\b|\b(?:into|over|across) (?:\w+ ){0,2}shards\b/i;
+
+const UNANSWERED = /\b(?:no|not|never|without|nor)\b[^.|]{0,20}\b(?:suffix|salt|bucket|split|shard)/i;
+/** A size of the value, and not of one document. */
+const LARGEST = /\b(?:largest|biggest|most|at most|up to|maximum|worst)\b|\bof 20 GB\b/i;
+
+/** The text gives a figure for the largest value, and it is below the limits of one value; or it says what is done. */
+function isWithinLimits({ lines }: Annotations, { at }: KeyValue): boolean {
+  // Of "5 % of 20,000 RU/s = 1,000 RU/s" the share is the value's.
+  const text = (lines[at.line - 1] ?? '').replaceAll(/%\s+of\s+[\d,.]+(?:\s*RUs?\/s)?/g, '%');
+  if (ANSWERED.test(text) && !UNANSWERED.test(text)) return true;
+  const figures = [...text.matchAll(/(\d[\d,]*(?:\.\d+)?)\s*(RUs?\/s|[MGT]i?B)\b/g)].map(
+    ([, digits = '', unit = '']) => ({
+      isRu: unit.startsWith('RU'),
+      value: Number(digits.replaceAll(',', '')) * ({ M: 1e-3, T: 1e3 }[unit[0] ?? ''] ?? 1),
+    }),
+  );
+  const most = ({ isRu }: (typeof figures)[number]): number => (isRu ? 10_000 : 20);
+  // The limit itself may stand beside the figure.
+  return (
+    figures.some((one) => one.value < most(one) && (one.isRu || LARGEST.test(text))) &&
+    figures.every((one) => one.value <= most(one))
+  );
+}
+
 function* unevenValues(annotations: Annotations, container: string, key: string): Iterable<Found> {
   const all = keyValues(annotations, container);
   const even = evenly(annotations, container);
   const claim = even.length > 0 ? `, although ${linesOf(even)} ${even.length === 1 ? 'calls' : 'call'} it even` : '';
-  const skewed = all.filter((one) => one.skewed === true);
+  const skewed = all.filter((one) => one.skewed === true && !isWithinLimits(annotations, one));
   // Where each value has one document, all writes of a hot value rewrite that document.
   const single = typesIn(annotations, container).some(({ type }) => {
     const { from } = idOf(annotations, type);
@@ -256,7 +282,7 @@ export const KEY_VALUES: readonly Rule[] = [
     title: 'The partition key has many values, evenly used',
     severity: 'warning',
     source: SOURCES.microsoft('Partitioning and horizontal scaling in Azure Cosmos DB'),
-    why: 'A key value is a logical partition: 20 GB, 10,000 RU/s, on one physical partition (ASM-E121). With one or few values, with some that are much larger, or with the current day as the value, the container doesn’t scale, whatever throughput it has. Events of a tenant or a project that are kept for ever under one value reach 20 GB. The rule takes what annotations say of the values, and closed lists of the key’s field. Reference data with few values is silent.',
+    why: 'A key value is a logical partition: 20 GB, 10,000 RU/s, on one physical partition (ASM-E121). With one or few values, with some that are much larger, or with the current day as the value, the container doesn’t scale, whatever throughput it has. Events of a tenant or a project that are kept for ever under one value reach 20 GB. The rule takes what annotations say of the values, and closed lists of the key’s field. Reference data with few values is silent, and so is a large value whose load or size the text gives below the limits, or for which it names a suffix or a split.',
     hint: 'Add a part to the key: the id of the owner, a time bucket or a suffix by hash. Or use a hierarchical key.',
     instead: ['B23', 'B27', 'C2', 'C3', 'C7'],
     needs: [ANNOTATIONS],

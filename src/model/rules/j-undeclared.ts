@@ -141,7 +141,9 @@ function* unknownContainers(annotations: Annotations): Iterable<Found> {
         type !== undefined &&
         container === undefined &&
         ['create', 'upsert', 'replace', 'patch', 'update'].includes(operation) &&
-        annotations.containersOf(type).length === 0,
+        annotations.containersOf(type).length === 0 &&
+        !isExisting(annotations, { type }) &&
+        !isKeptElsewhere(annotations, type),
     );
   const homeless = [...Map.groupBy(types, ({ type = '' }) => bare(type)).values()];
   const names = listed(homeless.map((group) => group[0]?.type ?? ''));
@@ -153,6 +155,13 @@ function* unknownContainers(annotations: Annotations): Iterable<Found> {
     `Name the container of ${names}, its partition key and the id.`,
   );
 }
+
+/** A program's own note, where the text says that it lies with what this program keeps. */
+const ELSEWHERE =
+  /\b(?:beside|next to|among|with|in) (?:the |its |their |a )?(?:\w+ ){0,2}(?:leases?|lease container|checkpoints?|queue|topic|log files?|application insights|log analytics|(?:blob|table) storage|blobs?|redis)\b|\b(?:in|into|to) (?:an? |the )?(?:separate|external) (?:audit )?(?:trail|log|file|system)\b/i;
+
+const isKeptElsewhere = (annotations: Annotations, type: string): boolean =>
+  annotations.all.some((one) => 'type' in one && same(one.type, type) && ELSEWHERE.test(one.words));
 
 /** Containers that the document has, and of which no place states the key. */
 function* keyless(annotations: Annotations): Iterable<Found> {

@@ -46,7 +46,7 @@ function ofFacts(annotations: Annotations, type: MergedType, path: string): List
   const others = describedTypes(annotations).filter((one) => one !== type);
   return annotations.of('fact').flatMap(({ of, property, value, at }) => {
     const values = typeof value === 'string' ? listOf(value) : undefined;
-    if (!values) return [];
+    if (!values || !isEnumeration(path, values)) return [];
     const words = `${of} ${property}`.match(/[\p{L}\p{N}_]+/gu) ?? [];
     const about = (name: string): boolean =>
       words.some((word) => plain(word) === plain(name) || plain(word) === `${plain(name)}s`);
@@ -80,18 +80,33 @@ const singles = (annotations: Annotations, type: MergedType, path: string): Spel
       : [];
   });
 
+/** Ids, dates and names have a value for each document: several of them are no closed list, unless one is declared. */
+const OPEN =
+  /(?:^|[a-z_.])(?:I[dD]|I[dD]s|Name|Names|Date|Day|Time|At|Key)$|(?:^|[._])(?:ids?|names?|dates?|day|time|at|key|pk)$/;
+const DATED = /^\d{4}-\d\d(?:-\d\d)?/;
+
+/** `active|done` lists values; `customer-1|store-1` is made of other fields of its document. */
+const isEnumeration = (
+  path: string,
+  values: readonly string[],
+  document: Readonly<Record<string, unknown>> = {},
+): boolean =>
+  !OPEN.test(path) &&
+  !values.some((value) => DATED.test(value)) &&
+  !values.some((value) => Object.entries(document).some(([name, other]) => other === value && !alike(name, path)));
+
 function listsOf(annotations: Annotations, type: MergedType, path: string): Lists {
   const examples = annotations
     .of('example')
     .filter((one) => one.type !== undefined && one.document && same(type.type, one.type));
   const shown = examples.flatMap(({ document = {}, at }) => {
     const value = valueAt(document, path);
-    return typeof value === 'string' && value.length < 60 ? [{ value, at }] : [];
+    return typeof value === 'string' && value.length < 60 ? [{ value, at, document }] : [];
   });
   // `"status": "active|completed|failed"` is a list.
-  const inExamples = shown.flatMap(({ value, at }) => {
+  const inExamples = shown.flatMap(({ value, at, document }) => {
     const values = /[|/]/.test(value) ? listOf(value) : undefined;
-    return values ? [{ values, at }] : [];
+    return values && isEnumeration(path, values, document) ? [{ values, at }] : [];
   });
   const queries = annotations
     .of('access')
@@ -179,7 +194,7 @@ export const CLOSED_LISTS: readonly Rule[] = [
     title: 'A closed list of values is the same in declarations, examples and queries',
     severity: 'warning',
     source: SOURCES.microsoft('Keywords in Azure Cosmos DB for NoSQL'),
-    why: 'Nothing in Cosmos DB holds a field to a list of values. Strings are compared letter by letter, so a query for `Pending` finds no document with `PENDING`, and no error shows it. The rule compares the lists of a field in declarations and facts, the values of examples, and the literals of queries.',
+    why: 'Nothing in Cosmos DB holds a field to a list of values. Strings are compared letter by letter, so a query for `Pending` finds no document with `PENDING`, and no error shows it. The rule compares the lists of a field in declarations and facts, the values of examples, and the literals of queries. Alternatives in an example are a list, unless they are an id, a date, a name, or parts of the same document.',
     hint: 'Write one list, with one spelling, and take examples and queries from it.',
     instead: ['A27'],
     needs: [ANNOTATIONS],

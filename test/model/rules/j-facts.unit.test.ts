@@ -175,3 +175,28 @@ test('a pattern of names and a database of tests contradict nothing', () => {
   expect(messages(fact(1, 'database', 'name', 'shop_eu'), fact(2, 'database', 'name', 'shop_*'))).toEqual([]);
   expect(messages(fact(1, 'database', 'name', 'shop_eu'), fact(2, 'database', 'name', 'store'))).toHaveLength(1);
 });
+
+test('a load that a place counts with for several containers isn’t that of each', () => {
+  const lines = [
+    'Together 17,512 RU/s.',
+    'Days, Routes: 5 % of 17,402 RU/s = 870.',
+    'Routes: 5 % of 17,402 RU/s = 870.',
+  ];
+  const routes = [
+    { kind: 'container', line: 2, words: 'Days', container: 'Days' },
+    { kind: 'container', line: 2, words: 'Routes', container: 'Routes' },
+    { kind: 'fact', line: 1, words: 'Together 17,512', of: 'load of Routes', property: 'RU/s', value: 17_512 },
+  ];
+  const counted = (line: number, words: string) =>
+    annotated(
+      lines,
+      [
+        ...routes,
+        { kind: 'fact', line, words, of: 'load of Routes', property: 'RU/s', value: 17_402 },
+        { kind: 'sum', line, words, what: 'load', operation: 'product', parts: [0.05, 17_402], total: 870 },
+      ],
+      STATED_TWICE,
+    );
+  expect(counted(2, 'Days, Routes: 5 % of 17,402')).toEqual([]);
+  expect(counted(3, 'Routes: 5 % of 17,402')).toHaveLength(1);
+});

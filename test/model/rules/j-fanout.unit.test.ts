@@ -180,3 +180,31 @@ test('a container that the text bounds, maintenance, and a check that another ru
   // The id keeps it, so only the cost of the read is left to tell.
   expect(messages(users, { ...lookup, aim: 'guard' }, { ...once, by: 'id' })).toHaveLength(1);
 });
+
+test('a sweep, an archive or an export goes over all, at its own pace', () => {
+  const all = (name: string, facts: object = {}) =>
+    messages(
+      users,
+      read(2, { container: 'users', type: 'user', ranges: ['doneAt'], unknownKey: true, name, aim: 'work', ...facts }),
+    );
+  expect(all('Sweep the completed orders')).toEqual([]);
+  expect(all('Nightly export of users', { aim: undefined })).toEqual([]);
+  expect(all('Sweep expired users', { operation: 'delete' })).toEqual([]);
+  expect(all('Take the orders to ship')).toHaveLength(1);
+  expect(all('Archived orders')).toHaveLength(1);
+  expect(all('Export the orders', { aim: 'show' })).toHaveLength(1);
+  expect(all('Sweep the dispatch queue', { often: 'often' })).toHaveLength(1);
+  expect(all('Restore a user', { returns: 'one', equals: ['email'] })).toHaveLength(1);
+});
+
+test('that a list is efficient is only a word: beside others it is one more read without the key', () => {
+  const list = read(3, { container: 'users', type: 'user', unknownKey: true, says: ['efficient'], returns: 'list' });
+  expect(messages(users, list)).toEqual([expect.stringMatching(/^J6 .*called efficient/)]);
+  const all = messages(users, read(2, byMail), list);
+  expect(all).toEqual([expect.stringMatching(/^J5 .*"Read 2" \(by email\) and "Read 3" don’t have it/)]);
+  const claim = read(4, { ...byMail, says: ['one partition'] });
+  expect(messages(users, read(2, byMail), claim)).toEqual([
+    expect.stringMatching(/^J5 .*"Read 2"/),
+    expect.stringMatching(/^J6 .*"Read 4" \(by email\): called one partition/),
+  ]);
+});

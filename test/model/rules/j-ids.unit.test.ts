@@ -149,3 +149,33 @@ test('values of an example have the form of their field', () => {
   expect(messages(FINE, orders(), example(), form('a customer’s number'))).toEqual([]);
   expect(messages('"id": "o1", "customerId": "<uuid>"', orders(), example(), form('uuid'))).toEqual([]);
 });
+
+test('an id has its parts also where signs stand for a slash, and one type has one finding', () => {
+  const made = id(5, { from: ['customerId', 'day'] });
+  const both = (first: string, second: string) => {
+    const lines = [first, second].map((value) => `{ "id": "${value}", "customerId": "c1", "day": "2026/03/01" }`);
+    return annotated(
+      [...lines, 'key /customerId', '', 'The id is made so.'],
+      [
+        ...lines.map((words, index) => ({ ...example(), line: index + 1, words, to: index + 1 })),
+        { ...orders(), line: 3, words: 'key /customerId' },
+        made,
+      ],
+      ANNOTATED_IDS,
+    ).map(({ message }) => message);
+  };
+  expect(both('c1:2026~2F03~2F01', 'c1:2026%2f03%2F01')).toEqual([]);
+  const [one, ...others] = both('c1:2026~2F03~2F02', 'c1:2026~2F03~2F03');
+  expect(others).toEqual([]);
+  expect(one).toContain('doesn’t have day "2026/03/01"');
+  expect(one).toContain('1 more example is like it (line 2)');
+  // Of a letter or a digit, the sign stands for itself.
+  expect(both('c1:2026~3203/01', 'c1:2026~2F03~2F01')).not.toEqual([]);
+});
+
+test('a form is met by an id with escaped signs', () => {
+  const form = id(5, { format: '{customerId}:{day}' });
+  const text = (value: string) => `"id": "${value}", "customerId": "c1", "day": "2026/03/01"`;
+  expect(messages(text('c1:2026%2F03%2F01'), orders(), example(), form)).toEqual([]);
+  expect(messages(text('c1:2026%2F03%2F02'), orders(), example(), form)[0]).toContain('and should be');
+});

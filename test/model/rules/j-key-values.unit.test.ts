@@ -169,3 +169,24 @@ test('old documents without the key, and documents of a short life, are no key t
   expect(changed(LINES, keyed('codes', '/email', { ttl: 300 }))).toEqual([]);
   expect(changed(LINES, keyed('codes', '/email', { existing: true }))).toEqual([]);
 });
+
+test('a hot value is silent where the text gives its load or size below the limits, or what is done', () => {
+  const skewed = (text: string) =>
+    annotated(
+      LINES.with(1, `${text}, line number 2.`),
+      [keyed('events', '/storeId'), value(2, { skewed: true })],
+      KEY_VALUES,
+    );
+  expect(skewed('The most visited store, 40 % of 300 RPS = 120 RU/s')).toEqual([]);
+  expect(skewed('At the worst 4,990 RU/s of the 10,000 RU/s that a partition gives')).toEqual([]);
+  expect(skewed('The largest store has 83 MB of 20 GB')).toEqual([]);
+  expect(skewed('Large stores are split by hour')).toEqual([]);
+  expect(skewed('Keys of large stores get a suffix')).toEqual([]);
+  expect(skewed('The largest store takes 14,000 RU/s')).toHaveLength(1);
+  expect(skewed('The largest store takes 900 RU/s and has 1.2 TB')).toHaveLength(1);
+  expect(skewed('A partition gives 10,000 RU/s, and large stores have most orders')).toHaveLength(1);
+  expect(skewed('The largest, 5 % of 20,000 RU/s = 1,000 RU/s')).toEqual([]);
+  expect(skewed('Large stores have more orders, of 3 KB or 1 MB each')).toHaveLength(1);
+  expect(skewed('Large stores have more orders, and no suffix splits them')).toHaveLength(1);
+  expect(skewed('A split between large and small stores')).toHaveLength(1);
+});

@@ -134,3 +134,22 @@ test('nothing is asked of the fields of a type that is there already', () => {
   expect(messages(keyed(1, 'posts'), type(), use)).toHaveLength(1);
   expect(messages(keyed(1, 'posts'), type({ existing: true }), use)).toEqual([]);
 });
+
+test('a note that a program keeps with its own data needs no container', () => {
+  const written = (text: string, facts: object = {}) =>
+    annotated(
+      LINES.with(3, `${text}, line number 4.`),
+      [
+        keyed(1, 'posts'),
+        { ...keyed(2, 'users'), container: 'users' },
+        { kind: 'type', line: 4, words: text, type: 'note', ...facts },
+        { kind: 'access', line: 4, words: text, name: 'Note it', operation: 'update', type: 'note' },
+      ],
+      UNDECLARED,
+    ).map(({ message }) => message);
+  expect(written('the note is written beside the leases')).toEqual([]);
+  expect(written('log it in a separate audit trail')).toEqual([]);
+  expect(written('log it in the audit container')).toHaveLength(1);
+  expect(written('the note is written', { existing: true })).toEqual([]);
+  expect(written('the note is written by the leaseholder')[0]).toContain('no place says in which container');
+});

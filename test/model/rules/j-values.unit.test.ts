@@ -106,3 +106,20 @@ test('equal lists are fine, and lists of other types aren’t compared', () => {
     found(list(1, 'PENDING, DONE', ['PENDING', 'DONE']), list(2, 'Pending jobs', ['DONE', 'PENDING']), other),
   ).toEqual([]);
 });
+
+test('an id or a date that is made of parts is no list, and a list of states is', () => {
+  const both = (path: string, first: string, second: string) => {
+    const lines = [first, second].map((value, index) => `{ "n": ${index}, "store": "s1", "${path}": "${value}" }`);
+    return annotated(
+      lines,
+      lines.map((words, index) => ({ kind: 'example', line: index + 1, words, to: index + 1, type: 'total' })),
+      CLOSED_LISTS,
+    ).map(({ message }) => message);
+  };
+  expect(both('id', 'total|customer-1', 'total|customer-2')).toEqual([]);
+  expect(both('parentId', 'total|customer-1', 'total|customer-2')).toEqual([]);
+  expect(both('range', '2026-03-01/open', '2026-03-02/open')).toEqual([]);
+  // It has the value of another field.
+  expect(both('slug', 'a|s1', 'b|s1')).toEqual([]);
+  expect(both('status', 'open|done', 'open|closed')[0]).toContain('total.status');
+});

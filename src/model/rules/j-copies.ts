@@ -72,7 +72,7 @@ function* stale(annotations: Annotations): Iterable<Found> {
       .of('derived')
       .some(
         ({ type, field: part, form, keptBy }) =>
-          form === 'view' &&
+          (form === 'view' || (part === undefined && (form === 'copy' || form === 'replica'))) &&
           keptBy !== undefined &&
           same(type, one.type) &&
           (part === undefined || (one.field ?? '').startsWith(fieldOf(part))),

@@ -103,10 +103,19 @@ function inOneBatch(annotations: Annotations, { type, of }: Derived): boolean {
   return own === undefined || source === undefined || (same(own, source) && annotations.keyOf(own)?.join() !== '/id');
 }
 
+/** Words beside a number that say what makes a repetition harmless. */
+const HARMLESS =
+  /exactly[- ]once|idempoten|\bmarkers?\b|\bcontributions?\b|already (?:counted|applied|processed|seen)|de-?dup|re-?count|taken back|subtract|redeliver|(?:twice|again) (?:changes|counts|does) nothing/i;
+
+const isSaid = ({ lines }: Annotations, { places }: Derived): boolean =>
+  places.some(({ at }) => HARMLESS.test(lines[at.line - 1] ?? ''));
+
 const AGAIN: ReadonlySet<string> = new Set(['queue', 'change-feed']);
 
 function* doubled(annotations: Annotations, numbers: readonly Derived[]): Iterable<Found> {
-  const open = numbers.filter(({ keptBy, onRepeat }) => keptBy.size > 0 && !onRepeat && !keptBy.has('query'));
+  const open = numbers.filter(
+    (one) => one.keptBy.size > 0 && !one.onRepeat && !one.keptBy.has('query') && !isSaid(annotations, one),
+  );
   const redelivered = open.filter(({ keptBy }) => [...keptBy].some((by) => AGAIN.has(by)));
   for (const all of Map.groupBy(redelivered, ({ type }) => type?.toLowerCase()).values()) {
     const group = parts(all);

@@ -132,6 +132,9 @@ function referringTo(annotations: Annotations, { type, hard, also }: Deleted): {
 /** The last of many isn’t lowered when one of them goes. */
 const EXTREME = /highest|latest|newest|last|max|min|first/i;
 
+/** A word that the deleted is taken out again. */
+const RETRACTS = /taken (?:back|out)|subtract|retract|decrement|contributions?\b/i;
+
 const inList = (annotations: Annotations, { type, field }: Annotation<'derived'>): boolean =>
   field !== undefined &&
   (field.includes('[') ||
@@ -152,15 +155,19 @@ function derivedOf(annotations: Annotations, deleted: Deleted): { name: string; 
   const name = ({ type, field, what }: Annotation<'derived'>): string =>
     type === undefined ? what : field === undefined ? type : `${type}.${fieldOf(field).replace(/\[.*/, '')}`;
   const handled = new Set(
-    all.flatMap((one) => (one.onDelete !== undefined || one.onRepeat === 'recount' || one.snapshot ? [name(one)] : [])),
+    all.flatMap((one) => (one.onDelete !== undefined || one.onRepeat === 'recount' || one.snapshot || RETRACTS.test(one.words) ? [name(one)] : [])),
   );
+  const taken = annotations
+    .of('derived')
+    .filter((one) => one.field === undefined && (one.onDelete !== undefined || RETRACTS.test(one.words)));
+  const isTaken = ({ type }: Annotation<'derived'>): boolean => taken.some((one) => same(one.type, type));
   const told = toldCounts(annotations);
   const found = all.flatMap((one) => {
     const counted = (one.form === 'counter' || one.form === 'aggregate') && !EXTREME.test(name(one));
     const shown = one.form === 'view' || (one.form === 'copy' && inList(annotations, one));
     const byFeed = one.keptBy === 'change-feed' && deleted.hard;
     const recomputed = one.keptBy === 'query' || one.keptBy === 'schedule';
-    return (counted || shown) && !byFeed && !recomputed && !handled.has(name(one))
+    return (counted || shown) && !byFeed && !recomputed && !isTaken(one) && !handled.has(name(one))
       ? [{ name: name(one), at: one.at, counted }]
       : [];
   });

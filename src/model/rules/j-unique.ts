@@ -61,6 +61,28 @@ function expectedIn(annotations: Annotations): Expected[] {
   });
 }
 
+/** Somebody else sees to it before the value comes here. */
+const KEPT_ELSEWHERE =
+  /\b(?:team|staff|editor|operator|office|authority|publisher)s?['’]s? care\b|\bunique (?:in|at|by) (?:the |its |their )?(?:source|upstream|legacy|\w+ (?:team|authority|registry|office))\b|\b(?:assigned|issued|guaranteed|ensured|curated|kept unique) by (?:the |an? |our |another )?(?:[\w-]+ )?(?:team|staff|authority|registry|office|publisher|source system|vendor|supplier|manufacturer|ERP)\b/i;
+
+const isKeptElsewhere = (annotations: Annotations, { places }: Expected): boolean =>
+  places.some(({ at }) => KEPT_ELSEWHERE.test(annotations.lines[at.line - 1] ?? ''));
+
+/** A document that something keeps as a copy of another has the values of its source, of which it is asked. */
+const isOfCopy = (annotations: Annotations, { type, fields }: Expected): boolean =>
+  annotations
+    .of('derived')
+    .some(
+      (one) =>
+        same(one.type, type) &&
+        one.field === undefined &&
+        one.keptBy !== undefined &&
+        one.of !== undefined &&
+        !same(one.of, type) &&
+        ['copy', 'view', 'replica', 'cache', 'search-index'].includes(one.form) &&
+        coversExactly(typeOf(annotations, one.of)?.fields.map(({ path }) => path) ?? [], fields),
+    );
+
 /** Values by chance don't meet: a UUID needs nothing that keeps it. */
 const BY_CHANCE = /^[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}$|^[0-9A-HJKMNP-TV-Z]{26}$/i;
 
@@ -228,6 +250,7 @@ function isStored(annotations: Annotations, { type, fields }: Expected): boolean
 function openOf(annotations: Annotations, expected: Expected): Open | undefined {
   const { by, type, fields, within } = expected;
   if (by.has('reservation') || isSerialized(annotations, type) || !isStored(annotations, expected)) return undefined;
+  if (isKeptElsewhere(annotations, expected) || isOfCopy(annotations, expected)) return undefined;
   if (fields.some((field) => isByChance(annotations, type, field))) return undefined;
   const container = annotations.containerOf({ type });
   const key = annotations.keyOf(container);

@@ -40,7 +40,7 @@ function writesOver(annotations: Annotations, access: Access): boolean {
   const { operation, readFirst, type, sets, ifAbsent, unread, aim, accepted } = access;
   // One that is created if it isn't there changes nothing, and what is written unread is J55's.
   if (ifAbsent === true || unread === true || aim === 'maintenance' || aim === 'guard') return false;
-  if (accepted === true) return false;
+  if (accepted === true || deletesByMark(annotations, access)) return false;
   if (annotations.of('scale').some(({ users }) => users === 1) || isCreation(annotations, access)) return false;
   // Of an update the text doesn’t say whether it writes the whole document.
   if (operation === 'update') return readFirst === true;
@@ -53,6 +53,29 @@ function writesOver(annotations: Annotations, access: Access): boolean {
     ? lists.some((path) => SHARED_LIST.test(path)) && !isDerivedType(annotations, type)
     : lists.some((path) => sets.some((set) => sameField(set, path)));
 }
+
+/**
+ * A soft delete: what it overwrites was about to go, and a guarded writer that comes after it reads the mark first. One that
+ * can be restored must come back as it was.
+ */
+const deletesByMark = (annotations: Annotations, { type, sets = [] }: Access): boolean =>
+  sets.some((set) => sameField(set, 'ttl')) &&
+  annotations
+    .of('deletion')
+    .some(
+      ({ way, field, restorable, type: own }) =>
+        way === 'soft' &&
+        restorable !== true &&
+        field !== undefined &&
+        same(own, type) &&
+        sets.some((set) => sameField(set, field)),
+    ) &&
+  accessesOf(annotations, type ?? '').every(
+    (one) => !isEdit(one) || one.guard !== undefined || deletionSets(one.sets) || one.operation !== 'replace',
+  );
+
+const deletionSets = (sets: readonly string[] | undefined): boolean =>
+  sets?.some((set) => sameField(set, 'ttl')) ?? false;
 
 /** An upsert after a read that sets no field, of documents that nothing changes later: it writes what isn't there. */
 const isCreation = (annotations: Annotations, { operation, readFirst, sets, type }: Access): boolean =>
@@ -173,6 +196,20 @@ const SEQUENCE =
   /(?:^|[._])(?:usn|seq|sequence|serial|counter)$|usn|sequence|serial|(?:^|invoice|order|ticket|case|receipt|bill|quote|job|entry|version|revision|document)_?(?:number|num|no|nr|seq)$/i;
 const SEVERAL_REGIONS = /multi-?(?:region|master)|several (?:write )?regions|active[- ]active/i;
 
+/** Words that a program of this design hands out the number. One of a source system, or in a file, is only taken over. */
+const HANDED_OUT =
+  /\bnext (?:\w+ )?(?:id|number|value|one)|\bcounted? up|sequential|sequence|increment|auto-?(?:number|id)|running number|consecutive|monoton|\bmax\w*\s*(?:\(.*\))?\s*\+ ?1|\+\+|serial/i;
+const TAKEN_OVER = /\b(?:from|in|of) (?:the |an? |its |their )?(?:file|source|csv|import\w*|data ?set|upstream|legacy|external)/i;
+
+/** Whether the name of the field or the text beside it says that the number is the next of a row. */
+const isHandedOut = (
+  { lines }: Annotations,
+  { field, places }: { field: string; places: readonly { readonly at: Place }[] },
+): boolean => {
+  const near = places.map(({ at }) => lines[at.line - 1] ?? '').join(' ');
+  return !TAKEN_OVER.test(near) && (/usn|sequence|serial|counter/i.test(field) || HANDED_OUT.test(near));
+};
+
 /** Numbers that are counted up: a field that is expected once, or ids such as "1". */
 function numbersIn(annotations: Annotations): { name: string; type: string; field: string; places: { at: Place }[] }[] {
   const unique = annotations.of('unique').flatMap((one) => {
@@ -199,7 +236,8 @@ function numbersIn(annotations: Annotations): { name: string; type: string; fiel
         ]
       : [];
   });
-  return [...new Map([...unique, ...ids].map((one) => [one.name, one])).values()];
+  const all = [...new Map([...unique, ...ids].map((one) => [one.name, one])).values()];
+  return all.filter((one) => isHandedOut(annotations, one));
 }
 
 /** Whether J39 has a finding on this field, so that J20 needs none. */

@@ -105,7 +105,7 @@ function inOneBatch(annotations: Annotations, { type, of }: Derived): boolean {
 
 /** Words beside a number that say what makes a repetition harmless. */
 const HARMLESS =
-  /exactly[- ]once|idempoten|\bmarkers?\b|\bcontributions?\b|already (?:counted|applied|processed|seen)|de-?dup|re-?count|taken back|subtract|redeliver|(?:twice|again) (?:changes|counts|does) nothing/i;
+  /exactly[- ]once|idempotent|\bmarkers?\b|\bcontributions?\b|already (?:counted|applied|processed)|re-?count|taken back|subtract|(?:twice|again) (?:changes|counts|does) nothing/i;
 
 const isSaid = ({ lines }: Annotations, { places }: Derived): boolean =>
   places.some(({ at }) => HARMLESS.test(lines[at.line - 1] ?? ''));
@@ -113,10 +113,8 @@ const isSaid = ({ lines }: Annotations, { places }: Derived): boolean =>
 const AGAIN: ReadonlySet<string> = new Set(['queue', 'change-feed']);
 
 function* doubled(annotations: Annotations, numbers: readonly Derived[]): Iterable<Found> {
-  const open = numbers.filter(
-    (one) => one.keptBy.size > 0 && !one.onRepeat && !one.keptBy.has('query') && !isSaid(annotations, one),
-  );
-  const redelivered = open.filter(({ keptBy }) => [...keptBy].some((by) => AGAIN.has(by)));
+  const open = numbers.filter(({ keptBy, onRepeat }) => keptBy.size > 0 && !onRepeat && !keptBy.has('query'));
+  const redelivered = open.filter((one) => [...one.keptBy].some((by) => AGAIN.has(by)) && !isSaid(annotations, one));
   for (const all of Map.groupBy(redelivered, ({ type }) => type?.toLowerCase()).values()) {
     const group = parts(all);
     const by = listed([...new Set(group.flatMap(({ keptBy }) => [...keptBy].filter((one) => AGAIN.has(one))))]);

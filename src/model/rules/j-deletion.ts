@@ -155,7 +155,11 @@ function derivedOf(annotations: Annotations, deleted: Deleted): { name: string; 
   const name = ({ type, field, what }: Annotation<'derived'>): string =>
     type === undefined ? what : field === undefined ? type : `${type}.${fieldOf(field).replace(/\[.*/, '')}`;
   const handled = new Set(
-    all.flatMap((one) => (one.onDelete !== undefined || one.onRepeat === 'recount' || one.snapshot || RETRACTS.test(one.words) ? [name(one)] : [])),
+    all.flatMap((one) =>
+      one.onDelete !== undefined || one.onRepeat === 'recount' || one.snapshot || RETRACTS.test(one.words)
+        ? [name(one)]
+        : [],
+    ),
   );
   const taken = annotations
     .of('derived')

@@ -36,9 +36,7 @@ function isOfDeleted(annotations: Annotations, { type, seconds, words, at }: Ann
       (seconds !== undefined &&
         annotations
           .of('retention')
-          .some(
-            (one) => one.by === 'ttl' && same(one.type, type) && one.seconds === seconds && beside(one.at.line),
-          )))
+          .some((one) => one.by === 'ttl' && same(one.type, type) && one.seconds === seconds && beside(one.at.line))))
   );
 }
 

@@ -69,13 +69,7 @@ const deletesByMark = (annotations: Annotations, { type, sets = [] }: Access): b
         field !== undefined &&
         same(own, type) &&
         sets.some((set) => sameField(set, field)),
-    ) &&
-  accessesOf(annotations, type ?? '').every(
-    (one) => !isEdit(one) || one.guard !== undefined || deletionSets(one.sets) || one.operation !== 'replace',
-  );
-
-const deletionSets = (sets: readonly string[] | undefined): boolean =>
-  sets?.some((set) => sameField(set, 'ttl')) ?? false;
+    );
 
 /** An upsert after a read that sets no field, of documents that nothing changes later: it writes what isn't there. */
 const isCreation = (annotations: Annotations, { operation, readFirst, sets, type }: Access): boolean =>
@@ -199,7 +193,9 @@ const SEVERAL_REGIONS = /multi-?(?:region|master)|several (?:write )?regions|act
 /** Words that a program of this design hands out the number. One of a source system, or in a file, is only taken over. */
 const HANDED_OUT =
   /\bnext (?:\w+ )?(?:id|number|value|one)|\bcounted? up|sequential|sequence|increment|auto-?(?:number|id)|running number|consecutive|monoton|\bmax\w*\s*(?:\(.*\))?\s*\+ ?1|\+\+|serial/i;
-const TAKEN_OVER = /\b(?:from|in|of) (?:the |an? |its |their )?(?:file|source|csv|import\w*|data ?set|upstream|legacy|external)/i;
+const BY_DATABASE = /\bid\b.*auto[-_ ]?increment|auto[-_ ]?increment.*\bids?\b|identity\s*\(1|\bserial primary/i;
+const TAKEN_OVER =
+  /\b(?:from|in|of) (?:the |an? |its |their )?(?:file|source|csv|import\w*|data ?set|upstream|legacy|external)/i;
 
 /** Whether the name of the field or the text beside it says that the number is the next of a row. */
 const isHandedOut = (
@@ -207,7 +203,10 @@ const isHandedOut = (
   { field, places }: { field: string; places: readonly { readonly at: Place }[] },
 ): boolean => {
   const near = places.map(({ at }) => lines[at.line - 1] ?? '').join(' ');
-  return !TAKEN_OVER.test(near) && (/usn|sequence|serial|counter/i.test(field) || HANDED_OUT.test(near));
+  if (TAKEN_OVER.test(near)) return false;
+  // A relational schema that hands out its ids may stand far from the documents that have them now.
+  const byDatabase = field === 'id' && lines.some((line) => BY_DATABASE.test(line));
+  return byDatabase || /usn|sequence|serial|counter/i.test(field) || HANDED_OUT.test(near);
 };
 
 /** Numbers that are counted up: a field that is expected once, or ids such as "1". */

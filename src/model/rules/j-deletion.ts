@@ -111,6 +111,14 @@ function deletedIn(annotations: Annotations): Deleted[] {
 /** What was bought or told stays as it was. */
 const KEEPS_PAST = /orders?$|invoice|receipt|payment|purchase|notification/i;
 
+const QUARTER = 90 * 86_400;
+
+/** What a TTL removes soon takes its references with it. */
+const isShortLived = (annotations: Annotations, type: string): boolean =>
+  annotations
+    .of('retention')
+    .some((one) => one.by === 'ttl' && same(one.type, type) && (one.seconds ?? Infinity) <= QUARTER);
+
 /** `Dog.ownerId`: what keeps the id of the deleted. Records of the past keep theirs. */
 function referringTo(annotations: Annotations, { type, hard, also }: Deleted): { name: string; at: Place }[] {
   // Where a mark keeps the document, references still find it.
@@ -120,6 +128,7 @@ function referringTo(annotations: Annotations, { type, hard, also }: Deleted): {
       (one) =>
         !oneOf(also, one.name) &&
         !KEEPS_PAST.test(one.name) &&
+        !isShortLived(annotations, one.name) &&
         !hasPurpose(one, 'audit', 'log', 'event', 'telemetry', 'message', 'view', 'result'),
     )
     .flatMap((one) =>

@@ -38,12 +38,15 @@ const outsideOf = ({ steps }: Flow): string[] =>
   );
 
 const LINES = /audit|log(?!in)|history|telemetry|metric|trace/i;
+/** A name that says it without a purpose. */
+const LINE = /^(?:deletion|erasure|audit|log) ?(?:events?|records?|entry|entries|lines?)$/i;
 
 /**
  * A step whose loss leaves the others right: a line of a log, and the removal of what a TTL removes anyhow.
  */
 function isMinor(annotations: Annotations, { operation, type }: Flow['steps'][number]): boolean {
   const whole = typeOf(annotations, type);
+  if (LINE.test(type ?? '')) return true;
   if (LINES.test(type ?? '') && hasPurpose(whole, 'log', 'telemetry', 'audit', 'event')) return true;
   return (
     operation === 'delete' &&

@@ -83,6 +83,18 @@ const isOfCopy = (annotations: Annotations, { type, fields }: Expected): boolean
         coversExactly(typeOf(annotations, one.of)?.fields.map(({ path }) => path) ?? [], fields),
     );
 
+/** The id of a document that is created anew with this one: another request has another. */
+const isCreatedWith = (annotations: Annotations, { type, fields: [field = '', second] }: Expected): boolean => {
+  const of = typeOf(annotations, type)?.fields.find(({ path }) => sameField(path, field))?.refersTo;
+  const creates = (flow: Annotation<'flow'>, name: string): boolean =>
+    flow.steps.some((step) => step.operation === 'create' && same(step.type, name));
+  return (
+    second === undefined &&
+    of !== undefined &&
+    annotations.of('flow').some((flow) => creates(flow, type) && creates(flow, of))
+  );
+};
+
 /** Values by chance don't meet: a UUID needs nothing that keeps it. */
 const BY_CHANCE = /^[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}$|^[0-9A-HJKMNP-TV-Z]{26}$/i;
 
@@ -250,7 +262,7 @@ function isStored(annotations: Annotations, { type, fields }: Expected): boolean
 function openOf(annotations: Annotations, expected: Expected): Open | undefined {
   const { by, type, fields, within } = expected;
   if (by.has('reservation') || isSerialized(annotations, type) || !isStored(annotations, expected)) return undefined;
-  if (isKeptElsewhere(annotations, expected) || isOfCopy(annotations, expected)) return undefined;
+  if ([isKeptElsewhere, isOfCopy, isCreatedWith].some((is) => is(annotations, expected))) return undefined;
   if (fields.some((field) => isByChance(annotations, type, field))) return undefined;
   const container = annotations.containerOf({ type });
   const key = annotations.keyOf(container);

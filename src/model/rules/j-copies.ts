@@ -1,6 +1,15 @@
 // J27 and J37: copies and views that go stale, or show what is gone.
 import { type Annotations, fieldOf, same, sameField } from '../annotations/annotations.ts';
-import { type Derived, type Form, derivedIn, isRemoved, namesOf, plural } from '../annotations/derived.ts';
+import {
+  type Derived,
+  type Form,
+  RETRACTED,
+  derivedIn,
+  isRemoved,
+  isSaidBeside,
+  namesOf,
+  plural,
+} from '../annotations/derived.ts';
 import { hasPurpose, isEdit, isWriting, listed, outerOf, typeOf, typesOf } from '../annotations/merged.ts';
 import { isExisting } from '../annotations/scale.ts';
 import { type Found, type Rule, ANNOTATIONS, SOURCES, hinted, missing, together } from './rule.ts';
@@ -119,7 +128,8 @@ const SHOWING: ReadonlySet<Form> = new Set([
 
 function* unseen(annotations: Annotations): Iterable<Found> {
   const byFeed = derivedIn(annotations).filter(
-    ({ form, keptBy, onDelete }) => SHOWING.has(form) && keptBy.has('change-feed') && !onDelete,
+    ({ form, keptBy, onDelete, places }) =>
+      SHOWING.has(form) && keptBy.has('change-feed') && !onDelete && !isSaidBeside(annotations, places, RETRACTED),
   );
   const removed = byFeed.filter(({ of, type }) => isRemoved(annotations, of) && !same(of, type));
   // A replica of which no source is named is of all that is there.

@@ -1,6 +1,6 @@
 // J26: counts and totals that are counted twice, or that nothing keeps.
 import { type Annotations, same, sameField } from '../annotations/annotations.ts';
-import { type Derived, derivedIn, namesOf, plural } from '../annotations/derived.ts';
+import { type Derived, HARMLESS, derivedIn, isSaidBeside, namesOf, plural } from '../annotations/derived.ts';
 import { accessesOf, isWriting, listed, typeOf } from '../annotations/merged.ts';
 import { isExisting } from '../annotations/scale.ts';
 import { isCountedUp } from './j-writers.ts';
@@ -103,18 +103,13 @@ function inOneBatch(annotations: Annotations, { type, of }: Derived): boolean {
   return own === undefined || source === undefined || (same(own, source) && annotations.keyOf(own)?.join() !== '/id');
 }
 
-/** Words beside a number that say what makes a repetition harmless. */
-const HARMLESS =
-  /exactly[- ]once|idempotent|\bmarkers?\b|\bcontributions?\b|already (?:counted|applied|processed)|re-?count|taken back|subtract|(?:twice|again) (?:changes|counts|does) nothing/i;
-
-const isSaid = ({ lines }: Annotations, { places }: Derived): boolean =>
-  places.some(({ at }) => HARMLESS.test(lines[at.line - 1] ?? ''));
-
 const AGAIN: ReadonlySet<string> = new Set(['queue', 'change-feed']);
 
 function* doubled(annotations: Annotations, numbers: readonly Derived[]): Iterable<Found> {
   const open = numbers.filter(({ keptBy, onRepeat }) => keptBy.size > 0 && !onRepeat && !keptBy.has('query'));
-  const redelivered = open.filter((one) => [...one.keptBy].some((by) => AGAIN.has(by)) && !isSaid(annotations, one));
+  const redelivered = open.filter(
+    (one) => [...one.keptBy].some((by) => AGAIN.has(by)) && !isSaidBeside(annotations, one.places, HARMLESS),
+  );
   for (const all of Map.groupBy(redelivered, ({ type }) => type?.toLowerCase()).values()) {
     const group = parts(all);
     const by = listed([...new Set(group.flatMap(({ keptBy }) => [...keptBy].filter((one) => AGAIN.has(one))))]);

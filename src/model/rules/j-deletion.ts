@@ -1,5 +1,6 @@
 // J23 and J24: what reads still show of deleted documents, and what their deletion leaves behind.
 import { type Annotation, type Annotations, fieldOf, same, sameField } from '../annotations/annotations.ts';
+import { RETRACTED } from '../annotations/derived.ts';
 import { accessesOf, article, hasPurpose, listed, typesOf } from '../annotations/merged.ts';
 import type { Place } from '../model.ts';
 import { toldCounts } from './j-counts.ts';
@@ -141,9 +142,6 @@ function referringTo(annotations: Annotations, { type, hard, also }: Deleted): {
 /** The last of many isn’t lowered when one of them goes. */
 const EXTREME = /highest|latest|newest|last|max|min|first/i;
 
-/** A word that the deleted is taken out again. */
-const RETRACTS = /taken (?:back|out)|subtract|retract|decrement|contributions?\b/i;
-
 const inList = (annotations: Annotations, { type, field }: Annotation<'derived'>): boolean =>
   field !== undefined &&
   (field.includes('[') ||
@@ -165,14 +163,14 @@ function derivedOf(annotations: Annotations, deleted: Deleted): { name: string; 
     type === undefined ? what : field === undefined ? type : `${type}.${fieldOf(field).replace(/\[.*/, '')}`;
   const handled = new Set(
     all.flatMap((one) =>
-      one.onDelete !== undefined || one.onRepeat === 'recount' || one.snapshot || RETRACTS.test(one.words)
+      one.onDelete !== undefined || one.onRepeat === 'recount' || one.snapshot || RETRACTED.test(one.words)
         ? [name(one)]
         : [],
     ),
   );
   const taken = annotations
     .of('derived')
-    .filter((one) => one.field === undefined && (one.onDelete !== undefined || RETRACTS.test(one.words)));
+    .filter((one) => one.field === undefined && (one.onDelete !== undefined || RETRACTED.test(one.words)));
   const isTaken = ({ type }: Annotation<'derived'>): boolean => taken.some((one) => same(one.type, type));
   const told = toldCounts(annotations);
   const found = all.flatMap((one) => {

@@ -1,5 +1,6 @@
 // J25: uses that change several documents which no transaction can cover, and that nothing completes.
 import { type Annotation, type Annotations, same } from '../annotations/annotations.ts';
+import { HARMLESS, isSaidBeside } from '../annotations/derived.ts';
 import { hasPurpose, isWriting, listed, typeOf } from '../annotations/merged.ts';
 import { type Found, type Rule, ANNOTATIONS, SOURCES, hinted, missing, together } from './rule.ts';
 
@@ -28,14 +29,16 @@ const EFFECTS: ReadonlySet<string> = new Set(['queue', 'blob', 'search index', '
  * The steps outside Cosmos DB that a failure leaves apart. Files matter where they are deleted with the document: a file
  * that is written before its document does no harm.
  */
-const outsideOf = ({ steps }: Flow): string[] =>
-  steps.flatMap(({ outside }) =>
-    outside === undefined ||
-    !EFFECTS.has(outside) ||
-    (outside === 'blob' && !steps.some(({ operation }) => operation === 'delete'))
+const outsideOf = ({ name, steps }: Flow): string[] =>
+  steps.flatMap(({ outside }, index) => {
+    // An archive is written before its document is deleted: whoever repeats it finds the document still there.
+    const archives = /archiv|export|cold/i.test(name) && steps.slice(index).some(isDelete);
+    return outside === undefined || !EFFECTS.has(outside) || (outside === 'blob' && (archives || !steps.some(isDelete)))
       ? []
-      : [outside],
-  );
+      : [outside];
+  });
+
+const isDelete = ({ operation }: Flow['steps'][number]): boolean => operation === 'delete';
 
 const LINES = /audit|log(?!in)|history|telemetry|metric|trace/i;
 /** A name that says it without a purpose. */
@@ -212,8 +215,11 @@ export const FLOWS: readonly Rule[] = [
       const both = annotations
         .of('derived')
         .filter(
-          ({ form, keptBy, onRepeat }) =>
-            (form === 'search-index' || form === 'replica') && keptBy === 'same-request' && onRepeat === undefined,
+          (one) =>
+            (one.form === 'search-index' || one.form === 'replica') &&
+            one.keptBy === 'same-request' &&
+            one.onRepeat === undefined &&
+            !isSaidBeside(annotations, [one], HARMLESS),
         );
       yield* hinted(
         together(

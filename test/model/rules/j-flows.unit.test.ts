@@ -102,6 +102,17 @@ describe('J34', () => {
       expect(found({ ...publish, steps: [step('Job', 'jobs'), { outside }] })).toEqual([]);
   });
 
+  test('an archive is written before its document goes, and a line of a log may be lost', () => {
+    const blob = { outside: 'blob' };
+    const archive = { ...publish, name: 'Archive old files', steps: [blob, step('File', 'files', 'delete')] };
+    expect(found(archive)).toEqual([]);
+    expect(found({ ...archive, steps: archive.steps.toReversed() })).toHaveLength(1);
+    expect(found({ ...archive, name: 'Remove a file' })).toHaveLength(1);
+    const erase = { ...publish, many: true, steps: [step('File', 'files', 'delete'), step('deletion event', 'logs')] };
+    expect(found(erase)).toEqual([]);
+    expect(found({ ...erase, steps: [step('File', 'files', 'delete'), step('Event', 'logs')] })).toHaveLength(1);
+  });
+
   test('a message that another finding has with its document', () => {
     const steps = [step('Job', 'jobs'), step('Run', 'runs'), { outside: 'queue' }];
     expect(found({ ...publish, name: 'Start', steps }, publish)).toEqual([

@@ -239,7 +239,7 @@ export const COPIES: readonly Rule[] = [
     title: 'Copies follow their source, and views from the change feed lose what is deleted',
     severity: 'warning',
     source: SOURCES.feed,
-    why: 'A copied name is old as soon as its source changes, unless something writes it again. What is derived by the change feed keeps deleted documents: the feed in its default mode has no deletes, nor what a TTL removes (ASM-A2). The rule accepts a copy that is said to keep the value of its time, and any word on deletes.',
+    why: 'A copied name is old as soon as its source changes, unless something writes it again. What is derived by the change feed keeps deleted documents: the feed in its default mode has no deletes, nor what a TTL removes (ASM-A2). The rule accepts a copy that is said to keep the value of its time, any word on deletes, and what a projection of the document keeps.',
     hint: 'State what refreshes the copy, or that it keeps the value of its time; mark deleted documents by a field.',
     instead: ['D11', 'D21', 'F2'],
     needs: [ANNOTATIONS],

@@ -307,7 +307,7 @@ export const TTLS: readonly Rule[] = [
     title: 'A TTL removes what is meant, at the time that is meant',
     severity: 'warning',
     source: SOURCES.microsoft('Time to Live (TTL) in Azure Cosmos DB'),
-    why: 'A TTL removes whole documents of all types of a container, and counts from the last write of each (ASM-E112). So it can’t remove elements of a list, it starts again with each update, and reference data that nobody writes disappear. A `ttl` in a document has no effect while the container’s TTL is off.',
+    why: 'A TTL removes whole documents of all types of a container, and counts from the last write of each (ASM-E112). So it can’t remove elements of a list, it starts again with each update, and reference data that nobody writes disappear. A `ttl` in a document has no effect while the container’s TTL is off. A time that a soft delete sets is for the deleted documents only.',
     hint: 'Set the TTL only for the documents that are to go, by a `ttl` in them, and state from when it counts.',
     instead: ['E7', 'F15'],
     needs: [ANNOTATIONS],

@@ -386,7 +386,7 @@ export const WRITERS: readonly Rule[] = [
     title: 'Writers at the same time don’t lose a change, and don’t do the same work',
     severity: 'warning',
     source: SOURCES.microsoft('Transactions and optimistic concurrency control'),
-    why: 'A replace or an upsert without If-Match writes the whole document over what is there (ASM-E137). Two messages that are added at the same time become one. A worker that reads what waits, and writes that it works on it, is no claim: another reads the same before that write. A cap that is counted first is passed by requests that count at the same time. The rule takes caps, writes that are said to read first, and types with states of work that a query looks for; any guard that is stated makes it silent.',
+    why: 'A replace or an upsert without If-Match writes the whole document over what is there (ASM-E137). Two messages that are added at the same time become one. A worker that reads what waits, and writes that it works on it, is no claim: another reads the same before that write. A cap that is counted first is passed by requests that count at the same time. The rule takes caps, writes that are said to read first, and types with states of work that a query looks for; any guard that is stated makes it silent. A soft delete that sets its mark and a ttl is left out.',
     hint: 'Write with If-Match, or patch with a condition.',
     instead: ['D20', 'F21'],
     needs: [ANNOTATIONS],
@@ -405,7 +405,7 @@ export const WRITERS: readonly Rule[] = [
     title: 'Numbers that are counted up have something that hands them out',
     severity: 'warning',
     source: SOURCES.ours,
-    why: 'Cosmos DB has no sequence and no auto-increment (ASM-E172). The largest number plus one is read by two writers at the same time, and both store the same. A counter document decides only with an ETag or in a batch, it is one hot document, and regions that write at the same time can’t share it. The rule takes number fields that are expected once and named as numbers in a row, and ids such as "1".',
+    why: 'Cosmos DB has no sequence and no auto-increment (ASM-E172). The largest number plus one is read by two writers at the same time, and both store the same. A counter document decides only with an ETag or in a batch, it is one hot document, and regions that write at the same time can’t share it. The rule takes number fields that are expected once and named as numbers in a row, and ids such as "1", if the text near them says that they are counted up (next, sequential, auto-increment). A number that comes from a file or a source system is none.',
     hint: 'State what hands out the numbers, or use ids that need none.',
     needs: [ANNOTATIONS],
     *check({ annotations }) {

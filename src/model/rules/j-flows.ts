@@ -124,11 +124,18 @@ function grouped(open: readonly Open[]): Open[][] {
 
 const quotedNames = (flows: readonly Open[]): string => listed([...new Set(flows.map(({ flow }) => `"${flow.name}"`))]);
 
+/** Words beside a use that name what completes it. */
+const COMPLETED = /(?<!\bno |\bwithout |\bwithout any )\b(?:reconcil\w*|compensat\w*|outbox|saga)\b/i;
+
 function* findings(annotations: Annotations, outside: boolean): Iterable<Found> {
   // A flow stands in several places; a repair that one of them names is there for all.
   const all = annotations.of('flow');
   const repaired = ({ name }: Flow): boolean =>
-    all.some((one) => same(one.name, name) && (REPAIRS.has(one.together) || one.recovery !== undefined));
+    all.some(
+      (one) =>
+        same(one.name, name) &&
+        (REPAIRS.has(one.together) || one.recovery !== undefined || isSaidBeside(annotations, [one], COMPLETED)),
+    );
   // What completes the writes of one use completes those of another that also does more.
   const writesIn = ({ steps }: Flow): string[] =>
     steps.filter(isWriting).map(({ operation, type }) => `${operation} ${type?.toLowerCase()}`);

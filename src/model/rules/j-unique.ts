@@ -258,6 +258,14 @@ function isStored(annotations: Annotations, { type, fields }: Expected): boolean
   return !complete || fields.some((field) => covers(paths, [field]) || covers(paths, [field.split('.')[0] ?? field]));
 }
 
+/** The fields that a value is made of, as a sentence has it: `idempotencyKey = jobId:chapterId`. */
+const partsOf = (annotations: Annotations, { fields: [field = '', second], places }: Expected): string[] => {
+  const made = new RegExp(`\\b${field.replaceAll(/\W/g, '')}\\W{0,3}=\\W{0,3}(\\w+(?:[:|_+-]\\w+)+)`);
+  return second === undefined
+    ? places.flatMap(({ at }) => made.exec(annotations.lines[at.line - 1] ?? '')?.[1]?.split(/\W/) ?? [])
+    : [];
+};
+
 /** Why nothing keeps the value. Undefined: something does, or the document doesn't say enough. */
 function openOf(annotations: Annotations, expected: Expected): Open | undefined {
   const { by, type, fields, within } = expected;
@@ -266,7 +274,7 @@ function openOf(annotations: Annotations, expected: Expected): Open | undefined 
   if (fields.some((field) => isByChance(annotations, type, field))) return undefined;
   const container = annotations.containerOf({ type });
   const key = annotations.keyOf(container);
-  const given = [...fields, ...within];
+  const given = [...fields, ...within, ...partsOf(annotations, expected)];
   const id = madeOf(annotations, expected);
   const follows = keyFollows(annotations, container, given, id);
   const open = (cause: Open['cause']): Open => ({

@@ -1,12 +1,19 @@
 import { describe, expect, test } from 'vitest';
 import { FLOWS } from '../../../src/model/rules/j-flows.ts';
-import { said } from './annotated.ts';
+import { annotated, said } from './annotated.ts';
 
 const found = (...all: object[]): string[] => said(all, FLOWS);
 const step = (type: string, container: string, operation = 'create'): object => ({ operation, type, container });
 const register = { kind: 'flow', name: 'Register', steps: [step('User', 'users'), step('Owner', 'teams')] };
 
 describe('J25', () => {
+  test('a sentence beside names what completes the rest', () => {
+    const beside = (text: string): string[] => annotated([text], [register], FLOWS).map(({ rule }) => rule);
+    expect(beside('both are written, and reconciliation completes them')).toEqual([]);
+    expect(beside('there is no reconciliation')).toEqual(['J25']);
+    expect(beside('both are written')).toEqual(['J25']);
+  });
+
   test('two containers, and what completes the rest', () => {
     expect(found(register)).toEqual([
       expect.stringContaining('"Register" writes User and Owner together: they are in the containers users and teams'),

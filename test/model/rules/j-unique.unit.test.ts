@@ -156,6 +156,20 @@ describe('J20', () => {
     expect(found(users, login, byLogin)).toHaveLength(1);
   });
 
+  test('a value that is made of the key', () => {
+    const tasks = { kind: 'container', container: 'tasks', key: ['/jobId'] };
+    const task = { kind: 'type', type: 'Task', container: 'tasks' };
+    const once = { kind: 'unique', type: 'Task', fields: ['onceKey'] };
+    const hints = (text: string): unknown[] =>
+      annotated([text], [once, tasks, task], UNIQUE_VALUES).map(({ hint }) => hint);
+    expect(hints('each task has `onceKey = jobId:chapterId`')).toEqual([
+      expect.stringContaining('a unique key on /onceKey'),
+    ]);
+    expect(hints('each task has `onceKey = chapterId:part`')).toEqual([
+      expect.stringContaining('in a container with the key /id'),
+    ]);
+  });
+
   test('identifiers and values by chance need nothing', () => {
     expect(found({ kind: 'unique', type: 'Job', fields: ['job_id'] })).toEqual([]);
     expect(found({ kind: 'unique', type: 'Job', fields: ['id'] })).toEqual([]);

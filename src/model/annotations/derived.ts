@@ -60,6 +60,20 @@ export function derivedIn(annotations: Annotations): Derived[] {
   });
 }
 
+/** Words that say what makes a repetition harmless. */
+export const HARMLESS =
+  /exactly[- ]once|idempotent|\bmarkers?\b|\bcontributions?\b|already (?:counted|applied|processed)|re-?count|taken back|subtract|(?:twice|again) (?:changes|counts|does) nothing/i;
+
+/** Words that say that what is deleted is taken out again. */
+export const RETRACTED = /taken (?:back|out)|subtract|retract|decrement|\bcontributions?\b|tombstone/i;
+
+/** Whether the lines of these places have the words. */
+export const isSaidBeside = (
+  { lines }: Annotations,
+  places: readonly { readonly at: Place }[],
+  words: RegExp,
+): boolean => places.some(({ at }) => words.test(lines[at.line - 1] ?? ''));
+
 export const namesOf = (all: readonly Derived[]): string => listed(all.map(({ name }) => name));
 
 export const plural = (all: readonly unknown[], one: string, several: string): string =>

@@ -1,6 +1,7 @@
 // Facts for the rules from both documents, computed once: patterns with their rows, containers with their load.
 import { near } from '../../base/near.ts';
 import type { Annotations } from '../annotations/annotations.ts';
+import { withProjections } from '../annotations/projected.ts';
 import type {
   ContainerDetail,
   Design,
@@ -72,7 +73,7 @@ export class Facts {
     this.relational = relational;
     this.requirements = requirements;
     this.design = design;
-    this.annotations = annotations;
+    this.annotations = annotations && withProjections(annotations, design?.projections ?? []);
     this.settings = settings;
     this.profile = PROFILES[settings.profile];
     this.today = today;

@@ -37,6 +37,10 @@ const isOptional = (annotations: Annotations): Annotation<'fact'>[] =>
           (/optional/i.test(property) && /^(?:true|yes)$/i.test(String(value)))),
     );
 
+/** The text knows who may see what, and leaves it to what is there or to another document. */
+const ELSEWHERE =
+  /\bexisting (?:identity|auth\w*|security|access|tenancy) (?:model|scheme|check)|\bno new auth|\bauth(?:entication|orization|n|z)? (?:is |are )?(?:out of scope|not part of)/i;
+
 function* unchecked(annotations: Annotations): Iterable<Found> {
   const all = annotations.of('tenancy').filter(({ field }) => field !== undefined);
   const optional = isOptional(annotations);
@@ -48,6 +52,7 @@ function* unchecked(annotations: Annotations): Iterable<Found> {
     // The check of a token is a check of the route too, unless the token may be left out.
     const covers = checks.some(({ from }) => from !== 'token') || (checks.length > 0 && optional.length === 0);
     if (given.length === 0 || covers) continue;
+    if (given.some(({ at }) => ELSEWHERE.test(annotations.lines[at.line - 1] ?? ''))) continue;
     const byKey = group.filter(({ by }) => by === 'key');
     yield* hinted(
       together(

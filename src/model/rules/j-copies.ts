@@ -1,6 +1,15 @@
 // J27 and J37: copies and views that go stale, or show what is gone.
 import { type Annotations, fieldOf, same, sameField } from '../annotations/annotations.ts';
-import { type Derived, type Form, derivedIn, isRemoved, namesOf, plural } from '../annotations/derived.ts';
+import {
+  type Derived,
+  type Form,
+  RETRACTED,
+  derivedIn,
+  isRemoved,
+  isSaidBeside,
+  namesOf,
+  plural,
+} from '../annotations/derived.ts';
 import { hasPurpose, isEdit, isWriting, listed, outerOf, typeOf, typesOf } from '../annotations/merged.ts';
 import { isExisting } from '../annotations/scale.ts';
 import { type Found, type Rule, ANNOTATIONS, SOURCES, hinted, missing, together } from './rule.ts';
@@ -72,7 +81,7 @@ function* stale(annotations: Annotations): Iterable<Found> {
       .of('derived')
       .some(
         ({ type, field: part, form, keptBy }) =>
-          form === 'view' &&
+          (form === 'view' || (part === undefined && (form === 'copy' || form === 'replica'))) &&
           keptBy !== undefined &&
           same(type, one.type) &&
           (part === undefined || (one.field ?? '').startsWith(fieldOf(part))),
@@ -119,7 +128,8 @@ const SHOWING: ReadonlySet<Form> = new Set([
 
 function* unseen(annotations: Annotations): Iterable<Found> {
   const byFeed = derivedIn(annotations).filter(
-    ({ form, keptBy, onDelete }) => SHOWING.has(form) && keptBy.has('change-feed') && !onDelete,
+    ({ form, keptBy, onDelete, places }) =>
+      SHOWING.has(form) && keptBy.has('change-feed') && !onDelete && !isSaidBeside(annotations, places, RETRACTED),
   );
   const removed = byFeed.filter(({ of, type }) => isRemoved(annotations, of) && !same(of, type));
   // A replica of which no source is named is of all that is there.
@@ -229,7 +239,7 @@ export const COPIES: readonly Rule[] = [
     title: 'Copies follow their source, and views from the change feed lose what is deleted',
     severity: 'warning',
     source: SOURCES.feed,
-    why: 'A copied name is old as soon as its source changes, unless something writes it again. What is derived by the change feed keeps deleted documents: the feed in its default mode has no deletes, nor what a TTL removes (ASM-A2). The rule accepts a copy that is said to keep the value of its time, and any word on deletes.',
+    why: 'A copied name is old as soon as its source changes, unless something writes it again. What is derived by the change feed keeps deleted documents: the feed in its default mode has no deletes, nor what a TTL removes (ASM-A2). The rule accepts a copy that is said to keep the value of its time, any word on deletes, and what a projection of the document keeps.',
     hint: 'State what refreshes the copy, or that it keeps the value of its time; mark deleted documents by a field.',
     instead: ['D11', 'D21', 'F2'],
     needs: [ANNOTATIONS],

@@ -1,6 +1,6 @@
 // J26: counts and totals that are counted twice, or that nothing keeps.
 import { type Annotations, same, sameField } from '../annotations/annotations.ts';
-import { type Derived, derivedIn, namesOf, plural } from '../annotations/derived.ts';
+import { type Derived, HARMLESS, derivedIn, isSaidBeside, namesOf, plural } from '../annotations/derived.ts';
 import { accessesOf, isWriting, listed, typeOf } from '../annotations/merged.ts';
 import { isExisting } from '../annotations/scale.ts';
 import { isCountedUp } from './j-writers.ts';
@@ -107,7 +107,9 @@ const AGAIN: ReadonlySet<string> = new Set(['queue', 'change-feed']);
 
 function* doubled(annotations: Annotations, numbers: readonly Derived[]): Iterable<Found> {
   const open = numbers.filter(({ keptBy, onRepeat }) => keptBy.size > 0 && !onRepeat && !keptBy.has('query'));
-  const redelivered = open.filter(({ keptBy }) => [...keptBy].some((by) => AGAIN.has(by)));
+  const redelivered = open.filter(
+    (one) => [...one.keptBy].some((by) => AGAIN.has(by)) && !isSaidBeside(annotations, one.places, HARMLESS),
+  );
   for (const all of Map.groupBy(redelivered, ({ type }) => type?.toLowerCase()).values()) {
     const group = parts(all);
     const by = listed([...new Set(group.flatMap(({ keptBy }) => [...keptBy].filter((one) => AGAIN.has(one))))]);
@@ -170,7 +172,7 @@ export const COUNTS: readonly Rule[] = [
     title: 'Counts and totals are kept by something that counts each document once',
     severity: 'warning',
     source: SOURCES.ours,
-    why: 'A count that a request raises is wrong after a failure between two writes, and too high after a retry: a write whose answer is lost may have happened (ASM-A5). Queues and the change feed deliver at least once. Only a number that knows what it has counted, or is counted again, stays right. The rule takes counters and aggregates, and accepts any word on repetition or a recount.',
+    why: 'A count that a request raises is wrong after a failure between two writes, and too high after a retry: a write whose answer is lost may have happened (ASM-A5). Queues and the change feed deliver at least once. Only a number that knows what it has counted, or is counted again, stays right. The rule takes counters and aggregates, and accepts any word on repetition or a recount, and what a projection of the document keeps.',
     hint: 'State what keeps the number, what makes a repetition harmless, and how it is counted again.',
     instead: ['D10', 'D14', 'D15', 'D17', 'F12', 'F19'],
     needs: [ANNOTATIONS],

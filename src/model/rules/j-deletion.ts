@@ -1,5 +1,6 @@
 // J23 and J24: what reads still show of deleted documents, and what their deletion leaves behind.
 import { type Annotation, type Annotations, fieldOf, same, sameField } from '../annotations/annotations.ts';
+import { RETRACTED } from '../annotations/derived.ts';
 import { accessesOf, article, hasPurpose, listed, typesOf } from '../annotations/merged.ts';
 import type { Place } from '../model.ts';
 import { toldCounts } from './j-counts.ts';
@@ -111,6 +112,14 @@ function deletedIn(annotations: Annotations): Deleted[] {
 /** What was bought or told stays as it was. */
 const KEEPS_PAST = /orders?$|invoice|receipt|payment|purchase|notification/i;
 
+const QUARTER = 90 * 86_400;
+
+/** What a TTL removes soon takes its references with it. */
+const isShortLived = (annotations: Annotations, type: string): boolean =>
+  annotations
+    .of('retention')
+    .some((one) => one.by === 'ttl' && same(one.type, type) && (one.seconds ?? Infinity) <= QUARTER);
+
 /** `Dog.ownerId`: what keeps the id of the deleted. Records of the past keep theirs. */
 function referringTo(annotations: Annotations, { type, hard, also }: Deleted): { name: string; at: Place }[] {
   // Where a mark keeps the document, references still find it.
@@ -120,6 +129,7 @@ function referringTo(annotations: Annotations, { type, hard, also }: Deleted): {
       (one) =>
         !oneOf(also, one.name) &&
         !KEEPS_PAST.test(one.name) &&
+        !isShortLived(annotations, one.name) &&
         !hasPurpose(one, 'audit', 'log', 'event', 'telemetry', 'message', 'view', 'result'),
     )
     .flatMap((one) =>
@@ -152,15 +162,23 @@ function derivedOf(annotations: Annotations, deleted: Deleted): { name: string; 
   const name = ({ type, field, what }: Annotation<'derived'>): string =>
     type === undefined ? what : field === undefined ? type : `${type}.${fieldOf(field).replace(/\[.*/, '')}`;
   const handled = new Set(
-    all.flatMap((one) => (one.onDelete !== undefined || one.onRepeat === 'recount' || one.snapshot ? [name(one)] : [])),
+    all.flatMap((one) =>
+      one.onDelete !== undefined || one.onRepeat === 'recount' || one.snapshot || RETRACTED.test(one.words)
+        ? [name(one)]
+        : [],
+    ),
   );
+  const taken = annotations
+    .of('derived')
+    .filter((one) => one.field === undefined && (one.onDelete !== undefined || RETRACTED.test(one.words)));
+  const isTaken = ({ type }: Annotation<'derived'>): boolean => taken.some((one) => same(one.type, type));
   const told = toldCounts(annotations);
   const found = all.flatMap((one) => {
     const counted = (one.form === 'counter' || one.form === 'aggregate') && !EXTREME.test(name(one));
     const shown = one.form === 'view' || (one.form === 'copy' && inList(annotations, one));
     const byFeed = one.keptBy === 'change-feed' && deleted.hard;
     const recomputed = one.keptBy === 'query' || one.keptBy === 'schedule';
-    return (counted || shown) && !byFeed && !recomputed && !handled.has(name(one))
+    return (counted || shown) && !byFeed && !recomputed && !isTaken(one) && !handled.has(name(one))
       ? [{ name: name(one), at: one.at, counted }]
       : [];
   });

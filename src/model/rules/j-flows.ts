@@ -1,5 +1,6 @@
 // J25: uses that change several documents which no transaction can cover, and that nothing completes.
 import { type Annotation, type Annotations, same } from '../annotations/annotations.ts';
+import { HARMLESS, isSaidBeside } from '../annotations/derived.ts';
 import { hasPurpose, isWriting, listed, typeOf } from '../annotations/merged.ts';
 import { type Found, type Rule, ANNOTATIONS, SOURCES, hinted, missing, together } from './rule.ts';
 
@@ -28,22 +29,27 @@ const EFFECTS: ReadonlySet<string> = new Set(['queue', 'blob', 'search index', '
  * The steps outside Cosmos DB that a failure leaves apart. Files matter where they are deleted with the document: a file
  * that is written before its document does no harm.
  */
-const outsideOf = ({ steps }: Flow): string[] =>
-  steps.flatMap(({ outside }) =>
-    outside === undefined ||
-    !EFFECTS.has(outside) ||
-    (outside === 'blob' && !steps.some(({ operation }) => operation === 'delete'))
+const outsideOf = ({ name, steps }: Flow): string[] =>
+  steps.flatMap(({ outside }, index) => {
+    // An archive is written before its document is deleted: whoever repeats it finds the document still there.
+    const archives = /archiv|export|cold/i.test(name) && steps.slice(index).some(isDelete);
+    return outside === undefined || !EFFECTS.has(outside) || (outside === 'blob' && (archives || !steps.some(isDelete)))
       ? []
-      : [outside],
-  );
+      : [outside];
+  });
+
+const isDelete = ({ operation }: Flow['steps'][number]): boolean => operation === 'delete';
 
 const LINES = /audit|log(?!in)|history|telemetry|metric|trace/i;
+/** A name that says it without a purpose. */
+const LINE = /^(?:deletion|erasure|audit|log) ?(?:events?|records?|entry|entries|lines?)$/i;
 
 /**
  * A step whose loss leaves the others right: a line of a log, and the removal of what a TTL removes anyhow.
  */
 function isMinor(annotations: Annotations, { operation, type }: Flow['steps'][number]): boolean {
   const whole = typeOf(annotations, type);
+  if (LINE.test(type ?? '')) return true;
   if (LINES.test(type ?? '') && hasPurpose(whole, 'log', 'telemetry', 'audit', 'event')) return true;
   return (
     operation === 'delete' &&
@@ -118,11 +124,18 @@ function grouped(open: readonly Open[]): Open[][] {
 
 const quotedNames = (flows: readonly Open[]): string => listed([...new Set(flows.map(({ flow }) => `"${flow.name}"`))]);
 
+/** Words beside a use that name what completes it. */
+const COMPLETED = /(?<!\bno |\bwithout |\bwithout any )\b(?:reconcil\w*|compensat\w*|outbox|saga)\b/i;
+
 function* findings(annotations: Annotations, outside: boolean): Iterable<Found> {
   // A flow stands in several places; a repair that one of them names is there for all.
   const all = annotations.of('flow');
   const repaired = ({ name }: Flow): boolean =>
-    all.some((one) => same(one.name, name) && (REPAIRS.has(one.together) || one.recovery !== undefined));
+    all.some(
+      (one) =>
+        same(one.name, name) &&
+        (REPAIRS.has(one.together) || one.recovery !== undefined || isSaidBeside(annotations, [one], COMPLETED)),
+    );
   // What completes the writes of one use completes those of another that also does more.
   const writesIn = ({ steps }: Flow): string[] =>
     steps.filter(isWriting).map(({ operation, type }) => `${operation} ${type?.toLowerCase()}`);
@@ -209,8 +222,11 @@ export const FLOWS: readonly Rule[] = [
       const both = annotations
         .of('derived')
         .filter(
-          ({ form, keptBy, onRepeat }) =>
-            (form === 'search-index' || form === 'replica') && keptBy === 'same-request' && onRepeat === undefined,
+          (one) =>
+            (one.form === 'search-index' || one.form === 'replica') &&
+            one.keptBy === 'same-request' &&
+            one.onRepeat === undefined &&
+            !isSaidBeside(annotations, [one], HARMLESS),
         );
       yield* hinted(
         together(

@@ -23,6 +23,23 @@ interface Expiring {
   readonly at: Place;
 }
 
+const GONE = /\b(?:deleted|removed|withdrawn|discontinued|erased|tombstones?|trash\w*|soft-deleted|recycle)\b/i;
+
+/** A time that a soft delete sets with its mark is for the deleted; the living documents stay. */
+function isOfDeleted(annotations: Annotations, { type, seconds, words, at }: Annotation<'retention'>): boolean {
+  const marks = annotations.of('deletion').filter((one) => one.way === 'soft' && same(one.type, type));
+  const beside = (line: number): boolean => marks.some((one) => one.at.line === line);
+  return (
+    marks.length > 0 &&
+    (beside(at.line) ||
+      GONE.test(words) ||
+      (seconds !== undefined &&
+        annotations
+          .of('retention')
+          .some((one) => one.by === 'ttl' && same(one.type, type) && one.seconds === seconds && beside(one.at.line))))
+  );
+}
+
 const expiringIn = (annotations: Annotations): Expiring[] => [
   ...annotations.of('container').flatMap(({ container, ttl, at }) =>
     typeof ttl === 'number'
@@ -33,7 +50,7 @@ const expiringIn = (annotations: Annotations): Expiring[] => [
   ),
   ...annotations
     .of('retention')
-    .filter(({ by }) => by === 'ttl')
+    .filter((one) => one.by === 'ttl' && !isOfDeleted(annotations, one))
     .flatMap(({ type, container, seconds, at }) =>
       typesOf(annotations)
         .filter((one) => (type === undefined ? same(one.container, container) : same(one.name, type)))
@@ -121,7 +138,12 @@ function changesOf(annotations: Annotations, type: string): { name: string; at: 
 function* restarted(annotations: Annotations): Iterable<Found> {
   const stated = annotations
     .of('retention')
-    .filter(({ from, by }) => (from === 'creation' || from === 'field') && (by === 'ttl' || by === undefined));
+    .filter(
+      (one) =>
+        (one.from === 'creation' || one.from === 'field') &&
+        (one.by === 'ttl' || one.by === undefined) &&
+        !isOfDeleted(annotations, one),
+    );
   for (const one of stated) {
     const types =
       one.type === undefined
@@ -285,7 +307,7 @@ export const TTLS: readonly Rule[] = [
     title: 'A TTL removes what is meant, at the time that is meant',
     severity: 'warning',
     source: SOURCES.microsoft('Time to Live (TTL) in Azure Cosmos DB'),
-    why: 'A TTL removes whole documents of all types of a container, and counts from the last write of each (ASM-E112). So it can’t remove elements of a list, it starts again with each update, and reference data that nobody writes disappear. A `ttl` in a document has no effect while the container’s TTL is off.',
+    why: 'A TTL removes whole documents of all types of a container, and counts from the last write of each (ASM-E112). So it can’t remove elements of a list, it starts again with each update, and reference data that nobody writes disappear. A `ttl` in a document has no effect while the container’s TTL is off. A time that a soft delete sets is for the deleted documents only.',
     hint: 'Set the TTL only for the documents that are to go, by a `ttl` in them, and state from when it counts.',
     instead: ['E7', 'F15'],
     needs: [ANNOTATIONS],

@@ -61,6 +61,40 @@ function expectedIn(annotations: Annotations): Expected[] {
   });
 }
 
+/** Somebody else sees to it before the value comes here. */
+const KEPT_ELSEWHERE =
+  /\b(?:team|staff|editor|operator|office|authority|publisher)s?['’]s? care\b|\bunique (?:in|at|by) (?:the |its |their )?(?:source|upstream|legacy|\w+ (?:team|authority|registry|office))\b|\b(?:assigned|issued|guaranteed|ensured|curated|kept unique) by (?:the |an? |our |another )?(?:[\w-]+ )?(?:team|staff|authority|registry|office|publisher|source system|vendor|supplier|manufacturer|ERP)\b/i;
+
+const isKeptElsewhere = (annotations: Annotations, { places }: Expected): boolean =>
+  places.some(({ at }) => KEPT_ELSEWHERE.test(annotations.lines[at.line - 1] ?? ''));
+
+/** A document that something keeps as a copy of another has the values of its source, of which it is asked. */
+const isOfCopy = (annotations: Annotations, { type, fields }: Expected): boolean =>
+  annotations
+    .of('derived')
+    .some(
+      (one) =>
+        same(one.type, type) &&
+        one.field === undefined &&
+        one.keptBy !== undefined &&
+        one.of !== undefined &&
+        !same(one.of, type) &&
+        ['copy', 'view', 'replica', 'cache', 'search-index'].includes(one.form) &&
+        coversExactly(typeOf(annotations, one.of)?.fields.map(({ path }) => path) ?? [], fields),
+    );
+
+/** The id of a document that is created anew with this one: another request has another. */
+const isCreatedWith = (annotations: Annotations, { type, fields: [field = '', second] }: Expected): boolean => {
+  const of = typeOf(annotations, type)?.fields.find(({ path }) => sameField(path, field))?.refersTo;
+  const creates = (flow: Annotation<'flow'>, name: string): boolean =>
+    flow.steps.some((step) => step.operation === 'create' && same(step.type, name));
+  return (
+    second === undefined &&
+    of !== undefined &&
+    annotations.of('flow').some((flow) => creates(flow, type) && creates(flow, of))
+  );
+};
+
 /** Values by chance don't meet: a UUID needs nothing that keeps it. */
 const BY_CHANCE = /^[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}$|^[0-9A-HJKMNP-TV-Z]{26}$/i;
 
@@ -224,14 +258,23 @@ function isStored(annotations: Annotations, { type, fields }: Expected): boolean
   return !complete || fields.some((field) => covers(paths, [field]) || covers(paths, [field.split('.')[0] ?? field]));
 }
 
+/** The fields that a value is made of, as a sentence has it: `idempotencyKey = jobId:chapterId`. */
+const partsOf = (annotations: Annotations, { fields: [field = '', second], places }: Expected): string[] => {
+  const made = new RegExp(`\\b${field.replaceAll(/\W/g, '')}\\W{0,3}=\\W{0,3}(\\w+(?:[:|_+-]\\w+)+)`);
+  return second === undefined
+    ? places.flatMap(({ at }) => made.exec(annotations.lines[at.line - 1] ?? '')?.[1]?.split(/\W/) ?? [])
+    : [];
+};
+
 /** Why nothing keeps the value. Undefined: something does, or the document doesn't say enough. */
 function openOf(annotations: Annotations, expected: Expected): Open | undefined {
   const { by, type, fields, within } = expected;
   if (by.has('reservation') || isSerialized(annotations, type) || !isStored(annotations, expected)) return undefined;
+  if ([isKeptElsewhere, isOfCopy, isCreatedWith].some((is) => is(annotations, expected))) return undefined;
   if (fields.some((field) => isByChance(annotations, type, field))) return undefined;
   const container = annotations.containerOf({ type });
   const key = annotations.keyOf(container);
-  const given = [...fields, ...within];
+  const given = [...fields, ...within, ...partsOf(annotations, expected)];
   const id = madeOf(annotations, expected);
   const follows = keyFollows(annotations, container, given, id);
   const open = (cause: Open['cause']): Open => ({

@@ -40,7 +40,7 @@ function writesOver(annotations: Annotations, access: Access): boolean {
   const { operation, readFirst, type, sets, ifAbsent, unread, aim, accepted } = access;
   // One that is created if it isn't there changes nothing, and what is written unread is J55's.
   if (ifAbsent === true || unread === true || aim === 'maintenance' || aim === 'guard') return false;
-  if (accepted === true) return false;
+  if (accepted === true || deletesByMark(annotations, access)) return false;
   if (annotations.of('scale').some(({ users }) => users === 1) || isCreation(annotations, access)) return false;
   // Of an update the text doesn’t say whether it writes the whole document.
   if (operation === 'update') return readFirst === true;
@@ -53,6 +53,23 @@ function writesOver(annotations: Annotations, access: Access): boolean {
     ? lists.some((path) => SHARED_LIST.test(path)) && !isDerivedType(annotations, type)
     : lists.some((path) => sets.some((set) => sameField(set, path)));
 }
+
+/**
+ * A soft delete: what it overwrites was about to go, and a guarded writer that comes after it reads the mark first. One that
+ * can be restored must come back as it was.
+ */
+const deletesByMark = (annotations: Annotations, { type, sets = [] }: Access): boolean =>
+  sets.some((set) => sameField(set, 'ttl')) &&
+  annotations
+    .of('deletion')
+    .some(
+      ({ way, field, restorable, type: own }) =>
+        way === 'soft' &&
+        restorable !== true &&
+        field !== undefined &&
+        same(own, type) &&
+        sets.some((set) => sameField(set, field)),
+    );
 
 /** An upsert after a read that sets no field, of documents that nothing changes later: it writes what isn't there. */
 const isCreation = (annotations: Annotations, { operation, readFirst, sets, type }: Access): boolean =>
@@ -173,6 +190,25 @@ const SEQUENCE =
   /(?:^|[._])(?:usn|seq|sequence|serial|counter)$|usn|sequence|serial|(?:^|invoice|order|ticket|case|receipt|bill|quote|job|entry|version|revision|document)_?(?:number|num|no|nr|seq)$/i;
 const SEVERAL_REGIONS = /multi-?(?:region|master)|several (?:write )?regions|active[- ]active/i;
 
+/** Words that a program of this design hands out the number. One of a source system, or in a file, is only taken over. */
+const HANDED_OUT =
+  /\bnext (?:\w+ )?(?:id|number|value|one)|\bcounted? up|sequential|sequence|increment|auto-?(?:number|id)|running number|consecutive|monoton|\bmax\w*\s*(?:\(.*\))?\s*\+ ?1|\+\+|serial/i;
+const BY_DATABASE = /\bid\b.*auto[-_ ]?increment|auto[-_ ]?increment.*\bids?\b|identity\s*\(1|\bserial primary/i;
+const TAKEN_OVER =
+  /\b(?:from|in|of) (?:the |an? |its |their )?(?:file|source|csv|import\w*|data ?set|upstream|legacy|external)/i;
+
+/** Whether the name of the field or the text beside it says that the number is the next of a row. */
+const isHandedOut = (
+  { lines }: Annotations,
+  { field, places }: { field: string; places: readonly { readonly at: Place }[] },
+): boolean => {
+  const near = places.map(({ at }) => lines[at.line - 1] ?? '').join(' ');
+  if (TAKEN_OVER.test(near)) return false;
+  // A relational schema that hands out its ids may stand far from the documents that have them now.
+  const byDatabase = field === 'id' && lines.some((line) => BY_DATABASE.test(line));
+  return byDatabase || /usn|sequence|serial|counter/i.test(field) || HANDED_OUT.test(near);
+};
+
 /** Numbers that are counted up: a field that is expected once, or ids such as "1". */
 function numbersIn(annotations: Annotations): { name: string; type: string; field: string; places: { at: Place }[] }[] {
   const unique = annotations.of('unique').flatMap((one) => {
@@ -199,7 +235,8 @@ function numbersIn(annotations: Annotations): { name: string; type: string; fiel
         ]
       : [];
   });
-  return [...new Map([...unique, ...ids].map((one) => [one.name, one])).values()];
+  const all = [...new Map([...unique, ...ids].map((one) => [one.name, one])).values()];
+  return all.filter((one) => isHandedOut(annotations, one));
 }
 
 /** Whether J39 has a finding on this field, so that J20 needs none. */
@@ -349,7 +386,7 @@ export const WRITERS: readonly Rule[] = [
     title: 'Writers at the same time don’t lose a change, and don’t do the same work',
     severity: 'warning',
     source: SOURCES.microsoft('Transactions and optimistic concurrency control'),
-    why: 'A replace or an upsert without If-Match writes the whole document over what is there (ASM-E137). Two messages that are added at the same time become one. A worker that reads what waits, and writes that it works on it, is no claim: another reads the same before that write. A cap that is counted first is passed by requests that count at the same time. The rule takes caps, writes that are said to read first, and types with states of work that a query looks for; any guard that is stated makes it silent.',
+    why: 'A replace or an upsert without If-Match writes the whole document over what is there (ASM-E137). Two messages that are added at the same time become one. A worker that reads what waits, and writes that it works on it, is no claim: another reads the same before that write. A cap that is counted first is passed by requests that count at the same time. The rule takes caps, writes that are said to read first, and types with states of work that a query looks for; any guard that is stated makes it silent. A soft delete that sets its mark and a ttl is left out.',
     hint: 'Write with If-Match, or patch with a condition.',
     instead: ['D20', 'F21'],
     needs: [ANNOTATIONS],
@@ -368,7 +405,7 @@ export const WRITERS: readonly Rule[] = [
     title: 'Numbers that are counted up have something that hands them out',
     severity: 'warning',
     source: SOURCES.ours,
-    why: 'Cosmos DB has no sequence and no auto-increment (ASM-E172). The largest number plus one is read by two writers at the same time, and both store the same. A counter document decides only with an ETag or in a batch, it is one hot document, and regions that write at the same time can’t share it. The rule takes number fields that are expected once and named as numbers in a row, and ids such as "1".',
+    why: 'Cosmos DB has no sequence and no auto-increment (ASM-E172). The largest number plus one is read by two writers at the same time, and both store the same. A counter document decides only with an ETag or in a batch, it is one hot document, and regions that write at the same time can’t share it. The rule takes number fields that are expected once and named as numbers in a row, and ids such as "1", if the text near them says that they are counted up (next, sequential, auto-increment). A number that comes from a file or a source system is none.',
     hint: 'State what hands out the numbers, or use ids that need none.',
     needs: [ANNOTATIONS],
     *check({ annotations }) {

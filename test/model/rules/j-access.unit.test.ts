@@ -30,6 +30,13 @@ describe('J30', () => {
     expect(found(route, token, optional)).toEqual([expect.stringContaining('who may send no token at all')]);
   });
 
+  test('who may see it is decided elsewhere', () => {
+    const beside = (text: string): string[] => annotated([text], [route], ACCESS_RULES).map(({ rule }) => rule);
+    expect(beside('by the existing identity model')).toEqual([]);
+    expect(beside('authentication is out of scope')).toEqual([]);
+    expect(beside('by the existing route')).toEqual(['J30']);
+  });
+
   test('one value for all', () => {
     const chats = { kind: 'container', container: 'chats', key: ['/userId'] };
     const one = { kind: 'keyValue', container: 'chats', format: 'sha256(token)', distinct: 'one' };

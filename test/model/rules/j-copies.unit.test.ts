@@ -95,6 +95,20 @@ describe('J35', () => {
   });
 });
 
+describe('J27, what is said beside', () => {
+  test('a whole copy that something keeps, and deletes that are taken out again', () => {
+    const whole = { kind: 'derived', what: 'comments', form: 'copy', type: 'Comment', of: 'User' };
+    expect(found(comment, { ...whole, keptBy: 'change-feed' })).toEqual([]);
+    expect(found(comment, whole)).toHaveLength(1);
+    expect(found(comment, { ...whole, type: 'Note', keptBy: 'change-feed' })).toHaveLength(1);
+    const view = { kind: 'derived', what: 'by tag', form: 'view', type: 'Tag', of: 'Post', keptBy: 'change-feed' };
+    const gone = { kind: 'deletion', type: 'Post', way: 'hard' };
+    const beside = (text: string): string[] => annotated([text], [view, gone], COPIES).map(({ rule }) => rule);
+    expect(beside('posts by tag')).toEqual(['J27']);
+    expect(beside('posts by tag; a tombstone takes them away')).toEqual([]);
+  });
+});
+
 describe('J32', () => {
   const own = { kind: 'derived', what: 'result', form: 'aggregate', type: 'Mail', field: 'result', of: 'Mail' };
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { COUNTS } from '../../../src/model/rules/j-counts.ts';
-import { said } from './annotated.ts';
+import { annotated, said } from './annotated.ts';
 
 const found = (...all: object[]): string[] => said(all, COUNTS);
 const rating = { kind: 'derived', what: 'rating', form: 'aggregate', type: 'Venue', field: 'rating', of: 'Review' };
@@ -25,6 +25,16 @@ describe('J26', () => {
     expect(found(count, recount)).toEqual([]);
     expect(found(count, { ...recount, of: 'Venue.name' })).toHaveLength(1);
     expect(found(count, { kind: 'type', type: 'Venue', existing: true })).toEqual([]);
+  });
+
+  test('words beside the number that make a repetition harmless', () => {
+    const beside = (text: string, one: object): string[] => annotated([text], [one], COUNTS).map(({ rule }) => rule);
+    const queued = { ...count, keptBy: 'queue' };
+    expect(beside('counted with a marker for each review', queued)).toEqual([]);
+    expect(beside('the counter is idempotent', queued)).toEqual([]);
+    // A key of the request, and a count by the request itself.
+    expect(beside('jobs have an idempotency key', queued)).toEqual(['J26']);
+    expect(beside('the market makers', queued)).toEqual(['J26']);
   });
 
   test('a number in the memory of a process', () => {

@@ -81,4 +81,17 @@ describe('J24', () => {
     // What the feed keeps of hard deletes is J27's.
     expect(found({ ...soft, way: 'hard' }, { ...count, keptBy: 'change-feed' })).toEqual([]);
   });
+
+  test('what a TTL removes soon, and what is taken out again', () => {
+    const ttl = { kind: 'retention', type: 'Dog', by: 'ttl', seconds: 86_400 };
+    expect(found(hard, dog)).toHaveLength(1);
+    expect(found(hard, dog, ttl)).toEqual([]);
+    expect(found(hard, dog, { ...ttl, seconds: 31_536_000 })).toHaveLength(1);
+    expect(found(hard, dog, { ...ttl, by: 'job' })).toHaveLength(1);
+    const whole = { kind: 'derived', what: 'totals', form: 'aggregate', type: 'Tag', of: 'Post', onDelete: 'removed' };
+    const count = { ...whole, form: 'counter', field: 'total', keptBy: 'queue', onDelete: undefined };
+    expect(found(soft, count)).toHaveLength(1);
+    expect(found(soft, count, whole)).toEqual([]);
+    expect(found(soft, count, { ...whole, type: 'Author' })).toHaveLength(1);
+  });
 });

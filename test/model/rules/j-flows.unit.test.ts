@@ -1,12 +1,19 @@
 import { describe, expect, test } from 'vitest';
 import { FLOWS } from '../../../src/model/rules/j-flows.ts';
-import { said } from './annotated.ts';
+import { annotated, said } from './annotated.ts';
 
 const found = (...all: object[]): string[] => said(all, FLOWS);
 const step = (type: string, container: string, operation = 'create'): object => ({ operation, type, container });
 const register = { kind: 'flow', name: 'Register', steps: [step('User', 'users'), step('Owner', 'teams')] };
 
 describe('J25', () => {
+  test('a sentence beside names what completes the rest', () => {
+    const beside = (text: string): string[] => annotated([text], [register], FLOWS).map(({ rule }) => rule);
+    expect(beside('both are written, and reconciliation completes them')).toEqual([]);
+    expect(beside('there is no reconciliation')).toEqual(['J25']);
+    expect(beside('both are written')).toEqual(['J25']);
+  });
+
   test('two containers, and what completes the rest', () => {
     expect(found(register)).toEqual([
       expect.stringContaining('"Register" writes User and Owner together: they are in the containers users and teams'),
@@ -100,6 +107,17 @@ describe('J34', () => {
     expect(found(removal)).toEqual([expect.stringContaining('J34 "Publish" writes File and blob together')]);
     for (const outside of ['cache', 'blob', 'mail', 'computation', 'other service'])
       expect(found({ ...publish, steps: [step('Job', 'jobs'), { outside }] })).toEqual([]);
+  });
+
+  test('an archive is written before its document goes, and a line of a log may be lost', () => {
+    const blob = { outside: 'blob' };
+    const archive = { ...publish, name: 'Archive old files', steps: [blob, step('File', 'files', 'delete')] };
+    expect(found(archive)).toEqual([]);
+    expect(found({ ...archive, steps: archive.steps.toReversed() })).toHaveLength(1);
+    expect(found({ ...archive, name: 'Remove a file' })).toHaveLength(1);
+    const erase = { ...publish, many: true, steps: [step('File', 'files', 'delete'), step('deletion event', 'logs')] };
+    expect(found(erase)).toEqual([]);
+    expect(found({ ...erase, steps: [step('File', 'files', 'delete'), step('Event', 'logs')] })).toHaveLength(1);
   });
 
   test('a message that another finding has with its document', () => {

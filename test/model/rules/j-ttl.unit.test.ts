@@ -74,6 +74,19 @@ describe('J22', () => {
     expect(found({ ...logs, ttl: 'item' }, withTtl)).toEqual([]);
   });
 
+  test('a TTL that a soft delete sets is for the deleted', () => {
+    const archive = { kind: 'retention', type: 'Log', by: 'archive', seconds: 864_000 };
+    const ttl = { kind: 'retention', type: 'Log', by: 'ttl', seconds: 86_400 };
+    const mark = { kind: 'deletion', type: 'Log', way: 'soft', field: 'deletedAt' };
+    expect(found(logs, log, archive, ttl)).toHaveLength(1);
+    expect(found(logs, log, archive, ttl, { ...mark, line: 4 })).toEqual([]);
+    expect(found(logs, log, archive, { ...ttl, line: 6 }, ttl, { ...mark, line: 5 })).toEqual([]);
+    // A mark elsewhere, of another type or another time.
+    expect(found(logs, log, archive, ttl, mark)).toHaveLength(1);
+    expect(found(logs, log, archive, ttl, { ...mark, type: 'Note', line: 4 })).toHaveLength(1);
+    expect(found(logs, log, archive, ttl, { ...ttl, seconds: 9, line: 4 }, { ...mark, line: 6 })).toHaveLength(1);
+  });
+
   test('a TTL before the archive', () => {
     const archive = { kind: 'retention', type: 'Log', by: 'archive', seconds: 864_000 };
     expect(found({ ...logs, ttl: 86_400 }, log, archive)).toEqual([expect.stringContaining('before the archive')]);

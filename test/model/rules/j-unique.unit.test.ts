@@ -138,6 +138,38 @@ describe('J20', () => {
     expect(found(users, user, game, byGame, gameId, look)).toEqual([]);
   });
 
+  test('a value that somebody else keeps, a copy, and an id that is made anew with the document', () => {
+    const beside = (text: string): string[] =>
+      annotated([text], [email, users, user], UNIQUE_VALUES).map(({ rule }) => rule);
+    expect(beside('unique by the catalogue team’s care')).toEqual([]);
+    expect(beside('numbers are assigned by the supplier')).toEqual([]);
+    expect(beside('checked by the service with care')).toEqual(['J20']);
+    const card = { kind: 'derived', what: 'cards', form: 'copy', type: 'User', of: 'Person', keptBy: 'change-feed' };
+    const person = { kind: 'type', type: 'Person', fields: [{ path: 'email' }] };
+    expect(found(users, user, email, card, person)).toEqual([]);
+    expect(found(users, user, email, card)).toHaveLength(1);
+    expect(found(users, user, email, { ...card, keptBy: undefined }, person)).toHaveLength(1);
+    const login = { ...user, fields: [{ path: 'loginId', refersTo: 'Login' }] };
+    const steps = ['Login', 'User'].map((type) => ({ operation: 'create', type }));
+    const byLogin = { ...email, fields: ['loginId'] };
+    expect(found(users, login, byLogin, { kind: 'flow', name: 'Register', steps })).toEqual([]);
+    expect(found(users, login, byLogin)).toHaveLength(1);
+  });
+
+  test('a value that is made of the key', () => {
+    const tasks = { kind: 'container', container: 'tasks', key: ['/jobId'] };
+    const task = { kind: 'type', type: 'Task', container: 'tasks' };
+    const once = { kind: 'unique', type: 'Task', fields: ['onceKey'] };
+    const hints = (text: string): unknown[] =>
+      annotated([text], [once, tasks, task], UNIQUE_VALUES).map(({ hint }) => hint);
+    expect(hints('each task has `onceKey = jobId:chapterId`')).toEqual([
+      expect.stringContaining('a unique key on /onceKey'),
+    ]);
+    expect(hints('each task has `onceKey = chapterId:part`')).toEqual([
+      expect.stringContaining('in a container with the key /id'),
+    ]);
+  });
+
   test('identifiers and values by chance need nothing', () => {
     expect(found({ kind: 'unique', type: 'Job', fields: ['job_id'] })).toEqual([]);
     expect(found({ kind: 'unique', type: 'Job', fields: ['id'] })).toEqual([]);

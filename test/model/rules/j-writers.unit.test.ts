@@ -34,6 +34,17 @@ describe('J29', () => {
     expect(found(append, { kind: 'unique', type: 'Tag', fields: ['name'], by: 'serialized' })).toEqual([]);
   });
 
+  test('a soft delete with a ttl loses nothing that stays', () => {
+    const mark = { kind: 'deletion', type: 'Tag', way: 'soft', field: 'deletedAt' };
+    const withdraw = { ...append, name: 'Withdraw', operation: 'replace', sets: ['deletedAt', 'ttl'] };
+    expect(found(withdraw)).toHaveLength(1);
+    expect(found(withdraw, mark)).toEqual([]);
+    expect(found({ ...withdraw, sets: ['deletedAt'] }, mark)).toHaveLength(1);
+    expect(found({ ...withdraw, sets: ['topPosts', 'ttl'] }, mark)).toHaveLength(1);
+    expect(found(withdraw, { ...mark, restorable: true })).toHaveLength(1);
+    expect(found(withdraw, append, mark)).toEqual([expect.stringMatching(/^J29 "Append a post" of Tag reads/)]);
+  });
+
   test('a state is patched with a condition', () => {
     const [state] = annotated([], [{ ...append, sets: ['status'] }], WRITERS);
     expect(state?.hint).toContain('patch with a condition on the status');
@@ -163,12 +174,21 @@ describe('J39', () => {
     expect(found(phone, { ...number, fields: ['phoneNumber'] })).toEqual([]);
   });
 
-  test('ids such as "1"', () => {
+  test('ids such as "1", if the text says that they are counted up', () => {
     const id = { kind: 'id', type: 'Player', format: '1' };
     const player = { kind: 'type', type: 'Player' };
-    expect(found(player, id)).toEqual([expect.stringContaining('Player.id is a number that is counted up')]);
-    expect(found(player, { ...id, random: true })).toEqual([]);
-    expect(found(player, { ...id, from: ['region', 'name'] })).toEqual([]);
-    expect(found(player, { ...id, format: 'player-1' })).toEqual([]);
+    const numbered = (text: string, ...all: object[]): string[] =>
+      annotated([text], all, WRITERS).map(({ message }) => message);
+    expect(numbered('the next number', player, id)).toEqual([
+      expect.stringContaining('Player.id is a number that is counted up'),
+    ]);
+    expect(numbered('| id | INTEGER AUTOINCREMENT |', log, player, id)).toHaveLength(1);
+    expect(numbered('a player', player, id)).toEqual([]);
+    expect(numbered('the sequential number in the file', player, id)).toEqual([]);
+    expect(numbered('the next number', player, { ...id, random: true })).toEqual([]);
+    expect(numbered('the next number', player, { ...id, from: ['region', 'name'] })).toEqual([]);
+    expect(numbered('the next number', player, { ...id, format: 'player-1' })).toEqual([]);
   });
 });
+
+const log = { kind: 'type', type: 'Log' };

@@ -16,7 +16,10 @@ import { readPair } from './pair.ts';
 import { operationsError } from '../errors.ts';
 
 const input = z.object({
-  directory: z.string().optional().describe('folder of the two documents (default: the pipeline folder)'),
+  directory: z
+    .string()
+    .optional()
+    .describe('folder of the two documents, or a Markdown file (default: the pipeline folder)'),
   answers: z.string().optional().describe('JSON file with answers by question: {"rps:3": "50/20"}'),
   all: z.boolean().default(false).describe('list all open questions, but ask none'),
 });

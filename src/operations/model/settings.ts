@@ -14,7 +14,7 @@ const price = z.number().positive();
 export const pipelineDirectory = z
   .string()
   .optional()
-  .describe('folder of the two documents (default: the pipeline folder)');
+  .describe('folder of the two documents, or a Markdown file (default: the pipeline folder)');
 
 /** Flags that the verbs about rules share. */
 export const ruleFlags = {

@@ -30,7 +30,7 @@ export function svgOf(graph: Graph, alone: boolean, marks = NO_MARKS): string {
   const width = Math.max(0, ...all.map(({ x }) => x + WIDTH)) + PAD;
   const height = Math.max(0, ...all.map((box) => box.y + box.height)) + PAD;
   const curves = graph.lines.map((line) => curve(line, graph.lines, placed, marks.projections.get(line.name)));
-  return `<svg class="model"${alone ? ' xmlns="http://www.w3.org/2000/svg"' : ''} viewBox="0 0 ${width} ${height}" role="${marks.containers.size + marks.projections.size > 0 ? 'group' : 'img'}" aria-label="${escaped(`Containers and projections of ${graph.title}`)}" style="min-width:${width}px"><style>${STYLE}</style><defs><marker id="tip" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="7" markerHeight="7" orient="auto"><path d="M0 0 8 4 0 8Z"/></marker></defs>${curves.join('')}${all.map((box) => drawn(box, marks.containers.get(box.name))).join('')}</svg>`;
+  return `<svg class="model"${alone ? ' xmlns="http://www.w3.org/2000/svg"' : ''} viewBox="0 0 ${width} ${height}" role="${marks.containers.size + marks.projections.size > 0 ? 'group' : 'img'}" aria-label="${escaped(`Containers and projections of ${graph.title}`)}" style="min-width:${width}px;max-width:${Math.ceil(1.5 * width)}px"><style>${STYLE}</style><defs><marker id="tip" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="7" markerHeight="7" orient="auto"><path d="M0 0 8 4 0 8Z"/></marker></defs>${curves.join('')}${all.map((box) => drawn(box, marks.containers.get(box.name))).join('')}</svg>`;
 }
 
 function place({ boxes, lines }: Graph, { containers }: Marks): Map<string, Placed> {

@@ -148,6 +148,20 @@ function* unseen(annotations: Annotations): Iterable<Found> {
   );
 }
 
+/** What several sources share, as an entity that many texts mention: that one source no longer has it ends nothing. */
+const isShared = (annotations: Annotations, type: string): boolean =>
+  (typeOf(annotations, type)?.fields ?? []).some(
+    ({ path, type: kind, grows }) =>
+      (kind === 'array' || grows === true) && /evidence|sources?$|mention|occurrence|documents?$/i.test(path),
+  ) ||
+  derivedIn(annotations).some(
+    (one) =>
+      same(one.type, type) &&
+      one.field !== undefined &&
+      (one.form === 'counter' || one.form === 'aggregate') &&
+      /mention|occurrence|sources?|uses?$/i.test(one.field),
+  );
+
 function* leftOver(annotations: Annotations): Iterable<Found> {
   const views = derivedIn(annotations).filter(
     ({ form, type, onDelete }) => form === 'view' && type !== undefined && !onDelete,
@@ -166,7 +180,7 @@ function* leftOver(annotations: Annotations): Iterable<Found> {
         (one) =>
           same(one.type, type) && one.field === undefined && (one.form === 'aggregate' || one.form === 'counter'),
       );
-    const many = rebuilt.filter((type) => !single(type) && !outerOf(annotations, type));
+    const many = rebuilt.filter((type) => !single(type) && !outerOf(annotations, type) && !isShared(annotations, type));
     if (!flow.many || !isView || removes || many.length === 0) continue;
     const of = listed(
       views.flatMap((view) => (view.of !== undefined && many.some((type) => same(type, view.type)) ? [view.of] : [])),

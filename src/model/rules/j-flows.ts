@@ -44,6 +44,20 @@ const LINES = /audit|log(?!in)|history|telemetry|metric|trace/i;
 /** A name that says it without a purpose. */
 const LINE = /^(?:deletion|erasure|audit|log) ?(?:events?|records?|entry|entries|lines?)$/i;
 
+/** A document in which a process says that it lives. */
+export const HEARTBEAT = /(?:^|[._])last_?heart_?beat|^heart_?beat/i;
+
+/** How many uses create documents of a type. */
+const createdBy = (annotations: Annotations, type: string | undefined): number =>
+  new Set(
+    [
+      ...annotations
+        .of('flow')
+        .filter(({ steps }) => steps.some((step) => step.operation === 'create' && same(step.type, type))),
+      ...annotations.of('access').filter((one) => one.operation === 'create' && same(one.type, type)),
+    ].map(({ name }) => name.toLowerCase()),
+  ).size;
+
 /**
  * A step whose loss leaves the others right: a line of a log, and the removal of what a TTL removes anyhow.
  */
@@ -51,6 +65,10 @@ function isMinor(annotations: Annotations, { operation, type }: Flow['steps'][nu
   const whole = typeOf(annotations, type);
   if (LINE.test(type ?? '')) return true;
   if (LINES.test(type ?? '') && hasPurpose(whole, 'log', 'telemetry', 'audit', 'event')) return true;
+  // A session that is missing is made by the next sign-in, and the next heartbeat writes the state of a process.
+  if (operation === 'create' && hasPurpose(whole, 'session', 'token', 'cache', 'lease'))
+    return createdBy(annotations, type) > 1;
+  if (whole?.fields.some(({ path }) => HEARTBEAT.test(path))) return operation !== 'delete';
   return (
     operation === 'delete' &&
     whole !== undefined &&
@@ -127,14 +145,27 @@ const quotedNames = (flows: readonly Open[]): string => listed([...new Set(flows
 /** Words beside a use that name what completes it. */
 const COMPLETED = /(?<!\bno |\bwithout |\bwithout any )\b(?:reconcil\w*|compensat\w*|outbox|saga)\b/i;
 
+/** A sentence on all uses of this sort: "changes across entities are orchestrated by a saga". */
+const ALL_USES =
+  /\b(?:cross|multi|across)[- ](?:\w+[- ])?(?:entit\w*|containers?|partitions?|documents?)\b|\b(?:all|every|each) (?:\w+ )?(?:workflows?|operations?|multi-step)\b/i;
+
+/** An engine that goes on after a stop where it was. */
+const RESUMES =
+  /\bdurable (?:functions?|orchestrat\w+|tasks?|entit\w+)|\borchestrator\b|\btemporal (?:workflow|activit)|\bstep functions\b|\bworkflow engine\b/i;
+
 function* findings(annotations: Annotations, outside: boolean): Iterable<Found> {
+  const stated = annotations.lines.some((line) => ALL_USES.test(line) && COMPLETED.test(line));
+  if (stated && !outside) return;
   // A flow stands in several places; a repair that one of them names is there for all.
   const all = annotations.of('flow');
   const repaired = ({ name }: Flow): boolean =>
     all.some(
       (one) =>
         same(one.name, name) &&
-        (REPAIRS.has(one.together) || one.recovery !== undefined || isSaidBeside(annotations, [one], COMPLETED)),
+        (REPAIRS.has(one.together) ||
+          one.recovery !== undefined ||
+          isSaidBeside(annotations, [one], COMPLETED) ||
+          isSaidBeside(annotations, [one], RESUMES)),
     );
   // What completes the writes of one use completes those of another that also does more.
   const writesIn = ({ steps }: Flow): string[] =>

@@ -156,6 +156,8 @@ function* lifetimes(annotations: Annotations): Iterable<Found> {
 
 /** The TTL of a type, if every place that gives it one gives it the same sort. */
 const ttlOf = (annotations: Annotations, type: WholeType): { seconds: number; at: Place } | undefined => {
+  // Where some stay for ever, the time is that of drafts or of deleted ones, and what refers to the others keeps them.
+  if (ofType(annotations, type).some(({ forever }) => forever === true)) return undefined;
   const container = annotations
     .of('container')
     .find(({ container: name, ttl }) => typeof ttl === 'number' && same(name, type.container));

@@ -90,6 +90,8 @@ const isOfProvider = (annotations: Annotations, { type, fields: [field = '', sec
   annotations.of('id').some((one) => same(one.type, type) && PROVIDER.test(`${one.words} ${one.format ?? ''}`)) &&
   !accessesOf(annotations, type).some(({ equals }) => covers(equals, [field]));
 
+const PERSON = /user|account|owner|member|customer|participant|tenant|author|creat|org/i;
+
 /**
  * "Per session" of a survey that also has the id of a module: it tells what it is about, and there is one for each module.
  * A reference that the session has itself tells nothing apart.
@@ -102,6 +104,7 @@ function isOnePerMore(annotations: Annotations, { type, fields: [field = '', sec
   return (whole?.fields ?? []).some(
     ({ path }) =>
       /_id$|(?<=[a-z])Id$/.test(path) &&
+      !PERSON.test(path) &&
       !path.includes('.') &&
       !path.includes('[') &&
       there.length > 0 &&

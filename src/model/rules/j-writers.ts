@@ -71,9 +71,12 @@ const deletesByMark = (annotations: Annotations, { type, sets = [] }: Access): b
         sets.some((set) => sameField(set, field)),
     );
 
+const CHANGES = /^(?:updat|chang|edit|modif|mark|complet|finish|append|merg)/i;
+
 /** An upsert after a read that sets no field, of documents that nothing changes later: it writes what isn't there. */
-const isCreation = (annotations: Annotations, { operation, readFirst, sets, type }: Access): boolean =>
+const isCreation = (annotations: Annotations, { operation, readFirst, sets, type, name }: Access): boolean =>
   operation === 'upsert' &&
+  !CHANGES.test(name) &&
   readFirst === true &&
   sets === undefined &&
   type !== undefined &&

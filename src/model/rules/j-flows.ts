@@ -145,6 +145,16 @@ const quotedNames = (flows: readonly Open[]): string => listed([...new Set(flows
 /** Words beside a use that name what completes it. */
 const COMPLETED = /(?<!\bno |\bwithout |\bwithout any )\b(?:reconcil\w*|compensat\w*|outbox|saga)\b/i;
 
+/** A batch that another place names for the same documents: the document's way to write them. */
+const isBatched = (annotations: Annotations, { what }: Open): boolean =>
+  annotations
+    .of('flow')
+    .some(
+      ({ together: by, steps }) =>
+        (by === 'batch' || by === 'stored-procedure') &&
+        what.every((type) => steps.some((step) => same(step.type, type))),
+    );
+
 /** A sentence on all uses of this sort: "changes across entities are orchestrated by a saga". */
 const ALL_USES =
   /\b(?:cross|multi|across)[- ](?:\w+[- ])?(?:entit\w*|containers?|partitions?|documents?)\b|\b(?:all|every|each) (?:\w+ )?(?:workflows?|operations?|multi-step)\b/i;
@@ -175,7 +185,8 @@ function* findings(annotations: Annotations, outside: boolean): Iterable<Found> 
     completed.some((one) => writesIn(one).length > 1 && writesIn(one).every((write) => writesIn(flow).includes(write)));
   const open = all
     .filter((flow) => !repaired(flow) && !isCompleted(flow))
-    .flatMap((flow) => openOf(annotations, flow) ?? []);
+    .flatMap((flow) => openOf(annotations, flow) ?? [])
+    .filter((one) => one.cause !== 'apart' || !isBatched(annotations, one));
   const among = open.filter(({ cause }) => cause !== 'outside');
   // A message of a document that another finding has with its message is told there.
   const told = ({ cause, what }: Open): boolean =>

@@ -26,7 +26,17 @@ const WIDE = /tenant|org|account|customer|region|type|status|cluster|domain|site
 const isVague = ({ type, container, seconds, forever }: Annotation<'retention'>): boolean =>
   type === undefined && container === undefined && seconds === undefined && forever === undefined;
 
+/** "How long the audit stays is for a later specification": the open point is known. */
+const isPostponed = (annotations: Annotations, type: WholeType): boolean =>
+  annotations.planned.some(
+    (one) =>
+      one.kind === 'retention' &&
+      (one.type === undefined ? same(one.container, type.container) : same(one.type, type.name)) &&
+      /\bTBD\b|to be (?:decided|defined|determined)|polic(?:y|ies)\b/i.test(one.words),
+  );
+
 const isHandled = (annotations: Annotations, type: WholeType): boolean =>
+  isPostponed(annotations, type) ||
   annotations
     .of('retention')
     .some((one) =>

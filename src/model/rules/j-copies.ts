@@ -10,7 +10,8 @@ import {
   namesOf,
   plural,
 } from '../annotations/derived.ts';
-import { hasPurpose, isEdit, isWriting, listed, outerOf, typeOf, typesOf } from '../annotations/merged.ts';
+import { idOf } from '../annotations/known.ts';
+import { accessesOf, hasPurpose, isEdit, isWriting, listed, outerOf, typeOf, typesOf } from '../annotations/merged.ts';
 import { isExisting } from '../annotations/scale.ts';
 import { type Found, type Rule, ANNOTATIONS, SOURCES, hinted, missing, together } from './rule.ts';
 
@@ -197,6 +198,40 @@ function* leftOver(annotations: Annotations): Iterable<Found> {
   }
 }
 
+const AGAIN = /\bre-?(?:run|scan|process|generat|calculat|comput|build|import|index)|\brun (?:it )?again/i;
+/** Which documents there are is what the run finds, and not one for each thing that it looks at. */
+const FINDINGS =
+  /signal|finding|alert|match|candidate|recommend|suggest|violation|anomal|conflict|duplicate|detection|issue/i;
+
+/** A run that is repeated, and writes what it finds by ids that follow from it: what it finds no more stays. */
+function* rerun(annotations: Annotations): Iterable<Found> {
+  for (const flow of annotations.of('flow')) {
+    if (flow.many !== true || !AGAIN.test(`${flow.name} ${flow.words} ${flow.recovery ?? ''}`)) continue;
+    const types = flow.steps.flatMap(({ operation, type }) =>
+      operation === 'upsert' && type !== undefined && FINDINGS.test(type) && !isShared(annotations, type) ? [type] : [],
+    );
+    for (const type of types) {
+      const { from = [] } = idOf(annotations, type);
+      const removes = isRemoved(annotations, type) || annotations.of('deletion').some((one) => same(one.type, type));
+      const lists = accessesOf(annotations, type).filter(
+        ({ operation, returns, equals }) =>
+          operation === 'query' &&
+          returns === 'list' &&
+          from.some((field) => equals.some((one) => sameField(one, field))),
+      );
+      if (from.length < 2 || removes || lists.length === 0) continue;
+      yield* hinted(
+        together(
+          [flow],
+          `"${flow.name}" can be run again and upserts each ${type} by an id of ${listed(from)}. That makes no second one, but what the run finds no more stays: ${listed(lists.map(({ name }) => `"${name}"`))} then returns it beside the new ones`,
+          lists.map(({ at }) => at),
+        ),
+        `Write the number of the run into each ${type}, and delete those of an earlier run of the same ${lists[0]?.equals[0] ?? 'scope'} when the run has succeeded.`,
+      );
+    }
+  }
+}
+
 /** The uses that write many documents of a type whole, by a flow or again and again. */
 function* overwritten(annotations: Annotations): Iterable<Found> {
   const runs = annotations
@@ -278,6 +313,7 @@ export const COPIES: readonly Rule[] = [
       if (!annotations) return;
       if (annotations.of('flow').length === 0) yield missing('a use that changes several documents');
       yield* leftOver(annotations);
+      yield* rerun(annotations);
     },
   },
   {

@@ -12,6 +12,7 @@ import {
   typesOf,
 } from '../annotations/merged.ts';
 import type { Place } from '../model.ts';
+import { orphaned } from './j-checks.ts';
 import { type Found, type Rule, ANNOTATIONS, SOURCES, hinted, missing, n, together } from './rule.ts';
 
 type Access = Annotation<'access'>;
@@ -71,7 +72,7 @@ const deletesByMark = (annotations: Annotations, { type, sets = [] }: Access): b
         sets.some((set) => sameField(set, field)),
     );
 
-const CHANGES = /^(?:updat|chang|edit|modif|mark|complet|finish|append|merg)/i;
+const CHANGES = /^(?:updat|chang|edit|modif|mark|complet|finish|merg)/i;
 
 /** An upsert after a read that sets no field, of documents that nothing changes later: it writes what isn't there. */
 const isCreation = (annotations: Annotations, { operation, readFirst, sets, type, name }: Access): boolean =>
@@ -401,6 +402,7 @@ export const WRITERS: readonly Rule[] = [
       yield* abandoned(annotations);
       yield* exceeded(annotations);
       yield* lastOnes(annotations);
+      yield* orphaned(annotations);
     },
   },
   {

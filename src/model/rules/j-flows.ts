@@ -143,7 +143,7 @@ function grouped(open: readonly Open[]): Open[][] {
 const quotedNames = (flows: readonly Open[]): string => listed([...new Set(flows.map(({ flow }) => `"${flow.name}"`))]);
 
 /** Words beside a use that name what completes it. */
-const COMPLETED = /(?<!\bno |\bwithout |\bwithout any )\b(?:reconcil\w*|compensat\w*|outbox|saga)\b/i;
+const COMPLETED = /(?<!\bno |\bwithout |\bwithout (?:any|an?) )\b(?:reconcil\w*|compensat\w*|outbox|saga)\b/i;
 
 /** A batch that another place names for the same documents: the document's way to write them. */
 const isBatched = (annotations: Annotations, { what }: Open): boolean =>

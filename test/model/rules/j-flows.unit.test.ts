@@ -133,3 +133,40 @@ describe('J34', () => {
     expect(found({ ...index, keptBy: 'change-feed' })).toEqual([]);
   });
 });
+
+describe('J25 and J34, what completes the rest', () => {
+  const rules = (text: string, one: object): string[] =>
+    annotated([text], [{ ...one, line: 1 }], FLOWS).map(({ rule }) => rule);
+
+  test('a sentence on all uses', () => {
+    const among = (sentence: string): number => annotated(['both are written', sentence], [register], FLOWS).length;
+    expect(among('Cross-entity changes run as a saga')).toBe(0);
+    expect(among('The saga of this company is long')).toBe(1);
+    expect(among('Cross-entity changes run without a saga')).toBe(1);
+  });
+
+  test('an engine that goes on after a stop', () => {
+    const index = { ...register, steps: [step('User', 'users'), { outside: 'search index' }] };
+    expect(rules('the steps of the endpoint', index)).toEqual(['J34']);
+    expect(rules('an orchestrator of Durable Functions', index)).toEqual([]);
+  });
+
+  test('a session that the next sign-in makes, a heartbeat, and a batch elsewhere', () => {
+    const session = { kind: 'type', type: 'Owner', container: 'teams', purpose: 'session' };
+    expect(found(register, session)).toHaveLength(1);
+    expect(found(register, session, { kind: 'access', name: 'Sign in', operation: 'create', type: 'Owner' })).toEqual(
+      [],
+    );
+    expect(
+      found(register, { kind: 'type', type: 'Owner', container: 'teams', fields: [{ path: 'lastHeartbeat' }] }),
+    ).toEqual([]);
+    const plain = {
+      kind: 'flow',
+      name: 'Create',
+      sameKey: true,
+      steps: [step('Task', 'tasks'), step('Reminder', 'tasks')],
+    };
+    expect(found(plain)).toHaveLength(1);
+    expect(found(plain, { ...plain, name: 'Rename', together: 'batch' })).toEqual([]);
+  });
+});

@@ -133,3 +133,19 @@ describe('J53', () => {
     expect(found(match, { ...ttl, seconds: 7 * 365 * 86_400 }, total)).toEqual([]);
   });
 });
+
+describe('J53, a time for some', () => {
+  test('what stays unless it is a draft', () => {
+    const request = { kind: 'type', type: 'Request', container: 'requests', purpose: 'state' };
+    const project = {
+      kind: 'type',
+      type: 'Project',
+      container: 'projects',
+      purpose: 'state',
+      fields: [{ path: 'requestId', refersTo: 'Request' }],
+    };
+    const ttl = { kind: 'retention', type: 'Request', seconds: 7_776_000, by: 'ttl' };
+    expect(found(request, project, ttl)).toEqual([expect.stringContaining('Request expires after')]);
+    expect(found(request, project, ttl, { kind: 'retention', type: 'Request', forever: true })).toEqual([]);
+  });
+});

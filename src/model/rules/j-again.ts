@@ -67,8 +67,8 @@ function* unusedKeys(annotations: Annotations): Iterable<Found> {
   // A receipt of each request is where the key is kept, and a value that is made of others is in the id with them.
   const receipts = annotations.types.some((type) => /idempoten|receipt|dedup|processed|inbox/i.test(type));
   if (receipts) return;
-  const open = called.filter(({ type, fields: [field = ''], at }) => {
-    if (field.includes('-') || isMade(annotations.lines[at.line - 1] ?? '', field)) return false;
+  const open = called.filter(({ type, fields: [field = ''] }) => {
+    if (field.includes('-') || annotations.lines.some((line) => isMade(line, field))) return false;
     const container = annotations.containerOf({ type });
     const ids = annotations.of('id').filter((one) => same(one.type, type));
     const accesses = accessesOf(annotations, type);
@@ -112,7 +112,7 @@ const isMade = (line: string, field: string): boolean => {
 const isIn = (fields: readonly string[], field: string): boolean => fields.some((one) => alike(one, field));
 
 const PROMISE =
-  /\bnever (?:be )?(?:lost|loses?|missed)|\b(?:not|n’t|n't) (?:be )?(?:lost|lose)\b|\bno \w+ (?:is|are|gets?) lost|without (?:any )?loss|guaranteed? to be|exactly once/i;
+  /\baudit\b.*\b(?:mandatory|governance record)\b|\bmandat\w+ .*\baudit\b|\bnever (?:be )?(?:lost|loses?|missed)|\b(?:not|n’t|n't) (?:be )?(?:lost|lose)\b|\bno \w+ (?:is|are|gets?) lost|without (?:any )?loss|guaranteed? to be|exactly once/i;
 const BY_CHANCE =
   /logged|swallow|ignored|best[- ]effort|client|user|player|caller|visit|until (?:it|the|re-?)|delete-time|on delete|by hand|manual/i;
 const SURE = /\bjob\b|schedul|timer|queue|feed|sweep|outbox|cron|worker|reject|rolled? back|redeliver|transaction/i;

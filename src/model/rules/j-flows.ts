@@ -187,7 +187,7 @@ function* findings(annotations: Annotations, outside: boolean): Iterable<Found> 
     .filter((flow) => !repaired(flow) && !isCompleted(flow))
     .flatMap((flow) => openOf(annotations, flow) ?? [])
     .filter((one) => one.cause !== 'apart' || !isBatched(annotations, one));
-  const among = open.filter(({ cause }) => cause !== 'outside');
+  const among = stated ? [] : open.filter(({ cause }) => cause !== 'outside');
   // A message of a document that another finding has with its message is told there.
   const told = ({ cause, what }: Open): boolean =>
     cause === 'outside' && among.some((one) => what.every((name) => one.what.includes(name)));

@@ -170,3 +170,11 @@ describe('J25 and J34, what completes the rest', () => {
     expect(found(plain, { ...plain, name: 'Rename', together: 'batch' })).toEqual([]);
   });
 });
+
+describe('J34 beside a saga', () => {
+  test('the saga covers the documents, and not a message that is sent after one', () => {
+    const notify = { kind: 'flow', name: 'Rename', steps: [step('User', 'users'), { outside: 'queue' }] };
+    const lines = ['rename and emit', 'Cross-entity changes run as a saga'];
+    expect(annotated(lines, [notify], FLOWS).map(({ rule }) => rule)).toEqual(['J34']);
+  });
+});

@@ -149,3 +149,17 @@ describe('J53, a time for some', () => {
     expect(found(request, project, ttl, { kind: 'retention', type: 'Request', forever: true })).toEqual([]);
   });
 });
+
+describe('J51, what is only marked', () => {
+  test('deleted documents that stay, unless something takes them away', () => {
+    const task = { kind: 'type', type: 'Task', container: 'tasks', purpose: 'state' };
+    const soft = { kind: 'deletion', type: 'Task', way: 'soft', field: 'state' };
+    const stays = { kind: 'retention', type: 'Task', forever: true };
+    expect(found(task, soft, stays)).toEqual([expect.stringContaining('J51 Task is only marked as deleted')]);
+    expect(found(task, stays)).toEqual([]);
+    expect(found({ ...task, purpose: 'reference' }, soft, stays)).toEqual([]);
+    expect(found(task, { ...soft, restorable: true }, stays)).toEqual([]);
+    expect(found(task, soft, stays, { ...soft, way: 'hard' })).toEqual([]);
+    expect(found(task, soft, stays, { kind: 'retention', type: 'Task', by: 'job' })).toEqual([]);
+  });
+});

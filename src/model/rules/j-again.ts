@@ -112,7 +112,7 @@ const isMade = (line: string, field: string): boolean => {
 const isIn = (fields: readonly string[], field: string): boolean => fields.some((one) => alike(one, field));
 
 const PROMISE =
-  /\baudit\b.*\b(?:mandatory|governance record)\b|\bmandat\w+ .*\baudit\b|\bnever (?:be )?(?:lost|loses?|missed)|\b(?:not|n’t|n't) (?:be )?(?:lost|lose)\b|\bno \w+ (?:is|are|gets?) lost|without (?:any )?loss|guaranteed? to be|exactly once/i;
+  /\bnever (?:be )?(?:lost|loses?|missed)|\b(?:not|n’t|n't) (?:be )?(?:lost|lose)\b|\bno \w+ (?:is|are|gets?) lost|without (?:any )?loss|guaranteed? to be|exactly once/i;
 const BY_CHANCE =
   /logged|swallow|ignored|best[- ]effort|client|user|player|caller|visit|until (?:it|the|re-?)|delete-time|on delete|by hand|manual/i;
 const SURE = /\bjob\b|schedul|timer|queue|feed|sweep|outbox|cron|worker|reject|rolled? back|redeliver|transaction/i;

@@ -305,7 +305,7 @@ export const COPIES: readonly Rule[] = [
     title: 'A run that writes a view again removes what its source no longer has',
     severity: 'warning',
     source: SOURCES.ours,
-    why: 'An upsert replaces what is still there, and leaves the rest. After a file lost a part, and was read again, the part’s documents are as good as the others for each query. The rule takes uses that upsert many documents of a view, where no place deletes them.',
+    why: 'An upsert replaces what is still there, and leaves the rest. After a file lost a part, and was read again, the part’s documents are as good as the others for each query. The rule takes uses that upsert many documents of a view, and runs that are repeated and write what they find, where no place deletes them. What several sources share is left out.',
     hint: 'Mark documents by the run that wrote them, and delete those of older runs.',
     instead: ['D21', 'F22'],
     needs: [ANNOTATIONS],

@@ -211,7 +211,7 @@ export const COUNTS: readonly Rule[] = [
     title: 'Counts and totals are kept by something that counts each document once',
     severity: 'warning',
     source: SOURCES.ours,
-    why: 'A count that a request raises is wrong after a failure between two writes, and too high after a retry: a write whose answer is lost may have happened (ASM-A5). Queues and the change feed deliver at least once. Only a number that knows what it has counted, or is counted again, stays right. The rule takes counters and aggregates, and accepts any word on repetition or a recount, and what a projection of the document keeps.',
+    why: 'A count that a request raises is wrong after a failure between two writes, and too high after a retry: a write whose answer is lost may have happened (ASM-A5). Queues and the change feed deliver at least once. Only a number that knows what it has counted, or is counted again, stays right. The rule takes counters and aggregates, and accepts any word on repetition or a recount, and what a projection of the document keeps. Figures that a run or a process sets of itself, that another system’s schema has, or that went into a model or came out of it, are left out.',
     hint: 'State what keeps the number, what makes a repetition harmless, and how it is counted again.',
     instead: ['D10', 'D14', 'D15', 'D17', 'F12', 'F19'],
     needs: [ANNOTATIONS],

@@ -346,7 +346,7 @@ export const KEPT: readonly Rule[] = [
     title: 'What is kept for ever holds nothing that should end',
     severity: 'warning',
     source: SOURCES.ours,
-    why: 'A decision to keep everything answers how long, and not whether it is right. Records with addresses or health data of persons need a reason and an end. Receipts, keys of idempotency, tokens and sessions are used up after the longest retry or the sign-in, and then only cost storage. The rule takes types that a place says to keep for ever.',
+    why: 'A decision to keep everything answers how long, and not whether it is right. Records with addresses or health data of persons need a reason and an end. Receipts, keys of idempotency, tokens and sessions are used up after the longest retry or the sign-in, and then only cost storage. The rule takes types that a place says to keep for ever, also when they are only marked as deleted.',
     hint: 'State how long it is needed, and set a `ttl` of that time.',
     needs: [ANNOTATIONS],
     *check({ annotations }) {

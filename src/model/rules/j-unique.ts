@@ -402,7 +402,7 @@ export const UNIQUE_VALUES: readonly Rule[] = [
     title: 'What the document expects once is kept by an id, a unique key or a document of its own',
     severity: 'warning',
     source: SOURCES.microsoft('Unique key constraints in Azure Cosmos DB'),
-    why: 'An id and a unique key are unique inside one logical partition (ASM-E135). If the fields don’t decide the value of the container’s key, the same e-mail can be stored in two partitions. An index refuses nothing. A query before the write doesn’t help either: two requests at the same time both find nothing. The rule takes what the annotations call unique, and looks for an id made of these fields, a unique key, or a document that reserves the value. Values by chance, a document’s own identifier, elements of a list and writes that replace one document of the partition each time need nothing.',
+    why: 'An id and a unique key are unique inside one logical partition (ASM-E135). If the fields don’t decide the value of the container’s key, the same e-mail can be stored in two partitions. An index refuses nothing. A query before the write doesn’t help either: two requests at the same time both find nothing. The rule takes what the annotations call unique, and looks for an id made of these fields, a unique key, or a document that reserves the value. Values by chance, a document’s own identifier, elements of a list and writes that replace one document of the partition each time need nothing. Nor does an e-mail that an identity provider keeps, if nothing is looked up by it.',
     hint: 'Make the id from the value, or keep a document of its own for it.',
     instead: ['C12', 'C17', 'C23', 'C29', 'C33', 'C34'],
     needs: [ANNOTATIONS],

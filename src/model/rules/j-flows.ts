@@ -261,12 +261,17 @@ export const FLOWS: readonly Rule[] = [
     *check({ annotations }) {
       if (!annotations) return;
       yield* findings(annotations, true);
+      // An activity of an engine that goes on after a stop writes the index then.
+      const resumed = annotations
+        .of('flow')
+        .some((flow) => isSaidBeside(annotations, [flow], RESUMES) && outsideOf(flow).includes('search index'));
       const both = annotations
         .of('derived')
         .filter(
           (one) =>
             (one.form === 'search-index' || one.form === 'replica') &&
             one.keptBy === 'same-request' &&
+            !(resumed && one.form === 'search-index') &&
             one.onRepeat === undefined &&
             !isSaidBeside(annotations, [one], HARMLESS),
         );

@@ -149,6 +149,10 @@ describe('J25 and J34, what completes the rest', () => {
     const index = { ...register, steps: [step('User', 'users'), { outside: 'search index' }] };
     expect(rules('the steps of the endpoint', index)).toEqual(['J34']);
     expect(rules('an orchestrator of Durable Functions', index)).toEqual([]);
+    const entry = { kind: 'derived', what: 'index', form: 'search-index', of: 'User', keptBy: 'same-request', line: 2 };
+    const both = (text: string): number => annotated([text], [{ ...index, line: 1 }, entry], FLOWS).length;
+    expect(both('an orchestrator of Durable Functions')).toBe(0);
+    expect(both('the steps of the endpoint')).toBe(2);
   });
 
   test('a session that the next sign-in makes, a heartbeat, and a batch elsewhere', () => {

@@ -96,4 +96,13 @@ describe('J21, what is known or small', () => {
     expect(beside('37,500 docs/day', scale)).toBe(1);
     expect(beside('900,000 docs/year', { ...scale, documents: 900_000 })).toBe(1);
   });
+
+  test('snapshots that the text calls history and keeps', () => {
+    const of = (sentence: string, type: string): number =>
+      annotated([sentence], [{ ...log, type, purpose: 'result' }], LASTING).length;
+    const history = 'Immutable once written (a historical snapshot)';
+    expect(of(history, 'StandingsSnapshot')).toBe(0);
+    expect(of(history, 'Measurement')).toBe(1);
+    expect(of('A snapshot of the standings', 'StandingsSnapshot')).toBe(1);
+  });
 });

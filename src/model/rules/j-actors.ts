@@ -12,6 +12,7 @@ import {
   typeOf,
   typesOf,
 } from '../annotations/merged.ts';
+import { idOf } from '../annotations/known.ts';
 import type { Place } from '../model.ts';
 import { isWriteGuarded } from './j-writers.ts';
 import { type Found, type Rule, ANNOTATIONS, SOURCES, hinted, missing, together } from './rule.ts';
@@ -91,6 +92,12 @@ const CREATES = /creat|sign-?(?:in|up)|log-?in|first|register|ensure|provision|o
 /** It runs again for a user who is there already. */
 const SIGN_IN = /sign-?in|log-?in|first (?:use|visit)/i;
 
+/** The id is by chance, or has the time of the write: the next one has another. */
+const isNewEachTime = (annotations: Annotations, type: string): boolean => {
+  const { random, from = [] } = idOf(annotations, type);
+  return random || from.some((field) => /time|(?:created|started|generated|run)_?at$|\bnow\b/i.test(field));
+};
+
 function* unread(annotations: Annotations): Iterable<Found> {
   const all = annotations
     .of('access')
@@ -106,6 +113,8 @@ function* unread(annotations: Annotations): Iterable<Found> {
     const [first] = group;
     const type = typeOf(annotations, first?.type);
     if (!first || !type || hasPurpose(type, 'view', 'cache', 'result', 'token', 'lease')) continue;
+    if (isNewEachTime(annotations, type.name)) continue;
+    const again = group.some(({ name, words }) => SIGN_IN.test(`${name} ${words}`));
     const own = new Set(group.flatMap(({ sets = [] }) => sets.map(fieldOf)));
     const others = accessesOf(annotations, type.name).filter(
       (one) => (isEdit(one) || one.readFirst === true) && !group.some(({ name }) => same(name, one.name)),
@@ -119,10 +128,10 @@ function* unread(annotations: Annotations): Iterable<Found> {
     yield* hinted(
       together(
         group,
-        `${namesOf(group)} writes the whole ${type.name} without having read it: where one is there already, as after a second sign-in or a read that failed, ${listed(lost)} of it ${lost.length === 1 ? 'is' : 'are'} gone`,
+        `${namesOf(group)} writes the whole ${type.name} without having read it: where one is there already, as after ${again ? 'a second sign-in' : 'a repeated request'} or a read that failed, ${listed(lost)} of it ${lost.length === 1 ? 'is' : 'are'} gone`,
         others.map(({ at }) => at),
       ),
-      `Create the ${type.name} and take 409 as "it is there", and patch what a later sign-in changes.`,
+      `Create the ${type.name} and take 409 as "it is there", and patch what a later ${again ? 'sign-in' : 'request'} changes.`,
     );
   }
 }

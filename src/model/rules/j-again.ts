@@ -1,5 +1,6 @@
 // J57 and J58: what a repetition writes twice, and what nobody repeats.
-import { type Annotation, type Annotations, same } from '../annotations/annotations.ts';
+import { type Annotation, type Annotations, fieldOf, same } from '../annotations/annotations.ts';
+import { alike } from '../annotations/described.ts';
 import { accessesOf, isWriting, listed } from '../annotations/merged.ts';
 import { type Found, type Rule, ANNOTATIONS, SOURCES, hinted, missing, together } from './rule.ts';
 
@@ -56,6 +57,60 @@ function* doubled(annotations: Annotations): Iterable<Found> {
   }
 }
 
+const REPEATED = /idempoten|dedup/i;
+
+/** A value that is called an idempotency key, and that no id, unique key, read or condition has. */
+function* unusedKeys(annotations: Annotations): Iterable<Found> {
+  const called = annotations
+    .of('unique')
+    .filter(({ words, by, fields }) => by === undefined && fields.length === 1 && REPEATED.test(words));
+  // A receipt of each request is where the key is kept, and a value that is made of others is in the id with them.
+  const receipts = annotations.types.some((type) => /idempoten|receipt|dedup|processed|inbox/i.test(type));
+  if (receipts) return;
+  const open = called.filter(({ type, fields: [field = ''] }) => {
+    if (field.includes('-') || annotations.lines.some((line) => isMade(line, field))) return false;
+    const container = annotations.containerOf({ type });
+    const ids = annotations.of('id').filter((one) => same(one.type, type));
+    const accesses = accessesOf(annotations, type);
+    return (
+      accesses.some(isWriting) &&
+      !isIn(
+        ids.flatMap(({ from = [] }) => from),
+        field,
+      ) &&
+      !isIn([...(annotations.keyOf(container) ?? [])].map(fieldOf), field) &&
+      !annotations
+        .of('container')
+        .some((one) => same(one.container, container) && isIn((one.uniqueKeys ?? []).flat(), field)) &&
+      !accesses.some(
+        (one) =>
+          isIn([...one.equals, ...(one.ranges ?? []), ...(one.sets ?? [])], field) || one.guard === 'create-conflict',
+      ) &&
+      !annotations.of('unique').some((one) => same(one.type, type) && one.by !== undefined && isIn(one.fields, field))
+    );
+  });
+  yield* hinted(
+    together(
+      open,
+      `${listed(open.map(({ type, fields }) => `${type}.${fields[0]}`))} is called an idempotency key, and no id, unique key, read or condition of a write has it: a message that is delivered again is not known, and is applied again`,
+      open.flatMap(({ type }) =>
+        accessesOf(annotations, type)
+          .filter(({ operation }) => operation === 'upsert' || operation === 'create')
+          .map(({ at }) => at),
+      ),
+    ),
+    `Make an id from ${listed(open.flatMap(({ fields }) => fields))} and create a document with it in the same batch as the change: the second create fails with 409, and nothing is changed twice.`,
+  );
+}
+
+/** `idempotencyKey = jobId:chapterId` */
+const isMade = (line: string, field: string): boolean => {
+  const at = line.indexOf(field);
+  return at >= 0 && /^\W{0,3}=\W{0,3}\w+[:|_+-]\w/.test(line.slice(at + field.length));
+};
+
+const isIn = (fields: readonly string[], field: string): boolean => fields.some((one) => alike(one, field));
+
 const PROMISE =
   /\bnever (?:be )?(?:lost|loses?|missed)|\b(?:not|n’t|n't) (?:be )?(?:lost|lose)\b|\bno \w+ (?:is|are|gets?) lost|without (?:any )?loss|guaranteed? to be|exactly once/i;
 const BY_CHANCE =
@@ -99,13 +154,14 @@ export const AGAIN: readonly Rule[] = [
     title: 'A repeated call doesn’t write the same documents again',
     severity: 'warning',
     source: SOURCES.ours,
-    why: 'A loop of creates can stop in the middle. A person looks what is there; an agent, a queue or a client with retries calls again with all of it. With ids by chance the first ones are then there twice. The rule takes uses that create many documents of one type with a random id, where something that repeats calls is named.',
+    why: 'A loop of creates can stop in the middle. A person looks what is there; an agent, a queue or a client with retries calls again with all of it. With ids by chance the first ones are then there twice. The rule takes uses that create many documents of one type with a random id, where something that repeats calls is named, and values that are called idempotency keys and that nothing compares.',
     hint: 'Make the ids from what the documents are, and write one batch.',
     needs: [ANNOTATIONS],
     *check({ annotations }) {
       if (!annotations) return;
       if (annotations.of('flow').length === 0) yield missing('a use that changes several documents');
       yield* doubled(annotations);
+      yield* unusedKeys(annotations);
     },
   },
   {

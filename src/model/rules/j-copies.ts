@@ -10,7 +10,8 @@ import {
   namesOf,
   plural,
 } from '../annotations/derived.ts';
-import { hasPurpose, isEdit, isWriting, listed, outerOf, typeOf, typesOf } from '../annotations/merged.ts';
+import { idOf } from '../annotations/known.ts';
+import { accessesOf, hasPurpose, isEdit, isWriting, listed, outerOf, typeOf, typesOf } from '../annotations/merged.ts';
 import { isExisting } from '../annotations/scale.ts';
 import { type Found, type Rule, ANNOTATIONS, SOURCES, hinted, missing, together } from './rule.ts';
 
@@ -148,6 +149,20 @@ function* unseen(annotations: Annotations): Iterable<Found> {
   );
 }
 
+/** What several sources share, as an entity that many texts mention: that one source no longer has it ends nothing. */
+const isShared = (annotations: Annotations, type: string): boolean =>
+  (typeOf(annotations, type)?.fields ?? []).some(
+    ({ path, type: kind, grows }) =>
+      (kind === 'array' || grows === true) && /evidence|sources?$|mention|occurrence|documents?$/i.test(path),
+  ) ||
+  derivedIn(annotations).some(
+    (one) =>
+      same(one.type, type) &&
+      one.field !== undefined &&
+      (one.form === 'counter' || one.form === 'aggregate') &&
+      /mention|occurrence|sources?|uses?$/i.test(one.field),
+  );
+
 function* leftOver(annotations: Annotations): Iterable<Found> {
   const views = derivedIn(annotations).filter(
     ({ form, type, onDelete }) => form === 'view' && type !== undefined && !onDelete,
@@ -166,7 +181,7 @@ function* leftOver(annotations: Annotations): Iterable<Found> {
         (one) =>
           same(one.type, type) && one.field === undefined && (one.form === 'aggregate' || one.form === 'counter'),
       );
-    const many = rebuilt.filter((type) => !single(type) && !outerOf(annotations, type));
+    const many = rebuilt.filter((type) => !single(type) && !outerOf(annotations, type) && !isShared(annotations, type));
     if (!flow.many || !isView || removes || many.length === 0) continue;
     const of = listed(
       views.flatMap((view) => (view.of !== undefined && many.some((type) => same(type, view.type)) ? [view.of] : [])),
@@ -180,6 +195,40 @@ function* leftOver(annotations: Annotations): Iterable<Found> {
       hint: `Write the number of the run into each of ${listed(many)}, and delete those with an older one after the run has succeeded.`,
     };
     return;
+  }
+}
+
+const AGAIN = /\bre-?(?:run|scan|process|generat|calculat|comput|build|import|index)|\brun (?:it )?again/i;
+/** Which documents there are is what the run finds, and not one for each thing that it looks at. */
+const FINDINGS =
+  /signal|finding|alert|match|candidate|recommend|suggest|violation|anomal|conflict|duplicate|detection|issue/i;
+
+/** A run that is repeated, and writes what it finds by ids that follow from it: what it finds no more stays. */
+function* rerun(annotations: Annotations): Iterable<Found> {
+  for (const flow of annotations.of('flow')) {
+    if (flow.many !== true || !AGAIN.test(`${flow.name} ${flow.words} ${flow.recovery ?? ''}`)) continue;
+    const types = flow.steps.flatMap(({ operation, type }) =>
+      operation === 'upsert' && type !== undefined && FINDINGS.test(type) && !isShared(annotations, type) ? [type] : [],
+    );
+    for (const type of types) {
+      const { from = [] } = idOf(annotations, type);
+      const removes = isRemoved(annotations, type) || annotations.of('deletion').some((one) => same(one.type, type));
+      const lists = accessesOf(annotations, type).filter(
+        ({ operation, returns, equals }) =>
+          operation === 'query' &&
+          returns === 'list' &&
+          from.some((field) => equals.some((one) => sameField(one, field))),
+      );
+      if (from.length < 2 || removes || lists.length === 0) continue;
+      yield* hinted(
+        together(
+          [flow],
+          `"${flow.name}" can be run again and upserts each ${type} by an id of ${listed(from)}. That makes no second one, but what the run finds no more stays: ${listed(lists.map(({ name }) => `"${name}"`))} then returns it beside the new ones`,
+          lists.map(({ at }) => at),
+        ),
+        `Write the number of the run into each ${type}, and delete those of an earlier run of the same ${lists[0]?.equals[0] ?? 'scope'} when the run has succeeded.`,
+      );
+    }
   }
 }
 
@@ -256,7 +305,7 @@ export const COPIES: readonly Rule[] = [
     title: 'A run that writes a view again removes what its source no longer has',
     severity: 'warning',
     source: SOURCES.ours,
-    why: 'An upsert replaces what is still there, and leaves the rest. After a file lost a part, and was read again, the part’s documents are as good as the others for each query. The rule takes uses that upsert many documents of a view, where no place deletes them.',
+    why: 'An upsert replaces what is still there, and leaves the rest. After a file lost a part, and was read again, the part’s documents are as good as the others for each query. The rule takes uses that upsert many documents of a view, and runs that are repeated and write what they find, where no place deletes them. What several sources share is left out.',
     hint: 'Mark documents by the run that wrote them, and delete those of older runs.',
     instead: ['D21', 'F22'],
     needs: [ANNOTATIONS],
@@ -264,6 +313,7 @@ export const COPIES: readonly Rule[] = [
       if (!annotations) return;
       if (annotations.of('flow').length === 0) yield missing('a use that changes several documents');
       yield* leftOver(annotations);
+      yield* rerun(annotations);
     },
   },
   {

@@ -1,8 +1,9 @@
 // J26: counts and totals that are counted twice, or that nothing keeps.
 import { type Annotations, same, sameField } from '../annotations/annotations.ts';
 import { type Derived, HARMLESS, derivedIn, isSaidBeside, namesOf, plural } from '../annotations/derived.ts';
-import { accessesOf, isWriting, listed, typeOf } from '../annotations/merged.ts';
+import { accessesOf, hasPurpose, isChange, isWriting, listed, typeOf } from '../annotations/merged.ts';
 import { isExisting } from '../annotations/scale.ts';
+import { HEARTBEAT } from './j-flows.ts';
 import { isCountedUp } from './j-writers.ts';
 import { type Found, type Rule, ANNOTATIONS, SOURCES, hinted, missing, together } from './rule.ts';
 
@@ -60,6 +61,35 @@ const isWritten = (annotations: Annotations, { type, of, field }: Derived): bool
         /recount|recalculat|recomput|updated? (?:by|when|on|with)|increment/i.test(`${fact.property} ${fact.value}`),
     );
 
+/** A schema that is another system's: what is counted in it, that system counts. */
+const MIRRORED =
+  /\bschema (?:matches|mirrors|follows|is that of)|\bmirror(?:s|ed|ing)?\b(?! write)|\bbased on (?:the )?[\w ]+ schema\b|\bsame schema as\b|\bsynced from\b/i;
+
+const isMirrored = (annotations: Annotations, type: string | undefined): boolean => {
+  const named = annotations.lines.flatMap((line, index) =>
+    type !== undefined && line.toLowerCase().includes(type.toLowerCase()) ? [index] : [],
+  );
+  return named.some((index) => MIRRORED.test(annotations.lines[index] ?? ''));
+};
+
+/** The figures of a run, which the run itself sets, and of a process that says with them how it is. */
+const isOfItself = (annotations: Annotations, { type, field }: Derived): boolean => {
+  const whole = typeOf(annotations, type);
+  if (!whole) return false;
+  if (whole.fields.some(({ path }) => HEARTBEAT.test(path))) return !VOTE.test(field ?? '');
+  return (
+    (hasPurpose(whole, 'job') || /(?:^|[-_ a-z])(?:run|job|batch|import|sync)s?$/i.test(whole.name)) &&
+    accessesOf(annotations, whole.name).some(
+      (one) => isChange(one) && (one.sets === undefined || one.readFirst === true),
+    )
+  );
+};
+
+/** What went into a model and what came out of it is a record of that time. */
+const isOfModel = (annotations: Annotations, one: Derived): boolean =>
+  hasPurpose(typeOf(annotations, one.type), 'result') &&
+  isSaidBeside(annotations, one.places, /\b(?:input|output|feature vector|probabilit\w+|predict\w+|inference)\b/i);
+
 const isOpen = (annotations: Annotations, one: Derived): boolean =>
   one.keptBy.size === 0 &&
   !one.onRepeat &&
@@ -67,6 +97,9 @@ const isOpen = (annotations: Annotations, one: Derived): boolean =>
   !isOfParent(annotations, one) &&
   !isWritten(annotations, one) &&
   !isExisting(annotations, { type: one.type }) &&
+  !isMirrored(annotations, one.type) &&
+  !isOfItself(annotations, one) &&
+  !isOfModel(annotations, one) &&
   !isSet(annotations, one);
 
 function* unkept(annotations: Annotations, values: readonly Derived[]): Iterable<Found> {
@@ -87,15 +120,21 @@ function* unkept(annotations: Annotations, values: readonly Derived[]): Iterable
   const bare = open.filter(({ of, form, field = '' }) => of === undefined && (form === 'counter' || SCORE.test(field)));
   for (const all of Map.groupBy(bare, ({ type }) => type?.toLowerCase()).values()) {
     const group = parts(all);
+    const votes = group.some(({ field = '' }) => VOTE.test(field));
     yield* hinted(
       together(
         all.flatMap(({ places }) => places),
-        `No stored documents are named that ${namesOf(group)} could be counted from, and no place says what changes ${plural(group, 'it', 'them')}: a repeated click or request counts again, and a wrong value can’t be found or repaired`,
+        `No stored documents are named that ${namesOf(group)} could be counted from, and no place says what changes ${plural(group, 'it', 'them')}: a repeated ${votes ? 'click or ' : ''}request counts again, and a wrong value can’t be found or repaired`,
       ),
-      `Store what is counted as documents of their own with an id for each person and thing (one vote a user), and derive ${namesOf(group)} from them.`,
+      votes
+        ? `Store what is counted as documents of their own with an id for each person and thing (one vote a user), and derive ${namesOf(group)} from them.`
+        : `Name the documents that ${namesOf(group)} ${plural(group, 'is', 'are')} counted from and what sets ${plural(group, 'it', 'them')}, or store them with an id that a repeated request has too.`,
     );
   }
 }
+
+/** What persons raise by a click. */
+const VOTE = /like|vote|view|click|rating|feedback|share|follow|helpful|reaction|upvote/i;
 
 /** Whether one batch can write the number and what it counts. */
 function inOneBatch(annotations: Annotations, { type, of }: Derived): boolean {
@@ -172,7 +211,7 @@ export const COUNTS: readonly Rule[] = [
     title: 'Counts and totals are kept by something that counts each document once',
     severity: 'warning',
     source: SOURCES.ours,
-    why: 'A count that a request raises is wrong after a failure between two writes, and too high after a retry: a write whose answer is lost may have happened (ASM-A5). Queues and the change feed deliver at least once. Only a number that knows what it has counted, or is counted again, stays right. The rule takes counters and aggregates, and accepts any word on repetition or a recount, and what a projection of the document keeps.',
+    why: 'A count that a request raises is wrong after a failure between two writes, and too high after a retry: a write whose answer is lost may have happened (ASM-A5). Queues and the change feed deliver at least once. Only a number that knows what it has counted, or is counted again, stays right. The rule takes counters and aggregates, and accepts any word on repetition or a recount, and what a projection of the document keeps. Figures that a run or a process sets of itself, that another system’s schema has, or that went into a model or came out of it, are left out.',
     hint: 'State what keeps the number, what makes a repetition harmless, and how it is counted again.',
     instead: ['D10', 'D14', 'D15', 'D17', 'F12', 'F19'],
     needs: [ANNOTATIONS],

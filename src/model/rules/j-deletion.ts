@@ -120,6 +120,13 @@ const isShortLived = (annotations: Annotations, type: string): boolean =>
     .of('retention')
     .some((one) => one.by === 'ttl' && same(one.type, type) && (one.seconds ?? Infinity) <= QUARTER);
 
+/** `createdBy`: who did it. No read goes from there to the person. */
+const isStamp = (annotations: Annotations, type: string, path: string): boolean =>
+  /(?:created|updated|modified|deleted|approved|reviewed|changed|published)_?by(?:_?(?:user)?_?id)?$/i.test(path) &&
+  !accessesOf(annotations, type).some(({ equals, ranges = [] }) =>
+    [...equals, ...ranges].some((one) => sameField(one, path)),
+  );
+
 /** `Dog.ownerId`: what keeps the id of the deleted. Records of the past keep theirs. */
 function referringTo(annotations: Annotations, { type, hard, also }: Deleted): { name: string; at: Place }[] {
   // Where a mark keeps the document, references still find it.
@@ -134,7 +141,9 @@ function referringTo(annotations: Annotations, { type, hard, also }: Deleted): {
     )
     .flatMap((one) =>
       one.fields.flatMap(({ path, refersTo, at }) =>
-        same(refersTo, type) && !(same(one.name, type) && path === 'id') ? [{ name: `${one.name}.${path}`, at }] : [],
+        same(refersTo, type) && !isStamp(annotations, one.name, path) && !(same(one.name, type) && path === 'id')
+          ? [{ name: `${one.name}.${path}`, at }]
+          : [],
       ),
     );
 }

@@ -44,6 +44,20 @@ const LINES = /audit|log(?!in)|history|telemetry|metric|trace/i;
 /** A name that says it without a purpose. */
 const LINE = /^(?:deletion|erasure|audit|log) ?(?:events?|records?|entry|entries|lines?)$/i;
 
+/** A document in which a process says that it lives. */
+export const HEARTBEAT = /(?:^|[._])last_?heart_?beat|^heart_?beat/i;
+
+/** How many uses create documents of a type. */
+const createdBy = (annotations: Annotations, type: string | undefined): number =>
+  new Set(
+    [
+      ...annotations
+        .of('flow')
+        .filter(({ steps }) => steps.some((step) => step.operation === 'create' && same(step.type, type))),
+      ...annotations.of('access').filter((one) => one.operation === 'create' && same(one.type, type)),
+    ].map(({ name }) => name.toLowerCase()),
+  ).size;
+
 /**
  * A step whose loss leaves the others right: a line of a log, and the removal of what a TTL removes anyhow.
  */
@@ -51,6 +65,10 @@ function isMinor(annotations: Annotations, { operation, type }: Flow['steps'][nu
   const whole = typeOf(annotations, type);
   if (LINE.test(type ?? '')) return true;
   if (LINES.test(type ?? '') && hasPurpose(whole, 'log', 'telemetry', 'audit', 'event')) return true;
+  // A session that is missing is made by the next sign-in, and the next heartbeat writes the state of a process.
+  if (operation === 'create' && hasPurpose(whole, 'session', 'token', 'cache', 'lease'))
+    return createdBy(annotations, type) > 1;
+  if (whole?.fields.some(({ path }) => HEARTBEAT.test(path))) return operation !== 'delete';
   return (
     operation === 'delete' &&
     whole !== undefined &&
@@ -125,16 +143,39 @@ function grouped(open: readonly Open[]): Open[][] {
 const quotedNames = (flows: readonly Open[]): string => listed([...new Set(flows.map(({ flow }) => `"${flow.name}"`))]);
 
 /** Words beside a use that name what completes it. */
-const COMPLETED = /(?<!\bno |\bwithout |\bwithout any )\b(?:reconcil\w*|compensat\w*|outbox|saga)\b/i;
+const COMPLETED = /(?<!\bno |\bwithout |\bwithout (?:any|an?) )\b(?:reconcil\w*|compensat\w*|outbox|saga)\b/i;
+
+/** A batch that another place names for the same documents: the document's way to write them. */
+const isBatched = (annotations: Annotations, { what }: Open): boolean =>
+  annotations
+    .of('flow')
+    .some(
+      ({ together: by, steps }) =>
+        (by === 'batch' || by === 'stored-procedure') &&
+        what.every((type) => steps.some((step) => same(step.type, type))),
+    );
+
+/** A sentence on all uses of this sort: "changes across entities are orchestrated by a saga". */
+const ALL_USES =
+  /\b(?:cross|multi|across)[- ](?:\w+[- ])?(?:entit\w*|containers?|partitions?|documents?)\b|\b(?:all|every|each) (?:\w+ )?(?:workflows?|operations?|multi-step)\b/i;
+
+/** An engine that goes on after a stop where it was. */
+const RESUMES =
+  /\bdurable (?:functions?|orchestrat\w+|tasks?|entit\w+)|\borchestrator\b|\btemporal (?:workflow|activit)|\bstep functions\b|\bworkflow engine\b/i;
 
 function* findings(annotations: Annotations, outside: boolean): Iterable<Found> {
+  const stated = annotations.lines.some((line) => ALL_USES.test(line) && COMPLETED.test(line));
+  if (stated && !outside) return;
   // A flow stands in several places; a repair that one of them names is there for all.
   const all = annotations.of('flow');
   const repaired = ({ name }: Flow): boolean =>
     all.some(
       (one) =>
         same(one.name, name) &&
-        (REPAIRS.has(one.together) || one.recovery !== undefined || isSaidBeside(annotations, [one], COMPLETED)),
+        (REPAIRS.has(one.together) ||
+          one.recovery !== undefined ||
+          isSaidBeside(annotations, [one], COMPLETED) ||
+          isSaidBeside(annotations, [one], RESUMES)),
     );
   // What completes the writes of one use completes those of another that also does more.
   const writesIn = ({ steps }: Flow): string[] =>
@@ -144,8 +185,9 @@ function* findings(annotations: Annotations, outside: boolean): Iterable<Found> 
     completed.some((one) => writesIn(one).length > 1 && writesIn(one).every((write) => writesIn(flow).includes(write)));
   const open = all
     .filter((flow) => !repaired(flow) && !isCompleted(flow))
-    .flatMap((flow) => openOf(annotations, flow) ?? []);
-  const among = open.filter(({ cause }) => cause !== 'outside');
+    .flatMap((flow) => openOf(annotations, flow) ?? [])
+    .filter((one) => one.cause !== 'apart' || !isBatched(annotations, one));
+  const among = stated ? [] : open.filter(({ cause }) => cause !== 'outside');
   // A message of a document that another finding has with its message is told there.
   const told = ({ cause, what }: Open): boolean =>
     cause === 'outside' && among.some((one) => what.every((name) => one.what.includes(name)));
@@ -197,7 +239,7 @@ export const FLOWS: readonly Rule[] = [
     title: 'Documents that are changed together are in one transaction, or something completes the rest',
     severity: 'warning',
     source: SOURCES.microsoft('Transactional batch operations in Azure Cosmos DB'),
-    why: 'A transaction has one container and one partition key (ASM-E121), and a batch at most 100 operations (ASM-A5). A program that stops after the first of two writes leaves a user without a profile, or a deleted team with its members. A retry helps only if it runs, and if each step can be repeated. The rule takes uses that write several documents, and accepts a change feed, an outbox, a saga, a repeatable retry, and any word on what happens after a stop halfway. Lines of logs, and the removal of what a TTL removes anyhow, don’t count.',
+    why: 'A transaction has one container and one partition key (ASM-E121), and a batch at most 100 operations (ASM-A5). A program that stops after the first of two writes leaves a user without a profile, or a deleted team with its members. A retry helps only if it runs, and if each step can be repeated. The rule takes uses that write several documents, and accepts a change feed, an outbox, a saga, a repeatable retry, and any word on what happens after a stop halfway. A sentence on all such uses counts for each. Lines of logs, the state that a process writes with its heartbeat, a session that the next sign-in makes, and the removal of what a TTL removes anyhow, don’t count.',
     hint: 'State what completes the rest, or put the documents under one partition key.',
     instead: ['C25', 'F20'],
     needs: [ANNOTATIONS],
@@ -212,19 +254,24 @@ export const FLOWS: readonly Rule[] = [
     title: 'What is written to Cosmos DB and to another store reaches both',
     severity: 'warning',
     source: SOURCES.ours,
-    why: 'A program that writes a document, and then sends a message or writes a search index, stops in between one day. Then the document is there and its message never comes, or the index doesn’t know it, and no error shows it. The other order is no better. The change feed, or an outbox document in the same batch, is read until the second write succeeds. The rule takes uses with a step outside Cosmos DB, and search indexes and replicas that the request itself writes. It leaves out caches, mails, computations, and files in Blob Storage.',
+    why: 'A program that writes a document, and then sends a message or writes a search index, stops in between one day. Then the document is there and its message never comes, or the index doesn’t know it, and no error shows it. The other order is no better. The change feed, or an outbox document in the same batch, is read until the second write succeeds. The rule takes uses with a step outside Cosmos DB, and search indexes and replicas that the request itself writes. It leaves out caches, mails, computations, files in Blob Storage, and the steps of an engine that goes on after a stop.',
     hint: 'Write to Cosmos DB only, and do the rest from its change feed or an outbox.',
     instead: ['F20'],
     needs: [ANNOTATIONS],
     *check({ annotations }) {
       if (!annotations) return;
       yield* findings(annotations, true);
+      // An activity of an engine that goes on after a stop writes the index then.
+      const resumed = annotations
+        .of('flow')
+        .some((flow) => isSaidBeside(annotations, [flow], RESUMES) && outsideOf(flow).includes('search index'));
       const both = annotations
         .of('derived')
         .filter(
           (one) =>
             (one.form === 'search-index' || one.form === 'replica') &&
             one.keptBy === 'same-request' &&
+            !(resumed && one.form === 'search-index') &&
             one.onRepeat === undefined &&
             !isSaidBeside(annotations, [one], HARMLESS),
         );

@@ -85,6 +85,38 @@ function* forEver(annotations: Annotations): Iterable<Found> {
   );
 }
 
+/** Of settings there are some dozens, deleted ones among them. */
+const isFew = (type: WholeType): boolean =>
+  hasPurpose(type, 'reference', 'audit', 'log') || /config|setting|template|role|categor|plan\b/i.test(type.name);
+
+/** Documents that are marked as deleted and are said to stay, where nothing takes them away later. */
+function* marked(annotations: Annotations): Iterable<Found> {
+  const all = typesOf(annotations).flatMap((type) => {
+    const stated = ofType(annotations, type);
+    const soft = annotations.of('deletion').filter((one) => same(one.type, type.name));
+    const forever = stated.filter(({ forever: is }) => is === true);
+    const ends =
+      stated.some(({ seconds, by }) => seconds !== undefined || by !== undefined) ||
+      soft.some(({ way, restorable }) => way === 'hard' || restorable === true) ||
+      annotations.of('access').some((one) => one.operation === 'delete' && same(one.type, type.name));
+    return forever.length > 0 &&
+      soft.length > 0 &&
+      !ends &&
+      !isFew(type) &&
+      !isExisting(annotations, { type: type.name })
+      ? [{ type, forever, soft }]
+      : [];
+  });
+  yield* hinted(
+    together(
+      all.flatMap(({ forever }) => forever),
+      `${listed(all.map(({ type }) => type.name))} ${plural(all, 'is', 'are')} only marked as deleted and ${plural(all, 'stays', 'stay')} for ever: each read goes on to skip what nobody wants any more, it is paid for, and the logical partition of its owner grows with it`,
+      all.flatMap(({ soft }) => soft.map(({ at }) => at)),
+    ),
+    `Set a \`ttl\` together with the mark, as long as somebody may want it back; or state why ${listed(all.map(({ type }) => type.name))} must stay.`,
+  );
+}
+
 const EXPIRY = /expir|valid_?(?:until|to)|(?:^|[._])ends?_?at$/i;
 const UNITS: readonly (readonly [RegExp, number])[] = [
   [/^s(?:ec(?:ond)?s?)?$/i, 1],
@@ -156,6 +188,8 @@ function* lifetimes(annotations: Annotations): Iterable<Found> {
 
 /** The TTL of a type, if every place that gives it one gives it the same sort. */
 const ttlOf = (annotations: Annotations, type: WholeType): { seconds: number; at: Place } | undefined => {
+  // Where some stay for ever, the time is that of drafts or of deleted ones, and what refers to the others keeps them.
+  if (ofType(annotations, type).some(({ forever }) => forever === true)) return undefined;
   const container = annotations
     .of('container')
     .find(({ container: name, ttl }) => typeof ttl === 'number' && same(name, type.container));
@@ -312,13 +346,14 @@ export const KEPT: readonly Rule[] = [
     title: 'What is kept for ever holds nothing that should end',
     severity: 'warning',
     source: SOURCES.ours,
-    why: 'A decision to keep everything answers how long, and not whether it is right. Records with addresses or health data of persons need a reason and an end. Receipts, keys of idempotency, tokens and sessions are used up after the longest retry or the sign-in, and then only cost storage. The rule takes types that a place says to keep for ever.',
+    why: 'A decision to keep everything answers how long, and not whether it is right. Records with addresses or health data of persons need a reason and an end. Receipts, keys of idempotency, tokens and sessions are used up after the longest retry or the sign-in, and then only cost storage. The rule takes types that a place says to keep for ever, also when they are only marked as deleted.',
     hint: 'State how long it is needed, and set a `ttl` of that time.',
     needs: [ANNOTATIONS],
     *check({ annotations }) {
       if (!annotations) return;
       if (!annotations.of('retention').some(({ forever }) => forever === true)) yield missing('what is kept for ever');
       yield* forEver(annotations);
+      yield* marked(annotations);
     },
   },
   {

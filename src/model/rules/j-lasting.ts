@@ -26,7 +26,40 @@ const WIDE = /tenant|org|account|customer|region|type|status|cluster|domain|site
 const isVague = ({ type, container, seconds, forever }: Annotation<'retention'>): boolean =>
   type === undefined && container === undefined && seconds === undefined && forever === undefined;
 
+/** "How long the audit stays is for a later specification": the open point is known. */
+const isPostponed = (annotations: Annotations, type: WholeType): boolean =>
+  annotations.planned.some(
+    (one) =>
+      one.kind === 'retention' &&
+      (one.type === undefined ? same(one.container, type.container) : same(one.type, type.name)) &&
+      /\bTBD\b|to be (?:decided|defined|determined)|polic(?:y|ies)\b/i.test(one.words),
+  );
+
+/** The text counts them for a year, and they are few: a long history costs little. */
+const isLittle = (annotations: Annotations, type: WholeType): boolean =>
+  annotations
+    .of('scale')
+    .some(
+      ({ type: name, documents, words }) =>
+        same(name, type.name) &&
+        documents !== undefined &&
+        documents <= 100_000 &&
+        /(?:\/|\bper |\ba |\beach )(?:year|season)\b/i.test(words),
+    ) && !type.fields.some(({ large, grows }) => large === true || grows === true);
+
+/** "Immutable once written (a historical snapshot)": it is to stay. */
+const isHistory = (annotations: Annotations, type: WholeType): boolean =>
+  hasPurpose(type, 'result', 'state', 'telemetry') &&
+  annotations.lines.some(
+    (line) =>
+      /\bhistorical (?:snapshot|record)s?\b/i.test(line) && /\bimmutable\b|\bkept\b|\bpreserv|\bretain/i.test(line),
+  ) &&
+  /snapshot|histor/i.test(type.name);
+
 const isHandled = (annotations: Annotations, type: WholeType): boolean =>
+  isPostponed(annotations, type) ||
+  isLittle(annotations, type) ||
+  isHistory(annotations, type) ||
   annotations
     .of('retention')
     .some((one) =>

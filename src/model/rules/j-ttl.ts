@@ -172,6 +172,12 @@ function* restarted(annotations: Annotations): Iterable<Found> {
 /** A name of the first write of a document, whatever the operation is called. */
 const WRITES_ONE = /^(?:write|log|record|store|emit|append|create|persist|save|insert|add)s?\b/i;
 
+/** What a program adds soon after to what was recorded: a score, an embedding, a label. */
+const isAddition = ({ sets = [], name }: Annotation<'access'>): boolean =>
+  [...sets, ...(sets.length === 0 ? [name] : [])].every((one) =>
+    /sentiment|embedding|vector|score|label|categor|summary|enrich|classif/i.test(one),
+  );
+
 /** A record of the past that is changed later: its TTL begins again, though the text says no word on when it counts. */
 function* rewritten(annotations: Annotations): Iterable<Found> {
   for (const { type, seconds, at } of expiringIn(annotations)) {
@@ -181,7 +187,7 @@ function* rewritten(annotations: Annotations): Iterable<Found> {
       (one) => (isEdit(one) || one.readFirst === true) && !WRITES_ONE.test(one.name),
     );
     const [change] = changes;
-    if (!change) continue;
+    if (!change || changes.every(isAddition)) continue;
     yield {
       message: `${type.name} is kept${after(seconds).replace(' after', '')} by a TTL as a record of what happened, and "${change.name}" changes it later: a TTL counts from the last write, so each change starts the time again, and overwrites what was recorded`,
       at,

@@ -10,25 +10,10 @@ import {
   typeOf,
 } from '../annotations/merged.ts';
 import { isExisting } from '../annotations/scale.ts';
-import type { Place } from '../model.ts';
 import type { Facts } from './facts.ts';
+import { type Expected, type Made, type Open, covers, hintOf, sameFields } from './j-unique-remedies.ts';
 import { isCountedUp, isPosition, isSerialized } from './j-writers.ts';
 import { type Found, type Rule, ANNOTATIONS, SOURCES, hinted, missing, together } from './rule.ts';
-
-const lower = (fields: readonly string[]): string[] => fields.map((field) => field.toLowerCase());
-/** A class has `FileUrl`, and its documents `fileUrl`. */
-const covers = (given: readonly string[], fields: readonly string[]): boolean =>
-  coversExactly(lower(given), lower(fields));
-const sameFields = (a: readonly string[], b: readonly string[]): boolean => a.length === b.length && covers(a, b);
-
-interface Expected {
-  readonly type: string;
-  readonly fields: readonly string[];
-  /** The scope in which the value is expected once, as any place states it. */
-  readonly within: readonly string[];
-  readonly by: ReadonlySet<string>;
-  readonly places: readonly { readonly at: Place }[];
-}
 
 /** "Differs from the last one" and "one a minute" are compared when they happen; the value may come again later. */
 const isOnce = ({ words }: Annotation<'unique'>): boolean =>
@@ -95,6 +80,56 @@ const isCreatedWith = (annotations: Annotations, { type, fields: [field = '', se
   );
 };
 
+const PROVIDER = /firebase|auth0|entra|azure ad\b|cognito|okta|clerk|identity provider/i;
+
+/** An e-mail of accounts that an identity provider keeps, where its uid is the id and nothing looks up by the e-mail. */
+const isOfProvider = (annotations: Annotations, { type, fields: [field = '', second], by }: Expected): boolean =>
+  second === undefined &&
+  by.size === 0 &&
+  /e-?mail|phone/i.test(field) &&
+  annotations.of('id').some((one) => same(one.type, type) && PROVIDER.test(`${one.words} ${one.format ?? ''}`)) &&
+  !accessesOf(annotations, type).some(({ equals }) => covers(equals, [field]));
+
+const PERSON = /user|account|owner|member|customer|participant|tenant|author|creat|org/i;
+
+/**
+ * "Per session" of a survey that also has the id of a module: it tells what it is about, and there is one for each module.
+ * A reference that the session has itself tells nothing apart.
+ */
+function isOnePerMore(annotations: Annotations, { type, fields: [field = '', second], within, by }: Expected): boolean {
+  const whole = typeOf(annotations, type);
+  const target = whole?.fields.find(({ path }) => sameField(path, field))?.refersTo;
+  if (second !== undefined || by.size > 0 || target === undefined) return false;
+  const there = typeOf(annotations, target)?.fields.map(({ path }) => path) ?? [];
+  return (whole?.fields ?? []).some(
+    ({ path }) =>
+      /_id$|(?<=[a-z])Id$/.test(path) &&
+      !PERSON.test(path) &&
+      !path.includes('.') &&
+      !path.includes('[') &&
+      there.length > 0 &&
+      !covers([field, ...within, ...there], [path]) &&
+      !isIdentifier(annotations, { type, fields: [path], within, by, places: [] }),
+  );
+}
+
+/** "Daily" says how often something comes, and not that a second one is refused. */
+const isRhythm = (annotations: Annotations, { type, fields: [field = '', second], by }: Expected): boolean =>
+  second === undefined &&
+  by.size === 0 &&
+  /date|day|week|month/i.test(field) &&
+  annotations
+    .of('unique')
+    .filter((one) => same(one.type, type) && covers([field], one.fields))
+    .every(
+      ({ words }) =>
+        /\b(?:daily|weekly|monthly)\b/i.test(words) && !/\b(?:one|once|only|unique|each|per)\b/i.test(words),
+    );
+
+/** `team_slug` is made of `team_name`. */
+const stemOf = (field: string): string => field.replace(/(?<=\w)_?(?:slug|name|normali[sz]ed|hash|key)$/i, '');
+const stems = (fields: readonly string[]): string[] => fields.map(stemOf);
+
 /** Values by chance don't meet: a UUID needs nothing that keeps it. */
 const BY_CHANCE = /^[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}$|^[0-9A-HJKMNP-TV-Z]{26}$/i;
 
@@ -138,12 +173,6 @@ function keyFollows(annotations: Annotations, container: string | undefined, giv
     const from = values.find((one) => one.from && one.from.length > 0)?.from;
     return from !== undefined && !from.some((one) => sameField(one, field)) && covers(given, from);
   });
-}
-
-interface Made {
-  readonly from: readonly string[] | undefined;
-  readonly random: boolean;
-  readonly at: Place | undefined;
 }
 
 /** How the id of a type is made: as a place says it, or as every example has it. */
@@ -229,17 +258,6 @@ function furtherOf(annotations: Annotations, { fields, within }: Expected, id: M
   );
 }
 
-interface Open extends Expected {
-  readonly cause: 'check-first' | 'index' | 'partition' | 'random' | 'wider' | 'none';
-  readonly container: string | undefined;
-  readonly key: readonly string[] | undefined;
-  /** A unique key could hold it where the documents are now. */
-  readonly could: boolean;
-  readonly id: Made;
-  /** What the id has beside the value. */
-  readonly further: readonly string[];
-}
-
 /** Documents that this text designs, with these fields. What is only sent, or compared with one value, has no such field. */
 function isStored(annotations: Annotations, { type, fields }: Expected): boolean {
   const whole = typeOf(annotations, type);
@@ -270,7 +288,12 @@ const partsOf = (annotations: Annotations, { fields: [field = '', second], place
 function openOf(annotations: Annotations, expected: Expected): Open | undefined {
   const { by, type, fields, within } = expected;
   if (by.has('reservation') || isSerialized(annotations, type) || !isStored(annotations, expected)) return undefined;
-  if ([isKeptElsewhere, isOfCopy, isCreatedWith].some((is) => is(annotations, expected))) return undefined;
+  if (
+    [isKeptElsewhere, isOfCopy, isCreatedWith, isOfProvider, isOnePerMore, isRhythm].some((is) =>
+      is(annotations, expected),
+    )
+  )
+    return undefined;
   if (fields.some((field) => isByChance(annotations, type, field))) return undefined;
   const container = annotations.containerOf({ type });
   const key = annotations.keyOf(container);
@@ -292,7 +315,7 @@ function openOf(annotations: Annotations, expected: Expected): Open | undefined 
     .filter((one) => same(one.container, container))
     .flatMap(({ uniqueKeys = [] }) => uniqueKeys)
     .some((one) => covers(given, one));
-  const byId = id.from !== undefined && covers(given, id.from);
+  const byId = id.from !== undefined && (covers(given, id.from) || covers(stems(given), stems(id.from)));
   if (declared || byId || by.has('unique-key'))
     return follows === false && isGlobal(annotations, expected) ? open('partition') : undefined;
   if (by.has('id')) {
@@ -333,22 +356,6 @@ function whyOf({ cause, container, key = [], id, could, fields, further }: Open)
   return `neither the id nor a unique key is made of it, so two requests at the same time, or a retry, store it twice${outside}`;
 }
 
-/** Whether a use is to put the new document over the one of before, as a second code for an e-mail. */
-const overwrites = (annotations: Annotations, type: string): boolean =>
-  accessesOf(annotations, type).some(({ operation }) => operation === 'upsert') ||
-  annotations
-    .of('flow')
-    .some(({ steps }) => steps.some((step) => step.operation === 'upsert' && same(step.type, type)));
-
-function hintOf(annotations: Annotations, { type, fields, within, could, container }: Open, several: boolean): string {
-  const value = several ? 'the value' : [...within, ...fields].join(', ');
-  if (could && overwrites(annotations, type))
-    return `Make the id of ${type} from ${value}: then an upsert replaces the document of before, and there is only one.`;
-  return could
-    ? `Make the id of ${type} from ${value} and create without upsert, so that the second create fails with 409; or give ${container ?? 'the container'} a unique key on ${several ? 'each field' : fields.map((field) => `/${field.replaceAll('.', '/')}`).join(', ')} when it is created.`
-    : `Keep ${several ? 'for each of these fields ' : ''}a document whose id is made of ${value}, in a container with the key /id, and create it before the ${type}: the second create fails with 409. Delete it together with the ${type}.`;
-}
-
 /** Each cause once, with its fields where there are several. */
 function whysOf(group: readonly Open[]): string {
   const causes = [...Map.groupBy(group, (one) => `${one.cause} ${one.could}`).values()];
@@ -384,7 +391,7 @@ function* findingsOf(facts: Facts): Iterable<Found> {
         `Nothing keeps ${what} unique: ${whysOf(group)}`,
         [...group.flatMap(({ id }) => id.at ?? []), ...keys.slice(0, 1).map(({ at }) => at)],
       ),
-      hintOf(annotations, group.find(({ could }) => !could) ?? first, group.length > 1),
+      hintOf(annotations, group),
     );
   }
 }
@@ -395,7 +402,7 @@ export const UNIQUE_VALUES: readonly Rule[] = [
     title: 'What the document expects once is kept by an id, a unique key or a document of its own',
     severity: 'warning',
     source: SOURCES.microsoft('Unique key constraints in Azure Cosmos DB'),
-    why: 'An id and a unique key are unique inside one logical partition (ASM-E135). If the fields don’t decide the value of the container’s key, the same e-mail can be stored in two partitions. An index refuses nothing. A query before the write doesn’t help either: two requests at the same time both find nothing. The rule takes what the annotations call unique, and looks for an id made of these fields, a unique key, or a document that reserves the value. Values by chance, a document’s own identifier, elements of a list and writes that replace one document of the partition each time need nothing.',
+    why: 'An id and a unique key are unique inside one logical partition (ASM-E135). If the fields don’t decide the value of the container’s key, the same e-mail can be stored in two partitions. An index refuses nothing. A query before the write doesn’t help either: two requests at the same time both find nothing. The rule takes what the annotations call unique, and looks for an id made of these fields, a unique key, or a document that reserves the value. Values by chance, a document’s own identifier, elements of a list and writes that replace one document of the partition each time need nothing. Nor does an e-mail that an identity provider keeps, if nothing is looked up by it.',
     hint: 'Make the id from the value, or keep a document of its own for it.',
     instead: ['C12', 'C17', 'C23', 'C29', 'C33', 'C34'],
     needs: [ANNOTATIONS],

@@ -12,6 +12,7 @@ import {
   typesOf,
 } from '../annotations/merged.ts';
 import type { Place } from '../model.ts';
+import { orphaned } from './j-checks.ts';
 import { type Found, type Rule, ANNOTATIONS, SOURCES, hinted, missing, n, together } from './rule.ts';
 
 type Access = Annotation<'access'>;
@@ -71,9 +72,12 @@ const deletesByMark = (annotations: Annotations, { type, sets = [] }: Access): b
         sets.some((set) => sameField(set, field)),
     );
 
+const CHANGES = /^(?:updat|chang|edit|modif|mark|complet|finish|merg)/i;
+
 /** An upsert after a read that sets no field, of documents that nothing changes later: it writes what isn't there. */
-const isCreation = (annotations: Annotations, { operation, readFirst, sets, type }: Access): boolean =>
+const isCreation = (annotations: Annotations, { operation, readFirst, sets, type, name }: Access): boolean =>
   operation === 'upsert' &&
+  !CHANGES.test(name) &&
   readFirst === true &&
   sets === undefined &&
   type !== undefined &&
@@ -386,7 +390,7 @@ export const WRITERS: readonly Rule[] = [
     title: 'Writers at the same time don’t lose a change, and don’t do the same work',
     severity: 'warning',
     source: SOURCES.microsoft('Transactions and optimistic concurrency control'),
-    why: 'A replace or an upsert without If-Match writes the whole document over what is there (ASM-E137). Two messages that are added at the same time become one. A worker that reads what waits, and writes that it works on it, is no claim: another reads the same before that write. A cap that is counted first is passed by requests that count at the same time. The rule takes caps, writes that are said to read first, and types with states of work that a query looks for; any guard that is stated makes it silent. A soft delete that sets its mark and a ttl is left out.',
+    why: 'A replace or an upsert without If-Match writes the whole document over what is there (ASM-E137). Two messages that are added at the same time become one. A worker that reads what waits, and writes that it works on it, is no claim: another reads the same before that write. A cap that is counted first is passed by requests that count at the same time. A parent that is found and a parent without children are both true until one request writes a child and another deletes the parent. The rule takes caps, writes that are said to read first, and types with states of work that a query looks for; any guard that is stated makes it silent. A soft delete that sets its mark and a ttl is left out.',
     hint: 'Write with If-Match, or patch with a condition.',
     instead: ['D20', 'F21'],
     needs: [ANNOTATIONS],
@@ -398,6 +402,7 @@ export const WRITERS: readonly Rule[] = [
       yield* abandoned(annotations);
       yield* exceeded(annotations);
       yield* lastOnes(annotations);
+      yield* orphaned(annotations);
     },
   },
   {

@@ -100,3 +100,14 @@ describe('J59', () => {
     expect(found({ ...one, purpose: 'lease' }, id, write)).toEqual([]);
   });
 });
+
+describe('J55, ids of the time', () => {
+  test('a run writes another document each time', () => {
+    const run = { kind: 'type', type: 'Run', container: 'runs', fields: [{ path: 'failed', type: 'array' }] };
+    const create = { kind: 'access', name: 'Create a run', operation: 'upsert', type: 'Run', unread: true };
+    const update = { kind: 'access', name: 'Update', operation: 'patch', type: 'Run', sets: ['failed'] };
+    expect(found(run, create, update)).toEqual([expect.stringContaining('as after a repeated request')]);
+    expect(found(run, create, update, { kind: 'id', type: 'Run', from: ['timestamp'] })).toEqual([]);
+    expect(found(run, create, update, { kind: 'id', type: 'Run', from: ['day'] })).toHaveLength(1);
+  });
+});

@@ -48,3 +48,37 @@ describe('J58', () => {
     expect(messages(promise, { ...complete, recovery: undefined })).toEqual([]);
   });
 });
+
+describe('J57, keys that nothing compares', () => {
+  const key = {
+    kind: 'unique',
+    type: 'Reservation',
+    fields: ['messageId'],
+    words: 'messageId is the idempotency key',
+    line: 1,
+  };
+  const write = {
+    kind: 'access',
+    name: 'Reserve',
+    operation: 'upsert',
+    type: 'Reservation',
+    equals: ['productId'],
+    line: 2,
+  };
+  const of = (...all: object[]): string[] =>
+    annotated(
+      ['messageId is the idempotency key'],
+      all.map((one, index) => ({ ...one, line: index + 1 })),
+      AGAIN,
+    ).map(({ message }) => message);
+
+  test('no id, unique key or condition has it', () => {
+    expect(of(key, write)).toEqual([expect.stringContaining('Reservation.messageId is called an idempotency key')]);
+    expect(of(key)).toEqual([]);
+    expect(of(key, { ...write, equals: ['message_id'] })).toEqual([]);
+    expect(of(key, { ...write, guard: 'create-conflict' })).toEqual([]);
+    expect(of(key, write, { kind: 'id', type: 'Reservation', from: ['messageId'] })).toEqual([]);
+    expect(of(key, write, { kind: 'type', type: 'Processed message' })).toEqual([]);
+    expect(of({ ...key, by: 'id' }, write)).toEqual([]);
+  });
+});

@@ -121,3 +121,35 @@ describe('J32', () => {
     expect(found({ ...own, keptBy: 'same-request' })).toEqual([]);
   });
 });
+
+describe('J37, a run that is repeated', () => {
+  const scan = { kind: 'flow', name: 'Re-run the scan', many: true, steps: [{ operation: 'upsert', type: 'Signal' }] };
+  const id = { kind: 'id', type: 'Signal', from: ['ticker', 'date'] };
+  const list = {
+    kind: 'access',
+    name: 'Signals of a day',
+    operation: 'query',
+    type: 'Signal',
+    returns: 'list',
+    equals: ['date'],
+  };
+  const signal = { kind: 'type', type: 'Signal', container: 'signals', fields: [{ path: 'date' }] };
+
+  test('what it finds no more is still listed', () => {
+    expect(found(scan, id, list, signal)).toEqual([
+      expect.stringContaining('what the run finds no more stays: "Signals of a day"'),
+    ]);
+    expect(found({ ...scan, name: 'Scan' }, id, list, signal)).toEqual([]);
+    expect(found(scan, id, signal)).toEqual([]);
+    expect(found(scan, id, list, signal, { kind: 'deletion', type: 'Signal', way: 'hard' })).toEqual([]);
+  });
+
+  test('what many sources share isn’t left over', () => {
+    const view = { kind: 'derived', what: 'entity', form: 'view', type: 'Entity', of: 'Text' };
+    const entity = { kind: 'type', type: 'Entity', fields: [{ path: 'name' }] };
+    const process = { kind: 'flow', name: 'Process', many: true, steps: [{ operation: 'upsert', type: 'Entity' }] };
+    expect(found(process, view, entity)).toEqual([expect.stringContaining('"Process" upserts Entity')]);
+    const shared = { ...entity, fields: [{ path: 'evidence', type: 'array' }] };
+    expect(found(process, view, shared)).toEqual([]);
+  });
+});

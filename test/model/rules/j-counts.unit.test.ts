@@ -82,3 +82,42 @@ describe('J26', () => {
     expect(found(request, at('Venue', 'venues'), at('Review', 'venues'))).toEqual([]);
   });
 });
+
+describe('J26, figures that nobody else counts', () => {
+  const run = { kind: 'type', type: 'ScanRun', purpose: 'job', fields: [{ path: 'processed' }] };
+  const processed = { kind: 'derived', what: 'processed', form: 'counter', type: 'ScanRun', field: 'processed' };
+  const update = { kind: 'access', name: 'Update', operation: 'upsert', type: 'ScanRun', readFirst: true };
+
+  test('a run sets its own, a process says how it is, a vote counts', () => {
+    expect(found(run, processed)).toEqual([expect.stringContaining('a repeated request counts again')]);
+    expect(found(run, processed, update)).toEqual([]);
+    expect(
+      found({ ...run, purpose: 'state', type: 'Post' }, { ...processed, type: 'Post' }, { ...update, type: 'Post' }),
+    ).toHaveLength(1);
+    const agent = { kind: 'type', type: 'Agent', fields: [{ path: 'lastHeartbeat' }] };
+    expect(found(agent, { ...processed, type: 'Agent', field: 'pending' })).toEqual([]);
+    expect(found(agent, { ...processed, type: 'Agent', field: 'votes' })).toEqual([
+      expect.stringContaining('a repeated click or request'),
+    ]);
+  });
+
+  test('a schema of another system, and what a model put out', () => {
+    const beside = (text: string, one: object, type: object): number =>
+      annotated(
+        [text],
+        [
+          { ...one, line: 1 },
+          { ...type, line: 2 },
+        ],
+        COUNTS,
+      ).length;
+    const incident = { kind: 'type', type: 'Incident' };
+    const bookmarks = { ...processed, type: 'Incident', field: 'bookmarkCount' };
+    expect(beside('Incident: schema matches that of the product', bookmarks, incident)).toBe(0);
+    expect(beside('Incident: the schema of this service', bookmarks, incident)).toBe(1);
+    const prediction = { kind: 'type', type: 'Prediction', purpose: 'result' };
+    const features = { ...rating, type: 'Prediction', field: 'features', of: 'Event' };
+    expect(beside('the input of the model', features, prediction)).toBe(0);
+    expect(beside('how many events there were', features, prediction)).toBe(1);
+  });
+});

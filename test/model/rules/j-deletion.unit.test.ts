@@ -95,3 +95,12 @@ describe('J24', () => {
     expect(found(soft, count, { ...whole, type: 'Author' })).toHaveLength(1);
   });
 });
+
+describe('J24, stamps', () => {
+  test('who created it, unless a read asks for that', () => {
+    const form = { kind: 'type', type: 'Form', fields: [{ path: 'createdBy', refersTo: 'Owner' }] };
+    expect(found(hard, form)).toEqual([]);
+    const mine = { kind: 'access', name: 'My forms', operation: 'query', type: 'Form', equals: ['createdBy'] };
+    expect(found(hard, form, mine)).toEqual([expect.stringContaining('Form.createdBy then refers')]);
+  });
+});

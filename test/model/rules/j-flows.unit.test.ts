@@ -133,3 +133,52 @@ describe('J34', () => {
     expect(found({ ...index, keptBy: 'change-feed' })).toEqual([]);
   });
 });
+
+describe('J25 and J34, what completes the rest', () => {
+  const rules = (text: string, one: object): string[] =>
+    annotated([text], [{ ...one, line: 1 }], FLOWS).map(({ rule }) => rule);
+
+  test('a sentence on all uses', () => {
+    const among = (sentence: string): number => annotated(['both are written', sentence], [register], FLOWS).length;
+    expect(among('Cross-entity changes run as a saga')).toBe(0);
+    expect(among('The saga of this company is long')).toBe(1);
+    expect(among('Cross-entity changes run without a saga')).toBe(1);
+  });
+
+  test('an engine that goes on after a stop', () => {
+    const index = { ...register, steps: [step('User', 'users'), { outside: 'search index' }] };
+    expect(rules('the steps of the endpoint', index)).toEqual(['J34']);
+    expect(rules('an orchestrator of Durable Functions', index)).toEqual([]);
+    const entry = { kind: 'derived', what: 'index', form: 'search-index', of: 'User', keptBy: 'same-request', line: 2 };
+    const both = (text: string): number => annotated([text], [{ ...index, line: 1 }, entry], FLOWS).length;
+    expect(both('an orchestrator of Durable Functions')).toBe(0);
+    expect(both('the steps of the endpoint')).toBe(2);
+  });
+
+  test('a session that the next sign-in makes, a heartbeat, and a batch elsewhere', () => {
+    const session = { kind: 'type', type: 'Owner', container: 'teams', purpose: 'session' };
+    expect(found(register, session)).toHaveLength(1);
+    expect(found(register, session, { kind: 'access', name: 'Sign in', operation: 'create', type: 'Owner' })).toEqual(
+      [],
+    );
+    expect(
+      found(register, { kind: 'type', type: 'Owner', container: 'teams', fields: [{ path: 'lastHeartbeat' }] }),
+    ).toEqual([]);
+    const plain = {
+      kind: 'flow',
+      name: 'Create',
+      sameKey: true,
+      steps: [step('Task', 'tasks'), step('Reminder', 'tasks')],
+    };
+    expect(found(plain)).toHaveLength(1);
+    expect(found(plain, { ...plain, name: 'Rename', together: 'batch' })).toEqual([]);
+  });
+});
+
+describe('J34 beside a saga', () => {
+  test('the saga covers the documents, and not a message that is sent after one', () => {
+    const notify = { kind: 'flow', name: 'Rename', steps: [step('User', 'users'), { outside: 'queue' }] };
+    const lines = ['rename and emit', 'Cross-entity changes run as a saga'];
+    expect(annotated(lines, [notify], FLOWS).map(({ rule }) => rule)).toEqual(['J34']);
+  });
+});

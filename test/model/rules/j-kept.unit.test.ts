@@ -133,3 +133,33 @@ describe('J53', () => {
     expect(found(match, { ...ttl, seconds: 7 * 365 * 86_400 }, total)).toEqual([]);
   });
 });
+
+describe('J53, a time for some', () => {
+  test('what stays unless it is a draft', () => {
+    const request = { kind: 'type', type: 'Request', container: 'requests', purpose: 'state' };
+    const project = {
+      kind: 'type',
+      type: 'Project',
+      container: 'projects',
+      purpose: 'state',
+      fields: [{ path: 'requestId', refersTo: 'Request' }],
+    };
+    const ttl = { kind: 'retention', type: 'Request', seconds: 7_776_000, by: 'ttl' };
+    expect(found(request, project, ttl)).toEqual([expect.stringContaining('Request expires after')]);
+    expect(found(request, project, ttl, { kind: 'retention', type: 'Request', forever: true })).toEqual([]);
+  });
+});
+
+describe('J51, what is only marked', () => {
+  test('deleted documents that stay, unless something takes them away', () => {
+    const task = { kind: 'type', type: 'Task', container: 'tasks', purpose: 'state' };
+    const soft = { kind: 'deletion', type: 'Task', way: 'soft', field: 'state' };
+    const stays = { kind: 'retention', type: 'Task', forever: true };
+    expect(found(task, soft, stays)).toEqual([expect.stringContaining('J51 Task is only marked as deleted')]);
+    expect(found(task, stays)).toEqual([]);
+    expect(found({ ...task, purpose: 'reference' }, soft, stays)).toEqual([]);
+    expect(found(task, { ...soft, restorable: true }, stays)).toEqual([]);
+    expect(found(task, soft, stays, { ...soft, way: 'hard' })).toEqual([]);
+    expect(found(task, soft, stays, { kind: 'retention', type: 'Task', by: 'job' })).toEqual([]);
+  });
+});

@@ -75,3 +75,34 @@ describe('J21', () => {
     ).toEqual([]);
   });
 });
+
+describe('J21, what is known or small', () => {
+  const planned = { kind: 'retention', type: 'Log', planned: true };
+  const beside = (text: string, one: object): number =>
+    annotated(
+      [text],
+      [
+        { ...one, line: 1 },
+        { ...log, line: 2 },
+      ],
+      LASTING,
+    ).length;
+
+  test('a retention that is to be decided, and a few a year', () => {
+    expect(beside('the time is TBD', planned)).toBe(0);
+    expect(beside('90 days from phase 2', planned)).toBe(1);
+    const scale = { kind: 'scale', type: 'Log', documents: 37_500 };
+    expect(beside('37,500 docs/year', scale)).toBe(0);
+    expect(beside('37,500 docs/day', scale)).toBe(1);
+    expect(beside('900,000 docs/year', { ...scale, documents: 900_000 })).toBe(1);
+  });
+
+  test('snapshots that the text calls history and keeps', () => {
+    const of = (sentence: string, type: string): number =>
+      annotated([sentence], [{ ...log, type, purpose: 'result' }], LASTING).length;
+    const history = 'Immutable once written (a historical snapshot)';
+    expect(of(history, 'StandingsSnapshot')).toBe(0);
+    expect(of(history, 'Measurement')).toBe(1);
+    expect(of('A snapshot of the standings', 'StandingsSnapshot')).toBe(1);
+  });
+});

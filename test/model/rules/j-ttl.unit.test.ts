@@ -93,3 +93,12 @@ describe('J22', () => {
     expect(found({ ...logs, ttl: 999_999 }, log, archive)).toEqual([]);
   });
 });
+
+describe('J22, what is added to a record', () => {
+  test('a score, and another value', () => {
+    const ttl = { ...logs, ttl: 31_536_000 };
+    const change = { kind: 'access', name: 'Correct', operation: 'patch', type: 'Log', sets: ['text'] };
+    expect(found(ttl, log, change)).toEqual([expect.stringContaining('"Correct" changes it later')]);
+    expect(found(ttl, log, { ...change, sets: ['sentimentScore'] })).toEqual([]);
+  });
+});

@@ -185,3 +185,67 @@ describe('J20', () => {
     ).toEqual([]);
   });
 });
+
+describe('J20, remedies and what is none', () => {
+  const hint = (...all: object[]): string => annotated([], all, UNIQUE_VALUES)[0]?.hint ?? '';
+  const node = { kind: 'container', container: 'nodes', key: ['/environment'] };
+  const type = {
+    kind: 'type',
+    type: 'Node',
+    container: 'nodes',
+    fields: [{ path: 'name' }, { path: 'code' }, { path: 'parentId' }, { path: 'isActive', type: 'boolean' }],
+  };
+  const once = {
+    kind: 'unique',
+    type: 'Node',
+    fields: ['name'],
+    within: ['environment', 'parentId'],
+    by: 'check-first',
+  };
+
+  test('a unique key has the scope without the partition key, and names that people enter make no id', () => {
+    expect(hint(node, type, once)).toBe(
+      'Give nodes a unique key on /parentId,/name when it is created; the id can stay as it is.',
+    );
+    expect(hint(node, type, { ...once, fields: ['code'] })).toMatch(
+      /^Make the id of Node from environment, parentId, code .* a unique key on \/parentId,\/code when/,
+    );
+    expect(hint({ ...node, key: ['/region'] }, type, once)).toContain('made of a hash of environment, parentId, name');
+  });
+
+  test('a boolean is named by a document with a fixed id', () => {
+    const active = hint(node, type, { ...once, fields: ['isActive'] });
+    expect(active).toContain('in a document with a fixed id for each environment, parentId');
+    expect(active).toContain('No unique key on /isActive');
+    expect(active).not.toContain('Give nodes');
+  });
+
+  test('an e-mail of an identity provider, unless it is looked up', () => {
+    const account = { kind: 'type', type: 'Admin', container: 'admins', fields: [{ path: 'email' }] };
+    const by = { kind: 'unique', type: 'Admin', fields: ['email'] };
+    const uid = { kind: 'id', type: 'Admin', from: ['adminId'], format: 'Firebase uid' };
+    expect(found(account, by, { ...uid, format: 'uid' })).toHaveLength(1);
+    expect(found(account, by, uid)).toEqual([]);
+    const read = { kind: 'access', name: 'Find', operation: 'query', type: 'Admin', equals: ['email'] };
+    expect(found(account, by, uid, read)).toHaveLength(1);
+  });
+
+  test('a rhythm is no demand, and a slug is made of its name', () => {
+    const briefing = { kind: 'type', type: 'Briefing', container: 'briefings', fields: [{ path: 'date' }] };
+    const of = (words: string): string[] =>
+      annotated(
+        [words],
+        [
+          { kind: 'unique', type: 'Briefing', fields: ['date'] },
+          { ...briefing, line: 2 },
+        ].map((one, index) => ({ line: index + 1, ...one })),
+        UNIQUE_VALUES,
+      ).map(({ rule }) => rule);
+    expect(of('a daily briefing')).toEqual([]);
+    expect(of('one daily briefing')).toEqual(['J20']);
+    const named = { kind: 'unique', type: 'Node', fields: ['team_name'] };
+    const byTeam = { ...node, key: ['/id'] };
+    expect(found(byTeam, type, named, { kind: 'id', type: 'Node', from: ['team_slug'] })).toEqual([]);
+    expect(found(byTeam, type, named, { kind: 'id', type: 'Node', from: ['country_slug'] })).toHaveLength(1);
+  });
+});

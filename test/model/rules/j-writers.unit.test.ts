@@ -192,3 +192,28 @@ describe('J39', () => {
 });
 
 const log = { kind: 'type', type: 'Log' };
+
+describe('J29, two checks that meet', () => {
+  const node = { kind: 'type', type: 'Node', container: 'nodes', fields: [{ path: 'parentId' }] };
+  const check = { kind: 'access', operation: 'query', type: 'Node', aim: 'guard' };
+  const parent = { ...check, name: 'Check that the parent exists', equals: ['id'] };
+  const children = { ...check, name: 'Check that it has no children', equals: ['parentId'] };
+  const remove = { kind: 'access', name: 'Delete', operation: 'delete', type: 'Node' };
+
+  test('a parent that is deleted while a child is created', () => {
+    expect(found(node, parent, children, remove)).toEqual([expect.stringContaining('are asked before the write')]);
+    expect(found(node, parent, children)).toEqual([]);
+    expect(found(node, parent, remove)).toEqual([]);
+    expect(
+      found(node, parent, children, remove, { kind: 'deletion', type: 'Node', way: 'soft', field: 'gone' }),
+    ).toEqual([]);
+    expect(found(node, parent, { ...children, guard: 'batch' }, remove)).toEqual([]);
+    expect(found({ ...node, purpose: 'log' }, parent, children, remove)).toEqual([]);
+  });
+
+  test('a method that updates by an upsert is no creation', () => {
+    const update = { kind: 'access', name: 'Update a run', operation: 'upsert', type: 'Run', readFirst: true };
+    expect(found(update)).toHaveLength(1);
+    expect(found({ ...update, name: 'Save a run' })).toEqual([]);
+  });
+});

@@ -31,12 +31,16 @@ function canBoth(a: Said, b: Said): boolean {
   const [least, other] = a.isLeast === true ? [a, b] : [b, a];
   return (
     agree(a.stated, b.stated) ||
+    isLabelOf(a.text, b.text) ||
     (least.isLeast === true &&
       least.stated.kind === 'number' &&
       other.stated.kind === 'number' &&
       other.stated.value >= least.stated.value)
   );
 }
+
+/** `Knowledge Domain` in a drawing and `User Container` in a title are labels of the names beside them. */
+const isLabelOf = (a: string, b: string): boolean => same(a, b) && (/\s/.test(a.trim()) || /\s/.test(b.trim()));
 
 /** Places that can all be true, the most of them first. */
 function sides(all: readonly Said[]): Said[][] {

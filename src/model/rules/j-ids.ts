@@ -124,6 +124,8 @@ const isItself = (type: string, from: readonly string[]): boolean =>
   from.length === 1 &&
   (plain(from[0] ?? '') === 'id' ||
     plain(from[0] ?? '').endsWith(`${plain(type)}id`) ||
+    // `sessionId` of an admin session.
+    (/..id$/.test(plain(from[0] ?? '')) && plain(type).endsWith(plain(from[0] ?? '').slice(0, -2))) ||
     /(?:^|\.)(?:uu|gu|o)?id$/i.test(from[0] ?? ''));
 
 function* formulas(annotations: Annotations): Iterable<Found> {

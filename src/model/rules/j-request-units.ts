@@ -1,6 +1,14 @@
 // J47 and J49: what the document says that requests cost, and what a limit that it states means for what grows.
 import { type Annotations, fieldOf, same } from '../annotations/annotations.ts';
-import { type MergedType, accessesTo, alike, describedType, linesOf, typesIn } from '../annotations/described.ts';
+import {
+  type MergedType,
+  accessesTo,
+  alike,
+  describedType,
+  linesOf,
+  plain,
+  typesIn,
+} from '../annotations/described.ts';
 import { listed } from '../annotations/merged.ts';
 import { isExisting } from '../annotations/scale.ts';
 import type { Place } from '../model.ts';
@@ -116,19 +124,23 @@ function* wholePartitions(annotations: Annotations): Iterable<Found> {
     .find(({ setting, value }) => setting === 'consistency' && /strong|bounded/i.test(String(value)));
   for (const container of annotations.containers) {
     const key = annotations.keyOf(container)?.map(fieldOf) ?? [];
-    const sizes = annotations
-      .of('scale')
-      .filter(
-        (one) =>
-          one.totalBytes !== undefined &&
-          (one.container === undefined || same(one.container, container)) &&
-          (one.within === undefined || one.within.every((path) => key.some((part) => alike(part, path)))),
-      );
+    const sizes = annotations.of('scale').filter(
+      (one) =>
+        one.totalBytes !== undefined &&
+        (one.container === undefined || same(one.container, container)) &&
+        // Less than the whole key has several partitions, and a request reads one.
+        (one.within === undefined ||
+          key.every((part) => one.within?.some((path) => alike(part, path) || plain(path) === 'id'))),
+    );
     const rates = annotations
       .of('throughput')
       .filter(
         ({ ru, of, name, mode }) =>
-          ru !== undefined && mode !== 'limit' && (name === undefined || of !== 'container' || same(name, container)),
+          ru !== undefined &&
+          mode !== 'limit' &&
+          (of === 'container'
+            ? name === undefined || same(name, container)
+            : of === 'database' || annotations.containers.length === 1),
       );
     const reads = accessesTo(annotations, container).filter(
       ({ operation, equals, ranges = [], returns, paged, aim, often, type }) =>

@@ -74,6 +74,14 @@ function* partitions(annotations: Annotations): Iterable<Found> {
   };
 }
 
+const BOUND = /[<≤]\s*~?\d|\b(?:at most|up to|no more than|less than|under|below|within|max(?:imum)?)\b[^|\d]{0,12}\d/i;
+
+/** Parts and total are upper bounds: their sum may be smaller. */
+function isOfBounds({ lines }: Annotations, line: number, parts: number): boolean {
+  const figures = lines.slice(line - 1, line + parts).filter((text) => /\d/.test(text));
+  return figures.length > 0 && figures.filter((text) => BOUND.test(text)).length * 2 > figures.length;
+}
+
 const PAGE = SOURCES.microsoft('Azure Cosmos DB service quotas');
 
 /** Writes that are said to cost less than any does. */
@@ -111,6 +119,7 @@ export const ANNOTATED_FIGURES: readonly Rule[] = [
         const off = Math.abs(made - total) / Math.max(Math.abs(total), Math.abs(made), 1e-9);
         // A figure of one digit is rounded, whatever it is called.
         const digits = String(total).replaceAll(/[^0-9]|0+$/g, '').length;
+        if (isSum && made <= total && isOfBounds(annotations, at.line, parts.length)) continue;
         if (off <= (about === true ? ROUNDED : digits < 2 && !isSum ? 0.05 : EXACT)) continue;
         yield {
           message: `${quoted(what, 80)}: the parts make ${n(made)}, and the document says ${n(total)}. One of them is wrong, and what is counted or planned by it`,

@@ -163,6 +163,14 @@ const ELSEWHERE =
 const isKeptElsewhere = (annotations: Annotations, type: string): boolean =>
   annotations.all.some((one) => 'type' in one && same(one.type, type) && ELSEWHERE.test(one.words));
 
+/** No place says of the type more than that it has its container. */
+const isNamedOnly = (annotations: Annotations, type: string): boolean =>
+  annotations.all.every(
+    (one) =>
+      !('type' in one && same(one.type, type)) ||
+      (one.kind === 'type' && one.fields.length === 0 && one.purpose === undefined),
+  );
+
 /** Containers that the document has, and of which no place states the key. */
 function* keyless(annotations: Annotations): Iterable<Found> {
   const open = annotations.containers.filter(
@@ -173,7 +181,8 @@ function* keyless(annotations: Annotations): Iterable<Found> {
       !isExisting(annotations, { container: name }) &&
       !hasKeyInText(annotations, name) &&
       annotations.of('container').some(({ container }) => same(container, name)) &&
-      (typesIn(annotations, name).length > 0 || accessesTo(annotations, name).length > 0),
+      (typesIn(annotations, name).some(({ fields, type }) => fields.length > 0 || !isNamedOnly(annotations, type)) ||
+        accessesTo(annotations, name).length > 0),
   );
   yield* hinted(
     together(

@@ -1,6 +1,7 @@
 // J9, its queries: fields that they filter or order by, and that a selective indexing policy leaves out.
-import { type Annotation, type Annotations, fieldOf } from '../annotations/annotations.ts';
+import { type Annotation, type Annotations, fieldOf, same } from '../annotations/annotations.ts';
 import { accessesTo, alike, linesOf, plain } from '../annotations/described.ts';
+import { isAccepted } from '../annotations/scale.ts';
 import { listed } from '../annotations/merged.ts';
 import { type Index, indexedField, indexesOf, isWhole, pathsOf } from './index-paths.ts';
 import { type Found, hinted, quoted, together } from './rule.ts';
@@ -18,11 +19,16 @@ function unindexed(
   annotations: Annotations,
   container: string,
 ): { ordered: Unindexed[]; filtered: Unindexed[]; byKey: Unindexed[] } {
-  const indexes = indexesOf(annotations, container);
-  const all = pathsOf(indexes);
-  const policy = indexes.filter((index) => pathsOf([index]).length > 0);
+  const planned = annotations.planned.filter(
+    (one): one is Index => one.kind === 'index' && (one.container === undefined || same(one.container, container)),
+  );
   const selects = (index: Index): boolean =>
     (index.excluded ?? []).includes('/*') || (isWhole(index) && (index.included ?? []).length > 0);
+  const present = indexesOf(annotations, container);
+  // A policy that is only planned is to serve the same queries.
+  const indexes = present.some(selects) ? present : [...present, ...planned];
+  const all = pathsOf(indexes);
+  const policy = indexes.filter((index) => pathsOf([index]).length > 0);
   if (all.some(({ path, excluded }) => !excluded && path === '/*') || !indexes.some(selects))
     return { ordered: [], filtered: [], byKey: [] };
   const included = [
@@ -45,9 +51,10 @@ function unindexed(
   const isOrdered = (access: Annotation<'access'>): boolean => ordered.some((one) => one.access === access);
   return {
     ordered,
-    // A read without the key loads everything anyway.
+    // What is read over all partitions, and accepted so, may load everything.
     filtered: lacking((access) =>
-      isOrdered(access) || access.unknownKey === true
+      isOrdered(access) ||
+      (access.unknownKey === true && (isAccepted(annotations, access) || access.often === 'rarely'))
         ? []
         : [...(access.query?.filters ?? access.equals), ...(access.ranges ?? [])].filter((path) => !isKey(path)),
     ),

@@ -136,7 +136,8 @@ function* notListed(annotations: Annotations, container: string, key: string): I
   const writes = accessesTo(annotations, container).filter(
     ({ operation, sets = [] }) => ['replace', 'update', 'upsert'].includes(operation) && sets.length === 0,
   );
-  if (plain(key) === 'id' || !fields.includes(key) || names.length < 2) return;
+  if (plain(key) === 'id' || !fields.includes(key) || names.length < 2 || names.some((path) => alike(path, key)))
+    return;
   if (annotations.lines.some((text) => FIXED.test(text) && has(text, key))) return;
   yield* hinted(
     together(

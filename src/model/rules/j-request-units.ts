@@ -179,7 +179,7 @@ const [WRITE, READ] = [5, 1];
 const MORE = 1.2;
 
 /** Stated rates of requests, at the least that each takes, against the most that is planned. */
-function* rates(annotations: Annotations): Iterable<Found> {
+function* tooMany(annotations: Annotations): Iterable<Found> {
   for (const container of annotations.containers) {
     const most = annotations
       .of('throughput')
@@ -308,7 +308,7 @@ export const REQUEST_UNITS: readonly Rule[] = [
     *check({ annotations }): Iterable<RuleResult> {
       if (!annotations) return;
       if (annotations.of('scale').length === 0) yield missing('a size or a number of documents in an annotation');
-      yield* rates(annotations);
+      yield* tooMany(annotations);
       yield* wholePartitions(annotations);
       yield* reached(annotations);
     },

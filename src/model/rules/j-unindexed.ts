@@ -14,6 +14,10 @@ interface Unindexed {
   readonly policy: readonly Index[];
 }
 
+/** What is read over all partitions again and again should find its documents by an index, at least. */
+const isRun = (annotations: Annotations, access: Annotation<'access'>): boolean =>
+  (access.aim === 'work' || access.often === 'often') && !isAccepted(annotations, access);
+
 /** Fields that queries filter or order by, and that neither a path nor a composite index of a selective policy has. */
 function unindexed(
   annotations: Annotations,
@@ -51,10 +55,8 @@ function unindexed(
   const isOrdered = (access: Annotation<'access'>): boolean => ordered.some((one) => one.access === access);
   return {
     ordered,
-    // What is read over all partitions, and accepted so, may load everything.
     filtered: lacking((access) =>
-      isOrdered(access) ||
-      (access.unknownKey === true && (isAccepted(annotations, access) || access.often === 'rarely'))
+      isOrdered(access) || (access.unknownKey === true && !isRun(annotations, access))
         ? []
         : [...(access.query?.filters ?? access.equals), ...(access.ranges ?? [])].filter((path) => !isKey(path)),
     ),

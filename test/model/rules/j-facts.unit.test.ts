@@ -200,3 +200,12 @@ test('a load that a place counts with for several containers isn’t that of eac
   expect(counted(2, 'Days, Routes: 5 % of 17,402')).toEqual([]);
   expect(counted(3, 'Routes: 5 % of 17,402')).toHaveLength(1);
 });
+
+test('a label of a drawing or a title is the name beside it', () => {
+  const users = { kind: 'container', ...at(3), container: 'users' };
+  const named = (first: string, second: string) =>
+    messages(users, fact(1, 'container of users', 'name', first), fact(2, 'container of users', 'name', second));
+  expect(named('User Container', 'users')).toEqual([]);
+  expect(named('accounts', 'users')).toHaveLength(1);
+  expect(named('Order Container', 'users')).toHaveLength(1);
+});

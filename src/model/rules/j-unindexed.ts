@@ -16,7 +16,16 @@ interface Unindexed {
 
 /** What is read over all partitions again and again should find its documents by an index, at least. */
 const isRun = (annotations: Annotations, access: Annotation<'access'>): boolean =>
-  (access.aim === 'work' || access.often === 'often') && !isAccepted(annotations, access);
+  (access.aim === 'work' || access.often === 'often') &&
+  !isAccepted(annotations, access) &&
+  // A place that speaks of the access and of the index together answers for it.
+  !annotations
+    .of('access')
+    .some(
+      ({ name, at }) =>
+        name === access.name &&
+        annotations.of('index').some((one) => one.at.line === at.line && pathsOf([one]).length === 0),
+    );
 
 /** Fields that queries filter or order by, and that neither a path nor a composite index of a selective policy has. */
 function unindexed(

@@ -106,6 +106,11 @@ function isOfModel(annotations: Annotations, of: string): boolean {
   );
 }
 
+const isField = (annotations: Annotations, name: string): boolean =>
+  describedTypes(annotations).some(
+    ({ type, fields }) => same(type, name) || fields.some(({ path }) => words(name).includes(path)),
+  );
+
 /** Several of these may hold at once, or they say how a place puts it rather than what is. The form of an id is J4's. */
 const MANY_TRUE =
   /\b(?:purpose|use[sd]?|description|reason|example|contains?|includes?|made|by|from|in|at|on|role|path|endpoint|feature|benefit|step|note|form|format|scope|status)\b/i;
@@ -175,16 +180,17 @@ const isOfSeveral = (annotations: Annotations, fact: Annotation<'fact'>): boolea
 function facts(annotations: Annotations): readonly Contradiction[] {
   const examples = annotations.of('example').map(({ at, to, line }) => ({ from: at.line, to: at.line + to - line }));
   const isShown = ({ line }: Place): boolean => examples.some(({ from, to }) => line >= from && line <= to);
-  const real = annotations
-    .of('fact')
-    .filter(
-      (fact) =>
-        fact.example !== true &&
-        !HOPED.test(fact.property) &&
-        !HOPED.test(fact.of) &&
-        !/[*{<]/.test(String(fact.value)) &&
-        !isOfSeveral(annotations, fact),
-    );
+  const real = annotations.of('fact').filter(
+    (fact) =>
+      fact.example !== true &&
+      !HOPED.test(fact.property) &&
+      !HOPED.test(fact.of) &&
+      // How code is called isn't how data are stored; the types of one field are compared by its declarations.
+      !/\b(?:method|signature|function)\b/i.test(fact.property) &&
+      !(/^type$/i.test(fact.property) && !isField(annotations, fact.of)) &&
+      !/[*{<]/.test(String(fact.value)) &&
+      !isOfSeveral(annotations, fact),
+  );
   const groups = Map.groupBy(
     real,
     (fact) => `${key(fact.of)}.${key(fact.property)}.${key(fact.environment ?? '')}.${timeOf(annotations, fact)}`,

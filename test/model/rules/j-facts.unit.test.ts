@@ -209,3 +209,12 @@ test('a label of a drawing or a title is the name beside it', () => {
   expect(named('accounts', 'users')).toHaveLength(1);
   expect(named('Order Container', 'users')).toHaveLength(1);
 });
+
+test('calls of code, and types of what is no field, are no facts of the model', () => {
+  const users = { kind: 'type', ...at(3), type: 'user', container: 'users', fields: [{ path: 'label' }] };
+  const all = (of: string, property: string, first: string, second: string) =>
+    messages(users, fact(1, of, property, first), fact(2, of, property, second));
+  expect(all('users', 'save method', 'save(a)', 'store(a, b)')).toEqual([]);
+  expect(all('success of a user', 'type', 'bool', 'int')).toEqual([]);
+  expect(all('label', 'type', 'bool', 'int')).toHaveLength(1);
+});

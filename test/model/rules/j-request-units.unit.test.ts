@@ -79,3 +79,21 @@ test('stated rates of requests fit the throughput', () => {
   expect(said([orders, load(5000), load(1000), { ...most, environment: 'test' }], lines)).toEqual([]);
   expect(said([orders, load(5000), load(1000), { ...most, name: 'users' }], lines)).toEqual([]);
 });
+
+test('a size of a part of the key, and throughput of another container, say nothing of a read', () => {
+  const files = (key: string[]) => ({ kind: 'container', container: 'files', key });
+  const size = { kind: 'scale', container: 'files', totalBytes: 20e9, within: ['userId'], bounded: true };
+  const read = {
+    kind: 'access',
+    name: 'List',
+    operation: 'query',
+    container: 'files',
+    equals: ['userId'],
+    returns: 'list',
+  };
+  const all = (container: object, throughput: object) =>
+    said([container, size, read, throughput]).filter((text) => text.includes('all of a partition'));
+  expect(all(files(['/userId']), rate)).toHaveLength(1);
+  expect(all(files(['/userId', '/fileId']), rate)).toEqual([]);
+  expect(all(files(['/userId']), { ...rate, of: 'container', name: 'users' })).toEqual([]);
+});

@@ -170,3 +170,12 @@ test('a type to which stored documents refer has a container', () => {
   expect(messages(...two, post, domain({ container: 'users' }))).toEqual([]);
   expect(messages(...two, post, domain({ existing: true }))).toEqual([]);
 });
+
+test('a container that is named in passing needs no key here', () => {
+  const backups = { kind: 'container', ...at(6), container: 'backups' };
+  const named = { kind: 'type', ...at(6), type: 'backup', container: 'backups' };
+  const all = (...more: object[]) =>
+    messages(keyed(1, 'posts'), type(), backups, ...more).filter((text) => /backups/.test(text));
+  expect(all(named)).toEqual([]);
+  expect(all({ ...named, fields: [{ path: 'id' }] })[0]).toContain('backups: no place states the partition key');
+});

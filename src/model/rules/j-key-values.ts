@@ -338,7 +338,7 @@ export const KEY_VALUES: readonly Rule[] = [
     title: 'The partition key has many values, evenly used',
     severity: 'warning',
     source: SOURCES.microsoft('Partitioning and horizontal scaling in Azure Cosmos DB'),
-    why: 'A key value is a logical partition: 20 GB, 10,000 RU/s, on one physical partition (ASM-E121). With one or few values, with some that are much larger, or with the current day as the value, the container doesn’t scale, whatever throughput it has. Events of a tenant or a project that are kept for ever under one value reach 20 GB. The rule takes what annotations say of the values, and closed lists of the key’s field. Reference data with few values is silent, and so is a large value whose load or size the text gives below the limits, or for which it names a suffix or a split.',
+    why: 'A key value is a logical partition: 20 GB, 10,000 RU/s, on one physical partition (ASM-E121). With one or few values, with some that are much larger, or with the current day as the value, the container doesn’t scale, whatever throughput it has. Events of a tenant or a project that are kept for ever under one value reach 20 GB. The rule takes what annotations say of the values, and closed lists of the key’s field. Reference data with one or few values are silent, and so are a year or a season of what isn’t written all the time, a state document of each value, and a large value whose load or size the text gives below the limits, or for which it names a suffix or a split.',
     hint: 'Add a part to the key: the id of the owner, a time bucket or a suffix by hash. Or use a hierarchical key.',
     instead: ['B23', 'B27', 'C2', 'C3', 'C7'],
     needs: [ANNOTATIONS],

@@ -104,7 +104,7 @@ export const ANNOTATED_FIGURES: readonly Rule[] = [
     title: 'Figures that belong together agree',
     severity: 'warning',
     source: SOURCES.ours,
-    why: 'Sizes, costs and throughput are planned by sums and products. An example whose parts don’t add up to its total shows that the two are written apart, and readers take the example for the rule. The rule adds up and multiplies the figures that an annotation puts together. It also multiplies the number of documents that a partition is said to have by the size that a type is said to have, and compares that with 20 GB. A total that is called approximate may be off by 15 %.',
+    why: 'Sizes, costs and throughput are planned by sums and products. An example whose parts don’t add up to its total shows that the two are written apart, and readers take the example for the rule. The rule adds up and multiplies the figures that an annotation puts together. It also multiplies the number of documents that a partition is said to have by the size that a type is said to have, and compares that with 20 GB. A total that is called approximate may be off by 15 %, and parts that are upper bounds may be below the bound of their total.',
     hint: 'Correct the figure that is wrong, and what was planned by it.',
     instead: ['A17', 'A26', 'D7'],
     needs: [ANNOTATIONS],

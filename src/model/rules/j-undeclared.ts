@@ -332,7 +332,7 @@ export const UNDECLARED: readonly Rule[] = [
     title: 'What accesses use is declared: the fields of a type, and the containers',
     severity: 'warning',
     source: SOURCES.ours,
-    why: 'A filter by a field that the documents don’t have finds nothing, without an error. It is a slip of the pen, or a field that the model lacks. A container without a declaration has no key, so nobody can say what a read of it costs. The rule asks for fields only where a place lists all fields of the type, and for containers only where the document declares others with their keys. It also asks for the key of each container, and for a description of the documents, if none has one.',
+    why: 'A filter by a field that the documents don’t have finds nothing, without an error. It is a slip of the pen, or a field that the model lacks. A container without a declaration has no key, so nobody can say what a read of it costs. The rule asks for fields only where a place lists all fields of the type, and for containers only where the document declares others with their keys. It also asks for the container of a type to which stored documents refer, for the key of each container, and for a description of the documents, if none has one.',
     hint: 'Declare it, or correct the access.',
     instead: ['A19', 'A24'],
     needs: [ANNOTATIONS],

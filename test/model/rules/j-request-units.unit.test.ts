@@ -82,7 +82,7 @@ test('stated rates of requests fit the throughput', () => {
 
 test('a size of a part of the key, and throughput of another container, say nothing of a read', () => {
   const files = (key: string[]) => ({ kind: 'container', container: 'files', key });
-  const size = { kind: 'scale', container: 'files', totalBytes: 20e9, within: ['userId'], bounded: true };
+  const bytes = { kind: 'scale', container: 'files', totalBytes: 20e9, within: ['userId'], bounded: true };
   const read = {
     kind: 'access',
     name: 'List',
@@ -92,7 +92,7 @@ test('a size of a part of the key, and throughput of another container, say noth
     returns: 'list',
   };
   const all = (container: object, throughput: object) =>
-    said([container, size, read, throughput]).filter((text) => text.includes('all of a partition'));
+    said([container, bytes, read, throughput]).filter((text) => text.includes('all of a partition'));
   expect(all(files(['/userId']), rate)).toHaveLength(1);
   expect(all(files(['/userId', '/fileId']), rate)).toEqual([]);
   expect(all(files(['/userId']), { ...rate, of: 'container', name: 'users' })).toEqual([]);

@@ -108,7 +108,8 @@ function isOfModel(annotations: Annotations, of: string): boolean {
 
 const isField = (annotations: Annotations, name: string): boolean =>
   describedTypes(annotations).some(
-    ({ type, fields }) => same(type, name) || fields.some(({ path }) => words(name).includes(path)),
+    ({ type, fields }) =>
+      same(type, name) || fields.some(({ path }) => words(name).at(-1) === path || name.endsWith(`.${path}`)),
   );
 
 /** Several of these may hold at once, or they say how a place puts it rather than what is. The form of an id is J4's. */

@@ -215,6 +215,6 @@ test('calls of code, and types of what is no field, are no facts of the model', 
   const all = (of: string, property: string, first: string, second: string) =>
     messages(users, fact(1, of, property, first), fact(2, of, property, second));
   expect(all('users', 'save method', 'save(a)', 'store(a, b)')).toEqual([]);
-  expect(all('success of a user', 'type', 'bool', 'int')).toEqual([]);
+  expect(all('label prediction', 'type', 'bool', 'int')).toEqual([]);
   expect(all('label', 'type', 'bool', 'int')).toHaveLength(1);
 });

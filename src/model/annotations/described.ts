@@ -52,7 +52,8 @@ const jsonType = (value: unknown): FieldType | undefined => {
 export const isPlaceholder = (value: unknown): boolean =>
   typeof value === 'string' &&
   (/^\s*$|<[^>]*>|\.{2,}|…|\{[^}]*\}|^\$|^(?:string|uuid|guid|number|int|iso)\b/i.test(value) ||
-    /^(?:x{3,}|\*+)$/i.test(value));
+    /^(?:x{3,}|\*+)$/i.test(value) ||
+    /^[a-z]+(?:[-_][a-z]+)*[-_](?:uu|gu|ul)id(?:[-_]?\d{1,2})?$/i.test(value));
 
 /** The fields of a JSON document with their paths, arrays as `lines[]`; not deeper than that. */
 function* leaves(document: Readonly<Record<string, unknown>>, above = ''): Iterable<[string, unknown]> {

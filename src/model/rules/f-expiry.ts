@@ -8,6 +8,9 @@ const ARCHIVES = new RegExp(`${EXPIRY}[^.|]{0,60}\\barchiv|\\barchiv\\w*[^.|]{0,
 const COPIED =
   /\bfeed\b|\bbefore\b|\bexport|\bcop(y|ied)|\bsweep|\bblob|\bsynapse|\banalytical store|\bfunction|\bjob\b|\bnot?\b|\bor\b|\binstead\b|\bmoved?\b/i;
 
+/** A transition of a drawing: the states are apart, and something else may bring a document from one into the next. */
+const STATES = /--?>|→/;
+
 const FROM_NOW =
   /\bstartTime:\s*new Date\(\)|ChangeFeedStartFrom\.Now\(|\bstart_time\s*=\s*["']Now["']|StartFrom\.now\(|WithStartTime\(DateTime\.(Utc)?Now/i;
 
@@ -20,8 +23,15 @@ export const EXPIRES: readonly Rule[] = [
     why: 'TTL deletes. It moves nothing anywhere, and the latest-version feed doesn’t show the deletion. A design that says "archived by TTL" loses the documents. The rule accepts a sentence that names what copies them before, and a projection of the kind archive.',
     hint: 'Declare an archive, which copies documents and then lets them expire. Or write "deleted" instead of "archived".',
     needs: [DESIGN],
-    *check({ design, rows, containers }) {
+    *check({ design, rows, containers, annotations }) {
       if (!design) return;
+      // Somebody has read the document and found no TTL: then a period is over, and something else archives.
+      const isTtl =
+        annotations === undefined ||
+        annotations.of('container').some(({ ttl }) => ttl !== undefined && ttl !== 'off') ||
+        annotations.of('retention').some(({ by }) => by === 'ttl') ||
+        /\bttl\b|time[- ]to[- ]live/i.test(design.lines.join('\n'));
+      if (!isTtl) return;
       const archives = rows
         .filter(({ kind }) => kind === 'archive')
         .map(({ source }) => source?.container.toLowerCase());
@@ -32,7 +42,7 @@ export const EXPIRES: readonly Rule[] = [
       const isOwn = (line: number): boolean =>
         archives.length === 0 || spans.some(({ from, to }) => line >= from && line < to);
       const [first, ...others] = design.lines.flatMap((line, index) =>
-        ARCHIVES.test(line) && !COPIED.test(line) && !line.startsWith('#') && isOwn(index + 1)
+        ARCHIVES.test(line) && !COPIED.test(line) && !STATES.test(line) && !line.startsWith('#') && isOwn(index + 1)
           ? [{ file: design.file, line: index + 1 }]
           : [],
       );

@@ -31,12 +31,16 @@ function canBoth(a: Said, b: Said): boolean {
   const [least, other] = a.isLeast === true ? [a, b] : [b, a];
   return (
     agree(a.stated, b.stated) ||
+    isLabelOf(a.text, b.text) ||
     (least.isLeast === true &&
       least.stated.kind === 'number' &&
       other.stated.kind === 'number' &&
       other.stated.value >= least.stated.value)
   );
 }
+
+/** `Knowledge Domain` in a drawing and `User Container` in a title are labels of the names beside them. */
+const isLabelOf = (a: string, b: string): boolean => same(a, b) && (/\s/.test(a.trim()) || /\s/.test(b.trim()));
 
 /** Places that can all be true, the most of them first. */
 function sides(all: readonly Said[]): Said[][] {
@@ -101,6 +105,12 @@ function isOfModel(annotations: Annotations, of: string): boolean {
     words(of).some((word) => word !== 'id' && fields.includes(word.toLowerCase()))
   );
 }
+
+const isField = (annotations: Annotations, name: string): boolean =>
+  describedTypes(annotations).some(
+    ({ type, fields }) =>
+      same(type, name) || fields.some(({ path }) => words(name).at(-1) === path || name.endsWith(`.${path}`)),
+  );
 
 /** Several of these may hold at once, or they say how a place puts it rather than what is. The form of an id is J4's. */
 const MANY_TRUE =
@@ -171,16 +181,17 @@ const isOfSeveral = (annotations: Annotations, fact: Annotation<'fact'>): boolea
 function facts(annotations: Annotations): readonly Contradiction[] {
   const examples = annotations.of('example').map(({ at, to, line }) => ({ from: at.line, to: at.line + to - line }));
   const isShown = ({ line }: Place): boolean => examples.some(({ from, to }) => line >= from && line <= to);
-  const real = annotations
-    .of('fact')
-    .filter(
-      (fact) =>
-        fact.example !== true &&
-        !HOPED.test(fact.property) &&
-        !HOPED.test(fact.of) &&
-        !/[*{<]/.test(String(fact.value)) &&
-        !isOfSeveral(annotations, fact),
-    );
+  const real = annotations.of('fact').filter(
+    (fact) =>
+      fact.example !== true &&
+      !HOPED.test(fact.property) &&
+      !HOPED.test(fact.of) &&
+      // How code is called isn't how data are stored; the types of one field are compared by its declarations.
+      !/\b(?:method|signature|function)\b/i.test(fact.property) &&
+      !(/^type$/i.test(fact.property) && !isField(annotations, fact.of)) &&
+      !/[*{<]/.test(String(fact.value)) &&
+      !isOfSeveral(annotations, fact),
+  );
   const groups = Map.groupBy(
     real,
     (fact) => `${key(fact.of)}.${key(fact.property)}.${key(fact.environment ?? '')}.${timeOf(annotations, fact)}`,

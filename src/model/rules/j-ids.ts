@@ -1,8 +1,9 @@
 // J4: examples and ids as the service takes them, and as the document says that they are made.
 import { type Annotation, type Annotations, fieldOf, same } from '../annotations/annotations.ts';
 import { idOf } from '../annotations/known.ts';
-import { alike, linesOf, plain, describedType } from '../annotations/described.ts';
-import { listed } from '../annotations/merged.ts';
+import { alike, linesOf, plain, describedType, describedTypes } from '../annotations/described.ts';
+import { listed, outerOf } from '../annotations/merged.ts';
+import { isExisting } from '../annotations/scale.ts';
 import { valueAt } from '../model.ts';
 import { examplesOf, otherForms, otherParts, otherValues } from './j-id-forms.ts';
 import {
@@ -51,6 +52,49 @@ function* incomplete(annotations: Annotations): Iterable<Found> {
   yield* together(
     nameless,
     `The example of ${listed(nameless.map(({ example }) => nameOf(example)))} has no id, which each document must have. Without a rule for the id a repeated write makes a second document, and no point read is possible`,
+  );
+}
+
+/** A class may have the id of another one, or map a field to it. */
+const MAPPED =
+  /\b(?:extends|inherits?|base (?:class|type|document|entity)|common fields)\b|class \w+\s*:\s*\w*(?:Base|Document|Entity)\w*|JsonProperty(?:Name)?\(\s*"id"|alias\s*=\s*["']id["']|@Id\b|["'`]id["'`]\s*[:=]/;
+
+/** Types whose definitions list all fields, and of which no place names an id. */
+function* withoutId(annotations: Annotations): Iterable<Found> {
+  // A box of a drawing has what there is room for.
+  const isDrawn = ({ at }: { readonly at: Annotation['at'] }): boolean =>
+    /[│┃]/.test(annotations.lines[at.line - 1] ?? '');
+  const all = describedTypes(annotations).filter(({ type, fields, definitions }) => {
+    const declared = annotations.of('type').filter((one) => same(one.type, type) && one.complete === true);
+    return (
+      annotations.containersOf(type).length === 1 &&
+      !outerOf(annotations, type) &&
+      !isExisting(annotations, { type }) &&
+      declared.some((one) => one.fields.length >= 3) &&
+      !fields.some(({ path }) => plain(path) === 'id') &&
+      // A primary key by another name is no `id`.
+      !annotations
+        .of('id')
+        .some(
+          ({ type: whose, words, from = [] }) => same(whose, type) && (from.length !== 1 || /\bid\b/i.test(words)),
+        ) &&
+      !annotations.of('example').some((one) => same(one.type, type)) &&
+      !definitions.some(isDrawn) &&
+      !definitions.some(({ at }) =>
+        MAPPED.test(annotations.lines.slice(Math.max(0, at.line - 4), at.line + 30).join('\n')),
+      )
+    );
+  });
+  const names = listed(all.map(({ type }) => type));
+  const own = all.flatMap(({ type, fields }) =>
+    fields.filter(({ path }) => /^\w+$/.test(path) && isItself(type, [path])).map(({ path }) => path),
+  );
+  yield* hinted(
+    together(
+      all.flatMap(({ definitions }) => definitions),
+      `${names}: the fields are listed (${linesOf(all.flatMap(({ definitions }) => definitions))}), and id isn’t among them${own.length > 0 ? `, only ${listed([...new Set(own)])}` : ''}. Each document must have an id of this spelling. Without it the service refuses the write, or the client makes a random id: then a retry stores a second document, and no point read is possible`,
+    ),
+    `Add id to ${names}, and say of what it is made${own.length > 0 ? `, such as id = ${own[0] ?? ''}` : ''}.`,
   );
 }
 
@@ -124,6 +168,8 @@ const isItself = (type: string, from: readonly string[]): boolean =>
   from.length === 1 &&
   (plain(from[0] ?? '') === 'id' ||
     plain(from[0] ?? '').endsWith(`${plain(type)}id`) ||
+    // `sessionId` of an admin session.
+    (/..id$/.test(plain(from[0] ?? '')) && plain(type).endsWith(plain(from[0] ?? '').slice(0, -2))) ||
     /(?:^|\.)(?:uu|gu|o)?id$/i.test(from[0] ?? ''));
 
 function* formulas(annotations: Annotations): Iterable<Found> {
@@ -190,7 +236,7 @@ export const ANNOTATED_IDS: readonly Rule[] = [
     title: 'Examples and ids are as the service takes them, and made in one way',
     severity: 'warning',
     source: SOURCES.microsoft('Azure Cosmos DB service quotas'),
-    why: 'A document without the key’s field lies in the partition of all such documents. An id may not have the signs /, \\, # and ? (ASM-E166). Two formulas for one id give one thing two documents. The rule compares examples with the key of their container, ids with the form that the text gives, and the formulas with one another. A sign that stands for another, as %2F or ~2F for a slash, counts as the sign itself.',
+    why: 'A document without the key’s field lies in the partition of all such documents. Each document has an `id`, so a definition that lists all fields names it. An id may not have the signs /, \\, # and ? (ASM-E166). Two formulas for one id give one thing two documents. The rule compares examples with the key of their container, ids with the form that the text gives, and the formulas with one another. A sign that stands for another, as %2F or ~2F for a slash, counts as the sign itself.',
     hint: 'Write one formula, and make the examples by it.',
     instead: ['C1', 'C11', 'C36', 'A20'],
     needs: [ANNOTATIONS],
@@ -199,6 +245,7 @@ export const ANNOTATED_IDS: readonly Rule[] = [
       if (annotations.of('example').length + annotations.of('id').length === 0)
         yield missing('an example or an id in an annotation');
       yield* incomplete(annotations);
+      yield* withoutId(annotations);
       yield* refused(annotations);
       yield* freeTexts(annotations);
       yield* otherForms(annotations);

@@ -169,7 +169,7 @@ export const ANNOTATED_INDEXES: readonly Rule[] = [
     title: 'Index paths are those of fields, of queries and of the service',
     severity: 'warning',
     source: POLICY,
-    why: 'The service refuses a composite index with one path (ASM-E170). A path begins with a slash, has a wildcard only at its end, and a policy has the root path; lazy indexing is gone (ASM-E154). Otherwise the service refuses the policy. A path of a field that no document has does nothing: what should be excluded is indexed, and what should be found isn’t. The rule compares the paths of annotations with the fields of the container’s types, if all of them are described, and with the filters and orders of queries. The partition key, unless it is the id, isn’t indexed by itself (ASM-E169).',
+    why: 'The service refuses a composite index with one path (ASM-E170). A path begins with a slash, has a wildcard only at its end, and a policy has the root path; lazy indexing is gone (ASM-E154). Otherwise the service refuses the policy. A path of a field that no document has does nothing: what should be excluded is indexed, and what should be found isn’t. The rule compares the paths of annotations with the fields of the container’s types, if all of them are described, and with the filters and orders of queries, also those of a policy that is only planned. The partition key, unless it is the id, isn’t indexed by itself (ASM-E169).',
     hint: 'Take the paths from the documents and the queries.',
     instead: ['E2', 'E3', 'E4', 'E5', 'E14'],
     needs: [ANNOTATIONS],

@@ -5,7 +5,17 @@ import { accessesTo, alike, linesOf, plain, typesIn } from '../annotations/descr
 import { listed } from '../annotations/merged.ts';
 import { isExisting } from '../annotations/scale.ts';
 import { keyed } from './j-key-values.ts';
-import { type Found, type Rule, type RuleResult, ANNOTATIONS, SOURCES, missing, quoted, together } from './rule.ts';
+import {
+  type Found,
+  type Rule,
+  type RuleResult,
+  ANNOTATIONS,
+  SOURCES,
+  hinted,
+  missing,
+  quoted,
+  together,
+} from './rule.ts';
 
 const OLD =
   /\b(?:legacy|pre-?migration|old (?:docs|documents|records|data)|before the migration|backfill\w*|not yet migrated)\b/i;
@@ -111,13 +121,42 @@ function* renamable(annotations: Annotations): Iterable<Found> {
     };
 }
 
+const FIXED = /\bimmutable\b|\b(?:must not|may not|can(?:no|['’])t|never) (?:be )?chang\w+|\bread-?only\b/i;
+
+/** The text lists fields that an update may not change, and the key isn't among them. */
+function* notListed(annotations: Annotations, container: string, key: string): Iterable<Found> {
+  const types = typesIn(annotations, container);
+  const fields = types.flatMap((type) => type.fields.map(({ path }) => path)).filter((path) => /^\w+$/.test(path));
+  const has = (text: string, path: string): boolean => new RegExp(String.raw`(?<!\w)${path}(?!\w)`).test(text);
+  const fixed = annotations
+    .of('fact')
+    .filter(({ property, value, words }) => FIXED.test(`${property} ${String(value)} ${words}`))
+    .flatMap(({ of, at }) => fields.filter((path) => has(of, path)).map((path) => ({ path, at })));
+  const names = [...new Set(fixed.map(({ path }) => path))];
+  const writes = accessesTo(annotations, container).filter(
+    ({ operation, sets = [] }) => ['replace', 'update', 'upsert'].includes(operation) && sets.length === 0,
+  );
+  if (plain(key) === 'id' || !fields.includes(key) || names.length < 2 || names.some((path) => alike(path, key)))
+    return;
+  if (annotations.lines.some((text) => FIXED.test(text) && has(text, key))) return;
+  yield* hinted(
+    together(
+      writes,
+      `${listed(names.slice(0, 4))} may not change (${linesOf(fixed)}), and ${key}, by which ${container} is keyed, isn’t among them. ${listed(writes.map(({ name }) => `"${quoted(name)}"`))} with another ${key} is refused by the service, or writes a second document into another partition while the first stays`,
+      [...fixed, ...annotations.keysOf(container)].map(({ at }) => at),
+    ),
+    `Add ${key} to the fields that may not change, and refuse a request that has another value.`,
+    'warning',
+  );
+}
+
 export const KEY_CHANGES: readonly Rule[] = [
   {
     id: 'J11',
     title: 'A document has its partition key’s value when it is created, and keeps it',
     severity: 'error',
     source: SOURCES.microsoft('Partitioning and horizontal scaling in Azure Cosmos DB'),
-    why: 'The value of a document’s partition key can’t be changed (ASM-E167). A user who registers before he has a team can’t be stored by team, and moving him is a delete and a create in two partitions. The rule takes keys of which an annotation says that some documents lack them or get them later, optional fields, keys of e-mail addresses, phone numbers and names, and writes that set the key’s field or a field of which the id is made.',
+    why: 'The value of a document’s partition key can’t be changed (ASM-E167). A user who registers before he has a team can’t be stored by team, and moving him is a delete and a create in two partitions. The rule takes keys of which an annotation says that some documents lack them or get them later, optional fields, keys of e-mail addresses, phone numbers and names, and writes that set the key’s field or a field of which the id is made. It also asks for the key where the text lists fields that an update may not change.',
     hint: 'Key the container by a value that the document has from its creation for ever, and keep the other as a field.',
     instead: ['C30'],
     needs: [ANNOTATIONS],
@@ -126,7 +165,10 @@ export const KEY_CHANGES: readonly Rule[] = [
       const all = keyed(annotations);
       if (all.length === 0) yield missing('a partition key in an annotation');
       for (const { container, key } of all)
-        if (!isExisting(annotations, { container })) yield* unfixed(annotations, container, key);
+        if (!isExisting(annotations, { container })) {
+          yield* unfixed(annotations, container, key);
+          yield* notListed(annotations, container, key);
+        }
       yield* renamable(annotations);
     },
   },

@@ -1,7 +1,7 @@
 // J10 and J11: what values a partition key has, and when a document gets its own.
 import { type Annotation, type Annotations, fieldOf, same } from '../annotations/annotations.ts';
 import { idOf, isCallers, keyValues } from '../annotations/known.ts';
-import { alike, linesOf, plain, typesIn } from '../annotations/described.ts';
+import { accessesTo, alike, linesOf, plain, typesIn } from '../annotations/described.ts';
 import { listed } from '../annotations/merged.ts';
 import { isExisting, isSmall } from '../annotations/scale.ts';
 import type { Place } from '../model.ts';
@@ -72,11 +72,43 @@ const isReference = (annotations: Annotations, container: string): boolean => {
   );
 };
 
-const wider = (container: string, key: string): string =>
-  `Key ${container} by ${key} and a further value, as a hierarchical key (/${key.replaceAll('.', '/')}, /id) or with a suffix by hash, or by a field that has many values and that its reads know.`;
+/** A write sets the key: then a key with a further part still has the part that changes. */
+const isSet = (annotations: Annotations, container: string, key: string): boolean =>
+  accessesTo(annotations, container).some(({ sets = [] }) => sets.some((path) => alike(path, key)));
+
+const wider = (annotations: Annotations, container: string, key: string): string =>
+  isSet(annotations, container, key)
+    ? `Key ${container} by a field that never changes, has many values, and that its reads know; keep ${key} as an indexed field.`
+    : `Key ${container} by ${key} and a further value, as a hierarchical key (/${key.replaceAll('.', '/')}, /id) or with a suffix by hash, or by a field that has many values and that its reads know.`;
+
+/** `agentName` of an AgentState: each value has one document, which its owner writes again and again. */
+const isOfEach = (annotations: Annotations, container: string, key: string): boolean => {
+  const types = typesIn(annotations, container);
+  const whose = plain(key).replace(/(?:name|id|key)$/, '');
+  return (
+    whose !== '' &&
+    types.length > 0 &&
+    types.every(({ type }) => plain(type).replace(/(?:state|status|config\w*|settings?|profile)$/, '') === whose)
+  );
+};
+
+/** A year or a season: its values are few at any time, and the load of one is that of a year. */
+const YEARLY = /\b(?:years?|yearly|seasons?|annual(?:ly)?)\b|^\W*(?:yyyy|\d{4})\W*$/i;
+const isYearly = ({ format = '', words, from = [] }: KeyValue): boolean =>
+  [format, words, ...from].some((text) => YEARLY.test(text));
+
+/** The values of the key, without years of what has no writes all the time. */
+function valuesOf(annotations: Annotations, container: string): readonly KeyValue[] {
+  const all = keyValues(annotations, container);
+  const isWritten = typesIn(annotations, container).some(({ purposes }) =>
+    ['event', 'log', 'audit', 'message', 'telemetry'].some((purpose) => purposes.has(purpose)),
+  );
+  const yearly = all.filter(({ byTime }) => byTime === true).some(isYearly);
+  return yearly && !isWritten ? all.filter((one) => one.byTime !== true && one.distinct !== 'few') : all;
+}
 
 function* fewValues(annotations: Annotations, container: string, key: string): Iterable<Found> {
-  const all = keyValues(annotations, container);
+  const all = valuesOf(annotations, container);
   // Few values are enough for what the text calls small.
   const few = all.filter(
     ({ distinct, at }) =>
@@ -94,10 +126,15 @@ function* fewValues(annotations: Annotations, container: string, key: string): I
   const places = [...few, ...lists];
   const single = few.filter(({ distinct }) => distinct === 'one');
   // Each type with a value of its own: the container has as many values as types.
-  const one = single.length > 0 && new Set(single.map(({ format = '' }) => format)).size === 1;
+  const one =
+    single.length > 0 &&
+    new Set(single.map(({ format = '' }) => format)).size === 1 &&
+    // The documents of another type have other values.
+    lists.every(({ values }) => values.length < 2) &&
+    !few.some(({ distinct, type }) => distinct === 'few' && !single.some((own) => same(own.type, type)));
   // One value of the field that says whose the documents are is first a matter of access.
   const isOwner = annotations.of('tenancy').some(({ field }) => field !== undefined && alike(field, key));
-  if (places.length === 0 || (small && !one) || (one && isOwner)) return;
+  if (places.length === 0 || small || isOfEach(annotations, container, key) || (one && isOwner)) return;
   const values = lists[0] ? ` (${listed(lists[0].values.slice(0, 6))})` : '';
   const even = evenly(annotations, container);
   const many = one ? all.filter(({ distinct }) => distinct === 'many') : [];
@@ -123,7 +160,7 @@ function* fewValues(annotations: Annotations, container: string, key: string): I
       ...found,
       hint: one
         ? `Take a value for ${key} that differs from user to user or from document to document.`
-        : wider(container, key),
+        : wider(annotations, container, key),
     };
 }
 
@@ -154,7 +191,7 @@ function isWithinLimits({ lines }: Annotations, { at }: KeyValue): boolean {
 }
 
 function* unevenValues(annotations: Annotations, container: string, key: string): Iterable<Found> {
-  const all = keyValues(annotations, container);
+  const all = valuesOf(annotations, container);
   const even = evenly(annotations, container);
   const claim = even.length > 0 ? `, although ${linesOf(even)} ${even.length === 1 ? 'calls' : 'call'} it even` : '';
   const skewed = all.filter((one) => one.skewed === true && !isWithinLimits(annotations, one));
@@ -174,8 +211,15 @@ function* unevenValues(annotations: Annotations, container: string, key: string)
       ...found,
       hint: single
         ? `Split the document of a hot ${key} into several with a suffix, write one of them at random, and put them together at the read or by the change feed.`
-        : wider(container, key),
+        : wider(annotations, container, key),
     };
+  yield* byTimeValues(annotations, container, key);
+}
+
+function* byTimeValues(annotations: Annotations, container: string, key: string): Iterable<Found> {
+  const all = valuesOf(annotations, container);
+  const even = evenly(annotations, container);
+  const claim = even.length > 0 ? `, although ${linesOf(even)} ${even.length === 1 ? 'calls' : 'call'} it even` : '';
   const byTime = all.filter((one) => one.byTime === true);
   const otherwise = all.filter(({ byTime: time, from = [] }) => time !== true && from.length > 0 && byTime.length > 0);
   const other =
@@ -190,6 +234,18 @@ function* unevenValues(annotations: Annotations, container: string, key: string)
     ),
     `Put something before the time that spreads the writes: the owner, the source, or a suffix by hash.`,
   );
+}
+
+/** Where places state different keys, one of them may be a time. */
+function* timeAmongKeys(annotations: Annotations): Iterable<Found> {
+  for (const container of annotations.containers) {
+    if (annotations.keyOf(container) !== undefined || isSettled(annotations, container)) continue;
+    const keys = annotations.keysOf(container).flatMap(({ key }) => (key.length === 1 ? key.map(fieldOf) : []));
+    const [from] = keyValues(annotations, container)
+      .filter(({ byTime }) => byTime === true)
+      .flatMap((one) => one.from ?? []);
+    if (from !== undefined && keys.some((key) => alike(key, from))) yield* byTimeValues(annotations, container, from);
+  }
 }
 
 /** Fields whose values are few, or some of which have most of the documents, by what they mean. */
@@ -211,7 +267,7 @@ function* unevenByName(annotations: Annotations, container: string, key: string)
     `${container} is keyed by ${key}, and all ${listed(types.map(({ type }) => type))} documents of one ${key} are one logical partition. Values of such a field are few, and some have most of the documents: the largest is bound to 20 GB and 10,000 RU/s while the others are idle, and a correction of ${key} is a delete and a create`,
     all.map(({ at }) => at),
   ))
-    yield { ...found, hint: wider(container, key) };
+    yield { ...found, hint: wider(annotations, container, key) };
 }
 
 /** Fields for an owner whose documents are many. */
@@ -282,7 +338,7 @@ export const KEY_VALUES: readonly Rule[] = [
     title: 'The partition key has many values, evenly used',
     severity: 'warning',
     source: SOURCES.microsoft('Partitioning and horizontal scaling in Azure Cosmos DB'),
-    why: 'A key value is a logical partition: 20 GB, 10,000 RU/s, on one physical partition (ASM-E121). With one or few values, with some that are much larger, or with the current day as the value, the container doesn’t scale, whatever throughput it has. Events of a tenant or a project that are kept for ever under one value reach 20 GB. The rule takes what annotations say of the values, and closed lists of the key’s field. Reference data with few values is silent, and so is a large value whose load or size the text gives below the limits, or for which it names a suffix or a split.',
+    why: 'A key value is a logical partition: 20 GB, 10,000 RU/s, on one physical partition (ASM-E121). With one or few values, with some that are much larger, or with the current day as the value, the container doesn’t scale, whatever throughput it has. Events of a tenant or a project that are kept for ever under one value reach 20 GB. The rule takes what annotations say of the values, and closed lists of the key’s field. Reference data with one or few values are silent, and so are a year or a season of what isn’t written all the time, a state document of each value, and a large value whose load or size the text gives below the limits, or for which it names a suffix or a split.',
     hint: 'Add a part to the key: the id of the owner, a time bucket or a suffix by hash. Or use a hierarchical key.',
     instead: ['B23', 'B27', 'C2', 'C3', 'C7'],
     needs: [ANNOTATIONS],
@@ -296,6 +352,7 @@ export const KEY_VALUES: readonly Rule[] = [
         yield* unevenValues(annotations, container, key);
         yield* unevenByName(annotations, container, key);
       }
+      yield* timeAmongKeys(annotations);
       yield* endlessOnes(
         annotations,
         all.flatMap(({ container, key }) => endless(annotations, container, key) ?? []),

@@ -1,6 +1,14 @@
 // J47 and J49: what the document says that requests cost, and what a limit that it states means for what grows.
 import { type Annotations, fieldOf, same } from '../annotations/annotations.ts';
-import { type MergedType, accessesTo, alike, describedType, linesOf, typesIn } from '../annotations/described.ts';
+import {
+  type MergedType,
+  accessesTo,
+  alike,
+  describedType,
+  linesOf,
+  plain,
+  typesIn,
+} from '../annotations/described.ts';
 import { listed } from '../annotations/merged.ts';
 import { isExisting } from '../annotations/scale.ts';
 import type { Place } from '../model.ts';
@@ -116,19 +124,23 @@ function* wholePartitions(annotations: Annotations): Iterable<Found> {
     .find(({ setting, value }) => setting === 'consistency' && /strong|bounded/i.test(String(value)));
   for (const container of annotations.containers) {
     const key = annotations.keyOf(container)?.map(fieldOf) ?? [];
-    const sizes = annotations
-      .of('scale')
-      .filter(
-        (one) =>
-          one.totalBytes !== undefined &&
-          (one.container === undefined || same(one.container, container)) &&
-          (one.within === undefined || one.within.every((path) => key.some((part) => alike(part, path)))),
-      );
+    const sizes = annotations.of('scale').filter(
+      (one) =>
+        one.totalBytes !== undefined &&
+        (one.container === undefined || same(one.container, container)) &&
+        // Less than the whole key has several partitions, and a request reads one.
+        (one.within === undefined ||
+          key.every((part) => one.within?.some((path) => alike(part, path) || plain(path) === 'id'))),
+    );
     const rates = annotations
       .of('throughput')
       .filter(
         ({ ru, of, name, mode }) =>
-          ru !== undefined && mode !== 'limit' && (name === undefined || of !== 'container' || same(name, container)),
+          ru !== undefined &&
+          mode !== 'limit' &&
+          (of === 'container'
+            ? name === undefined || same(name, container)
+            : of === 'database' || annotations.containers.length === 1),
       );
     const reads = accessesTo(annotations, container).filter(
       ({ operation, equals, ranges = [], returns, paged, aim, often, type }) =>
@@ -154,6 +166,61 @@ function* wholePartitions(annotations: Annotations): Iterable<Found> {
         [size, ...rates.slice(0, 1), ...(strong ? [strong] : [])].map(({ at }) => at),
       ),
       'Read the documents that a request needs by id or by type, or keep a summary; and set the limit by what the throughput reads in a second.',
+    );
+  }
+}
+
+const READS = /\b(?:reads?|reading|quer(?:y|ies)|look-?ups?|gets?|views?|searches)\b/i;
+const WRITES =
+  /\b(?:writes?|writing|updates?|inserts?|creates?|upserts?|ingest\w*|events?|messages?|readings|documents?|orders?|reservations?|appends?)\b/i;
+/** What a write, or a read, of 1 KB takes at least. */
+const [WRITE, READ] = [5, 1];
+/** Below that the figures are rounded. */
+const MORE = 1.2;
+
+/** Stated rates of requests, at the least that each takes, against the most that is planned. */
+function* tooMany(annotations: Annotations): Iterable<Found> {
+  for (const container of annotations.containers) {
+    const most = annotations
+      .of('throughput')
+      .filter(
+        ({ ru, of, name, mode, environment }) =>
+          ru !== undefined &&
+          mode !== 'serverless' &&
+          environment === undefined &&
+          (of !== 'container' || name === undefined || same(name, container)),
+      )
+      .toSorted((a, b) => (b.ru ?? 0) - (a.ru ?? 0));
+    const loads = annotations
+      .of('scale')
+      .filter(
+        (one) =>
+          one.perSecond !== undefined &&
+          one.environment === undefined &&
+          (one.within ?? []).length === 0 &&
+          same(annotations.containerOf(one), container) &&
+          (READS.test(one.words) || WRITES.test(one.words)),
+      );
+    const [top] = most;
+    // A word of both is counted as what costs less.
+    const largest = (isRead: boolean): (typeof loads)[number] | undefined =>
+      loads
+        .filter(({ words }) => READS.test(words) === isRead)
+        .toSorted((a, b) => (b.perSecond ?? 0) - (a.perSecond ?? 0))[0];
+    const [reads, writes] = [largest(true), largest(false)];
+    const need = (reads?.perSecond ?? 0) * READ + (writes?.perSecond ?? 0) * WRITE;
+    if (!top?.ru || need <= MORE * top.ru) continue;
+    const parts = [
+      ...(writes ? [`${n(writes.perSecond ?? 0)} writes a second (line ${writes.at.line}) of ${WRITE} RU`] : []),
+      ...(reads ? [`${n(reads.perSecond ?? 0)} reads a second (line ${reads.at.line}) of ${READ} RU`] : []),
+    ];
+    yield* hinted(
+      together(
+        [writes, reads].filter((one) => one !== undefined),
+        `${container}: ${listed(parts)} and more, the least for 1 KB, take ${n(need)} RU/s, and the most that is planned is ${n(top.ru)} RU/s (line ${top.at.line}). The rest gets 429, and the costs are counted too low`,
+        [top.at],
+      ),
+      `Count the RU of each request by its size and its indexed paths, and plan and price at least ${n(need)} RU/s for the peak; what a cache answers, leave out, and say so.`,
     );
   }
 }
@@ -235,12 +302,13 @@ export const REQUEST_UNITS: readonly Rule[] = [
     title: 'What grows stays below the limits that the document states',
     severity: 'warning',
     source: SOURCES.ours,
-    why: 'A limit of documents or bytes that ends in an error is a date at which the application stops, if nothing keeps the data below it. And a size that one request may read must fit the throughput: 32 MB are some thousand RU, which 400 RU/s give in ten seconds. The rule compares the sizes that annotations state with reads of a whole partition, the throughput, the consistency and the retention.',
+    why: 'A limit of documents or bytes that ends in an error is a date at which the application stops, if nothing keeps the data below it. And a size that one request may read must fit the throughput: 32 MB are some thousand RU, which 400 RU/s give in ten seconds. A stated rate of requests takes 1 RU a read and 5 RU a write at least. The rule compares the sizes and rates that annotations state with reads of a whole partition, the throughput, the consistency and the retention.',
     hint: 'Keep the data below the limit, and set the limit by the throughput.',
     needs: [ANNOTATIONS],
     *check({ annotations }): Iterable<RuleResult> {
       if (!annotations) return;
       if (annotations.of('scale').length === 0) yield missing('a size or a number of documents in an annotation');
+      yield* tooMany(annotations);
       yield* wholePartitions(annotations);
       yield* reached(annotations);
     },

@@ -74,6 +74,14 @@ function* partitions(annotations: Annotations): Iterable<Found> {
   };
 }
 
+const BOUND = /[<≤]\s*~?\d|\b(?:at most|up to|no more than|less than|under|below|within|max(?:imum)?)\b[^|\d]{0,12}\d/i;
+
+/** Parts and total are upper bounds: their sum may be smaller. */
+function isOfBounds({ lines }: Annotations, line: number, parts: number): boolean {
+  const figures = lines.slice(line - 1, line + parts).filter((text) => /\d/.test(text));
+  return figures.length > 0 && figures.filter((text) => BOUND.test(text)).length * 2 > figures.length;
+}
+
 const PAGE = SOURCES.microsoft('Azure Cosmos DB service quotas');
 
 /** Writes that are said to cost less than any does. */
@@ -96,7 +104,7 @@ export const ANNOTATED_FIGURES: readonly Rule[] = [
     title: 'Figures that belong together agree',
     severity: 'warning',
     source: SOURCES.ours,
-    why: 'Sizes, costs and throughput are planned by sums and products. An example whose parts don’t add up to its total shows that the two are written apart, and readers take the example for the rule. The rule adds up and multiplies the figures that an annotation puts together. It also multiplies the number of documents that a partition is said to have by the size that a type is said to have, and compares that with 20 GB. A total that is called approximate may be off by 15 %.',
+    why: 'Sizes, costs and throughput are planned by sums and products. An example whose parts don’t add up to its total shows that the two are written apart, and readers take the example for the rule. The rule adds up and multiplies the figures that an annotation puts together. It also multiplies the number of documents that a partition is said to have by the size that a type is said to have, and compares that with 20 GB. A total that is called approximate may be off by 15 %, and parts that are upper bounds may be below the bound of their total.',
     hint: 'Correct the figure that is wrong, and what was planned by it.',
     instead: ['A17', 'A26', 'D7'],
     needs: [ANNOTATIONS],
@@ -111,6 +119,7 @@ export const ANNOTATED_FIGURES: readonly Rule[] = [
         const off = Math.abs(made - total) / Math.max(Math.abs(total), Math.abs(made), 1e-9);
         // A figure of one digit is rounded, whatever it is called.
         const digits = String(total).replaceAll(/[^0-9]|0+$/g, '').length;
+        if (isSum && made <= total && isOfBounds(annotations, at.line, parts.length)) continue;
         if (off <= (about === true ? ROUNDED : digits < 2 && !isSum ? 0.05 : EXACT)) continue;
         yield {
           message: `${quoted(what, 80)}: the parts make ${n(made)}, and the document says ${n(total)}. One of them is wrong, and what is counted or planned by it`,

@@ -11,7 +11,7 @@ const LEAST = 400;
 const LEAST_AUTOSCALE = 1000;
 const FREE = 1000;
 const nameOf = ({ name, of, environment }: Place): string =>
-  name ?? (environment === undefined ? `each ${of}` : `${of} of ${environment}`);
+  name ?? (environment === undefined ? `${of === 'account' ? 'the' : 'each'} ${of}` : `${of} of ${environment}`);
 const distinct = (all: readonly string[]): string => listed([...new Set(all)]);
 
 /** Manual throughput below 400 RU/s, or autoscale below 1,000. */
@@ -38,12 +38,52 @@ function* tooLittle(places: readonly Place[]): Iterable<Found> {
   );
 }
 
+/** Throughput beside the word serverless, and settings that a serverless account lacks. */
+function* serverless(annotations: Annotations, all: readonly Place[]): Iterable<Found> {
+  const own = all.filter(({ mode }) => mode === 'serverless');
+  const figures = own.filter(({ ru }) => ru !== undefined);
+  yield* hinted(
+    together(
+      figures,
+      `${distinct(figures.map((one) => `${nameOf(one)} ${n(one.ru ?? 0)} RU/s`))} (${linesOf(figures)}) ${figures.length === 1 ? 'is' : 'are'} called serverless. A serverless container has no throughput that is set: each request is paid for, and the limit of RU/s is that of the service. So the figures bound neither cost nor load`,
+      own.filter(({ ru }) => ru === undefined).map(({ at }) => at),
+    ),
+    'Leave the RU/s out and count the costs by the RU of all requests; or choose manual throughput or autoscale.',
+  );
+  // Another mode in the text is for another time, size or environment.
+  const isOnly =
+    own.length > 0 && all.every(({ mode, environment }) => mode === 'serverless' && environment === undefined);
+  const lacks = isOnly
+    ? annotations
+        .of('setting')
+        .filter(
+          ({ setting, value, environment, existing }) =>
+            environment === undefined &&
+            existing !== true &&
+            ((setting === 'multi-region writes' &&
+              (value === true || /^(?:true|on|yes|enabled)$/i.test(String(value)))) ||
+              (setting === 'regions' && (Number(value) > 1 || /[\w)]\s*(?:,|\+|\band\b)\s*\w/i.test(String(value))))),
+        )
+    : [];
+  yield* hinted(
+    together(
+      lacks,
+      `The account is serverless (${linesOf(own)}), and ${listed(lacks.map(({ setting, value, at }) => `${setting} ${String(value)} (line ${at.line})`))} ${lacks.length === 1 ? 'is' : 'are'} planned. A serverless account has one region`,
+      own.map(({ at }) => at),
+    ),
+    'Choose provisioned throughput, or stay in one region.',
+    'error',
+  );
+}
+
 /** A base and a maximum that autoscale can't have: it falls to a tenth of its maximum. */
 function* noRange(places: readonly Place[]): Iterable<Found> {
   const all = places.filter(
     ({ mode, ru, lowest }) =>
       (mode === 'autoscale' || mode === undefined) &&
       ru !== undefined &&
+      // A maximum that is refused has been told.
+      !(mode === 'autoscale' && ru < LEAST_AUTOSCALE) &&
       lowest !== undefined &&
       Math.abs(lowest - ru / 10) > 0.02 * ru,
   );
@@ -193,7 +233,7 @@ export const THROUGHPUTS: readonly Rule[] = [
     title: 'Throughput that is stated can be set, and is stated once',
     severity: 'warning',
     source: LIMITS,
-    why: 'Manual throughput begins at 400 RU/s for a container or a database, and the maximum of autoscale at 1,000 (ASM-E98). Autoscale scales between a tenth of its maximum and the maximum; a base beside a maximum is no setting (ASM-E160). A plan with other figures can’t be deployed as it was counted. The rule also compares all places that state mode and figures of one database or container.',
+    why: 'Manual throughput begins at 400 RU/s for a container or a database, and the maximum of autoscale at 1,000 (ASM-E98). Autoscale scales between a tenth of its maximum and the maximum; a base beside a maximum is no setting (ASM-E160). A serverless account has no throughput that is set, and one region (ASM-E98, ASM-E110). A plan with other figures can’t be deployed as it was counted. The rule also compares all places that state mode and figures of one database or container.',
     hint: 'Choose manual throughput or autoscale, with figures that the service takes.',
     instead: ['B22'],
     needs: [ANNOTATIONS],
@@ -202,7 +242,12 @@ export const THROUGHPUTS: readonly Rule[] = [
       const all = annotations.of('throughput').filter(({ existing }) => existing !== true);
       if (all.length === 0) yield missing('throughput in an annotation');
       const places = all.filter(({ of, mode }) => of !== 'account' && mode !== 'limit' && mode !== 'serverless');
-      yield* tooLittle(places);
+      yield* tooLittle([
+        ...places,
+        // "Start with 400 RU/s autoscale" is of what the account has, be it a database or a container.
+        ...all.filter(({ of, mode }) => of === 'account' && mode === 'autoscale'),
+      ]);
+      yield* serverless(annotations, all);
       yield* noRange(places);
       yield* differences(annotations);
       yield* undecided(annotations, places);

@@ -12,7 +12,7 @@ import {
   typesIn,
   describedTypes,
 } from '../annotations/described.ts';
-import { listed } from '../annotations/merged.ts';
+import { listed, outerOf } from '../annotations/merged.ts';
 import { isExisting } from '../annotations/scale.ts';
 import { near } from '../../base/near.ts';
 import {
@@ -145,14 +145,52 @@ function* unknownContainers(annotations: Annotations): Iterable<Found> {
         !isExisting(annotations, { type }) &&
         !isKeptElsewhere(annotations, type),
     );
-  const homeless = [...Map.groupBy(types, ({ type = '' }) => bare(type)).values()];
-  const names = listed(homeless.map((group) => group[0]?.type ?? ''));
+  const open = [...Map.groupBy(types, ({ type = '' }) => bare(type)).values()];
+  const names = listed(open.map((group) => group[0]?.type ?? ''));
   yield* hinted(
     together(
-      homeless.flat(),
-      `${names} ${homeless.length === 1 ? 'is' : 'are'} written (${listed(homeless.flat().map(({ name }) => `"${quoted(name)}"`))}), and no place says in which container. Its key, and so its reads and transactions, are open`,
+      open.flat(),
+      `${names} ${open.length === 1 ? 'is' : 'are'} written (${listed(open.flat().map(({ name }) => `"${quoted(name)}"`))}), and no place says in which container. Its key, and so its reads and transactions, are open`,
     ),
     `Name the container of ${names}, its partition key and the id.`,
+  );
+}
+
+/** What passes between programs is no stored document. */
+const PASSING = /(?:request|response|dto|event|message|payload|command|model|input|output|result)$/i;
+
+/** Types with fields and an id to which stored documents refer, and that no place puts in a container. */
+function* homeless(annotations: Annotations): Iterable<Found> {
+  const keyed = annotations.containers.filter((name) => annotations.keysOf(name).length > 0);
+  if (keyed.length < 2) return;
+  const all = describedTypes(annotations).flatMap((type) => {
+    const name = plain(bare(type.type));
+    const refers = describedTypes(annotations).flatMap((other) =>
+      annotations.containersOf(other.type).length === 0
+        ? []
+        : other.fields
+            .filter(({ declared }) => declared.some(({ refersTo }) => same(refersTo, type.type)))
+            .map(({ path, at }) => ({ path: `${other.type}.${path}`, at })),
+    );
+    return annotations.containersOf(type.type).length === 0 &&
+      !outerOf(annotations, type.type) &&
+      type.definitions.some(({ paths }) => paths.length >= 3) &&
+      type.fields.some(({ path }) => plain(path) === 'id' || plain(path) === `${name}id`) &&
+      refers.length > 0 &&
+      !PASSING.test(name) &&
+      !isExisting(annotations, { type: type.type }) &&
+      !isKeptElsewhere(annotations, type.type)
+      ? [{ type: type.type, at: type.definitions[0]?.at ?? type.at, refers }]
+      : [];
+  });
+  const names = listed(all.map(({ type }) => type));
+  yield* hinted(
+    together(
+      all,
+      `${names} ${all.length === 1 ? 'has' : 'have'} fields and an id, ${listed(all.flatMap(({ refers }) => refers.map(({ path }) => path)).slice(0, 3))} ${all.length === 1 ? 'refers to it' : 'refer to them'}, and no place says in which container ${all.length === 1 ? 'it lies' : 'they lie'}. So the key and the reads are open`,
+      all.flatMap(({ refers }) => refers.map(({ at }) => at)),
+    ),
+    `Name the container of ${names} and its partition key.`,
   );
 }
 
@@ -162,6 +200,14 @@ const ELSEWHERE =
 
 const isKeptElsewhere = (annotations: Annotations, type: string): boolean =>
   annotations.all.some((one) => 'type' in one && same(one.type, type) && ELSEWHERE.test(one.words));
+
+/** No place says of the type more than that it has its container. */
+const isNamedOnly = (annotations: Annotations, type: string): boolean =>
+  annotations.all.every(
+    (one) =>
+      !('type' in one && same(one.type, type)) ||
+      (one.kind === 'type' && one.fields.length === 0 && one.purpose === undefined),
+  );
 
 /** Containers that the document has, and of which no place states the key. */
 function* keyless(annotations: Annotations): Iterable<Found> {
@@ -173,7 +219,8 @@ function* keyless(annotations: Annotations): Iterable<Found> {
       !isExisting(annotations, { container: name }) &&
       !hasKeyInText(annotations, name) &&
       annotations.of('container').some(({ container }) => same(container, name)) &&
-      (typesIn(annotations, name).length > 0 || accessesTo(annotations, name).length > 0),
+      (typesIn(annotations, name).some(({ fields, type }) => fields.length > 0 || !isNamedOnly(annotations, type)) ||
+        accessesTo(annotations, name).length > 0),
   );
   yield* hinted(
     together(
@@ -285,7 +332,7 @@ export const UNDECLARED: readonly Rule[] = [
     title: 'What accesses use is declared: the fields of a type, and the containers',
     severity: 'warning',
     source: SOURCES.ours,
-    why: 'A filter by a field that the documents don’t have finds nothing, without an error. It is a slip of the pen, or a field that the model lacks. A container without a declaration has no key, so nobody can say what a read of it costs. The rule asks for fields only where a place lists all fields of the type, and for containers only where the document declares others with their keys. It also asks for the key of each container, and for a description of the documents, if none has one.',
+    why: 'A filter by a field that the documents don’t have finds nothing, without an error. It is a slip of the pen, or a field that the model lacks. A container without a declaration has no key, so nobody can say what a read of it costs. The rule asks for fields only where a place lists all fields of the type, and for containers only where the document declares others with their keys. It also asks for the container of a type to which stored documents refer, for the key of each container, and for a description of the documents, if none has one.',
     hint: 'Declare it, or correct the access.',
     instead: ['A19', 'A24'],
     needs: [ANNOTATIONS],
@@ -296,6 +343,7 @@ export const UNDECLARED: readonly Rule[] = [
       yield* unknownContainers(annotations);
       yield* undescribed(annotations);
       yield* keyless(annotations);
+      yield* homeless(annotations);
       yield* unknownKeys(annotations);
       yield* shapeless(annotations);
     },

@@ -1,6 +1,7 @@
 // J9, its queries: fields that they filter or order by, and that a selective indexing policy leaves out.
-import { type Annotation, type Annotations, fieldOf } from '../annotations/annotations.ts';
+import { type Annotation, type Annotations, fieldOf, same } from '../annotations/annotations.ts';
 import { accessesTo, alike, linesOf, plain } from '../annotations/described.ts';
+import { isAccepted } from '../annotations/scale.ts';
 import { listed } from '../annotations/merged.ts';
 import { type Index, indexedField, indexesOf, isWhole, pathsOf } from './index-paths.ts';
 import { type Found, hinted, quoted, together } from './rule.ts';
@@ -13,16 +14,34 @@ interface Unindexed {
   readonly policy: readonly Index[];
 }
 
+/** What is read over all partitions again and again should find its documents by an index, at least. */
+const isRun = (annotations: Annotations, access: Annotation<'access'>): boolean =>
+  (access.aim === 'work' || access.often === 'often') &&
+  !isAccepted(annotations, access) &&
+  // A place that speaks of the access and of the index together answers for it.
+  !annotations
+    .of('access')
+    .some(
+      ({ name, at }) =>
+        name === access.name &&
+        annotations.of('index').some((one) => one.at.line === at.line && pathsOf([one]).length === 0),
+    );
+
 /** Fields that queries filter or order by, and that neither a path nor a composite index of a selective policy has. */
 function unindexed(
   annotations: Annotations,
   container: string,
 ): { ordered: Unindexed[]; filtered: Unindexed[]; byKey: Unindexed[] } {
-  const indexes = indexesOf(annotations, container);
-  const all = pathsOf(indexes);
-  const policy = indexes.filter((index) => pathsOf([index]).length > 0);
+  const planned = annotations.planned.filter(
+    (one): one is Index => one.kind === 'index' && (one.container === undefined || same(one.container, container)),
+  );
   const selects = (index: Index): boolean =>
     (index.excluded ?? []).includes('/*') || (isWhole(index) && (index.included ?? []).length > 0);
+  const present = indexesOf(annotations, container);
+  // A policy that is only planned is to serve the same queries.
+  const indexes = present.some(selects) ? present : [...present, ...planned];
+  const all = pathsOf(indexes);
+  const policy = indexes.filter((index) => pathsOf([index]).length > 0);
   if (all.some(({ path, excluded }) => !excluded && path === '/*') || !indexes.some(selects))
     return { ordered: [], filtered: [], byKey: [] };
   const included = [
@@ -45,9 +64,8 @@ function unindexed(
   const isOrdered = (access: Annotation<'access'>): boolean => ordered.some((one) => one.access === access);
   return {
     ordered,
-    // A read without the key loads everything anyway.
     filtered: lacking((access) =>
-      isOrdered(access) || access.unknownKey === true
+      isOrdered(access) || (access.unknownKey === true && !isRun(annotations, access))
         ? []
         : [...(access.query?.filters ?? access.equals), ...(access.ranges ?? [])].filter((path) => !isKey(path)),
     ),

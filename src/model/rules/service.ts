@@ -112,8 +112,13 @@ export const SERVICE: readonly Rule[] = [
     why: 'A serverless account has one region, at most 1 TB and 5,000 RU/s or more for a container, no throughput that is set, and no guarantee of latency (ASM-E98, ASM-E110, ASM-E111). A design that needs one of these needs provisioned throughput.',
     hint: 'Choose autoscale, or delete the sentence.',
     needs: [DESIGN],
-    *check({ design, containers }): Iterable<RuleResult> {
+    *check({ design, containers, annotations }): Iterable<RuleResult> {
       if (!design) return;
+      // Another mode is for another size, time or environment, and the sentence may be about that.
+      if (annotations?.of('throughput').some(({ mode }) => mode === 'autoscale' || mode === 'manual')) {
+        yield missing('a serverless account');
+        return;
+      }
       const chosen = saying(design, SERVERLESS).find(
         ({ text }) =>
           !DENIED.test(text) &&

@@ -200,3 +200,21 @@ test('a load that a place counts with for several containers isn’t that of eac
   expect(counted(2, 'Days, Routes: 5 % of 17,402')).toEqual([]);
   expect(counted(3, 'Routes: 5 % of 17,402')).toHaveLength(1);
 });
+
+test('a label of a drawing or a title is the name beside it', () => {
+  const users = { kind: 'container', ...at(3), container: 'users' };
+  const named = (first: string, second: string) =>
+    messages(users, fact(1, 'container of users', 'name', first), fact(2, 'container of users', 'name', second));
+  expect(named('User Container', 'users')).toEqual([]);
+  expect(named('accounts', 'users')).toHaveLength(1);
+  expect(named('Order Container', 'users')).toHaveLength(1);
+});
+
+test('calls of code, and types of what is no field, are no facts of the model', () => {
+  const users = { kind: 'type', ...at(3), type: 'user', container: 'users', fields: [{ path: 'label' }] };
+  const all = (of: string, property: string, first: string, second: string) =>
+    messages(users, fact(1, of, property, first), fact(2, of, property, second));
+  expect(all('users', 'save method', 'save(a)', 'store(a, b)')).toEqual([]);
+  expect(all('label prediction', 'type', 'bool', 'int')).toEqual([]);
+  expect(all('label', 'type', 'bool', 'int')).toHaveLength(1);
+});

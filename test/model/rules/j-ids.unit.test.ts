@@ -179,3 +179,25 @@ test('a form is met by an id with escaped signs', () => {
   expect(messages(text('c1:2026%2F03%2F01'), orders(), example(), form)).toEqual([]);
   expect(messages(text('c1:2026%2F03%2F02'), orders(), example(), form)[0]).toContain('and should be');
 });
+
+test('a definition that lists all fields has an id', () => {
+  const lines = ['orders, key /customerId', 'interface Order', 'Primary key: orderId', 'id = orderId'];
+  const order = (facts: object = {}, ...fields: object[]) => ({
+    kind: 'type',
+    line: 2,
+    words: 'interface Order',
+    type: 'order',
+    container: 'orders',
+    complete: true,
+    fields: [{ path: 'orderId' }, { path: 'customerId' }, { path: 'total' }, ...fields],
+    ...facts,
+  });
+  const made = (line: number) => ({ kind: 'id', line, words: lines[line - 1], type: 'order', from: ['orderId'] });
+  const ids = (...annotations: object[]) => annotated(lines, [orders(), ...annotations], ANNOTATED_IDS);
+  expect(ids(order())[0]?.message).toContain('id isn’t among them, only orderId');
+  expect(ids(order(), made(3))).toHaveLength(1);
+  expect(ids(order(), made(4))).toEqual([]);
+  expect(ids(order({}, { path: 'id' }))).toEqual([]);
+  expect(ids(order({ complete: false }))).toEqual([]);
+  expect(ids(order({ existing: true }))).toEqual([]);
+});

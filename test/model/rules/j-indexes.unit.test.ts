@@ -153,3 +153,15 @@ test('a composite index has two paths or more', () => {
   expect(said(composite('title'))[0]).toContain('The composite index of title (posts) has one path');
   expect(said(composite('title', 'id'))).toEqual([]);
 });
+
+test('a planned policy serves the same queries, and a job finds its documents by the index', () => {
+  const planned = index({ ...WHOLE, included: ['/title/?'], planned: true });
+  expect(messages(type({ path: 'score' }), planned, read({ order: [{ path: 'score' }] }))[0]).toContain(
+    'refuses an ORDER BY',
+  );
+  expect(messages(type({ path: 'score' }), planned, read({ order: [{ path: 'title' }] }))).toEqual([]);
+  const job = { equals: ['score'], unknownKey: true };
+  const policy = index({ ...WHOLE, included: ['/title/?'] });
+  expect(messages(type({ path: 'score' }), policy, read({ ...job, aim: 'work' }))[0]).toContain('a filter by a field');
+  expect(messages(type({ path: 'score' }), policy, read(job))).toEqual([]);
+});

@@ -190,3 +190,51 @@ test('a hot value is silent where the text gives its load or size below the limi
   expect(skewed('Large stores have more orders, and no suffix splits them')).toHaveLength(1);
   expect(skewed('A split between large and small stores')).toHaveLength(1);
 });
+
+test('a year is no time of all writes, unless documents come all the time', () => {
+  const season = value(2, { byTime: true, distinct: 'few', from: ['season'] });
+  expect(messages(keyed('events', '/season'), season, type(3, 'state'))).toEqual([]);
+  expect(messages(keyed('events', '/season'), season, type(3, 'telemetry')).length).toBeGreaterThan(0);
+});
+
+test('reference data may have one value, and a state document of each value is no large one', () => {
+  const one = value(2, { distinct: 'one', format: 'default' });
+  expect(messages(keyed('events', '/orgId'), one, type(3, 'reference'))).toEqual([]);
+  expect(messages(keyed('events', '/orgId'), one, type(3, 'state'))).toHaveLength(1);
+  const few = value(2, { distinct: 'few' });
+  const agent = { ...type(3, 'state'), type: 'agentState' };
+  expect(messages(keyed('events', '/agentName'), few, agent)).toEqual([]);
+  expect(messages(keyed('events', '/agentName'), few, type(3, 'state'))).toHaveLength(1);
+});
+
+test('a time among differing keys is named', () => {
+  const time = value(3, { byTime: true, from: ['createdAt'] });
+  const [one] = messages(keyed('events', '/severity'), { ...keyed('events', '/createdAt'), ...at(2) }, time);
+  expect(one).toContain('the key createdAt is the current time');
+});
+
+test('a list of fields that may not change has the key', () => {
+  const fixed = (line: number, of: string) => ({
+    kind: 'fact',
+    ...at(line),
+    of,
+    property: 'change',
+    value: 'immutable',
+  });
+  const save = (facts: object = {}) => ({
+    kind: 'access',
+    ...at(6),
+    name: 'Save',
+    operation: 'replace',
+    container: 'events',
+    type: 'event',
+    ...facts,
+  });
+  const fields = [{ path: 'id' }, { path: 'kind' }, { path: 'region' }];
+  const changed = (...annotations: object[]) =>
+    annotated(LINES, [keyed('events', '/region'), type(3, 'state', fields), ...annotations], KEY_CHANGES);
+  expect(changed(fixed(4, 'id of event'), fixed(5, 'kind'), save())[0]?.message).toContain('isn’t among them');
+  expect(changed(fixed(4, 'id of event'), save())).toEqual([]);
+  expect(changed(fixed(4, 'id of event'), fixed(5, 'kind'), fixed(7, 'region'), save())).toEqual([]);
+  expect(changed(fixed(4, 'id of event'), fixed(5, 'kind'), save({ sets: ['kind'] }))).toEqual([]);
+});

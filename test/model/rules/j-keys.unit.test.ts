@@ -43,3 +43,28 @@ test('one key in several places, and keys of two containers, are fine', () => {
   const users = { kind: 'container', line: 4, words: 'Users has the key /id', container: 'Users', key: ['/id'] };
   expect(annotated(LINES, [posts(1, '/userId'), posts(2, '/userId'), users], STATED_KEYS)).toEqual([]);
 });
+
+test('the key in other letters is named in queries and literal declarations', () => {
+  const lines = ['Posts has the key /userId.', 'userid: str', 'SELECT * FROM c WHERE c.userid = @id'];
+  const type = (line: number, path: string) => ({
+    kind: 'type',
+    line,
+    type: 'post',
+    container: 'Posts',
+    fields: [{ path }],
+  });
+  const read = (field: string) => ({
+    kind: 'access',
+    line: 3,
+    name: 'Read',
+    operation: 'query',
+    container: 'Posts',
+    sql: `SELECT * FROM c WHERE c.${field} = @id`,
+  });
+  const all = (...annotations: object[]) =>
+    annotated(lines, [{ ...posts(1, '/userId'), words: lines[0] }, ...annotations], STATED_KEYS);
+  expect(all(read('userid'))[0]?.message).toContain('line 3 has userid');
+  expect(all(read('userId'))).toEqual([]);
+  expect(all(type(1, 'userId'), type(2, 'userid'))[0]?.message).toContain('line 2 has userid');
+  expect(all(type(1, 'userId'), { ...type(1, 'UserId'), words: 'Posts' })).toEqual([]);
+});

@@ -68,3 +68,32 @@ test('places that forbid and allow one deletion are a finding', () => {
   expect(said([deletion({ allowed: false, by: 'user' }), deletion({ by: 'Admin' })])).toEqual([]);
   expect(said([deletion({ allowed: false }), deletion({ way: 'soft' })])).toEqual([]);
 });
+
+test('stated rates of requests fit the throughput', () => {
+  const orders = { kind: 'container', container: 'orders', key: ['/id'] };
+  const load = (perSecond: number) => ({ kind: 'scale', container: 'orders', perSecond });
+  const most = { kind: 'throughput', of: 'container', name: 'orders', mode: 'autoscale', ru: 10_000 };
+  const lines = ['orders', 'writes a second', 'reads a second', 'the most'];
+  expect(said([orders, load(5000), load(1000), most], lines)[0]).toContain('take 26,000 RU/s');
+  expect(said([orders, load(500), load(1000), most], lines)).toEqual([]);
+  expect(said([orders, load(5000), load(1000), { ...most, environment: 'test' }], lines)).toEqual([]);
+  expect(said([orders, load(5000), load(1000), { ...most, name: 'users' }], lines)).toEqual([]);
+});
+
+test('a size of a part of the key, and throughput of another container, say nothing of a read', () => {
+  const files = (key: string[]) => ({ kind: 'container', container: 'files', key });
+  const bytes = { kind: 'scale', container: 'files', totalBytes: 20e9, within: ['userId'], bounded: true };
+  const read = {
+    kind: 'access',
+    name: 'List',
+    operation: 'query',
+    container: 'files',
+    equals: ['userId'],
+    returns: 'list',
+  };
+  const all = (container: object, throughput: object) =>
+    said([container, bytes, read, throughput]).filter((text) => text.includes('all of a partition'));
+  expect(all(files(['/userId']), rate)).toHaveLength(1);
+  expect(all(files(['/userId', '/fileId']), rate)).toEqual([]);
+  expect(all(files(['/userId']), { ...rate, of: 'container', name: 'users' })).toEqual([]);
+});

@@ -81,3 +81,15 @@ test('a write for 1 RU is too cheap', () => {
     messages(fact(1, 'Update a cart', 'RU cost', 10, 'RU'), fact(2, 'Write of an indexed path', 'cost', 1, 'RU')),
   ).toHaveLength(0);
 });
+
+test('the sum of upper bounds may be below that of the total', () => {
+  const lines = ['First: <1 second', 'Second: <2 seconds', 'Total: <10 seconds'];
+  const bounds = (text: string, total: number) =>
+    annotated(lines.with(0, text), [{ ...sum('sum', [1, 2], total), line: 1, words: text }], ANNOTATED_FIGURES);
+  expect(bounds('First: <1 second', 10)).toEqual([]);
+  expect(bounds('First: <1 second', 2)).toHaveLength(1);
+  const exact = ['First: 1 second', 'Second: 2 seconds', 'Total: 10 seconds'];
+  expect(annotated(exact, [{ ...sum('sum', [1, 2], 10), line: 1, words: exact[0] }], ANNOTATED_FIGURES)).toHaveLength(
+    1,
+  );
+});

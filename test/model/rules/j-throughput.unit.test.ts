@@ -12,7 +12,7 @@ test('throughput below the minimum is refused', () => {
   expect(others).toEqual([]);
   expect(one).toContain('J40 users 100 RU/s (line 1): manual throughput begins at 400 RU/s');
   expect(said([{ ...users, ru: 400 }])).toEqual([]);
-  expect(said([{ ...users, mode: 'serverless' }])).toEqual([]);
+  expect(said([{ ...users, mode: 'serverless' }])[0]).toContain('is called serverless');
   expect(said([rate({ name: 'shop', mode: 'autoscale', ru: 800 })])[0]).toContain('begins at 1,000 RU/s');
 });
 
@@ -66,4 +66,19 @@ test('three containers at their minimum are more than the free tier gives', () =
   expect(said([free, ...all], lines)[0]).toContain('are 1,200 RU/s together, with at least 400 RU/s for each');
   expect(said([free, ...all.slice(1)], lines)).toEqual([]);
   expect(said(all, lines)).toEqual([]);
+});
+
+test('serverless has no throughput and one region', () => {
+  const account = { kind: 'throughput', of: 'account', mode: 'serverless' };
+  expect(said([{ ...account, ru: 400 }])[0]).toContain('the account 400 RU/s (line 1) is called serverless');
+  expect(said([account])).toEqual([]);
+  const regions = (value: unknown) => ({ kind: 'setting', of: 'account', setting: 'regions', value });
+  expect(said([account, regions('East US, West US')])[0]).toContain('A serverless account has one region');
+  expect(said([account, regions('East US')])).toEqual([]);
+  expect(said([account, regions('East US, West US'), rate({ mode: 'autoscale', ru: 4000 })])).toEqual([]);
+});
+
+test('a maximum that is refused is told once, of an account, too', () => {
+  expect(said([rate({ of: 'account', mode: 'autoscale', ru: 400, lowest: 40 })])).toHaveLength(1);
+  expect(said([rate({ name: 'shop', mode: 'autoscale', ru: 400, lowest: 100 })])).toHaveLength(1);
 });

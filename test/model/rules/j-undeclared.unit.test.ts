@@ -153,3 +153,29 @@ test('a note that a program keeps with its own data needs no container', () => {
   expect(written('the note is written', { existing: true })).toEqual([]);
   expect(written('the note is written by the leaseholder')[0]).toContain('no place says in which container');
 });
+
+test('a type to which stored documents refer has a container', () => {
+  const domain = (facts: object = {}) => ({
+    kind: 'type',
+    ...at(5),
+    type: 'domain',
+    complete: true,
+    fields: [{ path: 'id' }, { path: 'name' }, { path: 'owner' }],
+    ...facts,
+  });
+  const post = type({ fields: [{ path: 'id' }, { path: 'createdAt' }, { path: 'domainId', refersTo: 'domain' }] });
+  const two = [keyed(1, 'posts'), keyed(2, 'users')];
+  expect(messages(...two, post, domain())[0]).toContain('domain has fields and an id, post.domainId refers to it');
+  expect(messages(...two, type(), domain())).toEqual([]);
+  expect(messages(...two, post, domain({ container: 'users' }))).toEqual([]);
+  expect(messages(...two, post, domain({ existing: true }))).toEqual([]);
+});
+
+test('a container that is named in passing needs no key here', () => {
+  const backups = { kind: 'container', ...at(6), container: 'backups' };
+  const named = { kind: 'type', ...at(6), type: 'backup', container: 'backups' };
+  const all = (...more: object[]) =>
+    messages(keyed(1, 'posts'), type(), backups, ...more).filter((text) => /backups/.test(text));
+  expect(all(named)).toEqual([]);
+  expect(all({ ...named, fields: [{ path: 'id' }] })[0]).toContain('backups: no place states the partition key');
+});

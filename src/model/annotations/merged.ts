@@ -137,3 +137,14 @@ export const named = (type: string, fields: readonly string[]): string =>
 
 /** `an Order`, `a User` */
 export const article = (name: string): string => `${/^[aeio]|^u(?!se|ni|su)/i.test(name) ? 'an' : 'a'} ${name}`;
+
+/** Where each write of a partition replaces one document of it under its ETag, no two writes pass at once. */
+export const isSerialized = (annotations: Annotations, type: string | undefined): boolean =>
+  annotations
+    .of('unique')
+    .some(
+      (one) =>
+        one.by === 'serialized' &&
+        (same(one.type, type) ||
+          (type !== undefined && same(annotations.containerOf({ type: one.type }), annotations.containerOf({ type })))),
+    );

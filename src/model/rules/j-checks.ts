@@ -1,8 +1,7 @@
 // For J29: a check of a reference before a write, and the write that makes it untrue.
 import { type Annotation, type Annotations, same } from '../annotations/annotations.ts';
-import { accessesOf, article, hasPurpose, listed, typeOf, typesOf } from '../annotations/merged.ts';
+import { accessesOf, article, hasPurpose, isSerialized, listed, typeOf, typesOf } from '../annotations/merged.ts';
 import { type Found, hinted, together } from './rule.ts';
-import { isSerialized } from './j-writers.ts';
 
 type Access = Annotation<'access'>;
 

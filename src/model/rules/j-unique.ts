@@ -8,11 +8,12 @@ import {
   named,
   outerOf,
   typeOf,
+  isSerialized,
 } from '../annotations/merged.ts';
 import { isExisting } from '../annotations/scale.ts';
 import type { Facts } from './facts.ts';
 import { type Expected, type Made, type Open, covers, hintOf, sameFields } from './j-unique-remedies.ts';
-import { isCountedUp, isPosition, isSerialized } from './j-writers.ts';
+import { isCountedUp, isPosition } from './j-writers.ts';
 import { type Found, type Rule, ANNOTATIONS, SOURCES, hinted, missing, together } from './rule.ts';
 
 /** "Differs from the last one" and "one a minute" are compared when they happen; the value may come again later. */

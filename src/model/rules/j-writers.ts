@@ -7,6 +7,7 @@ import {
   hasPurpose,
   isChange,
   isEdit,
+  isSerialized,
   listed,
   typeOf,
   typesOf,
@@ -16,17 +17,6 @@ import { orphaned } from './j-checks.ts';
 import { type Found, type Rule, ANNOTATIONS, SOURCES, hinted, missing, n, together } from './rule.ts';
 
 type Access = Annotation<'access'>;
-
-/** Where each write of a partition replaces one document of it under its ETag, no two writes pass at once. */
-export const isSerialized = (annotations: Annotations, type: string | undefined): boolean =>
-  annotations
-    .of('unique')
-    .some(
-      (one) =>
-        one.by === 'serialized' &&
-        (same(one.type, type) ||
-          (type !== undefined && same(annotations.containerOf({ type: one.type }), annotations.containerOf({ type })))),
-    );
 
 const guarded = (annotations: Annotations, type: string | undefined): boolean =>
   annotations.of('type').some((one) => one.guard !== undefined && same(one.type, type)) ||

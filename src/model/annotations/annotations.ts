@@ -193,11 +193,18 @@ const plainText = (text: string): string =>
     .replaceAll(/\s+/g, ' ')
     .trim();
 
+/** The numbers below `length`, those near `from` first. Most words stand where they are said to be, so few are asked for. */
+function* outward(from: number, length: number): Iterable<number> {
+  for (let away = 0; away < Math.max(from + 1, length - from); away++) {
+    if (from - away >= 0 && from - away < length) yield from - away;
+    if (away > 0 && from + away < length) yield from + away;
+  }
+}
+
 /** The place of the words nearest to a line. */
 function lineOf(plain: readonly string[], words: string, near: number): { line: number; to: number } | undefined {
   if (words === '') return undefined;
-  const order = plain.map((_, index) => index).toSorted((a, b) => Math.abs(a + 1 - near) - Math.abs(b + 1 - near));
-  for (const index of order) {
+  for (const index of outward(near - 1, plain.length)) {
     const first = plain[index] ?? '';
     if (first === '') continue;
     let text = first;

@@ -12,14 +12,13 @@ const LEAST_AUTOSCALE = 1000;
 const FREE = 1000;
 const nameOf = ({ name, of, environment }: Place): string =>
   name ?? (environment === undefined ? `${of === 'account' ? 'the' : 'each'} ${of}` : `${of} of ${environment}`);
-const distinct = (all: readonly string[]): string => listed([...new Set(all)]);
 
 /** Manual throughput below 400 RU/s, or autoscale below 1,000. */
 function* tooLittle(places: readonly Place[]): Iterable<Found> {
   const manual = places.filter(({ mode, ru = LEAST }) => (mode === 'manual' || mode === undefined) && ru < LEAST);
   const scaled = places.filter(({ mode, ru = LEAST_AUTOSCALE }) => mode === 'autoscale' && ru < LEAST_AUTOSCALE);
   const said = (all: readonly Place[]): string =>
-    distinct(all.map((one) => `${nameOf(one)} ${n(one.ru ?? 0)} RU/s (line ${one.at.line})`));
+    listed(all.map((one) => `${nameOf(one)} ${n(one.ru ?? 0)} RU/s (line ${one.at.line})`));
   const parts = [
     ...(manual.length > 0
       ? [`${said(manual)}: manual throughput begins at 400 RU/s, for a container of its own and for a database`]
@@ -45,7 +44,7 @@ function* serverless(annotations: Annotations, all: readonly Place[]): Iterable<
   yield* hinted(
     together(
       figures,
-      `${distinct(figures.map((one) => `${nameOf(one)} ${n(one.ru ?? 0)} RU/s`))} (${linesOf(figures)}) ${figures.length === 1 ? 'is' : 'are'} called serverless. A serverless container has no throughput that is set: each request is paid for, and the limit of RU/s is that of the service. So the figures bound neither cost nor load`,
+      `${listed(figures.map((one) => `${nameOf(one)} ${n(one.ru ?? 0)} RU/s`))} (${linesOf(figures)}) ${figures.length === 1 ? 'is' : 'are'} called serverless. A serverless container has no throughput that is set: each request is paid for, and the limit of RU/s is that of the service. So the figures bound neither cost nor load`,
       own.filter(({ ru }) => ru === undefined).map(({ at }) => at),
     ),
     'Leave the RU/s out and count the costs by the RU of all requests; or choose manual throughput or autoscale.',
@@ -94,9 +93,9 @@ function* noRange(places: readonly Place[]): Iterable<Found> {
   yield* hinted(
     together(
       all,
-      `${distinct(texts)}: that is no setting. Autoscale has one figure, its maximum, and scales between a tenth of it and the maximum; a fixed base is manual throughput, which doesn’t scale. So the base, and the costs that are counted from it, can’t be had`,
+      `${listed(texts)}: that is no setting. Autoscale has one figure, its maximum, and scales between a tenth of it and the maximum; a fixed base is manual throughput, which doesn’t scale. So the base, and the costs that are counted from it, can’t be had`,
     ),
-    `Choose for ${distinct(all.map(nameOf))} between manual throughput and the maximum of autoscale, and count the costs from a tenth of that.`,
+    `Choose for ${listed(all.map(nameOf))} between manual throughput and the maximum of autoscale, and count the costs from a tenth of that.`,
   );
 }
 

@@ -35,6 +35,7 @@ import { leasesImport } from '../operations/leases/import.operation.ts';
 import { leasesList } from '../operations/leases/list.operation.ts';
 import { leasesRewind } from '../operations/leases/rewind.operation.ts';
 import { modelAnnotate } from '../operations/model/annotate.operation.ts';
+import { modelReview } from '../operations/model/review.operation.ts';
 import { modelApply } from '../operations/model/apply.operation.ts';
 import { modelBuild } from '../operations/model/build.operation.ts';
 import { modelCheck } from '../operations/model/check.operation.ts';
@@ -135,6 +136,7 @@ export const registry: Registry = new Registry([
   modelFormat,
   modelTypes,
   modelAnnotate,
+  modelReview,
   modelApply,
   modelInfra,
   modelBuild,

@@ -2,6 +2,8 @@
 import type { Annotations } from './annotations/annotations.ts';
 import type { Container, IndexingPolicy, Model, ModelFinding, Place } from './model.ts';
 import type { Query } from './query.ts';
+import type { Review } from './review/review.ts';
+import type { Verdicts } from './review/schema.ts';
 
 /** A piece of prose with its first line. Backticks are kept; bold and line breaks are removed. */
 export interface Text {
@@ -284,4 +286,17 @@ export interface Documents {
   readonly design: Design | undefined;
   /** What a person or an assistant read in the data model; absent: no file has annotations of it. */
   readonly annotations?: Annotations;
+  /** What readers answered to the questions of group K; absent: nobody reviewed it. */
+  readonly review?: Review;
+  /** What a second reader says of findings. */
+  readonly verdicts?: Verdicts;
 }
+
+/** The text of each document, by its file. */
+export const textsOf = ({
+  requirements,
+  design,
+  annotations,
+  review,
+}: Documents): ReadonlyMap<string, readonly string[]> =>
+  new Map([requirements, design, annotations, review].flatMap((one) => (one ? [[one.file, one.lines] as const] : [])));

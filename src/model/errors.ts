@@ -62,6 +62,11 @@ export const MODEL_ERRORS = {
     hint: 'Name the `cosmosdb_requirements.md`, with a section `## Access Patterns Analysis`.',
     usage: true,
   },
+  'review-unreadable': {
+    meaning: 'A review or the verdicts beside a data model can’t be read, or have the wrong form.',
+    hint: 'Compare it with the schema that `millrace model review --schema` prints; with `--second` it is that of verdicts.',
+    usage: true,
+  },
 } as const satisfies ErrorCatalogue;
 
 export const modelError = errorsOf(MODEL_ERRORS);

@@ -10,6 +10,7 @@ import { cliError } from '../errors.ts';
  */
 const VERBS: Readonly<Record<string, readonly string[]>> = {
   'model annotate': [],
+  'model review': [],
   'model check': ['sarif', 'html', 'fix', 'unchecked'],
   'model explain': [],
   'model prove': [],

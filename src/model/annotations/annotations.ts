@@ -1,5 +1,6 @@
 // The annotations of a document as the rules read them: each with its place, examples with their JSON, queries with the
 // fields that they compare. An annotation whose words the document doesn't have is left out and reported.
+import { finderOf } from '../evidence.ts';
 import type { ModelFinding, Place } from '../model.ts';
 import type { Query } from '../query.ts';
 import { readJson } from '../reader/json.ts';
@@ -147,24 +148,18 @@ function firstOfEach(names: readonly string[]): string[] {
   return [...seen.values()];
 }
 
-/** How many lines the words of an annotation may go on. */
-const REACH = 12;
-
-/**
- * Finds the words of each annotation in the document. Where they stand at another line than stated, as after an edit
- * above, they are taken there.
- */
+/** Finds the words of each annotation in the document. */
 export function annotationsOf(
   { annotations }: RawAnnotations,
   lines: readonly string[],
   file: string,
   from: string,
 ): Annotations {
-  const plain = lines.map(plainText);
+  const find = finderOf(lines);
   const findings: ModelFinding[] = [];
   const covered = new Set<number>();
   const all = annotations.flatMap((raw, index): Annotation[] => {
-    const found = lineOf(plain, plainText(raw.words), raw.line);
+    const found = find(raw.words, raw.line);
     if (!found) {
       findings.push({
         code: 'annotation-unfounded',
@@ -178,45 +173,8 @@ export function annotationsOf(
     for (let line = found.line; line <= found.to; line++) covered.add(line);
     return [complete(raw, found.line, lines, file, covered)];
   });
-  const withText = plain.filter((text) => /\p{L}/u.test(text)).length;
+  const withText = lines.filter((text) => /\p{L}/u.test(text)).length;
   return new Annotations(file, lines, all, findings, { lines: withText, covered: covered.size });
-}
-
-/** The text without marks of Markdown, in lower case, with single blanks. */
-const plainText = (text: string): string =>
-  text
-    .toLowerCase()
-    .replaceAll(/[*_`~\\]+/g, '')
-    .replaceAll(/[|>#]+/g, ' ')
-    .replaceAll(/[“”„]/g, '"')
-    .replaceAll(/[‘’]/g, "'")
-    .replaceAll(/\s+/g, ' ')
-    .trim();
-
-/** The numbers below `length`, those near `from` first. Most words stand where they are said to be, so few are asked for. */
-function* outward(from: number, length: number): Iterable<number> {
-  for (let away = 0; away < Math.max(from + 1, length - from); away++) {
-    if (from - away >= 0 && from - away < length) yield from - away;
-    if (away > 0 && from + away < length) yield from + away;
-  }
-}
-
-/** The place of the words nearest to a line. */
-function lineOf(plain: readonly string[], words: string, near: number): { line: number; to: number } | undefined {
-  if (words === '') return undefined;
-  for (const index of outward(near - 1, plain.length)) {
-    const first = plain[index] ?? '';
-    if (first === '') continue;
-    let text = first;
-    for (let end = index; end < Math.min(plain.length, index + REACH); end++) {
-      if (end > index) text = `${text} ${plain[end] ?? ''}`;
-      const at = text.replaceAll('  ', ' ').indexOf(words);
-      // Words that begin in a later line are found from there.
-      if (at >= 0 && at < first.length) return { line: index + 1, to: end + 1 };
-      if (at >= 0) break;
-    }
-  }
-  return undefined;
 }
 
 function complete(

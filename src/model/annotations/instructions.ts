@@ -1,5 +1,6 @@
 // What a person or an assistant is told who annotates a document: the rules, an example, the JSON Schema, the document.
 import { z } from 'zod';
+import { numbered } from '../evidence.ts';
 import { annotationsSchema } from './schema.ts';
 
 /** The JSON Schema of a file of annotations. */
@@ -95,11 +96,9 @@ The order service raises the count when it handles an order: that is \`same-requ
 
 /** The whole text for the one who annotates. `into`: the name of the file to write. */
 export function instructions(document: string, into: string, lines: readonly string[]): string {
-  const width = String(lines.length).length;
-  const numbered = lines.map((text, index) => `${String(index + 1).padStart(width)}  ${text}`.trimEnd());
   return [
     RULES(document, into),
     `## JSON Schema\n\n${JSON.stringify(annotationsJsonSchema())}`,
-    `## The document, with the number of each line\n\n${numbered.join('\n')}`,
+    `## The document, with the number of each line\n\n${numbered(lines)}`,
   ].join('\n\n');
 }

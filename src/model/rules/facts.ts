@@ -1,6 +1,7 @@
 // Facts for the rules from both documents, computed once: patterns with their rows, containers with their load.
 import { near } from '../../base/near.ts';
 import type { Annotations } from '../annotations/annotations.ts';
+import type { Review } from '../review/review.ts';
 import { withProjections } from '../annotations/projected.ts';
 import type {
   ContainerDetail,
@@ -50,6 +51,7 @@ export class Facts {
   readonly requirements: Requirements | undefined;
   readonly design: Design | undefined;
   readonly annotations: Annotations | undefined;
+  readonly review: Review | undefined;
   readonly settings: RuleSettings;
   readonly profile: Profile;
   readonly today: Date;
@@ -65,7 +67,7 @@ export class Facts {
   readonly #loads = { peak: new Map<ContainerDetail, Term[]>(), average: new Map<ContainerDetail, Term[]>() };
 
   constructor(
-    { requirements, design, annotations }: Documents,
+    { requirements, design, annotations, review }: Documents,
     relational: Relational,
     settings: RuleSettings,
     today: Date,
@@ -74,6 +76,7 @@ export class Facts {
     this.requirements = requirements;
     this.design = design;
     this.annotations = annotations && withProjections(annotations, design?.projections ?? []);
+    this.review = review;
     this.settings = settings;
     this.profile = PROFILES[settings.profile];
     this.today = today;

@@ -1,6 +1,7 @@
 // Runs rules over the documents. The report has findings, rules that couldn't be checked, and waived findings.
 import type { Parser } from '../../sql-check/parser.ts';
-import type { Documents, Waiver } from '../documents.ts';
+import { type Documents, type Waiver, textsOf } from '../documents.ts';
+import { type SetAside, judged } from '../review/verdicts.ts';
 import { DEFAULTS, type RuleSettings } from '../estimate.ts';
 import type { ModelFinding, Place } from '../model.ts';
 import { VALUES } from './a-values.ts';
@@ -112,6 +113,7 @@ import { WHO_DELETES } from './j-who-deletes.ts';
 import { SERVICE } from './service.ts';
 import { STATED } from './stated.ts';
 import { type Relational, relationalOf } from './relational.ts';
+import { QUESTIONS } from './questions.ts';
 import { type Rule, type RuleFinding, type RuleId, missing } from './rule.ts';
 
 /** All rules that need only the documents. Group G also needs the pipeline and is in the room `contract`. */
@@ -221,6 +223,7 @@ export const MODEL_RULES: readonly Rule[] = [
   ...HEAVY_FIELDS,
   ...COARSE_IDS,
   ...UNDECLARED,
+  ...QUESTIONS,
 ];
 
 export interface NotChecked {
@@ -239,6 +242,8 @@ export interface Report {
   readonly findings: readonly RuleFinding[];
   readonly notChecked: readonly NotChecked[];
   readonly waived: readonly Waived[];
+  /** What a second reader doesn't call right. */
+  readonly setAside: readonly SetAside[];
   /** Findings of the reader, and waivers that expired or waive no finding. */
   readonly reading: readonly ModelFinding[];
 }
@@ -294,16 +299,23 @@ export function checkDocuments(
   }
   const waivers = [documents.requirements, documents.design].flatMap((document) => document?.waivers ?? []);
   const waived: Waived[] = [];
-  const findings: RuleFinding[] = [];
+  const unwaived: RuleFinding[] = [];
   for (const finding of all) {
     const waiver = waivers.find((candidate) => covers(candidate, finding) && !expired(candidate, facts.today));
     if (waiver) waived.push({ finding, waiver });
-    else findings.push(finding);
+    else unwaived.push(finding);
   }
+  const texts = textsOf(documents);
+  const { findings, setAside, unused } = judged(
+    unwaived,
+    documents.verdicts,
+    ({ file, line }) => texts.get(file)?.[line - 1],
+  );
   return {
     findings: findings.toSorted(byPlace),
     notChecked: notChecked.toSorted((a, b) => compareIds(a.rule, b.rule)),
     waived,
+    setAside: setAside.toSorted((a, b) => byPlace(a.finding, b.finding)),
     reading: [
       ...(documents.requirements?.findings ?? []),
       // C31 reports it, with all places.
@@ -311,6 +323,8 @@ export function checkDocuments(
         ({ code, at }) => code !== 'partition-key-twice' || !findings.some((finding) => contests(finding, at)),
       ),
       ...(documents.annotations?.findings ?? []),
+      ...(documents.review?.findings ?? []),
+      ...unused,
       ...facts.relational.unread.map(unreadFinding),
       ...waivers.flatMap((waiver) => waiverFinding(waiver, waived, facts.today)),
     ],

@@ -4,7 +4,7 @@ import type { Place } from '../model.ts';
 import type { Facts } from './facts.ts';
 
 export type Severity = 'error' | 'warning' | 'information';
-export type RuleId = `${'A' | 'B' | 'C' | 'D' | 'E' | 'F' | 'G' | 'H' | 'I' | 'J'}${number}`;
+export type RuleId = `${'A' | 'B' | 'C' | 'D' | 'E' | 'F' | 'G' | 'H' | 'I' | 'J' | 'K'}${number}`;
 
 /** A finding of a rule, at a line. */
 export interface Found {

@@ -4,7 +4,7 @@ import { annotationsJsonSchema, instructions } from '../../model/annotations/ins
 import { plainLines, readDocument } from '../../model/reader/source.ts';
 import { defineOperation } from '../operation.ts';
 import { annotationsPath } from './annotations.ts';
-import { designPath, shortPath } from './pair.ts';
+import { pathsOf, shortPath } from './pair.ts';
 import { pipelineDirectory } from './settings.ts';
 
 export const modelAnnotate = defineOperation({
@@ -24,7 +24,7 @@ export const modelAnnotate = defineOperation({
   }),
   run: async ({ directory, schema }, { workspace }): Promise<{ text: string; file?: string }> => {
     if (schema) return { text: JSON.stringify(annotationsJsonSchema(), null, 2) };
-    const design = await designPath(workspace, directory);
+    const { design } = await pathsOf(workspace, directory);
     const lines = plainLines(await readDocument(design)).split('\n');
     const file = shortPath(workspace.directory, annotationsPath(design));
     return { file, text: instructions(basename(design), file, lines) };

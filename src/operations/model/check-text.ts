@@ -4,6 +4,7 @@ import type { Change } from '../../model/fix.ts';
 import type { ModelFinding, Place } from '../../model/model.ts';
 import type { ProfileName } from '../../model/estimate.ts';
 import { type NotChecked, type Report, compareIds } from '../../model/rules/index.ts';
+import type { Verdict } from '../../model/review/schema.ts';
 import type { RuleFinding, Severity } from '../../model/rules/rule.ts';
 import { plural } from '../table.ts';
 import type { About } from './about.ts';
@@ -11,6 +12,8 @@ import { diffOf } from './fix.ts';
 
 /** A finding with its line of the document, and what it is about. */
 export interface ShownFinding extends RuleFinding, About {
+  /** For verdicts: `K9-3fa9c1d2`. */
+  readonly name: string;
   readonly source?: string;
 }
 
@@ -24,6 +27,14 @@ export interface Checked {
     readonly reason: string;
     readonly at: Place;
   }[];
+  /** What a second reader doesn't call right. */
+  readonly setAside: readonly {
+    readonly finding: ShownFinding;
+    readonly verdict: Verdict['verdict'];
+    readonly because: string;
+  }[];
+  /** The number of concerns of a review. Absent: nobody reviewed it. */
+  readonly concerns?: number;
   readonly reading: readonly ModelFinding[];
   /** What `--fix` changed. */
   readonly fixed: readonly Change[];
@@ -51,6 +62,7 @@ export const GROUPS: Readonly<Record<string, string>> = {
   H: 'Tenancy',
   I: 'Shard map',
   J: 'Places of the document that don’t fit together',
+  K: 'Questions that a reader answered',
 };
 
 const COLOURS = { error: 'red', warning: 'yellow', information: 'cyan' } as const;
@@ -90,6 +102,12 @@ export function checkText(checked: Checked): string {
       out.push(`  ${finding.rule.padEnd(4)} ${placed(finding.at)}  until ${until}: ${reason}`);
     out.push('');
   }
+  if (checked.unchecked && checked.setAside.length > 0) {
+    out.push(style('bold', 'Set aside by verdicts'));
+    for (const { finding, verdict, because } of checked.setAside)
+      out.push(`  ${finding.rule.padEnd(4)} ${placed(finding.at)}  ${verdict}: ${because}`);
+    out.push('');
+  }
   const listed = checked.unchecked ? checked.notChecked : checked.notChecked.filter(({ whole }) => whole);
   if (listed.length > 0) {
     out.push(style('bold', 'Not checked, because this is missing'));
@@ -104,7 +122,7 @@ export function checkText(checked: Checked): string {
     out.push(
       style(
         'dim',
-        'The document has a layout of its own, and the check understands only a part of it. Annotations tell it the rest: `millrace model annotate` prints what an assistant needs to write them.',
+        'The document has a layout of its own, and the check understands only a part of it. Annotations tell it the rest: `millrace model annotate` prints what an assistant needs to write them. `millrace model review` prints the questions of a review.',
       ),
       '',
     );
@@ -135,6 +153,8 @@ function summary({
   folder,
   profile,
   annotations,
+  concerns,
+  setAside,
 }: Checked): string {
   const not = new Set(notChecked.map(({ rule }) => rule)).size;
   const found = [
@@ -146,7 +166,9 @@ function summary({
   const read = annotations
     ? `; ${plural(annotations.used, 'annotation')} of ${annotations.covered} of ${plural(annotations.lines, 'line')}`
     : '';
-  return `${folder}: ${total}; ${plural(rules, 'rule')}, ${not} of them not fully checked${not > 0 && !unchecked ? ' (--unchecked lists them)' : ''}, ${waived.length} waived (profile ${profile})${read}`;
+  const reviewed = concerns === undefined ? '' : `; a review with ${plural(concerns, 'concern')}`;
+  const aside = setAside.length === 0 ? '' : `; ${plural(setAside.length, 'finding')} set aside by verdicts`;
+  return `${folder}: ${total}; ${plural(rules, 'rule')}, ${not} of them not fully checked${not > 0 && !unchecked ? ' (--unchecked lists them)' : ''}, ${waived.length} waived (profile ${profile})${read}${reviewed}${aside}`;
 }
 
 function one({ rule, severity, message, at: place, evidence, hint, related, source }: ShownFinding): string[] {

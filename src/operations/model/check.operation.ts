@@ -2,7 +2,9 @@ import { resolve } from 'node:path';
 import { z } from 'zod';
 import type { Annotations } from '../../model/annotations/annotations.ts';
 import type { ProfileName, RuleSettings } from '../../model/estimate.ts';
+import { textsOf } from '../../model/documents.ts';
 import type { Place } from '../../model/model.ts';
+import { nameOf } from '../../model/review/verdicts.ts';
 import { isTemplated } from '../../model/rules/facts.ts';
 import { type Report, checkDocuments } from '../../model/rules/index.ts';
 import { parserFor } from '../../model/rules/relational.ts';
@@ -41,7 +43,7 @@ export const modelCheck = defineOperation({
     unchecked: z
       .boolean()
       .default(false)
-      .describe('list the rules that found nothing to check, and what they look for'),
+      .describe('list the rules that found nothing to check, and what they look for; and what verdicts set aside'),
     sarif: z.boolean().default(false).describe('print SARIF 2.1.0 for code scanning'),
     fix: z
       .boolean()
@@ -106,16 +108,14 @@ function shown(
   directory: string,
   profile: ProfileName,
 ): Omit<Checked, 'fixed' | 'unchecked'> {
-  const lines = new Map(
-    [documents.requirements, documents.design, documents.annotations].flatMap((document) =>
-      document ? [[document.file, document.lines] as const] : [],
-    ),
-  );
+  const lines = textsOf(documents);
+  const lineOf = ({ file, line }: Place): string | undefined => lines.get(file)?.[line - 1];
   const short = ({ file, line }: Place): Place => ({ file: shortPath(directory, file), line });
   const about = aboutOf(documents.design);
   const finding = (of: RuleFinding): ShownFinding => {
-    const source = lines.get(of.at.file)?.[of.at.line - 1];
+    const source = lineOf(of.at);
     return {
+      name: nameOf(of, lineOf),
       ...of,
       ...about(of),
       at: short(of.at),
@@ -139,6 +139,12 @@ function shown(
       reason,
       at: short(at),
     })),
+    setAside: report.setAside.map(({ finding: of, verdict: { verdict, because } }) => ({
+      finding: finding(of),
+      verdict,
+      because,
+    })),
+    ...(documents.review && { concerns: documents.review.concerns }),
     reading: report.reading.map((of) => ({ ...of, at: short(of.at) })),
   };
 }

@@ -18,6 +18,7 @@ import { placeIn } from '../../runtime/load-pipeline.ts';
 import type { DeclaredPipeline, Workspace } from '../../runtime/workspace.ts';
 import { operationsError } from '../errors.ts';
 import { readAnnotations } from './annotations.ts';
+import { readReview, readVerdicts } from './review.ts';
 
 /** The names that the modelling prompt uses. */
 export const REQUIREMENTS = 'cosmosdb_requirements.md';
@@ -67,11 +68,14 @@ async function locate(workspace: Workspace, directory: string | undefined): Prom
   return { folder, design, requirements: join(dirname(design), REQUIREMENTS), declared };
 }
 
-/** @throws UsageError `model-missing` if there is no data model; its path otherwise */
-export async function designPath(workspace: Workspace, directory: string | undefined): Promise<string> {
-  const { design } = await locate(workspace, directory);
+/** The path of the data model, and that of the requirements if there are some. @throws UsageError `model-missing` */
+export async function pathsOf(
+  workspace: Workspace,
+  directory: string | undefined,
+): Promise<{ readonly design: string; readonly requirements: string | undefined }> {
+  const { design, requirements } = await locate(workspace, directory);
   if ((await kindOf(design)) !== 'file') throw missing(`There is no ${design}`);
-  return design;
+  return { design, requirements: (await kindOf(requirements)) === 'file' ? requirements : undefined };
 }
 
 /**
@@ -93,10 +97,14 @@ export async function readPair(workspace: Workspace, directory: string | undefin
   const read = hasRequirements ? await readRequirements(requirements) : undefined;
   const known = read?.patterns.map(({ id }) => id);
   const annotations = hasDesign ? await readAnnotations(design) : undefined;
+  const review = hasDesign ? await readReview(design, read) : undefined;
+  const verdicts = hasDesign ? await readVerdicts(design) : undefined;
   const documents: Documents = {
     requirements: read,
-    design: hasDesign ? await designOf(design, known, annotations) : undefined,
+    design: hasDesign ? await designOf(design, known, annotations, review !== undefined) : undefined,
     ...(annotations && { annotations }),
+    ...(review && { review }),
+    ...(verdicts && { verdicts }),
   };
   const unloadable = declared && 'unloadable' in declared ? declared.unloadable : undefined;
   return {
@@ -116,17 +124,18 @@ export async function readPair(workspace: Workspace, directory: string | undefin
   };
 }
 
-/** A document in which the reader finds no container can be checked by its annotations. */
+/** A document in which the reader finds no container can be checked by its annotations, or by its review. */
 async function designOf(
   file: string,
   known: readonly string[] | undefined,
   annotations: Annotations | undefined,
+  reviewed: boolean,
 ): Promise<Design | undefined> {
   try {
     const design = await readDesign(file, known);
     return annotations ? asAnnotated(design, annotations) : design;
   } catch (cause) {
-    if (annotations && cause instanceof UsageError && UNREAD.has(cause.code)) return undefined;
+    if ((annotations || reviewed) && cause instanceof UsageError && UNREAD.has(cause.code)) return undefined;
     throw cause;
   }
 }

@@ -28,6 +28,7 @@ const TOOLS = [
   'model_explain',
   'model_export',
   'model_prove',
+  'model_review',
   'plan',
   'projections_list',
   'projections_show',

@@ -1,0 +1,58 @@
+import { basename } from 'node:path';
+import { z } from 'zod';
+import { textsOf } from '../../model/documents.ts';
+import { reviewInstructions, reviewJsonSchema, secondInstructions } from '../../model/review/instructions.ts';
+import { checkDocuments } from '../../model/rules/index.ts';
+import { QUESTIONS } from '../../model/rules/questions.ts';
+import { parserFor } from '../../model/rules/relational.ts';
+import { defineOperation } from '../operation.ts';
+import { pathsOf, readPair, shortPath } from './pair.ts';
+import { linesOf, reviewPath, verdictsPath } from './review.ts';
+import { ruleFlags, ruleSettings, settingsFlag } from './settings.ts';
+
+export const modelReview = defineOperation({
+  noun: 'model',
+  verb: 'review',
+  summary: 'Print the questions that an assistant or a person answers about a data model, and that model check reports',
+  examples: [
+    'millrace model review docs/cosmos-design.md > review.md',
+    'millrace model review docs/cosmos-design.md --by ada > review.md',
+    'millrace model review docs/cosmos-design.md --second > second.md',
+    'millrace model review --schema',
+  ],
+  effect: 'reads',
+  argument: 'directory',
+  input: z.object({
+    ...ruleFlags,
+    settings: settingsFlag,
+    second: z.boolean().default(false).describe('print all findings for a second reader, who gives a verdict on each'),
+    by: z
+      .string()
+      .regex(/^[\w-]{1,40}$/, 'letters, digits, _ and - only')
+      .optional()
+      .describe('name of the reader, for a file of their own beside those of others'),
+    schema: z.boolean().default(false).describe('print the JSON Schema of the file to write; no document is read'),
+  }),
+  run: async ({ directory, second, by, schema, ...flags }, { workspace }): Promise<{ text: string; file?: string }> => {
+    if (schema) return { text: JSON.stringify(reviewJsonSchema(second), null, 2) };
+    const { design, requirements } = await pathsOf(workspace, directory);
+    const name = basename(design);
+    const texts = {
+      design: await linesOf(design),
+      requirements: requirements === undefined ? undefined : await linesOf(requirements),
+    };
+    const file = shortPath(workspace.directory, second ? verdictsPath(design) : reviewPath(design, by));
+    if (!second) return { file, text: reviewInstructions(name, file, texts, QUESTIONS) };
+    const { documents, rules } = await readPair(workspace, directory);
+    // Verdicts that are there already would hide what they set aside.
+    const { verdicts: _, ...unjudged } = documents;
+    const settings = await ruleSettings(flags, workspace.directory);
+    const { findings } = checkDocuments(unjudged, rules, { settings, parser: await parserFor(documents) });
+    const lines = textsOf(documents);
+    return {
+      file,
+      text: secondInstructions(name, file, texts, findings, (at) => lines.get(at.file)?.[at.line - 1]),
+    };
+  },
+  format: ({ text }) => text,
+});

@@ -34,7 +34,7 @@ const SEVERITIES = { high: 'error', medium: 'warning', low: 'information' } as c
 
 function* answered(id: RuleId, { review }: Facts): Iterable<Found> {
   for (const { what, remedy, harm, at, related } of review?.concernsOf(id) ?? [])
-    yield { message: what, hint: remedy, severity: SEVERITIES[harm], at, related };
+    yield { message: what.replace(/\.$/, ''), hint: remedy, severity: SEVERITIES[harm], at, related };
 }
 
 interface Asked {

@@ -7,7 +7,7 @@ import type { Checked } from './check-text.ts';
 
 const LEVELS: Readonly<Record<Severity, string>> = { error: 'error', warning: 'warning', information: 'note' };
 
-export function sarif({ findings, waived, reading }: Checked, rules: readonly Rule[]): string {
+export function sarif({ findings, waived, setAside, reading }: Checked, rules: readonly Rule[]): string {
   const location = ({ file, line }: Place) => ({
     physicalLocation: {
       artifactLocation: isAbsolute(file)
@@ -53,6 +53,10 @@ export function sarif({ findings, waived, reading }: Checked, rules: readonly Ru
           ...waived.map(({ finding, reason }) => ({
             ...result(finding),
             suppressions: [{ kind: 'inSource', justification: reason }],
+          })),
+          ...setAside.map(({ finding, verdict, because }) => ({
+            ...result(finding),
+            suppressions: [{ kind: 'external', justification: `${verdict}: ${because}` }],
           })),
           ...reading.map(({ code, severity, message, at }) => ({
             ruleId: code,

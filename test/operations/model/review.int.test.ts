@@ -114,6 +114,17 @@ describe('model check with a review', () => {
     expect((await run('check', 'orders.md', '--unchecked')).stdout).toContain(
       'wrong: An order never changes its status.',
     );
+    const { runs } = JSON.parse((await run('check', 'orders.md', '--sarif')).stdout) as {
+      runs: { results: object[] }[];
+    };
+    expect(runs[0]?.results).toMatchObject([
+      {
+        ruleId: 'K3',
+        suppressions: [{ kind: 'external', justification: 'wrong: An order never changes its status.' }],
+      },
+    ]);
+    await run('check', 'orders.md', '--html', 'report.html');
+    expect(await readFile(join(root, 'report.html'), 'utf8')).toContain('wrong: An order never changes its status.');
   });
 
   it('says what became of the words after an edit', async () => {

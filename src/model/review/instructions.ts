@@ -27,8 +27,8 @@ Answer the questions below for this data model of Azure Cosmos DB for NoSQL, and
 3. For each suspicion, before you write it: look for the sentence anywhere in the document that answers it. Play the case through: who does what, and what is then wrong in the data, the bill or on the screen? If you can't name that, drop it. If the text weighs it and accepts it, drop it. If it rests on a belief about the service that you aren't sure of, drop it.
 4. Judge the document for what it is: a service with a thousand users doesn't need what one with millions needs; what is planned for later isn't missing; a decision record has no shapes. The size that the text states, or that the purpose makes plain, decides.
 5. Write one concern for one cause, under the question that fits best, and name every place. Two defects that are mended separately are two concerns, also if they stand in one line. Don't write the same cause under two questions.
-6. \`what\` stands alone: it names the container, type, field or step, the cause, and the result. No "may", where you know. \`remedy\` must work in Cosmos DB and with the rest of the document; think whether it breaks something else.
-7. Grade the harm honestly. \`low\` is for what the team would still mend, not for notes.
+6. \`what\` is one or two short sentences that stand alone: the container, type, field or step, the cause, and the result. No "may", where you know. \`remedy\` must work in Cosmos DB and with the rest of the document; think whether it breaks something else.
+7. Grade the harm honestly. \`low\` is for what the team would still mend, not for notes. Leave out what no reviewer would say aloud: taste, general advice, more detail where nobody is misled, a risk without a case.
 8. Answer every question. Where there is no concern, \`because\` says in one sentence what in the document answers it, or why it doesn't arise.`;
 
 const SECOND = (document: string, into: string): string => `# Judge the findings of ${document}

@@ -75,8 +75,8 @@ function questionsOf(asked: readonly Question[]): string {
   return [...byPart].map(([part, own]) => `### ${PARTS[part]}\n\n${own.map(asking).join('\n\n')}`).join('\n\n');
 }
 
-const asking = ({ id, title, ask, not, why }: Question): string =>
-  `**${id}. ${title}.**\n${ask.map((sentence) => `- ${sentence}`).join('\n')}\n- No concern: ${not}\n- Known: ${why}`;
+const asking = ({ id, title, ask, not, known }: Question): string =>
+  `**${id}. ${title}.**\n${ask.map((sentence) => `- ${sentence}`).join('\n')}\n- No concern: ${not}\n- Known: ${known}`;
 
 function listed(
   { at, related = [], severity, message, evidence, hint, ...of }: RuleFinding,

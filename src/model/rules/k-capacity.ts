@@ -13,7 +13,7 @@ export const CAPACITY_QUESTIONS = questions('capacity', [
       'Figures of one calculation that don’t add up, bounds taken for values, units that don’t match (RU and RU/s, GB and GiB, month and second).',
     ],
     not: 'A difference that no decision rests on.',
-    why: 'A physical partition gives 10,000 RU/s and holds 50 GB; a logical one 20 GB (ASM-E121).',
+    known: 'A physical partition gives 10,000 RU/s and holds 50 GB; a logical one 20 GB (ASM-E121).',
     hint: 'Put the arithmetic into the document, with peak and size.',
     source: SOURCES.microsoft('Request Units in Azure Cosmos DB'),
   },
@@ -26,7 +26,8 @@ export const CAPACITY_QUESTIONS = questions('capacity', [
       'A service level, a backup, an isolation or a latency that the chosen mode doesn’t give.',
     ],
     not: 'A choice among settings that all work.',
-    why: 'Minimums: ASM-E98. Serverless has one region, no RU/s and no free tier (ASM-E110, ASM-E111, ASM-E132). Shared throughput: ASM-E144.',
+    known:
+      'Minimums: ASM-E98. Serverless has one region, no RU/s and no free tier (ASM-E110, ASM-E111, ASM-E132). Shared throughput: ASM-E144.',
     hint: 'Name the mode and the figure that the service takes, with its price.',
     source: SOURCES.microsoft('Azure Cosmos DB service quotas'),
   },
@@ -39,7 +40,8 @@ export const CAPACITY_QUESTIONS = questions('capacity', [
       'What the estimate leaves out: feeds, leases, index writes, views, search, embeddings, logs, the second region, retries. A saving whose reason isn’t one (a TTL doesn’t lower the RU of writes).',
     ],
     not: 'A rough figure that is right within a half, or that is called an assumption and is of no consequence.',
-    why: 'A query is charged for each document and each partition (ASM-E120); autoscale costs 1.5 times as much an RU/s (ASM-E145); throughput is billed in each region (ASM-E130).',
+    known:
+      'A query is charged for each document and each partition (ASM-E120); autoscale costs 1.5 times as much an RU/s (ASM-E145); throughput is billed in each region (ASM-E130).',
     hint: 'Measure one request, write its charge, and calculate from there.',
   },
   {
@@ -51,7 +53,8 @@ export const CAPACITY_QUESTIONS = questions('capacity', [
       'Payloads over 2 MB, or near it, with no blob for them.',
     ],
     not: 'A document of a few KB that is changed some times a day.',
-    why: 'A replace is charged by the size of the document and its indexed fields; every write delivers the whole document to all readers of the change feed (ASM-A2).',
+    known:
+      'A replace is charged by the size of the document and its indexed fields; every write delivers the whole document to all readers of the change feed (ASM-A2).',
     hint: 'Keep what changes often in a document of its own, and bodies in blobs.',
   },
   {
@@ -63,7 +66,8 @@ export const CAPACITY_QUESTIONS = questions('capacity', [
       'A failover, an outage, a restore: what is lost, in which time, and does the stated target follow from the settings? A paired setting in one place and another one elsewhere.',
     ],
     not: 'One region, one process, and nothing that decides by a stale read.',
-    why: 'Session consistency gives a client its own writes only (ASM-E130). With several write regions a condition holds in its region, and the last writer wins (ASM-A6).',
+    known:
+      'Session consistency gives a client its own writes only (ASM-E130). With several write regions a condition holds in its region, and the last writer wins (ASM-A6).',
     hint: 'Name the level for each such read, and one write region where values must be exact.',
     source: SOURCES.microsoft('Consistency levels in Azure Cosmos DB'),
   },

@@ -13,7 +13,8 @@ export const DERIVED_QUESTIONS = questions('derived', [
       'A field that nothing in the text ever sets or lowers.',
     ],
     not: 'A figure for orientation that a stated job works out anew, a metric that the document takes over from another system.',
-    why: 'Cosmos DB keeps no derived value by itself. An increment in a retried request or from a redelivered change counts again (ASM-A2), and the latest-version feed has neither deletions nor the versions in between.',
+    known:
+      'Cosmos DB keeps no derived value by itself. An increment in a retried request or from a redelivered change counts again (ASM-A2), and the latest-version feed has neither deletions nor the versions in between.',
     hint: 'Derive it from the change feed with a mark of what was counted, or work it out when it is read.',
   },
   {
@@ -26,7 +27,8 @@ export const DERIVED_QUESTIONS = questions('derived', [
       'Do the samples already disagree?',
     ],
     not: 'A snapshot, an audit entry, a value that never changes, a short staleness that the text accepts.',
-    why: 'A rename touches one document; its copies lie in other partitions and need a process of their own, which is repeatable and finds them all.',
+    known:
+      'A rename touches one document; its copies lie in other partitions and need a process of their own, which is repeatable and finds them all.',
     hint: 'Name the source, let the change feed update the copies by a query on the reference, or store only the reference.',
   },
   {
@@ -39,7 +41,8 @@ export const DERIVED_QUESTIONS = questions('derived', [
       'A rollup that is made once: late or corrected data, a run that is missed, a run that is done twice.',
     ],
     not: 'A cache with a short time to live where stale answers are accepted.',
-    why: 'The latest-version change feed shows no deletions and no expiry, and of a document only its newest version (ASM-A2), so a document that moved has left no trace of where it was.',
+    known:
+      'The latest-version change feed shows no deletions and no expiry, and of a document only its newest version (ASM-A2), so a document that moved has left no trace of where it was.',
     hint: 'Mark as deleted before deleting, keep in the entry where it came from, and rebuild by a replay.',
     source: SOURCES.microsoft('Change feed modes in Azure Cosmos DB'),
   },
@@ -53,7 +56,8 @@ export const DERIVED_QUESTIONS = questions('derived', [
       'Delays: the poll interval (5 s by default), a cold start, one reader for each physical partition at most.',
     ],
     not: 'A feed that is only named as a later option.',
-    why: 'The latest-version feed has the newest version of a document, at least once, in order within one key value only, without deletions (ASM-A2); it is always on and has no setting. The trigger goes on to the next batch after an exception if no retry policy is set (ASM-E157).',
+    known:
+      'The latest-version feed has the newest version of a document, at least once, in order within one key value only, without deletions (ASM-A2); it is always on and has no setting. The trigger goes on to the next batch after an exception if no retry policy is set (ASM-E157).',
     hint: 'Make the handler idempotent, keep the batch until it is done, and delete by a mark first.',
     source: SOURCES.microsoft('Change feed modes in Azure Cosmos DB'),
   },
@@ -66,7 +70,8 @@ export const DERIVED_QUESTIONS = questions('derived', [
       'Does it read all raw documents each time, over all partitions, on a page that is opened often?',
     ],
     not: 'A report that is made rarely over little data.',
-    why: 'An aggregate query reads every document that it covers and is charged for each (ASM-E120); a value that isn’t stored at the time can’t be worked out later.',
+    known:
+      'An aggregate query reads every document that it covers and is charged for each (ASM-E120); a value that isn’t stored at the time can’t be worked out later.',
     hint: 'Store the facts at the time they happen, and keep the figure as a derived document by the key of its reader.',
   },
 ]);

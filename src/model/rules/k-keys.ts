@@ -13,7 +13,8 @@ export const KEY_QUESTIONS = questions('keys', [
       'Say when one key serves none of its stated reads, or another would serve most of them.',
     ],
     not: 'A rare read by an administrator, a container that stays small (some thousand documents, one physical partition), a fan-out that the text weighs and accepts with a figure.',
-    why: 'A read without the key value goes to every physical partition, and its price and time grow with them (ASM-E120); a point read takes the id and the key value (ASM-E133). The key of a container can’t be changed later (ASM-E131), so this is the dearest mistake.',
+    known:
+      'A read without the key value goes to every physical partition, and its price and time grow with them (ASM-E120); a point read takes the id and the key value (ASM-E133). The key of a container can’t be changed later (ASM-E131), so this is the dearest mistake.',
     hint: 'Key the container by what its frequent reads have, store the key value beside each reference, or keep a lookup document.',
     source: SOURCES.microsoft('Partitioning and horizontal scaling in Azure Cosmos DB'),
   },
@@ -27,7 +28,8 @@ export const KEY_QUESTIONS = questions('keys', [
       'A claim of "even distribution" or "high cardinality" that the values don’t give.',
     ],
     not: 'Little load or data by the document’s own figures, with nothing that makes them grow.',
-    why: 'All documents of one key value lie in one logical partition of at most 20 GB, in one physical partition of 10,000 RU/s (ASM-E121). A synthetic key of one path has the same limit; the prefix of a hierarchical key may exceed it (ASM-E136).',
+    known:
+      'All documents of one key value lie in one logical partition of at most 20 GB, in one physical partition of 10,000 RU/s (ASM-E121). A synthetic key of one path has the same limit; the prefix of a hierarchical key may exceed it (ASM-E136).',
     hint: 'Add a level or a bucket to the key that the reads know, or spread the hot value and join it when it is read.',
     source: SOURCES.microsoft('Partitioning and horizontal scaling in Azure Cosmos DB'),
   },
@@ -41,7 +43,8 @@ export const KEY_QUESTIONS = questions('keys', [
       'A replace or an update that may pass another key value.',
     ],
     not: 'A field that could change in theory, which the document calls immutable.',
-    why: 'The key value of a document can’t be updated: it is created again and the old one is deleted, in two partitions without a transaction (ASM-E131). A missing value is a partition of its own, undefined. Values are compared letter by letter (ASM-E134).',
+    known:
+      'The key value of a document can’t be updated: it is created again and the old one is deleted, in two partitions without a transaction (ASM-E131). A missing value is a partition of its own, undefined. Values are compared letter by letter (ASM-E134).',
     hint: 'Take a value that is given at creation and never changes; derive it in one function.',
   },
   {
@@ -53,7 +56,8 @@ export const KEY_QUESTIONS = questions('keys', [
       'Do reads and writes in code pass that value, or another one (the id, a constant, a field of another type)?',
     ],
     not: 'Another key that is told as a rejected choice or as the state before a migration.',
-    why: 'Paths are case-sensitive. A document without the field lies in the partition of undefined, and a read with another value finds nothing.',
+    known:
+      'Paths are case-sensitive. A document without the field lies in the partition of undefined, and a read with another value finds nothing.',
     hint: 'State the key once, and correct the other places.',
   },
   {
@@ -66,7 +70,8 @@ export const KEY_QUESTIONS = questions('keys', [
       'Do the samples follow the rule, and is the id used as the reads need it? A counter that "counts up by itself" has no basis in Cosmos DB.',
     ],
     not: 'A random id for something that is created once, with no retry.',
-    why: 'The service requires `id` and makes it unique within one logical partition only (ASM-E135). `/`, `\\` and `#` aren’t allowed (ASM-E38). There is no sequence (ASM-E172). With a deterministic id a repeated create is refused instead of doubled.',
+    known:
+      'The service requires `id` and makes it unique within one logical partition only (ASM-E135). `/`, `\\` and `#` aren’t allowed (ASM-E38). There is no sequence (ASM-E172). With a deterministic id a repeated create is refused instead of doubled.',
     hint: 'Make the id from the values that identify the thing, in one function, escaped.',
   },
   {
@@ -79,7 +84,8 @@ export const KEY_QUESTIONS = questions('keys', [
       'After a change of the value (a new e-mail, a rename): is the old one freed, and the new one taken in one step?',
     ],
     not: 'Values by chance (a UUID, a token), and uniqueness within one document’s list.',
-    why: 'An id and a unique key hold within one logical partition (ASM-E17, ASM-E135), and a unique key is fixed at creation. Two requests that both looked and found nothing both write.',
+    known:
+      'An id and a unique key hold within one logical partition (ASM-E17, ASM-E135), and a unique key is fixed at creation. Two requests that both looked and found nothing both write.',
     hint: 'Make the value the id under a key that is the scope, or reserve it by a document of its own that is created first.',
     source: SOURCES.microsoft('Unique keys in Azure Cosmos DB'),
   },
@@ -92,7 +98,8 @@ export const KEY_QUESTIONS = questions('keys', [
       'A transaction, a consistent read, an order or a trigger that is claimed over several key values.',
     ],
     not: 'Loose words without a consequence for anybody who builds by them.',
-    why: 'A key places documents and bounds transactions (ASM-E121, ASM-E131, ASM-E136); it checks no access and enforces nothing but the id within it.',
+    known:
+      'A key places documents and bounds transactions (ASM-E121, ASM-E131, ASM-E136); it checks no access and enforces nothing but the id within it.',
     hint: 'Say what enforces it instead, or remove the claim.',
   },
   {
@@ -104,7 +111,8 @@ export const KEY_QUESTIONS = questions('keys', [
       'Does a list over a container with several types ask for one type? Does a type lack the field that tells it from others?',
     ],
     not: 'A matter of taste without a cost, a limit or a fault to name.',
-    why: 'An account has at most 500 databases and containers (ASM-E97), each container with its own throughput costs at least 400 RU/s (ASM-E98), and a container has one default TTL and one indexing policy.',
+    known:
+      'An account has at most 500 databases and containers (ASM-E97), each container with its own throughput costs at least 400 RU/s (ASM-E98), and a container has one default TTL and one indexing policy.',
     hint: 'Put together what one key serves and what lives alike; separate what doesn’t.',
   },
 ]);

@@ -12,7 +12,8 @@ export const LIFE_QUESTIONS = questions('life', [
       'A retention that is stated in words and that nothing carries out.',
     ],
     not: 'Master data, a list with a small natural bound, records that the text keeps on purpose with a figure, retention that it names as an open question.',
-    why: 'Without a TTL or a deletion everything stays (ASM-E140). A document has at most 2 MB, a logical partition 20 GB (ASM-E121); a replace is charged by the size of the whole document.',
+    known:
+      'Without a TTL or a deletion everything stays (ASM-E140). A document has at most 2 MB, a logical partition 20 GB (ASM-E121); a replace is charged by the size of the whole document.',
     hint: 'Set a TTL, or archive by age; move lists without a bound to documents of their own under the same key.',
   },
   {
@@ -25,7 +26,8 @@ export const LIFE_QUESTIONS = questions('life', [
       'Is something expected at the expiry (an event, an audit entry, an archive)? Do figures of two places differ?',
     ],
     not: 'A life far longer than anything that needs the document.',
-    why: 'A TTL counts from the last write (ASM-A4, ASM-E18), works in documents only if the container has a default, and leaves no entry in the latest-version feed (ASM-A2).',
+    known:
+      'A TTL counts from the last write (ASM-A4, ASM-E18), works in documents only if the container has a default, and leaves no entry in the latest-version feed (ASM-A2).',
     hint: 'Set the TTL when the work is over, not when it begins; keep children at least as long as what points to them.',
     source: SOURCES.microsoft('Time to Live (TTL) in Azure Cosmos DB'),
   },
@@ -39,7 +41,7 @@ export const LIFE_QUESTIONS = questions('life', [
       'A tombstone that lists return, or that is kept for ever.',
     ],
     not: 'A type that nothing deletes, a dangling reference that readers plainly tolerate.',
-    why: 'Cosmos DB has no foreign key and no cascade (ASM-E158).',
+    known: 'Cosmos DB has no foreign key and no cascade (ASM-E158).',
     hint: 'Delete children first by a job that can be repeated, or derive the cascade from a mark; filter in one place.',
   },
   {
@@ -52,7 +54,8 @@ export const LIFE_QUESTIONS = questions('life', [
       'Backup: what can’t be recomputed, is it covered, and can it be restored alone?',
     ],
     not: 'A first version without data.',
-    why: 'Partition keys and unique keys are fixed at creation (ASM-E131), so a change is a new container and a copy while the application runs.',
+    known:
+      'Partition keys and unique keys are fixed at creation (ASM-E131), so a change is a new container and a copy while the application runs.',
     hint: 'Copy and follow the change feed, compare, switch, and delete the old only after the time in which you may go back.',
   },
   {
@@ -64,7 +67,8 @@ export const LIFE_QUESTIONS = questions('life', [
       'A day, a month, a streak, a deadline: in whose time zone, and over the change of a day? `_ts` in seconds against milliseconds or text.',
     ],
     not: 'A list where the order within a second doesn’t matter to anybody.',
-    why: '`_ts` has whole seconds and changes with each write (ASM-A26). There is no sequence (ASM-E172). Texts are compared letter by letter, so dates sort only in one fixed form.',
+    known:
+      '`_ts` has whole seconds and changes with each write (ASM-A26). There is no sequence (ASM-E172). Texts are compared letter by letter, so dates sort only in one fixed form.',
     hint: 'Store UTC in ISO 8601 of fixed length with a tie-breaker, or a number from a counter in the same batch.',
   },
 ]);

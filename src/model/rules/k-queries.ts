@@ -12,7 +12,8 @@ export const QUERY_QUESTIONS = questions('queries', [
       'Several ORDER BY fields without a composite index, an ORDER BY of an expression.',
     ],
     not: 'Pseudo code that is called so.',
-    why: 'The query language has no statement that writes, joins only within one document, and lacks parts of other dialects (ASM-E118, ASM-E34, ASM-E32).',
+    known:
+      'The query language has no statement that writes, joins only within one document, and lacks parts of other dialects (ASM-E118, ASM-E34, ASM-E32).',
     hint: 'Write it as the service reads it, or describe it in words.',
     source: SOURCES.microsoft('Query language in Azure Cosmos DB for NoSQL'),
   },
@@ -26,7 +27,8 @@ export const QUERY_QUESTIONS = questions('queries', [
       'Comparisons that aren’t what is meant: letters of another case, a substring where a word is meant, null against absent, text against number.',
     ],
     not: 'A sketch whose purpose is something else.',
-    why: 'A query is charged for what it loads and returns (ASM-E120, ASM-E128); a comparison with a field that isn’t there is false (ASM-E19), and `=` compares letter by letter (ASM-E159).',
+    known:
+      'A query is charged for what it loads and returns (ASM-E120, ASM-E128); a comparison with a field that isn’t there is false (ASM-E19), and `=` compares letter by letter (ASM-E159).',
     hint: 'Correct the query, and give its page size and its fields.',
   },
   {
@@ -39,7 +41,8 @@ export const QUERY_QUESTIONS = questions('queries', [
       'An index by words ("index on status and date") that has no such kind; a unique key written as an index.',
     ],
     not: 'A shortened policy that is called so.',
-    why: 'A policy with a wrong path is refused (ASM-E33), `lazy` isn’t offered any more, and a composite index has at least two scalar paths (ASM-E102).',
+    known:
+      'A policy with a wrong path is refused (ASM-E33), `lazy` isn’t offered any more, and a composite index has at least two scalar paths (ASM-E102).',
     hint: 'Write the policy as JSON that a container was created with.',
     source: SOURCES.microsoft('Indexing policies in Azure Cosmos DB'),
   },
@@ -53,7 +56,8 @@ export const QUERY_QUESTIONS = questions('queries', [
       'Filters by LOWER, CONTAINS, a date function or inside arrays on a frequent read; a vector search over everything where the user or tenant should narrow it.',
     ],
     not: 'Small documents under the default policy.',
-    why: 'Without a policy every property is indexed and each write pays for it (ASM-E141). Several ORDER BY fields need a composite index (ASM-E32). A function over a field scans (ASM-E119).',
+    known:
+      'Without a policy every property is indexed and each write pays for it (ASM-E141). Several ORDER BY fields need a composite index (ASM-E32). A function over a field scans (ASM-E119).',
     hint: 'Include what is filtered and sorted, exclude what is large, add the composite index of each sort.',
     source: SOURCES.microsoft('Indexing policies in Azure Cosmos DB'),
   },
@@ -67,7 +71,8 @@ export const QUERY_QUESTIONS = questions('queries', [
       'Bindings, triggers, environment names, infrastructure code: do names match what the text and the library say, in the version that is named?',
     ],
     not: 'A sketch that leaves out imports and error handling plainly, and old spellings that still work.',
-    why: 'A process has one client for its whole life (ASM-E93). A patch has at most ten operations and can’t touch id or key (ASM-E16).',
+    known:
+      'A process has one client for its whole life (ASM-E93). A patch has at most ten operations and can’t touch id or key (ASM-E16).',
     hint: 'Run the sample once, and copy it from the code that ran.',
   },
 ]);

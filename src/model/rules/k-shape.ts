@@ -11,7 +11,7 @@ export const SHAPE_QUESTIONS = questions('shape', [
       'A thing that is promised (search, history, undo, versions, export) with nothing in the model for it.',
     ],
     not: 'What the text puts out of scope or leaves to another document or a later phase.',
-    why: 'Somebody who builds by the document invents what is missing, and two people invent two things.',
+    known: 'Somebody who builds by the document invents what is missing, and two people invent two things.',
     hint: 'Add the type with its key, id and fields, or say where it is.',
   },
   {
@@ -24,7 +24,7 @@ export const SHAPE_QUESTIONS = questions('shape', [
       'A field that the text says is set and no shape has, or that is in a shape and nothing ever sets.',
     ],
     not: 'Fields that samples leave out with an ellipsis.',
-    why: 'A filter on a field that no document has finds nothing, without an error (ASM-E19).',
+    known: 'A filter on a field that no document has finds nothing, without an error (ASM-E19).',
     hint: 'Add the field where it is written, under one name.',
   },
   {
@@ -37,7 +37,7 @@ export const SHAPE_QUESTIONS = questions('shape', [
       'Rules of a protocol that contradict each other, so that a case can never, or must always, be refused.',
     ],
     not: 'A list of values that the text calls open.',
-    why: 'A state machine in a document is only as good as its writers; the store checks no values (ASM-E158).',
+    known: 'A state machine in a document is only as good as its writers; the store checks no values (ASM-E158).',
     hint: 'Give a table of states with who sets each and what follows.',
   },
   {
@@ -49,7 +49,7 @@ export const SHAPE_QUESTIONS = questions('shape', [
       'A decision or a principle (immutable, append-only, no cross-partition query, stateless) that a step of the same document breaks.',
     ],
     not: 'Two spellings that nobody builds by, a summary that rounds, a plan beside the present state that is called so.',
-    why: 'Each of two places will be built by somebody.',
+    known: 'Each of two places will be built by somebody.',
     hint: 'Decide, and correct the other place.',
   },
   {
@@ -61,7 +61,7 @@ export const SHAPE_QUESTIONS = questions('shape', [
       'Do file names, units and formats follow the rule that stands beside them?',
     ],
     not: 'Placeholders such as `…`, `abc`, `<id>`, shortened text.',
-    why: 'Samples are copied into tests and code.',
+    known: 'Samples are copied into tests and code.',
     hint: 'Correct the sample, or the rule if the sample is right.',
   },
   {
@@ -74,7 +74,8 @@ export const SHAPE_QUESTIONS = questions('shape', [
       'Can the model hold what the domain has: two projects at once, a second address, a change in the middle of a season, several currencies?',
     ],
     not: 'Types that only a display reads.',
-    why: 'Order across types is by type first (ASM-E21), texts sort letter by letter, and numbers are doubles (ASM-E90).',
+    known:
+      'Order across types is by type first (ASM-E21), texts sort letter by letter, and numbers are doubles (ASM-E90).',
     hint: 'Choose the type by the comparison that is made.',
   },
 ]);

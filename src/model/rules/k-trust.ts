@@ -12,7 +12,8 @@ export const TRUST_QUESTIONS = questions('trust', [
       'Who may write what the rules protect: the audit, the status, the price, by another way than the checked one?',
     ],
     not: 'Access that the text leaves to another document by name.',
-    why: 'A partition key checks nothing. Keys of an account open all its databases; a permission names a container or one key value (ASM-E171).',
+    known:
+      'A partition key checks nothing. Keys of an account open all its databases; a permission names a container or one key value (ASM-E171).',
     hint: 'Take the tenant from the verified token, and put it into the key of each read.',
   },
   {
@@ -24,7 +25,7 @@ export const TRUST_QUESTIONS = questions('trust', [
       'More personal data than a use needs, or kept longer.',
     ],
     not: 'Encryption at rest, which the service does by itself.',
-    why: 'Whoever may read a container sees all fields; backups, logs and the change feed have them too.',
+    known: 'Whoever may read a container sees all fields; backups, logs and the change feed have them too.',
     hint: 'Store a salted hash or a reference to a vault, and leave out what no use needs.',
   },
   {
@@ -36,7 +37,7 @@ export const TRUST_QUESTIONS = questions('trust', [
       'A step that rests on it: what fails if it isn’t so?',
     ],
     not: 'A loose word that nobody builds by. If you aren’t sure, don’t report it.',
-    why: 'A wrong belief passes every test that is written from it.',
+    known: 'A wrong belief passes every test that is written from it.',
     hint: 'Look it up, link the page, and change the step that rests on it.',
   },
   {
@@ -48,7 +49,8 @@ export const TRUST_QUESTIONS = questions('trust', [
       'Monitoring that watches something else than what fails; a lost event that nothing would show.',
     ],
     not: 'General wishes for more monitoring or tests.',
-    why: 'The SDK repeats throttled requests some times and then throws; it repeats no write after a timeout (ASM-E26).',
+    known:
+      'The SDK repeats throttled requests some times and then throws; it repeats no write after a timeout (ASM-E26).',
     hint: 'Say for each failure who repeats, until when, and where it becomes visible.',
   },
   {
@@ -59,7 +61,8 @@ export const TRUST_QUESTIONS = questions('trust', [
       'Where does the model lose something, permit what is forbidden, or forbid what must be possible?',
     ],
     not: 'Features that nobody asked for.',
-    why: 'The dearest defects aren’t of the database: a model that can’t hold a fact of the domain is found after months.',
+    known:
+      'The dearest defects aren’t of the database: a model that can’t hold a fact of the domain is found after months.',
     hint: 'Add the fact to the model, or the rule to the text.',
   },
 ]);

@@ -12,7 +12,8 @@ export const WRITE_QUESTIONS = questions('writes', [
       'If not: what happens after a stop in the middle, who notices, who completes it, and may each step be done again? In which order are they written, so that what is left over does no harm?',
     ],
     not: 'Two writes where a stop between them leaves nothing wrong, or which the text repeats or repairs (change feed, outbox, saga, idempotent job): a general sentence on all such uses counts.',
-    why: 'A transaction has the documents of one partition key value in one container (ASM-E121), a batch at most 100 operations, 2 MB and 5 seconds (ASM-A5).',
+    known:
+      'A transaction has the documents of one partition key value in one container (ASM-E121), a batch at most 100 operations, 2 MB and 5 seconds (ASM-A5).',
     hint: 'Put them under one key, or write first what the others can be derived from, and let the change feed do the rest.',
     source: SOURCES.microsoft('Transactional batch operations in Azure Cosmos DB'),
   },
@@ -26,7 +27,8 @@ export const WRITE_QUESTIONS = questions('writes', [
       'An ETag that is mentioned in one place and not used in the code or the steps; a field `version` that nothing compares.',
     ],
     not: 'One user’s own document that is changed once in a while, a document with one writer, an append-only type.',
-    why: 'A replace without If-Match writes over what came between (ASM-E137). A patch changes fields without sending the rest (ASM-E155). An upsert that inserts ignores If-Match (ASM-E14), and a condition holds in one write region only (ASM-A6).',
+    known:
+      'A replace without If-Match writes over what came between (ASM-E137). A patch changes fields without sending the rest (ASM-E155). An upsert that inserts ignores If-Match (ASM-E14), and a condition holds in one write region only (ASM-A6).',
     hint: 'Replace with If-Match and try again, or patch the fields that changed, or split the document by writer.',
     source: SOURCES.microsoft('Database transactions and optimistic concurrency control in Azure Cosmos DB'),
   },
@@ -39,7 +41,8 @@ export const WRITE_QUESTIONS = questions('writes', [
       'Are the check and the write in one partition, with a condition on one document that both must change?',
     ],
     not: 'A limit where one too many does no harm and the text says so.',
-    why: 'There is no lock and no constraint over documents (ASM-E158); a condition is on one document, a transaction on one key value (ASM-E121).',
+    known:
+      'There is no lock and no constraint over documents (ASM-E158); a condition is on one document, a transaction on one key value (ASM-E121).',
     hint: 'Let both requests change one document under a condition: a slot, a counter, a balance under the same key.',
   },
   {
@@ -52,7 +55,8 @@ export const WRITE_QUESTIONS = questions('writes', [
       'Does a re-run leave behind what the new result no longer has?',
     ],
     not: 'A repeated write of the same values under the same id.',
-    why: 'Queues, Event Hubs and the change feed deliver at least once (ASM-A2). After a timeout a client doesn’t know whether its write took effect, and no SDK repeats it for a create without care (ASM-E26).',
+    known:
+      'Queues, Event Hubs and the change feed deliver at least once (ASM-A2). After a timeout a client doesn’t know whether its write took effect, and no SDK repeats it for a create without care (ASM-E26).',
     hint: 'Derive the id from the request or the event, and write the effect and the mark in one batch.',
   },
   {
@@ -64,7 +68,7 @@ export const WRITE_QUESTIONS = questions('writes', [
       'Who moves what is stuck: expired holds, unanswered approvals, steps that time out? Does something read "due" items with a query that can find them?',
     ],
     not: 'A platform that does it (a queue with visibility timeout, Durable Functions) where the document says that it is used for this.',
-    why: 'A container has no visibility timeout and no lock. A claim is a replace under If-Match (ASM-E137).',
+    known: 'A container has no visibility timeout and no lock. A claim is a replace under If-Match (ASM-E137).',
     hint: 'Claim by a conditional replace with owner and time limit; a sweep frees what is over it.',
   },
   {
@@ -76,7 +80,8 @@ export const WRITE_QUESTIONS = questions('writes', [
       'Routing and filters between stores: does each event reach the sink it should, and no other? Is there a dead letter, a retry, a comparison of both sides?',
     ],
     not: 'A notification for comfort, a cache with a short life, an upload that a later one replaces.',
-    why: 'No transaction covers two stores. The change feed is a complete list of what was written, but not of what was deleted (ASM-A2).',
+    known:
+      'No transaction covers two stores. The change feed is a complete list of what was written, but not of what was deleted (ASM-A2).',
     hint: 'Write the document first, and derive the effect from the change feed or an outbox in the same batch.',
   },
 ]);

@@ -15,12 +15,17 @@ export const PARTS = {
   trust: 'Access, secrets and beliefs about the service',
 } as const;
 
+/** Whether a number is that of a question. */
+export const isQuestion = (id: string): boolean => id.startsWith('K');
+
 export interface Question extends Rule {
   readonly part: keyof typeof PARTS;
   /** What to look for, each a sentence. */
   readonly ask: readonly string[];
   /** What is no concern. */
   readonly not: string;
+  /** What is known of the service, with the number of the assumption. */
+  readonly known: string;
 }
 
 export const REVIEW: Need = {
@@ -43,8 +48,7 @@ interface Asked {
   readonly title: string;
   readonly ask: readonly string[];
   readonly not: string;
-  /** What is known of the service, with the number of the assumption. */
-  readonly why: string;
+  readonly known: string;
   readonly hint: string;
   /** Absent: Millrace. */
   readonly source?: string;
@@ -54,6 +58,7 @@ interface Asked {
 export const questions = (part: Question['part'], all: readonly Asked[]): Question[] =>
   all.map(({ source = SOURCES.ours, ...asked }) => ({
     ...asked,
+    why: `${asked.known} A reader is asked: ${asked.ask.join(' ')} No concern: ${asked.not}`,
     part,
     source,
     severity: 'warning',

@@ -5,6 +5,7 @@ import type { ModelFinding, Place } from '../../model/model.ts';
 import type { ProfileName } from '../../model/estimate.ts';
 import { type NotChecked, type Report, compareIds } from '../../model/rules/index.ts';
 import type { Verdict } from '../../model/review/schema.ts';
+import { isQuestion } from '../../model/rules/question.ts';
 import type { RuleFinding, Severity } from '../../model/rules/rule.ts';
 import { plural } from '../table.ts';
 import type { About } from './about.ts';
@@ -42,7 +43,7 @@ export interface Checked {
   readonly profile: ProfileName;
   /** Whether the text lists every rule that found nothing to check, or only those that lack a whole document. */
   readonly unchecked: boolean;
-  /** The number of rules that were run. */
+  /** The number of rules that were run, without the questions. */
   readonly rules: number;
   readonly counts: Readonly<Record<Severity, number>>;
   /** Annotations whose words are in the document, lines with text, and how many of those have words of an annotation. */
@@ -156,7 +157,7 @@ function summary({
   concerns,
   setAside,
 }: Checked): string {
-  const not = new Set(notChecked.map(({ rule }) => rule)).size;
+  const not = new Set(notChecked.map(({ rule }) => rule).filter((id) => !isQuestion(id))).size;
   const found = [
     error > 0 ? style('red', plural(error, 'error')) : '',
     warning > 0 ? style('yellow', plural(warning, 'warning')) : '',

@@ -7,6 +7,7 @@ import type { Place } from '../../model/model.ts';
 import { nameOf } from '../../model/review/verdicts.ts';
 import { isTemplated } from '../../model/rules/facts.ts';
 import { type Report, checkDocuments } from '../../model/rules/index.ts';
+import { isQuestion } from '../../model/rules/question.ts';
 import { parserFor } from '../../model/rules/relational.ts';
 import type { RuleFinding, Severity } from '../../model/rules/rule.ts';
 import { writeText } from '../write-text.ts';
@@ -126,7 +127,7 @@ function shown(
   return {
     folder: shortPath(directory, folder) || '.',
     profile,
-    rules: rules.length,
+    rules: rules.filter(({ id }) => !isQuestion(id)).length,
     counts: counts(report),
     ...(documents.annotations
       ? { annotations: annotated(documents.annotations) }

@@ -1,5 +1,6 @@
 // A rule's page under docs/rules, written from the rule's declaration.
 import { compareIds } from '../../model/rules/index.ts';
+import { isQuestion } from '../../model/rules/question.ts';
 import type { Rule } from '../../model/rules/rule.ts';
 import { WITHDRAWN } from '../../model/rules/withdrawn.ts';
 import { GROUPS } from './check-text.ts';
@@ -33,5 +34,5 @@ function index(rules: readonly Rule[]): string {
     ([group, own]) =>
       `## ${group}: ${GROUPS[group] ?? ''}\n\n${own.map(({ id, title, severity }) => `- [${id}](${id}.md) ${title} (${severity})`).join('\n')}\n`,
   );
-  return `${HEADER}\n# Rules of \`millrace model check\`\n\n${rules.length} rules. \`millrace model explain B11\` shows a page in the terminal.\n\n${groups.join('\n')}\n## Withdrawn\n\nTheir numbers are never given again.\n\n${WITHDRAWN.map(({ id, title, why }) => `- ${id} ${title}. ${why}`).join('\n')}\n`;
+  return `${HEADER}\n# Rules of \`millrace model check\`\n\n${rules.filter(({ id }) => !isQuestion(id)).length} rules, and ${rules.filter(({ id }) => isQuestion(id)).length} questions that a reader answers (\`millrace model review\`). \`millrace model explain B11\` shows a page in the terminal.\n\n${groups.join('\n')}\n## Withdrawn\n\nTheir numbers are never given again.\n\n${WITHDRAWN.map(({ id, title, why }) => `- ${id} ${title}. ${why}`).join('\n')}\n`;
 }

@@ -12,14 +12,14 @@ describe('the questions of a review', () => {
   });
 
   it('each say what to look for, what is no concern, and what is known', () => {
-    for (const { id, ask, not, why } of QUESTIONS) {
-      expect([id, ask.length > 1, not.length > 20, why.length > 20]).toEqual([id, true, true, true]);
+    for (const { id, ask, not, known } of QUESTIONS) {
+      expect([id, ask.length > 1, not.length > 20, known.length > 20]).toEqual([id, true, true, true]);
     }
   });
 
   it('name assumptions that are there', () => {
     const assumptions = readFileSync(new URL('../../../docs/assumptions.md', import.meta.url), 'utf8');
-    const named = QUESTIONS.flatMap(({ why }) => [...why.matchAll(/ASM-[A-Z]\d+/g)].map(([name]) => name));
+    const named = QUESTIONS.flatMap(({ known }) => [...known.matchAll(/ASM-[A-Z]\d+/g)].map(([name]) => name));
     expect(named.length).toBeGreaterThan(30);
     expect(named.filter((name) => !assumptions.includes(`**${name}**`))).toEqual([]);
   });

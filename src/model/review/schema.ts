@@ -3,7 +3,7 @@
 import { z } from 'zod';
 import { name } from '../annotations/common.ts';
 
-const sentence = z.string().min(15).max(900);
+const sentence = z.string().min(15).max(500);
 
 const place = z.strictObject({
   line: z.int().min(1).describe('the line where the words begin'),

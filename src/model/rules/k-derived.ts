@@ -52,7 +52,7 @@ export const DERIVED_QUESTIONS = questions('derived', [
     ask: [
       'A reader that needs deletions, expiry, each single change, the old value, the kind of operation, an order over documents, or an archive by age: does the mode that is used give it?',
       'A function that throws, catches and logs, or checks the size of the batch: is the batch lost? Is there a retry policy, a dead letter, a lease container, one lease prefix for each reader?',
-      'A reader that writes to the container that it reads. A reader that takes drafts, updates and other types for new events. A start from the beginning or from now that leaves a gap or repeats all.',
+      'A reader that writes to the container that it reads. A feed that is promised as one business event ("submitted", "created") while drafts, later updates and other types flow through it, with no mark to tell them apart. A start from the beginning or from now that leaves a gap or repeats all.',
       'Delays: the poll interval (5 s by default), a cold start, one reader for each physical partition at most.',
     ],
     not: 'A feed that is only named as a later option.',

@@ -8,7 +8,7 @@ export const LIFE_QUESTIONS = questions('life', [
     title: 'What is added for ever has an end',
     ask: [
       'For each type that only grows (events, messages, logs, audit, history, receipts, notifications, sessions, results, versions, chat turns): a TTL, an archive or a stated period? At the stated rate, how much is it in a few years?',
-      'For each list inside a document (members, items, messages, evidence, tags, embeddings): is there a bound, and what happens there? 2 MB is the limit of a document, and each addition rewrites it all.',
+      'For each list inside a document (members, items, messages, evidence, tags, embeddings, ids of what is linked): is there a bound, and what happens there? 2 MB is the limit of a document, and each addition rewrites it all.',
       'A retention that is stated in words and that nothing carries out.',
     ],
     not: 'Master data, a list with a small natural bound, records that the text keeps on purpose with a figure, retention that it names as an open question.',

@@ -23,7 +23,7 @@ export const QUERY_QUESTIONS = questions('queries', [
     ask: [
       'Does it name existing fields in their case, ask for the type in a shared container, for the tenant, for what isn’t deleted or expired, for the right window of time?',
       'Is it a "point read" that is a query, or the read of one that gives many, or the first of several?',
-      'Paging: a page size, a continuation, a stable order, a total; deep OFFSET. A read of all documents to keep a few, `SELECT *` of large documents for a list, one read for each element of a list, heavy or secret fields in a list.',
+      'Paging: a page size, a continuation, a stable order, a total; deep OFFSET. A read of all documents without a limit, or to keep a few, `SELECT *` of large documents for a list, one read for each element of a list, heavy or secret fields in a list.',
       'Comparisons that aren’t what is meant: letters of another case, a substring where a word is meant, null against absent, text against number.',
     ],
     not: 'A sketch whose purpose is something else.',
@@ -70,7 +70,7 @@ export const QUERY_QUESTIONS = questions('queries', [
       'A client that is made for each request or closed while others use it, an initialisation that races, an exception that is swallowed, a promise that nobody awaits, a secret in code.',
       'Bindings, triggers, environment names, infrastructure code: do names match what the text and the library say, in the version that is named?',
     ],
-    not: 'A sketch that leaves out imports and error handling plainly, and old spellings that still work.',
+    not: 'A sketch that leaves out imports and error handling plainly, old spellings that still work, a slip that fails at the first call and stands correctly elsewhere in the document.',
     known:
       'A process has one client for its whole life (ASM-E93). A patch has at most ten operations and can’t touch id or key (ASM-E16).',
     hint: 'Run the sample once, and copy it from the code that ran.',

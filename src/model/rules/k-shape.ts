@@ -48,7 +48,7 @@ export const SHAPE_QUESTIONS = questions('shape', [
       'A sentence with "only", "all", "never", "always", "exactly", "no X needed" that another place breaks.',
       'A decision or a principle (immutable, append-only, no cross-partition query, stateless) that a step of the same document breaks.',
     ],
-    not: 'Two spellings that nobody builds by, a summary that rounds, a plan beside the present state that is called so.',
+    not: 'Two wordings where you can’t name the two different things that would be built, a summary that rounds, a plan beside the present state that is called so.',
     known: 'Each of two places will be built by somebody.',
     hint: 'Decide, and correct the other place.',
   },

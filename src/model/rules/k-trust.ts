@@ -50,7 +50,7 @@ export const TRUST_QUESTIONS = questions('trust', [
     ],
     not: 'General wishes for more monitoring or tests.',
     known:
-      'The SDK repeats throttled requests some times and then throws; it repeats no write after a timeout (ASM-E26).',
+      'An SDK repeats throttled requests some times and then throws. The JavaScript client repeats no write after a timeout (ASM-E26); others differ, by version.',
     hint: 'Say for each failure who repeats, until when, and where it becomes visible.',
   },
   {

@@ -21,7 +21,7 @@ export const WRITE_QUESTIONS = questions('writes', [
     id: 'K10',
     title: 'Two writers of one document don’t lose each other’s change',
     ask: [
-      'List who writes each document: users on two devices, several roles, jobs, workers, a heartbeat, an import. Where is it read, changed and written back as a whole (replace, upsert)?',
+      'List who writes each document: users on two devices, several roles, jobs, workers, a heartbeat, an import. Where is it read, changed and written back as a whole (replace, upsert), in words or in one function of the sample code?',
       'Is there a condition (ETag with If-Match and a retry), a patch of single fields or an increment, or only one writer by design?',
       'An upsert of a whole document by an import, a re-analysis or a sync that overwrites fields which somebody else maintains: reviews, flags, settings, createdAt.',
       'An ETag that is mentioned in one place and not used in the code or the steps; a field `version` that nothing compares.',
@@ -56,7 +56,7 @@ export const WRITE_QUESTIONS = questions('writes', [
     ],
     not: 'A repeated write of the same values under the same id.',
     known:
-      'Queues, Event Hubs and the change feed deliver at least once (ASM-A2). After a timeout a client doesn’t know whether its write took effect, and no SDK repeats it for a create without care (ASM-E26).',
+      'Queues, Event Hubs and the change feed deliver at least once (ASM-A2). After a timeout a client doesn’t know whether its write took effect; the JavaScript client repeats no write then (ASM-E26).',
     hint: 'Derive the id from the request or the event, and write the effect and the mark in one batch.',
   },
   {

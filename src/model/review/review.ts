@@ -112,7 +112,7 @@ function unanswered(reviews: readonly FromFile[], { file }: Lined, asked: readon
       code: 'review-incomplete',
       severity: 'warning',
       message: `The review has no answer to ${open.join(', ')}`,
-      hint: 'Answer each question, also where there is no concern: `because` says why.',
+      hint: 'Answer each question, also where there is no concern.',
       at: { file, line: 1 },
     },
   ];

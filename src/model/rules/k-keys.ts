@@ -10,9 +10,9 @@ export const KEY_QUESTIONS = questions('keys', [
       'List every read, also those that the purpose implies: sign-in, the lookup behind a link, a token or a callback, the list on the main screen, "all X of a Y", the sweep of a job, what a check or a deletion must find, the way from a stored reference to its document.',
       'For each: which values does the caller have at that moment? Without the key value the read goes to all physical partitions, and with the id alone it is no point read.',
       'A document that refers to another one by its id alone, in a container keyed by something else, can’t read it in one step.',
-      'Say when one key serves none of its stated reads, or another would serve most of them.',
+      'Name each main read, list or job that goes to all partitions, also where the data is small today: then its harm is low. Say when one key serves none of its stated reads, or another would serve most of them.',
     ],
-    not: 'A rare read by an administrator, a container that stays small (some thousand documents, one physical partition), a fan-out that the text weighs and accepts with a figure.',
+    not: 'A rare read by an administrator, a fan-out that the text weighs and accepts with a figure.',
     known:
       'A read without the key value goes to every physical partition, and its price and time grow with them (ASM-E120); a point read takes the id and the key value (ASM-E133). The key of a container can’t be changed later (ASM-E131), so this is the dearest mistake.',
     hint: 'Key the container by what its frequent reads have, store the key value beside each reference, or keep a lookup document.',
@@ -22,12 +22,12 @@ export const KEY_QUESTIONS = questions('keys', [
     id: 'K2',
     title: 'Load and data spread over many values of the partition key',
     ask: [
-      'A key with few values (status, type, region, boolean, environment, a constant), or one value that takes most of the load: the current day or month, the largest tenant, a popular product, a shared document that all write.',
+      'A key with few values or one (status, type, region, boolean, environment, season, a constant), or one value that takes most of the load: the current day or month, the largest tenant, a popular product, a shared document that all write.',
       'Is the key made of the time of the write? Then all writes of a moment go to one partition, whatever the number of values in the long run.',
       'Does one value collect without end: all messages of a channel, all events of a device, the audit of a tenant? Multiply the figures: 20 GB and 10,000 RU/s are the limits of one value.',
       'A claim of "even distribution" or "high cardinality" that the values don’t give.',
     ],
-    not: 'Little load or data by the document’s own figures, with nothing that makes them grow.',
+    not: 'A value whose load and data the text bounds far below the limits. Where only the size of today is small, the harm is low.',
     known:
       'All documents of one key value lie in one logical partition of at most 20 GB, in one physical partition of 10,000 RU/s (ASM-E121). A synthetic key of one path has the same limit; the prefix of a hierarchical key may exceed it (ASM-E136).',
     hint: 'Add a level or a bucket to the key that the reads know, or spread the hot value and join it when it is read.',

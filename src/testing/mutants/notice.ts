@@ -11,6 +11,7 @@ import { MODEL_RULES, checkDocuments } from '../../model/rules/index.ts';
 import type { Parser } from '../../sql-check/parser.ts';
 import { boundSets } from '../prove/ask.ts';
 import { Changes } from '../prove/changes.ts';
+import type { Limits } from '../prove/limits.ts';
 import { type Evaluate, Meant } from '../prove/meaning.ts';
 import { type ByContainer, derivedTypes, expectedDocuments, refName } from '../prove/oracle.ts';
 import { questionOf } from '../prove/question.ts';
@@ -46,7 +47,7 @@ const SETS = 200;
 /** The documents that applications wrote: the examples, documents beside them, then versions of them round by round. */
 export function writtenStates(
   { pipeline, model }: { pipeline: Pipeline; model: Model },
-  limits: readonly number[],
+  limits: Limits,
   seed: number,
 ): ByContainer[] {
   const changes = new Changes({ pipeline, model }, seed);

@@ -3,7 +3,7 @@
 import { messageOf } from '../../base/errors.ts';
 import { isObject } from '../../base/json.ts';
 import type { Doc } from '../../definition/specs.ts';
-import type { Documents, Meaning } from '../../model/documents.ts';
+import type { Meaning } from '../../model/documents.ts';
 import type { Query } from '../../model/query.ts';
 import { queryOf } from '../../model/reader/sql.ts';
 import { valueAt } from '../../model/rules/facts.ts';
@@ -21,15 +21,6 @@ export async function evaluator(): Promise<Evaluate> {
     return [...prepare(text, values).run(rows)].map((row) => JSON.parse(row) as unknown);
   };
 }
-
-/** The numbers that meanings compare values with. */
-export const limitsOf = ({ design, requirements }: Documents): number[] => [
-  ...new Set(
-    [...(design?.meanings ?? []), ...(requirements?.meanings ?? [])].flatMap(({ text }) =>
-      [...text.matchAll(/[<>=]\s*(-?\d+(?:\.\d+)?)\b/g)].map(([, limit]) => Number(limit)),
-    ),
-  ),
-];
 
 /** One pattern's meaning over the present source documents. */
 export class Meant {

@@ -11,6 +11,7 @@ import type { HistoriesProof } from './histories.ts';
 import type { KillScore } from '../mutants/kill.ts';
 import { type Proof, prove } from './prove.ts';
 import { operationsError } from '../../operations/errors.ts';
+import { withoutTypes } from './without-types.ts';
 import { testingError } from '../errors.ts';
 
 export const modelProve = defineOperation({
@@ -64,12 +65,11 @@ export const modelProve = defineOperation({
     ];
     const proof = await prove(
       loaded,
-      { design, requirements },
+      { design, requirements, source },
       { seed, histories, only: chosen(only, known), signal: context.signal, screen },
     );
     if (mutants === undefined || !source) return proof;
     const { killScore } = await import('../mutants/kill.ts');
-    const { withoutTypes } = await import('../mutants/code.ts');
     const { loadText } = await import('../mutants/load.ts');
     const { parserFor } = await import('../../model/rules/relational.ts');
     const read = { design, requirements };

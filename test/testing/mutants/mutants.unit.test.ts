@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { parseDesign } from '../../../src/model/reader/design.ts';
 import { parseRequirements } from '../../../src/model/reader/requirements.ts';
-import { codeMutants, withoutTypes } from '../../../src/testing/mutants/code.ts';
+import { codeMutants } from '../../../src/testing/mutants/code.ts';
+import { withoutTypes } from '../../../src/testing/prove/without-types.ts';
 import { documentMutants } from '../../../src/testing/mutants/document.ts';
 import { killScore } from '../../../src/testing/mutants/kill.ts';
 import { type Mutant, otherFields } from '../../../src/testing/mutants/mutant.ts';

@@ -180,6 +180,7 @@ function sayPattern(of: PatternProof): string {
   if (of.reach === 'a key prefix') parts.push('every partition of one key prefix');
   if (of.scan) parts.push(`SCANS for ${of.scan.fields.join(', ')}: ${of.scan.loaded} documents loaded at most`);
   if (of.meant) parts.push(`by its meaning: ${of.meant.join(', ')}`);
-  else if (of.derived) parts.push('NOT PROVED: no meaning was compared');
+  if (of.unordered) parts.push('without its order, which the meaning does not say');
+  else if (of.unproved !== undefined && of.derived) parts.push(`NOT PROVED: ${of.unproved}`);
   return `${head}${of.verdict}: ${parts.join(', ')}`;
 }

@@ -97,6 +97,14 @@ test('document: keys, TTL, throughput, index paths, queries, RU, meanings, proje
   }
 });
 
+test('document: the order of queries and meanings', () => {
+  const { documents, pipeline } = subjectOf(textsOf('storefront'));
+  const there = said(documentMutants(documents.design, pipeline, otherFields(documents.design)));
+  const orders = there.filter((what) => / → ASC$| DESC$/.test(what)).map((what) => what.replace(/^\d+: /, ''));
+  expect(orders.filter((what) => what === 'DESC → ASC').length).toBeGreaterThanOrEqual(4);
+  expect(orders.filter((what) => what === 'c.placedAt → c.placedAt DESC')).toHaveLength(2);
+});
+
 test('the report names what nothing notices, line by line, and the score', () => {
   const one = { file: 'pipeline.ts', line: 5, was: '15', is: '16' };
   const text = formatProof({

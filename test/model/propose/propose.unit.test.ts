@@ -111,6 +111,41 @@ test('a global secondary index is compared and never chosen', () => {
   expect(index?.refused).toContain('preview');
 });
 
+describe('a forum whose posts are many and large', () => {
+  const forum = (most: string): Shop => ({
+    entities: [
+      '| Thread | id, title | 1 KB | 10,000,000 | |',
+      '| Post | id, threadId, authorId (4,000,000 values), writtenAt | 2 KB | 150,000,000 | |',
+    ],
+    rows: [
+      { access: 'read thread by id', peak: 100, average: 30 },
+      { access: 'list post by threadId, oldest writtenAt, limit 20', peak: 100, average: 30 },
+      { access: 'list post by authorId, newest writtenAt, limit 20', peak: 20, average: 5 },
+      { access: 'create post', peak: 6, average: 1.5 },
+      { access: 'delete post', peak: 1, average: 0.2 },
+      { access: 'create thread', peak: 1, average: 0.1 },
+    ],
+    relationships: [`Thread → Posts**: 1:Many (avg 15, max ${most})`],
+  });
+
+  test('has the throughput that the stored size needs, and lists no post that is marked as deleted', () => {
+    const { findings } = checkDocuments(documentsOf(proposed(forum('20,000'))));
+    expect(findings.filter(({ rule }) => rule === 'B12' || rule === 'C40')).toEqual([]);
+    const { design } = parsedOf(forum('20,000'));
+    const copies = design.model.containers.find(({ name }) => name === 'PostsByAuthor');
+    expect(copies?.throughput?.max).toBe(3_000);
+    expect(design.mapping.find(({ ids }) => ids.includes('2'))?.operationText).toContain('NOT IS_DEFINED(c.deleted)');
+    // The projection removes what is marked.
+    expect(design.mapping.find(({ ids }) => ids.includes('3'))?.operationText).not.toContain('deleted');
+  });
+
+  test('has no key whose largest parent outgrows a partition', () => {
+    expect(chosenOf(forum('20,000'), /^key of Posts/)?.option).toBe('/threadId');
+    const refused = optionsOf(forum('20,000,000'), /^key of Posts/).find(({ option }) => option === '/threadId');
+    expect(refused?.refused).toContain('40 GB');
+  });
+});
+
 describe('a tenant that may outgrow a logical partition', () => {
   const audit = REQUIREMENTS['audit']!;
 
@@ -306,4 +341,33 @@ describe('sentences', () => {
     expect(asked(told('Pattern 2 is asked for 200 times a second at the peak.'))).toHaveLength(1);
     expect(asked(told('Readings of 90 days are on the page.', '', '200/100'))).toEqual([]);
   });
+});
+
+test('a field by which a pattern asks needs its number of values; it may be unique', () => {
+  const of = (email: string) =>
+    needsOf(requirementsOf({ ...USERS, entities: [`| User | id, ${email}, name | 1 KB | 1,000,000 | |`] }), 'r.md');
+  expect(of('email').questions).toMatchObject([
+    { question: expect.stringContaining('How many values has email of User?') },
+  ]);
+  const unique = of('email (unique)');
+  expect(unique.questions).toEqual([]);
+  expect(unique.needs.entities[0]?.fields[1]).toEqual({ name: 'email', values: 1_000_000 });
+});
+
+test.each([
+  ['2 y', 730],
+  ['18 months', 540],
+  ['6 mo', 180],
+  ['4 w', 28],
+])('kept for %s', (time, days) => {
+  const entities = READINGS.entities.map((row) => row.replace('90 d', time));
+  const { needs, questions } = needsOf(requirementsOf({ ...READINGS, entities }), 'r.md');
+  expect(questions).toEqual([]);
+  expect(needs.entities[0]?.keptSeconds).toBe(days * 86_400);
+});
+
+test('a time without a unit is asked for with its number alone', () => {
+  const entities = READINGS.entities.map((row) => row.replace('90 d', 'about 2 seasons'));
+  const [question] = needsOf(requirementsOf({ ...READINGS, entities }), 'r.md').questions;
+  expect(question?.question).toContain('such as 2 d.');
 });

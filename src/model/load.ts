@@ -78,11 +78,7 @@ function writesOf(facts: Known, row: ProjectionRow, sink: ContainerDetail, rate:
     const tenants = tenantsOf(facts, row);
     const average = changesOf(facts, row.source, 'average');
     return [
-      term(
-        `projection ${row.name}${tenants === 1 ? '' : `, ${tenants} copies of each`}`,
-        average * tenants,
-        replace,
-      ),
+      term(`projection ${row.name}${tenants === 1 ? '' : `, ${tenants} copies of each`}`, average * tenants, replace),
     ];
   }
   const elements = elementsOf(facts, row);

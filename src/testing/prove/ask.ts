@@ -10,7 +10,7 @@ import { valueAt } from '../../model/rules/facts.ts';
 import type { Query } from '../../model/query.ts';
 import type { Container } from '../../model/model.ts';
 import type { ByContainer } from './oracle.ts';
-import { differenceOf, short } from './difference.ts';
+import { differenceOf, instead, short } from './difference.ts';
 import type { Meant } from './meaning.ts';
 import { type Bound, type Question, bind } from './question.ts';
 
@@ -171,7 +171,7 @@ async function pointReads(
     total.rows += wanted.doc ? 1 : 0;
     total.ru = Math.max(total.ru, found.ru);
     if (canonical(found.doc ?? null) !== canonical(wanted.doc ?? null))
-      return { ...total, first: `${short(doc['id'])}: ${short(found.doc)} instead of ${short(wanted.doc)}` };
+      return { ...total, first: `${short(doc['id'])}: ${instead(found.doc ?? null, wanted.doc ?? null)}` };
     const first = firstOf(meant, (one) => (one.reads(doc) ? one.ofRead(doc, found.doc) : undefined));
     if (first !== undefined) return { ...total, first: `${short(doc['id'])}: ${first}` };
   }
@@ -187,7 +187,7 @@ async function archived(container: Container, { cold }: Sides): Promise<Asked> {
     total.rows += 1;
     total.ru = Math.max(total.ru, found?.ru ?? 0);
     if (canonical(found?.doc ?? null) !== canonical(ownFields(doc)))
-      return { ...total, first: `${short(doc['id'])}: ${short(found?.doc ?? null)} instead of ${short(doc)}` };
+      return { ...total, first: `${short(doc['id'])}: ${instead(found?.doc ?? null, doc)}` };
   }
   return cold ? total : { ...total, why: 'no document was archived' };
 }

@@ -111,7 +111,12 @@ export class Meant {
     try {
       return this.#evaluate(this.#body, parameters, this.#documents).map(asRow);
     } catch (cause) {
-      return `its meaning can't be evaluated: ${messageOf(cause)}`;
+      const [lacking] = (this.meaning.text.match(/@\w+/g) ?? []).filter(
+        (name) => !parameters.some((one) => one.name === name),
+      );
+      const why =
+        lacking === undefined ? messageOf(cause) : `its pattern has no ${lacking}; name the same parameters in both`;
+      return `its meaning can't be evaluated: ${why}`;
     }
   }
 

@@ -63,11 +63,14 @@ export const modelProve = defineOperation({
     const known = [
       ...new Set([...design.mapping.flatMap(({ ids }) => ids), ...(requirements?.patterns ?? []).map(({ id }) => id)]),
     ];
-    const proof = await prove(
+    const proved = await prove(
       loaded,
       { design, requirements, source },
       { seed, histories, only: chosen(only, known), signal: context.signal, screen },
     );
+    const short = (file: string): string => shortPath(workspace.directory, file);
+    const contract = proved.contract.map((one) => ({ ...one, at: { ...one.at, file: short(one.at.file) } }));
+    const proof = { ...proved, contract };
     if (mutants === undefined || !source) return proof;
     const { killScore } = await import('../mutants/kill.ts');
     const { loadText } = await import('../mutants/load.ts');
@@ -86,7 +89,7 @@ export const modelProve = defineOperation({
       load: (text) => loadText(source.file, text),
       progress: (what, done, of) => screen.progress(what, done, of),
     });
-    const survivors = score.survivors.map((one) => ({ ...one, file: shortPath(workspace.directory, one.file) }));
+    const survivors = score.survivors.map((one) => ({ ...one, file: short(one.file) }));
     return { ...proof, mutants: { ...score, survivors } };
   },
   format: formatProof,

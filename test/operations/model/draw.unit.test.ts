@@ -106,6 +106,9 @@ test('a finding is about the container or the projection at whose lines it is', 
   const row = design.projections.find(({ name }) => name === 'store-days')!;
   expect(about(at(row.at.line))).toEqual({ projection: 'store-days' });
   expect(about(at(1))).toEqual({});
+  // A row of the mapping is about the container that it asks.
+  const asked = design.mapping.find(({ ids }) => ids.includes('3'))!;
+  expect(about(at(asked.at.line))).toEqual({ container: 'Skus' });
   // Elsewhere: by the first place that is in a container.
   expect(about({ ...at(1), related: [{ file: 'other.md', line: 3 }, orders.container.at] })).toEqual({
     container: 'Orders',

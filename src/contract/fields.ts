@@ -277,8 +277,8 @@ function* values(facts: Facts, contract: Contract, spec: ProjectionSpec, pipelin
     return row && field !== undefined ? [{ row, example, field, at: facts.example(raw, at) }] : [];
   });
   // One fault of the code is in many rows.
-  for (const [field, same] of Map.groupBy(wrong, (one) => one.field)) {
-    const [first, ...more] = same;
+  for (const [field, all] of Map.groupBy(wrong, (one) => one.field)) {
+    const [first, ...more] = all;
     if (!first) continue;
     const { row, example } = first;
     const others = more.length > 0 ? `; ${more.length} more ${more.length === 1 ? 'differs' : 'differ'} too` : '';

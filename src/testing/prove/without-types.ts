@@ -2,12 +2,12 @@ import { stripTypeScriptTypes } from 'node:module';
 
 /** The code without its types: each character has the place that it has in the file. */
 export function withoutTypes(text: string): string {
-  const { emitWarning } = process;
+  const own = Object.getOwnPropertyDescriptor(process, 'emitWarning') ?? {};
   // Node warns that the function is experimental. A user can't change that.
   process.emitWarning = () => undefined;
   try {
     return stripTypeScriptTypes(text, { mode: 'strip' });
   } finally {
-    process.emitWarning = emitWarning;
+    Object.defineProperty(process, 'emitWarning', own);
   }
 }

@@ -371,3 +371,27 @@ test('a time without a unit is asked for with its number alone', () => {
   const [question] = needsOf(requirementsOf({ ...READINGS, entities }), 'r.md').questions;
   expect(question?.question).toContain('such as 2 d.');
 });
+
+test('numbers without the word pattern, and rates in two columns, are read where there is a column Access', () => {
+  const table = (access: string) => `# Parking
+
+## 1. Entities
+| Name | Fields | Document size | Number of documents | Retention |
+|---|---|---|---|---|
+| Session | id, plate (3,000,000 values), enteredAt | 600 B | 250,000,000 | 18 months |
+
+## 2. Access patterns
+| # | What | Peak | Average | ${access} |
+|---|---|---|---|---|
+| AP1 | A car enters | 180 | 5 | create session |
+| AP2 | A driver's history | 20 | 4 | list session by plate, newest enteredAt, limit 20 |
+`;
+  const { needs, questions } = needsOf(table('Access'), 'r.md');
+  expect(questions).toEqual([]);
+  expect(needs.accesses).toMatchObject([
+    { id: '1', description: 'A car enters', peak: 180, average: 5 },
+    { id: '2', peak: 20, average: 4 },
+  ]);
+  expect(needs.entities).toMatchObject([{ name: 'Session', bytes: 600, count: 250_000_000 }]);
+  expect(parseRequirements(table('Users'), 'r.md').patterns).toEqual([]);
+});

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { changesOf, elementsOf } from '../../src/model/load.ts';
+import { words } from '../../src/model/relations.ts';
 import { factsOf } from '../../src/model/rules/index.ts';
 import type { Facts } from '../../src/model/rules/facts.ts';
 import { parseDesign } from '../../src/model/reader/design.ts';
@@ -144,4 +145,16 @@ test('the loads of the examples are those that their designs state, within a fac
     const far = stated.filter(([detail, together]) => Math.abs(Math.log2(facts.peak(detail) / together)) >= 1);
     expect(far.map(([{ container }]) => container.name)).toEqual([]);
   }
+});
+
+test.each([
+  ['Class', 'Classes'],
+  ['box', 'Boxes'],
+  ['branch', 'branches'],
+  ['cache', 'caches'],
+  ['house', 'houses'],
+  ['category', 'Categories'],
+  ['orderLine', 'Order lines'],
+])('%s and %s are one name', (one, other) => {
+  expect(words(one)).toBe(words(other));
 });

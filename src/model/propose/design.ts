@@ -80,6 +80,13 @@ export function valuesOf({ entities }: Pick<Needs, 'entities'>, entity: string, 
   return stated ?? referred?.count ?? own?.count ?? 1;
 }
 
+/** How many values a key has, over the documents of one entity. */
+export const valuesOfKey = (needs: Needs, entity: Entity, key: string): number =>
+  Math.min(
+    entity.count,
+    levelsOf(key).reduce((all, level) => all * valuesOf(needs, entity.name, sourceOf(entity, level) ?? level), 1),
+  );
+
 /** Entity → its parent, where the child has the parent's id. */
 export const parentOf = ({ entities }: Needs, entity: Entity): Entity | undefined =>
   entities.find((one) => one !== entity && entity.fields.some(({ name }) => words(name) === words(`${one.name}Id`)));

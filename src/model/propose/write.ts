@@ -24,6 +24,7 @@ import {
   sizeOf,
   sourceOf,
   valuesOf,
+  valuesOfKey,
 } from './design.ts';
 import { WRITTEN } from '../rules/c-spelling.ts';
 import { decisionsText } from './analysis.ts';
@@ -124,7 +125,7 @@ class Writer {
           types: members.map((member) => lower(member.name)),
           key,
           keyWhy: known ? `requests know the ${levelsOf(key).join(' and the ')}` : 'every document is found by it',
-          values: Math.max(...members.map((member) => this.#values(member, key))),
+          values: Math.max(...members.map((member) => valuesOfKey(needs, member, key))),
           examples: members.flatMap((member) => [
             ...[1, 2].map((at) => exampleOf(needs, choices, member, at)),
             ...(this.#marked(member)
@@ -147,14 +148,6 @@ class Writer {
         },
       ];
     });
-  }
-
-  #values(entity: Entity, key: string): number {
-    const product = levelsOf(key).reduce(
-      (all, level) => all * valuesOf(this.#needs, entity.name, sourceOf(entity, level) ?? level),
-      1,
-    );
-    return Math.min(entity.count, product);
   }
 
   #paths(accesses: readonly Access[], key: string, more: readonly string[] = []): string[] {

@@ -395,3 +395,25 @@ test('numbers without the word pattern, and rates in two columns, are read where
   expect(needs.entities).toMatchObject([{ name: 'Session', bytes: 600, count: 250_000_000 }]);
   expect(parseRequirements(table('Users'), 'r.md').patterns).toEqual([]);
 });
+
+test('a key with few values is not chosen, and what a projection copies whole is kept', () => {
+  const gyms: Shop = {
+    entities: [
+      '| Gym | id, city (80 values), name | 2 KB | 300 | |',
+      '| Class | id, gymId, trainerId (4,000 values), startsAt, capacity | 0.8 KB | 2,000,000 | 730 d |',
+    ],
+    rows: [
+      { access: 'list gym by city', peak: 4, average: 1 },
+      { access: 'read class by id', peak: 15, average: 4 },
+      { access: 'list class by gymId, oldest startsAt, limit 30', peak: 90, average: 25 },
+      { access: 'create class', peak: 1, average: 0.06 },
+      { access: 'create gym', peak: 0.01, average: 0.000_001 },
+    ],
+    relationships: ['Gym → Classes**: 1:Many (avg 6,667, max 40,000)'],
+  };
+  expect(chosenOf(gyms, /^key of Gyms/)?.option).toBe('/id');
+  expect(optionsOf(gyms, /^key of Gyms/).find(({ option }) => option === '/city')?.refused).toContain('80 values');
+  const { findings } = checkDocuments(documentsOf(proposed(gyms)));
+  expect(findings.filter(({ rule }) => rule === 'C2' || rule === 'D11')).toEqual([]);
+  expect(proposed(gyms).requirements).toContain('40,000 × 0.8 KB');
+});

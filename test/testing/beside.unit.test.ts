@@ -36,6 +36,15 @@ test('a text takes the values that its own field, or an unknown one, is compared
   expect(states.map(({ lines }) => lines)).toContainEqual([{ sku: 'TJ' }]);
 });
 
+test('a list is as long as each small limit, and longer by one', () => {
+  const like = { id: '1', lines: [{ n: 1 }, { n: 2 }] };
+  const lengths = changed(like, [], { ...NO_LIMITS, numbers: [4, 9_000] }).map(
+    ({ lines }) => (lines as object[]).length,
+  );
+  expect(lengths).toEqual(expect.arrayContaining([4, 5]));
+  expect(Math.max(...lengths)).toBe(5);
+});
+
 test('a day moves, and its text keeps its form', () => {
   const dates = changed({ id: '1', date: '2001/12/31 00:47' }, []).map(({ date }) => date);
   expect(dates).toEqual(expect.arrayContaining(['2002/01/01 00:47', '2002/01/05 00:47', '2003/01/01 00:47']));

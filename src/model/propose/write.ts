@@ -22,7 +22,6 @@ import {
   reachOf,
   rowsOf,
   sizeOf,
-  sourceOf,
   valuesOf,
   valuesOfKey,
 } from './design.ts';

@@ -3,6 +3,8 @@ import { canonical, isObject } from '../../base/json.ts';
 import type { Doc } from '../../definition/specs.ts';
 import type { Limits } from './limits.ts';
 
+/** A list may be compared by its length, but no list of thousands is made for a number that is an amount. */
+const LONGEST = 50;
 const DAY_MS = 86_400_000;
 /** More days than a list of the best usually keeps, then the same day of another month and year. */
 const DAYS = [1, 2, 3, 4, 5, 31, 366];
@@ -46,7 +48,12 @@ function daysBeside(text: string): string[] {
 function listsBeside(list: readonly unknown[], limits: Limits): unknown[][] {
   const [first] = list;
   const elements = isObject(first) ? besides(first, list.filter(isObject), limits, new Set()) : [];
-  return [[], [first], ...elements.map((element) => [element, ...list.slice(1)])];
+  const lengths = limits.numbers
+    .filter((limit) => limit > 1 && limit <= LONGEST)
+    .flatMap((limit) => [limit, limit + 1]);
+  const repeated =
+    list.length === 0 ? [] : lengths.map((length) => Array.from({ length }, (_, at) => list[at % list.length]));
+  return [[], [first], ...repeated, ...elements.map((element) => [element, ...list.slice(1)])];
 }
 
 const distinct = (values: readonly unknown[]): unknown[] => [

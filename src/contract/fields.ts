@@ -270,17 +270,23 @@ function* values(facts: Facts, contract: Contract, spec: ProjectionSpec, pipelin
   if (!made) return;
   const embedded = embeddedInto(contract, spec.into);
   const at = facts.type(spec.into)?.at ?? declared.at;
-  for (const raw of examplesOf(model, spec.into)) {
+  const wrong = examplesOf(model, spec.into).flatMap((raw) => {
     const row = made.get(rowKey(raw, container.partitionKey));
-    if (!row) continue;
     const example = visible(raw);
-    const field = differing(row, example).find((name) => !embedded.has(name) && name !== 'ttl');
-    if (field !== undefined) {
-      yield {
-        message: `From the source’s examples ${spec.name} computes ${field} ${JSON.stringify(row[field] ?? null)}, but the example ${String(example['id'])} has ${JSON.stringify(example[field] ?? null)}`,
-        at: facts.example(raw, at),
-        related: [contract.at(declared, field, writing(declared))],
-      };
-    }
+    const field = row && differing(row, example).find((name) => !embedded.has(name) && name !== 'ttl');
+    return row && field !== undefined ? [{ row, example, field, at: facts.example(raw, at) }] : [];
+  });
+  // One fault of the code is in many rows.
+  for (const [field, all] of Map.groupBy(wrong, (one) => one.field)) {
+    const [first, ...more] = all;
+    if (!first) continue;
+    const { row, example } = first;
+    const others = more.length > 0 ? `; ${more.length} more ${more.length === 1 ? 'differs' : 'differ'} too` : '';
+    yield {
+      message: `From the source’s examples ${spec.name} computes ${field} ${JSON.stringify(row[field] ?? null)}, but the example ${String(example['id'])} has ${JSON.stringify(example[field] ?? null)}${others}`,
+      at: first.at,
+      words: `"${field}"`,
+      related: [...more.map((one) => one.at), contract.at(declared, field, writing(declared))],
+    };
   }
 }

@@ -164,6 +164,7 @@ export function keys(contract: Contract): Rule[] {
               message: `${row.name}: its sink's documents expire after ${own} s, but its source's don't`,
               at: facts.detail(row.sink?.container)?.container.places.defaultTtl ?? row.at,
               related: [row.at],
+              hint: 'Set the TTL of the sink to -1, or let the documents of the source expire too.',
             };
           if (row.deletes === '') yield { message: `${row.name} doesn't state what a delete does`, at: row.at };
           const declared = contract.named(row.name);
@@ -178,6 +179,7 @@ export function keys(contract: Contract): Rule[] {
               message: `${row.name}: a delete is "${row.deletes}" in the document, but ${left ? `a${declared.kind === 'archive' ? 'n archive' : ' publish'} keeps what it wrote` : `${effect} in the code`}`,
               at: row.at,
               related: [contract.at(declared, 'onDelete')],
+              hint: left ? 'Write "keep" under Deletes.' : 'Correct the column Deletes, or `onDelete` in the code.',
             };
         }
         if (!contract.pipeline || !facts.design) return;
@@ -194,9 +196,12 @@ export function keys(contract: Contract): Rule[] {
           const rules = typeRules(contract.pipeline.sources, from);
           if (rules.feed !== 'all-versions' && !attempt(() => rules.deleted?.(example)))
             yield {
-              message: `${from.container} (${from.type}) has a delete marker, but no source() of the code declares it`,
+              message: rules.deleted
+                ? `${from.container} (${from.type}) has an example with a delete marker, but \`deleted\` of the code doesn't take it for deleted`
+                : `${from.container} (${from.type}) has a delete marker, but no source() of the code declares it`,
               at: facts.type(from)?.at ?? at,
               related: [at],
+              ...(rules.deleted && { hint: 'Correct `deleted` of the source in the code, or the example.' }),
             };
         }
       },

@@ -66,6 +66,8 @@ export function load(contract: Contract): Rule[] {
           if (declared && code !== undefined && row.lagMs !== undefined && code !== row.lagMs)
             yield {
               message: `${row.name}: the max lag is ${row.lagText} in the document, but ${declared.maxLag ?? ''} in the code`,
+              hint: 'Correct the document or the code.',
+              words: row.lagText,
               at: row.at,
               related: [contract.at(declared, 'maxLag')],
             };

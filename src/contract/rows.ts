@@ -71,18 +71,31 @@ function* ofSink(
   const stated = new Map(examplesOf(model, spec.into).map((of) => [rowKey(of, container.partitionKey), of]));
   const others = new Map([...made].filter(([key]) => !stated.has(key)));
   const names = specs.map(({ name }) => name).join(', ');
-  for (const [key, example] of stated) {
-    if (made.has(key)) continue;
+  const lacking = [...stated].flatMap(([key, example]) => {
+    if (made.has(key)) return [];
     const near = nearest(visible(example), others);
     if (near) others.delete(near.key);
+    return [{ example, near, at: facts.example(example, type.at) }];
+  });
+  // One fault of the code moves many rows.
+  for (const [, same] of Map.groupBy(lacking, ({ near }) => near?.fields.join(' '))) {
+    const [first, ...more] = same;
+    if (!first) continue;
+    const near =
+      first.near &&
+      `; the nearest row that it makes ${more.length > 0 ? 'for the first ' : ''}has ${first.near.differs}`;
     yield {
-      message: `From the source’s examples ${names} makes no ${spec.into.type} ${String(example['id'])}${near ? `; the nearest row that it makes has ${near.differs}` : ''}`,
-      at: facts.example(example, type.at),
-      related: [contract.at(declared, near?.field, writing(declared))],
+      message: `From the source’s examples ${names} makes no ${spec.into.type} ${String(first.example['id'])}${andMore(more)}${near ?? ''}`,
+      at: first.at,
+      words: `"${first.near?.field ?? 'id'}"`,
+      related: [...more.map(({ at }) => at), contract.at(declared, first.near?.field, writing(declared))],
     };
   }
   if (others.size > 0) yield surplus(names, [...others.values()], made.size, type, contract.at(declared, 'where'));
 }
+
+/** `and 4 more` */
+export const andMore = (others: readonly unknown[]): string => (others.length > 0 ? ` and ${others.length} more` : '');
 
 /** A document that shows most of the rows means to show them all. */
 function surplus(
@@ -93,7 +106,7 @@ function surplus(
   code: DocumentType['at'],
 ): RuleResult {
   const ids = others.slice(0, NAMED).map((row) => String(row['id']));
-  const more = others.length > NAMED ? ` and ${others.length - NAMED} more` : '';
+  const more = andMore(others.slice(NAMED));
   return {
     severity: others.length * 2 <= made ? 'warning' : 'information',
     message: `From the source’s examples ${names} also makes ${name} ${ids.join(', ')}${more}, which no example shows`,
@@ -103,11 +116,13 @@ function surplus(
   };
 }
 
-/** The row that agrees in most fields, at least in half of them, and the first field that differs. */
+/** The row that agrees in most fields, at least in half of them, and the fields that differ. */
 function nearest(
   example: Doc,
   others: ReadonlyMap<string, Doc>,
-): { readonly key: string; readonly field: string; readonly differs: string } | undefined {
+):
+  | { readonly key: string; readonly field: string; readonly fields: readonly string[]; readonly differs: string }
+  | undefined {
   const ranked = [...others]
     .map(([key, row]) => ({ key, row, odd: differing(example, row) }))
     .toSorted((a, b) => a.odd.length - b.odd.length);
@@ -117,7 +132,7 @@ function nearest(
   const differs = best.odd
     .slice(0, NAMED)
     .map((name) => `${name} ${canonical(best.row[name] ?? null)}, not ${canonical(example[name] ?? null)}`);
-  return { key: best.key, field, differs: differs.join('; ') };
+  return { key: best.key, field, fields: best.odd, differs: differs.join('; ') };
 }
 
 export const differing = (one: Doc, other: Doc): string[] =>

@@ -8,7 +8,7 @@ const REQUIREMENTS = (name: string): string => `# ${name}: Azure Cosmos DB NoSQL
 - **Geographic Distribution**: [regions of the users, and those that write]
 
 ## Entities
-One row for each entity. \`millrace model propose\` reads this table. Write the number of values behind a field that isn't unique: \`status (6 values)\`, and the part of the largest where it is much: \`tenantId (500 values, largest 30 %)\`. *Kept*: how long a document is needed, empty for ever.
+One row for each entity. \`millrace model propose\` reads this table. Write the number of values behind each field by which a pattern asks: \`status (6 values)\`, \`email (unique)\`, and the part of the largest where it is much: \`tenantId (500 values, largest 30 %)\`. *Kept*: how long a document is needed, empty for ever.
 
 | Entity | Fields | Size | Documents | Kept |
 |---|---|---|---|---|

@@ -2,7 +2,7 @@
 // An aggregate of an aggregate takes the writes of the first; `each` multiplies; a joined document that changes is written
 // into its copies.
 import { isObject } from '../base/json.ts';
-import type { ContainerDetail, Operation, ProjectionRow, Reference, Requirements } from './documents.ts';
+import type { ContainerDetail, Operation, ProjectionRow, Reference, Relationship, Requirements } from './documents.ts';
 import { averageOf, relationsOf, words } from './relations.ts';
 import type { DocumentType } from './model.ts';
 import { type Access, type Term, isWrite, sum } from './rules/terms.ts';
@@ -40,9 +40,10 @@ export function loadOf(facts: Known, detail: ContainerDetail, rate: RateName): T
       ids: row.ids,
     }));
   const written = facts.into(name).flatMap((row) => writesOf(facts, row, detail, rate));
-  const joined = facts.rows.flatMap((row) =>
-    row.joins.filter(is).flatMap((of) => readsOf(facts, row, of, detail, rate)),
-  );
+  const joined = facts.rows.flatMap((row) => {
+    const read = row.kind === 'embed' && row.source ? [row.source] : row.joins;
+    return read.filter(is).flatMap((of) => readsOf(facts, row, of, detail, rate));
+  });
   const changes = changesOf(facts, { container: detail.container.name }, rate);
   // All projections of a container share one reader of its feed.
   const reader = facts.rows.find(({ source, joins, sink }) => [source, ...joins].some(is) && !is(sink));
@@ -69,11 +70,20 @@ function writesOf(facts: Known, row: ProjectionRow, sink: ContainerDetail, rate:
   const copies = fanOut.map(({ of, updates, copies: of1 }) =>
     term(`projection ${row.name}, ${of.type ?? of.container} changes × ${of1} copies`, updates * of1, replace),
   );
-  if (row.kind === 'embed') return copies;
+  if (row.kind === 'embed') {
+    const made = createdOf(facts, row.sink ?? row.source, rate);
+    return [...copies, term(`projection ${row.name}, new documents`, made, replace)];
+  }
+  if (row.kind === 'reference') {
+    const tenants = tenantsOf(facts, row);
+    const average = changesOf(facts, row.source, 'average');
+    return [
+      term(`projection ${row.name}${tenants === 1 ? '' : `, ${tenants} copies of each`}`, average * tenants, replace),
+    ];
+  }
   const elements = elementsOf(facts, row);
   // A row whose key may change has a locator.
-  const locator =
-    /\bstable\b/i.test(row.keyText) || row.kind === 'reference' ? 0 : facts.estimateOf('create', sink, LOCATOR);
+  const locator = /\bstable\b/i.test(row.keyText) ? 0 : facts.estimateOf('create', sink, LOCATOR);
   // An aggregate writes the contribution of the document and the group in one batch.
   const once = (row.kind === 'aggregate' ? replace + facts.estimate('create', sink) : replace) + locator;
   const each = elements === 1 ? '' : `, ${elements} of each document`;
@@ -93,10 +103,11 @@ function movesOf(facts: Known, row: ProjectionRow, source: Reference, rate: Rate
   return sum(moving.map((access) => access[rate] ?? 0));
 }
 
-/** A copy reads the documents that it joins, and an embed the parent of each child. */
+/** A copy reads the documents that it joins, and an embed the parent of each new child. */
 function readsOf(facts: Known, row: ProjectionRow, of: Reference, detail: ContainerDetail, rate: RateName): Term[] {
   if (!row.source || row.kind === 'reference') return [];
-  const perSecond = changesOf(facts, row.source, rate);
+  const perSecond =
+    row.kind === 'embed' ? createdOf(facts, row.sink ?? row.source, rate) : changesOf(facts, row.source, rate);
   return [
     {
       what: `joins of ${row.name}, ${of.type ?? of.container}`,
@@ -124,10 +135,40 @@ function fannedOut(facts: Known, row: ProjectionRow): Fan[] {
   if (!children) return [];
   return parents.flatMap((of): Fan[] => {
     if (!of) return [];
-    const copies = averageOf(relationsOf(facts.requirements, of, children));
+    const copies = averageOf(childrenOf(facts, row, of, children));
     const updates = sum(updatesOf(facts, of).map(({ average, peak }) => average ?? peak ?? 0));
     return copies === undefined || updates === 0 ? [] : [{ of, updates, copies }];
   });
+}
+
+/** The relationships of a parent to its children. An embed may be into elements: `Variant → Order lines to be packed`. */
+function childrenOf(
+  { requirements }: Known,
+  { kind }: ProjectionRow,
+  parent: Reference,
+  child: Reference,
+): Relationship[] {
+  const own = relationsOf(requirements, parent, child);
+  if (own.length > 0 || kind !== 'embed') return own;
+  const of = (requirements?.relationships ?? []).map((one) => ({ ...one, child: one.child.split(' ')[0] ?? '' }));
+  return relationsOf(requirements && { ...requirements, relationships: of }, parent, child);
+}
+
+/** How many tenants have a copy of each document of a reference: as stated, or as many as the sink's key has values. */
+function tenantsOf(facts: Known, row: ProjectionRow): number {
+  const [tenants] = row.joins;
+  const stated = row.source && tenants && averageOf(relationsOf(facts.requirements, row.source, tenants));
+  const sink = facts.detail(row.sink?.container);
+  const values = sink?.container.partitionKey.length === 1 ? sink.cardinality : undefined;
+  return stated ?? values ?? 1;
+}
+
+/** New documents of a type a second. */
+function createdOf(facts: Known, of: Reference, rate: RateName): number {
+  const made = facts
+    .accessesTo(facts.detail(of.container))
+    .filter((access) => access.row.operations.includes('create'));
+  return sum(named(made, of).map((access) => access[rate] ?? 0));
 }
 
 const UPDATES: ReadonlySet<string> = new Set(['replace', 'upsert', 'patch']);
@@ -166,7 +207,10 @@ export function changesOf(facts: Known, of: Reference, rate: RateName, seen: rea
     );
   const derived = rows.map((row) => {
     const more = sum(fannedOut(facts, row).map(({ updates, copies }) => updates * copies));
+    // A new child is written once more, which changes nothing that is derived from it.
     if (!row.source || row.kind === 'embed') return more;
+    if (row.kind === 'reference')
+      return changesOf(facts, row.source, 'average', [...seen, row]) * tenantsOf(facts, row);
     return changesOf(facts, row.source, rate, [...seen, row]) * elementsOf(facts, row) + more;
   });
   return sum(own.map((access) => access[rate] ?? 0)) + sum(derived);

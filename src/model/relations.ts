@@ -1,13 +1,15 @@
 // How many documents of one type belong to one of another, by the requirements.
 import type { Reference, Relationship, Requirements } from './documents.ts';
 
-/** One form for a name that is written in different ways: `Order lines` and `orderLine`. */
+/** One form for a name that is written in different ways: `Order lines` and `orderLine`, `Classes` and `class`. */
 export const words = (name: string): string =>
   name
     .toLowerCase()
     .replaceAll(/[^a-z0-9]/g, '')
     .replace(/ies$/, 'y')
-    .replace(/s$/, '');
+    .replace(/(?<!s)s$/, '')
+    // Of `classes`, `boxes` and `branches`, and so of `cache` too.
+    .replace(/(?<=ss|x|ch|sh|z)e$/, '');
 
 const namesOf = ({ container, type }: Partial<Reference>): string[] =>
   [words(type ?? ''), words(container ?? '')].filter((name) => name !== '');

@@ -141,7 +141,8 @@ export class Scenario {
     for (const delivery of deliveries) delivery.begin(adversity, dice);
     this.#ground.lag(adversity.stale === true);
     const writes = this.#writes(changes);
-    const adverse = Object.values(adversity).includes(true);
+    // A pipeline with effects alone delivers nothing here.
+    const adverse = deliveries.length > 0 && Object.values(adversity).includes(true);
     // Pages are delivered between the writes, so that the feed shows more than the last version of each document.
     for (const write of writes) {
       await write();

@@ -41,3 +41,35 @@ test.each(FAULTS)('$example, behind "$after": $from → $to (before: $before)', 
   const errors = rulesOf(all, 'error');
   expect(errors === '' ? rulesOf(all, 'warning').replace(/^(?=.)/, 'only warned: ') : errors).toBe(fault.found);
 });
+
+test('one fault of the code is one finding, which names the field and the lines of all rows', () => {
+  const moved = FAULTS.find(({ to }) => to === 'destination: flight.origin');
+  const swapped: Fault = {
+    ...moved!,
+    from: 'destinationName: to?.name',
+    to: 'destinationName: from?.name',
+  };
+  const found = (fault: Fault, rule: string) => findings(withFault(fault)).filter((one) => one.rule === rule);
+  expect(found(moved!, 'G15')).toMatchObject([
+    {
+      message: expect.stringContaining(
+        'makes no arrival 1 and 4 more; the nearest row that it makes for the first has',
+      ),
+      words: '"destination"',
+    },
+  ]);
+  expect(found(moved!, 'G15')[0]?.related?.map(({ line }) => line)).toEqual([56, 57, 58, 59, 26]);
+  expect(found(swapped, 'G2')).toMatchObject([
+    { message: expect.stringMatching(/; 4 more differ too$/), words: '"destinationName"' },
+  ]);
+});
+
+test('a remedy is that of the fault', () => {
+  const hint = (from: string, to: string, after: string, file: Fault['file'] = 'design') =>
+    findings(withFault({ example: 'flights', file, after, from, to, before: '', found: '' })).map((one) => one.hint);
+  expect(hint('| remove |', '| keep |', '\n| arrivals |')[0]).toContain('the column Deletes, or `onDelete`');
+  expect(hint('| 5 s |', '| 5 min |', '\n| arrivals |')[0]).toBe('Correct the document or the code.');
+  expect(hint('!== undefined', '=== undefined', 'sources:', 'pipeline')[0]).toContain(
+    'Correct `deleted` of the source',
+  );
+});

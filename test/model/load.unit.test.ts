@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { changesOf, elementsOf } from '../../src/model/load.ts';
+import { words } from '../../src/model/relations.ts';
 import { factsOf } from '../../src/model/rules/index.ts';
 import type { Facts } from '../../src/model/rules/facts.ts';
 import { parseDesign } from '../../src/model/reader/design.ts';
@@ -92,6 +93,26 @@ describe('changes a second', () => {
     expect(changesOf(facts, { container: 'Orders', type: 'order' }, 'peak')).toBe(10 + 7);
   });
 
+  test('an embed writes each new child once more, and reads its parent', () => {
+    const facts = factsFor(NAMES);
+    expect(terms(facts, 'Orders').get('projection names, new documents')).toBe(10);
+    expect(terms(facts, 'Customers').get('joins of names, customer')).toBe(10);
+  });
+
+  test('an embed into elements has the copies that the relationship to the elements states', () => {
+    const facts = factsFor(NAMES, '- **Customer → Order lines that are open**: 1:Many (avg 3 lines)');
+    expect(terms(facts, 'Orders').get('projection names, customer changes × 3 copies')).toBe(3);
+  });
+
+  test('a reference is written into every tenant, at the average rate', () => {
+    const countries =
+      '| lists | reference | Customers (customer) with Orders (order) | Months (month) | month | n | #3 | 5 s | remove | backfill |';
+    // The key of Months has 1,000 values.
+    expect(terms(factsFor(countries, ''), 'Months').get('projection lists, 1000 copies of each')).toBe(1_000);
+    const stated = factsFor(countries, '- **Customer → Orders**: 1:Many (avg 7 orders)');
+    expect(terms(stated, 'Months').get('projection lists, 7 copies of each')).toBe(7);
+  });
+
   test('a change of a field of the key is written to the new place and to the old one', () => {
     const copies =
       '| by-name | copy | Customers (customer) | Sales (day) | name; id = id | all | #3 | 5 s | remove | backfill |';
@@ -124,4 +145,16 @@ test('the loads of the examples are those that their designs state, within a fac
     const far = stated.filter(([detail, together]) => Math.abs(Math.log2(facts.peak(detail) / together)) >= 1);
     expect(far.map(([{ container }]) => container.name)).toEqual([]);
   }
+});
+
+test.each([
+  ['Class', 'Classes'],
+  ['box', 'Boxes'],
+  ['branch', 'branches'],
+  ['cache', 'caches'],
+  ['house', 'houses'],
+  ['category', 'Categories'],
+  ['orderLine', 'Order lines'],
+])('%s and %s are one name', (one, other) => {
+  expect(words(one)).toBe(words(other));
 });

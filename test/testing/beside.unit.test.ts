@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest';
 import { besides } from '../../src/testing/prove/beside.ts';
+import { type Limits, NO_LIMITS } from '../../src/testing/prove/limits.ts';
 
 const KEPT = new Set(['id']);
-const changed = (like: object, others: object[], limits: number[] = []) =>
+const changed = (like: object, others: object[], limits: Limits = NO_LIMITS) =>
   besides({ ...like }, [{ ...like }, ...others.map((other) => ({ ...other }))], limits, KEPT);
 
 test('each document differs in one field', () => {
@@ -19,8 +20,29 @@ test('each document differs in one field', () => {
 });
 
 test('numbers lie on both sides of each limit and on it', () => {
-  const delays = changed({ id: '1', delay: 66 }, [], [15]).map(({ delay }) => delay);
+  const delays = changed({ id: '1', delay: 66 }, [], { ...NO_LIMITS, numbers: [15] }).map(({ delay }) => delay);
   expect(delays).toEqual(expect.arrayContaining([14, 15, 16]));
+});
+
+test('a text takes the values that its own field, or an unknown one, is compared with', () => {
+  const texts = new Map([
+    ['status', ['paid']],
+    ['', ['VIP']],
+    ['sku', ['TJ']],
+  ]);
+  const states = changed({ id: '1', status: 'placed', lines: [{ sku: 'A' }] }, [], { ...NO_LIMITS, texts });
+  expect(states.map(({ status }) => status)).toEqual(expect.arrayContaining(['paid', 'VIP']));
+  expect(states.map(({ status }) => status)).not.toContain('TJ');
+  expect(states.map(({ lines }) => lines)).toContainEqual([{ sku: 'TJ' }]);
+});
+
+test('a list is as long as each small limit, and longer by one', () => {
+  const like = { id: '1', lines: [{ n: 1 }, { n: 2 }] };
+  const lengths = changed(like, [], { ...NO_LIMITS, numbers: [4, 9_000] }).map(
+    ({ lines }) => (lines as object[]).length,
+  );
+  expect(lengths).toEqual(expect.arrayContaining([4, 5]));
+  expect(Math.max(...lengths)).toBe(5);
 });
 
 test('a day moves, and its text keeps its form', () => {

@@ -71,6 +71,55 @@ test('a limited list has the first rows of the meaning', () => {
   expect(meant(OF_STORE).ofQuery(top, A, [listed('1', 5)])).toContain('row 1 is');
 });
 
+test('the order and the limit that the meaning states hold, also of groups', () => {
+  const listing = query("SELECT * FROM c WHERE c.store = @store AND c.type = 'listed' ORDER BY c.cents");
+  const newest = meant(`${OF_STORE} ORDER BY c.cents DESC`);
+  expect(newest.ordered).toBe(true);
+  expect(meant(OF_STORE).ordered).toBe(false);
+  expect(newest.ofQuery(listing, A, [listed('2', 9), listed('1', 5)])).toBeUndefined();
+  expect(newest.ofQuery(listing, A, [listed('1', 5), listed('2', 9)])).toContain('row 1 is');
+  const all = 'SELECT c.store, SUM(c.cents) AS cents FROM c GROUP BY c.store ORDER BY cents DESC LIMIT 1';
+  expect(meant(all).ofQuery(LIST, [], [{ store: 'a', cents: 14 }])).toBeUndefined();
+  expect(meant(all).ofQuery(LIST, [], [{ store: 'b', cents: 7 }])).toContain('by its meaning');
+  const both = [
+    { store: 'a', cents: 14 },
+    { store: 'b', cents: 7 },
+  ];
+  expect(meant(all).ofQuery(LIST, [], both)).toContain('2 rows instead of 1');
+  expect(
+    meant(all.replace('LIMIT 1', 'OFFSET 1 LIMIT 1')).ofQuery(LIST, [], [{ store: 'b', cents: 7 }]),
+  ).toBeUndefined();
+});
+
+test('a meaning cannot be compared in an order that it does not select', () => {
+  const of = meant('SELECT c.id FROM c WHERE c.store = @store ORDER BY c.cents');
+  expect(of.ofQuery(LIST, A, [{ id: '1' }, { id: '2' }])).toContain("sorts by cents, which it doesn't select");
+});
+
+test('a limit that is not the query’s, and an order by what the condition fixes, are differences', () => {
+  const top = query('SELECT TOP 2 * FROM c WHERE c.store = @store ORDER BY c.cents');
+  const rows = [listed('1', 5), listed('2', 9)];
+  const of = (tail: string) => meant(`SELECT c.id, c.store, c.cents FROM c WHERE c.store = @store ORDER BY ${tail}`);
+  expect(of('c.cents LIMIT 2').ofQuery(top, A, rows)).toBeUndefined();
+  expect(of('c.cents LIMIT 3').ofQuery(top, A, rows)).toContain('at most 3 rows, and its query 2');
+  expect(of('c.store').ofQuery(top, A, rows)).toContain('sorts by store, which is the same in all of its rows');
+});
+
+test('of rows that tie for the last place one of them must be there', () => {
+  const first = query('SELECT TOP 1 * FROM c WHERE c.store = @store ORDER BY c.store');
+  const of = meant('SELECT c.id, c.store, c.cents FROM c WHERE c.store = @store');
+  expect(of.ofQuery(first, A, [listed('1', 5)])).toBeUndefined();
+  expect(of.ofQuery(first, A, [listed('2', 9)])).toBeUndefined();
+  expect(of.ofQuery(first, A, [listed('3', 7)])).toContain('unexpected');
+});
+
+test('values without a name are compared', () => {
+  const count = meant('SELECT VALUE COUNT(1) FROM c WHERE c.store = @store');
+  const asked = query('SELECT VALUE COUNT(1) FROM c WHERE c.store = @store');
+  expect(count.ofQuery(asked, A, [2])).toBeUndefined();
+  expect(count.ofQuery(asked, A, [3])).toContain('by its meaning');
+});
+
 test('rows that the sink lacks are asked for by the source documents', () => {
   const distinct = new Set(
     meant(OF_STORE)

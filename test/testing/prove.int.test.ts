@@ -14,7 +14,8 @@ import { openWorkspace } from '../../src/runtime/open-workspace.ts';
 import { type Proof, prove } from '../../src/testing/prove/prove.ts';
 import { askEvents } from '../../src/testing/prove/events.ts';
 import { bind } from '../../src/testing/prove/question.ts';
-import { NAMES, pipelineOf, textsOf } from '../model/rules/mutants.ts';
+import { withoutTypes } from '../../src/testing/prove/without-types.ts';
+import { NAMES, type Texts, pipelineOf, textsOf } from '../model/rules/mutants.ts';
 import { parseDesign } from '../../src/model/reader/design.ts';
 import { queryOf } from '../../src/model/reader/sql.ts';
 import { Writable } from 'node:stream';
@@ -166,6 +167,54 @@ test('a fault that is in the code, in the words and in no example contradicts th
   expect(patterns).toMatchObject([
     { pattern: '3', verdict: 'different', why: expect.stringContaining('by its meaning') },
   ]);
+});
+
+describe('the flights, changed', () => {
+  const proved = async (only: string, change: (texts: Texts) => Partial<Texts>) => {
+    const texts = { ...textsOf('flights'), ...change(textsOf('flights')) };
+    const loaded = await loadPipeline(join(import.meta.dirname, '../../examples/flights'));
+    const { patterns } = await prove(
+      { ...loaded, pipeline: pipelineOf(withoutTypes(texts.pipeline)) },
+      {
+        design: parseDesign(texts.design, NAMES.design),
+        requirements: undefined,
+        source: { file: NAMES.pipeline, text: texts.pipeline },
+      },
+      { seed: 1, only: [only], signal: new AbortController().signal, screen: { progress: () => undefined } },
+    );
+    return patterns[0];
+  };
+
+  test('a branch that no example reaches contradicts the meaning', async () => {
+    const capped = (texts: Texts) => ({
+      pipeline: texts.pipeline.replace('distance: flight.distance,', 'distance: Math.min(flight.distance, 9_000),'),
+    });
+    expect(await proved('3', capped)).toMatchObject({ verdict: 'different', why: expect.stringContaining('9000') });
+  });
+
+  test('every meaning of a pattern is compared', async () => {
+    const twice = ({ design }: Texts) => ({
+      design: design.replace(
+        '```sql meaning of 6',
+        "```sql meaning of 5 over Flights\nSELECT c.id FROM c WHERE c.type = 'none' AND c.origin = @origin\n```\n\n```sql meaning of 6",
+      ),
+    });
+    expect(await proved('5', twice)).toMatchObject({ verdict: 'different' });
+  });
+
+  test('a row with two queries is run; a meaning without an order does not prove that of its query', async () => {
+    const query = "`SELECT * FROM c WHERE c.origin = @origin AND c.type = 'route'`";
+    const more = (tail: string) => (texts: Texts) => ({ design: texts.design.replace(query, tail) });
+    const two = await proved('5', more(`${query}, then \`SELECT * FROM c WHERE c.origin = @origin\``));
+    expect(two).toMatchObject({ verdict: 'run', unproved: expect.stringContaining('2 queries') });
+    const sorted = await proved('5', more(`${query.slice(0, -1)} ORDER BY c.origin\``));
+    expect(sorted).toMatchObject({ verdict: 'proved', unordered: true });
+  });
+});
+
+test('a pipeline without a projection is run', async () => {
+  const { stdout } = await run('../../examples/tables');
+  expect(stdout).toContain('0 proved, 11 run');
 });
 
 test('one pattern alone; one that isn’t there is a usage error', async () => {

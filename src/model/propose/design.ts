@@ -71,14 +71,21 @@ export function rowsOf({ entities, requirements }: Pick<Needs, 'entities' | 'req
   return Math.min(Math.max(1, Math.round(found)), access.limit ?? Infinity);
 }
 
-/** How many values a field has: stated, or as many as the entity that it refers to has documents. */
+/** How many values a field has: stated, or as many as the entity that it refers to has documents, or one a document. */
 export function valuesOf({ entities }: Pick<Needs, 'entities'>, entity: string, field: string): number {
   const own = entities.find(({ name }) => name === entity);
   if (field === 'id') return own?.count ?? 1;
   const stated = own?.fields.find(({ name }) => name === field)?.values;
   const referred = entities.find(({ name }) => words(`${name}Id`) === words(field));
-  return stated ?? referred?.count ?? Math.max(1, Math.round((own?.count ?? 1) / 10));
+  return stated ?? referred?.count ?? own?.count ?? 1;
 }
+
+/** How many values a key has, over the documents of one entity. */
+export const valuesOfKey = (needs: Needs, entity: Entity, key: string): number =>
+  Math.min(
+    entity.count,
+    levelsOf(key).reduce((all, level) => all * valuesOf(needs, entity.name, sourceOf(entity, level) ?? level), 1),
+  );
 
 /** Entity → its parent, where the child has the parent's id. */
 export const parentOf = ({ entities }: Needs, entity: Entity): Entity | undefined =>
@@ -181,13 +188,20 @@ export const beside = (choices: Choices, a: Entity, b: Entity): boolean =>
 const parentKeyed = (choices: Choices, parent: Entity, child: Entity): boolean =>
   keyOf(choices, parent.name) === parentField(parent, child);
 
-/** The part of an entity's documents that the largest value of a field has; twice the average where nothing is stated. */
+/**
+ * The part of an entity's documents that the largest value of a field has: as stated, else that of the parent with the most
+ * children, and at least twice the average.
+ */
 export function shareOf(needs: Needs, entity: Entity, field: string): number {
   const source = sourceOf(entity, field) ?? field;
   const own = entity.fields.find(({ name }) => name === source)?.largest;
   // The skew of a tenant is stated once, and holds for every entity that has the field.
   const stated = own ?? needs.entities.flatMap(({ fields }) => fields).find(({ name }) => name === field)?.largest;
-  return stated ?? Math.min(1, (source === 'id' ? 1 : 2) / valuesOf(needs, entity.name, source));
+  if (stated !== undefined) return stated;
+  const parent = needs.entities.find(({ name }) => words(`${name}Id`) === words(source));
+  const relations = parent ? relationsOf(needs.requirements, { type: parent.name }, { type: entity.name }) : [];
+  const most = Math.max(0, ...relations.map(({ max = 0 }) => max)) / Math.max(1, entity.count);
+  return Math.min(1, Math.max(most, (source === 'id' ? 1 : 2) / valuesOf(needs, entity.name, source)));
 }
 
 /** The part of all documents that the largest logical partition has. */

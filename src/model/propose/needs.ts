@@ -60,8 +60,8 @@ export interface Question {
   readonly question: string;
 }
 
-/** `status (6 values)`, `tenantId (5,000 values, largest 12 %)`. */
-const FIELD = /^`?([\p{L}_]\w*)`?(?:\s*\(([\d,]+) values(?:, ?largest ([\d.]+) ?%)?\))?$/u;
+/** `status (6 values)`, `tenantId (5,000 values, largest 12 %)`, `email (unique)`. */
+const FIELD = /^`?([\p{L}_]\w*)`?(?:\s*\((?:([\d,]+) values(?:, ?largest ([\d.]+) ?%)?|(unique))\))?$/u;
 
 export function needsOf(
   source: string,
@@ -111,33 +111,67 @@ export function needsOf(
       { id: pattern.id, description: pattern.description, attributes: pattern.attributes, ...asked, peak, average },
     ];
   });
+  questions.push(...unknownValues(accesses, entities, requirements));
   if (requirements.patterns.length === 0)
     questions.push({
       line: 1,
-      question: 'Which access patterns are there? Write a row for each into the table of access patterns.',
+      question:
+        'Which access patterns are there? Write a row for each into a table with the columns Pattern, Description, RPS, Type and Access.',
     });
   const { title, relationships } = requirements;
   return { needs: { title, requirements, text, entities, accesses, relationships }, questions };
 }
 
+/** A list's rows, and a key's values, follow from the number of values of the fields by which patterns ask. */
+function unknownValues(
+  accesses: readonly Access[],
+  entities: readonly Entity[],
+  { patterns }: Requirements,
+): Question[] {
+  const asked = new Map<string, Question>();
+  for (const { id, entity: name, by } of accesses)
+    for (const field of by) {
+      const entity = entities.find((one) => one.name === name);
+      const known = entity?.fields.find((one) => one.name === field)?.values !== undefined;
+      if (known || field === 'id' || entities.some((one) => words(`${one.name}Id`) === words(field))) continue;
+      const line = patterns.find((one) => one.id === id)?.at.line ?? 1;
+      const question = `How many values has ${field} of ${name}? Write it behind the field: ${field} (500 values), or ${field} (unique).`;
+      if (!asked.has(`${name}.${field}`)) asked.set(`${name}.${field}`, { line, question });
+    }
+  return [...asked.values()];
+}
+
+const ENTITY = ['entity', 'name'];
+
+const SHORT: Readonly<Record<string, string>> = { y: 'years', yr: 'years', yrs: 'years', mo: 'months', w: 'weeks' };
+
+/** `2 y` and `6 mo`, in a cell that has only a time, with their unit written out. */
+const written = (time: string): string =>
+  time.replaceAll(
+    /(\d)\s?(yrs?|y|mo|w)\b/gi,
+    (_, digit: string, unit: string) => `${digit} ${SHORT[unit.toLowerCase()]}`,
+  );
+
 function entitiesOf(text: string, file: string, { prose }: Requirements, questions: Question[]): Entity[] {
   const tables = [...within(outlineOf(text, file))].flatMap(({ blocks }) => tablesOf(blocks, text, file));
-  const rows = tables.filter((table) => hasColumns(table, ['entity'], ['fields'])).flatMap((table) => table.rows);
+  const rows = tables.filter((table) => hasColumns(table, ENTITY, ['fields'])).flatMap((table) => table.rows);
   if (rows.length === 0)
     questions.push({
       line: 1,
       question: 'Which entities are there? Write a table with the columns Entity, Fields, Size, Documents and Kept.',
     });
   return rows.flatMap((row): Entity[] => {
-    const name = (column(row, ['entity']) ?? '').replaceAll('`', '').trim();
+    const name = (column(row, ENTITY) ?? '').replaceAll('`', '').trim();
+    const count = quantities(column(row, ['documents', 'number of documents', 'count']) ?? '')[0]?.high;
     const parts = (column(row, ['fields']) ?? '').split(/,\s*(?![^(]*\))/).map((part) => FIELD.exec(part.trim()));
     const fields = parts.flatMap((part): Field[] => {
       if (!part?.[1]) return [];
-      const [, field, values, largest] = part;
+      const [, field, values, largest, unique] = part;
       return [
         {
           name: field,
           ...(values !== undefined && { values: Number(values.replaceAll(',', '')) }),
+          ...(unique !== undefined && count !== undefined && { values: count }),
           ...(largest !== undefined && { largest: Number(largest) / 100 }),
         },
       ];
@@ -146,10 +180,9 @@ function entitiesOf(text: string, file: string, { prose }: Requirements, questio
     const bytes = quantities(sizeText)
       .map(bytesOf)
       .find((size) => size !== undefined);
-    const count = quantities(column(row, ['documents', 'count']) ?? '')[0]?.high;
     const keptText = column(row, ['kept', 'retention']) ?? '';
     const ask = (question: string): void => void questions.push({ line: row.at.line, question });
-    const stated = duration(keptText);
+    const stated = duration(written(keptText));
     // What the table leaves out, a sentence may say.
     const sentences = keptIn(prose, name);
     const kept = stated ?? sentences[0]?.value;
@@ -164,11 +197,13 @@ function entitiesOf(text: string, file: string, { prose }: Requirements, questio
     if (bytes === undefined)
       ask(
         /\d/.test(sizeText)
-          ? `Which unit has the size of ${name}, "${sizeText}"? Write it, such as ${sizeText} KB.`
+          ? `Which unit has the size of ${name}, "${sizeText}"? Write it, such as ${/\d[\d.,]*/.exec(sizeText)?.[0]} KB.`
           : `How large is one ${name}? Write its size, such as 1 KB.`,
       );
     if (kept === undefined && /\d/.test(keptText))
-      ask(`Which unit has the time that ${name} is kept, "${keptText}"? Write it, such as ${keptText} d.`);
+      ask(
+        `Which unit has the time that ${name} is kept, "${keptText}"? Write it, such as ${/\d[\d.,]*/.exec(keptText)?.[0]} d.`,
+      );
     if (count === undefined) ask(`How many documents of ${name} are there? Write the number.`);
     if (name === '') return [];
     // Without a size nothing is proposed, but the patterns can be read.

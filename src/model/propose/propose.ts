@@ -25,6 +25,7 @@ import {
   reachOf,
   reachOfRead,
   sourceOf,
+  valuesOfKey,
 } from './design.ts';
 import { overflowOf } from './limits.ts';
 import type { Entity, Needs } from './needs.ts';
@@ -251,10 +252,14 @@ function alternativesOf(needs: Needs, now: Choices, overflows: (choices: Choices
         ? [
             {
               decision: `key of ${containerOf(entity)}`,
-              options: keys.map((key) => ({
-                option: `/${levelsOf(key).join(', /')}`,
-                choices: withKey(needs, now, name, key),
-              })),
+              options: keys.map((key) => {
+                const few = fewValues(needs, now, entity, key);
+                return {
+                  option: `/${levelsOf(key).join(', /')}`,
+                  choices: withKey(needs, now, name, key),
+                  ...(few !== undefined && { refused: few }),
+                };
+              }),
             },
           ]
         : []),
@@ -327,6 +332,18 @@ function keysOf(needs: Needs, now: Choices, entity: Entity, overflows: (choices:
   const three = longer(two.filter(tooLarge));
   return [...new Set([...fields, ...two, ...three, keyOf(now, entity.name)])].filter(isOf);
 }
+
+/** A key with fewer values isn't spread (C2), unless the container has no more documents either. */
+function fewValues(needs: Needs, now: Choices, entity: Entity, key: string): string | undefined {
+  const members = membersOf(needs, now, entity.name);
+  const values = Math.max(...members.map((member) => valuesOfKey(needs, member, key)));
+  const most = Math.max(...members.map(({ count }) => count));
+  return values < LEAST_VALUES && values < most
+    ? `${n(values)} values, and a key needs at least ${LEAST_VALUES} to spread the load`
+    : undefined;
+}
+
+const LEAST_VALUES = 100;
 
 /** Where the documents of an entity may be: in a container of their own, in their parent's document, beside others. */
 function placesOf(needs: Needs, now: Choices, entity: Entity): Alternative[] {

@@ -22,12 +22,13 @@ import {
   reachOf,
   rowsOf,
   sizeOf,
-  sourceOf,
   valuesOf,
+  valuesOfKey,
 } from './design.ts';
 import { WRITTEN } from '../rules/c-spelling.ts';
 import { decisionsText } from './analysis.ts';
 import type { Access, Entity, Needs } from './needs.ts';
+import { derivedExamples, exampleOf } from './examples.ts';
 import { type Asked, type Part, type Sheet, indexing, list, projection, together } from './sheet.ts';
 
 /** RU/s at the peak by container, to size each; absent: the smallest. */
@@ -35,6 +36,8 @@ export type Peaks = ReadonlyMap<string, number>;
 
 const HEADROOM = DEFAULTS.headroom;
 const STEP = 1000;
+/** Of an autoscale maximum: the service takes a tenth as the least throughput, and wants 1 RU/s for each GB (rule B12). */
+const RU_PER_GB = 10;
 /** How long a marked document stays: longer than a reader of the feed may stand still. */
 const MARKED_SECONDS = 7 * 86_400;
 const profile = PROFILES[DEFAULTS.profile];
@@ -50,6 +53,7 @@ class Writer {
   readonly #choices: Choices;
   readonly #peaks: Peaks;
   readonly #derived: readonly Derived[];
+  #known: readonly Sheet[] | undefined;
 
   constructor(needs: Needs, choices: Choices, peaks: Peaks) {
     this.#needs = needs;
@@ -86,7 +90,12 @@ class Writer {
   }
 
   /** One of each container: copies may be in one that has documents of its own. */
-  #sheets(): Sheet[] {
+  #sheets(): readonly Sheet[] {
+    this.#known ??= this.#allSheets();
+    return this.#known;
+  }
+
+  #allSheets(): Sheet[] {
     const all = [...this.#own(), ...this.#derived.map((derived) => this.#sheetOf(derived))];
     return [...Map.groupBy(all, ({ name }) => name).values()].flatMap((same) => {
       const [first, ...others] = same;
@@ -115,10 +124,12 @@ class Writer {
           types: members.map((member) => lower(member.name)),
           key,
           keyWhy: known ? `requests know the ${levelsOf(key).join(' and the ')}` : 'every document is found by it',
-          values: Math.max(...members.map((member) => this.#values(member, key))),
+          values: Math.max(...members.map((member) => valuesOfKey(needs, member, key))),
           examples: members.flatMap((member) => [
-            ...[1, 2].map((at) => this.#example(member, at)),
-            ...(this.#marked(member) ? [{ ...this.#example(member, 3), deleted: true, ttl: MARKED_SECONDS }] : []),
+            ...[1, 2].map((at) => exampleOf(needs, choices, member, at)),
+            ...(this.#marked(member)
+              ? [{ ...exampleOf(needs, choices, member, 3), deleted: true, ttl: MARKED_SECONDS }]
+              : []),
           ]),
           bytes,
           count,
@@ -129,6 +140,7 @@ class Writer {
                 // Elements of documents are found by the document's id.
                 reads.filter((access) => members.some((member) => member.name === access.entity)),
                 key,
+                members.some((member) => this.#marked(member)) ? ['deleted'] : [],
               ),
           ttl: entity.keptSeconds === undefined ? undefined : String(entity.keptSeconds),
           largest: Math.max(...members.map((member) => largestOf(needs, member, key))),
@@ -137,20 +149,13 @@ class Writer {
     });
   }
 
-  #values(entity: Entity, key: string): number {
-    const product = levelsOf(key).reduce(
-      (all, level) => all * valuesOf(this.#needs, entity.name, sourceOf(entity, level) ?? level),
-      1,
-    );
-    return Math.min(entity.count, product);
-  }
-
-  #paths(accesses: readonly Access[], key: string): string[] {
+  #paths(accesses: readonly Access[], key: string, more: readonly string[] = []): string[] {
     const asked = accesses.filter(({ kind }) => kind === 'list' || kind === 'total');
     return [
       ...new Set([
         'type',
         ...levelsOf(key),
+        ...more,
         ...asked.flatMap(({ by, order }) => [...by, ...(order ? [order.field] : [])]),
       ]),
     ].filter((field) => field !== 'id');
@@ -172,7 +177,7 @@ class Writer {
       key,
       keyWhy: `requests know the ${key}`,
       values: valuesOf(this.#needs, from.name, key),
-      examples: this.#derivedExamples(derived),
+      examples: derivedExamples(this.#needs, this.#choices, derived),
       bytes: kind === 'copy' ? sizeOf(this.#needs, this.#choices, from) : 300,
       count: kind === 'copy' ? from.count : groups,
       serves: reads,
@@ -182,56 +187,11 @@ class Writer {
     };
   }
 
-  #example(entity: Entity, at: number): Record<string, unknown> {
-    const own = Object.fromEntries(entity.fields.map(({ name }) => [name, this.#value(entity, name, at)]));
-    const children = childrenOf(this.#needs, this.#choices, entity).map((child) => [
-      lower(containerOf(child)),
-      [Object.fromEntries(child.fields.map(({ name }) => [name, this.#value(child, name, at)]))],
-    ]);
-    // A parent beside its children carries its own id under the name that they have for it.
-    const levels = levelsOf(keyOf(this.#choices, entity.name)).flatMap((level) => {
-      const source = sourceOf(entity, level);
-      return source === undefined || source === level ? [] : [[level, own[source]]];
-    });
-    return {
-      id: own['id'],
-      type: lower(entity.name),
-      ...own,
-      ...Object.fromEntries(levels),
-      ...Object.fromEntries(children),
-    };
-  }
-
-  #value(entity: Entity, field: string, at: number): unknown {
-    if (field === 'id') return `${lower(entity.name)}-${at}`;
-    const referred = this.#needs.entities.find(({ name }) => field.toLowerCase() === `${name.toLowerCase()}id`);
-    if (referred) return `${lower(referred.name)}-${at}`;
-    if (/(At|Time)$/.test(field)) return `2026-01-0${at}T10:00:00Z`;
-    if (/^(day|date)$|Da(y|te)$/.test(field)) return `2026-01-0${at}`;
-    const summed = this.#needs.accesses.some(({ sums, entity: name }) => name === entity.name && sums.includes(field));
-    return summed || /cents|count|quantity|amount|price|number|score|total$/i.test(field) ? 100 * at : `${field}-${at}`;
-  }
-
-  #derivedExamples({ from, type, kind, group, sums }: Derived): Record<string, unknown>[] {
-    return [1, 2].map((at) => {
-      const source = this.#example(from, at);
-      if (kind === 'copy') return { ...source, type };
-      const fields = Object.fromEntries(group.map((field) => [field, source[field]]));
-      const parts = Object.keys(fields)
-        .toSorted()
-        .map((field) => String(fields[field]));
-      return {
-        id: [type, ...parts].join('|'),
-        type,
-        ...fields,
-        documents: 1,
-        ...Object.fromEntries(sums.map((field) => [field, source[field]])),
-      };
-    });
-  }
-
+  /** For the peak, and no less than the service takes for what is stored. */
   #max(name: string): number {
-    return Math.max(STEP, Math.ceil((this.#peaks.get(name) ?? 0) / HEADROOM / STEP) * STEP);
+    const { count = 0, bytes = 0 } = this.#sheets().find((sheet) => sheet.name === name) ?? {};
+    const least = Math.max((this.#peaks.get(name) ?? 0) / HEADROOM, (RU_PER_GB * count * bytes) / 1e9);
+    return Math.max(STEP, Math.ceil(least / STEP) * STEP);
   }
 
   #container(sheet: Sheet): string {
@@ -313,6 +273,11 @@ class Writer {
     return deletes && this.#derived.some(({ from }) => from === entity);
   }
 
+  /** A condition that leaves out what is marked as deleted. */
+  #live(entities: readonly Entity[]): string[] {
+    return entities.some((entity) => this.#marked(entity)) ? ['NOT IS_DEFINED(c.deleted)'] : [];
+  }
+
   /** A read, and one more for each child that is elsewhere. */
   #read(access: Access, entity: Entity, by: readonly string[]): { operation: string; notes: string } {
     const [needs, choices] = [this.#needs, this.#choices];
@@ -341,7 +306,11 @@ class Writer {
           key,
           by,
           select: '*',
-          where: [...levelsOf(key).map((level) => `c.${level} = @${level}`), `c.type IN (${types})`],
+          where: [
+            ...levelsOf(key).map((level) => `c.${level} = @${level}`),
+            `c.type IN (${types})`,
+            ...this.#live([entity, ...inside]),
+          ],
           tail: '',
           rows: count,
           bytes: all,
@@ -368,7 +337,11 @@ class Writer {
             access.kind === 'total'
               ? `COUNT(1) AS documents${access.sums.map((field) => `, SUM(c.${field}) AS ${field}`).join('')}`
               : '*',
-          where: [...where.map((field) => `c.${field} = @${field}`), `c.type = '${type}'`],
+          where: [
+            ...where.map((field) => `c.${field} = @${field}`),
+            `c.type = '${type}'`,
+            ...(derived ? [] : this.#live([entity])),
+          ],
           tail: entity.name === access.entity ? `${order}${limit}` : '',
           rows: found,
           limit: access.limit,
@@ -386,7 +359,7 @@ class Writer {
           key: childKey,
           by: [field],
           select: '*',
-          where: [`c.${field} = @id`, `c.type = '${lower(child.name)}'`],
+          where: [`c.${field} = @id`, `c.type = '${lower(child.name)}'`, ...this.#live([child])],
           tail: '',
           rows,
           bytes: rows * child.bytes,
@@ -443,7 +416,7 @@ class Writer {
 
   #hot({ name, largest }: Sheet): string {
     const peak = this.#peaks.get(name) ?? 0;
-    return `- **${name}**: the largest key takes ${n(peak * largest)} RU/s, ${n(Math.max(0.01, 100 * largest))} % of the load; twice the average, unless the requirements state its part`;
+    return `- **${name}**: the largest key takes ${n(peak * largest)} RU/s, ${n(Math.max(0.01, 100 * largest))} % of the load; as the requirements state it, else twice the average`;
   }
 }
 

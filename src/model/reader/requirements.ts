@@ -14,6 +14,9 @@ export const readRequirements = async (path: string): Promise<Requirements> =>
   parseRequirements(await readDocument(path), path);
 
 const ID = ['pattern', 'id', '模式', '编号', '序号'];
+/** Rates in two columns: a table of patterns only if it has the column that `model propose` reads. */
+const PEAK = ['peak'];
+const AVERAGE = ['average', 'avg', 'mean'];
 const RATE = ['rps', 'rate', 'requests', 'qps', 'throughput', 'frequency', '每秒请求数'];
 
 /** Throws UsageError `not-a-requirements-document` if no known section occurs. */
@@ -36,7 +39,7 @@ function requirementsOf(document: string, file: string): Requirements {
   const pairs: Pair[] = [];
   for (const section of all) {
     for (const table of tablesOf(section.blocks, text, file)) {
-      if (hasColumns(table, ID, RATE)) {
+      if (hasColumns(table, ID, RATE) || hasColumns(table, PEAK, AVERAGE, ['access'])) {
         for (const row of table.rows) if (!row.struck) patterns.push(...pattern(row, findings));
       } else if (hasColumns(table, ['parent', '父'], ['child', '子'])) {
         for (const row of table.rows) if (!row.struck) pairs.push(consolidation(row));
@@ -58,7 +61,7 @@ function requirementsOf(document: string, file: string): Requirements {
 }
 
 function pattern(row: Row, findings: ModelFinding[]): Pattern[] {
-  const printed = column(row, ID) ?? '';
+  const printed = column(row, ID) ?? row.cells['#'] ?? '';
   const id = patternId(printed);
   if (id === undefined) {
     if (Object.values(row.cells).some((cell) => cell !== '' && !/^\W*$/.test(cell))) {
@@ -73,7 +76,7 @@ function pattern(row: Row, findings: ModelFinding[]): Pattern[] {
     }
     return [];
   }
-  const rateText = column(row, RATE) ?? '';
+  const rateText = ratesOf(row);
   const typeText = column(row, ['type', 'read write', 'operation', 'kind', '类型']) ?? '';
   const reads = /\bread|query|get|list|读|查/i.test(typeText);
   const writes = /\bwrit|create|update|delete|upsert|写/i.test(typeText);
@@ -81,7 +84,7 @@ function pattern(row: Row, findings: ModelFinding[]): Pattern[] {
     {
       id,
       printed,
-      description: column(row, ['description', 'access pattern', 'name', '描述', '说明']) ?? '',
+      description: column(row, ['description', 'access pattern', 'name', 'what', '描述', '说明']) ?? '',
       rate: rate(rateText),
       rateText,
       type: reads && writes ? 'mixed' : reads ? 'read' : writes ? 'write' : undefined,
@@ -93,6 +96,13 @@ function pattern(row: Row, findings: ModelFinding[]): Pattern[] {
       at: row.at,
     },
   ];
+}
+
+/** The cell of the rates, or those of peak and average as one text. */
+function ratesOf(row: Row): string {
+  const [peak, average] = [column(row, PEAK), column(row, AVERAGE)];
+  const apart = peak !== undefined && average !== undefined && peak !== average;
+  return apart ? [peak, average].filter((text) => text !== '').join('/') : (column(row, RATE) ?? '');
 }
 
 /** `**User → Orders**: 1:Many (avg 5 orders per user, max 1000)`. */

@@ -20,7 +20,10 @@ function isKept(
 ): boolean {
   const projected = facts
     .into(container.name)
-    .some(({ fieldsText, keyText }) => fieldsText.includes(field) || keyText.includes(field));
+    .some(
+      ({ fieldsText, keyText }) =>
+        fieldsText.includes(field) || keyText.includes(field) || /^\W*(?:all|everything)\b/i.test(fieldsText),
+    );
   return projected || says(facts.design, field, words, origin);
 }
 

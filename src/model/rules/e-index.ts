@@ -5,7 +5,7 @@ import type { Place } from '../model.ts';
 import { fieldOf, isIndexed } from '../indexed.ts';
 import { declaredOf } from './declared.ts';
 import { type Facts, examplesIn, fieldsIn, isQuery, valueAt } from './facts.ts';
-import { type Found, type Rule, DESIGN, SOURCES, missing, more, n, together } from './rule.ts';
+import { type Found, type Rule, DESIGN, SOURCES, hinted, missing, more, n, together } from './rule.ts';
 import { FENCE } from './fenced.ts';
 
 const POLICY = SOURCES.microsoft('Indexing policies in Azure Cosmos DB');
@@ -78,10 +78,13 @@ function* absentIn({ container }: ContainerDetail, all: readonly Absent[]): Iter
     ...(fields.length > 0 ? [`by ${fields.join(', ')}`] : []),
     ...(types.length > 0 ? [`for type ${types.join(', ')}`] : []),
   ];
-  yield* together(
-    all,
-    `${first.who}${more(others.length)} ${others.length === 0 ? 'queries' : 'query'} ${container.name} ${said.join(' and ')}, which no example has`,
-    [container.at],
+  yield* hinted(
+    together(
+      all,
+      `${first.who}${more(others.length)} ${others.length === 0 ? 'queries' : 'query'} ${container.name} ${said.join(' and ')}, which no example has`,
+      [container.at],
+    ),
+    'Correct the name in the query, or add an example that has it.',
   );
 }
 

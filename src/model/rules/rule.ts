@@ -15,6 +15,8 @@ export interface Found {
   /** The arithmetic, written out. */
   readonly evidence?: string;
   readonly hint?: string;
+  /** What of the line it is about; absent: the longest word that line and message share. */
+  readonly words?: string;
   /** Other places of the finding: in the pipeline, in the other document. */
   readonly related?: readonly Place[];
   /** What `--fix` replaces. Only where nothing else can be meant. */

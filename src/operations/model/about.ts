@@ -4,7 +4,7 @@ import type { Place } from '../../model/model.ts';
 import type { RuleFinding, Severity } from '../../model/rules/rule.ts';
 
 export interface About {
-  /** The container in whose section the place is. */
+  /** The container in whose section, or in whose row of the mapping, the place is. */
   readonly container?: string;
   /** The projection whose row or heading the place is. */
   readonly projection?: string;
@@ -19,12 +19,15 @@ export function aboutOf(design: Design | undefined): (finding: Pick<RuleFinding,
     from: at.line,
     to: endOf(design.lines, at.line),
   }));
+  const mapped = new Map(
+    design.mapping.flatMap(({ at, containers: [name] }) => (name === undefined ? [] : [[at.line, name]])),
+  );
   const at = ({ file, line }: Place): About => {
     if (file !== design.file) return {};
     const projection = rows.get(line);
     if (projection !== undefined) return { projection };
-    const section = sections.find(({ from, to }) => line >= from && line < to);
-    return section ? { container: section.name } : {};
+    const container = sections.find(({ from, to }) => line >= from && line < to)?.name ?? mapped.get(line);
+    return container === undefined ? {} : { container };
   };
   return (finding) => [finding.at, ...(finding.related ?? [])].map(at).find((of) => Object.keys(of).length > 0) ?? {};
 }

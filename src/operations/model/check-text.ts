@@ -172,13 +172,13 @@ function summary({
   return `${folder}: ${total}; ${plural(rules, 'rule')}, ${not} of them not fully checked${not > 0 && !unchecked ? ' (--unchecked lists them)' : ''}, ${waived.length} waived (profile ${profile})${read}${reviewed}${aside}`;
 }
 
-function one({ rule, severity, message, at: place, evidence, hint, related, source }: ShownFinding): string[] {
+function one({ rule, severity, message, words, at: place, evidence, hint, related, source }: ShownFinding): string[] {
   const out = [
     `  ${style(COLOURS[severity], severity)} ${style('bold', rule)}  ${style('dim', placed(place))}`,
     `    ${message}`,
   ];
   if (source !== undefined && source.trim() !== '') {
-    const { text, from, length } = excerpt(source, message);
+    const { text, from, length } = excerpt(source, message, words);
     const number = String(place.line);
     out.push(
       style('dim', `    ${number} │ ${text}`),
@@ -186,23 +186,36 @@ function one({ rule, severity, message, at: place, evidence, hint, related, sour
     );
   }
   if (evidence !== undefined) out.push(`    ${style('dim', 'because')} ${evidence}`);
-  if (related && related.length > 0) out.push(`    ${style('dim', 'see')} ${related.map(placed).join(', ')}`);
+  if (related && related.length > 0) out.push(`    ${style('dim', 'see')} ${placesOf(related)}`);
   if (hint !== undefined) out.push(`    ${style('dim', 'hint')} ${hint}`);
   return out;
 }
 
+/** `m.md:56–59, pipeline.ts:26`: lines that follow each other are one place. */
+function placesOf(related: readonly Place[]): string {
+  const runs: { file: string; from: number; to: number }[] = [];
+  for (const { file, line } of related) {
+    const last = runs.at(-1);
+    if (last?.file === file && last.to + 1 === line) last.to = line;
+    else runs.push({ file, from: line, to: line });
+  }
+  return runs.map(({ file, from, to }) => placed({ file, line: from }) + (to > from ? `–${to}` : '')).join(', ');
+}
+
 const WIDTH = 100;
 
-/** The part of the line around the longest word that the line shares with the message. */
-export function excerpt(line: string, message: string): { text: string; from: number; length: number } {
+/** The part of the line around `about`, else around the longest word that the line shares with the message. */
+export function excerpt(line: string, message: string, about?: string): { text: string; from: number; length: number } {
   const words = [...new Set(message.match(/[\p{L}\p{N}_/.,%-]{2,}/gu) ?? [])]
     .map((word) => word.replace(/^[.,-]+|[.,-]+$/g, ''))
     .filter((word) => word.length > 1);
   // Names, numbers and paths show the place better than the message's common lower-case words.
   const distinctive = words.filter((word) => /[A-Z\d/_]/.test(word)).toSorted((a, b) => b.length - a.length);
-  const word = [...distinctive, ...words.filter((other) => other.length > 4)].find(
-    (candidate) => find(line, candidate) >= 0,
-  );
+  const word = [
+    ...(about === undefined ? [] : [about]),
+    ...distinctive,
+    ...words.filter((other) => other.length > 4),
+  ].find((candidate) => find(line, candidate) >= 0);
   const start = word === undefined ? line.search(/\S/) : find(line, word);
   const length = word?.length ?? Math.max(1, Math.min(line.trim().length, WIDTH - 2));
   const cut = start + length > WIDTH ? Math.max(0, start - 40) : 0;

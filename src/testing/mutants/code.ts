@@ -1,7 +1,6 @@
 // Mutants of pipeline.ts: each literal, field, operator, measure and optional part of it changed once.
-import { stripTypeScriptTypes } from 'node:module';
 import { type AnyNode, parse } from 'acorn';
-import { isObject } from '../../base/json.ts';
+import { childrenOf } from '../prove/limits.ts';
 import { type Mutant, Mutating, otherValue } from './mutant.ts';
 
 /** Parts without which a declaration still is one. */
@@ -20,9 +19,6 @@ const OPERATORS: Readonly<Record<string, string>> = {
   '&&': '||',
   '||': '&&',
 };
-
-/** The code without its types: each character has the place that it has in the file. */
-export const withoutTypes = (text: string): string => stripTypeScriptTypes(text, { mode: 'strip' });
 
 /** `text`: JavaScript. `fields`: another field for each field of the documents. */
 export function codeMutants(text: string, fields: ReadonlyMap<string, string>): Mutant[] {
@@ -77,8 +73,3 @@ function isName(node: AnyNode, parent: AnyNode | undefined): boolean {
   if (parent.type !== 'Property') return false;
   return parent.key === node || (parent.key.type === 'Identifier' && parent.key.name === 'name');
 }
-
-const childrenOf = (node: AnyNode): AnyNode[] =>
-  Object.values(node)
-    .flat()
-    .filter((value: unknown): value is AnyNode => isObject(value) && typeof value['type'] === 'string');

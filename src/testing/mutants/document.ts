@@ -60,6 +60,8 @@ export function documentMutants(
       );
       only(/>=|<=|(?<= )[<>](?= )/g)((sign) => (sign.length === 2 ? sign.slice(0, 1) : `${sign}=`));
       only(/(?<=c\.)\w+/g)((field) => fields.get(field));
+      only(/\bDESC\b/g)(() => 'ASC');
+      only(/(?<=\bORDER BY .*)\bc\.\w+(?=\s*(?:OFFSET\b|`|$))/g)((path) => `${path} DESC`);
       // COUNT counts each row, whatever its argument is.
       only(/(?<=[ (,])(?<!\bCOUNT\()(?<!\bLEFT\([^()]*)\d+\b/g)((number) => String(Number(number) + 1));
       // A longer beginning of a text compares with a shorter parameter as the shorter one does.

@@ -6,7 +6,8 @@ import type { ByContainer } from '../prove/oracle.ts';
 import { codeMutants } from './code.ts';
 import { documentMutants } from './document.ts';
 import { type Mutant, otherFields } from './mutant.ts';
-import { type Evaluate, evaluator, limitsOf } from '../prove/meaning.ts';
+import { limitsOf } from '../prove/limits.ts';
+import { type Evaluate, evaluator } from '../prove/meaning.ts';
 import { type Subject, findingsOf, meaningFaults, refusal, remembered, writtenStates } from './notice.ts';
 
 export interface KillScore {
@@ -42,7 +43,8 @@ export async function killScore(
   const fields = otherFields(design);
   const mutants = inTurns(codeMutants(subject.source.text, fields), documentMutants(design, subject.pipeline, fields));
   const evaluate = remembered(await evaluator());
-  const states = writtenStates({ pipeline: subject.pipeline, model: design.model }, limitsOf(subject.documents), seed);
+  const limits = limitsOf(subject.documents, subject.source.text);
+  const states = writtenStates({ pipeline: subject.pipeline, model: design.model }, limits, seed);
   const before = new Set([...findingsOf(subject), ...meaningFaults(subject, states, evaluate)]);
   const end = performance.now() + 1000 * seconds;
   const by = new Map<string, number>();

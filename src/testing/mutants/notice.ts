@@ -11,7 +11,8 @@ import { MODEL_RULES, checkDocuments } from '../../model/rules/index.ts';
 import type { Parser } from '../../sql-check/parser.ts';
 import { boundSets } from '../prove/ask.ts';
 import { Changes } from '../prove/changes.ts';
-import { type Evaluate, Meant } from '../prove/meaning.ts';
+import type { Limits } from '../prove/limits.ts';
+import { type Evaluate, Meant, isAbout } from '../prove/meaning.ts';
 import { type ByContainer, derivedTypes, expectedDocuments, refName } from '../prove/oracle.ts';
 import { questionOf } from '../prove/question.ts';
 
@@ -46,7 +47,7 @@ const SETS = 200;
 /** The documents that applications wrote: the examples, documents beside them, then versions of them round by round. */
 export function writtenStates(
   { pipeline, model }: { pipeline: Pipeline; model: Model },
-  limits: readonly number[],
+  limits: Limits,
   seed: number,
 ): ByContainer[] {
   const changes = new Changes({ pipeline, model }, seed);
@@ -81,9 +82,9 @@ export function meaningFaults(
     for (const meaning of meanings) {
       const written = writtenOf(stored.get(meaning.container) ?? [], meaning.container, sinks);
       for (const row of design.mapping.filter(({ ids }) => ids.some((id) => meaning.ids.includes(id)))) {
-        const meant = new Meant(meaning, evaluate, written);
-        const fault = differs(meant, questionOf(row, design.projections, design.model), derived, evaluate);
-        if (fault) faults.add(`meaning of ${row.ids.join(', ')}`);
+        const question = questionOf(row, design.projections, design.model);
+        if (isAbout(meaning, question) && differs(new Meant(meaning, evaluate, written), question, derived, evaluate))
+          faults.add(`meaning of ${row.ids.join(', ')}`);
       }
     }
   }
@@ -126,7 +127,7 @@ function differs(
   if (question.kind === 'point-read')
     return documents.some((doc) => meant.reads(doc) && meant.ofRead(doc, doc) !== undefined);
   const { query } = question;
-  return [...boundSets(query, documents, meant, SETS).sets].some(
+  return [...boundSets(query, documents, [meant], SETS).sets].some(
     (bound) => meant.ofQuery(query, bound, evaluate(query.text, bound, documents)) !== undefined,
   );
 }

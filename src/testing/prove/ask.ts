@@ -10,7 +10,7 @@ import { valueAt } from '../../model/rules/facts.ts';
 import type { Query } from '../../model/query.ts';
 import type { Container } from '../../model/model.ts';
 import type { ByContainer } from './oracle.ts';
-import { differenceOf, short } from './difference.ts';
+import { differenceOf, instead, short } from './difference.ts';
 import type { Meant } from './meaning.ts';
 import { type Bound, type Question, bind } from './question.ts';
 
@@ -50,7 +50,12 @@ const NOTHING = { runs: 0, rows: 0, ru: 0, loaded: 0 };
  * `documents`: those for which parameters are made, present documents first, then removed ones. `meant`: what the answers
  * must be by the document.
  */
-export async function ask(question: Question, sides: Sides, documents: readonly Doc[], meant?: Meant): Promise<Asked> {
+export async function ask(
+  question: Question,
+  sides: Sides,
+  documents: readonly Doc[],
+  meant: readonly Meant[] = [],
+): Promise<Asked> {
   if (question.kind === 'query') {
     try {
       return await query(question, sides, documents, meant);
@@ -69,7 +74,7 @@ async function query(
   { container, query: asked }: { container: Container; query: Query },
   { actual, expected }: Sides,
   documents: readonly Doc[],
-  meant: Meant | undefined,
+  meant: readonly Meant[],
 ): Promise<Asked> {
   const { sets, why } = boundSets(asked, documents, meant);
   if (sets.length === 0) return { ...NOTHING, why };
@@ -82,7 +87,8 @@ async function query(
     total.rows += wanted.rows.length;
     total.ru = Math.max(total.ru, found.ru);
     total.loaded = Math.max(total.loaded, found.loaded);
-    const first = differenceOf(found.rows, wanted.rows, asked) ?? meant?.ofQuery(asked, bound, found.rows);
+    const first =
+      differenceOf(found.rows, wanted.rows, asked) ?? firstOf(meant, (one) => one.ofQuery(asked, bound, found.rows));
     if (first !== undefined) {
       const given = bound.map(({ name, value }) => `${name} = ${JSON.stringify(value)}`);
       return { ...total, first: `${given.join(', ') || 'the query'}: ${first}` };
@@ -98,7 +104,7 @@ async function query(
 export function boundSets(
   asked: Query,
   documents: readonly Doc[],
-  meant: Meant | undefined,
+  meant: readonly Meant[],
   runs = RUNS,
 ): { readonly sets: readonly (readonly Bound[])[]; readonly why: string } {
   let why = 'its container has had no document';
@@ -112,8 +118,17 @@ export function boundSets(
   );
   const different = (sets: readonly (readonly Bound[])[]): [string, readonly Bound[]][] =>
     [...new Map(sets.map((bound) => [canonical(bound), bound]))].slice(0, runs);
-  const sets = new Map([...different(own), ...different(meant?.parameters(asked) ?? [])]);
+  const sets = new Map([...different(own), ...different(meant.flatMap((one) => one.parameters(asked)))]);
   return { sets: [...sets.values()], why };
+}
+
+/** The first difference from one of the meanings. */
+function firstOf(meant: readonly Meant[], differs: (one: Meant) => string | undefined): string | undefined {
+  for (const one of meant) {
+    const difference = differs(one);
+    if (difference !== undefined) return difference;
+  }
+  return undefined;
 }
 
 /** A query that failed begins again: its iterator may end as if there were no more results (ASM-E82). */
@@ -146,7 +161,7 @@ async function pointReads(
   container: Container,
   { actual, expected }: Sides,
   documents: readonly Doc[],
-  meant: Meant | undefined,
+  meant: readonly Meant[],
 ): Promise<Asked> {
   const total = { ...NOTHING };
   for (const doc of documents.slice(0, RUNS)) {
@@ -156,8 +171,8 @@ async function pointReads(
     total.rows += wanted.doc ? 1 : 0;
     total.ru = Math.max(total.ru, found.ru);
     if (canonical(found.doc ?? null) !== canonical(wanted.doc ?? null))
-      return { ...total, first: `${short(doc['id'])}: ${short(found.doc)} instead of ${short(wanted.doc)}` };
-    const first = meant?.reads(doc) ? meant.ofRead(doc, found.doc) : undefined;
+      return { ...total, first: `${short(doc['id'])}: ${instead(found.doc ?? null, wanted.doc ?? null)}` };
+    const first = firstOf(meant, (one) => (one.reads(doc) ? one.ofRead(doc, found.doc) : undefined));
     if (first !== undefined) return { ...total, first: `${short(doc['id'])}: ${first}` };
   }
   return total.runs === 0 ? { ...total, why: 'its container has had no document' } : total;
@@ -172,7 +187,7 @@ async function archived(container: Container, { cold }: Sides): Promise<Asked> {
     total.rows += 1;
     total.ru = Math.max(total.ru, found?.ru ?? 0);
     if (canonical(found?.doc ?? null) !== canonical(ownFields(doc)))
-      return { ...total, first: `${short(doc['id'])}: ${short(found?.doc ?? null)} instead of ${short(doc)}` };
+      return { ...total, first: `${short(doc['id'])}: ${instead(found?.doc ?? null, doc)}` };
   }
   return cold ? total : { ...total, why: 'no document was archived' };
 }

@@ -7,7 +7,7 @@ import type { Model } from '../../model/model.ts';
 import { type Asked, type Sides, ask } from './ask.ts';
 import type { Changes } from './changes.ts';
 import { type ByContainer, refName } from './oracle.ts';
-import { type Evaluate, Meant } from './meaning.ts';
+import { type Evaluate, Meant, isAbout } from './meaning.ts';
 import { write } from './write.ts';
 import { type Question, questionOf, reachOf, unindexed } from './question.ts';
 
@@ -26,6 +26,10 @@ export interface PatternProof {
   readonly derived: boolean;
   /** The fields that were compared with its meaning. */
   readonly meant?: readonly string[];
+  /** Its query sorts, and its meaning doesn't say how. */
+  readonly unordered?: boolean;
+  /** Why it is only run. */
+  readonly unproved?: string;
   /** Over all stages. */
   readonly runs: number;
   readonly rows: number;
@@ -41,7 +45,7 @@ export interface PatternProof {
 export class Asking {
   readonly #row: Mapping | undefined;
   readonly #question: Question;
-  readonly #meaning: Meaning | undefined;
+  readonly #meanings: readonly Meaning[];
   readonly #derived: boolean;
   readonly #sinks: ReadonlySet<string>;
   readonly #as: Pick<PatternProof, 'pattern' | 'description'>;
@@ -50,20 +54,22 @@ export class Asking {
   #ru = 0;
   #loaded = 0;
   #first: string | undefined;
-  #meant = 0;
+  /** Rows that were compared with each meaning. */
+  readonly #compared = new Map<Meaning, number>();
   readonly #columns = new Set<string>();
+  #isOrdered = false;
   #why: string | undefined;
 
   constructor(
     as: Pick<PatternProof, 'pattern' | 'description'>,
     row: Mapping | undefined,
     question: Question,
-    { meaning, sinks }: { readonly meaning?: Meaning | undefined; readonly sinks: ReadonlySet<string> },
+    { meanings, sinks }: { readonly meanings: readonly Meaning[]; readonly sinks: ReadonlySet<string> },
   ) {
     this.#as = as;
     this.#row = row;
     this.#question = question;
-    this.#meaning = meaning;
+    this.#meanings = meanings;
     this.#sinks = sinks;
     const reads = question.kind === 'query' || question.kind === 'point-read';
     this.#derived = reads && [...sinks].some((name) => name.startsWith(`${question.container.name}/`));
@@ -86,14 +92,16 @@ export class Asking {
     const gone = [...(seen.get(name) ?? [])].filter(([key]) => !keys.has(key)).map(([, doc]) => doc);
     // Leave half of the runs to removed documents.
     // Archived documents are no longer among those that the meaning is about.
-    const meant =
-      this.#meaning && !sides.cold
-        ? new Meant(this.#meaning, evaluate, this.#written(this.#meaning.container, now))
-        : undefined;
+    const meant = sides.cold
+      ? []
+      : this.#meanings.map((meaning) => new Meant(meaning, evaluate, this.#written(meaning.container, now)));
     const documents = [...present.slice(0, 10), ...gone, ...present.slice(10)];
-    this.#take(stage, await ask(question, sides, meant ? byType(documents, meant) : documents, meant));
-    this.#meant += meant?.rows ?? 0;
-    for (const column of meant?.columns ?? []) this.#columns.add(column);
+    this.#take(stage, await ask(question, sides, byType(documents, meant), meant));
+    for (const one of meant) {
+      this.#compared.set(one.meaning, (this.#compared.get(one.meaning) ?? 0) + one.rows);
+      this.#isOrdered ||= one.ordered;
+      for (const column of one.columns) this.#columns.add(column);
+    }
   }
 
   /** False: the pattern doesn't write, or has nothing to write. */
@@ -130,10 +138,26 @@ export class Asking {
     if (asked.first !== undefined) this.#first = `after ${stage}: ${asked.first}`;
   }
 
+  /** Why nothing is proved, though it ran. */
+  #unproved(provable: boolean): string | undefined {
+    const queries = new Set(this.#row?.queries.map(({ text }) => text)).size;
+    if (this.#meanings.length === 0) return 'no meaning was compared';
+    if (!provable) return 'the contract has errors';
+    if (queries > 1) return `its row has ${queries} queries, and only the first ran; write a row for each`;
+    const idle = this.#meanings.find((meaning) => (this.#compared.get(meaning) ?? 0) === 0);
+    return idle && `its meaning in line ${idle.at.line} has no row on these documents`;
+  }
+
+  /** Its query sorts, and no meaning does. */
+  get #isUnordered(): boolean {
+    return this.#question.kind === 'query' && this.#question.query.order.length > 0 && !this.#isOrdered;
+  }
+
   /** `provable` false: code and document disagree, so its meaning proves nothing. */
   proof(provable: boolean): PatternProof {
     const question = this.#question;
-    const ran = this.#rows > 0 ? (this.#meant > 0 && provable ? 'proved' : 'run') : 'not run';
+    const unproved = this.#unproved(provable);
+    const ran = this.#rows > 0 ? (unproved === undefined ? 'proved' : 'run') : 'not run';
     const verdict: Verdict = this.#first !== undefined ? 'different' : ran;
     const reach = question.kind === 'query' ? reachOf(question.container, question.query) : 'one partition';
     const fields = question.kind === 'query' ? unindexed(question.container, question.query) : [];
@@ -145,7 +169,8 @@ export class Asking {
       ...(why !== undefined && { why }),
       ...(question.kind !== 'none' && { container: question.container.name, how: question.kind }),
       derived: this.#derived,
-      ...(verdict === 'proved' && { meant: [...this.#columns] }),
+      ...(verdict === 'proved' && { meant: [...this.#columns], ...(this.#isUnordered && { unordered: true }) }),
+      ...(verdict === 'run' && unproved !== undefined && { unproved }),
       runs: this.#runs,
       rows: this.#rows,
       ru: this.#ru,
@@ -157,8 +182,10 @@ export class Asking {
 }
 
 /** Documents of the type that the pattern reads come first. */
-const byType = (documents: readonly Doc[], meant: Meant): Doc[] =>
-  documents.toSorted((a, b) => Number(meant.reads(b)) - Number(meant.reads(a)));
+function byType(documents: readonly Doc[], meant: readonly Meant[]): readonly Doc[] {
+  const reads = (doc: Doc): number => Number(meant.some((one) => one.reads(doc)));
+  return meant.length === 0 ? documents : documents.toSorted((a, b) => reads(b) - reads(a));
+}
 
 /** Every pattern of the mapping, and those of the requirements that no row of the mapping names. */
 export function patternsOf(
@@ -175,8 +202,9 @@ export function patternsOf(
     row.ids.filter(wanted).map((id) => {
       const pattern = patterns.find((of) => of.id === id);
       const as = { pattern: id, description: pattern?.description ?? row.printed };
-      const meaning = meanings.find(({ ids }) => ids.includes(id));
-      return new Asking(as, row, questionOf(row, design.projections, model), { meaning, sinks });
+      const question = questionOf(row, design.projections, model);
+      const own = meanings.filter((meaning) => meaning.ids.includes(id) && isAbout(meaning, question));
+      return new Asking(as, row, question, { meanings: own, sinks });
     }),
   );
   const known = new Set(design.mapping.flatMap(({ ids }) => ids));
@@ -184,7 +212,7 @@ export function patternsOf(
     .filter(({ id }) => wanted(id) && !known.has(id))
     .map(({ id, description }) => {
       const why = 'no row of the mapping names it';
-      return new Asking({ pattern: id, description }, undefined, { kind: 'none', why }, { sinks });
+      return new Asking({ pattern: id, description }, undefined, { kind: 'none', why }, { meanings: [], sinks });
     });
   return [...mapped, ...lacking];
 }

@@ -6,6 +6,7 @@ import { rowKey } from '../../definition/oracle/recompute.ts';
 import { type DocumentType, type Model, keyPathsOf } from '../../model/model.ts';
 import type { Documents } from '../documents.ts';
 import { besides } from './beside.ts';
+import type { Limits } from './limits.ts';
 import { documentsLike } from '../documents-like.ts';
 import { refName, sourceTypes } from './oracle.ts';
 import type { WriteOperation } from './question.ts';
@@ -75,10 +76,9 @@ export class Changes {
   /**
    * New documents, each like the first live example of its type except for one field: the values beside each limit, the next
    * days, what other examples have, and none. So a filter, a group or a limit that is slightly wrong has a document that
-   * shows it. `limits`: numbers that the meanings compare with. `kept`: fields
-   * that stay as they are.
+   * shows it. `kept`: fields that stay as they are.
    */
-  beside(limits: readonly number[], kept: readonly string[] = []): Documents {
+  beside(limits: Limits, kept: readonly string[] = []): Documents {
     const made = this.#types.flatMap((written) => {
       const live = written.type.examples.filter((example) => !written.isDeleted(example));
       const [like] = live;

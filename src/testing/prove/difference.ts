@@ -6,8 +6,16 @@ import { valueAt } from '../../model/rules/facts.ts';
 
 const plain = (row: unknown): unknown => (isObject(row) ? ownFields(row) : row);
 
-/** In words; undefined: the rows are equal. Rows that share the last rank of a limited list may differ. */
-export function differenceOf(found: readonly unknown[], wanted: readonly unknown[], of: Query): string | undefined {
+/**
+ * In words; undefined: the rows are equal. Rows that share the last rank of a limited list may be others of that rank: of
+ * `all`, where it is known what the list would have without its limit.
+ */
+export function differenceOf(
+  found: readonly unknown[],
+  wanted: readonly unknown[],
+  of: Query,
+  all?: readonly unknown[],
+): string | undefined {
   const ranks = (row: unknown): string => canonical(of.order.map(({ path }) => valueAt(row, path) ?? null));
   const ordered = of.order.length > 0;
   const limited = ordered && /\b(top|limit)\b/i.test(of.text);
@@ -23,9 +31,10 @@ export function differenceOf(found: readonly unknown[], wanted: readonly unknown
     if (at >= 0) return `row ${at + 1} is ${short(found[at])} instead of ${short(wanted[at])}`;
   }
   const last = limited ? ranks(wanted.at(-1)) : undefined;
-  const left = wanted.filter((row) => ranks(row) !== last).map((row) => canonical(plain(row)));
+  const rest = limited ? all?.filter((row) => ranks(row) === last) : [];
+  const left = [...wanted.filter((row) => ranks(row) !== last), ...(rest ?? [])].map((row) => canonical(plain(row)));
   for (const row of found) {
-    if (ranks(row) === last) continue;
+    if (ranks(row) === last && rest === undefined) continue;
     const at = left.indexOf(canonical(plain(row)));
     if (at < 0) return `unexpected ${short(row)}${left[0] === undefined ? '' : `, missing ${cut(left[0])}`}`;
     left.splice(at, 1);
@@ -33,5 +42,20 @@ export function differenceOf(found: readonly unknown[], wanted: readonly unknown
   return undefined;
 }
 
-const cut = (text: string): string => (text.length > 200 ? `${text.slice(0, 199)}…` : text);
+/** Two versions of one row in words: of long ones, only the fields that differ. */
+export function instead(found: unknown, wanted: unknown): string {
+  const [here, there] = [plain(found), plain(wanted)];
+  const long = canonical(here).length > MOST || canonical(there).length > MOST;
+  if (!long || !isObject(here) || !isObject(there)) return `${short(here)} instead of ${short(there)}`;
+  const fields = [...new Set([...Object.keys(there), ...Object.keys(here)])].filter(
+    (field) => canonical(here[field] ?? null) !== canonical(there[field] ?? null),
+  );
+  const only = (row: Readonly<Record<string, unknown>>): unknown =>
+    Object.fromEntries(fields.filter((field) => field in row).map((field) => [field, row[field]]));
+  return `${short(only(here))} instead of ${short(only(there))}`;
+}
+
+/** Characters of a row that a line has. */
+const MOST = 200;
+const cut = (text: string): string => (text.length > MOST ? `${text.slice(0, MOST - 1)}…` : text);
 export const short = (row: unknown): string => cut(canonical(plain(row)));

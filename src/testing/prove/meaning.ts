@@ -3,11 +3,11 @@
 import { messageOf } from '../../base/errors.ts';
 import { isObject } from '../../base/json.ts';
 import type { Doc } from '../../definition/specs.ts';
-import type { Documents, Meaning } from '../../model/documents.ts';
+import type { Meaning } from '../../model/documents.ts';
 import type { Query } from '../../model/query.ts';
 import { queryOf } from '../../model/reader/sql.ts';
 import { valueAt } from '../../model/rules/facts.ts';
-import { type Bound, bind } from './question.ts';
+import { type Bound, type Question, bind } from './question.ts';
 import { differenceOf } from './difference.ts';
 
 /** Evaluates a query over documents. */
@@ -22,39 +22,42 @@ export async function evaluator(): Promise<Evaluate> {
   };
 }
 
-/** The numbers that meanings compare values with. */
-export const limitsOf = ({ design, requirements }: Documents): number[] => [
-  ...new Set(
-    [...(design?.meanings ?? []), ...(requirements?.meanings ?? [])].flatMap(({ text }) =>
-      [...text.matchAll(/[<>=]\s*(-?\d+(?:\.\d+)?)\b/g)].map(([, limit]) => Number(limit)),
-    ),
-  ),
-];
+/** Whether a meaning of a pattern is about the answers of `question`: one for a type is about the container that has it. */
+export const isAbout = ({ type }: Meaning, question: Question): boolean =>
+  type === undefined || !('container' in question) || question.container.types.some(({ name }) => name === type);
 
 /** One pattern's meaning over the present source documents. */
 export class Meant {
-  readonly #meaning: Meaning;
+  readonly meaning: Meaning;
   readonly #evaluate: Evaluate;
   readonly #documents: readonly Doc[];
   /** Rows that were compared. */
   rows = 0;
   /** The fields that the meaning has said, and that were compared. */
   readonly columns = new Set<string>();
+  readonly #order: Query;
+  readonly #body: string;
 
   constructor(meaning: Meaning, evaluate: Evaluate, documents: readonly Doc[]) {
-    this.#meaning = meaning;
+    this.meaning = meaning;
     this.#evaluate = evaluate;
     this.#documents = documents;
+    ({ body: this.#body, order: this.#order } = partsOf(meaning.text));
+  }
+
+  /** Whether the meaning says in which order the rows are. */
+  get ordered(): boolean {
+    return this.#order.order.length > 0;
   }
 
   /** Whether a document of the pattern's container is of the type that the pattern reads. */
   reads({ type }: Doc): boolean {
-    return this.#meaning.type === undefined || this.#meaning.type === type;
+    return this.meaning.type === undefined || this.meaning.type === type;
   }
 
   /** Parameters of the pattern's query by source documents: so rows that the sink lacks are asked for too. */
   parameters({ text }: Query): (readonly Bound[])[] {
-    const query = queryOf(this.#meaning.text);
+    const query = queryOf(this.meaning.text);
     const names = new Set(text.match(/@\w+/g));
     if (!query) return [];
     return (['begin', 'end'] as const).flatMap((edge) =>
@@ -67,13 +70,33 @@ export class Meant {
     );
   }
 
-  /** The first difference of a query's rows, in words. */
+  /** The first difference of a query's rows, in words. Order and limit of the meaning hold; else they are the query's own. */
   ofQuery(query: Query, parameters: readonly Bound[], found: readonly unknown[]): string | undefined {
     const rows = this.#rows(parameters);
     if (typeof rows === 'string') return rows;
-    const ranked = query.order.length > 0 ? rows.toSorted((a, b) => compare(a, b, query)) : rows;
-    const limit = limitOf(query.text, parameters);
-    return this.#difference(found, ranked.slice(0, limit), query);
+    const wrong = this.#unlike(query, rows);
+    if (wrong !== undefined) return wrong;
+    const by = this.ordered ? this.#order : query;
+    const ranked = by.order.length > 0 ? rows.toSorted((a, b) => compare(a, b, by)) : rows;
+    const asked = (words: string): number | undefined =>
+      numberBehind(words, this.meaning.text, parameters) ?? numberBehind(words, query.text, parameters);
+    const first = asked('offset') ?? 0;
+    const meant = ranked.slice(first, first + (asked(LIMIT) ?? Infinity));
+    return this.#difference(found, meant, { ...by, text: `${query.text} ${by.text}` }, ranked);
+  }
+
+  /** Why the order or the limit of the meaning can't be those of the query. */
+  #unlike(query: Query, rows: readonly Doc[]): string | undefined {
+    const [own, asked] = [this.meaning.text, query.text].map((text) => numberBehind(LIMIT, text, []));
+    if (own !== undefined && asked !== undefined && own !== asked)
+      return `its meaning has at most ${own} rows, and its query ${asked}`;
+    for (const { path } of this.#order.order) {
+      if (rows.length > 0 && rows.every((row) => valueAt(row, path) === undefined))
+        return `its meaning sorts by ${path}, which it doesn't select`;
+      if (queryOf(this.meaning.text)?.equal.includes(path))
+        return `its meaning sorts by ${path}, which is the same in all of its rows`;
+    }
+    return undefined;
   }
 
   /** The same for a point read, whose parameters are the fields of the document that was there last. */
@@ -86,22 +109,28 @@ export class Meant {
   /** In words, why the meaning has no rows. */
   #rows(parameters: readonly Bound[]): Doc[] | string {
     try {
-      return this.#evaluate(this.#meaning.text, parameters, this.#documents).filter(isObject);
+      return this.#evaluate(this.#body, parameters, this.#documents).map(asRow);
     } catch (cause) {
-      return `its meaning can't be evaluated: ${messageOf(cause)}`;
+      const [lacking] = (this.meaning.text.match(/@\w+/g) ?? []).filter(
+        (name) => !parameters.some((one) => one.name === name),
+      );
+      const why =
+        lacking === undefined ? messageOf(cause) : `its pattern has no ${lacking}; name the same parameters in both`;
+      return `its meaning can't be evaluated: ${why}`;
     }
   }
 
-  #difference(found: readonly unknown[], meant: readonly Doc[], query: Query): string | undefined {
+  /** `all`: what would be meant without a limit. */
+  #difference(found: readonly unknown[], meant: readonly Doc[], query: Query, all = meant): string | undefined {
     // What the meaning selects, although its value may be missing: a sum of texts has none.
-    const columns = [...new Set([...selected(this.#meaning.text), ...meant.flatMap((row) => Object.keys(row))])];
+    const columns = [...new Set([...selected(this.meaning.text), ...meant.flatMap((row) => Object.keys(row))])];
     const said = (row: unknown): Doc =>
       Object.fromEntries(
-        columns.map((field) => [field, rounded(valueAt(row, field))]).filter(([, value]) => value !== undefined),
+        columns.map((field) => [field, rounded(valueAt(asRow(row), field))]).filter(([, value]) => value !== undefined),
       );
     this.rows += Math.max(found.length, meant.length);
     for (const column of columns) this.columns.add(column);
-    const difference = differenceOf(found.map(said), meant.map(said), query);
+    const difference = differenceOf(found.map(said), meant.map(said), query, all.map(said));
     return difference === undefined ? undefined : `by its meaning, ${difference}`;
   }
 }
@@ -113,6 +142,7 @@ function selected(text: string): string[] {
   return list.split(/,(?![^(]*\))/).flatMap((part) => /(?:\bas\s+|\.)(\w+)\s*$/i.exec(part)?.[1] ?? []);
 }
 
+const LIMIT = 'top|limit';
 const NO_ORDER: Query = { text: '', equal: [], filters: [], order: [] };
 
 /** Sums of the same numbers in another order differ in the last digits. */
@@ -127,8 +157,28 @@ function compare(a: Doc, b: Doc, { order }: Query): number {
   return 0;
 }
 
-function limitOf(text: string, parameters: readonly Bound[]): number {
-  const [, limit] = /\b(?:top|limit)\s+(\d+|@\w+)/i.exec(text) ?? [];
-  if (limit === undefined) return Infinity;
-  return Number(limit.startsWith('@') ? parameters.find(({ name }) => name === limit)?.value : limit);
+function numberBehind(words: string, text: string, parameters: readonly Bound[]): number | undefined {
+  const [, number] = new RegExp(String.raw`\b(?:${words})\s+(\d+|@\w+)`, 'i').exec(text) ?? [];
+  const value = number?.startsWith('@') ? parameters.find(({ name }) => name === number)?.value : number;
+  return value === undefined ? undefined : Number(value);
+}
+
+/** `SELECT VALUE COUNT(1)` has rows without a name. */
+const asRow = (row: unknown): Doc => (isObject(row) ? row : { value: row });
+
+const TAIL = /\border\s+by\s+((?:(?!\border\b).)*?)(?:\boffset\s+\S+\s+)?(?:\blimit\s+\S+\s*)?$/is;
+
+/**
+ * A meaning without its order and limit, and its order, by the names that it selects: so that groups can be sorted too, which
+ * Cosmos DB refuses.
+ */
+function partsOf(text: string): { readonly body: string; readonly order: Query } {
+  const [tail, list = ''] = TAIL.exec(text) ?? [];
+  if (tail === undefined) return { body: text, order: NO_ORDER };
+  const order = list.split(',').map((part) => {
+    const [name = '', direction = ''] = part.trim().split(/\s+/);
+    return { path: name.split('.').at(-1) ?? name, descending: /^desc$/i.test(direction) };
+  });
+  const body = text.slice(0, text.length - tail.length).replace(/\btop\s+\S+/i, '');
+  return { body, order: { ...NO_ORDER, text: tail, order } };
 }

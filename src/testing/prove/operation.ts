@@ -11,6 +11,7 @@ import type { HistoriesProof } from './histories.ts';
 import type { KillScore } from '../mutants/kill.ts';
 import { type Proof, prove } from './prove.ts';
 import { operationsError } from '../../operations/errors.ts';
+import { withoutTypes } from './without-types.ts';
 import { testingError } from '../errors.ts';
 
 export const modelProve = defineOperation({
@@ -62,14 +63,16 @@ export const modelProve = defineOperation({
     const known = [
       ...new Set([...design.mapping.flatMap(({ ids }) => ids), ...(requirements?.patterns ?? []).map(({ id }) => id)]),
     ];
-    const proof = await prove(
+    const proved = await prove(
       loaded,
-      { design, requirements },
+      { design, requirements, source },
       { seed, histories, only: chosen(only, known), signal: context.signal, screen },
     );
+    const short = (file: string): string => shortPath(workspace.directory, file);
+    const contract = proved.contract.map((one) => ({ ...one, at: { ...one.at, file: short(one.at.file) } }));
+    const proof = { ...proved, contract };
     if (mutants === undefined || !source) return proof;
     const { killScore } = await import('../mutants/kill.ts');
-    const { withoutTypes } = await import('../mutants/code.ts');
     const { loadText } = await import('../mutants/load.ts');
     const { parserFor } = await import('../../model/rules/relational.ts');
     const read = { design, requirements };
@@ -86,7 +89,7 @@ export const modelProve = defineOperation({
       load: (text) => loadText(source.file, text),
       progress: (what, done, of) => screen.progress(what, done, of),
     });
-    const survivors = score.survivors.map((one) => ({ ...one, file: shortPath(workspace.directory, one.file) }));
+    const survivors = score.survivors.map((one) => ({ ...one, file: short(one.file) }));
     return { ...proof, mutants: { ...score, survivors } };
   },
   format: formatProof,
@@ -180,6 +183,7 @@ function sayPattern(of: PatternProof): string {
   if (of.reach === 'a key prefix') parts.push('every partition of one key prefix');
   if (of.scan) parts.push(`SCANS for ${of.scan.fields.join(', ')}: ${of.scan.loaded} documents loaded at most`);
   if (of.meant) parts.push(`by its meaning: ${of.meant.join(', ')}`);
-  else if (of.derived) parts.push('NOT PROVED: no meaning was compared');
+  if (of.unordered) parts.push('without its order, which the meaning does not say');
+  else if (of.unproved !== undefined && of.derived) parts.push(`NOT PROVED: ${of.unproved}`);
   return `${head}${of.verdict}: ${parts.join(', ')}`;
 }

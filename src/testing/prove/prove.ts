@@ -3,6 +3,7 @@
 import { randomUUID } from 'node:crypto';
 import { CosmosClient } from '@azure/cosmos';
 import { contractRules } from '../../contract/contract-rules.ts';
+import type { PipelineSource } from '../../contract/declared.ts';
 import type { Design, Requirements } from '../../model/documents.ts';
 import type { Model, Place } from '../../model/model.ts';
 import { checkDocuments } from '../../model/rules/index.ts';
@@ -15,7 +16,8 @@ import { Changes } from './changes.ts';
 import { type ExampleProof, proveExamples } from './examples.ts';
 import { type HistoriesProof, proveHistories } from './histories.ts';
 import type { KillScore } from '../mutants/kill.ts';
-import { evaluator, limitsOf } from './meaning.ts';
+import { limitsOf } from './limits.ts';
+import { evaluator } from './meaning.ts';
 import { derivedTypes, refName } from './oracle.ts';
 import { Proving, type StageProof } from './proving.ts';
 
@@ -46,13 +48,20 @@ export interface ProveOptions {
   readonly screen: Pick<Screen, 'progress'>;
 }
 
+export interface Files {
+  readonly design: Design;
+  readonly requirements: Requirements | undefined;
+  /** pipeline.ts. Without its text, only the meanings say which values documents are made beside. */
+  readonly source?: PipelineSource | undefined;
+}
+
 const LAG_MS = 10;
 const EVERYTHING = { redeliver: true, reorder: true, crash: true, stale: true };
 
 /** Rejects with errors of the server, and of a pipeline that can't run at all. */
 export async function prove(
   loaded: LoadedPipeline,
-  { design, requirements }: { readonly design: Design; readonly requirements: Requirements | undefined },
+  { design, requirements, source }: Files,
   { seed, only, histories, signal, screen }: ProveOptions,
 ): Promise<Proof> {
   const { startEmulator } = await import('../../emulator/index.ts');
@@ -84,6 +93,7 @@ export async function prove(
   const dates = archives
     .filter(({ from }) => loaded.pipeline.embeds.some(({ into }) => refName(into) === refName(from)))
     .map(({ dateField }) => dateField);
+  const limits = limitsOf({ design, requirements }, source?.text);
   const stages: readonly (readonly [name: string, run: () => Promise<void>])[] = [
     ['examples', () => proving.deliver('examples', changes.examples())],
     ['update', () => proving.deliver('update', changes.updates(1))],
@@ -92,7 +102,7 @@ export async function prove(
     ['redelivery', () => proving.deliver('redelivery', changes.updates(2), { redeliver: true, crash: true, seed })],
     ['reordering', () => proving.deliver('reordering', changes.updates(3), { ...EVERYTHING, seed })],
     ['writes', () => proving.write('writes', changes)],
-    ['near values', () => proving.deliver('near values', changes.beside(limitsOf({ design, requirements }), dates))],
+    ['near values', () => proving.deliver('near values', changes.beside(limits, dates))],
     ...(publishes.length === 0
       ? []
       : ([['publish', () => proving.publish('publish', publishes, changes.updates(5), seed)]] as const)),
@@ -152,7 +162,7 @@ export async function prove(
     notes.push(`not deleted, since no example shows the delete mark: ${changes.unmarked.join(', ')}`);
   if (proving.proofs.every(({ moved }) => moved === 0)) notes.push('no change moved a row to another key of its sink');
   notes.push(...strayMeanings(design, requirements, model));
-  const contract = checkDocuments({ design, requirements }, contractRules(loaded.pipeline))
+  const contract = checkDocuments({ design, requirements }, contractRules(loaded.pipeline, source))
     .findings.filter(({ severity }) => severity === 'error')
     .map(({ rule, message, at }) => ({ rule, message, at }));
   const patterns = asking.map((one) => one.proof(contract.length === 0));

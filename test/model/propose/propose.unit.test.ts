@@ -111,6 +111,41 @@ test('a global secondary index is compared and never chosen', () => {
   expect(index?.refused).toContain('preview');
 });
 
+describe('a forum whose posts are many and large', () => {
+  const forum = (most: string): Shop => ({
+    entities: [
+      '| Thread | id, title | 1 KB | 10,000,000 | |',
+      '| Post | id, threadId, authorId (4,000,000 values), writtenAt | 2 KB | 150,000,000 | |',
+    ],
+    rows: [
+      { access: 'read thread by id', peak: 100, average: 30 },
+      { access: 'list post by threadId, oldest writtenAt, limit 20', peak: 100, average: 30 },
+      { access: 'list post by authorId, newest writtenAt, limit 20', peak: 20, average: 5 },
+      { access: 'create post', peak: 6, average: 1.5 },
+      { access: 'delete post', peak: 1, average: 0.2 },
+      { access: 'create thread', peak: 1, average: 0.1 },
+    ],
+    relationships: [`Thread → Posts**: 1:Many (avg 15, max ${most})`],
+  });
+
+  test('has the throughput that the stored size needs, and lists no post that is marked as deleted', () => {
+    const { findings } = checkDocuments(documentsOf(proposed(forum('20,000'))));
+    expect(findings.filter(({ rule }) => rule === 'B12' || rule === 'C40')).toEqual([]);
+    const { design } = parsedOf(forum('20,000'));
+    const copies = design.model.containers.find(({ name }) => name === 'PostsByAuthor');
+    expect(copies?.throughput?.max).toBe(3_000);
+    expect(design.mapping.find(({ ids }) => ids.includes('2'))?.operationText).toContain('NOT IS_DEFINED(c.deleted)');
+    // The projection removes what is marked.
+    expect(design.mapping.find(({ ids }) => ids.includes('3'))?.operationText).not.toContain('deleted');
+  });
+
+  test('has no key whose largest parent outgrows a partition', () => {
+    expect(chosenOf(forum('20,000'), /^key of Posts/)?.option).toBe('/threadId');
+    const refused = optionsOf(forum('20,000,000'), /^key of Posts/).find(({ option }) => option === '/threadId');
+    expect(refused?.refused).toContain('40 GB');
+  });
+});
+
 describe('a tenant that may outgrow a logical partition', () => {
   const audit = REQUIREMENTS['audit']!;
 
@@ -306,4 +341,79 @@ describe('sentences', () => {
     expect(asked(told('Pattern 2 is asked for 200 times a second at the peak.'))).toHaveLength(1);
     expect(asked(told('Readings of 90 days are on the page.', '', '200/100'))).toEqual([]);
   });
+});
+
+test('a field by which a pattern asks needs its number of values; it may be unique', () => {
+  const of = (email: string) =>
+    needsOf(requirementsOf({ ...USERS, entities: [`| User | id, ${email}, name | 1 KB | 1,000,000 | |`] }), 'r.md');
+  expect(of('email').questions).toMatchObject([
+    { question: expect.stringContaining('How many values has email of User?') },
+  ]);
+  const unique = of('email (unique)');
+  expect(unique.questions).toEqual([]);
+  expect(unique.needs.entities[0]?.fields[1]).toEqual({ name: 'email', values: 1_000_000 });
+});
+
+test.each([
+  ['2 y', 730],
+  ['18 months', 540],
+  ['6 mo', 180],
+  ['4 w', 28],
+])('kept for %s', (time, days) => {
+  const entities = READINGS.entities.map((row) => row.replace('90 d', time));
+  const { needs, questions } = needsOf(requirementsOf({ ...READINGS, entities }), 'r.md');
+  expect(questions).toEqual([]);
+  expect(needs.entities[0]?.keptSeconds).toBe(days * 86_400);
+});
+
+test('a time without a unit is asked for with its number alone', () => {
+  const entities = READINGS.entities.map((row) => row.replace('90 d', 'about 2 seasons'));
+  const [question] = needsOf(requirementsOf({ ...READINGS, entities }), 'r.md').questions;
+  expect(question?.question).toContain('such as 2 d.');
+});
+
+test('numbers without the word pattern, and rates in two columns, are read where there is a column Access', () => {
+  const table = (access: string) => `# Parking
+
+## 1. Entities
+| Name | Fields | Document size | Number of documents | Retention |
+|---|---|---|---|---|
+| Session | id, plate (3,000,000 values), enteredAt | 600 B | 250,000,000 | 18 months |
+
+## 2. Access patterns
+| # | What | Peak | Average | ${access} |
+|---|---|---|---|---|
+| AP1 | A car enters | 180 | 5 | create session |
+| AP2 | A driver's history | 20 | 4 | list session by plate, newest enteredAt, limit 20 |
+`;
+  const { needs, questions } = needsOf(table('Access'), 'r.md');
+  expect(questions).toEqual([]);
+  expect(needs.accesses).toMatchObject([
+    { id: '1', description: 'A car enters', peak: 180, average: 5 },
+    { id: '2', peak: 20, average: 4 },
+  ]);
+  expect(needs.entities).toMatchObject([{ name: 'Session', bytes: 600, count: 250_000_000 }]);
+  expect(parseRequirements(table('Users'), 'r.md').patterns).toEqual([]);
+});
+
+test('a key with few values is not chosen, and what a projection copies whole is kept', () => {
+  const gyms: Shop = {
+    entities: [
+      '| Gym | id, city (80 values), name | 2 KB | 300 | |',
+      '| Class | id, gymId, trainerId (4,000 values), startsAt, capacity | 0.8 KB | 2,000,000 | 730 d |',
+    ],
+    rows: [
+      { access: 'list gym by city', peak: 4, average: 1 },
+      { access: 'read class by id', peak: 15, average: 4 },
+      { access: 'list class by gymId, oldest startsAt, limit 30', peak: 90, average: 25 },
+      { access: 'create class', peak: 1, average: 0.06 },
+      { access: 'create gym', peak: 0.01, average: 0.000_001 },
+    ],
+    relationships: ['Gym → Classes**: 1:Many (avg 6,667, max 40,000)'],
+  };
+  expect(chosenOf(gyms, /^key of Gyms/)?.option).toBe('/id');
+  expect(optionsOf(gyms, /^key of Gyms/).find(({ option }) => option === '/city')?.refused).toContain('80 values');
+  const { findings } = checkDocuments(documentsOf(proposed(gyms)));
+  expect(findings.filter(({ rule }) => rule === 'C2' || rule === 'D11')).toEqual([]);
+  expect(proposed(gyms).requirements).toContain('40,000 × 0.8 KB');
 });

@@ -198,6 +198,8 @@ describe('model check', () => {
     expect(linked.filter((id) => !html.includes(`id="${id}"`))).toEqual([]);
     expect(html.match(/<svg /g)?.length).toBeGreaterThanOrEqual(3);
     expect(html).not.toMatch(/<script|https?:|<link|src=/);
+    // What rules look for is folded, as it is long.
+    expect(html).toMatch(/<details class="card small"><summary>\d+ facts that rules look for<\/summary>/);
     for (const part of ['RU/s by container', 'RU/s by pattern', 'Cost of a month', 'Ordrs'])
       expect(html).toContain(part);
     const lost = await check(path, '--html', join(path, 'no', 'report.html'));

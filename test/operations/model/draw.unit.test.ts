@@ -89,10 +89,16 @@ test('SVG: marks what has findings, with links to the first of them', () => {
   const svg = svgOf(flights, true, marks);
   expect(svg).toContain('<a href="#finding-3"><text class="mark error"');
   expect(svg).toContain('▲ 1 error, 1 warning</text>');
-  expect(svg).toContain('<a href="#finding-4"><text class="mark warning"');
+  expect(svg).toContain('<a href="#finding-4"><text class="over mark warning"');
   expect(svg).toContain(`▲ ${line!.name}</text>`);
   expect(svg.match(/class="[^"]*marked/g)).toHaveLength(1);
   expect(marks.containers.has(other!.name)).toBe(false);
+});
+
+test('SVG: labels come after all curves, and have a rim in the colour of the boxes', () => {
+  const svg = svgOf(example('storefront'), true);
+  expect(svg.indexOf('<text class="over')).toBeGreaterThan(svg.lastIndexOf('marker-end='));
+  expect(svg).toContain('.over { paint-order: stroke; stroke: var(--box);');
 });
 
 test('a finding is about the container or the projection at whose lines it is', () => {
@@ -106,6 +112,9 @@ test('a finding is about the container or the projection at whose lines it is', 
   const row = design.projections.find(({ name }) => name === 'store-days')!;
   expect(about(at(row.at.line))).toEqual({ projection: 'store-days' });
   expect(about(at(1))).toEqual({});
+  // A row of the mapping is about the container that it asks.
+  const asked = design.mapping.find(({ ids }) => ids.includes('3'))!;
+  expect(about(at(asked.at.line))).toEqual({ container: 'Skus' });
   // Elsewhere: by the first place that is in a container.
   expect(about({ ...at(1), related: [{ file: 'other.md', line: 3 }, orders.container.at] })).toEqual({
     container: 'Orders',

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { parserFor } from '../../../src/model/rules/relational.ts';
 import { parseDesign } from '../../../src/model/reader/design.ts';
 import { parseRequirements } from '../../../src/model/reader/requirements.ts';
-import { withoutTypes } from '../../../src/testing/mutants/code.ts';
+import { withoutTypes } from '../../../src/testing/prove/without-types.ts';
 import { killScore } from '../../../src/testing/mutants/kill.ts';
 import { NAMES, pipelineOf, textsOf } from '../../model/rules/mutants.ts';
 

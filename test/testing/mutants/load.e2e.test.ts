@@ -8,7 +8,7 @@ test('a changed text is loaded in the place of its file, and its imports are fou
   const [here, root] = [import.meta.dirname, join(import.meta.dirname, '../../..')];
   const script = `
 import { readFileSync } from 'node:fs';
-import { withoutTypes } from '${root}/src/testing/mutants/code.ts';
+import { withoutTypes } from '${root}/src/testing/prove/without-types.ts';
 import { loadText } from '${root}/src/testing/mutants/load.ts';
 const file = '${join(root, 'examples/storefront/pipeline.ts')}';
 const text = withoutTypes(readFileSync(file, 'utf8'));

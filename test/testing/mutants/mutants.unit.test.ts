@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { parseDesign } from '../../../src/model/reader/design.ts';
 import { parseRequirements } from '../../../src/model/reader/requirements.ts';
-import { codeMutants, withoutTypes } from '../../../src/testing/mutants/code.ts';
+import { codeMutants } from '../../../src/testing/mutants/code.ts';
+import { withoutTypes } from '../../../src/testing/prove/without-types.ts';
 import { documentMutants } from '../../../src/testing/mutants/document.ts';
 import { killScore } from '../../../src/testing/mutants/kill.ts';
 import { type Mutant, otherFields } from '../../../src/testing/mutants/mutant.ts';
@@ -94,6 +95,14 @@ test('document: keys, TTL, throughput, index paths, queries, RU, meanings, proje
     const after = text.split('\n');
     expect(after.flatMap((one, at) => (one === before[at] ? [] : [at + 1]))).toEqual([line]);
   }
+});
+
+test('document: the order of queries and meanings', () => {
+  const { documents, pipeline } = subjectOf(textsOf('storefront'));
+  const there = said(documentMutants(documents.design, pipeline, otherFields(documents.design)));
+  const orders = there.filter((what) => / → ASC$| DESC$/.test(what)).map((what) => what.replace(/^\d+: /, ''));
+  expect(orders.filter((what) => what === 'DESC → ASC').length).toBeGreaterThanOrEqual(4);
+  expect(orders.filter((what) => what === 'c.placedAt → c.placedAt DESC')).toHaveLength(2);
 });
 
 test('the report names what nothing notices, line by line, and the score', () => {

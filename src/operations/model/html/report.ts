@@ -77,13 +77,18 @@ const SEVERITIES = [
 /** More of one severity are folded as a whole. */
 const MOST_OPEN = 40;
 
-function one({ rule, severity, message, at, evidence, hint, source }: ShownFinding, index: number): string {
-  return `<details class="f" id="finding-${index + 1}"><summary><span class="tag ${severity}">${rule}</span>${escaped(message)} <span class="dim small">${escaped(at.file)}:${at.line}</span></summary>${source?.trim() ? caret(source, message, at.line, severity) : ''}${evidence === undefined ? '' : `<p class="small">Because ${escaped(evidence)}</p>`}${hint === undefined ? '' : `<p class="small dim">${escaped(hint)}</p>`}<p class="small"><a href="#rule-${rule}">What ${rule} says</a></p></details>`;
+function one({ rule, severity, message, words, at, evidence, hint, source }: ShownFinding, index: number): string {
+  return `<details class="f" id="finding-${index + 1}"><summary><span class="tag ${severity}">${rule}</span>${escaped(message)} <span class="dim small">${escaped(at.file)}:${at.line}</span></summary>${source?.trim() ? caret(source, { message, words }, at.line, severity) : ''}${evidence === undefined ? '' : `<p class="small">Because ${escaped(evidence)}</p>`}${hint === undefined ? '' : `<p class="small dim">${escaped(hint)}</p>`}<p class="small"><a href="#rule-${rule}">What ${rule} says</a></p></details>`;
 }
 
 /** The line, and below it what the message means of it, as the text output marks it. */
-function caret(source: string, message: string, line: number, severity: Severity): string {
-  const { text, from, length } = excerpt(source, message);
+function caret(
+  source: string,
+  { message, words }: { readonly message: string; readonly words: string | undefined },
+  line: number,
+  severity: Severity,
+): string {
+  const { text, from, length } = excerpt(source, message, words);
   const number = String(line);
   return `<pre tabindex="0">${number} │ ${escaped(text)}\n${' '.repeat(number.length)} │ ${' '.repeat(from)}<b class="caret ${severity}">${'^'.repeat(length)}</b></pre>`;
 }
@@ -249,6 +254,10 @@ function rest({ waived, setAside, notChecked, reading }: Checked): string {
     lines.length === 0
       ? ''
       : `<section><h2>${title}</h2><div class="card small">${lines.map((line) => `<p>${line}</p>`).join('')}</div></section>`;
+  const folded = (title: string, what: string, lines: readonly string[]): string =>
+    lines.length === 0
+      ? ''
+      : `<section><h2>${title}</h2><details class="card small"><summary>${lines.length} ${what}</summary>${lines.map((line) => `<p>${line}</p>`).join('')}</details></section>`;
   return [
     list(
       'Waived',
@@ -268,8 +277,9 @@ function rest({ waived, setAside, notChecked, reading }: Checked): string {
       'Reading',
       reading.map(({ message, at }) => `${escaped(at.file)}:${at.line} ${escaped(message)}`),
     ),
-    list(
+    folded(
       'Not checked, because this is missing',
+      'facts that rules look for',
       [...Map.groupBy(notChecked, ({ missing }) => missing)].map(
         ([what, entries]) => `${escaped(what)}: ${[...new Set(entries.map(({ rule }) => rule))].join(' ')}`,
       ),

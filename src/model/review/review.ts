@@ -103,16 +103,22 @@ function others(first: Place, all: readonly Place[]): Place[] {
   });
 }
 
+/** A free review answers only what it finds; that nobody has asked the questions is worth a word, and no warning. */
 function unanswered(reviews: readonly FromFile[], { file }: Lined, asked: readonly string[]): ModelFinding[] {
   const answered = new Set(reviews.flatMap(({ review }) => review.answers.map(({ question }) => question)));
   const open = asked.filter((question) => !answered.has(question));
+  const free = reviews.every(({ review }) => review.free);
   if (open.length === 0) return [];
   return [
     {
       code: 'review-incomplete',
-      severity: 'warning',
-      message: `The review has no answer to ${open.join(', ')}`,
-      hint: 'Answer each question, also where there is no concern.',
+      severity: free ? 'information' : 'warning',
+      message: free
+        ? 'The review is free: nobody has answered the questions'
+        : `The review has no answer to ${open.join(', ')}`,
+      hint: free
+        ? 'Have another reader answer them: millrace model review.'
+        : 'Answer each question, also where there is no concern.',
       at: { file, line: 1 },
     },
   ];

@@ -48,6 +48,7 @@ export const reviewSchema = z.strictObject({
   version: z.literal(1),
   document: name.describe('file name of the document'),
   text: name.describe('the mark of the document’s text, as the instructions give it'),
+  free: z.literal(true).optional().describe('a review without the questions, if the instructions say so'),
   answers: z.array(answer),
 });
 

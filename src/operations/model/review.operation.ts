@@ -16,7 +16,7 @@ export const modelReview = defineOperation({
   summary: 'Print the questions that an assistant or a person answers about a data model, and that model check reports',
   examples: [
     'millrace model review docs/cosmos-design.md > review.md',
-    'millrace model review docs/cosmos-design.md --by ada > review.md',
+    'millrace model review docs/cosmos-design.md --by ada --free > review.md',
     'millrace model review docs/cosmos-design.md --second > second.md',
     'millrace model review --schema',
   ],
@@ -26,6 +26,10 @@ export const modelReview = defineOperation({
     ...ruleFlags,
     settings: settingsFlag,
     second: z.boolean().default(false).describe('print all findings for a second reader, who gives a verdict on each'),
+    free: z
+      .boolean()
+      .default(false)
+      .describe('print the titles of the questions only, for a second pair of eyes that reviews freely (with --by)'),
     by: z
       .string()
       .regex(/^[\w-]{1,40}$/, 'letters, digits, _ and - only')
@@ -33,7 +37,10 @@ export const modelReview = defineOperation({
       .describe('name of the reader, for a file of their own beside those of others'),
     schema: z.boolean().default(false).describe('print the JSON Schema of the file to write; no document is read'),
   }),
-  run: async ({ directory, second, by, schema, ...flags }, { workspace }): Promise<{ text: string; file?: string }> => {
+  run: async (
+    { directory, second, free, by, schema, ...flags },
+    { workspace },
+  ): Promise<{ text: string; file?: string }> => {
     if (schema) return { text: JSON.stringify(reviewJsonSchema(second), null, 2) };
     const { design, requirements } = await pathsOf(workspace, directory);
     const name = basename(design);
@@ -42,7 +49,7 @@ export const modelReview = defineOperation({
       requirements: requirements === undefined ? undefined : await linesOf(requirements),
     };
     const file = shortPath(workspace.directory, second ? verdictsPath(design) : reviewPath(design, by));
-    if (!second) return { file, text: reviewInstructions(name, file, texts, QUESTIONS) };
+    if (!second) return { file, text: reviewInstructions({ document: name, into: file, free }, texts, QUESTIONS) };
     const { documents, rules } = await readPair(workspace, directory);
     // Verdicts that are there already would hide what they set aside.
     const { verdicts: _, ...unjudged } = documents;

@@ -62,6 +62,15 @@ describe('a review', () => {
     ]);
   });
 
+  it('that is free owes no answers', () => {
+    const free = review([{ question: 'K1', concerns: [concern(STATUS)] }]);
+    const { findings } = reviewOf([{ ...free, review: { ...free.review, free: true } }], DESIGN, undefined, [
+      'K1',
+      'K2',
+    ]);
+    expect(findings).toMatchObject([{ code: 'review-incomplete', severity: 'information' }]);
+  });
+
   it('says that the document has changed since', () => {
     const [found] = read([{ question: 'K1', concerns: [] }, FINE], '00000000').findings;
     expect(found).toMatchObject({ code: 'review-outdated', severity: 'information' });

@@ -54,6 +54,16 @@ describe('model review', () => {
     expect((await run('review', 'orders.md', '--by', 'ada')).stdout).toContain('write `orders.ada.review.json`');
   });
 
+  it('prints only the titles for a free review', async () => {
+    const { stdout } = await run('review', 'orders.md', '--by', 'eve', '--free');
+    expect(stdout).toContain('write `orders.eve.review.json`');
+    expect(stdout).toContain('and `"free": true`');
+    for (const { id, title, ask } of QUESTIONS) {
+      expect(stdout).toContain(`- ${id} ${title}\n`.trimEnd());
+      expect(stdout).not.toContain(ask[0]);
+    }
+  });
+
   it('prints the schema of a review, and that of verdicts', async () => {
     const properties = async (...words: string[]): Promise<object> =>
       (JSON.parse((await run('review', '--schema', ...words)).stdout) as { properties: object }).properties;

@@ -22,7 +22,7 @@ const AGAIN = `Then go through the document a second time, from top to bottom: w
 
 const rules = (document: string, into: string, mark: string, free: boolean): string => `# Review ${document}
 
-Review this data model of Azure Cosmos DB for NoSQL, ${free ? 'file each concern under the title at the end that fits best' : 'answer the questions at the end'}, and write \`${into}\`: JSON of the schema below, with \`"text": "${mark}"\`${free ? ' and \`"free": true\`' : ''}. \`millrace model check\` looks whether your words are in the document, and reports your concerns. The team decides by them, so each must be true, and none that does harm may be missing.
+Review this data model of Azure Cosmos DB for NoSQL, ${free ? 'file each concern under the title at the end that fits best' : 'answer the questions at the end'}, and write \`${into}\`: JSON of the schema below, with \`"text": "${mark}"\`${free ? ' and `"free": true`' : ''}. \`millrace model check\` looks whether your words are in the document, and reports your concerns. The team decides by them, so each must be true, and none that does harm may be missing.
 
 ## How to work
 
@@ -33,7 +33,7 @@ ${FREELY}
 5. Write one concern for one cause, with everything that follows from it, under the question that fits best: what one change mends is one concern, with all its places. Don't split it, don't write it under two questions, and don't put two causes into one.
 6. \`what\` is one or two sentences that stand alone: the container, type, field or step, the cause, and the results. No "may", where you know. \`remedy\` is one way that works in Cosmos DB and with the rest of the document; think whether it breaks something else, or undoes the remedy of another concern. It names no numbers of questions or other concerns.
 7. Grade the harm honestly. \`low\` is for what the team would still mend, not for notes. Leave out what no reviewer would say aloud: taste, general advice, more detail where nobody is misled, a risk without a case.
-8. ${free ? 'Write only titles under which there is a concern.' : 'Answer every question. Where there is no concern, \`because\` may say what in the document answers it.'}`;
+8. ${free ? 'Write only titles under which there is a concern.' : 'Answer every question. Where there is no concern, `because` may say what in the document answers it.'}`;
 
 const SECOND = (document: string, into: string): string => `# Judge the findings of ${document}
 

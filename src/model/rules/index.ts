@@ -9,6 +9,7 @@ import { BELIEFS_OF_SERVICE } from './a-beliefs.ts';
 import { CLAIMS } from './a-claims.ts';
 import { AGREEMENT } from './a-completeness.ts';
 import { DURATIONS } from './a-durations.ts';
+import { FIGURES } from './a-figures.ts';
 import { PROMPT } from './a-prompt.ts';
 import { ROLES } from './a-roles.ts';
 import { SDKS } from './a-sdk.ts';
@@ -128,6 +129,7 @@ export const MODEL_RULES: readonly Rule[] = [
   ...UNSHOWN,
   ...SDKS,
   ...VALUES,
+  ...FIGURES,
   ...SIZES,
   ...COST,
   ...ENDLESS,

@@ -26,6 +26,7 @@ import { VISITS } from './b-visits.ts';
 import { CHANGING } from './c-changing.ts';
 import { DOUBLED } from './c-doubled.ts';
 import { DUE_WORK } from './c-due.ts';
+import { EXAMPLES } from './c-examples.ts';
 import { GROWING_KEYS } from './c-growing.ts';
 import { IDENTITY } from './c-identity.ts';
 import { KEYS } from './c-keys.ts';
@@ -130,6 +131,7 @@ export const MODEL_RULES: readonly Rule[] = [
   ...SDKS,
   ...VALUES,
   ...FIGURES,
+  ...EXAMPLES,
   ...SIZES,
   ...COST,
   ...ENDLESS,

@@ -10,6 +10,7 @@ import { BELIEF_CASES } from './cases-beliefs.ts';
 import { C_REQUESTS } from './cases-c-requests.ts';
 import { DERIVED_CASES } from './cases-derived.ts';
 import { E_TO_I } from './cases-e-i.ts';
+import { EXAMPLE_CASES } from './cases-examples.ts';
 import { FIGURE_CASES } from './cases-figures.ts';
 import { LASTING_CASES } from './cases-lasting.ts';
 import { LAYOUT_CASES } from './cases-layouts.ts';
@@ -35,6 +36,7 @@ const CASES = [
   ...LAYOUT_CASES,
   ...VALUE_CASES,
   ...FIGURE_CASES,
+  ...EXAMPLE_CASES,
 ];
 const parser = await loadParser();
 const TODAY = new Date('2026-06-01T00:00:00Z');

@@ -73,6 +73,7 @@ import { TEMPORARY } from './f-temporary.ts';
 import { SENT } from './f-sent.ts';
 import { SINGLES } from './f-single.ts';
 import { WHOLES } from './f-whole.ts';
+import { WRITE_RULES } from './f-writes.ts';
 import { withoutContested } from './contested.ts';
 import { Facts } from './facts.ts';
 import { TENANCY } from './h-tenancy.ts';
@@ -187,6 +188,7 @@ export const MODEL_RULES: readonly Rule[] = [
   ...SINGLES,
   ...DONE_AGAIN,
   ...IMMUTABLES,
+  ...WRITE_RULES,
   ...TENANCY,
   ...SHARDS,
   ...STATED,

@@ -6,6 +6,7 @@ import { MODEL_RULES, type Report, checkDocuments } from '../../../src/model/rul
 import { loadParser } from '../../../src/sql-check/parser.ts';
 import { type Texts, documentsOf, edited } from './base.ts';
 import { A_TO_D } from './cases-a-d.ts';
+import { ASKED_CASES } from './cases-asked.ts';
 import { BELIEF_CASES } from './cases-beliefs.ts';
 import { C_REQUESTS } from './cases-c-requests.ts';
 import { DERIVED_CASES } from './cases-derived.ts';
@@ -37,6 +38,7 @@ const CASES = [
   ...VALUE_CASES,
   ...FIGURE_CASES,
   ...EXAMPLE_CASES,
+  ...ASKED_CASES,
 ];
 const parser = await loadParser();
 const TODAY = new Date('2026-06-01T00:00:00Z');

@@ -23,6 +23,17 @@ const SAID: Edit = [
 
 export const FIGURE_CASES: readonly Case[] = [
   {
+    rule: 'A8',
+    given: [
+      ['100 GB of orders', '100 GB in all; 50,000 orders a day, 1 KB each'],
+      ['- **Size Constraints**: an order has 1 KB', '- **Size Constraints**: an order 1 KB, a page 9 KB'],
+    ],
+    wrong: [['1 KB each', '10 KB each']],
+    at: '10 KB each',
+    severity: 'warning',
+    says: 'One order has 10 KB here, and 1 KB in line',
+  },
+  {
     rule: 'A28',
     given: [LOAD],
     wrong: [['together 540, 5 %', 'together 450, 5 %']],

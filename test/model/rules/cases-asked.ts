@@ -1,4 +1,4 @@
-// Cases of writes that the requirements ask for in another way (F24 to F26).
+// Cases of writes that the requirements ask for in another way (F24 to F26), or in another order (F3).
 import type { Case, Edit } from './base.ts';
 
 const CONDITION: Edit = ['| 5/1 | Write | name | | replace |', '| 5/1 | Write | name | | replace with If-Match |'];
@@ -17,6 +17,20 @@ const ERASED: readonly Edit[] = [
 ];
 
 export const ASKED_CASES: readonly Case[] = [
+  {
+    rule: 'F3',
+    given: [
+      [
+        '| orders-cold | archive |',
+        '| orders-out | publish | Orders (order) | eventhub:orders | customerId | all | #1 | 5 s | keep | backfill |\n| orders-cold | archive |',
+      ],
+      ['| all of Order | < 10 ms |', '| all of Order | < 10 ms; in order for each customer |'],
+    ],
+    wrong: [['eventhub:orders | customerId |', 'eventhub:orders | customerId, id |']],
+    at: '| orders-out |',
+    severity: 'error',
+    says: 'Pattern 1 asks for the order of a customer, but the events of orders-out are keyed by id too',
+  },
   {
     rule: 'F24',
     given: [CONDITION, ROW],

@@ -188,6 +188,7 @@ function* servedOtherwise(facts: Facts, row: ProjectionRow, after: number): Iter
     const stated = duration(age ?? '');
     if (!pattern || age === undefined || stated === undefined || Math.abs(stated - after) <= CALENDAR * after) continue;
     yield {
+      severity: 'warning',
       message: `${row.name} archives after ${n(after / DAY)} d, but pattern ${pattern.printed} reads there what is older than ${age}`,
       at: row.at,
       related: [pattern.at],

@@ -124,15 +124,15 @@ function* undated(
 
 /** In every example in which the two differ, each has the other's value. */
 function isSwapped(all: readonly Made[], one: string, other: string): boolean {
-  const told = all.filter(
+  const differing = all.filter(
     ({ example }) =>
       example[one] !== undefined &&
       example[other] !== undefined &&
       canonical(example[one]) !== canonical(example[other]),
   );
   return (
-    told.length > 0 &&
-    told.every(
+    differing.length > 0 &&
+    differing.every(
       ({ example, doc }) =>
         canonical(doc[one] ?? null) === canonical(example[other]) &&
         canonical(doc[other] ?? null) === canonical(example[one]),

@@ -24,7 +24,7 @@ export function sweeps(contract: Contract): Rule[] {
           const declared = contract.named(spec.name);
           // A source with an upcast is read by its feed, since the date may come from another field.
           const upcast = pipeline.sources.some(
-            ({ container, type, upcast: of }) => container === spec.from.container && type === spec.from.type && of,
+            (of) => of.container === spec.from.container && of.type === spec.from.type && of.upcast !== undefined,
           );
           if (!detail || !declared || upcast || !isUnindexed(spec, detail.container.indexingPolicy)) continue;
           yield {

@@ -1,7 +1,7 @@
 // Cases of what only the code shows: sweeps without an index, constants, ingests and hubs (G17 to G20).
 import type { EmbedSpec, IngestEvent, IngestSpec, PublishSpec } from '../../src/definition/specs.ts';
 import type { Edit } from '../model/rules/base.ts';
-import { CUSTOMER, type Code, ORDER, SUMMARY, cold, common, days, summaries } from './shop.ts';
+import { CUSTOMER, type Code, ORDER, SUMMARY, cold, days, summaries } from './shop.ts';
 
 export interface Case {
   readonly rule: string;

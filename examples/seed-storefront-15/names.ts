@@ -1,0 +1,73 @@
+// Words that the workload makes names of; some are not ASCII, as names are.
+export const COUNTRIES: readonly (readonly [id: string, name: string])[] = [
+  ['AT', 'Austria'],
+  ['BE', 'Belgium'],
+  ['CH', 'Switzerland'],
+  ['CZ', 'Czechia'],
+  ['DE', 'Germany'],
+  ['DK', 'Denmark'],
+  ['ES', 'Spain'],
+  ['FI', 'Finland'],
+  ['FR', 'France'],
+  ['IT', 'Italy'],
+  ['NL', 'Netherlands'],
+  ['SE', 'Sweden'],
+];
+export const CITIES = [
+  'Aare',
+  'Bergen',
+  'Córdoba',
+  'Delft',
+  'Elba',
+  'Fårö',
+  'Graz',
+  'Hoorn',
+  'Ischia',
+  'Jena',
+  'Kraków',
+  'Lucca',
+];
+export const GOODS = [
+  'Anorak',
+  'Bag',
+  'Candle',
+  'Drum',
+  'Easel',
+  'Flask',
+  'Globe',
+  'Hammock',
+  'Kettle',
+  'Lamp',
+  'Mug',
+  'Notebook',
+];
+export const COLOURS = ['red', 'green', 'blue', 'black', 'white', 'ochre'];
+export const SIZES = ['S', 'M', 'L', 'XL'];
+export const FIRST = [
+  'Ada',
+  'Björn',
+  'Chloé',
+  'Dimitri',
+  'Eva',
+  'Fatma',
+  'Giulia',
+  'Hiro',
+  'Inès',
+  'Jakub',
+  'Kofi',
+  'Łucja',
+];
+export const LAST = [
+  "O'Neill",
+  'Winter',
+  'Ostrom',
+  'Marchand',
+  'Visser',
+  'Nováková',
+  'Rossi',
+  'Tanaka',
+  'Öztürk',
+  'Silva',
+  'Mensah',
+  'Berg',
+];

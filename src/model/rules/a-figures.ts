@@ -200,7 +200,8 @@ export const FIGURES: readonly Rule[] = [
           };
       }
       for (const access of facts.accesses) {
-        const rows = rowsStated(access.row);
+        // A page of them isn't all.
+        const rows = /\bat most [\d,]+ \w/i.test(access.row.notes) ? rowsStated(access.row) : undefined;
         const all = listed(facts, access);
         const [first] = all;
         if (rows === undefined || !first || largest(all).length < all.length) continue;

@@ -14,7 +14,8 @@ function formOf(value: unknown): string | undefined {
   const groups = typeof value === 'string' ? TIME.exec(value)?.groups : undefined;
   if (!groups) return undefined;
   const { seconds, fraction, zone } = groups;
-  const of = zone === undefined ? 'without a zone' : /z/i.test(zone) ? 'with Z' : 'with an offset';
+  // A time without a zone may be UTC, and then sorts among those with Z.
+  const of = zone === undefined || /z/i.test(zone) ? 'with Z' : 'with an offset';
   return [
     of,
     fraction === undefined ? 'without a fraction' : `with a fraction of ${fraction.length - 1} digits`,
@@ -187,7 +188,11 @@ function namesIn(value: unknown, into = new Set<string>()): Set<string> {
 }
 
 /** `lowestBattery`, `placed_at`: names that no sentence has. */
-const FIELD = /(?<![\w./])[a-z][a-z0-9]*(?:[A-Z][a-z0-9]+|_[a-z0-9]+)+(?![\w(/.])/g;
+const FIELD = /(?<![\w./])[a-z][a-z0-9]+(?:[A-Z][a-z0-9]+|_[a-z0-9]+)+(?![\w(/.])/g;
+
+/** What a request has, and no document. */
+const OF_REQUEST = /^(?:page|continuation|cursor|limit|offset|sort|search)/i;
+const COMPUTED = /\b(?:count|sum|avg|min|max)\s*\(|\bgroup by\b/i;
 
 function absent({ pattern, row }: Access, details: readonly ContainerDetail[]): string[] {
   const containers = details.map(({ container }) => container);
@@ -195,11 +200,17 @@ function absent({ pattern, row }: Access, details: readonly ContainerDetail[]): 
     return [];
   const known = namesIn(containers.flatMap(examplesIn));
   const query = `${row.operationText} ${row.notes}`.toLowerCase();
+  if (COMPUTED.test(query)) return [];
   const types = new Set(containers.flatMap(({ types: all }) => all.map(({ name }) => name.toLowerCase())));
   const asked = [...new Set(pattern.attributes.match(FIELD))];
   return asked.filter((name) => {
     const lower = name.toLowerCase();
-    return !known.has(lower) && !types.has(lower) && !new RegExp(String.raw`\bas ${lower}\b`).test(query);
+    return (
+      !OF_REQUEST.test(name) &&
+      !known.has(lower) &&
+      !types.has(lower) &&
+      !new RegExp(String.raw`\bas ${lower}\b`).test(query)
+    );
   });
 }
 

@@ -74,13 +74,16 @@ export const WRITE_RULES: readonly Rule[] = [
     hint: 'Write the condition beside the operation: `Replace with If-Match`. Or correct the requirement.',
     needs: [DESIGN, MAPPING, PATTERNS],
     *check(facts): Iterable<RuleResult> {
+      const isSaidOfAll = (facts.design?.prose ?? []).some(
+        ({ text }) => /\b(?:all|every|each)\b/i.test(text) && CONDITION.test(text),
+      );
       for (const access of facts.accesses) {
         const { pattern, row } = access;
         if (!pattern || row.operations.length === 0) continue;
         const wanted = asked(access);
         const of = { at: row.at, related: [pattern.at], words: quoted(row.operationText, 30) };
         const isOpen = row.operations.some((one) => WRITES.has(one)) && !GUARDED.test(done(access));
-        if (CONDITION.test(wanted) && !DENIED.test(wanted) && isOpen && !CONDITION.test(done(access)))
+        if (!isSaidOfAll && CONDITION.test(wanted) && !DENIED.test(wanted) && isOpen && !CONDITION.test(done(access)))
           yield {
             ...of,
             message: `Pattern ${pattern.printed} asks for a condition, but row ${row.printed} writes without one: ${quoted(row.operationText)}`,
@@ -117,7 +120,9 @@ export const WRITE_RULES: readonly Rule[] = [
         if (
           pattern &&
           row.operations.includes('delete') &&
-          !/\bsoft\b|\bmark|deleted_?at|is_?deleted|\bttl\b|\bpurge|\breplace|\bpatch|\bupsert/i.test(row.operationText)
+          !/\bsoft\b|\bmark|deleted_?at|is_?deleted|\bttl\b|\bpurge|\breplace|\bpatch|\bupsert/i.test(
+            `${row.operationText} ${row.notes}`,
+          )
         )
           yield {
             message: `Pattern ${pattern.printed} marks the document as deleted, but row ${row.printed} deletes it`,

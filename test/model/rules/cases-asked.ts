@@ -47,6 +47,13 @@ export const ASKED_CASES: readonly Case[] = [
     at: 'Rename a customer',
   },
   {
+    // What is said of all writes is said of this one.
+    rule: 'F24',
+    given: [CONDITION, ['- **Load**:', '- **Writes**: every replace has If-Match\n- **Load**:']],
+    wrong: [['every replace has If-Match', 'a replace is written back']],
+    at: 'Rename a customer',
+  },
+  {
     rule: 'F24',
     wrong: [['| Place an order | Orders | Create |', '| Place an order | Orders | Upsert |']],
     at: '| 5 | Place an order | Orders',

@@ -98,4 +98,15 @@ export const EXAMPLE_CASES: readonly Case[] = [
     wrong: [['c.cents AS allCents', 'c.cents AS sum']],
     at: 'Totals of a day (source',
   },
+  {
+    // Nor is what it computes, or what a request has.
+    rule: 'C44',
+    given: [
+      ['| 10/2 | Read | orders, cents |', '| 10/2 | Read | allCents, pageSize |'],
+      ['`SELECT * FROM c WHERE c.day = @day`', '`SELECT VALUE SUM(c.cents) FROM c WHERE c.day = @day`'],
+    ],
+    wrong: [['VALUE SUM(c.cents)', 'VALUE c.cents']],
+    at: 'Totals of a day (source',
+    says: 'needs allCents, which',
+  },
 ];

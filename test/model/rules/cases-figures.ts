@@ -81,6 +81,13 @@ export const FIGURE_CASES: readonly Case[] = [
     at: 'Order → Lines',
   },
   {
+    // A page isn't all of them.
+    rule: 'A29',
+    given: [ROWS, SUMMARIES, ['at most 40 rows, 3 RU', 'first 20, 3 RU']],
+    wrong: [['first 20, 3 RU', 'at most 20 rows, 3 RU']],
+    at: 'Customer → Summaries',
+  },
+  {
     rule: 'A30',
     given: [SCALE],
     wrong: [['86,400 orders a day', '864,000 orders a day']],

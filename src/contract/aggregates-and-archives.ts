@@ -74,7 +74,7 @@ export function aggregatesAndArchives(contract: Contract): Rule[] {
       title: 'An archive states its rule, its path and the pattern that reads it',
       severity: 'error',
       source: SOURCES.ours,
-      why: 'The document states when documents are archived, the path of the blobs, and a pattern that reads cold data. The code has the same rule and the same date field. The TTL leaves enough time to archive and verify a document before it expires.',
+      why: 'The document states when documents are archived, the path of the blobs, and a pattern that reads cold data. The code has the same rule and the same date field. A pattern that says from which age on it reads there ("completed more than 90 days ago") has the age of the rule. The TTL leaves enough time to archive and verify a document before it expires.',
       hint: 'Add the missing statement, or correct the wrong side.',
       *check(facts) {
         const rows = facts.rows.filter(({ kind }) => kind === 'archive');
@@ -119,6 +119,7 @@ export function aggregatesAndArchives(contract: Contract): Rule[] {
               at: row.at,
               evidence: `${n((after ?? 0) / DAY)} d + lag ${n((row.lagMs ?? 0) / DAY)} d + verifying 1 d = ${n(need / DAY)} d`,
             };
+          if (after !== undefined) yield* servedOtherwise(facts, row, after);
           const declared = contract.named(row.name);
           if (declared?.spec.kind !== 'archive') continue;
           const { rule, dateField, largerThan, keep } = declared.spec;
@@ -173,6 +174,26 @@ export function aggregatesAndArchives(contract: Contract): Rule[] {
       },
     },
   ];
+}
+
+const AGE = /\b(?:more than|over|older than|longer than)\s+(?<age>[\d,.]+\s?(?:d|days?|weeks?|months?|years?))\b/i;
+/** Months and years have no certain number of days. */
+const CALENDAR = 0.05;
+
+/** The age from which a pattern reads the archive, against the age at which documents leave for it. */
+function* servedOtherwise(facts: Facts, row: ProjectionRow, after: number): Iterable<RuleResult> {
+  for (const id of row.serves) {
+    const pattern = facts.pattern(id);
+    const age = AGE.exec(pattern?.description ?? '')?.groups?.['age'];
+    const stated = duration(age ?? '');
+    if (!pattern || age === undefined || stated === undefined || Math.abs(stated - after) <= CALENDAR * after) continue;
+    yield {
+      severity: 'warning',
+      message: `${row.name} archives after ${n(after / DAY)} d, but pattern ${pattern.printed} reads there what is older than ${age}`,
+      at: row.at,
+      related: [pattern.at],
+    };
+  }
 }
 
 /** The date beside the path, beside the rule and behind "with", and the name of the blobs. */

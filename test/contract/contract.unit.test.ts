@@ -11,17 +11,8 @@ import type {
 } from '../../src/definition/specs.ts';
 import { checkDocuments } from '../../src/model/rules/index.ts';
 import { type Edit, documentsOf, edited } from '../model/rules/base.ts';
+import { CODE_CASES, type Case } from './cases-code.ts';
 import { CUSTOMER, ORDER, SUMMARY, TEXT, check, cold, days, summaries, type Code } from './shop.ts';
-
-interface Case {
-  readonly rule: string;
-  readonly edits?: readonly Edit[];
-  readonly code?: Code;
-  /** Part of the line of the document, or of pipeline.ts. */
-  readonly at: string;
-  readonly says: string;
-  readonly hint?: string;
-}
 
 const withCopy = (change: Partial<CopySpec>): Code => ({ projections: [{ ...summaries, ...change }, days, cold] });
 const withDays = (change: Partial<AggregateSpec>): Code => ({ projections: [summaries, { ...days, ...change }, cold] });
@@ -337,6 +328,7 @@ const CASES: readonly Case[] = [
     at: '| days |',
     says: 'the document states no condition',
   },
+  ...CODE_CASES,
 ];
 
 test('code and document agree', () => {
@@ -445,6 +437,6 @@ test('without a pipeline the document is checked alone, and it is said what was 
     'G13: pipeline.ts',
     'G14: pipeline.ts',
     'G15: pipeline.ts',
-    'G16: pipeline.ts',
+    ...['G16', 'G17', 'G18', 'G19', 'G20'].map((rule) => `${rule}: pipeline.ts`),
   ]);
 });

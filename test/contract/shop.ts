@@ -6,6 +6,7 @@ import type {
   CopySpec,
   DerivedSpec,
   Doc,
+  IngestSpec,
   SourceRules,
 } from '../../src/definition/specs.ts';
 import { model } from '../../src/definition/model-ref.ts';
@@ -79,6 +80,7 @@ export interface Code {
   readonly projections?: readonly DerivedSpec[];
   readonly sources?: readonly SourceRules[];
   readonly tenant?: string;
+  readonly ingest?: readonly IngestSpec[];
 }
 
 export const check = (

@@ -3,6 +3,7 @@ import type { Pattern } from '../documents.ts';
 import { near } from '../../base/near.ts';
 import { quantities } from '../reader/quantity.ts';
 import { sum } from './facts.ts';
+import { saidSizes } from './said-sizes.ts';
 import { type Rule, DESIGN, MAPPING, PATTERNS, SOURCES, missing, n, noDesign, quoted, say } from './rule.ts';
 
 const isWrite = ({ type }: Pattern): boolean => type === 'write';
@@ -261,9 +262,19 @@ export const AGREEMENT: readonly Rule[] = [
     title: 'Data sizes agree across the documents',
     severity: 'warning',
     source: SOURCES.seed,
-    why: 'The number of partitions follows from the size, and with it the cost of every cross-partition query. The rule fails if one of these is more than twice the other: the total in the requirements, and the sum of the containers’ sizes. With an archive, the containers may hold less.',
+    why: 'The number of partitions follows from the size, and with it the cost of every cross-partition query. The rule fails if one of these is more than twice the other: the total in the requirements, and the sum of the containers’ sizes. With an archive, the containers may hold less. It also compares the sizes of one document of a type that the texts state: "a reading 0.2 KB", "432,000 readings a day, 0.2 KB each".',
     hint: 'Write the size of each container as `- **Size**: 12 GB`, and the total under Scale.',
     *check(facts) {
+      for (const all of Map.groupBy(saidSizes(facts), ({ name }) => name).values()) {
+        const [least, ...others] = all.toSorted((a, b) => a.bytes - b.bytes);
+        const most = others.at(-1);
+        if (least && most && most.bytes > 2 * least.bytes)
+          yield {
+            message: `One ${most.name} has ${n(most.bytes / 1000)} KB here, and ${n(least.bytes / 1000)} KB in line ${least.at.line} of ${least.at.file.split('/').at(-1) ?? ''}`,
+            at: most.at,
+            related: [least.at],
+          };
+      }
       const { scale } = facts;
       const total = quantities(scale?.text ?? '').find(({ unit }) => unit === 'gb' || unit === 'tb');
       if (!scale || !total) {

@@ -5,6 +5,11 @@ import { type Facts, examplesIn } from './facts.ts';
 import { type Rule, type RuleResult, DESIGN, SOURCES, missing, together } from './rule.ts';
 
 const MARK = /^(?:is_?|soft_?)?deleted$/i;
+const TIME_OF_IT = /^(?:soft_?)?deleted_?(?:at|on)$/i;
+const isMark = (field: string, value: unknown): boolean =>
+  (MARK.test(field) && typeof value === 'boolean') ||
+  (TIME_OF_IT.test(field) && (value === null || typeof value === 'string'));
+
 /** The query is of deleted documents, or of all. */
 const OF_DELETED =
   /\b(?:deleted|purg\w*|clean[- ]?up|restor\w*|trash|archiv\w*|admin\w*|audit|export|all documents)\b/i;
@@ -23,7 +28,7 @@ function markedIn(facts: Facts): Marked[] {
     const { container } = detail;
     const types = container.types.flatMap(({ name, examples }) =>
       examples.flatMap((one) => {
-        const mark = Object.keys(one).find((field) => MARK.test(field) && typeof one[field] === 'boolean');
+        const mark = Object.keys(one).find((field) => isMark(field, one[field]));
         return mark === undefined ? [] : [{ name, mark, from: facts.field(one, mark, container.at) }];
       }),
     );
@@ -54,7 +59,7 @@ export const MARKS: readonly Rule[] = [
     title: 'A list leaves out what is marked as deleted',
     severity: 'warning',
     source: SOURCES.ours,
-    why: 'A document with `isDeleted: true` is in the container as before, and every query finds it that doesn’t ask for the mark. So what a person has deleted stays in lists and totals. The rule reads the queries of containers whose examples have such a field, and passes over reads by the id, and over queries that the text says are of deleted documents or for administration.',
+    why: 'A document with `isDeleted: true` or a `deletedAt` is in the container as before, until its TTL ends, and every query finds it that doesn’t ask for the mark. So what a person has deleted stays in lists and totals. The rule reads the queries of containers whose examples have such a field, and passes over reads by the id, and over queries that the text says are of deleted documents or for administration.',
     hint: 'Add a condition on the mark to each query.',
     needs: [DESIGN],
     *check(facts): Iterable<RuleResult> {
@@ -71,7 +76,9 @@ export const MARKS: readonly Rule[] = [
         ))
           yield {
             ...finding,
-            hint: `Add \`c.${mark} = false\` to each query, or \`NOT IS_DEFINED(c.${mark})\` if documents get the mark later.`,
+            hint: TIME_OF_IT.test(mark)
+              ? `Add \`NOT IS_DEFINED(c.${mark})\` to each query, or \`IS_NULL(c.${mark})\` if all documents have the field.`
+              : `Add \`c.${mark} = false\` to each query, or \`NOT IS_DEFINED(c.${mark})\` if documents get the mark later.`,
           };
     },
   },

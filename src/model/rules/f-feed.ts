@@ -3,7 +3,7 @@ import type { ProjectionRow, Prose, Reference } from '../documents.ts';
 import type { Place } from '../model.ts';
 import { duration } from '../reader/quantity.ts';
 import type { Facts } from './facts.ts';
-import { type Need, type Rule, SOURCES, missing, n, together } from './rule.ts';
+import { type Need, type Rule, type RuleResult, SOURCES, missing, n, together } from './rule.ts';
 
 const MODES = SOURCES.microsoft('Change feed modes in Azure Cosmos DB');
 const PROJECTIONS: Need = {
@@ -53,6 +53,29 @@ function lifeOf(facts: Facts, of: Reference): Life | undefined {
 }
 
 const marker = /^(is)?deleted|^deletedAt$|^removed(At)?$|^tombstone$|^isDeleted$|^archivedAt$/i;
+const IN_ORDER =
+  /\bin order (?:over|for|of|within|per|by) (?:all (?:the )?\w+ (?:of|in) )?(?:an?|each|every|one|the) (?<whole>[a-z]\w*)/i;
+
+/** Events whose pattern asks for the order over more than one key of them. */
+function* finerThanAsked(facts: Facts): Iterable<RuleResult> {
+  for (const row of facts.rows) {
+    if (row.kind !== 'publish' || row.keys.length === 0) continue;
+    for (const id of row.serves) {
+      const pattern = facts.pattern(id);
+      const whole = IN_ORDER.exec(`${pattern?.requirements ?? ''} ; ${pattern?.considerations ?? ''}`)?.groups?.[
+        'whole'
+      ];
+      const level = row.keys.findIndex((key) => key.toLowerCase().replace(/_?id$/, '') === whole?.toLowerCase());
+      if (!pattern || whole === undefined || level < 0 || level === row.keys.length - 1) continue;
+      yield {
+        message: `Pattern ${pattern.printed} asks for the order of a ${whole}, but the events of ${row.name} are keyed by ${row.keys.slice(level + 1).join(', ')} too: they are in order within one of these only`,
+        at: row.at,
+        related: [pattern.at],
+      };
+    }
+  }
+}
+
 const allVersions = (facts: Facts): boolean =>
   facts.prose.some(
     ({ text: words }) =>
@@ -128,10 +151,11 @@ export const FEED: readonly Rule[] = [
     title: 'Projections rely on order only within one partition key value',
     severity: 'error',
     source: SOURCES.feed,
-    why: 'The feed returns changes of one key value in order, and changes of different key values in any order. A projection that needs the order (last value, sequence, previous state) must group by the source’s key.',
+    why: 'The feed returns changes of one key value in order, and changes of different key values in any order. A projection that needs the order (last value, sequence, previous state) must group by the source’s key. Events that are keyed by device are in order for each device; a pattern that asks for them "in order over all devices of a site" doesn’t get that.',
     hint: 'Group by the source’s whole key, or use a measure that doesn’t depend on order.',
     needs: [PROJECTIONS],
     *check(facts) {
+      yield* finerThanAsked(facts);
       for (const row of facts.rows) {
         if (
           !/\b(last|first|latest|previous)\s*\(|in order|sequence|ordered by arrival|in the order|按顺序/i.test(

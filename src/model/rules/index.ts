@@ -9,6 +9,7 @@ import { BELIEFS_OF_SERVICE } from './a-beliefs.ts';
 import { CLAIMS } from './a-claims.ts';
 import { AGREEMENT } from './a-completeness.ts';
 import { DURATIONS } from './a-durations.ts';
+import { FIGURES } from './a-figures.ts';
 import { PROMPT } from './a-prompt.ts';
 import { ROLES } from './a-roles.ts';
 import { SDKS } from './a-sdk.ts';
@@ -25,6 +26,7 @@ import { VISITS } from './b-visits.ts';
 import { CHANGING } from './c-changing.ts';
 import { DOUBLED } from './c-doubled.ts';
 import { DUE_WORK } from './c-due.ts';
+import { EXAMPLES } from './c-examples.ts';
 import { GROWING_KEYS } from './c-growing.ts';
 import { IDENTITY } from './c-identity.ts';
 import { KEYS } from './c-keys.ts';
@@ -71,6 +73,7 @@ import { TEMPORARY } from './f-temporary.ts';
 import { SENT } from './f-sent.ts';
 import { SINGLES } from './f-single.ts';
 import { WHOLES } from './f-whole.ts';
+import { WRITE_RULES } from './f-writes.ts';
 import { withoutContested } from './contested.ts';
 import { Facts } from './facts.ts';
 import { TENANCY } from './h-tenancy.ts';
@@ -128,6 +131,8 @@ export const MODEL_RULES: readonly Rule[] = [
   ...UNSHOWN,
   ...SDKS,
   ...VALUES,
+  ...FIGURES,
+  ...EXAMPLES,
   ...SIZES,
   ...COST,
   ...ENDLESS,
@@ -183,6 +188,7 @@ export const MODEL_RULES: readonly Rule[] = [
   ...SINGLES,
   ...DONE_AGAIN,
   ...IMMUTABLES,
+  ...WRITE_RULES,
   ...TENANCY,
   ...SHARDS,
   ...STATED,

@@ -4,7 +4,7 @@ import type { Query } from '../query.ts';
 import { chargeOf } from '../estimate.ts';
 import { FEED_RU } from '../load.ts';
 import type { Container } from '../model.ts';
-import { type Access, type Facts, isQuery, isWrite, namesKey, sum, written } from './facts.ts';
+import { type Access, type Facts, examplesIn, isQuery, isWrite, namesKey, sum, written } from './facts.ts';
 import { type Rule, type RuleResult, DESIGN, MAPPING, SOURCES, missing, n } from './rule.ts';
 
 /** Stated RU are compared with this many times the estimate, since estimates are rough. */
@@ -50,6 +50,35 @@ const fieldOf = (path: string): string => path.slice(1).replaceAll('/', '.');
 /** The levels of the key that a query doesn't set equal to a value. */
 const open = ({ partitionKey }: Container, { equal }: Query): string[] =>
   partitionKey.filter((path) => !equal.includes(fieldOf(path)));
+
+const NEWEST = /\b(?:newest|latest|most recent|last ones?) first\b/i;
+const OLDEST = /\b(?:oldest|earliest) first\b/i;
+const TIME = /^\d{4}[-/]\d\d/;
+
+/** A query by a time in the other direction than its pattern or its row asks for. */
+function* turned(facts: Facts, row: Mapping, { order, equal }: Query): Iterable<RuleResult> {
+  const by = order.find(({ path }) => !equal.includes(path));
+  const patterns = row.ids.flatMap((id) => facts.pattern(id) ?? []);
+  const words = [
+    row.notes,
+    ...patterns.map(({ description, requirements, considerations }) =>
+      [description, requirements, considerations].join(' ; '),
+    ),
+  ].join(' ; ');
+  const [newest, oldest] = [NEWEST.test(words), OLDEST.test(words)];
+  const examples = row.containers.flatMap((name) => {
+    const detail = facts.detail(name);
+    return detail ? examplesIn(detail.container) : [];
+  });
+  const timed = by && examples.some((example) => TIME.test(String(example[by.path])));
+  if (!by || !timed || newest === oldest || row.queries.length > 1 || by.descending === newest) return;
+  yield {
+    message: `Row ${row.printed} orders by ${by.path} ${by.descending ? 'downwards' : 'upwards'}, but its pattern asks for the ${newest ? 'newest' : 'oldest'} first`,
+    at: row.at,
+    words: by.path,
+    related: patterns.map(({ at }) => at),
+  };
+}
 
 export const STATED: readonly Rule[] = [
   {
@@ -108,8 +137,8 @@ export const STATED: readonly Rule[] = [
     title: 'A query returns as many documents as its row says, in an order that the query determines',
     severity: 'warning',
     source: SOURCES.ours,
-    why: 'TOP and LIMIT must be the number that the row states: "at most 10 rows" beside `TOP 11` is a mistake in one of them. An ORDER BY by fields that the query sets equal to a value sorts nothing.',
-    hint: 'Correct the number, or order by a field that differs among the results.',
+    why: 'TOP and LIMIT must be the number that the row states: "at most 10 rows" beside `TOP 11` is a mistake in one of them. An ORDER BY by fields that the query sets equal to a value sorts nothing. And a pattern that asks for the newest first is shown the oldest, if its query orders by a time upwards.',
+    hint: 'Correct the number or the direction, or order by a field that differs among the results.',
     needs: [DESIGN, MAPPING],
     *check(facts) {
       const rows = facts.mapping.filter(({ queries }) => queries.length > 0);
@@ -129,6 +158,7 @@ export const STATED: readonly Rule[] = [
               message: `Row ${row.printed} orders by ${order.map(({ path }) => path).join(', ')}, which has one value in all results`,
               at: row.at,
             };
+          yield* turned(facts, row, query);
         }
       }
     },

@@ -98,6 +98,17 @@ export const C_REQUESTS: readonly Case[] = [
     at: 'ORDER BY c.customerId',
   },
   {
+    rule: 'C19',
+    given: [
+      ['WHERE c.customerId = @c` |', 'WHERE c.customerId = @c ORDER BY c.customerId, c.placedAt DESC` |'],
+      ["| 2 | A customer's orders (source", "| 2 | A customer's orders, newest first (source"],
+    ],
+    wrong: [['c.placedAt DESC', 'c.placedAt ASC']],
+    at: 'c.placedAt ASC',
+    severity: 'warning',
+    says: 'Row 2 orders by placedAt upwards, but its pattern asks for the newest first',
+  },
+  {
     rule: 'C20',
     given: [
       [

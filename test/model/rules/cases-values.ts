@@ -68,6 +68,24 @@ export const VALUE_CASES: readonly Case[] = [
     says: 'orders: a list without a condition on isDeleted',
   },
   {
+    // A time of deletion is a mark too, also where only some documents have it.
+    rule: 'C40',
+    of: document(
+      [
+        [
+          'orders',
+          '/storeId',
+          '"storeId": "s1"',
+          '"storeId": "s1"; "deletedAt": "2026-01-01T00:00:00Z"; "ttl": 604800',
+        ],
+      ],
+      sql('SELECT * FROM c WHERE c.storeId = @s AND NOT IS_DEFINED(c.deletedAt)'),
+    ),
+    wrong: [[' AND NOT IS_DEFINED(c.deletedAt)', '']],
+    at: 'SELECT * FROM c',
+    says: 'NOT IS_DEFINED(c.deletedAt)',
+  },
+  {
     // A read by the id, and a query of another type, find none that was deleted.
     rule: 'C40',
     of: document(

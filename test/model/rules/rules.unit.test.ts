@@ -6,10 +6,13 @@ import { MODEL_RULES, type Report, checkDocuments } from '../../../src/model/rul
 import { loadParser } from '../../../src/sql-check/parser.ts';
 import { type Texts, documentsOf, edited } from './base.ts';
 import { A_TO_D } from './cases-a-d.ts';
+import { ASKED_CASES } from './cases-asked.ts';
 import { BELIEF_CASES } from './cases-beliefs.ts';
 import { C_REQUESTS } from './cases-c-requests.ts';
 import { DERIVED_CASES } from './cases-derived.ts';
 import { E_TO_I } from './cases-e-i.ts';
+import { EXAMPLE_CASES } from './cases-examples.ts';
+import { FIGURE_CASES } from './cases-figures.ts';
 import { LASTING_CASES } from './cases-lasting.ts';
 import { LAYOUT_CASES } from './cases-layouts.ts';
 import { PEOPLE_CASES } from './cases-people.ts';
@@ -33,6 +36,9 @@ const CASES = [
   ...WRITE_CASES,
   ...LAYOUT_CASES,
   ...VALUE_CASES,
+  ...FIGURE_CASES,
+  ...EXAMPLE_CASES,
+  ...ASKED_CASES,
 ];
 const parser = await loadParser();
 const TODAY = new Date('2026-06-01T00:00:00Z');

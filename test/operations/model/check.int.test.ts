@@ -322,7 +322,7 @@ describe('model explain, cost and format', () => {
     const one = await cli(['model', 'explain', 'b11']);
     expect(one.stdout).toMatch(/^B11 {2}/);
     for (const part of ['How to fix it', 'Source', '70 %']) expect(one.stdout).toContain(part);
-    expect((await cli(['model', 'explain'])).stdout.split('\n')).toHaveLength(295);
+    expect((await cli(['model', 'explain'])).stdout.split('\n')).toHaveLength(310);
     expect((await cli(['model', 'explain', 'A10'])).stdout).toContain('withdrawn');
     expect(await cli(['model', 'explain', 'B111'])).toMatchObject({
       code: 2,

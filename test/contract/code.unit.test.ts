@@ -1,0 +1,21 @@
+import { expect, test } from 'vitest';
+import type { CopySpec, Doc } from '../../src/definition/specs.ts';
+import { ordersIn, ordersOut } from './cases-code.ts';
+import { type Code, check, cold, days, summaries } from './shop.ts';
+
+test('a constant by a condition, an ingest of the event’s own values and a hub of its own are no findings', () => {
+  const found = (code: Code): string[] =>
+    check([], code)
+      .findings.map(({ rule }) => rule)
+      .filter((rule) => ['G18', 'G19', 'G20'].includes(rule));
+  const map: CopySpec['map'] = (order, joined) => ({ ...summaries.map(order, joined), customerId: 'c1' });
+  expect(found({ projections: [{ ...summaries, map }, days, cold] })).toEqual(['G18']);
+  expect(
+    found({ projections: [{ ...summaries, map, where: ({ customerId }) => customerId === 'c1' }, days, cold] }),
+  ).toEqual([]);
+  expect(found({ ingest: [ordersIn], projections: [summaries, days, cold, ordersOut] })).toEqual([]);
+  // Nothing shows that events have the time.
+  const arrived = (doc: object): Doc => ({ ...doc, placedAt: new Date().toISOString() });
+  expect(found({ ingest: [{ ...ordersIn, map: ({ body }) => arrived(body as Doc) }] })).toEqual([]);
+  expect(found({ ingest: [{ ...ordersIn, map: () => null }] })).toEqual([]);
+});

@@ -48,7 +48,7 @@ export interface Checked {
   readonly counts: Readonly<Record<Severity, number>>;
   /** Annotations whose words are in the document, lines with text, and how many of those have words of an annotation. */
   readonly annotations?: { readonly used: number; readonly lines: number; readonly covered: number };
-  /** The document has a layout of its own, so annotations would tell the check more than it reads by itself. */
+  /** The document has a layout of its own, so annotations or a review would tell more than the check reads by itself. */
   readonly toAnnotate?: true;
 }
 
@@ -123,7 +123,7 @@ export function checkText(checked: Checked): string {
     out.push(
       style(
         'dim',
-        'The document has a layout of its own, and the check understands only a part of it. Annotations tell it the rest: `millrace model annotate` prints what an assistant needs to write them. `millrace model review` prints the questions of a review.',
+        'The document has a layout of its own, and the check understands only a part of it. Annotations tell it the rest: `millrace model annotate` prints what an assistant needs to write them. `millrace model review` prints the questions of a review, which finds most.',
       ),
       '',
     );

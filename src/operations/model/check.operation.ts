@@ -131,7 +131,7 @@ function shown(
     counts: counts(report),
     ...(documents.annotations
       ? { annotations: annotated(documents.annotations) }
-      : !isTemplated(documents) && { toAnnotate: true as const }),
+      : !isTemplated(documents) && !documents.review && { toAnnotate: true as const }),
     findings: report.findings.map(finding),
     notChecked: report.notChecked,
     waived: report.waived.map(({ finding: of, waiver: { until = 0, reason, at } }) => ({

@@ -133,7 +133,11 @@ async function designOf(
 ): Promise<Design | undefined> {
   try {
     const design = await readDesign(file, known);
-    return annotations ? asAnnotated(design, annotations) : design;
+    if (annotations) return asAnnotated(design, annotations);
+    // What the reader only skipped, somebody has read.
+    return reviewed
+      ? { ...design, findings: design.findings.filter(({ severity }) => severity !== 'information') }
+      : design;
   } catch (cause) {
     if ((annotations || reviewed) && cause instanceof UsageError && UNREAD.has(cause.code)) return undefined;
     throw cause;

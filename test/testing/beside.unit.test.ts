@@ -24,6 +24,18 @@ test('numbers lie on both sides of each limit and on it', () => {
   expect(delays).toEqual(expect.arrayContaining([14, 15, 16]));
 });
 
+test('numbers lie beside a limit by the finest part that examples have, which rounding loses', () => {
+  const others = [
+    { id: '2', celsius: -18.5 },
+    { id: '3', celsius: 9.25 },
+  ];
+  const values = changed({ id: '1', celsius: 4 }, others, { ...NO_LIMITS, numbers: [8] }).map(({ celsius }) => celsius);
+  expect(values).toEqual(expect.arrayContaining([7.75, 8.25]));
+  expect(changed({ id: '1', delay: 4 }, [], { ...NO_LIMITS, numbers: [8] }).map(({ delay }) => delay)).not.toContain(
+    8.25,
+  );
+});
+
 test('a text takes the values that its own field, or an unknown one, is compared with', () => {
   const texts = new Map([
     ['status', ['paid']],

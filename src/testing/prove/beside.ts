@@ -17,7 +17,7 @@ export function besides(like: Doc, others: readonly Doc[], limits: Limits, kept:
     .flatMap((field) => {
       const { [field]: value, ...rest } = like;
       const theirs = others.filter((other) => field in other).map((other) => other[field]);
-      const values = distinct([...valuesBeside(value, field, limits), ...theirs]);
+      const values = distinct([...valuesBeside(value, field, limits, stepOf(theirs)), ...theirs]);
       const changed = values
         .filter((other) => canonical(other) !== canonical(value ?? null))
         .map((other): Doc => ({ ...like, [field]: other }));
@@ -25,9 +25,20 @@ export function besides(like: Doc, others: readonly Doc[], limits: Limits, kept:
     });
 }
 
-function valuesBeside(value: unknown, field: string, limits: Limits): unknown[] {
+/** The finest part of a whole that numbers of the examples have, such as 0.25; 1 for whole numbers. What is rounded shows by it. */
+const stepOf = (values: readonly unknown[]): number =>
+  Math.min(
+    1,
+    ...values.flatMap((value) => (typeof value === 'number' && value % 1 !== 0 ? [Math.abs(value % 1)] : [])),
+  );
+
+function valuesBeside(value: unknown, field: string, limits: Limits, step: number): unknown[] {
   if (typeof value === 'number')
-    return [value + 1, 2 * value + 3, ...limits.numbers.flatMap((limit) => [limit - 1, limit, limit + 1])];
+    return [
+      value + 1,
+      2 * value + 3,
+      ...limits.numbers.flatMap((limit) => [limit - 1, limit - step, limit, limit + step, limit + 1]),
+    ];
   if (typeof value === 'boolean') return [!value];
   if (typeof value === 'string') {
     const compared = [field, ''].flatMap((name) => limits.texts.get(name) ?? []);

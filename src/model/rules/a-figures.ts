@@ -51,6 +51,7 @@ interface Total {
 }
 
 function totalIn(text: string): Total | undefined {
+  if (!/together|total/i.test(text)) return undefined;
   const found = TOGETHER.exec(text);
   const { sum, share } = found?.groups ?? {};
   if (!found || sum === undefined) return undefined;

@@ -28,6 +28,8 @@ const ONE: Readonly<Record<string, { readonly is: Operation; readonly not: reado
 const MARKER = /^(?:is_?)?deleted(?:_?at|_?on)?$|^removed_?at$|^erased_?at$|^anonymi[sz]ed_?at$/i;
 const OVERWRITTEN =
   /(?<fields>[^.;]{3,80}?)\b(?:is|are|be|gets?)\s+(?:\w+ly\s+)?(?:overwritten|erased|anonymi[sz]ed|redacted|blanked|cleared|masked|scrubbed)\b/gi;
+/** What few sentences have; the whole expression tries every word of every sentence. */
+const ANY = /overwritten|erased|anonymi|redacted|blanked|cleared|masked|scrubbed/i;
 const ADDRESS = /^[^\s@]+@[^\s@]+\.[^\s@]+$/;
 const PHONE = /^\+\d[\d ()/-]{6,}$/;
 const ERASED = /erased|deleted|anonym|redact|removed|unknown|invalid|noreply|^x+@/i;
@@ -41,8 +43,10 @@ interface Kept {
 
 /** Fields that the container's text says are overwritten when a document is marked. */
 function overwritten({ container, prose }: ContainerDetail): { field: string; at: Place }[] {
+  const said = prose.filter(({ text }) => ANY.test(text));
+  if (said.length === 0) return [];
   const fields = [...fieldsIn(container)].filter((field) => !MARKER.test(field));
-  return prose.flatMap(({ text, at }) =>
+  return said.flatMap(({ text, at }) =>
     [...text.matchAll(OVERWRITTEN)].flatMap(({ groups }) =>
       fields
         .filter((field) => new RegExp(String.raw`\b${field}\b`).test(groups?.['fields'] ?? ''))

@@ -288,6 +288,8 @@ export interface Documents {
   readonly annotations?: Annotations;
   /** What readers answered to the questions of group K; absent: nobody reviewed it. */
   readonly review?: Review;
+  /** Of a data model in which the reader finds no container. */
+  readonly waivers?: readonly Waiver[];
   /** What a second reader says of findings. */
   readonly verdicts?: Verdicts;
 }

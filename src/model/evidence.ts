@@ -34,13 +34,13 @@ function* outward(from: number, length: number): Iterable<number> {
 /** The place of the words nearest to a line. */
 function lineOf(plain: readonly string[], words: string, near: number): { line: number; to: number } | undefined {
   if (words === '') return undefined;
-  for (const index of outward(near - 1, plain.length)) {
+  for (const index of outward(Math.min(near, plain.length) - 1, plain.length)) {
     const first = plain[index] ?? '';
     if (first === '') continue;
     let text = first;
     for (let end = index; end < Math.min(plain.length, index + REACH); end++) {
-      if (end > index) text = `${text} ${plain[end] ?? ''}`;
-      const at = text.replaceAll('  ', ' ').indexOf(words);
+      if (end > index && plain[end]) text = `${text} ${plain[end]}`;
+      const at = text.indexOf(words);
       // Words that begin in a later line are found from there.
       if (at >= 0 && at < first.length) return { line: index + 1, to: end + 1 };
       if (at >= 0) break;
@@ -49,7 +49,7 @@ function lineOf(plain: readonly string[], words: string, near: number): { line: 
   return undefined;
 }
 
-/** The lines with their numbers, for whoever copies words from them. */
+/** The lines with their numbers, for those who copy words from them. */
 export function numbered(lines: readonly string[]): string {
   const width = String(lines.length).length;
   return lines.map((text, index) => `${String(index + 1).padStart(width)}  ${text}`.trimEnd()).join('\n');

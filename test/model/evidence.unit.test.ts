@@ -16,6 +16,13 @@ describe('words as evidence', () => {
     expect(find('e-mail, always', 1)).toEqual({ line: 4, to: 4 });
   });
 
+  it('are found over lines without text, and far from a wild number', () => {
+    const apart = finderOf(['stays', '```', '', 'for ever.']);
+    expect(apart('stays for ever', 1)).toEqual({ line: 1, to: 4 });
+    expect(apart('for ever', 1e15)).toEqual({ line: 4, to: 4 });
+    expect(apart('not there', 1e15)).toBeUndefined();
+  });
+
   it('that the document does not have are not found', () => {
     expect(find('users sign in by phone', 3)).toBeUndefined();
     expect(find('**', 1)).toBeUndefined();

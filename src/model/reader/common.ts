@@ -5,6 +5,7 @@ import { tooDeepAt } from './depth.ts';
 import { type Section, outline } from './outline.ts';
 import { piecesOf } from './prose.ts';
 import { shardPlanOf, shardMapsOf } from './shard-maps.ts';
+import type { Waiver } from '../documents.ts';
 import { waiversOf } from './waivers.ts';
 import { modelError } from '../errors.ts';
 
@@ -23,6 +24,10 @@ export function outlineOf(text: string, file: string): Section {
 const tooDeep = (message: string, cause?: unknown): UsageError => modelError('document-too-deep', message, { cause });
 
 export const titleOf = (root: Section): string => root.sections.find((section) => section.depth === 1)?.title ?? '';
+
+/** The waivers of a document in which nothing else is read. */
+export const waiversIn = (text: string, file: string): Waiver[] =>
+  waiversOf(outlineOf(text, file), text.split('\n').length, file).waivers;
 
 export function commonOf(root: Section, text: string, file: string) {
   const lines = text.split(/\r\n|\r|\n/);

@@ -55,7 +55,7 @@ export interface FromFile {
 
 /**
  * Finds the words of each concern. A concern with a place whose words the document doesn't have is left out and reported:
- * after a correction it has done its work, and what was made up is nothing.
+ * the place was corrected, or the words were made up.
  * @param asked the questions, by their numbers
  */
 export function reviewOf(
@@ -72,21 +72,25 @@ export function reviewOf(
       const own = byQuestion.get(question) ?? [];
       byQuestion.set(question, own);
       for (const { places, ...said } of concerns) {
-        const found = places.map(({ line, words, of }): Place | { readonly lost: string } => {
-          const document = of === 'requirements' ? requirements : design;
+        const found = places.map(({ line, words, of }): Place & { readonly lost?: string } => {
+          const document = (of === 'requirements' ? requirements : undefined) ?? design;
           const at = find[of ?? 'design'](words, line);
-          return document && at ? { file: document.file, line: at.line } : { lost: words };
+          return {
+            file: document.file,
+            line: at?.line ?? Math.min(line, document.lines.length),
+            ...(!at && { lost: words }),
+          };
         });
-        const lost = found.find((one) => 'lost' in one);
-        const [at, ...related] = found.filter((one) => 'line' in one);
+        const lost = found.find((one) => one.lost !== undefined);
+        const [at, ...related] = found;
         if (at && !lost) own.push({ ...said, at, related: others(at, related) });
         else
           findings.push({
             code: 'concern-unfounded',
             severity: 'warning',
-            message: `A concern under ${question} of ${from} isn't used, because these words aren't in the document: "${lost?.lost}". It says: ${said.what}`,
+            message: `A concern under ${question} of ${from} isn't used, because these words aren't in the document: "${lost?.lost ?? ''}". It says: ${said.what}`,
             hint: 'Remove the concern if the document was corrected; else copy the words from it.',
-            at: { file: design.file, line: Math.min(places[0]?.line ?? 1, design.lines.length) },
+            at: { file: lost?.file ?? design.file, line: lost?.line ?? 1 },
           });
       }
     }
@@ -103,18 +107,19 @@ function others(first: Place, all: readonly Place[]): Place[] {
   });
 }
 
-/** A free review answers only what it finds; that nobody has asked the questions is worth a word, and no warning. */
+/** A free review answers only what it finds. Without another one the questions weren't asked: worth a word, and no warning. */
 function unanswered(reviews: readonly FromFile[], { file }: Lined, asked: readonly string[]): ModelFinding[] {
-  const answered = new Set(reviews.flatMap(({ review }) => review.answers.map(({ question }) => question)));
+  const full = reviews.filter(({ review }) => !review.free);
+  const answered = new Set(full.flatMap(({ review }) => review.answers.map(({ question }) => question)));
   const open = asked.filter((question) => !answered.has(question));
-  const free = reviews.every(({ review }) => review.free);
+  const free = full.length === 0;
   if (open.length === 0) return [];
   return [
     {
       code: 'review-incomplete',
       severity: free ? 'information' : 'warning',
       message: free
-        ? 'The review is free: nobody has answered the questions'
+        ? 'The review is free, so the questions have no answers'
         : `The review has no answer to ${open.join(', ')}`,
       hint: free
         ? 'Have another reader answer them: millrace model review.'
@@ -132,7 +137,7 @@ function outdated(reviews: readonly FromFile[], { file, lines }: Lined): ModelFi
     {
       code: 'review-outdated',
       severity: 'information',
-      message: `The data model has changed since it was reviewed (${old.join(', ')}), so nobody has asked the questions of what is new`,
+      message: `The data model has changed since it was reviewed (${old.join(', ')}), so the questions weren't asked of what is new`,
       hint: `Review what changed, and then write "text": "${mark}" into the review.`,
       at: { file, line: 1 },
     },

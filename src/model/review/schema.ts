@@ -23,7 +23,7 @@ const concern = z.strictObject({
   harm: z
     .enum(['high', 'medium', 'low'])
     .describe(
-      'high: data is lost, wrong or seen by others, money is lost, or the design fails at its stated load. medium: it costs a rebuild, misleads an implementer, or is wrong at times. low: small, but the team would mend it',
+      'high: data is lost, wrong or seen by others, money is lost, or the design fails at its stated load. medium: it costs a rebuild, misleads an implementer, or is wrong at times. low: small, but the team would correct it',
     ),
   places: z
     .array(place)
@@ -57,7 +57,7 @@ const verdict = z.strictObject({
   verdict: z
     .enum(['right', 'minor', 'wrong', 'repeats'])
     .describe(
-      'right: true of this document and worth the team’s time. minor: true, but nobody would change anything. wrong: not true of the document, or of the service, or the remedy does harm. repeats: another finding says it, and better',
+      'right: true of this document and worth the team’s time. minor: true, but no reviewer would say it aloud. wrong: not true of the document, or of the service. repeats: another finding that is right says all of it',
     ),
   because: sentence.describe('the reason; for wrong, the line and the words that show it'),
   remedy: sentence

@@ -8,9 +8,14 @@ import type { Verdict, Verdicts } from './schema.ts';
 /** The line of a place. */
 export type LineOf = (at: RuleFinding['at']) => string | undefined;
 
-/** The name of a finding for verdicts. It changes with its rule, its message and its line's text, and not with the line's number. */
+/**
+ * The name of a finding for verdicts. It changes with its rule, its message and its line's text, and not with numbers of
+ * lines. Findings that are equal in all of these share a verdict.
+ */
 export const nameOf = ({ rule, message, at }: RuleFinding, lineOf: LineOf): string =>
-  `${rule}-${markOf(`${rule} ${message} ${plainText(lineOf(at) ?? '')}`)}`;
+  `${rule}-${markOf(`${rule} ${message.replaceAll(LINES, 'line')} ${plainText(lineOf(at) ?? '')}`)}`;
+
+const LINES = /\blines? \d+(?:(?:, | and |–|-)\d+)*/gi;
 
 export interface SetAside {
   readonly finding: RuleFinding;
@@ -25,10 +30,15 @@ export interface Judged {
 }
 
 /** A finding without a verdict stands. */
-export function judged(all: readonly RuleFinding[], verdicts: Verdicts | undefined, lineOf: LineOf): Judged {
+export function judged(
+  all: readonly RuleFinding[],
+  waived: readonly RuleFinding[],
+  verdicts: Verdicts | undefined,
+  lineOf: LineOf,
+): Judged {
   if (!verdicts) return { findings: all, setAside: [], unused: [] };
   const byName = new Map(verdicts.all.map((verdict) => [verdict.finding, verdict]));
-  const used = new Set<string>();
+  const used = new Set(waived.map((finding) => nameOf(finding, lineOf)));
   const findings: RuleFinding[] = [];
   const setAside: SetAside[] = [];
   for (const finding of all) {
@@ -45,6 +55,6 @@ const unusedFinding = ({ file, document }: Verdicts, names: readonly string[]): 
   code: 'verdict-unused',
   severity: 'information',
   message: `${file}: no finding has the name ${names.join(', ')}`,
-  hint: 'The finding or its line has changed, or is gone. Remove the verdict, or give it anew.',
+  hint: 'The finding or its line has changed, or is gone. Remove the verdict, or write it for the new finding.',
   at: { file: document, line: 1 },
 });

@@ -303,7 +303,10 @@ export function checkDocuments(
       })),
     );
   }
-  const waivers = [documents.requirements, documents.design].flatMap((document) => document?.waivers ?? []);
+  const waivers = [
+    ...[documents.requirements, documents.design].flatMap((document) => document?.waivers ?? []),
+    ...(documents.waivers ?? []),
+  ];
   const waived: Waived[] = [];
   const unwaived: RuleFinding[] = [];
   for (const finding of all) {
@@ -314,6 +317,7 @@ export function checkDocuments(
   const texts = textsOf(documents);
   const { findings, setAside, unused } = judged(
     unwaived,
+    waived.map(({ finding }) => finding),
     documents.verdicts,
     ({ file, line }) => texts.get(file)?.[line - 1],
   );
@@ -326,7 +330,7 @@ export function checkDocuments(
       ...(documents.requirements?.findings ?? []),
       // C31 reports it, with all places.
       ...(documents.design?.findings ?? []).filter(
-        ({ code, at }) => code !== 'partition-key-twice' || !findings.some((finding) => contests(finding, at)),
+        ({ code, at }) => code !== 'partition-key-twice' || !all.some((finding) => contests(finding, at)),
       ),
       ...(documents.annotations?.findings ?? []),
       ...(documents.review?.findings ?? []),

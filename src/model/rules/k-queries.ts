@@ -28,7 +28,7 @@ export const QUERY_QUESTIONS = questions('queries', [
     ],
     not: 'A sketch whose purpose is something else.',
     known:
-      'A query is charged for what it loads and returns (ASM-E120, ASM-E128); a comparison with a field that isn’t there is false (ASM-E19), and `=` compares letter by letter (ASM-E159).',
+      'A query is charged for what it loads and returns (ASM-E120, ASM-E128); a comparison with a field that isn’t there is never true, nor is its NOT (ASM-E19), and `=` compares letter by letter (ASM-E159).',
     hint: 'Correct the query, and give its page size and its fields.',
   },
   {
@@ -57,7 +57,7 @@ export const QUERY_QUESTIONS = questions('queries', [
     ],
     not: 'Small documents under the default policy.',
     known:
-      'Without a policy every property is indexed and each write pays for it (ASM-E141). Several ORDER BY fields need a composite index (ASM-E32). A function over a field scans (ASM-E119).',
+      'Without a policy every property is indexed and each write pays for it (ASM-E141). Several ORDER BY fields need a composite index (ASM-E32). UPPER, LOWER, mathematical functions and the current time in a filter aren’t served by the index (ASM-E119).',
     hint: 'Include what is filtered and sorted, exclude what is large, add the composite index of each sort.',
     source: SOURCES.microsoft('Indexing policies in Azure Cosmos DB'),
   },

@@ -40,7 +40,7 @@ export async function filesBeside(design: string, part: string): Promise<string[
 
 function jsonOf(text: string, file: string, code: Unreadable): unknown {
   try {
-    return JSON.parse(text);
+    return JSON.parse(text.replace(/^\uFEFF/, ''));
   } catch (cause) {
     throw unreadable(code, file, messageOf(cause), cause);
   }

@@ -9,6 +9,7 @@ import { modelPath } from '../../definition/model-ref.ts';
 import type { Annotations } from '../../model/annotations/annotations.ts';
 import { asAnnotated } from '../../model/annotations/as-annotated.ts';
 import type { Design, Documents } from '../../model/documents.ts';
+import { waiversIn } from '../../model/reader/common.ts';
 import { readDesign } from '../../model/reader/design.ts';
 import { readRequirements } from '../../model/reader/requirements.ts';
 import { MODEL_RULES } from '../../model/rules/index.ts';
@@ -18,7 +19,7 @@ import { placeIn } from '../../runtime/load-pipeline.ts';
 import type { DeclaredPipeline, Workspace } from '../../runtime/workspace.ts';
 import { operationsError } from '../errors.ts';
 import { readAnnotations } from './annotations.ts';
-import { readReview, readVerdicts } from './review.ts';
+import { linesOf, readReview, readVerdicts } from './review.ts';
 
 /** The names that the modelling prompt uses. */
 export const REQUIREMENTS = 'cosmosdb_requirements.md';
@@ -99,9 +100,12 @@ export async function readPair(workspace: Workspace, directory: string | undefin
   const annotations = hasDesign ? await readAnnotations(design) : undefined;
   const review = hasDesign ? await readReview(design, read) : undefined;
   const verdicts = hasDesign ? await readVerdicts(design) : undefined;
+  const readable = hasDesign ? await designOf(design, known, annotations, review !== undefined) : undefined;
+  const alone = hasDesign && !readable ? await linesOf(design) : undefined;
   const documents: Documents = {
     requirements: read,
-    design: hasDesign ? await designOf(design, known, annotations, review !== undefined) : undefined,
+    design: readable,
+    ...(alone && { waivers: waiversIn(alone.lines.join('\n'), design) }),
     ...(annotations && { annotations }),
     ...(review && { review }),
     ...(verdicts && { verdicts }),
@@ -144,7 +148,7 @@ async function designOf(
   }
 }
 /** Said of documents whose containers the reader doesn't find. */
-const UNREAD: ReadonlySet<string> = new Set(['model-without-containers', 'not-a-model-document', 'container-key']);
+const UNREAD: ReadonlySet<string> = new Set(['model-without-containers', 'not-a-model-document']);
 
 /** Why the pipeline can't be loaded, with the line of the error if its stack has one. */
 function whyNot(declared: DeclaredPipeline): Unloadable | undefined {

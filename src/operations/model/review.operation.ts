@@ -5,6 +5,7 @@ import { reviewInstructions, reviewJsonSchema, secondInstructions } from '../../
 import { checkDocuments } from '../../model/rules/index.ts';
 import { QUESTIONS } from '../../model/rules/questions.ts';
 import { parserFor } from '../../model/rules/relational.ts';
+import { operationsError } from '../errors.ts';
 import { defineOperation } from '../operation.ts';
 import { pathsOf, readPair, shortPath } from './pair.ts';
 import { linesOf, reviewPath, verdictsPath } from './review.ts';
@@ -24,6 +25,7 @@ export const modelReview = defineOperation({
   argument: 'directory',
   input: z.object({
     ...ruleFlags,
+    profile: ruleFlags.profile.unwrap().optional().describe('whose RU figures to use (default: "microsoft")'),
     settings: settingsFlag,
     second: z.boolean().default(false).describe('print all findings for a second reader, who gives a verdict on each'),
     free: z
@@ -41,6 +43,13 @@ export const modelReview = defineOperation({
     { directory, second, free, by, schema, ...flags },
     { workspace },
   ): Promise<{ text: string; file?: string }> => {
+    if (free && (by === undefined || second))
+      throw operationsError(
+        'review-flags',
+        second ? '--free and --second are of two readers' : '--free needs --by NAME',
+      );
+    if (second && by !== undefined)
+      throw operationsError('review-flags', '--by is for readers of the questions; verdicts have one file');
     if (schema) return { text: JSON.stringify(reviewJsonSchema(second), null, 2) };
     const { design, requirements } = await pathsOf(workspace, directory);
     const name = basename(design);

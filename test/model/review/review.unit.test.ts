@@ -20,7 +20,7 @@ const read = (answers: RawReview['answers'], text?: string) =>
   reviewOf([review(answers, text)], DESIGN, NEEDS, ['K1', 'K2']);
 
 const FINE = { question: 'K2', concerns: [], because: 'The text gives few orders.' };
-const STATUS = { line: 9, words: 'keyed by /status' };
+const STATUS = { line: 2, words: 'keyed by /status' };
 
 describe('a review', () => {
   it('has its concerns at the places of their words, in both documents', () => {
@@ -54,6 +54,9 @@ describe('a review', () => {
     expect(made.concernsOf('K1')).toEqual([]);
     expect(made.findings).toMatchObject([{ code: 'concern-unfounded', severity: 'warning', at: { line: 3 } }]);
     expect(made.findings[0]?.message).toContain('"Read by shop"');
+    const needs = { line: 1, words: 'A shop sees', of: 'requirements' as const };
+    const lost = read([{ question: 'K1', concerns: [concern(STATUS, needs)] }, FINE]).findings;
+    expect(lost).toMatchObject([{ at: { file: 'needs.md', line: 1 } }]);
   });
 
   it('says which questions nobody answered', () => {
@@ -69,6 +72,14 @@ describe('a review', () => {
       'K2',
     ]);
     expect(findings).toMatchObject([{ code: 'review-incomplete', severity: 'information' }]);
+  });
+
+  it('that is free does not hide what a full one left out', () => {
+    const free = review([{ question: 'K1', concerns: [concern(STATUS)] }]);
+    const both = [{ ...free, review: { ...free.review, free: true as const } }, review([FINE])];
+    expect(reviewOf(both, DESIGN, undefined, ['K1', 'K2']).findings).toMatchObject([
+      { severity: 'warning', message: 'The review has no answer to K1' },
+    ]);
   });
 
   it('says that the document has changed since', () => {

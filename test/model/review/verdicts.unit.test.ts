@@ -31,6 +31,15 @@ describe('the name of a finding', () => {
     expect(names[0]).toMatch(/^K3-[0-9a-f]{8}$/);
   });
 
+  it('stays if lines that its message names move', () => {
+    const named = (line: number): string =>
+      nameOf(finding('K3', 2, `Line ${line} and lines ${line + 4}, ${line + 6} and 99 differ`), lineOf);
+    expect(named(3)).toBe(named(4));
+    expect(nameOf(finding('K3', 2, 'a deadline of 3 days'), lineOf)).not.toBe(
+      nameOf(finding('K3', 2, 'a deadline of 4 days'), lineOf),
+    );
+  });
+
   it('stays if lines are added above, or marks change', () => {
     const moved = ['', ...LINES.map((line) => line.replaceAll('`', ''))];
     expect(nameOf(finding('K3', 3), ({ line }) => moved[line - 1])).toBe(nameOf(KEY, lineOf));
@@ -41,6 +50,7 @@ describe('verdicts', () => {
   it('set aside what is minor, wrong or a repetition, with the reason', () => {
     const { findings, setAside, unused } = judged(
       [KEY, COUNT],
+      [],
       verdicts({ finding: nameOf(COUNT, lineOf), verdict: 'wrong' }),
       lineOf,
     );
@@ -54,6 +64,7 @@ describe('verdicts', () => {
   it('leave what is right, with a better remedy if there is one', () => {
     const { findings } = judged(
       [KEY, COUNT],
+      [],
       verdicts(
         { finding: nameOf(KEY, lineOf), verdict: 'right' },
         { finding: nameOf(COUNT, lineOf), verdict: 'right', remedy: 'Count from the change feed.' },
@@ -64,13 +75,18 @@ describe('verdicts', () => {
   });
 
   it('on what is not found are reported once', () => {
-    const { findings, unused } = judged([KEY], verdicts({ finding: 'K3-00000000', verdict: 'wrong' }), lineOf);
+    const { findings, unused } = judged([KEY], [], verdicts({ finding: 'K3-00000000', verdict: 'wrong' }), lineOf);
     expect(findings).toEqual([KEY]);
     expect(unused).toMatchObject([{ code: 'verdict-unused', severity: 'information' }]);
     expect(unused[0]?.message).toContain('K3-00000000');
   });
 
+  it('on what is waived are not called unused', () => {
+    const { unused } = judged([KEY], [COUNT], verdicts({ finding: nameOf(COUNT, lineOf), verdict: 'wrong' }), lineOf);
+    expect(unused).toEqual([]);
+  });
+
   it('without any, everything stands', () => {
-    expect(judged([KEY, COUNT], undefined, lineOf).findings).toEqual([KEY, COUNT]);
+    expect(judged([KEY, COUNT], [], undefined, lineOf).findings).toEqual([KEY, COUNT]);
   });
 });

@@ -30,11 +30,11 @@ const CONCERN = {
 };
 
 /** A review with one concern under K3, by the mark that the instructions give. */
-async function review(name = 'orders.review.json', concern: object = CONCERN): Promise<void> {
-  const { stdout } = await run('review', 'orders.md');
+async function review(name = 'orders.review.json', concern: object = CONCERN, document = 'orders.md'): Promise<void> {
+  const { stdout } = await run('review', document === 'others.md' ? 'orders.md' : document);
   await write(name, {
     version: 1,
-    document: 'orders.md',
+    document,
     text: /"text": "([0-9a-f]{8})"/.exec(stdout)?.[1],
     answers: QUESTIONS.map(({ id }) =>
       id === 'K3'
@@ -69,6 +69,30 @@ describe('model review', () => {
       (JSON.parse((await run('review', '--schema', ...words)).stdout) as { properties: object }).properties;
     expect(Object.keys(await properties())).toContain('answers');
     expect(Object.keys(await properties('--second'))).toContain('verdicts');
+  });
+
+  it('refuses flags that are of different readers', async () => {
+    for (const flags of [['--free'], ['--second', '--free', '--by', 'eve'], ['--second', '--by', 'eve']]) {
+      const { code, stderr } = await run('review', 'orders.md', ...flags);
+      expect([code, stderr.includes('--by NAME --free')]).toEqual([2, true]);
+    }
+  });
+
+  it('names findings for the second reader as the check with the same settings does', async () => {
+    await writeFile(join(root, 'settings.json'), '{ "profile": "seed" }');
+    const settings = ['--settings', join(root, 'settings.json')];
+    const text = await readFile('examples/storefront/cosmosdb_data_model.md', 'utf8');
+    await writeFile(join(root, 'cosmosdb_data_model.md'), text.replaceAll(/max \d[\d,]* RU\/s/g, 'max 1,000 RU/s'));
+    await writeFile(
+      join(root, 'cosmosdb_requirements.md'),
+      await readFile('examples/storefront/cosmosdb_requirements.md', 'utf8'),
+    );
+    const { findings } = JSON.parse((await run('check', '.', ...settings, '--json')).stdout) as {
+      findings: { name: string }[];
+    };
+    const { stdout } = await run('review', '.', '--second', ...settings);
+    expect(findings.length).toBeGreaterThan(0);
+    expect(findings.map(({ name }) => name).filter((name) => !stdout.includes(`**${name}**`))).toEqual([]);
   });
 
   it('prints the requirements too, where a folder has them', async () => {
@@ -148,12 +172,50 @@ describe('model check with a review', () => {
     expect(stdout).toContain('has changed since it was reviewed');
   });
 
+  it('leaves out the review of another document whose name begins alike', async () => {
+    await writeFile(join(root, 'orders.v2.md'), DOCUMENT);
+    await review('orders.v2.review.json', CONCERN, 'orders.v2.md');
+    expect((await run('check', 'orders.v2.md')).stdout).toContain('a review with 1 concern');
+    await review();
+    expect((await run('check', 'orders.md')).stdout).toContain('a review with 1 concern');
+    await review('orders.ada.review.json', CONCERN, 'others.md');
+    const { code, stderr } = await run('check', 'orders.md');
+    expect(code).toBe(2);
+    expect(stderr).toContain('it is of others.md, and not of orders.md');
+  });
+
+  it('waives a concern, also where the reader finds no container', async () => {
+    await writeFile(
+      join(root, 'orders.md'),
+      `<!-- millrace-ignore K3 until 2999-06: ten orders a year -->\n${DOCUMENT}`,
+    );
+    await review();
+    const { code, stdout } = await run('check', 'orders.md');
+    expect(code).toBe(0);
+    expect(stdout).toContain('ten orders a year');
+  });
+
+  it('leaves out what the reader skipped in a document that it reads', async () => {
+    const text =
+      '# Shop\n\n## Container Designs\n\n### Orders Container\n\n- **Partition Key**: /customerId\n\n## Odds\n\nsplit by their status\n';
+    await writeFile(join(root, 'orders.md'), text);
+    expect((await run('check', 'orders.md')).stdout).toContain("doesn't read");
+    await review();
+    const { stdout } = await run('check', 'orders.md');
+    expect(stdout).toContain('a review with 1 concern');
+    expect(stdout).not.toContain("doesn't read");
+  });
+
   it('refuses a file of another form, or with a question that there is not', async () => {
     await write('orders.review.json', { version: 1, document: 'orders.md', text: '', answers: [] });
     const empty = await run('check', 'orders.md');
     expect(empty.code).toBe(2);
     expect(empty.stderr).toContain('orders.review.json: text');
     expect(empty.stderr).toContain('millrace model review --schema');
+    const twice = { finding: 'K3-00000000', verdict: 'wrong', because: 'The text says something else.' };
+    await review();
+    await write('orders.verdicts.json', { version: 1, document: 'orders.md', verdicts: [twice, twice] });
+    expect((await run('check', 'orders.md')).stderr).toContain('there are two verdicts on K3-00000000');
     const answers = [{ question: 'K99', concerns: [] }];
     await write('orders.review.json', { version: 1, document: 'orders.md', text: 'x', answers });
     expect((await run('check', 'orders.md')).stderr).toContain('there is no question K99');

@@ -76,7 +76,7 @@ function writesOf(facts: Known, row: ProjectionRow, sink: ContainerDetail, rate:
   }
   if (row.kind === 'reference') {
     const tenants = tenantsOf(facts, row);
-    const average = changesOf(facts, row.source, 'average');
+    const average = changesOf(facts, row.source, 'average') || changes;
     return [
       term(`projection ${row.name}${tenants === 1 ? '' : `, ${tenants} copies of each`}`, average * tenants, replace),
     ];
@@ -163,7 +163,7 @@ function tenantsOf(facts: Known, row: ProjectionRow): number {
   return stated ?? values ?? 1;
 }
 
-/** New documents of a type a second. */
+/** New documents of a type a second. An upsert may be one or not, and isn't counted. */
 function createdOf(facts: Known, of: Reference, rate: RateName): number {
   const made = facts
     .accessesTo(facts.detail(of.container))
@@ -210,7 +210,10 @@ export function changesOf(facts: Known, of: Reference, rate: RateName, seen: rea
     // A new child is written once more, which changes nothing that is derived from it.
     if (!row.source || row.kind === 'embed') return more;
     if (row.kind === 'reference')
-      return changesOf(facts, row.source, 'average', [...seen, row]) * tenantsOf(facts, row);
+      return (
+        (changesOf(facts, row.source, 'average', [...seen, row]) ||
+          changesOf(facts, row.source, rate, [...seen, row])) * tenantsOf(facts, row)
+      );
     return changesOf(facts, row.source, rate, [...seen, row]) * elementsOf(facts, row) + more;
   });
   return sum(own.map((access) => access[rate] ?? 0)) + sum(derived);

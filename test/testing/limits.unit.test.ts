@@ -40,6 +40,12 @@ test('code gives the texts that it compares a field with', () => {
   });
 });
 
+test('a number of the code keeps its sign', () => {
+  expect(
+    limitsOf({ design: undefined, requirements: undefined }, 'const cold = (c) => c.celsius < -18;').numbers,
+  ).toEqual([-18]);
+});
+
 test('code gives its numbers, but not the places in a text; names and modules are no values', () => {
   const found = ofCode(`import { copy } from 'millrace';
     copy('cards', { maxLag: '5 s', map: (row) => ({ day: row.at.slice(0, 10), cents: Math.min(row.cents, 50_000) }) });`);

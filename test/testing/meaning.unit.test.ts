@@ -156,3 +156,28 @@ test('the fence names patterns, type and container', () => {
   ]);
   expect(fence('sql').meanings).toEqual([]);
 });
+
+test('a field named top, a limit without an order, and an order within an object are read', () => {
+  const top = ORDERS.map((one) => ({ ...one, top: one.cents, at: { n: one.cents } }));
+  const of = (text: string): Meant =>
+    new Meant({ text, ids: ['1'], container: 'Orders', at: { file: 'm', line: 1 } }, evaluate, top);
+  const all = query('SELECT * FROM c');
+  const rows = top.map(({ id, top: value, at }): Doc => ({ id, top: value, at }));
+  expect(of('SELECT c.id, c.top FROM c WHERE c.top > 1').ofQuery(all, [], rows)).toBeUndefined();
+  const [, second, third] = rows;
+  const paged = query('SELECT * FROM c OFFSET 1 LIMIT 2');
+  expect(of('SELECT c.id FROM c OFFSET 1 LIMIT 2').ofQuery(paged, [], [second, third])).toBeUndefined();
+  const [first] = rows;
+  expect(of('SELECT * FROM c ORDER BY c.at.n').ofQuery(all, [], [top[0], top[2], top[1]])).toBeUndefined();
+  expect(
+    of('SELECT c.id, c.at.n FROM c ORDER BY c["at"].n DESC').ofQuery(
+      all,
+      [],
+      [
+        { ...second, n: 9 },
+        { ...third, n: 7 },
+        { ...first, n: 5 },
+      ],
+    ),
+  ).toBeUndefined();
+});

@@ -102,7 +102,7 @@ function pattern(row: Row, findings: ModelFinding[]): Pattern[] {
 function ratesOf(row: Row): string {
   const [peak, average] = [column(row, PEAK), column(row, AVERAGE)];
   const apart = peak !== undefined && average !== undefined && peak !== average;
-  return apart ? [peak, average].filter((text) => text !== '').join('/') : (column(row, RATE) ?? '');
+  return apart ? [peak, average].filter((text) => text !== '').join('/') : (column(row, RATE) ?? peak ?? '');
 }
 
 /** `**User → Orders**: 1:Many (avg 5 orders per user, max 1000)`. */

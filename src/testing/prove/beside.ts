@@ -25,7 +25,7 @@ export function besides(like: Doc, others: readonly Doc[], limits: Limits, kept:
     });
 }
 
-/** The finest part of a whole that numbers of the examples have, such as 0.25; 1 for whole numbers. What is rounded shows by it. */
+/** The smallest part of a whole that numbers of the examples have, such as 0.25; 1 for whole numbers. What is rounded shows by it. */
 const stepOf = (values: readonly unknown[]): number =>
   Math.min(
     1,

@@ -102,7 +102,8 @@ function compared(
   lists: ReadonlyMap<string, readonly string[]>,
   found: Found,
 ): void {
-  if (node.type === 'Literal' && typeof node.value === 'number' && !isPlace(parent)) found.number(node.value);
+  if (node.type === 'Literal' && typeof node.value === 'number' && !isPlace(parent))
+    found.number(parent?.type === 'UnaryExpression' && parent.operator === '-' ? -node.value : node.value);
   else if (node.type === 'BinaryExpression' && COMPARES.has(node.operator)) {
     for (const [value, other] of [
       [node.left, node.right],

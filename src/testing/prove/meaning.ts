@@ -76,7 +76,7 @@ export class Meant {
     if (typeof rows === 'string') return rows;
     const wrong = this.#unlike(query, rows);
     if (wrong !== undefined) return wrong;
-    const by = this.ordered ? this.#order : query;
+    const by = this.ordered ? this.#orderIn(rows) : query;
     const ranked = by.order.length > 0 ? rows.toSorted((a, b) => compare(a, b, by)) : rows;
     const asked = (words: string): number | undefined =>
       numberBehind(words, this.meaning.text, parameters) ?? numberBehind(words, query.text, parameters);
@@ -85,15 +85,25 @@ export class Meant {
     return this.#difference(found, meant, { ...by, text: `${query.text} ${by.text}` }, ranked);
   }
 
+  /** `ORDER BY c.o.at` by its place in the rows: `o.at` of whole documents, `at` where it is selected by itself. */
+  #orderIn(rows: readonly Doc[]): Query {
+    const order = this.#order.order.map(({ path, descending }) => ({
+      path: rows.some((row) => valueAt(row, path) !== undefined) ? path : (path.split('.').at(-1) ?? path),
+      descending,
+    }));
+    return { ...this.#order, order };
+  }
+
   /** Why the order or the limit of the meaning can't be those of the query. */
   #unlike(query: Query, rows: readonly Doc[]): string | undefined {
     const [own, asked] = [this.meaning.text, query.text].map((text) => numberBehind(LIMIT, text, []));
     if (own !== undefined && asked !== undefined && own !== asked)
       return `its meaning has at most ${own} rows, and its query ${asked}`;
-    for (const { path } of this.#order.order) {
+    const { order } = this.#orderIn(rows);
+    for (const { path } of order) {
       if (rows.length > 0 && rows.every((row) => valueAt(row, path) === undefined))
         return `its meaning sorts by ${path}, which it doesn't select`;
-      if (queryOf(this.meaning.text)?.equal.includes(path))
+      if (order.length === 1 && queryOf(this.meaning.text)?.equal.includes(path))
         return `its meaning sorts by ${path}, which is the same in all of its rows`;
     }
     return undefined;
@@ -174,11 +184,12 @@ const TAIL = /\border\s+by\s+((?:(?!\border\b).)*?)(?:\boffset\s+\S+\s+)?(?:\bli
  */
 function partsOf(text: string): { readonly body: string; readonly order: Query } {
   const [tail, list = ''] = TAIL.exec(text) ?? [];
-  if (tail === undefined) return { body: text, order: NO_ORDER };
+  const bare = (body: string): string => body.replace(/^(\s*select\s+(?:distinct\s+)?)top\s+\S+/i, '$1');
+  if (tail === undefined) return { body: bare(text.replace(/\boffset\s+\S+\s+limit\s+\S+\s*$/i, '')), order: NO_ORDER };
   const order = list.split(',').map((part) => {
     const [name = '', direction = ''] = part.trim().split(/\s+/);
-    return { path: name.split('.').at(-1) ?? name, descending: /^desc$/i.test(direction) };
+    const path = name.replaceAll(/\["(\w+)"\]/g, '.$1').split('.');
+    return { path: path.slice(path.length > 1 ? 1 : 0).join('.'), descending: /^desc$/i.test(direction) };
   });
-  const body = text.slice(0, text.length - tail.length).replace(/\btop\s+\S+/i, '');
-  return { body, order: { ...NO_ORDER, text: tail, order } };
+  return { body: bare(text.slice(0, text.length - tail.length)), order: { ...NO_ORDER, text: tail, order } };
 }

@@ -286,7 +286,7 @@ export interface Documents {
   readonly design: Design | undefined;
   /** What a person or an assistant read in the data model; absent: no file has annotations of it. */
   readonly annotations?: Annotations;
-  /** What readers answered to the questions of group K; absent: nobody reviewed it. */
+  /** What readers answered to the questions of group K; absent: there is no review. */
   readonly review?: Review;
   /** Of a data model in which the reader finds no container. */
   readonly waivers?: readonly Waiver[];

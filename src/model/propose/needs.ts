@@ -61,7 +61,7 @@ export interface Question {
 }
 
 /** `status (6 values)`, `tenantId (5,000 values, largest 12 %)`, `email (unique)`. */
-const FIELD = /^`?([\p{L}_]\w*)`?(?:\s*\((?:([\d,]+) values(?:, ?largest ([\d.]+) ?%)?|(unique))\))?$/u;
+const FIELD = /^`?([\p{L}_]\w*)`?(?:\s*\((?:([\d,]+) values(?:, ?largest ([\d.]+) ?%)?|(unique))\))?$/iu;
 
 export function needsOf(
   source: string,

@@ -34,7 +34,7 @@ export interface Checked {
     readonly verdict: Verdict['verdict'];
     readonly because: string;
   }[];
-  /** The number of concerns of a review. Absent: nobody reviewed it. */
+  /** The number of concerns of a review. Absent: there is no review. */
   readonly concerns?: number;
   readonly reading: readonly ModelFinding[];
   /** What `--fix` changed. */

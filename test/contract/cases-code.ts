@@ -13,7 +13,7 @@ export interface Case {
   readonly hint?: string;
 }
 
-const constantTier: EmbedSpec = {
+export const constantTier: EmbedSpec = {
   kind: 'embed',
   name: 'tiers',
   version: 1,

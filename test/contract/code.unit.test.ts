@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { CopySpec, Doc } from '../../src/definition/specs.ts';
-import { constantTier, ordersIn, ordersOut } from './cases-code.ts';
+import { OUT, constantTier, ordersIn, ordersOut } from './cases-code.ts';
 import { type Code, check, cold, days, summaries } from './shop.ts';
 
 test('a constant by a condition, an ingest of the event’s own values and a hub of its own are no findings', () => {
@@ -47,4 +47,25 @@ test('a rounded or limited number, and a set field that says something else, are
       tiers((customer) => String(customer['tier']).length > 2),
     ),
   ).toEqual([]);
+});
+
+test.each([
+  ['a greater age than the archive’s', 'Read an order placed more than 500 days ago'],
+  ['a span', 'Read the orders of a customer over 30 days'],
+])('a pattern with %s agrees with the archive', (_, description) => {
+  const found = (text: string): string[] =>
+    check([['| 1 | Read an order (source', `| 1 | ${text} (source`]])
+      .findings.filter(({ rule }) => rule === 'G9')
+      .map(({ message }) => message);
+  expect(found('Read an order over 30 days old')).toEqual([expect.stringContaining('older than 30 days')]);
+  expect(found(description)).toEqual([]);
+});
+
+test('a hub is the last part of its path, in any case, without the full stop of the sentence', () => {
+  const found = (stated: string): string[] =>
+    check([OUT, ['eventhub:orders-done', stated]], { projections: [summaries, days, cold, ordersOut] })
+      .findings.filter(({ rule }) => rule === 'G20')
+      .map(({ message }) => message);
+  expect(found('eventhub:shop/Orders-Done.')).toEqual([]);
+  expect(found('eventhub:orders-done/shop')).toEqual([expect.stringContaining('the hub shop in the document')]);
 });

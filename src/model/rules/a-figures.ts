@@ -33,7 +33,7 @@ function part(text: string): Range | undefined {
   if (results.length > 0) {
     // `= 30 + 10`, `= 1.2k` and `= 120 half of it at night` go on with what isn't read.
     const values = results.map(
-      (right) => /^\s*[~≈]?(\d+(?:,\d{3})*(?:\.\d+)?)(?:\s?RU)?(?:\/s)?\s*(?:,|$)/.exec(right)?.[1],
+      (right) => /^\s*[~≈]?(\d+(?:,\d{3})*(?:\.\d+)?)(?:\s?RU)?(?:\/s)?\s*(?:,(?!\d)|$)/.exec(right)?.[1],
     );
     const known = values.filter((value) => value !== undefined);
     // `a = b = 40` states one result twice.

@@ -72,11 +72,11 @@ export const FIGURE_CASES: readonly Case[] = [
     given: [
       LOAD,
       ['= 500; change', '= 0.5k; change'],
-      ['minutes: 40;', 'minutes 4 × 10 = 40 half of it at night = 20;'],
+      ['minutes: 40;', 'minutes 4 × 10 = 1,040 half of it at night = 20;'],
     ],
     wrong: [
       ['= 0.5k; change', '= 500; change'],
-      ['= 40 half of it at night = 20;', '= 60;'],
+      ['= 1,040 half of it at night = 20;', '= 60;'],
     ],
     at: 'together 540',
     says: 'The parts add up to 561',

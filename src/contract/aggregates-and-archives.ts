@@ -74,7 +74,7 @@ export function aggregatesAndArchives(contract: Contract): Rule[] {
       title: 'An archive states its rule, its path and the pattern that reads it',
       severity: 'error',
       source: SOURCES.ours,
-      why: 'The document states when documents are archived, the path of the blobs, and a pattern that reads cold data. The code has the same rule and the same date field. A pattern that says from which age on it reads there ("completed more than 90 days ago") has the age of the rule. The TTL leaves enough time to archive and verify a document before it expires.',
+      why: 'The document states when documents are archived, the path of the blobs, and a pattern that reads cold data. The code has the same rule and the same date field. A pattern that says from which age on it reads there ("completed more than 90 days ago") has at least the age of the rule. The TTL leaves enough time to archive and verify a document before it expires.',
       hint: 'Add the missing statement, or correct the wrong side.',
       *check(facts) {
         const rows = facts.rows.filter(({ kind }) => kind === 'archive');
@@ -176,17 +176,22 @@ export function aggregatesAndArchives(contract: Contract): Rule[] {
   ];
 }
 
-const AGE = /\b(?:more than|over|older than|longer than)\s+(?<age>[\d,.]+\s?(?:d|days?|weeks?|months?|years?))\b/i;
+/** `over 2 days` alone may be a span: "summed over 2 days". */
+const AGE =
+  /\b(?:more than|older than|longer than|over(?=\s+[\d,.]+\s?[a-z]+\s+(?:old|ago)\b))\s+(?<age>[\d,.]+\s?(?:d|days?|weeks?|months?|years?))\b/i;
 /** Months and years have no certain number of days. */
 const CALENDAR = 0.05;
 
-/** The age from which a pattern reads the archive, against the age at which documents leave for it. */
+/**
+ * The age from which a pattern reads the archive, against the age at which documents leave for it. A greater age is
+ * right: such documents are there.
+ */
 function* servedOtherwise(facts: Facts, row: ProjectionRow, after: number): Iterable<RuleResult> {
   for (const id of row.serves) {
     const pattern = facts.pattern(id);
     const age = AGE.exec(pattern?.description ?? '')?.groups?.['age'];
     const stated = duration(age ?? '');
-    if (!pattern || age === undefined || stated === undefined || Math.abs(stated - after) <= CALENDAR * after) continue;
+    if (!pattern || age === undefined || stated === undefined || stated >= (1 - CALENDAR) * after) continue;
     yield {
       severity: 'warning',
       message: `${row.name} archives after ${n(after / DAY)} d, but pattern ${pattern.printed} reads there what is older than ${age}`,

@@ -18,7 +18,7 @@ export function constants(contract: Contract): Rule[] {
       title: 'A field is copied from the field of its source, and isn’t one value for all',
       severity: 'warning',
       source: SOURCES.ours,
-      why: 'If all stores of the examples have the currency EUR, a function that returns `’EUR’` gives the same documents as one that returns the store’s currency, and no example shows the difference. The first store with CHF does. The rule runs the functions of copies, reference data and embeds on the examples with each field changed. It fails if a field of the result has a namesake in the source, and depends on no field. A field by which a condition selects may be written as a constant.',
+      why: 'If all stores of the examples have the currency EUR, a function that returns `’EUR’` gives the same documents as one that returns the store’s currency, and no example shows the difference. The first store with CHF does. The rule runs the functions of copies, reference data and embeds on the examples with each field changed. It fails if a field of the result has the value of its namesake in the source, and depends on no field. A field by which a condition selects may be written as a constant.',
       hint: 'Copy the field: `currency: (store) => store.currency`. If the value is meant to be the same for all, give the field another name.',
       *check(facts) {
         const { pipeline } = contract;
@@ -84,6 +84,10 @@ function constantSets(spec: EmbedSpec, model: Model): string[] {
       if (attempt(() => set(parent, item)) === undefined) return false;
       return !dependsOnAny([parent, item], ([one = {}, other = {}]) => set(one, other));
     });
-    return namesakes.length > 0 && constant ? [field] : [];
+    // A value that no namesake has is something else: whether a name is long.
+    const isCopied = namesakes.some(
+      (parent) => canonical(attempt(() => set(parent, item)) ?? null) === canonical(parent[field]),
+    );
+    return constant && isCopied ? [field] : [];
   });
 }

@@ -3,6 +3,9 @@ import { type Rule, SOURCES } from '../model/rules/rule.ts';
 import type { Contract } from './declared.ts';
 import { noPipeline } from './existence.ts';
 
+/** Names that differ only in case are taken for one hub. */
+const isSame = (one: string, other: string): boolean => one.toLowerCase() === other.toLowerCase();
+
 export function hubs(contract: Contract): Rule[] {
   return [
     {
@@ -23,15 +26,19 @@ export function hubs(contract: Contract): Rule[] {
           if (!declared) continue;
           const at = contract.at(declared, to);
           const row = facts.rows.find((one) => one.name === name);
-          const stated = /\b(?:event[ -]?hub)s?\s*[:/]\s*`?([\w.-]+)/i.exec(row?.sinkText ?? '')?.[1];
-          if (row && stated !== undefined && stated !== to)
+          const path = /\b(?:event[ -]?hub)s?\s*[:/]\s*`?([\w./-]+)/i.exec(row?.sinkText ?? '')?.[1];
+          const stated = path
+            ?.replace(/[./]+$/, '')
+            .split('/')
+            .at(-1);
+          if (row && stated !== undefined && !isSame(stated, to))
             yield {
               message: `${name} publishes to the hub ${stated} in the document, but to ${to} in the code`,
               at: row.at,
               words: stated,
               related: [at],
             };
-          const reader = pipeline.ingests.find(({ from }) => from === to);
+          const reader = pipeline.ingests.find(({ from }) => isSame(from, to));
           if (reader)
             yield {
               message: `${name} publishes to the hub ${to}, which ${reader.name} reads: each event comes back`,

@@ -3,7 +3,7 @@ import { canonical } from '../base/json.ts';
 import type { DocumentType, Model } from '../model/model.ts';
 import { containerOf, examplesOf } from '../model/model.ts';
 import type { Facts } from '../model/rules/facts.ts';
-import { type Rule, type RuleResult, SOURCES, missing, noDesign } from '../model/rules/rule.ts';
+import { type Rule, type RuleResult, SOURCES, missing, more, noDesign } from '../model/rules/rule.ts';
 import { recompute, rowKey, visible } from '../definition/oracle/recompute.ts';
 import type { Doc, Pipeline, ProjectionSpec } from '../definition/specs.ts';
 import { attempt } from '../definition/watched.ts';
@@ -79,23 +79,20 @@ function* ofSink(
   });
   // One fault of the code moves many rows.
   for (const [, same] of Map.groupBy(lacking, ({ near }) => near?.fields.join(' '))) {
-    const [first, ...more] = same;
+    const [first, ...rest] = same;
     if (!first) continue;
     const near =
       first.near &&
-      `; the nearest row that it makes ${more.length > 0 ? 'for the first ' : ''}has ${first.near.differs}`;
+      `; the nearest row that it makes ${rest.length > 0 ? 'for the first ' : ''}has ${first.near.differs}`;
     yield {
-      message: `From the source’s examples ${names} makes no ${spec.into.type} ${String(first.example['id'])}${andMore(more)}${near ?? ''}`,
+      message: `From the source’s examples ${names} makes no ${spec.into.type} ${String(first.example['id'])}${more(rest.length)}${near ?? ''}`,
       at: first.at,
       words: `"${first.near?.field ?? 'id'}"`,
-      related: [...more.map(({ at }) => at), contract.at(declared, first.near?.field, writing(declared))],
+      related: [...rest.map(({ at }) => at), contract.at(declared, first.near?.field, writing(declared))],
     };
   }
   if (others.size > 0) yield surplus(names, [...others.values()], made.size, type, contract.at(declared, 'where'));
 }
-
-/** `and 4 more` */
-export const andMore = (others: readonly unknown[]): string => (others.length > 0 ? ` and ${others.length} more` : '');
 
 /** A document that shows most of the rows means to show them all. */
 function surplus(
@@ -105,11 +102,10 @@ function surplus(
   { name, at }: DocumentType,
   code: DocumentType['at'],
 ): RuleResult {
-  const ids = others.slice(0, NAMED).map((row) => String(row['id']));
-  const more = andMore(others.slice(NAMED));
+  const shown = others.slice(0, NAMED);
   return {
     severity: others.length * 2 <= made ? 'warning' : 'information',
-    message: `From the source’s examples ${names} also makes ${name} ${ids.join(', ')}${more}, which no example shows`,
+    message: `From the source’s examples ${names} also makes ${name} ${shown.map((row) => String(row['id'])).join(', ')}${more(others.length - shown.length)}, which no example shows`,
     at,
     related: [code],
     hint: 'Add the example. If the row must not exist, correct the filter in the code.',

@@ -13,7 +13,7 @@ export interface Case {
   readonly hint?: string;
 }
 
-const constantTier: EmbedSpec = {
+export const constantTier: EmbedSpec = {
   kind: 'embed',
   name: 'tiers',
   version: 1,
@@ -50,7 +50,7 @@ export const ordersOut: PublishSpec = {
   order: 'partitionKey',
   images: false,
 };
-const OUT: Edit = [
+export const OUT: Edit = [
   '| orders-cold | archive |',
   '| orders-out | publish | Orders (order) | eventhub:orders-done | customerId | all | #1 | 5 s | keep | backfill |\n| orders-cold | archive |',
 ];
@@ -96,6 +96,12 @@ export const CODE_CASES: readonly Case[] = [
   {
     rule: 'G19',
     code: ingesting((doc) => ({ ...doc, id: crypto.randomUUID() })),
+    at: 'definePipeline',
+    says: 'makes another id each time',
+  },
+  {
+    rule: 'G19',
+    code: ingesting((doc) => ({ ...doc, id: `o|${Date.now()}` })),
     at: 'definePipeline',
     says: 'makes another id each time',
   },

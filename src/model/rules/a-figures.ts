@@ -31,7 +31,10 @@ interface Range {
 function part(text: string): Range | undefined {
   const results = text.split('=').slice(1);
   if (results.length > 0) {
-    const values = results.map((right) => /^\s*[~≈]?(\d[\d,]*(?:\.\d+)?)(?![\d.]*\s*[×*÷])/.exec(right)?.[1]);
+    // `= 30 + 10`, `= 1.2k` and `= 120 half of it at night` go on with what isn't read.
+    const values = results.map(
+      (right) => /^\s*[~≈]?(\d+(?:,\d{3})*(?:\.\d+)?)(?:\s?RU)?(?:\/s)?\s*(?:,(?!\d)|$)/.exec(right)?.[1],
+    );
     const known = values.filter((value) => value !== undefined);
     // `a = b = 40` states one result twice.
     if (known.length < values.length || /=\s*[\d,.]+\s*=/.test(text)) return undefined;
@@ -73,6 +76,8 @@ const fits = (sum: number, parts: readonly Range[]): boolean => {
 
 const DAILY =
   /(?<![\d.,])(?<count>\d[\d,]*(?:\.\d+)?)\s?(?<scale>k|K|M|million|thousand)? (?<what>[a-z][a-z-]*(?: [a-z-]+)?) (?:a|per|each) day \((?:about |~|≈ ?)?(?<rate>\d[\d,]*(?:\.\d+)?)\s?(?:\/s|per second|a second)\b(?<average> (?:on average|in the average|average|avg))?/g;
+/** An average over the open hours is above that of the day. */
+const HOURS = /^[^.;]{0,20}?\b(?:over|in|during|within)\b[^.;]{0,30}\bhours?\b/i;
 const SCALES: Readonly<Record<string, number>> = { k: 1e3, thousand: 1e3, m: 1e6, million: 1e6 };
 const DAY_S = 86_400;
 /** Figures in prose are rounded. */
@@ -82,22 +87,37 @@ const ROUGH = 1.5;
 const contradicts = (average: number, rate: number, isAverage: boolean): boolean =>
   average > ROUGH * rate || (isAverage && rate > ROUGH * average);
 
-const LIMIT = /^[\s(]*[\p{L}_][\w.]*\s*(?:>=?|<=?|≥|≤)\s*(?<limit>-?\d[\d,]*(?:\.\d+)?)[\s)]*$/u;
+const LIMIT = /^[\s(]*(?<of>[\p{L}_][\w.]*)\s*(?:>=?|<=?|≥|≤)\s*(?<limit>-?\d[\d,]*(?:\.\d+)?)[\s)]*$/u;
 const COMPARED =
-  /\b(?:above|over|more than|higher than|below|under|less than|lower than|at least|at most|from)\s+(?<limit>-?\d[\d,]*(?:\.\d+)?)/gi;
+  /(?<before>(?:[\p{L}_]+ ){0,3})\b(?:above|over|more than|higher than|below|under|less than|lower than|at least|at most|from)\s+(?<limit>-?\d+(?:,\d{3})*(?:\.\d+)?)\s*(?<unit>°C|%|[\p{L}_]+)?/giu;
+/** Units that fields have another word for. */
+const UNITS: Readonly<Record<string, RegExp>> = { '°c': /celsius|temperature/i, '%': /percent/i };
 
-/** The sentences that say from which value on something counts as what a measure counts. */
+/** Whether the words beside a number name the field that the measure compares, or its unit. */
+function isOfField(field: string, { before = '', unit = '' }: Readonly<Record<string, string | undefined>>): boolean {
+  const names = (field.split('.').at(-1) ?? '').split(/_|(?<=[a-z\d])(?=[A-Z])/).map(stem);
+  return (
+    UNITS[unit.toLowerCase()]?.test(field) === true ||
+    [...before.trim().split(' '), unit].some((word) => word !== '' && names.includes(stem(word)))
+  );
+}
+
+const stem = (word: string): string => word.toLowerCase().replace(/s$/, '');
+
+/** The clauses that say from which value on something counts as what a measure counts. */
 function* limits(facts: Facts): Iterable<{ field: string; limit: number; said: number[]; at: Place; row: Place }> {
   for (const { measures, at: row } of facts.rows)
     for (const { field, of } of measures) {
-      const limit = LIMIT.exec(of)?.groups?.['limit'];
-      if (limit === undefined) continue;
-      const stem = field.toLowerCase().replace(/s$/, '');
-      const defined = new RegExp(String.raw`\b(?:counts? as|means|is|are|is called)(?: an?)? ${stem}s?\b`, 'i');
+      const { of: compared, limit } = LIMIT.exec(of)?.groups ?? {};
+      if (compared === undefined || limit === undefined) continue;
+      const defined = new RegExp(String.raw`\b(?:counts? as|means|is|are|is called)(?: an?)? ${stem(field)}s?\b`, 'i');
       for (const { text, at } of facts.prose)
-        for (const sentence of text.split(/[;.](?!\d)/)) {
-          const said = [...sentence.matchAll(COMPARED)].map(({ groups }) => number(groups?.['limit'] ?? ''));
-          if (said.length > 0 && defined.test(sentence)) yield { field, limit: number(limit), said, at, row };
+        for (const clause of text.split(/[;.,](?!\d)/)) {
+          if (!defined.test(clause)) continue;
+          const said = [...clause.matchAll(COMPARED)].flatMap(({ groups = {} }) =>
+            isOfField(compared, groups) ? [number(groups['limit'] ?? '')] : [],
+          );
+          if (said.length > 0) yield { field, limit: number(limit), said, at, row };
         }
     }
 }
@@ -105,9 +125,11 @@ function* limits(facts: Facts): Iterable<{ field: string; limit: number; said: n
 const childOf = ({ child }: Relationship): string => words(child.split(/\s+as\s+/)[0] ?? '');
 const largest = (all: readonly Relationship[]): number[] => all.flatMap(({ max }) => max ?? []);
 
-/** `max 200 lines × 0.2 KB`: how many there are at most. */
+/** `max 200 lines × 0.2 KB`: how many there are at most; `max 2 KB × 100 lines` begins with a size. */
 const countIn = (text: string): number | undefined => {
-  const count = /\bmax(?:imum)?\.? (?<count>\d[\d,]*)(?: [a-z]+)?(?: [a-z]+)? ?×/i.exec(text)?.groups?.['count'];
+  const count = /\bmax(?:imum)?\.? (?<count>\d[\d,]*)(?! ?(?:[kmgt]?i?b|bytes?|ru)\b)(?: [a-z]+)?(?: [a-z]+)? ?×/i.exec(
+    text,
+  )?.groups?.['count'];
   return count === undefined ? undefined : number(count);
 };
 
@@ -162,7 +184,9 @@ export const FIGURES: readonly Rule[] = [
             words: n(sum),
             evidence,
           };
-        const detail = facts.containers.find(({ prose }) => prose.some((piece) => piece.at.line === at.line));
+        const detail = facts.containers.find(({ prose }) =>
+          prose.some((piece) => piece.at.line === at.line && piece.at.file === at.file),
+        );
         const max = detail?.container.throughput?.max;
         if (share !== undefined && max !== undefined && Math.abs(share - (100 * sum) / max) > 1)
           yield {
@@ -202,7 +226,9 @@ export const FIGURES: readonly Rule[] = [
       }
       for (const access of facts.accesses) {
         // A page of them isn't all.
-        const rows = /\bat most [\d,]+ \w/i.test(access.row.notes) ? rowsStated(access.row) : undefined;
+        const { notes } = access.row;
+        const isAll = /\bat most [\d,]+ \w/i.test(notes) && !/\bpages?\b|\bpaged\b|\bcontinuation/i.test(notes);
+        const rows = isAll ? rowsStated(access.row) : undefined;
         const all = listed(facts, access);
         const [first] = all;
         if (rows === undefined || !first || largest(all).length < all.length) continue;
@@ -225,11 +251,12 @@ export const FIGURES: readonly Rule[] = [
     *check(facts): Iterable<RuleResult> {
       let any = false;
       for (const { text, at } of facts.prose)
-        for (const { 0: said, groups = {} } of text.matchAll(DAILY)) {
+        for (const { 0: said, index, groups = {} } of text.matchAll(DAILY)) {
           any = true;
           const { count = '', scale = '', rate = '', average } = groups;
           const mean = (number(count) * (SCALES[scale.toLowerCase()] ?? 1)) / DAY_S;
-          if (contradicts(mean, number(rate), average !== undefined))
+          const isAverage = average !== undefined && !HOURS.test(text.slice(index + said.length));
+          if (contradicts(mean, number(rate), isAverage))
             yield {
               message: `${quoted(said)}: that many a day are ${n(mean)}/s on average`,
               at,
@@ -245,7 +272,7 @@ export const FIGURES: readonly Rule[] = [
     title: 'A limit in a sentence is the limit of the measure that counts by it',
     severity: 'warning',
     source: SOURCES.ours,
-    why: 'Readers take from the text what a number means. If the text says that a reading above 10 °C counts as an alarm, and the measure is `alarms = sum(celsius > 8)`, they take 9 °C for no alarm, and the total contradicts them. The rule compares sentences such as "counts as an alarm" and "is delayed" with the measure of that name.',
+    why: 'Readers take from the text what a number means. If the text says that a reading above 10 °C counts as an alarm, and the measure is `alarms = sum(celsius > 8)`, they take 9 °C for no alarm, and the total contradicts them. The rule compares sentences such as "counts as an alarm" and "is delayed" with the measure of that name, if the word before or behind the number is the field that the measure compares, or its unit.',
     hint: 'Correct the sentence or the measure.',
     *check(facts): Iterable<RuleResult> {
       const all = [...limits(facts)];

@@ -85,6 +85,25 @@ interface Odd {
   readonly at: Place;
 }
 
+const isCancelled = (example: Example): boolean =>
+  Object.entries(example).some(
+    ([name, value]) =>
+      (/cancel/i.test(name) && Boolean(value)) || (typeof value === 'string' && /^(?:cancel|void|refund)/i.test(value)),
+  );
+
+/** A discount, or a fee and a tax together, explain the difference; so may a number that no other example has. */
+function isExplained(examples: readonly Example[], example: Example, field: string, difference: number): boolean {
+  const others = numbersIn(example).filter(([name]) => name !== field);
+  const isOwn = others.some(([name]) => examples.every((one) => one === example || typeof one[name] !== 'number'));
+  if (isOwn || isCancelled(example)) return true;
+  const values = others.map(([, value]) => Math.abs(value));
+  return values.some(
+    (one, index) =>
+      near(difference, one) ||
+      values.slice(index + 1).some((two) => near(difference, one + two) || near(difference, Math.abs(one - two))),
+  );
+}
+
 /** Examples whose field isn't the sum that it is in at least two others, and in all others. */
 function oddSums(facts: Facts, { name, examples, at }: DocumentType): Odd[] {
   const ways = waysOf(examples);
@@ -110,9 +129,7 @@ function oddSums(facts: Facts, { name, examples, at }: DocumentType): Odd[] {
     if (!best || !example || others.length > 0) return [];
     const { way } = best;
     const [stated, sum] = [Number(example[field]), sumOf(example, way)];
-    // A discount or a fee beside it explains the difference.
-    if (numbersIn(example).some(([other, value]) => other !== field && near(Math.abs(stated - sum), Math.abs(value))))
-      return [];
+    if (isExplained(examples, example, field, Math.abs(stated - sum))) return [];
     return [
       {
         message: `${field} of ${name} is the sum of ${way.factors.join(' × ')} over ${way.list} in the other examples; here the sum is ${n(sum)}, and ${field} ${n(stated)}`,
@@ -191,7 +208,10 @@ function namesIn(value: unknown, into = new Set<string>()): Set<string> {
 const FIELD = /(?<![\w./])[a-z][a-z0-9]+(?:[A-Z][a-z0-9]+|_[a-z0-9]+)+(?![\w(/.])/g;
 
 /** What a request has, and no document. */
-const OF_REQUEST = /^(?:page|continuation|cursor|limit|offset|sort|search)/i;
+const OF_REQUEST = /^(?:page|continuation|cursor|limit|offset|sort|search|idempotency)/i;
+/** `fromDate`, `priceMax`: the ends of a range that a request gives. */
+const OF_RANGE =
+  /^(?:from|to|start|end|min|max)(?=[A-Z_])|(?:From|To|Start|End|Min|Max)$|_(?:from|to|start|end|min|max)$/;
 const COMPUTED = /\b(?:count|sum|avg|min|max)\s*\(|\bgroup by\b/i;
 
 function absent({ pattern, row }: Access, details: readonly ContainerDetail[]): string[] {
@@ -207,9 +227,10 @@ function absent({ pattern, row }: Access, details: readonly ContainerDetail[]): 
     const lower = name.toLowerCase();
     return (
       !OF_REQUEST.test(name) &&
+      !OF_RANGE.test(name) &&
       !known.has(lower) &&
       !types.has(lower) &&
-      !new RegExp(String.raw`\bas ${lower}\b`).test(query)
+      !new RegExp(String.raw`(?:\bas |@)${lower}\b`).test(query)
     );
   });
 }
@@ -248,7 +269,7 @@ export const EXAMPLES: readonly Rule[] = [
     title: 'A field that is a sum over a list is it in every example',
     severity: 'warning',
     source: SOURCES.ours,
-    why: 'Examples are what a program and its tests are written by. If `totalCents` is the sum of quantity × price over the lines in all examples but one, that one is wrong, or something else counts that no field shows. The rule looks for a number that is such a sum in at least two other examples, and isn’t in one. A difference that another number of the example explains, such as a discount, is no finding.',
+    why: 'Examples are what a program and its tests are written by. If `totalCents` is the sum of quantity × price over the lines in all examples but one, that one is wrong, or something else counts that no field shows. The rule looks for a number that is such a sum in at least two other examples, and isn’t in one. A difference that one or two other numbers of the example explain, such as a discount, is no finding. Nor is one in a cancelled document, or in one with a number that the others lack.',
     hint: 'Correct the total or the list. Or show the field that makes the difference.',
     needs: [DESIGN],
     *check(facts): Iterable<RuleResult> {
@@ -285,7 +306,7 @@ export const EXAMPLES: readonly Rule[] = [
     title: 'The attributes that a pattern needs are fields of its documents',
     severity: 'warning',
     source: SOURCES.seed,
-    why: 'A page can’t show what no document has. An attribute that was added to a pattern later needs a field in the container that serves it, and something that fills the field. The rule looks for names such as `lowestBattery` under the attributes of a pattern, in the examples of the containers of its row. It passes over words, because requirements are written in them.',
+    why: 'A page can’t show what no document has. An attribute that was added to a pattern later needs a field in the container that serves it, and something that fills the field. The rule looks for names such as `lowestBattery` under the attributes of a pattern, in the examples of the containers of its row. It passes over words, because requirements are written in them, and over names that a request gives: parameters of the query, `pageSize`, `fromDate`.',
     hint: 'Add the field to the examples of the container and to what writes it, or name the attribute as the documents do.',
     needs: [DESIGN, MAPPING, PATTERNS],
     *check(facts): Iterable<RuleResult> {

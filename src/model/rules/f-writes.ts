@@ -8,10 +8,12 @@ import { type Rule, type RuleResult, DESIGN, MAPPING, PATTERNS, SOURCES, missing
 const CONDITION =
   /\bif-?match\b|\be-?tags?\b|\boptimistic (?:concurrency|lock\w*|control)|\bconditional (?:writes?|replaces?|updates?|patch(?:es)?|deletes?|puts?)\b/i;
 const DENIED =
-  /\b(?:no|not|without|instead of|doesn['’]t need|don['’]t need)\b[^.;]{0,25}(?:if-?match|e-?tag|optimistic|condition)/i;
+  /\b(?:no|not|without|instead of|doesn['’]t need|don['’]t need)\b[^.;]{0,25}(?:if-?match|e-?tag|optimistic|condition)|(?:if-?match|e-?tag|optimistic|condition)[^.;]{0,40}\b(?:unnecessary|not (?:needed|necessary|required))\b/i;
 /** What decides between two writers without an ETag. */
 const GUARDED =
-  /\bbatch|\btransaction|\bstored procedure|\bcreate|\binsert|\bif-?none-?match|\bfilter ?predicate|\bcondition|\bincr/i;
+  /\bbatch|\btransaction|\bstored procedure|\bcreates?\b|\binsert|\bif-?none-?match|\bfilter ?predicate|\bcondition|\bincr(?:ements?)?\b/i;
+/** A sentence of writes; "every answer has an ETag" is none. */
+const WRITING = /\b(?:writ|updat|replac|patch|upsert|delet|modif)/i;
 const WRITES: ReadonlySet<Operation> = new Set(['replace', 'patch', 'upsert', 'delete']);
 
 const asked = ({ pattern }: Access): string =>
@@ -41,17 +43,23 @@ interface Kept {
   readonly from: Place;
 }
 
+/** "The email stays, only the name": the name; of a list with "and" all; none of those that aren't overwritten. */
+function named(said: string): string {
+  const last = said.slice(said.lastIndexOf(',') + 1);
+  const group = /\band\b/i.test(last) ? said : last;
+  return /\b(?:not|never|stays?|kept)\b|n['’]t\b/i.test(group) ? '' : group;
+}
+
 /** Fields that the container's text says are overwritten when a document is marked. */
 function overwritten({ container, prose }: ContainerDetail): { field: string; at: Place }[] {
   const said = prose.filter(({ text }) => ANY.test(text));
   if (said.length === 0) return [];
   const fields = [...fieldsIn(container)].filter((field) => !MARKER.test(field));
   return said.flatMap(({ text, at }) =>
-    [...text.matchAll(OVERWRITTEN)].flatMap(({ groups }) =>
-      fields
-        .filter((field) => new RegExp(String.raw`\b${field}\b`).test(groups?.['fields'] ?? ''))
-        .map((field) => ({ field, at })),
-    ),
+    [...text.matchAll(OVERWRITTEN)].flatMap(({ groups }) => {
+      const group = named(groups?.['fields'] ?? '');
+      return fields.filter((field) => new RegExp(String.raw`\b${field}\b`).test(group)).map((field) => ({ field, at }));
+    }),
   );
 }
 
@@ -79,7 +87,7 @@ export const WRITE_RULES: readonly Rule[] = [
     needs: [DESIGN, MAPPING, PATTERNS],
     *check(facts): Iterable<RuleResult> {
       const isSaidOfAll = (facts.design?.prose ?? []).some(
-        ({ text }) => /\b(?:all|every|each)\b/i.test(text) && CONDITION.test(text),
+        ({ text }) => /\b(?:all|every|each)\b/i.test(text) && CONDITION.test(text) && WRITING.test(text),
       );
       for (const access of facts.accesses) {
         const { pattern, row } = access;
@@ -107,7 +115,7 @@ export const WRITE_RULES: readonly Rule[] = [
     title: 'What the requirements only mark as deleted isn’t deleted',
     severity: 'error',
     source: SOURCES.feed,
-    why: 'A pattern marks a document as deleted because the latest-version feed shows no deletes, or because it must come back. A delete in its row removes the document: copies, sums and search keep it for good. Whether another example shows a marker doesn’t help this row.',
+    why: 'A pattern marks a document as deleted because the latest-version feed shows no deletes, or because it must come back. A delete in its row removes the document: copies, sums and search keep it for good. A pattern that purges or removes is passed over. Whether another example shows a marker doesn’t help this row.',
     hint: 'Write the mark in the row: `Replace with deletedAt and ttl`. Or correct the requirement.',
     needs: [DESIGN, MAPPING, PATTERNS],
     *check(facts): Iterable<RuleResult> {
@@ -115,8 +123,9 @@ export const WRITE_RULES: readonly Rule[] = [
         const text = pattern ? `${pattern.description} ${pattern.requirements} ${pattern.considerations}` : '';
         const names = (pattern?.attributes ?? '').split(/[^\w]+/);
         return (
-          (MARKED.test(text) && !/\b(?:no|not|without)\b[^.;]{0,12}soft/i.test(text)) ||
-          names.some((name) => MARKER.test(name) && name !== 'deleted')
+          !/\bpurg|\bhard[- ]?delet|\bremov/i.test(pattern?.description ?? '') &&
+          ((MARKED.test(text) && !/\b(?:no|not|without)\b[^.;]{0,12}soft/i.test(text)) ||
+            names.some((name) => MARKER.test(name) && name !== 'deleted'))
         );
       });
       if (marking.length === 0) yield missing('a pattern with a soft delete');

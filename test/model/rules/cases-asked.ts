@@ -61,6 +61,22 @@ export const ASKED_CASES: readonly Case[] = [
     says: 'Pattern 5 asks for "create", but row 5 does: Upsert',
   },
   {
+    // A condition that isn't needed isn't asked for.
+    rule: 'F24',
+    given: [['| 5/1 | Write | name | | replace |', '| 5/1 | Write | name | | replace; If-Match is unnecessary here |']],
+    wrong: [['If-Match is unnecessary here', 'If-Match is needed here']],
+    at: 'Rename a customer',
+    says: 'asks for a condition',
+  },
+  {
+    // The notes' "createdAt" is no create, and an ETag in answers is no condition of writes.
+    rule: 'F24',
+    given: [CONDITION, ROW, ['- **Load**:', '- **Answers**: every answer has an ETag\n- **Load**:']],
+    wrong: [['| Replace with If-Match | 12 RU |', '| Replace | createdAt stays, 12 RU |']],
+    at: 'Rename a customer',
+    says: 'asks for a condition',
+  },
+  {
     rule: 'F25',
     given: [MARK, MARKED],
     wrong: [['Replace with deletedAt and ttl', 'Delete']],
@@ -69,11 +85,48 @@ export const ASKED_CASES: readonly Case[] = [
     says: 'Pattern 6 marks the document as deleted, but row 6 deletes it',
   },
   {
+    // What is purged was marked before.
+    rule: 'F25',
+    given: [
+      [
+        '| Read a customer (source: analytics) | 10/2 | Read | all',
+        '| Read a customer (source: analytics) | 10/2 | Read | deletedAt, all',
+      ],
+      ['| 6 | Rename a customer (source', '| 6 | Purge a customer (source'],
+      MARK,
+      ['| Customers | Replace | 12 RU |', '| Customers | Delete | 12 RU |'],
+    ],
+    wrong: [['| 6 | Purge a customer (source', '| 6 | Rename a customer (source']],
+    at: '| Delete |',
+  },
+  {
     rule: 'F26',
     given: ERASED,
     wrong: [['"mail": "erased"', '"mail": "ben@example.com"']],
     at: 'ben@example.com',
     severity: 'error',
     says: 'mail of Customers is said to be overwritten, but a marked example has ben@example.com',
+  },
+  {
+    // A field that stays isn't overwritten.
+    rule: 'F26',
+    given: [
+      ...ERASED,
+      ['"mail": "erased"', '"mail": "ben@example.com"'],
+      ['whose name and mail are overwritten', 'whose mail stays, only the name is overwritten'],
+    ],
+    wrong: [['whose mail stays, only the name is', 'whose tier, mail and name are']],
+    at: 'ben@example.com',
+  },
+  {
+    // Nor is one that must not be.
+    rule: 'F26',
+    given: [
+      ...ERASED,
+      ['"mail": "erased"', '"mail": "ben@example.com"'],
+      ['mail are overwritten', 'tier are overwritten. The mail must not be erased, and may never be masked'],
+    ],
+    wrong: [['The mail must not be erased', 'The mail must be erased']],
+    at: 'ben@example.com',
   },
 ];

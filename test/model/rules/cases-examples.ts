@@ -45,7 +45,7 @@ export const EXAMPLE_CASES: readonly Case[] = [
   {
     // The discount explains the difference; another number doesn't.
     rule: 'C42',
-    of: ORDERS,
+    of: ORDERS.replaceAll(/"total": [37]00/g, '"discount": 0,\n  $&'),
     given: [['"total": 500', '"discount": 100,\n  "total": 400']],
     wrong: [['"discount": 100', '"discount": 50']],
     at: '"total": 400',
@@ -60,6 +60,29 @@ export const EXAMPLE_CASES: readonly Case[] = [
       ['"total": 400', '"total": 450'],
     ],
     at: '"total": 450',
+  },
+  {
+    // Two numbers explain it together; of three orders all have them.
+    rule: 'C42',
+    of: ORDERS.replaceAll('"lines"', '"fee": 60,\n  "tax": 40,\n  "lines"'),
+    given: [['"total": 500', '"total": 600']],
+    wrong: [['"total": 600', '"total": 650']],
+    at: '"total": 650',
+  },
+  {
+    // So may a number that only this one has.
+    rule: 'C42',
+    of: ORDERS,
+    given: [['"total": 500', '"paidBefore": 50,\n  "total": 400']],
+    wrong: [['"paidBefore": 50,', '"paidBefore": "2026",']],
+    at: '"total": 400',
+  },
+  {
+    rule: 'C42',
+    of: ORDERS,
+    given: [['"total": 500', '"status": "cancelled",\n  "total": 0']],
+    wrong: [['"cancelled"', '"paid"']],
+    at: '"total": 0',
   },
   {
     rule: 'C43',
@@ -108,5 +131,16 @@ export const EXAMPLE_CASES: readonly Case[] = [
     wrong: [['VALUE SUM(c.cents)', 'VALUE c.cents']],
     at: 'Totals of a day (source',
     says: 'needs allCents, which',
+  },
+  {
+    // Parameters of the query, keys against repeats and the ends of a range come with the request.
+    rule: 'C44',
+    given: [
+      ['| 10/2 | Read | orders, cents |', '| 10/2 | Read | orders, wantedDay, idempotencyKey, fromDate, priceMax |'],
+      ['c.day = @day`', 'c.day = @wantedDay`'],
+    ],
+    wrong: [['c.day = @wantedDay`', 'c.day = @day`']],
+    at: 'Totals of a day (source',
+    says: 'Pattern 4 needs wantedDay, which',
   },
 ];

@@ -59,6 +59,29 @@ export const FIGURE_CASES: readonly Case[] = [
     at: 'together 700',
   },
   {
+    // A result that goes on is no part that can be added up.
+    rule: 'A28',
+    given: [LOAD, ['orders 25 × 20 RU = 500;', 'orders 40 × 10 RU = 400 + 100 = 500;']],
+    wrong: [['= 400 + 100 = 500;', '= 400;']],
+    at: 'together 540',
+    says: 'The parts add up to 441',
+  },
+  {
+    // A number with a scale isn't read, and half of a part isn't a second part.
+    rule: 'A28',
+    given: [
+      LOAD,
+      ['= 500; change', '= 0.5k; change'],
+      ['minutes: 40;', 'minutes 4 × 10 = 1,040 half of it at night = 20;'],
+    ],
+    wrong: [
+      ['= 0.5k; change', '= 500; change'],
+      ['= 1,040 half of it at night = 20;', '= 60;'],
+    ],
+    at: 'together 540',
+    says: 'The parts add up to 561',
+  },
+  {
     rule: 'A29',
     given: [LINES],
     wrong: [['avg 2, max 100)', 'avg 2, max 20,000)']],
@@ -88,6 +111,21 @@ export const FIGURE_CASES: readonly Case[] = [
     at: 'Customer → Summaries',
   },
   {
+    // Nor if the notes speak of pages.
+    rule: 'A29',
+    given: [ROWS, SUMMARIES, ['at most 40 rows, 3 RU', 'at most 20 rows a page, 3 RU']],
+    wrong: [['at most 20 rows a page', 'at most 20 rows']],
+    at: 'Customer → Summaries',
+  },
+  {
+    // A size isn't a number of lines.
+    rule: 'A29',
+    given: [LINES, ['max 100 lines × 0.2 KB', 'max 2 KB × 100 lines']],
+    wrong: [['max 2 KB × 100 lines', 'max 2 lines × 100 KB']],
+    at: 'Order → Lines',
+    says: 'calculated with 2',
+  },
+  {
     rule: 'A30',
     given: [SCALE],
     wrong: [['86,400 orders a day', '864,000 orders a day']],
@@ -103,11 +141,26 @@ export const FIGURE_CASES: readonly Case[] = [
     at: '86,400 orders a day',
   },
   {
+    // The average of the open hours is above that of the day.
+    rule: 'A30',
+    given: [SCALE, ['(1/s on average)', '(2/s on average) over 12 hours']],
+    wrong: [[' over 12 hours', ' over the year']],
+    at: '86,400 orders a day',
+  },
+  {
     rule: 'A31',
     given: [DELAYED, SAID],
     wrong: [['An order above 500 cents', 'An order above 5,000 cents']],
     at: 'counts as large',
     severity: 'warning',
     says: 'The text says 5,000, but large counts by 500',
+  },
+  {
+    // A number of something else, or of another clause, isn't the limit.
+    rule: 'A31',
+    given: [DELAYED, [SAID[0], `${SAID[1]}, and from 3 lines on it is sent apart. An order above 9 lines is large`]],
+    wrong: [['An order above 9 lines', 'An order above 9 cents']],
+    at: 'is large',
+    says: 'The text says 9, but large counts by 500',
   },
 ];

@@ -57,8 +57,8 @@ function overwritten({ container, prose }: ContainerDetail): { field: string; at
   const fields = [...fieldsIn(container)].filter((field) => !MARKER.test(field));
   return said.flatMap(({ text, at }) =>
     [...text.matchAll(OVERWRITTEN)].flatMap(({ groups }) => {
-      const group = named(groups?.['fields'] ?? '');
-      return fields.filter((field) => new RegExp(String.raw`\b${field}\b`).test(group)).map((field) => ({ field, at }));
+      const group = new Set(named(groups?.['fields'] ?? '').match(/[\w$]+/g));
+      return fields.filter((field) => group.has(field)).map((field) => ({ field, at }));
     }),
   );
 }

@@ -108,6 +108,13 @@ export const ASKED_CASES: readonly Case[] = [
     says: 'mail of Customers is said to be overwritten, but a marked example has ben@example.com',
   },
   {
+    // A field's name may have any sign.
+    rule: 'F26',
+    given: [...ERASED, ['"mail": "erased"', '"*": 1, "a(b": 2, "mail": "erased"']],
+    wrong: [['"mail": "erased"', '"mail": "ben@example.com"']],
+    at: 'ben@example.com',
+  },
+  {
     // A field that stays isn't overwritten.
     rule: 'F26',
     given: [

@@ -62,6 +62,11 @@ export const MODEL_ERRORS = {
     hint: 'Name the `cosmosdb_requirements.md`, with a section `## Access Patterns Analysis`.',
     usage: true,
   },
+  'review-flags': {
+    meaning: 'Flags of `model review` that don’t go together.',
+    hint: 'A free review has a file of its own: `--by NAME --free`. Verdicts have one file: `--second` alone.',
+    usage: true,
+  },
   'review-unreadable': {
     meaning: 'A review or the verdicts beside a data model can’t be read, or have the wrong form.',
     hint: 'Compare it with the schema that `millrace model review --schema` prints; with `--second` it is that of verdicts.',

@@ -255,11 +255,6 @@ export const OPERATIONS_ERRORS = {
     meaning: 'The `reset` of a custom projection threw an error or took too long, so its history was not applied.',
     hint: 'Correct `reset`, and run `millrace projections rebuild NAME` again.',
   },
-  'review-flags': {
-    meaning: 'Flags of `model review` that don’t go together.',
-    hint: 'A free review has a file of its own: `--by NAME --free`. Verdicts have one file: `--second` alone.',
-    usage: true,
-  },
   'sink-not-rebuildable': {
     meaning: 'The outside sink declares no `rebuild`, so there is no second content to fill.',
     hint: 'Declare `rebuild` in the sink, or run `millrace projections replay NAME`.',

@@ -1,11 +1,11 @@
 import { basename } from 'node:path';
 import { z } from 'zod';
 import { textsOf } from '../../model/documents.ts';
+import { modelError } from '../../model/errors.ts';
 import { reviewInstructions, reviewJsonSchema, secondInstructions } from '../../model/review/instructions.ts';
 import { checkDocuments } from '../../model/rules/index.ts';
 import { QUESTIONS } from '../../model/rules/questions.ts';
 import { parserFor } from '../../model/rules/relational.ts';
-import { operationsError } from '../errors.ts';
 import { defineOperation } from '../operation.ts';
 import { pathsOf, readPair, shortPath } from './pair.ts';
 import { linesOf, reviewPath, verdictsPath } from './review.ts';
@@ -44,12 +44,9 @@ export const modelReview = defineOperation({
     { workspace },
   ): Promise<{ text: string; file?: string }> => {
     if (free && (by === undefined || second))
-      throw operationsError(
-        'review-flags',
-        second ? '--free and --second are of two readers' : '--free needs --by NAME',
-      );
+      throw modelError('review-flags', second ? '--free and --second are of two readers' : '--free needs --by NAME');
     if (second && by !== undefined)
-      throw operationsError('review-flags', '--by is for readers of the questions; verdicts have one file');
+      throw modelError('review-flags', '--by is for readers of the questions; verdicts have one file');
     if (schema) return { text: JSON.stringify(reviewJsonSchema(second), null, 2) };
     const { design, requirements } = await pathsOf(workspace, directory);
     const name = basename(design);

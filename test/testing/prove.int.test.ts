@@ -207,6 +207,10 @@ describe('the flights, changed', () => {
     const more = (tail: string) => (texts: Texts) => ({ design: texts.design.replace(query, tail) });
     const two = await proved('5', more(`${query}, then \`SELECT * FROM c WHERE c.origin = @origin\``));
     expect(two).toMatchObject({ verdict: 'run', unproved: expect.stringContaining('2 queries') });
+    const read = await proved('5', ({ design }) => ({
+      design: design.replace(/^(\| 5 \|[^|]*\|[^|]*\|)([^|]*)/m, '$1 Point read, then$2'),
+    }));
+    expect(read).toMatchObject({ verdict: 'run', unproved: expect.stringContaining('a point read and a query') });
     const sorted = await proved('5', more(`${query.slice(0, -1)} ORDER BY c.origin\``));
     expect(sorted).toMatchObject({ verdict: 'proved', unordered: true });
   });

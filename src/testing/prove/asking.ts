@@ -144,6 +144,8 @@ export class Asking {
     if (this.#meanings.length === 0) return 'no meaning was compared';
     if (!provable) return 'the contract has errors';
     if (queries > 1) return `its row has ${queries} queries, and only the first ran; write a row for each`;
+    if (queries > 0 && this.#row?.operations.includes('point-read'))
+      return 'its row has a point read and a query, and only the query ran; write a row for each';
     const idle = this.#meanings.find((meaning) => (this.#compared.get(meaning) ?? 0) === 0);
     return idle && `its meaning in line ${idle.at.line} has no row on these documents`;
   }

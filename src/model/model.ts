@@ -6,6 +6,15 @@ export interface Place {
   readonly line: number;
 }
 
+/** Each of the places once, without the first. */
+export function otherPlaces(first: Place, all: readonly Place[]): Place[] {
+  const seen = new Set([`${first.file} ${first.line}`]);
+  return all.filter(({ file, line }) => {
+    const place = `${file} ${line}`;
+    return !seen.has(place) && seen.add(place);
+  });
+}
+
 export interface IndexingPolicy {
   readonly indexingMode?: 'consistent' | 'none';
   readonly automatic?: boolean;

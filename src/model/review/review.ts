@@ -1,7 +1,7 @@
 // The answers of reviews as the rules of group K read them: concerns by question, each with places that the document has.
 import { createHash } from 'node:crypto';
 import { finderOf } from '../evidence.ts';
-import type { ModelFinding, Place } from '../model.ts';
+import { type ModelFinding, type Place, otherPlaces } from '../model.ts';
 import type { RawReview } from './schema.ts';
 
 /** A text with its file. */
@@ -83,7 +83,7 @@ export function reviewOf(
         });
         const lost = found.find((one) => one.lost !== undefined);
         const [at, ...related] = found;
-        if (at && !lost) own.push({ ...said, at, related: others(at, related) });
+        if (at && !lost) own.push({ ...said, at, related: otherPlaces(at, related) });
         else
           findings.push({
             code: 'concern-unfounded',
@@ -97,14 +97,6 @@ export function reviewOf(
   }
   findings.push(...unanswered(reviews, design, asked), ...outdated(reviews, design));
   return new Review(design, byQuestion, findings);
-}
-
-function others(first: Place, all: readonly Place[]): Place[] {
-  const seen = new Set([`${first.file} ${first.line}`]);
-  return all.filter(({ file, line }) => {
-    const place = `${file} ${line}`;
-    return !seen.has(place) && seen.add(place);
-  });
 }
 
 /** A free review answers only what it finds. Without another one the questions weren't asked: worth a word, and no warning. */

@@ -1,6 +1,6 @@
 import type { Pattern } from '../documents.ts';
 import type { Fix } from '../fix.ts';
-import type { Place } from '../model.ts';
+import { type Place, otherPlaces } from '../model.ts';
 import type { Facts } from './facts.ts';
 
 export type Severity = 'error' | 'warning' | 'information';
@@ -69,12 +69,7 @@ export function* together(
 ): Iterable<Found> {
   const [first, ...others] = all;
   if (!first) return;
-  const seen = new Set([`${first.at.file} ${first.at.line}`]);
-  const related = [...others.map(({ at }) => at), ...further].filter(({ file, line }) => {
-    const place = `${file} ${line}`;
-    return !seen.has(place) && seen.add(place);
-  });
-  yield { message, at: first.at, related };
+  yield { message, at: first.at, related: otherPlaces(first.at, [...others.map(({ at }) => at), ...further]) };
 }
 
 /** The findings with a hint of their own, and a severity. */

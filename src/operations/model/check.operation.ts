@@ -18,7 +18,7 @@ import { aboutOf } from './about.ts';
 import { type Checked, type ShownFinding, checkText, counts } from './check-text.ts';
 import { type Pair, everyRule, readPair, shortPath } from './pair.ts';
 import { sarif } from './sarif.ts';
-import { ruleFlags, ruleSettings, settingsFlag } from './settings.ts';
+import { ruleSettings, settingsFlags } from './settings.ts';
 
 const WEIGHT: Readonly<Record<Severity, number>> = { information: 0, warning: 1, error: 2 };
 
@@ -37,9 +37,7 @@ export const modelCheck = defineOperation({
   effect: 'reads',
   argument: 'directory',
   input: z.object({
-    ...ruleFlags,
-    profile: ruleFlags.profile.unwrap().optional().describe('whose RU figures to use (default: "microsoft")'),
-    settings: settingsFlag,
+    ...settingsFlags,
     failOn: z.enum(['error', 'warning']).default('warning').describe('lowest severity for which the exit code is 1'),
     unchecked: z
       .boolean()

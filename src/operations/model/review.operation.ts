@@ -9,7 +9,7 @@ import { parserFor } from '../../model/rules/relational.ts';
 import { defineOperation } from '../operation.ts';
 import { pathsOf, readPair, shortPath } from './pair.ts';
 import { linesOf, reviewPath, verdictsPath } from './review.ts';
-import { ruleFlags, ruleSettings, settingsFlag } from './settings.ts';
+import { ruleSettings, settingsFlags } from './settings.ts';
 
 export const modelReview = defineOperation({
   noun: 'model',
@@ -24,9 +24,7 @@ export const modelReview = defineOperation({
   effect: 'reads',
   argument: 'directory',
   input: z.object({
-    ...ruleFlags,
-    profile: ruleFlags.profile.unwrap().optional().describe('whose RU figures to use (default: "microsoft")'),
-    settings: settingsFlag,
+    ...settingsFlags,
     second: z.boolean().default(false).describe('print all findings for a second reader, who gives a verdict on each'),
     free: z
       .boolean()

@@ -40,10 +40,17 @@ const file = z
   })
   .partial();
 
-export const settingsFlag = z
+const settingsFlag = z
   .string()
   .optional()
   .describe('JSON file with any of: profile, price, indexRu, frequent, outage, headroom, thresholds');
+
+/** Of verbs that also take a file of settings, in which the profile may stand. */
+export const settingsFlags = {
+  ...ruleFlags,
+  profile: profile.optional().describe('whose RU figures to use (default: "microsoft")'),
+  settings: settingsFlag,
+};
 
 /** @throws UsageError `settings-unreadable` */
 export async function ruleSettings(

@@ -6,6 +6,11 @@ export const CLI_ERRORS = {
     hint: 'Look with `--dry-run` first, then add `--yes`.',
     usage: true,
   },
+  'schemas-missing': {
+    meaning: 'A checkout has no schemas, because they are in no commit.',
+    hint: 'Run `npm run reference`, which writes them. An installed package has them.',
+    usage: true,
+  },
   'schema-unknown': {
     meaning: '`millrace schema` names a verb that there is not.',
     hint: 'Write the verb as on the command line, for example `projections list`. The help of Millrace lists all.',

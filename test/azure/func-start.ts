@@ -120,7 +120,7 @@ async function main(): Promise<number> {
     for (const step of await planModel(await loadPipeline(SHOP), services)) await step.apply();
     await database.containers.createIfNotExists({ id: 'Probed', partitionKey: '/pk' });
     const findings = await runProbes([...probesOf(database), ourApp(database)], bench, (of) => console.log(lineOf(of)));
-    const report = reportOf(values.host, new Date(), findings, false);
+    const report = reportOf(values.host, new Date(), findings);
     if (values.json !== undefined) writeFileSync(values.json, `${JSON.stringify(report, undefined, 2)}\n`);
     return report.counts.holds === findings.length ? 0 : 1;
   } finally {

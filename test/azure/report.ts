@@ -1,4 +1,3 @@
-import { WITHOUT_PROBE } from './probes/index.ts';
 import type { Finding, Verdict } from './run-probes.ts';
 
 export interface Report {
@@ -6,18 +5,11 @@ export interface Report {
   readonly target: string;
   readonly at: string;
   readonly counts: Readonly<Record<Verdict, number>>;
-  /** Of every number, those without a probe included. */
   readonly findings: readonly Finding[];
 }
 
-export function reportOf(target: string, at: Date, probed: readonly Finding[], whole = true): Report {
-  const without = [...(whole ? WITHOUT_PROBE : [])].map(([number, why]): Finding => ({
-    number,
-    asks: '',
-    verdict: 'not probed',
-    why,
-  }));
-  const findings = [...probed, ...without].toSorted((a, b) => place(a.number) - place(b.number));
+export function reportOf(target: string, at: Date, probed: readonly Finding[]): Report {
+  const findings = probed.toSorted((a, b) => place(a.number) - place(b.number));
   const count = (of: Verdict): number => findings.filter(({ verdict }) => verdict === of).length;
   const counts = {
     holds: count('holds'),
@@ -38,11 +30,9 @@ export const lineOf = ({ number, verdict, why }: Finding): string =>
 
 /** A table for docs/assumptions.md and for the summary of a workflow: what was probed. */
 export function markdownOf({ target, at, counts, findings }: Report): string {
-  const rows = findings
-    .filter(({ asks }) => asks !== '')
-    .map(
-      ({ number, asks, verdict, why = '' }) => `| ${number} | ${asks} | ${verdict} | ${why.replaceAll('|', '\\|')} |`,
-    );
+  const rows = findings.map(
+    ({ number, asks, verdict, why = '' }) => `| ${number} | ${asks} | ${verdict} | ${why.replaceAll('|', '\\|')} |`,
+  );
   const summary = Object.entries(counts).map(([verdict, count]) => `${count} ${verdict}`);
   return `${target}, ${at.slice(0, 10)}: ${summary.join(', ')}\n\n| | | verdict | |\n|---|---|---|---|\n${rows.join('\n')}\n`;
 }

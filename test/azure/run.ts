@@ -73,8 +73,7 @@ async function main(): Promise<number> {
   await using target = await open(values, signal);
   const findings = await runProbes(probes, target, (finding) => say(lineOf(finding)));
   const name = values.endpoint ?? `azure ${values.location}`;
-  const report = reportOf(name, new Date(), findings, wanted === undefined);
-  for (const each of report.findings) if (each.asks === '') say(lineOf(each));
+  const report = reportOf(name, new Date(), findings);
   say(
     Object.entries(report.counts)
       .map(([verdict, count]) => `${count} ${verdict}`)

@@ -1,4 +1,4 @@
-// Holds what a verb prints with --json to its schema in docs/schemas/.
+// Holds what a verb prints with --json to its schema in docs/schemas/, which `npm run reference` writes.
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';

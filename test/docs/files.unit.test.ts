@@ -2,14 +2,25 @@
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { expect, test } from 'vitest';
+import { generatedPages } from '../../scripts/reference/pages.ts';
 
 const root = join(import.meta.dirname, '../..');
-const PAGES = ['README.md', 'CONTRIBUTING.md', ...globSync('docs/**/*.md', { cwd: root, exclude: ['docs/adr/**'] })];
+/** Pages that are in no commit, as the package and the site get them. */
+const GENERATED = new Map([...(await generatedPages())].map(([name, text]) => [join('docs', name), text]));
+const PAGES = [
+  'README.md',
+  'CONTRIBUTING.md',
+  ...globSync('docs/**/*.md', { cwd: root, exclude: ['docs/adr/**'] }).filter((page) => !GENERATED.has(page)),
+  ...[...GENERATED.keys()].filter((page) => page.endsWith('.md')),
+];
+const textOf = (page: string): string => GENERATED.get(page) ?? readFileSync(join(root, page), 'utf8');
+const isFile = (path: string): boolean => GENERATED.has(path) || existsSync(join(root, path));
 const NOT_OURS = new Set(['node_modules', '.git', '.millrace', 'dist']);
 /** Folders too, with a slash before each, so that a path's end is found as whole names. */
-const PATHS = globSync(['**/*', '.github/**/*'], { cwd: root, exclude: (path) => NOT_OURS.has(path) }).map(
-  (path) => `/${path}`,
-);
+const PATHS = [
+  ...globSync(['**/*', '.github/**/*'], { cwd: root, exclude: (path) => NOT_OURS.has(path) }),
+  ...GENERATED.keys(),
+].map((path) => `/${path}`);
 
 /** Code by its path's end, tests by their tier, folders from the top; `a/{b,c}.ts` is two. JSON is mostly the user's. */
 function named(text: string): string[] {
@@ -29,9 +40,9 @@ const isThere = (path: string): boolean =>
   PATHS.some((one) => one.endsWith(`/${path.replace(/\/$/, '')}`) || one.endsWith(`/${path}.test.ts`));
 
 test.each(PAGES)('%s names files that there are', (page) => {
-  const text = readFileSync(join(root, page), 'utf8');
+  const text = textOf(page);
   expect(named(text).filter((path) => !isThere(path))).toEqual([]);
-  expect(linked(text).filter((path) => !existsSync(join(root, dirname(page), path)))).toEqual([]);
+  expect(linked(text).filter((path) => !isFile(join(dirname(page), path)))).toEqual([]);
 });
 
 test('a name is read in each form that pages use', () => {
@@ -51,7 +62,7 @@ test('an installed package has every file that its pages link to', () => {
   const packed = [...files, 'README.md', 'LICENSE', 'package.json'];
   const isPacked = (path: string): boolean => packed.some((one) => path === one || path.startsWith(`${one}/`));
   const lost = PAGES.filter((page) => isPacked(page)).flatMap((page) =>
-    linked(readFileSync(join(root, page), 'utf8'))
+    linked(textOf(page))
       .map((path) => join(dirname(page), path).replaceAll('\\', '/').replace(/\/$/, ''))
       .filter((path) => !isPacked(path))
       .map((path) => `${page}: ${path}`),
@@ -61,7 +72,7 @@ test('an installed package has every file that its pages link to', () => {
 
 /** Headings as GitHub and the site name them, and names that a page gives by itself. */
 const anchorsOf = (page: string): Set<string> => {
-  const text = readFileSync(join(root, page), 'utf8');
+  const text = textOf(page);
   return new Set([
     ...[...text.matchAll(/^#+ (.*)$/gm)].map(([, title = '']) => slug(title)),
     ...[...text.matchAll(/<a id="([^"]+)">/g)].map(([, id = '']) => id),
@@ -76,7 +87,7 @@ const slug = (title: string): string =>
     .replaceAll(' ', '-');
 
 test.each(PAGES)('%s links to headings that there are', (page) => {
-  const text = readFileSync(join(root, page), 'utf8');
+  const text = textOf(page);
   const links = [...text.matchAll(/\]\((?!\w+:)([^)\s#]*)#([^)\s]+)\)/g)];
   const lost = links.filter(([, path = '', anchor = '']) => {
     const target = path === '' ? page : relative(root, join(root, dirname(page), path));
@@ -86,8 +97,8 @@ test.each(PAGES)('%s links to headings that there are', (page) => {
 });
 
 test('every page is listed in docs/README.md, or in the README of its folder', () => {
-  const listed = ['docs/README.md', ...globSync('docs/*/**/README.md', { cwd: root })].flatMap((list) =>
-    linked(readFileSync(join(root, list), 'utf8')).map((path) => join(dirname(list), path)),
+  const listed = PAGES.filter((page) => /^docs[/\\].*README\.md$/.test(page)).flatMap((list) =>
+    linked(textOf(list)).map((path) => join(dirname(list), path)),
   );
   const own = PAGES.filter((page) => /^docs[/\\]/.test(page) && !page.endsWith('README.md'));
   expect(own.filter((page) => !listed.includes(page))).toEqual([]);

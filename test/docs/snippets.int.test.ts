@@ -6,11 +6,19 @@ import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
 import { everyOperation } from '../../src/cli/registry.ts';
 import { buildProgram, everyCommand } from '../../src/cli/program.ts';
+import { generatedPages } from '../../scripts/reference/pages.ts';
 
 const root = join(import.meta.dirname, '../..');
+/** Pages that are in no commit, as the package and the site get them. */
+const GENERATED = new Map([...(await generatedPages())].map(([name, text]) => [join('docs', name), text]));
 // Decisions are about what was.
-const PAGES = globSync(['README.md', 'docs/**/*.md'], { cwd: root, exclude: ['docs/adr/**'] });
-const textOf = (page: string): string => readFileSync(join(root, page), 'utf8');
+const PAGES = [
+  ...globSync(['README.md', 'docs/**/*.md'], { cwd: root, exclude: ['docs/adr/**'] }).filter(
+    (page) => !GENERATED.has(page),
+  ),
+  ...[...GENERATED.keys()].filter((page) => page.endsWith('.md')),
+];
+const textOf = (page: string): string => GENERATED.get(page) ?? readFileSync(join(root, page), 'utf8');
 
 /** A fenced block with its language, and what stands after that: `ts extract of FILE`. */
 interface Block {

@@ -1,11 +1,12 @@
 import { readFile, readdir } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import { packageRoot } from '../../base/package.ts';
 import { suggestion } from '../../base/near.ts';
 import { defineOperation } from '../../operations/operation.ts';
 import { cliError } from '../errors.ts';
 
-/** Written by `scripts/output-schemas.ts` from the types of the results. */
+/** `npm run reference` writes them from the types of the results. */
 const SCHEMAS = new URL('docs/schemas/', packageRoot);
 
 /** Only the command line has it: the schemas are of what it prints. */
@@ -23,7 +24,10 @@ Verbs with --watch print one value a line; exports print one document a line.`,
   argument: 'verb',
   input: z.object({ verb: z.array(z.string()).min(1).describe('the verb, with its noun if it has one') }),
   run: async ({ verb }) => {
-    const files = await readdir(SCHEMAS);
+    const files = await readdir(SCHEMAS).catch((error: unknown) => {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+      throw cliError('schemas-missing', `There is no folder ${fileURLToPath(SCHEMAS)}`);
+    });
     const file = `${verb.join('-')}.json`;
     if (!files.includes(file)) {
       const known = files.map((name) => name.replace(/\.json$/, ''));

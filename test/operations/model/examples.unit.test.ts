@@ -1,9 +1,7 @@
-// The examples pass their own rules, and the pages of the rules are those of the code.
-import { readFileSync, readdirSync } from 'node:fs';
-import { describe, expect, test } from 'vitest';
+// The examples pass their own rules.
+import { expect, test } from 'vitest';
 import { WITHDRAWN } from '../../../src/model/rules/withdrawn.ts';
 import { everyRule } from '../../../src/operations/model/pair.ts';
-import { rulePages } from '../../../src/operations/model/rule-page.ts';
 import { cli } from '../../cli/cli.ts';
 
 test.each(['flights', 'storefront'])(
@@ -32,21 +30,11 @@ test.each(['flights', 'storefront'])(
   },
 );
 
-describe('pages of the rules', () => {
-  const folder = new URL('../../../docs/rules/', import.meta.url);
-  const pages = rulePages(everyRule());
-
-  test('are current: node --conditions=millrace-source scripts/rule-pages.ts writes them', () => {
-    expect(readdirSync(folder).toSorted()).toEqual([...pages.keys()].toSorted());
-    for (const [name, text] of pages) expect(readFileSync(new URL(name, folder), 'utf8')).toBe(text);
-  });
-
-  test('every rule says why, how to mend it and who says so, and no id is given twice', () => {
-    const rules = everyRule();
-    const ids = [...rules, ...WITHDRAWN].map(({ id }) => id);
-    expect(new Set(ids).size).toBe(ids.length);
-    expect(rules.length).toBe(309);
-    for (const { why, hint, source, title } of rules)
-      for (const part of [why, hint, source, title]) expect(part.length).toBeGreaterThan(5);
-  });
+test('every rule says why, how to mend it and who says so, and no id is given twice', () => {
+  const rules = everyRule();
+  const ids = [...rules, ...WITHDRAWN].map(({ id }) => id);
+  expect(new Set(ids).size).toBe(ids.length);
+  expect(rules.length).toBe(309);
+  for (const { why, hint, source, title } of rules)
+    for (const part of [why, hint, source, title]) expect(part.length).toBeGreaterThan(5);
 });

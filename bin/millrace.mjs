@@ -14,7 +14,7 @@ const FOR_SOURCES = [24, 4];
 const FOR_BUILT = [22, 18];
 
 const inCheckout = !/[\\/]node_modules[\\/]/.test(path(SOURCES)) && existsSync(path(SOURCES));
-// What the sources import is bundled into dist/, and so a development package here: `npm prune --omit=dev` takes it away.
+// Most of what the sources import is bundled into dist/, and so a development package here: `npm prune --omit=dev` takes it away.
 const withDevelopment = existsSync(path('node_modules/commander/package.json'));
 
 if (inCheckout && (withDevelopment || !existsSync(path(BUILT)))) {

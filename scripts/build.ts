@@ -1,5 +1,6 @@
-// Builds dist/: what the package holds and the function app runs. The libraries it needs are bundled into it, so that an
-// installation is small and a cold start reads few files; docs/adr/0009-libraries-are-bundled.md says what that costs.
+// Builds dist/: what the package holds and the function app runs. The function app is one bundle, so that a cold start reads
+// few files; what the package holds imports its dependencies, so that scanners and updates see them
+// (docs/adr/0009-dependencies-are-installed-the-app-is-a-bundle.md).
 import { spawnSync } from 'node:child_process';
 import { cpSync, globSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, posix, relative, sep } from 'node:path';
@@ -22,35 +23,37 @@ const root = join(import.meta.dirname, '..');
 const dist = join(root, 'dist');
 const manifest = readPackage(root);
 
-/** Libraries that stay imports: projects pass their own clients to Millrace, so both must use one copy of the library. */
-const SHARED = ['@azure/cosmos'];
+/** What a process has once: the worker's own module, and the registry of metrics and traces. */
+const ONCE = ['@azure/functions', '@opentelemetry/api'];
 /** The oldest Node that `engines` names: docs/adr/0016-supported-nodes.md. */
 const OLDEST = `node${/\d+\.\d+/.exec(manifest.engines.node)?.[0]}`;
-/** Entries that run alone. Their bundles have every dependency, because no caller passes them a client. */
-const APART = ['./src/host/functions/function-app.ts', './src/testing/index.ts', './src/emulator/index.ts'];
-
 rmSync(dist, { recursive: true, force: true });
 const published = Object.values(manifest.exports).flatMap((to) =>
   typeof to === 'object' && to['millrace-source'] !== undefined ? [to['millrace-source']] : [],
 );
+/** What an installation has as packages. */
+const installed = Object.keys({ ...manifest.dependencies, ...manifest.peerDependencies });
 const chunks = [
   ...(await bundle({
-    entries: published.filter((file) => !APART.includes(file)),
-    external: SHARED,
-    chunks: 'chunks/library',
-  })),
-  ...(await bundle({
     entries: [
-      ...APART,
-      'functions/index.ts',
+      ...published,
       'src/cli/main.ts',
       'src/cli/mcp/call.ts',
       'src/emulator/thread.ts',
       'src/feed/processor/handler-thread.ts',
       'src/host/local-host/worker.ts',
-      ...globSync('examples/*/{pipeline,workload,input}.ts', { cwd: root }),
     ],
-    external: [],
+    external: installed,
+    chunks: 'chunks/library',
+  })),
+  ...(await bundle({
+    entries: globSync('examples/*/{pipeline,workload,input}.ts', { cwd: root }),
+    external: installed,
+    chunks: 'chunks/examples',
+  })),
+  ...(await bundle({
+    entries: ['functions/index.ts'],
+    external: [...ONCE, ...Object.keys(manifest.peerDependencies ?? {})],
     chunks: 'chunks/app',
   })),
 ];
@@ -62,10 +65,13 @@ cpSync(join(root, 'node_modules/libpg-query/wasm/libpg-query.wasm'), join(dist, 
 for (const [name, from] of Object.entries(FROM_LIBRARIES))
   cpSync(createRequire(import.meta.url).resolve(from), join(dist, 'src/dashboard/page', name));
 // The documents belong beside their pipelines, and what `init` copies beside its code.
-for (const file of globSync(['examples/*/*.md', 'src/host/init/template/**/*', 'src/dashboard/page/**/*'], {
-  cwd: root,
-  withFileTypes: true,
-})) {
+for (const file of globSync(
+  ['examples/*/*.md', 'examples/*/data/*.gz', 'src/host/init/template/**/*', 'src/dashboard/page/**/*'],
+  {
+    cwd: root,
+    withFileTypes: true,
+  },
+)) {
   if (!file.isFile()) continue;
   const from = join(file.parentPath, file.name);
   cpSync(from, join(dist, relative(root, from)));
@@ -92,10 +98,7 @@ async function bundle({ entries, external, chunks: folder }: Bundle): Promise<Ou
     input: Object.fromEntries(files.map((file) => [file.replace(/\.ts$/, ''), file])),
     platform: 'node',
     external: [
-      // What the importing project shares with us, the worker's own module, and what is the user's to install.
-      ...[...external, ...Object.keys({ ...manifest.dependencies, ...manifest.peerDependencies })]
-        .filter((name) => external.includes(name) || !SHARED.includes(name))
-        .map((name) => new RegExp(`^${name}(/|$)`)),
+      ...external.map((name) => new RegExp(`^${name}(/|$)`)),
       '@azure/functions-core',
       /^(pg-native|bufferutil|utf-8-validate)$/,
     ],

@@ -1,10 +1,10 @@
-// Recounts the flights example from vega-datasets' two files and compares with what lies in the sink containers, and with
+// Recounts the flights example from its two files and compares with what lies in the sink containers, and with
 // the flights themselves, hot and cold, document by document. Imports nothing of this repository: what it agrees with
 // can't be wrong for the same reason.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { gunzipSync } from 'node:zlib';
 import { CosmosClient } from '@azure/cosmos';
@@ -27,12 +27,18 @@ interface Expected {
   readonly rows: Map<string, Fields>;
 }
 
-const folder = join(dirname(createRequire(import.meta.url).resolve('vega-datasets')), '../data');
-const read = (file: string): string => readFileSync(join(folder, file), 'utf8');
+const folder = join(import.meta.dirname, '../examples/flights/data');
+function read<T>(name: string): T[] {
+  return parse<T>(gunzipSync(readFileSync(join(folder, `${name}.csv.gz`))), { columns: true });
+}
 
-const flights: readonly Flight[] = JSON.parse(read('flights-20k.json'));
+const flights: readonly Flight[] = read<Record<keyof Flight, string>>('flights').map((row) => ({
+  ...row,
+  delay: Number(row.delay),
+  distance: Number(row.distance),
+}));
 const airports = new Map<string, { name: string; city: string }>();
-for (const row of parse<{ iata: string; name: string; city: string }>(read('airports.csv'), { columns: true })) {
+for (const row of read<{ iata: string; name: string; city: string }>('airports')) {
   airports.set(row.iata, { name: row.name, city: row.city });
 }
 

@@ -1,20 +1,20 @@
-// The flights and airports of npm's vega-datasets, as the steps that put them into Cosmos DB.
+// The flights and airports of data/, as the steps that put them into Cosmos DB.
 import { readFile } from 'node:fs/promises';
-import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
+import { gunzipSync } from 'node:zlib';
 import { parse } from 'csv-parse/sync';
 import type { LoadOptions, Step } from 'millrace';
 import type { Airport, Flight } from './model.types.ts';
 
-type FlightRow = Omit<Flight, 'id' | 'type' | 'deletedAt' | 'ttl'>;
+type FlightRow = Readonly<Record<'date' | 'delay' | 'distance' | 'origin' | 'destination', string>>;
 type AirportRow = Readonly<Record<'iata' | 'name' | 'city' | 'state' | 'country' | 'latitude' | 'longitude', string>>;
 
-/** The package exports its code alone, so its data is found from there. */
-const folder = (): string => join(dirname(createRequire(import.meta.url).resolve('vega-datasets')), '../data');
-const data = (file: string): Promise<string> => readFile(join(folder(), file), 'utf8');
+async function rowsOf<T>(name: string): Promise<T[]> {
+  const packed = await readFile(new URL(`data/${name}.csv.gz`, import.meta.url));
+  return parse<T>(gunzipSync(packed), { columns: true });
+}
 
 export async function readFlights(): Promise<Flight[]> {
-  const rows: FlightRow[] = JSON.parse(await data('flights-20k.json'));
+  const rows = await rowsOf<FlightRow>('flights');
   // Row numbers, from 1 on.
   return rows.map(({ date, delay, distance, origin, destination }, at) => ({
     id: String(at + 1),
@@ -22,13 +22,13 @@ export async function readFlights(): Promise<Flight[]> {
     origin,
     destination,
     date,
-    delay,
-    distance,
+    delay: Number(delay),
+    distance: Number(distance),
   }));
 }
 
 export async function readAirports(): Promise<Airport[]> {
-  const rows = parse<AirportRow>(await data('airports.csv'), { columns: true });
+  const rows = await rowsOf<AirportRow>('airports');
   return rows.map(({ iata, name, city, state, country, latitude, longitude }) => ({
     id: iata,
     type: 'airport',

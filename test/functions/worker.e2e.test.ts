@@ -63,7 +63,7 @@ describe.each(NODES)('on Node %s', (version) => {
 
   it('the command line runs, built and from a checkout', () => {
     const { version: own } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string };
-    for (const entry of [join(deployed.app, 'dist/src/cli/main.js'), join(ROOT, 'bin/millrace.mjs')])
+    for (const entry of [join(deployed.built, 'dist/src/cli/main.js'), join(ROOT, 'bin/millrace.mjs')])
       expect(execFileSync(node, [entry, '--version'], { encoding: 'utf8' }).trim()).toBe(own);
   });
 
@@ -124,8 +124,8 @@ it('says in health that timers and HTTP can’t be loaded, while triggers go on'
   await using stage = await openStage();
   // What the app loads late: the registry of operations.
   const chunks = join(deployed.app, 'dist/chunks/app');
-  const [entry = ''] = globSync('function-app-*.js', { cwd: chunks });
-  const [, late = ''] = /import\(["'`]\.\/(registry-[\w-]+\.js)/.exec(readFileSync(join(chunks, entry), 'utf8')) ?? [];
+  const entry = readFileSync(join(deployed.app, 'dist/functions/index.js'), 'utf8');
+  const [, late = ''] = /import\(["'`]\.\.\/chunks\/app\/(registry-[\w-]+\.js)/.exec(entry) ?? [];
   const chunk = join(chunks, late);
   const text = readFileSync(chunk, 'utf8');
   writeFileSync(chunk, `${text}\nawait ...`);

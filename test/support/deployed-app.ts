@@ -1,10 +1,10 @@
 // The app as it would be deployed: what a build leaves of this repository under .funcignore, with production packages
 // alone. Each has a copy of the build, to change.
-import { cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { inject } from 'vitest';
-import { copy, git } from './built.ts';
+import { git } from './built.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 
@@ -13,7 +13,7 @@ export interface DeployedApp extends Disposable {
   readonly place: string;
   /** What is deployed. */
   readonly app: string;
-  /** A tree like the one it was built in. */
+  /** A tree like the one it was built in, with production packages. */
   readonly built: string;
   /** Of that tree, below it: what is deployed of it. */
   readonly files: readonly string[];
@@ -24,12 +24,16 @@ export function buildDeployedApp(): DeployedApp {
   const [built, app] = [join(place, 'built'), join(place, 'app')];
   const nodeModules = join(inject('built'), 'node_modules');
   cpSync(inject('built'), built, { recursive: true, filter: (from) => from !== nodeModules });
+  // What `npm prune --omit=dev` would leave.
+  for (const name of productionPackages()) {
+    const to = join(built, 'node_modules', name);
+    mkdirSync(dirname(to), { recursive: true });
+    symlinkSync(join(ROOT, 'node_modules', name), to);
+  }
   git(built, 'init', '-q');
-  const files = git(built, 'ls-files', '-o', '-X', '.funcignore').filter((file) => !file.startsWith('node_modules'));
-  for (const file of files) copy(built, app, file);
-  // What `npm ci --omit=dev` would leave.
-  for (const name of productionPackages())
-    cpSync(join(ROOT, 'node_modules', name), join(app, 'node_modules', name), { recursive: true });
+  const deployed = git(built, 'ls-files', '-o', '-X', '.funcignore');
+  for (const file of deployed) cpSync(join(built, file), join(app, file), { recursive: true, dereference: true });
+  const files = deployed.filter((file) => !file.startsWith('node_modules'));
   return { place, app, built, files, [Symbol.dispose]: () => rmSync(place, { recursive: true, force: true }) };
 }
 

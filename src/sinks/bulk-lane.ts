@@ -24,7 +24,7 @@ const AT_ONCE = 8;
  * throughput of single requests (BENCH-B2). The operations stay independent, and each keeps its condition.
  *
  * It uses `items.bulk`, which the SDK has deprecated in favour of `executeBulkOperations`; but that one takes a second for
- * each call (docs/adr/0005). Neither of them retries throttled operations in the way that is needed here, so this class
+ * each call (docs/adr/0006). Neither of them retries throttled operations in the way that is needed here, so this class
  * does.
  */
 export class BulkLane {

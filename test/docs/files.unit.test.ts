@@ -1,4 +1,4 @@
-// Every file that a page names or links to is there. ADRs and the change log tell of what was, and are left out.
+// Every file that a page names or links to is there. ADRs tell of files that were: their links alone have to lead somewhere.
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { expect, test } from 'vitest';
@@ -43,6 +43,10 @@ test.each(PAGES)('%s names files that there are', (page) => {
   const text = textOf(page);
   expect(named(text).filter((path) => !isThere(path))).toEqual([]);
   expect(linked(text).filter((path) => !isFile(join(dirname(page), path)))).toEqual([]);
+});
+
+test.each(globSync('docs/adr/*.md', { cwd: root }))('%s links to files that there are', (page) => {
+  expect(linked(textOf(page)).filter((path) => !isFile(join(dirname(page), path)))).toEqual([]);
 });
 
 test('a name is read in each form that pages use', () => {

@@ -1,4 +1,4 @@
-// Group G: compares the code's projections with the document, in both directions.
+// Groups G, H and I: compare the code with the document, in both directions.
 import type { Rule } from '../model/rules/rule.ts';
 import { compareIds } from '../model/rules/index.ts';
 import type { Pipeline } from '../definition/specs.ts';
@@ -12,8 +12,10 @@ import { keys } from './keys.ts';
 import { aggregatesAndArchives } from './aggregates-and-archives.ts';
 import { load } from './load.ts';
 import { rows } from './rows.ts';
+import { shards } from './shards.ts';
 import { start } from './start.ts';
 import { sweeps } from './sweeps.ts';
+import { tenancy } from './tenancy.ts';
 import { tenant } from './tenant.ts';
 import { words } from './words.ts';
 
@@ -28,6 +30,8 @@ export function contractRules(pipeline?: Pipeline, source?: PipelineSource, unlo
     load,
     start,
     tenant,
+    tenancy,
+    shards,
     rows,
     words,
     sweeps,

@@ -34,7 +34,6 @@ import { leasesHandback } from '../operations/leases/handback.operation.ts';
 import { leasesImport } from '../operations/leases/import.operation.ts';
 import { leasesList } from '../operations/leases/list.operation.ts';
 import { leasesRewind } from '../operations/leases/rewind.operation.ts';
-import { modelAnnotate } from '../operations/model/annotate.operation.ts';
 import { modelReview } from '../operations/model/review.operation.ts';
 import { modelApply } from '../operations/model/apply.operation.ts';
 import { modelBuild } from '../operations/model/build.operation.ts';
@@ -135,7 +134,6 @@ export const registry: Registry = new Registry([
   modelExport,
   modelFormat,
   modelTypes,
-  modelAnnotate,
   modelReview,
   modelApply,
   modelInfra,

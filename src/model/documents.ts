@@ -1,9 +1,7 @@
 // The two documents as facts, in addition to the Model: the input of the rules. Every fact has its place.
-import type { Annotations } from './annotations/annotations.ts';
 import type { Container, IndexingPolicy, Model, ModelFinding, Place } from './model.ts';
 import type { Query } from './query.ts';
 import type { Review } from './review/review.ts';
-import type { Verdicts } from './review/schema.ts';
 
 /** A piece of prose with its first line. Backticks are kept; bold and line breaks are removed. */
 export interface Text {
@@ -148,11 +146,8 @@ interface Common {
   readonly headings: readonly SectionHeading[];
   readonly checks: readonly Check[];
   readonly waivers: readonly Waiver[];
-  readonly sql: readonly Text[];
   readonly shardMaps: readonly DocumentedMap[];
   readonly meanings: readonly Meaning[];
-  /** Ordered steps of a change to the shard map. */
-  readonly shardPlan: readonly Text[];
   readonly lines: readonly string[];
   readonly findings: readonly ModelFinding[];
 }
@@ -284,21 +279,12 @@ export interface Design extends Common {
 export interface Documents {
   readonly requirements: Requirements | undefined;
   readonly design: Design | undefined;
-  /** What a person or an assistant read in the data model; absent: no file has annotations of it. */
-  readonly annotations?: Annotations;
-  /** What readers answered to the questions of group K; absent: there is no review. */
+  /** What a reader found; absent: there is no review. */
   readonly review?: Review;
   /** Of a data model in which the reader finds no container. */
   readonly waivers?: readonly Waiver[];
-  /** What a second reader says of findings. */
-  readonly verdicts?: Verdicts;
 }
 
 /** The text of each document, by its file. */
-export const textsOf = ({
-  requirements,
-  design,
-  annotations,
-  review,
-}: Documents): ReadonlyMap<string, readonly string[]> =>
-  new Map([requirements, design, annotations, review].flatMap((one) => (one ? [[one.file, one.lines] as const] : [])));
+export const textsOf = ({ requirements, design, review }: Documents): ReadonlyMap<string, readonly string[]> =>
+  new Map([requirements, design, review].flatMap((one) => (one ? [[one.file, one.lines] as const] : [])));

@@ -1,11 +1,6 @@
 import { type ErrorCatalogue, errorsOf } from '../base/error-catalogue.ts';
 
 export const MODEL_ERRORS = {
-  'annotations-unreadable': {
-    meaning: 'The file of annotations beside a data model can’t be read, or has the wrong form.',
-    hint: 'Compare it with the schema that `millrace model annotate --schema` prints.',
-    usage: true,
-  },
   'container-key': {
     meaning:
       'A container of the data model has no partition key that Millrace can read, or more than three key levels.',
@@ -62,14 +57,9 @@ export const MODEL_ERRORS = {
     hint: 'Name the `cosmosdb_requirements.md`, with a section `## Access Patterns Analysis`.',
     usage: true,
   },
-  'review-flags': {
-    meaning: 'Flags of `model review` that don’t go together.',
-    hint: 'A free review has a file of its own: `--by NAME --free`. Verdicts have one file: `--second` alone.',
-    usage: true,
-  },
   'review-unreadable': {
-    meaning: 'A review or the verdicts beside a data model can’t be read, or have the wrong form.',
-    hint: 'Compare it with the schema that `millrace model review --schema` prints; with `--second` it is that of verdicts.',
+    meaning: 'The review beside a data model can’t be read, or has the wrong form.',
+    hint: 'Compare it with the schema that `millrace model review --schema` prints.',
     usage: true,
   },
 } as const satisfies ErrorCatalogue;

@@ -1,4 +1,4 @@
-// Cases of what only the code shows: sweeps without an index, constants, ingests and hubs (G17 to G20).
+// Cases of what only the code shows: sweeps without an index, constants, ingests and hubs (G17 to G20), and of what the pipeline declares of tenants and shards (H1, I1 to I3).
 import type { EmbedSpec, IngestEvent, IngestSpec, PublishSpec } from '../../src/definition/specs.ts';
 import type { Edit } from '../model/rules/base.ts';
 import { CUSTOMER, type Code, ORDER, SUMMARY, cold, days, summaries } from './shop.ts';
@@ -55,7 +55,65 @@ export const OUT: Edit = [
   '| orders-out | publish | Orders (order) | eventhub:orders-done | customerId | all | #1 | 5 s | keep | backfill |\n| orders-cold | archive |',
 ];
 
+const shardMap = (...lines: string[]): Edit => [
+  '',
+  [
+    '## Shard map: tenants',
+    ...lines,
+    '',
+    '| Key | Shard location |',
+    '|---|---|',
+    '| [1,50) | a |',
+    '| [50,90) | b |',
+  ].join('\n'),
+];
+
 export const CODE_CASES: readonly Case[] = [
+  {
+    rule: 'H1',
+    code: { tenant: 'customerId' },
+    at: '- **Partition Key**: `/id`',
+    says: 'Customers: the first level of the key is /id, not /customerId',
+  },
+  { rule: 'H1', code: { tenant: 'customerId' }, at: '"type": "day"', says: 'examples of day have no customerId' },
+  {
+    rule: 'H1',
+    code: { tenant: 'customerId' },
+    at: '| 4 | Totals of a day |',
+    says: 'queries Days without customerId',
+  },
+  { rule: 'I1', edits: [shardMap()], at: '## Shard map: tenants', says: 'the pipeline declares no shards' },
+  {
+    rule: 'I1',
+    edits: [shardMap()],
+    code: { shards: { map: 'stores' } },
+    at: '## Shard map: tenants',
+    says: 'the map stores, which the document',
+  },
+  {
+    rule: 'I2',
+    edits: [shardMap('- **Sharded containers**: `Orders` by `/storeId`')],
+    at: '- **Sharded containers**',
+    says: 'Orders by /storeId, but the first level of its key is /customerId',
+  },
+  {
+    rule: 'I2',
+    edits: [shardMap('- **Reference containers**: `Stores`')],
+    at: '- **Reference containers**',
+    says: 'container Stores, which has no design',
+  },
+  {
+    rule: 'I3',
+    edits: [shardMap(), ['| [50,90) | b |', '| [40,90) | b |']],
+    at: '| [40,90) | b |',
+    says: '[1,50) and [40,90) overlap',
+  },
+  {
+    rule: 'I3',
+    edits: [shardMap('- **Key type**: guid'), ['| [50,90) | b |', '| 7 | b |\n| 7 | c |']],
+    at: '| 7 | c |',
+    says: 'Key 7 has two shards',
+  },
   {
     rule: 'G9',
     edits: [['| 1 | Read an order (source', '| 1 | Read an order placed more than 365 days ago (source']],

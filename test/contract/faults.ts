@@ -1,5 +1,5 @@
 // Destructive faults in the examples' code and documents. They were chosen before the check was run on any of them.
-import type { FileName } from '../model/rules/mutants.ts';
+import type { FileName } from '../model/example-texts.ts';
 
 export interface Fault {
   readonly example: 'flights' | 'storefront' | 'telemetry';

@@ -4,7 +4,7 @@ import type { Design } from '../../src/model/documents.ts';
 import { parseDesign } from '../../src/model/reader/design.ts';
 import { type RuleFinding } from '../../src/model/rules/rule.ts';
 import { checkDocuments } from '../../src/model/rules/index.ts';
-import { NAMES, type Texts, pipelineOf, textsOf } from '../model/rules/mutants.ts';
+import { NAMES, type Texts, pipelineOf, textsOf } from '../model/example-texts.ts';
 import { FAULTS, type Fault } from './faults.ts';
 
 const TODAY = new Date('2026-12-01T00:00:00Z');

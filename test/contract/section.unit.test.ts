@@ -4,7 +4,7 @@ import { contractRules } from '../../src/contract/contract-rules.ts';
 import type { Pipeline } from '../../src/definition/specs.ts';
 import { parseDesign } from '../../src/model/reader/design.ts';
 import { checkDocuments } from '../../src/model/rules/index.ts';
-import { pipelineOf, textsOf } from '../model/rules/mutants.ts';
+import { pipelineOf, textsOf } from '../model/example-texts.ts';
 
 const { design: text, pipeline: code } = textsOf('storefront');
 const pipeline = pipelineOf(code);

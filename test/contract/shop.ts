@@ -7,6 +7,7 @@ import type {
   DerivedSpec,
   Doc,
   IngestSpec,
+  ShardsSpec,
   SourceRules,
 } from '../../src/definition/specs.ts';
 import { model } from '../../src/definition/model-ref.ts';
@@ -80,6 +81,7 @@ export interface Code {
   readonly projections?: readonly DerivedSpec[];
   readonly sources?: readonly SourceRules[];
   readonly tenant?: string;
+  readonly shards?: ShardsSpec;
   readonly ingest?: readonly IngestSpec[];
 }
 

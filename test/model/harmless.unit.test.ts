@@ -15,23 +15,12 @@ ${bullets}
 - **Partition Key**: \`/storeId\` - 400 values
 ${rest}
 `;
-const REQUIREMENTS = `# Shop
-## Access Patterns Analysis
-| Pattern # | Description | RPS | Type | Status |
-|---|---|---|---|---|
-| 1 | Totals | 5 | Read | ✅ |
-| 2 | Sell | 3 | Write | ✅ |
-`;
+
 const found = (rule: string, text: string, requirements?: string) =>
   checkDocuments({
     requirements: requirements === undefined ? undefined : parseRequirements(requirements, 'r.md'),
     design: parseDesign(text, 'm.md'),
   }).findings.filter((finding) => finding.rule === rule);
-
-test('a ticked item is no text of the template, and a placeholder is', () => {
-  expect(found('A5', DESIGN('## Validation Results\n- [x] **Every pattern solved** ✅\n- [X] Done'))).toEqual([]);
-  expect(found('A5', DESIGN('## Validation Results\n- [x] overlap of [X] %'))).toHaveLength(1);
-});
 
 test('names are compared whole', () => {
   const { mapping } = parseDesign(
@@ -57,28 +46,8 @@ test('a table of hot partitions is no mapping, and its rows are about their cont
   );
 });
 
-test('a plan for later, and a container that is cross-tenant by design, are no faults', () => {
-  const regions = (text: string) => found('F11', DESIGN(`## Global Distribution Strategy\n### ${text}`));
-  expect(regions('Future\n- Multi-region writes for low latency')).toEqual([]);
-  expect(regions('Now\n- Multi-region writes in both regions')).toHaveLength(1);
-  const tenancy = '## Notes\n- **Tenancy**: storeId';
-  const example = '\n```json\n{ "id": "a", "storeId": "s", "region": "eu" }\n```\n';
-  const keyed = (purpose: string) =>
-    found(
-      'H1',
-      DESIGN(
-        `${example}### Regions Container\n- **Partition Key**: \`/region\` - 400 values\n- **Purpose**: ${purpose}\n${tenancy}`,
-      ),
-    );
-  expect(keyed('all sales, cross-tenant')).toEqual([]);
-  expect(keyed('all sales')).toHaveLength(1);
-});
-
-test('rates without a source, open items and missing sections are one finding each, with their places', () => {
+test('open items and missing sections are one finding each', () => {
   const text = DESIGN('## Design Philosophy\nSimple.\n## Validation Results\n- [ ] One\n- [ ] Two');
-  expect(
-    found('A12', text, REQUIREMENTS).map(({ at, related }) => [at.line, related?.map(({ line }) => line)]),
-  ).toEqual([[5, [6]]]);
   expect(found('A9', text)).toHaveLength(2);
   // A document that doesn't follow the template owes none of its sections.
   expect(found('A9', DESIGN('## Queries\nBy the key.'))).toEqual([]);

@@ -5,7 +5,7 @@ import { factsOf } from '../../src/model/rules/index.ts';
 import type { Facts } from '../../src/model/rules/facts.ts';
 import { parseDesign } from '../../src/model/reader/design.ts';
 import { parseRequirements } from '../../src/model/reader/requirements.ts';
-import { textsOf } from './rules/mutants.ts';
+import { textsOf } from './example-texts.ts';
 
 const REQUIREMENTS = (relations: string): string => `# Shop
 ## Access Patterns Analysis

@@ -141,7 +141,7 @@ test.each([
   const lines = `# Shop\n\n## Infrastructure\n\n\`\`\`\n${code}`.split('\n');
   expect(lines[(places?.partitionKey?.line ?? 0) - 1]).toContain('/storeId');
   // A composite index into an array finds nothing.
-  expect(checkDocuments({ requirements: undefined, design }).findings.map(({ rule }) => rule)).toContain('E4');
+  expect(checkDocuments({ requirements: undefined, design }).findings.map(({ rule }) => rule)).toContain('E3');
 });
 
 test('a template is read under the heading of its container too', () => {
@@ -242,11 +242,11 @@ public class Cart
   ]);
 });
 
-/** The findings of F16: a field that says when a document ends, in a container without TTL. */
+/** The findings of E7: a field that says when a document ends, in a container without TTL. */
 const endings = (text: string) => {
   const design = parseDesign(`# Shop\n\n## Container Designs\n\n${text}`, 'm.md');
   return checkDocuments({ requirements: undefined, design }).findings.flatMap(({ rule, at }) =>
-    rule === 'F16' ? [at.line] : [],
+    rule === 'E7' ? [at.line] : [],
   );
 };
 const SESSIONS = '### Sessions Container\n- **Partition Key**: `/userId`\n';

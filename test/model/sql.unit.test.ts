@@ -76,7 +76,6 @@ test('queries are read in fences, tables and under a name, without a section for
     ]),
   ).toEqual([
     ['users', 8, 'email', false],
-    ['users', 9, '', false],
     ['orders', 14, 'userId', false],
     ['orders', 16, 'open', false],
     ['users', 24, 'active', true],

@@ -15,7 +15,7 @@ import { type Proof, prove } from '../../src/testing/prove/prove.ts';
 import { askEvents } from '../../src/testing/prove/events.ts';
 import { bind } from '../../src/testing/prove/question.ts';
 import { withoutTypes } from '../../src/testing/prove/without-types.ts';
-import { NAMES, type Texts, pipelineOf, textsOf } from '../model/rules/mutants.ts';
+import { NAMES, type Texts, pipelineOf, textsOf } from '../model/example-texts.ts';
 import { parseDesign } from '../../src/model/reader/design.ts';
 import { queryOf } from '../../src/model/reader/sql.ts';
 import { Writable } from 'node:stream';

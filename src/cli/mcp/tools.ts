@@ -9,7 +9,6 @@ import { cliError } from '../errors.ts';
  * what a person sees. A new verb is no tool until it is named here.
  */
 const VERBS: Readonly<Record<string, readonly string[]>> = {
-  'model annotate': [],
   'model review': [],
   'model check': ['sarif', 'html', 'fix', 'unchecked'],
   'model explain': [],

@@ -6,7 +6,6 @@ import { type Pipeline, projectionId } from '../../definition/specs.ts';
 import { Fingerprints, fingerprinted } from '../../engine/fingerprints.ts';
 import { Views } from '../../engine/views/views.ts';
 import { checkDocuments } from '../../model/rules/index.ts';
-import { parserFor } from '../../model/rules/relational.ts';
 import { readPair } from '../../operations/model/pair.ts';
 import { plural } from '../../operations/table.ts';
 import { pipelinePlaces } from '../../runtime/shard-map.ts';
@@ -128,7 +127,7 @@ const textOf = (spec: object): string => {
 async function findingsOf(workspace: Workspace): Promise<string[]> {
   try {
     const { documents, rules } = await readPair(workspace, undefined);
-    const { findings } = checkDocuments(documents, rules, { parser: await parserFor(documents) });
+    const { findings } = checkDocuments(documents, rules);
     const of = (severity: string): number => findings.filter((one) => one.severity === severity).length;
     const [errors, warnings] = [of('error'), of('warning')];
     if (errors + warnings === 0) return [];

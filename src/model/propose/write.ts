@@ -25,7 +25,6 @@ import {
   valuesOf,
   valuesOfKey,
 } from './design.ts';
-import { WRITTEN } from '../rules/c-spelling.ts';
 import { decisionsText } from './analysis.ts';
 import type { Access, Entity, Needs } from './needs.ts';
 import { derivedExamples, exampleOf } from './examples.ts';
@@ -204,7 +203,7 @@ class Writer {
       [
         `- **Purpose**: ${sheet.purpose}`,
         `- **Aggregate Boundary**: one ${sheet.types.join(', one ')}`,
-        `- **Partition Key**: ${list(levels.map((level) => `\`/${level}\``))}${levels.length > 1 ? ' (hierarchical)' : ''} - ${sheet.keyWhy}${levels.some((level) => WRITTEN.test(level)) ? ', written in lower case' : ''}; ${n(sheet.values)} values`,
+        `- **Partition Key**: ${list(levels.map((level) => `\`/${level}\``))}${levels.length > 1 ? ' (hierarchical)' : ''} - ${sheet.keyWhy}; ${n(sheet.values)} values`,
         `- **Document Types**: ${list(sheet.types.map((type) => `\`${type}\``))}; the id is unique over the whole container`,
         `- **Document Size**: ${n(sheet.bytes / 1000)} KB`,
         `- **Size**: ${n((sheet.count * sheet.bytes) / 1e9)} GB`,

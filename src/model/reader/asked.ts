@@ -1,5 +1,4 @@
-// What a document says is asked of a container outside the mapping: SQL in fences, tables and lists, and rows that name
-// an operation.
+// The SQL that a document asks of a container outside the mapping: in fences, in tables, and in lists and labels.
 import type { Nodes } from 'mdast';
 import type { Asked } from '../documents.ts';
 import type { Query } from '../query.ts';
@@ -24,8 +23,6 @@ function crossesKey(text: string, { partitionKey: [first = ''] }: Container): bo
   return /^\w+$/.test(name) && new RegExp(String.raw`\bcross[- ]${name}s?\b`, 'i').test(text);
 }
 
-const OPERATION = /\bpoint[- ](read|write|delete)s?\b|\bquer(y|ies)\b|\bupserts?\b|\bpatch(es)?\b/i;
-
 /** All queries in a piece of prose or a table cell: in backticks, or written plainly. A lone WHERE counts as one. */
 export function queriesIn(text: string): Query[] {
   const quoted = [...text.matchAll(/`([^`]+)`/g)].map((match) => match[1] ?? '');
@@ -44,19 +41,8 @@ const aliased = (where: string): string =>
     ? where
     : where.replaceAll(/(?<![\w@'"])([A-Za-z_]\w*)(?=\s*(?:[<>]=?|!?=|\b(?:IN|LIKE|BETWEEN)\b))/gi, 'c.$1');
 
-/** A query that is a condition only. With other words it may be one of several conditions of a query. */
-const CONDITION =
-  /^(?:ARRAY_CONTAINS\(\s*)?(?<alias>[a-z]\w*)\.\w[\w.[\]]*\s*(?:(?:[<>]=?|!?=|IN\b)\s*[@('"(]|,\s*[@{])/i;
-const WHOLE = /\b(find|look ?up|lookup|scheduler|job|search|list|reverse|visibility)\b/i;
-
-/** `` `c.email = @email` — find users by email `` in a row about a field. */
-function conditionsIn(text: string): Query[] {
-  if (!WHOLE.test(text)) return [];
-  return [...text.matchAll(/`([^`]+)`/g)].flatMap(([, piece = '']) => {
-    const alias = CONDITION.exec(piece)?.groups?.['alias'];
-    return alias === undefined ? [] : (queryOf(`SELECT * FROM ${alias} WHERE ${piece}`) ?? []);
-  });
-}
+/** An item or a line that is SQL, behind a label at most. In a sentence SQL may be denied, quoted or of the past. */
+const IS_SQL = /^(?:\*\*[^*]+\*\*|[^`.]{1,60}:)?\W*`\s*(?:SELECT|WHERE)\b/i;
 
 /** `skip`: the lines of rows that the mapping has. */
 export function askedOf(
@@ -89,14 +75,14 @@ export function askedOf(
           if (!skip.has(lineOf(node))) row(node, text);
         } else if (node.type === 'paragraph') {
           if (/^\**[^.]{1,60}:\**\s*$/.test(text.trim())) label = text;
-          if (text.includes('`')) for (const query of queriesIn(text)) add(text, query, label, lineOf(node));
+          if (IS_SQL.test(text.trim())) for (const query of queriesIn(text)) add(text, query, label, lineOf(node));
         } else if ('children' in node) for (const child of node.children) visit(child);
       };
       const row = (node: Nodes, text: string): void => {
         const cells = plainText(text.replaceAll('|', ' ; '));
-        const queries = [...queriesIn(cells), ...conditionsIn(cells)];
+        const queries = queriesIn(cells);
         const container = own ?? named(section.title, containers, alone);
-        if (container && (queries.length > 0 || OPERATION.test(cells)))
+        if (container && queries.length > 0)
           asked.push({
             container: container.name,
             text: cells,

@@ -1,10 +1,10 @@
-// The parts that both documents have: prose, checks, waivers, SQL, a shard map.
+// The parts that both documents have: prose, checks, waivers, a shard map.
 import type { UsageError } from '../../base/errors.ts';
 import type { ModelFinding } from '../model.ts';
 import { tooDeepAt } from './depth.ts';
 import { type Section, outline } from './outline.ts';
 import { piecesOf } from './prose.ts';
-import { shardPlanOf, shardMapsOf } from './shard-maps.ts';
+import { shardMapsOf } from './shard-maps.ts';
 import type { Waiver } from '../documents.ts';
 import { waiversOf } from './waivers.ts';
 import { modelError } from '../errors.ts';
@@ -32,19 +32,17 @@ export const waiversIn = (text: string, file: string): Waiver[] =>
 export function commonOf(root: Section, text: string, file: string) {
   const lines = text.split(/\r\n|\r|\n/);
   const { waivers, findings } = waiversOf(root, lines.length, file);
-  const { prose, headings, checks, sql, meanings } = piecesOf(root, text, file);
+  const { prose, headings, checks, meanings } = piecesOf(root, text, file);
   return {
     file,
     title: titleOf(root),
     prose,
     headings,
     checks,
-    sql,
     meanings,
     waivers,
     lines,
     shardMaps: shardMapsOf(root, prose, text, file),
-    shardPlan: shardPlanOf(root, text, file),
     findings,
   };
 }

@@ -7,7 +7,7 @@ import type { Findings } from './findings.ts';
 import { IndexingDraft } from './indexing.ts';
 import type { LabelName } from './labels.ts';
 import { type Group, linesOf } from './stated.ts';
-import { keyInHeading } from './told.ts';
+import { keyInHeading } from './key-in-heading.ts';
 import { type Section, within } from './outline.ts';
 import { partitionKey, throughput, ttl, uniqueKeys } from './values.ts';
 

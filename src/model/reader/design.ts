@@ -2,7 +2,6 @@
 import type { Design, Mapping, ProjectionRow } from '../documents.ts';
 import type { ModelFinding } from '../model.ts';
 import { askedOf } from './asked.ts';
-import { candidates } from './candidates.ts';
 import { commonOf } from './common.ts';
 import { detailOf } from './detail.ts';
 import { isMapping, mappingRow } from './mapping.ts';
@@ -54,7 +53,6 @@ function designOf(document: string, file: string, known: readonly string[]): Des
       known,
     ),
   );
-  if (!section && projections.length === 0) findings.push(...candidates({ containers, prose: common.prose }));
   return {
     ...common,
     model,

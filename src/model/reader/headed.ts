@@ -6,7 +6,7 @@ import { isSame } from './names.ts';
 import { type Section, within } from './outline.ts';
 import type { Overview } from './overviews.ts';
 import { diagramKeys } from './stated.ts';
-import { keyInHeading } from './told.ts';
+import { keyInHeading } from './key-in-heading.ts';
 import { partitionKey } from './values.ts';
 
 /** "4. The `orders` Schema". */

@@ -1,6 +1,6 @@
 // Splits a document's text into pieces with line, heading and bold label, for the rules that search texts.
 import type { List, ListItem, Paragraph, RootContent } from 'mdast';
-import type { Check, Meaning, Prose, SectionHeading, Text } from '../documents.ts';
+import type { Check, Meaning, Prose, SectionHeading } from '../documents.ts';
 import { sectionNameOf } from './sections.ts';
 import { type Section, lineOf, partsOf, sourceOf } from './outline.ts';
 import { patternIds } from './pattern-ids.ts';
@@ -12,7 +12,6 @@ export interface Pieces {
   readonly prose: Prose[];
   readonly headings: SectionHeading[];
   readonly checks: Check[];
-  readonly sql: Text[];
   readonly meanings: Meaning[];
 }
 
@@ -29,7 +28,6 @@ class ProseReader implements Pieces {
   readonly prose: Prose[] = [];
   readonly headings: SectionHeading[] = [];
   readonly checks: Check[] = [];
-  readonly sql: Text[] = [];
   readonly meanings: Meaning[] = [];
   readonly #source: string;
   readonly #file: string;
@@ -66,8 +64,8 @@ class ProseReader implements Pieces {
     } else if (node.type === 'code' && /^(sql|psql|postgres\w*|tsql)$/i.test(node.lang ?? '')) {
       const text = { text: node.value, at: { file: this.#file, line: lineOf(node) + 1 } };
       const [, ids, type, container] = MEANING.exec(node.meta ?? '') ?? [];
-      if (ids === undefined || container === undefined) this.sql.push(text);
-      else this.meanings.push({ ...text, ids: patternIds(ids), container, ...(type !== undefined && { type }) });
+      if (ids !== undefined && container !== undefined)
+        this.meanings.push({ ...text, ids: patternIds(ids), container, ...(type !== undefined && { type }) });
     }
   }
 

@@ -17,7 +17,7 @@ import { parsed, plainLines, readDocument } from './source.ts';
 import { sectionName, sectionNameOf } from './sections.ts';
 import { type Group, groupsOf, linesOf, commentedKey } from './stated.ts';
 import { type Overview, overviews } from './overviews.ts';
-import { keyInHeading } from './told.ts';
+import { keyInHeading } from './key-in-heading.ts';
 import { typesInTables } from './typed.ts';
 import { partitionKey } from './values.ts';
 import { modelError } from '../errors.ts';
@@ -52,13 +52,10 @@ export function readDrafts(text: string, file: string): ReadModel {
   const drafts = containers(all, text, findings, rows);
   drafts.push(...besides(all, drafts, text, findings));
   const sectioned = drafts.length > 0;
-  groups(all, drafts, text, findings, ({ told }) => !told);
+  groups(all, drafts, text, findings);
   if (drafts.length === 0) drafts.push(...headed(all, text, findings, rows));
-  // Where containers have sections, a row or a sentence about another one only mentions it.
-  if (!sectioned) {
-    drafts.push(...tabled(all, drafts, text, findings, rows));
-    groups(all, drafts, text, findings, ({ told }) => told === true);
-  }
+  // Where containers have sections, a row about another one only mentions it.
+  if (!sectioned) drafts.push(...tabled(all, drafts, text, findings, rows));
   if (drafts.length === 0) drafts.push(...unnamed(all, text, findings));
   if (drafts.length === 0) {
     if (all.some((section) => sectionName(section.title)))
@@ -224,22 +221,15 @@ const namesIn = (section: Section, text: string): string[] => [
 ];
 
 /** Containers of groups outside the sections of others. For a known container, a group states its key again. */
-function groups(
-  all: readonly Section[],
-  drafts: ContainerDraft[],
-  text: string,
-  findings: Findings,
-  which: (group: Group) => boolean,
-): void {
+function groups(all: readonly Section[], drafts: ContainerDraft[], text: string, findings: Findings): void {
   const inside = new Set(
     all.filter(({ line }) => drafts.some((draft) => draft.line === line)).flatMap((section) => [...within(section)]),
   );
   for (const section of all) {
-    for (const group of groupsOf(section, text).filter(which)) {
+    for (const group of groupsOf(section, text)) {
       const known = drafts.find(({ name }) => isSame(name, group.name));
-      if (known) {
-        if (!group.told || !known.keyed) restate(known, group);
-      } else if (!inside.has(section)) drafts.push(grouped(group, text, findings, sectionOf(all, group.name, drafts)));
+      if (known) restate(known, group);
+      else if (!inside.has(section)) drafts.push(grouped(group, text, findings, sectionOf(all, group.name, drafts)));
     }
   }
 }

@@ -1,9 +1,9 @@
-// Shard maps: a table `Key | Shard location` for each map, and the planned steps of a change.
+// Shard maps: a table `Key | Shard location` for each map.
 import type { DocumentedMap, Prose, ShardMapping, Text } from '../documents.ts';
 import type { ShardedContainers } from '../model.ts';
 import { normalised } from './labels.ts';
-import { type Section, lineOf, sourceOf, within } from './outline.ts';
-import { column, hasColumns, plainText, tablesOf } from './tables.ts';
+import { type Section, within } from './outline.ts';
+import { column, hasColumns, tablesOf } from './tables.ts';
 
 const KEYS = ['key', 'key range', '键'];
 const SHARDS = ['shard location', 'shard', '分片', '分片位置'];
@@ -65,12 +65,3 @@ export const shardedContainersOf = (maps: readonly DocumentedMap[]): ShardedCont
     reference: reference ? namedContainers(reference).map(([one]) => one) : [],
     at,
   }));
-
-/** The steps of a numbered list under a heading such as "Shard map change plan". */
-export function shardPlanOf(root: Section, text: string, file: string): Text[] {
-  return [...within(root)]
-    .filter(({ title }) => /shard.*(plan|change)|(plan|change).*shard|分片.*变更/i.test(title))
-    .flatMap(({ blocks }) => blocks)
-    .flatMap((block) => (block.type === 'list' && block.ordered === true ? block.children : []))
-    .map((item) => ({ text: plainText(sourceOf(item.children[0], text)), at: { file, line: lineOf(item) } }));
-}

@@ -4,8 +4,7 @@ import type { RootContent } from 'mdast';
 import { type Fact, type Fence, labelledFacts } from './labelled-facts.ts';
 import { labelName } from './labels.ts';
 import { resourcesIn } from './resources.ts';
-import { type Section, lineOf, partsOf, sourceOf } from './outline.ts';
-import { toldIn } from './told.ts';
+import { type Section, lineOf, sourceOf } from './outline.ts';
 import { partitionKey } from './values.ts';
 
 export interface Group {
@@ -14,8 +13,6 @@ export interface Group {
   readonly facts: readonly Fact[];
   /** Of a resource, in the form of the SDK, with the text that it is from. */
   readonly definition?: { readonly value: Record<string, unknown>; readonly text: string; readonly line: number };
-  /** From the words of a text. It states no other key of a container that has one. */
-  readonly told?: true;
 }
 
 const NAME = /^[`"'\s]*([\p{L}_][\p{L}\p{N}_-]*)[`"'\s]*(?:$|[-–—(,;])/u;
@@ -30,7 +27,7 @@ const nameOf = (value: string): string | undefined => {
 };
 
 /** The groups of a section's own blocks; each has a key. */
-export function groupsOf({ blocks, title }: Pick<Section, 'blocks' | 'title'>, source: string): readonly Group[] {
+export function groupsOf({ blocks }: Pick<Section, 'blocks'>, source: string): readonly Group[] {
   const known = read.get(blocks);
   if (known) return known;
   const { facts, loose } = labelledFacts(blocks, source);
@@ -38,7 +35,7 @@ export function groupsOf({ blocks, title }: Pick<Section, 'blocks' | 'title'>, s
     ...grouped(facts),
     ...loose.flatMap((fence) => [...grouped(linesOf(fence)), ...created(fence)]),
     ...facts.flatMap(({ fences }) => fences.flatMap(created)),
-    ...blocks.flatMap((block) => [...listed(block, source), ...told(block, source, title)]),
+    ...blocks.flatMap((block) => listed(block, source)),
   ];
   read.set(blocks, groups);
   return groups;
@@ -128,7 +125,7 @@ function listed(node: RootContent, source: string): Group[] {
   return node.children.flatMap((item): Group[] => {
     const [first, ...rest] = item.children;
     const [, name = '', key = ''] =
-      /^(?:container:?\s*)?\**`([\w-]+)`\**\s*[-–—:(].{0,80}?\bpartition(?:ed|[ _]?key)?\b(?:\s*:\s*|\s+(?:by\s+)?)`?(\/[\w/]+)/iu.exec(
+      /^(?:container:?\s*)?\**`([\w-]+)`\**\s*[-–—:(].{0,80}?\b(?:pk|partition(?:ed|[ _]?key)?)\b(?:\s*:\s*|\s+(?:by\s+)?)`?(\/[\w/]+)/iu.exec(
         sourceOf(first, source),
       ) ?? [];
     const own = name === '' ? [] : [groupOf(name, key, first ? lineOf(first) : 1)];
@@ -174,16 +171,6 @@ const CREATIONS: readonly RegExp[] = [
   // PowerShell.
   /AzCosmosDBSqlContainer\b(?=(?:[^\n]*`\n)*[^\n]*-Name\s+["']?(?<name>[\w-]+))(?:[^\n]*`\n)*[^\n]*-PartitionKeyPath\s+["']?(?<key>\/[\w/]+)/g,
 ];
-
-/** `Create the container "orders" with partition key "/storeId"`, in a sentence or an item. */
-function told(node: RootContent, source: string, title: string): Group[] {
-  if (node.type === 'list')
-    return node.children.flatMap((item) => item.children.flatMap((child) => told(child, source, title)));
-  if (node.type !== 'paragraph') return [];
-  return partsOf(node, source, /\n/).flatMap(({ text, line }) =>
-    toldIn(text, title).map(({ name, key }): Group => ({ ...groupOf(name, key, line), told: true })),
-  );
-}
 
 function created(fence: Fence): Group[] {
   const { text, line } = fence;

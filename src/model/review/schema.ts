@@ -1,8 +1,7 @@
-// What a review of a data-model document is: answers to the questions of group K, and verdicts on findings, each a JSON file
-// that a person or an assistant writes.
+// What a review of a data-model document is: a JSON file with concerns by question, which a person or an assistant writes.
 import { z } from 'zod';
-import { name } from '../annotations/common.ts';
 
+const name = z.string().min(1).max(200);
 const sentence = z.string().min(15).max(500);
 
 const place = z.strictObject({
@@ -48,37 +47,7 @@ export const reviewSchema = z.strictObject({
   version: z.literal(1),
   document: name.describe('file name of the document'),
   text: name.describe('the mark of the document’s text, as the instructions give it'),
-  free: z.literal(true).optional().describe('a review without the questions, if the instructions say so'),
   answers: z.array(answer),
 });
 
-const verdict = z.strictObject({
-  finding: name.describe('the finding’s name, such as `K9-3fa9c1d2`'),
-  verdict: z
-    .enum(['right', 'minor', 'wrong', 'repeats'])
-    .describe(
-      'right: true of this document and worth the team’s time. minor: true, but no reviewer would say it aloud. wrong: not true of the document, or of the service. repeats: another finding that is right says all of it',
-    ),
-  because: sentence.describe('the reason; for wrong, the line and the words that show it'),
-  remedy: sentence
-    .optional()
-    .describe('only with right: a better remedy, where the finding is true and its remedy isn’t good'),
-});
-
-export const verdictsSchema = z.strictObject({
-  version: z.literal(1),
-  document: name.describe('file name of the document'),
-  verdicts: z.array(verdict),
-});
-
 export type RawReview = z.output<typeof reviewSchema>;
-export type RawVerdicts = z.output<typeof verdictsSchema>;
-export type Verdict = RawVerdicts['verdicts'][number];
-
-/** The verdicts of a document. */
-export interface Verdicts {
-  readonly file: string;
-  /** The data model. */
-  readonly document: string;
-  readonly all: readonly Verdict[];
-}

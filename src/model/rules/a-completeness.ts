@@ -1,53 +1,54 @@
-// A1 to A8: the documents are complete, and agree with each other and with themselves.
+// A2 to A9: the documents are complete, and agree with each other and with themselves.
 import type { Pattern } from '../documents.ts';
 import { near } from '../../base/near.ts';
-import { quantities } from '../reader/quantity.ts';
-import { sum } from './facts.ts';
-import { saidSizes } from './said-sizes.ts';
-import { type Rule, DESIGN, MAPPING, PATTERNS, SOURCES, missing, n, noDesign, quoted, say } from './rule.ts';
+import { TEMPLATE, type Facts, sum } from './facts.ts';
+import {
+  type Rule,
+  type RuleResult,
+  DESIGN,
+  MAPPING,
+  PATTERNS,
+  SOURCES,
+  more,
+  n,
+  noDesign,
+  quoted,
+  say,
+} from './rule.ts';
 
-const isWrite = ({ type }: Pattern): boolean => type === 'write';
-const peaks = (patterns: readonly Pattern[]): number => sum(patterns.map(({ rate }) => rate?.peak ?? 0));
+/** Throughput, hot keys and costs are sums of rates. */
+function* unrated({ patterns }: Facts): Iterable<RuleResult> {
+  for (const pattern of patterns) {
+    const { peak, average } = pattern.rate ?? {};
+    if (peak !== undefined && average !== undefined && average > peak)
+      yield {
+        severity: 'warning',
+        message: `Pattern ${say(pattern)} has an average above its peak`,
+        at: pattern.at,
+        evidence: `${n(average)} > ${n(peak)}`,
+      };
+    if (peak !== undefined || average !== undefined) continue;
+    yield {
+      message: `Pattern ${say(pattern)} has no RPS`,
+      at: pattern.at,
+      evidence: pattern.rateText === '' ? 'the cell is empty' : `the cell says "${quoted(pattern.rateText)}"`,
+      hint: 'Write peak and average as `50/20`, or one figure as `500 RPS`. Ask the owner of the feature for an estimate.',
+    };
+  }
+}
 
 export const AGREEMENT: readonly Rule[] = [
   {
-    id: 'A1',
-    title: 'Every access pattern states its RPS',
-    severity: 'error',
-    source: SOURCES.seed,
-    why: 'Throughput, hot keys and costs are sums of rates, and every sum leaves out a pattern without a rate. The rule fails if the cell is empty, has no number, or has a placeholder such as `TBD` or `[…]`. It warns if the average is above the peak.',
-    hint: 'Write peak and average as `50/20`, or one figure as `500 RPS`. Ask the owner of the feature for an estimate.',
-    needs: [PATTERNS],
-    *check({ patterns }) {
-      for (const pattern of patterns) {
-        const { peak, average } = pattern.rate ?? {};
-        if (peak !== undefined && average !== undefined && average > peak)
-          yield {
-            severity: 'warning',
-            message: `Pattern ${say(pattern)} has an average above its peak`,
-            at: pattern.at,
-            evidence: `${n(average)} > ${n(peak)}`,
-          };
-        if (peak !== undefined || average !== undefined) continue;
-        yield {
-          message: `Pattern ${say(pattern)} has no RPS`,
-          at: pattern.at,
-          evidence: pattern.rateText === '' ? 'the cell is empty' : `the cell says "${quoted(pattern.rateText)}"`,
-          hint: 'Write peak and average as `50/20`, or one figure as `500 RPS`.',
-        };
-      }
-    },
-  },
-  {
     id: 'A2',
-    title: 'Pattern ids are unique, every pattern is mapped, and every reference names a pattern',
+    title: 'Every pattern has a rate and a row of the mapping, and every reference names a pattern',
     severity: 'error',
     source: `${SOURCES.seed}; its upstream template`,
-    why: 'A pattern without a row in the mapping was probably forgotten. The rule fails if two patterns have the same id, if a pattern has no row in the mapping, and if a reference names a pattern that doesn’t exist.',
+    why: 'Throughput, hot keys and costs are sums of rates, and every sum leaves out a pattern without one. A pattern without a row in the mapping was probably forgotten. The rule fails if the cell of the rate is empty or has no number, if two patterns have the same id, if a pattern has no row in the mapping, and if a reference names a pattern that doesn’t exist.',
     hint: 'Number every pattern once, in the requirements. Add a row for it under "Access Pattern Mapping".',
     needs: [PATTERNS],
     *check(facts) {
       const { design, patterns } = facts;
+      yield* unrated(facts);
       const seen = new Map<string, Pattern>();
       for (const pattern of patterns) {
         const before = seen.get(pattern.id);
@@ -103,10 +104,6 @@ export const AGREEMENT: readonly Rule[] = [
     hint: 'Correct the name, or design the container.',
     needs: [DESIGN],
     *check(facts) {
-      if (facts.mapping.length === 0) {
-        yield missing('the access pattern mapping');
-        return;
-      }
       for (const row of facts.mapping) {
         for (const name of row.unknown)
           yield {
@@ -159,24 +156,6 @@ export const AGREEMENT: readonly Rule[] = [
     },
   },
   {
-    id: 'A5',
-    title: 'The documents contain no text of the template',
-    severity: 'error',
-    source: 'the modelling prompt’s upstream template',
-    why: 'A placeholder in brackets is a decision that is still open.',
-    hint: 'Replace the placeholder, or delete the line.',
-    *check({ prose }) {
-      const template =
-        /\[(?:e\.g\.|explain|list|describe|reasoning|what|which|why|how|expected|specific|containername|entity ?\d|field|pattern #|parent|child|overlap|analysis of|attribute|cost vs|per-operation|policy|regions|automatic|independent|single document|session|critical business|multi-property|paths excluded|properties|show how|todo|fill)(?!\w)[^\]]*\]/i;
-      // An item that is ticked with a capital X is no placeholder.
-      for (const { text, at } of prose) {
-        const plain = text.replaceAll(/`[^`]*`|\[[^\]]*\]\([^)]*\)/g, '').replace(/^\[[xX ]\]\s/, '');
-        const found = /\[(?:X|Y|N)\]/.exec(plain) ?? template.exec(plain);
-        if (found) yield { message: `This is text of the template: ${quoted(found[0])}`, at };
-      }
-    },
-  },
-  {
     id: 'A6',
     title: 'Percentages and cardinalities don’t contradict each other',
     severity: 'warning',
@@ -193,10 +172,6 @@ export const AGREEMENT: readonly Rule[] = [
           };
       }
       const pairs = requirements?.pairs.filter(({ only, both }) => only !== undefined && both !== undefined) ?? [];
-      if (pairs.length === 0) {
-        yield missing('the query patterns of an aggregate analysis');
-        return;
-      }
       for (const { parent, child, only = [], both = 0, correlation, at, places } of pairs) {
         const parts = [...only, both];
         const total = sum(parts);
@@ -216,90 +191,41 @@ export const AGREEMENT: readonly Rule[] = [
     },
   },
   {
-    id: 'A7',
-    title: 'The scale agrees with the pattern table',
+    id: 'A9',
+    title: 'The sections on hot partitions, trade-offs, distribution and validation exist, and every item is ticked',
     severity: 'warning',
-    source: SOURCES.seed,
-    why: 'The total in "Scale" must match the sum of the pattern table. If they differ by more than 20 %, a pattern is missing or a figure is wrong.',
-    hint: 'Correct the wrong figure, or add the missing pattern.',
-    *check({ scale, patterns }) {
-      if (!scale) {
-        yield missing('Scale in the application overview');
+    source: `${SOURCES.seed}; its upstream template`,
+    why: 'These last sections check a design. The rule warns about a missing section and about an item that isn’t ticked. It doesn’t check that a ticked item is true: the other rules do, each for its own subject.',
+    hint: 'Write the section. Do what the item asks, then tick it.',
+    *check({ design, requirements }) {
+      if (!design) {
+        yield noDesign;
         return;
       }
-      const stated = (units: RegExp): number | undefined =>
-        quantities(scale.text).find(({ unit }) => units.test(unit))?.high;
-      const totals = [
-        { what: 'requests', said: stated(/^(requests|operations|ops)\/s$|^[rqt]ps$/), of: patterns },
-        { what: 'reads', said: stated(/^reads\/s$/), of: patterns.filter((pattern) => !isWrite(pattern)) },
-        { what: 'writes', said: stated(/^writes\/s$/), of: patterns.filter(isWrite) },
-      ].filter(({ said }) => said !== undefined);
-      if (totals.length === 0) {
-        yield missing('a rate in Scale');
-        return;
-      }
-      for (const { what, said = 0, of } of totals) {
-        const total = peaks(of);
-        if (Math.abs(said - total) > 0.2 * Math.max(said, total)) {
-          const terms = of
-            .filter(({ rate }) => (rate?.peak ?? 0) > 0)
-            .map(({ printed, rate }) => `${printed}: ${n(rate?.peak ?? 0)}`);
-          yield {
-            message: `Scale says ${n(said)} ${what}/s; the patterns add up to ${n(total)}`,
-            at: scale.at,
-            related: of
-              .toSorted((a, b) => (b.rate?.peak ?? 0) - (a.rate?.peak ?? 0))
-              .slice(0, 1)
-              .map((pattern) => pattern.at),
-            evidence: terms.join(' + '),
-          };
-        }
-      }
-    },
-  },
-  {
-    id: 'A8',
-    title: 'Data sizes agree across the documents',
-    severity: 'warning',
-    source: SOURCES.seed,
-    why: 'The number of partitions follows from the size, and with it the cost of every cross-partition query. The rule fails if one of these is more than twice the other: the total in the requirements, and the sum of the containers’ sizes. With an archive, the containers may hold less. It also compares the sizes of one document of a type that the texts state: "a reading 0.2 KB", "432,000 readings a day, 0.2 KB each".',
-    hint: 'Write the size of each container as `- **Size**: 12 GB`, and the total under Scale.',
-    *check(facts) {
-      for (const all of Map.groupBy(saidSizes(facts), ({ name }) => name).values()) {
-        const [least, ...others] = all.toSorted((a, b) => a.bytes - b.bytes);
-        const most = others.at(-1);
-        if (least && most && most.bytes > 2 * least.bytes)
-          yield {
-            message: `One ${most.name} has ${n(most.bytes / 1000)} KB here, and ${n(least.bytes / 1000)} KB in line ${least.at.line} of ${least.at.file.split('/').at(-1) ?? ''}`,
-            at: most.at,
-            related: [least.at],
-          };
-      }
-      const { scale } = facts;
-      const total = quantities(scale?.text ?? '').find(({ unit }) => unit === 'gb' || unit === 'tb');
-      if (!scale || !total) {
-        yield missing('a total size under Scale');
-        return;
-      }
-      const sized = facts.containers.filter(({ data }) => data !== undefined);
-      if (sized.length === 0) {
-        yield missing('the containers’ sizes');
-        return;
-      }
-      const stated = total.high * (total.unit === 'tb' ? 1000 : 1);
-      const containers = sum(sized.map(({ data }) => data?.gb ?? 0));
-      const archived = facts.rows.some(({ kind }) => kind === 'archive');
-      if (
-        containers > 2 * stated ||
-        (stated > 2 * containers && !archived && sized.length === facts.containers.length)
-      ) {
+      const sections = new Set(design.headings.map(({ section }) => section));
+      const wanted = {
+        hotPartitions: 'Hot Partition Analysis',
+        tradeOffs: 'Trade-offs and Optimizations',
+        distribution: 'Global Distribution Strategy',
+        validation: 'Validation Results',
+      };
+      const lacking = Object.entries(wanted).flatMap(([name, title]) => (sections.has(name) ? [] : [`"${title}"`]));
+      // A document that follows no part of the template owes none of its sections.
+      const follows = [...TEMPLATE].some((name) => sections.has(name)) || lacking.length < 3;
+      if (lacking.length > 0 && follows)
         yield {
-          message: `The requirements state ${n(stated)} GB, and the containers add up to ${n(containers)} GB`,
-          at: sized[0]?.data?.at ?? scale.at,
-          evidence: sized.map(({ container, data }) => `${container.name} ${n(data?.gb ?? 0)} GB`).join(' + '),
-          related: [scale.at],
+          message: `${lacking.length === 1 ? 'The section' : 'The sections'} ${lacking.join(', ')} ${lacking.length === 1 ? 'is' : 'are'} missing`,
+          at: { file: design.file, line: 1 },
         };
-      }
+      // Boxes of a plan or of acceptance criteria aren't the template's.
+      const owed = follows || sections.has('validation') || sections.has('checklist') ? design.checks : [];
+      const [first, ...others] = [...owed, ...(requirements?.checks ?? [])].filter(({ ticked }) => !ticked);
+      if (first)
+        yield {
+          message: `The item "${quoted(first.text)}"${more(others.length)} isn't ticked`,
+          at: first.at,
+          related: others.map(({ at }) => at),
+        };
     },
   },
 ];

@@ -1,11 +1,10 @@
-// B10 to B18: throughput and money.
-import { HOURS_PER_MONTH } from '../estimate.ts';
+// B10 to B18: throughput.
 import type { ContainerDetail, Text } from '../documents.ts';
-import { quantities } from '../reader/quantity.ts';
-import { type Facts, figures, sum, written } from './facts.ts';
-import { type Rule, DESIGN, MAPPING, SOURCES, missing, n } from './rule.ts';
+import type { Fix } from '../fix.ts';
+import type { Place } from '../model.ts';
+import { type Facts, sum, written } from './facts.ts';
+import { type Rule, type RuleResult, DESIGN, MAPPING, SOURCES, missing, more, n } from './rule.ts';
 
-const RU = SOURCES.microsoft('Request Units in Azure Cosmos DB');
 const LIMITS = SOURCES.microsoft('Azure Cosmos DB service quotas');
 
 /** The number of regions in the distribution section. */
@@ -29,24 +28,23 @@ const serverless = (facts: Facts): { detail: ContainerDetail; text: string; at: 
     return mode && /serverless/i.test(mode.text) ? [{ detail, text: mode.text, at: mode.at }] : [];
   });
 
-/** Monthly costs such as `$12.50/month` or `€ 1,200/month`, if the same piece of prose states their RU/s. */
-function costs(facts: Facts): { amount: number; ru: number; at: Text['at']; text: string }[] {
-  return (facts.design?.prose ?? []).flatMap(({ text, at }) => {
-    const money = /[$€£]\s?(\d[\d,]*(?:\.\d+)?)\s*(?:\/|per |a )\s*month/i.exec(text);
-    if (money?.[1] === undefined) return [];
-    const ru = quantities(text).find(({ unit }) => unit === 'ru/s')?.high;
-    return ru === undefined ? [] : [{ amount: Number(money[1].replaceAll(',', '')), ru, at, text }];
-  });
-}
-
-/** `$0.008 per 100 RU/s per hour`, from the settings or the documents. */
-function priceOf(facts: Facts): number | undefined {
-  if (facts.settings.price !== undefined) return facts.settings.price;
-  for (const { text } of facts.prose) {
-    const found = /[$€£]\s?(\d*\.\d+)\s*(?:\/|per )\s*100 RU\/?s?/i.exec(text);
-    if (found) return Number(found[1]);
-  }
-  return undefined;
+/** `- **Capacity mode**: serverless`, of the account: then no container has throughput. */
+function* ofAccount({ design, containers }: Facts): Iterable<RuleResult> {
+  const own = new Set(containers.flatMap(({ prose }) => prose.map(({ at }) => at.line)));
+  const mode = design?.prose.find(
+    ({ label, text, at }) =>
+      /\b(?:capacity|account|billing) (?:mode|type)\b/i.test(label ?? '') &&
+      /^\W*serverless\b(?!.*\bor\b)/i.test(text) &&
+      !own.has(at.line),
+  );
+  const set = mode && containers.filter(({ container }) => container.throughput !== undefined);
+  const [first, ...others] = set ?? [];
+  if (mode && first)
+    yield {
+      message: `${first.container.name}${more(others.length)} ${others.length === 0 ? 'has' : 'have'} a throughput, which a serverless account doesn't take`,
+      at: first.container.places.throughput ?? first.container.at,
+      related: [mode.at, ...others.map(({ container }) => container.places.throughput ?? container.at)],
+    };
 }
 
 /** The range as it is written, and with the floor of its maximum in the same form. */
@@ -60,6 +58,91 @@ function floorOf(
   );
   const rest = match ? /^\D+[\d,]+/.exec(line.slice(match.index + match[0].length))?.[0] : undefined;
   return match && rest !== undefined ? [{ from: `${match[0]}${rest}`, to: `${n(high / 10)}${rest}` }] : [];
+}
+
+interface Refused {
+  readonly what: string;
+  readonly at: Place;
+  readonly evidence?: string;
+  readonly fixes?: readonly Fix[];
+}
+
+/** The throughput of a container’s own section. */
+function refusedOf(facts: Facts, detail: ContainerDetail): Refused[] {
+  const { range, data, container } = detail;
+  const { name, throughput } = container;
+  if (!throughput) return [];
+  const { kind, max } = throughput;
+  const at = facts.place(detail, 'throughput');
+  const gb = data?.gb ?? 0;
+  if (kind === 'manual') {
+    const least = Math.max(400, gb);
+    return max < least || max % 100 !== 0
+      ? [
+          {
+            what: `${name}: the service refuses ${n(max)} RU/s; it accepts ${n(least)} or more, in steps of 100`,
+            at,
+            evidence: `max(400, ${n(gb)} GB × 1) = ${n(least)}`,
+          },
+        ]
+      : [];
+  }
+  const found: Refused[] = [];
+  if (range && range.high === max && Math.abs(range.low - max / 10) > 0.5)
+    found.push({
+      what: `${name}: autoscale ${n(range.low)}–${n(max)} isn't possible; with a maximum of ${n(max)} the lowest value is ${n(max / 10)}`,
+      at: range.at,
+      evidence: `0.1 × ${n(max)} = ${n(max / 10)}`,
+      fixes: floorOf(facts.design?.lines[range.at.line - 1] ?? '', range).map((fix) => ({ at: range.at, ...fix })),
+    });
+  if (max < 1000 || max % 1000 !== 0)
+    found.push({
+      what: `${name}: an autoscale maximum of ${n(max)} isn't possible; the service accepts 1,000 or more, in steps of 1,000`,
+      at,
+    });
+  if (gb > max / 10)
+    found.push({
+      what: `${name}: ${n(gb)} GB need an autoscale maximum of at least ${n(gb * 10)} RU/s`,
+      at,
+      evidence: `${n(gb)} GB > 0.1 × ${n(max)}`,
+    });
+  return found;
+}
+
+/** A table of what requests take, or of what containers share. */
+const TAKEN =
+  /\b(?:use[sd]?|usage|consum\w*|load|peak|average|avg|estimated?|actual|shared?|cost|per (?:operation|request)|query|operation|reads?|writes?|provisioned by)\b/i;
+const RATE = /^\D{0,4}(?<ru>\d[\d,]*) ?RU\/s\b[^\d]*$/i;
+const LEAST = 400;
+
+const cellsOf = (line: string): string[] =>
+  line
+    .split('|')
+    .slice(1, -1)
+    .map((cell) => cell.replaceAll(/[*`]/g, '').trim());
+
+/** `| orders | 150 RU/s |` below a head that plans throughput. */
+function refusedInTables({ containers, design }: Facts): Refused[] {
+  const { lines = [], file = '' } = design ?? {};
+  const names = new Set(containers.map(({ container }) => container.name));
+  return lines.flatMap((line, index): Refused[] => {
+    const [name = '', ...cells] = line.startsWith('|') && line.includes('RU') ? cellsOf(line) : [];
+    if (!names.has(name)) return [];
+    const begin = lines.slice(0, index).findLastIndex((text) => !text.startsWith('|')) + 1;
+    const head = cellsOf(lines[begin] ?? '');
+    return cells.flatMap((cell, at): Refused[] => {
+      const ru = Number(RATE.exec(cell)?.groups?.['ru']?.replaceAll(',', ''));
+      const over = head[at + 1] ?? '';
+      return ru < LEAST && /RU|throughput|吞吐量/i.test(over) && !TAKEN.test(over)
+        ? [
+            {
+              what: `${name}: a container with throughput of its own has at least ${LEAST} RU/s, not ${n(ru)}`,
+              at: { file, line: index + 1 },
+            },
+          ]
+        : [];
+    });
+  });
 }
 
 export const COST: readonly Rule[] = [
@@ -130,199 +213,24 @@ export const COST: readonly Rule[] = [
   },
   {
     id: 'B12',
-    title: 'An autoscale range goes from a tenth of its maximum to its maximum',
+    title: 'The throughput of each container is one that the service accepts',
     severity: 'error',
-    source: `${SOURCES.seed}; ${SOURCES.microsoft('Provision autoscale throughput')}`,
-    why: 'Autoscale never goes below a tenth of its maximum. The maximum is at least 1,000 RU/s and at least 10 RU/s for each stored GB, in steps of 1,000.',
-    hint: 'Write a range that the service allows.',
+    source: `${SOURCES.seed}; ${SOURCES.microsoft('Provision autoscale throughput')}; ${LIMITS}`,
+    why: 'Autoscale never goes below a tenth of its maximum. The maximum is at least 1,000 RU/s and at least 10 RU/s for each stored GB, in steps of 1,000. Manual throughput is at least 400 RU/s and 1 RU/s for each GB, in steps of 100. The service refuses other values (ASM-E98). The rule reads the section of a container, and rows of tables that plan throughput.',
+    hint: 'Write values that the service accepts.',
     needs: [DESIGN],
     *check(facts) {
-      const scaled = facts.containers.filter(({ container }) => container.throughput?.kind === 'autoscale');
-      if (scaled.length === 0) {
-        yield missing('a container with autoscale');
-        return;
-      }
-      for (const detail of scaled) {
-        const max = detail.container.throughput?.max ?? 0;
-        const at = facts.place(detail, 'throughput');
-        const {
-          range,
-          data,
-          container: { name },
-        } = detail;
-        if (range && range.high === max && Math.abs(range.low - max / 10) > 0.5)
-          yield {
-            message: `${name}: autoscale ${n(range.low)}–${n(max)} isn't possible; with a maximum of ${n(max)} the lowest value is ${n(max / 10)}`,
-            at: range.at,
-            evidence: `0.1 × ${n(max)} = ${n(max / 10)}`,
-            fixes: floorOf(facts.design?.lines[range.at.line - 1] ?? '', range).map((found) => ({
-              at: range.at,
-              ...found,
-            })),
-          };
-        if (max < 1000 || max % 1000 !== 0)
-          yield {
-            message: `${name}: an autoscale maximum of ${n(max)} isn't possible; the service accepts 1,000 or more, in steps of 1,000`,
-            at,
-          };
-        if (data && data.gb > max / 10)
-          yield {
-            message: `${name}: ${n(data.gb)} GB need an autoscale maximum of at least ${n(data.gb * 10)} RU/s`,
-            at,
-            evidence: `${n(data.gb)} GB > 0.1 × ${n(max)}`,
-          };
-      }
-    },
-  },
-  {
-    id: 'B13',
-    title: 'Manual throughput is at least 400 RU/s and 1 RU/s a GB, in steps of 100',
-    severity: 'error',
-    source: LIMITS,
-    why: 'The service refuses other values.',
-    hint: 'Write a value that the service accepts.',
-    needs: [DESIGN],
-    *check(facts) {
-      const manual = facts.containers.filter(({ container }) => container.throughput?.kind === 'manual');
-      if (manual.length === 0) {
-        yield missing('a container with manual throughput');
-        return;
-      }
-      for (const detail of manual) {
-        const max = detail.container.throughput?.max ?? 0;
-        const least = Math.max(400, detail.data?.gb ?? 0);
-        if (max < least || max % 100 !== 0)
-          yield {
-            message: `${detail.container.name}: the service refuses ${n(max)} RU/s; it accepts ${n(least)} or more, in steps of 100`,
-            at: facts.place(detail, 'throughput'),
-            evidence: `max(400, ${n(detail.data?.gb ?? 0)} GB × 1) = ${n(least)}`,
-          };
-      }
-    },
-  },
-  {
-    id: 'B14',
-    title: 'Monthly costs equal RU/s × price',
-    severity: 'warning',
-    source: `${SOURCES.seed}: 2,592,000 s a month; ${SOURCES.microsoft('Understand your Azure Cosmos DB bill')}: by the hour`,
-    why: 'A month has 720 hours, and each 100 RU/s is billed by the hour. The price is a setting, or the documents state it; Millrace has no built-in price. The "$0.008/RU per hour" of the upstream prompt is a hundred times too high: it is the price of 100 RU/s.',
-    hint: 'Compute the cost again. `millrace model cost --price` shows each term.',
-    needs: [DESIGN],
-    *check(facts) {
-      for (const { text, at } of facts.prose) {
-        if (/[$€£]\s?0\.0\d*\s*(\/|per )\s*RU\b(?!\/s)/i.test(text))
-          yield {
-            severity: 'error',
-            message: 'This price for one RU an hour is a hundred times too high: it is the price of 100 RU/s an hour',
-            at,
-          };
-      }
-      const said = costs(facts);
-      if (said.length === 0) {
-        yield missing('a monthly cost with its RU/s');
-        return;
-      }
-      const price = priceOf(facts);
-      if (price === undefined) {
-        yield missing('the price of 100 RU/s an hour (--price, or in the documents)');
-        return;
-      }
-      const times = regions(facts)?.count ?? 1;
-      for (const { amount, ru, at } of said) {
-        const right = (ru / 100) * price * HOURS_PER_MONTH * times;
-        if (Math.abs(amount - right) > 0.1 * right)
-          yield {
-            message: `${n(ru)} RU/s cost ${n(right)} a month; the document states ${n(amount)}`,
-            at,
-            evidence: `${n(ru)} ÷ 100 × ${price} × ${HOURS_PER_MONTH} h${times > 1 ? ` × ${times} regions` : ''} = ${n(right)}`,
-          };
-      }
-    },
-  },
-  {
-    id: 'B15',
-    title: 'RU/s and costs are multiplied by the number of regions',
-    severity: 'error',
-    source: RU,
-    why: 'Throughput is provisioned and billed in every region: R RU/s in N regions cost R × N.',
-    hint: 'Multiply by the number of regions.',
-    *check(facts) {
-      const where = regions(facts);
-      if (!where) {
-        yield missing('the number of regions');
-        return;
-      }
-      if (where.count < 2) return;
-      const money = (facts.design?.prose ?? []).filter(
-        ({ text, section }) => /[$€£]\s?\d|no additional RU|RU.*(replica|region)/i.test(text) && section !== undefined,
-      );
-      const counted = new RegExp(
-        String.raw`[×x*]\s*${where.count}\b|\b${where.count}\s*[×x*]|(in|for|over) (each|all|every|${where.count}) regions?|per region`,
-        'i',
-      );
-      if (!money.some(({ text }) => counted.test(text)))
-        yield {
-          message: `The design has ${where.count} regions, but doesn't multiply RU/s or costs by ${where.count}`,
-          at: where.at,
-        };
-      for (const { text, at } of money) {
-        if (/no additional (RU|cost)/i.test(text))
-          yield { message: 'Replicas do cost RU/s: every region costs as many as the first', at };
-      }
-    },
-  },
-  {
-    id: 'B16',
-    title: 'Reads with strong or bounded staleness consistency cost twice the RU',
-    severity: 'warning',
-    source: SOURCES.microsoft('Consistency levels in Azure Cosmos DB'),
-    why: 'Such a read reads from two replicas.',
-    hint: 'Double the RU of the reads, or read with session consistency.',
-    needs: [DESIGN],
-    *check(facts) {
-      const strong = facts.containers.flatMap((detail) => {
-        const level = facts.labelled(detail, /consistency|一致性/i);
-        return level && /^\W*(strong|bounded)/i.test(level.text) ? [{ detail, at: level.at }] : [];
-      });
-      if (!facts.containers.some((detail) => facts.labelled(detail, /consistency|一致性/i))) {
-        yield missing('a consistency level');
-        return;
-      }
-      for (const { detail, at } of strong) {
-        for (const { row, ru, stated: said } of facts.accesses.filter(
-          (access) => access.detail === detail && access.row.operations[0] === 'point-read',
-        )) {
-          const twice = 2 * facts.profile.read(detail.size.average) * row.times;
-          if (said && ru < 0.9 * twice)
-            yield {
-              message: `Row ${row.printed} states ${n(ru)} RU; with this consistency level the read costs ${n(twice)}`,
-              at: row.at,
-              evidence: `2 × ${n(twice / 2)} = ${n(twice)}`,
-              related: [at],
-            };
-        }
-      }
-    },
-  },
-  {
-    id: 'B17',
-    title: 'Options are compared by the cost of reads and writes',
-    severity: 'warning',
-    source: SOURCES.seed,
-    why: 'An option with cheaper reads usually has more expensive writes. The rule warns if an option’s text states the cost of only one of them.',
-    hint: 'State the cost of reads and of writes for every option.',
-    *check({ prose }) {
-      const options = prose.filter(({ label, text }) => /^option\b|^方案/i.test(label ?? text));
-      if (options.length < 2) {
-        yield missing('two options to compare');
-        return;
-      }
-      for (const { text, label, at } of options) {
-        if (figures(text, 'ru').length + figures(text, 'ru/s').length === 0) continue;
-        const [reads, writes] = [/\bread|quer|读|查询/i.test(text), /\bwrit|create|update|写/i.test(text)];
-        if (reads !== writes)
-          yield { message: `${label ?? 'The option'} states only the cost of its ${reads ? 'reads' : 'writes'}`, at };
-      }
+      const all = [...facts.containers.flatMap((detail) => refusedOf(facts, detail)), ...refusedInTables(facts)];
+      const [first, ...others] = all;
+      if (!first) return;
+      const fixes = all.flatMap((one) => one.fixes ?? []);
+      yield {
+        message: `${first.what}${more(others.length)}`,
+        at: first.at,
+        ...(others.length > 0 && { related: others.map(({ at }) => at) }),
+        ...(first.evidence !== undefined && { evidence: first.evidence }),
+        ...(fixes.length > 0 && { fixes }),
+      };
     },
   },
   {
@@ -330,17 +238,20 @@ export const COST: readonly Rule[] = [
     title: 'A serverless container stays within the limits of serverless',
     severity: 'error',
     source: SOURCES.microsoft('Azure Cosmos DB serverless account type'),
-    why: 'Serverless has one region, at most 1 TB a container and no provisioned RU/s. A partition has 5,000 RU/s, down to 1,000 as data grows.',
+    why: 'A serverless account has one region, at most 1 TB a container and no provisioned RU/s. The mode stands at a container, or once for the account (`- **Capacity mode**: serverless`). A partition has 5,000 RU/s, down to 1,000 as data grows.',
     hint: 'Provision throughput, or change the design to fit the limits.',
     needs: [DESIGN],
     *check(facts) {
-      const found = serverless(facts);
-      if (found.length === 0) {
-        yield missing('a serverless container');
-        return;
-      }
-      for (const { detail, text, at } of found) {
-        const { name } = detail.container;
+      yield* ofAccount(facts);
+      for (const { detail, text, at } of serverless(facts)) {
+        const { name, partitionKey } = detail.container;
+        if (partitionKey.length > 1)
+          yield {
+            severity: 'warning',
+            message: `${name} has a hierarchical key and is serverless`,
+            at,
+            hint: 'The modelling prompt says that this isn’t possible, and Microsoft’s list of limitations doesn’t mention it. Test it in a serverless account, or provision throughput.',
+          };
         if ((detail.data?.gb ?? 0) > 1000)
           yield { message: `${name} has ${n(detail.data?.gb ?? 0)} GB; a serverless container holds at most 1 TB`, at };
         if ((regions(facts)?.count ?? 1) > 1)

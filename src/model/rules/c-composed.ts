@@ -1,8 +1,7 @@
-// Ids that are made of other values (for C17): examples that don't follow, and programs that make the same id twice.
-import type { ContainerDetail, Design } from '../documents.ts';
+// Ids that are made of other values (for C17): examples that don't follow.
+import type { ContainerDetail } from '../documents.ts';
 import type { Place } from '../model.ts';
 import { type Facts, examplesIn } from './facts.ts';
-import { fencedIn } from './fenced.ts';
 
 export interface Composed {
   readonly detail: ContainerDetail;
@@ -41,30 +40,3 @@ export const shortenedIn = (facts: Facts): Composed[] =>
         : [{ detail, what: parts.join(', '), at: facts.field(one, 'id', detail.container.at) }];
     }),
   );
-
-/** `` id: `${date}_${place}` ``, `'id': f"{date}_{place}"`: what stands between the values. */
-const TEMPLATE = /["']?\bid["']?\s*[:=]\s*(?:f["']|`|\$")(?<text>[^"'`\n]*\{[^"'`\n]*\}[^"'`\n]*\{[^"'`\n]*\})/;
-const CHANGED = /\.(?:replace(?:All)?|lower|toLowerCase|ToLower\w*|sub|strip|trim|normalize)\(/;
-
-interface Made {
-  readonly between: string;
-  readonly at: Place;
-  readonly changes: readonly Place[];
-}
-
-/** Programs that make an id of two values, and change a text in doing so. */
-function madeIn({ lines, file }: Design): Made[] {
-  return fencedIn(lines).flatMap(({ begin, block: own }): Made[] => {
-    const at = own.findIndex((line) => TEMPLATE.test(line));
-    const text = TEMPLATE.exec(own[at] ?? '')?.groups?.['text'];
-    if (text === undefined) return [];
-    const changes = own.flatMap((line, index) => (CHANGED.test(line) ? [{ file, line: begin + 2 + index }] : []));
-    return changes.length === 0
-      ? []
-      : [{ between: text.replaceAll(/\$?\{[^}]*\}/g, '{}'), at: { file, line: begin + 2 + at }, changes }];
-  });
-}
-
-/** Ids of one form that two programs make, each by its own changes. */
-export const twiceIn = (design: Design): Made[] =>
-  [...Map.groupBy(madeIn(design), ({ between }) => between).values()].flatMap((all) => (all.length > 1 ? all : []));

@@ -2,7 +2,9 @@
 import type { ContainerDetail } from '../documents.ts';
 import type { Container } from '../model.ts';
 import { type Facts, examplesIn, fieldsIn, isOfId, namesKey, otherCase, sum, valueAt } from './facts.ts';
-import { type Need, type Rule, DESIGN, SOURCES, more, n, quoted } from './rule.ts';
+import { declaredOf } from './declared.ts';
+import type { Field } from './fields.ts';
+import { type Found, type Need, type Rule, DESIGN, SOURCES, more, n, quoted } from './rule.ts';
 
 const LIMITS = SOURCES.microsoft('Azure Cosmos DB service quotas');
 const HPK = SOURCES.microsoft('Hierarchical partition keys in Azure Cosmos DB');
@@ -25,6 +27,32 @@ const HIERARCHICAL: Need = {
   there: (facts) => hierarchical(facts).length + claimed(facts).length > 0,
 };
 
+/** The key's paths as written, because the reader takes each of them once. */
+function pathTwice(facts: Facts, detail: ContainerDetail): string | undefined {
+  const [head = ''] = facts.keyText(detail)?.text.split(/ [-–—] /) ?? [];
+  const paths: readonly string[] = head.match(/\/[\p{L}_]\w*/gu) ?? [];
+  return paths.find((path, at) => paths.indexOf(path) !== at);
+}
+
+/** A row that is said to read one partition, with a query that names only a prefix of the key. */
+function* ofPrefix(facts: Facts, detail: ContainerDetail): Iterable<Found> {
+  for (const { who, text, queries, at, mapped } of facts.asked(detail)) {
+    if (!mapped || !/\b(?:one|single)[- ](?:logical )?partition\b/i.test(text)) continue;
+    for (const query of queries) {
+      const lacking = detail.container.partitionKey.filter(
+        (path) => !query.equal.includes(path.slice(1).replaceAll('/', '.')),
+      );
+      if (namesKey(detail.container, query) && lacking.length > 0)
+        yield {
+          message: `${who} is said to read one partition of ${detail.container.name}, but its query doesn't name ${lacking.join(', ')}`,
+          at,
+          related: [facts.place(detail, 'partitionKey')],
+          hint: 'Add the missing level to the WHERE clause, or write that the query reads all partitions of the prefix.',
+        };
+    }
+  }
+}
+
 /** `users` by `/userId` and `user-profiles` by `/userId`: without examples, the name says that each value has one document. */
 function isOwn({ name, partitionKey, types }: Container): boolean {
   const [, of] = /^\/(\w+?)_?id$/i.exec(partitionKey.join()) ?? [];
@@ -42,13 +70,37 @@ function isOwn({ name, partitionKey, types }: Container): boolean {
   );
 }
 
+/** Not "unique identifier", which is what an id is. */
+const CALLED_UNIQUE = /\bunique\b(?! (?:identifier|id|key)\b)|一意(?!の)|唯一(?!标识)/i;
+/** Fields that are ids, or have values that don't meet. */
+const OF_CHANCE = /^_|(?:^|[a-z_])id$|Id$|guid$|uuid$|token$|hash$|key$|slug$/i;
+
+/** The fields that a row, a declaration, or `sku (unique)` under Attributes calls unique, and that no key holds. */
+function calledUnique(facts: Facts, detail: ContainerDetail): Field[] {
+  const { design } = facts;
+  const { container } = detail;
+  if (!design) return [];
+  const held = new Set([...container.partitionKey, ...(container.uniqueKeys ?? []).flatMap(({ paths }) => paths)]);
+  const attributes = facts.labelled(detail, /^attributes$|属性/i);
+  const listed = [...(attributes?.text.matchAll(/([A-Za-z]\w*)`? \(unique\)/g) ?? [])].flatMap(([, field = '']) =>
+    attributes && fieldsIn(container).has(field) ? [{ field, at: attributes.at }] : [],
+  );
+  const declared = declaredOf(design, detail).filter(({ at }) => CALLED_UNIQUE.test(design.lines[at.line - 1] ?? ''));
+  return [...declared, ...listed].filter(
+    ({ field }) =>
+      !OF_CHANCE.test(field) &&
+      !held.has(`/${field}`) &&
+      !facts.containers.some((other) => other !== detail && other.container.partitionKey.join() === `/${field}`),
+  );
+}
+
 export const IDENTITY: readonly Rule[] = [
   {
     id: 'C8',
-    title: 'A hierarchical key has at most three levels, and every query filters by the first',
+    title: 'A hierarchical key has two or three different levels, and every query filters by the first',
     severity: 'error',
     source: `${SOURCES.seed}; ${HPK}`,
-    why: 'A query without the first level reads every partition. The service accepts only the kind MultiHash with version 2. The limit of 20 GB then applies to the full key.',
+    why: 'A query without the first level reads every partition, and one that names a prefix reads every logical partition below it. The service accepts only the kind MultiHash with version 2. The limit of 20 GB then applies to the full key.',
     hint: 'Filter by the first level, or put the level first that queries know.',
     needs: [DESIGN, HIERARCHICAL],
     *check(facts) {
@@ -65,6 +117,14 @@ export const IDENTITY: readonly Rule[] = [
             message: `${name} has ${partitionKey.length} key levels; the maximum is three`,
             at: facts.place(detail, 'partitionKey'),
           };
+        const twice = pathTwice(facts, detail);
+        if (twice !== undefined)
+          yield {
+            message: `The key of ${name} names ${twice} twice`,
+            at: facts.place(detail, 'partitionKey'),
+            hint: 'Name another level: the service refuses a key that names a path twice.',
+          };
+        yield* ofPrefix(facts, detail);
         const [first = ''] = partitionKey;
         const wide = facts.questions
           .filter((question) => question.detail === detail && (question.crossing || !question.scoped))
@@ -83,22 +143,6 @@ export const IDENTITY: readonly Rule[] = [
           if (kind !== undefined && kind !== 'MultiHash')
             yield { message: `${name}: the kind of a hierarchical key is MultiHash, not ${kind}`, at };
         }
-      }
-    },
-  },
-  {
-    id: 'C9',
-    title: 'A serverless container has no hierarchical key',
-    severity: 'warning',
-    source: `${SOURCES.seed}; Microsoft’s list of limitations doesn't mention it`,
-    why: 'The prompt says that hierarchical keys don’t work in serverless accounts. Microsoft’s list of limitations doesn’t mention this, so the rule only warns.',
-    hint: 'Test it in a serverless account, or provision throughput.',
-    needs: [DESIGN, HIERARCHICAL],
-    *check(facts) {
-      for (const detail of hierarchical(facts)) {
-        const mode = facts.labelled(detail, /throughput|capacity|吞吐量/i);
-        if (mode && /serverless/i.test(mode.text))
-          yield { message: `${detail.container.name} has a hierarchical key and is serverless`, at: mode.at };
       }
     },
   },
@@ -182,13 +226,10 @@ export const IDENTITY: readonly Rule[] = [
     title: 'The design relies only on uniqueness that Cosmos DB can enforce',
     severity: 'error',
     source: `${SOURCES.seed}; ${SOURCES.microsoft('Unique key constraints in Azure Cosmos DB')}`,
-    why: 'Id and partition key together are unique. A unique key policy (the prompt says that there is none) makes values unique within one logical partition. It is fixed when the container is created, counts a missing value as null, and has at most 10 constraints and 16 paths. Cosmos DB enforces no uniqueness across partitions, so a unique key under the partition key /id has no effect. Nor does a composite index enforce any, or a query before the write.',
+    why: 'Id and partition key together are unique. A unique key policy (the prompt says that there is none) makes values unique within one logical partition. It is fixed when the container is created, counts a missing value as null, and has at most 10 constraints and 16 paths. Cosmos DB enforces no uniqueness across partitions, so a unique key under the partition key /id has no effect. A word enforces nothing: the rule warns about a field that a table, a declaration or the bullet Attributes calls unique, if no unique key, no key and no id holds it.',
     hint: 'Reserve the value: first write a document whose partition key and id are the value.',
     needs: [DESIGN],
     *check(facts) {
-      const wide =
-        /(globally|system-wide) unique|unique (globally|across|over all|over the whole|in the whole|system-wide)|全局唯一/i;
-      const reserved = facts.prose.some(({ text }) => /reserv|uniqueness document|lookup document|预留/i.test(text));
       for (const detail of facts.containers) {
         const { container } = detail;
         const at = facts.place(detail, 'uniqueKeys');
@@ -196,8 +237,7 @@ export const IDENTITY: readonly Rule[] = [
         if (keys.length > 10)
           yield { message: `${container.name} has ${keys.length} unique keys; the maximum is 10`, at };
         const paths = sum(keys.map((key) => key.paths.length));
-        if (keys.some((key) => key.paths.length > 16) || paths > 16)
-          yield { message: `${container.name} has ${paths} paths in unique keys; the maximum is 16`, at };
+        if (paths > 16) yield { message: `${container.name} has ${paths} paths in unique keys; the maximum is 16`, at };
         // A key whose value is the id of each document, such as a user's name, has one document a partition too.
         if (keys.length > 0 && (container.partitionKey.join() === '/id' || isOfId(container) || isOwn(container)))
           yield {
@@ -205,31 +245,15 @@ export const IDENTITY: readonly Rule[] = [
             at,
             related: [facts.place(detail, 'partitionKey')],
           };
-        const text = facts.labelled(detail, /unique key|唯一键/i);
-        if (text && wide.test(text.text) && !reserved)
+        const called = calledUnique(facts, detail);
+        const [first, ...others] = called;
+        if (first)
           yield {
-            message: `${container.name}: a unique key is enforced within one partition key value only`,
-            at: text.at,
-          };
-      }
-      for (const { text, label, at } of facts.prose) {
-        const all = `${label ?? ''} ${text}`;
-        if (
-          /\bcomposite ind(?:ex|ices)\w*\b[^.;]{0,60}\b(?:unique|uniqueness|no duplicates|prevents? duplicates?)\b/i.test(
-            all,
-          )
-        )
-          yield { message: 'A composite index makes nothing unique', at };
-        const first =
-          /\b(?:check|query|look ?up|search)\w*\b[^.;]{0,50}\b(?:exists?|duplicates?|taken)\b[^.;]{0,40}\b(?:then|before)\b[^.;]{0,20}\b(?:insert|creat|upsert|add|writ)/i;
-        if (first.test(all) && !reserved)
-          yield { message: 'A check before a write makes nothing unique: two writers can both find no document', at };
-      }
-      for (const { requirements, considerations, printed, at } of facts.patterns) {
-        if (wide.test(`${requirements} ${considerations}`) && !reserved)
-          yield {
-            message: `Pattern ${printed} needs uniqueness across partitions, but no document reserves the value`,
-            at,
+            severity: 'warning',
+            message: `${container.name}: only a word makes ${called.map(({ field }) => field).join(', ')} unique`,
+            at: first.at,
+            related: others.map((one) => one.at),
+            hint: 'Add a unique key policy if the field is unique within the partition key. Otherwise reserve the value: a document whose key and id are the value.',
           };
       }
     },

@@ -1,13 +1,12 @@
 // C1 to C6: partition keys and their load.
-import { same } from '../annotations/annotations.ts';
-import type { ContainerDetail, Prose, Text } from '../documents.ts';
+import type { ContainerDetail, Text } from '../documents.ts';
 import { bytesOf, quantities } from '../reader/quantity.ts';
 import { contradicts, isComposed, lineOf } from './key-values.ts';
 import { fieldsOfKeys } from './contested.ts';
 import { declaredFor, isLost } from './declared-for.ts';
 import { declaredIn } from './declared.ts';
-import { type Facts, examplesIn, isOfId, isQuery, valueAt } from './facts.ts';
-import { type Rule, DESIGN, SOURCES, missing, more, n } from './rule.ts';
+import { type Facts, isQuery, valueAt } from './facts.ts';
+import { type Found, type Rule, DESIGN, SOURCES, missing, more, n } from './rule.ts';
 
 const LIMITS = SOURCES.microsoft('Azure Cosmos DB service quotas');
 const words = (name: string): string => name.toLowerCase().replaceAll(/[^a-z0-9]|s$/g, '');
@@ -41,13 +40,6 @@ const shardCount = (text: string): number | undefined => {
     : Number(value) + (found?.[3] === undefined || /shards?\s*1/i.test(found[0]) ? 0 : 1);
 };
 
-/** The text that gives all documents one value of the key. */
-function constantKey({ container }: ContainerDetail, constants: readonly Prose[]): Text | undefined {
-  const [first = ''] = container.partitionKey;
-  const values = new Set(examplesIn(container).map((example) => valueAt(example, first)));
-  if (first === '' || values.size !== 1) return undefined;
-  return constants.find(({ text, label }) => `${label ?? ''} ${text}`.includes(first.slice(1)));
-}
 /** Names that usually have few values. */
 const FEW =
   /\/(status|department|type|kind|state|country|region|tier|category|sport|league|language|currency|plan|environment|severity|level|role|gender|is[A-Z]\w*|has[A-Z]\w*|\w+(?:Type|Status|Category|Kind|Level|Role|State)|\w+_(?:type|status|category|kind|level|role|state)|active|enabled|deleted|priority|collection|entity|channel|platform|format|cluster)$/;
@@ -59,6 +51,50 @@ const ONE_VALUE =
 const CONSTANT =
   /\b(fixed|constant|static|hard-?coded|same) value\b(?! as)|\balways (be )?["'`]|\bone value for all\b/i;
 
+/** So much data lies in one partition whatever the key is. */
+const SMALL_GB = 1;
+const isSmall = ({ container, data }: ContainerDetail): boolean =>
+  container.reference || (data !== undefined && data.gb <= SMALL_GB);
+
+/** A document has at most 2 MB; above 1 MB every write of it is dear. */
+function* tooLarge(facts: Facts): Iterable<Found> {
+  for (const { container, size } of facts.containers) {
+    if (size.max > 1e6)
+      yield {
+        severity: size.max > 2e6 ? 'error' : 'warning',
+        message: `${container.name}: a document has up to ${n(size.max / 1e6)} MB; ${size.max > 2e6 ? 'an item has at most 2 MB' : 'split it above 1 MB (an item has at most 2 MB)'}`,
+        at: size.at,
+        evidence: `${n(size.max)} B ${size.stated ? 'stated' : 'measured on the examples'} > ${size.max > 2e6 ? '2,000,000' : '1,000,000'} B`,
+      };
+  }
+}
+
+/** A key value that needs more RU/s than a physical partition has. */
+function* tooHot(facts: Facts): Iterable<Found> {
+  for (const detail of facts.containers) {
+    for (const { text, at } of aboutKeys(facts, detail)) {
+      const rate = hotRate(text);
+      const share = quantities(text).find(({ unit, high }) => unit === '%' && high <= 100)?.high;
+      const load = facts.peak(detail);
+      const computed = share === undefined ? 0 : (share / 100) * load;
+      if (rate === undefined && share === undefined) continue;
+      if (sharding.test(text)) continue;
+      if (rate !== undefined && rate > 10_000)
+        yield {
+          message: `${detail.container.name}: one key needs ${n(rate)} RU/s; a physical partition has 10,000`,
+          at,
+          evidence: `${n(rate)} > 10,000`,
+        };
+      else if (computed > 10_000)
+        yield {
+          message: `${detail.container.name}: one key needs ${n(share ?? 0)} % of the load, ${n(computed)} RU/s; a physical partition has 10,000`,
+          at,
+          evidence: `${n(share ?? 0)} % × ${n(load)} RU/s = ${n(computed)}`,
+        };
+    }
+  }
+}
+
 export const KEYS: readonly Rule[] = [
   {
     id: 'C1',
@@ -69,10 +105,7 @@ export const KEYS: readonly Rule[] = [
     hint: 'Add the field to the examples, or use a field that they have as the key.',
     needs: [DESIGN],
     *check(facts) {
-      // Of the annotations somebody may have taken the key's value for each type.
-      const isTold = ({ container }: ContainerDetail): boolean =>
-        facts.annotations?.of('keyValue').some((one) => same(one.container, container.name)) === true;
-      const lost = facts.containers.filter((detail) => isLost(facts, detail) && !isTold(detail));
+      const lost = facts.containers.filter((detail) => isLost(facts, detail));
       for (const [key, [first, ...others]] of Map.groupBy(lost, ({ container }) => container.partitionKey[0]))
         if (first)
           yield {
@@ -102,9 +135,6 @@ export const KEYS: readonly Rule[] = [
             at: optional.at,
             related: [facts.place(detail, 'partitionKey')],
           };
-        if (container.types.every(({ examples }) => examples.length === 0)) {
-          yield missing(`examples of ${container.name}`);
-        }
         if (container.partialExamples) continue;
         for (const { name, examples, at } of container.types) {
           const paths = container.partitionKey.filter((path) =>
@@ -146,38 +176,35 @@ export const KEYS: readonly Rule[] = [
     title: 'A partition key has at least 100 values',
     severity: 'error',
     source: `${SOURCES.seed}; Microsoft says "high cardinality" and gives no number`,
-    why: 'Few values spread the load over few partitions. The rule fails if the document states fewer than 100 values. It warns in three cases: the document states no number, the name means few values (status, type, country, tier, a flag), or two containers state different numbers for the same key.',
+    why: 'Few values spread the load over few partitions. The rule fails if the text of the key states fewer than 100 values, or one. It warns if the name means few values (status, type, country, tier, a flag) and no number is stated, or if two containers state different numbers for the same key. For small containers it is information only.',
     hint: 'Write the number of values next to the key. Use a field with more values as the first level.',
     needs: [DESIGN],
     *check(facts) {
-      const constants = facts.prose.filter(({ text }) => CONSTANT.test(text));
       for (const detail of facts.containers) {
         const { cardinality, container } = detail;
         const at = facts.place(detail, 'partitionKey');
         const [first = ''] = container.partitionKey;
         if (container.partitionKey.length === 0) continue;
+        const small = isSmall(detail);
         const said = facts.keyText(detail) ?? lineOf(facts, at);
-        const fixed = constantKey(detail, constants) ?? (said && ONE_VALUE.test(said.text) ? said : undefined);
+        const fixed = said && (ONE_VALUE.test(said.text) || CONSTANT.test(said.text)) ? said : undefined;
         if (fixed)
           yield {
+            ...(small && { severity: 'information' }),
             message: `${container.name}: the key ${first} has one value, so all documents are in one partition of at most 20 GB and 10,000 RU/s`,
             at,
             related: [fixed.at],
           };
         if (cardinality !== undefined && cardinality < 100)
           yield {
+            ...(small && { severity: 'information' }),
             message: `${container.name}: the key has ${n(cardinality)} values; it needs at least 100 to spread the load`,
             at,
             evidence: `${n(cardinality)} < 100`,
           };
-        if (
-          FEW.test(first) &&
-          !fixed &&
-          !isComposed(facts, first) &&
-          !(cardinality !== undefined && cardinality >= 100)
-        )
+        if (FEW.test(first) && !fixed && !isComposed(facts, first) && cardinality === undefined)
           yield {
-            severity: 'warning',
+            severity: small ? 'information' : 'warning',
             message: `${container.name}: ${container.partitionKey.length > 1 ? `the first level of the key, ${first},` : `the key ${first}`} usually has few values`,
             ...(container.partitionKey.length === 1 && {
               hint: 'Write the number of values next to the key, or use a field with more values.',
@@ -197,42 +224,19 @@ export const KEYS: readonly Rule[] = [
             hint: 'Correct one of the numbers, or the key.',
           };
       }
-      const unstated = facts.containers.filter(
-        (detail) =>
-          detail.cardinality === undefined &&
-          detail.container.partitionKey.length > 0 &&
-          !FEW.test(detail.container.partitionKey[0] ?? '') &&
-          !constantKey(detail, constants) &&
-          !/high cardinality|guid|uuid|unique/i.test(facts.keyText(detail)?.text ?? ''),
-      );
-      // An id, a hash or a token has many values; for it the number is only a question.
-      const isMany = ({ container }: ContainerDetail): boolean =>
-        container.partitionKey.some((path) => /(^|\/|[a-z_])(id|hash|token|guid|uuid|email)$/i.test(path)) ||
-        isOfId(container);
-      // Only the prompt's template asks for the number; to other documents it is a question.
-      for (const severity of ['warning', 'information'] as const) {
-        const [first, ...others] = unstated.filter((detail) => isMany(detail) === (severity === 'information'));
-        if (first)
-          yield {
-            severity: facts.templated ? severity : 'information',
-            message: `${first.container.name}${more(others.length)}: the document doesn't state how many values the key has`,
-            at: facts.place(first, 'partitionKey'),
-            related: others.map((detail) => facts.place(detail, 'partitionKey')),
-            hint: 'Write it next to the key: `/storeId` - 400 values.',
-          };
-      }
     },
   },
   {
     id: 'C3',
-    title: 'A logical partition has at most 20 GB',
+    title: 'A key value has at most 20 GB and 10,000 RU/s, and a document 2 MB',
     severity: 'error',
     source: `${LIMITS}; the modelling prompt doesn't have it`,
-    why: 'Cosmos DB refuses more data for a key value that has 20 GB, and can’t split it. The rule uses the stated size of the largest key, and the largest number of children × document size. It fails above 20 GB and warns above 10 GB.',
-    hint: 'Add a level to the key, or a time bin such as the month.',
+    why: 'Cosmos DB refuses more data for a key value that has 20 GB, and can’t split it. The rule uses the stated size of the largest key, and the largest number of children × document size. It fails above 20 GB and warns above 10 GB. All documents of a value lie in one physical partition, which serves 10,000 RU/s: the rule compares the stated RU/s of the hottest key, and its share of the container’s load. A document has at most 2 MB, and above 1 MB every write of it is dear.',
+    hint: 'Add a level to the key, a time bin such as the month, or write sharding. Move the growing part of a document into documents of its own.',
     needs: [DESIGN],
     *check(facts) {
-      let known = false;
+      yield* tooLarge(facts);
+      yield* tooHot(facts);
       for (const detail of facts.containers) {
         const { container, size } = detail;
         for (const { text, at } of aboutKeys(facts, detail)) {
@@ -247,7 +251,6 @@ export const KEYS: readonly Rule[] = [
               /physical/i.test(clause)
             )
               continue;
-            known = true;
             if (gb > 10)
               yield {
                 severity: gb > 20 ? 'error' : 'warning',
@@ -263,7 +266,6 @@ export const KEYS: readonly Rule[] = [
             words(last.replace(/Id$/, '')) === words(parent) &&
             container.types.some(({ name }) => words(name) === words(child));
           if (!keyed || max === undefined) continue;
-          known = true;
           const gb = (max * size.average) / 1e9;
           if (gb > 10)
             yield {
@@ -274,43 +276,6 @@ export const KEYS: readonly Rule[] = [
             };
         }
       }
-      if (!known) yield missing('the size of the largest key');
-    },
-  },
-  {
-    id: 'C4',
-    title: 'One key needs at most 10,000 RU/s',
-    severity: 'error',
-    source: `${SOURCES.seed}; ${LIMITS}`,
-    why: 'All documents of a key lie in one physical partition, which serves 10,000 RU/s. The rule fails if a key needs more: by its stated RU/s, or by its stated share of the container’s load.',
-    hint: 'Use write sharding for this key, or add another level to it.',
-    needs: [DESIGN],
-    *check(facts) {
-      let known = false;
-      for (const detail of facts.containers) {
-        for (const { text, at } of aboutKeys(facts, detail)) {
-          const rate = hotRate(text);
-          const share = quantities(text).find(({ unit, high }) => unit === '%' && high <= 100)?.high;
-          const load = facts.peak(detail);
-          const computed = share === undefined ? 0 : (share / 100) * load;
-          if (rate === undefined && share === undefined) continue;
-          known = true;
-          if (sharding.test(text)) continue;
-          if (rate !== undefined && rate > 10_000)
-            yield {
-              message: `${detail.container.name}: one key needs ${n(rate)} RU/s; a physical partition has 10,000`,
-              at,
-              evidence: `${n(rate)} > 10,000`,
-            };
-          else if (computed > 10_000)
-            yield {
-              message: `${detail.container.name}: one key needs ${n(share ?? 0)} % of the load, ${n(computed)} RU/s; a physical partition has 10,000`,
-              at,
-              evidence: `${n(share ?? 0)} % × ${n(load)} RU/s = ${n(computed)}`,
-            };
-        }
-      }
-      if (!known) yield missing('the share or RU/s of the hottest key');
     },
   },
   {
@@ -329,10 +294,6 @@ export const KEYS: readonly Rule[] = [
         );
         return text ? [{ detail, text }] : [];
       });
-      if (sharded.length === 0) {
-        yield missing('a key with write shards');
-        return;
-      }
       for (const { detail, text } of sharded) {
         const about = aboutKeys(facts, detail);
         const count = about.map((piece) => shardCount(piece.text)).find((value) => value !== undefined);
@@ -379,10 +340,6 @@ export const KEYS: readonly Rule[] = [
     hint: 'Use the parent’s id as the partition key of the child.',
     *check({ requirements, containers }) {
       const pairs = requirements?.pairs.filter(({ identifying }) => identifying) ?? [];
-      if (pairs.length === 0) {
-        yield missing('an identifying relationship check');
-        return;
-      }
       for (const { parent, child, identifying, at, places } of pairs) {
         if (
           !(

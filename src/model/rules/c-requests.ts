@@ -1,7 +1,7 @@
-// C13 to C15: what requests must name so that they read one partition, or one document.
+// C13 and C14: what requests must name so that they read one partition, or one document.
 import type { Place } from '../model.ts';
-import { type Facts, type Question, examplesIn, isOfId, namesKey, otherCase, valueAt } from './facts.ts';
-import { type Rule, DESIGN, SOURCES, missing, more, together } from './rule.ts';
+import { type Facts, type Question, examplesIn, namesKey, otherCase, valueAt } from './facts.ts';
+import { type Found, type Rule, DESIGN, SOURCES, more, part, together } from './rule.ts';
 import { linesSaying, wordsOf } from './said.ts';
 
 const QUERIES = SOURCES.microsoft('Query a container in Azure Cosmos DB');
@@ -24,12 +24,7 @@ function known(question: Question): boolean | undefined {
   if (question.scoped && !question.crossing) return undefined;
   if (question.queries.length > 0) return question.queries.every((query) => namesKey(container, query));
   const names = namedIn(question.text);
-  // "Kept in sync with `expiresAt`. Queries pass over it": another sentence has the query.
-  if (
-    !question.mapped &&
-    !question.text.split(/(?<=\.)\s+(?=[A-Z])/).some((one) => /\bquer/i.test(one) && namedIn(one).length > 0)
-  )
-    return undefined;
+  if (!question.mapped) return undefined;
   const [first = ''] = container.partitionKey;
   if (names.length === 0 || POINT.test(question.text) || !/\bquer/i.test(question.text)) return undefined;
   return names.includes(field(first));
@@ -49,19 +44,19 @@ const calledPoint = ({ design }: Facts): Called[] =>
       : [];
   });
 
-/** `SELECT … WHERE c.phone = @phone` (point read): a query in a line that calls it so, where the id is another value. */
-const saidPoint = (facts: Facts): Called[] =>
-  asked(facts).flatMap(({ detail, at, queries }) => {
-    const text = facts.design?.lines[at.line - 1] ?? '';
-    const named =
-      /`\s*SELECT\b[^`]*`[^.|`]{0,20}\bpoint[- ]read\b/i.test(text) && !/\b(?:not|instead|avoid|use)\b/i.test(text);
-    return named && queries.length > 0 && !isOfId(detail.container)
-      ? [{ at, byId: queries.some(({ equal }) => equal.includes('id')) }]
-      : [];
-  });
-
 const asked = (facts: Facts): Question[] =>
   facts.questions.filter(({ detail }) => detail.container.partitionKey.length > 0);
+
+/** A query of one document costs at least 2 RU, and the point read of it 1. */
+function* couldBePoint(facts: Facts): Iterable<Found> {
+  const all = asked(facts).flatMap((question) => question.queries.map((query) => ({ ...question, query })));
+  for (const { detail, who, at, query } of all) {
+    const { name, partitionKey } = detail.container;
+    const single = /\bid\s*=|=\s*\w+\.id\b/.test(query.text);
+    if (single && query.equal.includes('id') && partitionKey.every((path) => query.equal.includes(field(path))))
+      yield { message: `${who} queries ${name} by its id and key; a point read costs less`, at };
+  }
+}
 
 export const REQUESTS: readonly Rule[] = [
   {
@@ -69,17 +64,18 @@ export const REQUESTS: readonly Rule[] = [
     title: 'A query names the partition key, or the document says that it crosses partitions',
     severity: 'error',
     source: QUERIES,
-    why: 'Only a condition that sets the key equal to a value, or to one of a list, sends the query to one partition. Every other query reads all of them, whatever the document says. The rule works this out from the SQL: an equality in one branch of an OR doesn’t count. It fails for a row of the mapping, and for a query that is called single-partition. It warns about SQL elsewhere, and about a query that is said to cross partitions although it names the key. Keys of several levels have rule C8.',
+    why: 'Only a condition that sets the key equal to a value, or to one of a list, sends the query to one partition. Every other query reads all of them, whatever the document says. The rule works this out from the SQL: an equality in one branch of an OR doesn’t count. It fails for a row of the mapping, and for a query that is called single-partition. It warns about SQL elsewhere, and about a query that is said to cross partitions although it names the key. Keys of several levels have rule C8. Reference data is exempt.',
     hint: 'Add the key to the WHERE clause, or write "cross-partition" beside the query. For a frequent query, derive a copy with another key.',
     needs: [DESIGN],
     *check(facts) {
       const all = asked(facts).map((question) => ({ question, names: known(question) }));
-      if (all.every(({ names }) => names === undefined)) {
-        yield missing('a query');
-        return;
-      }
       const wide = all.flatMap(({ question, names }) =>
-        names === false && !question.crossing && question.detail.container.partitionKey.length === 1 ? [question] : [],
+        names === false &&
+        !question.crossing &&
+        !question.detail.container.reference &&
+        question.detail.container.partitionKey.length === 1
+          ? [question]
+          : [],
       );
       const isClaimed = ({ mapped, text }: Question): boolean =>
         mapped || /single[- ]partition|one partition/i.test(text);
@@ -117,23 +113,22 @@ export const REQUESTS: readonly Rule[] = [
     title: 'A point read or write names the id and the partition key',
     severity: 'error',
     source: SOURCES.microsoft('Read an item in Azure Cosmos DB for NoSQL'),
-    why: 'Id and partition key together identify a document, so a request needs both. With the key alone it is a query. With the id alone, Cosmos DB can’t find the partition. An upsert by another field than the id creates a second document. The rule reads what the text names in backticks, and accepts a field whose value is the id in every example. It also finds SQL that is called a point read, in a comment above it or in brackets behind it.',
+    why: 'Id and partition key together identify a document, so a request needs both. With the key alone it is a query. With the id alone, Cosmos DB can’t find the partition. An upsert by another field than the id creates a second document. The rule reads what the text names in backticks, and accepts a field whose value is the id in every example. It also finds SQL that a comment above it calls a point read, and a query that sets the id and the whole key equal to a value: a point read costs less.',
     hint: 'Name both: "Point read by `id` and `storeId`". Or let the id be the value that requests know.',
     needs: [DESIGN],
     *check(facts) {
-      const points = asked(facts).filter(({ text, queries }) => queries.length === 0 && POINT.test(text));
+      yield* part(couldBePoint(facts), 'warning', 'Write "Point read", and read the item by its id and key.');
+      const points = asked(facts).filter(
+        ({ mapped, text, queries }) => mapped && queries.length === 0 && POINT.test(text),
+      );
       const named = points.filter(({ text }) => namedIn(text).length > 0);
-      const called = [...calledPoint(facts), ...saidPoint(facts)];
+      const called = calledPoint(facts);
       const queries = called.filter(({ byId }) => !byId);
       for (const found of together(
         queries,
         `A query is called a point read; it costs at least 2 RU, and more without the key: ${facts.design ? wordsOf(facts.design, queries) : ''}`,
       ))
         yield { severity: 'warning', ...found };
-      if (named.length === 0 && called.length === 0) {
-        yield missing('a point read that names its fields in backticks');
-        return;
-      }
       for (const { detail, who, at, text } of named) {
         const { container } = detail;
         const names = namedIn(text);
@@ -162,28 +157,6 @@ export const REQUESTS: readonly Rule[] = [
             at,
             related,
           };
-      }
-    },
-  },
-  {
-    id: 'C15',
-    title: 'A document whose id and key are known is read by a point read',
-    severity: 'warning',
-    source: SOURCES.microsoft('Read an item in Azure Cosmos DB for NoSQL'),
-    why: 'A point read of 1 KB costs 1 RU, and a query that finds the same document at least 2 to 3. The rule warns about a query that sets the id and the whole key equal to a value.',
-    hint: 'Write "Point read", and read the item by its id and key.',
-    needs: [DESIGN],
-    *check(facts) {
-      const all = asked(facts).flatMap((question) => question.queries.map((query) => ({ ...question, query })));
-      if (all.length === 0) {
-        yield missing('a query');
-        return;
-      }
-      for (const { detail, who, at, query } of all) {
-        const { name, partitionKey } = detail.container;
-        const single = /\bid\s*=|=\s*\w+\.id\b/.test(query.text);
-        if (single && query.equal.includes('id') && partitionKey.every((path) => query.equal.includes(field(path))))
-          yield { message: `${who} queries ${name} by its id and key; a point read costs less`, at };
       }
     },
   },

@@ -1,6 +1,7 @@
-// C24 and E10: SQL that Cosmos DB refuses, and filters that no index serves.
-import { type Rule, type RuleResult, DESIGN, SOURCES, missing, more, together } from './rule.ts';
-import { linesSaying, wordsOf } from './said.ts';
+// C24: SQL that Cosmos DB refuses.
+import type { Design } from '../documents.ts';
+import { fencedIn } from './fenced.ts';
+import { type Found, type Rule, type RuleResult, DESIGN, SOURCES, more } from './rule.ts';
 
 /** What other databases have; each with what Cosmos DB has instead. */
 export const REFUSED: readonly {
@@ -38,19 +39,20 @@ export const REFUSED: readonly {
 
 export const NOT_REFUSED = /\bOFFSET\s+[@\d]/i;
 
-/** "Uses `LOWER()` and `LIKE` for searches": the text has the function without its query. */
-const TOLD =
-  /\b(?:LOWER|UPPER|REPLACE|TRIM)\(\)[^.|]{0,80}\b(?:match\w*|search\w*|compar\w*|normali[sz]\w*|filter\w*|case[- ]insensitive|substring|LIKE)\b|\b(?:search|match\w*|filter\w*|compar\w*|lookup)\b[^.|]{0,60}\b(?:LOWER|UPPER|REPLACE|TRIM)\(\)/i;
-const NOT_TOLD =
-  /\b(?:avoid\w*|instead of|rather than|never|not|don['’]t|without|before (?:writing|storing|saving)|stored|on write|at write)\b(?! values)/i;
-
-/** A filter by what a function makes of a field. */
-const FUNCTION =
-  /\b(?<name>LOWER|UPPER|TimestampToDateTime|DateTimeToTimestamp|DateTimePart|ABS|ROUND|FLOOR|CEILING|POWER|SQRT|TRIM|REVERSE|SUBSTRING|CONCAT)\s*\(\s*(?<field>[a-z]\w*\.[\w.]+)/i;
-
-/** A condition of a query that the text has alone, in backticks. */
-const CONDITION = /`(?![^`]*\bSELECT\b)[^`]*\b(?:LOWER|UPPER)\(\s*c\.\w+[^`]*`/i;
-const AVOIDED = /\b(?:avoid\w*|not|never|instead|rather)\b/i;
+/** Statements that write. A document with CREATE TABLE also describes a relational database. */
+function* statements(design: Design | undefined): Iterable<Found> {
+  if (!design || design.lines.some((line) => /\bCREATE TABLE\b/i.test(line))) return;
+  for (const { begin, block } of fencedIn(design.lines))
+    for (const [index, line] of block.entries()) {
+      const [, verb] = /^\s*(INSERT\s+INTO|UPDATE\s+\w+\s+SET|DELETE\s+FROM)\s/.exec(line) ?? [];
+      if (verb !== undefined)
+        yield {
+          message: `Cosmos DB has no ${verb.replace(/\s.*/, '')}`,
+          at: { file: design.file, line: begin + 2 + index },
+          hint: 'Name the request: create, replace, patch, upsert or delete.',
+        };
+    }
+}
 
 export const SYNTAX: readonly Rule[] = [
   {
@@ -58,15 +60,12 @@ export const SYNTAX: readonly Rule[] = [
     title: 'Queries use what the query language has',
     severity: 'error',
     source: SOURCES.microsoft('Queries in Azure Cosmos DB for NoSQL'),
-    why: 'The query language looks like SQL and lacks much of it: LIMIT without OFFSET, `COUNT(*)`, HAVING, UNION, CASE, joins of documents, and `name CONTAINS ’x’`, which is a function (ASM-E118). The service answers such a query with 400. UNION, CASE and ILIKE are only a warning, because its reference doesn’t name them and no page denies them. The rule reads the queries that the document asks of a container.',
+    why: 'The query language looks like SQL and lacks much of it: LIMIT without OFFSET, `COUNT(*)`, HAVING, UNION, CASE, joins of documents, and `name CONTAINS ’x’`, which is a function (ASM-E118). The service answers such a query with 400. UNION, CASE and ILIKE are only a warning, because its reference doesn’t name them and no page denies them. The language only reads: INSERT, UPDATE and DELETE are requests of the SDK. The rule reads the queries that the document asks of a container, and statements in fences.',
     hint: 'Write the query in the language of Cosmos DB.',
     needs: [DESIGN],
-    *check({ questions }): Iterable<RuleResult> {
+    *check({ questions, design }): Iterable<RuleResult> {
       const all = questions.flatMap(({ queries, who, at }) => queries.map(({ text }) => ({ text, who, at })));
-      if (all.length === 0) {
-        yield missing('a query');
-        return;
-      }
+      yield* statements(design);
       for (const { has, what, instead, unnamed } of REFUSED) {
         const [first, ...others] = all.filter(
           ({ text }) => has.test(text) && !(what.startsWith('LIMIT') && NOT_REFUSED.test(text)),
@@ -79,56 +78,6 @@ export const SYNTAX: readonly Rule[] = [
             at: first.at,
             related: others.map(({ at }) => at),
             hint: instead,
-          };
-      }
-    },
-  },
-  {
-    id: 'E10',
-    title: 'A query filters by a field, not by what a function makes of it',
-    severity: 'warning',
-    source: SOURCES.microsoft('Troubleshoot query issues when using Azure Cosmos DB'),
-    why: 'The index has the values of fields. A filter such as `LOWER(c.email) = @e` or `TimestampToDateTime(c._ts * 1000) < @t` loads every document that the other conditions leave (ASM-E119). The rule reads queries, conditions alone in backticks, and sentences that say so without the query: "text search uses `LOWER()` and `LIKE`".',
-    hint: 'Compare the field itself: work out the bound in the program, or store the value that queries need, such as the address in lower case.',
-    needs: [DESIGN],
-    *check({ questions, design }): Iterable<RuleResult> {
-      const placed = ([line]: readonly [number, string]) => ({ at: { file: design?.file ?? '', line } });
-      const conditions = design ? linesSaying(design, CONDITION) : [];
-      const compared = conditions.filter(([, text]) => !AVOIDED.test(text)).map(placed);
-      yield* together(
-        compared,
-        `A condition compares what LOWER or UPPER makes of a field, which no index serves: ${design ? wordsOf(design, compared) : ''}`,
-      );
-      const told = (design ? linesSaying(design, TOLD) : []).filter(
-        ([line]) => !conditions.some(([other]) => other === line),
-      );
-      const filtered = told.filter(([, text]) => !NOT_TOLD.test(text));
-      const functions = new Set(
-        filtered.flatMap(([, text]) => text.match(/\b(?:LOWER|UPPER|REPLACE|TRIM)(?=\()/g) ?? []),
-      );
-      yield* together(
-        filtered.map(placed),
-        `A filter by what ${[...functions].join(' or ')} makes of a field is served by no index, and loads every document: ${design ? wordsOf(design, filtered.map(placed)) : ''}`,
-      );
-      const all = questions.flatMap(({ queries, who, at, detail }) =>
-        queries.map(({ text }) => ({
-          text: text.replace(/^[^]*?\bWHERE\b/i, ''),
-          who,
-          at,
-          detail,
-          filters: /\bWHERE\b/i.test(text),
-        })),
-      );
-      if (all.length + conditions.length + told.length === 0) {
-        yield missing('a query');
-        return;
-      }
-      for (const { text, who, at, detail, filters } of all) {
-        const { name, field } = (filters ? FUNCTION.exec(text) : null)?.groups ?? {};
-        if (name !== undefined && field !== undefined)
-          yield {
-            message: `${who} filters ${detail.container.name} by ${name} of ${field.split('.').slice(1).join('.')}, which no index serves`,
-            at,
           };
       }
     },

@@ -1,15 +1,11 @@
-// C16 to C18: documents that must be one, and statements that the service doesn't have.
-import { shortenedIn, twiceIn } from './c-composed.ts';
-import { declaredOf } from './declared.ts';
-import { type Facts, valueAt } from './facts.ts';
-import { type Rule, DESIGN, SOURCES, missing, quoted, together } from './rule.ts';
+// C16 and C17: documents that must be one.
+import { shortenedIn } from './c-composed.ts';
+import { valueAt } from './facts.ts';
+import { type Rule, DESIGN, SOURCES, quoted, together } from './rule.ts';
 
 /** Types of which one person makes at most one for each thing. */
 const ONCE =
   /^(like|vote|flag|follow|follower|favou?rite|bookmark|rating|reaction|friendship|membership|subscription|rsvp|upvote|attendance|enrol?lment)s?$/i;
-
-/** Not "unique identifier", which is what an id is. */
-const CALLED_UNIQUE = /\bunique\b(?! (identifier|id|key)\b)|一意(?!の)|唯一(?!标识)/i;
 
 /** Two documents with the id "uuid" have different ids. */
 const PLACEHOLDER = /^(?:<.*>|\{.*\}|\.{3}|string|unique.*|auto.*|(?:.*[-_ ])?(?:uu?id|guid)(?:[-_ ].*)?|id)$/i;
@@ -18,9 +14,6 @@ const identity = (example: Readonly<Record<string, unknown>>, key: readonly stri
   typeof example['id'] === 'string' && !PLACEHOLDER.test(example['id'])
     ? JSON.stringify([example['id'], ...key.map((path) => valueAt(example, path))])
     : undefined;
-
-const createsTables = ({ design }: Facts): boolean =>
-  design?.lines.some((line) => /\bCREATE TABLE\b/i.test(line)) ?? false;
 
 export const UNIQUENESS: readonly Rule[] = [
   {
@@ -57,7 +50,7 @@ export const UNIQUENESS: readonly Rule[] = [
     title: 'A document that may exist once for two others has an id that says so',
     severity: 'warning',
     source: `${SOURCES.ours}; ${SOURCES.microsoft('Unique key constraints in Azure Cosmos DB')}`,
-    why: 'A like, a vote or a membership exists once for a person and a thing. With an id by chance, a repeated request makes a second document, and a query before the write doesn’t prevent it. If the id is made of both, the second create fails with 409. The rule looks at types with such a name whose examples have two fields that end in Id, and whose id contains none of their values. It also finds ids that shorten the values which they are made of (`user123` for `user-abc-123`), and two programs that change a text, each in its way, for the same id.',
+    why: 'A like, a vote or a membership exists once for a person and a thing. With an id by chance, a repeated request makes a second document, and a query before the write doesn’t prevent it. If the id is made of both, the second create fails with 409. The rule looks at types with such a name whose examples have two fields that end in Id, and whose id contains none of their values. It also finds ids that shorten the values which they are made of (`user123` for `user-abc-123`).',
     hint: 'Make the id of both, as in `post1|user7`, or add a unique key policy over both fields.',
     needs: [DESIGN],
     *check(facts) {
@@ -87,66 +80,6 @@ export const UNIQUENESS: readonly Rule[] = [
           all,
           `${container.name}: the id isn’t made of the fields as they are: ${all.map(({ what }) => what).join(', ')}`,
         );
-      const twice = facts.design ? twiceIn(facts.design) : [];
-      yield* together(
-        twice,
-        `Two programs make the id ${twice[0]?.between ?? ''}, each by changes of its own: a difference makes a second document`,
-        twice.flatMap(({ changes }) => changes),
-      );
-    },
-  },
-  {
-    id: 'C18',
-    title: 'SQL of Cosmos DB only reads',
-    severity: 'error',
-    source: SOURCES.microsoft('Queries in Azure Cosmos DB for NoSQL'),
-    why: 'The query language has no INSERT, UPDATE or DELETE; such a statement is refused. Writes are requests of the SDK. A document with CREATE TABLE also describes a relational database, and isn’t checked.',
-    hint: 'Name the request: create, replace, patch, upsert or delete.',
-    needs: [DESIGN],
-    *check(facts) {
-      if (createsTables(facts)) {
-        yield missing('SQL of Cosmos DB alone');
-        return;
-      }
-      for (const [index, line] of (facts.design?.lines ?? []).entries()) {
-        const [, verb] = /^\s*(INSERT\s+INTO|UPDATE\s+\w+\s+SET|DELETE\s+FROM)\s/.exec(line) ?? [];
-        if (verb !== undefined)
-          yield {
-            message: `Cosmos DB has no ${verb.replace(/\s.*/, '')}`,
-            at: { file: facts.design?.file ?? '', line: index + 1 },
-          };
-      }
-    },
-  },
-  {
-    id: 'C23',
-    title: 'A field that is called unique has a unique key, or is the id',
-    severity: 'warning',
-    source: SOURCES.microsoft('Unique key constraints in Azure Cosmos DB'),
-    why: 'Cosmos DB enforces two things: id and partition key together are unique, and a unique key policy is kept within a logical partition. A word in a table of fields enforces nothing, and two requests at the same time make two documents. The rule reads rows, declarations and comments about a field of the container. It passes over ids.',
-    hint: 'Add a unique key policy if the field is unique within the partition key. Otherwise reserve the value: a document whose key and id are the value.',
-    needs: [DESIGN],
-    *check(facts) {
-      const { design } = facts;
-      if (!design) return;
-      for (const detail of facts.containers) {
-        const { container } = detail;
-        const paths = new Set((container.uniqueKeys ?? []).flatMap((key) => key.paths));
-        const found = declaredOf(design, detail).filter(
-          ({ field, at }) =>
-            !/^_|(^|[a-z_])id$|Id$|guid$|uuid$|token$|hash$|key$|slug$/i.test(field) &&
-            !paths.has(`/${field}`) &&
-            !container.partitionKey.includes(`/${field}`) &&
-            CALLED_UNIQUE.test(design.lines[at.line - 1] ?? ''),
-        );
-        const [first, ...others] = found;
-        if (first && !design.lines.some((line) => /reserv|uniqueness document|lookup document/i.test(line)))
-          yield {
-            message: `${container.name}: only a word makes ${found.map(({ field }) => field).join(', ')} unique`,
-            at: first.at,
-            related: others.map(({ at }) => at),
-          };
-      }
     },
   },
 ];

@@ -1,23 +1,17 @@
-// Keys that a document states for a container: in its section, in tables, in code and in sentences. Where they differ,
+// Keys that a document states for a container: in its section, in tables and in code. Where they differ,
 // which one the programs have isn't known, so no rule but C31 uses any of them.
 import type { ContainerDetail, Design, Documents } from '../documents.ts';
 import type { Container, Place } from '../model.ts';
 import { namedLike } from '../reader/owners.ts';
-import { toldIn } from '../reader/told.ts';
 
 /** `| Orders | /storeId |` in any table, with the headers above it. */
 const ROW = /^\s*\|\W*(?<name>[A-Za-z][\w-]*)\W*\|(?<rest>.*)$/;
 const PATH = /(?<![\w/])\/(?:[A-Za-z_]\w*)(?:\/[A-Za-z_]\w*)*(?![\w/-])/g;
-const ALL_WITH =
-  /`[\w-]+`.*\b(?:all|each|every one|both) (?:with|use|uses|have|has|by)\b[^.|]{0,20}\bpartition key\b\W{0,4}`?(?<key>\/\w+)/i;
 /** The text tells what the key was or will be. */
 const MOVES =
   /\bmigrat|\bprevious|\bcurrent\w* (?:state|deployed)|\btarget\b|\bold\b|\bnew\b|\binstead\b|\bbefore\b|\blegacy\b|→|->/i;
-const OF_KEYS = /\bpk\b|partition|分区键|パーティションキー/i;
 /** A longer line is no statement. */
 const LONGEST = 400;
-/** So many sentences contest a key; one may speak of something else. */
-const SENTENCES = 2;
 
 export interface StatedKey {
   readonly key: string;
@@ -26,14 +20,12 @@ export interface StatedKey {
 
 interface Statement extends StatedKey {
   readonly detail: ContainerDetail;
-  /** By words alone. */
-  readonly told?: true;
 }
 
 const read = new WeakMap<Design, readonly Statement[]>();
 
-/** What rows and sentences state, besides the section of the container. */
-export function statementsOf(design: Design): readonly Statement[] {
+/** What rows of tables state, besides the section of the container. */
+function statementsOf(design: Design): readonly Statement[] {
   const known = read.get(design);
   if (known) return known;
   const all = design.containers.map(({ container }) => container);
@@ -50,25 +42,11 @@ export function statementsOf(design: Design): readonly Statement[] {
     const isRow = text.trimStart().startsWith('|');
     if (!isRow) column = -1;
     else if (column < 0) column = text.split('|').findIndex((cell) => /^\W*(?:partition key|pk)\W*$/i.test(cell));
-    if (!text.includes('/') || !(column > 0 || OF_KEYS.test(text)) || MOVES.test(text)) return [];
-    if (isRow && column > 0) {
-      const detail = detailOf(ROW.exec(text)?.groups?.['name'] ?? '');
-      const paths = [...(text.split('|')[column] ?? '').matchAll(PATH)].map(([path]) => path);
-      const [key] = paths;
-      return detail && key !== undefined && paths.length === 1 ? [{ detail, key, at }] : [];
-    }
-    const key = ALL_WITH.exec(text)?.groups?.['key'];
-    if (key !== undefined)
-      return [...text.matchAll(/`([\w-]+)`/g)].flatMap(([, name = '']) => {
-        const detail = detailOf(name);
-        return detail ? [{ detail, key, at }] : [];
-      });
-    return text.split('|').flatMap((cell) =>
-      toldIn(cell).flatMap((told): Statement[] => {
-        const detail = detailOf(told.name);
-        return detail ? [{ detail, key: told.key, at, told: true }] : [];
-      }),
-    );
+    if (column <= 0 || !text.includes('/') || MOVES.test(text)) return [];
+    const detail = detailOf(ROW.exec(text)?.groups?.['name'] ?? '');
+    const paths = [...(text.split('|')[column] ?? '').matchAll(PATH)].map(([path]) => path);
+    const [key] = paths;
+    return detail && key !== undefined && paths.length === 1 ? [{ detail, key, at }] : [];
   });
   read.set(design, found);
   return found;
@@ -85,14 +63,10 @@ export function contestedIn(design: Design): ReadonlyMap<ContainerDetail, readon
     // Levels of a hierarchical key are often named one by one.
     const stated = partitionKey.length === 1 ? (byContainer.get(detail) ?? []) : [];
     const own = partitionKey.join(', ');
-    const sentences = stated.filter(({ told, key }) => told && key !== own);
-    const counted = stated.filter(
-      ({ told, key }) => !told || key === own || sentences.filter((one) => one.key === key).length >= SENTENCES,
-    );
     const all: StatedKey[] = [
       { key: own, at: places.partitionKey ?? at },
       ...otherKeys.map(({ paths, at: place }) => ({ key: paths.join(', '), at: place })),
-      ...counted,
+      ...stated,
     ];
     // A definition in code is read in two ways, a line or two apart.
     const once = all.filter(

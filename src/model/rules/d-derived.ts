@@ -1,4 +1,4 @@
-// D10, D11 and F16: data that follows from other documents, or from the clock, and that nothing keeps.
+// D10 and D11: data that follows from other documents, and that nothing keeps.
 import { isObject } from '../../base/json.ts';
 import type { ContainerDetail, Design } from '../documents.ts';
 import type { Container } from '../model.ts';
@@ -64,13 +64,6 @@ const COPIED =
 const NAMES = ['name', 'title', 'displayName', 'display_name', 'fullName', 'full_name'];
 
 const SUMMARY = /metric|stat(s|istic)|summar|analytic|report|aggregat|rollup|daily|monthly|total|snapshot/i;
-
-const EXPIRY = /^(expires?_?(at|on|date)|expiry_?(date|time)?|expiration_?(date|time)?)$/i;
-/** Things whose end is a fact of the business; a document about them stays. */
-const BUSINESS =
-  /subscri|licen|polic|contract|certif|member|product|card|offer|coupon|promot|document|item|food|insur|permit|consent|campaign|plan/i;
-const CLEANS =
-  /\bttl\b|clean[- ]?up|purg|scheduler|\bjob\b|delet\w+ (expired|after|when)|remov\w+ (expired|after)|expired \w+ (are|is) (deleted|removed)/i;
 
 /** Fields that most documents have, whatever they are. */
 const COMMON =
@@ -258,13 +251,15 @@ export const DERIVED: readonly Rule[] = [
     title: 'A copied field has a path that keeps it fresh, or is called a snapshot',
     severity: 'warning',
     source: `${SOURCES.ours}; ${SOURCES.microsoft('Data modeling in Azure Cosmos DB')}`,
-    why: 'A field such as `providerName` beside `providerId` is a copy of `name` in another container. After a rename it is wrong in every document until something writes them again. The rule takes a field for a copy if a container of that name exists and has the field, or if two examples show it: the same field beside the other’s id, or an object with an id that is called like the other container. It reads `productName` beside `productId` in the elements of lists too. It accepts a projection, and a sentence with the field’s name that says what keeps it or that it is a snapshot.',
+    why: 'A field such as `providerName` beside `providerId` is a copy of `name` in another container. After a rename it is wrong in every document until something writes them again. The rule takes a field for a copy if a container of that name exists and has the field, or if two examples show it: the same field beside the other’s id, or an object with an id that is called like the other container. It reads `productName` beside `productId` in the elements of lists too. It passes over containers that are derived, which group G compares with the code. It accepts a projection, and a sentence with the field’s name that says what keeps it or that it is a snapshot.',
     hint: 'Declare an embed or a copy that refreshes it. Or write beside the field that it is a snapshot, and of which moment.',
     needs: [DESIGN],
     *check(facts): Iterable<RuleResult> {
       const all = facts.containers.map(({ container }) => container);
       if (facts.design && keepsAll(facts.design)) return;
       for (const detail of facts.containers) {
+        // A projection writes it, and the contract compares its fields with the code.
+        if (detail.derived) continue;
         const fields = fieldsOf(facts, detail);
         const found = fields.filter(({ field }) => {
           const { of = '', part = '' } = COPIED.exec(field)?.groups ?? {};
@@ -290,32 +285,6 @@ export const DERIVED: readonly Rule[] = [
             message: `${detail.container.name}: ${found.map(({ field }) => field).join(', ')} ${others.length === 0 ? 'is' : 'are'} copied, and nothing is said to refresh ${others.length === 0 ? 'it' : 'them'}`,
             at: first.at,
             related: others.map(({ at }) => at),
-          };
-      }
-    },
-  },
-  {
-    id: 'F16',
-    title: 'A document with a time of expiry is removed by something',
-    severity: 'warning',
-    source: SOURCES.microsoft('Time to Live (TTL) in Azure Cosmos DB'),
-    why: 'Cosmos DB removes documents by `ttl` alone; a field such as `expiresAt` has no effect. Codes, tokens and sessions then stay, cost storage and are found by queries. The rule warns if a container has such a field and no TTL, and no sentence of its section says what deletes the documents. It passes over things whose end is a fact of the business, such as subscriptions.',
-    hint: 'Set `DefaultTimeToLive` to −1, and write the `ttl` of each document in seconds.',
-    needs: [DESIGN],
-    *check(facts): Iterable<RuleResult> {
-      const { design } = facts;
-      if (!design) return;
-      for (const detail of facts.containers) {
-        const { container } = detail;
-        const names = [container.name, ...container.types.map(({ name }) => name)].join(' ');
-        if (container.defaultTtl !== undefined || fieldsIn(container).has('ttl') || BUSINESS.test(names)) continue;
-        const field = fieldsOf(facts, detail).find((one) => EXPIRY.test(one.field));
-        const span = linesOf(design, detail);
-        if (field && !linesSaying(design, CLEANS).some(([line]) => isIn(span, line)))
-          yield {
-            message: `${container.name}: ${field.field} deletes nothing, and the container has no TTL`,
-            at: field.at,
-            related: [container.at],
           };
       }
     },

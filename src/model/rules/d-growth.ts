@@ -31,11 +31,6 @@ const bounded = (text: string, field: string): boolean => {
   );
 };
 
-/** `with embedded HangoutAttendee arrays`, in the line that names the container. */
-const EMBEDDED = /\bembedded\s+`?(\w+)`?\s+(?:arrays?|lists?|collections?)\b/gi;
-const ENDING =
-  /(?:message|comment|member|attendee|participant|follower|event|entry|log|reaction|version|attempt|order|session)s?$/i;
-
 /** `{ "user-1": 5, "user-2": 4 }`: two names or more, alike but for a number, or with ids or addresses. */
 function isMap(value: unknown): boolean {
   if (!isObject(value)) return false;
@@ -98,18 +93,13 @@ export const GROWTH: readonly Rule[] = [
         const own = design ? declaredOf(design, detail) : [];
         const declared = own.filter(({ array }) => array);
         maps.push(...own.filter(({ map }) => map));
-        const opening = design?.lines[container.at.line - 1] ?? '';
-        const embedded = [...opening.matchAll(EMBEDDED)].flatMap(([, field = '']) =>
-          ENDING.test(field) ? [{ field, at: container.at }] : [],
-        );
-        const found = [...shown, ...maps, ...declared, ...embedded].filter(({ field }, index, all) => {
+        const found = [...shown, ...maps, ...declared].filter(({ field }, index, all) => {
           const name = field.split('.').at(-1) ?? field;
           return (
             (GROWING.test(name) ||
               ofAll.has(name.toLowerCase()) ||
               isOfDocuments(name) ||
-              maps.some((one) => one.field === field) ||
-              embedded.some((one) => one.field === field)) &&
+              maps.some((one) => one.field === field)) &&
             all.findIndex((other) => other.field === field) === index &&
             !(design?.lines ?? []).some((line) => bounded(line, name)) &&
             !pairs.some(

@@ -3,7 +3,7 @@ import type { ContainerDetail, Design } from '../documents.ts';
 import type { Place } from '../model.ts';
 import { type Creation, creationsIn } from './creations.ts';
 import type { Facts } from './facts.ts';
-import { type Rule, type RuleResult, DESIGN, SOURCES, missing, together } from './rule.ts';
+import { type Rule, type RuleResult, DESIGN, SOURCES, together } from './rule.ts';
 import { isSaid, linesSaying, textAround } from './said.ts';
 
 /** Another program, or nobody, has to create it. */
@@ -58,51 +58,28 @@ const withoutPolicy = (creations: readonly Creation[]): { readonly name: string;
       : [];
   });
 
-const SHARED =
-  /\b(?:database|shared)\b[^|]{0,40}\b\d[\d,]* ?RU\/s|\bdatabase throughput\b|\bshared throughput\b|共有スループット/i;
-const MAKES =
-  /\bdatabases\.create(?:IfNotExists)?\(|\bcreate_database(?:_if_not_exists)?\(|\bCreateDatabase(?:IfNotExists)?Async\(/i;
-const SERVERLESS = /\bserverless\b/i;
-/** The call of a database has no more lines. */
-const SHORT = 4;
-
-/** Where a program creates the database without the throughput that its containers are to share. */
-function withoutThroughput(design: Design): { readonly at: Place }[] {
-  const shared = linesSaying(design, SHARED);
-  const isServerless = linesSaying(design, SERVERLESS).some(([, text]) =>
-    /EnableServerless|serverless (?:account|mode)/i.test(text),
+/** Where a program creates a container without the unique keys that the document states for it. They can't be added later. */
+const withoutUnique = (creations: readonly Creation[]): { readonly name: string; readonly at: Place }[] =>
+  [...Map.groupBy(creations, ({ detail }) => detail)].flatMap(([{ container }, all]) =>
+    (container.uniqueKeys ?? []).length > 0 && !all.some(({ lines }) => lines.some((line) => /unique/i.test(line)))
+      ? [{ name: container.name, at: all[0]?.at ?? container.at }]
+      : [],
   );
-  if (shared.length === 0 || isServerless) return [];
-  return linesSaying(design, MAKES).flatMap(([line]) => {
-    const call = design.lines.slice(line - 1, line - 1 + SHORT).join('\n');
-    return /throughput|offer/i.test(call) || /jest|mock/i.test(call) ? [] : [{ at: { file: design.file, line } }];
-  });
-}
 
 export const CREATED: readonly Rule[] = [
   {
     id: 'E15',
-    title:
-      'Programs create every container that is designed, with its TTL, its indexing policy and the shared throughput',
+    title: 'Programs create every container that is designed, with its TTL, its indexing policy and its unique keys',
     severity: 'warning',
     source: SOURCES.ours,
-    why: 'Who follows the document runs its program. A container that the program leaves out doesn’t exist, and the first request to it fails with 404. One that is created without the designed TTL keeps its documents for ever, and one without the designed policy indexes everything; no error shows it. A database that is created without the shared throughput gives each container its own. The rule reads calls of the SDKs and commands of the Azure CLI that create two of the designed containers or more. It passes over containers that exist already or are planned.',
+    why: 'Who follows the document runs its program. A container that the program leaves out doesn’t exist, and the first request to it fails with 404. One that is created without the designed TTL keeps its documents for ever, and one without the designed policy indexes everything; no error shows it. Unique keys can’t be added later. The rule reads calls of the SDKs and commands of the Azure CLI that create two of the designed containers or more. It passes over containers that exist already or are planned.',
     hint: 'Create the container in the same program, with the same settings. Or write who creates it.',
     needs: [DESIGN],
     *check(facts): Iterable<RuleResult> {
       const { design } = facts;
       if (!design) return;
       const creations = creationsIn(design);
-      if (creations.length < FEWEST) {
-        yield missing('programs that create the containers');
-        return;
-      }
-      const bare = withoutThroughput(design);
-      yield* together(
-        bare,
-        'The database is created without the throughput that its containers share, so each container gets its own',
-        creations.map(({ at }) => at),
-      );
+      if (creations.length < FEWEST) return;
       const left = leftOut(facts, design, creations);
       yield* together(
         left.map((detail) => ({ at: facts.place(detail, 'partitionKey') })),
@@ -118,6 +95,12 @@ export const CREATED: readonly Rule[] = [
       yield* together(
         bareOnes,
         `${bareOnes.map(({ name }) => name).join(', ')}: created without the indexing policy that the document states`,
+      );
+      const free = withoutUnique(creations);
+      yield* together(
+        free,
+        `${free.map(({ name }) => name).join(', ')}: created without the unique keys that the document states`,
+        free.map(({ at }) => at),
       );
     },
   },

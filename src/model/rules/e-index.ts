@@ -4,8 +4,8 @@ import { fixOfPath } from '../fix.ts';
 import type { Place } from '../model.ts';
 import { fieldOf, isIndexed } from '../indexed.ts';
 import { declaredOf } from './declared.ts';
-import { type Facts, examplesIn, fieldsIn, isQuery, valueAt } from './facts.ts';
-import { type Found, type Rule, DESIGN, SOURCES, hinted, missing, more, n, together } from './rule.ts';
+import { type Facts, examplesIn, valueAt } from './facts.ts';
+import { type Found, type Rule, DESIGN, SOURCES, hinted, more, part, together } from './rule.ts';
 import { FENCE } from './fenced.ts';
 
 const POLICY = SOURCES.microsoft('Indexing policies in Azure Cosmos DB');
@@ -88,43 +88,97 @@ function* absentIn({ container }: ContainerDetail, all: readonly Absent[]): Iter
   );
 }
 
+/** A filter by what a function makes of a field; the index has the field's own values. */
+const FUNCTION =
+  /\b(?<name>LOWER|UPPER|TimestampToDateTime|DateTimeToTimestamp|DateTimePart|ABS|ROUND|FLOOR|CEILING|POWER|SQRT|TRIM|REVERSE|SUBSTRING|CONCAT)\s*\(\s*(?<field>[a-z]\w*\.[\w.]+)/i;
+
+/** Filters that load every document which the other conditions leave (ASM-E119). */
+function* byFunction({ questions }: Facts): Iterable<Found> {
+  for (const { queries, who, at, detail } of questions)
+    for (const { text } of queries) {
+      const { name, field } = FUNCTION.exec(/\bWHERE\b.*/is.exec(text)?.[0] ?? '')?.groups ?? {};
+      if (name !== undefined && field !== undefined)
+        yield {
+          message: `${who} filters ${detail.container.name} by ${name} of ${field.split('.').slice(1).join('.')}, which no index serves`,
+          at,
+          hint: 'Compare the field itself: work out the bound in the program, or store the value that queries need, such as the address in lower case.',
+        };
+    }
+}
+
+/** Endings of paths, and what a composite index has. */
+function* endings(facts: Facts): Iterable<Found> {
+  const tooWide: { readonly name: string; readonly paths: readonly Text[] }[] = [];
+  for (const detail of facts.containers) {
+    const examples = examplesIn(detail.container);
+    const isScalar = ({ text }: Text): boolean => {
+      const values = examples.map((example) => valueAt(example, fieldOf(text))).filter((value) => value !== undefined);
+      return values.length > 0 && values.every((value) => typeof value !== 'object' || value === null);
+    };
+    const endless = stated(detail).filter(({ text }) => !/[?*]$/.test(text) && !text.includes('_etag'));
+    const [bare, ...moreBare] = endless;
+    if (bare)
+      yield {
+        severity: 'error',
+        message: `${detail.container.name}: ${list(endless)} must end in /? or /*`,
+        at: bare.at,
+        related: moreBare.map(({ at }) => at),
+        fixes: endless
+          .filter(isScalar)
+          .flatMap(({ text, at }) => fixOfPath(facts.design?.lines ?? [], at, text, `${text}/?`)),
+      };
+    const wide = detail.index.included.filter(
+      (path) => path.text !== '/*' && path.text.endsWith('/*') && isScalar(path),
+    );
+    if (wide.length > 0) tooWide.push({ name: detail.container.name, paths: wide });
+    for (const { paths, at } of detail.index.composites) {
+      const element = paths.find(({ path }) => path.includes('[]'));
+      if (element)
+        yield {
+          severity: 'error',
+          message: `${detail.container.name}: a composite index has scalars only, and ${element.path} leads into an array`,
+          at: lineWith(facts, at, element.path),
+        };
+      if (paths.some(({ path }) => /[?*]$/.test(path)))
+        yield {
+          severity: 'error',
+          message: `${detail.container.name}: a path of a composite index ends in /? or /*; it must have no ending`,
+          at,
+          fixes: paths
+            .filter(({ path }) => /\/[?*]$/.test(path))
+            .flatMap(({ path }) => fixOfPath(facts.design?.lines ?? [], at, path, path.slice(0, -2))),
+        };
+      const arrays = new Set([
+        ...paths.flatMap(({ path }) =>
+          examples.some((example) => Array.isArray(valueAt(example, path))) ? [path] : [],
+        ),
+        ...(facts.design ? declaredOf(facts.design, detail) : []).flatMap(({ field, array }) =>
+          array && paths.some(({ path }) => path === `/${field}`) ? [`/${field}`] : [],
+        ),
+      ]);
+      if (arrays.size > 0)
+        yield {
+          severity: 'error',
+          message: `${detail.container.name}: a composite index has scalars only, and ${[...arrays].join(', ')} is an array`,
+          at,
+          hint: 'Leave the array out: a range index of its elements serves ARRAY_CONTAINS.',
+        };
+      if (paths.length < 2 || paths.length > 8)
+        yield {
+          severity: 'error',
+          message: `${detail.container.name}: a composite index has two to eight paths, but this one has ${paths.length}`,
+          at,
+        };
+    }
+  }
+  const scalars = tooWide.flatMap(({ paths }) => paths);
+  yield* together(
+    scalars,
+    `${ofPolicies(tooWide).join('; ')} ${scalars.length === 1 ? 'is a scalar' : 'are scalars'}; ${scalars[0]?.text.slice(0, -1) ?? ''}? is enough`,
+  );
+}
+
 export const INDEXES: readonly Rule[] = [
-  {
-    id: 'E1',
-    title: 'The index is selective if queries use at most one in ten properties',
-    severity: 'warning',
-    source: SOURCES.seed,
-    why: 'Every indexed property adds RU to every write. The rule warns if a container has at least ten properties, and 90 % of them are indexed but not used in a filter or sort of the mapping.',
-    hint: 'Exclude `/*`, and include the properties that queries use.',
-    needs: [DESIGN],
-    *check(facts) {
-      for (const detail of facts.containers) {
-        const { container } = detail;
-        const fields = fieldsIn(container);
-        if (fields.size < 10) continue;
-        // Only a document with a mapping states all queries; elsewhere a query is an example.
-        const queries = facts.mapping.length > 0 ? queriesOf(facts, detail) : [];
-        const rows = facts.accesses.filter((access) => access.detail === detail);
-        if (queries.length === 0 && (rows.length === 0 || rows.some(({ row }) => row.operations.some(isQuery)))) {
-          yield missing(`the queries on ${container.name}`);
-          continue;
-        }
-        const used = new Set([
-          ...queries
-            .flatMap(({ query }) => [...query.filters, ...query.order.map(({ path }) => path)])
-            .map((path) => path.split('.')[0] ?? ''),
-          ...container.partitionKey.map((path) => path.split('/')[1] ?? ''),
-        ]);
-        const unused = [...fields].filter((field) => !used.has(field) && indexed(detail, field));
-        if (unused.length >= 0.9 * fields.size)
-          yield {
-            message: `${container.name}: ${unused.length} of ${fields.size} properties are indexed, but no query uses them`,
-            at: facts.place(detail, 'indexingPolicy'),
-            evidence: `${unused.length} ÷ ${fields.size} = ${n((100 * unused.length) / fields.size)} %; each adds ${facts.settings.indexRu} RU to a write`,
-          };
-      }
-    },
-  },
   {
     id: 'E2',
     title: 'An indexing policy names /* exactly once',
@@ -182,13 +236,14 @@ export const INDEXES: readonly Rule[] = [
   },
   {
     id: 'E3',
-    title: 'An index path writes array elements as /[]/, and has * only at its end',
+    title: 'Index paths are legal: /[]/ for elements of an array, an ending /? or /*, and none in a composite index',
     severity: 'error',
     source: POLICY,
-    why: '`/a/*/b/?` isn’t a valid path. The path of array elements is `/a/[]/b/?`.',
+    why: '`/a/*/b/?` isn’t a valid path. The path of array elements is `/a/[]/b/?`. The service refuses a path without an ending. `/name/*` also works for a scalar, but indexes everything below it too. A composite index has two to eight paths, which have no ending and lead to scalars.',
     hint: 'Write `[]` for the elements of an array.',
     needs: [DESIGN],
     *check(facts) {
+      yield* part(endings(facts), 'warning', 'Write `/name/?`. In a composite index write `/name`.');
       for (const detail of facts.containers) {
         const invalid = stated(detail).filter(({ text }) => /\*(?!$)/.test(text) || /\[\d+\]/.test(text));
         const [first] = invalid;
@@ -231,102 +286,20 @@ export const INDEXES: readonly Rule[] = [
     },
   },
   {
-    id: 'E4',
-    title: 'The path of a scalar ends in /?, and paths of composite indexes have no ending',
-    severity: 'warning',
-    source: POLICY,
-    why: '`/name/*` also works for a scalar, but indexes everything below it too. The service refuses a path without an ending. A composite index has two to eight paths, which have no ending and lead to scalars.',
-    hint: 'Write `/name/?`. In a composite index write `/name`.',
-    needs: [DESIGN],
-    *check(facts) {
-      const tooWide: { readonly name: string; readonly paths: readonly Text[] }[] = [];
-      for (const detail of facts.containers) {
-        const examples = examplesIn(detail.container);
-        const isScalar = ({ text }: Text): boolean => {
-          const values = examples
-            .map((example) => valueAt(example, fieldOf(text)))
-            .filter((value) => value !== undefined);
-          return values.length > 0 && values.every((value) => typeof value !== 'object' || value === null);
-        };
-        const endless = stated(detail).filter(({ text }) => !/[?*]$/.test(text) && !text.includes('_etag'));
-        const [bare, ...moreBare] = endless;
-        if (bare)
-          yield {
-            severity: 'error',
-            message: `${detail.container.name}: ${list(endless)} must end in /? or /*`,
-            at: bare.at,
-            related: moreBare.map(({ at }) => at),
-            fixes: endless
-              .filter(isScalar)
-              .flatMap(({ text, at }) => fixOfPath(facts.design?.lines ?? [], at, text, `${text}/?`)),
-          };
-        const wide = detail.index.included.filter(
-          (path) => path.text !== '/*' && path.text.endsWith('/*') && isScalar(path),
-        );
-        if (wide.length > 0) tooWide.push({ name: detail.container.name, paths: wide });
-        for (const { paths, at } of detail.index.composites) {
-          const element = paths.find(({ path }) => path.includes('[]'));
-          if (element)
-            yield {
-              severity: 'error',
-              message: `${detail.container.name}: a composite index has scalars only, and ${element.path} leads into an array`,
-              at: lineWith(facts, at, element.path),
-            };
-          if (paths.some(({ path }) => /[?*]$/.test(path)))
-            yield {
-              severity: 'error',
-              message: `${detail.container.name}: a path of a composite index ends in /? or /*; it must have no ending`,
-              at,
-              fixes: paths
-                .filter(({ path }) => /\/[?*]$/.test(path))
-                .flatMap(({ path }) => fixOfPath(facts.design?.lines ?? [], at, path, path.slice(0, -2))),
-            };
-          const arrays = new Set([
-            ...paths.flatMap(({ path }) =>
-              examples.some((example) => Array.isArray(valueAt(example, path))) ? [path] : [],
-            ),
-            ...(facts.design ? declaredOf(facts.design, detail) : []).flatMap(({ field, array }) =>
-              array && paths.some(({ path }) => path === `/${field}`) ? [`/${field}`] : [],
-            ),
-          ]);
-          if (arrays.size > 0)
-            yield {
-              severity: 'error',
-              message: `${detail.container.name}: a composite index has scalars only, and ${[...arrays].join(', ')} is an array`,
-              at,
-              hint: 'Leave the array out: a range index of its elements serves ARRAY_CONTAINS.',
-            };
-          if (paths.length < 2 || paths.length > 8)
-            yield {
-              severity: 'error',
-              message: `${detail.container.name}: a composite index has two to eight paths, but this one has ${paths.length}`,
-              at,
-            };
-        }
-      }
-      const scalars = tooWide.flatMap(({ paths }) => paths);
-      yield* together(
-        scalars,
-        `${ofPolicies(tooWide).join('; ')} ${scalars.length === 1 ? 'is a scalar' : 'are scalars'}; ${scalars[0]?.text.slice(0, -1) ?? ''}? is enough`,
-      );
-    },
-  },
-  {
     id: 'E5',
     title: 'Every property that queries filter or sort by exists and is indexed',
     severity: 'warning',
     source: POLICY,
-    why: 'A filter without an index reads documents to check them. With `/*` excluded, this also applies to the partition key. If no example has a property, the query or the example has a mistake.',
+    why: 'A filter without an index reads documents to check them; so does one by what a function makes of a field, such as `LOWER(c.email) = @e`. With `/*` excluded, this also applies to the partition key. If no example has a property, the query or the example has a mistake.',
     hint: 'Include the path in the policy, or correct the name of the property.',
     needs: [DESIGN],
     *check(facts) {
-      let known = false;
+      yield* byFunction(facts);
       for (const detail of facts.containers) {
         const examples = examplesIn(detail.container);
         const complete = examples.length > 0 && detail.container.partialExamples === undefined;
         const absent: Absent[] = [];
         for (const { who, at: place, query } of queriesOf(facts, detail)) {
-          known = true;
           const asked = [...new Set([...query.filters, ...query.order.map(({ path }) => path)])].filter(
             (field) => field !== 'id' && !field.startsWith('_'),
           );
@@ -387,7 +360,6 @@ export const INDEXES: readonly Rule[] = [
             related: others.map(({ at }) => at),
           };
       }
-      if (!known) yield missing('a query in the mapping');
     },
   },
   {
@@ -400,10 +372,6 @@ export const INDEXES: readonly Rule[] = [
     needs: [DESIGN],
     *check(facts) {
       const all = facts.containers.flatMap((detail) => queriesOf(facts, detail).map((asked) => ({ detail, ...asked })));
-      if (all.length === 0) {
-        yield missing('a query in the mapping');
-        return;
-      }
       for (const { detail, who, at: place, query } of all) {
         if (query.order.length < 2) continue;
         const wanted = query.order.map(({ path, descending }) => ({

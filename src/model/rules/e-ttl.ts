@@ -1,8 +1,10 @@
-// E7 and E8: time to live.
+// E7: time to live.
 import type { Place } from '../model.ts';
-import { declaredOf } from './declared.ts';
-import { type Rule, DESIGN, SOURCES, more, n, together } from './rule.ts';
-import { isSaid } from './said.ts';
+import { declaredOf, isIn, linesOf } from './declared.ts';
+import { type Facts, fieldsIn } from './facts.ts';
+import { fieldsOf } from './fields.ts';
+import { type Found, type Rule, DESIGN, SOURCES, more, n, part, together } from './rule.ts';
+import { isSaid, linesSaying } from './said.ts';
 
 const TTL = SOURCES.microsoft('Time to Live (TTL) in Azure Cosmos DB');
 
@@ -11,16 +13,64 @@ const TTL_SET = /\bTTL\b[^.|]{0,40}\b(?:configured|enabled|set)\b/i;
 const lasting = (value: unknown): boolean =>
   typeof value === 'number' && Number.isInteger(value) && value !== 0 && value >= -1;
 
+const EXPIRY = /^(expires?_?(at|on|date)|expiry_?(date|time)?|expiration_?(date|time)?)$/i;
+/** Things whose end is a fact of the business; a document about them stays. */
+const BUSINESS =
+  /subscri|licen|polic|contract|certif|member|product|card|offer|coupon|promot|document|item|food|insur|permit|consent|campaign|plan/i;
+const CLEANS =
+  /\bttl\b|clean[- ]?up|purg|scheduler|\bjob\b|delet\w+ (expired|after|when)|remov\w+ (expired|after)|expired \w+ (are|is) (deleted|removed)/i;
+
+/** A time of expiry, in documents that nothing removes. */
+function* expiring(facts: Facts): Iterable<Found> {
+  const { design } = facts;
+  if (!design) return;
+  for (const detail of facts.containers) {
+    const { container } = detail;
+    const names = [container.name, ...container.types.map(({ name }) => name)].join(' ');
+    if (container.defaultTtl !== undefined || fieldsIn(container).has('ttl') || BUSINESS.test(names)) continue;
+    const field = fieldsOf(facts, detail).find((one) => EXPIRY.test(one.field));
+    const span = linesOf(design, detail);
+    if (field && !linesSaying(design, CLEANS).some(([line]) => isIn(span, line)))
+      yield {
+        message: `${container.name}: ${field.field} deletes nothing, and the container has no TTL`,
+        at: field.at,
+        related: [container.at],
+      };
+  }
+}
+
+/** `TTL` and `timeToLive` are fields like others. */
+function* misspelt(facts: Facts): Iterable<Found> {
+  for (const { container } of facts.containers)
+    for (const { examples, at } of container.types) {
+      const one = examples.find((example) => Object.keys(example).some((field) => MISSPELT.test(field)));
+      const field = one && Object.keys(one).find((name) => MISSPELT.test(name));
+      if (one && field !== undefined && !('ttl' in one))
+        yield {
+          message: `${container.name}: ${field} has no effect; the field that Cosmos DB reads is ttl`,
+          at: facts.field(one, field, at),
+          hint: 'Write `ttl`, in lower case.',
+        };
+    }
+}
+const MISSPELT = /^(?:(?!ttl$)[Tt][Tt][Ll]|[Tt]ime_?[Tt]o_?[Ll]ive)$/;
+
 export const LIVES: readonly Rule[] = [
   {
     id: 'E7',
     title: 'ttl is a number of seconds, and the container has a default TTL',
     severity: 'error',
     source: `${TTL}; the modelling prompt is wrong here`,
-    why: 'ttl is the number of seconds since the last write: −1, or 1 to 2,147,483,647. The prompt suggests a Unix time or an ISO string, but these don’t work. An item’s ttl has an effect only if the container has a default TTL.',
+    why: 'ttl is the number of seconds since the last write: −1, or 1 to 2,147,483,647. The prompt suggests a Unix time or an ISO string, but these don’t work. An item’s ttl has an effect only if the container has a default TTL, and only under the name `ttl`. A field such as `expiresAt` has none: codes, tokens and sessions then stay, cost storage and are found by queries.',
     hint: 'Write seconds. Add a default TTL to the container, -1 if only some items expire.',
     needs: [DESIGN],
     *check(facts) {
+      yield* misspelt(facts);
+      yield* part(
+        expiring(facts),
+        'warning',
+        'Set `DefaultTimeToLive` to −1, and write the `ttl` of each document in seconds.',
+      );
       const unset: { readonly name: string; readonly at: Place }[] = [];
       const bare: { name: string; type: string; at: Place; fields: readonly Place[] }[] = [];
       for (const detail of facts.containers) {
@@ -91,28 +141,6 @@ export const LIVES: readonly Rule[] = [
           at: first.at,
           related: [...others.map(({ at }) => at), ...bare.flatMap(({ fields }) => fields)],
         };
-    },
-  },
-  {
-    id: 'E8',
-    title: 'The design doesn’t rely on the immediate deletion of expired documents',
-    severity: 'warning',
-    source: `${TTL}; the modelling prompt is wrong here`,
-    why: 'Cosmos DB hides an expired item immediately, but deletes it in the background with unused RU. So its bytes may remain, which matters for security and for space.',
-    hint: 'Delete the document by a request. Or encrypt it and destroy the key.',
-    *check({ prose }) {
-      const within =
-        /\b(ttl|time to live|expir\w+)\b[^.;]{0,60}\b(physically|permanently|immediately|instantly|within (a few )?seconds|at once)\b[^.;]{0,30}\b(delet|remov|purg|gone|eras)/i;
-      const removed =
-        /\b(ttl|expir\w+)\b[^.;]{0,60}\b(delet|remov|purg|eras)\w*[^.;]{0,20}\b(within (a few )?seconds|immediately|instantly|physically|at once)\b/i;
-      for (const { text, label, at } of prose) {
-        const all = `${label ?? ''} ${text}`;
-        if (
-          (within.test(all) || removed.test(all)) &&
-          !/\b(not|never|later|hidden|hides?|before physical\w*)\b/i.test(all)
-        )
-          yield { message: 'An expired document is hidden immediately, but deleted later, when RU are unused', at };
-      }
     },
   },
 ];

@@ -2,33 +2,38 @@
 import type { Design } from '../documents.ts';
 import type { Place } from '../model.ts';
 import { examplesIn } from './facts.ts';
-import { type Rule, DESIGN, SOURCES, missing, n, together } from './rule.ts';
+import { type Rule, DESIGN, SOURCES, n, together } from './rule.ts';
 
-const POLICY = /vectorEmbedding|vector (embedding )?policy|distance ?function|\bdimensions\b/i;
-/** A sentence on the length of a vector is no policy beside an empty list of indexes. */
-const NAMED_POLICY = /vectorEmbedding|vector (embedding )?policy|distance ?function/i;
-const EMPTY = /"?vectorIndexes"?\s*:\s*\[\s*\]/;
+const INDEXES = /"?vectorIndexes"?\s*[:=]\s*\[(?!\s*\])/i;
+/** A policy in JSON or in code, or a bullet that states one. */
+const POLICY = /vector_?embedding|\bvector (?:embedding )?policy\b/i;
 /** A flat index takes vectors up to this length. */
 const FLAT_MOST = 505;
-const FLAT = /\b(?:vector index|type)\b[^.|]{0,20}(?<!quantized[- _]?)\bflat\b/i;
-const LENGTH = /\bdimensions?\b\W{1,8}(\d{3,5})\b|\b(\d{3,5})[- ]?(?:dimensions?|dim)\b/i;
-
-/** The lines about a flat index, where a line states a vector that is too long for it. */
-function flatIn({ lines, file }: Design): { readonly at: Place; readonly length: number; readonly stated: Place }[] {
-  const vectors = lines.some((line) => /\bvector\b/i.test(line));
-  const stated = lines.findIndex((line) => LENGTH.test(line));
-  const [, before, after] = LENGTH.exec(lines[stated] ?? '') ?? [];
-  const length = Number(before ?? after ?? 0);
-  if (!vectors || length <= FLAT_MOST) return [];
-  return lines.flatMap((line, index) =>
-    FLAT.test(line) && /\bvector\b/i.test(lines.slice(Math.max(0, index - 3), index + 1).join(' '))
-      ? [{ at: { file, line: index + 1 }, length, stated: { file, line: stated + 1 } }]
-      : [],
-  );
-}
+const FLAT = /"?type"?\s*[:=]\s*["']flat["']/i;
+const LENGTH = /"?dimensions"?\s*[:=]\s*(\d+)/i;
+/** A list of indexes has no more lines. */
+const LONGEST = 10;
 
 const isVector = (value: unknown): boolean =>
   Array.isArray(value) && value.length > 1 && value.every((element) => typeof element === 'number');
+const VECTOR = /^(?:vector|embedding)s?$|(?:Vector|Embedding|_vector|_embedding)$/;
+
+interface Index {
+  readonly at: Place;
+  /** Lines of its list that name the type flat. */
+  readonly flat: readonly Place[];
+}
+
+const indexesIn = ({ lines, file }: Design): Index[] =>
+  lines.flatMap((line, index) => {
+    if (!INDEXES.test(line)) return [];
+    const own = lines.slice(index, index + LONGEST);
+    const end = own.findIndex((one) => one.includes(']'));
+    const flat = own
+      .slice(0, end < 0 ? undefined : end + 1)
+      .flatMap((one, offset) => (FLAT.test(one) ? [{ file, line: index + 1 + offset }] : []));
+    return [{ at: { file, line: index + 1 }, flat }];
+  });
 
 export const VECTORS: readonly Rule[] = [
   {
@@ -36,66 +41,39 @@ export const VECTORS: readonly Rule[] = [
     title: 'A vector index has a vector policy',
     severity: 'error',
     source: SOURCES.microsoft('Vector search in Azure Cosmos DB for NoSQL'),
-    why: 'The index needs a vector embedding policy of the container: the path, the data type, the number of dimensions and the distance function. Without it the container has no vectors to index. An index of the type `flat` takes at most 505 dimensions, `quantizedFlat` and `diskANN` 4,096 (ASM-E156).',
+    why: 'The index needs a vector embedding policy of the container: the path, the data type, the number of dimensions and the distance function. Without it the container has no vectors to index, and a query with VectorDistance needs both. An index of the type `flat` takes at most 505 dimensions, `quantizedFlat` and `diskANN` 4,096 (ASM-E156).',
     hint: 'Add `vectorEmbeddingPolicy` with path, dataType, dimensions and distanceFunction.',
     needs: [DESIGN],
     *check(facts) {
-      const lines = facts.design?.lines ?? [];
-      const starts = (facts.design?.headings ?? []).map(({ at }) => at.line);
-      const flat = facts.design ? flatIn(facts.design) : [];
-      yield* together(
-        flat,
-        `A flat index takes vectors of at most ${FLAT_MOST} numbers, and these have ${n(flat[0]?.length ?? 0)}`,
-        flat.slice(0, 1).map(({ stated }) => stated),
-      );
-      let known = lines.some((line) => /\bvector index/i.test(line)) && lines.some((line) => LENGTH.test(line));
-      for (const { container, prose } of facts.containers) {
-        const last = Math.max(container.at.line, ...prose.map(({ at }) => at.line));
-        const end = Math.min(lines.length + 1, ...starts.filter((line) => line > last));
-        const own = lines.slice(container.at.line - 1, end - 1).map((line) => line.replaceAll('*', ''));
-        const at = own.findIndex((line) => /"?vectorIndexes"?\s*:(?!\s*\[\s*\])|\bvector index\b/i.test(line));
-        if (at < 0) {
-          // A document with a vector, in a design that searches by vectors and nowhere has a policy for them.
-          const isOne = ([name, value]: readonly [string, unknown]): boolean =>
-            /^(vector|embedding)s?$|(Vector|Embedding|_vector|_embedding)$/.test(name) && isVector(value);
-          const vectors = examplesIn(container).filter((example) => Object.entries(example).some(isOne));
-          const field = vectors.flatMap((example) => Object.entries(example)).find(isOne)?.[0];
-          if (field === undefined) continue;
-          const searched = lines.some((line) => /\b(vector|similarity|semantic) search\b|VectorDistance/i.test(line));
-          const empty = lines.findIndex((line) => EMPTY.test(line));
-          if (!searched || lines.some((line) => (empty < 0 ? POLICY : NAMED_POLICY).test(line))) continue;
-          known = true;
-          if (empty >= 0) {
-            yield {
-              message: `${container.name} has the vectors ${field}, but the policy lists no vector index, and the document states no vector policy: a search by them needs both`,
-              at: { file: container.at.file, line: empty + 1 },
-              related: [facts.field(vectors[0] ?? {}, field, container.at)],
-              hint: 'Add `vectorEmbeddingPolicy` with path, dataType, dimensions and distanceFunction, and the path to `vectorIndexes`.',
-            };
-            continue;
-          }
+      const { design } = facts;
+      if (!design) return;
+      const indexes = indexesIn(design);
+      const stated = design.lines.findIndex((line) => LENGTH.test(line));
+      const length = Number(LENGTH.exec(design.lines[stated] ?? '')?.[1] ?? 0);
+      if (length > FLAT_MOST)
+        yield* together(
+          indexes.flatMap(({ flat }) => flat.map((at) => ({ at }))),
+          `A flat index takes vectors of at most ${FLAT_MOST} numbers, and these have ${n(length)}`,
+          [{ file: design.file, line: stated + 1 }],
+        );
+      if (design.lines.some((line) => POLICY.test(line))) return;
+      yield* together(indexes, 'A vector index, but no vector policy, which the index needs');
+      if (indexes.length > 0) return;
+      // Vectors that a query searches by, without index and policy.
+      for (const detail of facts.containers) {
+        const search = facts
+          .asked(detail)
+          .find(({ queries }) => queries.some(({ text }) => /\bVectorDistance\s*\(/i.test(text)));
+        const example = examplesIn(detail.container).find((one) =>
+          Object.entries(one).some(([name, value]) => VECTOR.test(name) && isVector(value)),
+        );
+        if (search)
           yield {
-            message: `${container.name} has the vectors ${field}, but the document states no vector policy, which a search by them needs`,
-            at: {
-              file: container.at.file,
-              line:
-                container.at.line +
-                Math.max(
-                  0,
-                  own.findIndex((line) => line.includes(field)),
-                ),
-            },
-          };
-          continue;
-        }
-        known = true;
-        if (!own.some((line) => POLICY.test(line)))
-          yield {
-            message: `${container.name} has a vector index, but no vector policy, which the index needs`,
-            at: { file: container.at.file, line: container.at.line + at },
+            message: `${search.who} searches ${detail.container.name} by vectors, but the document states no vector policy`,
+            at: search.at,
+            ...(example && { related: [facts.example(example, detail.container.at)] }),
           };
       }
-      if (!known) yield missing('a vector index');
     },
   },
 ];

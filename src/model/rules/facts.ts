@@ -1,8 +1,6 @@
 // Facts for the rules from both documents, computed once: patterns with their rows, containers with their load.
 import { near } from '../../base/near.ts';
-import type { Annotations } from '../annotations/annotations.ts';
 import type { Review } from '../review/review.ts';
-import { withProjections } from '../annotations/projected.ts';
 import type {
   ContainerDetail,
   Design,
@@ -20,8 +18,6 @@ import type { Query } from '../query.ts';
 import { type Charge, type Profile, PROFILES, type RuleSettings, chargeOf } from '../estimate.ts';
 import type { Container, DocumentType, Place } from '../model.ts';
 import { loadOf } from '../load.ts';
-import { quantities } from '../reader/quantity.ts';
-import type { Relational } from './relational.ts';
 import { type Access, type Term, isWrite, sum } from './terms.ts';
 import { FENCE } from './fenced.ts';
 
@@ -50,13 +46,10 @@ const LONGEST = 200;
 export class Facts {
   readonly requirements: Requirements | undefined;
   readonly design: Design | undefined;
-  readonly annotations: Annotations | undefined;
   readonly review: Review | undefined;
   readonly settings: RuleSettings;
   readonly profile: Profile;
   readonly today: Date;
-  /** The SQL of relational copies. */
-  readonly relational: Relational;
   readonly accesses: readonly Access[];
   readonly questions: readonly Question[];
   readonly #byName: ReadonlyMap<string, ContainerDetail>;
@@ -66,16 +59,9 @@ export class Facts {
   readonly #into: ReadonlyMap<string | undefined, readonly ProjectionRow[]>;
   readonly #loads = { peak: new Map<ContainerDetail, Term[]>(), average: new Map<ContainerDetail, Term[]>() };
 
-  constructor(
-    { requirements, design, annotations, review }: Documents,
-    relational: Relational,
-    settings: RuleSettings,
-    today: Date,
-  ) {
-    this.relational = relational;
+  constructor({ requirements, design, review }: Documents, settings: RuleSettings, today: Date) {
     this.requirements = requirements;
     this.design = design;
-    this.annotations = annotations && withProjections(annotations, design?.projections ?? []);
     this.review = review;
     this.settings = settings;
     this.profile = PROFILES[settings.profile];
@@ -354,10 +340,6 @@ export function fieldsIn(container: Container): ReadonlySet<string> {
   return known;
 }
 const fields = new WeakMap<Container, ReadonlySet<string>>();
-
-/** Figures of one unit in a text. */
-export const figures = (text: string, unit: string): number[] =>
-  quantities(text).flatMap((quantity) => (quantity.unit === unit ? [quantity.high] : []));
 
 /** Terms as a sum: `pattern 1 90/s × 1 RU + projection totals 20/s × 9 RU = 270 RU/s`. */
 export const written = (terms: readonly Term[], format: (value: number) => string): string =>

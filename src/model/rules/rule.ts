@@ -4,7 +4,8 @@ import { type Place, otherPlaces } from '../model.ts';
 import type { Facts } from './facts.ts';
 
 export type Severity = 'error' | 'warning' | 'information';
-export type RuleId = `${'A' | 'B' | 'C' | 'D' | 'E' | 'F' | 'G' | 'H' | 'I' | 'J' | 'K'}${number}`;
+/** K: the concerns of a review, by its questions. */
+export type RuleId = `${'A' | 'B' | 'C' | 'D' | 'E' | 'F' | 'G' | 'H' | 'I' | 'K'}${number}`;
 
 /** A finding of a rule, at a line. */
 export interface Found {
@@ -51,8 +52,6 @@ export interface Rule {
   readonly needs?: readonly Need[];
   /** Also sees the key of a container for which the document states several (C31). */
   readonly seesAllKeys?: true;
-  /** Of a rule on annotations: the rules on words that ask the same. They don't run where a document in a layout of its own is annotated. */
-  readonly instead?: readonly RuleId[];
   check(facts: Facts): Iterable<RuleResult>;
 }
 
@@ -77,6 +76,12 @@ export function* hinted(all: Iterable<Found>, hint: string, severity?: Severity)
   for (const found of all) yield { ...found, hint, ...(severity && { severity }) };
 }
 
+/** Findings of a part of a rule, whose severity and hint are others than the rule's. */
+export function* part(results: Iterable<RuleResult>, severity: Severity, hint?: string): Iterable<RuleResult> {
+  for (const result of results)
+    yield 'missing' in result ? result : { severity, ...(hint !== undefined && { hint }), ...result };
+}
+
 export const missing = (what: string): Missing => ({ missing: what });
 
 export const DESIGN: Need = {
@@ -87,11 +92,6 @@ export const MAPPING: Need = { what: 'the access pattern mapping', there: ({ acc
 export const PATTERNS: Need = {
   what: 'the access patterns (cosmosdb_requirements.md)',
   there: ({ patterns }) => patterns.length > 0,
-};
-export const ANNOTATIONS: Need = {
-  what: 'annotations of the data model (millrace model annotate)',
-  whole: false,
-  there: ({ annotations }) => annotations !== undefined,
 };
 export const noDesign = missing(DESIGN.what);
 

@@ -4,8 +4,6 @@ import type { Change } from '../../model/fix.ts';
 import type { ModelFinding, Place } from '../../model/model.ts';
 import type { ProfileName } from '../../model/estimate.ts';
 import { type NotChecked, type Report, compareIds } from '../../model/rules/index.ts';
-import type { Verdict } from '../../model/review/schema.ts';
-import { isQuestion } from '../../model/rules/question.ts';
 import type { RuleFinding, Severity } from '../../model/rules/rule.ts';
 import { plural } from '../table.ts';
 import type { About } from './about.ts';
@@ -13,8 +11,6 @@ import { diffOf } from './fix.ts';
 
 /** A finding with its line of the document, and what it is about. */
 export interface ShownFinding extends RuleFinding, About {
-  /** For verdicts: `K9-3fa9c1d2`. */
-  readonly name: string;
   readonly source?: string;
 }
 
@@ -28,12 +24,6 @@ export interface Checked {
     readonly reason: string;
     readonly at: Place;
   }[];
-  /** What a second reader doesn't call right. */
-  readonly setAside: readonly {
-    readonly finding: ShownFinding;
-    readonly verdict: Verdict['verdict'];
-    readonly because: string;
-  }[];
   /** The number of concerns of a review. Absent: there is no review. */
   readonly concerns?: number;
   readonly reading: readonly ModelFinding[];
@@ -43,13 +33,9 @@ export interface Checked {
   readonly profile: ProfileName;
   /** Whether the text lists every rule that found nothing to check, or only those that lack a whole document. */
   readonly unchecked: boolean;
-  /** The number of rules that were run, without the questions. */
+  /** The number of rules that were run. */
   readonly rules: number;
   readonly counts: Readonly<Record<Severity, number>>;
-  /** Annotations whose words are in the document, lines with text, and how many of those have words of an annotation. */
-  readonly annotations?: { readonly used: number; readonly lines: number; readonly covered: number };
-  /** The document has a layout of its own, so annotations or a review would tell more than the check reads by itself. */
-  readonly toAnnotate?: true;
 }
 
 export const GROUPS: Readonly<Record<string, string>> = {
@@ -62,8 +48,7 @@ export const GROUPS: Readonly<Record<string, string>> = {
   G: 'Contract of code and document',
   H: 'Tenancy',
   I: 'Shard map',
-  J: 'Places of the document that don’t fit together',
-  K: 'Questions that a reader answered',
+  K: 'Concerns of a review',
 };
 
 const COLOURS = { error: 'red', warning: 'yellow', information: 'cyan' } as const;
@@ -103,12 +88,6 @@ export function checkText(checked: Checked): string {
       out.push(`  ${finding.rule.padEnd(4)} ${placed(finding.at)}  until ${until}: ${reason}`);
     out.push('');
   }
-  if (checked.unchecked && checked.setAside.length > 0) {
-    out.push(style('bold', 'Set aside by verdicts'));
-    for (const { finding, verdict, because } of checked.setAside)
-      out.push(`  ${finding.rule.padEnd(4)} ${placed(finding.at)}  ${verdict}: ${because}`);
-    out.push('');
-  }
   const listed = checked.unchecked ? checked.notChecked : checked.notChecked.filter(({ whole }) => whole);
   if (listed.length > 0) {
     out.push(style('bold', 'Not checked, because this is missing'));
@@ -118,31 +97,8 @@ export function checkText(checked: Checked): string {
     }
     out.push('');
   }
-  out.push(...unseen(checked));
-  if (checked.toAnnotate)
-    out.push(
-      style(
-        'dim',
-        'The document has a layout of its own, and the check understands only a part of it. Annotations tell it the rest: `millrace model annotate` prints what an assistant needs to write them. `millrace model review` prints the questions of a review, which finds most.',
-      ),
-      '',
-    );
   out.push(summary(checked));
   return out.join('\n');
-}
-
-/** No warning may mean that little was read: the rules that find most need examples and queries. */
-function unseen({ findings, notChecked }: Checked): string[] {
-  if (findings.some(({ severity }) => severity !== 'information')) return [];
-  const missing = new Set(notChecked.map((entry) => entry.missing));
-  const examples = [...missing].flatMap((what) => /^examples of (.+)$/.exec(what)?.[1] ?? []);
-  const lacking = [
-    ...(examples.length > 0 ? [`no example of ${examples.join(', ')}`] : []),
-    ...(missing.has('a query') ? ['no query'] : []),
-  ];
-  return lacking.length === 0
-    ? []
-    : [`Without warnings, but little could be checked: Millrace read ${lacking.join(' and ')} here.`, ''];
 }
 
 function summary({
@@ -153,23 +109,17 @@ function summary({
   unchecked,
   folder,
   profile,
-  annotations,
   concerns,
-  setAside,
 }: Checked): string {
-  const not = new Set(notChecked.map(({ rule }) => rule).filter((id) => !isQuestion(id))).size;
+  const not = new Set(notChecked.map(({ rule }) => rule)).size;
   const found = [
     error > 0 ? style('red', plural(error, 'error')) : '',
     warning > 0 ? style('yellow', plural(warning, 'warning')) : '',
     information > 0 ? `${information} for information` : '',
   ].filter(Boolean);
   const total = found.length === 0 ? style('green', 'no findings') : found.join(', ');
-  const read = annotations
-    ? `; ${plural(annotations.used, 'annotation')} of ${annotations.covered} of ${plural(annotations.lines, 'line')}`
-    : '';
   const reviewed = concerns === undefined ? '' : `; a review with ${plural(concerns, 'concern')}`;
-  const aside = setAside.length === 0 ? '' : `; ${plural(setAside.length, 'finding')} set aside by verdicts`;
-  return `${folder}: ${total}; ${plural(rules, 'rule')}, ${not} of them not fully checked${not > 0 && !unchecked ? ' (--unchecked lists them)' : ''}, ${waived.length} waived (profile ${profile})${read}${reviewed}${aside}`;
+  return `${folder}: ${total}; ${plural(rules, 'rule')}, ${not} of them not fully checked${not > 0 && !unchecked ? ' (--unchecked lists them)' : ''}, ${waived.length} waived (profile ${profile})${reviewed}`;
 }
 
 function one({ rule, severity, message, words, at: place, evidence, hint, related, source }: ShownFinding): string[] {

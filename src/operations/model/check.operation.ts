@@ -1,14 +1,9 @@
 import { resolve } from 'node:path';
 import { z } from 'zod';
-import type { Annotations } from '../../model/annotations/annotations.ts';
 import type { ProfileName, RuleSettings } from '../../model/estimate.ts';
 import { textsOf } from '../../model/documents.ts';
 import type { Place } from '../../model/model.ts';
-import { nameOf } from '../../model/review/verdicts.ts';
-import { isTemplated } from '../../model/rules/facts.ts';
 import { type Report, checkDocuments } from '../../model/rules/index.ts';
-import { isQuestion } from '../../model/rules/question.ts';
-import { parserFor } from '../../model/rules/relational.ts';
 import type { RuleFinding, Severity } from '../../model/rules/rule.ts';
 import { writeText } from '../write-text.ts';
 import { type Context, type Plan, defineOperation } from '../operation.ts';
@@ -42,7 +37,7 @@ export const modelCheck = defineOperation({
     unchecked: z
       .boolean()
       .default(false)
-      .describe('list the rules that found nothing to check, and what they look for; and what verdicts set aside'),
+      .describe('list also the rules that were asked for something and couldn’t read it, and what they lack'),
     sarif: z.boolean().default(false).describe('print SARIF 2.1.0 for code scanning'),
     fix: z
       .boolean()
@@ -88,17 +83,11 @@ async function checkedPair(
   settings: RuleSettings,
 ): Promise<{ pair: Pair; report: Report }> {
   const pair = await readPair(workspace, directory);
-  const parser = await parserFor(pair.documents);
-  return { pair, report: checkDocuments(pair.documents, pair.rules, { settings, parser }) };
+  return { pair, report: checkDocuments(pair.documents, pair.rules, { settings }) };
 }
 
 const passes = ({ findings, reading }: Report, failOn: 'error' | 'warning'): boolean =>
   [...findings, ...reading].every(({ severity }) => WEIGHT[severity] < WEIGHT[failOn]);
-
-const annotated = ({ found, coverage }: Annotations): NonNullable<Checked['annotations']> => ({
-  used: found,
-  ...coverage,
-});
 
 /** The report with paths relative to the working directory, and with the documents' lines. */
 function shown(
@@ -114,7 +103,6 @@ function shown(
   const finding = (of: RuleFinding): ShownFinding => {
     const source = lineOf(of.at);
     return {
-      name: nameOf(of, lineOf),
       ...of,
       ...about(of),
       at: short(of.at),
@@ -125,11 +113,8 @@ function shown(
   return {
     folder: shortPath(directory, folder) || '.',
     profile,
-    rules: rules.filter(({ id }) => !isQuestion(id)).length,
+    rules: rules.length,
     counts: counts(report),
-    ...(documents.annotations
-      ? { annotations: annotated(documents.annotations) }
-      : !isTemplated(documents) && !documents.review && { toAnnotate: true as const }),
     findings: report.findings.map(finding),
     notChecked: report.notChecked,
     waived: report.waived.map(({ finding: of, waiver: { until = 0, reason, at } }) => ({
@@ -138,12 +123,7 @@ function shown(
       reason,
       at: short(at),
     })),
-    setAside: report.setAside.map(({ finding: of, verdict: { verdict, because } }) => ({
-      finding: finding(of),
-      verdict,
-      because,
-    })),
-    ...(documents.review && { concerns: documents.review.concerns }),
+    ...(documents.review && { concerns: documents.review.concerns.length }),
     reading: report.reading.map((of) => ({ ...of, at: short(of.at) })),
   };
 }

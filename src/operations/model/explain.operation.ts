@@ -2,7 +2,6 @@ import { styleText } from 'node:util';
 import { z } from 'zod';
 import type { Rule } from '../../model/rules/rule.ts';
 import { compareIds } from '../../model/rules/index.ts';
-import { WITHDRAWN, type Withdrawn } from '../../model/rules/withdrawn.ts';
 import { defineOperation } from '../operation.ts';
 import { suggestion } from '../../base/near.ts';
 import { GROUPS } from './check-text.ts';
@@ -20,7 +19,7 @@ export const modelExplain = defineOperation({
   run: async ({ rule: wanted }) => {
     const rules = everyRule().toSorted((a, b) => compareIds(a.id, b.id));
     if (wanted === undefined) return rules.map(describe);
-    const found = [...rules, ...WITHDRAWN].filter(({ id }) => id === wanted.trim().toUpperCase());
+    const found = rules.filter(({ id }) => id === wanted.trim().toUpperCase());
     if (found.length > 0) return found.map(describe);
     const ids = rules.map(({ id }) => id);
     throw operationsError('rule-unknown', `There is no rule ${wanted}${suggestion(wanted.toUpperCase(), ids)}`);
@@ -33,7 +32,7 @@ export const modelExplain = defineOperation({
   },
 });
 
-const describe = ({ id, title, severity, source, why, hint }: Rule | Withdrawn) => ({
+const describe = ({ id, title, severity, source, why, hint }: Rule) => ({
   rule: id,
   group: GROUPS[id.charAt(0)] ?? '',
   title,

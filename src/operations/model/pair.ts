@@ -6,8 +6,6 @@ import { contractRules } from '../../contract/contract-rules.ts';
 import type { PipelineSource, Unloadable } from '../../contract/declared.ts';
 import type { Pipeline } from '../../definition/specs.ts';
 import { modelPath } from '../../definition/model-ref.ts';
-import type { Annotations } from '../../model/annotations/annotations.ts';
-import { asAnnotated } from '../../model/annotations/as-annotated.ts';
 import type { Design, Documents } from '../../model/documents.ts';
 import { waiversIn } from '../../model/reader/common.ts';
 import { readDesign } from '../../model/reader/design.ts';
@@ -18,8 +16,7 @@ import { suggestion } from '../../base/near.ts';
 import { placeIn } from '../../runtime/load-pipeline.ts';
 import type { DeclaredPipeline, Workspace } from '../../runtime/workspace.ts';
 import { operationsError } from '../errors.ts';
-import { readAnnotations } from './annotations.ts';
-import { linesOf, readReview, readVerdicts } from './review.ts';
+import { linesOf, readReview } from './review.ts';
 
 /** The names that the modelling prompt uses. */
 export const REQUIREMENTS = 'cosmosdb_requirements.md';
@@ -81,7 +78,7 @@ export async function pathsOf(
 
 /**
  * Reads the documents and the pipeline. The documents are read even if the pipeline can't be loaded.
- * @throws UsageError `model-missing`, `annotations-unreadable`, and the errors of the readers
+ * @throws UsageError `model-missing`, `review-unreadable`, and the errors of the readers
  */
 export async function readPair(workspace: Workspace, directory: string | undefined): Promise<Pair> {
   const { folder, design, requirements, declared } = await locate(workspace, directory);
@@ -97,18 +94,14 @@ export async function readPair(workspace: Workspace, directory: string | undefin
   }
   const read = hasRequirements ? await readRequirements(requirements) : undefined;
   const known = read?.patterns.map(({ id }) => id);
-  const annotations = hasDesign ? await readAnnotations(design) : undefined;
   const review = hasDesign ? await readReview(design, read) : undefined;
-  const verdicts = hasDesign ? await readVerdicts(design) : undefined;
-  const readable = hasDesign ? await designOf(design, known, annotations, review !== undefined) : undefined;
+  const readable = hasDesign ? await designOf(design, known, review !== undefined) : undefined;
   const alone = hasDesign && !readable ? await linesOf(design) : undefined;
   const documents: Documents = {
     requirements: read,
     design: readable,
     ...(alone && { waivers: waiversIn(alone.lines.join('\n'), design) }),
-    ...(annotations && { annotations }),
     ...(review && { review }),
-    ...(verdicts && { verdicts }),
   };
   const unloadable = declared && 'unloadable' in declared ? declared.unloadable : undefined;
   return {
@@ -128,22 +121,20 @@ export async function readPair(workspace: Workspace, directory: string | undefin
   };
 }
 
-/** A document in which the reader finds no container can be checked by its annotations, or by its review. */
+/** A document in which the reader finds no container can be checked by its review. */
 async function designOf(
   file: string,
   known: readonly string[] | undefined,
-  annotations: Annotations | undefined,
   reviewed: boolean,
 ): Promise<Design | undefined> {
   try {
     const design = await readDesign(file, known);
-    if (annotations) return asAnnotated(design, annotations);
     // What the reader only skipped, somebody has read.
     return reviewed
       ? { ...design, findings: design.findings.filter(({ severity }) => severity !== 'information') }
       : design;
   } catch (cause) {
-    if ((annotations || reviewed) && cause instanceof UsageError && UNREAD.has(cause.code)) return undefined;
+    if (reviewed && cause instanceof UsageError && UNREAD.has(cause.code)) return undefined;
     throw cause;
   }
 }

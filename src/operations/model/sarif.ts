@@ -7,7 +7,10 @@ import type { Checked } from './check-text.ts';
 
 const LEVELS: Readonly<Record<Severity, string>> = { error: 'error', warning: 'warning', information: 'note' };
 
-export function sarif({ findings, waived, setAside, reading }: Checked, rules: readonly Rule[]): string {
+export function sarif({ findings, waived, reading }: Checked, every: readonly Rule[]): string {
+  // The concerns of a review have the numbers of its questions, which are no rules.
+  const asked = new Set(findings.map(({ rule }) => rule).filter((id) => every.every((rule) => rule.id !== id)));
+  const rules = [...every.map(({ id }) => id), ...asked];
   const location = ({ file, line }: Place) => ({
     physicalLocation: {
       artifactLocation: isAbsolute(file)
@@ -18,7 +21,7 @@ export function sarif({ findings, waived, setAside, reading }: Checked, rules: r
   });
   const result = (finding: RuleFinding) => ({
     ruleId: finding.rule,
-    ruleIndex: rules.findIndex(({ id }) => id === finding.rule),
+    ruleIndex: rules.indexOf(finding.rule),
     level: LEVELS[finding.severity],
     message: {
       text: [finding.message, finding.evidence, finding.hint].filter((part) => part !== undefined).join('. '),
@@ -36,13 +39,14 @@ export function sarif({ findings, waived, setAside, reading }: Checked, rules: r
           driver: {
             name: 'Millrace',
             rules: [
-              ...rules.map(({ id, title, why, hint, severity }) => ({
+              ...every.map(({ id, title, why, hint, severity }) => ({
                 id,
                 shortDescription: { text: title },
                 fullDescription: { text: why },
                 help: { text: hint },
                 defaultConfiguration: { level: LEVELS[severity] },
               })),
+              ...[...asked].map((id) => ({ id, shortDescription: { text: 'A concern of the review' } })),
               ...codes.map((id) => ({ id, shortDescription: { text: `Reading: ${id.replaceAll('-', ' ')}` } })),
             ],
           },
@@ -53,10 +57,6 @@ export function sarif({ findings, waived, setAside, reading }: Checked, rules: r
           ...waived.map(({ finding, reason }) => ({
             ...result(finding),
             suppressions: [{ kind: 'inSource', justification: reason }],
-          })),
-          ...setAside.map(({ finding, verdict, because }) => ({
-            ...result(finding),
-            suppressions: [{ kind: 'external', justification: `${verdict}: ${because}` }],
           })),
           ...reading.map(({ code, severity, message, at }) => ({
             ruleId: code,

@@ -26,12 +26,11 @@ export interface Subject {
 }
 
 /** Findings of `model check` and `plan` by rule and words, without their lines, since a changed line may move others. */
-export function findingsOf({ documents, pipeline, source, parser }: Subject): Set<string> {
-  const { findings, reading, notChecked } = checkDocuments(
-    documents,
-    [...MODEL_RULES, ...contractRules(pipeline, source)],
-    { parser },
-  );
+export function findingsOf({ documents, pipeline, source }: Subject): Set<string> {
+  const { findings, reading, notChecked } = checkDocuments(documents, [
+    ...MODEL_RULES,
+    ...contractRules(pipeline, source),
+  ]);
   return new Set([
     ...findings.filter(({ severity }) => severity !== 'information').map(({ rule, message }) => `${rule}: ${message}`),
     ...reading.filter(({ severity }) => severity !== 'information').map(({ code, message }) => `${code}: ${message}`),

@@ -74,11 +74,10 @@ export const modelProve = defineOperation({
     if (mutants === undefined || !source) return proof;
     const { killScore } = await import('../mutants/kill.ts');
     const { loadText } = await import('../mutants/load.ts');
-    const { parserFor } = await import('../../model/rules/relational.ts');
     const read = { design, requirements };
     const subject = {
       documents: read,
-      parser: await parserFor(read),
+      parser: undefined,
       pipeline: loaded.pipeline,
       source: { file: source.file, text: withoutTypes(source.text) },
     };

@@ -124,9 +124,9 @@ export const DESIGN = `# Shop: Azure Cosmos DB NoSQL Data Model
 | Pattern | Description | Containers/Indexes | Cosmos DB Operations | Implementation Notes |
 |---|---|---|---|---|
 | 1 | Read an order | Orders | Point read (id + PK) | 1 RU |
-| 2 | A customer's orders | CustomerOrders | Query: \`SELECT * FROM c WHERE c.customerId = @c\` | 3 RU |
+| 2 | A customer's orders | CustomerOrders | Query: \`SELECT * FROM c WHERE c.type = "summary" AND c.customerId = @c\` | 3 RU |
 | 3 | Read a customer | Customers | Point read (id + PK) | 1 RU |
-| 4 | Totals of a day | Days | Query of all shards: \`SELECT * FROM c WHERE c.day = @day\` | merged, 4 RU |
+| 4 | Totals of a day | Days | Query of all shards: \`SELECT * FROM c WHERE c.type = "day" AND c.day = @day\` | merged, 4 RU |
 | 5 | Place an order | Orders | Create | 10 RU |
 | 6 | Rename a customer | Customers | Replace | 12 RU |
 
@@ -172,7 +172,6 @@ export interface Case {
   readonly severity?: 'error' | 'warning' | 'information';
   /** Part of the message. */
   readonly says?: string;
-  readonly price?: number;
 }
 
 export interface Texts {

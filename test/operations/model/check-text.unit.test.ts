@@ -16,7 +16,6 @@ test('lines that follow each other are one place', () => {
   const checked = {
     findings: [
       {
-        name: 'G15-00000000',
         rule: 'G15',
         severity: 'error',
         message: 'x',
@@ -26,7 +25,6 @@ test('lines that follow each other are one place', () => {
     ],
     notChecked: [],
     waived: [],
-    setAside: [],
     reading: [],
     fixed: [],
     folder: '.',

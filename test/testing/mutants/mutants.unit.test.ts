@@ -7,7 +7,7 @@ import { documentMutants } from '../../../src/testing/mutants/document.ts';
 import { killScore } from '../../../src/testing/mutants/kill.ts';
 import { type Mutant, otherFields } from '../../../src/testing/mutants/mutant.ts';
 import { formatProof } from '../../../src/testing/prove/operation.ts';
-import { NAMES, type Texts, pipelineOf, textsOf } from '../../model/rules/mutants.ts';
+import { NAMES, type Texts, pipelineOf, textsOf } from '../../model/example-texts.ts';
 
 const said = (mutants: readonly Mutant[]): string[] => mutants.map(({ line, was, is }) => `${line}: ${was} → ${is}`);
 

@@ -249,7 +249,7 @@ function containers(facts: Facts): string {
   return `<section><h2>Containers</h2><div class="grid">${cards.join('')}</div></section>`;
 }
 
-function rest({ waived, setAside, notChecked, reading }: Checked): string {
+function rest({ waived, notChecked, reading }: Checked): string {
   const list = (title: string, lines: readonly string[]): string =>
     lines.length === 0
       ? ''
@@ -264,13 +264,6 @@ function rest({ waived, setAside, notChecked, reading }: Checked): string {
       waived.map(
         ({ finding, until, reason }) =>
           `<b>${finding.rule}</b> ${escaped(finding.message)} <span class="dim">until ${until}: ${escaped(reason)}</span>`,
-      ),
-    ),
-    list(
-      'Set aside by verdicts',
-      setAside.map(
-        ({ finding, verdict, because }) =>
-          `<b>${finding.rule}</b> ${escaped(finding.message)} <span class="dim">${verdict}: ${escaped(because)}</span>`,
       ),
     ),
     list(

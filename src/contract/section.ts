@@ -28,6 +28,7 @@ export function withProjections(document: string, design: Design, pipeline: Pipe
   const newline = text.includes('\r\n') ? '\r\n' : '\n';
   const contract = new Contract(pipeline, undefined);
   const span = tableSpans(text, design.file, 'projections')[0];
+  if (!span && contract.declared.length === 0) return document;
   return mark + (span ? refreshed(text, span, design, contract, newline) : inserted(text, design, contract, newline));
 }
 

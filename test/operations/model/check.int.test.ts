@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { cli } from '../../cli/cli.ts';
-import { DESIGN, REQUIREMENTS, type Edit, edited } from '../../model/rules/base.ts';
+import { DESIGN, type Edit, edited } from '../../model/rules/base.ts';
 
 let root: string;
 let count = 0;

@@ -119,6 +119,30 @@ describe('init', () => {
     expect(toDeclare.filter((name) => !errors.some((message) => message.includes(name)))).toEqual([]);
   });
 
+  it('writes a project that takes a second version of a projection, with a row of its own or by --fix', async () => {
+    await run('init', 'versions', '--yes');
+    const app = join(place, 'versions');
+    mkdirSync(join(app, 'node_modules'));
+    symlinkSync(join(import.meta.dirname, '../../..'), join(app, 'node_modules/millrace'), 'dir');
+    const file = join(app, 'pipeline/pipeline.ts');
+    const text = readFileSync(file, 'utf8');
+    const [declared = ''] = /^ {4}copy\('order-lists'[^]*?^ {4}\}\),\n/m.exec(text) ?? [];
+    const second = declared.replace('{\n', "{\n      version: 2,\n      onDelete: 'keep',\n");
+    writeFileSync(file, text.replace(declared, declared + second));
+    // One row is about both versions, and one of them keeps what is deleted.
+    await expect(loadPipeline(join(app, 'pipeline'))).rejects.toThrow('but keep in the code');
+    expect(await run('model', 'check', 'versions/pipeline', '--fix', '--fail-on', 'error')).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('+ | order-lists@2 | copy |'),
+    });
+    const { pipeline } = await loadPipeline(join(app, 'pipeline'));
+    expect(pipeline.projections.map(({ name, version }) => `${name}@${version}`)).toEqual([
+      'order-lists@1',
+      'order-lists@2',
+      'days@1',
+    ]);
+  });
+
   it('says what it would write, and writes nothing', async () => {
     expect(await run('init', 'my-shop', '--dry-run')).toMatchObject({
       code: 0,

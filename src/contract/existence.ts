@@ -14,7 +14,7 @@ export const anyProjection = (contract: Contract): Need => ({
   there: ({ rows }) => rows.length + contract.declared.length > 0,
 });
 export const SECTION: Need = {
-  what: 'the section "Change Feed Projections" (`millrace model format --projections` writes it)',
+  what: 'the section "Change Feed Projections" (`millrace model check --fix` writes it)',
   there: ({ rows }) => rows.length > 0,
 };
 export const noPipeline = missing('pipeline.ts');

@@ -5,26 +5,17 @@ import { startOf } from '../definition/start.ts';
 import type { ArchiveSpec, EmbedSpec, PublishSpec, SourceRef } from '../definition/specs.ts';
 import type { ProjectionRow, Reference } from '../model/documents.ts';
 import { bytesOf, duration, quantities } from '../model/reader/quantity.ts';
-import { type Facts, didYouMean } from '../model/rules/facts.ts';
+import type { Facts } from '../model/rules/facts.ts';
 import { type RuleResult, n } from '../model/rules/rule.ts';
-import { type Contract, type Declared, writing } from './declared.ts';
-import { derivation } from './derivation.ts';
+import { type Contract, writing } from './declared.ts';
+import type { ColumnRule, Compared, Said } from './compared.ts';
+import { type Pair, derivation, pairsOf, partsOf, unwritten } from './derivation.ts';
 import { filters } from './filters.ts';
 import { measured } from './measured.ts';
 import { groupOf, isWhole, trace } from './trace.ts';
 
-export type ColumnRule = 'G1' | 'G2' | 'G5' | 'G7' | 'G9' | 'G10' | 'G16';
-export type Said = Exclude<RuleResult, { readonly missing: string }>;
 /** What is said, under the rule of its column. */
 type Difference = Said & { readonly rule: ColumnRule };
-
-/** What is compared, and where a finding stands. */
-export interface Compared {
-  readonly facts: Facts;
-  readonly contract: Contract;
-  readonly row: ProjectionRow;
-  readonly declared: Declared;
-}
 
 /** All differences of one rule. */
 export function* differencesOf(rule: ColumnRule, facts: Facts, contract: Contract): Iterable<RuleResult> {
@@ -308,43 +299,6 @@ function* events({ facts, contract, row, declared }: Compared, spec: PublishSpec
         at: row.at,
         related: [contract.at(declared, what === 'type' ? 'type' : 'schemaVersion')],
       };
-}
-
-/** Single words that name no field, or one that no function writes. */
-const EVERYTHING = /^(all|everything|same|whole|full|none|id|type|ttl)$/i;
-
-/** Every single word among the fields is a field that the code writes. */
-export function* unwritten({ contract, row, declared }: Compared, known: ReadonlySet<string>): Iterable<Said> {
-  for (const part of row.fieldsText.replaceAll('`', '').split(/[;,]/)) {
-    const field = /^[\p{L}_]\w*$/u.exec(part.trim())?.[0];
-    if (field !== undefined && !known.has(field) && !EVERYTHING.test(field))
-      yield {
-        message: `${row.name} has the field ${field} in the document, but the code doesn't write it`,
-        at: row.at,
-        related: [contract.at(declared, writing(declared))],
-        hint: didYouMean(field, [...known]),
-      };
-  }
-}
-
-/** A field of the sink, and the field of the source, or `join.field`, that it is from. */
-export interface Pair {
-  readonly to: string;
-  readonly from: string;
-}
-
-const partsOf = (text: string): string[] =>
-  text
-    .replaceAll(/[`[\]]/g, '')
-    .split(/[;,]/)
-    .filter((part) => part.trim() !== '');
-
-/** `destination = destination; id = id`: pairs of single names; other forms are skipped. */
-export function pairsOf(text: string): Pair[] {
-  return partsOf(text).flatMap((part) => {
-    const [, to, from] = /^\s*(?:\p{L}\w*\.)?([\p{L}_]\w*)\s*=\s*([\p{L}_][\w.]*)\s*$/u.exec(part) ?? [];
-    return to === undefined || from === undefined ? [] : [{ to, from }];
-  });
 }
 
 /** An embed's fields, and the fields by which it finds a child's parent. */

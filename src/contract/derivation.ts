@@ -1,10 +1,49 @@
 // The fields that a row lists, against those that the code writes, and what each is derived from.
 import type { Doc } from '../definition/specs.ts';
-import { type Compared, type Said, pairsOf, unwritten } from './columns.ts';
+import { didYouMean } from '../model/rules/facts.ts';
+import type { Compared, Said } from './compared.ts';
 import { writing } from './declared.ts';
 import { type Trace, type Whole, depends, outputsOf } from './trace.ts';
 
-const EVERYTHING = /\b(all|everything|same|whole|full|every)\b/i;
+/** Single words that name no field, or one that no function writes. */
+const EVERYTHING = /^(all|everything|same|whole|full|none|id|type|ttl)$/i;
+
+/** Every single word among the fields is a field that the code writes. */
+export function* unwritten({ contract, row, declared }: Compared, known: ReadonlySet<string>): Iterable<Said> {
+  for (const part of row.fieldsText.replaceAll('`', '').split(/[;,]/)) {
+    const field = /^[\p{L}_]\w*$/u.exec(part.trim())?.[0];
+    if (field !== undefined && !known.has(field) && !EVERYTHING.test(field))
+      yield {
+        message: `${row.name} has the field ${field} in the document, but the code doesn't write it`,
+        at: row.at,
+        related: [contract.at(declared, writing(declared))],
+        hint: didYouMean(field, [...known]),
+      };
+  }
+}
+
+/** A field of the sink, and the field of the source, or `join.field`, that it is from. */
+export interface Pair {
+  readonly to: string;
+  readonly from: string;
+}
+
+export const partsOf = (text: string): string[] =>
+  text
+    .replaceAll(/[`[\]]/g, '')
+    .split(/[;,]/)
+    .filter((part) => part.trim() !== '');
+
+/** `destination = destination; id = id`: pairs of single names; other forms are skipped. */
+export function pairsOf(text: string): Pair[] {
+  return partsOf(text).flatMap((part) => {
+    const [, to, from] = /^\s*(?:\p{L}\w*\.)?([\p{L}_]\w*)\s*=\s*([\p{L}_][\w.]*)\s*$/u.exec(part) ?? [];
+    return to === undefined || from === undefined ? [] : [{ to, from }];
+  });
+}
+
+/** The row doesn't list every field. */
+const ALL = /\b(all|everything|same|whole|full|every)\b/i;
 
 export function* derivation(of: Compared, spec: Whole, { runs }: Trace): Iterable<Said> {
   const { contract, row, declared } = of;
@@ -26,7 +65,7 @@ export function* derivation(of: Compared, spec: Whole, { runs }: Trace): Iterabl
     .split(/[;,]/)
     .filter((part) => part.trim() !== '');
   const listed = parts.map((part) => /^\s*(?:[\p{L}_][\w.]*\s*(?:→|->|=>)\s*)?([\p{L}_]\w*)\s*$/u.exec(part)?.[1]);
-  if (listed.length === 0 || listed.includes(undefined) || EVERYTHING.test(row.fieldsText)) return;
+  if (listed.length === 0 || listed.includes(undefined) || ALL.test(row.fieldsText)) return;
   const known = new Set([...listed, ...row.keys, 'id', 'type', 'ttl']);
   const more = [...written].filter((field) => !known.has(field));
   if (more.length > 0)

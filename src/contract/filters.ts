@@ -5,7 +5,7 @@ import { examplesOf } from '../model/model.ts';
 import { typeRules } from '../definition/discriminator.ts';
 import type { DerivedSpec, Doc } from '../definition/specs.ts';
 import { attempt } from '../definition/watched.ts';
-import type { Compared, Said } from './columns.ts';
+import type { Compared, Said } from './compared.ts';
 
 /** The words beside the source: what is left without the references, and what they say. */
 interface Words {
@@ -55,8 +55,8 @@ export function wordsOf(sourceText: string): Words {
   };
 }
 
-export function* filters(of: Compared): Iterable<Said> {
-  const { contract, row, declared } = of;
+export function* filters(compared: Compared): Iterable<Said> {
+  const { contract, row, declared } = compared;
   const { spec } = declared;
   const words = wordsOf(row.sourceText);
   if (spec.kind === 'copy') {
@@ -90,7 +90,7 @@ export function* filters(of: Compared): Iterable<Said> {
       at: row.at,
       related: [contract.at(declared, spec.each ? 'each' : 'from')],
     };
-  yield* conditions(of, words);
+  yield* conditions(compared, words);
 }
 
 const whereOf = (spec: DerivedSpec): ((doc: Doc) => boolean) | undefined =>

@@ -5,7 +5,7 @@ import { examplesOf } from '../model/model.ts';
 import { typeRules } from '../definition/discriminator.ts';
 import type { AggregateSpec, Doc, MeasureSpec, Pipeline } from '../definition/specs.ts';
 import { attempt } from '../definition/watched.ts';
-import type { Compared, Said } from './columns.ts';
+import type { Compared, Said } from './compared.ts';
 import { writing } from './declared.ts';
 import { type Expression, expressionOf } from './expression.ts';
 

@@ -1,22 +1,12 @@
 // G8 and G9: rules for aggregates and archives only.
-import { bytesOf, duration, quantities } from '../model/reader/quantity.ts';
 import type { Facts } from '../model/rules/facts.ts';
-import { type Rule, type RuleResult, SOURCES, missing, n } from '../model/rules/rule.ts';
-import { parseDate } from '../definition/date.ts';
+import { type Rule, SOURCES, missing, n } from '../model/rules/rule.ts';
 import { examplesOf } from '../model/model.ts';
-import type { ArchiveSpec } from '../definition/specs.ts';
 import type { ProjectionRow } from '../model/documents.ts';
-import type { Contract, Declared } from './declared.ts';
+import { archivedIn, differencesOf } from './columns.ts';
+import type { Contract } from './declared.ts';
 
 const DAY = 86_400_000;
-/** The part of the cell that says how long archived documents are kept: `kept for 3650 d`. */
-const KEPT = /\b(kept|keeps?|retained) for\b[^;]*/i;
-
-/** The size above which documents are archived: `larger than 100 KB`. */
-const sizeIn = (text: string): number | undefined =>
-  quantities(/\b(larger|bigger|more) than [^;,]*|\b(over|above) [^;,]*/i.exec(text)?.[0] ?? '')
-    .map(bytesOf)
-    .find((size) => size !== undefined);
 
 /** Which pattern to write, and where: one that reads the source, if there is one. */
 function servesOf(facts: Facts, row: ProjectionRow): string {
@@ -74,7 +64,7 @@ export function aggregatesAndArchives(contract: Contract): Rule[] {
       title: 'An archive states its rule, its path and the pattern that reads it',
       severity: 'error',
       source: SOURCES.ours,
-      why: 'The document states when documents are archived, the path of the blobs, and a pattern that reads cold data. The code has the same rule and the same date field. A pattern that says from which age on it reads there ("completed more than 90 days ago") has at least the age of the rule. The TTL leaves enough time to archive and verify a document before it expires.',
+      why: 'The document states when documents are archived, the path of the blobs, and a pattern that reads cold data. The code has the same rule and the same date field. The TTL leaves enough time to archive and verify a document before it expires.',
       hint: 'Add the missing statement, or correct the wrong side.',
       *check(facts) {
         const rows = facts.rows.filter(({ kind }) => kind === 'archive');
@@ -83,14 +73,11 @@ export function aggregatesAndArchives(contract: Contract): Rule[] {
           return;
         }
         for (const row of rows) {
+          const { after, before, size } = archivedIn(row);
           const text = `${row.fieldsText} ${row.keyText} ${row.sourceText}`;
-          const after = duration(row.fieldsText.replace(KEPT, ''));
-          const kept = duration(KEPT.exec(row.fieldsText)?.[0] ?? '');
-          const size = sizeIn(row.fieldsText);
-          const date = /\d{4}[-/]\d\d[-/]\d\d/.exec(row.fieldsText)?.[0];
           if (
             after === undefined &&
-            date === undefined &&
+            before === undefined &&
             size === undefined &&
             !/\bwhere\b|\bwhen\b|\bonce\b/i.test(text)
           )
@@ -119,112 +106,20 @@ export function aggregatesAndArchives(contract: Contract): Rule[] {
               at: row.at,
               evidence: `${n((after ?? 0) / DAY)} d + lag ${n((row.lagMs ?? 0) / DAY)} d + verifying 1 d = ${n(need / DAY)} d`,
             };
-          if (after !== undefined) yield* servedOtherwise(facts, row, after);
-          const declared = contract.named(row.name);
-          if (declared?.spec.kind !== 'archive') continue;
-          const { rule, dateField, largerThan, keep } = declared.spec;
-          if (!new RegExp(String.raw`\b${dateField}\b`).test(text))
+        }
+        yield* differencesOf('G9', facts, contract);
+        for (const declared of contract.declared) {
+          if (declared.spec.kind !== 'archive' || !facts.design) continue;
+          const { dateField } = declared.spec;
+          const examples = examplesOf(facts.design.model, declared.from);
+          if (examples.length > 0 && examples.every((example) => example[dateField] === undefined))
             yield {
-              message: `${row.name} uses the date ${dateField} in the code, but the document doesn't name it`,
-              at: row.at,
-              hint: `Write \`after ${dateField}\` under *Fields / measures*, or change \`date\` in the code.`,
-              related: [contract.at(declared, dateField)],
+              message: `${declared.name} uses the date ${dateField}, which no example of ${declared.from?.type ?? ''} has`,
+              at: contract.at(declared, dateField),
+              related: [facts.type(declared.from)?.at ?? declared.at],
             };
-          yield* statedOtherwise(contract, row, declared, declared.spec);
-          if (rule.kind === 'after' && after !== undefined && after !== rule.ms)
-            yield {
-              message: `${row.name} archives after ${n(after / DAY)} d in the document, but after ${rule.text} in the code`,
-              at: row.at,
-              related: [contract.at(declared, 'after')],
-            };
-          if (rule.kind === 'before' && date !== undefined && parseDate(date) !== rule.ms)
-            yield {
-              message: `${row.name} archives before ${date} in the document, but before ${rule.text} in the code`,
-              at: row.at,
-              related: [contract.at(declared, 'before')],
-            };
-          if (size !== largerThan?.bytes)
-            yield {
-              message: `${row.name} archives ${size === undefined ? 'documents of any size' : `what is larger than ${n(size)} bytes`} in the document, but ${largerThan ? `what is larger than ${largerThan.text}` : 'documents of any size'} in the code`,
-              at: row.at,
-              related: [contract.at(declared, 'largerThan')],
-            };
-          if (kept !== keep?.ms)
-            yield {
-              message: `${row.name} keeps archived documents ${kept === undefined ? 'for good' : `for ${n(kept / DAY)} d`} in the document, but ${keep ? `for ${keep.text}` : 'for good'} in the code`,
-              at: row.at,
-              related: [contract.at(declared, 'keep')],
-            };
-          if ((rule.kind === 'after' && after === undefined) || (rule.kind === 'before' && date === undefined))
-            yield {
-              message: `${row.name} archives ${rule.kind} ${rule.text} in the code, but the document has another rule`,
-              at: row.at,
-              related: [contract.at(declared, rule.kind)],
-            };
-          if (facts.design) {
-            const examples = examplesOf(facts.design.model, declared.from);
-            if (examples.length > 0 && examples.every((example) => example[dateField] === undefined))
-              yield {
-                message: `${row.name} uses the date ${dateField}, which no example of ${declared.from?.type ?? ''} has`,
-                at: contract.at(declared, dateField),
-                related: [facts.type(declared.from)?.at ?? row.at],
-              };
-          }
         }
       },
     },
   ];
-}
-
-/** `over 2 days` alone may be a span: "summed over 2 days". */
-const AGE =
-  /\b(?:more than|older than|longer than|over(?=\s+[\d,.]+\s?[a-z]+\s+(?:old|ago)\b))\s+(?<age>[\d,.]+\s?(?:d|days?|weeks?|months?|years?))\b/i;
-/** Months and years have no certain number of days. */
-const CALENDAR = 0.05;
-
-/**
- * The age from which a pattern reads the archive, against the age at which documents leave for it. A greater age is
- * right: such documents are there.
- */
-function* servedOtherwise(facts: Facts, row: ProjectionRow, after: number): Iterable<RuleResult> {
-  for (const id of row.serves) {
-    const pattern = facts.pattern(id);
-    const age = AGE.exec(pattern?.description ?? '')?.groups?.['age'];
-    const stated = duration(age ?? '');
-    if (!pattern || age === undefined || stated === undefined || stated >= (1 - CALENDAR) * after) continue;
-    yield {
-      severity: 'warning',
-      message: `${row.name} archives after ${n(after / DAY)} d, but pattern ${pattern.printed} reads there what is older than ${age}`,
-      at: row.at,
-      related: [pattern.at],
-    };
-  }
-}
-
-/** The date beside the path, beside the rule and behind "with", and the name of the blobs. */
-function* statedOtherwise(
-  contract: Contract,
-  row: ProjectionRow,
-  declared: Declared,
-  { name, dateField }: ArchiveSpec,
-): Iterable<RuleResult> {
-  const dates = [
-    /\bof `?([\p{L}_]\w*)/u.exec(row.keyText)?.[1],
-    /\bafter `?([\p{L}_]\w*)/u.exec(row.fieldsText)?.[1] ?? /([\p{L}_]\w*)`? before\b/u.exec(row.fieldsText)?.[1],
-    /\) with `?([\p{L}_]\w*)`?\s*$/u.exec(row.sourceText)?.[1],
-  ];
-  const other = dates.find((date) => date !== undefined && date !== dateField);
-  if (other !== undefined)
-    yield {
-      message: `${row.name} takes the date ${other} in the document, but ${dateField} in the code`,
-      at: row.at,
-      related: [contract.at(declared, dateField)],
-    };
-  const blobs = /\bblobs?:\s*`?([\w-]+)/i.exec(row.sinkText)?.[1];
-  if (blobs !== undefined && blobs !== name)
-    yield {
-      message: `${row.name} writes the blobs ${blobs} in the document, but the archive's name is ${name}`,
-      at: row.at,
-      related: [declared.at],
-    };
 }

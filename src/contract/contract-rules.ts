@@ -3,10 +3,10 @@ import type { Rule } from '../model/rules/rule.ts';
 import { compareIds } from '../model/rules/index.ts';
 import type { Pipeline } from '../definition/specs.ts';
 import { Contract, type PipelineSource, type Unloadable } from './declared.ts';
+import { agreement } from './agreement.ts';
 import { constants } from './constants.ts';
 import { existence } from './existence.ts';
 import { fields } from './fields.ts';
-import { hubs } from './hubs.ts';
 import { ingests } from './ingests.ts';
 import { keys } from './keys.ts';
 import { aggregatesAndArchives } from './aggregates-and-archives.ts';
@@ -14,31 +14,12 @@ import { load } from './load.ts';
 import { rows } from './rows.ts';
 import { shards } from './shards.ts';
 import { start } from './start.ts';
-import { sweeps } from './sweeps.ts';
 import { tenancy } from './tenancy.ts';
-import { tenant } from './tenant.ts';
-import { words } from './words.ts';
 
 /** Without a pipeline the rules check only the document's section, and report what they couldn't check. */
 export function contractRules(pipeline?: Pipeline, source?: PipelineSource, unloadable?: Unloadable): Rule[] {
   const contract = new Contract(pipeline, source, unloadable);
-  return [
-    existence,
-    fields,
-    keys,
-    aggregatesAndArchives,
-    load,
-    start,
-    tenant,
-    tenancy,
-    shards,
-    rows,
-    words,
-    sweeps,
-    constants,
-    ingests,
-    hubs,
-  ]
+  return [agreement, existence, fields, keys, aggregatesAndArchives, load, start, tenancy, shards, rows, constants, ingests]
     .flatMap((rules) => rules(contract))
     .toSorted((a, b) => compareIds(a.id, b.id));
 }

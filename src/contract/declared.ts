@@ -1,4 +1,5 @@
 // All declarations of a pipeline in one form, each with its line in pipeline.ts.
+import type { ProjectionRow } from '../model/documents.ts';
 import type { Place } from '../model/model.ts';
 import type { DerivedSpec, Pipeline, SourceRef } from '../definition/specs.ts';
 import { feedReaders } from '../definition/pipeline.ts';
@@ -18,6 +19,7 @@ export interface Unloadable {
 
 export interface Declared {
   readonly name: string;
+  readonly version: number;
   readonly kind: DerivedSpec['kind'];
   readonly spec: DerivedSpec;
   readonly from: SourceRef | undefined;
@@ -43,11 +45,42 @@ export class Contract {
     this.pipeline = pipeline;
     this.unloadable = unloadable;
     this.#source = source;
-    this.declared = pipeline ? feedReaders(pipeline).map((spec) => this.#declare(spec)) : [];
+    const specs = pipeline ? feedReaders(pipeline) : [];
+    this.declared = specs.map((spec, at) =>
+      this.#declare(spec, specs.slice(0, at).filter(({ name }) => name === spec.name).length),
+    );
   }
 
+  /** A projection by its name; of several versions the first. */
   named(name: string): Declared | undefined {
     return this.declared.find((declared) => declared.name === name);
+  }
+
+  /** Whether a declaration is the first of its name. */
+  #isFirst = (declared: Declared): boolean => this.named(declared.name) === declared;
+
+  /** The name of a declaration in the document: `orders`, and of a further version `orders@2`. */
+  label(declared: Declared): string {
+    return this.#isFirst(declared) ? declared.name : `${declared.name}@${declared.version}`;
+  }
+
+  /** The row about a declaration: that of its version, else the one that names no version. */
+  rowOf({ name, version }: Declared, rows: readonly ProjectionRow[]): ProjectionRow | undefined {
+    const own = rows.filter((row) => row.name === name);
+    return own.find((row) => row.version === version) ?? own.find((row) => row.version === undefined);
+  }
+
+  /** Each declaration with its row; declarations and rows without the other are left out. */
+  matched(rows: readonly ProjectionRow[]): { readonly row: ProjectionRow; readonly declared: Declared }[] {
+    return this.declared.flatMap((declared) => {
+      const row = this.rowOf(declared, rows);
+      return row ? [{ row, declared }] : [];
+    });
+  }
+
+  /** Whether the code has the projection of a row. */
+  has({ name, version }: ProjectionRow): boolean {
+    return this.declared.some((of) => of.name === name && (version === undefined || of.version === version));
   }
 
   /**
@@ -57,10 +90,10 @@ export class Contract {
   at(declared: Declared, word?: string, within?: string): Place {
     const from = within === undefined ? declared.at : this.at(declared, within);
     if (!this.#source || word === undefined) return from;
-    const { name, at } = declared;
+    const { at } = declared;
     const lines = this.#source.text.split('\n');
     const next = this.declared
-      .filter((other) => other.name !== name && other.at.line > at.line)
+      .filter((other) => other.at.line > at.line)
       .map((other) => other.at.line)
       .toSorted((a, b) => a - b)[0];
     for (let line = from.line; line < Math.min(next ?? Infinity, lines.length + 1); line++) {
@@ -73,9 +106,11 @@ export class Contract {
     return from;
   }
 
-  #declare(spec: DerivedSpec): Declared {
+  /** `before`: how many versions of it are declared before this one. */
+  #declare(spec: DerivedSpec, before: number): Declared {
     return {
       name: spec.name,
+      version: spec.version,
       kind: spec.kind,
       spec,
       from: spec.kind === 'custom' ? spec.sources[0] : spec.from,
@@ -83,17 +118,16 @@ export class Contract {
       into: 'into' in spec ? spec.into : undefined,
       maxLag: 'maxLag' in spec ? spec.maxLag : undefined,
       onDelete: 'onDelete' in spec ? spec.onDelete : undefined,
-      at: this.placeOf(spec.name),
+      at: this.placeOf(spec.name, before),
     };
   }
 
-  /** The line of the name as a string literal, because names are unique in a pipeline; else the first line. */
-  placeOf(name: string): Place {
+  /** The line of the name as a string literal, of which each version has one; else the first line. */
+  placeOf(name: string, before = 0): Place {
     const { file = 'pipeline.ts', text = '' } = this.#source ?? {};
-    const at =
-      [`'${name}'`, `"${name}"`, `\`${name}\``].map((literal) => text.indexOf(literal)).find((index) => index >= 0) ??
-      0;
-    return { file, line: text.slice(0, at).split('\n').length };
+    const escaped = name.replaceAll(/[^\w]/g, String.raw`\$&`);
+    const places = [...text.matchAll(new RegExp(`(['"\`])${escaped}\\1`, 'g'))].map(({ index }) => index);
+    return { file, line: text.slice(0, places[before] ?? places[0] ?? 0).split('\n').length };
   }
 }
 

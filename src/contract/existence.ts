@@ -6,21 +6,18 @@ import { type Need, type Rule, type RuleResult, SOURCES, missing, n, noDesign } 
 import { circles } from '../definition/field-flow.ts';
 import type { SourceRef } from '../definition/specs.ts';
 import { suggestion } from '../base/near.ts';
-import type { Contract, Declared } from './declared.ts';
+import { differencesOf } from './columns.ts';
+import type { Contract } from './declared.ts';
 
 export const anyProjection = (contract: Contract): Need => ({
   what: 'projections (section "Change Feed Projections", or pipeline.ts)',
   there: ({ rows }) => rows.length + contract.declared.length > 0,
 });
 export const SECTION: Need = {
-  what: 'the section "Change Feed Projections" (`millrace model format --projections` writes it)',
+  what: 'the section "Change Feed Projections" (`millrace model check --fix` writes it)',
   there: ({ rows }) => rows.length > 0,
 };
 export const noPipeline = missing('pipeline.ts');
-
-/** Kinds for which a document may use another word. */
-const SAME_KIND: Readonly<Record<string, string>> = { reference: 'copy', send: 'react', custom: 'react' };
-const kindOf = (kind: string): string => kind.split(/[\s(,]/)[0]?.replace('denormalised', 'copy') ?? kind;
 
 export function existence(contract: Contract): Rule[] {
   return [
@@ -29,8 +26,8 @@ export function existence(contract: Contract): Rule[] {
       title: 'Code and document have the same projections, sources and sinks',
       severity: 'error',
       source: SOURCES.ours,
-      why: 'A projection reads and writes types that the document designs. Every projection of the code is in the document, and every projection of the document is in the code, with the same kind, source and sink.',
-      hint: 'Correct the name, or add the projection to the other side. `millrace model format --projections` rewrites the section from the code.',
+      why: 'A projection reads and writes types that the document designs. Every projection of the code is in the document, and every projection of the document is in the code, with the same kind, source, sink and start. A row without a version is about each version that has no row of its own: `orders` and `orders@2`.',
+      hint: 'Correct the name, or add the projection to the other side. `millrace model check --fix` rewrites the section from the code.',
       needs: [anyProjection(contract)],
       *check(facts) {
         for (const row of facts.rows) {
@@ -52,28 +49,26 @@ export function existence(contract: Contract): Rule[] {
           yield missing(SECTION.what);
           return;
         }
-        for (const declared of contract.declared) {
-          const row = facts.rows.find(({ name }) => name === declared.name);
-          if (row) yield* disagreements(contract, row, declared);
-          else {
-            const others = facts.rows.map(({ name }) => name).filter((name) => !contract.named(name));
-            yield {
-              message: `Projection ${declared.name} is in the code, but not in the document${suggestion(declared.name, others)}`,
-              at: declared.at,
-              related: [facts.design.projectionsAt],
-            };
-          }
-        }
-        for (const row of facts.rows) {
-          if (contract.named(row.name)) continue;
-          const others = contract.declared
-            .map(({ name }) => name)
-            .filter((name) => !facts.rows.some((other) => other.name === name));
+        yield* differencesOf('G1', facts, contract);
+        const lacking = facts.rows.filter((row) => !contract.has(row));
+        const surplus = contract.declared.filter((declared) => !contract.rowOf(declared, facts.rows));
+        for (const declared of surplus)
           yield {
-            message: `Projection ${row.name} is in the document, but not in the code${suggestion(row.name, others)}`,
-            at: row.at,
+            message: `Projection ${contract.label(declared)} is in the code, but not in the document${suggestion(
+              declared.name,
+              lacking.map(({ name }) => name),
+            )}`,
+            at: declared.at,
+            related: [facts.design.projectionsAt],
           };
-        }
+        for (const { name, version, at } of lacking)
+          yield {
+            message: `Projection ${name}${version === undefined ? '' : `@${version}`} is in the document, but not in the code${suggestion(
+              name,
+              surplus.map((declared) => declared.name),
+            )}`,
+            at,
+          };
       },
     },
     {
@@ -220,37 +215,6 @@ function* refersTo(
         related: [detail.container.at],
       };
     }
-  }
-}
-
-function* disagreements(contract: Contract, row: ProjectionRow, declared: Declared): Iterable<RuleResult> {
-  const say = (what: string, document: string, code: string, of?: SourceRef): RuleResult => ({
-    message: `${row.name}: ${what} is ${document} in the document, but ${code} in the code`,
-    at: row.at,
-    related: [contract.at(declared, of?.container)],
-  });
-  const kind = kindOf(row.kind);
-  if (kind !== '' && kind !== declared.kind && kind !== SAME_KIND[declared.kind])
-    yield say('the kind', row.kind, declared.kind);
-  const print = (of: Reference | undefined): string =>
-    of ? `${of.container}${of.type === undefined ? '' : ` (${of.type})`}` : 'none';
-  const differ = (a: Reference | undefined, b: SourceRef | undefined): boolean =>
-    a !== undefined &&
-    b !== undefined &&
-    (a.container.toLowerCase() !== b.container.toLowerCase() || (a.type !== undefined && a.type !== b.type));
-  if (differ(row.source, declared.from))
-    yield say('the source', print(row.source), print(declared.from), declared.from);
-  if (differ(row.sink, declared.into)) yield say('the sink', print(row.sink), print(declared.into), declared.into);
-  if (row.sink === undefined && declared.into && row.kind !== 'embed')
-    yield say('the sink', row.sinkText || 'none', print(declared.into), declared.into);
-  if (declared.kind === 'copy') {
-    const key = (of: Reference): string => `${of.container} ${of.type ?? ''}`;
-    const [ours, theirs] = [new Set(row.joins.map(key)), new Set(declared.joins.map(key))];
-    for (const of of declared.joins)
-      if (!ours.has(key(of)) && !ours.has(`${of.container} `))
-        yield say(`the join of ${print(of)}`, 'absent', 'declared', of);
-    for (const of of row.joins)
-      if (!theirs.has(key(of)) && of.type !== undefined) yield say(`the join of ${print(of)}`, 'stated', 'absent');
   }
 }
 

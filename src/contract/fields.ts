@@ -3,8 +3,9 @@ import type { ProjectionRow } from '../model/documents.ts';
 import { type Facts, didYouMean } from '../model/rules/facts.ts';
 import { type Rule, type RuleResult, SOURCES, missing } from '../model/rules/rule.ts';
 import { same } from '../definition/declaration.ts';
-import type { AggregateSpec, Doc, Pipeline, ProjectionSpec, SourceRef } from '../definition/specs.ts';
+import type { Doc, Pipeline, ProjectionSpec, SourceRef } from '../definition/specs.ts';
 import { rowKey, visible } from '../definition/oracle/recompute.ts';
+import { differencesOf } from './columns.ts';
 import { type Contract, type Declared, writing } from './declared.ts';
 import { embeddedFields } from './embeds.ts';
 import { anyProjection } from './existence.ts';
@@ -13,7 +14,6 @@ import { differing, madeOf } from './rows.ts';
 import type { Read } from './watcher.ts';
 import { type Trace, isWhole, jsonTypes, trace } from './trace.ts';
 import { type DocumentType, type Model, containerOf, examplesOf } from '../model/model.ts';
-import { listed, stale } from './fresh.ts';
 
 /** Fields of a sink that a projection doesn't have to write. */
 const FREE = new Set(['id', 'type', 'ttl']);
@@ -22,14 +22,20 @@ export function fields(contract: Contract): Rule[] {
   return [
     {
       id: 'G2',
-      title: 'Every copied field is in the examples of both sides, has one type, is listed and kept fresh',
+      title: 'Every copied field is in the examples of both sides, and has one type',
       severity: 'error',
       source: SOURCES.ours,
-      why: 'The rule runs the projection’s functions on the document’s examples. An example of the source must have every field that they read. The sink’s examples must have every field that they write, with the same JSON type and, for the same id, the same value. Every copied field is listed under Denormalization, and a projection keeps it fresh.',
-      hint: 'Correct the field in the code, in the example, or in the list.',
+      why: 'The rule runs the projection’s functions on the document’s examples. An example of the source must have every field that they read. The sink’s examples must have every field that they write, with the same JSON type and, for the same id, the same value.',
+      hint: 'Correct the field in the code or in the example.',
       needs: [anyProjection(contract)],
       *check(facts) {
-        for (const row of facts.rows) yield* rowFields(facts, contract, row);
+        for (const row of facts.rows) {
+          const sink = facts.type(row.sink);
+          if (!sink || sink.examples.length === 0) continue;
+          yield* rowPairs(facts, row, sink);
+          yield* rowMeasures(facts, row, sink);
+        }
+        yield* differencesOf('G2', facts, contract);
         const { pipeline } = contract;
         if (pipeline && facts.design) {
           for (const declared of contract.declared) {
@@ -43,23 +49,9 @@ export function fields(contract: Contract): Rule[] {
           }
           for (const projection of pipeline.projections) yield* values(facts, contract, projection, pipeline);
         }
-        yield* listed(facts, contract);
-        yield* stale(facts, contract);
       },
     },
   ];
-}
-
-/** Compares the row of the section with the examples and the code. */
-function* rowFields(facts: Facts, contract: Contract, row: ProjectionRow): Iterable<RuleResult> {
-  const sink = facts.type(row.sink);
-  if (sink && sink.examples.length > 0) {
-    yield* rowPairs(facts, row, sink);
-    yield* rowMeasures(facts, row, sink);
-  }
-  const declared = contract.named(row.name);
-  if (declared?.spec.kind === 'aggregate' && row.kind === 'aggregate')
-    yield* declaredMeasures(facts, contract, row, declared, declared.spec.measures);
 }
 
 /** `name → customerName`: the examples must have both fields. */
@@ -109,41 +101,6 @@ function* rowMeasures(facts: Facts, row: ProjectionRow, sink: DocumentType): Ite
         message: `${row.name}: the field ${field} of ${sink.name} is neither a measure nor in the group`,
         at: row.at,
         related: [sink.at],
-      };
-  }
-}
-
-/** The row and the code must have the same measures. */
-function* declaredMeasures(
-  facts: Facts,
-  contract: Contract,
-  row: ProjectionRow,
-  declared: Declared,
-  code: AggregateSpec['measures'],
-): Iterable<RuleResult> {
-  const like = row.as === undefined ? row : (facts.rows.find(({ name }) => name === row.as) ?? row);
-  for (const { field, kind } of like.measures) {
-    const measure = code[field];
-    if (field !== '' && !measure)
-      yield {
-        message: `${row.name}: measure ${field} is in the document, but not in the code`,
-        at: row.at,
-        related: [contract.at(declared, 'measures')],
-      };
-    else if (measure && kind !== undefined && kind !== measure.kind)
-      yield {
-        message: `${row.name}: ${field} is ${kind} in the document, but ${measure.kind} in the code`,
-        at: row.at,
-        related: [contract.at(declared, field, writing(declared))],
-      };
-  }
-  if (like.measures.length === 0) return;
-  for (const field of Object.keys(code)) {
-    if (!like.measures.some((measure) => measure.field === field || measure.field === ''))
-      yield {
-        message: `${row.name}: measure ${field} is in the code, but not in the document`,
-        at: contract.at(declared, field, 'measures'),
-        related: [row.at],
       };
   }
 }

@@ -1,14 +1,11 @@
 // G16: which documents a projection takes, by the words beside its source. What the words say and the code doesn't do is an
 // error. What the code does and the words don't say is a warning.
 import { isObject } from '../base/json.ts';
-import type { ProjectionRow } from '../model/documents.ts';
-import type { Facts } from '../model/rules/facts.ts';
-import type { RuleResult } from '../model/rules/rule.ts';
 import { examplesOf } from '../model/model.ts';
 import { typeRules } from '../definition/discriminator.ts';
 import type { DerivedSpec, Doc } from '../definition/specs.ts';
 import { attempt } from '../definition/watched.ts';
-import type { Contract, Declared } from './declared.ts';
+import type { Compared, Said } from './compared.ts';
 
 /** The words beside the source: what is left without the references, and what they say. */
 interface Words {
@@ -58,12 +55,8 @@ export function wordsOf(sourceText: string): Words {
   };
 }
 
-export function* filters(
-  facts: Facts,
-  contract: Contract,
-  row: ProjectionRow,
-  declared: Declared,
-): Iterable<RuleResult> {
+export function* filters(compared: Compared): Iterable<Said> {
+  const { contract, row, declared } = compared;
   const { spec } = declared;
   const words = wordsOf(row.sourceText);
   if (spec.kind === 'copy') {
@@ -97,7 +90,7 @@ export function* filters(
       at: row.at,
       related: [contract.at(declared, spec.each ? 'each' : 'from')],
     };
-  yield* conditions(facts, contract, row, declared, words);
+  yield* conditions(compared, words);
 }
 
 const whereOf = (spec: DerivedSpec): ((doc: Doc) => boolean) | undefined =>
@@ -108,13 +101,7 @@ const whereOf = (spec: DerivedSpec): ((doc: Doc) => boolean) | undefined =>
       : undefined;
 
 /** The documents that the condition takes are those that the code takes. */
-function* conditions(
-  facts: Facts,
-  contract: Contract,
-  row: ProjectionRow,
-  declared: Declared,
-  { condition, other }: Words,
-): Iterable<RuleResult> {
+function* conditions({ facts, contract, row, declared }: Compared, { condition, other }: Words): Iterable<Said> {
   const { spec, from } = declared;
   const model = facts.design?.model;
   if (

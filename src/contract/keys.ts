@@ -6,10 +6,11 @@ import { typeRules } from '../definition/discriminator.ts';
 import { attempt } from '../definition/watched.ts';
 import { aggregateId } from '../definition/sink-id.ts';
 import type { Doc } from '../definition/specs.ts';
+import { differencesOf } from './columns.ts';
 import { type Contract, type Declared, writing } from './declared.ts';
 import { anyProjection } from './existence.ts';
 import { examplesOf, valueAt } from '../model/model.ts';
-import { type Whole, depends, groupOf, isWhole, outputsOf, trace } from './trace.ts';
+import { type Whole, depends, isWhole, outputsOf, trace } from './trace.ts';
 
 const wholes = (contract: Contract) => contract.declared.filter(isWhole);
 
@@ -50,22 +51,8 @@ export function keys(contract: Contract): Rule[] {
               at: row.at,
               related: [facts.place(sink, 'partitionKey')],
             };
-          const declared = wholes(contract).find(({ name }) => name === row.name);
-          if (declared?.spec.kind === 'aggregate' && contract.pipeline && facts.design) {
-            const { runs } = trace(declared.spec, facts.design.model, contract.pipeline);
-            const group = groupOf(declared.spec, runs);
-            const differ = [
-              ...group.filter((field) => !row.keys.includes(field)),
-              ...row.keys.filter((field) => !group.includes(field)),
-            ];
-            if (runs.length > 0 && differ.length > 0)
-              yield {
-                message: `${row.name} groups by ${row.keys.join(', ')} in the document, but by ${group.join(', ')} in the code`,
-                at: row.at,
-                related: [contract.at(declared, 'groupBy')],
-              };
-          }
         }
+        yield* differencesOf('G5', facts, contract);
         if (!contract.pipeline || !facts.design) return;
         for (const declared of wholes(contract)) {
           const container = facts.detail(declared.into?.container)?.container;
@@ -167,21 +154,8 @@ export function keys(contract: Contract): Rule[] {
               hint: 'Set the TTL of the sink to -1, or let the documents of the source expire too.',
             };
           if (row.deletes === '') yield { message: `${row.name} doesn't state what a delete does`, at: row.at };
-          const declared = contract.named(row.name);
-          if (!declared || row.deletes === '') continue;
-          // What left for an archive or an event hub stays there.
-          const left = declared.kind === 'archive' || declared.kind === 'publish';
-          const effect = left ? 'keep' : declared.onDelete;
-          if (!effect) continue;
-          const keeps = /\bkeep|\bstay|\bnothing|\bignore|保留/i.test(row.deletes);
-          if (keeps !== (effect === 'keep'))
-            yield {
-              message: `${row.name}: a delete is "${row.deletes}" in the document, but ${left ? `a${declared.kind === 'archive' ? 'n archive' : ' publish'} keeps what it wrote` : `${effect} in the code`}`,
-              at: row.at,
-              related: [contract.at(declared, 'onDelete')],
-              hint: left ? 'Write "keep" under Deletes.' : 'Correct the column Deletes, or `onDelete` in the code.',
-            };
         }
+        yield* differencesOf('G7', facts, contract);
         if (!contract.pipeline || !facts.design) return;
         const seen = new Set<string>();
         for (const { from, at, kind } of contract.declared) {

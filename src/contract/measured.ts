@@ -1,25 +1,21 @@
 // G16 for aggregates: what each measure is of.
 import { isObject } from '../base/json.ts';
-import type { ProjectionRow } from '../model/documents.ts';
-import { type Facts, didYouMean, valueAt } from '../model/rules/facts.ts';
-import type { RuleResult } from '../model/rules/rule.ts';
+import { didYouMean, valueAt } from '../model/rules/facts.ts';
 import { examplesOf } from '../model/model.ts';
 import { typeRules } from '../definition/discriminator.ts';
 import type { AggregateSpec, Doc, MeasureSpec, Pipeline } from '../definition/specs.ts';
 import { attempt } from '../definition/watched.ts';
-import { type Contract, type Declared, writing } from './declared.ts';
+import type { Compared, Said } from './compared.ts';
+import { writing } from './declared.ts';
 import { type Expression, expressionOf } from './expression.ts';
 
-interface Aggregate {
-  readonly declared: Declared;
-  readonly spec: AggregateSpec;
-  readonly pipeline: Pipeline;
-}
-
-export function* measured(facts: Facts, contract: Contract, row: ProjectionRow, of: Aggregate): Iterable<RuleResult> {
+export function* measured(
+  { facts, contract, row, declared }: Compared,
+  spec: AggregateSpec,
+  pipeline: Pipeline,
+): Iterable<Said> {
   const model = facts.design?.model;
   if (!model) return;
-  const { declared, spec, pipeline } = of;
   const rules = typeRules(pipeline.sources, spec.from);
   const docs = examplesOf(model, spec.from).map((stored) => rules.upcast?.(stored) ?? stored);
   const taken = docs.flatMap((doc) =>

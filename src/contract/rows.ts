@@ -70,7 +70,7 @@ function* ofSink(
   }
   const stated = new Map(examplesOf(model, spec.into).map((of) => [rowKey(of, container.partitionKey), of]));
   const others = new Map([...made].filter(([key]) => !stated.has(key)));
-  const names = specs.map(({ name }) => name).join(', ');
+  const names = [...new Set(specs.map(({ name }) => name))].join(', ');
   const lacking = [...stated].flatMap(([key, example]) => {
     if (made.has(key)) return [];
     const near = nearest(visible(example), others);

@@ -1,11 +1,14 @@
 // Writes `## Change Feed Projections` from the pipeline. Rows that agree with the code stay unchanged, byte for byte.
 import type { Design, ProjectionRow } from '../model/documents.ts';
+import { factsOf } from '../model/rules/index.ts';
 import { keyPathsOf } from '../model/model.ts';
 import { hasName } from '../model/reader/names.ts';
-import { duration } from '../model/reader/quantity.ts';
 import { type TableSpan, tableSpans } from '../model/reader/spans.ts';
-import type { ArchiveSpec, DerivedSpec, Doc, Pipeline, SourceRef } from '../definition/specs.ts';
+import type { ArchiveSpec, DerivedSpec, Doc, Pipeline } from '../definition/specs.ts';
+import { differences, startIn } from './columns.ts';
+import type { Compared } from './compared.ts';
 import { Contract, type Declared } from './declared.ts';
+import { startOf } from '../definition/start.ts';
 import { type Run, type Whole, depends, groupOf, isWhole, outputsOf, trace } from './trace.ts';
 
 const HEADERS = [
@@ -28,29 +31,32 @@ export function withProjections(document: string, design: Design, pipeline: Pipe
   const newline = text.includes('\r\n') ? '\r\n' : '\n';
   const contract = new Contract(pipeline, undefined);
   const span = tableSpans(text, design.file, 'projections')[0];
+  if (!span && contract.declared.length === 0) return document;
   return mark + (span ? refreshed(text, span, design, contract, newline) : inserted(text, design, contract, newline));
 }
 
 function refreshed(text: string, span: TableSpan, design: Design, contract: Contract, newline: string): string {
+  const facts = factsOf({ requirements: undefined, design });
+  const matched = contract.matched(design.projections);
   let result = '';
   let from = 0;
-  const seen = new Set<string>();
+  const seen = new Set<Declared>();
   for (const { line, start, end } of span.rows) {
     const row = design.projections.find(({ at }) => at.line === line);
-    const declared = row && contract.named(row.name);
+    // A row without a version may be about several; what it doesn't say of one gets a row.
+    const about = matched.filter((one) => one.row === row);
+    const agreeing = about.filter(({ declared }) => row && agrees({ facts, contract, row, declared }));
+    const [anew] = agreeing.length > 0 ? [] : about;
+    for (const { declared } of anew ? [anew] : agreeing) seen.add(declared);
     result += text.slice(from, start);
     from = end;
-    if (row && declared) {
-      seen.add(row.name);
-      result += agrees(row, declared, contract, design)
-        ? text.slice(start, end)
-        : rowText(cellsOf(declared, contract, design, row), span.headers);
-    } else if (!row) result += text.slice(start, end);
+    if (row && anew) result += rowText(cellsOf(anew.declared, contract, design, row), span.headers);
+    else if (!row || agreeing.length > 0) result += text.slice(start, end);
     // A row without a projection is removed, with its line end.
     else result = result.replace(/\r?\n$/, '');
   }
   const added = contract.declared
-    .filter(({ name }) => !seen.has(name))
+    .filter((declared) => !seen.has(declared))
     .map((declared) => newline + rowText(cellsOf(declared, contract, design), span.headers));
   return result + added.join('') + text.slice(from);
 }
@@ -91,26 +97,8 @@ function rowText(cells: Cells, headers: readonly string[]): string {
   return `| ${headers.map(cell).join(' | ')} |`;
 }
 
-/** Whether a row means the same as the code; then its words are kept. */
-function agrees(row: ProjectionRow, declared: Declared, contract: Contract, design: Design): boolean {
-  const same = (a: { container: string; type?: string } | undefined, b: SourceRef | undefined): boolean =>
-    a?.container === b?.container && (a?.type === undefined || a.type === b?.type);
-  if (row.kind.split(/\W/)[0] !== declared.kind || !same(row.source, declared.from) || !same(row.sink, declared.into))
-    return false;
-  if (declared.maxLag !== undefined && row.lagMs !== duration(declared.maxLag)) return false;
-  if (declared.onDelete !== undefined && (declared.onDelete === 'keep') !== /\bkeep/i.test(row.deletes)) return false;
-  if (differ(row.joins.map(print), declared.joins.map(print))) return false;
-  if (declared.spec.kind !== 'aggregate') return true;
-  const wanted = groupIn(declared, contract, design);
-  if (wanted.length > 0 && differ(wanted, row.keys)) return false;
-  const like = row.as === undefined ? row : design.projections.find(({ name }) => name === row.as);
-  const stated = new Map((like?.measures ?? []).map(({ field, kind }) => [field, kind]));
-  const code = Object.entries(declared.spec.measures);
-  return stated.size === code.length && code.every(([field, { kind }]) => stated.get(field) === kind);
-}
-
-const differ = (a: readonly string[], b: readonly string[]): boolean =>
-  a.some((one) => !b.includes(one)) || b.some((one) => !a.includes(one));
+/** Whether a row contradicts the code in no column; then its words are kept. */
+const agrees = (of: Compared): boolean => [...differences(of)].every(({ severity = 'error' }) => severity !== 'error');
 
 const print = ({ container, type }: { container: string; type?: string }): string => `${container} (${type ?? ''})`;
 const runsOf = (declared: Declared, { pipeline }: Contract, { model }: Design): readonly Run[] =>
@@ -144,7 +132,7 @@ function cellsOf(declared: Declared, contract: Contract, design: Design, row?: P
     table: spec.kind === 'table' ? `table:${spec.table}` : '',
   };
   return {
-    Projection: name,
+    Projection: contract.label(declared),
     Kind: kind,
     'Source (type)': `${from ? print(from) : ''}${joins.length > 0 ? ` with ${joins.map(print).join(', ')}` : ''}${taking(spec)}`,
     'Sink (type)': into ? print(into) : (sinks[kind] ?? ''),
@@ -158,8 +146,15 @@ function cellsOf(declared: Declared, contract: Contract, design: Design, row?: P
         : kind === 'aggregate'
           ? 'subtract'
           : 'remove',
-    Start: row?.start || 'backfill',
+    Start: startText(row, spec),
   };
+}
+
+/** The row's own word, unless the code begins elsewhere. */
+function startText(row: ProjectionRow | undefined, spec: DerivedSpec): string {
+  const code = startOf(spec);
+  if (row?.start && (startIn(row.start) ?? startIn(code)) === startIn(code)) return row.start;
+  return code === 'beginning' ? 'backfill' : code;
 }
 
 /** What G16 reads beside the source. A condition is a function, so a person must write its words. */

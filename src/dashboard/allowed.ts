@@ -29,7 +29,6 @@ const PAGES_RUN: Readonly<Record<string, readonly string[]>> = {
   'shards list': [],
   'shards moves': ['map'],
   'model check': [],
-  'model draw': [],
   'model cost': [],
 };
 

@@ -39,15 +39,8 @@ import { modelApply } from '../operations/model/apply.operation.ts';
 import { modelBuild } from '../operations/model/build.operation.ts';
 import { modelCheck } from '../operations/model/check.operation.ts';
 import { modelCost } from '../operations/model/cost.operation.ts';
-import { modelDraw } from '../operations/model/draw.operation.ts';
-import { modelDrift } from '../operations/model/drift.operation.ts';
-import { modelExplain } from '../operations/model/explain.operation.ts';
-import { modelExport } from '../operations/model/export.operation.ts';
-import { modelFormat } from '../operations/model/format.operation.ts';
 import { modelImport } from '../operations/model/import.operation.ts';
 import { modelInfra } from '../operations/model/infra.operation.ts';
-import { modelInterview } from '../operations/model/interview.operation.ts';
-import { modelNew } from '../operations/model/new.operation.ts';
 import { modelPropose } from '../operations/model/propose.operation.ts';
 import { modelTypes } from '../operations/model/types.operation.ts';
 import { plan } from '../operations/plan.operation.ts';
@@ -128,21 +121,14 @@ export const registry: Registry = new Registry([
   doctor,
   recover,
   modelCheck,
-  modelExplain,
   modelCost,
-  modelDraw,
-  modelExport,
-  modelFormat,
   modelTypes,
   modelReview,
   modelApply,
   modelInfra,
   modelBuild,
   modelImport,
-  modelNew,
   modelPropose,
-  modelInterview,
-  modelDrift,
   projectionsList,
   projectionsShow,
   projectionsRebuild,

@@ -207,6 +207,8 @@ export interface Reference {
 /** A row of `## Change Feed Projections`, or a heading with bullets that states the same. */
 export interface ProjectionRow {
   readonly name: string;
+  /** Of `orders@2`; undefined: the row names none. */
+  readonly version?: number;
   readonly kind: string;
   readonly source: Reference | undefined;
   readonly joins: readonly Reference[];

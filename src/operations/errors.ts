@@ -11,16 +11,6 @@ export const OPERATIONS_ERRORS = {
     hint: 'Run `millrace projections resume NAME` to continue it.',
     usage: true,
   },
-  'answer-not-understood': {
-    meaning: 'An answer of `millrace model interview` does not have the form that its question asks for.',
-    hint: 'Write the answer in the form that the question shows.',
-    usage: true,
-  },
-  'answers-unreadable': {
-    meaning: 'The file of answers can’t be read, or has the wrong form.',
-    hint: 'Write one JSON object such as `{"rps:3": "50/20"}`.',
-    usage: true,
-  },
   'archive-none': {
     meaning: 'The pipeline declares no archive.',
     hint: "Declare one: `archive('orders-cold', { from: m.Orders.order, date: 'completedAt', after: '90d' })`.",
@@ -213,7 +203,7 @@ export const OPERATIONS_ERRORS = {
   },
   'model-exists': {
     meaning: 'A modelling document already exists in the folder.',
-    hint: 'Name another folder, or add `--overwrite`. `millrace model drift` compares the document with the account.',
+    hint: 'Name another folder, or add `--overwrite`. `millrace model check --env NAME` compares the document with the account.',
     usage: true,
   },
   'model-missing': {
@@ -275,11 +265,6 @@ export const OPERATIONS_ERRORS = {
     hint: 'Verify copies, aggregates, references, embeds, or sinks that declare `rows`.',
     usage: true,
   },
-  'nothing-to-format': {
-    meaning: 'No flag says what to format.',
-    hint: 'Add `--projections`.',
-    usage: true,
-  },
   'operation-twice': {
     meaning: 'Two commands have the same name.',
     hint: 'Rename one of them. This is a fault of the program, not of your input.',
@@ -333,11 +318,6 @@ export const OPERATIONS_ERRORS = {
     hint: 'Promote it again when writers write less, or give the sink more throughput.',
     retryable: true,
   },
-  'question-unknown': {
-    meaning: 'No open question has this name.',
-    hint: 'Run `millrace model interview --all` to see the open questions.',
-    usage: true,
-  },
   'rebuild-under-way': {
     meaning: 'Another version of the projection is being built.',
     hint: 'Finish it with `millrace projections promote NAME`, or drop it with `millrace projections drop NAME@VERSION`.',
@@ -352,11 +332,6 @@ export const OPERATIONS_ERRORS = {
     hint: 'Run `millrace recover --dry-run` to see what is unknown, and give the option that it names.',
     usage: true,
   },
-  'report-unwritable': {
-    meaning: 'The report can’t be written.',
-    hint: 'Name a file in a folder that exists, and check the rights on the folder.',
-    usage: true,
-  },
   'rights-missing': {
     meaning: 'The identity has no right to do this in the account.',
     hint: 'Give it the role "Cosmos DB Built-in Data Contributor" on the account or the database. `millrace doctor` shows where it may write.',
@@ -364,7 +339,7 @@ export const OPERATIONS_ERRORS = {
   },
   'rule-unknown': {
     meaning: 'There is no rule with this number.',
-    hint: 'Run `millrace model explain` to see all rules.',
+    hint: 'See the rules in docs/rules/README.md.',
     usage: true,
   },
   'same-container': {

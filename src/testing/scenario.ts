@@ -8,10 +8,8 @@ import { DeadLetters } from '../engine/dead-letters/dead-letters.ts';
 import { sourceContainers } from '../engine/runners.ts';
 import { formatVerification, verify } from '../operations/projections/verify.ts';
 import { fetchAll } from '../cosmos/fetch-all.ts';
-import type { ColdRead } from '../projections/archive/cold-read.ts';
 import { openEngine } from '../runtime/open-engine.ts';
 import type { LoadedPipeline, Services } from '../runtime/workspace.ts';
-import type { EventHubSink } from '../sinks/event-hub.ts';
 import { type Adversity, Delivery } from './delivery.ts';
 import { Dice } from './dice.ts';
 import { type Documents, comparable } from './documents.ts';
@@ -32,10 +30,6 @@ export interface Ground {
   /** Switches stale reads on or off. */
   readonly lag: (on: boolean) => void;
   readonly lagMs: number;
-  /** Reads archived documents for projections; absent: there is no archive. */
-  readonly cold?: ColdRead;
-  /** The sinks of events, by hub; a pipeline that publishes needs it. */
-  readonly hub?: (name: string) => EventHubSink;
   /** The database of tables; a pipeline that declares some needs it. */
   readonly tables?: Tables;
 }
@@ -104,7 +98,7 @@ export class Scenario {
 
   async #run(): Promise<Result> {
     const { loaded, services } = this.#ground;
-    await this.deliver();
+    await this.#deliver();
     const verification = await verify(loaded, services, { signal: NEVER, screen: SILENT, readLagMs: 0 });
     if (verification.different > 0) {
       const message = `The derived documents differ from what the sources give.\n${formatVerification(verification)}`;
@@ -118,8 +112,8 @@ export class Scenario {
     return { documents: await this.#derived(), rows: await this.#rows(), parked };
   }
 
-  /** Writes and delivers until every change is delivered, and compares nothing. */
-  async deliver(): Promise<void> {
+  /** Writes and delivers until every change is delivered. */
+  async #deliver(): Promise<void> {
     const { prepare, lag } = this.#ground;
     await prepare();
     const deliveries = await this.#deliveries();
@@ -129,8 +123,8 @@ export class Scenario {
   }
 
   #deliveries(): Promise<Delivery[]> {
-    const { loaded, services, lagMs, cold, hub } = this.#ground;
-    const parts = { settings: {}, services, loaded, readLagMs: lagMs, instead: { cold, hub } };
+    const { loaded, services, lagMs } = this.#ground;
+    const parts = { settings: {}, services, loaded, readLagMs: lagMs };
     const { engine } = openEngine(parts, 'redrive');
     const sources = sourceContainers(loaded.pipeline, loaded.model);
     return Promise.all([...sources.values()].map((source) => Delivery.open(engine, services.place.database, source)));

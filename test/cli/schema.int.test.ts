@@ -75,8 +75,7 @@ it('holds what verbs print on a running account to their schemas', async () => {
       'trace Orders s1 none',
       'model check',
       'model cost',
-      'model export',
-      'model drift',
+      'model check --explain B11',
       'model types --check',
     ]) {
       const args = [...verb.split(' '), '--pipeline', SHOP, '--json'];

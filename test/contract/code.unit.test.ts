@@ -49,18 +49,6 @@ test('a rounded or limited number, and a set field that says something else, are
   ).toEqual([]);
 });
 
-test.each([
-  ['a greater age than the archive’s', 'Read an order placed more than 500 days ago'],
-  ['a span', 'Read the orders of a customer over 30 days'],
-])('a pattern with %s agrees with the archive', (_, description) => {
-  const found = (text: string): string[] =>
-    check([['| 1 | Read an order (source', `| 1 | ${text} (source`]])
-      .findings.filter(({ rule }) => rule === 'G9')
-      .map(({ message }) => message);
-  expect(found('Read an order over 30 days old')).toEqual([expect.stringContaining('older than 30 days')]);
-  expect(found(description)).toEqual([]);
-});
-
 test('a hub is the last part of its path, in any case, without the full stop of the sentence', () => {
   const found = (stated: string): string[] =>
     check([OUT, ['eventhub:orders-done', stated]], { projections: [summaries, days, cold, ordersOut] })

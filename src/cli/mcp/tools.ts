@@ -10,12 +10,9 @@ import { cliError } from '../errors.ts';
  */
 const VERBS: Readonly<Record<string, readonly string[]>> = {
   'model review': [],
-  'model check': ['sarif', 'html', 'fix', 'unchecked'],
-  'model explain': [],
+  'model check': ['sarif', 'fix', 'sample', 'unchecked'],
   'model prove': [],
   'model cost': [],
-  'model draw': [],
-  'model export': [],
   plan: [],
   status: ['watch', 'serve'],
   doctor: [],

@@ -6,10 +6,12 @@ const PACKAGE = fileURLToPath(packageRoot);
 
 /** The parts of a new project: a file or folder of this package, and its path there. npm does not pack dotfiles. */
 export const PARTS: readonly { readonly from: string; readonly to: string }[] = [
-  ...['README.md', 'tsconfig.json', 'Dockerfile', 'functions', 'pipeline', 'scripts', 'test'].map((name) => ({
-    from: `${TEMPLATE}${name}`,
-    to: name,
-  })),
+  ...['AGENTS.md', 'README.md', 'tsconfig.json', 'Dockerfile', 'docs', 'functions', 'pipeline', 'scripts', 'test'].map(
+    (name) => ({
+      from: `${TEMPLATE}${name}`,
+      to: name,
+    }),
+  ),
   ...['gitignore', 'funcignore', 'dockerignore'].map((name) => ({ from: `${TEMPLATE}_${name}`, to: `.${name}` })),
   // Under its own name it would make the template a package inside this package.
   { from: `${TEMPLATE}_package.json`, to: 'package.json' },

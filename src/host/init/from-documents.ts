@@ -3,14 +3,12 @@ import { readFile, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { model as modelAt } from '../../definition/model-ref.ts';
 import { definePipeline } from '../../definition/pipeline.ts';
-import type { ProjectionRow, Reference } from '../../model/documents.ts';
+import type { ProjectionRow } from '../../model/documents.ts';
 import { type Model, examplesOf } from '../../model/model.ts';
 import { readDesign } from '../../model/reader/design.ts';
 import { factsOf } from '../../model/rules/index.ts';
 import { generateTypes, modelName } from '../../model/types/generate.ts';
 import { filesOf } from '../../operations/model/infra.ts';
-import { type ProjectionCode, projectionCode } from './projection-code.ts';
-import { fieldsOf, refer, typeRef, variable } from './writing.ts';
 import { DESIGN, REQUIREMENTS } from '../../operations/model/pair.ts';
 import { loadModel } from '../../runtime/load-pipeline.ts';
 import { hostError } from '../errors.ts';
@@ -23,9 +21,7 @@ export interface ProjectFile {
 
 export interface FromDocuments {
   readonly files: readonly ProjectFile[];
-  /** Projections whose rows say everything. */
-  readonly declared: readonly string[];
-  /** Those whose rows leave a question, which stands in the pipeline beside the code so far. */
+  /** The projections of the document, which a person must declare. */
   readonly toDeclare: readonly string[];
 }
 
@@ -44,7 +40,6 @@ export async function fromDocuments(given: string, name: string): Promise<FromDo
   const model = await loadModel(file);
   const read = await readDesign(file);
   const { projections: rows } = read;
-  const written = rows.map((row) => projectionCode(model, row, rows));
   const tenant = factsOf({ requirements: undefined, design: read }).tenant?.field;
   const pipeline = definePipeline({ name, model: modelAt(file), projections: [] });
   const infra = await filesOf({ pipeline, model }, { leases: 'leases', state: 'millrace' });
@@ -53,48 +48,35 @@ export async function fromDocuments(given: string, name: string): Promise<FromDo
       { to: `pipeline/${DESIGN}`, text: design },
       ...(requirements === undefined ? [] : [{ to: `pipeline/${REQUIREMENTS}`, text: requirements }]),
       { to: 'pipeline/model.types.ts', text: generateTypes(model) },
-      { to: 'pipeline/pipeline.ts', text: pipelineText(name, model, written, tenant) },
+      { to: 'pipeline/pipeline.ts', text: pipelineText(name, model, rows, tenant) },
       { to: 'pipeline/workload.ts', text: workloadText(model, rows) },
       ...infra.map((of) => ({ to: `infra/${of.file}`, text: of.text })),
     ],
-    declared: written.filter(({ questions }) => questions.length === 0).map((of) => of.name),
-    toDeclare: written.filter(({ questions }) => questions.length > 0).map((of) => of.name),
+    toDeclare: rows.map((row) => row.name),
   };
 }
 
 /** Fields by which documents say that they are deleted: those that `model check` knows as such. */
 const DELETED = /^(?:is)?deleted(At)?$|^removed(At)$/i;
+const IDENTIFIER = /^[A-Za-z_$][\w$]*$/;
 
-function pipelineText(
-  name: string,
-  model: Model,
-  written: readonly ProjectionCode[],
-  tenant: string | undefined,
-): string {
+const refer = (object: string, name: string): string =>
+  IDENTIFIER.test(name) ? `${object}.${name}` : `${object}[${JSON.stringify(name)}]`;
+
+function pipelineText(name: string, model: Model, rows: readonly ProjectionRow[], tenant: string | undefined): string {
   const root = modelName(model.title);
-  const done = written.filter(({ questions }) => questions.length === 0);
-  const marks = marksOf(model, done);
-  const deletions = marks.flatMap(({ of, mark }) =>
-    mark === undefined ? [] : [`    source({ of: ${typeRef(of)}, deleted: (${variable(of.type)}) => ${mark} }),`],
-  );
-  const unmarked = marks.filter(({ mark }) => mark === undefined);
-  const asked = unmarked.map(
-    ({ of }) =>
-      `  // Question: which field of ${of.type} says that it is deleted? Add source({ of: ${typeRef(of)}, deleted: (${variable(of.type)}) => … }) to \`sources\`, unless none ever is.`,
-  );
-  const builders = [...new Set(done.flatMap(({ builder }) => builder ?? []))].toSorted();
-  const imports = [...builders, 'definePipeline', 'model', ...(deletions.length > 0 ? ['source'] : [])].toSorted();
-  const entries = written.flatMap(({ name: of, lines, questions }) =>
-    questions.length === 0
-      ? lines.map((line) => `    ${line}`)
-      : [
-          `    // ${of} is not declared yet.`,
-          ...questions.map((question) => `    // Question: ${question}`),
-          ...lines.map((line) => `    // ${line}`),
-        ],
+  const deletions = applied(model, rows).flatMap(({ container, type }) => {
+    const fields = examplesOf(model, { container, type }).flatMap((example) => Object.keys(example));
+    const field = fields.find((of) => DELETED.test(of));
+    if (field === undefined) return [];
+    const mark = `${refer('document', field)} ${/at$/i.test(field) ? '!= null' : '=== true'}`;
+    return [`    source({ of: ${refer(refer('m', container), type)}, deleted: (document) => ${mark} }),`];
+  });
+  const waiting = rows.map(
+    (row) => `    // ${row.name}: ${[row.kind, row.sourceText, '→', row.sinkText].map(short).join(' ')}`,
   );
   return `// The projections of the pipeline. \`npx millrace model types\` writes model.types.ts from the document.
-import { ${imports.join(', ')} } from 'millrace';
+import { definePipeline, model${deletions.length === 0 ? '' : ', source'} } from 'millrace';
 import type { ${root} } from './model.types.ts';
 
 const m = model<${root}>('./${DESIGN}');
@@ -102,30 +84,37 @@ const m = model<${root}>('./${DESIGN}');
 export default definePipeline({
   name: '${name}',
   model: m,
-${tenant === undefined ? '' : `  tenant: '${tenant}',\n`}${deletions.length === 0 ? '' : `  sources: [\n${deletions.join('\n')}\n  ],\n`}${asked.map((line) => `${line}\n`).join('')}  projections: [${entries.length === 0 ? '' : `\n${entries.join('\n')}\n  `}],
+${tenant === undefined ? '' : `  tenant: '${tenant}',\n`}${deletions.length === 0 ? '' : `  sources: [\n${deletions.join('\n')}\n  ],\n`}  projections: [${waiting.length === 0 ? '' : `\n    // To declare, as node_modules/millrace/docs/projections.md shows:\n${waiting.join('\n')}\n  `}],
 });
 `;
 }
 
-/** Of each source of a projection that removes what is deleted: how its documents say it; undefined: no field shows it. */
-function marksOf(model: Model, written: readonly ProjectionCode[]) {
-  const sources = written.flatMap(({ builder, reads }) => (builder === 'embed' ? [] : reads.slice(0, 1)));
-  return [...new Map(sources.map((of) => [`${of.container}/${of.type}`, of])).values()].map((of) => {
-    const field = [...fieldsOf(model, of).keys()].find((name) => DELETED.test(name));
-    const value = field === undefined ? undefined : refer(variable(of.type), field);
-    return { of, mark: value && (/at$/i.test(field ?? '') ? `${value} != null` : `${value} === true`) };
-  });
+/** A cell as one line of plain text. */
+const short = (text: string): string =>
+  text
+    .replaceAll(/<!--.*?-->|`/gs, '')
+    .replaceAll(/\s+/g, ' ')
+    .trim();
+
+/** The types whose documents applications write; an embed only writes fields into them. */
+function applied(
+  model: Model,
+  rows: readonly ProjectionRow[],
+): { readonly container: string; readonly type: string }[] {
+  const derived = (container: string, type: string): boolean =>
+    rows.some(
+      ({ kind, sink }) =>
+        !/^embed/i.test(kind) && sink?.container === container && (sink.type === undefined || sink.type === type),
+    );
+  return model.containers.flatMap(({ name: container, types }) =>
+    types.flatMap(({ name: type }) => (derived(container, type) ? [] : [{ container, type }])),
+  );
 }
 
 /** The document's examples, of the types that no projection writes. */
 function workloadText(model: Model, rows: readonly ProjectionRow[]): string {
-  const derived = ({ container, type }: Reference): boolean =>
-    rows.some(({ sink }) => sink?.container === container && (sink.type === undefined || sink.type === type));
-  const steps = model.containers.flatMap(({ name: container, types }) =>
-    types
-      .filter(({ name: type }) => !derived({ container, type }))
-      .flatMap(({ name: type }) => examplesOf(model, { container, type }))
-      .map((document) => `  ${JSON.stringify({ container, upsert: document })},\n`),
+  const steps = applied(model, rows).flatMap((of) =>
+    examplesOf(model, of).map((document) => `  ${JSON.stringify({ container: of.container, upsert: document })},\n`),
   );
   return `// The data that \`millrace dev\` and the tests load: the examples of the document.
 import type { Load } from 'millrace';

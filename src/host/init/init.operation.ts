@@ -77,11 +77,10 @@ from: the version in the registry, or the tarball.`,
       name,
       dependency,
       installed: install === true,
-      declared: own?.declared ?? [],
       toDeclare: own?.toDeclare ?? [],
     };
   },
-  format: ({ directory, path, name, dependency, installed, declared, toDeclare }) => {
+  format: ({ directory, path, name, dependency, installed, toDeclare }) => {
     const tarball = tarballOf(dependency, directory);
     const checkout = unbuiltCheckoutOf(dependency, directory);
     return [
@@ -96,11 +95,10 @@ from: the version in the registry, or the tarball.`,
         : [
             `It depends on ${tarball}: keep that file. For other machines and images copy it into the project, and run \`npm install ./${basename(tarball)}\`.`,
           ]),
-      ...(declared.length === 0 ? [] : [`pipeline/pipeline.ts has the code of ${declared.join(', ')}: read it.`]),
       ...(toDeclare.length === 0
         ? []
         : [
-            `It asks about ${toDeclare.join(', ')}, whose rows leave something open. Answer there; until then \`npm run dev\` and \`npm test\` fail, and \`npm run millrace -- model check\` names them.`,
+            `pipeline/pipeline.ts waits for the projections ${toDeclare.join(', ')}. Declare them there; until then \`npm run dev\` and \`npm test\` fail, and \`npm run millrace -- model check\` names them.`,
           ]),
     ].join('\n');
   },

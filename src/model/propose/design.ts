@@ -190,23 +190,39 @@ const parentKeyed = (choices: Choices, parent: Entity, child: Entity): boolean =
 
 /**
  * The part of an entity's documents that the largest value of a field has: as stated, else that of the parent with the most
- * children, and at least twice the average.
+ * children, and at least twice the average. `from`: which of these it is.
  */
-export function shareOf(needs: Needs, entity: Entity, field: string): number {
+export function shareOf(
+  needs: Needs,
+  entity: Entity,
+  field: string,
+): { readonly share: number; readonly from: string } {
   const source = sourceOf(entity, field) ?? field;
   const own = entity.fields.find(({ name }) => name === source)?.largest;
   // The skew of a tenant is stated once, and holds for every entity that has the field.
   const stated = own ?? needs.entities.flatMap(({ fields }) => fields).find(({ name }) => name === field)?.largest;
-  if (stated !== undefined) return stated;
+  if (stated !== undefined) return { share: stated, from: `the largest ${field} is stated` };
+  const values = valuesOf(needs, entity.name, source);
+  if (source === 'id') return { share: 1 / values, from: `each ${field} is one ${entity.name}` };
   const parent = needs.entities.find(({ name }) => words(`${name}Id`) === words(source));
   const relations = parent ? relationsOf(needs.requirements, { type: parent.name }, { type: entity.name }) : [];
   const most = Math.max(0, ...relations.map(({ max = 0 }) => max)) / Math.max(1, entity.count);
-  return Math.min(1, Math.max(most, (source === 'id' ? 1 : 2) / valuesOf(needs, entity.name, source)));
+  return most > 2 / values
+    ? { share: Math.min(1, most), from: `the largest ${field} has the most that the relationship allows` }
+    : { share: Math.min(1, 2 / values), from: `the largest ${field} is taken for twice the average` };
 }
 
 /** The part of all documents that the largest logical partition has. */
 export const largestOf = (needs: Needs, entity: Entity, key: string): number =>
-  levelsOf(key).reduce((share, level) => share * shareOf(needs, entity, level), 1);
+  levelsOf(key).reduce((share, level) => share * shareOf(needs, entity, level).share, 1);
+
+/** Where the figure of `largestOf` is from. */
+export const skewOf = (needs: Needs, entity: Entity, key: string): string =>
+  levelsOf(key)
+    .map((level) => shareOf(needs, entity, level).from)
+    .join(', ');
+
+export const isRead = (kind: Access['kind']): boolean => kind === 'read' || kind === 'list' || kind === 'total';
 
 export interface Overlap {
   /** Percent of the reads that need both, the parent alone, and the child alone. */
@@ -218,7 +234,7 @@ export interface Overlap {
 export function overlapOf({ accesses }: Needs, parent: Entity, child: Entity): Overlap {
   const field = parentField(parent, child);
   const rate = (of: readonly Access[]): number => of.reduce((sum, { average }) => sum + average, 0);
-  const reads = accesses.filter(({ kind }) => kind === 'read' || kind === 'list' || kind === 'total');
+  const reads = accesses.filter(({ kind }) => isRead(kind));
   const whole = reads.filter(({ entity, withs }) => entity === parent.name && withs.includes(child.name));
   const own = reads.filter(({ entity, by }) => entity === child.name && by.includes(field));
   const alone = reads.filter(({ entity, by }) => entity === child.name && !by.includes(field));

@@ -29,7 +29,7 @@ import {
 } from './design.ts';
 import { overflowOf } from './limits.ts';
 import type { Entity, Needs } from './needs.ts';
-import { requirementsText } from './analysis.ts';
+import { type Compared, requirementsText } from './analysis.ts';
 import { designText } from './write.ts';
 
 export interface Cost {
@@ -108,14 +108,15 @@ export function propose(needs: Needs): Proposal {
       .toSorted((a, b) => order(a.cost, b.cost)),
   }));
   const why = new Map(
-    decisions.flatMap(({ decision, options }): [string, string][] => {
+    decisions.flatMap(({ decision, options }): [string, Compared][] => {
       const child = needs.entities.find(({ name }) => decision.startsWith(`place of ${name}`));
       const parent = child && parentOf(needs, child);
       if (!child || !parent) return [];
       const told = options.map(({ option, cost: { average }, refused = '' }) =>
         [`${n(average)} RU/s ${option}`, refused].filter((part) => part !== '').join(', but '),
       );
-      return [[child.name, `on average, all containers together: ${told.join('; ')}`]];
+      const isBeside = options.some(({ option }) => option.startsWith(`beside ${parent.name} `));
+      return [[child.name, { told: `on average, all containers together: ${told.join('; ')}`, beside: isBeside }]];
     }),
   );
   return {

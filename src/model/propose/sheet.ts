@@ -18,6 +18,8 @@ export interface Sheet {
   readonly ttl: string | undefined;
   /** The part of the load that the largest key has. */
   readonly largest: number;
+  /** Where the largest key's part is from. */
+  readonly skew: string;
 }
 
 export const list = (values: readonly string[]): string => values.join(', ');
@@ -53,6 +55,7 @@ export const together = (own: Sheet, copies: Sheet): Sheet => ({
   serves: [...new Set([...own.serves, ...copies.serves])],
   paths: own.paths && copies.paths && [...new Set([...own.paths, ...copies.paths])],
   largest: Math.max(own.largest, copies.largest),
+  skew: own.largest >= copies.largest ? own.skew : copies.skew,
 });
 
 export interface Part {

@@ -75,8 +75,10 @@ function build(cell: (name: Cell) => string | undefined, at: Place): ProjectionR
   const as = /^as ([a-z0-9]+(?:-[a-z0-9]+)*)\b/i.exec(fieldsText)?.[1];
   const lease = cell('lease');
   const keyText = cell('key') ?? '';
+  const [, name = '', version] = /^(.*?)(?:@(\d+))?$/s.exec((cell('name') ?? '').replaceAll('`', '').trim()) ?? [];
   return {
-    name: (cell('name') ?? '').replaceAll('`', '').replace(/@\d+$/, '').trim(),
+    name: name.trim(),
+    ...(version !== undefined && { version: Number(version) }),
     kind,
     source,
     joins,

@@ -1,7 +1,7 @@
 // Which container or projection of the document a finding is about, by the place that it names.
 import type { Design } from '../../model/documents.ts';
 import type { Place } from '../../model/model.ts';
-import type { RuleFinding, Severity } from '../../model/rules/rule.ts';
+import type { RuleFinding } from '../../model/rules/rule.ts';
 
 export interface About {
   /** The container in whose section, or in whose row of the mapping, the place is. */
@@ -38,44 +38,4 @@ function endOf(lines: readonly string[], heading: number): number {
   const own = depth(lines[heading - 1]);
   const next = lines.findIndex((line, index) => index >= heading && depth(line) <= Math.min(own, 6));
   return next < 0 ? lines.length + 1 : next + 1;
-}
-
-/** The findings of a box or a curve of the drawing. */
-export interface Mark {
-  readonly severity: Severity;
-  /** `2 errors, 1 warning` */
-  readonly text: string;
-  /** Of the first of them, in the list of findings. */
-  readonly first: number;
-}
-
-const ORDER: readonly Severity[] = ['error', 'warning', 'information'];
-const NOUNS: Readonly<Record<Severity, readonly [one: string, many: string]>> = {
-  error: ['error', 'errors'],
-  warning: ['warning', 'warnings'],
-  information: ['for information', 'for information'],
-};
-
-export interface Marks {
-  readonly containers: ReadonlyMap<string, Mark>;
-  readonly projections: ReadonlyMap<string, Mark>;
-}
-
-export function marksOf(findings: readonly (About & { readonly severity: Severity })[]): Marks {
-  const by = (of: 'container' | 'projection'): ReadonlyMap<string, Mark> => {
-    const groups = Map.groupBy([...findings.entries()], ([, finding]) => finding[of]);
-    return new Map([...groups].flatMap(([name, own]) => (name === undefined ? [] : [[name, markOf(own)] as const])));
-  };
-  return { containers: by('container'), projections: by('projection') };
-}
-
-function markOf(own: readonly (readonly [number, { readonly severity: Severity }])[]): Mark {
-  const counted = ORDER.flatMap((severity) => {
-    const count = own.filter(([, finding]) => finding.severity === severity).length;
-    return count === 0 ? [] : [{ severity, text: `${count} ${NOUNS[severity][count === 1 ? 0 : 1]}` }];
-  });
-  const [worst] = counted;
-  const severity = worst?.severity ?? 'information';
-  const first = own.find(([, finding]) => finding.severity === severity)?.[0] ?? 0;
-  return { severity, text: counted.map(({ text }) => text).join(', '), first };
 }

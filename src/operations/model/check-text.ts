@@ -8,6 +8,7 @@ import type { RuleFinding, Severity } from '../../model/rules/rule.ts';
 import { plural } from '../table.ts';
 import type { About } from './about.ts';
 import { diffOf } from './fix.ts';
+import type { Graph } from './graph.ts';
 
 /** A finding with its line of the document, and what it is about. */
 export interface ShownFinding extends RuleFinding, About {
@@ -30,6 +31,8 @@ export interface Checked {
   /** What `--fix` changed. */
   readonly fixed: readonly Change[];
   readonly folder: string;
+  /** For a drawing. Absent: no data-model document was read. */
+  readonly graph?: Graph;
   readonly profile: ProfileName;
   /** Whether the text lists every rule that found nothing to check, or only those that lack a whole document. */
   readonly unchecked: boolean;

@@ -1,4 +1,3 @@
-import { resolve } from 'node:path';
 import { z } from 'zod';
 import type { ProfileName, RuleSettings } from '../../model/estimate.ts';
 import { textsOf } from '../../model/documents.ts';
@@ -8,9 +7,11 @@ import type { RuleFinding, Severity } from '../../model/rules/rule.ts';
 import { writeText } from '../write-text.ts';
 import { type Context, type Plan, defineOperation } from '../operation.ts';
 import { diffOf, fixedFiles } from './fix.ts';
-import { htmlReport } from './html/report.ts';
 import { aboutOf } from './about.ts';
 import { type Checked, type ShownFinding, checkText, counts } from './check-text.ts';
+import { accountText, compareAccount } from './drift.ts';
+import { explained, explainedText } from './explained.ts';
+import { graphOf } from './graph.ts';
 import { type Pair, everyRule, readPair, shortPath } from './pair.ts';
 import { sarif } from './sarif.ts';
 import { ruleSettings, settingsFlags } from './settings.ts';
@@ -23,7 +24,8 @@ export const modelCheck = defineOperation({
   summary: 'Check the two modelling documents, and the pipeline against them, with every rule',
   examples: [
     'millrace model check',
-    'millrace model check examples/flights --html report.html',
+    'millrace model check --explain B11',
+    'millrace model check --env production --sample 500',
     'millrace model check --sarif',
     'millrace model check --profile seed --fail-on error',
     'millrace model check --settings model.settings.json',
@@ -43,18 +45,31 @@ export const modelCheck = defineOperation({
       .boolean()
       .default(false)
       .describe(
-        'correct what has one correction: index paths that the service refuses, the floor of an autoscale range',
+        'correct what has one correction: index paths that the service refuses, the floor of an autoscale range, the section "Change Feed Projections" from the pipeline',
       ),
-    html: z.string().optional().describe('also write a report with charts to this file (self-contained)'),
+    explain: z
+      .string()
+      .optional()
+      .describe('check nothing; show what a rule such as B11 asks for, why, and its source'),
+    sample: z
+      .number()
+      .int()
+      .min(1)
+      .max(10_000)
+      .default(100)
+      .describe('with --env, which compares with the account: newest documents to read of each container and type'),
   }),
-  plan: async ({ directory, fix, ...flags }, { workspace }): Promise<Plan> => {
+  plan: async ({ directory, fix, explain, ...flags }, { workspace }): Promise<Plan> => {
+    if (explain !== undefined) return { steps: [], ru: 0 };
     const settings = await ruleSettings(flags, workspace.directory);
     const { pair, report } = await checkedPair(workspace, directory, settings);
     const files = fix ? await fixedFiles(pair, report) : [];
     const short = (file: string): string => shortPath(workspace.directory, file);
     return { steps: files.flatMap(({ changes }) => diffOf(changes, short)), ru: 0 };
   },
-  run: async ({ directory, failOn, unchecked, sarif: asSarif, html, fix, ...flags }, { workspace }) => {
+  run: async ({ directory, failOn, unchecked, sarif: asSarif, fix, explain, sample, ...flags }, context) => {
+    if (explain !== undefined) return explained(explain, everyRule());
+    const { workspace } = context;
     const settings = await ruleSettings(flags, workspace.directory);
     let { pair, report } = await checkedPair(workspace, directory, settings);
     const files = fix ? await fixedFiles(pair, report) : [];
@@ -67,14 +82,19 @@ export const modelCheck = defineOperation({
       })),
     );
     const checked = { ...shown(report, pair, workspace.directory, settings.profile), unchecked, fixed };
-    if (html !== undefined)
-      await writeText(resolve(workspace.directory, html), htmlReport(pair.documents, checked, settings, pair.rules), {
-        code: 'report-unwritable',
-      });
-    return { ...checked, ok: passes(report, failOn), sarif: asSarif };
+    // A host with `--env` has a page of the model, and its pages must not read the account for it.
+    const compares = workspace.opened?.env !== undefined && context.output !== undefined;
+    const account = compares ? await compareAccount(pair, sample, context) : undefined;
+    const ok = passes(report, failOn) && !account?.drifts.length;
+    return { ...checked, ...(account && { account }), ok, sarif: asSarif };
   },
-  format: ({ sarif: asSarif, ...checked }) => (asSarif ? sarif(checked, everyRule()) : checkText(checked)),
-  ok: ({ ok }) => ok,
+  format: (result) => {
+    if ('why' in result) return explainedText(result);
+    const { sarif: asSarif, account, ...checked } = result;
+    if (asSarif) return sarif(checked, everyRule());
+    return [checkText(checked), ...(account ? ['', accountText(account)] : [])].join('\n');
+  },
+  ok: (result) => 'why' in result || result.ok,
 });
 
 async function checkedPair(

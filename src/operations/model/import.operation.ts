@@ -81,7 +81,7 @@ export const modelImport = defineOperation({
   format: ({ files, containers }) =>
     [
       ...containers.map(({ name, sampled }) => `${name}: ${plural(sampled, 'document')} sampled`),
-      `${files.join(' and ')} written. \`millrace model interview\` asks for the facts that an account does not show.`,
+      `${files.join(' and ')} written. \`millrace model check\` lists the facts that an account does not show.`,
     ].join('\n'),
 });
 

@@ -36,7 +36,7 @@ export const modelPropose = defineOperation({
     const name = (file: string): string => relative(workspace.directory, file);
     const text = await readFile(requirements, 'utf8').catch((cause: unknown) => {
       throw operationsError('model-missing', `There is no ${name(requirements)}`, {
-        hint: '`millrace model new` writes a blank form of it.',
+        hint: 'Write it: docs/model.md, "Proposing a design", shows its tables.',
         cause,
       });
     });

@@ -42,20 +42,7 @@ export function differenceOf(
   return undefined;
 }
 
-/** Two versions of one row in words: of long ones, only the fields that differ. */
-export function instead(found: unknown, wanted: unknown): string {
-  const [here, there] = [plain(found), plain(wanted)];
-  const long = canonical(here).length > MOST || canonical(there).length > MOST;
-  if (!long || !isObject(here) || !isObject(there)) return `${short(here)} instead of ${short(there)}`;
-  const fields = [...new Set([...Object.keys(there), ...Object.keys(here)])].filter(
-    (field) => canonical(here[field] ?? null) !== canonical(there[field] ?? null),
-  );
-  const only = (row: Readonly<Record<string, unknown>>): unknown =>
-    Object.fromEntries(fields.filter((field) => field in row).map((field) => [field, row[field]]));
-  return `${short(only(here))} instead of ${short(only(there))}`;
-}
-
 /** Characters of a row that a line has. */
 const MOST = 200;
 const cut = (text: string): string => (text.length > MOST ? `${text.slice(0, MOST - 1)}…` : text);
-export const short = (row: unknown): string => cut(canonical(plain(row)));
+const short = (row: unknown): string => cut(canonical(plain(row)));

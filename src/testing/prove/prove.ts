@@ -1,183 +1,264 @@
-// Proves a model and its pipeline on the embedded server: after each stage it runs every access pattern of the document
-// on the documents that projections made and on those recomputed from the sources.
-import { randomUUID } from 'node:crypto';
+// Proves a model and its pipeline on the embedded server: it writes the document's examples, lets the pipeline derive
+// from them, and runs every access pattern of the document. A pattern is proved by its meaning; the others were only run.
+import { AssertionError } from 'node:assert/strict';
 import { CosmosClient } from '@azure/cosmos';
 import { contractRules } from '../../contract/contract-rules.ts';
 import type { PipelineSource } from '../../contract/declared.ts';
-import type { Design, Requirements } from '../../model/documents.ts';
+import { fetchAll } from '../../cosmos/fetch-all.ts';
+import { ownFields, rowKey } from '../../definition/oracle/recompute.ts';
+import type { Doc } from '../../definition/specs.ts';
+import type { Design, Mapping, Meaning, Requirements } from '../../model/documents.ts';
 import type { Model, Place } from '../../model/model.ts';
 import { checkDocuments } from '../../model/rules/index.ts';
 import { planModel } from '../../operations/model/apply.ts';
-import type { Screen } from '../../operations/screen.ts';
-import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
+import type { LoadedPipeline } from '../../runtime/workspace.ts';
+import { Scenario } from '../scenario.ts';
 import { onePartitionEach, servicesOn } from '../test-pipeline.ts';
-import { type PatternProof, type Verdict, patternsOf } from './asking.ts';
-import { Changes } from './changes.ts';
-import { type ExampleProof, proveExamples } from './examples.ts';
-import { type HistoriesProof, proveHistories } from './histories.ts';
-import type { KillScore } from '../mutants/kill.ts';
-import { limitsOf } from './limits.ts';
-import { evaluator } from './meaning.ts';
-import { derivedTypes, refName } from './oracle.ts';
-import { Proving, type StageProof } from './proving.ts';
+import { ask, isVisible } from './ask.ts';
+import { type Evaluate, Meant, evaluator, isAbout } from './meaning.ts';
+import { type Question, questionOf, reachOf } from './question.ts';
+
+/** `run`: no meaning was compared with its answers. */
+export type Verdict = 'proved' | 'run' | 'not run' | 'different';
+
+export interface PatternProof {
+  readonly pattern: string;
+  readonly description: string;
+  readonly verdict: Verdict;
+  /** Why it was not run, or the first difference. */
+  readonly why?: string;
+  readonly container?: string;
+  readonly how?: Question['kind'];
+  /** It reads documents that projections write. */
+  readonly derived: boolean;
+  /** The fields that were compared with its meaning. */
+  readonly meant?: readonly string[];
+  /** Its query sorts, and its meaning doesn't say how. */
+  readonly unordered?: boolean;
+  /** Why it is only run. */
+  readonly unproved?: string;
+  readonly runs: number;
+  readonly rows: number;
+  /** The most expensive run, RU, by the embedded server's charge; then the RU that the document states. */
+  readonly ru: number;
+  readonly statedRu?: number;
+  readonly reach?: 'a key prefix' | 'all partitions';
+}
 
 export interface Proof {
   readonly pipeline: string;
-  readonly seed: number;
-  readonly stages: readonly StageProof[];
-  readonly examples: ExampleProof;
+  /** The source examples that were written. */
+  readonly written: number;
+  /** The changes that projections parked. */
+  readonly parked: readonly string[];
+  /** How derived documents differ from a recomputation by code that shares nothing with the projections. */
+  readonly difference?: string;
   /** Errors of the contract between code and document (`model check`, group G). While there is one, nothing is proved. */
   readonly contract: readonly { readonly rule: string; readonly message: string; readonly at: Place }[];
   readonly patterns: readonly PatternProof[];
-  /** Of each projection and embed, if histories were asked for. */
-  readonly histories?: readonly HistoriesProof[];
-  /** Of the user's files, if it was asked for. */
-  readonly mutants?: KillScore;
   /** What the proof left out, and why. */
   readonly notes: readonly string[];
   readonly totals: Readonly<Record<Verdict, number>>;
 }
 
-export interface ProveOptions {
-  readonly seed: number;
-  /** Ids of patterns; absent: all. */
-  readonly only?: readonly string[] | undefined;
-  /** How many seconds all short histories of each projection may take together; absent: none run. */
-  readonly histories?: number | undefined;
-  readonly signal: AbortSignal;
-  readonly screen: Pick<Screen, 'progress'>;
-}
-
 export interface Files {
   readonly design: Design;
   readonly requirements: Requirements | undefined;
-  /** pipeline.ts. Without its text, only the meanings say which values documents are made beside. */
+  /** pipeline.ts, for the rules of the contract that read its text. */
   readonly source?: PipelineSource | undefined;
 }
 
-const LAG_MS = 10;
-const EVERYTHING = { redeliver: true, reorder: true, crash: true, stale: true };
+/** A container and a type in it. */
+const placeOf = (container: string, type: unknown): string => `${container}/${String(type)}`;
 
-/** Rejects with errors of the server, and of a pipeline that can't run at all. */
+/**
+ * `only`: ids of patterns; absent: all. Rejects with errors of the server, and of a pipeline that can't run at all.
+ */
 export async function prove(
   loaded: LoadedPipeline,
   { design, requirements, source }: Files,
-  { seed, only, histories, signal, screen }: ProveOptions,
+  only?: readonly string[],
 ): Promise<Proof> {
   const { startEmulator } = await import('../../emulator/index.ts');
-  await using emulator = await closing(startEmulator({ seed }));
-  const client = new CosmosClient({ ...emulator.server.clientOptions, consistencyLevel: 'Session' });
-  const { endpoint } = emulator.server;
-  const services = servicesOn(client, { endpoint, database: 'proof' });
-  const { archives } = loaded.pipeline;
-  // Images need the feed of all versions and deletes, which deliveries don't read.
-  const publishes = loaded.pipeline.publishes.filter(({ images }) => !images);
-  // Effects are left out, so that nothing reaches another system. Events and archives have stages of their own.
-  const own = { archives: [], publishes: [], ingests: [], effects: [] };
-  const model = onePartitionEach(loaded.model);
-  const inside: LoadedPipeline = { ...loaded, model, pipeline: { ...loaded.pipeline, ...own } };
-  const prepare = (of: Services) => async (): Promise<void> => {
-    for (const step of await planModel(inside, of)) await step.apply();
-  };
-  const lag = (on: boolean): void => emulator.server.faults(on ? { replicaLagMs: LAG_MS / 2 } : {});
-  const ground = { loaded: inside, services, prepare: prepare(services), lag, lagMs: LAG_MS };
-  const changes = new Changes(inside, seed);
-  const cold = archives.map(({ from }) => from);
-  const asking = patternsOf(design, requirements, model, derivedTypes(inside.pipeline), only);
-  const proving = new Proving(ground, asking, await evaluator(), async (name) => {
-    const scratch = servicesOn(client, { endpoint, database: name });
-    await prepare(scratch)();
-    return scratch.place.database;
-  });
-  // An embed changes what comes back from an archive, so no document gets the date that sends it there.
-  const dates = archives
-    .filter(({ from }) => loaded.pipeline.embeds.some(({ into }) => refName(into) === refName(from)))
-    .map(({ dateField }) => dateField);
-  const limits = limitsOf({ design, requirements }, source?.text);
-  const stages: readonly (readonly [name: string, run: () => Promise<void>])[] = [
-    ['examples', () => proving.deliver('examples', changes.examples())],
-    ['update', () => proving.deliver('update', changes.updates(1))],
-    ['key change', () => proving.deliver('key change', changes.moves())],
-    ['delete mark', () => proving.deliver('delete mark', changes.deletions())],
-    ['redelivery', () => proving.deliver('redelivery', changes.updates(2), { redeliver: true, crash: true, seed })],
-    ['reordering', () => proving.deliver('reordering', changes.updates(3), { ...EVERYTHING, seed })],
-    ['writes', () => proving.write('writes', changes)],
-    ['near values', () => proving.deliver('near values', changes.beside(limits, dates))],
-    ...(publishes.length === 0
-      ? []
-      : ([['publish', () => proving.publish('publish', publishes, changes.updates(5), seed)]] as const)),
-    ...(cold.length === 0
-      ? []
-      : ([
-          ['archive', () => proving.archive('archive', archives)],
-          ['cold update', () => proving.deliverToCold('cold update', changes.updates(4, cold))],
-          ['restore', () => proving.restore('restore')],
-        ] as const)),
-  ];
-  let examples: ExampleProof = { compared: 0, different: [] };
-  for (const [at, [name, run]] of stages.entries()) {
-    signal.throwIfAborted();
-    screen.progress(`stage ${name}`, at, stages.length);
-    await run();
-    if (at === 0) examples = proveExamples(design, inside, await proving.stored());
+  const emulator = await startEmulator();
+  const client = new CosmosClient({ ...emulator.clientOptions, consistencyLevel: 'Session' });
+  try {
+    const services = servicesOn(client, { endpoint: emulator.endpoint, database: 'proof' });
+    const model = onePartitionEach(loaded.model);
+    const { archives, publishes, ingests, effects, projections } = loaded.pipeline;
+    // The proof asks containers; what leaves them is left out, so that nothing reaches another system.
+    const pipeline = { ...loaded.pipeline, archives: [], publishes: [], ingests: [], effects: [] };
+    const inside: LoadedPipeline = { ...loaded, model, pipeline };
+    const prepare = async (): Promise<void> => {
+      for (const step of await planModel(inside, services)) await step.apply();
+    };
+    const sinks = new Set(projections.map(({ into }) => placeOf(into.container, into.type)));
+    const examples = model.containers.flatMap(({ name, types }) => {
+      const own = types.filter((type) => !sinks.has(placeOf(name, type.name)));
+      return own.length === 0 ? [] : [[name, own.flatMap((type) => type.examples)] as const];
+    });
+    const ground = { loaded: inside, services, prepare, lag: () => undefined, lagMs: 0 };
+    const derived = await outcome(new Scenario(ground, Object.fromEntries(examples)));
+    const contract = checkDocuments({ design, requirements }, contractRules(loaded.pipeline, source))
+      .findings.filter(({ severity }) => severity === 'error')
+      .map(({ rule, message, at }) => ({ rule, message, at }));
+    const { database } = services.place;
+    const stored = new Map<string, readonly Doc[]>();
+    for (const { name } of model.containers) {
+      const documents: Doc[] = [];
+      for await (const doc of fetchAll<Doc>(database.container(name), 'SELECT * FROM c', NEVER))
+        if (isVisible(doc)) documents.push(ownFields(doc));
+      stored.set(name, documents);
+    }
+    const proving: Proving = { model, sinks, stored, evaluate: await evaluator(), provable: contract.length === 0 };
+    const patterns: PatternProof[] = [];
+    for (const one of patternsOf(design, requirements, model, only)) {
+      const meant = one.meanings.map((meaning) => new Meant(meaning, proving.evaluate, sourcesIn(meaning, proving)));
+      const documents = documentsFor(one.question, proving, meant);
+      patterns.push(proofOf(one, await ask(one.question, database, documents, meant), meant, proving));
+    }
+    const left = [...effects, ...publishes, ...ingests, ...archives].map(({ name }) => name);
+    const count = (verdict: Verdict): number => patterns.filter((of) => of.verdict === verdict).length;
+    return {
+      pipeline: loaded.pipeline.name,
+      written: examples.reduce((sum, [, documents]) => sum + documents.length, 0),
+      ...derived,
+      contract,
+      patterns,
+      notes: [
+        ...(left.length === 0 ? [] : [`not run, since it leaves the containers: ${left.join(', ')}`]),
+        ...strayMeanings(design, requirements, model),
+      ],
+      totals: {
+        proved: count('proved'),
+        run: count('run'),
+        'not run': count('not run'),
+        different: count('different'),
+      },
+    };
+  } finally {
+    client.dispose();
+    await emulator.close();
   }
-  const short =
-    histories === undefined
-      ? undefined
-      : await proveHistories({
-          loaded: inside,
-          seed,
-          seconds: histories,
-          signal,
-          ground: async (of) => {
-            const scratch = servicesOn(client, { endpoint, database: `history-${randomUUID()}` });
-            const apply = async (): Promise<void> => {
-              for (const step of await planModel(of, scratch)) await step.apply();
-            };
-            await apply();
-            return {
-              ground: { loaded: of, services: scratch, prepare: apply, lag, lagMs: 0 },
-              remove: () => scratch.place.database.delete(),
-            };
-          },
-          progress: (what, done, all) => screen.progress(what, done, all),
-        });
-  client.dispose();
-  const notes = [...proving.notes];
-  const names = (of: readonly { readonly name: string }[]): string => of.map(({ name }) => name).join(', ');
-  const { effects, ingests } = loaded.pipeline;
-  const images = loaded.pipeline.publishes.filter((spec) => !publishes.includes(spec));
-  if (effects.length > 0) notes.push(`not run, since it calls another system: ${names(effects)}`);
-  if (images.length > 0) notes.push(`not run, since it needs all versions and deletes: ${names(images)}`);
-  if (ingests.length > 0) notes.push(`not run, since the document shows no events: ${names(ingests)}`);
-  const feeding = inside.pipeline.projections.filter(
-    ({ kind, into }) =>
-      kind === 'aggregate' && inside.pipeline.projections.some(({ from }) => refName(from) === refName(into)),
-  );
-  if (feeding.length > 0)
-    notes.push(
-      `a group without rows is read as zeros for 30 days, since other projections derive from it: ${names(feeding)}`,
-    );
-  if (changes.unmarked.length > 0)
-    notes.push(`not deleted, since no example shows the delete mark: ${changes.unmarked.join(', ')}`);
-  if (proving.proofs.every(({ moved }) => moved === 0)) notes.push('no change moved a row to another key of its sink');
-  notes.push(...strayMeanings(design, requirements, model));
-  const contract = checkDocuments({ design, requirements }, contractRules(loaded.pipeline, source))
-    .findings.filter(({ severity }) => severity === 'error')
-    .map(({ rule, message, at }) => ({ rule, message, at }));
-  const patterns = asking.map((one) => one.proof(contract.length === 0));
-  const count = (verdict: Verdict): number => patterns.filter((of) => of.verdict === verdict).length;
+}
+
+const NEVER = new AbortController().signal;
+
+async function outcome(scenario: Scenario): Promise<Pick<Proof, 'parked' | 'difference'>> {
+  try {
+    return { parked: (await scenario.run()).parked };
+  } catch (error) {
+    if (error instanceof AssertionError) return { parked: [], difference: error.message };
+    throw error;
+  }
+}
+
+interface Proving {
+  readonly model: Model;
+  /** Types that projections write, with their containers. */
+  readonly sinks: ReadonlySet<string>;
+  /** What each container has. */
+  readonly stored: ReadonlyMap<string, readonly Doc[]>;
+  readonly evaluate: Evaluate;
+  /** False: code and document disagree, so a meaning proves nothing. */
+  readonly provable: boolean;
+}
+
+/** A meaning over what projections wrote would prove it by itself. */
+const sourcesIn = ({ container }: Meaning, { stored, sinks }: Proving): readonly Doc[] =>
+  (stored.get(container) ?? []).filter(({ type }) => !sinks.has(placeOf(container, type)));
+
+/**
+ * What the container has, and the examples of the document that it doesn't have: so a document that should be there is
+ * asked for. Those of the type that the pattern reads come first.
+ */
+function documentsFor(question: Question, { stored }: Proving, meant: readonly Meant[]): readonly Doc[] {
+  if (question.kind === 'none') return [];
+  const { name, partitionKey, types } = question.container;
+  const present = stored.get(name) ?? [];
+  const keys = new Set(present.map((doc) => rowKey(doc, partitionKey)));
+  const lacking = types.flatMap(({ examples }) => examples.filter((doc) => !keys.has(rowKey(doc, partitionKey))));
+  const reads = (doc: Doc): number => Number(meant.some((one) => one.reads(doc)));
+  return [...present, ...lacking].toSorted((a, b) => reads(b) - reads(a));
+}
+
+interface Pattern {
+  readonly pattern: string;
+  readonly description: string;
+  readonly row?: Mapping;
+  readonly question: Question;
+  readonly meanings: readonly Meaning[];
+}
+
+/** Why nothing is proved, though it ran. */
+function whyUnproved({ row }: Pattern, meant: readonly Meant[], { provable }: Proving): string | undefined {
+  const queries = new Set(row?.queries.map(({ text }) => text)).size;
+  if (meant.length === 0) return 'it has no meaning';
+  if (!provable) return 'the contract has errors';
+  if (queries > 1) return `its row has ${queries} queries, and only the first ran; write a row for each`;
+  if (queries > 0 && row?.operations.includes('point-read'))
+    return 'its row has a point read and a query, and only the query ran; write a row for each';
+  const idle = meant.find(({ rows }) => rows === 0);
+  return idle && `its meaning in line ${idle.meaning.at.line} has no row on these documents`;
+}
+
+function proofOf(
+  of: Pattern,
+  { first, why, ...took }: Awaited<ReturnType<typeof ask>>,
+  meant: readonly Meant[],
+  proving: Proving,
+): PatternProof {
+  const { pattern, description, row, question } = of;
+  const unproved = whyUnproved(of, meant, proving);
+  const ran = took.rows > 0 ? (unproved === undefined ? 'proved' : 'run') : 'not run';
+  const verdict: Verdict = first !== undefined ? 'different' : ran;
+  const said = first ?? (verdict === 'not run' ? (why ?? 'no example document is in its result') : undefined);
+  const reach = question.kind === 'query' ? reachOf(question.container, question.query) : 'one partition';
+  const isUnordered =
+    question.kind === 'query' && question.query.order.length > 0 && !meant.some(({ ordered }) => ordered);
+  const columns = [...new Set(meant.flatMap((one) => [...one.columns]))];
   return {
-    pipeline: loaded.pipeline.name,
-    seed,
-    stages: proving.proofs,
-    examples,
-    contract,
-    patterns,
-    ...(short && { histories: short }),
-    notes,
-    totals: { proved: count('proved'), run: count('run'), 'not run': count('not run'), different: count('different') },
+    pattern,
+    description,
+    verdict,
+    ...(said !== undefined && { why: said }),
+    ...(question.kind !== 'none' && { container: question.container.name, how: question.kind }),
+    derived:
+      question.kind !== 'none' && [...proving.sinks].some((name) => name.startsWith(`${question.container.name}/`)),
+    ...(verdict === 'proved' && { meant: columns, ...(isUnordered && { unordered: true }) }),
+    ...(verdict === 'run' && unproved !== undefined && { unproved }),
+    ...took,
+    ...(row?.ru !== undefined && { statedRu: row.ru }),
+    ...(reach !== 'one partition' && { reach }),
   };
+}
+
+/** Every pattern of the mapping, and those of the requirements that no row of the mapping names. */
+function patternsOf(
+  design: Design,
+  requirements: Requirements | undefined,
+  model: Model,
+  only: readonly string[] | undefined,
+): Pattern[] {
+  const meanings = [...design.meanings, ...(requirements?.meanings ?? [])];
+  const patterns = requirements?.patterns ?? [];
+  const wanted = (id: string): boolean => only === undefined || only.includes(id);
+  const mapped = design.mapping.flatMap((row) =>
+    row.ids.filter(wanted).map((id): Pattern => {
+      const description = patterns.find((of) => of.id === id)?.description ?? row.printed;
+      const question = questionOf(row, design.projections, model);
+      const own = meanings.filter((meaning) => meaning.ids.includes(id) && isAbout(meaning, question));
+      return { pattern: id, description, row, question, meanings: own };
+    }),
+  );
+  const known = new Set(design.mapping.flatMap(({ ids }) => ids));
+  const lacking = patterns
+    .filter(({ id }) => wanted(id) && !known.has(id))
+    .map(({ id, description }): Pattern => {
+      const question = { kind: 'none', why: 'no row of the mapping names it' } as const;
+      return { pattern: id, description, question, meanings: [] };
+    });
+  return [...mapped, ...lacking];
 }
 
 /** Meanings that are compared with nothing. */
@@ -192,8 +273,3 @@ const strayMeanings = (design: Design, requirements: Requirements | undefined, {
         (id) => `the meaning in line ${at.line} of ${at.file} is of pattern ${id}, which no row of the mapping names`,
       ),
   ]);
-
-async function closing<T extends { close(): Promise<void> }>(starting: Promise<T>) {
-  const server = await starting;
-  return { server, [Symbol.asyncDispose]: () => server.close() };
-}

@@ -24,9 +24,6 @@ const TOOLS = [
   'model_annotate',
   'model_check',
   'model_cost',
-  'model_draw',
-  'model_explain',
-  'model_export',
   'model_prove',
   'model_review',
   'plan',
@@ -94,8 +91,8 @@ describe('the tools', () => {
   ] as const)('are there for a client that is %s, by protocol %s', async (mode, version) => {
     await connect(mode);
     expect(client.getNegotiatedProtocolVersion()).toBe(version);
-    const { structured } = await call('model_explain', { rule: 'B11' });
-    expect(structured).toMatchObject({ ok: true, result: [{ rule: 'B11' }] });
+    const { structured } = await call('model_check', { explain: 'B11' });
+    expect(structured).toMatchObject({ ok: true, result: { rule: 'B11' } });
   });
 
   it('are verbs that only read, each with its fields', async () => {
@@ -115,6 +112,7 @@ describe('the tools', () => {
       'price',
       'settings',
       'failOn',
+      'explain',
     ]);
   });
 
@@ -160,14 +158,9 @@ describe('an error of a tool names cause and remedy', () => {
   it.each([
     ['model_chek', {}, 'tool-unknown', /did you mean model_check\?\nUse one of: .*model_check/],
     ['projections_rebuild', {}, 'tool-unknown', /There is no tool projections_rebuild/],
-    [
-      'model_check',
-      { html: 'report.html' },
-      'tool-field-unknown',
-      /model_check has no field html\nUse one of: directory/,
-    ],
+    ['model_check', { sarif: true }, 'tool-field-unknown', /model_check has no field sarif\nUse one of: directory/],
     ['model_check', { failOn: 'never' }, 'input-invalid', /fail-on: .*"error"\|"warning"/],
-    ['model_explain', { rule: 'unheard' }, 'rule-unknown', /There is no rule unheard/],
+    ['model_check', { explain: 'unheard' }, 'rule-unknown', /There is no rule unheard/],
     ['plan', {}, 'pipeline-missing', /There is no pipeline/],
   ])('%s %j: %s', async (name, input, code, message) => {
     await connect();
@@ -183,6 +176,6 @@ describe('an error of a tool names cause and remedy', () => {
     const { isError, structured, said } = await call('plan');
     expect([isError, structured.error?.code]).toEqual([true, 'tool-ended']);
     expect(said).toContain('exit code 3');
-    expect((await call('model_explain', { rule: 'B11' })).isError).toBe(false);
+    expect((await call('model_check', { explain: 'B11' })).isError).toBe(false);
   });
 });

@@ -4,11 +4,13 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { declaredPipeline, loadPipeline } from '../../../src/runtime/load-pipeline.ts';
 import { generateTypes } from '../../../src/model/types/generate.ts';
+import { type Entity, accessOf, needsOf } from '../../../src/model/propose/needs.ts';
 import { filesOf } from '../../../src/operations/model/infra.ts';
 import { cli } from '../../cli/cli.ts';
 import { millrace } from '../../support/process.ts';
 import { SHOP } from '../../support/stage.ts';
 
+const LINE: Entity = { name: 'Line', fields: [{ name: 'orderId' }], bytes: 100, count: 1 };
 const STOREFRONT = join(import.meta.dirname, '../../../examples/storefront');
 const TEMPLATE = join(import.meta.dirname, '../../../src/host/init/template');
 let place: string;
@@ -32,9 +34,12 @@ describe('init', () => {
       '.github/workflows/deploy.yml',
       '.github/workflows/plan.yml',
       '.gitignore',
+      'AGENTS.md',
       'Dockerfile',
       'azure.yaml',
       'compose.yaml',
+      'docs/design-the-model.md',
+      'docs/review-the-model.md',
       'functions/index.ts',
       'host.json',
       'infra/main.bicep',
@@ -90,54 +95,10 @@ describe('init', () => {
     });
   });
 
-  it('writes the code of projections, and it does what the document says', async () => {
-    const { code, stdout } = await run('init', 'stated', '--yes', '--json', '--from', join(TEMPLATE, 'pipeline'));
+  it('leaves the projections of the documents to a person, and names them', async () => {
+    const { code, stdout } = await run('init', 'asked', '--yes', '--json', '--from', STOREFRONT);
     expect(code).toBe(0);
-    expect(JSON.parse(stdout)).toMatchObject({ declared: ['order-lists', 'days'], toDeclare: [] });
-    const app = join(place, 'stated');
-    mkdirSync(join(app, 'node_modules'));
-    symlinkSync(join(import.meta.dirname, '../../..'), join(app, 'node_modules/millrace'), 'dir');
-    const { pipeline } = await loadPipeline(join(app, 'pipeline'));
-    const stated = await loadPipeline(join(TEMPLATE, 'pipeline'));
-    expect(pipeline.projections.map(({ name, kind, from, into }) => ({ name, kind, from, into }))).toEqual(
-      stated.pipeline.projections.map(({ name, kind, from, into }) => ({ name, kind, from, into })),
-    );
-    // Which field says that an order is deleted, no row says; the check sees that an example is not derived.
-    const file = join(app, 'pipeline/pipeline.ts');
-    const text = readFileSync(file, 'utf8');
-    expect(text).toContain('Question: which field of order says that it is deleted?');
-    const check = async (): Promise<{ code: number | null; stdout: string }> => {
-      await using process = millrace(['model', 'check', '--json'], { directory: app });
-      return { code: (await process.ended).code, stdout: process.stdout };
-    };
-    const before = await check();
-    expect(before.code).toBe(1);
-    const { findings } = JSON.parse(before.stdout) as { findings: { rule: string }[] };
-    expect(new Set(findings.map(({ rule }) => rule))).toEqual(new Set(['G15']));
-    const answer = 'sources: [source({ of: m.Orders.order, deleted: (order) => order.cancelled === true })],';
-    writeFileSync(
-      file,
-      text
-        .replace('definePipeline, model }', 'definePipeline, model, source }')
-        .replace('  projections: [', `  ${answer}\n  projections: [`),
-    );
-    expect((await check()).code).toBe(0);
-    await using dev = millrace(['dev', '--once', '--json'], { directory: app });
-    expect((await dev.ended).code).toBe(0);
-    const derived = {
-      projections: [
-        { projection: 'order-lists@1', parked: 0 },
-        { projection: 'days@1', parked: 0 },
-      ],
-      verification: { different: 0 },
-    };
-    expect(JSON.parse(dev.stdout)).toMatchObject(derived);
-  });
-
-  it('asks what a row leaves open, and declares nothing of it', async () => {
-    const { stdout } = await run('init', 'asked', '--yes', '--json', '--from', STOREFRONT);
-    const { declared, toDeclare } = JSON.parse(stdout) as { declared: string[]; toDeclare: string[] };
-    expect(declared).toEqual(['sku-cards', 'store-countries', 'variant-currencies']);
+    const { toDeclare } = JSON.parse(stdout) as { toDeclare: string[] };
     expect(toDeclare).toContain('store-days');
     const app = join(place, 'asked');
     mkdirSync(join(app, 'node_modules'));
@@ -145,25 +106,39 @@ describe('init', () => {
     const found = await declaredPipeline(join(app, 'pipeline'));
     if (!found || 'unloadable' in found) throw new Error('It has no pipeline');
     const { pipeline } = found;
-    expect(pipeline.tenant).toBe('storeId');
-    const names = [...pipeline.projections, ...pipeline.embeds].map(({ name }) => name);
-    expect(names.toSorted()).toEqual(declared.toSorted());
+    expect(pipeline).toMatchObject({ tenant: 'storeId', projections: [], embeds: [] });
     const text = readFileSync(join(app, 'pipeline/pipeline.ts'), 'utf8');
-    // The row says "not cancelled"; averages name no field; an order has three times.
-    expect(text).toMatch(/Question: What does "not cancelled" mean in code\?/);
-    expect(text).toMatch(/Question: Of which time is day: placedAt or completedAt or deletedAt of order\?/);
-    expect(text).toMatch(/Question: What does "averageCents = avg" measure of order\?/);
-    expect(text).toMatch(/Question: lines of order has another type than lineCount of orderSummary\. How is it made\?/);
-    expect(text).toContain('source({ of: m.Catalog.variant, deleted: (variant) => variant.deletedAt != null })');
-    // What is declared, the document says too; what isn't, the check names.
+    expect(text).toContain('source({ of: m.Catalog.variant, deleted: (document) => document.deletedAt != null })');
+    expect(text).toContain(
+      '    // sku-cards: copy Catalog (variant) with Catalog (product), waits for it → Skus (skuCard)\n',
+    );
     await using check = millrace(['model', 'check', '--json'], { directory: app });
     expect((await check.ended).code).toBe(1);
-    const { findings } = JSON.parse(check.stdout) as {
-      findings: { rule: string; severity: string; message: string }[];
-    };
+    const { findings } = JSON.parse(check.stdout) as { findings: { severity: string; message: string }[] };
     const errors = findings.filter(({ severity }) => severity === 'error').map(({ message }) => message);
     expect(toDeclare.filter((name) => !errors.some((message) => message.includes(name)))).toEqual([]);
-    for (const name of declared) expect(errors.filter((message) => message.includes(name))).toEqual([]);
+  });
+
+  it('writes a project that takes a second version of a projection, with a row of its own or by --fix', async () => {
+    await run('init', 'versions', '--yes');
+    const app = join(place, 'versions');
+    mkdirSync(join(app, 'node_modules'));
+    symlinkSync(join(import.meta.dirname, '../../..'), join(app, 'node_modules/millrace'), 'dir');
+    const file = join(app, 'pipeline/pipeline.ts');
+    const text = readFileSync(file, 'utf8');
+    const [declared = ''] = /^ {4}copy\('order-lists'[^]*?^ {4}\}\),\n/m.exec(text) ?? [];
+    const second = declared.replace('{\n', "{\n      version: 2,\n      onDelete: 'keep',\n");
+    writeFileSync(file, text.replace(declared, declared + second));
+    // One row is about both versions, and one of them keeps what is deleted.
+    await expect(loadPipeline(join(app, 'pipeline'))).rejects.toThrow('but keep in the code');
+    const { stdout } = await run('model', 'check', 'versions/pipeline', '--fix');
+    expect(stdout).toContain('+ | order-lists@2 | copy |');
+    const { pipeline } = await loadPipeline(join(app, 'pipeline'));
+    expect(pipeline.projections.map(({ name, version }) => `${name}@${version}`)).toEqual([
+      'order-lists@1',
+      'order-lists@2',
+      'days@1',
+    ]);
   });
 
   it('says what it would write, and writes nothing', async () => {
@@ -211,4 +186,31 @@ it('has a template whose documents are complete, and that derives what is right 
   };
   expect([code, verification.different]).toEqual([0, 0]);
   for (const { changes } of projections) expect(changes).toBeGreaterThan(0);
+});
+
+describe('what it writes for assistants', () => {
+  const text = (file: string): string => readFileSync(join(TEMPLATE, file), 'utf8');
+
+  it('is small enough to be read whole, and is named where assistants look', () => {
+    for (const file of ['docs/design-the-model.md', 'docs/review-the-model.md']) {
+      expect(Buffer.byteLength(text(file))).toBeLessThanOrEqual(8 * 1024);
+      expect(text('AGENTS.md')).toContain(`\`${file}\``);
+    }
+  });
+
+  it('has each question of a review once', () => {
+    const asked = [...text('docs/review-the-model.md').matchAll(/^- (K\d+) .+\?/gm)].map(([, id]) => id);
+    expect(asked).toEqual(Array.from({ length: 45 }, (_, at) => `K${at + 1}`));
+  });
+
+  it('shows requirements from which a design can be proposed', () => {
+    const [, shown = ''] = /```\n([^]*?)```/.exec(text('docs/design-the-model.md')) ?? [];
+    const { needs, questions } = needsOf(shown, 'r.md');
+    expect(questions).toEqual([]);
+    expect(needs.entities.map(({ name }) => name)).toEqual(['Customer', 'Order']);
+    for (const [, access = ''] of text('docs/design-the-model.md').matchAll(
+      /`((?:read|list|total|create|update|delete) order\b[^`]*)`/g,
+    ))
+      expect(accessOf(access, [...needs.entities, LINE])).toBeTypeOf('object');
+  });
 });

@@ -57,6 +57,25 @@ test('elements that are always read with their parent are embedded', () => {
   expect(chosenOf(ORDERS, /^place of Line/)?.option).toBe('embedded in Order');
 });
 
+test('what is said of a child and its parent follows from the requirements', () => {
+  const { requirements, design } = proposed(ORDERS);
+  // Whether a line may exist without its order is for people to say.
+  expect(requirements).not.toContain('Child Independence');
+  expect(requirements).toContain('- **Access Pattern**: every read of Line knows its orderId\n');
+  expect(requirements).toContain(
+    "a multi-document container wasn't compared, because the two are kept for different times",
+  );
+  expect(design).toMatch(/`\/customerId` - known to the reads of pattern \d/);
+  expect(design).toContain('the largest customerId has the most that the relationship allows');
+  const byQuantity = [...ORDERS.rows, { access: 'list line by quantity, limit 20', peak: 5, average: 1 }];
+  const entities = ORDERS.entities.map((row) => row.replace('quantity', 'quantity (900 values)'));
+  const asked = proposed({ ...ORDERS, entities, rows: byQuantity });
+  expect(asked.requirements).toMatch(/- \*\*Access Pattern\*\*: pattern \d+ of Line doesn't know the orderId\n/);
+  expect(asked.requirements).toMatch(
+    /Line \(100 × [\d.]+ KB\) isn't embedded, because pattern \d+ doesn't know the Order/,
+  );
+});
+
 test('a list that doesn’t fit into a document is not embedded', () => {
   const large = ORDERS.relationships?.map((one) => one.replace('max 100', 'max 9,000')) ?? [];
   expect(optionsOf({ ...ORDERS, relationships: large }, /^place of Line/)).toEqual([]);

@@ -1,10 +1,9 @@
-// From a live account to the documents and back: import, drift, interview.
+// From a live account to the documents and back: `model import`, and `model check --env`.
 import { mkdtemp, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { containerDefinitions, diffContainer } from '../../../src/model/apply.ts';
-import { checkDocuments } from '../../../src/model/rules/index.ts';
 import { readDesign } from '../../../src/model/reader/design.ts';
 import { readRequirements } from '../../../src/model/reader/requirements.ts';
 import { liveContainers } from '../../../src/operations/model/live.ts';
@@ -25,6 +24,12 @@ async function folder(files: Readonly<Record<string, string>> = {}): Promise<str
   await mkdir(path);
   for (const [name, text] of Object.entries(files)) await writeFile(join(path, name), text);
   return path;
+}
+
+/** The account of the stage is in the variables of the process, so the file of settings has nothing to add. */
+async function against(pipeline: string): Promise<string[]> {
+  await writeFile(join(root, 'millrace.live.env'), '');
+  return ['model', 'check', pipeline, '--env', 'live'];
 }
 
 let stage: Stage;
@@ -103,9 +108,10 @@ describe('the storefront', () => {
   });
 
   test('doesn’t drift from its own examples', async () => {
-    const { code, stdout } = await cli(['model', 'drift', '--pipeline', STOREFRONT]);
+    const { code, stdout } = await cli(await against(STOREFRONT), { directory: root });
     expect(stdout).toContain('no drift');
     expect(code).toBe(0);
+    expect((await cli(['model', 'check', STOREFRONT])).stdout).not.toContain('drift');
   });
 });
 
@@ -114,9 +120,11 @@ describe('the shop', () => {
   afterEach(close);
 
   const drift = async () => {
-    const { code, stdout } = await cli(['model', 'drift', '--pipeline', SHOP, '--json']);
-    const { drifts } = JSON.parse(stdout) as {
-      drifts: { container: string; type?: string; kind: string; what: string }[];
+    const { code, stdout } = await cli([...(await against(SHOP)), '--json'], { directory: root });
+    const {
+      account: { drifts },
+    } = JSON.parse(stdout) as {
+      account: { drifts: { container: string; type?: string; kind: string; what: string }[] };
     };
     return {
       code,
@@ -153,128 +161,5 @@ describe('the shop', () => {
         'Days |  | container-missing | is in the model and not in the account',
       ],
     });
-  });
-});
-
-const REQUIREMENTS = `\uFEFF# Shop: Azure Cosmos DB NoSQL Modeling Session\r
-\r
-## Access Patterns Analysis\r
-| Pattern # | Description | RPS (Peak and Average) | Type |\r
-|---|---|---|---|\r
-| 1 | Read an order |  | Read |\r
-| 2 | Place an \\| order | 5/1 | Write |\r
-| 3 | List orders | TBD | Read |\r
-\r
-## Entity Relationships Deep Dive\r
-- **Store → Orders**: 1:Many (avg 40)\r
-`;
-const DESIGN = `# Shop: Azure Cosmos DB NoSQL Data Model
-
-## Container Designs
-### Orders Container
-\`\`\`json
-[{ "id": "o1", "type": "order", "storeId": "s1" }]
-\`\`\`
-* **Purpose**: orders
-* **Partition Key**: \`/storeId\`
-  since a store reads its own
-* **Access Patterns Served**: 1, 2, 3
-`;
-
-describe('the interview', () => {
-  const pair = () => folder({ 'cosmosdb_requirements.md': REQUIREMENTS, 'cosmosdb_data_model.md': DESIGN });
-  const interview = async (directory: string, ...flags: string[]) =>
-    cli(['model', 'interview', '.', ...flags], { directory });
-
-  test('asks three questions at a time, each with the rule that wants the answer and its line', async () => {
-    const { code, stdout } = await interview(await pair(), '--json');
-    const { open: left, next } = JSON.parse(stdout) as {
-      open: number;
-      next: { id: string; rule: string; at: object }[];
-    };
-    expect(code).toBe(0);
-    expect(left).toBe(9);
-    expect(next.map(({ id, rule }) => `${id} ${rule}`)).toEqual(['rps:1 A1', 'rps:3 A1', 'max:Store → Orders C3']);
-    expect(next[0]?.at).toEqual({ file: 'cosmosdb_requirements.md', line: 6 });
-  });
-
-  test('writes answers where they belong, and leaves every other byte', async () => {
-    const at = await pair();
-    const answers = {
-      'rps:1': '50/20',
-      'rps:3': '7',
-      'max:Store → Orders': '2,400',
-      'throughput:Orders': 'autoscale max 4,000 RU/s',
-      'ttl:Orders': 'none',
-      'size:Orders': 'avg 1 KB, max 4 KB',
-    };
-    await writeFile(join(at, 'answers.json'), JSON.stringify(answers));
-    const { code, stdout } = await interview(at, '--answers', 'answers.json');
-    expect({ code, stdout }).toMatchObject({ code: 0, stdout: expect.stringContaining('6 answers written') });
-    expect(await readFile(join(at, 'cosmosdb_requirements.md'), 'utf8')).toBe(
-      REQUIREMENTS.replace('|  | Read', '| 50/20 | Read')
-        .replace('TBD', '7')
-        .replace('(avg 40)', '(avg 40, max 2,400)'),
-    );
-    expect(await readFile(join(at, 'cosmosdb_data_model.md'), 'utf8')).toBe(
-      DESIGN.replace(
-        'reads its own\n',
-        'reads its own\n* **Document Size**: avg 1 KB, max 4 KB\n* **TTL**: none\n* **Throughput Planning**: autoscale max 4,000 RU/s\n',
-      ),
-    );
-    const { patterns, relationships } = await readRequirements(join(at, 'cosmosdb_requirements.md'));
-    expect(patterns.map(({ rate }) => [rate?.peak, rate?.average])).toEqual([
-      [50, 20],
-      [5, 1],
-      [7, undefined],
-    ]);
-    expect(relationships[0]).toMatchObject({ average: 40, max: 2400 });
-    const design = await readDesign(join(at, 'cosmosdb_data_model.md'));
-    expect(design.containers[0]).toMatchObject({ size: { average: 1000, max: 4000, stated: true } });
-    expect(design.containers[0]?.container.throughput).toEqual({ kind: 'autoscale', max: 4000 });
-  });
-
-  test('the number of key values joins the key’s bullet', async () => {
-    const at = await pair();
-    await writeFile(join(at, 'answers.json'), '{"keys:Orders": 220}');
-    expect((await interview(at, '--answers', 'answers.json')).code).toBe(0);
-    expect((await readDesign(join(at, 'cosmosdb_data_model.md'))).containers[0]?.cardinality).toBe(220);
-  });
-
-  test('the busiest key’s share joins it too, and the consistency is a bullet of its own', async () => {
-    const at = await pair();
-    const answers = { 'keys:Orders': 220, 'hot:Orders': '5.5 %', 'consistency:Orders': 'Session' };
-    await writeFile(join(at, 'answers.json'), JSON.stringify(answers));
-    expect((await interview(at, '--answers', 'answers.json')).code).toBe(0);
-    const text = await readFile(join(at, 'cosmosdb_data_model.md'), 'utf8');
-    expect(text).toContain('- 220 values; the busiest takes 5.5 %\n');
-    expect(text).toContain('\n* **Consistency Level**: Session\n');
-    const { notChecked } = checkDocuments({
-      requirements: undefined,
-      design: await readDesign(join(at, 'cosmosdb_data_model.md')),
-    });
-    expect(notChecked.filter(({ rule }) => rule === 'C4' || rule === 'B16')).toEqual([]);
-  });
-
-  test.each([
-    ['{"hot:Orders": "a lot"}', 'does not have the expected form'],
-    ['{"consistency:Orders": "exact"}', 'does not have the expected form'],
-    ['{"rps:1": "quite a lot"}', 'does not have the expected form'],
-    ['{"rps:1": "5 | 6"}', 'does not have the expected form'],
-    ['{"rps:1": "5/1", "ttl:Orders": "some day"}', 'does not have the expected form'],
-    ['{"keys:Orders": "50/20"}', 'does not have the expected form'],
-    ['{"size:Orders": "large"}', 'does not have the expected form'],
-    ['{"throughput:Orders": "plenty"}', 'does not have the expected form'],
-    ['{"rsp:1": "5/1"}', 'did you mean rps:1?'],
-    ['{"rps:2": "5/1"}', 'There is no open question rps:2'],
-    ['["5/1"]', 'answers.json'],
-    ['{', 'answers.json'],
-  ])('%s is refused, and nothing is written', async (answers, why) => {
-    const at = await pair();
-    await writeFile(join(at, 'answers.json'), answers);
-    const { code, stderr } = await interview(at, '--answers', 'answers.json');
-    expect({ code, stderr }).toMatchObject({ code: 2, stderr: expect.stringContaining(why) });
-    expect(await readFile(join(at, 'cosmosdb_requirements.md'), 'utf8')).toBe(REQUIREMENTS);
-    expect(await readFile(join(at, 'cosmosdb_data_model.md'), 'utf8')).toBe(DESIGN);
   });
 });

@@ -19,29 +19,27 @@ export const model = {
   title: 'Model',
   needs: ['model check'],
   open(root, context) {
-    const part = (operation, title, show, asked) => {
+    const part = (title, operation, asked, show) => {
       const body = h('div', {}, loading());
       root.append(section(title, body));
       if (!context.can(operation)) {
         body.replaceChildren(failure({ message: `This dashboard does not offer \`${operation}\`.` }));
         return;
       }
-      void (asked ?? context.run(operation))
-        .then(({ result }) => show(result))
-        .then(
-          (nodes) => body.replaceChildren(...nodes),
-          (error) => body.replaceChildren(failure(error)),
-        );
+      void asked()
+        .then(({ result }) => body.replaceChildren(...show(result)))
+        .catch((error) => body.replaceChildren(failure(error)));
     };
-    // The drawing has marks where findings are, so it waits for them; without them it is drawn as it is.
-    const check = context.can('model check') ? context.run('model check') : Promise.reject(new Error('not offered'));
-    check.catch(() => undefined);
-    part('model draw', 'Containers and projections', async (graph) => {
-      const found = await check.then(({ result }) => result.findings).catch(() => []);
-      return drawn(graph, found);
-    });
-    part('model check', 'Findings', checked, check);
-    part('model cost', 'Request units', costs);
+    const check = context.run('model check');
+    part(
+      'Containers and projections',
+      'model check',
+      () => check,
+      ({ graph, findings }) =>
+        graph ? drawn(graph, findings) : [h('p', { text: 'There is no data-model document.' })],
+    );
+    part('Findings', 'model check', () => check, checked);
+    part('Request units', 'model cost', () => context.run('model cost'), costs);
     return {};
   },
 };

@@ -1,10 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { parseDesign } from '../../../src/model/reader/design.ts';
-import { aboutOf, marksOf } from '../../../src/operations/model/about.ts';
-import { graphOf } from '../../../src/operations/model/draw/graph.ts';
-import { mermaidOf } from '../../../src/operations/model/draw/mermaid.ts';
-import { svgOf } from '../../../src/operations/model/draw/svg.ts';
+import { aboutOf } from '../../../src/operations/model/about.ts';
+import { graphOf } from '../../../src/operations/model/graph.ts';
 
 const designOf = (name: string) =>
   parseDesign(
@@ -49,56 +47,6 @@ test('a chain takes one column for each step, and a circle ends', () => {
     ['A', 0],
   ]);
   for (const [, column] of columns(row('A', 'B'), row('B', 'A'))) expect(column).toBeLessThan(2);
-});
-
-test('Mermaid: quoted labels, dotted joins, no sign that it reads as its own', () => {
-  const text = mermaidOf({
-    ...flights,
-    boxes: [{ name: 'A "x" [1]', key: '/id', types: ['a'], derived: false, column: 0 }],
-    lines: [],
-  });
-  expect(text).toBe('flowchart LR\n  b0["A #34;x#34; #91;1#93;<br>/id<br>a"]');
-  expect(mermaidOf(flights)).toContain('\n  b1 -.->|"arrivals"| b2\n');
-  expect(mermaidOf(flights)).toContain('\n  class b2,b3,b4,b5 derived');
-});
-
-test('SVG: boxes don’t overlap, every line is drawn, and names are escaped', () => {
-  const svg = svgOf(flights, true);
-  const rects = [...svg.matchAll(/<rect[^>]* x="(\d+)" y="(\d+)" width="(\d+)" height="(\d+)"/g)].map((match) =>
-    match.slice(1).map(Number),
-  );
-  expect(rects).toHaveLength(flights.boxes.length);
-  for (const [at, [x = 0, y = 0, width = 0, height = 0]] of rects.entries())
-    for (const [left = 0, top = 0] of rects.slice(at + 1))
-      expect(left >= x + width || left < x || top >= y + height).toBe(true);
-  expect(svg.match(/<path[^>]*marker-end/g)).toHaveLength(flights.lines.length);
-  const odd = { ...flights, title: '<b>', boxes: flights.boxes.map((box) => ({ ...box, name: `<${box.name}>` })) };
-  expect(svgOf(odd, false)).not.toMatch(/<b>|<Flights>/);
-});
-
-test('SVG: marks what has findings, with links to the first of them', () => {
-  const about = (severity: 'error' | 'warning', of: object) => ({ severity, ...of });
-  const [box, other] = flights.boxes;
-  const [line] = flights.lines;
-  const marks = marksOf([
-    about('warning', { container: box!.name }),
-    about('warning', {}),
-    about('error', { container: box!.name }),
-    about('warning', { projection: line!.name }),
-  ]);
-  const svg = svgOf(flights, true, marks);
-  expect(svg).toContain('<a href="#finding-3"><text class="mark error"');
-  expect(svg).toContain('▲ 1 error, 1 warning</text>');
-  expect(svg).toContain('<a href="#finding-4"><text class="over mark warning"');
-  expect(svg).toContain(`▲ ${line!.name}</text>`);
-  expect(svg.match(/class="[^"]*marked/g)).toHaveLength(1);
-  expect(marks.containers.has(other!.name)).toBe(false);
-});
-
-test('SVG: labels come after all curves, and have a rim in the colour of the boxes', () => {
-  const svg = svgOf(example('storefront'), true);
-  expect(svg.indexOf('<text class="over')).toBeGreaterThan(svg.lastIndexOf('marker-end='));
-  expect(svg).toContain('.over { paint-order: stroke; stroke: var(--box);');
 });
 
 test('a finding is about the container or the projection at whose lines it is', () => {

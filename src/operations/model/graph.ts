@@ -1,5 +1,5 @@
 // What a drawing of a model shows: containers with their keys and types, and a line for each projection of the document.
-import type { Design } from '../../../model/documents.ts';
+import type { Design } from '../../model/documents.ts';
 
 export interface Box {
   readonly name: string;

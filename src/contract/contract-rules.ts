@@ -19,7 +19,20 @@ import { tenancy } from './tenancy.ts';
 /** Without a pipeline the rules check only the document's section, and report what they couldn't check. */
 export function contractRules(pipeline?: Pipeline, source?: PipelineSource, unloadable?: Unloadable): Rule[] {
   const contract = new Contract(pipeline, source, unloadable);
-  return [agreement, existence, fields, keys, aggregatesAndArchives, load, start, tenancy, shards, rows, constants, ingests]
+  return [
+    agreement,
+    existence,
+    fields,
+    keys,
+    aggregatesAndArchives,
+    load,
+    start,
+    tenancy,
+    shards,
+    rows,
+    constants,
+    ingests,
+  ]
     .flatMap((rules) => rules(contract))
     .toSorted((a, b) => compareIds(a.id, b.id));
 }

@@ -142,13 +142,6 @@ export const LIST: readonly Line[] = [
   },
   {
     kind: 'archive',
-    mode: 'the version log, cut off anywhere',
-    file: 'test/archive/version-log.model.test.ts',
-    histories: 300,
-  },
-  { kind: 'archive', mode: 'Parquet files', file: 'test/archive/lake.model.test.ts', histories: 500 },
-  {
-    kind: 'archive',
     mode: 'erasure of a tenant, killed anywhere',
     file: 'test/archive/erase.model.test.ts',
     histories: 100,

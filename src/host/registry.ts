@@ -1,16 +1,9 @@
-import { archiveAsOf } from '../operations/archive/as-of.operation.ts';
-import { archiveHold } from '../operations/archive/hold.operation.ts';
-import { archiveHolds } from '../operations/archive/holds.operation.ts';
-import { archiveRelease } from '../operations/archive/release.operation.ts';
-import { archiveLake } from '../operations/archive/lake.operation.ts';
+import { archiveHoldAdd } from '../operations/archive/hold-add.operation.ts';
+import { archiveHoldList } from '../operations/archive/hold-list.operation.ts';
+import { archiveHoldEnd } from '../operations/archive/hold-end.operation.ts';
 import { archiveList } from '../operations/archive/list.operation.ts';
 import { archiveExpire } from '../operations/archive/expire.operation.ts';
 import { archiveCompact } from '../operations/archive/compact.operation.ts';
-import { archiveStats } from '../operations/archive/stats.operation.ts';
-import { archiveRehydrate } from '../operations/archive/rehydrate.operation.ts';
-import { archiveRehydrations } from '../operations/archive/rehydrations.operation.ts';
-import { archiveTier } from '../operations/archive/tier.operation.ts';
-import { archiveTiers } from '../operations/archive/tiers.operation.ts';
 import { archiveRestore } from '../operations/archive/restore.operation.ts';
 import { archiveSweep } from '../operations/archive/sweep.operation.ts';
 import { archiveVerify } from '../operations/archive/verify.operation.ts';
@@ -208,21 +201,14 @@ export const registry: Registry = new Registry([
   deadLettersRedrive,
   deadLettersDiscard,
   archiveSweep,
-  archiveAsOf,
   archiveList,
-  archiveStats,
   archiveCompact,
   archiveExpire,
   archiveVerify,
-  archiveHold,
-  archiveHolds,
-  archiveRelease,
+  archiveHoldAdd,
+  archiveHoldList,
+  archiveHoldEnd,
   archiveRestore,
-  archiveTier,
-  archiveTiers,
-  archiveRehydrate,
-  archiveRehydrations,
-  archiveLake,
   sqlDdl,
   sqlMigrate,
   sqlClean,

@@ -6,7 +6,6 @@ import { eraseFromArchive } from '../../src/archive/erase.ts';
 import { KeptBlobs } from '../../src/archive/kept-blobs.ts';
 import { blobName, isBlob, promised } from '../../src/archive/layout.ts';
 import { restoreArchive } from '../../src/archive/restore.ts';
-import { statsOf } from '../../src/archive/stats.ts';
 import { verifyArchive } from '../../src/archive/verify.ts';
 import { systemClock } from '../../src/base/clock.ts';
 import type { ArchiveCodec } from '../../src/definition/specs.ts';
@@ -66,8 +65,11 @@ it('an archive that goes over to another codec and back is read as one', async (
   expect(names().map((name) => name.slice(name.lastIndexOf('.')))).toEqual(['.gz', '.zst', '.gz', '.zst']);
   const sound = async (): Promise<void> => {
     expect((await stage.history()).map(({ id }) => id).toSorted()).toEqual(['a', 'b', 'c', 'd']);
-    expect((await verifyArchive(stage.archive, { signal: SIGNAL })).faults).toEqual([]);
-    expect(await statsOf(stage.archive, { sample: 9, signal: SIGNAL })).toMatchObject({ lines: 4, archived: 4 });
+    expect(await verifyArchive(stage.archive, { signal: SIGNAL })).toMatchObject({
+      documents: 4,
+      archived: 4,
+      faults: [],
+    });
     for (const name of names()) expect(await new KeptBlobs((of) => store.read(of)).document(name, 0)).toBeDefined();
   };
   await sound();

@@ -60,7 +60,6 @@ import { projectionsVerify } from '../operations/projections/verify.operation.ts
 import { projectionsVerifyDue } from '../operations/projections/verify-due.operation.ts';
 import { Registry } from '../operations/registry.ts';
 import { recover } from '../operations/recover/recover.operation.ts';
-import { shardsAdvise } from '../operations/shards/advise.operation.ts';
 import { shardsCheck } from '../operations/shards/check.operation.ts';
 import { shardsInit } from '../operations/shards/init.operation.ts';
 import { shardsLateWrites, shardsSettle } from '../operations/shards/late-writes.operation.ts';
@@ -185,7 +184,6 @@ export const registry: Registry = new Registry([
   shardsOnline,
   shardsSplit,
   shardsMerge,
-  shardsAdvise,
   shardsMove,
   shardsMoves,
   shardsCancelMove,

@@ -228,7 +228,11 @@ test('an account that throttles for a minute is an error that says it', async ()
 test.each(['BlobArchived', 'BlobBeingRehydrated'])(
   'a blob in the Archive tier is one clear error: %s',
   async (code) => {
-    const offline = createHttp((_, response) => response.writeHead(409, { 'x-ms-error-code': code }).end());
+    const offline = createHttp((_, response) =>
+      response
+        .writeHead(409, { 'content-type': 'application/xml', 'x-ms-error-code': code })
+        .end(`<?xml version="1.0"?><Error><Code>${code}</Code><Message>m</Message></Error>`),
+    );
     const store = new AzureBlobStore(containerAt(await listening(offline)));
     await expect(store.read('a')).rejects.toMatchObject({
       code: 'blob-offline',

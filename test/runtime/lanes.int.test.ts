@@ -91,7 +91,6 @@ it('the operations that work through whole containers are bulk', () => {
     'projections replay',
     'projections verify',
     'recover',
-    'shards advise',
     'shards merge',
     'shards move',
     'shards split',

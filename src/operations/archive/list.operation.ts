@@ -102,7 +102,7 @@ async function periodsOf(archive: OpenedArchive, signal: AbortSignal): Promise<P
     if (documents === 0) continue;
     const blob = manifestBeside(name);
     const place = placeOf(blob);
-    const what = `No manifest ${blob} is stored, and ${plural(documents, 'document')} are archived in its folder. Restore the blobs from a backup or from soft delete; \`millrace archive verify\` names them`;
+    const what = `No manifest ${blob} is stored, and entries name ${plural(documents, 'document')} in its folder. Restore the blobs from a backup or from soft delete; \`millrace archive verify\` names them`;
     const unknown = { blobs: null, documents: null, bytes: null };
     const fault: ArchiveFault = { code: 'blob-missing', what, blob };
     periods.push({ place, shown: { ...place, archived: documents, ...unknown, fault } });

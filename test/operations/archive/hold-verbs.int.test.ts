@@ -111,11 +111,11 @@ it('an account without holds refuses, and nothing is noted', async () => {
   await using _ = stage;
   await fill(stage, [STAYS]);
   const before = blobsOf(await everything(stage, blobs), STAYS);
-  const { code, stderr } = await cli(['archive', 'hold', '--tenant', STAYS, '--reason', 'case 17']);
+  const { code, stderr } = await cli(['archive', 'hold', 'add', '--tenant', STAYS, '--reason', 'case 17']);
   expect([code, stderr]).toEqual([2, expect.stringContaining('refused to set a legal hold')]);
   expect(stderr).toContain('Azurite has no holds');
   // Of a tenant that has nothing archived yet, whose next sweep would be the first to fail.
-  const unseen = await cli(['archive', 'hold', '--tenant', GONE, '--reason', 'case 17']);
+  const unseen = await cli(['archive', 'hold', 'add', '--tenant', GONE, '--reason', 'case 17']);
   expect([unseen.code, unseen.stderr]).toEqual([2, expect.stringContaining('no version-level immutability')]);
   expect(await json('archive', 'hold', 'list')).toEqual({ code: 0, value: [] });
   // A record that stayed would stop every sweep of the tenant.
@@ -146,7 +146,7 @@ it('a tenant that has nothing archived yet is held where the account can', async
 it('refuses what no hold can cover', async () => {
   const [stage] = await staged(holding.connectionString, 'refused');
   await using _ = stage;
-  const hold = (...more: string[]) => cli(['archive', 'hold', ...more]);
+  const hold = (...more: string[]) => cli(['archive', 'hold', 'add', ...more]);
   expect(await hold('--tenant', GONE, '--reason', ' ')).toMatchObject({ code: 2 });
   expect(await hold('--reason', 'case 17')).toMatchObject({ code: 2, stderr: expect.stringContaining('--tenant') });
   expect(await hold('--tenant', 'all', '--reason', 'case 17')).toMatchObject({

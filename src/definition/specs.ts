@@ -206,8 +206,6 @@ export interface RowReference {
   readonly of: SourceRef;
   /** Field of the other document → field of this one. */
   readonly on: Readonly<Record<string, string>>;
-  /** PostgreSQL has a foreign key for it: a row whose other document is missing waits. */
-  readonly enforced?: true;
 }
 
 /** Tables of PostgreSQL: a row for each source document, and rows of child tables for the elements of its lists. */
@@ -228,7 +226,7 @@ export interface TableSpec {
   /** By field. */
   readonly children: Readonly<Record<string, ChildOption>>;
   readonly references: readonly RowReference[];
-  /** Fields whose values only one document of a tenant may have: a row with a value that is taken waits. */
+  /** Fields whose values only one document of a tenant may have: a change with a value that is taken is parked. */
   readonly unique: readonly (readonly string[])[];
   /** The setting of a session that names the tenant whose rows PostgreSQL shows. Absent: all rows. */
   readonly rowSecurity?: string;

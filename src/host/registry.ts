@@ -88,18 +88,10 @@ import { tenantsExport } from '../operations/tenants/export.operation.ts';
 import { tenantsList } from '../operations/tenants/list.operation.ts';
 import { trace } from '../operations/trace/trace.operation.ts';
 import { dev } from './dev/dev.operation.ts';
-import { emulatorForeignHost } from './dev/emulator/foreign-host.operation.ts';
 import { emulatorMerge, emulatorSplit } from './dev/emulator/partitions.operation.ts';
 import { emulatorClock, emulatorThrottle } from './dev/emulator/physics.operation.ts';
 import { emulatorStart } from './dev/emulator/start.operation.ts';
-import { emulatorExport, emulatorImport } from './dev/emulator/transfer.operation.ts';
-import {
-  emulatorCrash,
-  emulatorFailover,
-  emulatorFaults,
-  emulatorRestore,
-  emulatorStall,
-} from './dev/emulator/world.operation.ts';
+import { emulatorFailover, emulatorFaults, emulatorRestore, emulatorStall } from './dev/emulator/world.operation.ts';
 import { init } from './init/init.operation.ts';
 import { functionsList } from './local-host/functions-list.operation.ts';
 import { functionsStart } from './local-host/functions-start.operation.ts';
@@ -226,10 +218,6 @@ export const registry: Registry = new Registry([
   emulatorClock,
   emulatorFaults,
   emulatorStall,
-  emulatorCrash,
   emulatorFailover,
   emulatorRestore,
-  emulatorForeignHost,
-  emulatorExport,
-  emulatorImport,
 ]);

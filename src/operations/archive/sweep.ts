@@ -65,7 +65,8 @@ async function sweepOne(
   const { state } = parts.services.place;
   await using sweeper = dryRun ? undefined : new Sweeper(state, archive.spec);
   const turns = withinMs === undefined || dryRun ? undefined : await readTurns(state, archive.spec);
-  return sweepArchive(archive, {
+  // Awaited here: the sweeper ends with this function.
+  return await sweepArchive(archive, {
     sweeper,
     turns,
     ruPerSecond,

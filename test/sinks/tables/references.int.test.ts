@@ -182,6 +182,9 @@ WHERE relkind IN ('r', 'v') AND nspname IN ('millrace', 'public') ORDER BY relna
     'customers_v1_guards',
     'mine',
     'readers',
+    'shipments',
+    'shipments_v1',
+    'shipments_v1_guards',
   ]);
   await write(CUSTOMERS, customer('c2'));
   expect(await ids('customers')).toBe('c1 c2');

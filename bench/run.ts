@@ -30,7 +30,6 @@ import { b27 } from './b27-dashboard.ts';
 import { b32 } from './b32-archive-at-scale.ts';
 import { b33 } from './b33-codecs.ts';
 import { b28 } from './b28-sweep.ts';
-import { b34 } from './b34-lake.ts';
 import { b35 } from './b35-big-tenant.ts';
 import { b37 } from './b37-propose.ts';
 import { b41 } from './b41-large-model.ts';
@@ -68,7 +67,6 @@ const BENCHMARKS: readonly Benchmark[] = [
   b28,
   b32,
   b33,
-  b34,
   b35,
   b37,
   b41,

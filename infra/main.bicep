@@ -31,7 +31,7 @@ param sharedThroughput int = 1000
 @description('A second region for reads and for failover; empty: none. It is never a write region at the same time.')
 param secondaryLocation string = ''
 
-@description('Let `millrace archive hold` keep blobs: version-level immutability. It can only be chosen when the container is created.')
+@description('Let `millrace archive hold add` keep blobs: version-level immutability. It can only be chosen when the container is created.')
 param legalHolds bool = false
 
 @description('E-mail address for alerts; empty: they are only shown in the portal.')

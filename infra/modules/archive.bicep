@@ -3,10 +3,10 @@ param token string
 param location string
 param tags object
 
-@description('Keep a copy in the paired region. Zone redundancy is never used: it does not offer the Archive tier.')
+@description('Keep a copy in the paired region.')
 param geoRedundant bool
 
-@description('Of each archive whose declaration has tiers: days after which its blobs go to Cool and to Cold; 0: never. Sweeps move blobs to the Archive tier, because a policy would take the manifests along.')
+@description('Of each archive whose declaration has tiers: days after which its blobs go to Cool and to Cold; 0: never. Nothing moves them to the Archive tier, where neither blobs nor manifests can be read.')
 param tiers array
 
 @description('Version-level immutability for archived blobs, which legal holds need. It can only be chosen when the container is created.')
@@ -107,7 +107,6 @@ var colder = [for rule in lifecycle: {
         'archive/'
       ] : [
         'archive/${rule.archive}@'
-        'archive/log~${rule.archive}@'
       ]
     }
     actions: {

@@ -17,7 +17,6 @@ const EMBEDS = { kind: 'embed', file: 'test/projections/embeds.model.test.ts', h
 const REFERENCES = { kind: 'reference', file: 'test/projections/references.model.test.ts', histories: 5_000 };
 const PUBLISHES = { kind: 'publish', file: 'test/projections/publishes.model.test.ts', histories: 5_000 };
 const TABLES = { kind: 'table', file: 'test/projections/tables.model.test.ts', histories: 5_000 };
-const WAITING = 'test/sinks/tables/waiting-rows.model.test.ts';
 const SIMULATION = { kind: 'processor', file: 'test/feed/processor.sim.model.test.ts', histories: 2_000 };
 const OPERATIONS = 'test/operations/projections';
 const EFFECTS = { file: 'test/projections/effects.model.test.ts', histories: 5_000 };
@@ -81,16 +80,13 @@ export const LIST: readonly Line[] = [
           { ...TABLES, mode, test: `after any history ${mode} tables` },
           { ...TABLES, mode: `${mode}, all versions`, test: `expiry among them, ${mode} tables` },
         ])
-        .concat(
-          { ...TABLES, mode: 'rows that wait', file: WAITING, histories: 500, test: 'after any history rows' },
-          {
-            ...TABLES,
-            mode: 'of all shards, while keys move',
-            file: 'test/projections/shards-tables.model.test.ts',
-            test: 'at every moment while keys move',
-            histories: 1_000,
-          },
-        )
+        .concat({
+          ...TABLES,
+          mode: 'of all shards, while keys move',
+          file: 'test/projections/shards-tables.model.test.ts',
+          test: 'at every moment while keys move',
+          histories: 1_000,
+        })
     : []),
   {
     kind: 'backlog',
@@ -140,13 +136,6 @@ export const LIST: readonly Line[] = [
     test: 'read by all versions',
     histories: 5_000,
   },
-  {
-    kind: 'archive',
-    mode: 'the version log, cut off anywhere',
-    file: 'test/archive/version-log.model.test.ts',
-    histories: 300,
-  },
-  { kind: 'archive', mode: 'Parquet files', file: 'test/archive/lake.model.test.ts', histories: 500 },
   {
     kind: 'archive',
     mode: 'erasure of a tenant, killed anywhere',

@@ -1,20 +1,11 @@
-import { randomBytes } from 'node:crypto';
 import { buffer } from 'node:stream/consumers';
-import { UsageError, messageOf } from '../base/errors.ts';
+import { messageOf } from '../base/errors.ts';
 import { type ArchiveErrorCode, archiveError } from './errors.ts';
 import { type Clock, systemClock } from '../base/clock.ts';
 import type { Span } from '../base/spans.ts';
 import { codecOf, contentTypeOf } from './codec.ts';
 import type { BlobContainer, BlobHandle, BlobPage, ListedBlob } from './blob-container.ts';
-import {
-  ACCESS_TIERS,
-  type AccessTier,
-  type AccountStore,
-  type NotedFile,
-  type RehydratePriority,
-  type StoredBlob,
-  type TieredBlob,
-} from './blob-store.ts';
+import type { HoldingStore, StoredBlob } from './blob-store.ts';
 import { type BlobOperation, inBlobSpan } from './blob-spans.ts';
 import { BlobOffline } from './blob-offline.ts';
 import { answerOf, isExpected, isRefused, isTransient } from './storage-answers.ts';
@@ -29,8 +20,6 @@ export interface AzureBlobStoreOptions {
 const WITHIN_MS = 60_000;
 /** A person may be waiting: after each of these times a late answer is reported. */
 const LATE_MS = [3_000, 10_000, 30_000, 60_000];
-/** The metadata of a file that says what it was made of. */
-const NOTE = 'millrace';
 /** What a list shows of holds. */
 const HOLDS = { includeVersions: true, includeLegalHold: true };
 /** The time limit of the first small request. */
@@ -41,7 +30,7 @@ const FIRST_MS = 15_000;
  * class retries, and the client must not (`retryOptions: { maxTries: 1 }`). An address that has never answered and
  * refuses the connection counts as wrong, not as busy.
  */
-export class AzureBlobStore implements AccountStore {
+export class AzureBlobStore implements HoldingStore {
   readonly #container: BlobContainer;
   readonly #signal: AbortSignal | undefined;
   readonly #say: (text: string) => void;
@@ -85,9 +74,8 @@ export class AzureBlobStore implements AccountStore {
     return this.#ask('GetBlob', async (span) => {
       const answer = await blob.download(0, undefined, this.#aborted()).catch((error: unknown) => {
         const { code } = answerOf(error);
-        const rehydrating = code === 'BlobBeingRehydrated';
-        if (code !== 'BlobArchived' && !rehydrating) throw error;
-        throw new BlobOffline(name, { rehydrating, where: this.#where(), cause: error });
+        if (code !== 'BlobArchived' && code !== 'BlobBeingRehydrated') throw error;
+        throw new BlobOffline(name, this.#where(), error);
       });
       const stream = answer.readableStreamBody;
       const bytes = stream ? await buffer(stream) : Buffer.alloc(0);
@@ -102,88 +90,6 @@ export class AzureBlobStore implements AccountStore {
 
   async *list(prefix: string): AsyncGenerator<string> {
     for await (const { name } of this.#items(prefix)) yield name;
-  }
-
-  async *files(prefix: string): AsyncGenerator<NotedFile> {
-    for await (const { name, properties, metadata } of this.#items(prefix, { includeMetadata: true }))
-      yield { name, etag: properties.etag, note: metadata?.[NOTE] };
-  }
-
-  async putFile(
-    name: string,
-    pieces: AsyncIterable<Uint8Array>,
-    { ifMatch, note }: { readonly ifMatch: string | null; readonly note: string },
-  ): Promise<boolean> {
-    const blob = this.#container.getBlobClient(name).getBlockBlobClient();
-    // Other writers stage pieces of the same file: the ids must be our own, and all have the same length.
-    const own = randomBytes(8).toString('hex');
-    const ids: string[] = [];
-    for await (const piece of pieces) {
-      const id = Buffer.from(`${own}-${String(ids.length).padStart(6, '0')}`).toString('base64');
-      await this.#ask('PutBlock', (span) => {
-        span.set({ 'millrace.blob.bytes': piece.length });
-        return blob.stageBlock(id, piece, piece.length, this.#aborted());
-      });
-      ids.push(id);
-    }
-    const options = {
-      conditions: ifMatch === null ? { ifNoneMatch: '*' } : { ifMatch },
-      metadata: { [NOTE]: note },
-      blobHTTPHeaders: { blobContentType: 'application/vnd.apache.parquet' },
-      ...this.#aborted(),
-    };
-    try {
-      return (await this.#ask('PutBlockList', () => blob.commitBlockList(ids, options))) !== undefined;
-    } catch (error) {
-      // Another writer was faster, and that removed our pieces.
-      if (answerOf(error).code === 'InvalidBlockList') return false;
-      throw error;
-    }
-  }
-
-  async *tiers(prefix: string): AsyncGenerator<TieredBlob> {
-    for await (const { name, properties } of this.#items(prefix)) {
-      const tier = ACCESS_TIERS.find((one) => one === properties.accessTier);
-      if (!tier) continue;
-      const writtenAt = properties.lastModified.getTime();
-      yield {
-        name,
-        tier,
-        bytes: properties.contentLength ?? 0,
-        writtenAt,
-        tierSince: properties.accessTierChangedOn?.getTime() ?? writtenAt,
-        rehydrating: properties.archiveStatus !== undefined,
-      };
-    }
-  }
-
-  async setTier(name: string, tier: AccessTier, priority?: RehydratePriority): Promise<boolean> {
-    const blob = this.#container.getBlobClient(name);
-    const options = { ...this.#aborted(), ...(priority && { rehydratePriority: priority }) };
-    try {
-      return (await this.#ask('SetBlobTier', () => blob.setAccessTier(tier, options))) !== undefined;
-    } catch (error) {
-      const { status, code } = answerOf(error);
-      // Another command has begun it (ASM-H56).
-      if (code === 'BlobBeingRehydrated') return true;
-      if (status !== 400 && status !== 409 && status !== 501) throw error;
-      const what = `The blob container ${this.#where()} refused to move a blob to the ${tier} tier: ${code}`;
-      throw archiveError('tier-refused', what, { cause: error });
-    }
-  }
-
-  async redundancy(): Promise<string | undefined> {
-    try {
-      return (
-        await this.#ask('GetAccountInformation', () =>
-          this.#container.getBlobClient('-').getAccountInfo(this.#aborted()),
-        )
-      )?.skuName;
-    } catch (error) {
-      // Its role may not include it (ASM-H57).
-      if (error instanceof UsageError && error.code === 'storage-denied') return undefined;
-      throw error;
-    }
   }
 
   async *listEver(prefix: string): AsyncGenerator<string> {

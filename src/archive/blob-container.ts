@@ -24,9 +24,6 @@ export interface BlobHandle {
     readonly etag?: string | undefined;
   }>;
   delete(options?: object): Promise<unknown>;
-  /** Only Millrace itself moves blobs between tiers. */
-  setAccessTier(tier: string, options?: object): Promise<unknown>;
-  getAccountInfo(options?: object): Promise<{ readonly skuName?: string | undefined }>;
   /** Only Millrace itself holds. */
   setLegalHold(held: boolean, options?: object): Promise<unknown>;
   setImmutabilityPolicy(policy: object, options?: object): Promise<unknown>;
@@ -34,8 +31,6 @@ export interface BlobHandle {
   /** Only Millrace itself writes. */
   getBlockBlobClient(): {
     upload(body: Uint8Array, length: number, options: object): Promise<unknown>;
-    stageBlock(id: string, body: Uint8Array, length: number, options?: object): Promise<unknown>;
-    commitBlockList(ids: string[], options: object): Promise<unknown>;
   };
 }
 
@@ -49,15 +44,8 @@ export interface ListedBlob {
   readonly name: string;
   readonly versionId?: string | undefined;
   readonly isCurrentVersion?: boolean | undefined;
-  readonly metadata?: { readonly [name: string]: string } | undefined;
   readonly properties: {
     readonly legalHold?: boolean | undefined;
     readonly immutabilityPolicyExpiresOn?: Date | undefined;
-    readonly accessTier?: string | undefined;
-    readonly accessTierChangedOn?: Date | undefined;
-    readonly archiveStatus?: string | undefined;
-    readonly contentLength?: number | undefined;
-    readonly lastModified: Date;
-    readonly etag: string;
   };
 }

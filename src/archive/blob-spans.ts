@@ -7,16 +7,12 @@ import { answerOf, isExpected } from './storage-answers.ts';
 /** As the REST API names them. */
 export type BlobOperation =
   | 'DeleteBlob'
-  | 'GetAccountInformation'
   | 'GetBlob'
   | 'GetContainerProperties'
   | 'ListBlobs'
   | 'PutBlob'
-  | 'PutBlock'
-  | 'PutBlockList'
   | 'SetBlobLegalHold'
-  | 'SetBlobImmutabilityPolicy'
-  | 'SetBlobTier';
+  | 'SetBlobImmutabilityPolicy';
 
 /** One attempt of a request. */
 export async function inBlobSpan<T>(

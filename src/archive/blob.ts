@@ -33,7 +33,7 @@ export async function unlessDamaged<T>(faults: ArchiveFault[], work: () => Promi
 }
 
 /** The line of a document that leaves its container, with all its fields as they are stored. */
-export function lineOf({ container, key, id, type, version, at, doc }: Change, more: object = {}): string {
+export function lineOf({ container, key, id, type, version, at, doc }: Change): string {
   const line: ArchivedDocument = {
     ...formatOf('line'),
     container,
@@ -42,7 +42,6 @@ export function lineOf({ container, key, id, type, version, at, doc }: Change, m
     type,
     version,
     at,
-    ...more,
     doc: doc ?? {},
   };
   return JSON.stringify(line);

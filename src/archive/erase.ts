@@ -7,17 +7,7 @@ import type { DocumentAccess } from '../sinks/document-access.ts';
 import { ArchiveDamaged, unlessDamaged, unpack } from './blob.ts';
 import type { ErasableStore } from './blob-store.ts';
 import { codecOf } from './codec.ts';
-import {
-  isBlob,
-  isManifest,
-  isShared,
-  isTenant,
-  lakeIsOwn,
-  lakeMayHold,
-  manifestBeside,
-  mayHold,
-  placeOf,
-} from './layout.ts';
+import { isBlob, isManifest, isShared, isTenant, manifestBeside, mayHold, placeOf } from './layout.ts';
 import { writeBlob } from './leave.ts';
 import { delist, enlist } from './manifests.ts';
 import type { ArchiveFault, ArchivedDocument } from './types.ts';
@@ -68,18 +58,13 @@ export async function eraseFromArchive(options: EraseOptions): Promise<ErasedArc
   const tally: Tally = { lines: 0, removed: [], rewritten: 0, entries: 0, held: [], faults: [] };
   const due: string[] = [];
   const manifests: string[] = [];
-  const files: string[] = [];
   for await (const name of store.listEver('')) {
     signal.throwIfAborted();
-    if (lakeMayHold(name, tenant)) files.push(name);
     const place = placeOf(name);
     if (!mayHold(place, tenant)) continue;
     if (isManifest(name) && !isShared(place)) manifests.push(name);
     if (isBlob(name) && (await unlessDamaged(tally.faults, () => detach(name, options, tally)))) due.push(name);
   }
-  // Before the blobs: a run that died finds their lines again, and with them the files. Files of several tenants go as a
-  // whole while any blob has lines of this one; `archive lake` writes them again.
-  for (const name of files) if (due.length > 0 || lakeIsOwn(name, tenant)) await take(name, options, tally);
   // Before the blobs: a manifest that lists a missing blob is damage.
   for (const name of manifests) await take(name, options, tally);
   if (due.length > 0) await clock.sleep(settleMs, signal);

@@ -39,7 +39,7 @@ export const ARCHIVE_ERRORS = {
   },
   'hold-unknown': {
     meaning: 'The tenant is under no legal hold.',
-    hint: 'List the holds with `millrace archive holds`.',
+    hint: 'List the holds with `millrace archive hold list`.',
     usage: true,
   },
   'removal-refused': {
@@ -49,22 +49,6 @@ export const ARCHIVE_ERRORS = {
   'restore-refused': {
     meaning: 'Cosmos DB refused to store a document that comes from the archive.',
     hint: 'Check the size of the document, the unique keys of the container and the rights of the identity, then run `millrace archive restore` again.',
-  },
-  'log-undeclared': {
-    meaning: '`archive as-of` needs an archive with a version log, and the archive declares none.',
-    hint: 'Add `versionLog: true` to the archive in the pipeline. The log begins with the next `millrace archive sweep`.',
-    usage: true,
-  },
-  'log-out-of-reach': {
-    meaning: 'The time of `archive as-of` is in the future, or before the version log began.',
-    hint: 'Name a time since the log began and not in the future.',
-    usage: true,
-  },
-  'log-behind': {
-    meaning:
-      'Hosts have not read the feed up to the time of `archive as-of`, in every shard, so the version log lacks versions.',
-    hint: 'Start the hosts, wait until `millrace status` shows no lag, then run the command again.',
-    retryable: true,
   },
   'restore-unseen': {
     meaning:
@@ -100,17 +84,7 @@ export const ARCHIVE_ERRORS = {
   },
   'blob-offline': {
     meaning: 'A blob of the archive is in the Archive tier, where it can’t be read.',
-    hint: 'Bring it back with `millrace archive rehydrate`, which takes hours; `--dry-run` says what it costs. Then try again.',
-    usage: true,
-  },
-  'tier-refused': {
-    meaning: 'The storage account can’t move a blob to the access tier.',
-    hint: 'Accounts with zones (ZRS, GZRS, RA-GZRS) and premium ones have no Archive tier: use LRS, GRS or RA-GRS, or remove `archive` from the tiers.',
-    usage: true,
-  },
-  'tier-undeclared': {
-    meaning: '`archive tier` without `--set` applies the rules of the pipeline, and the archive declares none.',
-    hint: 'Add `tiers` to the archive in the pipeline, or name a tier with `--set`.',
+    hint: 'Millrace moves no blob there. Set the tier of the blob to Hot in the storage account (`az storage blob set-tier --tier Hot`), which takes up to 15 hours, then try again. Remove the lifecycle rule that moved it.',
     usage: true,
   },
   'storage-unreachable': {

@@ -14,8 +14,6 @@ export interface Period {
 /** The folder of an archive without tenants. */
 const ALL_TENANTS = 'all';
 const MANIFEST = '/manifest.json';
-const LOG = 'log~';
-const LAKE = 'lake';
 
 export const periodOf = (spec: ArchiveSpec, doc: Doc, at: number): Period => ({
   projection: projectionId(spec),
@@ -79,61 +77,6 @@ export const sha256 = (bytes: Uint8Array): string => createHash('sha256').update
 
 /** The prefix of all versions of the archive projection: documents of earlier versions still belong to it. */
 export const prefixOf = (spec: Pick<ArchiveSpec, 'name'>): string => `${spec.name}@`;
-
-/**
- * The folder of a projection's version log, beside that of its blobs. No name of a projection has a tilde. The months are
- * those in which the versions were written.
- */
-export const logOf = (projection: string): string => `${LOG}${projection}`;
-
-/** Whether a folder is of a version log: its lines are no archived documents, and no entry names them. */
-export const isOfLog = ({ projection }: Pick<Period, 'projection'>): boolean => projection.startsWith(LOG);
-
-/** The folder of an archive's Parquet files. No name of a projection equals its first step, since all have an `@`. */
-export const lakeOf = ({ name }: Pick<ArchiveSpec, 'name'>): string => `${LAKE}/${name}/`;
-
-/**
- * The Parquet file of a tenant and month, in folders as Hive writes them. All have the level of the tenant, since readers
- * refuse folders of two depths.
- */
-export function lakeFile(
-  spec: Pick<ArchiveSpec, 'name'>,
-  { tenant, period }: Pick<Period, 'tenant' | 'period'>,
-): string {
-  const [year = '', month = ''] = period.split('-');
-  return `${lakeOf(spec)}tenant=${hiveTenant(tenant)}/year=${year}/month=${month}/documents.parquet`;
-}
-
-const LAKE_FILE = /^lake\/[^/]+\/tenant=([^/]+)\/year=(\d+)\/month=(\d+)\/documents\.parquet$/;
-
-/** Whether a Parquet file is one of a tenant and of months. */
-export function isLakeSelected(name: string, { tenant, ...months }: PeriodSelection): boolean {
-  const [, owner, year, month] = LAKE_FILE.exec(name) ?? [];
-  const isOf = tenant === undefined || owner === hiveTenant(tenant);
-  return owner !== undefined && isOf && isWithin({ projection: '', tenant: '', period: `${year}-${month}` }, months);
-}
-
-/** Whether a Parquet file has documents of a tenant alone. */
-export const lakeIsOwn = (name: string, tenant: string): boolean => {
-  const owner = LAKE_FILE.exec(name)?.[1];
-  return owner !== NO_TENANT && owner === hiveTenant(tenant);
-};
-
-/** Whether a Parquet file may have documents of a tenant: it is the tenant's own, or one of several tenants. */
-export const lakeMayHold = (name: string, tenant: string): boolean =>
-  lakeIsOwn(name, tenant) || LAKE_FILE.exec(name)?.[1] === NO_TENANT;
-
-/** What readers take for NULL. */
-const NO_TENANT = '__HIVE_DEFAULT_PARTITION__';
-
-/** As Hive writes the value of a partition. A tenant that is too long is named by its digest, as in the folders of blobs. */
-const hiveTenant = (tenant: string): string =>
-  tenant === '' || isShared({ tenant })
-    ? NO_TENANT
-    : encodeURIComponent(tenantOf(segment(tenant))).replaceAll(
-        /[!'()*~]/g,
-        (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`,
-      );
 
 /** A tenant as one segment of a blob's path: each byte but letters, digits, dash and underscore becomes `~XX`. */
 function segment(tenant: string): string {

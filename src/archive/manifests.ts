@@ -5,7 +5,6 @@ import { isObject } from '../base/json.ts';
 import type { SourceRef } from '../definition/specs.ts';
 import { untilDone } from '../projections/conflict.ts';
 import { ArchiveDamaged } from './blob.ts';
-import { codecOf } from './codec.ts';
 import type { BlobStore } from './blob-store.ts';
 import { type Period, isManifest, manifestName, placeOf } from './layout.ts';
 import type { ArchiveFault, BlobRecord, Manifest } from './types.ts';
@@ -30,16 +29,8 @@ const schema = z.object({
 });
 
 /** Adds a blob to its period's manifest, under If-Match; several hosts may do so at the same time. */
-export const enlist = (store: BlobStore, period: Period, source: SourceRef, record: BlobRecord): Promise<void> =>
-  enlistIn(store, manifestName(period), { period, source, records: [record] });
-
-/** Adds blobs to the manifest of this name. */
-export async function enlistIn(
-  store: BlobStore,
-  name: string,
-  of: { readonly period: Period; readonly source: SourceRef; readonly records: readonly BlobRecord[] },
-): Promise<void> {
-  const { period, source, records } = of;
+export async function enlist(store: BlobStore, period: Period, source: SourceRef, record: BlobRecord): Promise<void> {
+  const name = manifestName(period);
   await untilDone(`Manifest ${name}`, async () => {
     const stored = await store.read(name);
     const manifest: Manifest = stored
@@ -50,10 +41,8 @@ export async function enlistIn(
           source: { container: source.container, type: source.type },
           blobs: [],
         };
-    const listed = new Set(manifest.blobs.map((blob) => blob.name));
-    const fresh = records.filter((record) => !listed.has(record.name));
-    if (fresh.length === 0) return true;
-    return store.put(name, textOf({ ...manifest, blobs: [...manifest.blobs, ...fresh] }), stored?.etag ?? null);
+    if (manifest.blobs.some((blob) => blob.name === record.name)) return true;
+    return store.put(name, textOf({ ...manifest, blobs: [...manifest.blobs, record] }), stored?.etag ?? null);
   });
 }
 
@@ -129,12 +118,7 @@ export async function* manifestPlaces(store: BlobStore, prefix: string): AsyncGe
   for await (const name of store.list(prefix)) if (isManifest(name)) yield placeOf(name);
 }
 
-const textOf = (manifest: Manifest): Buffer =>
-  Buffer.from(JSON.stringify({ ...manifest, format: formatOf(manifest) }, undefined, 1));
-
-/** Format 2 lists a blob that isn't packed by gzip: a version that can't read it then says so, and not that it is damaged. */
-const formatOf = ({ blobs }: Manifest): number =>
-  blobs.every(({ name }) => codecOf(name) === 'gzip') ? FORMATS.manifest.writes : FORMATS.manifest.reads;
+const textOf = (manifest: Manifest): Buffer => Buffer.from(JSON.stringify(manifest, undefined, 1));
 
 function parseManifest(name: string, bytes: Uint8Array): Manifest {
   try {

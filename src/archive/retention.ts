@@ -2,7 +2,8 @@
 import type { ArchiveSpec } from '../definition/specs.ts';
 import type { BlobStore, HoldingStore } from './blob-store.ts';
 import { archiveError } from './errors.ts';
-import { DAY_MS } from './tier-prices.ts';
+
+const DAY_MS = 86_400_000;
 
 /**
  * Has the account keep a blob that was just written. To be called before a document of it leaves. Whole days: a host that

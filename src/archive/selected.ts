@@ -152,15 +152,6 @@ export async function extentOf(
   return { documents: known.length, blobs: names.length, bytes };
 }
 
-/** The blobs of the named documents that are archived. */
-export async function blobsOfDocuments(
-  archive: Archive,
-  documents: Named,
-  access: DocumentAccess,
-): Promise<readonly string[]> {
-  return [...byBlob(await archivedEntries(archive, documents, access)).keys()];
-}
-
 async function archivedEntries(archive: Archive, documents: Named, access: DocumentAccess): Promise<StoredEntry[]> {
   const { container } = archive.spec.from;
   const identities = documents.map((document) => ({ ...document, container }));

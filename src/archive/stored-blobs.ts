@@ -1,6 +1,6 @@
 import { ArchiveDamaged, readBlob } from './blob.ts';
 import type { BlobStore } from './blob-store.ts';
-import { type Period, isBlob, isManifest, isOfLog, manifestBeside, placeOf } from './layout.ts';
+import { type Period, isBlob, isManifest, manifestBeside, placeOf } from './layout.ts';
 import { readManifest } from './manifests.ts';
 import type { ArchivedDocument, Manifest } from './types.ts';
 
@@ -80,8 +80,7 @@ export async function* storedBlobs(
   container: string,
   wanted: (place: Period) => boolean = () => true,
 ): AsyncGenerator<ReadableBlob> {
-  const isOf = (place: Period): boolean => !isOfLog(place) && wanted(place);
-  for await (const { manifest: name, present } of foldersOf(store, '', isOf)) {
+  for await (const { manifest: name, present } of foldersOf(store, '', wanted)) {
     const manifest = await readManifest(store, name);
     if (manifest && manifest.source.container !== container) continue;
     yield* blobsOf(store, isNamed, { name, read: manifest }, present);

@@ -56,14 +56,6 @@ export interface ArchivedDocument extends Identity {
   readonly format?: number;
 }
 
-/** One line of a version log: a version of a document, or its deletion. */
-export interface LoggedVersion extends ArchivedDocument {
-  /** True: the document was deleted. `doc` is empty. */
-  readonly deleted?: true;
-  /** Its place in its page: it orders versions of one transaction. Absent: the newest version when the log began. */
-  readonly order?: number;
-}
-
 /** A manifest's record of one blob. Blobs are immutable; their name contains the SHA-256 of their content. */
 export interface BlobRecord {
   readonly name: string;
@@ -184,16 +176,6 @@ export interface ArchiveVerification {
   readonly bytes: number;
   /** Intact blobs that no manifest lists and no entry names. A crash leaves them; they do no harm. */
   readonly superfluous: number;
-  /** Its version log, if it declares one. */
-  readonly log?: {
-    /** From when on it is whole, milliseconds. Null: it has not begun. */
-    readonly from: number | null;
-    readonly blobs: number;
-    readonly versions: number;
-    /** Blobs that the next sweep lists: of these, nobody would notice that one was removed. */
-    readonly unlisted: number;
-    readonly bytes: number;
-  };
   /**
    * Of a sample: how many blobs were asked for, of how many, and how many of the drawn ones lie in the Archive tier and
    * were not read. Absent: every blob was read.

@@ -9,7 +9,6 @@ import { identityOf } from './identities.ts';
 import { isBlob, isManifest, isTenant, manifestBeside, placeOf, prefixOf } from './layout.ts';
 import { type ListedManifest, manifests, readManifest } from './manifests.ts';
 import { ownBlobs, ownOf } from './own-blobs.ts';
-import { logBegan, logFolder } from './version-log.ts';
 import { untilStopped } from '../feed/tenure/fences.ts';
 import type { Archive, ArchiveFault, ArchiveVerification, ArchivedDocument, BlobRecord } from './types.ts';
 
@@ -74,38 +73,7 @@ export async function verifyArchive(
   // A blob that is missing and that no manifest lists is known only by its entries.
   if (!drawn) for (const name of await entries.blobs(prefixOf(spec), access)) await visit(name);
   const sampled = drawn && sample !== undefined && { asked: sample, of: drawn.of, offline };
-  const log = spec.versionLog && !drawn && (await verifyLog(archive, { ...options, faults }));
-  return { projection: projectionId(spec), ...total, ...(sampled && { sampled }), ...(log && { log }), faults };
-}
-
-/** Reads every blob of a version log, and those that a manifest lists and that are gone. No entry names its lines. */
-async function verifyLog(
-  { store, spec }: Pick<Archive, 'store' | 'spec'>,
-  options: Parameters<typeof verifyArchive>[1] & { readonly faults: ArchiveFault[] },
-): Promise<NonNullable<ArchiveVerification['log']>> {
-  const { faults, signal, tenant } = options;
-  const total = { blobs: 0, versions: 0, unlisted: 0, bytes: 0 };
-  const from = await logBegan(store, spec).catch((error: unknown) => {
-    if (!(error instanceof ArchiveDamaged)) throw error;
-    faults.push(error.fault);
-    return undefined;
-  });
-  for (const [name, record] of await listedBlobs(store, logFolder(spec), faults)) {
-    if (tenant !== undefined && !isTenant(placeOf(name), tenant)) continue;
-    signal.throwIfAborted();
-    const blob = await inspect(store, name);
-    if ('fault' in blob) {
-      faults.push(blob.fault);
-      continue;
-    }
-    if (record) faults.push(...misstatedBy(record, blob.record));
-    total.blobs += 1;
-    total.unlisted += record ? 0 : 1;
-    total.versions += blob.documents.length;
-    total.bytes += blob.bytes;
-    options.progress?.(total.blobs);
-  }
-  return { from: from ?? null, ...total };
+  return { projection: projectionId(spec), ...total, ...(sampled && { sampled }), faults };
 }
 
 /** The manifests of a projection, for `archive list`: one for each tenant and period. */

@@ -40,8 +40,6 @@ export const FORMATS = {
   erasing: { writes: 1, reads: 1 },
   certificate: { writes: 1, reads: 1 },
   hold: { writes: 1, reads: 1 },
-  rehydration: { writes: 1, reads: 1 },
-  tiering: { writes: 1, reads: 1 },
   tenantsizes: { writes: 1, reads: 1 },
   budget: { writes: 1, reads: 1 },
   running: { writes: 1, reads: 1 },
@@ -73,8 +71,7 @@ export const FORMATS = {
   deadLetter: { writes: 1, reads: 1 },
   backlog: { writes: 1, reads: 1 },
   // Blobs.
-  // 2, if it lists a blob of another codec than gzip.
-  manifest: { writes: 1, reads: 2 },
+  manifest: { writes: 1, reads: 1 },
   line: { writes: 1, reads: 1 },
   letterBody: { writes: 1, reads: 1 },
   // The job datastore.

@@ -23,7 +23,7 @@ const PAGES_RUN: Readonly<Record<string, readonly string[]>> = {
   'leases rewind': ['container', 'to'],
   'jobs list': ['limit'],
   'audit list': ['most'],
-  'archive list': ['name', 'tiers'],
+  'archive list': ['name'],
   'archive restore': ['name', 'tenant', 'from', 'to', 'shard'],
   'tenants list': ['container', 'most'],
   'shards list': [],

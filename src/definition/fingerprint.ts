@@ -95,7 +95,6 @@ function tableParts(
     (child) =>
       [child.name, { field: child.field, key: child.key, extra: child.extra, columns: typed(child.columns) }] as const,
   );
-  const enforced = spec.references.filter((one) => one.enforced === true).map(({ of, on }) => ({ of, on }));
   const key = identity.map((one) => [one.name, one.type, one.path]);
   return {
     kind: spec.kind,
@@ -107,7 +106,6 @@ function tableParts(
     columns: typed(columns),
     children: Object.fromEntries(lists),
     ...(unique.length > 0 && { unique }),
-    ...(enforced.length > 0 && { enforced }),
   };
 }
 

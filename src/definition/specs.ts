@@ -1,7 +1,6 @@
 // The plain form of declarations, which the typed builders return and which plan, engine and oracle read. Documents are
 // untyped here; the builders check the types.
 
-import type { CoolerTier } from './access-tiers.ts';
 import type { Sink, TableStore } from './outside-sink.ts';
 
 export type {
@@ -207,8 +206,6 @@ export interface RowReference {
   readonly of: SourceRef;
   /** Field of the other document → field of this one. */
   readonly on: Readonly<Record<string, string>>;
-  /** PostgreSQL has a foreign key for it: a row whose other document is missing waits. */
-  readonly enforced?: true;
 }
 
 /** Tables of PostgreSQL: a row for each source document, and rows of child tables for the elements of its lists. */
@@ -229,7 +226,7 @@ export interface TableSpec {
   /** By field. */
   readonly children: Readonly<Record<string, ChildOption>>;
   readonly references: readonly RowReference[];
-  /** Fields whose values only one document of a tenant may have: a row with a value that is taken waits. */
+  /** Fields whose values only one document of a tenant may have: a change with a value that is taken is parked. */
   readonly unique: readonly (readonly string[])[];
   /** The setting of a session that names the tenant whose rows PostgreSQL shows. Absent: all rows. */
   readonly rowSecurity?: string;
@@ -299,16 +296,8 @@ export interface ArchiveSpec {
   readonly tenantField?: string;
   /** Of the blobs that are written from now on; readers read each. Absent: gzip. */
   readonly codec?: ArchiveCodec;
-  /** Keeps every version of the documents, so that the container can be had as of a time. */
-  readonly versionLog?: true;
-  /** When blobs move to which tier, from the warmest to the coolest. Absent: they stay where they are written. */
-  readonly tiers?: readonly TierRule[];
-}
-
-/** Blobs move to the tier so many days after they were written. */
-export interface TierRule {
-  readonly tier: CoolerTier;
-  readonly days: number;
+  /** After how many days a lifecycle policy moves blobs to which tier; 0: never. Absent: the default of `infra/`. */
+  readonly tiers?: { readonly cool: number; readonly cold: number };
 }
 
 /** Changes as events of an event hub. They can't be recomputed: a hub can't be asked for its events of one key. */

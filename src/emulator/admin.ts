@@ -4,10 +4,6 @@ import { UsageError } from '../base/errors.ts';
 import type { Controls } from './controls.ts';
 import type { Faults } from './cosmos/physics/faults.ts';
 import type { EmulatorStats } from './cosmos/server/stats.ts';
-import { script } from './foreign/script.ts';
-import type { Played, Script } from './foreign/script.ts';
-import { ImportError } from './cosmos/resources/transfer.ts';
-import type { Importer } from './cosmos/resources/transfer.ts';
 import { badRequest, header, parseObject, WireError } from './cosmos/wire/wire.ts';
 import type { Call, Reply } from './cosmos/wire/wire.ts';
 
@@ -15,14 +11,8 @@ import type { Call, Reply } from './cosmos/wire/wire.ts';
 export interface Server extends Controls {
   faults(faults: Faults | 'adverse'): void;
   stall(ms: number): void;
-  restart(downMs?: number): Promise<void>;
   now(): number;
   stats(): EmulatorStats;
-  /** Runs the steps of a foreign host. */
-  play(asked: Script): Promise<Played>;
-  /** All databases, containers and items, as JSON lines. */
-  export(): Iterable<string>;
-  importer(into: string | undefined, first: number): Importer;
 }
 
 type Command = (server: Server, body: unknown) => object | Promise<object>;
@@ -81,12 +71,6 @@ const COMMANDS: Readonly<Record<string, Command>> = {
     server.stall(ms);
     return { ms };
   }),
-  crash: command(z.strictObject({ downMs: z.number().min(0).default(0) }), (server, { downMs }) => {
-    // The crash comes after the answer, because a crashed server can't send it. If the restart fails, each later request
-    // gets the error.
-    setImmediate(() => void server.restart(downMs).catch(() => undefined));
-    return { downMs };
-  }),
   restore: command(
     z.strictObject({ container: container.optional(), agoMs: z.number().min(0).default(0) }),
     (server, { container: of, agoMs }) => ({ items: server.restore(of, agoMs) }),
@@ -98,15 +82,6 @@ const COMMANDS: Readonly<Record<string, Command>> = {
     return {};
   },
   stats: command(z.strictObject({}), (server) => server.stats()),
-  'foreign-host': command(script, (server, asked) => server.play(asked)),
-  import: command(
-    z.strictObject({ lines: z.string(), into: z.string().optional(), first: z.int().min(1).default(1) }),
-    (server, { lines, into, first }) => {
-      const importer = server.importer(into, first);
-      for (const line of lines.split('\n')) importer.take(line);
-      return { items: importer.items, into: importer.into };
-    },
-  ),
 };
 
 const LOOPBACK = /^(?:::ffff:)?127\.|^::1$/;
@@ -118,17 +93,12 @@ export function admin(server: Server, key: string): (from: string | undefined, c
       allow(from, call, key);
       const [, name = '', ...rest] = call.segments;
       const posted = call.method === 'POST' && rest.length === 0;
-      if (posted && name === 'export') return { status: 200, headers: {}, lines: server.export() };
       const run = posted && Object.hasOwn(COMMANDS, name) && COMMANDS[name];
       if (!run)
-        throw new WireError(
-          404,
-          `There is no such command. Use POST with one of ${Object.keys(COMMANDS).join(', ')}, export.`,
-        );
+        throw new WireError(404, `There is no such command. Use POST with one of ${Object.keys(COMMANDS).join(', ')}.`);
       return { status: 200, headers: {}, text: JSON.stringify(await run(server, parseObject(call.body))) };
     } catch (error) {
       if (error instanceof WireError) return error.reply();
-      if (error instanceof ImportError) return badRequest(error.message).reply();
       if (error instanceof UsageError) return badRequest(`${error.message} ${error.hint ?? ''}`.trim()).reply();
       throw error;
     }

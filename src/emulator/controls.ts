@@ -85,7 +85,7 @@ export function controls(account: () => Account): Controls {
 }
 
 /** Finds a container by `database/container`; throws UsageError if there is none. */
-export function containerNamed(account: Account, name: string): Container {
+function containerNamed(account: Account, name: string): Container {
   const [database = '', id = '', ...rest] = name.split('/');
   const container = account.databases.get(database)?.containers.get(id);
   if (!container || rest.length > 0) throw unknown(account, name);

@@ -30,11 +30,6 @@ export const EMULATOR_ERRORS = {
     hint: 'Correct the faults; docs/emulator.md lists them. `adverse` sets all faults of a bad day.',
     usage: true,
   },
-  'emulator-foreign-host': {
-    meaning: 'A step of a simulated host failed, or a host of this name exists with other options.',
-    hint: 'Remove the faults and run the step again, or use another name.',
-    usage: true,
-  },
   'emulator-host-not-local': {
     meaning: 'Other machines could reach the embedded server at this host.',
     hint: 'Leave the host out, or set `allowRemote` if other machines may read and write every document.',
@@ -43,11 +38,6 @@ export const EMULATOR_ERRORS = {
   'emulator-key-invalid': {
     meaning: 'The key of the embedded server is not Base64.',
     hint: 'Leave the key out to use the published emulator key.',
-    usage: true,
-  },
-  'emulator-lease-container': {
-    meaning: 'The container for the leases has a partition key other than `/id`.',
-    hint: 'Name a container whose partition key path is `/id`.',
     usage: true,
   },
   'emulator-no-history': {
@@ -84,10 +74,6 @@ export const EMULATOR_ERRORS = {
     meaning: 'The embedded server runs without TLS, so it issues no tokens.',
     hint: 'Start it with `tls: true`.',
     usage: true,
-  },
-  'import-invalid': {
-    meaning: 'A line of the imported file is not valid, or names something that exists already.',
-    hint: 'Correct the line that the message names. The lines before it are imported.',
   },
 } as const satisfies ErrorCatalogue;
 

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { CosmosClientOptions } from '@azure/cosmos';
 import type { UsageError } from '../base/errors.ts';
 import { admin } from './admin.ts';
-import { containerNamed, controls } from './controls.ts';
+import { controls } from './controls.ts';
 import type { Controls } from './controls.ts';
 import { newAccount } from './cosmos/storage/account.ts';
 import type { Account } from './cosmos/storage/account.ts';
@@ -18,13 +18,10 @@ import { CosmosServer } from './cosmos/server/http-server.ts';
 import { Service } from './cosmos/server/service.ts';
 import type { Identity } from './cosmos/server/service.ts';
 import type { EmulatorStats } from './cosmos/server/stats.ts';
-import { exportTo, Importer, importFrom, lines } from './cosmos/resources/transfer.ts';
 import { permit, TENANT } from './entra/access.ts';
 import type { Principals } from './entra/access.ts';
 import type { Issuer } from './entra/issuer.ts';
 import { faultsOf } from './fault-input.ts';
-import type { ForeignHost } from './foreign/host.ts';
-import type { ForeignHostRequest, ForeignHosts } from './foreign/hosts.ts';
 import { checkOptions, listenRefusal } from './options.ts';
 import type { EmulatorOptions } from './options.ts';
 import type { newCertificate } from './tls.ts';
@@ -34,8 +31,6 @@ export type { Controls } from './controls.ts';
 export { TENANT as EMULATOR_TENANT } from './entra/access.ts';
 export type { Assignment, Principals, Role } from './entra/access.ts';
 export { ADVERSE } from './fault-input.ts';
-export type { ForeignHost } from './foreign/host.ts';
-export type { ForeignHostRequest } from './foreign/hosts.ts';
 export type { EmulatorOptions } from './options.ts';
 export type { Faults } from './cosmos/physics/faults.ts';
 export type { Rule } from './cosmos/physics/rules.ts';
@@ -75,16 +70,6 @@ export interface Emulator extends Controls {
    * @param downMs how long the server doesn't listen
    */
   restart(downMs?: number): Promise<void>;
-  /**
-   * A simulated host of .NET's change feed processor or of the Functions trigger, to run beside your own hosts. You call
-   * its steps one by one. Its client is in this process and gets the same faults as other clients.
-   * Throws UsageError if a container is missing, or its partition key does not allow leases.
-   */
-  foreignHost(request: ForeignHostRequest): Promise<ForeignHost>;
-  /** Writes every database, container and item to a file, one JSON value a line; returns the number of items. */
-  exportTo(path: string): Promise<number>;
-  /** Adds the content of such a file to the data; returns the number of items. Throws UsageError with the line. */
-  importFrom(path: string): Promise<number>;
   stats(): EmulatorStats;
   close(): Promise<void>;
 }
@@ -124,21 +109,7 @@ export async function startEmulator(options: EmulatorOptions = {}): Promise<Emul
     restart: (downMs = 0): Promise<void> => (restarting ??= again(downMs).finally(() => (restarting = undefined))),
     stats: (): EmulatorStats => service.snapshot(),
   };
-  let hosts: Promise<ForeignHosts> | undefined;
-  const foreign = (): Promise<ForeignHosts> =>
-    (hosts ??= import('./foreign/hosts.ts').then(
-      (room) => new room.ForeignHosts(clientOptions(), (name) => containerNamed(account, name), now),
-    ));
-  const commands = admin(
-    {
-      ...orders,
-      now,
-      play: async (script) => (await foreign()).play(script),
-      export: () => lines(intact()),
-      importer: (into, first) => new Importer(intact(), into, first),
-    },
-    key,
-  );
+  const commands = admin({ ...orders, now }, key);
   const serve = (): Service => new Service(account, key, commands, issuer && identityOf(issuer));
   let service = serve();
   let server = new CosmosServer(service, face);
@@ -185,17 +156,9 @@ export async function startEmulator(options: EmulatorOptions = {}): Promise<Emul
     certificate: certificate?.cert,
     credential: (name) => credentialOf(issuer, name),
     clientOptions: clientOptions(),
-    foreignHost: async (request) => (await foreign()).open(request),
-    exportTo: async (path) => exportTo(intact(), path),
-    importFrom: async (path) => {
-      const count = await importFrom(intact(), path);
-      intact();
-      return count;
-    },
     close: () =>
       (closing ??= (async () => {
         clearInterval(sweeping);
-        (await hosts)?.close();
         await server.close();
         journal?.close();
       })()),

@@ -16,7 +16,7 @@ import { leavingOf } from '../projections/archive/leaving.ts';
 import { isRestored } from '../projections/archive/restored.ts';
 import { isBackfilled } from '../projections/backfilled.ts';
 import { movedMarkOf, versionOf } from '../projections/moved.ts';
-import { type LogVersions, archiveRunner } from '../projections/archive/archive-runner.ts';
+import { archiveRunner } from '../projections/archive/archive-runner.ts';
 import { copyRunner } from '../projections/copy/copy-runner.ts';
 import { embedRunner } from '../projections/embed/embed-runner.ts';
 import { storableAccess } from '../projections/custom/storable-access.ts';
@@ -39,8 +39,6 @@ export interface RunnerOptions {
   readonly strict?: (projection: string) => Promise<boolean>;
   /** Finds a source document in the archive. */
   readonly cold?: ColdRead | undefined;
-  /** Keeps the versions of archives that log them. A pipeline with such an archive needs it. */
-  readonly logVersions?: LogVersions | undefined;
   /** The changes are history that the projection may have got before. */
   readonly again?: boolean;
   /** Opens the sink of an event hub. A pipeline that publishes needs it. */

@@ -34,16 +34,6 @@ export const FEED_ERRORS = {
     meaning: 'The handler asked the processor to stop, or failed and its failure policy stops the processor.',
     hint: 'Correct the handler, or let it park such changes. Then start the host again.',
   },
-  'handler-module-invalid': {
-    meaning: 'The module of the handler can’t be imported, or its default export is not a function.',
-    hint: 'Give the URL of a module whose default export is a function of `(changes, context)`.',
-    usage: true,
-  },
-  'handler-thread-ended': {
-    meaning: 'The worker thread of the handler ended while it worked on changes.',
-    hint: 'Correct what ended the thread; the message says what it was. Millrace delivers the changes again.',
-    retryable: true,
-  },
   'handler-timeout': {
     meaning: 'The handler took longer than `handlerTimeoutMs`.',
     hint: 'Raise `handlerTimeoutMs`, or lower `maxItems` so that a page takes less time.',

@@ -1,16 +1,9 @@
-import { archiveAsOf } from '../operations/archive/as-of.operation.ts';
-import { archiveHold } from '../operations/archive/hold.operation.ts';
-import { archiveHolds } from '../operations/archive/holds.operation.ts';
-import { archiveRelease } from '../operations/archive/release.operation.ts';
-import { archiveLake } from '../operations/archive/lake.operation.ts';
+import { archiveHoldAdd } from '../operations/archive/hold-add.operation.ts';
+import { archiveHoldList } from '../operations/archive/hold-list.operation.ts';
+import { archiveHoldEnd } from '../operations/archive/hold-end.operation.ts';
 import { archiveList } from '../operations/archive/list.operation.ts';
 import { archiveExpire } from '../operations/archive/expire.operation.ts';
 import { archiveCompact } from '../operations/archive/compact.operation.ts';
-import { archiveStats } from '../operations/archive/stats.operation.ts';
-import { archiveRehydrate } from '../operations/archive/rehydrate.operation.ts';
-import { archiveRehydrations } from '../operations/archive/rehydrations.operation.ts';
-import { archiveTier } from '../operations/archive/tier.operation.ts';
-import { archiveTiers } from '../operations/archive/tiers.operation.ts';
 import { archiveRestore } from '../operations/archive/restore.operation.ts';
 import { archiveSweep } from '../operations/archive/sweep.operation.ts';
 import { archiveVerify } from '../operations/archive/verify.operation.ts';
@@ -59,7 +52,6 @@ import { projectionsVerify } from '../operations/projections/verify.operation.ts
 import { projectionsVerifyDue } from '../operations/projections/verify-due.operation.ts';
 import { Registry } from '../operations/registry.ts';
 import { recover } from '../operations/recover/recover.operation.ts';
-import { shardsAdvise } from '../operations/shards/advise.operation.ts';
 import { shardsCheck } from '../operations/shards/check.operation.ts';
 import { shardsInit } from '../operations/shards/init.operation.ts';
 import { shardsLateWrites, shardsSettle } from '../operations/shards/late-writes.operation.ts';
@@ -88,18 +80,10 @@ import { tenantsExport } from '../operations/tenants/export.operation.ts';
 import { tenantsList } from '../operations/tenants/list.operation.ts';
 import { trace } from '../operations/trace/trace.operation.ts';
 import { dev } from './dev/dev.operation.ts';
-import { emulatorForeignHost } from './dev/emulator/foreign-host.operation.ts';
 import { emulatorMerge, emulatorSplit } from './dev/emulator/partitions.operation.ts';
 import { emulatorClock, emulatorThrottle } from './dev/emulator/physics.operation.ts';
 import { emulatorStart } from './dev/emulator/start.operation.ts';
-import { emulatorExport, emulatorImport } from './dev/emulator/transfer.operation.ts';
-import {
-  emulatorCrash,
-  emulatorFailover,
-  emulatorFaults,
-  emulatorRestore,
-  emulatorStall,
-} from './dev/emulator/world.operation.ts';
+import { emulatorFailover, emulatorFaults, emulatorRestore, emulatorStall } from './dev/emulator/world.operation.ts';
 import { init } from './init/init.operation.ts';
 import { functionsList } from './local-host/functions-list.operation.ts';
 import { functionsStart } from './local-host/functions-start.operation.ts';
@@ -176,7 +160,6 @@ export const registry: Registry = new Registry([
   shardsOnline,
   shardsSplit,
   shardsMerge,
-  shardsAdvise,
   shardsMove,
   shardsMoves,
   shardsCancelMove,
@@ -192,21 +175,14 @@ export const registry: Registry = new Registry([
   deadLettersRedrive,
   deadLettersDiscard,
   archiveSweep,
-  archiveAsOf,
   archiveList,
-  archiveStats,
   archiveCompact,
   archiveExpire,
   archiveVerify,
-  archiveHold,
-  archiveHolds,
-  archiveRelease,
+  archiveHoldAdd,
+  archiveHoldList,
+  archiveHoldEnd,
   archiveRestore,
-  archiveTier,
-  archiveTiers,
-  archiveRehydrate,
-  archiveRehydrations,
-  archiveLake,
   sqlDdl,
   sqlMigrate,
   sqlClean,
@@ -226,10 +202,6 @@ export const registry: Registry = new Registry([
   emulatorClock,
   emulatorFaults,
   emulatorStall,
-  emulatorCrash,
   emulatorFailover,
   emulatorRestore,
-  emulatorForeignHost,
-  emulatorExport,
-  emulatorImport,
 ]);

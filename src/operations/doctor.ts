@@ -1,15 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import type { BlobStore } from '../archive/blob-store.ts';
-import { logBegan } from '../archive/version-log.ts';
 import { CLOCK_SKEW_MS } from '../base/bounds.ts';
 import { MillraceError } from '../base/errors.ts';
 import { GIVE_DATA_ROLE, failureOf } from '../cosmos/failure.ts';
 import { withRetry } from '../cosmos/retry.ts';
 import { wholeOf } from '../definition/places.ts';
-import { type ArchiveSpec, projectionId } from '../definition/specs.ts';
+import { projectionId } from '../definition/specs.ts';
 import { sourceContainers } from '../engine/runners.ts';
 import { type View, Views } from '../engine/views/views.ts';
-import { openStore } from '../runtime/archives.ts';
 import { planStorage } from './archive/open.ts';
 import { movedSources } from './containers/moved.ts';
 import { readDeadLetters } from './dead-letters/read.ts';
@@ -197,23 +194,7 @@ async function storage(loaded: LoadedPipeline, services: Services, { signal }: C
   if (!Array.isArray(steps)) return [failed('storage', steps)];
   if (steps.length > 0)
     return [bad('storage', 'the archive’s blob container does not exist', 'Create it with `millrace model apply`.')];
-  const store = await openStore(services, signal);
-  const logs = wholeOf(loaded.pipeline).archives.filter(({ versionLog }) => versionLog);
-  return [
-    good('storage', 'the archive’s blob container exists'),
-    ...(await Promise.all(logs.map((spec) => versionLogOf(spec, store)))),
-  ];
-}
-
-async function versionLogOf(spec: ArchiveSpec, store: BlobStore): Promise<Finding> {
-  const from = await logBegan(store, spec);
-  if (from !== undefined)
-    return good('version log', `that of ${spec.name} is whole from ${new Date(from).toISOString()} on`);
-  return doubtful(
-    'version log',
-    `that of ${spec.name} has not begun, so \`millrace archive as-of\` can't answer`,
-    'Start the hosts. The next `millrace archive sweep` begins it; the function app’s take as many as they need.',
-  );
+  return [good('storage', 'the archive’s blob container exists')];
 }
 
 async function tables({ pipeline }: LoadedPipeline, { signal }: Context): Promise<Finding[]> {

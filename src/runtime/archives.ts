@@ -1,5 +1,5 @@
 import { AzureBlobStore } from '../archive/azure-blob-store.ts';
-import type { AccountStore, BlobStore } from '../archive/blob-store.ts';
+import type { BlobStore, HoldingStore } from '../archive/blob-store.ts';
 import { historyOf } from '../archive/open.ts';
 import type { History } from '../archive/types.ts';
 import { UsageError } from '../base/errors.ts';
@@ -14,7 +14,7 @@ export const openStore = async (
   services: Services,
   signal: AbortSignal,
   say?: (text: string) => void,
-): Promise<AccountStore> => new AzureBlobStore(await services.blobs(), { signal, say });
+): Promise<HoldingStore> => new AzureBlobStore(await services.blobs(), { signal, say });
 
 /**
  * Hot and cold documents of a pipeline's sources, as stored: deleted ones have their marker, and `upcast` is not applied.
@@ -56,7 +56,7 @@ export async function storeIfNeeded(services: Services, signal: AbortSignal): Pr
 }
 
 /** The store to erase from; undefined if nothing was archived, and no storage account or container exists. */
-export async function storeToErase(services: Services, signal: AbortSignal): Promise<AccountStore | undefined> {
+export async function storeToErase(services: Services, signal: AbortSignal): Promise<HoldingStore | undefined> {
   try {
     const store = await openStore(services, signal);
     for await (const _ of store.listEver('')) break;

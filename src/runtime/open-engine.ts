@@ -1,5 +1,4 @@
 import { AzureBlobStore } from '../archive/azure-blob-store.ts';
-import { versionLog } from '../archive/version-log.ts';
 import { archiveAgain } from '../archive/again.ts';
 import type { HoldingStore } from '../archive/blob-store.ts';
 import { Holds } from '../archive/holds.ts';
@@ -104,7 +103,6 @@ export function openEngine(parts: EngineParts, purpose: Purpose): OpenEngine {
     stateContainer: state.id,
     readLagMs,
     cold,
-    logVersions: versionLog(blobs, { copies: loaded.pipeline.part?.place === 'shard' }),
     again: parts.again ?? typeof purpose !== 'string',
     strict: fingerprints.isStrict,
     hub: instead?.hub ?? ((hub) => new EventHubSink(hub, (other) => hubs.producer(hub, other))),

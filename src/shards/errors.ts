@@ -199,9 +199,15 @@ export const SHARDS_ERRORS = {
     meaning: 'A shard did not answer a multi-shard query, or refused it.',
     hint: 'Remove the cause that the message names. For the rows of the other shards, set `onFailure` to `partial`.',
   },
-  'shard-query-groups': {
-    meaning: 'A multi-shard query has more groups or different results than it may keep in memory.',
-    hint: 'Narrow the query, or raise `mostGroups`.',
+  'shard-query-aggregate': {
+    meaning:
+      'A query over several shards has an aggregate or GROUP BY. Millrace merges the rows of shards, not their groups.',
+    hint: 'Declare an aggregate projection and read its sink, or ask each shard by itself and add up.',
+    usage: true,
+  },
+  'shard-query-distinct': {
+    meaning: 'A multi-shard query has more different results than it may keep in memory.',
+    hint: 'Narrow the query, or raise `mostDistinct`.',
   },
   'shard-query-late': {
     meaning: 'A multi-shard query, or one answer of a shard, took longer than it may.',
@@ -219,7 +225,7 @@ export const SHARDS_ERRORS = {
   },
   'shard-query-unreadable': {
     meaning: 'A multi-shard query has a form that can’t be merged from the answers of several shards.',
-    hint: 'Write one SELECT over the whole document, with aggregates and grouped expressions as columns of their own.',
+    hint: 'Write one SELECT over the whole document.',
     usage: true,
   },
   'shard-silent': {

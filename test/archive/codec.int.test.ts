@@ -6,7 +6,6 @@ import { eraseFromArchive } from '../../src/archive/erase.ts';
 import { KeptBlobs } from '../../src/archive/kept-blobs.ts';
 import { blobName, isBlob, promised } from '../../src/archive/layout.ts';
 import { restoreArchive } from '../../src/archive/restore.ts';
-import { statsOf } from '../../src/archive/stats.ts';
 import { verifyArchive } from '../../src/archive/verify.ts';
 import { systemClock } from '../../src/base/clock.ts';
 import type { ArchiveCodec } from '../../src/definition/specs.ts';
@@ -52,22 +51,18 @@ it('an archive that goes over to another codec and back is read as one', async (
   const store = new MemoryBlobStore();
   const stage = await archiveStage(store);
   const names = (): string[] => [...store.blobs.keys()].filter(isBlob);
-  const format = (): unknown => {
-    const [manifest] = [...store.blobs].find(([name]) => name.endsWith('manifest.json')) ?? [];
-    const text = Buffer.from(store.blobs.get(manifest ?? '')?.bytes ?? []).toString();
-    return (JSON.parse(text) as { format: number }).format;
-  };
   for (const [id, spec] of Object.entries({ a: SPEC, b: ZSTD, c: SPEC, d: ZSTD })) {
     await stage.orders.items.upsert(order(id));
     await stage.sweep({}, { spec });
-    // A version that reads gzip only is to say that it can't read the month, and not that it is damaged.
-    expect(format()).toBe(id === 'a' ? 1 : 2);
   }
   expect(names().map((name) => name.slice(name.lastIndexOf('.')))).toEqual(['.gz', '.zst', '.gz', '.zst']);
   const sound = async (): Promise<void> => {
     expect((await stage.history()).map(({ id }) => id).toSorted()).toEqual(['a', 'b', 'c', 'd']);
-    expect((await verifyArchive(stage.archive, { signal: SIGNAL })).faults).toEqual([]);
-    expect(await statsOf(stage.archive, { sample: 9, signal: SIGNAL })).toMatchObject({ lines: 4, archived: 4 });
+    expect(await verifyArchive(stage.archive, { signal: SIGNAL })).toMatchObject({
+      documents: 4,
+      archived: 4,
+      faults: [],
+    });
     for (const name of names()) expect(await new KeptBlobs((of) => store.read(of)).document(name, 0)).toBeDefined();
   };
   await sound();

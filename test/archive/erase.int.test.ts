@@ -118,24 +118,6 @@ test('a blob under a legal hold is named, and nothing reads it any more', async 
   expect(await told(stage)).toEqual(['other/a', 'other/b']);
 });
 
-test('Parquet files go: the tenant’s own, and those of several tenants while blobs have its lines', async () => {
-  const store = new MemoryBlobStore();
-  const stage = await archived(store);
-  const file = (tenant: string): string => `lake/cold/tenant=${tenant}/year=2026/month=01/documents.parquet`;
-  for (const tenant of ['t', 'other', '__HIVE_DEFAULT_PARTITION__']) await store.put(file(tenant), Buffer.of(1), null);
-  store.held.add(file('t'));
-  const first = await erase(stage, store);
-  expect(first.removed.filter((name) => name.startsWith('lake/'))).toEqual([file('__HIVE_DEFAULT_PARTITION__')]);
-  expect(first.held).toEqual([file('t')]);
-  await store.put(file('__HIVE_DEFAULT_PARTITION__'), Buffer.of(1), null);
-  store.held.clear();
-  expect((await erase(stage, store)).removed).toEqual([file('t')]);
-  expect([...store.blobs.keys()].filter((name) => name.startsWith('lake/')).toSorted()).toEqual([
-    file('__HIVE_DEFAULT_PARTITION__'),
-    file('other'),
-  ]);
-});
-
 test('of damaged blobs, the tenant’s own go; one that others share is named and stays', async () => {
   const store = new MemoryBlobStore();
   const stage = await archived(store);

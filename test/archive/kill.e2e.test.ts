@@ -1,5 +1,5 @@
-// `archive sweep`, `compact`, `as-of` and `restore` as processes, killed at random points between and amid their requests,
-// from the first effect on, while a live host goes on deriving and keeps the log. The servers survive; whatever was left half done the next run finishes.
+// `archive sweep`, `compact` and `restore` as processes, killed at random points between and amid their requests,
+// from the first effect on, while a live host goes on deriving. The servers survive; whatever was left half done the next run finishes.
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -25,9 +25,6 @@ const TIMEOUT_MS = 480_000 + KILLS * 120_000;
 const MONTHS = ['2025-11', '2025-12', '2026-01'];
 const [COLD_ORDERS, HOT_ORDERS] = [180, 20];
 const SIGNAL = new AbortController().signal;
-/** Another container of the same key, which nothing reads. */
-const COPIES = 'Customers';
-const PIPELINE = join(COLD, '../cold-log');
 
 const byId = (a: Doc, b: Doc): number => Number(String(a['id']).slice(6)) - Number(String(b['id']).slice(6));
 
@@ -39,8 +36,8 @@ let spare: Spare;
 beforeAll(async () => {
   azurite = await startAzurite();
   const { connectionString } = azurite;
-  stage = await openStage({ seed: SEED }, PIPELINE, { connectionString, container: 'archive' });
-  for (const [name, value] of Object.entries({ ...stage.env, MILLRACE_PIPELINE: PIPELINE })) vi.stubEnv(name, value);
+  stage = await openStage({ seed: SEED }, COLD, { connectionString, container: 'archive' });
+  for (const [name, value] of Object.entries({ ...stage.env, MILLRACE_PIPELINE: COLD })) vi.stubEnv(name, value);
   app = await compose({ ...stage, host: 'live', readLagMs: 0, timings: { pollMs: 40 } });
   await app.start();
   spare = new Spare();
@@ -87,16 +84,12 @@ const BLOB = /^PUT [^ ]*\.jsonl\.gz/m;
 /** A verb, and what it sends as its first effect: before it is start-up and reading. */
 interface Verb {
   readonly effect: RegExp;
-  readonly args: () => readonly string[];
+  readonly args: readonly string[];
 }
 const VERBS = {
-  sweep: { effect: BLOB, args: () => ['archive', 'sweep', '--json'] },
-  compact: { effect: BLOB, args: () => [] },
-  'as-of': {
-    effect: /"type":"order"/,
-    args: () => ['archive', 'as-of', new Date().toISOString(), '--into', COPIES, '--json'],
-  },
-  restore: { effect: /millrace\.restoring/, args: () => ['archive', 'restore', '--json'] },
+  sweep: { effect: BLOB, args: ['archive', 'sweep', '--json'] },
+  compact: { effect: BLOB, args: [] },
+  restore: { effect: /millrace\.restoring/, args: ['archive', 'restore', '--json'] },
 } as const satisfies Record<string, Verb>;
 type Name = keyof typeof VERBS;
 
@@ -144,7 +137,7 @@ async function run(name: Name, point: number, arrives: boolean): Promise<Run> {
   await using cosmos = await startProxy(portOf(COSMOS), pass);
   await using blobs = await startProxy(portOf(STORAGE), pass);
   const env = { COSMOS: withPort(COSMOS, cosmos.port), STORAGE: withPort(STORAGE, blobs.port) };
-  const [code, signal] = await child.ask({ name, args: args(), env });
+  const [code, signal] = await child.ask({ name, args, env });
   spare = new Spare();
   // Whoever was quicker than the kill has ended well.
   expect(signal ?? code, `${name}: ${child.stderr}`).toBe(signal === 'SIGKILL' ? 'SIGKILL' : 0);
@@ -179,26 +172,11 @@ async function hotOrders(): Promise<number> {
   return resources.length;
 }
 
-/** The documents as they were now, in the other container. */
-async function copies(): Promise<Doc[]> {
-  const { resources } = await stage.container(COPIES).items.query<Doc>('SELECT * FROM c').fetchAll();
-  return resources.map(visible).toSorted(byId);
-}
-
-async function checkCopies(orders: readonly Doc[]): Promise<void> {
-  expect(await copies()).toEqual(orders);
-}
-
-async function removeCopies(): Promise<void> {
-  for (const { id, storeId } of await copies())
-    await stage.container(COPIES).item(String(id), String(storeId)).delete();
-}
-
 it(
   `loses nothing and doubles nothing however often it is killed at work (seed ${SEED})`,
   async () => {
     const random = new Random(SEED);
-    const kills: Record<Name, number> = { sweep: 0, compact: 0, 'as-of': 0, restore: 0 };
+    const kills: Record<Name, number> = { sweep: 0, compact: 0, restore: 0 };
     /** Pieces that a run sends which nobody kills; the first round finds out. */
     const whole = { ...kills };
     for (let round = 0; round === 0 || Object.values(kills).some((count) => count < KILLS); round++) {
@@ -206,10 +184,8 @@ it(
       // In two parts, so that each month has blobs to join.
       await write(orders.slice(0, COLD_ORDERS / 2));
       expect((await json('archive', 'sweep')).code).toBe(0);
-      if (round === 0) await beginLog();
       await write(orders.slice(COLD_ORDERS / 2));
       for (const name of Object.keys(VERBS) as Name[]) {
-        if (name === 'as-of') await removeCopies();
         const { sent, killed } = await run(
           name,
           round === 0 ? Infinity : 1 + random.int(whole[name]),
@@ -221,10 +197,9 @@ it(
         await check(orders);
         // In this process: only what is killed needs one of its own.
         if (killed && name === 'compact') await run(name, Infinity, true);
-        const ended = killed && name !== 'compact' ? await cli(VERBS[name].args()) : { code: 0 };
+        const ended = killed && name !== 'compact' ? await cli(VERBS[name].args) : { code: 0 };
         expect(ended).toMatchObject({ code: 0 });
         expect(await hotOrders()).toBe(name === 'restore' ? orders.length : HOT_ORDERS);
-        if (name === 'as-of') await checkCopies(orders);
         await check(orders);
       }
       await app.drained(SIGNAL);
@@ -238,10 +213,3 @@ it(
   },
   TIMEOUT_MS,
 );
-
-/** As if the log had begun long ago: it has every version, since the host keeps it from the beginning of the container. */
-async function beginLog(): Promise<void> {
-  const blobs = await stage.services.blobs();
-  const begin = JSON.stringify({ format: 1, from: 0 });
-  await blobs.getBlockBlobClient('log~orders-cold@1/begin.json').upload(begin, begin.length);
-}

@@ -278,10 +278,7 @@ test('a sample counts what lies in the Archive tier, and judges the rest', async
   const offline: BlobStore = {
     list: (prefix) => store.list(prefix),
     put: (...of) => store.put(...of),
-    read: (name) =>
-      name.includes('/t/')
-        ? Promise.reject(new BlobOffline(name, { rehydrating: false, where: 'test' }))
-        : store.read(name),
+    read: (name) => (name.includes('/t/') ? Promise.reject(new BlobOffline(name, 'test')) : store.read(name)),
   };
   const archive = { ...stage.archive, store: offline };
   expect(await verifyArchive(archive, { signal: SIGNAL, sample: 9 })).toMatchObject({

@@ -8,8 +8,10 @@ const SCHEMAS = join(import.meta.dirname, '../../docs/schemas');
 /** By file, once it was read. */
 const known = new Map<string, z.ZodType>();
 
-function schemaOf([first = '', second = '']: readonly string[]): z.ZodType | undefined {
-  const name = [`${first}-${second}.json`, `${first}.json`].find((file) => existsSync(join(SCHEMAS, file)));
+function schemaOf([first = '', second = '', third = '']: readonly string[]): z.ZodType | undefined {
+  const name = [`${first}-${second}-${third}.json`, `${first}-${second}.json`, `${first}.json`].find((file) =>
+    existsSync(join(SCHEMAS, file)),
+  );
   if (name === undefined) return undefined;
   const schema = known.get(name) ?? z.fromJSONSchema(JSON.parse(readFileSync(join(SCHEMAS, name), 'utf8')) as never);
   known.set(name, schema);

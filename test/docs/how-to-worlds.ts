@@ -113,7 +113,14 @@ async function restore(): Promise<HowToWorld> {
   await derive(stage);
   await cli(['archive', 'sweep']);
   return {
-    events: {},
+    events: {
+      'an order comes back, changes and leaves again': async () => {
+        await cli(['archive', 'restore', '--key', '["s1"]', '--id', 'order-2']);
+        await stage.container('Orders').items.upsert(order(2));
+        await derive(stage);
+        await cli(['archive', 'sweep']);
+      },
+    },
     values: {},
     ...closing(stage, { [Symbol.asyncDispose]: () => azurite.close() }),
   };
@@ -178,6 +185,7 @@ export const WORLDS: Readonly<Record<string, () => Promise<HowToWorld>>> = {
   'migrate.md': migrate,
   'move-a-tenant.md': moveATenant,
   'poison.md': poison,
+  'query-the-archive.md': restore,
   'rebuild.md': () => running(() => ({})),
   'restore.md': restore,
   'rewind.md': () => stopped(SHOP),

@@ -83,7 +83,7 @@ test.skipIf(process.platform === 'win32')(
     expect(written.length).toBeGreaterThan(0);
     // Memory is ahead of the disk: nothing is read from it either, and commands are refused.
     expect(await refusal(idsIn(served))).toMatchObject(told);
-    expect((await command(served.endpoint, 'export')).status).toBe(503);
+    expect((await command(served.endpoint, 'restore')).status).toBe(503);
     expect((await command(served.endpoint, 'stats')).status).toBe(200);
     expect(served.child.exitCode).toBeNull();
     await expect.poll(() => served.said(), { timeout: 20_000 }).toContain('Free space on its disk');
@@ -99,7 +99,7 @@ test.skipIf(process.platform !== 'linux')('it goes on after a restart, once ther
   const { served, written } = await full();
   const { status } = spawnSync('prlimit', [`--pid=${served.child.pid}`, '--fsize=unlimited:unlimited']);
   expect(status).toBe(0);
-  expect((await command(served.endpoint, 'crash')).status).toBe(200);
+  served.child.send('restart');
   await expect.poll(() => idsIn(served).catch(() => undefined), { timeout: 20_000 }).toEqual(written.toSorted());
   await served.container.items.create({ id: 'later', pk: 'a' });
   expect(await idsIn(served)).toEqual([...written, 'later'].toSorted());

@@ -77,7 +77,6 @@ it('a verification marks what it reads, without a bucket unless one is set', asy
 it('the operations that work through whole containers are bulk', () => {
   const bulk = registry.all().filter((of) => of.bulk);
   expect(bulk.map(operationName).toSorted()).toEqual([
-    'archive as-of',
     'archive compact',
     'archive expire',
     'archive lake',
@@ -92,7 +91,6 @@ it('the operations that work through whole containers are bulk', () => {
     'projections replay',
     'projections verify',
     'recover',
-    'shards advise',
     'shards merge',
     'shards move',
     'shards split',

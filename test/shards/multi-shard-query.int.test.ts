@@ -103,36 +103,36 @@ describe('a query over all shards', () => {
       database: client.database(options.database.id),
       connect: ({ database }) => client.database(database),
     });
-    const sql = 'SELECT VALUE COUNT(1) FROM c';
-    const counted = async (asked: RouterQueryOptions) => (await router.query<number>('Orders', sql, asked).all()).items;
+    const counted = async (asked: RouterQueryOptions) =>
+      (await router.query('Orders', 'SELECT c.id FROM c', asked).all()).items.length;
     expect(await Promise.all([{}, { low: 10 }, { high: 10 }, { low: 9, high: 11 }].map(counted))).toEqual([
-      [12],
-      [6],
-      [6],
-      [12],
+      12, 6, 6, 12,
     ]);
     await of.detachShard(last);
     await expect(counted({})).rejects.toMatchObject({ code: 'shard-query-failed' });
-    expect(await counted({ onFailure: 'partial' })).toEqual([6]);
-    expect(() => router.query('Orders', sql, { low: 'x' })).toThrow('is not a key');
+    expect(await counted({ onFailure: 'partial' })).toBe(6);
+    expect(() => router.query('Orders', 'SELECT * FROM c', { low: 'x' })).toThrow('is not a key');
   });
 
   it('leaves out what Millrace stores for itself, unless it is asked for', async () => {
     const own = { id: 'own', tenantId: 1, type: 'millrace.something' };
     await ordersOf(west!).items.create(own);
-    const counted = async (withOwn: boolean) => (await query('SELECT VALUE COUNT(1) FROM c', { withOwn }).all()).items;
-    expect([await counted(false), await counted(true)]).toEqual([[12], [13]]);
+    const counted = async (withOwn: boolean) => (await query('SELECT c.id FROM c', { withOwn }).all()).items.length;
+    expect([await counted(false), await counted(true)]).toEqual([12, 13]);
     await ordersOf(west!).item('own', 1).delete();
   });
 
-  it('refuses containers that aren’t sharded, a map without shards, and too many groups', async () => {
+  it('refuses containers that aren’t sharded, a map without shards, aggregates, and too many different results', async () => {
     const refused = { code: 'container-unsharded' };
     expect(() => query('SELECT * FROM c', { container: 'Currencies' })).toThrow(expect.objectContaining(refused));
     expect(() => query('SELECT * FROM c', { container: 'toString' })).toThrow(expect.objectContaining(refused));
     const of = await manager.createListMap('empty', { keyType: 'text', schema: SCHEMA });
     await expect(query('SELECT * FROM c', { of }).all()).rejects.toMatchObject({ code: 'shard-missing' });
-    for (const sql of ['SELECT DISTINCT c.n FROM c', 'SELECT c.n FROM c GROUP BY c.n'])
-      await expect(query(sql, { mostGroups: 2 }).all()).rejects.toMatchObject({ code: 'shard-query-groups' });
+    const aggregate = { code: 'shard-query-aggregate' };
+    expect(() => query('SELECT VALUE COUNT(1) FROM c')).toThrow(expect.objectContaining(aggregate));
+    await expect(query('SELECT DISTINCT c.n FROM c', { mostDistinct: 2 }).all()).rejects.toMatchObject({
+      code: 'shard-query-distinct',
+    });
   });
 
   it('can’t sort by null where the client merges several physical partitions', async () => {
@@ -164,12 +164,6 @@ describe('a shard that fails', () => {
     expect(failed).toMatchObject([
       { shard: east!.id, location: east!.location, reason: expect.stringContaining('is detached') },
     ]);
-  });
-
-  it('is left out of aggregates whole', async () => {
-    const asked = { without: west!, onFailure: 'partial' as const };
-    const { items } = await query('SELECT VALUE SUM(c.tenantId) FROM c', asked).all();
-    expect(items).toEqual([3 * (11 + 12)]);
   });
 
   it('is an error under either choice if all fail, and if rows of it were given', async () => {
@@ -210,16 +204,16 @@ describe('a shard that fails', () => {
 describe('keys that move', () => {
   it('are strays of the shard that loses them and of the one that awaits them, and count once', async () => {
     const [of, from, to] = await twoShards('moving');
-    const counted = async () => (await query('SELECT VALUE COUNT(1) FROM c', { of }).all()).items;
+    const counted = async () => (await query('SELECT c.id FROM c', { of }).all()).items.length;
     const [lower] = await of.mappings();
     const [, mapping] = await of.splitMapping(lower!, 2);
     await of.addStrays(to, { low: 2, high: 10 });
     expect(await of.strays(to)).toEqual([{ low: 2, high: 10 }]);
     for (const n of [1, 2, 3]) await ordersOf(to).items.create(order(2, n));
-    expect(await counted()).toEqual([12]);
+    expect(await counted()).toBe(12);
     const moved = await of.updateMapping(await of.markOffline(mapping), { shard: to, status: 'online' });
     expect([await of.strays(from), await of.strays(to)]).toEqual([[{ low: 2, high: 10 }], []]);
-    expect(await counted()).toEqual([12]);
+    expect(await counted()).toBe(12);
     await expect(of.addStrays(to, { low: 5, high: 6 })).rejects.toMatchObject({ code: 'keys-mapped' });
     await expect(of.clearStrays(from, { high: 3 })).rejects.toMatchObject({ code: 'keys-mapped' });
     await of.clearStrays(from, { low: 2, high: 4 });

@@ -23,7 +23,6 @@ const VERBS: Readonly<Record<string, readonly string[]>> = {
   'dead-letters show': [],
   'leases list': [],
   'archive list': [],
-  'archive stats': [],
   'tenants list': [],
   'shards list': [],
   'shards show': [],

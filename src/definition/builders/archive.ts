@@ -1,7 +1,6 @@
 import { parseDate } from '../date.ts';
 import { type Declaration, bytes, error, milliseconds, nameFindings, plain } from '../declaration.ts';
-import { COOLER_TIERS, type CoolerTier } from '../access-tiers.ts';
-import type { ArchiveCodec, ArchiveRule, ArchiveSpec, Doc, Finding, SourceRef, TierRule } from '../specs.ts';
+import type { ArchiveCodec, ArchiveRule, ArchiveSpec, Doc, Finding, SourceRef } from '../specs.ts';
 import type { Type } from '../types.ts';
 
 /** What `archive` takes; S the documents that leave. */
@@ -39,20 +38,15 @@ export interface ArchiveOptions<S extends object> {
   /** Field with the tenant: each tenant has separate blobs. Default: the pipeline's tenant. */
   readonly tenant?: keyof S & string;
   /**
-   * Keep every version of the documents that the feed shows, and every deletion, from now on: for `archive as-of`. Only the
-   * all-versions feed shows them all. Default false.
-   */
-  readonly versionLog?: boolean;
-  /**
-   * How new blobs are packed: `zstd` takes less of the processor than gzip, and earlier versions of Millrace can’t read it. Blobs that exist stay
-   * as they are, and are read too. Default `gzip`.
+   * How new blobs are packed: `zstd` takes less of the processor than gzip. Blobs that exist stay as they are, and are read
+   * too. Default `gzip`.
    */
   readonly codec?: ArchiveCodec;
   /**
-   * Move blobs to a cooler access tier when they were written so many days ago: `{ cool: '30d', cold: '90d', archive: '365d' }`.
-   * A blob in the Archive tier can't be read before `millrace archive rehydrate`. Default: they stay where they are written.
+   * Move blobs to a cooler access tier when they were written so many days ago: `{ cool: '30d', cold: '90d' }`. The lifecycle
+   * policy in `infra/` does it. Default: they stay where they are written.
    */
-  readonly tiers?: Partial<Record<CoolerTier, string>>;
+  readonly tiers?: { readonly cool?: string; readonly cold?: string };
   /** A whole number from 1 on; default 1. The blobs of other versions stay, and are read too. */
   readonly version?: number;
 }
@@ -65,7 +59,7 @@ interface Untyped extends Omit<ArchiveOptions<Doc>, 'from'> {
 /** Moves documents from their container to Blob Storage, by a rule; everything derived from them stays. */
 export function archive<S extends object>(name: string, spec: ArchiveOptions<S>): Declaration<ArchiveSpec>;
 export function archive(name: string, spec: Untyped): Declaration<ArchiveSpec> {
-  const { from, date, largerThan, where, keep, tenant, versionLog, codec, tiers, version = 1 } = spec;
+  const { from, date, largerThan, where, keep, tenant, codec, tiers, version = 1 } = spec;
   const findings = nameFindings(name, version);
   if (typeof date !== 'string' || date === '') {
     findings.push(
@@ -95,7 +89,6 @@ export function archive(name: string, spec: Untyped): Declaration<ArchiveSpec> {
     ...retentionOf(name, spec, kept, findings),
     ...(where && { where }),
     ...(tenant !== undefined && { tenantField: tenant }),
-    ...(versionLog === true && { versionLog }),
     ...(codec !== undefined && codec !== 'gzip' && { codec }),
     ...(tiers !== undefined && { tiers: tiersOf(name, tiers, findings) }),
     findings,
@@ -142,7 +135,7 @@ function sizeOf(name: string, text: string, findings: Finding[]): ArchiveSpec['l
 
 function keepOf(
   name: string,
-  { keep: text, versionLog }: Untyped & { readonly keep: string },
+  { keep: text }: Untyped & { readonly keep: string },
   rule: ArchiveRule,
   findings: Finding[],
 ): ArchiveSpec['keep'] {
@@ -157,8 +150,6 @@ function keepOf(
       `and archives documents after ${rule.text}: they would be deleted when they arrive`,
       'Write a longer span than that of after.',
     );
-  if (versionLog === true)
-    return refuse('and a version log, which keeps every version for good', 'Remove one of them.');
   return { ms, text };
 }
 
@@ -187,26 +178,28 @@ function retentionOf(
 
 const DAY_MS = 86_400_000;
 
-/** From the warmest to the coolest. */
-function tiersOf(name: string, tiers: Readonly<Record<string, unknown>>, findings: Finding[]): TierRule[] {
-  const rules: TierRule[] = [];
+/** Days; 0: never. */
+function tiersOf(
+  name: string,
+  tiers: Readonly<Record<string, unknown>>,
+  findings: Finding[],
+): NonNullable<ArchiveSpec['tiers']> {
   const wrong = (what: string): void => {
-    const hint = "Write whole days that grow, such as tiers: { cool: '30d', cold: '90d', archive: '365d' }.";
+    const hint = "Write whole days that grow, such as tiers: { cool: '30d', cold: '90d' }.";
     findings.push(error('archive-tiers', `Archive ${name} ${what}`, hint));
   };
-  for (const tier of Object.keys(tiers).filter((one) => !COOLER_TIERS.some((known) => known === one)))
-    wrong(`names a tier ${tier}, and the tiers are ${COOLER_TIERS.join(', ')}`);
-  for (const tier of COOLER_TIERS) {
+  const daysOf = (tier: 'cool' | 'cold'): number => {
     const text = tiers[tier];
-    if (text === undefined) continue;
+    if (text === undefined) return 0;
     const days = typeof text === 'string' ? (milliseconds(text) ?? Number.NaN) / DAY_MS : Number.NaN;
-    const before = rules.at(-1);
-    if (!Number.isInteger(days) || days < 1)
-      wrong(`moves blobs to ${tier} after ${JSON.stringify(text)}, which isn't whole days`);
-    else if (before && days <= before.days)
-      wrong(`moves blobs to ${tier} after ${days} days, and to ${before.tier} after ${before.days}`);
-    else rules.push({ tier, days });
-  }
-  if (rules.length === 0 && Object.keys(tiers).length === 0) wrong('has tiers that name none');
-  return rules;
+    if (Number.isInteger(days) && days >= 1) return days;
+    wrong(`moves blobs to ${tier} after ${JSON.stringify(text)}, which isn't whole days`);
+    return 0;
+  };
+  for (const tier of Object.keys(tiers).filter((one) => one !== 'cool' && one !== 'cold'))
+    wrong(`names a tier ${tier}, and the tiers are cool and cold`);
+  const [cool, cold] = [daysOf('cool'), daysOf('cold')];
+  if (cool > 0 && cold > 0 && cold <= cool) wrong(`moves blobs to cold after ${cold} days, and to cool after ${cool}`);
+  if (Object.keys(tiers).length === 0) wrong('has tiers that name none');
+  return { cool, cold };
 }

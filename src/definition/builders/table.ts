@@ -40,17 +40,15 @@ export interface ChildGiven<E> {
   readonly extra?: 'keep' | 'refuse';
 }
 
-/** A document that a row names. Both sides may come and go: `millrace sql orphans` reports rows whose other document is missing. */
+/**
+ * A document that a row names. Both sides may come and go: `millrace sql orphans` reports rows whose other document is
+ * missing. Where `on` names the whole key of the other document, PostgreSQL 18 gets a foreign key that it doesn't enforce.
+ */
 export interface ReferenceGiven<P extends object, S> {
   /** The type of the other document. */
   readonly of: Type<P>;
   /** The other document's field → this document's. */
   readonly on: On<P, S>;
-  /**
-   * PostgreSQL has a foreign key for it, to the whole key of the other document: `on` names its fields. A row whose other
-   * document is missing waits: no reader sees it until that one comes. Default false.
-   */
-  readonly enforced?: boolean;
 }
 
 /** What `table` takes; S source, R the referenced documents. */
@@ -75,7 +73,7 @@ export interface TableOptions<S extends object, R extends Record<string, object>
   readonly children?: { readonly [K in Lists<S>]?: ChildGiven<ElementOf<S[K]>> };
   /** Documents that a row names, under a name of yours. */
   readonly references?: { readonly [K in keyof R]: ReferenceGiven<R[K], S> };
-  /** Fields whose values, together, only one document of a tenant has. A row with values that are taken waits for them. */
+  /** Fields whose values, together, only one document of a tenant has. A change with values that are taken is parked. */
   readonly unique?: readonly (readonly (keyof S & string)[])[];
   /**
    * Row-level security: PostgreSQL shows readers the rows of the tenant that this setting of their session names, such as
@@ -212,5 +210,5 @@ function reference(projection: string, name: string, declared: UntypedReference,
     findings.push(
       error('join-on-empty', `Projection ${projection} references ${name} without a condition`, "Add on: { id: '…' }."),
     );
-  return { name, of: plain(declared.of), on, ...(declared.enforced === true && { enforced: true }) };
+  return { name, of: plain(declared.of), on };
 }

@@ -103,11 +103,6 @@ function checkArchive(archive: ArchiveSpec, pipeline: Pipeline, model: Model): F
     const message = `Archive ${name} deletes documents after a time, and its container is read by the all-versions feed: an expiry that no host has read yet would be taken for a deletion`;
     findings.push(error('archive-keep-feed', message, 'Remove keep, or read the container by its latest versions.'));
   }
-  if (archive.versionLog && pipeline.sources.some((rules) => same(rules, from) && rules.upcast !== undefined)) {
-    const message = `Archive ${name} logs the versions of ${ref(from)}, which has an upcast: its log would have them as the upcast returns them, not as they were written`;
-    const hint = 'Remove versionLog, or migrate the documents and remove the upcast.';
-    findings.push(error('archive-log-upcast', message, hint));
-  }
   for (const projection of projections) {
     if (same(projection.into, from)) {
       const message = `Archive ${name} takes ${ref(from)}, which projection ${projection.name} writes`;

@@ -2,7 +2,7 @@
 import { type Model, examplesOf } from '../../model/model.ts';
 import { about, error, ref, same } from '../declaration.ts';
 import type { ColumnType, Finding, Pipeline, TableSpec } from '../specs.ts';
-import { type TableLayout, layoutOf, unenforceable } from '../tables/layout.ts';
+import { type TableLayout, layoutOf } from '../tables/layout.ts';
 import { unfit } from '../tables/names.ts';
 
 const TYPES: ReadonlySet<ColumnType> = new Set([
@@ -85,7 +85,7 @@ function checkTable(spec: TableSpec, layout: TableLayout | undefined, pipeline: 
         ),
       );
   }
-  findings.push(...constraintFindings(spec, layout, pipeline, model));
+  findings.push(...uniqueFindings(spec, layout));
   const tables_ = pipeline.effects.filter((other) => other.kind === 'table');
   for (const { name, of } of layout.references)
     if (!tables_.some((other) => same(other.from, of)))
@@ -102,20 +102,13 @@ function checkTable(spec: TableSpec, layout: TableLayout | undefined, pipeline: 
 /** Equal values are told by the server: a JSON text or a binary fraction has several forms. */
 const COMPARED: ReadonlySet<string> = new Set(['text', 'bigint', 'numeric', 'boolean', 'timestamptz', 'date']);
 
-function constraintFindings(spec: TableSpec, layout: TableLayout, pipeline: Pipeline, model: Model): Finding[] {
+function uniqueFindings(spec: TableSpec, layout: TableLayout): Finding[] {
   const known = [...layout.identity, ...layout.columns];
   const unfitting = layout.unique.flatMap((of) => [
     ...of.filter((name) => !COMPARED.has(known.find((one) => one.name === name)?.type ?? '')),
     ...(of.length === 0 ? ['no field'] : []),
   ]);
   return [
-    ...unenforceable(spec, layout, pipeline, model).map((why) =>
-      error(
-        'table-enforced',
-        `Projection ${spec.name} can't enforce ${why}`,
-        'Let `on` name the whole key of the other document, by fields of the same types. Or remove enforced: `millrace sql orphans` reports such rows.',
-      ),
-    ),
     ...unfitting.map((name) =>
       error(
         'table-unique',

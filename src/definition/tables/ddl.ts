@@ -1,5 +1,4 @@
 // The statements that make the tables of a projection, for PostgreSQL alone and with the Citus extension.
-import { decidingColumns, isConstrained } from './foreign-keys.ts';
 import type { ChildTable, Column, ForeignKey, TableLayout } from './table-layout.ts';
 
 /** Tables, guards and what Millrace knows about them. Readers have views in the schema that they search. */
@@ -21,8 +20,6 @@ export interface Content {
 export const firstContent = ({ version }: Pick<TableLayout, 'version'>): string => `v${version}`;
 
 export const tableName = (name: string, content: string): string => `${SCHEMA}.${name}_${content}`;
-/** Rows of documents that wait for another one. */
-export const waitsName = ({ layout, content }: Content): string => tableName(layout.name, `${content}_waits`);
 export const guardsName = ({ layout, content }: Content): string => tableName(layout.name, `${content}_guards`);
 
 /** What Millrace has once a database. Statements may be run again. */
@@ -58,7 +55,15 @@ export function contentDdl(of: Content, { citus }: DdlOptions): string[] {
   const root = tableName(layout.name, content);
   const keys = layout.identity.map(({ name }) => name);
   const tables = [
-    createTable(root, [...layout.identity.map(notNull), ...layout.columns.map(columnDdl)], keys),
+    createTable(
+      root,
+      [
+        ...layout.identity.map(notNull),
+        ...layout.columns.map(columnDdl),
+        ...uniqueConstraints(of).map(({ sql }) => sql),
+      ],
+      keys,
+    ),
     ...layout.children.map((child) =>
       createTable(
         tableName(child.name, content),
@@ -67,19 +72,7 @@ export function contentDdl(of: Content, { citus }: DdlOptions): string[] {
       ),
     ),
   ];
-  if (isConstrained(layout))
-    tables.push(
-      createTable(
-        waitsName(of),
-        [...layout.identity.map(notNull), ...decidingColumns(layout).map(columnDdl), 'rows jsonb NOT NULL'],
-        keys,
-      ),
-    );
-  const names = [
-    root,
-    ...layout.children.map(({ name }) => tableName(name, content)),
-    ...(isConstrained(layout) ? [waitsName(of)] : []),
-  ];
+  const names = [root, ...layout.children.map(({ name }) => tableName(name, content))];
   return [...tables, guardsDdl(of), ...(citus ? distribution(of, names) : [])];
 }
 
@@ -139,39 +132,30 @@ export function finishingDdl({ layout, content }: Content): string[] {
 
 export interface Constraint {
   readonly name: string;
-  /** Alone in its statement, as Citus wants it. */
   readonly sql: string;
 }
 
-/**
- * What refuses rows that break a rule between documents. `tableOf`: the table that readers have of another projection.
- * Rows that break it have to wait before.
- */
-export function constraintsOf(of: Content, tableOf: (key: ForeignKey) => string): Constraint[] {
-  const { layout, content } = of;
-  const root = tableName(layout.name, content);
-  const add = (name: string, what: string): string => `ALTER TABLE ${root} ADD CONSTRAINT ${name} ${what}`;
-  return [
-    ...layout.foreignKeys.map((foreignKey, at) => {
-      const name = `${layout.name}_${content}_f${at + 1}`;
-      const { columns, to } = foreignKey;
-      return {
-        name,
-        sql: add(name, `FOREIGN KEY (${columns.join(', ')}) REFERENCES ${tableOf(foreignKey)} (${to.join(', ')})`),
-      };
-    }),
-    ...layout.unique.map((columns, at) => {
-      const name = `${layout.name}_${content}_u${at + 1}`;
-      return { name, sql: add(name, `UNIQUE (${uniqueColumns(layout, columns).join(', ')})`) };
-    }),
-  ];
-}
+/** Values that only one document of a tenant has. PostgreSQL refuses another document with them, and its change is parked. */
+export const uniqueConstraints = ({ layout, content }: Content): Constraint[] =>
+  layout.unique.map((columns, at) => {
+    const name = `${layout.name}_${content}_u${at + 1}`;
+    const tenant = layout.tenant?.name;
+    const within = [...(tenant === undefined ? [] : [tenant]), ...columns.filter((one) => one !== tenant)];
+    return { name, sql: `CONSTRAINT ${name} UNIQUE (${within.join(', ')})` };
+  });
 
-/** Values are unique within a tenant. */
-export const uniqueColumns = ({ tenant }: TableLayout, columns: readonly string[]): string[] => [
-  ...(tenant ? [tenant.name] : []),
-  ...columns.filter((name) => name !== tenant?.name),
-];
+/** What a server has that can declare a foreign key that it doesn't enforce. */
+export const NOT_ENFORCED_FROM = 180_000;
+
+/** A reference as a foreign key that documents itself and refuses nothing. `table`: what readers have of the other projection. */
+export function foreignKeyDdl({ layout, content }: Content, key: ForeignKey, table: string): Constraint {
+  const name = `${layout.name}_${content}_f${layout.foreignKeys.indexOf(key) + 1}`;
+  const { columns, to } = key;
+  return {
+    name,
+    sql: `ALTER TABLE ${tableName(layout.name, content)} ADD CONSTRAINT ${name} FOREIGN KEY (${columns.join(', ')}) REFERENCES ${table} (${to.join(', ')}) NOT ENFORCED`,
+  };
+}
 
 /** The columns that name a referenced document, the tenant first. */
 export function referenceColumns(layout: TableLayout, { on }: TableLayout['references'][number]): string[] {

@@ -7,7 +7,7 @@ import { tenantRuleOf } from '../tenant.ts';
 import { foreignKeysOf } from './foreign-keys.ts';
 import { snake } from './names.ts';
 import { isUtcMoment } from './moments.ts';
-import type { ChildTable, Column, ForeignKey, IdentityColumn, TableLayout } from './table-layout.ts';
+import type { ChildTable, Column, IdentityColumn, TableLayout } from './table-layout.ts';
 
 export type * from './table-layout.ts';
 
@@ -73,26 +73,10 @@ export function layoutOf(
     ...(spec.rowSecurity !== undefined && { rowSecurity: spec.rowSecurity }),
     passed,
   };
-  return { ...layout, foreignKeys: keysOf(spec, layout, pipeline, model).filter((key) => typeof key !== 'string') };
+  const { sources, tenant: declared, effects = [] } = pipeline;
+  const alone = { sources, ...(declared !== undefined && { tenant: declared }) };
+  return { ...layout, foreignKeys: foreignKeysOf(layout, effects, (other) => layoutOf(other, alone, model)) };
 }
-
-/** Why declared references can't be enforced. */
-export const unenforceable = (
-  spec: TableSpec,
-  layout: TableLayout,
-  pipeline: Pick<Pipeline, 'tenant' | 'sources' | 'effects'>,
-  model: Model,
-): string[] => keysOf(spec, layout, pipeline, model).filter((key) => typeof key === 'string');
-
-const keysOf = (
-  spec: TableSpec,
-  own: Omit<TableLayout, 'foreignKeys'>,
-  { tenant, sources, effects = [] }: Parameters<typeof layoutOf>[1],
-  model: Model,
-): (ForeignKey | string)[] =>
-  foreignKeysOf(spec, own, effects, (other) =>
-    layoutOf(other, { sources, ...(tenant !== undefined && { tenant }) }, model),
-  );
 
 function seen(example: Doc, upcast: ((old: unknown) => Doc) | undefined): Doc {
   try {

@@ -1,7 +1,5 @@
 // What a content of a projection has in the database. It is stored there, because later declarations have other tables.
-import { type Content, guardsName, tableName, waitsName } from './ddl.ts';
-import { isConstrained } from './foreign-keys.ts';
-import type { TableLayout } from './layout.ts';
+import { type Content, guardsName, tableName } from './ddl.ts';
 
 export interface MadeTable {
   /** With its schema. */
@@ -17,8 +15,6 @@ export interface Made {
   readonly tables: readonly MadeTable[];
   /** The type of the tenants' columns. Absent: reference data. */
   readonly tenantType?: string;
-  /** Where rows may wait for other documents: whoever writes those needs it. */
-  readonly layout?: TableLayout;
 }
 
 export function madeOf(of: Content): Made {
@@ -29,7 +25,6 @@ export function madeOf(of: Content): Made {
   const own = tenant ? ['tenant'] : [];
   return {
     tables: [
-      ...(isConstrained(layout) ? [{ name: waitsName(of), keys, tenants }] : []),
       ...layout.children.map(({ name, key }) => ({ name: tableName(name, content), keys: [...keys, key], tenants })),
       { name: tableName(layout.name, content), keys, tenants },
       {
@@ -39,6 +34,5 @@ export function madeOf(of: Content): Made {
       },
     ],
     ...(tenant && { tenantType: tenant.type }),
-    ...(isConstrained(layout) && { layout }),
   };
 }

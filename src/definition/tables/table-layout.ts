@@ -1,4 +1,4 @@
-// What the tables of one projection are: names, columns, keys, and the rules between their documents.
+// What the tables of one projection are: names, columns, keys, and references.
 import type { ColumnType, RowReference } from '../specs.ts';
 
 export interface Column {
@@ -60,10 +60,12 @@ export interface TableLayout {
   readonly passed: readonly string[];
 }
 
-/** A reference that is enforced. */
+/** A reference to the whole primary key of another table. */
 export interface ForeignKey {
+  readonly reference: string;
   /** The one whose table is referenced. */
   readonly projection: string;
+  readonly version: number;
   readonly table: string;
   /** Of this table, in the order of `to`. The tenant is first. */
   readonly columns: readonly string[];

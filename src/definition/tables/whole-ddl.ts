@@ -4,10 +4,11 @@ import {
   type DdlOptions,
   SCHEMA,
   commonDdl,
-  constraintsOf,
   contentDdl,
   finishingDdl,
   firstContent,
+  foreignKeyDdl,
+  NOT_ENFORCED_FROM,
   tableName,
   viewHead,
   viewsOf,
@@ -24,16 +25,10 @@ export function wholeDdl(layouts: readonly TableLayout[], options: DdlOptions): 
     ({ layout: { projection, version } }) =>
       !layouts.some((other) => other.projection === projection && other.version < version),
   );
-  const shownOf = (wanted: string): Content | undefined =>
-    shown.find(({ layout: { projection } }) => projection === wanted);
   return [
     ...commonDdl(layouts, options),
     ...contents.flatMap((of) => [...contentDdl(of, options), ...finishingDdl(of)]),
-    ...contents
-      .flatMap((of) =>
-        constraintsOf(of, ({ projection, table }) => tableName(table, (shownOf(projection) ?? of).content)),
-      )
-      .map(({ sql }) => sql),
+    ...(options.citus ? [] : contents.flatMap((of) => keysDdl(of, shown))),
     ...shown.flatMap((of) =>
       viewsOf(of).flatMap((view) => [...securityDdl(view.table, of.layout), `CREATE ${viewHead(view)} ${view.select}`]),
     ),
@@ -46,4 +41,18 @@ export function wholeDdl(layouts: readonly TableLayout[], options: DdlOptions): 
         `INSERT INTO ${SCHEMA}.readers (name, version, content, generation) VALUES (${literal(layout.projection)}, ${layout.version}, ${literal(content)}, 1)`,
     ),
   ];
+}
+
+/** References that an earlier server, and Citus, can't declare. */
+function keysDdl(of: Content, shown: readonly Content[]): string[] {
+  const { layout } = of;
+  return layout.foreignKeys.flatMap((key) => {
+    const to = shown.find(({ layout: other }) => other.projection === key.projection && other.version === key.version);
+    if (!to) return [];
+    const { sql } = foreignKeyDdl(of, key, tableName(key.table, to.content));
+    return `-- PostgreSQL 18 has foreign keys that are not enforced; an earlier server gets none for the reference ${key.reference} of ${layout.name}
+DO $$ BEGIN IF current_setting('server_version_num')::integer >= ${NOT_ENFORCED_FROM} THEN
+  ${sql};
+END IF; END $$`;
+  });
 }

@@ -4,12 +4,8 @@ import type { AnyOptions } from './processor-options.ts';
 /** @throws UsageError `processor-option-invalid` naming the option */
 export function checkOptions(options: AnyOptions): void {
   const { name, instance, start, mode, failure, timings = {}, minLeases = 0, maxLeases = 0 } = options;
-  if (typeof options.handler !== 'function' && !(options.handler instanceof URL))
-    throw invalid(
-      'handler',
-      'is neither a function nor a URL',
-      'Give a function of (changes, context), or the URL of a module whose default export is one.',
-    );
+  if (typeof options.handler !== 'function')
+    throw invalid('handler', 'is no function', 'Give a function of (changes, context).');
   if (typeof name !== 'string' || /[/\\#?]/.test(name))
     throw invalid('name', 'must be text without / \\ # ?', 'Name the processor; it is part of the ids of its leases.');
   if (typeof instance !== 'string' || instance.trim() === '')

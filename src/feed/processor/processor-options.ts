@@ -89,11 +89,7 @@ interface CommonOptions<C> extends Callbacks {
   readonly name: string;
   /** The name of this host, which no other host has. If it stays the same over restarts, the host resumes its leases immediately. */
   readonly instance: string;
-  /**
-   * A function, or the URL of a module with a function as its default export. Such a module runs in worker threads, where
-   * it may compute for as long as `timings.stallMs`; a call that never ends is ended with its thread.
-   */
-  readonly handler: ChangeHandler<C> | URL;
+  readonly handler: ChangeHandler<C>;
   /**
    * `page`, the default: one page after the other. With the other values a handler gets changes of one partition key, one
    * document, or one value of a function, in the order of the feed; several values are handled at the same time.

@@ -15,9 +15,8 @@ import { DEFAULT_TIMINGS, FeedHost, type LeaseStatus } from '../sharing/feed-hos
 import { processorStopped } from '../sharing/processor-stopped.ts';
 import { LagEstimator } from './estimator.ts';
 import { handlerOf } from './handler.ts';
-import { HandlerThreads } from './handler-threads.ts';
 import { Notices } from './notices.ts';
-import type { AnyOptions, ChangeHandler } from './processor-options.ts';
+import type { AnyOptions } from './processor-options.ts';
 import { startOf } from './start-of.ts';
 import { readElsewhere } from './whole-feed.ts';
 
@@ -46,7 +45,6 @@ export class Run {
   readonly #over = new AbortController();
   readonly #open = once(() => this.#openFeed());
   #host: FeedHost | undefined;
-  #threads: HandlerThreads | undefined;
   #starting: Promise<void> | undefined;
   #ending: Promise<void> | undefined;
 
@@ -90,15 +88,7 @@ export class Run {
   }
 
   async #begin(): Promise<void> {
-    const { handler: given, checkpoint } = this.#options;
-    let handler: ChangeHandler<Change>;
-    if (given instanceof URL) {
-      const threads = new HandlerThreads(given, checkpoint === 'manual');
-      this.#threads = threads;
-      handler = (...call) => threads.handle(...call);
-      await until(threads.open(), this.#over.signal);
-    } else handler = given;
-    const host = this.#hostOf(await this.#open(), handler);
+    const host = this.#hostOf(await this.#open());
     if (this.isOver) return;
     this.#host = host;
     host.halted.catch((error: unknown) => this.#end(error, error));
@@ -116,7 +106,6 @@ export class Run {
       // If this run never began, an earlier run may still have the leases.
       await this.#before;
       await this.#host?.stop();
-      await this.#threads?.close();
       if (failure === undefined) this.#closed.resolve();
       else this.#closed.reject(failure);
     })());
@@ -166,7 +155,7 @@ export class Run {
     return new CosmosLeaseStore({ monitored, leases, host: instance, prefix, mode, ...(clock && { clock }) });
   }
 
-  #hostOf({ rid, mode, source, leases }: Opened, handler: ChangeHandler<Change>): FeedHost {
+  #hostOf({ rid, mode, source, leases }: Opened): FeedHost {
     const { source: monitored, instance, ruPerSecond, order, timings } = this.#options;
     const { maxItems = 1_000, targetPageMs = 5_000, checkpoint = 'automatic' } = this.#options;
     const clock = this.#clock;
@@ -179,7 +168,7 @@ export class Run {
       leases,
       mode,
       start: startOf(this.#options.start ?? 'now', rid, container),
-      handle: handlerOf({ ...this.#options, handler, container, clock, notices }),
+      handle: handlerOf({ ...this.#options, container, clock, notices }),
       listener: notices,
       order: typeof order === 'function' ? order : ORDERS[order ?? 'page'],
       concurrency: this.#options.concurrency,

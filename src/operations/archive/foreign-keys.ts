@@ -42,18 +42,6 @@ export async function shardHere(map: ShardMap, { services, settings }: Parts): P
   return own?.shard.id;
 }
 
-/** Reads, at each call, which shard has a key of a sharded source. Undefined: none, or it moves now. */
-export async function keyHomes(parts: Parts, source: Source): Promise<() => Promise<(key: Key) => string | undefined>> {
-  const map = await openShardMap(parts);
-  return async () => {
-    const find = await mappings(map, source);
-    return (key) => {
-      const mapping = find(key);
-      return mapping === undefined || isOfMove(mapping.owner) ? undefined : mapping.shard;
-    };
-  };
-}
-
 /** Reads, at each call, which keys of a sharded source move now. */
 export async function movingKeys(parts: Parts, source: Source): Promise<ReadKeys> {
   const map = await openShardMap(parts);

@@ -10,19 +10,12 @@ import { wholeOf } from '../../definition/places.ts';
 import type { Pipeline } from '../../definition/specs.ts';
 import { tenantRuleOf } from '../../definition/tenant.ts';
 import { Views } from '../../engine/views/views.ts';
-import type { Key } from '../../feed/reading/change.ts';
-import { untilStopped } from '../../feed/tenure/fences.ts';
-import type { Parts } from '../../runtime/open-feed.ts';
 import { placeDatabase } from '../../runtime/place-containers.ts';
-import { openShardMap } from '../../runtime/shard-map.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 import { CosmosAccess } from '../../sinks/cosmos-access.ts';
-import type { DocumentAccess } from '../../sinks/document-access.ts';
 import { assertSideContainer } from '../containers/side-container.ts';
 import { operationsError } from '../errors.ts';
 import { tenantsError } from '../tenants/errors.ts';
-import { keyHomes, shardHere } from './foreign-keys.ts';
-import type { OpenedTogether } from './open-together.ts';
 
 /**
  * Whether archived documents may be copied into a container.
@@ -68,38 +61,6 @@ export const writingInto = (
   access: (fence) =>
     new CosmosAccess(placeDatabase(loaded.pipeline, services), fence, archive.feed.meter ?? new Meter()),
 });
-
-/** Documents between two looks at the map. */
-const LOOK = 500;
-
-/**
- * The access by which a document goes into a container: that of the shard to which the map gives its key, if the shards have
- * the container. Undefined: none has it now.
- */
-export async function intoPlaces(
-  parts: Parts,
-  {
-    archive: { source },
-    places,
-    into,
-    signal,
-  }: Pick<OpenedTogether, 'archive' | 'places'> & { readonly into: string; readonly signal: AbortSignal },
-): Promise<(key: Key) => Promise<DocumentAccess | undefined>> {
-  const [first] = places;
-  const accesses = new Map<string | undefined, DocumentAccess>();
-  const map = first?.loaded.pipeline.part?.inShards.has(into) ? await openShardMap(parts) : undefined;
-  for (const place of map ? places : places.slice(0, 1))
-    accesses.set(map && (await shardHere(map, place)), writingInto(place.archive, place).access(untilStopped(signal)));
-  if (!map) return async () => accesses.get(undefined);
-  const homes = await keyHomes(parts, source);
-  let homeOf: ((key: Key) => string | undefined) | undefined;
-  let looked = 0;
-  return async (key) => {
-    if (looked++ % LOOK === 0 || !homeOf) homeOf = await homes();
-    const home = homeOf(key);
-    return home === undefined ? undefined : accesses.get(home);
-  };
-}
 
 type Loaded = Pick<LoadedPipeline, 'pipeline' | 'model'>;
 

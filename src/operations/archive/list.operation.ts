@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import type { ListedManifest } from '../../archive/manifests.ts';
 import type { ArchiveFault } from '../../archive/types.ts';
-import { projectionId } from '../../definition/specs.ts';
 import { untilStopped } from '../../feed/tenure/fences.ts';
 import { Entries } from '../../projections/archive/entries.ts';
-import { isTenant, prefixOf } from '../../archive/layout.ts';
+import type { DocumentAccess } from '../../sinks/document-access.ts';
+import { type Period, folderOf, isTenant, manifestBeside, placeOf, prefixOf } from '../../archive/layout.ts';
 import { listArchive } from '../../archive/verify.ts';
 import { defineOperation } from '../operation.ts';
 import { plural, size, table } from '../table.ts';
@@ -20,12 +20,12 @@ export interface ArchivePeriod {
   readonly period: string;
   /** null: unknown, because the manifest can't be read. */
   readonly blobs: number | null;
+  /** Documents that are archived now, by their entries. */
+  readonly archived: number;
   /** Lines of the blobs: a document that was archived twice has two lines; a restored one keeps its line. */
   readonly documents: number | null;
   readonly bytes: number | null;
   readonly fault?: ArchiveFault;
-  /** With `--tiers`: the access tiers of its blobs. */
-  readonly tiers?: readonly string[];
 }
 
 export const archiveList = defineOperation({
@@ -36,30 +36,21 @@ export const archiveList = defineOperation({
     'millrace archive list',
     'millrace archive list orders-cold --json',
     'millrace archive list --tenant store-1',
-    'millrace archive list --tiers',
   ],
   effect: 'reads',
   shards: 'every',
   argument: 'name',
   input: z.object({
     name: z.string().optional().describe('one archive (default: all)'),
-    tiers: z.boolean().default(false).describe('also show the access tiers of the blobs, by a listing of them'),
     ...tenantInput,
   }),
-  run: async ({ name: only, tenant, tiers: asked }, { workspace, signal, screen }) => {
+  run: async ({ name: only, tenant }, { workspace, signal, screen }) => {
     const opened = await openArchives(await workspace.pipeline(), await workspace.services(), { only, signal, screen });
     await assertArchivedTenant(opened, tenant);
     const periods: ArchivePeriod[] = [];
-    for (const archive of opened) {
-      const tiers = asked ? await tiersOf(archive) : undefined;
-      let isEmpty = true;
-      for await (const listed of listArchive(archive, signal)) {
-        isEmpty = false;
-        if (tenant === undefined || isTenant(listed.place, tenant))
-          periods.push({ ...listed.place, ...contentOf(listed), ...(tiers && { tiers: tiersIn(listed, tiers) }) });
-      }
-      if (isEmpty) periods.push(...(await emptied(archive, signal)));
-    }
+    for (const archive of opened)
+      for (const period of await periodsOf(archive, signal))
+        if (tenant === undefined || isTenant(period.place, tenant)) periods.push(period.shown);
     return periods;
   },
   format: (periods) =>
@@ -67,38 +58,75 @@ export const archiveList = defineOperation({
       ? 'The archive is empty.'
       : [
           table(
-            ['archive', 'tenant', 'month', 'blobs', 'documents', 'size', ...(periods[0]?.tiers ? ['tier'] : [])],
-            periods.map(({ projection, tenant, period, blobs, documents, bytes, tiers }) => [
+            ['archive', 'tenant', 'month', 'archived now', 'blobs', 'lines', 'size'],
+            periods.map(({ projection, tenant, period, archived, blobs, documents, bytes }) => [
               projection,
               tenant,
               period,
+              archived,
               blobs ?? 'unknown',
               documents ?? 'unknown',
               bytes === null ? 'unknown' : size(bytes),
-              ...(tiers ? [tiers.join(', ')] : []),
             ]),
           ),
-          `${plural(sum(periods.map(({ documents }) => documents ?? 0)), 'document')}, ${size(sum(periods.map(({ bytes }) => bytes ?? 0)))}`,
+          `${plural(sum(periods.map(({ archived }) => archived)), 'document')} archived now, ${size(sum(periods.map(({ bytes }) => bytes ?? 0)))}`,
           ...faultLines(periods.flatMap(({ fault }) => fault ?? [])),
         ].join('\n'),
   ok: (periods) => periods.every(({ fault }) => fault === undefined),
 });
 
-/** What to say of an archive whose blob container someone emptied by hand. */
-async function emptied(archive: OpenedArchive, signal: AbortSignal): Promise<readonly ArchivePeriod[]> {
+interface PlacedPeriod {
+  readonly place: Period;
+  readonly shown: ArchivePeriod;
+}
+
+/** The months of an archive, with those of which entries name blobs and no manifest is stored. */
+async function periodsOf(archive: OpenedArchive, signal: AbortSignal): Promise<PlacedPeriod[]> {
   const { spec, stateContainer } = archive;
   const access = archive.access(untilStopped(signal));
-  const documents = await new Entries(stateContainer).count(prefixOf(spec), access);
-  if (documents === 0) return [];
-  const blob = prefixOf(spec);
-  const what = `No manifest of archive ${spec.name} is stored, and ${plural(documents, 'document')} are archived in it. Restore its blobs from a backup or from soft delete; \`millrace archive verify\` names them`;
-  const unknown = { tenant: 'unknown', period: 'unknown', blobs: null, documents, bytes: null };
-  return [{ projection: projectionId(spec), ...unknown, fault: { code: 'blob-missing', what, blob } }];
+  const entries = new Entries(stateContainer);
+  // Before the manifests: a sweep lists a blob before an entry names it.
+  const archived = await countsOf(entries, prefixOf(spec), access);
+  const periods: PlacedPeriod[] = [];
+  for await (const listed of listArchive(archive, signal)) {
+    const folder = folderOf(listed.place);
+    const shown = { ...listed.place, archived: archived.get(folder)?.documents ?? 0, ...contentOf(listed) };
+    archived.delete(folder);
+    periods.push({ place: listed.place, shown });
+  }
+  if (archived.size === 0) return periods;
+  // Their documents may have been restored, erased or expired meanwhile.
+  const now = await countsOf(entries, prefixOf(spec), access);
+  for (const folder of archived.keys()) {
+    const { documents = 0, name = '' } = now.get(folder) ?? {};
+    if (documents === 0) continue;
+    const blob = manifestBeside(name);
+    const place = placeOf(blob);
+    const what = `No manifest ${blob} is stored, and entries name ${plural(documents, 'document')} in its folder. Restore the blobs from a backup or from soft delete; \`millrace archive verify\` names them`;
+    const unknown = { blobs: null, documents: null, bytes: null };
+    const fault: ArchiveFault = { code: 'blob-missing', what, blob };
+    periods.push({ place, shown: { ...place, archived: documents, ...unknown, fault } });
+  }
+  return periods;
+}
+
+/** How many documents are archived now in each folder, with a blob of it. */
+async function countsOf(
+  entries: Entries,
+  prefix: string,
+  access: DocumentAccess,
+): Promise<Map<string, { readonly name: string; readonly documents: number }>> {
+  const counts = new Map<string, { readonly name: string; readonly documents: number }>();
+  for (const { name, documents } of await entries.counts(prefix, access)) {
+    const folder = folderOf(placeOf(name));
+    counts.set(folder, { name, documents: documents + (counts.get(folder)?.documents ?? 0) });
+  }
+  return counts;
 }
 
 function contentOf(
   listed: ListedManifest,
-): Omit<ArchivePeriod, 'projection' | 'period' | 'tenant'> & { readonly tenant?: string } {
+): Omit<ArchivePeriod, 'projection' | 'period' | 'tenant' | 'archived'> & { readonly tenant?: string } {
   if ('fault' in listed) return { blobs: null, documents: null, bytes: null, fault: listed.fault };
   const { tenant, blobs } = listed.manifest;
   return {
@@ -109,15 +137,5 @@ function contentOf(
     bytes: sum(blobs.map(({ bytes }) => bytes)),
   };
 }
-
-/** The tier of each blob of an archive. */
-async function tiersOf({ spec, store }: OpenedArchive): Promise<ReadonlyMap<string, string>> {
-  const tiers = new Map<string, string>();
-  for await (const { name, tier } of store.tiers(prefixOf(spec))) tiers.set(name, tier);
-  return tiers;
-}
-
-const tiersIn = (listed: ListedManifest, tiers: ReadonlyMap<string, string>): string[] =>
-  'fault' in listed ? [] : [...new Set(listed.manifest.blobs.flatMap(({ name }) => tiers.get(name) ?? []))].toSorted();
 
 export const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0);

@@ -1,5 +1,5 @@
 import { openGate } from '../../archive/gate.ts';
-import type { AccountStore } from '../../archive/blob-store.ts';
+import type { HoldingStore } from '../../archive/blob-store.ts';
 import { openArchive } from '../../archive/open.ts';
 import type { Archive, Gate } from '../../archive/types.ts';
 import { UsageError } from '../../base/errors.ts';
@@ -21,7 +21,7 @@ import { operationsError } from '../errors.ts';
 
 type Loaded = Pick<LoadedPipeline, 'pipeline' | 'model'>;
 
-export type OpenedArchive = Archive & { readonly store: AccountStore };
+export type OpenedArchive = Archive & { readonly store: HoldingStore };
 
 /**
  * Opens the archives of a pipeline, or the one of that name.

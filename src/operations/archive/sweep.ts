@@ -1,22 +1,16 @@
-import { isOfErased } from '../../archive/eligibility.ts';
 import { limitedStore } from '../../archive/limited-store.ts';
 import { Sweeper } from '../../archive/sweepers.ts';
 import { readTurns } from '../../archive/turns.ts';
 import { sweepArchive } from '../../archive/sweep.ts';
-import type { Archive, Gate, SweepResult } from '../../archive/types.ts';
-import { type LogShard, beginLog } from '../../archive/log-begin.ts';
-import { listLog } from '../../archive/version-log.ts';
+import type { SweepResult } from '../../archive/types.ts';
 import { systemClock } from '../../base/clock.ts';
 import type { Screen } from '../screen.ts';
 import { plural, size, table } from '../table.ts';
-import type { Change } from '../../feed/reading/change.ts';
 import { watchErasures } from '../../runtime/open-engine.ts';
 import type { Parts } from '../../runtime/open-feed.ts';
 import { faultLines } from './faults.ts';
-import { mapHere, shardHere } from './foreign-keys.ts';
 import { assertByTenant } from './of-tenant.ts';
 import { type OpenedArchive, gateOf, openArchives } from './open.ts';
-import { applyTiersDaily } from './tiering.ts';
 
 export interface Sweeping extends Parts {
   readonly signal: AbortSignal;
@@ -65,21 +59,14 @@ async function sweepOne(
     ...parts
   }: Sweeping & { readonly now: number; readonly dryRun: boolean },
 ): Promise<SweepResult> {
-  const until = withinMs === undefined ? Infinity : systemClock.monotonic() + withinMs;
   const gate = await gateOf(archive, parts, signal);
   const watch = watchErasures(parts);
   const erased = watch && (() => watch.current());
-  if (archive.spec.versionLog && !dryRun && (await hasPositions(archive, gate))) {
-    const isErased = (change: Change): Promise<boolean> => isOfErased(archive, change, erased);
-    // Half of a slice, since a log that begins reads the whole container in several.
-    const half = withinMs === undefined ? Infinity : systemClock.monotonic() + withinMs / 2;
-    await beginLog(archive, { isErased, until: half, shard: () => logShard(parts, archive), signal });
-  }
   const { state } = parts.services.place;
   await using sweeper = dryRun ? undefined : new Sweeper(state, archive.spec);
   const turns = withinMs === undefined || dryRun ? undefined : await readTurns(state, archive.spec);
-  const left = (): number => Math.max(0, until - systemClock.monotonic());
-  const result = await sweepArchive(archive, {
+  // Awaited here: the sweeper ends with this function.
+  return await sweepArchive(archive, {
     sweeper,
     turns,
     ruPerSecond,
@@ -89,31 +76,12 @@ async function sweepOne(
     signal,
     dryRun,
     tenant,
-    withinMs: withinMs === undefined ? undefined : left(),
+    withinMs,
     progress: ({ projection, read, archived, removed }) =>
       screen.draw([
         `${projection}: ${[`${plural(read, 'document')} read`, `${count(archived)} archived`, `${count(removed)} removed`].join(', ')}`,
       ]),
   });
-  if (archive.spec.versionLog && !dryRun) await listLog(archive.spec, { store: archive.store, until, signal });
-  if (result.complete && !dryRun && tenant === undefined) {
-    await applyTiersDaily(archive, { state: parts.services.global.state, now, withinMs: left(), signal, screen });
-  }
-  return result;
-}
-
-/** The shard in which a sharded source is swept. A detached one has documents too, and comes back perhaps. */
-async function logShard(parts: Parts, { source }: OpenedArchive): Promise<LogShard | undefined> {
-  const map = await mapHere(parts, source);
-  const id = map && (await shardHere(map, parts));
-  return !map || id === undefined ? undefined : { id, all: (await map.shards()).map((shard) => shard.id) };
-}
-
-/** Whether hosts read all of the source: then the log has what is written from now on. */
-async function hasPositions({ feed }: Archive, gate: () => Promise<Gate>): Promise<boolean> {
-  const now = await gate();
-  await now.ended?.();
-  return (await feed.ranges()).every((range) => now.acknowledged(range) !== undefined);
 }
 
 export function formatSweep(results: readonly SweepResult[]): string {

@@ -1,4 +1,4 @@
-// The last verification of a pipeline's archives, for `status`, `archive stats` and `doctor`.
+// The last verification of a pipeline's archives, for `status` and `doctor`.
 import { z } from 'zod';
 import type { Container } from '@azure/cosmos';
 import type { ArchiveVerification } from '../../archive/types.ts';

@@ -65,17 +65,8 @@ export const archiveVerify = defineOperation({
 const REMEDY =
   'Restore these from a backup or from soft delete of the storage account, then verify again. `millrace archive restore --skip-damaged` restores what is intact.';
 
-function saidOfLog(
-  projection: string,
-  { from, blobs, versions, unlisted, bytes }: NonNullable<ArchiveVerification['log']>,
-): string {
-  const since = from === null ? 'has not begun' : `is whole from ${new Date(from).toISOString()} on`;
-  const waiting = unlisted === 0 ? '' : `; the next sweep lists ${plural(unlisted, 'blob')}`;
-  return `The version log of ${projection} ${since}: ${plural(versions, 'version')} in ${plural(blobs, 'blob')}, ${size(bytes)}${waiting}.`;
-}
-
 function formatOne(
-  { projection, blobs, documents, archived, bytes, superfluous, sampled, log, faults }: ArchiveVerification,
+  { projection, blobs, documents, archived, bytes, superfluous, sampled, faults }: ArchiveVerification,
   shown: { readonly documents: boolean },
 ): string {
   return [
@@ -83,7 +74,6 @@ function formatOne(
       ['archive', 'blobs', 'lines', 'archived', 'size', 'superfluous', 'faults'],
       [[projection, blobs, documents, archived, size(bytes), superfluous, faults.length]],
     ),
-    ...(log ? [saidOfLog(projection, log)] : []),
     ...(sampled ? [`A sample, drawn by chance of ${plural(sampled.of, 'stored blob')}.`] : []),
     faults.length === 0
       ? sampled

@@ -72,12 +72,7 @@ function factsOf(pipeline: Pipeline): PipelineFacts {
     name,
     leasePrefix: processorName(pipeline),
     archives: archives.length > 0,
-    tiers: archives.flatMap(({ name: archive, tiers }) => {
-      const daysOf = (tier: 'cool' | 'cold'): number => tiers?.find((rule) => rule.tier === tier)?.days ?? 0;
-      // A rule needs an action.
-      const ruled = daysOf('cool') + daysOf('cold') > 0;
-      return ruled ? [{ archive, cool: daysOf('cool'), cold: daysOf('cold') }] : [];
-    }),
+    tiers: archives.flatMap(({ name: archive, tiers }) => (tiers ? [{ archive, ...tiers }] : [])),
     allVersions: allVersionsContainers(pipeline.sources).size > 0,
     eventHubs: [...hubs].map(([hub, groups]) => ({ name: hub, consumerGroups: [...groups] })),
   };

@@ -129,7 +129,7 @@ export async function certified(
   if (await new Holds(services.global.state).of(asked.tenant))
     stays.push({
       what: 'the record of the legal hold, with the name of the tenant',
-      until: '`millrace archive release` ends the hold',
+      until: '`millrace archive hold end` ends the hold',
     });
   if (effects.some(({ kind }) => kind === 'table'))
     stays.push(

@@ -8,7 +8,7 @@ import { LARGEST } from '../../archive/blob.ts';
 import { codecOf, decompress } from '../../archive/codec.ts';
 import { BlobOffline } from '../../archive/blob-offline.ts';
 import { HOLD } from '../../archive/holds.ts';
-import { isLakeSelected, isShared, isTenant, lakeIsOwn, placeOf } from '../../archive/layout.ts';
+import { isShared, isTenant, placeOf } from '../../archive/layout.ts';
 import { partsByName, textOf } from './erase-letters.ts';
 import { type ErasePlace, type EraseParts, inPlace } from './erase-options.ts';
 import { type ErasedContainer, containersOf } from './erased-containers.ts';
@@ -129,9 +129,7 @@ class Search {
   async blob(name: string, read: () => Promise<Uint8Array | undefined>): Promise<void> {
     const place = placeOf(name);
     const { tenant } = this.#options.asked;
-    if ((isTenant(place, tenant) && !isShared(place)) || lakeIsOwn(name, tenant)) return this.#add(this.#left, 'blobs');
-    // Others' Parquet files repeat lines of blobs.
-    if (isLakeSelected(name, {})) return;
+    if (isTenant(place, tenant) && !isShared(place)) return this.#add(this.#left, 'blobs');
     const text = textIn(name, await read().catch(offline));
     if (text === undefined) {
       this.#unreadable.push(name);

@@ -98,7 +98,6 @@ function isGone(
         (Array.isArray(items) && owned.has(items[0]))
       );
     case 'status':
-    case 'rehydration':
     case 'tenantsizes':
       return isForTenant(document, tenant);
     default:

@@ -68,7 +68,7 @@ export const tenantsErase = defineOperation({
       `removed: ${some(removed)}`,
       ...(held.length > 0
         ? [
-            `kept by a legal hold or a policy: ${plural(held.length, 'blob')}. Nothing reads them. After a hold, \`millrace archive release\` removes them; after a policy, run this command again.`,
+            `kept by a legal hold or a policy: ${plural(held.length, 'blob')}. Nothing reads them. After a hold, \`millrace archive hold end\` removes them; after a policy, run this command again.`,
           ]
         : []),
       ...(unreadable.length > 0

@@ -4,24 +4,15 @@ import type { DocumentAccess } from '../../sinks/document-access.ts';
 import { type Runner, evaluate, lastOfEach } from '../runner.ts';
 import { Entries, forEach } from './entries.ts';
 
-/** Makes versions durable in the log of an archive. The room `archive` implements it. */
-export type LogVersions = (spec: ArchiveSpec, changes: readonly Change[]) => Promise<void>;
-
 /**
  * The live half of an archive on the latest-version feed (ARC-H15). It archives nothing: it voids the entries of documents
  * that changed or were deleted. A sweep moves documents out of the container (src/archive). With the all-versions feed
  * `liveHalf` has kept the entries before any runner gets the page.
- * An archive with a version log keeps every version and deletion of its page there first (ARC-V1).
  */
-export function archiveRunner(
-  spec: ArchiveSpec,
-  { stateContainer, logVersions }: { readonly stateContainer: string; readonly logVersions?: LogVersions | undefined },
-): Runner {
+export function archiveRunner(spec: ArchiveSpec, { stateContainer }: { readonly stateContainer: string }): Runner {
   const id = projectionId(spec);
   const entries = new Entries(stateContainer);
   const apply = async (changes: readonly Change[], access: DocumentAccess): Promise<void> => {
-    // Before anything can be parked: a change whose `deleted` fails is a version too.
-    if (spec.versionLog) await logVersions?.(spec, changes);
     evaluate(changes, (change) => change);
     // A document that an earlier feed of the pipeline let leave is no newer version.
     const live = lastOfEach(changes).filter(({ operation, leaving }) => operation === undefined && !leaving?.intact);

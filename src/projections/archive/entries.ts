@@ -190,14 +190,16 @@ export class Entries {
     return [...new Set(found.length < most ? [...found, ...(await after(''))] : found)].slice(0, most);
   }
 
-  /** How many documents are archived now by the projections whose names begin with `prefix`. */
-  async count(prefix: string, access: DocumentAccess): Promise<number> {
-    const counts = await access.query<number>(
+  /** How many documents are archived now in each blob of the projections whose names begin with `prefix`. */
+  async counts(
+    prefix: string,
+    access: DocumentAccess,
+  ): Promise<{ readonly name: string; readonly documents: number }[]> {
+    return access.query(
       this.#container,
-      "SELECT VALUE COUNT(1) FROM c WHERE c.type = @type AND c.state = 'archived' AND STARTSWITH(c.projection, @prefix)",
+      "SELECT c.blob.name AS name, COUNT(1) AS documents FROM c WHERE c.type = @type AND c.state = 'archived' AND STARTSWITH(c.projection, @prefix) GROUP BY c.blob.name",
       { type: ENTRY, prefix },
     );
-    return counts[0] ?? 0;
   }
 
   /** The entries that name a blob. */

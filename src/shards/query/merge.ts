@@ -2,8 +2,7 @@ import { canonical } from '../../base/json.ts';
 import { mapSettled } from '../../base/map-settled.ts';
 import { compareValues } from '../../patterns/order.ts';
 import { shardsError } from '../errors.ts';
-import { type GroupRow, Groups } from './groups.ts';
-import { type GroupsPlan, ORDER_FIELD, type QueryPlan, type RowsPlan } from './plan.ts';
+import { ORDER_FIELD, type QueryPlan } from './plan.ts';
 import type { ShardReading } from './shard-reading.ts';
 
 type Reading = ShardReading<unknown>;
@@ -12,7 +11,7 @@ export interface MergeOptions {
   /** Called with the failure of a shard. Throws unless the query goes on without the shard. */
   readonly fail: (reading: Reading, error: unknown) => void;
   readonly concurrency: number;
-  readonly mostGroups: number;
+  readonly mostDistinct: number;
   readonly skip: number;
   readonly left: number;
 }
@@ -40,15 +39,15 @@ export class Merge {
     this.#options = options;
     this.skip = options.skip;
     this.left = options.left;
-    this.#results = plan.kind === 'groups' ? this.#groups(plan) : this.#rows(plan);
+    this.#results = this.#rows(plan);
   }
 
-  /** At most `size` results; groups come all at once. */
+  /** At most `size` results. */
   async page(size: number): Promise<{ items: unknown[]; shards: string[]; done: boolean }> {
     const items: unknown[] = [];
     const shards: string[] = [];
     while (this.left > 0) {
-      if (items.length >= size && this.#plan.kind === 'rows') return { items, shards, done: false };
+      if (items.length >= size) return { items, shards, done: false };
       const { value: result } = await this.#results.next();
       if (!result) break;
       if (this.#plan.distinct && !this.#isNew(result.value)) continue;
@@ -67,11 +66,13 @@ export class Merge {
     const text = canonical(value);
     if (this.#seen.has(text)) return false;
     this.#seen.add(text);
-    this.#assertFew(this.#seen.size);
+    const { mostDistinct } = this.#options;
+    if (this.#seen.size > mostDistinct)
+      throw shardsError('shard-query-distinct', `The query has more than ${mostDistinct} different results`);
     return true;
   }
 
-  async *#rows({ order, wrapped }: RowsPlan): AsyncGenerator<Result, void, undefined> {
+  async *#rows({ order, wrapped }: QueryPlan): AsyncGenerator<Result, void, undefined> {
     if (order.length === 0) {
       yield* this.#concatenated(wrapped);
       return;
@@ -99,29 +100,6 @@ export class Merge {
     }
   }
 
-  /** All rows of all shards. A shard that fails adds nothing. */
-  async *#groups(plan: GroupsPlan): AsyncGenerator<Result, void, undefined> {
-    const { concurrency } = this.#options;
-    const found = await mapSettled(
-      this.readings,
-      async (reading) => {
-        const rows: GroupRow[] = [];
-        while (await this.#fill(reading)) {
-          rows.push(reading.pass() as GroupRow);
-          this.#assertFew(rows.length);
-        }
-        return this.readings.includes(reading) ? rows : [];
-      },
-      { concurrency },
-    );
-    const groups = new Groups(plan);
-    for (const row of found.flat()) {
-      groups.add(row);
-      this.#assertFew(groups.size);
-    }
-    for (const value of groups.results()) yield { value, shard: '' };
-  }
-
   #fillAll(): Promise<boolean[]> {
     return mapSettled([...this.readings], (reading) => this.#fill(reading), { concurrency: this.#options.concurrency });
   }
@@ -143,12 +121,6 @@ export class Merge {
     for (const reading of this.readings)
       if (reading.hasRow && (!first || compareRows(reading.row, first.row, order) < 0)) first = reading;
     return first;
-  }
-
-  #assertFew(size: number): void {
-    const { mostGroups } = this.#options;
-    if (size > mostGroups)
-      throw shardsError('shard-query-groups', `The query has more than ${mostGroups} groups or different results`);
   }
 }
 

@@ -27,7 +27,7 @@ export class MultiShardQuery<T> implements AsyncIterable<T> {
   readonly #key: string;
   readonly #asked: string;
 
-  /** @throws UsageError `shard-query-unreadable`, `container-unsharded` */
+  /** @throws UsageError `shard-query-unreadable`, `shard-query-aggregate`, `container-unsharded` */
   constructor(input: MultiShardQueryInput) {
     const { map, container, sql } = input;
     this.#input = input;
@@ -52,16 +52,15 @@ export class MultiShardQuery<T> implements AsyncIterable<T> {
     for await (const page of this.pages()) {
       last = page;
       for (const item of page.items) items.push(item);
-      for (const shard of page.shards ?? []) shards.push(shard);
+      for (const shard of page.shards) shards.push(shard);
     }
-    const { shards: _, ...rest } = last!;
-    return { ...rest, items, ...(last!.shards && { shards }) };
+    return { ...last!, items, shards };
   }
 
   /**
    * Page by page, from the beginning or from the continuation of a page of the same query, in this or another process.
    * The last page may be empty.
-   * @throws MillraceError `shard-query-failed`, `shard-query-late`, `shard-query-moved`, `shard-query-groups`,
+   * @throws MillraceError `shard-query-failed`, `shard-query-late`, `shard-query-moved`, `shard-query-distinct`,
    * `shard-query-order`, `shard-map-changing`, `strays-unknown`; UsageError `continuation-invalid`
    */
   async *pages(continuation?: string): AsyncGenerator<ShardPage<T>, void, undefined> {
@@ -88,7 +87,7 @@ export class MultiShardQuery<T> implements AsyncIterable<T> {
   }
 }
 
-/** @throws UsageError `shard-query-unreadable`, `container-unsharded` */
+/** @throws UsageError `shard-query-unreadable`, `shard-query-aggregate`, `container-unsharded` */
 export const multiShardQuery = <T>(input: MultiShardQueryInput): MultiShardQuery<T> => new MultiShardQuery<T>(input);
 
 /** One reading of a query. */
@@ -113,7 +112,7 @@ class Reading<T> {
   }
 
   async open(from: ReadingState | undefined): Promise<void> {
-    const { map, concurrency = 16, mostGroups = 100_000, shardWithinMs = 30_000, shards: list } = this.#input;
+    const { map, concurrency = 16, mostDistinct = 100_000, shardWithinMs = 30_000, shards: list } = this.#input;
     const access = (shard: QueryShard): ShardAccess => {
       const known = this.#accesses.get(shard.id) ?? new ShardAccess(shard, map.name, shardWithinMs, this.#signal);
       this.#accesses.set(shard.id, known);
@@ -166,7 +165,7 @@ class Reading<T> {
     const fail = (reading: ShardReading<unknown>, error: unknown): void =>
       this.#fail(reading.access, error, reading.given, all);
     const { skip = this.#plan.skip, left = this.#plan.limit } = from ?? {};
-    this.#merge = new Merge(this.#plan, readings, { fail, concurrency, mostGroups, skip, left });
+    this.#merge = new Merge(this.#plan, readings, { fail, concurrency, mostDistinct, skip, left });
   }
 
   async page(asked: string): Promise<ShardPage<T>> {
@@ -183,7 +182,7 @@ class Reading<T> {
     });
     return {
       items: items as T[],
-      ...(this.#plan.kind === 'rows' && { shards }),
+      shards,
       failed: [...this.#failed],
       diagnostics: [...this.#accesses.values()].map(({ diagnostics }) => diagnostics),
       done,

@@ -4,10 +4,10 @@ import { readQuery } from '../../client/query-text.ts';
 import type { Token } from '../../base/sql-tokens.ts';
 import type { Refuse } from '../../client/sql-tokens.ts';
 import { shardsError } from '../errors.ts';
-import { partsOf } from './aggregates.ts';
-import { type Column, calls, columnOf, listOf, normal, textOf } from './columns.ts';
+import { calls, listOf, textOf } from './columns.ts';
 
-interface Common {
+/** Rows of single documents. In a query with an order a shard's row has the values to sort by. */
+export interface QueryPlan {
   /** The name of the document in the query. */
   readonly alias: string;
   readonly parameters: readonly SqlParameter[];
@@ -17,32 +17,11 @@ interface Common {
   /** Results to pass over, and the most to give. */
   readonly skip: number;
   readonly limit: number;
-}
-
-/** Rows of single documents. In a query with an order a shard's row has the values to sort by. */
-export interface RowsPlan extends Common {
-  readonly kind: 'rows';
   /** For each term of ORDER BY, whether it is descending. */
   readonly order: readonly boolean[];
   /** A shard's row is `{ k, p }`, or `{ p }` without an order; else the values of the order are beside its columns. */
   readonly wrapped: boolean;
 }
-
-/** Rows of groups: of a GROUP BY, or the one group of all documents. */
-export interface GroupsPlan extends Common {
-  readonly kind: 'groups';
-  readonly bare: boolean;
-  /** How many expressions are grouped by. */
-  readonly keys: number;
-  readonly columns: readonly GroupColumn[];
-}
-
-export type GroupColumn = { readonly name: string } & (
-  | { readonly key: number }
-  | { readonly aggregate: NonNullable<Column['aggregate']>['kind'] }
-);
-
-export type QueryPlan = RowsPlan | GroupsPlan;
 
 /** The property of a shard's row with the values to sort by. */
 export const ORDER_FIELD = 'millraceOrder';
@@ -51,7 +30,9 @@ const OWN_PARAMETER = '@millrace';
 const refuse: Refuse = (query, why) =>
   shardsError('shard-query-unreadable', `The query can't be merged over several shards, ${why}: ${query}`);
 
-/** @throws UsageError `shard-query-unreadable` */
+const AGGREGATES = ['COUNT', 'COUNTIF', 'SUM', 'AVG', 'MIN', 'MAX', 'MAKELIST', 'MAKESET'];
+
+/** @throws UsageError `shard-query-unreadable`, `shard-query-aggregate` */
 export function planOf(spec: SqlQuerySpec): QueryPlan {
   const { query, parameters = [] } = spec;
   const read = readQuery(query, refuse);
@@ -64,6 +45,10 @@ export function planOf(spec: SqlQuerySpec): QueryPlan {
     const all = condition === '' ? conditions : [...conditions, `(${condition})`];
     return all.length > 0 ? ` WHERE ${all.join(' AND ')}` : '';
   };
+  if (clauses.GROUP || calls(select.list, AGGREGATES))
+    throw shardsError('shard-query-aggregate', `The query asks for an aggregate or groups of several shards: ${query}`);
+  const joins = (clauses.FROM ?? []).some(({ word, depth }) => word === 'JOIN' && depth === 0);
+  if (joins && select.list[0]?.text === '*') throw refuse(query, 'SELECT * has no JOIN');
   const number = numberIn(query, parameters);
   const [offset, limit] = boundsOf(query, clauses.OFFSET, number);
   const top = select.top && number(select.top);
@@ -74,12 +59,10 @@ export function planOf(spec: SqlQuerySpec): QueryPlan {
     from,
     where,
     select,
-    group: clauses.GROUP && listOf(afterBy(query, clauses.GROUP)),
     order: clauses.ORDER && listOf(afterBy(query, clauses.ORDER)),
-    joins: (clauses.FROM ?? []).some(({ word, depth }) => word === 'JOIN' && depth === 0),
   };
   const common = { alias, parameters, distinct: select.distinct, skip: offset, limit: top ?? limit ?? Infinity };
-  return rowsOrGroups(parts, common);
+  return rowsPlan(parts, common);
 }
 
 interface Parts {
@@ -88,25 +71,12 @@ interface Parts {
   readonly from: string;
   readonly where: (conditions: readonly string[]) => string;
   readonly select: Select;
-  readonly group: readonly (readonly Token[])[] | undefined;
   readonly order: readonly (readonly Token[])[] | undefined;
-  readonly joins: boolean;
 }
 
-function rowsOrGroups(parts: Parts, common: Omit<Common, 'text'>): QueryPlan {
-  const { query, text, select, group } = parts;
-  if (select.list[0]?.text === '*') {
-    if (group || parts.joins) throw refuse(query, 'SELECT * has neither GROUP BY nor JOIN');
-    return rowsPlan(parts, common);
-  }
-  const columns = (select.bare ? [select.list] : listOf(select.list)).map((tokens) =>
-    columnOf(query, text, tokens, refuse),
-  );
-  if (group || columns.some(({ aggregate }) => aggregate)) return groupsPlan(parts, common, columns);
-  return rowsPlan(parts, common);
-}
+type Common = Omit<QueryPlan, 'text' | 'order' | 'wrapped'>;
 
-function rowsPlan({ query, text, from, where, select, order }: Parts, common: Omit<Common, 'text'>): RowsPlan {
+function rowsPlan({ query, text, from, where, select, order }: Parts, common: Common): QueryPlan {
   const terms = (order ?? []).map((tokens) => termOf(query, text, tokens));
   const orderBy = order ? ` ORDER BY ${terms.map(({ all }) => all).join(', ')}` : '';
   // Which of an order's rows are equal is known after merging, so any number of a shard's rows may be needed.
@@ -129,43 +99,9 @@ function rowsPlan({ query, text, from, where, select, order }: Parts, common: Om
   const defined = wrapped && !isStar ? [`IS_DEFINED(${payload})`] : [];
   return {
     ...common,
-    kind: 'rows',
     order: terms.map(({ descending }) => descending),
     wrapped,
     text: (conditions) => `SELECT ${columns()} FROM ${from}${where([...conditions, ...defined])}${orderBy}${cut}`,
-  };
-}
-
-function groupsPlan(
-  { query, text, from, where, select, group = [], order }: Parts,
-  common: Omit<Common, 'text'>,
-  columns: readonly Column[],
-): GroupsPlan {
-  if (order) throw refuse(query, 'it has ORDER BY with GROUP BY or aggregates');
-  const keys = group.map(normal);
-  let unnamed = 0;
-  const planned = columns.map((column): GroupColumn => {
-    const name = column.name ?? `$${(unnamed += 1)}`;
-    if (column.aggregate) return { name, aggregate: column.aggregate.kind };
-    const key = keys.indexOf(normal(column.tokens));
-    if (key < 0) throw refuse(query, `its column ${column.text} is neither an aggregate nor in GROUP BY`);
-    return { name, key };
-  });
-  const asked = [
-    ...group.map((tokens, at) => `${textOf(text, tokens)} AS key${at}`),
-    ...columns.flatMap(({ aggregate }, at) => {
-      const parts = aggregate ? Object.entries(partsOf(aggregate.kind, aggregate.argument)) : [];
-      return parts.map(([part, expression]) => `${expression} AS ${part}${at}`);
-    }),
-  ];
-  const groupBy = group.length > 0 ? ` GROUP BY ${group.map((tokens) => textOf(text, tokens)).join(', ')}` : '';
-  return {
-    ...common,
-    kind: 'groups',
-    bare: select.bare,
-    keys: group.length,
-    columns: planned,
-    text: (conditions) => `SELECT ${asked.join(', ')} FROM ${from}${where(conditions)}${groupBy}`,
   };
 }
 

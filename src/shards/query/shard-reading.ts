@@ -162,11 +162,6 @@ export class ShardReading<T> {
   /** Takes the row at hand, to give it to the caller. */
   take(): T {
     this.given = true;
-    return this.pass();
-  }
-
-  /** Takes the row at hand, to give something that is made of it and of others at the end. */
-  pass(): T {
     return this.#page[this.#at++]!;
   }
 

@@ -32,8 +32,8 @@ export interface MultiShardQueryOptions {
   readonly concurrency?: number;
   /** True: the documents that Millrace stores for itself count too. Default false. */
   readonly withOwn?: boolean;
-  /** The most groups, or different results of a DISTINCT, that are kept in memory. Default 100,000. */
-  readonly mostGroups?: number;
+  /** The most different results of a DISTINCT that are kept in memory. Default 100,000. */
+  readonly mostDistinct?: number;
   readonly clock?: Clock;
 }
 
@@ -60,8 +60,8 @@ export interface ShardFailure {
 
 export interface ShardPage<T> {
   readonly items: readonly T[];
-  /** Beside each item: the id of its shard. Absent where items are made of several shards (groups, aggregates). */
-  readonly shards?: readonly string[];
+  /** Beside each item: the id of its shard. */
+  readonly shards: readonly string[];
   /** The shards that failed so far; always empty under `complete`. */
   readonly failed: readonly ShardFailure[];
   /** Of this reading so far, by shard. */

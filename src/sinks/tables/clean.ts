@@ -4,7 +4,8 @@ import type { TableLayout } from '../../definition/tables/layout.ts';
 import type { Session } from '../../postgres/database.ts';
 import { messageOf } from '../../base/errors.ts';
 import { sinksError } from '../errors.ts';
-import { type ListedContent, dependentsFirst, listedContents, readersOf } from './contents.ts';
+import { dropKeysTo } from './foreign-keys.ts';
+import { type ListedContent, listedContents, readersOf } from './contents.ts';
 
 /**
  * Contents that another one replaced and that aren't kept, and those of versions below all declared ones. A content that
@@ -30,12 +31,12 @@ export async function unusedContents(session: Session, layouts: readonly TableLa
 }
 
 /**
- * Contents of projections that the pipeline doesn't declare, in the order in which they can be dropped. Nothing in the
- * database tells whether another pipeline declares them.
+ * Contents of projections that the pipeline doesn't declare. Nothing in the database tells whether another pipeline
+ * declares them.
  */
 export async function undeclaredContents(session: Session, layouts: readonly TableLayout[]): Promise<ListedContent[]> {
   const declared = new Set(layouts.map(({ projection }) => projection));
-  return dependentsFirst(await listedContents(session)).filter(({ projection }) => !declared.has(projection));
+  return (await listedContents(session)).filter(({ projection }) => !declared.has(projection));
 }
 
 /**
@@ -46,7 +47,10 @@ export async function removeUnused(
   session: Session,
   { projection, version, content, made }: ListedContent,
 ): Promise<void> {
-  for (const { name } of made.tables) await dropped(() => session.query(`DROP TABLE IF EXISTS ${name}`));
+  for (const { name } of made.tables) {
+    await dropKeysTo(session, name);
+    await dropped(() => session.query(`DROP TABLE IF EXISTS ${name}`));
+  }
   await session.query(`DELETE FROM ${SCHEMA}.contents WHERE name = $1 AND version = $2::integer AND content = $3`, [
     projection,
     version,

@@ -61,8 +61,6 @@ export interface WrittenContents {
   readonly live: string;
   /** What the live content replaced, while that is kept. */
   readonly kept: readonly string[];
-  /** Some table of the database has a rule between documents. */
-  readonly joined: boolean;
 }
 
 /**
@@ -71,18 +69,15 @@ export interface WrittenContents {
  */
 export async function writtenContents(session: Session, { projection, version }: Named): Promise<WrittenContents> {
   const { rows } = await session.query(
-    `SELECT content, state, EXISTS (SELECT 1 FROM ${SCHEMA}.contents WHERE ${JOINED}) AS joined FROM ${SCHEMA}.contents
+    `SELECT content, state FROM ${SCHEMA}.contents
 WHERE name = $1 AND version = $2::integer AND (state = 'live' OR state = 'retired' AND ${KEPT}) ORDER BY since, content`,
     [projection, version],
   );
   const live = rows.find(({ state }) => state === 'live');
   if (!live) throw noTables({ projection, version });
   const kept = rows.filter((row) => row !== live).map(({ content }) => String(content));
-  return { live: String(live['content']), kept, joined: live['joined'] === true };
+  return { live: String(live['content']), kept };
 }
-
-/** Which contents have rules between documents that hosts keep. */
-export const JOINED = `state = 'live' AND made->'layout' IS NOT NULL`;
 
 const noTables = ({ projection, version }: Named): Error =>
   postgresError('postgres-tables-missing', `There are no tables of ${projection}@${version} yet`);
@@ -177,18 +172,6 @@ export async function listedContents(session: Session): Promise<ListedContent[]>
     made: made as Made,
     kept: kept === true,
   }));
-}
-
-/** No row, and no table, can be removed while a foreign key of another table leads to it. */
-export function dependentsFirst(contents: readonly ListedContent[]): ListedContent[] {
-  const depth = (projection: string): number =>
-    Math.max(
-      0,
-      ...contents
-        .filter((one) => one.projection === projection)
-        .flatMap(({ made }) => (made.layout?.foreignKeys ?? []).map((key) => 1 + depth(key.projection))),
-    );
-  return contents.toSorted((a, b) => depth(b.projection) - depth(a.projection));
 }
 
 /** Gives readers a content, if they still have the generation that was read. False: they have another one. */

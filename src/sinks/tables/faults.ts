@@ -1,5 +1,5 @@
 // What is wrong with the tables of a projection as the database has them: missing, changed by hand, or closed to this role.
-import { type Content, SCHEMA, constraintsOf, tableName, viewsOf } from '../../definition/tables/ddl.ts';
+import { type Content, SCHEMA, tableName, uniqueConstraints, viewsOf } from '../../definition/tables/ddl.ts';
 import type { Column, TableLayout } from '../../definition/tables/layout.ts';
 import { type MadeTable, madeOf } from '../../definition/tables/made.ts';
 import type { TableFault } from '../../definition/outside-sink.ts';
@@ -40,7 +40,7 @@ async function faultsOf(session: Session, layout: TableLayout): Promise<TableFau
   const of: Content = { layout, content: live.content };
   const faults: TableFault[] = [];
   const root = tableName(layout.name, live.content);
-  const declared = constraintsOf(of, ({ table }) => table).map(({ name }) => name);
+  const declared = uniqueConstraints(of).map(({ name }) => name);
   for (const made of madeOf(of).tables)
     faults.push(...(await faultsIn(session, made, columnsOf(of, made), layout, made.name === root ? declared : [])));
   const readers = await readersOf(session, layout);
@@ -151,7 +151,7 @@ WHERE tgrelid = to_regclass($1) AND NOT tgisinternal AND tgname NOT LIKE 'trunca
 UNION ALL SELECT 'a rule', quote_ident(rulename) FROM pg_rewrite WHERE ev_class = to_regclass($1)
 UNION ALL SELECT 'a constraint', quote_ident(conname) FROM pg_constraint
 WHERE conrelid = to_regclass($1) AND (contype IN ('c', 'u', 'x') OR contype = 'f' AND conname NOT LIKE '%\\_of\\_%\\_fkey')
-  AND conname <> ALL ($4::text[])
+  AND conname <> ALL ($4::text[]) AND coalesce((to_jsonb(pg_constraint)->>'conenforced')::boolean, true)
 UNION ALL SELECT 'a unique index', quote_ident(c.relname) FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
 WHERE i.indrelid = to_regclass($1) AND i.indisunique AND NOT i.indisprimary
   AND NOT EXISTS (SELECT 1 FROM pg_constraint WHERE conindid = i.indexrelid)

@@ -10,12 +10,11 @@ import {
   tableName,
   viewsOf,
 } from '../../definition/tables/ddl.ts';
-import { isConstrained } from '../../definition/tables/foreign-keys.ts';
 import type { Column, TableLayout } from '../../definition/tables/layout.ts';
 import type { Session } from '../../postgres/database.ts';
 import { sinksError } from '../errors.ts';
-import { constrain } from './constraints.ts';
 import { listContent, liveOf, readersOf } from './contents.ts';
+import { type ShownOf, keysLacking } from './foreign-keys.ts';
 import { giveToReaders, hasCitus } from './table-contents.ts';
 import { letReadersIn, secure, securityLacking } from './row-security.ts';
 import { switchView } from './views.ts';
@@ -32,9 +31,8 @@ export interface MigrationStep {
 export async function planMigration(session: Session, layouts: readonly TableLayout[]): Promise<MigrationStep[]> {
   const citus = await hasCitus(session);
   const steps: MigrationStep[] = [];
-  const enforced: MigrationStep[] = [];
-  const listed = await typesOf(session, `${SCHEMA}.contents`);
-  const exists = listed.size > 0;
+  const contents: Content[] = [];
+  const exists = (await typesOf(session, `${SCHEMA}.contents`)).size > 0;
   if (!exists)
     steps.push({
       say: `create the schema ${SCHEMA}`,
@@ -42,17 +40,10 @@ export async function planMigration(session: Session, layouts: readonly TableLay
         for (const statement of commonDdl(layouts, { citus })) await own.query(statement);
       },
     });
-  if (exists) steps.push(...olderList(listed));
   for (const layout of layouts) {
     const live = exists ? await liveOf(session, layout) : undefined;
     const content = live ?? firstContent(layout);
     const of: Content = { layout, content };
-    // The list of a database of the version before doesn't say which tables a content has.
-    if (live !== undefined && !listed.has('made'))
-      steps.push({
-        say: `list the tables of ${tableName(layout.name, content)}`,
-        apply: (own) => listContent(own, of, 'live'),
-      });
     if (live !== undefined) {
       const added = await additions(session, of);
       steps.push(...added.map((step, at) => (at === added.length - 1 ? listing(step, of) : step)));
@@ -63,11 +54,6 @@ export async function planMigration(session: Session, layouts: readonly TableLay
           for (const statement of [...contentDdl(of, { citus }), ...finishingDdl(of)]) await own.query(statement);
           await listContent(own, of, 'live');
         },
-      });
-    if (live === undefined && isConstrained(layout))
-      enforced.push({
-        say: `let PostgreSQL enforce ${[...layout.foreignKeys.map((key) => `the reference to ${key.table}`), ...layout.unique.map((columns) => `unique ${columns.join(', ')}`)].join(', ')} in ${tableName(layout.name, content)}`,
-        apply: (own) => constrain(own, of),
       });
     const first = !layouts.some((other) => other.projection === layout.projection && other.version < layout.version);
     const readers = exists ? await readersOf(session, layout) : undefined;
@@ -80,19 +66,31 @@ export async function planMigration(session: Session, layouts: readonly TableLay
       });
     else if (readers?.version === layout.version && readers.content === content)
       steps.push(...(await viewSteps(session, of)));
+    contents.push(of);
   }
   // Last: a foreign key leads to what readers have of another table.
-  return [...steps, ...enforced];
+  const shownOf: ShownOf = async ({ projection }) =>
+    (exists ? await readersOf(session, { projection }) : undefined) ?? firstShown(layouts, projection);
+  for (const of of contents) {
+    const lacking = await keysLacking(session, of, shownOf);
+    if (lacking.length > 0)
+      steps.push({
+        say: `declare the references ${lacking.map(({ key }) => key.reference).join(', ')} of ${tableName(of.layout.name, of.content)}, not enforced`,
+        apply: async (own) => {
+          for (const { sql } of lacking) await own.query(sql);
+        },
+      });
+  }
+  return steps;
 }
 
-/** What the list of contents lacks in a database that an earlier version of Millrace has made. */
-const olderList = (columns: ReadonlyMap<string, string>): MigrationStep[] =>
-  Object.entries({ made: `jsonb NOT NULL DEFAULT '{"tables": []}'`, kept_until: 'timestamptz' })
-    .filter(([name]) => !columns.has(name))
-    .map(([name, type]) => ({
-      say: `add ${name} to ${SCHEMA}.contents`,
-      apply: async (own) => void (await own.query(`ALTER TABLE ${SCHEMA}.contents ADD COLUMN ${name} ${type}`)),
-    }));
+/** What readers get of a projection of which they have nothing yet. */
+function firstShown(layouts: readonly TableLayout[], projection: string) {
+  const [first] = layouts
+    .filter((layout) => layout.projection === projection)
+    .toSorted((a, b) => a.version - b.version);
+  return first && { version: first.version, content: firstContent(first) };
+}
 
 /** The last step: it also notes what the content has now. */
 const listing = (step: MigrationStep, of: Content): MigrationStep => ({

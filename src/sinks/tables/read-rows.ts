@@ -1,14 +1,12 @@
 // What the tables hold, document by document, in the form that `rowsOf` gives: for verify and repair.
 import type { EntryPlace, TablePart, TableRow } from '../../definition/specs.ts';
 import { entryId } from '../../definition/sink-id.ts';
-import { type Content, guardsName, tableName, waitsName } from '../../definition/tables/ddl.ts';
-import { isConstrained } from '../../definition/tables/foreign-keys.ts';
-import type { ChildTable, Column, TableLayout } from '../../definition/tables/layout.ts';
+import { type Content, guardsName, tableName } from '../../definition/tables/ddl.ts';
+import type { Column, TableLayout } from '../../definition/tables/layout.ts';
 import { type Cells, type DocumentRows, identityCell } from '../../definition/tables/rows.ts';
 import type { Database, Session } from '../../postgres/database.ts';
 import { failure } from '../../postgres/failure.ts';
 import { liveContent } from './contents.ts';
-import { Joins } from './joins.ts';
 import { valuesOf } from './statements.ts';
 
 export interface StoredRow extends TableRow {
@@ -93,13 +91,13 @@ class Reading {
     const first = (own?.values.length ?? 0) + 1;
     const beyond = `(${this.#names}) > (${identity.map(({ type }, at) => `$${first + at}::${type}`).join(', ')})`;
     const sql = [...(own ? [own.sql] : []), ...(after ? [beyond] : [])].join(' AND ');
-    return this.#within((session, of, joins) => documentsWhere(session, { of, joins, where: { sql, values }, limit }));
+    return this.#within((session, of) => documentsWhere(session, { of, where: { sql, values }, limit }));
   }
 
   /** Documents by their places. A document that may move is looked for with each tenant that it may have. */
   placed(places: readonly EntryPlace[]): Promise<StoredRow[]> {
     const { identity, movable } = this.#layout;
-    return this.#within(async (session, of, joins) => {
+    return this.#within(async (session, of) => {
       const held = movable ? await tenantsOf(session, of, places) : undefined;
       const keys = places.flatMap((place) => {
         const tenants = new Set([place.tenant, held?.get(entryId(place.key, place.id))].map((one) => one ?? null));
@@ -113,7 +111,7 @@ class Reading {
         identity.map(({ type }) => type),
       );
       const where = { sql: `(${this.#names}) IN (${listed.sql})`, values: listed.values };
-      return documentsWhere(session, { of, joins, where });
+      return documentsWhere(session, { of, where });
     });
   }
 
@@ -159,16 +157,13 @@ class Reading {
     }
   }
 
-  async #within<T>(
-    work: (session: Session, of: Content, joins: Joins | undefined) => Promise<T>,
-    withinMs?: number,
-  ): Promise<T> {
+  async #within<T>(work: (session: Session, of: Content) => Promise<T>, withinMs?: number): Promise<T> {
     const layout = this.#layout;
     return this.#database
       .transaction(
         async (session) => {
           const content = await liveContent(session, layout);
-          return work(session, { layout, content }, isConstrained(layout) ? await Joins.read(session) : undefined);
+          return work(session, { layout, content });
         },
         { signal: this.#signal, ...(withinMs !== undefined && { withinMs }) },
       )
@@ -182,17 +177,15 @@ interface Asked {
   readonly of: Content;
   readonly where: Where;
   readonly limit?: number;
-  /** Also the documents that wait, if they have to. */
-  readonly joins?: Joins | undefined;
 }
 
 /** The documents that a condition names, in the order of the primary key, with their children and versions. */
-export async function documentsWhere(session: Session, { of, where, limit, joins }: Asked): Promise<StoredRow[]> {
+async function documentsWhere(session: Session, { of, where, limit }: Asked): Promise<StoredRow[]> {
   const { layout } = of;
   const keys = layout.identity.map(({ name }) => name);
   const names = keys.join(', ');
   const { rows: roots } = await session.query(
-    `SELECT ${[...layout.identity, ...layout.columns].map(readAs).join(', ')} FROM ${relation(of, joins)} AS t
+    `SELECT ${[...layout.identity, ...layout.columns].map(readAs).join(', ')} FROM ${tableName(layout.name, of.content)} AS t
 ${where.sql === '' ? '' : `WHERE ${where.sql}`} ORDER BY ${names}${limit === undefined ? '' : ` LIMIT ${limit}`}`,
     where.values,
   );
@@ -211,7 +204,7 @@ ${where.sql === '' ? '' : `WHERE ${where.sql}`} ORDER BY ${names}${limit === und
   const children = new Map<string, Map<string, Cells[]>>();
   for (const child of layout.children) {
     const { rows } = await session.query(
-      `SELECT ${[...layout.identity, ...child.columns].map(readAs).join(', ')} FROM ${relation(of, joins, child)} AS t
+      `SELECT ${[...layout.identity, ...child.columns].map(readAs).join(', ')} FROM ${tableName(child.name, of.content)} AS t
 WHERE ${within.sql} ORDER BY ${names}, t.position`,
       within.values,
     );
@@ -231,23 +224,6 @@ WHERE ${within.sql} ORDER BY ${names}, t.position`,
     const version = versions.get(textKey(layout, place, id)) ?? NO_VERSION;
     return { id, row, version, place, at: keys.map((name) => root[name]) };
   });
-}
-
-/** A table; with `joins` also what waits. A row that waits without a reason isn't among them, so that it is found missing. */
-function relation(of: Content, joins: Joins | undefined, child?: ChildTable): string {
-  const { layout, content } = of;
-  const table = tableName((child ?? layout).name, content);
-  if (!joins || !isConstrained(layout)) return table;
-  const typed = (columns: readonly Column[]): string => columns.map(({ name, type }) => `${name} ${type}`).join(', ');
-  const identity = layout.identity.map(({ name }) => name);
-  const own = (child ?? layout).columns;
-  const listed = [...identity, ...own.map(({ name }) => name)].join(', ');
-  const waiting = [...identity.map((name) => `w.${name}`), ...own.map(({ name }) => `r.${name}`)].join(', ');
-  const record = child
-    ? `jsonb_to_recordset(w.rows->'children'->'${child.name}') AS r (${typed(own)})`
-    : `jsonb_to_record(w.rows->'root') AS r (${typed(own)})`;
-  return `(SELECT ${listed} FROM ${table}
-UNION ALL SELECT ${waiting} FROM ${waitsName(of)} w CROSS JOIN LATERAL ${record} WHERE ${joins.blocked(of)})`;
 }
 
 /** By the guards: the tenant that has a document's rows. */
@@ -281,7 +257,7 @@ async function versionsOf(session: Session, of: Content, ids: readonly string[])
 }
 
 /** The columns as text that is the same for equal values, as `rowsOf` writes them. */
-export function readAs({ name, type }: Pick<Column, 'name' | 'type'>): string {
+function readAs({ name, type }: Pick<Column, 'name' | 'type'>): string {
   if (type === 'jsonb' || type === 'boolean') return name;
   if (type === 'numeric') return `trim_scale(${name})::text AS ${name}`;
   if (type === 'timestamptz') return `to_char(${name} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS ${name}`;

@@ -4,7 +4,7 @@ import type { Column } from '../../definition/tables/layout.ts';
 import type { Cells, DocumentRows } from '../../definition/tables/rows.ts';
 import type { Session } from '../../postgres/database.ts';
 import type { Advanced } from './guards.ts';
-import { type Statement, portions, valuesOf, whereOf } from './statements.ts';
+import { portions, valuesOf, whereOf } from './statements.ts';
 
 /** Removes what there is of each document, then inserts what it has now. */
 export async function replaceRows(session: Session, of: Content, entries: readonly Advanced[]): Promise<void> {
@@ -27,7 +27,7 @@ export async function replaceRows(session: Session, of: Content, entries: readon
 }
 
 /** Roots that are there are overwritten; child rows must not be there. */
-export async function insertDocuments(session: Session, of: Content, rows: readonly DocumentRows[]): Promise<void> {
+async function insertDocuments(session: Session, of: Content, rows: readonly DocumentRows[]): Promise<void> {
   const { layout, content } = of;
   const keys = layout.identity.map(({ name }) => name);
   await insert(
@@ -43,38 +43,6 @@ export async function insertDocuments(session: Session, of: Content, rows: reado
     );
     await insert(session, tableName(child.name, content), [...layout.identity, ...child.columns], cells);
   }
-}
-
-/** Removes what a table has of documents, by the values of their identity. */
-export async function removeByKeys(
-  session: Session,
-  of: Content,
-  table: string,
-  keys: readonly (readonly unknown[])[],
-): Promise<void> {
-  await eachPortion(of.layout.tenant, of.layout.identity, keys, (where) =>
-    session.query(`DELETE FROM ${table} WHERE ${where.sql}`, where.values),
-  );
-}
-
-/** `use` gets a condition on columns for some rows of values at a time; the tenant, where there is one, is the first column. */
-export async function eachPortion(
-  tenant: Pick<Column, 'name'> | undefined,
-  columns: readonly Pick<Column, 'name' | 'type'>[],
-  rows: readonly (readonly unknown[])[],
-  use: (where: Statement) => Promise<unknown>,
-): Promise<void> {
-  const [first] = columns;
-  const own = tenant ? first : undefined;
-  for (const some of (own ? Map.groupBy(rows, (row) => String(row[0])) : new Map([['', [...rows]]])).values())
-    for (const portion of portions(some, columns.length))
-      await use(
-        whereOf(
-          own && { ...own, value: portion[0]?.[0] },
-          own ? columns.slice(1) : columns,
-          own ? portion.map((row) => row.slice(1)) : portion,
-        ),
-      );
 }
 
 const pick = (cells: Cells, names: readonly string[]): Cells =>

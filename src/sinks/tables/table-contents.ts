@@ -1,5 +1,5 @@
 // The contents of a projection's tables: created, filled beside the live one, switched to, and removed.
-import { SCHEMA, type Content, contentDdl, finishingDdl, viewsOf } from '../../definition/tables/ddl.ts';
+import { SCHEMA, type Content, contentDdl, finishingDdl, tableName, viewsOf } from '../../definition/tables/ddl.ts';
 import type { KeptContent } from '../../definition/outside-sink.ts';
 import type { TableLayout } from '../../definition/tables/layout.ts';
 import { madeOf } from '../../definition/tables/made.ts';
@@ -19,8 +19,7 @@ import {
   setReaders,
   setState,
 } from './contents.ts';
-import { constrain, joinAgain, unconstrain } from './constraints.ts';
-import { Joins } from './joins.ts';
+import { dropKeysTo, keysLacking, moveKeys } from './foreign-keys.ts';
 import { letReadersIn, secure } from './row-security.ts';
 import { switchView } from './views.ts';
 
@@ -92,23 +91,22 @@ export class TableContents {
 
   async #makeLive(session: Session, stored: readonly StoredContent[], content: string): Promise<void> {
     const layout = this.#layout;
-    // Those that write rows of other tables which name these wait too.
-    for (const projection of [...(await concernedBy(session, layout))].toSorted())
-      if (projection !== layout.projection) await session.query(ownLock({ projection }));
     for (const one of stored)
-      if (one.state === 'live' && one.content !== content) {
-        await setState(session, layout, one.content, 'retired');
-        await unconstrain(session, { layout, content: one.content });
-      }
+      if (one.state === 'live' && one.content !== content) await setState(session, layout, one.content, 'retired');
     if (stored.some((one) => one.content === content && one.state === 'live')) return;
     await setState(session, layout, content, 'live');
-    await constrain(session, { layout, content });
+    for (const { sql } of await keysLacking(session, { layout, content })) await session.query(sql);
   }
 
   async #show(session: Session, content: string, before: Readers | undefined, keepMs: number): Promise<void> {
     const of = { layout: this.#layout, content };
     await giveToReaders(session, of, before);
-    await joinAgain(session, of);
+    if (before) {
+      const [from, to] = [before.content, content].map((one) => tableName(this.#layout.name, one)) as [string, string];
+      // Another version may have another key: the next `sql migrate` declares those that lead there.
+      if (before.version === this.#layout.version) await moveKeys(session, from, to);
+      else await dropKeysTo(session, from);
+    }
     if (before) await keep(session, { projection: of.layout.projection, ...before }, keepMs);
   }
 
@@ -129,12 +127,6 @@ export class TableContents {
       throw failure(error, `The tables of ${projection} could not be changed`);
     }
   }
-}
-
-async function concernedBy(session: Session, layout: TableLayout): Promise<Set<string>> {
-  const content = (await readersOf(session, layout))?.content;
-  const all = content === undefined ? [] : (await Joins.read(session)).concerned({ layout, content });
-  return new Set(all.map((one) => one.layout.projection));
 }
 
 /** Switches the views. The generation is compared, so that of two that switch at once only one does. */

@@ -18,10 +18,8 @@ import { sharedLock, writtenContents } from './contents.ts';
 import { tableFaults } from './faults.ts';
 import { type Advanced, type Placed, advance, decide, prune } from './guards.ts';
 import { someRows, storedRows } from './read-rows.ts';
-import { type Joins, joinsFor } from './joins.ts';
 import { replaceRows } from './replace.ts';
 import { TableContents } from './table-contents.ts';
-import { replaceJoined } from './waiting.ts';
 
 /** Tenants at the same time. */
 const TOGETHER = 6;
@@ -105,9 +103,6 @@ const waiting = (error: MillraceError): MillraceError =>
         ...(error.hint !== undefined && { hint: error.hint }),
       });
 
-const replace = (session: Session, of: Content, entries: readonly Advanced[], joins: Joins | undefined) =>
-  joins ? replaceJoined(session, of, entries, joins) : replaceRows(session, of, entries);
-
 class TableWriter {
   readonly #options: TableSinkOptions;
   constructor(options: TableSinkOptions) {
@@ -166,39 +161,32 @@ class TableWriter {
   async #commit(entries: readonly Placed[], signal: AbortSignal): Promise<void> {
     const tenant = entries[0]?.tenant;
     const undecided: (readonly [Placed, string])[] = [];
-    await this.#transaction(tenant, signal, async (session, of, now, joins) => {
+    await this.#transaction(signal, async (session, of, now) => {
       const guarded = await advance(session, of, entries, now);
-      await replace(session, of, guarded.advanced, joins);
+      await replaceRows(session, of, guarded.advanced);
       if (guarded.advanced.some(({ entry }) => entry.row === null)) await prune(session, of, now, { tenant });
       undecided.push(...guarded.undecided);
     });
     // Outside of the transaction, because its locks would be held while the source is read.
     for (const [one, other] of undecided) {
       if (!(await one.entry.isCurrent?.())) continue;
-      await this.#transaction(one.tenant, signal, async (session, of, now, joins) => {
+      await this.#transaction(signal, async (session, of, now) => {
         const advanced: Advanced | undefined = await decide(session, of, one, other, now);
-        if (advanced) await replace(session, of, [advanced], joins);
+        if (advanced) await replaceRows(session, of, [advanced]);
       });
     }
   }
 
   /** `work` is done for each content that hosts write, in one transaction: what is kept has the same changes (TAB-S6). */
-  #transaction(
-    tenant: unknown,
-    signal: AbortSignal,
-    work: (session: Session, of: Content, now: Date, joins: Joins | undefined) => Promise<void>,
-  ): Promise<void> {
+  #transaction(signal: AbortSignal, work: (session: Session, of: Content, now: Date) => Promise<void>): Promise<void> {
     const { layout, database, target, clock = systemClock } = this.#options;
     const written = () =>
       database.transaction(
         async (session) => {
           const now = new Date(clock.now());
-          if (target !== undefined) return work(session, { layout, content: target }, now, undefined);
-          const { live, kept, joined } = await writtenContents(session, layout);
-          const of = { layout, content: live };
-          // Rules between documents hold in what is live.
-          await work(session, of, now, joined ? await joinsFor(session, of, tenant) : undefined);
-          for (const content of kept) await work(session, { layout, content }, now, undefined);
+          if (target !== undefined) return work(session, { layout, content: target }, now);
+          const { live, kept } = await writtenContents(session, layout);
+          for (const content of [live, ...kept]) await work(session, { layout, content }, now);
         },
         { signal, first: sharedLock(layout) },
       );

@@ -3,7 +3,7 @@ import { SCHEMA } from '../../definition/tables/ddl.ts';
 import type { Made, MadeTable } from '../../definition/tables/made.ts';
 import type { Database, Session } from '../../postgres/database.ts';
 import { failure } from '../../postgres/failure.ts';
-import { type ListedContent, dependentsFirst, listedContents, sharedLock } from './contents.ts';
+import { type ListedContent, listedContents, sharedLock } from './contents.ts';
 
 /** Rows of one transaction. */
 const PORTION = 2_000;
@@ -27,9 +27,7 @@ const reading = async <T>(
   });
 
 const contentsOf = async (options: Pick<TenantRows, 'database' | 'projections' | 'signal'>): Promise<ListedContent[]> =>
-  dependentsFirst(await reading(options, listedContents)).filter(({ projection }) =>
-    options.projections.includes(projection),
-  );
+  (await reading(options, listedContents)).filter(({ projection }) => options.projections.includes(projection));
 
 /** Tables of which this role may not delete rows. */
 export async function undeletable(options: Omit<TenantRows, 'tenant'>): Promise<string[]> {

@@ -1,6 +1,8 @@
 import { definePipeline, model, table } from 'millrace';
 import { describe, expect, it } from 'vitest';
 import { checkPipeline } from '../../../src/definition/check/check-pipeline.ts';
+import type { TableSpec } from '../../../src/definition/specs.ts';
+import { layoutOf } from '../../../src/definition/tables/layout.ts';
 import { unfit } from '../../../src/definition/tables/names.ts';
 import type { Model } from '../../../src/model/model.ts';
 
@@ -71,12 +73,6 @@ describe('tables against the model', () => {
       {},
       'table-reference-unknown',
     ],
-    [
-      'an enforced reference to itself',
-      { references: { c: { of: m.Orders.order, on: { id: 'name' }, enforced: true } } },
-      {},
-      'table-enforced',
-    ],
     ['unique values of a list', { unique: [['odd']] }, { odd: [{ a: 1 }] }, 'table-unique'],
     ['unique values of no field', { unique: [[]] }, {}, 'table-unique'],
     ['unique values of a field that no column has', { unique: [['none']] }, {}, 'table-unique'],
@@ -85,9 +81,9 @@ describe('tables against the model', () => {
     ['an example that doesn’t fit', { columns: { name: 'bigint' } }, {}, 'example-refused'],
   ])('refuses %s', (_, options, more, code) => expect(codes(options, more)).toContain(code));
 
-  const enforced = (on: object, more: object = {}): string[] => {
+  const keysOf = (on: object, more: object = {}): unknown => {
     const parent = table('customers', { from: m.Customers.customer, into: 'customers' });
-    const of = { of: m.Customers.customer, on, enforced: true };
+    const of = { of: m.Customers.customer, on };
     const child = table('orders', { from: m.Orders.order, into: 'orders', references: { of }, ...more } as never);
     const shop = modelOf({ customerId: 'c', number: 1 });
     const customer = { id: 'c', type: 'customer', storeId: 's', name: 'n' };
@@ -96,25 +92,25 @@ describe('tables against the model', () => {
       name: 'Customers',
       types: [{ name: 'customer', examples: [customer], at }],
     };
-    return checkPipeline(definePipeline({ model: m, tenant: 'storeId', projections: [parent, child] }), {
-      ...shop,
-      containers: [...shop.containers, customers],
-    } as Model).map(({ code, message }) => `${code} ${message}`);
+    const both = { ...shop, containers: [...shop.containers, customers] } as Model;
+    const pipeline = definePipeline({ model: m, tenant: 'storeId', projections: [parent, child] });
+    expect(checkPipeline(pipeline, both)).toEqual([]);
+    const spec = pipeline.effects.find(({ name }) => name === 'orders') as TableSpec;
+    return layoutOf(spec, pipeline, both).foreignKeys.map(({ table: to, columns }) => [to, columns]);
   };
 
-  it('takes an enforced reference to the whole key of another table, by the tenant or without it', () => {
-    expect(enforced({ storeId: 'storeId', id: 'customerId' })).toEqual([]);
-    expect(enforced({ id: 'customerId' }, { unique: [['number', 'name']] })).toEqual([]);
+  it('takes a reference to the whole key of another table for a foreign key, by the tenant or without it', () => {
+    const key = [['customers', ['store_id', 'customer_id']]];
+    expect(keysOf({ storeId: 'storeId', id: 'customerId' })).toEqual(key);
+    expect(keysOf({ id: 'customerId' }, { unique: [['number', 'name']] })).toEqual(key);
   });
 
   it.each([
-    ['a part of the key alone', { storeId: 'storeId' }, 'lacks id'],
-    ['another field than the key', { id: 'customerId', name: 'name' }, 'name is no part'],
-    ['a column of another type', { id: 'number' }, 'another type than text'],
-    ['another field for the tenant', { storeId: 'name', id: 'customerId' }, 'not this document’s tenant'],
-  ])('enforces no reference by %s', (_, on, why) =>
-    expect(enforced(on)).toEqual([expect.stringMatching(new RegExp(`^table-enforced.*${why}`))]),
-  );
+    ['a part of the key alone', { storeId: 'storeId' }],
+    ['another field than the key', { id: 'customerId', name: 'name' }],
+    ['a column of another type', { id: 'number' }],
+    ['another field for the tenant', { storeId: 'name', id: 'customerId' }],
+  ])('has no foreign key by %s', (_, on) => expect(keysOf(on)).toEqual([]));
 
   it('refuses two projections with one table', () => expect(codes({}, {}, [{}])).toEqual(['table-taken']));
 

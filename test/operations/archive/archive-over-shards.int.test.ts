@@ -2,7 +2,6 @@
 import { join } from 'node:path';
 import { type TestContext, afterAll, beforeAll, expect, it, vi } from 'vitest';
 import type { ArchivePeriod } from '../../../src/operations/archive/list.operation.ts';
-import type { ArchiveTiers } from '../../../src/operations/archive/tiers.operation.ts';
 import { compactArchive } from '../../../src/archive/compact.ts';
 import { Holds } from '../../../src/archive/holds.ts';
 import { partOf } from '../../../src/definition/places.ts';
@@ -179,23 +178,4 @@ it('a restore copies into a container of each shard, or of all shards into one o
   expect([await ids(stage.at('north', 'OldOrders')), await ids(stage.at('west', 'OldOrders'))]).toEqual([1, 1]);
   expect(await into('OldOrdersOfAll')).toEqual(copied);
   expect(await ids(stage.container('OldOrdersOfAll'))).toBe(2);
-});
-
-it('tiers, rehydrations and Parquet files are those of all shards', async (context) => {
-  const { application, app, millrace } = await shop(context);
-  // The folder of s0 has blobs whose entries are in different shards.
-  await application.order('s0', 'west', 'o3', 5);
-  await app.drained(signal);
-  await millrace('archive', 'sweep');
-  const all = async <T>(...args: string[]): Promise<T[]> => {
-    const { code, stdout, stderr } = await cli(['archive', ...args, '--pipeline', FOLDER, '--json']);
-    expect([code, stderr]).toEqual([0, expect.any(String)]);
-    return JSON.parse(stdout) as T[];
-  };
-  const [tiers] = await all<ArchiveTiers>('tiers');
-  expect(tiers?.tiers.map(({ tier, blobs }) => [tier, blobs])).toEqual([['Hot', 3]]);
-  expect(await all('tier', '--set', 'Cool', '--tenant', 's0')).toMatchObject([{ moved: { Cool: 2 } }]);
-  expect(await all('rehydrate', '--tenant', 's0')).toMatchObject([{ blobs: 2, readable: 2, offline: 0 }]);
-  expect(await all('lake')).toMatchObject([{ written: 2, documents: 3, faults: [] }]);
-  expect(await all('lake')).toMatchObject([{ written: 0, unchanged: 2 }]);
 });

@@ -60,17 +60,20 @@ it('an erasure leaves what a hold keeps, and the release removes it', async () =
   const kept = blobsOf(await everything(stage, blobs), GONE);
   expect(kept).toHaveLength(1);
 
-  const { value, text } = await run('archive hold', { tenant: GONE, reason: 'case 17' });
+  const { value, text } = await run('archive hold add', { tenant: GONE, reason: 'case 17' });
   expect(value).toMatchObject({ tenant: GONE, reason: 'case 17', actor: 'test', blobs: kept.length });
   expect(text).toContain('under a legal hold');
-  expect(await json('archive', 'holds')).toMatchObject({ code: 0, value: [{ tenant: GONE, reason: 'case 17' }] });
-  expect((await cli(['archive', 'holds'])).stdout).toMatch(/leaving-store .* case 17/);
+  expect(await json('archive', 'hold', 'list')).toMatchObject({
+    code: 0,
+    value: [{ tenant: GONE, reason: 'case 17' }],
+  });
+  expect((await cli(['archive', 'hold', 'list'])).stdout).toMatch(/leaving-store .* case 17/);
 
   const erased = await run('tenants erase', { tenant: GONE });
   const certificate = erased.value as Certificate;
   expect(erased.ok).toBe(false);
   expect(certificate.held).toHaveLength(kept.length);
-  expect(erased.text).toContain('`millrace archive release` removes them');
+  expect(erased.text).toContain('`millrace archive hold end` removes them');
   // The record of the hold needs the tenant, so the certificate says it, and counts it as nobody's document.
   expect(certificate.mentions).toEqual({});
   expect(certificate.stays.map(({ what }) => what)).toContain(
@@ -79,25 +82,25 @@ it('an erasure leaves what a hold keeps, and the release removes it', async () =
   expect(erased.text).not.toContain(GONE);
   expect(blobsOf(await everything(stage, blobs), GONE)).toEqual(kept);
   const { erasure } = certificate;
-  expect(await json('archive', 'holds')).toMatchObject({ value: [{ tenant: GONE, erasure }] });
+  expect(await json('archive', 'hold', 'list')).toMatchObject({ value: [{ tenant: GONE, erasure }] });
   expect((await json('archive', 'verify')).code).toBe(0);
 
-  expect(await json('archive', 'release', '--tenant', GONE, '--dry-run')).toMatchObject({
+  expect(await json('archive', 'hold', 'end', '--tenant', GONE, '--dry-run')).toMatchObject({
     code: 0,
     value: { steps: [`take the legal hold from 1 blob`, `remove what erasure ${erasure} had to leave`] },
   });
-  expect(await cli(['archive', 'release', '--tenant', GONE])).toMatchObject({
+  expect(await cli(['archive', 'hold', 'end', '--tenant', GONE])).toMatchObject({
     code: 2,
     stderr: expect.stringContaining('--yes'),
   });
-  expect(await json('archive', 'release', '--tenant', GONE, '--yes')).toEqual({
+  expect(await json('archive', 'hold', 'end', '--tenant', GONE, '--yes')).toEqual({
     code: 0,
     value: { released: kept.length, removed: kept.length, held: 0, erasure },
   });
   expect(naming(await everything(stage, blobs), GONE)).toEqual([]);
   expect(blobsOf(await everything(stage, blobs), STAYS).length).toBeGreaterThan(0);
-  expect((await cli(['archive', 'holds'])).stdout).toContain('No tenant is under a legal hold.');
-  expect(await cli(['archive', 'release', '--tenant', GONE, '--yes'])).toMatchObject({
+  expect((await cli(['archive', 'hold', 'list'])).stdout).toContain('No tenant is under a legal hold.');
+  expect(await cli(['archive', 'hold', 'end', '--tenant', GONE, '--yes'])).toMatchObject({
     code: 2,
     stderr: expect.stringContaining(`Tenant ${GONE} is under no legal hold`),
   });
@@ -108,13 +111,13 @@ it('an account without holds refuses, and nothing is noted', async () => {
   await using _ = stage;
   await fill(stage, [STAYS]);
   const before = blobsOf(await everything(stage, blobs), STAYS);
-  const { code, stderr } = await cli(['archive', 'hold', '--tenant', STAYS, '--reason', 'case 17']);
+  const { code, stderr } = await cli(['archive', 'hold', 'add', '--tenant', STAYS, '--reason', 'case 17']);
   expect([code, stderr]).toEqual([2, expect.stringContaining('refused to set a legal hold')]);
   expect(stderr).toContain('Azurite has no holds');
   // Of a tenant that has nothing archived yet, whose next sweep would be the first to fail.
-  const unseen = await cli(['archive', 'hold', '--tenant', GONE, '--reason', 'case 17']);
+  const unseen = await cli(['archive', 'hold', 'add', '--tenant', GONE, '--reason', 'case 17']);
   expect([unseen.code, unseen.stderr]).toEqual([2, expect.stringContaining('no version-level immutability')]);
-  expect(await json('archive', 'holds')).toEqual({ code: 0, value: [] });
+  expect(await json('archive', 'hold', 'list')).toEqual({ code: 0, value: [] });
   // A record that stayed would stop every sweep of the tenant.
   await stage.container('Orders').items.create({
     id: 'late',
@@ -132,10 +135,10 @@ it('a tenant that has nothing archived yet is held where the account can', async
   const [stage, blobs] = await staged(holding.connectionString, 'early');
   await using _ = stage;
   await fill(stage, [STAYS]);
-  expect((await run('archive hold', { tenant: GONE, reason: 'case 18' })).value).toMatchObject({ blobs: 0 });
-  expect(await json('archive', 'holds')).toMatchObject({ value: [{ tenant: GONE }] });
+  expect((await run('archive hold add', { tenant: GONE, reason: 'case 18' })).value).toMatchObject({ blobs: 0 });
+  expect(await json('archive', 'hold', 'list')).toMatchObject({ value: [{ tenant: GONE }] });
   await fill(stage, [GONE]);
-  expect((await run('archive release', { tenant: GONE })).value).toMatchObject({
+  expect((await run('archive hold end', { tenant: GONE })).value).toMatchObject({
     released: blobsOf(await everything(stage, blobs), GONE).length,
   });
 });
@@ -143,12 +146,12 @@ it('a tenant that has nothing archived yet is held where the account can', async
 it('refuses what no hold can cover', async () => {
   const [stage] = await staged(holding.connectionString, 'refused');
   await using _ = stage;
-  const hold = (...more: string[]) => cli(['archive', 'hold', ...more]);
+  const hold = (...more: string[]) => cli(['archive', 'hold', 'add', ...more]);
   expect(await hold('--tenant', GONE, '--reason', ' ')).toMatchObject({ code: 2 });
   expect(await hold('--reason', 'case 17')).toMatchObject({ code: 2, stderr: expect.stringContaining('--tenant') });
   expect(await hold('--tenant', 'all', '--reason', 'case 17')).toMatchObject({
     code: 2,
     stderr: expect.stringContaining('all'),
   });
-  expect(await json('archive', 'holds')).toEqual({ code: 0, value: [] });
+  expect(await json('archive', 'hold', 'list')).toEqual({ code: 0, value: [] });
 });

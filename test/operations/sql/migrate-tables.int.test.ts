@@ -66,20 +66,6 @@ describe('sql migrate', () => {
       )
     ).rows.map(({ attname }) => attname);
 
-  it('brings the list of contents of an earlier version up to date', async () => {
-    await migrateTables([layout()], database, signal);
-    const made = async () => (await client.query('SELECT made FROM millrace.contents')).rows;
-    const before = await made();
-    await client.query('ALTER TABLE millrace.contents DROP COLUMN made, DROP COLUMN kept_until');
-    expect(await migrateTables([layout()], database, signal)).toEqual([
-      'add made to millrace.contents',
-      'add kept_until to millrace.contents',
-      'list the tables of millrace.orders_v1',
-    ]);
-    expect(await made()).toEqual(before);
-    expect(await migrateTables([layout()], database, signal)).toEqual([]);
-  });
-
   it('creates what is missing, and does nothing the second time', async () => {
     expect(await migrateTables([layout()], database, signal)).toEqual([
       'create the schema millrace',

@@ -13,12 +13,11 @@ export const archive = listed({
   id: 'archive',
   title: 'Archive',
   operation: 'archive list',
-  input: { tiers: true },
   absent: { 'archive-none': 'The pipeline declares no archive.' },
   about: 'Documents that were moved to blobs, by tenant and month.',
   show: (rows, context, load) => {
     const months = [...Map.groupBy(rows, ({ period }) => period)]
-      .map(([period, of]) => ({ period, documents: sum(of, 'documents'), bytes: sum(of, 'bytes') }))
+      .map(([period, of]) => ({ period, archived: sum(of, 'archived'), bytes: sum(of, 'bytes') }))
       .toSorted((a, b) => (a.period < b.period ? 1 : -1));
     const byMonth = liveTable({
       caption: 'By month',
@@ -28,7 +27,7 @@ export const archive = listed({
         { title: 'Month', cell: ({ period }) => period },
         sizeBar(months, ({ period }) => period),
         { title: 'Size', number: true, cell: (row) => bytes(row.bytes) },
-        { title: 'Documents', number: true, cell: ({ documents }) => count(documents) },
+        { title: 'Archived now', number: true, cell: ({ archived }) => count(archived) },
       ],
     });
     byMonth.update(months);
@@ -43,9 +42,8 @@ export const archive = listed({
         { title: 'Month', cell: ({ period }) => period },
         sizeBar(rows, ({ tenant, period }) => `${tenant}, ${period}`),
         { title: 'Size', number: true, cell: (row) => bytes(row.bytes) },
-        { title: 'Documents', number: true, cell: ({ documents }) => count(documents) },
+        { title: 'Archived now', number: true, cell: ({ archived }) => count(archived) },
         { title: 'Blobs', number: true, cell: ({ blobs }) => count(blobs) },
-        { title: 'Tier', cell: ({ tiers = [] }) => tiers.join(', ') || '–' },
         {
           title: 'Fault',
           cell: ({ fault }) => (fault ? badge(fault.why ?? fault.message ?? 'unreadable', 'bad') : '–'),
@@ -55,7 +53,7 @@ export const archive = listed({
     });
     table.update(rows.slice(0, MOST_ROWS));
     return [
-      h('p', { text: `${plural(sum(rows, 'documents'), 'document')}, ${bytes(sum(rows, 'bytes'))}.` }),
+      h('p', { text: `${plural(sum(rows, 'archived'), 'document')}, ${bytes(sum(rows, 'bytes'))}.` }),
       byMonth.node,
       table.node,
       rows.length > MOST_ROWS
@@ -75,7 +73,7 @@ const sizeBar = (rows, nameOf) => {
 };
 
 /** Back to the container, unchanged; what stands there already is left. */
-function restore({ projection, tenant, period, place, tiers = [] }, load) {
+function restore({ projection, tenant, period, place }, load) {
   const name = projection.split('@')[0];
   return {
     sign: `${projection} ${tenant} ${period}`,
@@ -89,7 +87,7 @@ function restore({ projection, tenant, period, place, tiers = [] }, load) {
             act({
               operation: 'archive restore',
               input: { name, tenant, from: period, to: period, ...(place === null ? {} : { shard: place }) },
-              title: `Restore ${period} of ${tenant}${tiers.includes('Archive') ? ' (blobs in the Archive tier must be rehydrated first: millrace archive rehydrate)' : ''}`,
+              title: `Restore ${period} of ${tenant}`,
               confirm: 'Restore',
               done: load,
             }),

@@ -1,7 +1,6 @@
 import { createServer } from 'node:http';
 import { createServer as createSecureServer } from 'node:https';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
-import { pipeline, Readable } from 'node:stream';
 import type { Certificate } from '../../tls.ts';
 import { reuse } from '../wire/bytes.ts';
 import type { Service } from './service.ts';
@@ -135,14 +134,8 @@ const misdirected = (host: string | undefined): WireError =>
     `The name '${host ?? ''}' is not a name of this server. Use localhost or its address, or add the name to the option 'names'.`,
   );
 
-function send(response: ServerResponse, { status, headers, text, lines, bytes }: Reply): void {
+function send(response: ServerResponse, { status, headers, text, bytes }: Reply): void {
   if (response.destroyed) return;
-  if (lines) {
-    response.writeHead(status, { ...headers, 'content-type': 'application/jsonl' });
-    // If the client ends the connection, the rest isn't needed.
-    pipeline(Readable.from(ended(lines)), response, () => {});
-    return;
-  }
   if (status === 204 || status === 304) {
     response.writeHead(status, headers);
     response.end();
@@ -155,8 +148,4 @@ function send(response: ServerResponse, { status, headers, text, lines, bytes }:
   response.writeHead(status, headers);
   if (bytes) response.end(bytes, () => reuse(bytes));
   else response.end(body);
-}
-
-function* ended(lines: Iterable<string>): Generator<string, void> {
-  for (const line of lines) yield `${line}\n`;
 }

@@ -15,14 +15,12 @@ export interface Call {
   readonly signedFor?: string;
 }
 
-/** One answer. Its body is JSON, as text, as bytes or as lines. Header values are ASCII. */
+/** One answer. Its body is JSON, as text or as bytes. Header values are ASCII. */
 export interface Reply {
   readonly status: number;
   readonly headers: Record<string, string>;
   readonly text?: string;
   readonly bytes?: Buffer;
-  /** Produced while they are sent. */
-  readonly lines?: Iterable<string>;
 }
 
 const CODES: Record<number, string> = {

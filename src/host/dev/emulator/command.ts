@@ -21,20 +21,10 @@ interface ServerInput {
  */
 export async function command(
   name: string,
-  server: ServerInput,
-  body: Record<string, unknown>,
-  signal: AbortSignal,
-): Promise<Record<string, unknown>> {
-  return (await (await send(name, server, body, signal)).json()) as Record<string, unknown>;
-}
-
-/** Sends one command and returns the response, for answers that are not one JSON object. */
-export async function send(
-  name: string,
   { endpoint, key }: ServerInput,
   body: Record<string, unknown>,
   signal: AbortSignal,
-): Promise<Response> {
+): Promise<Record<string, unknown>> {
   const { EMULATOR_KEY } = await import('../../../emulator/index.ts');
   const response = await fetch(new URL(`_millrace/${name}`, endpoint), {
     method: 'POST',
@@ -45,8 +35,8 @@ export async function send(
     if (signal.aborted) throw cause;
     throw unreachable(endpoint, cause);
   });
-  if (response.ok) return response;
   const answer = (await response.json().catch(() => ({}))) as Record<string, unknown>;
+  if (response.ok) return answer;
   const message = typeof answer['message'] === 'string' ? answer['message'] : `The server answered ${response.status}.`;
   if (response.status >= 500) throw hostError('emulator-failed', message);
   throw sharedError('emulator-command-refused', message, { hint: `See \`millrace emulator ${name} --help\`.` });

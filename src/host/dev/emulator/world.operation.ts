@@ -21,24 +21,6 @@ export const emulatorStall = defineOperation({
   format: ({ seconds: long }) => `The server answers nothing for ${long} s.`,
 });
 
-export const emulatorCrash = defineOperation({
-  noun: 'emulator',
-  verb: 'crash',
-  summary: 'Crash a running embedded server and start it again: connections break, and data not yet on disk is lost',
-  examples: ['millrace emulator crash', 'millrace emulator crash --down 10'],
-  effect: 'changes',
-  input: z.object({
-    down: seconds.default(0).describe('seconds until the server listens again, on the same port'),
-    ...serverInput,
-  }),
-  run: async ({ down, ...server }, { signal }) => {
-    await command('crash', server, { downMs: down * 1000 }, signal);
-    return { down };
-  },
-  format: ({ down }) =>
-    down === 0 ? 'The server crashed and restarts.' : `The server crashed and restarts in ${down} s.`,
-});
-
 export const emulatorFailover = defineOperation({
   noun: 'emulator',
   verb: 'failover',

@@ -9,14 +9,17 @@ import { type Context, defineOperation } from '../operation.ts';
 import { plural } from '../table.ts';
 import { askedTenant } from '../tenants/asked.ts';
 
-const input = z.object({ tenant: z.string().min(1).describe('the tenant, as `archive holds` names it') });
+const input = z.object({ tenant: z.string().min(1).describe('the tenant, as `archive hold list` names it') });
 
-export const archiveRelease = defineOperation({
+export const archiveHoldEnd = defineOperation({
   shards: 'itself',
-  noun: 'archive',
-  verb: 'release',
+  noun: 'archive hold',
+  verb: 'end',
   summary: 'End the legal hold of a tenant, and remove the blobs that an erasure had to leave',
-  examples: ['millrace archive release --tenant store-1 --dry-run', 'millrace archive release --tenant store-1 --yes'],
+  examples: [
+    'millrace archive hold end --tenant store-1 --dry-run',
+    'millrace archive hold end --tenant store-1 --yes',
+  ],
   help: 'If the tenant was erased under the hold, its blobs are removed for good. Run it again after it was stopped.',
   effect: 'destroys',
   input,
@@ -34,7 +37,7 @@ export const archiveRelease = defineOperation({
     const { hold, erasure, holds, store } = await opened(named, context);
     const { signal } = context;
     const given = erasure ? { erasure: erasure.id, digest: erasure.digest } : { tenant: hold.tenant };
-    return audited(context, 'archive release', given, async () => {
+    return audited(context, 'archive hold end', given, async () => {
       const released = await releaseBlobs(store, hold.tenant, signal);
       const { removed, held } = erasure ? await removeReleased(store, hold.tenant, signal) : { removed: 0, held: 0 };
       // Last: a run that died before finds the record again.

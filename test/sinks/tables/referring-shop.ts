@@ -52,13 +52,13 @@ const EFFECTS: TableSpec[] = [
   table('shipments', {
     from: m.Shop.shipment,
     into: 'shipments',
-    references: { order: { of: m.Shop.order, on: { tenant: 'tenant', id: 'orderId' }, enforced: true } },
+    references: { order: { of: m.Shop.order, on: { tenant: 'tenant', id: 'orderId' } } },
   }),
   table('orders', {
     from: m.Shop.order,
     into: 'orders',
     children: { lines: { into: 'order_lines' } },
-    references: { customer: { of: m.Shop.customer, on: { id: 'customerId' }, enforced: true } },
+    references: { customer: { of: m.Shop.customer, on: { id: 'customerId' } } },
     unique: [['number']],
   }),
   table('customers', { from: m.Shop.customer, into: 'customers', unique: [['address']] }),

@@ -3,12 +3,12 @@ import { Holds } from '../../archive/holds.ts';
 import { defineOperation } from '../operation.ts';
 import { table } from '../table.ts';
 
-export const archiveHolds = defineOperation({
+export const archiveHoldList = defineOperation({
   shards: 'itself',
-  noun: 'archive',
-  verb: 'holds',
+  noun: 'archive hold',
+  verb: 'list',
   summary: 'List the tenants whose archive is under a legal hold, with the reasons',
-  examples: ['millrace archive holds', 'millrace archive holds --json'],
+  examples: ['millrace archive hold list', 'millrace archive hold list --json'],
   effect: 'reads',
   input: z.object({}),
   run: async (_, { workspace, signal }) => new Holds((await workspace.services()).global.state).all(signal),

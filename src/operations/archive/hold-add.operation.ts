@@ -18,20 +18,20 @@ export interface Held extends Hold {
   readonly blobs: number;
 }
 
-export const archiveHold = defineOperation({
+export const archiveHoldAdd = defineOperation({
   shards: 'itself',
-  noun: 'archive',
-  verb: 'hold',
+  noun: 'archive hold',
+  verb: 'add',
   summary: 'Put a tenant’s archive under a legal hold: the storage account refuses to remove or overwrite its blobs',
   examples: [
-    "millrace archive hold --tenant store-1 --reason 'case 2026-17'",
-    "millrace archive hold --tenant store-1 --reason 'case 2026-17' --json",
+    "millrace archive hold add --tenant store-1 --reason 'case 2026-17'",
+    "millrace archive hold add --tenant store-1 --reason 'case 2026-17' --json",
   ],
   help: 'It covers blobs that sweeps write later, too. Run it again after it was stopped. The archive needs a tenant: it holds the tenant’s own folder.',
   effect: 'changes',
   input: z.object({
     tenant: z.string().min(1).describe('the tenant, as its documents name it'),
-    reason: z.string().trim().min(1).describe('why; `archive holds` shows it'),
+    reason: z.string().trim().min(1).describe('why; `archive hold list` shows it'),
   }),
   run: async ({ tenant: named, reason }, context): Promise<Held> => {
     const { workspace, signal, screen, actor, clock = systemClock } = context;
@@ -47,7 +47,7 @@ export const archiveHold = defineOperation({
       });
     const store = await openStore(services, signal, (text) => screen.line(text));
     const holds = new Holds(services.global.state);
-    return audited(context, 'archive hold', { tenant, reason }, async () => {
+    return audited(context, 'archive hold add', { tenant, reason }, async () => {
       const before = await holds.of(tenant);
       await holds.add({ tenant, reason, actor, at: new Date(clock.now()).toISOString() });
       const blobs = await holdBlobs(store, tenant, { settleMs: READ_LAG_MS, clock, signal }).catch(

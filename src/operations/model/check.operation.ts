@@ -135,6 +135,7 @@ function shown(
     profile,
     rules: rules.length,
     counts: counts(report),
+    ...(documents.design && { graph: graphOf(documents.design) }),
     findings: report.findings.map(finding),
     notChecked: report.notChecked,
     waived: report.waived.map(({ finding: of, waiver: { until = 0, reason, at } }) => ({

@@ -1,8 +1,8 @@
 // G1, G11, G12: projections exist in code and document, don't read their own writes, and serve a pattern.
 import { type Facts, didYouMean, isWrite } from '../model/rules/facts.ts';
-import type { ProjectionRow, Reference } from '../model/documents.ts';
+import type { Reference } from '../model/documents.ts';
 import type { Place } from '../model/model.ts';
-import { type Need, type Rule, type RuleResult, SOURCES, missing, n, noDesign } from '../model/rules/rule.ts';
+import { type Need, type Rule, type RuleResult, SOURCES, missing, noDesign } from '../model/rules/rule.ts';
 import { circles } from '../definition/field-flow.ts';
 import type { SourceRef } from '../definition/specs.ts';
 import { suggestion } from '../base/near.ts';
@@ -80,30 +80,16 @@ export function existence(contract: Contract): Rule[] {
       hint: 'Write into another type. Or change one projection, so that it reads only fields that the others don’t write.',
       needs: [anyProjection(contract)],
       *check(facts) {
-        if (contract.pipeline && facts.design) {
-          for (const names of circles(contract.pipeline, facts.design.model)) {
-            const [first = ''] = names;
-            yield {
-              message: `${[...names, first].join(' → ')}: these projections feed each other in a circle`,
-              at: contract.named(first)?.at ??
-                facts.design.model.containers[0]?.at ?? { file: facts.design.file, line: 1 },
-            };
-          }
+        if (!contract.pipeline || !facts.design) {
+          yield contract.pipeline ? noDesign : noPipeline;
+          return;
         }
-        const rows = facts.rows.filter(({ sink, source, kind }) => sink && source && kind !== 'embed');
-        const seen = new Set<string>();
-        for (const row of rows) {
-          const circle = walk(row, rows, [row]);
-          const key =
-            circle
-              ?.map(({ name }) => name)
-              .toSorted()
-              .join() ?? '';
-          if (!circle || seen.has(key)) continue;
-          seen.add(key);
+        for (const names of circles(contract.pipeline, facts.design.model)) {
+          const [first = ''] = names;
           yield {
-            message: `${[...circle, row].map(({ name }) => name).join(' → ')}: these projections feed each other in a circle`,
-            at: row.at,
+            message: `${[...names, first].join(' → ')}: these projections feed each other in a circle`,
+            at: contract.named(first)?.at ??
+              facts.design.model.containers[0]?.at ?? { file: facts.design.file, line: 1 },
           };
         }
       },
@@ -113,7 +99,7 @@ export function existence(contract: Contract): Rule[] {
       title: 'Every projection serves a pattern that is mapped to its sink',
       severity: 'warning',
       source: SOURCES.ours,
-      why: 'A copy without readers costs writes and has no use. So each projection serves a pattern, and the mapping reads this pattern from the sink. The rule also reports frequent queries across partitions that no projection serves. The evidence states the update rate below which a copy is cheaper.',
+      why: 'A copy without readers costs writes and has no use. So each projection serves a pattern, and the mapping reads this pattern from the sink.',
       hint: 'State the patterns under Serves, and map them to the sink.',
       needs: [SECTION],
       *check(facts) {
@@ -133,22 +119,6 @@ export function existence(contract: Contract): Rule[] {
           }
         }
         yield* unserved(facts);
-        for (const { row, detail, peak } of facts.accesses) {
-          const partitions = facts.partitions(detail);
-          if (
-            !row.operations.includes('cross-partition') ||
-            row.ids.some((id) => facts.rows.some(({ serves }) => serves.includes(id))) ||
-            (peak ?? 0) < facts.settings.frequent
-          )
-            continue;
-          const saved = (peak ?? 0) * 2.5 * partitions;
-          const write = facts.estimate('replace', detail);
-          yield {
-            message: `Row ${row.printed} queries across partitions ${n(peak ?? 0)} times a second, and no projection serves it`,
-            at: row.at,
-            evidence: `${n(peak ?? 0)}/s × 2.5 × ${partitions} = ${n(saved)} RU/s; a copy at ${n(write)} RU an update is cheaper below ${n(saved / write)} updates/s`,
-          };
-        }
       },
     },
   ];
@@ -216,22 +186,4 @@ function* refersTo(
       };
     }
   }
-}
-
-function walk(
-  start: ProjectionRow,
-  rows: readonly ProjectionRow[],
-  path: readonly ProjectionRow[],
-): readonly ProjectionRow[] | undefined {
-  const last = path.at(-1);
-  for (const next of rows) {
-    const fed = [next.source, ...next.joins].some(
-      (of) => of?.container === last?.sink?.container && of?.type === last?.sink?.type,
-    );
-    if (!fed) continue;
-    if (next === start) return path;
-    const further = path.includes(next) ? undefined : walk(start, rows, [...path, next]);
-    if (further) return further;
-  }
-  return undefined;
 }

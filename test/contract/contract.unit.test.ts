@@ -415,6 +415,7 @@ test('without a pipeline the document is checked alone, and it is said what was 
   expect(report.notChecked.map(({ rule, missing }) => `${rule}: ${missing}`)).toEqual([
     'G1: pipeline.ts',
     'G6: pipeline.ts',
+    'G11: pipeline.ts',
     'G13: pipeline.ts',
     'G14: pipeline.ts',
     'G15: pipeline.ts',

@@ -6,7 +6,6 @@ import { bytesOf, duration, quantities } from '../reader/quantity.ts';
 import { parseRequirements } from '../reader/requirements.ts';
 import { column, hasColumns, tablesOf } from '../reader/tables.ts';
 import { words } from '../relations.ts';
-import { keptIn, withRates } from './said.ts';
 
 export interface Field {
   readonly name: string;
@@ -64,13 +63,12 @@ export interface Question {
 const FIELD = /^`?([\p{L}_]\w*)`?(?:\s*\((?:([\d,]+) values(?:, ?largest ([\d.]+) ?%)?|(unique))\))?$/iu;
 
 export function needsOf(
-  source: string,
+  text: string,
   file: string,
 ): { readonly needs: Needs; readonly questions: readonly Question[] } {
-  const text = withRates(source, parseRequirements(source, file));
   const requirements = parseRequirements(text, file);
   const questions: Question[] = [];
-  const entities = entitiesOf(text, file, requirements, questions);
+  const entities = entitiesOf(text, file, questions);
   const names = entities.map(({ name }) => name);
   const accesses = requirements.patterns.flatMap((pattern): Access[] => {
     const line = pattern.at.line;
@@ -152,7 +150,7 @@ const written = (time: string): string =>
     (_, digit: string, unit: string) => `${digit} ${SHORT[unit.toLowerCase()]}`,
   );
 
-function entitiesOf(text: string, file: string, { prose }: Requirements, questions: Question[]): Entity[] {
+function entitiesOf(text: string, file: string, questions: Question[]): Entity[] {
   const tables = [...within(outlineOf(text, file))].flatMap(({ blocks }) => tablesOf(blocks, text, file));
   const rows = tables.filter((table) => hasColumns(table, ENTITY, ['fields'])).flatMap((table) => table.rows);
   if (rows.length === 0)
@@ -182,15 +180,7 @@ function entitiesOf(text: string, file: string, { prose }: Requirements, questio
       .find((size) => size !== undefined);
     const keptText = column(row, ['kept', 'retention']) ?? '';
     const ask = (question: string): void => void questions.push({ line: row.at.line, question });
-    const stated = duration(written(keptText));
-    // What the table leaves out, a sentence may say.
-    const sentences = keptIn(prose, name);
-    const kept = stated ?? sentences[0]?.value;
-    const differing = sentences.find(({ value }) => value !== kept);
-    if (differing)
-      ask(
-        `How long is ${name} kept? ${stated === undefined ? `Line ${sentences[0]?.line} says "${sentences[0]?.text}"` : `The table has "${keptText}"`}, and line ${differing.line} says "${differing.text}".`,
-      );
+    const kept = duration(written(keptText));
     if (parts.some((part) => !part))
       ask(`Which fields does ${name} have? Write names with commas: id, customerId, status (6 values).`);
     if (!fields.some((field) => field.name === 'id')) ask(`Which field identifies one ${name}? Name it id.`);

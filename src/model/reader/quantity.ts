@@ -96,7 +96,7 @@ const around = (text: string, index: number, end: number): string =>
   `${/[^,;.(/]*$/.exec(text.slice(0, index))?.[0] ?? ''} ${/^[^,;.)/]*/.exec(text.slice(end))?.[0] ?? ''}`;
 
 /** Seconds of each unit of time that a text may have. */
-export const SECONDS: Readonly<Record<string, number>> = {
+const SECONDS: Readonly<Record<string, number>> = {
   ms: 0.001,
   millisecond: 0.001,
   s: 1,

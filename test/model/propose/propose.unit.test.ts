@@ -329,39 +329,6 @@ describe('needs', () => {
   });
 });
 
-describe('sentences', () => {
-  const told = (more: string, kept = '', rate = ''): string =>
-    `${requirementsOf({ ...READINGS, entities: [`| Reading | id, deviceId (3,000 values), celsius | 0.2 KB | 9,000,000 | ${kept} |`] }).replace('| 200/100 |', `| ${rate} |`)}\n${more}\n`;
-  const RATE =
-    'Pattern 2 is asked for 12,000 times a minute at the peak, and 6,000 on average. It is the page that every visitor opens.';
-
-  test('say how long documents are kept, and how often a pattern is asked for', () => {
-    const { needs, questions } = needsOf(told(`Readings are kept for 90 days.\n\n${RATE}`), 'r.md');
-    expect(questions).toEqual([]);
-    expect(needs.entities[0]?.keptSeconds).toBe(90 * 86_400);
-    expect(needs.accesses.find(({ id }) => id === '2')).toMatchObject({ peak: 200, average: 100 });
-    // The documents of the proposal cost what the same facts in the table cost.
-    expect(propose(needs).cost).toEqual(proposed(READINGS).cost);
-  });
-
-  test('that contradict the table or each other are a question', () => {
-    const asked = (text: string): string[] => needsOf(text, 'r.md').questions.map(({ question }) => question);
-    expect(asked(told('Readings are kept for 90 days.', '30 d', '200/100'))).toEqual([
-      expect.stringMatching(
-        /How long is Reading kept\? The table has "30 d", and line \d+ says "Readings are kept for 90/,
-      ),
-    ]);
-    expect(asked(told(`Keep readings for 90 days. A reading expires after 30 days.`, '', '200/100'))).toHaveLength(1);
-    expect(asked(told(`${RATE}\n\nPattern 2: 10 times a second at the peak, 5 on average.`))).toEqual([
-      expect.stringContaining('How often is pattern 2 asked for?'),
-    ]);
-    // Without a period, or with one figure, nothing is said.
-    expect(asked(told('Pattern 2 is asked for 200 times at the peak, and 100 on average.'))).toHaveLength(1);
-    expect(asked(told('Pattern 2 is asked for 200 times a second at the peak.'))).toHaveLength(1);
-    expect(asked(told('Readings of 90 days are on the page.', '', '200/100'))).toEqual([]);
-  });
-});
-
 test('a field by which a pattern asks needs its number of values; it may be unique', () => {
   const of = (email: string) =>
     needsOf(requirementsOf({ ...USERS, entities: [`| User | id, ${email}, name | 1 KB | 1,000,000 | |`] }), 'r.md');

@@ -1,4 +1,4 @@
-// Blobs of two codecs in one archive: ARC-H50 and ARC-H51.
+// Blobs of two codecs in one archive: ARC-H50.
 import { expect, it } from 'vitest';
 import { pack, unpack } from '../../src/archive/blob.ts';
 import { compactArchive } from '../../src/archive/compact.ts';

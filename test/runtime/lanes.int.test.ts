@@ -79,7 +79,6 @@ it('the operations that work through whole containers are bulk', () => {
   expect(bulk.map(operationName).toSorted()).toEqual([
     'archive compact',
     'archive expire',
-    'archive lake',
     'archive restore',
     'archive sweep',
     'archive verify',

@@ -84,3 +84,19 @@ it('a move whose record has quotes, from an earlier version, is resumed', async 
   expect((await map.mapping(BigInt(`${LARGE}2`))).shard).toBe(to);
   client.dispose();
 });
+
+it('check names a container that was dropped since its shard is in the map', async () => {
+  expect(await told('check tenants')).toBe('tenants: no differences.\n');
+  const client = clientInside(stage.emulator);
+  await client.database('east').container('Orders').delete();
+  const { code, value } = await stage.json('check tenants');
+  expect({ code, value }).toMatchObject({
+    code: 1,
+    value: [{ map: 'tenants', unfit: [{ shard: 'east', what: expect.stringContaining('no container Orders') }] }],
+  });
+  expect((await stage.run('check tenants')).stdout).toContain('millrace shards init --shard');
+  // With another key it is another container.
+  await client.database('east').containers.create({ id: 'Orders', partitionKey: '/other' });
+  expect((await stage.run('check tenants')).stdout).toContain('begins with /other, not with /tenantId');
+  client.dispose();
+});

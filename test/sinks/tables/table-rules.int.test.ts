@@ -1,4 +1,4 @@
-// References and unique values (docs/SPEC-tables.md, TAB-J1 to TAB-J3). On PGlite, which is PostgreSQL 18.
+// References and unique values (docs/SPEC-tables.md, TAB-J7 and TAB-J8). On PGlite, which is PostgreSQL 18.
 import { beforeEach, expect, it } from 'vitest';
 import { entryId } from '../../../src/definition/sink-id.ts';
 import type { Doc } from '../../../src/definition/specs.ts';

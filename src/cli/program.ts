@@ -1,5 +1,5 @@
 import { Command, Option } from 'commander';
-import type { Operation } from '../operations/operation.ts';
+import { type Operation, operationName } from '../operations/operation.ts';
 import type { Registry } from '../operations/registry.ts';
 import { completionOf } from './completion.ts';
 import { type Flag, flagsOf, optionOf } from './flags.ts';
@@ -39,7 +39,9 @@ export function buildProgram(
   const nouns = new Map<string, Command>();
   const operations = registry.all();
   const named = operations.find((of) =>
-    [of.noun, of.verb].filter((word) => word !== undefined).every((word, at) => argv[at] === word),
+    operationName(of)
+      .split(' ')
+      .every((word, at) => argv[at] === word),
   );
   for (const operation of operations) {
     const parent = operation.noun === undefined ? program : noun(program, nouns, operation.noun);
@@ -47,7 +49,7 @@ export function buildProgram(
     parent.addCommand(isAsked ? verb(operation, invoke) : new Command(operation.verb).description(operation.summary));
   }
   for (const [name, command] of nouns) {
-    const own = operations.filter((of) => of.noun === name);
+    const own = operations.filter((of) => of.noun === name || of.noun?.startsWith(`${name} `));
     command
       .description(command.commands.map((of) => of.name()).join(', '))
       .addHelpText('after', `${examplesText(own.flatMap(({ examples: [first] }) => first ?? []))}${EXIT_CODES}`);
@@ -63,7 +65,7 @@ Examples:
   millrace dev --once               the same: compare with what a recomputation gives, and end
   millrace model check              check the modelling documents and the pipeline
   millrace status --env production  show a pipeline of an account
-  millrace top                      the same, live in the terminal
+  millrace status --watch           the same, again and again
 
 millrace NOUN --help lists the verbs of a noun, and millrace NOUN VERB --help has flags and examples of one.
 `;
@@ -77,7 +79,10 @@ const EXIT_CODES =
 function noun(program: Command, nouns: Map<string, Command>, name: string): Command {
   const known = nouns.get(name);
   if (known) return known;
-  const command = program.command(name).showSuggestionAfterError();
+  const words = name.split(' ');
+  const last = words.pop() ?? name;
+  const parent = words.length === 0 ? program : noun(program, nouns, words.join(' '));
+  const command = parent.command(last).showSuggestionAfterError();
   nouns.set(name, command);
   return command;
 }
@@ -112,7 +117,7 @@ const argumentOf = ({ field, isList, required }: Flag): string => {
   return required ? `<${name}>` : `[${name}]`;
 };
 
-function commonOptions({ plan, effect }: Operation): Option[] {
+function commonOptions({ plan, effect, effects = {} }: Operation): Option[] {
   const options = [
     new Option(
       '--pipeline <directory>',
@@ -124,7 +129,8 @@ function commonOptions({ plan, effect }: Operation): Option[] {
     new Option('--debug', 'show the stack of an error'),
   ];
   if (plan) options.push(new Option('--dry-run', 'show what the command would do, and change nothing'));
-  if (effect === 'destroys') options.push(new Option('--yes', 'confirm a command that can’t be undone'));
+  if ([effect, ...Object.values(effects)].includes('destroys'))
+    options.push(new Option('--yes', 'confirm a command that can’t be undone'));
   return options;
 }
 
@@ -158,3 +164,7 @@ function commonFlags(command: Command): CommonFlags {
 export function everyCommand(command: Command): Command[] {
   return [command, ...command.commands.flatMap(everyCommand)];
 }
+
+/** The words of a command, beginning with `millrace`. */
+export const wordsOf = (command: Command): string =>
+  command.parent ? `${wordsOf(command.parent)} ${command.name()}` : command.name();

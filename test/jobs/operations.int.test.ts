@@ -77,9 +77,8 @@ describe.each(DATASTORES)('operations by jobs on %s', (_name, available, start) 
         ['projections', 'rebuild', 'summaries@2'],
         ['projections', 'replay', 'days'],
         ['projections', 'verify', 'days'],
-        ['projections', 'fan-out', '--within', '5'],
         ['dead-letters', 'redrive'],
-        ['containers', 'migrate', 'Orders', '--into', 'ByCustomer'],
+        ['migrate', 'Orders', '--into', 'ByCustomer'],
       ];
       const ids: (string | undefined)[] = [];
       for (const args of asked) {

@@ -40,7 +40,7 @@ export interface ChildGiven<E> {
   readonly extra?: 'keep' | 'refuse';
 }
 
-/** A document that a row names. Both sides may come and go: `millrace sql orphans` reports rows whose other document is missing. */
+/** A document that a row names. Both sides may come and go: `millrace projections verify` names rows whose other document is missing. */
 export interface ReferenceGiven<P extends object, S> {
   /** The type of the other document. */
   readonly of: Type<P>;

@@ -113,7 +113,7 @@ function constraintFindings(spec: TableSpec, layout: TableLayout, pipeline: Pipe
       error(
         'table-enforced',
         `Projection ${spec.name} can't enforce ${why}`,
-        'Let `on` name the whole key of the other document, by fields of the same types. Or remove enforced: `millrace sql orphans` reports such rows.',
+        'Let `on` name the whole key of the other document, by fields of the same types. Or remove enforced: `millrace projections verify` names such rows.',
       ),
     ),
     ...unfitting.map((name) =>

@@ -121,7 +121,7 @@ export class Migrations {
     return operationsError('migration-unknown', `There is no migration of ${name}${suggestion(name, known)}`, {
       hint:
         known.length === 0
-          ? 'Start one with `millrace containers migrate NAME --into TARGET`.'
+          ? 'Start one with `millrace migrate NAME --into TARGET`.'
           : `Name one of: ${known.join(', ')}.`,
     });
   }
@@ -147,7 +147,7 @@ const done = (name: string, into: string): UsageError =>
 
 const other = ({ name, into }: MigrationRecord): UsageError =>
   operationsError('migration-other', `${name} is being migrated to ${into}`, {
-    hint: `Finish it first, or abandon it with \`millrace containers migrate ${name} --into ${into} --give-up\`.`,
+    hint: `Finish it first, or abandon it with \`millrace migrate ${name} --into ${into} --give-up\`.`,
   });
 
 const finished = ({ name, into, direction }: MigrationRecord): UsageError =>

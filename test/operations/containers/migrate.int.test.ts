@@ -344,7 +344,7 @@ it('says on the command line what it would do, did, and refuses', async () => {
   for (const [name, value] of Object.entries(stage.env)) vi.stubEnv(name, value);
   try {
     await stage.container('Orders').items.upsert({ id: 'a', type: 'order', storeId: 's1', customerId: 'c1' });
-    const containers = (...args: string[]) => cli(['containers', 'migrate', ...args, '--pipeline', SHOP]);
+    const containers = (...args: string[]) => cli(['migrate', ...args, '--pipeline', SHOP]);
     expect((await containers('Orders', '--into', 'ByCustomer', '--dry-run')).stdout).toContain(
       'copy 1 document of Orders to ByCustomer',
     );

@@ -13,14 +13,14 @@ beforeAll(async () => {
   const { database: north } = await client.databases.create({ id: 'north' });
   await north.containers.create({ id: 'Orders', partitionKey: '/tenantId' });
   await told('init');
-  await told('create-map tenants --kind range --key-type int32 --sharded Orders=/tenantId');
+  await told('map create tenants --kind range --key-type int32 --sharded Orders=/tenantId');
   for (const shard of ['west', 'east', 'north']) {
     await told(`init --shard ${shard}`);
-    await told(`create tenants --shard ${shard}`);
+    await told(`add tenants --shard ${shard}`);
   }
-  await told('map tenants --shard west --low -10 --high 100');
-  await told('map tenants --shard east --low 100 --high 200');
-  await told('map tenants --shard east --low 200 --high 300');
+  await told('keys map tenants --shard west --low -10 --high 100');
+  await told('keys map tenants --shard east --low 100 --high 200');
+  await told('keys map tenants --shard east --low 200 --high 300');
   const write = async (shard: string, tenantId: unknown, documents: number): Promise<void> => {
     const orders = client.database(shard).container('Orders');
     for (let n = 0; n < documents; n += 1)
@@ -95,8 +95,8 @@ it('evens out the RU/s that hosts report, where the tenant of the pipeline is th
     if (shard === 'west')
       for (const storeId of ['a', 'b', 'c']) await container.items.create({ id: 'cart', type: 'cart', storeId });
   }
-  await told('create-map stores --kind list --key-type text --sharded Carts=/storeId');
-  for (const shard of ['west', 'east']) await told(`create stores --shard ${shard}`);
+  await told('map create stores --kind list --key-type text --sharded Carts=/storeId');
+  for (const shard of ['west', 'east']) await told(`add stores --shard ${shard}`);
   for (const key of ['a', 'b', 'c']) await told(`map stores --shard west --key ${key}`);
   const at = Date.now();
   const spent = (tenant: string, charge: number) => ({ tenant, changes: 1, parked: 0, charge, delayMs: 0 });
@@ -143,9 +143,9 @@ it('names keys that were written past the router, and none that a move or a mapp
   const client = clientInside(stage.emulator);
   const orders = client.database('west').container('Orders');
   for (const tenantId of [999, 998]) await orders.items.create({ id: 'o', type: 'order', tenantId });
-  await told('map tenants --shard west --low 998 --high 999');
-  await told('offline tenants --low 998 --high 999');
-  await told('unmap tenants --low 998 --high 999');
+  await told('keys map tenants --shard west --low 998 --high 999');
+  await told('keys offline tenants --low 998 --high 999');
+  await told('keys unmap tenants --low 998 --high 999');
   const { value } = await stage.json('advise tenants');
   expect((value as { pastRouter: unknown }).pastRouter).toEqual({
     keys: 2,

@@ -17,8 +17,8 @@ export interface MigrationRecord {
   /** The container to migrate. */
   readonly name: string;
   readonly into: string;
-  /** Where writers write after it. Absent: an older version stored the record. */
-  readonly target?: WriteTarget;
+  /** Where writers write after it. */
+  readonly target: WriteTarget;
   /** `_rid` of both: a container that was created again under the name is another migration. */
   readonly rids: readonly [string, string];
   direction: 'forward' | 'back';
@@ -92,7 +92,7 @@ export class Migrations {
   async isUnderWay(container: string): Promise<boolean> {
     const record = await this.read(container);
     if (!record) return false;
-    return isUnfinished({ ...record, name: container }, await gateTarget(this.#state, container));
+    return isUnfinished(record, await gateTarget(this.#state, container));
   }
 
   /**
@@ -132,13 +132,10 @@ export class Migrations {
  * name of the source, in another database.
  */
 export function isUnfinished(
-  { name, into, target, direction }: Pick<MigrationRecord, 'name' | 'into' | 'target' | 'direction'>,
+  { target, direction }: Pick<MigrationRecord, 'target' | 'direction'>,
   now: WriteTarget,
 ): boolean {
-  const flipped = target
-    ? isSameTarget(now, target)
-    : // Only a gate that was switched to a target names a database.
-      now.container === into && (into !== name || now.database !== undefined);
+  const flipped = isSameTarget(now, target);
   return direction === 'forward' ? !flipped : flipped;
 }
 

@@ -201,11 +201,7 @@ it('into a container of the same name in another database ends as one of another
   await migrate(there);
   expect(await underWay(), 'switched').toEqual(none);
   await expect(migrations.forget('Orders')).rejects.toMatchObject({ code: 'migration-finished' });
-  // As an older version stored it.
-  const { target, ...record } = (await migrations.read('Orders'))!;
-  expect(target).toEqual({ container: 'Orders', database: 'other' });
-  await migrations.save(record);
-  expect(await underWay(), 'without its target').toEqual(none);
+  expect((await migrations.read('Orders'))?.target).toEqual({ container: 'Orders', database: 'other' });
   await migrate({ ...there, rollback: true });
   expect(await underWay(), 'switched back').toEqual(none);
 });

@@ -76,7 +76,7 @@ describe('leases list', () => {
       rejection: null,
     };
     const at = new Date().toISOString();
-    const said = { pk: 'status', at, startedAt: at, projections: [], sources: [], ttl: 600 };
+    const said = { pk: 'status', at, startedAt: at, version: '0.1.0', projections: [], sources: [], ttl: 600 };
     await state.items.create({ ...said, id: host.owner, ranges: [range] });
     await state.items.create({ ...said, id: 'another host', ranges: [{ ...range, lease: unreported }] });
     const ratesOf = async () =>

@@ -97,7 +97,7 @@ it('evens out the RU/s that hosts report, where the tenant of the pipeline is th
   }
   await told('map create stores --kind list --key-type text --sharded Carts=/storeId');
   for (const shard of ['west', 'east']) await told(`add stores --shard ${shard}`);
-  for (const key of ['a', 'b', 'c']) await told(`map stores --shard west --key ${key}`);
+  for (const key of ['a', 'b', 'c']) await told(`keys map stores --shard west --key ${key}`);
   const at = Date.now();
   const spent = (tenant: string, charge: number) => ({ tenant, changes: 1, parked: 0, charge, delayMs: 0 });
   const status = {
@@ -106,8 +106,10 @@ it('evens out the RU/s that hosts report, where the tenant of the pipeline is th
     type: 'millrace.status',
     at: new Date(at).toISOString(),
     startedAt: new Date(at - 100_000).toISOString(),
+    version: '0.1.0',
     projections: [],
     sources: [],
+    ranges: [],
     tenants: { tenants: [spent('a', 500), spent('b', 300)], others: spent('', 50) },
   };
   await client.database('shop').container('millrace').items.create(status);

@@ -10,8 +10,10 @@ function report(at: string, tenants: Readonly<Record<string, number>> | undefine
     id: at,
     at,
     startedAt: '2026-01-01T00:00:00Z',
+    version: '0.1.0',
     projections: [],
     sources: [],
+    ranges: [],
     ...(tenants && {
       tenants: {
         tenants: Object.entries(tenants).map(([tenant, charge]) => ({ tenant, ...work(charge) })),

@@ -84,7 +84,7 @@ export const watchErasures = (
 };
 
 /** Where the projections of a pipeline begin in the feeds of the place. */
-export const openStarts = ({ place, global }: Pick<Services, 'place' | 'global'>, pipeline: Pipeline): Starts => {
+export const openStarts = ({ place }: Pick<Services, 'place'>, pipeline: Pipeline): Starts => {
   const { database, state } = place;
   return new Starts({ database, state, pipeline });
 };

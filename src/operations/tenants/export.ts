@@ -125,7 +125,7 @@ function line(
 }
 
 async function* lettersOf(options: PlaceOptions): AsyncGenerator<ExportedLetter> {
-  const { loaded, services, shard, asked, signal } = options;
+  const { services, shard, asked, signal } = options;
   const where = shard === undefined ? {} : { shard };
   const letters = new DeadLetters(services.place.state, letterBodies(services));
   const apart = await storedApart(options);

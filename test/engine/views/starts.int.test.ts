@@ -6,7 +6,6 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { systemClock } from '../../../src/base/clock.ts';
 import { DeadLetters } from '../../../src/engine/dead-letters/dead-letters.ts';
 import { Starts, readStarts } from '../../../src/engine/views/starts.ts';
-import { Views } from '../../../src/engine/views/views.ts';
 import type { Page } from '../../../src/feed/reading/change.ts';
 import { currentEpoch, raiseEpoch, renumber } from '../../../src/feed/reading/epochs.ts';
 import { openSource } from '../../../src/feed/reading/open-source.ts';

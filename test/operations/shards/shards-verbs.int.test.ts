@@ -150,7 +150,7 @@ it('a lock keeps others from changing a mapping', async () => {
   expect(await refused('keys offline tenants --key 7')).toBe('1 mapping-locked');
   expect(await refused('keys unlock tenants --key 7 --owner other')).toBe('1 mapping-locked');
   await told('split tenants --at 50 --owner move-7');
-  await told('merge tenants --at 50 --owner move-7 --upper-owner move-7');
+  await told('merge tenants --at 50 --owner move-7');
   expect(await told('keys unlock tenants --key 7 --force --dry-run')).toContain('locked by move-7');
   expect(await told('keys unlock tenants --key 7 --force')).toContain('Its lock was of move-7');
 });

@@ -30,9 +30,9 @@ var projections = '${timerLines} | where line.operation == "status" | mv-expand 
 var logAlerts = [
   {
     name: 'leases'
-    says: 'A feed is not read, a lease is stuck, or changes wait too long. `millrace leases check` shows which.'
+    says: 'A feed is not read, a lease is stuck, or changes wait too long. `millrace leases list --check` shows which.'
     runbook: 'a-feed-is-behind'
-    query: '${timerLines} | where line.operation == "leases check" and line.ok == false'
+    query: '${timerLines} | where line.actor == "timer:leases-check" and line.ok == false'
     operator: 'GreaterThan'
     threshold: 1
     severity: 1
@@ -77,7 +77,7 @@ var logAlerts = [
     name: 'verification'
     says: 'A verification by the schedule found documents that differ from their sources or faults of the archive, or failed. `millrace projections verify` and `millrace archive verify` show them.'
     runbook: 'a-verification-found-differences'
-    query: '${timerLines} | where line.operation == "projections verify-due" and line.ok == false'
+    query: '${timerLines} | where line.actor == "timer:verify" and line.ok == false'
     operator: 'GreaterThan'
     threshold: 0
     severity: 1

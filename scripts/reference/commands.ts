@@ -1,16 +1,13 @@
 // docs/reference/commands: a page for each noun of the command line, from the registry.
-import { buildProgram, everyCommand } from '../../src/cli/program.ts';
+import { buildProgram, everyCommand, wordsOf } from '../../src/cli/program.ts';
 import { everyOperation } from '../../src/cli/registry.ts';
 import { offered } from '../../src/host/http/offered.ts';
-import { type Operation, operationName } from '../../src/operations/operation.ts';
+import { type Operation, kebab, operationName } from '../../src/operations/operation.ts';
 import { code, table, written } from './text.ts';
 
 const program = buildProgram(everyOperation, '0.0.0', async () => {});
 const commands = new Map(
-  everyCommand(program).map((command) => {
-    const path = [command.parent?.parent, command.parent, command].flatMap((of) => (of ? [of.name()] : []));
-    return [path.slice(1).join(' '), command];
-  }),
+  everyCommand(program).map((command) => [wordsOf(command).replace(/^millrace ?/, ''), command]),
 );
 const overHttp = new Map(offered(everyOperation).map((operation) => [operationName(operation), operation]));
 /** Flags of every verb, which README.md of the folder explains once. */
@@ -19,7 +16,7 @@ const COMMON = new Set(['--pipeline', '--env', '--json', '--no-color', '--debug'
 /** Name of the page → its text. */
 export function commandPages(): Map<string, string> {
   const operations = everyOperation.all();
-  const groups = Map.groupBy(operations, (operation) => operation.noun ?? 'millrace');
+  const groups = Map.groupBy(operations, (operation) => operation.noun?.split(' ')[0] ?? 'millrace');
   const pages = [...groups].map(([noun, of]) => [`commands/${noun}.md`, page(noun, of)] as const);
   return new Map([['commands/README.md', index(groups)], ...pages]);
 }
@@ -46,7 +43,7 @@ ${table(
     ['`--yes`', 'of verbs that say *destroys*: confirm a command that can’t be undone'],
   ],
 )}
-Exit codes: 0 success; 1 differences, findings or a failure; 2 wrong usage or input; 130 interrupted. Every verb that changes something leaves a record that \`millrace audit list\` shows, except \`model apply\`, \`shards init\` and scheduled runs.
+Exit codes: 0 success; 1 differences, findings or a failure; 2 wrong usage or input; 130 interrupted. Every verb that changes something leaves a record that \`millrace audit\` shows, except \`model apply\`, \`shards init\` and scheduled runs.
 
 ## All verbs
 *Reads* changes nothing. *Changes* writes to the account or to files. *Destroys* can’t be undone, and needs \`--yes\`.
@@ -66,7 +63,12 @@ ${of.map(section).join('\n')}`;
 
 const anchor = (operation: Operation): string => operationName(operation).replaceAll(' ', '-');
 
-const effect = ({ effect: kind, plan }: Operation): string => `${kind}${plan ? ', plan' : ''}`;
+const effect = ({ effect: kind, effects = {}, plan }: Operation): string =>
+  [
+    kind,
+    ...Object.entries(effects).map(([field, of]) => `${of} with \`--${kebab(field)}\``),
+    ...(plan ? ['plan'] : []),
+  ].join(', ');
 
 function section(operation: Operation): string {
   const command = commands.get(operationName(operation))!;

@@ -61,12 +61,15 @@ function declaredIn(file: string): Declared[] {
       if (verb === undefined) throw new Error(`${file}: a verb isn't written out`);
       if (makes !== 'defineOperation') {
         const at = readFileSync(join(root, CHANGE.file), 'utf8').indexOf(CHANGE.name) + CHANGE.name.indexOf(' ') + 1;
-        const change = { name: `shards ${verb}`, file: CHANGE.file, at };
+        const change = { name: `${word('noun') ?? 'shards'} ${verb}`, file: CHANGE.file, at };
         found.push(change);
         if (makes === 'changing') changes.push(change);
         return;
       }
       if (!run) throw new Error(`${file}: ${verb} has no run`);
+      const examples = property('examples')?.value;
+      // What a timer alone runs is no verb.
+      if (examples?.type === 'ArrayExpression' && examples.elements.length === 0) return;
       const noun = word('noun');
       found.push({ name: noun === undefined ? verb : `${noun} ${verb}`, file, at: run.start });
     },

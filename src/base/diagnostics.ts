@@ -54,8 +54,6 @@ export interface Events {
   'engine:resume-failed': { error: unknown };
   /** A declaration changed without a new version. Its changes are parked; the other projections continue. */
   'projection:refused': { projection: string; error: unknown };
-  /** A stored document doesn't have the type that the model gives its sink. */
-  'projection:misfit': { projection: string; container: string; id: string; path: string; why: string };
   /** Changes of tenants that are erased were dropped. */
   'engine:erased': { changes: number };
   'engine:parked': { projection: string; container: string; id: string; error: unknown };

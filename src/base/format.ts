@@ -3,8 +3,8 @@ import { MillraceError } from './errors.ts';
 import { isObject } from './json.ts';
 
 /**
- * The format in which this version writes a kind of document, and the highest format that it reads. The lowest that it
- * reads is one below `writes`.
+ * The format in which this version writes a kind of document, and the highest format that it reads. It reads every lower
+ * one.
  */
 export interface Format {
   readonly writes: number;
@@ -90,21 +90,18 @@ const formats: Readonly<Record<string, Format>> = FORMATS;
  * A stored document has a format that this version can't read. Millrace parks no change because of it, and no checkpoint
  * passes the change: the host reads the page again, and succeeds after its upgrade.
  */
-export class FormatUnreadable extends MillraceError<'format-too-new' | 'format-too-old'> {
+export class FormatUnreadable extends MillraceError<'format-too-new'> {
   readonly kind: Kind;
   /** The stored value, of any type. */
   readonly format: unknown;
 
   constructor(kind: Kind, format: unknown, id: unknown) {
-    const { writes, reads } = FORMATS[kind];
-    const lowest = lowestOf(kind);
-    const old = Number.isInteger(format) && Number(format) < writes;
+    const { reads }: Format = FORMATS[kind];
     const named = typeof id === 'string' ? ` ${JSON.stringify(id)}` : '';
-    const code = old ? 'format-too-old' : 'format-too-new';
     super(
-      code,
-      `The ${NAMES[kind] ?? kind} document${named} has format ${JSON.stringify(format)}; this version of Millrace reads ${lowest === reads ? `format ${reads}` : `formats ${lowest} to ${reads}`}`,
-      SHARED_ERRORS[code],
+      'format-too-new',
+      `The ${NAMES[kind] ?? kind} document${named} has format ${JSON.stringify(format)}; this version of Millrace reads ${reads === 1 ? 'format 1' : `formats 1 to ${reads}`}`,
+      SHARED_ERRORS['format-too-new'],
     );
     this.kind = kind;
     this.format = format;
@@ -126,12 +123,10 @@ export function formatOf(kind: Kind): { readonly format?: number } {
   return writes > 1 ? { format: writes } : {};
 }
 
-const lowestOf = (kind: Kind): number => Math.max(1, FORMATS[kind].writes - 1);
-
 /** Whether this version reads a document of this kind and format. A document without a format has format 1. */
 export function isReadable(kind: Kind, format: unknown = 1): boolean {
   const { reads }: Format = FORMATS[kind];
-  return Number.isInteger(format) && Number(format) >= lowestOf(kind) && Number(format) <= reads;
+  return Number.isInteger(format) && Number(format) >= 1 && Number(format) <= reads;
 }
 
 /** @throws FormatUnreadable */

@@ -23,12 +23,6 @@ export const METRICS = {
     description: 'Changes that were parked',
     attributes: ['container', 'projection'],
   },
-  'millrace.documents.misfit': {
-    kind: 'counter',
-    unit: '{document}',
-    description: 'Documents that were stored though they are not of their sink’s type',
-    attributes: ['container', 'projection'],
-  },
   'millrace.feed.pages': {
     kind: 'counter',
     unit: '{page}',

@@ -60,11 +60,6 @@ export const SHARED_ERRORS = {
     hint: 'Upgrade this host to the version that wrote the document: see docs/upgrading.md.',
     retryable: true,
   },
-  'format-too-old': {
-    meaning: 'A stored document has a format that this version of Millrace no longer reads.',
-    hint: 'Run the previous version of Millrace first: see docs/upgrading.md.',
-    retryable: true,
-  },
   'jobs-url-missing': {
     meaning: 'Background jobs need a Redis or PostgreSQL server, but no setting names one.',
     hint: 'Set `JOBS_URL` to the address of the server.',

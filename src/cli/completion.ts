@@ -4,14 +4,14 @@ import { Argument, Command, type Option } from 'commander';
 interface Node {
   readonly path: string;
   readonly next: readonly Word[];
+  /** Whether no command is below it. */
+  readonly leaf: boolean;
   readonly options: readonly Option[];
 }
 
 interface Word {
   readonly name: string;
   readonly summary: string;
-  /** Whether words may follow that are in the tree too. */
-  readonly noun: boolean;
 }
 
 const SHELLS = { bash, zsh, fish } as const;
@@ -41,15 +41,13 @@ function nodesOf(command: Command, path: readonly string[] = []): Node[] {
   const verbs = command.commands.map((of) => ({
     name: of.name(),
     summary: of.description(),
-    noun: of.commands.length > 0,
   }));
   const [argument] = command.registeredArguments;
   const values = (argument?.argChoices ?? []).map((name) => ({
     name,
     summary: argument?.description ?? '',
-    noun: false,
   }));
-  const own = { path: path.join(' '), next: [...verbs, ...values], options };
+  const own = { path: path.join(' '), next: [...verbs, ...values], leaf: verbs.length === 0, options };
   return [own, ...command.commands.flatMap((child) => nodesOf(child, [...path, child.name()]))];
 }
 
@@ -75,10 +73,10 @@ function bash(nodes: readonly Node[]): string {
   );
   return `# bash completion of millrace
 _millrace() {
-  local current=\${COMP_WORDS[COMP_CWORD]} previous=\${COMP_WORDS[COMP_CWORD-1]} path= verbs= flags= values= word depth=0
+  local current=\${COMP_WORDS[COMP_CWORD]} previous=\${COMP_WORDS[COMP_CWORD-1]} path= verbs= flags= values= word
   for word in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
-    [[ $word == -* || $depth -eq 2 ]] && break
-    path+="\${path:+ }$word" depth=$((depth + 1))
+    [[ $word == -* ]] && break
+    path+="\${path:+ }$word"
     _millrace_words "$path"
     [[ -z $verbs ]] && break
   done
@@ -123,11 +121,11 @@ ${cases.join('\n')}
   esac
 }
 _millrace() {
-  local path_of= word depth=0
+  local path_of= word
   local -a verbs flags values
   for word in "\${(@)words[2,CURRENT-1]}"; do
-    [[ $word == -* || $depth -eq 2 ]] && break
-    path_of+="\${path_of:+ }$word"; depth=$((depth + 1))
+    [[ $word == -* ]] && break
+    path_of+="\${path_of:+ }$word"
     _millrace_words "$path_of"
     (( \${#verbs} )) || break
   done
@@ -163,9 +161,8 @@ function __millrace_at
     set -l path
     for word in $words
         string match -q -- '-*' $word; and break
-        test (count $path) -eq 2; and break
         set -a path $word
-        contains -- $word ${nodes[0]?.next.flatMap((of) => (of.noun ? [] : [of.name])).join(' ')}; and break
+        contains -- "$path" ${nodes.flatMap(({ path, leaf }) => (leaf ? [quoted(path)] : [])).join(' ')}; and break
     end
     test "$path" = "$argv"
 end

@@ -16,11 +16,6 @@ export const CLI_ERRORS = {
     hint: 'Write the verb as on the command line, for example `projections list`. The help of Millrace lists all.',
     usage: true,
   },
-  'terminal-missing': {
-    meaning: '`millrace top` draws in a terminal, and its input or output is none.',
-    hint: 'Use `millrace status --watch`; with `--json` it prints one line of JSON for each look.',
-    usage: true,
-  },
   'tool-ended': {
     meaning: 'The thread of a tool of `millrace mcp` ended without a result.',
     hint: 'Run the same verb on the command line with `--debug` to see its origin.',

@@ -65,7 +65,7 @@ Examples:
   millrace dev --once               the same: compare with what a recomputation gives, and end
   millrace model check              check the modelling documents and the pipeline
   millrace status --env production  show a pipeline of an account
-  millrace top                      the same, live in the terminal
+  millrace status --watch           the same, again and again
 
 millrace NOUN --help lists the verbs of a noun, and millrace NOUN VERB --help has flags and examples of one.
 `;
@@ -117,7 +117,7 @@ const argumentOf = ({ field, isList, required }: Flag): string => {
   return required ? `<${name}>` : `[${name}]`;
 };
 
-function commonOptions({ plan, effect }: Operation): Option[] {
+function commonOptions({ plan, effect, effects = {} }: Operation): Option[] {
   const options = [
     new Option(
       '--pipeline <directory>',
@@ -129,7 +129,8 @@ function commonOptions({ plan, effect }: Operation): Option[] {
     new Option('--debug', 'show the stack of an error'),
   ];
   if (plan) options.push(new Option('--dry-run', 'show what the command would do, and change nothing'));
-  if (effect === 'destroys') options.push(new Option('--yes', 'confirm a command that can’t be undone'));
+  if ([effect, ...Object.values(effects)].includes('destroys'))
+    options.push(new Option('--yes', 'confirm a command that can’t be undone'));
   return options;
 }
 
@@ -163,3 +164,7 @@ function commonFlags(command: Command): CommonFlags {
 export function everyCommand(command: Command): Command[] {
   return [command, ...command.commands.flatMap(everyCommand)];
 }
+
+/** The words of a command, beginning with `millrace`. */
+export const wordsOf = (command: Command): string =>
+  command.parent ? `${wordsOf(command.parent)} ${command.name()}` : command.name();

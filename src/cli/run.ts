@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { userInfo } from 'node:os';
 import type { Writable } from 'node:stream';
 import { styleText } from 'node:util';
-import { type Command, CommanderError } from 'commander';
+import { CommanderError } from 'commander';
 import type { Clock } from '../base/clock.ts';
 import { MillraceError, UsageError } from '../base/errors.ts';
 import { startTracing, traced } from '../base/opentelemetry.ts';
@@ -10,9 +10,9 @@ import { withoutSecrets } from '../base/secrets.ts';
 import { openWorkspace } from '../runtime/open-workspace.ts';
 import type { Transport } from '../runtime/services.ts';
 import { operationsError } from '../operations/errors.ts';
-import { type Interim, operationName } from '../operations/operation.ts';
+import { type Interim, effectOf, operationName } from '../operations/operation.ts';
 import type { Registry } from '../operations/registry.ts';
-import { type Invocation, buildProgram, everyCommand } from './program.ts';
+import { type Invocation, buildProgram, everyCommand, wordsOf } from './program.ts';
 import { describeError } from './describe-error.ts';
 import { TerminalScreen } from './terminal.ts';
 import { cliError } from './errors.ts';
@@ -43,7 +43,7 @@ export async function runCli(registry: Registry, version: string, given: readonl
       writeOut: (text) => io.stdout.write(text),
       writeErr: (text) => io.stderr.write(text),
     });
-    command.showHelpAfterError(`  Run \`${nameOf(command)} --help\`.`);
+    command.showHelpAfterError(`  Run \`${wordsOf(command)} --help\`.`);
   }
   try {
     await program.parseAsync([...argv], { from: 'user' });
@@ -63,9 +63,6 @@ const printError = (error: unknown, io: Pick<Io, 'stdout'>): void =>
 
 const usageError = ({ message }: CommanderError): UsageError =>
   operationsError('input-invalid', message.replace(/^error: /, '').replaceAll('\n', ' '));
-
-const nameOf = (command: Command): string =>
-  command.parent ? `${nameOf(command.parent)} ${command.name()}` : command.name();
 
 async function invokeSafely({ operation, input, flags }: Invocation, io: Io): Promise<number> {
   if (!flags.color) process.env['NO_COLOR'] = '1';
@@ -101,7 +98,8 @@ async function invokeSafely({ operation, input, flags }: Invocation, io: Io): Pr
   };
   const endTracing = traced() ? startTracing() : undefined;
   // Reading the signal stops Ctrl-C from ending the process. A verb that only reads may be ended at any time.
-  if (operation.effect !== 'reads') void io.signal;
+  const effect = effectOf(operation, input);
+  if (effect !== 'reads') void io.signal;
   const print = (value: unknown, text: string): void => {
     io.stdout.write(flags.json ? `${JSON.stringify(value, undefined, 2)}\n` : text === '' ? '' : `${text}\n`);
   };
@@ -121,7 +119,7 @@ async function invokeSafely({ operation, input, flags }: Invocation, io: Io): Pr
       );
       return 0;
     }
-    if (operation.effect === 'destroys' && !flags.yes) {
+    if (effect === 'destroys' && !flags.yes) {
       throw cliError('not-confirmed', `\`millrace ${operationName(operation)}\` can't be undone`, {
         hint: operation.plan ? 'Look with --dry-run first, then add --yes.' : 'Add --yes to run it.',
       });

@@ -1,5 +1,5 @@
 import { isObject } from '../base/json.ts';
-import { type Operation, operationName } from '../operations/operation.ts';
+import { type Effect, type Operation, effectOf, operationName } from '../operations/operation.ts';
 import { dashboardError } from './errors.ts';
 
 /**
@@ -22,7 +22,7 @@ const PAGES_RUN: Readonly<Record<string, readonly string[]>> = {
   'leases list': ['shard'],
   'leases rewind': ['container', 'to'],
   'jobs list': ['limit'],
-  'audit list': ['most'],
+  audit: ['most'],
   'archive list': ['name'],
   'archive restore': ['name', 'tenant', 'from', 'to', 'shard'],
   'tenants list': ['container', 'most'],
@@ -48,6 +48,7 @@ export const allowedOf = (operations: readonly Operation[]): Allowed =>
 export interface Asked {
   readonly name: string;
   readonly operation: Operation;
+  readonly effect: Effect;
   readonly input: Readonly<Record<string, unknown>>;
   readonly dryRun: boolean;
   readonly yes: boolean;
@@ -68,9 +69,10 @@ export function askedOf(allowed: Allowed, name: string, body: unknown): Asked {
   if (typeof dryRun !== 'boolean' || typeof yes !== 'boolean' || !(once === undefined || isPress(once)))
     throw dashboardError('request-malformed', `The request for ${name} has a field of another type`);
   const { operation } = found;
-  if (operation.effect !== 'reads' && !dryRun && once === undefined)
+  const effect = effectOf(operation, input);
+  if (effect !== 'reads' && !dryRun && once === undefined)
     throw dashboardError('request-malformed', `${name} changes something, and the request names no press of a button`);
-  return { name, operation, input, dryRun, yes, once };
+  return { name, operation, effect, input, dryRun, yes, once };
 }
 
 const isPress = (once: unknown): once is string => typeof once === 'string' && /^[\w-]{8,64}$/.test(once);

@@ -9,7 +9,7 @@ import { type Allowed, type Asked, askedOf } from './allowed.ts';
 import { dashboardError } from './errors.ts';
 import type { PageFile } from './files.ts';
 import type { Live } from './live.ts';
-import type { Context, OperationResult } from '../operations/operation.ts';
+import { type Context, type OperationResult, operationName } from '../operations/operation.ts';
 import { shown } from './shown.ts';
 
 /** Who asks. */
@@ -94,7 +94,7 @@ export function dashboardApp(options: AppOptions): Hono {
       version: options.version,
       signedIn: options.signIn !== undefined,
       pollMs: typeof live === 'number' ? live : null,
-      operations: [...mine].map(({ operation: { noun, verb } }) => (noun === undefined ? verb : `${noun} ${verb}`)),
+      operations: [...mine].map(({ operation }) => operationName(operation)),
     });
   });
   if (typeof live !== 'number') eventRoute(app, live, callerOf);
@@ -102,7 +102,7 @@ export function dashboardApp(options: AppOptions): Hono {
     const { role, actor } = callerOf(request);
     const { noun = '', verb } = request.req.param();
     const asked = askedOf(allowed, verb === undefined ? noun : `${noun} ${verb}`, await bodyOf(request));
-    if (asked.operation.effect !== 'reads' && role !== 'operator')
+    if (asked.effect !== 'reads' && role !== 'operator')
       throw dashboardError('operator-missing', `${asked.name} changes something, and a reader asked for it`);
     const answer = await perform(asked, { workspace: workspace(), actor, signal }, options.start);
     return request.json(answer as object);
@@ -160,16 +160,16 @@ async function bodyOf(request: Request): Promise<unknown> {
 }
 
 async function perform(asked: Asked, given: Omit<Context, 'screen'>, start: AppOptions['start']): Promise<unknown> {
-  const { operation, input, dryRun, yes, name } = asked;
+  const { operation, effect, input, dryRun, yes, name } = asked;
   const quiet = { live: false, line: () => undefined, draw: () => undefined, progress: () => undefined };
   if (dryRun) {
     if (!operation.plan) throw dashboardError('request-malformed', `${name} has no plan`);
     return { plan: shown(await operation.plan(input, { ...given, screen: quiet })) };
   }
-  if (operation.effect === 'destroys' && !yes)
+  if (effect === 'destroys' && !yes)
     throw dashboardError('request-malformed', `${name} can’t be undone, and the request does not confirm it`);
   const { value, text, ok } =
-    operation.effect === 'reads' ? await operation.run(input, { ...given, screen: quiet }) : await start(asked, given);
+    effect === 'reads' ? await operation.run(input, { ...given, screen: quiet }) : await start(asked, given);
   return { ok, result: shown(value), text: shown(text) };
 }
 

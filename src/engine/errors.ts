@@ -8,7 +8,7 @@ export const ENGINE_ERRORS = {
   },
   'erasure-gone': {
     meaning: 'Another process removed the record of the erasure while this one worked by it.',
-    hint: 'Look at `millrace audit list`. If the tenant still has to be erased, begin again.',
+    hint: 'Look at `millrace audit`. If the tenant still has to be erased, begin again.',
   },
   'erasures-full': {
     meaning: 'The pipeline has as many records of erased tenants as one document can hold.',

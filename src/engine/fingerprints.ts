@@ -21,8 +21,6 @@ interface Stored extends Fingerprint {
   readonly id: string;
   readonly pk: 'fingerprints';
   readonly type: 'millrace.fingerprint';
-  /** True: documents that don't match their sink's type are parked. Absent: the version is older than this check. */
-  readonly strict?: true;
 }
 
 /** What has a fingerprint. */
@@ -83,12 +81,6 @@ export class Fingerprints {
     return (await this.#read(projectionId(spec))) !== undefined;
   }
 
-  /** Whether a version's documents must match their sink's type: always, except for versions older than this check. */
-  readonly isStrict = async (id: string): Promise<boolean> => {
-    const stored = await this.#read(id);
-    return stored === undefined || stored.strict === true;
-  };
-
   /** The error if a version can't continue with its declaration. Undefined: it can, and its fingerprint is stored. */
   async check(spec: FingerprintedSpec): Promise<MillraceError | undefined> {
     const at = { id: projectionId(spec), pk: 'fingerprints' } as const;
@@ -100,8 +92,7 @@ export class Fingerprints {
       // Examples may be removed; the places that they have shown stay in the fingerprint.
       const next = { ...now, places: { ...stored?.places, ...now.places } };
       if (stored && canonical([stored.parts, stored.places]) === canonical([next.parts, next.places])) return stored;
-      const strict = !stored || stored.strict ? { strict: true as const } : {};
-      return { ...at, type: 'millrace.fingerprint', ...formatOf('fingerprint'), ...next, ...strict };
+      return { ...at, type: 'millrace.fingerprint', ...formatOf('fingerprint'), ...next };
     });
     if (changed.length === 0) return undefined;
     const error = refusal(spec, changed);

@@ -42,15 +42,12 @@ export async function readAgain(of: Remembered, options: ReadAgainOptions): Prom
     const source = sources.get(container);
     return source && toChange(source, { ...raw, _lsn: version.lsn }, version.epoch);
   };
-  // An earlier release has parked changes that are no events.
-  const eventOf = (change: Change | undefined): Change | undefined =>
-    change && isEvent?.(change) === false ? undefined : change;
   // A lagging replica may show a state before the version: read again after the lag, unless it was written before that.
   const looks = isPast(of.at, readLagMs) ? [true] : [false, true];
   for (const settled of looks) {
     const [read] = await access.read(container, key, [id]);
     const raw = read && asArchived(read);
-    if (raw?.['_etag'] === version.etag) return eventOf(inVersion(raw));
+    if (raw?.['_etag'] === version.etag) return inVersion(raw);
     const archived = raw === undefined ? await cold({ container, key, id, version }, access) : undefined;
     if (archived) return inVersion({ ...archived, id });
     if (settled && raw) return isEvent && !hasLeft(raw) ? owed(inVersion(raw), version, isEvent) : undefined;

@@ -1,4 +1,3 @@
-import { once } from '../base/once.ts';
 import { splitPath } from '../cosmos/paths.ts';
 import { feedModeOf } from '../definition/all-versions.ts';
 import { type EffectSpec, type Pipeline, projectionId } from '../definition/specs.ts';
@@ -35,8 +34,6 @@ export interface RunnerOptions {
   readonly stateContainer: string;
   /** How old a read may be, milliseconds (ASM-A3). */
   readonly readLagMs: number;
-  /** Whether a version's documents must match their sink's type. Absent: always. */
-  readonly strict?: (projection: string) => Promise<boolean>;
   /** Finds a source document in the archive. */
   readonly cold?: ColdRead | undefined;
   /** The changes are history that the projection may have got before. */
@@ -107,11 +104,8 @@ export function runnersOf(pipeline: Pipeline, model: Model, options: RunnerOptio
   const read = new Set(whole.projections.flatMap(sourcesOf).map(ref));
   const runners = pipeline.projections.map((spec): Runner => {
     const sink = sinkContainer(spec.into.container, model);
-    // Cached, because it never changes for a version.
-    const strict = options.strict && once(options.strict);
     const typed = {
       ...options,
-      strict,
       shape: shapeOf(model, spec.typedAs ?? spec.into),
       tenant: spec.acrossTenants ? undefined : tenantRuleOf(pipeline, model, spec.from.container),
     };

@@ -152,7 +152,7 @@ export const HOST_ERRORS = {
   },
   'function-unknown': {
     meaning: 'The app has no function of this name.',
-    hint: 'List the functions with `millrace functions list`.',
+    hint: 'List the functions with `millrace functions start --list`.',
   },
   'init-documents': {
     meaning: '`millrace init --from` names a folder without `cosmosdb_data_model.md`.',

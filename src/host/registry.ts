@@ -7,13 +7,12 @@ import { archiveCompact } from '../operations/archive/compact.operation.ts';
 import { archiveRestore } from '../operations/archive/restore.operation.ts';
 import { archiveSweep } from '../operations/archive/sweep.operation.ts';
 import { archiveVerify } from '../operations/archive/verify.operation.ts';
-import { auditList } from '../operations/audit/list.operation.ts';
-import { backlogDiscard } from '../operations/backlog/discard.operation.ts';
+import { audit } from '../operations/audit/audit.operation.ts';
 import { checkpointsDelete } from '../operations/checkpoints/delete.operation.ts';
 import { checkpointsList } from '../operations/checkpoints/list.operation.ts';
 import { checkpointsRestore } from '../operations/checkpoints/restore.operation.ts';
 import { checkpointsSave } from '../operations/checkpoints/save.operation.ts';
-import { containersMigrate } from '../operations/containers/migrate.operation.ts';
+import { migrateContainer } from '../operations/containers/migrate.operation.ts';
 import { deadLettersDiscard } from '../operations/dead-letters/discard.operation.ts';
 import { deadLettersList } from '../operations/dead-letters/list.operation.ts';
 import { deadLettersRedrive } from '../operations/dead-letters/redrive.operation.ts';
@@ -21,7 +20,6 @@ import { deadLettersShow } from '../operations/dead-letters/show.operation.ts';
 import { doctor } from '../operations/doctor.operation.ts';
 import { jobsList } from '../operations/jobs/list.operation.ts';
 import { leasesAdopt } from '../operations/leases/adopt.operation.ts';
-import { leasesCheck } from '../operations/leases/check.operation.ts';
 import { leasesExport } from '../operations/leases/export.operation.ts';
 import { leasesHandback } from '../operations/leases/handback.operation.ts';
 import { leasesImport } from '../operations/leases/import.operation.ts';
@@ -42,36 +40,37 @@ import { projectionsFanOut } from '../operations/projections/fan-out.operation.t
 import { projectionsList } from '../operations/projections/list.operation.ts';
 import { projectionsPause } from '../operations/projections/pause.operation.ts';
 import { projectionsPromote } from '../operations/projections/promote.operation.ts';
-import { projectionsReact } from '../operations/projections/react.operation.ts';
+import { projectionsRerun } from '../operations/projections/rerun.operation.ts';
 import { projectionsRebuild } from '../operations/projections/rebuild.operation.ts';
-import { projectionsRepair } from '../operations/projections/repair.operation.ts';
 import { projectionsReplay } from '../operations/projections/replay.operation.ts';
 import { projectionsResume } from '../operations/projections/resume.operation.ts';
 import { projectionsShow } from '../operations/projections/show.operation.ts';
 import { projectionsVerify } from '../operations/projections/verify.operation.ts';
-import { projectionsVerifyDue } from '../operations/projections/verify-due.operation.ts';
+import type { Operation } from '../operations/operation.ts';
 import { Registry } from '../operations/registry.ts';
 import { recover } from '../operations/recover/recover.operation.ts';
 import { shardsCheck } from '../operations/shards/check.operation.ts';
 import { shardsInit } from '../operations/shards/init.operation.ts';
-import { shardsLateWrites, shardsSettle } from '../operations/shards/late-writes.operation.ts';
 import { shardsList } from '../operations/shards/list.operation.ts';
-import { shardsLock, shardsUnlock } from '../operations/shards/locks.operation.ts';
+import { shardsKeysLock, shardsKeysUnlock } from '../operations/shards/locks.operation.ts';
 import { shardsMove } from '../operations/shards/move.operation.ts';
-import { shardsCancelMove, shardsMoves } from '../operations/shards/moves.operation.ts';
+import { shardsMoves } from '../operations/shards/moves.operation.ts';
 import { shardsMerge, shardsSplit } from '../operations/shards/split-merge.operation.ts';
-import { shardsMap, shardsOffline, shardsOnline, shardsUnmap } from '../operations/shards/mappings.operation.ts';
-import { shardsCreateMap, shardsDeleteMap, shardsRebuild } from '../operations/shards/maps.operation.ts';
+import {
+  shardsKeysMap,
+  shardsKeysOffline,
+  shardsKeysOnline,
+  shardsKeysUnmap,
+} from '../operations/shards/mappings.operation.ts';
+import { shardsMapCreate, shardsMapDelete } from '../operations/shards/maps.operation.ts';
 import { shardsRecover } from '../operations/shards/recover.operation.ts';
 import { shardsSchedule } from '../operations/shards/schedule.operation.ts';
-import { shardsAttach, shardsCreate, shardsDelete, shardsDetach } from '../operations/shards/shards.operation.ts';
+import { shardsAdd, shardsAttach, shardsDetach, shardsRemove } from '../operations/shards/shards.operation.ts';
 import { shardsShow } from '../operations/shards/show.operation.ts';
 import { sqlCheck } from '../operations/sql/check.operation.ts';
 import { sqlClean } from '../operations/sql/clean.operation.ts';
 import { sqlDdl } from '../operations/sql/ddl.operation.ts';
-import { sqlExplain } from '../operations/sql/explain.operation.ts';
 import { sqlMigrate } from '../operations/sql/migrate.operation.ts';
-import { sqlOrphans } from '../operations/sql/orphans.operation.ts';
 import { sqlRebalance } from '../operations/sql/rebalance.operation.ts';
 import { tenantsBackfill } from '../operations/tenants/backfill.operation.ts';
 import { tenantsAdmit } from '../operations/tenants/admit.operation.ts';
@@ -85,17 +84,16 @@ import { emulatorClock, emulatorThrottle } from './dev/emulator/physics.operatio
 import { emulatorStart } from './dev/emulator/start.operation.ts';
 import { emulatorFailover, emulatorFaults, emulatorRestore, emulatorStall } from './dev/emulator/world.operation.ts';
 import { init } from './init/init.operation.ts';
-import { functionsList } from './local-host/functions-list.operation.ts';
 import { functionsStart } from './local-host/functions-start.operation.ts';
 import { jobsWork } from './run/jobs.ts';
 import { run } from './run/run.operation.ts';
 import { statusServed } from './run/status-served.ts';
 
 /**
- * Every operation of this build except `model prove` and `mcp`, which the command line adds (`cli/registry.ts`). Operations
- * that start something are in `host`, the others in `operations`.
+ * The verbs of this build, except `model prove` and `mcp`, which the command line adds (`cli/registry.ts`). Those that start
+ * something are in `host`, the others in `operations`.
  */
-export const registry: Registry = new Registry([
+export const verbs: readonly Operation[] = [
   init,
   dev(() => registry),
   run(() => registry),
@@ -119,15 +117,11 @@ export const registry: Registry = new Registry([
   projectionsPromote,
   projectionsDrop,
   projectionsReplay,
-  projectionsReact,
+  projectionsRerun,
   projectionsPause,
   projectionsResume,
   projectionsVerify,
-  projectionsVerifyDue,
-  projectionsRepair,
-  projectionsFanOut,
   leasesList,
-  leasesCheck,
   leasesRewind,
   leasesAdopt,
   leasesHandback,
@@ -137,9 +131,8 @@ export const registry: Registry = new Registry([
   checkpointsList,
   checkpointsRestore,
   checkpointsDelete,
-  auditList,
-  backlogDiscard,
-  containersMigrate,
+  audit,
+  migrateContainer,
   tenantsList,
   tenantsExport,
   tenantsErase,
@@ -147,29 +140,25 @@ export const registry: Registry = new Registry([
   shardsList,
   shardsShow,
   shardsInit,
-  shardsCreateMap,
-  shardsDeleteMap,
-  shardsCreate,
-  shardsDelete,
+  shardsMapCreate,
+  shardsMapDelete,
+  shardsAdd,
+  shardsRemove,
   shardsDetach,
   shardsAttach,
   shardsSchedule,
-  shardsMap,
-  shardsUnmap,
-  shardsOffline,
-  shardsOnline,
+  shardsKeysMap,
+  shardsKeysUnmap,
+  shardsKeysOffline,
+  shardsKeysOnline,
+  shardsKeysLock,
+  shardsKeysUnlock,
   shardsSplit,
   shardsMerge,
   shardsMove,
   shardsMoves,
-  shardsCancelMove,
-  shardsLateWrites,
-  shardsSettle,
-  shardsLock,
-  shardsUnlock,
   shardsCheck,
   shardsRecover,
-  shardsRebuild,
   deadLettersList,
   deadLettersShow,
   deadLettersRedrive,
@@ -186,15 +175,12 @@ export const registry: Registry = new Registry([
   sqlDdl,
   sqlMigrate,
   sqlClean,
-  sqlOrphans,
   sqlCheck,
-  sqlExplain,
   sqlRebalance,
   tenantsBackfill,
   jobsWork(() => registry),
   jobsList,
   functionsStart,
-  functionsList,
   emulatorStart,
   emulatorSplit,
   emulatorMerge,
@@ -204,4 +190,7 @@ export const registry: Registry = new Registry([
   emulatorStall,
   emulatorFailover,
   emulatorRestore,
-]);
+];
+
+/** Every operation of a deployment: the verbs, and what timers alone run. */
+export const registry: Registry = new Registry([...verbs, projectionsFanOut]);

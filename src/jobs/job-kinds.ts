@@ -13,8 +13,8 @@ export interface JobKinds {
     readonly projection: string;
     /** Id of the document. */
     readonly id: string;
-    /** Its full partition key. Absent: the job is of an earlier release. */
-    readonly key?: readonly unknown[];
+    /** Its full partition key. */
+    readonly key: readonly unknown[];
     /** Name of the shard whose hosts have parked it. Absent: it is in the place of the settings. */
     readonly shard?: string;
   };

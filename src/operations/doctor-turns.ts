@@ -22,7 +22,7 @@ export async function fairTurns(
       bad(
         'fair turns',
         `${plural(queues, 'queue')} of changes of ${source} are set aside, and no host of this pipeline drains them`,
-        `Let the pipeline read ${source} by its latest-version feed until \`millrace status\` shows nothing that is set aside. Or give the changes up with \`millrace backlog discard ${source}\`.`,
+        `Let the pipeline read ${source} by its latest-version feed until \`millrace status\` shows nothing that is set aside. Or give the changes up with \`millrace dead-letters discard --deferred ${source}\`.`,
       ),
     ),
     ...[...withoutTurns(pipeline, model)].map(([name, why]) =>

@@ -174,7 +174,7 @@ async function migrations(
       `${container} was migrated: its writers write to ${where}, but the pipeline still reads ${container} and sees no new changes`,
       target.container === container
         ? 'Deploy the pipeline with the settings of that account and database.'
-        : `Name ${target.container} instead of ${container} in the data-model document and the pipeline, and deploy both. Or go back with \`millrace containers migrate ${container} --into ${target.container} --rollback\`.`,
+        : `Name ${target.container} instead of ${container} in the data-model document and the pipeline, and deploy both. Or go back with \`millrace migrate ${container} --into ${target.container} --rollback\`.`,
     ),
   );
 }
@@ -286,7 +286,7 @@ async function leases(context: Context, expirationMs: number): Promise<Finding[]
       (state === 'free' ? doubtful : bad)(
         'leases',
         `${container ?? ''} ${token}: ${state}: ${why}`,
-        'Run `millrace leases check` to see what to do.',
+        'Run `millrace leases list --check` to see what to do.',
       ),
     );
   return findings.length > 0 ? findings : [good('leases', `${plural(rows.length, 'lease')}, all owned by hosts`)];

@@ -183,17 +183,17 @@ export const OPERATIONS_ERRORS = {
   },
   'migration-done': {
     meaning: 'The migration has finished: writers already write to the target.',
-    hint: 'Run `millrace containers migrate` with `--rollback` to go back. Drop the old container when no process reads it any more.',
+    hint: 'Run `millrace migrate` with `--rollback` to go back. Drop the old container when no process reads it any more.',
     usage: true,
   },
   'migration-finished': {
     meaning: 'The migration has finished, so it can’t be abandoned.',
-    hint: 'Run `millrace containers migrate` with `--rollback` to go back.',
+    hint: 'Run `millrace migrate` with `--rollback` to go back.',
     usage: true,
   },
   'migration-other': {
     meaning: 'Another migration of this container is in progress.',
-    hint: 'Finish it first, or abandon it with `millrace containers migrate NAME --into TARGET --give-up`.',
+    hint: 'Finish it first, or abandon it with `millrace migrate NAME --into TARGET --give-up`.',
     usage: true,
   },
   'migration-unknown': {
@@ -238,7 +238,7 @@ export const OPERATIONS_ERRORS = {
   },
   'replay-lists-documents': {
     meaning: 'A reaction can’t be replayed from a point: it runs again only for documents that you list.',
-    hint: 'Run `millrace projections react NAME --key KEY --ids IDS --dry-run`.',
+    hint: 'Run `millrace projections rerun NAME --key KEY --ids IDS --dry-run`.',
     usage: true,
   },
   'reset-failed': {

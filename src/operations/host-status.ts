@@ -22,8 +22,8 @@ const schema = z.object({
   /** ISO 8601 UTC. */
   at: z.string(),
   startedAt: z.string(),
-  /** The version of Millrace; absent in a document of a version that didn't store it. */
-  version: z.string().optional(),
+  /** The version of Millrace. */
+  version: z.string(),
   format: z.number().optional(),
   projections: z.array(
     z.object({
@@ -39,33 +39,31 @@ const schema = z.object({
   sources: z.array(
     z.object({ container: z.string(), leases: z.number(), known: z.number(), failure: z.string().optional() }),
   ),
-  /** The tenants that cost this host the most, and all others together; absent without any, and in older documents. */
+  /** The tenants that cost this host the most, and all others together; absent without any. */
   tenants: z
     .object({ tenants: z.array(z.object({ tenant: z.string(), ...work })), others: z.object(work).nullable() })
     .optional(),
-  /** One entry for each lease of the host; absent in a document of a version that didn't store it. */
-  ranges: z
-    .array(
-      z.object({
-        container: z.string(),
-        /** The lease's token. */
-        lease: z.string(),
-        /** Changes a second; null: not known yet. */
-        handledPerSecond: z.number().nullable(),
-        /** Transactions a second, by lsn. */
-        outPerSecond: z.number().nullable(),
-        inPerSecond: z.number().nullable(),
-        /** Transactions. */
-        lag: z.number().nullable(),
-        /** Seconds. */
-        catchUp: z.union([z.number(), z.literal('never')]).nullable(),
-        /** null: no page is in hand. */
-        inHand: z.object({ changes: z.number(), seconds: z.number(), deliveries: z.number() }).nullable(),
-        /** The last page that was rejected; null: none. */
-        rejection: z.object({ at: z.string(), changes: z.number(), why: z.string() }).nullable(),
-      }),
-    )
-    .optional(),
+  /** One entry for each lease of the host. */
+  ranges: z.array(
+    z.object({
+      container: z.string(),
+      /** The lease's token. */
+      lease: z.string(),
+      /** Changes a second; null: not known yet. */
+      handledPerSecond: z.number().nullable(),
+      /** Transactions a second, by lsn. */
+      outPerSecond: z.number().nullable(),
+      inPerSecond: z.number().nullable(),
+      /** Transactions. */
+      lag: z.number().nullable(),
+      /** Seconds. */
+      catchUp: z.union([z.number(), z.literal('never')]).nullable(),
+      /** null: no page is in hand. */
+      inHand: z.object({ changes: z.number(), seconds: z.number(), deliveries: z.number() }).nullable(),
+      /** The last page that was rejected; null: none. */
+      rejection: z.object({ at: z.string(), changes: z.number(), why: z.string() }).nullable(),
+    }),
+  ),
 });
 export type HostStatus = z.output<typeof schema>;
 

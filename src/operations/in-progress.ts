@@ -88,7 +88,7 @@ async function ofMigrations(state: Container, running: readonly Running[], signa
       since: new Date(gate._ts * 1_000).toISOString(),
     })),
     ...unfinished.map(({ name, into, direction }) => {
-      const of = running.find(({ verb, arguments: given }) => verb === 'containers migrate' && given['name'] === name);
+      const of = running.find(({ verb, arguments: given }) => verb === 'migrate' && given['name'] === name);
       const what = direction === 'forward' ? `migration of ${name} to ${into}` : `way back of ${name} from ${into}`;
       return { what, by: of?.actor ?? null, since: of?.since ?? null };
     }),

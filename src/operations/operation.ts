@@ -91,10 +91,12 @@ export interface OperationResult {
   readonly ok: boolean;
 }
 
+export type Effect = 'reads' | 'changes' | 'destroys';
+
 interface Description {
   /** How it works on a pipeline over shards. Absent: it is refused. */
   readonly shards?: OverShards;
-  /** Absent: a verb without a noun, such as `dev`. */
+  /** Absent: a verb without a noun, such as `dev`. A noun of a noun has both words: `shards keys`. */
   readonly noun?: string;
   readonly verb: string;
   /** One line that starts with a verb in the imperative. */
@@ -104,7 +106,9 @@ interface Description {
   /** More of `--help`, below the examples. */
   readonly help?: string;
   /** An operation with a plan has `--dry-run`; one that `destroys` needs `--yes`. */
-  readonly effect: 'reads' | 'changes' | 'destroys';
+  readonly effect: Effect;
+  /** Fields of the input with which it does more than its `effect`, such as `repair` of one that reads. */
+  readonly effects?: Readonly<Record<string, Effect>>;
   /** True: works through whole containers, so that the account throttles its requests before those of live work. */
   readonly bulk?: true;
   /** The input field that is given by position: `dead-letters show ID`. */
@@ -159,7 +163,9 @@ export function defineOperation<S extends z.ZodObject, R>(spec: OperationSpec<S,
     description.bulk ? withWorkspace(context, bulkWorkspace(context.workspace)) : context;
   /** Verbs of shards know places by themselves. */
   const guarded = (context: Context): Context =>
-    how === 'itself' || noun === 'shards' ? context : withWorkspace(context, onOnePlace(context.workspace, name));
+    how === 'itself' || noun?.split(' ')[0] === 'shards'
+      ? context
+      : withWorkspace(context, onOnePlace(context.workspace, name));
   const placesOf = async ({ workspace }: Context, shard: string | undefined): Promise<OperationPlace[] | undefined> =>
     how === 'every' || how === 'one' ? operationPlaces(workspace, name, how, shard) : undefined;
   const perform = async (accepted: z.output<S>, context: Context): Promise<OperationResult> => {
@@ -270,6 +276,13 @@ function asUsageError(cause: unknown): unknown {
     },
   );
 }
+
+/** What an operation does with an input. */
+export const effectOf = (
+  { effect, effects = {} }: Pick<Description, 'effect' | 'effects'>,
+  input: Readonly<Record<string, unknown>>,
+): Effect =>
+  Object.entries(effects).find(([field]) => input[field] !== undefined && input[field] !== false)?.[1] ?? effect;
 
 /** `noun verb`, as on the command line. */
 export const operationName = ({ noun, verb }: Pick<Description, 'noun' | 'verb'>): string =>

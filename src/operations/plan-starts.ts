@@ -26,14 +26,12 @@ export interface PlannedStart {
 /** @throws UsageError if the account can't be reached */
 export async function plannedStarts(pipeline: Pipeline, services: Services): Promise<PlannedStart[]> {
   const recorded = await readStarts(services.place.state, pipeline.name);
-  const views = new Views(services.global.state, pipeline.name);
-  const runs = recorded !== undefined || (await views.read()) !== undefined;
-  const older = !recorded && (await views.isBeforeStarts());
+  const runs = recorded !== undefined || (await new Views(services.global.state, pipeline.name).read()) !== undefined;
   return Promise.all(
     [...pipeline.effects, ...pipeline.publishes].map(async (spec): Promise<PlannedStart> => {
       const id = projectionId(spec);
       const known: Start | undefined = recorded?.[id];
-      const start = known?.start ?? (older ? 'beginning' : startOf(spec));
+      const start = known?.start ?? startOf(spec);
       const until = start === 'beginning' ? 0 : start === 'now' ? (known?.at ?? Infinity) : start;
       let [documents, below] = [0, 0];
       for (const of of sourcesOf(spec)) {
@@ -43,7 +41,7 @@ export async function plannedStarts(pipeline: Pipeline, services: Services): Pro
         if (until === Infinity) below += all;
         else if (before) below += await countDocuments(of, services.place.database, pipeline.sources, before);
       }
-      const late = start === 'beginning' && !known && !older && runs;
+      const late = start === 'beginning' && !known && runs;
       return {
         id,
         start,

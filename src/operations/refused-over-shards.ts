@@ -7,7 +7,7 @@ export interface RefusedOverShards {
 
 /** By `noun verb`, or by the noun. */
 const REFUSED: Readonly<Record<string, RefusedOverShards>> = {
-  'containers migrate': {
+  migrate: {
     why: 'it copies within one database',
     instead: 'Create the other container in another shard, and move the keys there: `millrace shards move`.',
   },
@@ -16,7 +16,7 @@ const REFUSED: Readonly<Record<string, RefusedOverShards>> = {
     instead:
       'Give `--pipeline` a folder without a pipeline, and COSMOS_DATABASE the shard’s database. For the pipeline’s own leases: `millrace leases rewind --shard NAME`.',
   },
-  'projections react': {
+  'projections rerun': {
     why: 'it doesn’t know which shard has the documents',
     instead:
       'If the reaction was refused: `millrace dead-letters redrive --shard NAME`. Else write the documents again by the application.',

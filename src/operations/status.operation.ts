@@ -315,6 +315,5 @@ const sayJobs = ({ waiting, active, delayed, failed }: Record<JobState, number>)
 function reportOf({ at, startedAt, sources, version }: HostStatus): string {
   const failure = sources.find((source) => source.failure !== undefined);
   const trouble = failure ? `; ${failure.container}: ${failure.failure}` : '';
-  const running = version === undefined ? '' : `Millrace ${version}, `;
-  return `${running}up since ${startedAt.slice(0, 19)}Z, last report ${at.slice(11, 19)}Z${trouble}`;
+  return `Millrace ${version}, up since ${startedAt.slice(0, 19)}Z, last report ${at.slice(11, 19)}Z${trouble}`;
 }

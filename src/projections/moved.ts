@@ -6,7 +6,7 @@ import { withoutSystemFields } from '../feed/reading/mapper.ts';
 /** The mark `_mr.moved` of a document that a move or a migration wrote last, until it changes. */
 export interface MovedMark {
   /** A digest of its content. After a change that keeps `_mr` the digest differs, so the mark no longer counts. */
-  readonly digest?: string;
+  readonly digest: string;
   /** Of a copy: the container, identity and version that it was copied from. */
   readonly rid?: string;
   readonly pk?: Key;
@@ -47,8 +47,8 @@ export function movedMarkOf(raw: Record<string, unknown>, doc: Record<string, un
   const own = raw['_mr'];
   if (!isObject(own) || !isObject(own['moved'])) return undefined;
   assertFormat('own', own['format'], raw['id']);
-  const mark = own['moved'] as MovedMark;
-  return mark.digest !== undefined && mark.digest === digest(doc) ? mark : undefined;
+  const mark = own['moved'] as unknown as MovedMark;
+  return mark.digest === digest(doc) ? mark : undefined;
 }
 
 /** Whether a stored document is as a move wrote it. */

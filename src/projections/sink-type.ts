@@ -1,5 +1,4 @@
 // Checks what a projection is about to store: it must be JSON, and of the type that the model gives the sink's documents.
-import { emit } from '../base/diagnostics.ts';
 import type { MillraceError } from '../base/errors.ts';
 import { isObject, shown } from '../base/json.ts';
 import type { SourceRef } from '../definition/specs.ts';
@@ -45,11 +44,6 @@ export function misfitsOf(document: object, shape: ObjectShape | undefined, exce
 export interface FitOptions {
   /** The shape that the model gives the sink's documents. */
   readonly shape?: ObjectShape | undefined;
-  /**
-   * Whether a change is parked when a value is of another type than the model's. False for a version of a projection that
-   * ran before Millrace checked types: an upgrade must not stop it, so such values are counted. Absent: true.
-   */
-  readonly strict?: ((projection: string) => Promise<boolean>) | undefined;
   /** How a document states its tenant, which must be its source's. Absent: the projection writes across tenants. */
   readonly tenant?: TenantRule | undefined;
 }
@@ -57,18 +51,15 @@ export interface FitOptions {
 /** Checks a document before it is stored. @throws MillraceError `value-not-storable`, `value-of-other-type`, `tenant-crossed` */
 export type Fit = (change: Change, document: object, except?: ReadonlySet<string>) => void;
 
-/** Called once a page: a version of a projection is strict for all its life, or never. */
-export async function fitOf(projection: string, { shape, strict, tenant: rule }: FitOptions): Promise<Fit> {
-  const parks = (await strict?.(projection)) ?? true;
-  return ({ container, id, tenant }, document, except) => {
+export const fitOf =
+  (projection: string, { shape, tenant: rule }: FitOptions): Fit =>
+  ({ tenant }, document, except) => {
     const crossed = rule && tenant !== undefined ? crossing(rule, tenant, projection, document) : undefined;
     if (crossed) throw crossed;
     const { never, type } = misfitsOf(document, shape, except);
     if (never) throw notStorable(projection, never);
-    if (type && parks) throw notOfType(projection, type);
-    if (type) emit('projection:misfit', { projection, container, id, ...type });
+    if (type) throw notOfType(projection, type);
   };
-}
 
 /**
  * Checks a value that has no known type: JSON must hold it, and must not change it silently.

@@ -83,9 +83,9 @@ export const watchErasures = (
 };
 
 /** Where the projections of a pipeline begin in the feeds of the place. */
-export const openStarts = ({ place, global }: Pick<Services, 'place' | 'global'>, pipeline: Pipeline): Starts => {
+export const openStarts = ({ place }: Pick<Services, 'place'>, pipeline: Pipeline): Starts => {
   const { database, state } = place;
-  return new Starts({ database, state, views: new Views(global.state, pipeline.name), pipeline });
+  return new Starts({ database, state, pipeline });
 };
 
 /** Opens the engine of a pipeline in the place of the services. Every reader of feeds gets its engine here. */
@@ -104,7 +104,6 @@ export function openEngine(parts: EngineParts, purpose: Purpose): OpenEngine {
     readLagMs,
     cold,
     again: parts.again ?? typeof purpose !== 'string',
-    strict: fingerprints.isStrict,
     hub: instead?.hub ?? ((hub) => new EventHubSink(hub, (other) => hubs.producer(hub, other))),
   }).filter(({ id }) => typeof purpose === 'string' || id === projectionId(purpose));
   const around = purpose === 'live' ? aroundLive(parts, fingerprints) : [];

@@ -36,7 +36,7 @@ export const layoutsOf = ({
   pipeline,
   model,
 }: {
-  readonly pipeline: Pipeline;
+  readonly pipeline: Pick<Pipeline, 'effects' | 'sources' | 'tenant'>;
   readonly model: LoadedPipeline['model'];
 }): TableLayout[] =>
   pipeline.effects

@@ -73,7 +73,7 @@ export const SHARDS_ERRORS = {
   },
   'mapping-locked': {
     meaning: 'The mapping has a lock, and the call didn’t bring exactly the token of its owner.',
-    hint: 'Bring the owner’s token (`owner`, on the command line `--owner`), wait until the owner unlocks the mapping, or unlock it by force: `millrace shards unlock --force`. Leave a lock of `millrace shards moves` alone: the move unlocks the mapping when it ends or is cancelled.',
+    hint: 'Bring the owner’s token (`owner`, on the command line `--owner`), wait until the owner unlocks the mapping, or unlock it by force: `millrace shards keys unlock --force`. Leave a lock of `millrace shards moves` alone: the move unlocks the mapping when it ends or is cancelled.',
   },
   'mapping-missing': {
     meaning: 'No mapping of the shard map has the key.',

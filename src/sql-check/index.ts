@@ -1,6 +1,6 @@
 // What other rooms load late: the parser and the check.
 export { loadParser } from './parser.ts';
 export { readDdl } from './ddl.ts';
-export { checkFile, explainFile } from './report.ts';
+export { checkFile } from './report.ts';
 export { checkStatement } from './check.ts';
 export { addTenant } from './rewrite.ts';

@@ -18,9 +18,7 @@ export interface CheckedStatement {
   readonly because: string;
   /** The reason of a comment that allows the statement to see all tenants. */
   readonly allowed?: string;
-}
-
-export interface ExplainedStatement extends CheckedStatement {
+  /** What restricts each use of a table. */
   readonly uses: readonly {
     readonly table: string;
     readonly alias: string;
@@ -30,6 +28,7 @@ export interface ExplainedStatement extends CheckedStatement {
     readonly column?: number;
     readonly says: readonly string[];
   }[];
+  /** What was not understood. */
   readonly doubts: readonly string[];
 }
 
@@ -37,21 +36,11 @@ export interface ExplainedStatement extends CheckedStatement {
 const ALLOWED = /--\s*all tenants\s*:\s*(\S[^\n]*)/i;
 const DISTRIBUTES = /^(create_distributed_table|create_reference_table|citus_add_local_table_to_metadata)/;
 
-export const checkFile = (
-  parser: Parser,
-  catalog: Catalog,
-  file: { readonly file: string; readonly text: string },
-): CheckedStatement[] =>
-  explainFile(parser, catalog, file).map((one) => {
-    const { uses: _, doubts: __, ...checked } = one;
-    return checked;
-  });
-
-export function explainFile(
+export function checkFile(
   parser: Parser,
   catalog: Catalog,
   { file, text }: { readonly file: string; readonly text: string },
-): ExplainedStatement[] {
+): CheckedStatement[] {
   let from = 0;
   return parser.parse(text, file).flatMap((statement) => {
     const before = text.slice(from, statement.end);
@@ -80,7 +69,7 @@ interface Where {
   readonly before: string;
 }
 
-function explained(catalog: Catalog, statement: Statement, { file, text, before }: Where): ExplainedStatement {
+function explained(catalog: Catalog, statement: Statement, { file, text, before }: Where): CheckedStatement {
   const { rows, runs, uses, doubts } = explainStatement(catalog, statement.node);
   const placeOf = (at: number): { line: number; column: number } => {
     const offset = at < 0 ? statement.start : statement.at(at);

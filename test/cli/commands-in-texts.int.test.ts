@@ -2,7 +2,7 @@
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { buildProgram, everyCommand } from '../../src/cli/program.ts';
+import { buildProgram, everyCommand, wordsOf } from '../../src/cli/program.ts';
 import { COSMOS_ERRORS } from '../../src/cosmos/errors.ts';
 import { FEED_ERRORS } from '../../src/feed/errors.ts';
 import { everyOperation } from '../../src/cli/registry.ts';
@@ -10,12 +10,7 @@ import { everyOperation } from '../../src/cli/registry.ts';
 const SRC = join(import.meta.dirname, '..', '..', 'src');
 const program = buildProgram(everyOperation, '0.0.0', async () => {});
 const verbs = everyCommand(program).filter(({ commands }) => commands.length === 0);
-const flagsOf = new Map(
-  verbs.map((verb) => {
-    const path = [verb.parent?.parent, verb.parent, verb].flatMap((of) => (of ? [of.name()] : []));
-    return [path.join(' '), verb.options.map(({ long }) => long)];
-  }),
-);
+const flagsOf = new Map(verbs.map((verb) => [wordsOf(verb), verb.options.map(({ long }) => long)]));
 
 it('every command that a text names exists, with its flags', () => {
   const named = globSync('**/*.ts', { cwd: SRC }).flatMap((file) =>
@@ -27,7 +22,7 @@ it('every command that a text names exists, with its flags', () => {
   expect(named.length).toBeGreaterThan(100);
   const wrong = named.filter(({ words }) => {
     if (words[2]?.startsWith('${')) return false;
-    const flags = flagsOf.get(words.slice(0, 3).join(' ')) ?? flagsOf.get(words.slice(0, 2).join(' '));
+    const flags = [4, 3, 2].map((count) => flagsOf.get(words.slice(0, count).join(' '))).find((of) => of);
     return !flags || words.some((word) => word.startsWith('--') && word !== '--help' && !flags.includes(word));
   });
   expect(wrong.map(({ file, words }) => `${file}: ${words.join(' ')}`)).toEqual([]);

@@ -19,7 +19,7 @@ function write(): void {
 beforeAll(write);
 
 it('there is a schema of each verb, and of nothing else', () => {
-  const names = everyOperation.all().map((of) => `${operationName(of).replace(' ', '-')}.json`);
+  const names = everyOperation.all().map((of) => `${operationName(of).replaceAll(' ', '-')}.json`);
   expect([...schemas.keys()].toSorted()).toEqual(names.toSorted());
 });
 
@@ -27,7 +27,7 @@ describe('schema', () => {
   it('prints the schema of a verb, the same with --json', async () => {
     const { code, stdout } = await cli(['schema', 'leases', 'list']);
     expect(code).toBe(0);
-    expect(JSON.parse(stdout)).toMatchObject({ title: 'millrace leases list --json', type: 'array' });
+    expect(JSON.parse(stdout)).toMatchObject({ title: 'millrace leases list --json' });
     expect((await cli(['schema', 'leases', 'list', '--json'])).stdout).toBe(stdout);
   });
 
@@ -63,11 +63,11 @@ it('holds what verbs print on a running account to their schemas', async () => {
       'projections show days',
       'projections verify',
       'leases list',
-      'leases check',
+      'leases list --check',
       'dead-letters list',
       'checkpoints list',
       'checkpoints save before',
-      'audit list',
+      'audit',
       'plan',
       'plan --against deployed',
       'doctor',

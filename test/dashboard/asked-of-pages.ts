@@ -9,7 +9,7 @@ import { LOADED } from './browsed.ts';
 /** What pages ask for by themselves, and by *Trace*. */
 export const VERBS = [
   'archive/list',
-  'audit/list',
+  'audit',
   'dead-letters/list',
   'jobs/list',
   'leases/list',

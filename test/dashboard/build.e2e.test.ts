@@ -90,7 +90,7 @@ it.skipIf(CHROMIUM === undefined)(
     await dialog.getByText('Running.').waitFor();
 
     const recorded = async (): Promise<string[]> => {
-      const { body } = await post(url, '/api/run/audit/list', { input: { most: 100 } });
+      const { body } = await post(url, '/api/run/audit', { input: { most: 100 } });
       return (body['result'] as { verb: string }[]).map(({ verb }) => verb).toSorted();
     };
     // To promote and to go back is one verb. A verification is recorded nowhere.

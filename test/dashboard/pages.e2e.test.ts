@@ -53,7 +53,7 @@ async function firstCode(page: Page): Promise<string> {
 
 /** How often a verb was recorded. */
 async function timesOf(verb: string): Promise<number> {
-  const { body } = await post(dashboard.url, '/api/run/audit/list', { input: { most: 100 } });
+  const { body } = await post(dashboard.url, '/api/run/audit', { input: { most: 100 } });
   return (body['result'] as { verb: string }[]).filter((one) => one.verb === verb).length;
 }
 

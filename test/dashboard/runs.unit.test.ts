@@ -24,6 +24,7 @@ function stage() {
   const asked = (name: string, once: string): Asked => ({
     name: 'things change',
     operation,
+    effect: operation.effect,
     input: { name },
     dryRun: false,
     yes: false,

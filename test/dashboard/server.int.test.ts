@@ -131,7 +131,7 @@ describe('operations', () => {
     ]);
     expect(first.body).toMatchObject({ ok: true });
     expect(second.body).toEqual(first.body);
-    const audit = await post(dashboard.url, '/api/run/audit/list', { input: { most: 50 } });
+    const audit = await post(dashboard.url, '/api/run/audit', { input: { most: 50 } });
     const verbs = (audit.body['result'] as { verb: string; actor: string }[]).map(
       ({ verb, actor }) => `${actor} ${verb}`,
     );

@@ -158,10 +158,10 @@ async function moveATenant(): Promise<HowToWorld> {
   const stage = await VerbStage.open();
   for (const line of [
     'init',
-    'create-map tenants --kind list --key-type int32 --sharded Orders=/tenantId',
-    ...['west', 'east'].flatMap((shard) => [`init --shard ${shard}`, `create tenants --shard ${shard}`]),
-    'map tenants --shard west --key 7',
-    'map tenants --shard west --key 8',
+    'map create tenants --kind list --key-type int32 --sharded Orders=/tenantId',
+    ...['west', 'east'].flatMap((shard) => [`init --shard ${shard}`, `add tenants --shard ${shard}`]),
+    'keys map tenants --shard west --key 7',
+    'keys map tenants --shard west --key 8',
   ]) {
     const { code, stderr } = await stage.run(line);
     if (code !== 0) throw new Error(stderr);

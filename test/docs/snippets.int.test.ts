@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
 import { everyOperation } from '../../src/cli/registry.ts';
-import { buildProgram, everyCommand } from '../../src/cli/program.ts';
+import { buildProgram, everyCommand, wordsOf } from '../../src/cli/program.ts';
 import { generatedPages } from '../../scripts/reference/pages.ts';
 
 const root = join(import.meta.dirname, '../..');
@@ -93,10 +93,7 @@ const program = buildProgram(everyOperation, '0.0.0', async () => {});
 const flagsOf = new Map(
   everyCommand(program)
     .filter(({ commands }) => commands.length === 0)
-    .map((verb) => {
-      const path = [verb.parent?.parent, verb.parent, verb].flatMap((of) => (of ? [of.name()] : []));
-      return [path.join(' '), verb.options.map(({ long }) => long)];
-    }),
+    .map((verb) => [wordsOf(verb), verb.options.map(({ long }) => long)]),
 );
 
 test('every command line that a block shows exists, with its flags', () => {
@@ -113,7 +110,7 @@ test('every command line that a block shows exists, with its flags', () => {
   );
   expect(lines.length).toBeGreaterThan(400);
   const wrong = lines.filter(({ words }) => {
-    const flags = flagsOf.get(words.slice(0, 3).join(' ')) ?? flagsOf.get(words.slice(0, 2).join(' '));
+    const flags = [4, 3, 2].map((count) => flagsOf.get(words.slice(0, count).join(' '))).find((of) => of);
     return (
       !flags || words.some((word) => word.startsWith('--') && word !== '--help' && !flags.includes(word.split('=')[0]))
     );

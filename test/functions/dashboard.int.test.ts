@@ -91,9 +91,9 @@ describe('who may what', () => {
   it('an operator changes something, and the audit and the log name it', async () => {
     const pause = { input: { name: 'days', reason: 'a test' }, once: 'press-two' };
     expect(await post('api/run/projections/pause', OPERATOR, pause)).toMatchObject({ status: 200, body: { ok: true } });
-    const audit = await post('api/run/audit/list', OPERATOR, { input: { most: 10 } });
+    const audit = await post('api/run/audit', OPERATOR, { input: { most: 10 } });
     expect(audit.body['result']).toMatchObject([{ actor: 'Ada', verb: 'projections pause', outcome: 'done' }]);
-    expect(app.logged.at(-1)).toContain('"role":"operator","actor":"Ada","operation":"audit list","status":200');
+    expect(app.logged.at(-1)).toContain('"role":"operator","actor":"Ada","operation":"audit","status":200');
   });
 
   it('believes no header while App Service authentication is off, nor with keys in place of Entra', async () => {

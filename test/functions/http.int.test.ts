@@ -19,10 +19,10 @@ afterAll(async () => {
 const bytes = (text: string) => ({ body: { bytes: Buffer.from(text) } });
 const get = (noun: string, verb = '', query: Record<string, string> = {}) =>
   app.request('millrace-read', { params: { noun, verb }, query });
-const post = (noun: string, verb: string, body = '{}', headers: Record<string, string> = {}) =>
+const post = (noun: string, verb: string, body = '{}', headers: Record<string, string> = {}, more = '') =>
   app.request('millrace-operate', {
     method: 'POST',
-    params: { noun, verb },
+    params: { noun, verb, more },
     headers: { 'content-type': 'application/json', ...headers },
     ...bytes(body),
   });
@@ -67,7 +67,7 @@ describe('operations over HTTP', () => {
       404,
       'did you mean Orders?',
     ],
-    ['a mistyped container', () => post('containers', 'migrate', '{"name":"Ordrs","into":"Days"}'), 404, 'Ordrs'],
+    ['a mistyped container', () => post('migrate', '', '{"name":"Ordrs","into":"Days"}'), 404, 'Ordrs'],
     ['GET of what changes', () => get('archive', 'sweep'), 405, 'changes something'],
     ['a body that is no JSON', () => post('status', '', '{"a":'), 400, 'not JSON'],
     ['a body that is no object', () => post('status', '', '[1]'), 400, 'not an object'],
@@ -99,7 +99,7 @@ describe('operations over HTTP', () => {
     ['a query of the list', () => get('', '', { only: 'x' }), 400, 'the query has only'],
     [
       'a file of settings on its own machine',
-      () => post('containers', 'migrate', '{"name":"Orders","into":"Days","intoEnv":"x/../../s1"}'),
+      () => post('migrate', '', '{"name":"Orders","into":"Days","intoEnv":"x/../../s1"}'),
       400,
       'no field intoEnv',
     ],
@@ -123,7 +123,7 @@ describe('operations over HTTP', () => {
     ],
     [
       'a container’s name with a path in it',
-      () => post('containers', 'migrate', '{"name":"../../x","into":"Days"}'),
+      () => post('migrate', '', '{"name":"../../x","into":"Days"}'),
       400,
       'none of / \\ # ?',
     ],
@@ -141,10 +141,15 @@ describe('operations over HTTP', () => {
   it('asks before it destroys', async () => {
     const { registry } = await import('../../src/host/registry.ts');
     const { offered } = await import('../../src/host/http/offered.ts');
-    for (const { noun = '', verb, effect } of offered(registry)) {
-      if (effect !== 'destroys') continue;
-      expect(await post(noun, verb)).toMatchObject({ status: 409, body: { error: { code: 'not-confirmed' } } });
+    const { operationName } = await import('../../src/operations/operation.ts');
+    const asked = ([noun = '', verb = '', more = '']: string[], body?: string) => post(noun, verb, body, {}, more);
+    for (const operation of offered(registry)) {
+      const path = operationName(operation).split(' ');
+      if (operation.effect !== 'destroys') continue;
+      expect(await asked(path)).toMatchObject({ status: 409, body: { error: { code: 'not-confirmed' } } });
     }
+    const settle = await asked(['shards', 'check'], '{"map":"tenants","repair":"target"}');
+    expect(settle).toMatchObject({ status: 409, body: { error: { code: 'not-confirmed' } } });
   });
 
   it('logs who asked for what', async () => {

@@ -110,7 +110,7 @@ it('derives in each place by its own app, exactly once, and goes on after `millr
       const lines = functions.logged.flatMap((text) => /\{.*"operation".*/.exec(text) ?? []);
       expect(lines.map((line) => JSON.parse(line) as object)).toEqual([
         expect.objectContaining({ operation: 'status', ok: true }),
-        expect.objectContaining({ operation: 'leases check', ok: true }),
+        expect.objectContaining({ operation: 'leases list', ok: true }),
       ]);
       expect(lines[0]).toContain(has);
       expect(lines[0]).not.toContain(lacks);

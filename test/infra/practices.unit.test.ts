@@ -324,9 +324,10 @@ describe('seeing what happens', () => {
     const { TIMERS } = await import('../../src/host/functions/timers.ts');
     const { record } = await import('../../src/host/http/audit.ts');
     const text = files.find(({ file }) => file === 'modules/alerts.bicep')?.text ?? '';
-    const asked = [...text.matchAll(/line\.operation == "([^"]+)"/g)].map(([, name]) => name);
+    const asked = [...text.matchAll(/line\.(operation|actor) == "([^"]+)"/g)].map(([, , name]) => name);
     expect(asked.length).toBeGreaterThan(2);
-    for (const name of asked) expect(TIMERS.map(({ operation }) => operation)).toContain(name);
+    const known = TIMERS.flatMap(({ operation, name }) => [operation, `timer:${name}`]);
+    for (const name of asked) expect(known).toContain(name);
     expect(record('timer', {})).toContain('"millrace":"timer"');
     expect(text).toContain(String.raw`has "\\"millrace\\":\\"timer\\""`);
   });

@@ -77,9 +77,8 @@ describe.each(DATASTORES)('operations by jobs on %s', (_name, available, start) 
         ['projections', 'rebuild', 'summaries@2'],
         ['projections', 'replay', 'days'],
         ['projections', 'verify', 'days'],
-        ['projections', 'fan-out', '--within', '5'],
         ['dead-letters', 'redrive'],
-        ['containers', 'migrate', 'Orders', '--into', 'ByCustomer'],
+        ['migrate', 'Orders', '--into', 'ByCustomer'],
       ];
       const ids: (string | undefined)[] = [];
       for (const args of asked) {
@@ -171,7 +170,7 @@ describe.each(DATASTORES)('operations by jobs on %s', (_name, available, start) 
       // What the worker does once its time has come.
       const handlers = jobHandlers(registry, { ...workspace, settings: () => settings, pipeline: async () => loaded });
       const run = { id: '1', askedAt: Date.now(), attempt: 1, signal, progress: () => undefined };
-      const retry = () => handlers.reaction?.({ projection: 'call@1', id: 'o1' }, run);
+      const retry = () => handlers.reaction?.({ projection: 'call@1', id: 'o1', key: ['s1'] }, run);
       await expect(retry()).rejects.toMatchObject({ code: 'reaction-failed', retryable: true });
       broken = false;
       expect(await retry()).toMatchObject([{ outcome: 'applied' }]);

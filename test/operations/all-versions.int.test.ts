@@ -34,14 +34,14 @@ it('a container that is read so is not migrated, nor is another migrated into it
     ['Others', 'Orders'],
   ] as const) {
     for (const more of [[], ['--dry-run'], ['--background']]) {
-      const { code, stderr } = await millrace('containers', 'migrate', from, '--into', into, ...more);
+      const { code, stderr } = await millrace('migrate', from, '--into', into, ...more);
       expect({ code, stderr }).toEqual({
         code: 2,
         stderr: expect.stringContaining('The pipeline reads Orders by its all-versions feed'),
       });
     }
   }
-  expect((await millrace('containers', 'migrate', 'Customers', '--into', 'Others', '--dry-run')).code).toBe(0);
+  expect((await millrace('migrate', 'Customers', '--into', 'Others', '--dry-run')).code).toBe(0);
 });
 
 it('its leases are not rewound to the beginning or a time, which would pass over what lies between', async () => {

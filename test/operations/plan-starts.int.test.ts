@@ -77,20 +77,6 @@ test('a plan says what a start passes over, before it is recorded and afterwards
   ]);
 });
 
-test('a pipeline of an older version begins as it was, and the plan says so', async () => {
-  const { stage, pipelineOf } = await shop();
-  await stage.services.place.state.items.create({ id: 'millrace', pk: 'views', type: 'millrace.views', views: {} });
-  const [calls] = await plannedStarts(pipelineOf(react('calls', { from, run })), stage.services);
-  expect(calls).toEqual({
-    id: 'calls@1',
-    start: 'beginning',
-    declared: 'now',
-    recordedAt: null,
-    documents: 0,
-    below: 0,
-  });
-});
-
 test('verify expects no rows of what lies below the start of a sink, and compares those that are there', async () => {
   const { stage, write, pipelineOf, record } = await shop();
   const rows = new Map<string, unknown>();

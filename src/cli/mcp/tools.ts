@@ -6,7 +6,7 @@ import { cliError } from '../errors.ts';
 
 /**
  * The verbs that an assistant gets, with the fields that it doesn't get: they write a file, never end, or change only
- * what a person sees. A new verb is no tool until it is named here.
+ * what a person sees. Fields with which a verb changes something are left out too. A new verb is no tool until it is named here.
  */
 const VERBS: Readonly<Record<string, readonly string[]>> = {
   'model review': [],
@@ -44,7 +44,10 @@ export const toolsOf = (registry: Registry): Tool[] =>
     const name = operationName(operation);
     const without = VERBS[name];
     if (!without || operation.effect !== 'reads') return [];
-    const fields = Object.entries(operation.input.shape).filter(([field]) => !without.includes(field));
+    const changing = Object.keys(operation.effects ?? {});
+    const fields = Object.entries(operation.input.shape).filter(
+      ([field]) => !without.includes(field) && !changing.includes(field),
+    );
     const { $schema: _, ...schema } = z.toJSONSchema(z.strictObject(Object.fromEntries(fields)), {
       io: 'input',
       unrepresentable: 'any',

@@ -8,7 +8,7 @@ const BAR = 22;
 const ROW = 50;
 const rem = (px) => `${px / 16}rem`;
 
-/** `of`: the result of `projections show`. `records`: of `audit list`. */
+/** `of`: the result of `projections show`. `records`: of `audit`. */
 export function timeline(of, records, now) {
   const own = records.filter(({ arguments: given }) => String(given?.name ?? '').split('@')[0] === of.name);
   const spans = spansOf(of, own.toReversed(), now);

@@ -41,7 +41,7 @@ export interface ChildGiven<E> {
 }
 
 /**
- * A document that a row names. Both sides may come and go: `millrace sql orphans` reports rows whose other document is
+ * A document that a row names. Both sides may come and go: `millrace projections verify` names rows whose other document is
  * missing. Where `on` names the whole key of the other document, PostgreSQL 18 gets a foreign key that it doesn't enforce.
  */
 export interface ReferenceGiven<P extends object, S> {

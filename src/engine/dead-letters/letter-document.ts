@@ -8,7 +8,7 @@ export interface DeadLetter extends Identity {
   /** `name@version` of the projection. */
   readonly projection: string;
   readonly type: string;
-  /** The tenant of the document. Absent: it has none, or an earlier release stored the letter. */
+  /** The tenant of the document. Absent: it has none. */
   readonly tenant?: string;
   readonly version: Version;
   readonly op: Change['op'];
@@ -25,20 +25,18 @@ export interface DeadLetter extends Identity {
 }
 
 /** The stored form. It keeps the change itself if that waits, or was an event. */
-export interface LetterDocument extends Omit<DeadLetter, 'hint'>, Kept {
+export interface LetterDocument extends DeadLetter, Kept {
   readonly pk: string;
   readonly kind: 'dead-letter';
   readonly format?: number;
   readonly document: string;
   /**
-   * Its projection takes changes for events, and gets none of a move, so a move carries the letter along. Absent: an earlier
-   * release stored it, or it is an ingest's.
+   * Its projection takes changes for events, and gets none of a move, so a move carries the letter along. Absent: it is an
+   * ingest's.
    */
   readonly events?: boolean;
   /** A move has brought it from another shard. */
   readonly carried?: true;
-  /** The hint; stored under the name that the first version gave it. */
-  readonly mend?: string;
   readonly _etag: string;
 }
 
@@ -91,10 +89,8 @@ export function letterDocument(
 ): Omit<LetterDocument, '_etag'> {
   const at = now.toISOString();
   const again = before !== undefined && compareVersions(change.version, before.version) === 'same';
-  const { hint: mend, ...why } = reason;
   return {
-    ...why,
-    ...(mend !== undefined && { mend }),
+    ...reason,
     id: letterId(change),
     pk: letterPartition(projection),
     kind: 'dead-letter',
@@ -117,7 +113,7 @@ export function letterDocument(
 
 export const toDeadLetter = ({
   document: id,
-  mend: hint,
+  hint,
   waits,
   tenant,
   ...stored

@@ -34,7 +34,7 @@ export interface LetterGroup {
 /** Everything but the stored change, which may be large. The first three are for the check of the format. */
 const FIELDS = (
   'pk,kind,format,projection,container,key,document,type,tenant,version,op,' +
-  'code,message,mend,attempts,waits,firstAt,lastAt'
+  'code,message,hint,attempts,waits,firstAt,lastAt'
 ).split(',');
 type Listed = Omit<LetterDocument, 'id' | '_etag' | keyof Kept>;
 

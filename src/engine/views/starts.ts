@@ -11,11 +11,10 @@ import { startOf } from '../../definition/start.ts';
 import type { Change } from '../../feed/reading/change.ts';
 import { areInOneOrder } from '../../feed/reading/epochs.ts';
 import { type StartPosition, isBelow, positionNow } from './start-position.ts';
-import type { Views } from './views.ts';
 
 /** Where one version of a projection begins. Never changed once it is stored. */
 export interface Start {
-  /** What was declared when it was recorded. `beginning` also for what an older version of Millrace has run. */
+  /** What was declared when it was recorded. */
   readonly start: StartSpec;
   /** When it was recorded, ISO 8601 UTC. */
   readonly at: string;
@@ -37,12 +36,11 @@ const PARTITION = 'starts';
 export interface StartsOptions {
   readonly database: Database;
   readonly state: Container;
-  readonly views: Pick<Views, 'isBeforeStarts'>;
   readonly pipeline: Pipeline;
   readonly clock?: Clock;
 }
 
-/** The recorded starts of a pipeline; undefined: no host has run it since there are starts. */
+/** The recorded starts of a pipeline; undefined: no host has run it. */
 export const readStarts = async (state: Container, pipeline: string): Promise<StartsById | undefined> =>
   (await readItem<Stored>(state.item(pipeline, PARTITION)))?.starts;
 
@@ -147,14 +145,12 @@ export class Starts {
   }
 
   async #missingIn(stored: StartsById | undefined): Promise<StartsById> {
-    const { views, pipeline } = this.#options;
+    const { pipeline } = this.#options;
     const specs = [...pipeline.effects, ...pipeline.publishes].filter((spec) => !stored?.[projectionId(spec)]);
-    // What ran on an older version began at the beginning, and its leases say how far it is.
-    const older = !stored && (await views.isBeforeStarts());
     const at = new Date(this.#clock.now()).toISOString();
     const ends = new Map<string, Promise<StartPosition | undefined>>();
     const added = specs.map(async (spec): Promise<[string, Start]> => {
-      const start = older ? 'beginning' : startOf(spec);
+      const start = startOf(spec);
       if (start !== 'now') return [projectionId(spec), { start, at }];
       const positions: Record<string, StartPosition> = {};
       for (const { container } of sourcesOf(spec)) {

@@ -71,8 +71,6 @@ interface Stored {
   readonly pk: string;
   readonly type: typeof TYPE;
   readonly views: ViewsByName;
-  /** Stored by a version that records where projections begin (`starts.ts`). Absent: an older one made the document. */
-  readonly starts?: true;
 }
 
 const PARTITION = 'views';
@@ -116,12 +114,6 @@ export class Views {
     return (await readItem<Stored>(item))?.views;
   }
 
-  /** True: the pipeline ran on a version that didn't record where projections begin. */
-  async isBeforeStarts(): Promise<boolean> {
-    const stored = await readItem<Stored>(this.#state.item(this.#id, PARTITION));
-    return stored !== undefined && stored.starts !== true;
-  }
-
   /**
    * Changes one view. `next` gets the stored view and returns the new one, or undefined to leave it. It is called again
    * if another process was faster, and may throw to refuse. Resolves with the stored view.
@@ -159,8 +151,7 @@ export class Views {
     const at = { id: this.#id, pk: PARTITION };
     const { after } = await rewrite(this.#state, at, (stored: Stored | undefined): Stored | undefined => {
       const views = next(stored?.views ?? {}, stored !== undefined);
-      const starts = stored && !stored.starts ? {} : { starts: true as const };
-      return views ? { ...at, type: TYPE, ...formatOf('views'), views, ...starts } : stored;
+      return views ? { ...at, type: TYPE, ...formatOf('views'), views } : stored;
     });
     return after?.views ?? {};
   }

@@ -53,7 +53,6 @@ export function startTelemetry(options: TelemetryOptions = {}): () => void {
 function tellEvents(meter: Meter): () => void {
   const handled = counter(meter, 'millrace.changes.handled');
   const parked = counter(meter, 'millrace.changes.parked');
-  const misfits = counter(meter, 'millrace.documents.misfit');
   const pages = counter(meter, 'millrace.feed.pages');
   const rejected = counter(meter, 'millrace.feed.pages.rejected');
   const charge = counter(meter, 'millrace.feed.charge');
@@ -77,7 +76,6 @@ function tellEvents(meter: Meter): () => void {
       failures.add(1, { container, part: 'feed', 'error.type': errorTypeOf(error) }),
     'balancer:failed': ({ container, error }) =>
       failures.add(1, { container, part: 'leases', 'error.type': errorTypeOf(error) }),
-    'projection:misfit': ({ container, projection }) => misfits.add(1, { container, projection }),
     'engine:parked': ({ container, projection }) => parked.add(1, { container, projection }),
   };
   const subscribed = Object.entries(listeners).map(([name, listener]) => {

@@ -19,9 +19,8 @@ interface EpochDocument {
   epoch: number;
   /**
    * The epoch since which lsns are in one order: a rewind raises the epoch, and its lsns stay comparable with earlier ones.
-   * Absent: an older version stored the epoch; the order may be any since the container was made.
    */
-  numbering?: number;
+  numbering: number;
   /** The moves of keys during which the epoch must stay (MOVE-V11), each as `MAP/ID`. */
   moves?: readonly string[];
   /** When a host last confirmed the epoch. No code reads it: the write itself is the purpose. */
@@ -122,7 +121,7 @@ export async function areInOneOrder(
   for (;;) {
     const stored = await readItem<EpochDocument>(state.item(container, 'epochs'));
     if (!stored) return false;
-    if (stored.epoch >= later) return stored.rid === rid && (stored.numbering ?? 0) <= epoch;
+    if (stored.epoch >= later) return stored.rid === rid && stored.numbering <= epoch;
     await clock.sleep(STALE_MS);
   }
 }
@@ -145,7 +144,7 @@ export async function isRenumbered(
   { rid, epoch }: { readonly rid: string; readonly epoch: number },
 ): Promise<boolean> {
   const stored = await readItem<EpochDocument>(state.item(container, 'epochs'));
-  return stored?.rid === rid && (stored.numbering ?? 0) > epoch;
+  return stored?.rid === rid && stored.numbering > epoch;
 }
 
 /**
@@ -206,7 +205,7 @@ async function settle(
     const numbering = same ? stored.numbering : epoch;
     const at = { id: container, pk: 'epochs', ...formatOf('epoch') } as const;
     const { moves } = stored ?? {};
-    return { ...at, rid, epoch, ...(numbering !== undefined && { numbering }), ...(moves && { moves }) };
+    return { ...at, rid, epoch, numbering, ...(moves && { moves }) };
   });
   return after.epoch;
 }

@@ -30,7 +30,7 @@ export function registerHttp(workspace: Workspace, drain: Drain, checked: Health
     app.http(name, {
       methods: [method],
       authLevel: 'function',
-      route: `${BASE}/{noun?}/{verb?}`,
+      route: `${BASE}/{noun?}/{verb?}/{more?}`,
       handler: async (request: HttpRequest, context: InvocationContext) => {
         try {
           return await drain.run((signal) =>

@@ -39,8 +39,8 @@ export const TIMERS: readonly TimerPlan[] = [
     // Also finds a feed that no host reads, and a stuck lease.
     name: 'leases-check',
     schedule: '20 */5 * * * *',
-    operation: 'leases check',
-    input: {},
+    operation: 'leases list',
+    input: { check: true },
     needed: () => true,
   },
   {
@@ -72,9 +72,9 @@ export const TIMERS: readonly TimerPlan[] = [
     // Looks what VERIFY_SAMPLE and VERIFY_FULL say is due, and continues a verification whose time was up.
     name: 'verify',
     schedule: '40 */5 * * * *',
-    operation: 'projections verify-due',
+    operation: 'projections verify',
     // An app without a functionTimeout of its own may be stopped after five minutes.
-    input: { within: 200 },
+    input: { due: true, within: 200 },
     needed: () => process.env['VERIFY_SAMPLE'] !== 'off' || process.env['VERIFY_FULL'] !== 'off',
   },
   {

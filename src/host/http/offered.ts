@@ -4,19 +4,8 @@ import { type Operation, operationName } from '../../operations/operation.ts';
 import type { Registry } from '../../operations/registry.ts';
 
 /** Nouns of the operations that make sense in a running app; the others work on the machine of the person who types them. */
-const NOUNS = new Set([
-  'archive',
-  'audit',
-  'checkpoints',
-  'containers',
-  'dead-letters',
-  'jobs',
-  'leases',
-  'projections',
-  'shards',
-  'tenants',
-]);
-const BARE = new Set(['status', 'trace', 'doctor', 'plan']);
+const NOUNS = new Set(['archive', 'checkpoints', 'dead-letters', 'jobs', 'leases', 'projections', 'shards', 'tenants']);
+const BARE = new Set(['audit', 'doctor', 'migrate', 'plan', 'status', 'trace']);
 /** Operations that don't end, and would block the request. */
 const NEVER = new Set(['jobs work']);
 const NAMES_A_FILE = /(^|[a-z])(file|folder|directory|path|html|sarif)$|^out$/i;
@@ -32,7 +21,8 @@ export const offered = (registry: Registry): Operation[] =>
   registry
     .all()
     .filter((operation) => {
-      const known = operation.noun === undefined ? BARE.has(operation.verb) : NOUNS.has(operation.noun);
+      const [first = '', ...more] = operationName(operation).split(' ');
+      const known = (more.length === 0 ? BARE : NOUNS).has(first);
       const files = Object.keys(operation.input.shape).some((field) => NAMES_A_FILE.test(field));
       return known && !files && !NEVER.has(operationName(operation));
     })
@@ -44,7 +34,7 @@ function withoutSettings(operation: Operation): Operation {
   return asked.length === fields.length ? operation : { ...operation, input: z.object(Object.fromEntries(asked)) };
 }
 
-/** The operation at `noun/verb`, or the most similar name. */
+/** The operation of these words, or the most similar name. */
 export function find(
   operations: readonly Operation[],
   path: readonly string[],

@@ -1,6 +1,6 @@
 import { type HttpRequest, type InvocationContext } from '@azure/functions';
 import { z } from 'zod';
-import { type Operation, operationName } from '../../operations/operation.ts';
+import { type Effect, type Operation, effectOf, operationName } from '../../operations/operation.ts';
 import type { Registry } from '../../operations/registry.ts';
 import type { Workspace } from '../../runtime/workspace.ts';
 import { type Answer, answer, failed } from './answer.ts';
@@ -41,13 +41,15 @@ export async function serveOperation(
     } else {
       actor = admission.actor;
       const operations = offered(await registry());
-      const path = [request.params['noun'], request.params['verb']].filter((part) => part !== undefined && part !== '');
+      // A noun of a noun takes the first two: `shards/keys/map`.
+      const { noun = '', verb = '', more = '' } = request.params;
+      const path = [noun, verb, more].filter((word) => word !== '');
       name = path.join(' ');
       if (path.length === 0) refuseQuery('The list of operations', request.query, 'Remove it, or name an operation.');
       answered =
         path.length === 0
           ? answer(200, { operations: operations.map(describe) })
-          : await perform(choose(operations, path as string[], role), request, { workspace, actor, signal, context });
+          : await perform(choose(operations, path), request, { role, workspace, actor, signal, context });
     }
   } catch (error) {
     answered = failed(error);
@@ -57,41 +59,41 @@ export async function serveOperation(
   return answered;
 }
 
-function choose(operations: readonly Operation[], path: readonly string[], role: Role): Operation {
+function choose(operations: readonly Operation[], path: readonly string[]): Operation {
   const found = find(operations, path);
-  if (!('operation' in found)) {
-    const near = found.near === undefined ? '' : `: did you mean ${found.near}?`;
-    const hint = 'GET the base path to list the operations.';
-    throw new BadRequest(404, 'operation-unknown', `There is no operation ${path.join(' ')}${near}`, hint);
-  }
-  if (role === 'reader' && found.operation.effect !== 'reads') {
-    const message = `${operationName(found.operation)} changes something`;
-    throw new BadRequest(405, 'method-wrong', message);
-  }
-  return found.operation;
+  if ('operation' in found) return found.operation;
+  const near = found.near === undefined ? '' : `: did you mean ${found.near}?`;
+  const hint = 'GET the base path to list the operations.';
+  throw new BadRequest(404, 'operation-unknown', `There is no operation ${path.join(' ')}${near}`, hint);
 }
 
 async function perform(
   operation: Operation,
   request: HttpRequest,
-  given: { workspace: Workspace; actor: string; signal: AbortSignal; context: InvocationContext },
+  given: { role: Role; workspace: Workspace; actor: string; signal: AbortSignal; context: InvocationContext },
 ): Promise<Answer> {
-  const { workspace, actor, context } = given;
-  const { input, dryRun, yes } = await askedBy(operation, request);
+  const { role, workspace, actor, context } = given;
   const name = operationName(operation);
+  const refuseChange = (effect: Effect): void => {
+    if (role === 'reader' && effect !== 'reads') throw new BadRequest(405, 'method-wrong', `${name} changes something`);
+  };
+  refuseChange(operation.effect);
+  const { input, dryRun, yes } = await askedBy(operation, request);
+  const effect = effectOf(operation, input);
+  refuseChange(effect);
   const signal = AbortSignal.any([given.signal, AbortSignal.timeout(MOST_MS)]);
   const run = { workspace, actor, signal, screen: logScreen(context) };
   if (dryRun) {
     if (!operation.plan) throw new BadRequest(400, 'plan-missing', `${name} has no dry run`);
     return answer(200, { operation: name, plan: await operation.plan(input, run) });
   }
-  if (operation.effect === 'destroys' && !yes) {
+  if (effect === 'destroys' && !yes) {
     const hint = operation.plan
       ? 'Send "dryRun": true to see what it would do, then "yes": true.'
       : 'Send "yes": true to do it.';
     throw new BadRequest(409, 'not-confirmed', `${name} can't be undone`, hint);
   }
-  if (operation.effect !== 'reads' && request.headers.get('prefer')?.includes('respond-async')) {
+  if (effect !== 'reads' && request.headers.get('prefer')?.includes('respond-async')) {
     const job = await (
       await workspace.jobs()
     ).enqueue('operation', { name, input, actor }, { dedupe: dedupeKey(name, input) });

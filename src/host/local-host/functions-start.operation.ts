@@ -2,12 +2,26 @@ import { resolve } from 'node:path';
 import { z } from 'zod';
 import { UsageError } from '../../base/errors.ts';
 import { defineOperation } from '../../operations/operation.ts';
-import { plural } from '../../operations/table.ts';
+import type { Screen } from '../../operations/screen.ts';
+import { plural, table } from '../../operations/table.ts';
+import type { Binding } from '../functions/app-settings.ts';
 import { readAppFiles } from './app-files.ts';
 import { watchFiles } from './watch-files.ts';
-import { startWorker } from './run-worker.ts';
+import { type RunningWorker, startWorker } from './run-worker.ts';
+import type { WorkerAnswer } from './worker.ts';
 
 const DEFAULT_PORT = 7071;
+
+interface Started {
+  readonly app: string;
+  readonly starts: number;
+}
+
+interface Listed {
+  readonly name: string;
+  readonly type: string;
+  readonly binding: Binding;
+}
 
 export const functionsStart = defineOperation({
   noun: 'functions',
@@ -17,6 +31,7 @@ export const functionsStart = defineOperation({
     'millrace functions start',
     'millrace functions start --port 7072',
     'millrace functions start --app my-app',
+    'millrace functions start --list --json',
   ],
   effect: 'changes',
   lasting: true,
@@ -28,9 +43,14 @@ export const functionsStart = defineOperation({
       .max(65_535)
       .optional()
       .describe('port of the HTTP functions, on 127.0.0.1; 0: any free port (default: LocalHttpPort, else 7071)'),
+    list: z
+      .boolean()
+      .default(false)
+      .describe('start nothing: list the functions of the app, as the Functions worker indexes them'),
   }),
-  run: async ({ app, port }, { workspace, signal, screen }) => {
+  run: async ({ app, port, list }, { workspace, signal, screen }): Promise<Started | Listed[]> => {
     const root = resolve(workspace.directory, app);
+    if (list) return listed(root, screen);
     let starts = 0;
     for (;;) {
       const files = readAppFiles(root);
@@ -60,8 +80,38 @@ export const functionsStart = defineOperation({
       screen.line(`${changed} has changed; the app restarts.`);
     }
   },
-  format: ({ starts }) => `Stopped, after ${plural(starts, 'start')}.`,
+  format: (result) =>
+    Array.isArray(result)
+      ? `${table(
+          ['function', 'trigger', 'on'],
+          result.map(({ name, type, binding }) => [name, type, onWhat(binding)]),
+        )}\n${plural(result.length, 'function')}`
+      : `Stopped, after ${plural(result.starts, 'start')}.`,
 });
+
+async function listed(root: string, screen: Screen): Promise<Listed[]> {
+  const { values } = readAppFiles(root);
+  const child = startWorker({ root, port: 0, list: true }, { ...values, ...process.env }, screen);
+  const answer = await answerOf(child);
+  if ('listed' in answer)
+    return answer.listed.map(({ name, bindings }) => {
+      const [trigger] = Object.values(bindings).filter(({ direction }) => direction === 'in');
+      return { name, type: String(trigger?.['type']), binding: trigger ?? {} };
+    });
+  throw UsageError.from('refused' in answer ? answer.refused : { code: '', message: '' });
+}
+
+async function answerOf(child: RunningWorker): Promise<WorkerAnswer> {
+  try {
+    return await child.answer;
+  } finally {
+    await child.stop();
+  }
+}
+
+function onWhat({ containerName, eventHubName, schedule, route }: Binding): string {
+  return [containerName, eventHubName, schedule, route].find((of) => typeof of === 'string') ?? '';
+}
 
 /** `seen` resolves with the file that changed, or with '' at Ctrl-C; `aborted` resolves at Ctrl-C only. */
 function changeOf(

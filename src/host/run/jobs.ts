@@ -43,9 +43,9 @@ export function jobHandlers(registry: Registry, workspace: Workspace): Handlers<
       const home = places.filter((one) => one.shard === shard);
       // A move has taken the letter along. It writes it into the target before it removes it here, so this order misses none.
       const others = places.filter((one) => one.shard !== undefined && one.shard !== shard);
-      const selected = { only: projection, id, ...(key && { key: JSON.stringify(key) }) };
+      const selected = { only: projection, id, key: JSON.stringify(key) };
       let again: readonly Redriven[] = [];
-      for (const place of shard === undefined || !key ? home : [...home, ...others]) {
+      for (const place of shard === undefined ? home : [...home, ...others]) {
         const parts = { settings, loaded: place.loaded, services: await place.open() };
         again = await redrive({ ...parts, ...selected, signal }).catch(settledByOthers);
         if (again.length > 0) break;

@@ -74,7 +74,7 @@ function statusOf(
   host: string,
   startedAt: string,
   clock: Clock,
-): HostStatus {
+): Omit<HostStatus, 'version' | 'ranges'> {
   const now = clock.now();
   const { tenants, others } = app.tenants();
   return {

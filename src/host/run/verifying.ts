@@ -2,8 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { messageOf } from '../../base/errors.ts';
 import { operationPlaces } from '../../operations/at-places.ts';
 import type { Context } from '../../operations/operation.ts';
-import { sayDue } from '../../operations/projections/verify-due.operation.ts';
-import { verifyDue } from '../../operations/projections/verify-due.ts';
+import { sayDue, verifyDue } from '../../operations/projections/verify-due.ts';
 import type { Workspace } from '../../runtime/workspace.ts';
 
 /** How often a host looks whether a verification is due. A look reads three documents. */
@@ -35,7 +34,7 @@ export function startVerifying(context: Context, everyMs = EVERY_MS): () => Prom
       await delay(everyMs, undefined, { signal, ref: false }).catch(() => undefined);
       if (signal.aborted) return;
       try {
-        const places = await operationPlaces(context.workspace, 'projections verify-due', 'every', undefined);
+        const places = await operationPlaces(context.workspace, 'projections verify', 'every', undefined);
         if (!places) await lookAt(context.workspace, '');
         for (const { name, workspace } of places ?? []) await lookAt(workspace, `${name}: `);
       } catch (error) {

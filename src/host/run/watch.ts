@@ -53,10 +53,6 @@ export function watchTroubles(say: (line: string) => void): () => void {
     const hint = error instanceof MillraceError && error.hint !== undefined ? `. ${error.hint}` : '';
     once(`refused: ${messageOf(error)}${hint}`);
   };
-  const misfit = (event: unknown): void => {
-    const { projection, container, id, path, why } = event as Events['projection:misfit'];
-    once(`${projection} stored a value that its type does not allow: ${path} ${why}`, `e.g. in ${container}/${id}`);
-  };
   const shard = (event: unknown): void => {
     const { map, shard: name, error } = event as Events['shard:failed'];
     if (waits(error)) return;
@@ -70,7 +66,6 @@ export function watchTroubles(say: (line: string) => void): () => void {
   const channels = [
     ['millrace:projection:refused', refused],
     ['millrace:engine:resume-failed', stuck],
-    ['millrace:projection:misfit', misfit],
     ['millrace:feed:failed', failed],
     ['millrace:feed:rejected', rejected],
     ['millrace:engine:parked', parked],

@@ -21,14 +21,13 @@ export interface Side {
   readonly rid: string;
 }
 
-/** `_mr.moved` of a migrated document: the container, identity and version that it was copied from. */
+/** Of `_mr.moved` of a migrated document: the container, identity and version that it was copied from. */
 export interface Moved {
   readonly rid: string;
   readonly pk: Key;
   readonly id: string;
   readonly lsn: number;
   readonly etag: string;
-  readonly digest?: string;
 }
 
 export interface CopyRules {
@@ -96,7 +95,7 @@ export class Copier {
       const [found] = await this.#access.read(this.#into.container, place.key, [place.id]);
       const before = found && movedOf(found, this.#from.rid);
       if (before?.etag === change.version.etag) continue;
-      if (before && isAsCopied(found, before)) await this.#copyOne(change, Date.now());
+      if (before && isAsCopied(found)) await this.#copyOne(change, Date.now());
       else left.push(JSON.stringify([change.key, change.id]));
     }
     return left;
@@ -146,7 +145,7 @@ export class Copier {
   async #mayReplace(found: SinkDocument, moved: Moved): Promise<boolean> {
     const before = movedOf(found, this.#from.rid);
     if (!before) return this.#rules.epoch === undefined;
-    if (this.#rules.epoch !== undefined && !isAsCopied(found, before)) return false;
+    if (this.#rules.epoch !== undefined && !isAsCopied(found)) return false;
     if (before.id === moved.id && JSON.stringify(before.pk) === JSON.stringify(moved.pk)) return before.lsn < moved.lsn;
     // Another document of the source with the same place: a collision, unless it was deleted and created under another key.
     if (!(await this.#exists(before))) return true;
@@ -157,9 +156,8 @@ export class Copier {
   }
 }
 
-/** False: the document was written since. A copy of an older version of Millrace has no digest. */
-const isAsCopied = (found: SinkDocument, { digest }: Moved): boolean =>
-  digest === undefined || movedMarkOf(found, contentOf(found)) !== undefined;
+/** False: the document was written since. */
+const isAsCopied = (found: SinkDocument): boolean => movedMarkOf(found, contentOf(found)) !== undefined;
 
 /** Seconds until a document expires, by its own `ttl` or its container's; 0: it has expired; undefined: it never does. */
 export function remainingTtl(

@@ -117,16 +117,15 @@ async function missing(error: unknown, container: MigrateOptions['source']): Pro
   );
 }
 
-export const containersMigrate = defineOperation({
-  noun: 'containers',
+export const migrateContainer = defineOperation({
   verb: 'migrate',
   summary:
     'Migrate a container to another partition key, container or account while applications write through the write gate',
   examples: [
-    'millrace containers migrate Orders --into OrdersByCustomer --dry-run',
-    'millrace containers migrate Orders --into Orders --into-env new-account',
-    'millrace containers migrate Orders --into OrdersByCustomer --background --patience 3600',
-    'millrace containers migrate Orders --into OrdersByCustomer --rollback',
+    'millrace migrate Orders --into OrdersByCustomer --dry-run',
+    'millrace migrate Orders --into Orders --into-env new-account',
+    'millrace migrate Orders --into OrdersByCustomer --background --patience 3600',
+    'millrace migrate Orders --into OrdersByCustomer --rollback',
   ],
   effect: 'changes',
   bulk: true,
@@ -155,17 +154,17 @@ export const containersMigrate = defineOperation({
   },
   run: async (asked, context): Promise<Migrated | Enqueued | { readonly givenUp: true }> => {
     if (!asked.giveUp) await refuseAllVersions(asked, context);
-    if (asked.background) return enqueue('containers migrate', asked, context);
+    if (asked.background) return enqueue('migrate', asked, context);
     const { workspace, signal, screen } = context;
     if (asked.giveUp) {
       const { state } = (await workspace.services()).place;
-      return audited(context, 'containers migrate', asked, async () => {
+      return audited(context, 'migrate', asked, async () => {
         await new Migrations(state).forget(asked.name);
         return { givenUp: true };
       });
     }
     return withContainers(asked, context, (containers) =>
-      audited(context, 'containers migrate', asked, () =>
+      audited(context, 'migrate', asked, () =>
         migrate({
           ...containers,
           signal,

@@ -17,8 +17,8 @@ export interface MigrationRecord {
   /** The container to migrate. */
   readonly name: string;
   readonly into: string;
-  /** Where writers write after it. Absent: an older version stored the record. */
-  readonly target?: WriteTarget;
+  /** Where writers write after it. */
+  readonly target: WriteTarget;
   /** `_rid` of both: a container that was created again under the name is another migration. */
   readonly rids: readonly [string, string];
   direction: 'forward' | 'back';
@@ -92,7 +92,7 @@ export class Migrations {
   async isUnderWay(container: string): Promise<boolean> {
     const record = await this.read(container);
     if (!record) return false;
-    return isUnfinished({ ...record, name: container }, await gateTarget(this.#state, container));
+    return isUnfinished(record, await gateTarget(this.#state, container));
   }
 
   /**
@@ -121,7 +121,7 @@ export class Migrations {
     return operationsError('migration-unknown', `There is no migration of ${name}${suggestion(name, known)}`, {
       hint:
         known.length === 0
-          ? 'Start one with `millrace containers migrate NAME --into TARGET`.'
+          ? 'Start one with `millrace migrate NAME --into TARGET`.'
           : `Name one of: ${known.join(', ')}.`,
     });
   }
@@ -132,13 +132,10 @@ export class Migrations {
  * name of the source, in another database.
  */
 export function isUnfinished(
-  { name, into, target, direction }: Pick<MigrationRecord, 'name' | 'into' | 'target' | 'direction'>,
+  { target, direction }: Pick<MigrationRecord, 'target' | 'direction'>,
   now: WriteTarget,
 ): boolean {
-  const flipped = target
-    ? isSameTarget(now, target)
-    : // Only a gate that was switched to a target names a database.
-      now.container === into && (into !== name || now.database !== undefined);
+  const flipped = isSameTarget(now, target);
   return direction === 'forward' ? !flipped : flipped;
 }
 
@@ -147,7 +144,7 @@ const done = (name: string, into: string): UsageError =>
 
 const other = ({ name, into }: MigrationRecord): UsageError =>
   operationsError('migration-other', `${name} is being migrated to ${into}`, {
-    hint: `Finish it first, or abandon it with \`millrace containers migrate ${name} --into ${into} --give-up\`.`,
+    hint: `Finish it first, or abandon it with \`millrace migrate ${name} --into ${into} --give-up\`.`,
   });
 
 const finished = ({ name, into, direction }: MigrationRecord): UsageError =>

@@ -2,13 +2,11 @@ import { z } from 'zod';
 import { canonical } from '../../base/json.ts';
 import type { DeadLetter } from '../../engine/dead-letters/dead-letters.ts';
 import type { LetterGroup } from '../../engine/dead-letters/letter-queries.ts';
-import type { LoadedPipeline } from '../../runtime/workspace.ts';
 import { defineOperation } from '../operation.ts';
 import { clip, plural, table } from '../table.ts';
-import { letterTenants } from '../tenants/asked.ts';
 import { filterInput, selectGroups, selectLetters } from './select.ts';
 
-/** A dead letter with the tenant of its document; null: none is known. */
+/** A dead letter with the tenant of its document; null: it has none. */
 type Row = Omit<DeadLetter, 'tenant'> & { readonly tenant: string | null };
 type Listed = readonly LetterGroup[] | readonly Row[];
 
@@ -36,8 +34,7 @@ export const deadLettersList = defineOperation({
     const { each, code, key, since } = asked;
     if (!each && [code, key, since].every((filter) => filter === undefined))
       return selectGroups(workspace, asked, signal);
-    const [letters, tenantOf] = [await selectLetters(workspace, asked), await tenants(workspace.pipeline())];
-    return letters.map((letter) => ({ ...letter, tenant: tenantOf(letter) }));
+    return (await selectLetters(workspace, asked)).map(({ tenant = null, ...letter }) => ({ ...letter, tenant }));
   },
   format: (listed) =>
     listed.length === 0 ? 'No dead letters.' : isGrouped(listed) ? sayGroups(listed) : sayEach(listed),
@@ -79,10 +76,4 @@ function sayEach(letters: readonly Row[]): string {
       clip(message, MOST_OF_MESSAGE),
     ]),
   )}\n${plural(letters.length, 'dead letter')}; \`millrace dead-letters show ID\` shows one.`;
-}
-
-/** A pipeline that can't be loaded hides no dead letter. */
-async function tenants(loading: Promise<LoadedPipeline>): Promise<(letter: DeadLetter) => string | null> {
-  const loaded = await loading.catch(() => undefined);
-  return loaded ? letterTenants(loaded) : ({ tenant = null }) => tenant;
 }

@@ -11,7 +11,7 @@ import { suggestion } from '../../base/near.ts';
 import { chooseDeclared, splitId } from '../projections/choose.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 import { operationsError } from '../errors.ts';
-import { askedTenant, letterTenants, tenantInput } from '../tenants/asked.ts';
+import { askedTenant, tenantInput } from '../tenants/asked.ts';
 
 export const onlyInput = z.string().optional().describe('one projection, as name or name@version');
 
@@ -92,10 +92,8 @@ async function tenantFilter(
   { tenant }: LetterSelection,
 ): Promise<(letter: DeadLetter) => boolean> {
   if (tenant === undefined) return () => true;
-  const loaded = await from.pipeline();
-  const asked = askedTenant(loaded, tenant);
-  const tenantOf = letterTenants(loaded);
-  return (letter) => tenantOf(letter) === asked.tenant;
+  const asked = askedTenant(await from.pipeline(), tenant);
+  return (letter) => letter.tenant === asked.tenant;
 }
 
 /** A projection without dead letters must be declared. */

@@ -221,7 +221,7 @@ export function chooseGroups(inventory: LeaseInventory, prefix?: string, contain
       `There are no leases with the prefix ${prefix}${suggestion(prefix, known)}`,
       {
         hint: inventory.sources.has(prefix)
-          ? `${prefix} is a container that the pipeline reads: \`--container ${prefix}\`.`
+          ? `${prefix} is a container that the pipeline reads, and no prefix. Leave out the prefix.`
           : known.length === 0
             ? EMPTY
             : `Give the whole prefix, up to the two dots, of one of these: ${known.join(', ')}.`,

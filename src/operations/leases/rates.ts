@@ -49,7 +49,7 @@ async function reportsOf(
 
 function ratesOf({ owner, container, token }: LeaseRow, reports: readonly HostStatus[]): LeaseRates | null {
   const report = reports.find(({ id }) => id === owner);
-  const range = report?.ranges?.find((of) => of.container === container && of.lease === token);
+  const range = report?.ranges.find((of) => of.container === container && of.lease === token);
   if (!report || !range) return null;
   const { handledPerSecond, inPerSecond, outPerSecond, catchUp } = range;
   return { handledPerSecond, inPerSecond, outPerSecond, catchUp, at: report.at };

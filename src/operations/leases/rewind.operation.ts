@@ -18,6 +18,10 @@ import { chooseLeases, movesBack, parseTarget, readAgain } from './targets.ts';
 import { recorded } from './recorded.ts';
 
 const input = z.object({
+  container: z
+    .string()
+    .optional()
+    .describe('only the pipeline’s leases of this container (default: all of its leases)'),
   prefix: z
     .string()
     .min(1)
@@ -26,7 +30,6 @@ const input = z.object({
   to: z
     .string()
     .describe('beginning, a time (2026-06-03T12:00:00Z), checkpoint:NAME, or the position of one lease (\'"123"\')'),
-  container: z.string().optional().describe('only the pipeline’s leases of this container'),
   lease: z.string().optional().describe('only the lease with this token'),
   leaseExpiration: expiration,
 });
@@ -56,14 +59,14 @@ export const leasesRewind = defineOperation({
   summary: 'Rewind leases to an earlier position, of the pipeline or of a stopped Functions app, .NET or Java service',
   examples: [
     'millrace leases rewind --to 2026-06-03T12:00:00Z --dry-run',
-    'millrace leases rewind --to beginning --container Orders',
+    'millrace leases rewind Orders --to beginning',
     'millrace leases rewind --to checkpoint:before-release',
-    'millrace leases rewind --to \'"4711"\' --lease 0 --container Orders',
-    'millrace leases rewind billingacc.documents.azure.com_dbRid==_collRid= --to 2026-06-03',
+    'millrace leases rewind Orders --to \'"4711"\' --lease 0',
+    'millrace leases rewind --prefix billingacc.documents.azure.com_dbRid==_collRid= --to 2026-06-03',
   ],
   shards: 'one',
   effect: 'changes',
-  argument: 'prefix',
+  argument: 'container',
   input,
   plan: async (given, context): Promise<Plan> => {
     const { moves, procedure } = await prepare(given, context);

@@ -1,5 +1,5 @@
 import { backlogOf } from '../../engine/backlog/registered.ts';
-import { backlogError } from '../backlog/errors.ts';
+import { backlogError } from '../dead-letters/errors.ts';
 import type { Context } from '../operation.ts';
 import { plural } from '../table.ts';
 

@@ -154,7 +154,7 @@ export async function positionAtTime(
   }
   if (lowest !== undefined) return lowest;
   throw operationsError('lease-unresolved', `Container ${container.id} no longer has the range of this lease`, {
-    hint: 'Run `millrace leases check`. Delete the lease if it reports that the container does not have its range.',
+    hint: 'Run `millrace leases list --check`. Delete the lease if it reports that the container does not have its range.',
   });
 }
 

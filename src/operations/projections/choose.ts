@@ -80,7 +80,7 @@ export function chooseReplayed(pipeline: Pipeline, given: string): ReplayedSpec 
     'replay-lists-documents',
     `${projectionId(found)} is a reaction, so it runs again only for documents that you list`,
     {
-      hint: `Run \`millrace projections react ${found.name} --key '["…"]' --ids a,b --dry-run\`.`,
+      hint: `Run \`millrace projections rerun ${found.name} --key '["…"]' --ids a,b --dry-run\`.`,
     },
   );
 }

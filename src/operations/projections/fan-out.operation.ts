@@ -1,6 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
-import { type Enqueued, backgroundInput, enqueue, isEnqueued, sayEnqueued } from '../jobs/background.ts';
 import { defineOperation } from '../operation.ts';
 import { openEngine } from '../../runtime/open-engine.ts';
 import { plural } from '../table.ts';
@@ -14,26 +13,21 @@ interface FannedOut {
   readonly parked: number;
 }
 
-/** For deployments without a permanent process; hosts of `millrace run` do the same in the background. */
+/**
+ * No verb: a timer of the function app runs it, where no process keeps running. Hosts of `millrace run` do the same in the
+ * background.
+ */
 export const projectionsFanOut = defineOperation({
   noun: 'projections',
   verb: 'fan-out',
   summary: 'Continue the unfinished fan-out of embeds: write changed parents’ fields into their remaining children',
-  examples: ['millrace projections fan-out --env production', 'millrace projections fan-out --within 50 --json'],
+  examples: [],
   shards: 'every',
   effect: 'changes',
   input: z.object({
-    ...backgroundInput,
-    within: z.int().min(1).max(600).default(60).describe('seconds after which the command ends, finished or not'),
+    within: z.int().min(1).max(600).default(60).describe('seconds after which it ends, finished or not'),
   }),
-  plan: async (_, { workspace }) => {
-    const { pipeline } = await workspace.pipeline();
-    return { steps: pipeline.embeds.map(({ name }) => `write the remaining children of ${name}`), ru: 0 };
-  },
-  run: async (asked, context): Promise<FannedOut | Enqueued> => {
-    if (asked.background) return enqueue('projections fan-out', asked, context);
-    const { within } = asked;
-    const { workspace, signal } = context;
+  run: async ({ within }, { workspace, signal }): Promise<FannedOut> => {
     const loaded = await workspace.pipeline();
     const parts = { settings: workspace.settings(), services: await workspace.services(), loaded };
     const { engine } = openEngine(parts, 'live');
@@ -49,9 +43,6 @@ export const projectionsFanOut = defineOperation({
       await delay(PAUSE_MS, undefined, { signal });
     }
   },
-  format: (result) => {
-    if (isEnqueued(result)) return sayEnqueued(result);
-    const { done, writes, parked } = result;
-    return `${done ? 'The fan-out is finished' : 'The fan-out is not finished: run the command again'}. ${plural(writes, 'document')} written, ${plural(parked, 'parent')} parked.`;
-  },
+  format: ({ done, writes, parked }) =>
+    `${done ? 'The fan-out is finished' : 'The fan-out is not finished'}. ${plural(writes, 'document')} written, ${plural(parked, 'parent')} parked.`,
 });

@@ -11,14 +11,7 @@ import { StagedHosts } from '../../runtime/staged-hosts.ts';
 import { placesOf } from './in-places.ts';
 import { operationsError } from '../errors.ts';
 import { type FreezeOptions, whileFrozen } from './freeze.ts';
-import {
-  LONGEST_READ_S,
-  type PromoteOptions,
-  type Promoted,
-  assertNothingNewParked,
-  flip,
-  promoted,
-} from './promote.ts';
+import { type PromoteOptions, type Promoted, assertNothingNewParked, flip, promoted } from './promote.ts';
 
 /**
  * Makes the kept version current again (REB-V25): freeze; when all hosts have seen that, let the kept version alone read
@@ -28,7 +21,7 @@ import {
  */
 export async function promoteBack(options: PromoteOptions): Promise<Promoted> {
   const { services, loaded, spec, signal, readLagMs = 5_000, viewsRefreshMs = VIEWS_REFRESH_MS } = options;
-  const { longestReadS = LONGEST_READ_S, keepMs } = options;
+  const { keepMs } = options;
   const { name, version } = spec;
   const views = new Views(services.global.state, loaded.pipeline.name);
   const view = (await views.read())?.[name];
@@ -60,7 +53,7 @@ export async function promoteBack(options: PromoteOptions): Promise<Promoted> {
           frozen.assertOwn(of.previous ?? {});
           // Its grace may have ended since the freeze: hosts have stood still, so it is as exact as before.
           const { container, type, reads } = of.previous ?? keptOf(of, name, version);
-          return flip(of, { version, container, type, reads }, { longestReadS, keepMs });
+          return flip(of, { version, container, type, reads }, keepMs);
         });
         return { after: switched, heldMs: frozen.heldMs(), staged: host };
       } catch (error) {

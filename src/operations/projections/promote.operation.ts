@@ -8,7 +8,7 @@ import { defineOperation, partsOf } from '../operation.ts';
 import { chooseProjection, findSink, splitId } from './choose.ts';
 import { backTables, keptTables } from './back-tables.ts';
 import { filledTarget, swapSink } from './rebuild-sink.ts';
-import { LONGEST_READ_S, promote, assertFilled } from './promote.ts';
+import { promote, assertFilled } from './promote.ts';
 import { keptOf, promoteBack } from './promote-back.ts';
 
 const HELD_S = Math.ceil((VIEWS_REFRESH_MS + 5_000) / 1000);
@@ -30,11 +30,6 @@ export const projectionsPromote = defineOperation({
   argument: 'name',
   input: z.object({
     name: z.string().describe('the projection, as name or name@version'),
-    longestRead: z
-      .int()
-      .min(0)
-      .default(LONGEST_READ_S)
-      .describe('seconds for which readers may still read the previous version'),
     evenParked: z
       .boolean()
       .default(false)
@@ -107,7 +102,7 @@ export const projectionsPromote = defineOperation({
       seconds: HELD_S,
     };
   },
-  run: async ({ name, longestRead, evenParked, keep, back }, context) => {
+  run: async ({ name, evenParked, keep, back }, context) => {
     const parts = await partsOf(context);
     const { services, loaded } = parts;
     const progress = (changes: number): void => context.screen.progress('caught up', changes);
@@ -122,11 +117,8 @@ export const projectionsPromote = defineOperation({
     if (back) {
       const before = (await new Views(services.global.state, loaded.pipeline.name).read())?.[splitId(name).name];
       const kept = chooseKept(loaded.pipeline, name, before);
-      return audited(
-        context,
-        'projections promote',
-        { name: projectionId(kept), back, longestRead, evenParked, keep },
-        () => promoteBack({ ...parts, spec: kept, longestReadS: longestRead, evenParked, keepMs }),
+      return audited(context, 'projections promote', { name: projectionId(kept), back, evenParked, keep }, () =>
+        promoteBack({ ...parts, spec: kept, evenParked, keepMs }),
       );
     }
     if (sink)
@@ -137,11 +129,10 @@ export const projectionsPromote = defineOperation({
     const view = (await new Views(services.global.state, loaded.pipeline.name).read())?.[given.name];
     const staged = given.version ?? view?.staged?.version;
     const spec = chooseProjection(loaded.pipeline, staged === undefined ? name : `${given.name}@${staged}`);
-    return audited(context, 'projections promote', { name, longestRead, evenParked, keep }, () =>
+    return audited(context, 'projections promote', { name, evenParked, keep }, () =>
       promote({
         ...parts,
         spec,
-        longestReadS: longestRead,
         evenParked,
         keepMs,
         progress,

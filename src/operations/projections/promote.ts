@@ -10,7 +10,7 @@ import { type InPlace, lettersIn, placesOf } from './in-places.ts';
 import { operationsError } from '../errors.ts';
 
 /** How long readers may still read the version before. */
-export const LONGEST_READ_S = 600;
+const LONGEST_READ_S = 600;
 
 export interface Promoted {
   readonly projection: string;
@@ -27,8 +27,6 @@ export interface Promoted {
 export interface PromoteOptions extends RebuildOptions {
   /** Hosts see a freeze after this time and the read lag. Default VIEWS_REFRESH_MS. */
   readonly viewsRefreshMs?: number;
-  /** Seconds for which readers may still read the version before. Default 600. */
-  readonly longestReadS?: number;
   /** Promote although only the new version has parked some changes. */
   readonly evenParked?: boolean;
   /** How long hosts keep the version before, milliseconds: until then it can become current again. Default: not at all. */
@@ -43,7 +41,6 @@ export interface PromoteOptions extends RebuildOptions {
  */
 export async function promote(options: PromoteOptions): Promise<Promoted> {
   const { services, loaded, spec, signal, readLagMs = 5_000, viewsRefreshMs = VIEWS_REFRESH_MS } = options;
-  const { longestReadS = LONGEST_READ_S } = options;
   const views = new Views(services.global.state, loaded.pipeline.name);
   const view = (await views.read())?.[spec.name];
   const done = view?.current?.version === spec.version && !view.staged;
@@ -70,7 +67,7 @@ export async function promote(options: PromoteOptions): Promise<Promoted> {
         const now = stagedOf(of, spec.name, spec.version);
         frozen.assertOwn(now);
         const { phase: _, since: __, frozenUntil: ___, ...version } = now;
-        return flip({ ...of, staged: null }, version, { longestReadS, keepMs: options.keepMs });
+        return flip({ ...of, staged: null }, version, options.keepMs);
       });
       return { after: switched, heldMs: frozen.heldMs() };
     },
@@ -95,14 +92,10 @@ export const stagedPart = ({
 });
 
 /** Makes a version current, and the one that was current the previous one. */
-export function flip(
-  view: View,
-  version: ViewVersion,
-  { longestReadS, keepMs = 0 }: { readonly longestReadS: number; readonly keepMs?: number | undefined },
-): View {
+export function flip(view: View, version: ViewVersion, keepMs = 0): View {
   const now = Date.now();
   const at = (ms: number): string => new Date(now + ms).toISOString();
-  const before = { replacedAt: at(0), readableUntil: at(longestReadS * 1_000) };
+  const before = { replacedAt: at(0), readableUntil: at(LONGEST_READ_S * 1_000) };
   const keptUntil = keepMs > 0 ? { keptUntil: at(keepMs) } : {};
   return {
     ...view,

@@ -24,7 +24,7 @@ import { type PromoteOptions, type Promoted, stagedOf, stagedPart } from './prom
 import type { Rebuilt, RebuildOptions } from './rebuild.ts';
 
 export type SinkOptions = Omit<RebuildOptions, 'spec'> & { readonly spec: SinkSpec };
-export type SwapOptions = Omit<PromoteOptions, 'spec' | 'longestReadS'> & { readonly spec: SinkSpec };
+export type SwapOptions = Omit<PromoteOptions, 'spec'> & { readonly spec: SinkSpec };
 
 /**
  * Fills a target of the sink from history, archived documents included, beside the live hosts. May be stopped at any point

@@ -14,8 +14,10 @@ import { bulkWorkspace } from '../../runtime/workspace.ts';
 import {
   type ArchiveVerified,
   archiveVerifiedOf,
+  faultsOf,
   readArchiveVerified,
   recordArchiveVerified,
+  sayArchiveVerified,
 } from '../archive/verified.ts';
 import { verifyArchives } from '../archive/verify-archives.ts';
 import { whileLocked } from '../lock.ts';
@@ -273,3 +275,25 @@ const movingLeft = (documents: number): string[] =>
     : [
         `${plural(documents, 'document')}: not judged, because hosts are behind, have set changes aside, or write all the time`,
       ];
+
+/** False: it found differences, or faults of the archive. */
+export const isDueRight = (due: Due): boolean =>
+  (due.kind === 'archive' ? faultsOf(due.result) : (due.result?.different ?? 0)) === 0;
+
+export const sayAllDue = (done: readonly Due[]): string =>
+  done.length === 0 ? 'No verification is due, or another host does it.' : done.map(sayDue).join('\n');
+
+export function sayDue(due: Due): string {
+  if (due.kind === 'archive') return sayArchiveVerified(due.result);
+  const { kind, result } = due;
+  const what = kind === 'sample' ? 'a sample' : 'all documents';
+  if (!result) return `Verified a part of ${what}; the next look continues.`;
+  const { different, differences, compared, examples = [], left = [] } = result;
+  const where =
+    different === 0 ? 'no difference' : `${plural(different, 'difference')} in ${Object.keys(differences).join(', ')}`;
+  return [
+    `Verified ${what}, ${plural(compared, 'sink document')}: ${where}.`,
+    ...examples.map((each) => `  differs: ${each}`),
+    ...left.map((each) => `  ${each}`),
+  ].join('\n');
+}

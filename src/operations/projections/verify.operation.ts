@@ -13,13 +13,15 @@ import { askedTenant, tenantInput } from '../tenants/asked.ts';
 import { chooseProjection } from './choose.ts';
 import { RU_A_READ, estimate } from './estimate.ts';
 import { leftMeanwhile } from './moved-meanwhile.ts';
+import { readOrphans } from './orphans.ts';
 import { comparedHere, databasesOf } from './over-shards.ts';
+import { type Due, isDueRight, sayAllDue, verifyDue } from './verify-due.ts';
 import { recordVerified, verifiedName, verifiedOf } from './verified.ts';
 import { othersOf } from './verify-others.ts';
 import { type Verification, currentOf, formatVerification, verify } from './verify.ts';
 
-export const verifyWith = async (
-  { name: only, key, repair, sample, tenant }: Asked & { key?: readonly unknown[] | undefined },
+const verifyWith = async (
+  { name: only, key, repair, sample, tenant }: Asked,
   context: Context,
 ): Promise<Verification> => {
   const { loaded, services, settings, signal } = await partsOf(context);
@@ -29,22 +31,27 @@ export const verifyWith = async (
     signal,
     screen: context.screen,
     only,
-    ...(key === undefined ? {} : { key }),
+    ...(key !== undefined && { key: parsedKey(key) }),
     ...(ofTenant && { ofTenant }),
     settings,
     repair,
     sample,
   });
   const moved = await left();
-  return { ...result, ...(moved.length > 0 && { moved }) };
+  // The tables have the rows of all places and tenants.
+  const whole = ofTenant === undefined && sample === undefined && loaded.pipeline.part?.place !== 'shard';
+  const orphans = whole ? await readOrphans(loaded, context.workspace.tables(), { only, signal }) : [];
+  return { ...result, ...(moved.length > 0 && { moved }), ...(orphans.length > 0 && { orphans }) };
 };
 
 /** Nothing differs, and all was compared that could be. */
-export const isRight = ({ different, behind, setAside, moved }: Verification): boolean =>
+const isRight = ({ different, behind, setAside, moved }: Verification): boolean =>
   different === 0 && !behind && setAside === undefined && moved === undefined;
 
 interface Asked {
   readonly name?: string | undefined;
+  /** JSON. */
+  readonly key?: string | undefined;
   readonly repair: boolean;
   readonly sample?: string | undefined;
   readonly tenant?: string | undefined;
@@ -70,12 +77,67 @@ async function verifyRecorded(asked: Asked, context: Context): Promise<Verificat
   return result;
 }
 
-function assertNoSample({ repair, sample }: Pick<Asked, 'repair' | 'sample'>): void {
-  if (!repair || sample === undefined) return;
-  throw operationsError('input-invalid', 'A sample can’t be repaired: other documents may be wrong too', {
-    hint: 'Run `millrace projections verify --repair`, which compares all documents.',
+/** @throws UsageError `input-invalid` */
+function assertFits({ name, key, repair, sample, tenant, due, within, background }: Input): void {
+  if (repair && sample !== undefined)
+    throw operationsError('input-invalid', 'A sample can’t be repaired: other documents may be wrong too', {
+      hint: 'Run `millrace projections verify --repair`, which compares all documents.',
+    });
+  if (key !== undefined && name === undefined)
+    throw operationsError('input-invalid', '--key is of the sink of one projection, and none is named', {
+      hint: 'Run `millrace projections verify NAME --key KEY`.',
+    });
+  if (key !== undefined) parsedKey(key);
+  if (due && (repair || background || [name, key, sample, tenant].some((given) => given !== undefined)))
+    throw operationsError('input-invalid', '--due does what the schedule says, and takes --within alone', {
+      hint: 'Run `millrace projections verify --due`, or leave out --due.',
+    });
+  if (!due && within !== undefined)
+    throw operationsError('input-invalid', '--within belongs to --due', { hint: 'Leave out --within.' });
+}
+
+/** @throws UsageError `input-invalid` */
+function parsedKey(text: string): readonly unknown[] {
+  try {
+    const key: unknown = JSON.parse(text);
+    if (Array.isArray(key)) return key;
+  } catch {
+    // Reported below.
+  }
+  throw operationsError('input-invalid', `--key ${text} is not a partition key`, {
+    hint: 'Write it as a JSON array with a value for each level: --key \'["store-1"]\'.',
   });
 }
+
+const input = z.object({
+  name: z.string().optional().describe('one projection (default: all); live hosts may keep running'),
+  key: z
+    .string()
+    .optional()
+    .describe('of one projection: only this partition key of its sink, as JSON such as \'["store-1"]\''),
+  repair: z.boolean().default(false).describe('correct the documents that differ'),
+  sample: z
+    .string()
+    .regex(
+      /^([1-9]\d{0,5}|(100|\d{0,1}[1-9](\.\d+)?|[1-9]0(\.\d+)?|0\.\d*[1-9])%)$/,
+      'must be a number such as 1000, or a share such as 1%',
+    )
+    .optional()
+    .describe('compare only so many documents of each type, drawn by chance: 1000 or 1%'),
+  ...tenantInput,
+  due: z
+    .boolean()
+    .default(false)
+    .describe('do what VERIFY_SAMPLE and VERIFY_FULL say is due, and nothing else; hosts do it by themselves'),
+  within: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .optional()
+    .describe('of --due: seconds after which it ends; the next call continues (default: no limit)'),
+  ...backgroundInput,
+});
+type Input = z.output<typeof input>;
 
 export const projectionsVerify = defineOperation({
   noun: 'projections',
@@ -87,27 +149,24 @@ export const projectionsVerify = defineOperation({
     'millrace projections verify route-totals --repair',
     'millrace projections verify --sample 1000',
     'millrace projections verify --tenant store-1 --repair',
+    `millrace projections verify store-days --key '["store-1"]' --repair --dry-run`,
+    'millrace projections verify --due --within 240 --env production',
   ],
   shards: 'every',
   effect: 'changes',
   bulk: true,
   argument: 'name',
-  input: z.object({
-    name: z.string().optional().describe('one projection (default: all); live hosts may keep running'),
-    repair: z.boolean().default(false).describe('correct the documents that differ'),
-    sample: z
-      .string()
-      .regex(
-        /^([1-9]\d{0,5}|(100|\d{0,1}[1-9](\.\d+)?|[1-9]0(\.\d+)?|0\.\d*[1-9])%)$/,
-        'must be a number such as 1000, or a share such as 1%',
-      )
-      .optional()
-      .describe('compare only so many documents of each type, drawn by chance: 1000 or 1%'),
-    ...tenantInput,
-    ...backgroundInput,
-  }),
-  plan: async ({ name, repair, sample, tenant }, { workspace }) => {
-    assertNoSample({ repair, sample });
+  input,
+  plan: async (asked, context) => {
+    assertFits(asked);
+    const { workspace } = context;
+    const { name, key, repair, sample, tenant, due } = asked;
+    if (due) return { steps: ['do the verifications that are due'], ru: 0 };
+    if (key !== undefined && repair) {
+      const { differences } = await verifyWith({ ...asked, repair: false }, context);
+      const steps = differences.map((of) => `correct ${of.container} ${of.document} (${of.kind})`);
+      return { steps, ru: 0 };
+    }
     const given = await workspace.pipeline();
     const loaded = { ...given, pipeline: comparedHere(given.pipeline) };
     const services = await workspace.services();
@@ -138,12 +197,14 @@ export const projectionsVerify = defineOperation({
       seconds: secondsToRead(documents),
     };
   },
-  run: async (asked, context): Promise<Verification | Enqueued> => {
-    assertNoSample(asked);
+  run: async (asked, context): Promise<Verification | Due[] | Enqueued> => {
+    assertFits(asked);
+    if (asked.due) return verifyDue(context, asked.within === undefined ? undefined : 1_000 * asked.within);
     if (asked.background) return enqueue('projections verify', asked, context);
     if (!asked.repair) return verifyRecorded(asked, context);
     return audited(context, 'projections verify --repair', asked, () => verifyRecorded(asked, context));
   },
-  format: (result) => (isEnqueued(result) ? sayEnqueued(result) : formatVerification(result)),
-  ok: (result) => isEnqueued(result) || isRight(result),
+  format: (result) =>
+    isEnqueued(result) ? sayEnqueued(result) : Array.isArray(result) ? sayAllDue(result) : formatVerification(result),
+  ok: (result) => isEnqueued(result) || (Array.isArray(result) ? result.every(isDueRight) : isRight(result)),
 });

@@ -15,6 +15,7 @@ import type { AskedTenant } from '../tenants/asked.ts';
 import { comparedHere } from './over-shards.ts';
 import { type MovedKeys, sayMoved } from './moved-meanwhile.ts';
 import { type Beyond, beyondOf, notByShard, notInPart, notVerifiable } from './verify-beyond.ts';
+import { type Orphans, sayOrphans } from './orphans.ts';
 import { othersOf } from './verify-others.ts';
 
 /** A difference that a repair could not correct. */
@@ -50,6 +51,8 @@ export interface Verification extends Omit<Comparison, 'differences'> {
   readonly sampled?: Sampled;
   /** Keys that left this shard meanwhile: perhaps no shard had their documents when it was compared. Absent: none. */
   readonly moved?: readonly MovedKeys[];
+  /** References of tables with rows whose other document is missing; such rows are no differences. Absent: none. */
+  readonly orphans?: readonly Orphans[];
 }
 
 /** What was compared of all documents. */
@@ -233,6 +236,7 @@ export function formatVerification({
   beyond,
   sampled,
   moved = [],
+  orphans,
 }: Verification): string {
   const lines = [
     table(
@@ -272,6 +276,7 @@ export function formatVerification({
       `  ${plural(sampled.largeGroups, 'group')} with many source documents: compared only what the documents drawn contribute.`,
     );
   lines.push(...sayMoved(moved, (to) => `\`millrace projections verify --shard ${to}\``));
+  lines.push(...sayOrphans(orphans));
   if (repaired) lines.push(...repairLines(repaired));
   for (const { name, version, why } of beyond) lines.push(`  ${projectionId({ name, version })}: ${why}`);
   return lines.join('\n');

@@ -25,7 +25,7 @@ export async function findBacklogs(
         about: source,
         what: `${plural(queues, 'queue')} of its changes are set aside, and no host of this pipeline drains them`,
         remedy: 'you',
-        hint: `Give them up with \`millrace backlog discard ${source}\`, or let the pipeline read ${source} again.`,
+        hint: `Give them up with \`millrace dead-letters discard --deferred ${source}\`, or let the pipeline read ${source} again.`,
       });
       continue;
     }

@@ -30,7 +30,7 @@ export async function assertNoMoves(parts: Parts, signal: AbortSignal): Promise<
   if (!move) return;
   const { id, keys, step, map } = move;
   throw operationsError('recover-undecided', `The move ${id} of ${keys} has not ended: ${step}`, {
-    hint: `End it: \`millrace shards move\` of the same keys finishes it, and before its flip \`millrace shards cancel-move ${map} --move ${id}\` ends it. Then run the command again.`,
+    hint: `End it: \`millrace shards move\` of the same keys finishes it, and before its flip \`millrace shards moves ${map} --cancel ${id}\` ends it. Then run the command again.`,
   });
 }
 

@@ -5,7 +5,7 @@ import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 import type { LeaseInventory } from '../leases/groups.ts';
 import { deleteLease, deleteMarker } from '../leases/write.ts';
 import { removeVersion } from '../projections/drop.ts';
-import { LONGEST_READ_S, flip } from '../projections/promote.ts';
+import { flip } from '../projections/promote.ts';
 import { plural } from '../table.ts';
 import type { Finding } from './finding.ts';
 
@@ -108,6 +108,6 @@ export async function makeCurrent(views: Views, named: readonly ProjectionSpec[]
     await views.change(spec.name, (view) => {
       if (view.current?.version === spec.version) return undefined;
       const staged = view.staged?.version === spec.version ? null : view.staged;
-      return flip({ ...view, staged }, versionOf(spec), { longestReadS: LONGEST_READ_S });
+      return flip({ ...view, staged }, versionOf(spec));
     });
 }

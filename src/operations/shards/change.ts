@@ -38,6 +38,8 @@ interface Common {
 }
 
 interface ChangeSpec<S extends z.ZodObject> {
+  /** Default: `shards`. */
+  readonly noun?: string;
   readonly verb: string;
   readonly summary: string;
   readonly examples: readonly string[];
@@ -57,7 +59,8 @@ export const defineChange = <S extends z.ZodObject>(spec: ChangeSpec<S>): Operat
 
 /** The same as the parts of an operation, for a verb that can do more. */
 export function changing<S extends z.ZodObject>(spec: ChangeSpec<S>) {
-  const { change, again, plan, done, ...description } = spec;
+  const { noun = 'shards', change, again, plan, done, ...description } = spec;
+  const verb = `${noun} ${spec.verb}`;
   const act = async (
     given: z.output<S>,
     context: Context,
@@ -68,7 +71,7 @@ export function changing<S extends z.ZodObject>(spec: ChangeSpec<S>) {
     const asked = given as Common;
     const map = await mapNamed(manager, asked.map);
     // The same id with other flags is another call, which the map must not take for this one.
-    const id = `${operationId}.${digest({ ...given, operationId, verb: spec.verb }).slice(0, 16)}`;
+    const id = `${operationId}.${digest({ ...given, operationId, verb }).slice(0, 16)}`;
     const before = asked.operationId === undefined ? undefined : await earlier(map, operationId, id);
     if (!dryRun) await healMap(context, map);
     const now = await map.inspect();
@@ -86,7 +89,7 @@ export function changing<S extends z.ZodObject>(spec: ChangeSpec<S>) {
   };
   const idOf = (given: z.output<S>): string => (given as Common).operationId ?? randomUUID();
   return {
-    noun: 'shards',
+    noun,
     effect: 'changes' as const,
     ...description,
     argument: 'map' as const,
@@ -96,9 +99,7 @@ export function changing<S extends z.ZodObject>(spec: ChangeSpec<S>) {
     },
     run: (given: z.output<S>, context: Context): Promise<ChangeResult> => {
       const operationId = idOf(given);
-      return audited(context, `shards ${spec.verb}`, { ...given, operationId }, () =>
-        act(given, context, operationId, false),
-      );
+      return audited(context, verb, { ...given, operationId }, () => act(given, context, operationId, false));
     },
     format: (result: ChangeResult): string =>
       result.repeated ? `${done(result)} The first call with this id had done it.` : done(result),

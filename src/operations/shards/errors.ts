@@ -68,7 +68,7 @@ export const SHARD_VERBS_ERRORS = {
   },
   'move-offline': {
     meaning: 'The mapping is offline, and no move has taken it offline.',
-    hint: 'Bring it online first: `millrace shards online`.',
+    hint: 'Bring it online first: `millrace shards keys online`.',
     usage: true,
   },
   'move-opposite': {
@@ -108,7 +108,7 @@ export const SHARD_VERBS_ERRORS = {
   },
   'move-under-way': {
     meaning: 'A move of these keys is under way.',
-    hint: 'Wait for it. If its process has died, run its command again with `--take-over`, or 30 s after its last step without: it resumes. `millrace shards moves MAP` shows its id, and `millrace shards cancel-move MAP --move ID` ends it, with `--take-over` at once.',
+    hint: 'Wait for it. If its process has died, run its command again with `--take-over`, or 30 s after its last step without: it resumes. `millrace shards moves MAP` shows its id, and `millrace shards moves MAP --cancel ID` ends it, with `--take-over` at once.',
     retryable: true,
   },
   'move-unknown': {

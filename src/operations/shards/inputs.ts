@@ -9,6 +9,13 @@ export const address = z.url({
   error: 'must be an address such as https://NAME.documents.azure.com',
 });
 
+/** Of an option with several values, separated by commas. */
+export const listOf = (text: string): string[] =>
+  text
+    .split(',')
+    .map((part) => part.trim())
+    .filter(Boolean);
+
 /** A shard by its location. */
 export const shardInput = {
   shard: resourceName('A database name').describe('database of the shard'),

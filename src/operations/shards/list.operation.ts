@@ -16,7 +16,7 @@ export const shardsList = defineOperation({
   run: async (_, context) => Promise.all((await (await openManager(context)).maps()).map(rowOf)),
   format: (maps) =>
     maps.length === 0
-      ? 'No shard map yet. Create one: `millrace shards create-map`.'
+      ? 'No shard map yet. Create one: `millrace shards map create`.'
       : maps
           .map(({ name, kind, keyType, shards, pending }) =>
             [

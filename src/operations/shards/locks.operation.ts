@@ -5,10 +5,11 @@ import { mappingNamed } from './select.ts';
 
 const keysOf = ({ added }: ChangeResult): string => added.mappings[0]?.keys ?? '';
 
-export const shardsLock = defineChange({
+export const shardsKeysLock = defineChange({
+  noun: 'shards keys',
   verb: 'lock',
   summary: 'Lock a mapping for long work: every change of it must then bring the token of the owner',
-  examples: ['millrace shards lock tenants --low 0 --high 1000 --owner move-7'],
+  examples: ['millrace shards keys lock tenants --low 0 --high 1000 --owner move-7'],
   input: z.object({
     ...mapInput,
     ...keysInput,
@@ -24,12 +25,13 @@ export const shardsLock = defineChange({
   done: (result) => `${keysOf(result)} is locked by ${result.added.mappings[0]?.owner}. A lock has no end of its own.`,
 });
 
-export const shardsUnlock = defineChange({
+export const shardsKeysUnlock = defineChange({
+  noun: 'shards keys',
   verb: 'unlock',
   summary: 'Unlock a mapping with the token of its owner, or by force',
   examples: [
-    'millrace shards unlock tenants --low 0 --high 1000 --owner move-7',
-    'millrace shards unlock tenants --key 4711 --force',
+    'millrace shards keys unlock tenants --low 0 --high 1000 --owner move-7',
+    'millrace shards keys unlock tenants --key 4711 --force',
   ],
   input: z.object({
     ...mapInput,

@@ -19,12 +19,13 @@ export const keysOfFirst = ({ added, removed }: ChangeResult): string =>
 export const shardOfFirst = ({ added, removed }: ChangeResult): string =>
   (added.mappings[0] ?? removed.mappings[0])?.shard ?? '';
 
-export const shardsMap = defineChange({
+export const shardsKeysMap = defineChange({
+  noun: 'shards keys',
   verb: 'map',
   summary: 'Map a key, or a range of keys, to a shard',
   examples: [
-    'millrace shards map tenants --shard west --low 0 --high 1000',
-    'millrace shards map customers --shard east --key 4711 --offline',
+    'millrace shards keys map tenants --shard west --low 0 --high 1000',
+    'millrace shards keys map customers --shard east --key 4711 --offline',
   ],
   input: z.object({
     ...mapInput,
@@ -44,10 +45,14 @@ export const shardsMap = defineChange({
   done: (result) => `${keysOfFirst(result)} is mapped to ${shardOfFirst(result)}, ${result.added.mappings[0]?.status}.`,
 });
 
-export const shardsUnmap = defineChange({
+export const shardsKeysUnmap = defineChange({
+  noun: 'shards keys',
   verb: 'unmap',
   summary: 'Delete a mapping that is offline; the documents stay where they are',
-  examples: ['millrace shards unmap tenants --low 0 --high 1000', 'millrace shards unmap customers --key 4711'],
+  examples: [
+    'millrace shards keys unmap tenants --low 0 --high 1000',
+    'millrace shards keys unmap customers --key 4711',
+  ],
   input: z.object({ ...mapInput, ...keysInput, ...ownerInput, ...changeInput }),
   change: async (input, { map, now, options }) => {
     const mapping = await mappingNamed(map, now, input);
@@ -58,12 +63,13 @@ export const shardsUnmap = defineChange({
   done: (result) => `${keysOfFirst(result)} has no shard any more. Its documents are in ${shardOfFirst(result)}.`,
 });
 
-export const shardsOffline = defineChange({
+export const shardsKeysOffline = defineChange({
+  noun: 'shards keys',
   verb: 'offline',
   summary: 'Take a mapping offline, and wait until no router writes its keys any more',
   examples: [
-    'millrace shards offline tenants --key 4711 --dry-run',
-    'millrace shards offline tenants --low 0 --high 1000 --owner move-7',
+    'millrace shards keys offline tenants --key 4711 --dry-run',
+    'millrace shards keys offline tenants --low 0 --high 1000 --owner move-7',
   ],
   input: z.object({ ...mapInput, ...keysInput, ...stopInput, ...ownerInput, ...changeInput }),
   change: async (input, { map, now, options }) => {
@@ -77,12 +83,13 @@ export const shardsOffline = defineChange({
   done: (result) => `${keysOfFirst(result)} on ${shardOfFirst(result)} is offline.`,
 });
 
-export const shardsOnline = defineChange({
+export const shardsKeysOnline = defineChange({
+  noun: 'shards keys',
   verb: 'online',
   summary: 'Bring a mapping online, on its shard or on another one that has its documents now',
   examples: [
-    'millrace shards online tenants --key 4711',
-    'millrace shards online tenants --low 0 --high 1000 --shard east',
+    'millrace shards keys online tenants --key 4711',
+    'millrace shards keys online tenants --low 0 --high 1000 --shard east',
   ],
   input: z.object({ ...mapInput, ...keysInput, ...shardFilter, ...ownerInput, ...changeInput }),
   change: async (input, { map, now, options }) => {

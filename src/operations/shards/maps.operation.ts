@@ -1,24 +1,22 @@
 import { z } from 'zod';
 import { KEY_TYPES, type KeyTypeName } from '../../shards/keys/key-type.ts';
-import type { ShardLocation, ShardSchema } from '../../shards/index.ts';
-import { shownLocation } from '../../shards/map/documents.ts';
+import type { ShardSchema } from '../../shards/index.ts';
 import { shardsError } from '../../shards/errors.ts';
 import { audited } from '../audit/record.ts';
 import { operationsError } from '../errors.ts';
 import { defineOperation } from '../operation.ts';
-import { plural } from '../table.ts';
-import { mapInput } from './inputs.ts';
+import { listOf, mapInput } from './inputs.ts';
 import { mapNamed, openManager } from './open.ts';
 
 const keyTypes = Object.keys(KEY_TYPES) as [KeyTypeName, ...KeyTypeName[]];
 
-export const shardsCreateMap = defineOperation({
-  noun: 'shards',
-  verb: 'create-map',
+export const shardsMapCreate = defineOperation({
+  noun: 'shards map',
+  verb: 'create',
   summary: 'Create a shard map: by single keys (list) or by ranges of keys (range)',
   examples: [
-    'millrace shards create-map tenants --kind range --key-type int64 --sharded Orders=/tenantId,Invoices=/tenantId',
-    'millrace shards create-map customers --kind list --key-type guid --sharded Orders=/customerId --reference Currencies',
+    'millrace shards map create tenants --kind range --key-type int64 --sharded Orders=/tenantId,Invoices=/tenantId',
+    'millrace shards map create customers --kind list --key-type guid --sharded Orders=/customerId --reference Currencies',
   ],
   effect: 'changes',
   argument: 'map',
@@ -43,7 +41,7 @@ export const shardsCreateMap = defineOperation({
   },
   run: async (asked, context) => {
     const manager = await openManager(context);
-    return audited(context, 'shards create-map', asked, async () => {
+    return audited(context, 'shards map create', asked, async () => {
       const { keyType, kind } = asked;
       const wanted = { keyType, schema: schemaOf(asked) };
       const map = await (kind === 'list'
@@ -53,7 +51,7 @@ export const shardsCreateMap = defineOperation({
     });
   },
   format: ({ map, kind, keyType }) =>
-    `The ${kind} map ${map} of ${keyType} keys has no shard yet. Create one: \`millrace shards create ${map} --shard DATABASE\`.`,
+    `The ${kind} map ${map} of ${keyType} keys has no shard yet. Add one: \`millrace shards add ${map} --shard DATABASE\`.`,
 });
 
 interface Containers {
@@ -78,17 +76,11 @@ function schemaOf({ sharded, reference, fenced }: Containers): ShardSchema {
   };
 }
 
-const listOf = (text: string): string[] =>
-  text
-    .split(',')
-    .map((part) => part.trim())
-    .filter(Boolean);
-
-export const shardsDeleteMap = defineOperation({
-  noun: 'shards',
-  verb: 'delete-map',
+export const shardsMapDelete = defineOperation({
+  noun: 'shards map',
+  verb: 'delete',
   summary: 'Delete a shard map that has no shards',
-  examples: ['millrace shards delete-map tenants --dry-run', 'millrace shards delete-map tenants --yes'],
+  examples: ['millrace shards map delete tenants --dry-run', 'millrace shards map delete tenants --yes'],
   effect: 'destroys',
   argument: 'map',
   input: z.object(mapInput),
@@ -101,44 +93,10 @@ export const shardsDeleteMap = defineOperation({
   run: async (asked, context) => {
     const manager = await openManager(context);
     const { name } = await mapNamed(manager, asked.map);
-    return audited(context, 'shards delete-map', asked, async () => {
+    return audited(context, 'shards map delete', asked, async () => {
       await manager.deleteMap(name);
       return { map: name };
     });
   },
   format: ({ map }) => `The map ${map} is deleted.`,
 });
-
-export const shardsRebuild = defineOperation({
-  noun: 'shards',
-  verb: 'rebuild',
-  summary: 'Rebuild a map that was lost from the local maps of its shards, without locks',
-  examples: ['millrace shards rebuild tenants --shards west,east@https://east.documents.azure.com'],
-  effect: 'changes',
-  argument: 'map',
-  input: z.object({
-    map: z.string().min(1).describe('name that the map had'),
-    shards: z.string().describe('databases of all its shards, DATABASE or DATABASE@ENDPOINT, several with commas'),
-  }),
-  plan: async ({ map, shards }, context) => {
-    const known = (await (await openManager(context)).tryGetMap(map)) ? 'complete' : 'create';
-    const steps = locationsOf(shards).map((location) => `take the mappings of ${shownLocation(location)} into the map`);
-    return { steps: [`${known} the map ${map}`, ...steps], ru: 0 };
-  },
-  run: async (asked, context) => {
-    const manager = await openManager(context);
-    return audited(context, 'shards rebuild', asked, async () => {
-      const map = await manager.rebuildMap(asked.map, locationsOf(asked.shards));
-      const { shards, mappings } = await map.inspect();
-      return { map: map.name, shards: shards.length, mappings: mappings.length };
-    });
-  },
-  format: ({ map, shards, mappings }) =>
-    `${map} has ${plural(shards, 'shard')} and ${plural(mappings, 'mapping')}. Look at it: \`millrace shards show ${map}\`.`,
-});
-
-const locationsOf = (text: string): ShardLocation[] =>
-  listOf(text).map((part) => {
-    const [, database = part, endpoint] = /^(.+)@(https?:.+)$/.exec(part) ?? [];
-    return { database, ...(endpoint !== undefined && { endpoint }) };
-  });

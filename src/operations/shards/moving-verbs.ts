@@ -61,9 +61,8 @@ const timesInput = {
 };
 export const cancelInput = {
   grace: graceInput.describe(
-    'seconds in which copies are still removed that a slow process of the move writes (default: 0); of batches that are finished, as for `shards move`',
+    'with --cancel: seconds in which copies are still removed that a slow process of the move writes (default: 0); of batches that are finished, as for `shards move`',
   ),
-  patience,
   takeOver,
 };
 export const moveInput = { to: target.describe('database of the shard that gets the keys'), ...timesInput };
@@ -85,7 +84,7 @@ export interface MoveFlags {
 export async function moveOptions(
   context: Context,
   name: string,
-  given: Pick<MoveFlags, 'grace' | 'patience' | 'takeOver'>,
+  given: Pick<MoveFlags, 'grace' | 'takeOver'> & Partial<Pick<MoveFlags, 'patience'>>,
 ): Promise<MoveOptions> {
   const { workspace, signal, clock, screen } = context;
   const settings = workspace.settings();
@@ -268,8 +267,7 @@ export const formatMoved = ({
     ...(pause ? [`  The change-over that succeeded, in ms: ${partsOf(pause)}`] : []),
     ...(tries > 1 ? [`  It took ${tries} tries; writes went on between them.`] : []),
     ...parked.map(
-      (one) =>
-        `  ${shown(one)} was written on ${from} after the flip: \`millrace shards late-writes\` shows both versions.`,
+      (one) => `  ${shown(one)} was written on ${from} after the flip: \`millrace shards check\` shows both versions.`,
     ),
   ].join('\n');
 

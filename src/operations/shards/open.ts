@@ -64,7 +64,7 @@ export async function mapNamed(manager: ShardMapManager, name: string): Promise<
   throw shardsError('shard-map-missing', `There is no shard map ${name}${suggestion(name, known)}`, {
     hint:
       known.length === 0
-        ? 'There is none yet: create it with `millrace shards create-map`.'
+        ? 'There is none yet: create it with `millrace shards map create`.'
         : `The maps are: ${known.join(', ')}. \`millrace shards list\` shows their shards.`,
   });
 }

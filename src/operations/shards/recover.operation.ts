@@ -1,12 +1,12 @@
 import { z } from 'zod';
-import type { RepairChoice, RepairProgress, Shard, ShardMap } from '../../shards/index.ts';
-import { MAP_CONTAINER } from '../../shards/map/documents.ts';
+import type { RepairChoice, RepairProgress, Shard, ShardLocation, ShardMap } from '../../shards/index.ts';
+import { MAP_CONTAINER, shownLocation } from '../../shards/map/documents.ts';
 import { audited } from '../audit/record.ts';
 import { type Context, defineOperation } from '../operation.ts';
 import { plural } from '../table.ts';
 import { choiceOf, rowOf, sayDifference } from './compare.ts';
 import { pendingOf, sayPending } from './draw.ts';
-import { keysInput, mapInput, shardFilter } from './inputs.ts';
+import { keysInput, listOf, mapInput, shardFilter } from './inputs.ts';
 import { forgetHeld } from './moving/heal.ts';
 import { healMap, leftIn, mapNamed, openManager, openPlaces } from './open.ts';
 import { shardNamed } from './select.ts';
@@ -19,6 +19,12 @@ const input = z.object({
     .describe('repair what differs too. map: the map is right; shard: the local map of the shard is right'),
   ...shardFilter,
   ...keysInput,
+  rebuild: z
+    .string()
+    .optional()
+    .describe(
+      'of a map that was lost: make it again before, without locks, from the local maps of all its shards: DATABASE or DATABASE@ENDPOINT, several with commas',
+    ),
 });
 type Input = z.output<typeof input>;
 
@@ -26,17 +32,23 @@ export const shardsRecover = defineOperation({
   noun: 'shards',
   verb: 'recover',
   summary:
-    'Recover a shard map: finish or undo pending operations, bring keys online that a dead mover left, repair differences',
+    'Recover a shard map: finish or undo pending operations, bring keys online that a dead mover left, repair differences, rebuild it',
   examples: [
     'millrace shards recover tenants --yes',
     'millrace shards recover tenants --from map --dry-run',
     'millrace shards recover tenants --from shard --shard west --low 0 --high 1000 --yes',
+    'millrace shards recover tenants --rebuild west,east@https://east.documents.azure.com --yes',
   ],
   effect: 'destroys',
   argument: 'map',
   input,
   plan: async (asked, context) => {
     const manager = await openManager(context);
+    if (asked.rebuild !== undefined) {
+      const known = (await manager.tryGetMap(asked.map)) ? 'complete' : 'create';
+      const from = locationsOf(asked.rebuild).map((at) => `take the mappings of ${shownLocation(at)} into the map`);
+      return { steps: [`${known} the map ${asked.map}`, ...from], ru: 0 };
+    }
     const map = await mapNamed(manager, asked.map);
     const now = await map.inspect();
     const pending = [
@@ -57,8 +69,11 @@ export const shardsRecover = defineOperation({
     return { steps, ru: 0 };
   },
   run: async (asked, context) => {
-    const map = await mapNamed(await openManager(context), asked.map);
+    const manager = await openManager(context);
+    const { rebuild } = asked;
+    const known = rebuild === undefined ? await mapNamed(manager, asked.map) : undefined;
     return audited(context, 'shards recover', asked, async () => {
+      const map = known ?? (await manager.rebuildMap(asked.map, locationsOf(rebuild ?? '')));
       const before = pendingOf(await map.inspect());
       await map.settle();
       const online = await healMap(context, map);
@@ -68,15 +83,22 @@ export const shardsRecover = defineOperation({
       const maps = database.container(MAP_CONTAINER);
       const epochs = await forgetHeld({ map, maps, signal, clock }, connect, stateContainer);
       const repaired = asked.from === undefined ? 0 : await repair(map, asked, context);
-      const waiting = pendingOf(await map.inspect());
+      const now = await map.inspect();
+      const waiting = pendingOf(now);
       const still = new Set(waiting.map(({ operation }) => operation));
       const settled = before.filter(({ operation }) => !still.has(operation));
-      return { map: map.name, settled, waiting, repaired, online, epochs };
+      const size = { shards: now.shards.length, mappings: now.mappings.length };
+      return { map: map.name, ...size, settled, waiting, repaired, online, epochs };
     });
   },
   ok: ({ waiting }) => waiting.length === 0,
-  format: ({ settled, waiting, repaired, online, epochs }, { from }) =>
+  format: ({ map, shards, mappings, settled, waiting, repaired, online, epochs }, { from, rebuild }) =>
     [
+      ...(rebuild === undefined
+        ? []
+        : [
+            `${map} has ${plural(shards, 'shard')} and ${plural(mappings, 'mapping')}. Look at it: \`millrace shards show ${map}\`.`,
+          ]),
       `${plural(settled.length, 'pending operation')} ended.`,
       ...online.map((keys) => `${keys} is online again where it was, after its mover died.`),
       ...(epochs === 0 ? [] : [`Epochs let go that lost moves held: ${epochs}.`]),
@@ -102,3 +124,9 @@ async function shardsOf(map: ShardMap, { shard, endpoint }: Input): Promise<Shar
   if (shard !== undefined) return [shardNamed(map, now, { shard, endpoint })];
   return now.shards.filter(({ detached }) => !detached);
 }
+
+const locationsOf = (text: string): ShardLocation[] =>
+  listOf(text).map((part) => {
+    const [, database = part, endpoint] = /^(.+)@(https?:.+)$/.exec(part) ?? [];
+    return { database, ...(endpoint !== undefined && { endpoint }) };
+  });

@@ -35,8 +35,8 @@ export function shardNamed(map: ShardMap, { shards }: Inspection, given: ShardIn
   throw shardsError('shard-missing', `The map ${map.name} has no shard at ${shownLocation(location)}${near}`, {
     hint:
       known.length === 0
-        ? `It has none yet: \`millrace shards create ${map.name} --shard ${given.shard}\`.`
-        : `Its shards are: ${shards.map((one) => shownLocation(one.location)).join(', ')}. \`millrace shards create ${map.name}\` takes a database in as one.`,
+        ? `It has none yet: \`millrace shards add ${map.name} --shard ${given.shard}\`.`
+        : `Its shards are: ${shards.map((one) => shownLocation(one.location)).join(', ')}. \`millrace shards add ${map.name}\` takes a database in as one.`,
   });
 }
 

@@ -12,32 +12,32 @@ const shardOf = ({ added, removed }: ChangeResult): string => {
   return row ? shownShard(row) : '';
 };
 
-export const shardsCreate = defineChange({
-  verb: 'create',
-  summary: 'Create a shard in a map; its database must exist, with the containers of the map’s schema',
+export const shardsAdd = defineChange({
+  verb: 'add',
+  summary: 'Add a database to a map as a shard; it must exist, with the containers of the map’s schema',
   examples: [
-    'millrace shards create tenants --shard west --dry-run',
-    'millrace shards create tenants --shard east --endpoint https://east.documents.azure.com',
+    'millrace shards add tenants --shard west --dry-run',
+    'millrace shards add tenants --shard east --endpoint https://east.documents.azure.com',
   ],
   input: z.object({ ...mapInput, ...shardInput, ...changeInput }),
   change: async (input, { map, options }) => ({
     added: { shards: [await map.createShard(locationOf(input), options)] },
   }),
-  plan: (result) => `create the shard ${shardOf(result)} in ${result.map}`,
+  plan: (result) => `add the shard ${shardOf(result)} to ${result.map}`,
   done: (result) => `${result.map} has the shard ${shardOf(result)} now, without mappings.`,
 });
 
-export const shardsDelete = defineChange({
-  verb: 'delete',
-  summary: 'Delete a shard without mappings from a map; its database stays',
-  examples: ['millrace shards delete tenants --shard west'],
+export const shardsRemove = defineChange({
+  verb: 'remove',
+  summary: 'Remove a shard without mappings from a map; its database stays',
+  examples: ['millrace shards remove tenants --shard west'],
   input: z.object({ ...mapInput, ...shardInput, ...changeInput }),
   change: async (input, { map, now, options }) => {
     const shard = shardNamed(map, now, input);
     await map.deleteShard(shard, options);
     return { removed: { shards: [shard] } };
   },
-  plan: (result) => `delete the shard ${shardOf(result)} from ${result.map}`,
+  plan: (result) => `remove the shard ${shardOf(result)} from ${result.map}`,
   done: (result) => `${result.map} has no shard ${shardOf(result)} any more. The database stays.`,
 });
 

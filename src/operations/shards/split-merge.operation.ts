@@ -64,18 +64,22 @@ const merging = changing({
     ...mapInput,
     at: z.string().describe('the key at which the lower mapping ends and the upper one begins'),
     ...ownerInput,
-    upperOwner: z.string().min(1).optional().describe('token of the lock of the upper mapping'),
     ...changeInput,
   }),
-  change: async ({ at, upperOwner }, { map, now, options }) => {
+  change: async ({ at, owner }, { map, now, options }) => {
     map.assertRange('merged');
     const [lower, upper] = neighboursAt(map, now, at);
     if (lower.shard !== upper.shard)
       throw shardsError('mappings-not-neighbours', `${lower.text} and ${upper.text} are on two shards`, {
         hint: `Add \`--to\` with the shard that gets both: \`millrace shards merge ${map.name} --at ${at} --to SHARD\`.`,
       });
-    const owners = { ...options, ...(upperOwner !== undefined && { upperOwner }) };
-    const merged = await map.mergeMappings(lower, upper, owners);
+    // One owner may have locked both, or one of them.
+    const { owner: _, ...unlocked } = options;
+    const owners = {
+      ...(owner !== undefined && lower.owner !== undefined && { owner }),
+      ...(owner !== undefined && upper.owner !== undefined && { upperOwner: owner }),
+    };
+    const merged = await map.mergeMappings(lower, upper, { ...unlocked, ...owners });
     return { removed: { mappings: [lower, upper] }, added: { mappings: [merged] } };
   },
   plan: (result) => `merge ${result.removed.mappings.map(({ keys }) => keys).join(' and ')} on ${shardOfFirst(result)}`,
@@ -87,7 +91,6 @@ interface Cut extends Omit<MoveFlags, 'to'> {
   readonly at: string;
   readonly to?: string | undefined;
   readonly owner?: string | undefined;
-  readonly upperOwner?: string | undefined;
   readonly operationId?: string | undefined;
 }
 
@@ -113,7 +116,7 @@ function movingVerb(verb: 'split' | 'merge', spanAt: SpanAt) {
   const isResumed = ({ low, high }: Span, code: string): boolean =>
     verb === 'split' ? low === code : low < code && (high === undefined || code < high);
   const open = async (given: Cut & { readonly to: string }, context: Context) => {
-    for (const flag of ['owner', 'upperOwner', 'operationId'] as const)
+    for (const flag of ['owner', 'operationId'] as const)
       if (given[flag] !== undefined)
         throw operationsError('input-invalid', `--to moves documents, and takes no \`${flag}\``, {
           hint: 'Leave one of both out. A move locks its mappings itself, and a command that is repeated resumes it.',

@@ -2,7 +2,8 @@ import { z } from 'zod';
 import type { CheckedStatement } from '../../sql-check/report.ts';
 import { defineOperation } from '../operation.ts';
 import { clip, plural } from '../table.ts';
-import { queriesInput, readQueries } from './queries.ts';
+import { ownTables } from './own-tables.ts';
+import { readSql } from './read-sql.ts';
 
 const VERDICTS = { safe: 'safe', leaks: 'LEAKS', unknown: 'I don’t know' } as const;
 
@@ -15,18 +16,47 @@ export const sqlCheck = defineOperation({
     'millrace sql check db/*.sql --ddl schema.sql --tenant store_id --strict',
     'millrace sql check queries.sql --pipeline examples/tables',
     'millrace sql check queries.sql --ddl schema.sql --json',
+    'millrace sql check queries.sql --explain --ddl schema.sql --line 12',
   ],
   shards: 'itself',
   effect: 'reads',
   argument: 'files',
   input: z.object({
-    ...queriesInput,
+    files: z.array(z.string()).min(1).describe('files with queries; tables that they create count as DDL'),
+    ddl: z
+      .string()
+      .optional()
+      .describe(
+        'file with CREATE TABLE, CREATE VIEW, create_distributed_table(…), create_reference_table(…) (default: the tables of the pipeline)',
+      ),
+    tenant: z
+      .string()
+      .optional()
+      .describe('the tenant column (default: the commonest distribution column; of the pipeline’s tables its tenant)'),
     strict: z.boolean().default(false).describe('exit with 1 too if the check doesn’t know whether a query is safe'),
     quiet: z.boolean().default(false).describe('leave out the queries that are safe'),
+    explain: z
+      .boolean()
+      .default(false)
+      .describe('say what restricts each table of each query, and by what Citus finds its shards'),
+    line: z.int().min(1).optional().describe('only the statement that begins at this line or is the last before it'),
   }),
-  run: async ({ files, ddl, tenant, strict }, { workspace }) => {
-    const { declared, skipped, texts, parser, checks } = await readQueries({ files, ddl, tenant }, workspace);
-    const statements = texts.flatMap((text) => checks.checkFile(parser, declared.catalog, text));
+  run: async ({ files, ddl, tenant, strict, line }, { workspace }) => {
+    const { directory } = workspace;
+    // Loaded late: a function app has these operations in its registry and never runs them.
+    const checks = await import('../../sql-check/index.ts');
+    const parser = await checks.loadParser();
+    const texts = await Promise.all(files.map((file) => readSql(directory, file)));
+    const schema = ddl === undefined ? [] : [await readSql(directory, ddl)];
+    const given = checks.readDdl(parser, [...schema, ...texts.filter(({ file }) => file !== ddl)], tenant);
+    const own = ddl === undefined && given.catalog.relations.size === 0 ? await ownTables(workspace) : undefined;
+    const declared = own ? checks.readDdl(parser, [own], tenant ?? own.tenant) : given;
+    // Queries are not DDL, so only what the DDL's own file has can be unknown.
+    const skipped = ddl === undefined ? [] : declared.skipped.filter((each) => each.startsWith(`${ddl}:`));
+    const statements = texts.flatMap((text) => {
+      const all = checks.checkFile(parser, declared.catalog, text);
+      return line === undefined ? all : all.filter((one) => one.line <= line).slice(-1);
+    });
     const judged = statements.filter(({ allowed }) => allowed === undefined);
     const count = (verdict: CheckedStatement['rows']): number => judged.filter(({ rows }) => rows === verdict).length;
     const counts = {
@@ -45,9 +75,11 @@ export const sqlCheck = defineOperation({
     };
   },
   ok: ({ passes }) => passes,
-  format: ({ tenant, tables, counts, statements, skipped }, { quiet, strict }) =>
+  format: ({ tenant, tables, counts, statements, skipped }, { quiet, strict, explain }) =>
     [
-      ...statements.filter(({ rows, allowed }) => !quiet || (rows !== 'safe' && allowed === undefined)).map(say),
+      ...statements
+        .filter(({ rows, allowed }) => !quiet || (rows !== 'safe' && allowed === undefined))
+        .flatMap((one) => [say(one), ...(explain ? explained(one) : [])]),
       ...skipped.map((each) => `${each}: the check doesn’t read this statement of the DDL`),
       ...(tables === 0
         ? ['The DDL has no tables: name its file with `--ddl`, or a pipeline with tables by `--pipeline`.']
@@ -56,7 +88,7 @@ export const sqlCheck = defineOperation({
     ].join('\n'),
 });
 
-export function say({ file, line, sql, rows, why, tables, runs, because, allowed }: CheckedStatement): string {
+function say({ file, line, sql, rows, why, tables, runs, because, allowed }: CheckedStatement): string {
   const verdict = allowed === undefined ? VERDICTS[rows] : `${VERDICTS[rows]}, allowed (${allowed})`;
   const places = tables.map(({ table, line: at, column }) => `${table} ${file}:${at}:${column}`).join(', ');
   return [
@@ -64,4 +96,15 @@ export function say({ file, line, sql, rows, why, tables, runs, because, allowed
     `  rows: ${verdict}: ${why}${places === '' ? '' : ` (${places})`}`,
     `  runs: ${runs === 'unknown' ? 'I don’t know' : runs}: ${because}`,
   ].join('\n');
+}
+
+function explained({ file, uses, doubts }: CheckedStatement): string[] {
+  return [
+    ...uses.map(({ table, alias, through, line, column, says }) => {
+      const name = alias === '' || alias === table ? table : `${table} (${alias})`;
+      const place = line === undefined ? `in the view ${through ?? ''}` : `${file}:${line}:${column}`;
+      return `  ${name} ${place}: ${says.join('; ')}`;
+    }),
+    ...doubts.map((doubt) => `  not understood: it ${doubt}`),
+  ];
 }

@@ -3,7 +3,6 @@ import { z } from 'zod';
 import { MillraceError } from '../../base/errors.ts';
 import { isObject } from '../../base/json.ts';
 import { type TenantRule, isOfTenants, tenantOf, tenantRule, tenantValue } from '../../definition/tenant.ts';
-import type { DeadLetter } from '../../engine/dead-letters/dead-letters.ts';
 import { containerOf } from '../../model/model.ts';
 import { watchErasures } from '../../runtime/open-engine.ts';
 import type { LoadedPipeline } from '../../runtime/workspace.ts';
@@ -78,19 +77,4 @@ function valueOf(rule: TenantRule, tenant: string, given: string): string | numb
     if (error instanceof MillraceError) throw operationsError('input-invalid', `${given}: ${error.message}`);
     throw error;
   }
-}
-
-/** The tenant of a dead letter; null: it has none. Letters of earlier releases name it only in their key. */
-export function letterTenants({ pipeline, model }: Loaded): (letter: DeadLetter) => string | null {
-  const rule = tenantRule(pipeline, model);
-  if (!rule) return () => null;
-  const levels = new Map(
-    model.containers
-      .filter((container) => isOfTenants(container, rule.field))
-      .map(({ name, partitionKey }) => [name, partitionKey.indexOf(`/${rule.field}`)]),
-  );
-  return ({ tenant, container, key }) => {
-    const level = key[levels.get(container) ?? -1];
-    return tenant ?? (typeof level === rule.kind ? String(level) : null);
-  };
 }

@@ -113,7 +113,7 @@ export async function certified(
   if (map !== undefined)
     stays.push({
       what: `the mapping of the tenant’s key in the shard map ${map}, and the records of moves of this key`,
-      until: '`millrace shards unmap` removes the mapping; records of moves stay with the map',
+      until: '`millrace shards keys unmap` removes the mapping; records of moves stay with the map',
     });
   if (store) {
     const days = await softDeleteDays(settings);

@@ -3,7 +3,7 @@ import { type ErrorCatalogue, errorsOf } from '../../base/error-catalogue.ts';
 export const TENANTS_ERRORS = {
   'backfill-key': {
     meaning: 'The tenant field is part of the container’s partition key, which a write can’t change.',
-    hint: 'Move the documents to a container with the new key: `millrace containers migrate NAME --into TARGET`.',
+    hint: 'Move the documents to a container with the new key: `millrace migrate NAME --into TARGET`.',
     usage: true,
   },
   'backfill-moved': {
@@ -63,7 +63,7 @@ export const TENANTS_ERRORS = {
   },
   'tenant-moving': {
     meaning: 'Keys that may be the tenant’s move between shards, so each of both shards has a part of its documents.',
-    hint: 'Wait until the move has ended (`millrace shards moves`); if its process has died, run its command again, or `millrace shards cancel-move`. Then run the command again: an erasure that has begun resumes.',
+    hint: 'Wait until the move has ended (`millrace shards moves`); if its process has died, run its command again, or `millrace shards moves --cancel`. Then run the command again: an erasure that has begun resumes.',
     retryable: true,
   },
   'tenant-undeclared': {

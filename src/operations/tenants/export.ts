@@ -18,7 +18,7 @@ import type { Container } from '../../model/model.ts';
 import { READ_LAG_MS } from '../../runtime/open-engine.ts';
 import type { LoadedPipeline } from '../../runtime/workspace.ts';
 import { CosmosAccess } from '../../sinks/cosmos-access.ts';
-import { type AskedTenant, letterTenants } from './asked.ts';
+import type { AskedTenant } from './asked.ts';
 import { storedDocuments } from './documents.ts';
 import type { ErasePlace } from './erase-options.ts';
 import { archivedOf } from './export-cold.ts';
@@ -125,13 +125,12 @@ function line(
 }
 
 async function* lettersOf(options: PlaceOptions): AsyncGenerator<ExportedLetter> {
-  const { loaded, services, shard, asked, signal } = options;
+  const { services, shard, asked, signal } = options;
   const where = shard === undefined ? {} : { shard };
   const letters = new DeadLetters(services.place.state, letterBodies(services));
-  const tenantOf = letterTenants(loaded);
   const apart = await storedApart(options);
   for (const deadLetter of await letters.list()) {
-    if (tenantOf(deadLetter) !== asked.tenant) continue;
+    if (deadLetter.tenant !== asked.tenant) continue;
     signal.throwIfAborted();
     try {
       const change = await letters.kept(deadLetter);

@@ -117,7 +117,7 @@ export function say({ count, tenants, without, alike }: Listed, most: number): s
 }
 
 const advice = (container: string): string =>
-  `Beyond 20 GB every write of this tenant fails. Create a container whose key has a second level, such as /id, and copy into it with \`millrace containers migrate ${container} NEW\`; or give the tenant a container of its own.`;
+  `Beyond 20 GB every write of this tenant fails. Create a container whose key has a second level, such as /id, and copy into it with \`millrace migrate ${container} NEW\`; or give the tenant a container of its own.`;
 
 /** The logical partitions that have a share of their limit or more, the fullest first. */
 const near = (tenants: readonly TenantSize[], least: number) =>

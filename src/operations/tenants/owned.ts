@@ -56,7 +56,7 @@ export class Owned {
     return this.hasDocument(container, doc) || this.hasDocument(container, before);
   }
 
-  /** Whether a stored dead letter is the tenant's. A letter of an earlier release has no tenant. */
+  /** Whether a stored dead letter is the tenant's: by its tenant, its key, or the change that it keeps. */
   hasLetter(letter: Readonly<Record<string, unknown>>): boolean {
     return this.hasChange({ ...letter, id: letter['document'] }) || this.hasChange(letter['change']);
   }

@@ -37,7 +37,7 @@ export async function openTarget(container: Container, { field }: TenantRule, mo
   const keyPaths = (resource?.partitionKey?.paths ?? []).map(splitPath);
   if (keyPaths.some(([first]) => first === field))
     throw tenantsError('backfill-key', `${field} is part of the partition key of ${container.id}`, {
-      hint: `A key can't be changed in place. Move the documents: \`millrace containers migrate ${container.id} --into TARGET\`.`,
+      hint: `A key can't be changed in place. Move the documents: \`millrace migrate ${container.id} --into TARGET\`.`,
     });
   return { rid: resource?._rid ?? '', keyPaths, defaultTtl: resource?.defaultTtl };
 }

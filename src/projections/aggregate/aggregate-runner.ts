@@ -35,7 +35,7 @@ export function aggregateRunner(
 
   const apply = async (changes: readonly Change[], access: DocumentAccess): Promise<void> => {
     const wanted = wantedChanges(changes, spec);
-    const fit = await fitOf(id, fitting);
+    const fit = fitOf(id, fitting);
     const targeted = evaluate(wanted, (change) => {
       const places = contributionsOf(spec, sink, change);
       for (const { fields, values } of places) if (fields && values) fit(change, fields, later);

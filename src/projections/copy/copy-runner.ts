@@ -63,7 +63,7 @@ export function copyRunner(spec: CopySpec, sink: SinkContainer, options: CopyOpt
 
   const applyOnce = async (changes: readonly Change[], access: DocumentAccess): Promise<Change[]> => {
     const joined = await joinedStates(joins, changes, access);
-    const fit = await fitOf(id, options);
+    const fit = fitOf(id, options);
     const placed = evaluate(changes, (change) => {
       const at = place(spec, sink, change, joined.get(change) ?? {});
       if (at?.body && !at.waits) fit(change, at.body);

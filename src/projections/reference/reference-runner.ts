@@ -32,7 +32,7 @@ export function referenceRunner(spec: ReferenceSpec, sink: SinkContainer, option
   const later = new Set([...Object.keys(spec.key), 'type']);
 
   const apply = async (changes: readonly Change[], access: DocumentAccess): Promise<void> => {
-    const fit = await fitOf(id, options);
+    const fit = fitOf(id, options);
     const data = evaluate(wantedChanges(changesOf(spec.from, changes), spec), (change) => {
       const part = dataPart(spec, change);
       if (part) fit(change, part, later);

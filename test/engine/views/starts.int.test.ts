@@ -6,7 +6,6 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { systemClock } from '../../../src/base/clock.ts';
 import { DeadLetters } from '../../../src/engine/dead-letters/dead-letters.ts';
 import { Starts, readStarts } from '../../../src/engine/views/starts.ts';
-import { Views } from '../../../src/engine/views/views.ts';
 import type { Page } from '../../../src/feed/reading/change.ts';
 import { currentEpoch, raiseEpoch, renumber } from '../../../src/feed/reading/epochs.ts';
 import { openSource } from '../../../src/feed/reading/open-source.ts';
@@ -111,36 +110,9 @@ describe('what is recorded', () => {
     expect(new Set(found.map((one) => JSON.stringify(one))).size).toBe(1);
   });
 
-  test('what an older version has run begins at the beginning; what is declared later begins as it says', async () => {
-    const { state, calls, hostOf, called, write } = await shop();
-    await state.items.create({ id: 'millrace', pk: 'views', type: 'millrace.views', views: {} });
-    // An operation of this version writes them, before a host of it has started.
-    await new Views(state, 'millrace').change('days', (view) => ({ ...view, flips: 1 }));
-    await write(order('a', 1));
-    const host = hostOf([calls()]);
-    expect(await host.starts.recorded()).toMatchObject({ 'calls@1': { start: 'beginning' } });
-    await host.deliver();
-    expect(called).toEqual([1]);
-    expect(await hostOf([calls(), calls('now', 'new')]).starts.recorded()).toMatchObject({
-      'calls@1': { start: 'beginning' },
-      'new@1': { start: 'now' },
-    });
-  });
-
   test('a pipeline without such projections stands recorded too: the first one that is added begins now', async () => {
-    const { state, calls, hostOf } = await shop();
-    // Of an older version, so that a missing record would count as that version's.
-    await state.items.create({ id: 'millrace', pk: 'views', type: 'millrace.views', views: {} });
+    const { calls, hostOf } = await shop();
     await hostOf([]).starts.recorded();
-    expect(await hostOf([calls()]).starts.recorded()).toMatchObject({ 'calls@1': { start: 'now' } });
-  });
-
-  test('a pause before the first host makes no older version of it, and views keep their mark', async () => {
-    const { state, calls, hostOf } = await shop();
-    const views = new Views(state, 'millrace');
-    const paused = { since: '', by: 'me', reason: '' };
-    await views.change('calls', (view) => ({ ...view, paused }));
-    await views.change('calls', (view) => ({ ...view, paused: null }));
     expect(await hostOf([calls()]).starts.recorded()).toMatchObject({ 'calls@1': { start: 'now' } });
   });
 });
@@ -189,10 +161,9 @@ describe('what is compared', () => {
     await write(order('b', 2), order('c', 3));
     const { pipeline } = at(calls()).loaded;
     const { database } = stage.services.place;
-    const views = new Views(state, pipeline.name);
     // The server's clock is five minutes ahead, and so is this host's.
     const clock = { ...systemClock, now: () => Date.now() + 300_000 };
-    await new Starts({ database, state, views, pipeline, clock }).recorded();
+    await new Starts({ database, state, pipeline, clock }).recorded();
     stage.emulator.failover('shop/Orders', 100_000);
     const { rid } = await openSource(stage.container('Orders'), { state });
     await renumber(state, 'Orders', rid, 1);
@@ -279,7 +250,6 @@ describe('who passes over what', () => {
   test('a change below the start settles no dead letter, and a redrive applies what was parked', async () => {
     const { state, calls, hostOf, called, write } = await shop();
     await write(order('a', -1));
-    // As an older version parked it during a rolling deployment.
     await hostOf([calls()], 'redrive').deliver();
     const letters = new DeadLetters(state);
     expect(await letters.list('calls@1')).toHaveLength(1);

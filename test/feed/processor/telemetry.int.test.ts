@@ -130,10 +130,8 @@ it('counts what was parked, and leaves a lag that is not known out', async () =>
   const lags = async () => [{ container: 'c', lease: '0', lag: { known: false, why: 'nobody knows' } as const }];
   const { metric } = telemetry({ lags });
   emit('engine:parked', { projection: 'days@1', container: 'Orders', id: 'o1', error: new Error('bad') });
-  emit('projection:misfit', { projection: 'days@1', container: 'Orders', id: 'o1', path: '/n', why: 'is null' });
   emit('balancer:failed', { container: 'Orders', error: 'text' });
   expect(await metric('millrace.changes.parked', { projection: 'days@1' })).toBe(1);
-  expect(await metric('millrace.documents.misfit', { projection: 'days@1' })).toBe(1);
   expect(await metric('millrace.failures', { part: 'leases', 'error.type': 'unknown' })).toBe(1);
   expect(await metric('millrace.lease.lag')).toBeUndefined();
 });

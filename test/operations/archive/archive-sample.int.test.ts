@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, afterEach, expect, it, vi } from 'vite
 import type { Finding } from '../../../src/operations/finding.ts';
 import type { Settings } from '../../../src/base/settings.ts';
 import { doctor } from '../../../src/operations/doctor.operation.ts';
-import { sayDue } from '../../../src/operations/projections/verify-due.operation.ts';
+import { sayDue } from '../../../src/operations/projections/verify-due.ts';
 import { verifyDue } from '../../../src/operations/projections/verify-due.ts';
 import { status } from '../../../src/operations/status.operation.ts';
 import { openWorkspace } from '../../../src/runtime/open-workspace.ts';

@@ -131,7 +131,7 @@ it('a tenant and a range go into another container, the archive stays, and what 
   expect((await stage.container('Customers').item('o3', 's1').read<Doc>()).resource).toMatchObject(order(3));
   expect(await ids('Orders')).toEqual([]);
   expect((await cli(['archive', 'verify'])).stdout).toMatch(/orders-cold@1 +4 +6 +6 /);
-  const audit = JSON.parse((await cli(['audit', 'list', '--json'])).stdout) as unknown[];
+  const audit = JSON.parse((await cli(['audit', '--json'])).stdout) as unknown[];
   expect(audit).toContainEqual(expect.objectContaining({ arguments: expect.objectContaining({ into: 'Customers' }) }));
 });
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { auditList } from '../../../src/operations/audit/list.operation.ts';
+import { audit } from '../../../src/operations/audit/audit.operation.ts';
 import { checkpointsDelete } from '../../../src/operations/checkpoints/delete.operation.ts';
 import { checkpointsList } from '../../../src/operations/checkpoints/list.operation.ts';
 import { checkpointsRestore } from '../../../src/operations/checkpoints/restore.operation.ts';
@@ -41,7 +41,7 @@ it('a checkpoint is saved, listed, gone back to, gone forward to, and forgotten'
 
   await world.run(checkpointsDelete, { name: 'release-7' });
   expect((await world.run(checkpointsList)).value).toEqual([]);
-  const { value, text } = await world.run(auditList, { most: 3 });
+  const { value, text } = await world.run(audit, { most: 3 });
   expect(value).toMatchObject([
     { verb: 'checkpoints delete', outcome: 'done' },
     { verb: 'checkpoints restore', outcome: 'done' },

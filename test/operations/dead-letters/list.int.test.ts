@@ -24,6 +24,7 @@ const refusal = (id: string, code: string, store = 'store-1'): Refusal => ({
     container: 'Orders',
     type: 'order',
     key: [store, 'c1'],
+    tenant: store,
     id,
     version: { epoch: 1, lsn: 5, etag: `"${id}"` },
     at: 0,

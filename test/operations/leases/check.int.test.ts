@@ -1,6 +1,5 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { LeaseFinding } from '../../../src/operations/leases/check.ts';
-import { leasesCheck } from '../../../src/operations/leases/check.operation.ts';
 import { type LeaseRow } from '../../../src/operations/leases/lease-rows.ts';
 import type { RatedRow } from '../../../src/operations/leases/rates.ts';
 import { leasesList } from '../../../src/operations/leases/list.operation.ts';
@@ -10,7 +9,7 @@ import { processorName } from '../../../src/runtime/processor-name.ts';
 import { type LeaseWorld, leaseWorld } from './lease-world.ts';
 
 const findings = async (world: LeaseWorld, input = {}) => {
-  const { value, ok, text } = await world.run(leasesCheck, input);
+  const { value, ok, text } = await world.run(leasesList, { check: true, ...input });
   const found = (value as { findings: LeaseFinding[] }).findings;
   return { codes: found.map(({ code }) => code), found, ok, text };
 };
@@ -77,7 +76,7 @@ describe('leases list', () => {
       rejection: null,
     };
     const at = new Date().toISOString();
-    const said = { pk: 'status', at, startedAt: at, projections: [], sources: [], ttl: 600 };
+    const said = { pk: 'status', at, startedAt: at, version: '0.1.0', projections: [], sources: [], ttl: 600 };
     await state.items.create({ ...said, id: host.owner, ranges: [range] });
     await state.items.create({ ...said, id: 'another host', ranges: [{ ...range, lease: unreported }] });
     const ratesOf = async () =>
@@ -184,7 +183,7 @@ describe('leases list', () => {
   });
 });
 
-describe('leases check', () => {
+describe('leases list --check', () => {
   it('has nothing to say where all is well', async () => {
     const world = await leaseWorld(2);
     await world.write(0, 5);

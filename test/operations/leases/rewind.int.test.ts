@@ -204,7 +204,7 @@ describe('bad input', () => {
       [{ to: '"3"', lease: '99' }, 'lease-unknown', 'Name one of:'],
       [{ to: 'beginning', prefix: `${own}x` }, 'prefix-unknown', own],
       [{ to: 'beginning', prefix: 'shop' }, 'prefix-unknown', 'the whole prefix'],
-      [{ to: 'beginning', prefix: 'Orders' }, 'prefix-unknown', '--container Orders'],
+      [{ to: 'beginning', prefix: 'Orders' }, 'prefix-unknown', 'Orders is a container'],
       [{ to: 'beginning', container: 'Order' }, 'source-unknown', 'Orders'],
       [{ to: 'checkpoint:nope' }, 'checkpoint-unknown', 'checkpoints save'],
       [{ to: 'beginning', leaseExpiration: 5 }, 'input-invalid', '--help'],

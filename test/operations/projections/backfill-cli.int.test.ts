@@ -59,7 +59,7 @@ it('rebuilds an outside sink, shows how far that is, and swaps it', async () => 
 
 it('refuses what a kind can’t do, with the command that can', async () => {
   const answer = async (...args: string[]) => (await projections(...args)).stderr;
-  expect(await answer('replay', 'mail')).toContain('projections react mail');
+  expect(await answer('replay', 'mail')).toContain('projections rerun mail');
   expect(await answer('rebuild', 'mail')).toContain('mail@1 is a react');
   expect(await answer('rebuild', 'out')).toContain('projections replay out');
   expect(await answer('rebuild', 'cache')).toMatch(/declares no rebuild.*\n.*projections replay cache/);

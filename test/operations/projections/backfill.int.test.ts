@@ -6,7 +6,7 @@ import type { CustomSpec, Entry, ReactSpec, ResetScope, SendSpec } from '../../.
 import { DeadLetters } from '../../../src/engine/dead-letters/dead-letters.ts';
 import { Views } from '../../../src/engine/views/views.ts';
 import type { Change } from '../../../src/feed/reading/change.ts';
-import { reactAgain } from '../../../src/operations/projections/react-again.ts';
+import { rerun } from '../../../src/operations/projections/rerun.ts';
 import { rebuildCustom } from '../../../src/operations/projections/rebuild-custom.ts';
 import { dropTarget, rebuildSink, swapSink } from '../../../src/operations/projections/rebuild-sink.ts';
 import { replay } from '../../../src/operations/projections/replay.ts';
@@ -362,7 +362,7 @@ describe('a reaction, again', () => {
     await write(order('o4', 4, { cancelled: true }));
     await write(order('o1', 11));
     const documents = ['o1', 'o2', 'o3', 'o4', 'o5', 'o1'].map((id) => ({ key: ['s1'], id }));
-    const again = (repeat: number) => reactAgain({ ...optionsOf(spec), documents, repeat });
+    const again = (repeat: number) => rerun({ ...optionsOf(spec), documents, repeat });
     expect((await again(1)).map(({ id, outcome }) => `${id} ${outcome}`)).toEqual([
       'o1 ran',
       'o2 left out',
@@ -401,7 +401,7 @@ describe('a reaction, again', () => {
       },
     };
     const { loaded, ...options } = optionsOf(spec);
-    const results = await reactAgain({
+    const results = await rerun({
       ...options,
       loaded: { ...loaded, pipeline: { ...loaded.pipeline, tenant: 'storeId' } },
       documents: ['s1', 's2'].map((store) => ({ key: [store], id: 'o1' })),
@@ -433,7 +433,7 @@ describe('a reaction, again', () => {
         steps.push(`end ${String(id)}`);
       },
     };
-    await reactAgain({ ...optionsOf(spec), documents: ids.map((id) => ({ key: ['s1'], id })), repeat: 1 });
+    await rerun({ ...optionsOf(spec), documents: ids.map((id) => ({ key: ['s1'], id })), repeat: 1 });
     expect(steps).toEqual(ids.flatMap((id) => [`begin ${id}`, `end ${id}`]));
   });
 });

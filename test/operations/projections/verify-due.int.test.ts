@@ -18,7 +18,7 @@ import type { Finding } from '../../../src/operations/finding.ts';
 import { faultsOf } from '../../../src/operations/archive/verified.ts';
 import { status } from '../../../src/operations/status.operation.ts';
 import { type Due, verifyDue } from '../../../src/operations/projections/verify-due.ts';
-import { projectionsVerifyDue } from '../../../src/operations/projections/verify-due.operation.ts';
+import { projectionsVerify } from '../../../src/operations/projections/verify.operation.ts';
 import { type Pages, NO_PAGES, verifyPages } from '../../../src/operations/projections/verify-pages.ts';
 import { formatVerification, verify } from '../../../src/operations/projections/verify.ts';
 import { Random } from '../../support/random.ts';
@@ -172,7 +172,7 @@ it('a host whose time is up leaves the rest to the next look, which says the who
     done.push(...kinds(await verifyDue(contextOf(clock), 0)));
   expect(done.filter((one) => one === 'whole …').length).toBeGreaterThan(1);
   expect(done.at(-1)).toBe('whole 1');
-  expect(await projectionsVerifyDue.run({}, contextOf(clock))).toMatchObject({ ok: true, value: [] });
+  expect(await projectionsVerify.run({ due: true }, contextOf(clock))).toMatchObject({ ok: true, value: [] });
 });
 
 it('by pages the same is found as at once, wherever it ended between, and over a split', async () => {

@@ -171,7 +171,7 @@ it('a place that can’t be verified keeps no other place from its turn', async 
     signal,
     screen: { ...screen, line: (text: string) => void said.push(text) },
   };
-  for (const { workspace: at } of (await operationPlaces(workspace, 'projections verify-due', 'every', undefined)) ??
+  for (const { workspace: at } of (await operationPlaces(workspace, 'projections verify --due', 'every', undefined)) ??
     [])
     await verifyDue({ ...of, workspace: at });
   await letWeeksPass(stage);
@@ -198,7 +198,7 @@ it('the schedule verifies all documents of each place, and status and metrics sh
     const { code, stdout } = await cli([...args, '--json', '--pipeline', SPREAD]);
     return { code, places: (JSON.parse(stdout) as { places: { place: string; value: unknown }[] }).places };
   };
-  const due = () => millrace('projections', 'verify-due');
+  const due = () => millrace('projections', 'verify', '--due');
   expect((await due()).places.map(({ value }) => value)).toEqual([[], [], [], []]);
   await letWeeksPass(stage);
   const state = stage.container('millrace');

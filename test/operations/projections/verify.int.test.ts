@@ -156,7 +156,8 @@ describe(`verifying (seed ${SEED})`, () => {
       await app.stop();
       for (const storeId of ['s1', 's2'])
         await stage.container('Days').item(`day|2026-01-01|${storeId}`, storeId).delete();
-      const repair = (...args: string[]) => cli(['projections', 'repair', 'days', ...args, '--pipeline', VERSIONS]);
+      const repair = (...args: string[]) =>
+        cli(['projections', 'verify', '--repair', 'days', ...args, '--pipeline', VERSIONS]);
       expect((await repair('--key', '["s1"]', '--dry-run')).stdout).toContain(
         'correct Days ["s1","day|2026-01-01|s1"] (missing)',
       );

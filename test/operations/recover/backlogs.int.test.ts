@@ -51,7 +51,7 @@ it('a recovery brings what leases have passed, and removes what is set aside', a
     }),
   );
   expect(value.left).toMatchObject([
-    { about: 'Gone', hint: expect.stringContaining('backlog discard Gone') as string },
+    { about: 'Gone', hint: expect.stringContaining('dead-letters discard --deferred Gone') as string },
   ]);
   const found = await afresh(stage, (now) => compare(now, 'days@1'));
   expect(found.found).toEqual(found.expected);

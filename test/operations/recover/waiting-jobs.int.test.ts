@@ -18,13 +18,17 @@ it('jobs of before the recovery are named, and stay; a lost datastore is named t
   const env = { ...stage.env, MILLRACE_PIPELINE: SHOP, JOBS_URL: store.url };
   for (const [name, value] of Object.entries(env)) vi.stubEnv(name, value);
   const jobs = await Jobs.open(store.url, `jobs-${stage.loaded.pipeline.name}`);
-  const migrate = { name: 'containers migrate', input: { name: 'Orders', into: 'ByDay' }, actor: 'Ada' };
+  const migrate = { name: 'migrate', input: { name: 'Orders', into: 'ByDay' }, actor: 'Ada' };
   await jobs.enqueue('operation', migrate, { dedupe: 'migrate' });
-  await jobs.enqueue('reaction', { projection: 'mail@1', id: 'o1' }, { dedupe: 'mail', delayMs: 3_600_000 });
+  await jobs.enqueue(
+    'reaction',
+    { projection: 'mail@1', id: 'o1', key: ['s1'] },
+    { dedupe: 'mail', delayMs: 3_600_000 },
+  );
   const { code, stdout } = await cli(['recover', '--dry-run']);
   expect(code).toBe(0);
   expect(stdout).toMatch(/unknown: jobs: 2 jobs of before the recovery/);
-  expect(stdout).toContain('containers migrate (1)');
+  expect(stdout).toContain('migrate (1)');
   expect(stdout).toContain('reaction (1)');
   expect(await jobs.counts()).toMatchObject({ waiting: 1, delayed: 1 });
   await jobs.close();

@@ -13,13 +13,13 @@ let stage: VerbStage;
 beforeAll(async () => {
   stage = await VerbStage.open();
   await told('init');
-  await told('create-map tenants --kind range --key-type int64 --sharded Orders=/tenantId');
+  await told('map create tenants --kind range --key-type int64 --sharded Orders=/tenantId');
   for (const shard of ['west', 'east']) {
     await told(`init --shard ${shard}`);
-    await told(`create tenants --shard ${shard}`);
+    await told(`add tenants --shard ${shard}`);
   }
-  await told(`map tenants --shard west --low 1 --high ${LARGE}`);
-  await told(`map tenants --shard east --low ${LARGE}1`);
+  await told(`keys map tenants --shard west --low 1 --high ${LARGE}`);
+  await told(`keys map tenants --shard east --low ${LARGE}1`);
   const client = clientInside(stage.emulator);
   await client.database('west').container('Orders').items.create({ id: 'o1', tenantId: HALF });
   await client.database('east').container('Orders').items.create({ id: 'o2', tenantId: '42' });
@@ -46,7 +46,7 @@ it('int64 keys are numbers for people, and exact text in JSON', async () => {
     ],
     gaps: ['[…, 1)', `[${LARGE}, ${LARGE}1)`],
   });
-  expect(await told(`map tenants --shard east --low 5 --high 6`, 1)).toContain(
+  expect(await told(`keys map tenants --shard east --low 5 --high 6`, 1)).toContain(
     `[5, 6) meets the mapping [1, ${LARGE})`,
   );
 });

@@ -41,27 +41,27 @@ it('are listed as both shards have them, and settled one by one, then all that a
   }
   const { id } = await moving;
 
-  const listed = await run('late-writes tenants');
+  const listed = await run('check tenants');
   expect(listed.code).toBe(1);
   expect(listed.stdout).toMatch(/Orders \[1\] a\n {2}source .*"n":5.*\n {2}target .*"n":7[^]*Orders \[1\] b\n/);
-  const none = await run(`late-writes tenants --move ${id}x`);
-  expect([none.code, none.stdout]).toEqual([0, 'No late write is left.\n']);
+  expect(listed.stdout).toContain(`tenants: late write of the move ${id}: Orders [1] a`);
+  expect((await run('check --repair target --yes')).stderr).toContain('--repair needs the name of a map');
 
-  const target = `settle tenants --move ${id} --keep target --container Orders --id a`;
+  const target = 'check tenants --repair target --container Orders --id a';
   const plan = await run(`${target} --dry-run`);
   expect(plan.stdout).toContain('delete from the source: Orders [1] a');
   expect(plan.stdout).not.toContain('Orders [1] b');
   const unconfirmed = await run(target);
   expect([unconfirmed.code, unconfirmed.stderr]).toEqual([2, expect.stringContaining('--yes')]);
-  expect((await run(`${target} --yes`)).stdout).toBe('1 late write settled, 1 left.\n');
+  expect((await run(`${target} --yes`)).stdout).toMatch(/1 late write settled\.\n[^]*1 late write of tenants\./);
   expect(await stage.stored(stage.west, 1)).toEqual([order('b', 5)]);
 
-  const source = `settle tenants --move ${id} --keep source`;
+  const source = 'check tenants --repair source';
   expect((await run(`${source} --dry-run`)).stdout).toContain('carry over and remove from the source: Orders [1] b');
-  expect((await run(`${source} --yes`)).stdout).toBe('1 late write settled, 0 left.\n');
+  expect((await run(`${source} --yes`)).stdout).toBe('tenants: 1 late write settled.\ntenants: no differences.\n');
   expect(await stage.stored(stage.east, 1)).toEqual([order('a', 7), order('b', 5)]);
   expect(await stage.stored(stage.west, 1)).toEqual([]);
   expect(await stage.map.strays(stage.west)).toEqual([]);
-  const left = await run('late-writes tenants');
-  expect([left.code, left.stdout]).toEqual([0, 'No late write is left.\n']);
+  const left = await run('check tenants');
+  expect([left.code, left.stdout]).toEqual([0, 'tenants: no differences.\n']);
 });

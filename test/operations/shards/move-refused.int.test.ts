@@ -66,7 +66,7 @@ it('one that fails later says what stands, and which command ends it', async () 
     name: 'UsageError',
     code: 'move-leaving',
     message: expect.stringContaining(`The move ${move!.id} stands: 1 is locked on west, and east has copies.`),
-    hint: expect.stringContaining(`\`millrace shards cancel-move tenants --move ${move!.id}\``),
+    hint: expect.stringContaining(`\`millrace shards moves tenants --cancel ${move!.id}\``),
   });
   await cancelMove(await stage.optionsOfProcess(stage.client, { takeOver: true, graceMs: 0 }), move!.id);
   expect(await stage.everything(stage.east, 1)).toEqual([]);

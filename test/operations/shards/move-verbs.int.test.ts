@@ -14,14 +14,14 @@ let stage: VerbStage;
 beforeAll(async () => {
   stage = await VerbStage.open();
   await told('init');
-  await told('create-map tenants --kind list --key-type int32 --sharded Orders=/tenantId');
-  await told('create-map ranges --kind range --key-type int32 --sharded Orders=/tenantId');
+  await told('map create tenants --kind list --key-type int32 --sharded Orders=/tenantId');
+  await told('map create ranges --kind range --key-type int32 --sharded Orders=/tenantId');
   for (const shard of ['west', 'east']) {
     await told(`init --shard ${shard}`);
-    for (const map of ['tenants', 'ranges']) await told(`create ${map} --shard ${shard}`);
+    for (const map of ['tenants', 'ranges']) await told(`add ${map} --shard ${shard}`);
   }
-  await told('map tenants --shard west --key 7');
-  await told('map ranges --shard west --low 0 --high 300');
+  await told('keys map tenants --shard west --key 7');
+  await told('keys map ranges --shard west --low 0 --high 300');
   const client = clientInside(stage.emulator);
   const orders = client.database('west').container('Orders');
   for (const tenantId of [7, 8, 100, 150, 199, 200]) await orders.items.create({ id: 'o', type: 'order', tenantId });
@@ -57,9 +57,9 @@ it('a tenant is moved on the command line, after its plan, and the move is liste
   expect(await told('moves tenants')).toMatch(/7 +west +east +done/);
   const again = await stage.json('move tenants --key 7 --to east');
   expect([again.code, again.value]).toMatchObject([2, { error: { code: 'move-there' } }]);
-  const other = await stage.json('cancel-move tenants --move nothing');
+  const other = await stage.json('moves tenants --cancel nothing');
   expect([other.code, other.value]).toMatchObject([2, { error: { code: 'move-unknown' } }]);
-  const audit = await cli(['audit', 'list'], { directory: stage.directory });
+  const audit = await cli(['audit'], { directory: stage.directory });
   expect(audit.stdout).toContain('shards move');
 });
 
@@ -130,7 +130,7 @@ it('what makes no sense of a range is refused, and leaves the map as it was', as
     code: 'shard-key-invalid',
     message: expect.stringContaining('--at soon'),
   });
-  expect(await refusal('unlock ranges --low 0 --high 250')).toMatchObject({
+  expect(await refusal('keys unlock ranges --low 0 --high 250')).toMatchObject({
     code: 'mapping-locked',
     message: 'The mapping [0, 250) is not locked',
     hint: expect.stringContaining('nothing to unlock'),
@@ -164,16 +164,16 @@ it('a range whose mover has died is one move: its command goes on, and cancel-mo
   const other = await stage.json('move ranges --low 8 --high 100 --to east');
   expect([other.code, other.value]).toMatchObject([1, { error: { code: 'move-under-way' } }]);
   // A batch goes by the id of its range.
-  const unknown = await stage.json('cancel-move ranges --move nothing');
+  const unknown = await stage.json('moves ranges --cancel nothing');
   expect(unknown.value).toMatchObject({ error: { hint: expect.stringContaining(`Under way: ${id}. `) } });
-  expect(await told(`cancel-move ranges --move ${id} --dry-run`)).toContain('begin no batch of [8, 250) any more');
-  const cancelled = await told(`cancel-move ranges --move ${id} --take-over`);
+  expect(await told(`moves ranges --cancel ${id} --dry-run`)).toContain('begin no batch of [8, 250) any more');
+  const cancelled = await told(`moves ranges --cancel ${id} --take-over`);
   expect(cancelled).toContain('The rest of [8, 250) stays on west');
   expect(cancelled).toContain('[8, 150) is on east already');
   expect(await mappings()).toEqual(['[0, 8) west', '[8, 150) east', '[150, 250) west', '[250, 300) east']);
   expect(await tenantsIn('east')).toEqual([7, 8, 100]);
   expect(await tenantsIn('west')).toEqual([150, 199, 200]);
-  const again = await stage.json(`cancel-move ranges --move ${id}`);
+  const again = await stage.json(`moves ranges --cancel ${id}`);
   expect([again.code, again.value]).toMatchObject([2, { error: { code: 'move-flipped' } }]);
   // The same command moves the rest, as another range.
   const rest = await moveRange(services.options, span, services.east, { keys: 2 });
@@ -238,7 +238,7 @@ it('a move whose process has died is named with its remedy, and any verb that ch
   expect(after.stdout).toContain('If it has died, run its command again, or cancel it by its id.');
 
   await leave(71);
-  expect((await stage.run('map tenants --shard east --key 72')).code).toBe(0);
+  expect((await stage.run('keys map tenants --shard east --key 72')).code).toBe(0);
   expect(await status(71)).toBe('online');
   client.dispose();
 });

@@ -35,18 +35,18 @@ it('the store, a map and its shards come to be by verbs, and nothing before it i
   expect(await told('init')).toContain('changes made');
   expect(await told('init')).toBe('Everything is there already.');
   expect(await told('list')).toContain('No shard map yet');
-  const create = 'create-map tenants --kind range --key-type int32 --sharded Orders=/tenantId --reference Currencies';
+  const create = 'map create tenants --kind range --key-type int32 --sharded Orders=/tenantId --reference Currencies';
   expect(await told(`${create} --dry-run`)).toContain('create the range map tenants of int32 keys');
   expect(await told(create)).toContain('has no shard yet');
   expect(await refused(create)).toBe('1 shard-map-exists');
-  expect(await refused('create-map m --kind list --key-type guid --sharded Orders')).toBe('2 input-invalid');
-  expect(await refused('create tenants --shard west')).toBe('2 shard-unfit');
+  expect(await refused('map create m --kind list --key-type guid --sharded Orders')).toBe('2 input-invalid');
+  expect(await refused('add tenants --shard west')).toBe('2 shard-unfit');
   for (const shard of ['west', 'east']) {
     expect(await told(`init --shard ${shard}`)).toContain('1 change made.');
-    expect(await told(`create tenants --shard ${shard} --dry-run`)).toContain(`create the shard ${shard} in tenants`);
-    expect(await told(`create tenants --shard ${shard}`)).toContain(`has the shard ${shard} now`);
+    expect(await told(`add tenants --shard ${shard} --dry-run`)).toContain(`add the shard ${shard} to tenants`);
+    expect(await told(`add tenants --shard ${shard}`)).toContain(`has the shard ${shard} now`);
   }
-  expect(await refused('create tenants --shard west --dry-run')).toBe('1 shard-exists');
+  expect(await refused('add tenants --shard west --dry-run')).toBe('1 shard-exists');
   expect(await refused('show tenant')).toBe('1 shard-map-missing');
 });
 
@@ -54,12 +54,12 @@ it('a wrong name is refused with the names that there are', async () => {
   const said = async (line: string): Promise<string> => (await stage.run(line)).stderr;
   expect(await said('show orders')).toMatch(/no shard map orders\n[^]*The maps are: tenants\./);
   expect(await said('move tenants --low 0 --to nowhere')).toMatch(/no shard at nowhere\n[^]*shards are: west, east\./);
-  expect(await said('online tenants --key 1 --low 0')).toContain('--key is given beside --low or --high');
-  expect(await said('cancel-move tenants --move 1f0c')).toMatch(/no move 1f0c[^]*None is under way\./);
+  expect(await said('keys online tenants --key 1 --low 0')).toContain('--key is given beside --low or --high');
+  expect(await said('moves tenants --cancel 1f0c')).toMatch(/no move 1f0c[^]*None is under way\./);
 });
 
 it('a list map may have fenced containers, and shows them', async () => {
-  const fenced = 'create-map customers --key-type int32 --sharded Orders=/tenantId --fenced Orders';
+  const fenced = 'map create customers --key-type int32 --sharded Orders=/tenantId --fenced Orders';
   expect(await refused(`${fenced} --kind range`)).toBe('2 shard-map-invalid');
   expect(await told(`${fenced} --kind list`)).toContain('has no shard yet');
   expect(await told('show customers')).toContain('Sharded: Orders by /tenantId; fenced Orders');
@@ -68,21 +68,21 @@ it('a list map may have fenced containers, and shows them', async () => {
     expect([code, stderr]).toEqual([2, expect.stringContaining('Each of its mappings has one key')]);
   }
   expect((await stage.run('move customers --low 1 --to west')).stderr).toContain('Name one key with --key');
-  await told('delete-map customers --yes');
+  await told('map delete customers --yes');
 });
 
 it('mappings are created, moved, split, merged and deleted, and shown with their gaps', async () => {
-  expect(await told('map tenants --shard west --low 0 --high 100')).toBe('[0, 100) is mapped to west, online.');
-  expect(await told('map tenants --shard east --low 200 --offline')).toBe('[200, …) is mapped to east, offline.');
-  expect(await refused('map tenants --shard east --low 50 --high 150 --dry-run')).toBe('1 keys-mapped');
-  expect(await refused('map tenants --shard nowhere --low 1000')).toBe('1 shard-missing');
+  expect(await told('keys map tenants --shard west --low 0 --high 100')).toBe('[0, 100) is mapped to west, online.');
+  expect(await told('keys map tenants --shard east --low 200 --offline')).toBe('[200, …) is mapped to east, offline.');
+  expect(await refused('keys map tenants --shard east --low 50 --high 150 --dry-run')).toBe('1 keys-mapped');
+  expect(await refused('keys map tenants --shard nowhere --low 1000')).toBe('1 shard-missing');
   expect(await told('split tenants --at 40')).toBe('[0, 100) on west is [0, 40) and [40, 100) now.');
-  expect(await told('offline tenants --key 50 --dry-run')).toContain('take [40, 100) on west offline');
-  expect(await told('offline tenants --key 50 --within 5')).toBe('[40, 100) on west is offline.');
+  expect(await told('keys offline tenants --key 50 --dry-run')).toContain('take [40, 100) on west offline');
+  expect(await told('keys offline tenants --key 50 --within 5')).toBe('[40, 100) on west is offline.');
   expect(await refused('merge tenants --at 40')).toBe('1 mappings-not-neighbours');
-  expect(await refused('online tenants --low 40 --high 90')).toBe('1 mapping-missing');
-  expect(await refused('online tenants')).toBe('2 input-invalid');
-  expect(await told('online tenants --low 40 --high 100 --shard east')).toBe(
+  expect(await refused('keys online tenants --low 40 --high 90')).toBe('1 mapping-missing');
+  expect(await refused('keys online tenants')).toBe('2 input-invalid');
+  expect(await told('keys online tenants --low 40 --high 100 --shard east')).toBe(
     '[40, 100) is online on east, not on west any more. It moves no document.',
   );
   expect((await told('show tenants')).split('\n')).toEqual([
@@ -99,11 +99,11 @@ it('mappings are created, moved, split, merged and deleted, and shown with their
   expect((await stage.json('show tenants --key 7')).value).toMatchObject({
     mappings: [{ low: 0, high: 40, shard: 'west' }],
   });
-  expect(await refused('unmap tenants --key 7')).toBe('1 mapping-online');
-  expect(await told('unmap tenants --low 200')).toContain('has no shard any more');
-  await told('offline tenants --key 50 --unwaited');
+  expect(await refused('keys unmap tenants --key 7')).toBe('1 mapping-online');
+  expect(await told('keys unmap tenants --low 200')).toContain('has no shard any more');
+  await told('keys offline tenants --key 50 --unwaited');
   expect(await told('show tenants')).toMatch(/east +offline, draining$/m);
-  await told('online tenants --key 50 --shard west');
+  await told('keys online tenants --key 50 --shard west');
   expect(await told('merge tenants --at 40')).toBe('[0, 100) on west is one mapping.');
   expect(await told('list')).toMatch(/^west +1 +0$/m);
 });
@@ -112,20 +112,20 @@ it('keys fit the type of the map, or the message says how to write one', async (
   const { code, stderr } = await stage.run('show tenants --key 2026-03-01');
   expect(code).toBe(2);
   expect(stderr).toMatch(/--key 2026-03-01 is not a key of type int32[^]*Write digits/);
-  await told('create-map months --kind range --key-type dateTime --sharded Orders=/tenantId');
-  await told('create months --shard west');
-  expect(await told('map months --shard west --low 2026-03-01 --high 2026-04-01T00:00:00Z')).toContain(
+  await told('map create months --kind range --key-type dateTime --sharded Orders=/tenantId');
+  await told('add months --shard west');
+  expect(await told('keys map months --shard west --low 2026-03-01 --high 2026-04-01T00:00:00Z')).toContain(
     '2026-03-01T00:00:00.0000000Z',
   );
-  await told('offline months --key 2026-03-31T23:59:59.9999999Z');
-  await told('unmap months --low 2026-03-01 --high 2026-04-01');
-  expect(await told('delete months --shard west')).toContain('has no shard west any more');
-  expect(await refused('delete-map months')).toBe('2 not-confirmed');
-  expect(await told('delete-map months --yes')).toContain('is deleted');
-  expect(await refused('delete-map tenants --yes')).toBe('1 shard-map-used');
-  await told('create-map names --kind list --key-type text --sharded Orders=/tenantId');
+  await told('keys offline months --key 2026-03-31T23:59:59.9999999Z');
+  await told('keys unmap months --low 2026-03-01 --high 2026-04-01');
+  expect(await told('remove months --shard west')).toContain('has no shard west any more');
+  expect(await refused('map delete months')).toBe('2 not-confirmed');
+  expect(await told('map delete months --yes')).toContain('is deleted');
+  expect(await refused('map delete tenants --yes')).toBe('1 shard-map-used');
+  await told('map create names --kind list --key-type text --sharded Orders=/tenantId');
   for (const verb of ['split', 'merge']) expect(await refused(`${verb} names --at a`)).toBe('2 keys-invalid');
-  await told('delete-map names --yes');
+  await told('map delete names --yes');
 });
 
 it('a call under one operation id takes effect once, with exactly its flags', async () => {
@@ -137,22 +137,22 @@ it('a call under one operation id takes effect once, with exactly its flags', as
   expect(await refused('split tenants --at 11 --operation-id first')).toBe('2 operation-id-used');
   await told('merge tenants --at 10');
   for (const answer of ['is offline.', 'The first call with this id had done it.'])
-    expect(await told('offline tenants --key 5 --operation-id second')).toContain(answer);
-  await told('online tenants --key 5');
-  const audit = await cli(['audit', 'list', '--json'], { directory: stage.directory });
+    expect(await told('keys offline tenants --key 5 --operation-id second')).toContain(answer);
+  await told('keys online tenants --key 5');
+  const audit = await cli(['audit', '--json'], { directory: stage.directory });
   const split = JSON.parse(audit.stdout).find(({ verb }: { verb: string }) => verb === 'shards split');
   expect(split).toMatchObject({ arguments: { map: 'tenants' }, outcome: expect.stringMatching(/done|failed/) });
 });
 
 it('a lock keeps others from changing a mapping', async () => {
-  expect(await told('lock tenants --key 7 --owner move-7')).toContain('is locked by move-7');
+  expect(await told('keys lock tenants --key 7 --owner move-7')).toContain('is locked by move-7');
   expect(await told('show tenants')).toMatch(/west +online +move-7$/m);
-  expect(await refused('offline tenants --key 7')).toBe('1 mapping-locked');
-  expect(await refused('unlock tenants --key 7 --owner other')).toBe('1 mapping-locked');
+  expect(await refused('keys offline tenants --key 7')).toBe('1 mapping-locked');
+  expect(await refused('keys unlock tenants --key 7 --owner other')).toBe('1 mapping-locked');
   await told('split tenants --at 50 --owner move-7');
-  await told('merge tenants --at 50 --owner move-7 --upper-owner move-7');
-  expect(await told('unlock tenants --key 7 --force --dry-run')).toContain('locked by move-7');
-  expect(await told('unlock tenants --key 7 --force')).toContain('Its lock was of move-7');
+  await told('merge tenants --at 50 --owner move-7');
+  expect(await told('keys unlock tenants --key 7 --force --dry-run')).toContain('locked by move-7');
+  expect(await told('keys unlock tenants --key 7 --force')).toContain('Its lock was of move-7');
 });
 
 it('check fails on differences, and recover makes them go in the direction that it is given', async () => {
@@ -243,7 +243,7 @@ it('a lost shard is detached, and attached elsewhere', async () => {
 });
 
 it('shards are scheduled by month, and what is missing is a finding', async () => {
-  await told('create-map orders --kind range --key-type dateTime --sharded Orders=/tenantId');
+  await told('map create orders --kind range --key-type dateTime --sharded Orders=/tenantId');
   const month = new Date().toISOString().slice(0, 7);
   const schedule = 'schedule orders --every month --ahead 1 --shard orders-{yyyy}-{mm}';
   expect(await refused('schedule orders --every month --ahead 1 --shard orders')).toBe('2 shard-schedule-invalid');
@@ -269,8 +269,8 @@ it('a map that was lost comes back from its shards', async () => {
   for (const { id, pk } of resources) await maps.item(id, pk).delete();
   client.dispose();
   expect(await refused('show tenants')).toBe('1 shard-map-missing');
-  expect(await told('rebuild tenants --shards west,east --dry-run')).toContain('create the map tenants');
-  expect(await told('rebuild tenants --shards west,east')).toContain('tenants has 2 shards and 1 mapping');
+  expect(await told('recover tenants --rebuild west,east --dry-run')).toContain('create the map tenants');
+  expect(await told('recover tenants --rebuild west,east --yes')).toContain('tenants has 2 shards and 1 mapping');
   const { mappings } = before.value as { mappings: unknown };
   expect((await stage.json('show tenants')).value).toMatchObject({ mappings });
 });
@@ -305,9 +305,9 @@ function unreachable(database: string) {
 async function restoreLocalMap(): Promise<void> {
   const client = clientInside(stage.emulator);
   const local = client.database('west').container('shardmap');
-  await told('offline tenants --key 5');
+  await told('keys offline tenants --key 5');
   const kept = await localOf(local);
-  await told('online tenants --key 5');
+  await told('keys online tenants --key 5');
   for (const document of await localOf(local))
     if (kept.every(({ id }) => id !== document.id)) await local.item(document.id, document.pk).delete();
   for (const document of kept) await local.items.upsert(document);

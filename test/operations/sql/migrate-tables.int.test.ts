@@ -6,7 +6,7 @@ import { layoutOf } from '../../../src/definition/tables/layout.ts';
 import { startPglite } from '../../../src/postgres/pglite.ts';
 import type { Model } from '../../../src/model/model.ts';
 import { migrateTables } from '../../../src/operations/sql/migrate.ts';
-import { orphansOf } from '../../../src/operations/sql/orphans.ts';
+import { readOrphans, sayOrphans } from '../../../src/operations/projections/orphans.ts';
 import { type Database, openDatabase } from '../../../src/postgres/database.ts';
 
 interface Order {
@@ -123,13 +123,22 @@ describe('sql migrate', () => {
     await client.query(
       `INSERT INTO millrace.orders_v1 (store_id, id, customer_id) VALUES ('s', '1', 'c'), ('t', '2', 'c'), ('s', '3', NULL)`,
     );
-    const [ask] = orphansOf(layouts, new Map(specs.map(({ name, from }) => [name, from])));
-    expect(await database.transaction(async (session) => ask?.(session, 10), { signal })).toEqual({
-      table: 'orders',
-      reference: 'customer',
-      to: 'customers',
-      count: 1,
-      rows: [{ store_id: 't', id: '2', customer_id: 'c' }],
-    });
+    const read = (only?: string) =>
+      readOrphans({ pipeline: { ...PIPELINE, effects: specs }, model: shop }, database, { only, signal });
+    const found = await read();
+    expect(found).toEqual([
+      {
+        table: 'orders',
+        reference: 'customer',
+        to: 'customers',
+        count: 1,
+        rows: [{ store_id: 't', id: '2', customer_id: 'c' }],
+      },
+    ]);
+    expect(sayOrphans(found)).toEqual([
+      '  orphans: 1 row of orders names a document that has no row in customers, such as {"store_id":"t","id":"2","customer_id":"c"}',
+    ]);
+    expect(await read('orders@1')).toEqual(found);
+    expect(await read('customers')).toEqual([]);
   });
 });

@@ -118,7 +118,7 @@ CREATE FUNCTION citus_rebalance_start() RETURNS bigint LANGUAGE sql AS $$ INSERT
       expect(code).toBe(0);
       await client.query('DROP FUNCTION citus_rebalance_start()');
       expect((await cli(['sql', 'rebalance', ...flags, '--yes'])).code).toBe(2);
-      const audit = JSON.parse((await cli(['audit', 'list', '--json', '--pipeline', SHOP])).stdout) as unknown[];
+      const audit = JSON.parse((await cli(['audit', '--json', '--pipeline', SHOP])).stdout) as unknown[];
       expect(audit).toMatchObject([
         { verb: 'sql rebalance', arguments: { table: 'orders' }, outcome: 'failed', result: { code: 'sql-no-citus' } },
         {

@@ -92,10 +92,10 @@ queries.sql:6  SELECT count(*) FROM orders WHERE store_id = $1
   });
 });
 
-describe('sql explain', () => {
+describe('sql check --explain', () => {
   const explain = async (queries: string, ...flags: string[]) => {
     await writeFile(join(directory, 'queries.sql'), queries);
-    return cli(['sql', 'explain', 'queries.sql', '--ddl', 'schema.sql', ...flags], { directory });
+    return cli(['sql', 'check', '--explain', 'queries.sql', '--ddl', 'schema.sql', ...flags], { directory });
   };
 
   it('says of each use of a table what restricts it, with its line, and by what Citus finds its shards', async () => {

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { ErasureRecords } from '../../../src/engine/erasures/record.ts';
 import { registry } from '../../../src/host/registry.ts';
 import { migrate } from '../../../src/operations/containers/migrate.ts';
-import { reactAgain } from '../../../src/operations/projections/react-again.ts';
+import { rerun } from '../../../src/operations/projections/rerun.ts';
 import { settled } from '../../../src/operations/projections/settle.ts';
 import { openWorkspace } from '../../../src/runtime/open-workspace.ts';
 import type { Shop } from '../../fixtures/shop/model.types.ts';
@@ -60,7 +60,7 @@ it('a reaction isn’t run again for its documents', async () => {
   const spec = react('mail', { from: m.Orders.order, run: async ({ storeId }) => void ran.push(storeId) });
   const loaded = { ...stage.loaded, pipeline: definePipeline({ model: m, tenant: 'storeId', projections: [spec] }) };
   const documents = ['gone', 'stays'].map((storeId) => ({ key: [storeId], id: 'o1' }));
-  const results = await reactAgain({ ...stage, loaded, spec, documents, repeat: 1, readLagMs: 0, signal });
+  const results = await rerun({ ...stage, loaded, spec, documents, repeat: 1, readLagMs: 0, signal });
   expect(results.map(({ outcome, message }) => [outcome, message])).toEqual([
     ['left out', 'its tenant is erased'],
     ['ran', undefined],

@@ -49,7 +49,7 @@ it('asks for a confirmation, writes, and leaves a record and nothing in progress
     code: 0,
     stdout: expect.stringMatching(/Orders: storeId written into 3 documents, for [\d,]+ RU\.\n$/),
   });
-  const audit = JSON.parse((await cli(['audit', 'list', '--json', '--pipeline', TENANTS])).stdout) as unknown[];
+  const audit = JSON.parse((await cli(['audit', '--json', '--pipeline', TENANTS])).stdout) as unknown[];
   expect(audit[0]).toMatchObject({ verb: 'tenants backfill', outcome: 'done', result: { written: 3, left: 0 } });
   expect(await readInProgress(stage.services, undefined, new AbortController().signal)).toEqual([]);
   const { resources } = await stage.services.place.state.items
@@ -84,5 +84,5 @@ it.each([
 it('points to a migration where the tenant is part of the key', async () => {
   const { stderr } = await backfill('--container', 'Days', '--value', 's1', '--yes');
   expect(stderr).toContain('storeId is part of the partition key of Days');
-  expect(stderr).toContain('millrace containers migrate Days --into TARGET');
+  expect(stderr).toContain('millrace migrate Days --into TARGET');
 });

@@ -212,14 +212,22 @@ it('removes the jobs that work for the tenant, and ended ones that name it', asy
   await working.stop();
   await enqueue('waits', { tenant: GONE });
   await enqueue('others', { tenant: STAYS });
-  await jobs.enqueue('reaction', { projection: 'days@1', id: `${GONE}-small` }, { dedupe: 'r1', delayMs: 60_000 });
-  await jobs.enqueue('reaction', { projection: 'days@1', id: `${STAYS}-small` }, { dedupe: 'r2', delayMs: 60_000 });
+  await jobs.enqueue(
+    'reaction',
+    { projection: 'days@1', id: `${GONE}-small`, key: [GONE] },
+    { dedupe: 'r1', delayMs: 60_000 },
+  );
+  await jobs.enqueue(
+    'reaction',
+    { projection: 'days@1', id: `${STAYS}-small`, key: [STAYS] },
+    { dedupe: 'r2', delayMs: 60_000 },
+  );
   expect((await erase(await eraseOptions(stage, jobs))).removed).toMatchObject({ jobs: 4 });
   const left = [];
   for await (const { payload, stored } of jobs.every()) left.push([payload, JSON.stringify(stored).includes(GONE)]);
   expect(left).toEqual([
     [operation({ tenant: STAYS }), false],
-    [{ projection: 'days@1', id: `${STAYS}-small` }, false],
+    [{ projection: 'days@1', id: `${STAYS}-small`, key: [STAYS] }, false],
   ]);
   expect((await rowsOf(datastore.url)).filter((row) => row.includes(GONE))).toEqual([]);
   expect((await rowsOf(datastore.url)).filter((row) => row.includes(STAYS))).toHaveLength(3);

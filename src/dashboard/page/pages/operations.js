@@ -41,7 +41,7 @@ export const operations = {
     root.append(runs.node, progress.node, jobs, audit);
     if (context.can('jobs list')) void show(jobs, context, 'jobs list', { limit: 50 }, jobTable);
     else jobs.remove();
-    if (context.can('audit list')) void show(audit, context, 'audit list', { most: 50 }, auditTable);
+    if (context.can('audit')) void show(audit, context, 'audit', { most: 50 }, auditTable);
     else audit.remove();
     if (context.can('shards moves')) void showMoves(root, context);
     return {

@@ -105,9 +105,7 @@ function openOne(root, context, name) {
     try {
       const [{ result: of }, records] = await Promise.all([
         context.run('projections show', { name }),
-        context.can('audit list')
-          ? context.run('audit list', { most: MOST_RECORDS }).then((answer) => answer.result)
-          : [],
+        context.can('audit') ? context.run('audit', { most: MOST_RECORDS }).then((answer) => answer.result) : [],
       ]);
       replaceKeepingFocus(body, shown(of, records, context, load, result));
     } catch (error) {

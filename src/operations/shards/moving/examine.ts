@@ -44,7 +44,7 @@ export async function examine(
   const owner = await map.lockOwner(mapping);
   if (owner !== undefined)
     throw shardsError('mapping-locked', `The mapping ${mapping.text} of ${map.name} is locked by ${owner}`, {
-      hint: 'A move locks its mappings itself. Wait until the owner unlocks it, or unlock it: `millrace shards unlock`, with --owner or --force.',
+      hint: 'A move locks its mappings itself. Wait until the owner unlocks it, or unlock it: `millrace shards keys unlock`, with --owner or --force.',
     });
   refuseBeside(moves, mapping, target);
   const places = await placesOf(options, { from: mapping.shard, to: target.id });

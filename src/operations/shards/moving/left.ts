@@ -38,7 +38,7 @@ export async function leftBy(
 
 /** The command that ends a move, as a hint. */
 export const endingOf = (map: string, id: string): string =>
-  `To end the move: \`millrace shards cancel-move ${map} --move ${id}\`.`;
+  `To end the move: \`millrace shards moves ${map} --cancel ${id}\`.`;
 
 /** The same error, with more in its message, and in its hint. */
 export function saying(error: MillraceError, what: string, then = ''): MillraceError {

@@ -73,7 +73,7 @@ async function carry(moving: Moving, of: MovedContainer, chosen: (one: Identity)
   const targets = new MovedDocuments(of.right, accessTo(moving, to));
   const due: Found[] = [];
   for await (const letter of lettersOf(from, of, keysOf(moving), signal))
-    // Of an earlier release: a projection that takes copies finds the target's document in another version, and drops it.
+    // A projection that takes copies finds the target's document in another version, and drops the letter.
     if (letter.events !== false && chosen(identityOf(letter))) due.push(letter);
   const carried = await mapSettled(due, (one) => carryOne(one, from.state!, to.state!, targets), AT_ONCE);
   return carried.filter(Boolean).length;

@@ -11,6 +11,6 @@ export function spanOf({ keyType }: ShardMap, { key, low, high }: Pick<Mapping, 
   };
 }
 
-/** The mapping of exactly the keys of a move. Their text may be that of an earlier version. */
+/** The mapping of exactly the keys of a move. */
 export const mappingOfMove = async (map: ShardMap, move: Span): Promise<InspectedMapping | undefined> =>
   (await map.inspect()).mappings.find((one) => isSameSpan(spanOf(map, one), move));

@@ -1,11 +1,11 @@
 // What is set aside of a container that the pipeline no longer reads. docs/SPEC-tenants.md, TEN-F24.
 import { expect, it } from 'vitest';
-import { backlogDiscard } from '../../../src/operations/backlog/discard.operation.ts';
+import { deadLettersDiscard } from '../../../src/operations/dead-letters/discard.operation.ts';
 import { doctor } from '../../../src/operations/doctor.operation.ts';
 import { changesOf, openBacklog } from '../../engine/backlog/set-aside.ts';
 import { leaseWorld } from '../leases/lease-world.ts';
 
-const ASKED = { container: 'Gone', reason: 'it was removed' };
+const ASKED = { deferred: 'Gone', reason: 'it was removed' };
 
 it('is reported by doctor, and can be discarded; what hosts drain can’t', async () => {
   const world = await leaseWorld();
@@ -18,12 +18,14 @@ it('is reported by doctor, and can be discarded; what hosts drain can’t', asyn
   expect(await stored(`backlog|${name}|Gone`)).toHaveLength(5);
 
   expect((await world.run(doctor)).text).toContain('1 queue of changes of Gone are set aside');
-  expect(await world.refusal(backlogDiscard, { ...ASKED, container: 'Orders' })).toMatchObject({
+  expect(await world.refusal(deadLettersDiscard, { ...ASKED, deferred: 'Orders' })).toMatchObject({
     code: 'backlog-drained',
   });
-  expect(await world.refusal(backlogDiscard, { ...ASKED, container: 'Gon' })).toMatchObject({ code: 'backlog-none' });
-  expect(await world.plan(backlogDiscard, ASKED)).toEqual(['remove 1 queue of changes of Gone']);
-  expect((await world.run(backlogDiscard, ASKED)).text).toBe('5 documents of the backlog of Gone removed.');
+  expect(await world.refusal(deadLettersDiscard, { ...ASKED, deferred: 'Gon' })).toMatchObject({
+    code: 'backlog-none',
+  });
+  expect(await world.plan(deadLettersDiscard, ASKED)).toEqual(['remove 1 queue of changes of Gone']);
+  expect((await world.run(deadLettersDiscard, ASKED)).text).toBe('5 documents of the backlog of Gone removed.');
   expect(await stored(`backlog|${name}|Gone`)).toEqual([]);
   expect(await stored(`backlog|${name}|Orders`)).toHaveLength(5);
   expect((await world.run(doctor)).text).not.toContain('of Gone');

@@ -8,11 +8,10 @@ import type { AuditRecord } from './record.ts';
 /** What the query selects. */
 type Listed = Omit<AuditRecord, 'pk' | 'type'>;
 
-export const auditList = defineOperation({
-  noun: 'audit',
-  verb: 'list',
+export const audit = defineOperation({
+  verb: 'audit',
   summary: 'List the changes made by hand, newest first: who, when, with which arguments and result',
-  examples: ['millrace audit list', 'millrace audit list --most 100 --json', 'millrace audit list --tenant store-1'],
+  examples: ['millrace audit', 'millrace audit --most 100 --json', 'millrace audit --tenant store-1'],
   shards: 'itself',
   effect: 'reads',
   input: z.object({

@@ -14,7 +14,7 @@ import { chooseReaction } from './choose.ts';
 import { RU_A_READ } from './estimate.ts';
 import { askedTenant, tenantInput } from '../tenants/asked.ts';
 import { tenantsError } from '../tenants/errors.ts';
-import { type Listed, reactAgain } from './react-again.ts';
+import { type Listed, rerun } from './rerun.ts';
 
 const input = z.object({
   name: z.string().describe('the reaction, as name or name@version'),
@@ -39,15 +39,15 @@ type ReactInput = z.output<typeof input>;
 
 const PRINTED = 20;
 
-export const projectionsReact = defineOperation({
+export const projectionsRerun = defineOperation({
   noun: 'projections',
-  verb: 'react',
+  verb: 'rerun',
   summary: 'Run a reaction again for listed documents, each as it is now',
   examples: [
-    `millrace projections react shipped-mail --key '["store-1"]' --ids order-1,order-2 --dry-run`,
-    'millrace projections react shipped-mail --input orders.jsonl --yes',
-    'millrace projections react shipped-mail --input orders.jsonl --repeat 2 --yes',
-    'millrace projections react shipped-mail --input orders.jsonl --tenant store-1 --yes',
+    `millrace projections rerun shipped-mail --key '["store-1"]' --ids order-1,order-2 --dry-run`,
+    'millrace projections rerun shipped-mail --input orders.jsonl --yes',
+    'millrace projections rerun shipped-mail --input orders.jsonl --repeat 2 --yes',
+    'millrace projections rerun shipped-mail --input orders.jsonl --tenant store-1 --yes',
   ],
   effect: 'destroys',
   bulk: true,
@@ -73,8 +73,8 @@ export const projectionsReact = defineOperation({
     const spec = chooseReaction(pipeline, asked.name);
     const tenant = assertTenant(parts.loaded, spec, asked.tenant);
     const documents = await listed(asked, spec, model);
-    return audited(context, 'projections react', { ...asked, documents: documents.length }, () =>
-      reactAgain({
+    return audited(context, 'projections rerun', { ...asked, documents: documents.length }, () =>
+      rerun({
         ...parts,
         spec,
         documents,

@@ -52,7 +52,7 @@ const AT_ONCE = 16;
  * Runs a reaction again for the listed documents, each read fresh. Failures are reported, and not parked. A second run with
  * the same `repeat` uses the same keys, so after an interruption the receiver recognises what it has.
  */
-export async function reactAgain(options: ReactOptions): Promise<RanAgain[]> {
+export async function rerun(options: ReactOptions): Promise<RanAgain[]> {
   const { spec, documents, signal, progress } = options;
   const unit = ({ key, id }: Listed): string => canonical(spec.order === 'document' ? [key, id] : key);
   const unique = new Map(documents.map((one) => [canonical([one.key, one.id]), one]));

@@ -1,6 +1,5 @@
 // The events that a pipeline publishes, on a stand-in for an Event Hubs namespace: the last event of each document must
 // agree with the document.
-import { EventHubProducerClient } from '@azure/event-hubs';
 import { canonical, isObject } from '../../base/json.ts';
 import { isOfType, typeRules } from '../../definition/discriminator.ts';
 import type { Doc, Pipeline, PublishSpec } from '../../definition/specs.ts';
@@ -21,6 +20,7 @@ export interface Hubs extends AsyncDisposable {
 /** Opens a stand-in with each hub that the pipeline publishes to, with two partitions. */
 export async function openHubs(publishes: readonly PublishSpec[], seed: number): Promise<Hubs> {
   const { startEventHubs } = await import('../../emulator/eventhubs/index.ts');
+  const { EventHubProducerClient } = await import('@azure/event-hubs');
   const names = [...new Set(publishes.map(({ to }) => to))];
   const namespace = await startEventHubs({
     hubs: Object.fromEntries(names.map((name) => [name, { partitions: 2 }])),

@@ -11,11 +11,10 @@ import { type UsageError, messageOf } from '../base/errors.ts';
 import { postgresAddress } from '../postgres/postgres-address.ts';
 import { type RedisByToken, redisByToken } from './redis-token.ts';
 import { jobsError } from './errors.ts';
+import { SCHEMA } from './schema.ts';
 
 /** Prefix of our keys in Redis. */
 const PREFIX = 'millrace';
-/** The PostgreSQL schema of BullMQ's tables: the only one that it accepts with a connection pool of ours. */
-export const SCHEMA = 'bullmq';
 /** Long enough for a server that starts at the first request, such as the one of `millrace dev`. */
 const ANSWER_MS = 30_000;
 

@@ -1,4 +1,4 @@
-import { SCHEMA } from '../../jobs/backend.ts';
+import { SCHEMA } from '../../jobs/schema.ts';
 import { type EmbeddedPostgres, startPglite } from '../../postgres/pglite.ts';
 
 /**

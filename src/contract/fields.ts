@@ -12,8 +12,8 @@ import { anyProjection } from './existence.ts';
 import { readElsewhere } from './reads.ts';
 import { differing, madeOf } from './rows.ts';
 import type { Read } from './watcher.ts';
-import { type Trace, isWhole, jsonTypes, trace } from './trace.ts';
-import { type DocumentType, type Model, containerOf, examplesOf } from '../model/model.ts';
+import { isWhole, jsonTypes, trace } from './trace.ts';
+import { type DocumentType, containerOf, examplesOf } from '../model/model.ts';
 
 /** Fields of a sink that a projection doesn't have to write. */
 const FREE = new Set(['id', 'type', 'ttl']);
@@ -41,9 +41,8 @@ export function fields(contract: Contract): Rule[] {
           for (const declared of contract.declared) {
             if (isWhole(declared)) yield* declaredFields(facts, contract, declared, pipeline);
             else {
-              const { read, unknown } = readElsewhere(declared.spec, facts.design.model, pipeline);
+              const unknown = readElsewhere(declared.spec, facts.design.model, pipeline);
               yield* unknownFields(facts, contract, declared, unknown);
-              yield* lackedByOne(facts, declared, facts.design.model, read);
             }
             if (declared.spec.kind === 'embed') yield* embeddedFields(facts, contract, declared, declared.spec);
           }
@@ -131,9 +130,8 @@ function* declaredFields(
     yield missing(`examples of ${examplesOf(model, from).length === 0 ? (from?.type ?? '') : into.type}`);
     return;
   }
-  const { runs, read, unknown, failed } = trace(declared.spec, model, pipeline);
+  const { runs, unknown, failed } = trace(declared.spec, model, pipeline);
   yield* unknownFields(facts, contract, declared, unknown);
-  yield* lackedByOne(facts, declared, model, read);
   if (failed !== undefined)
     yield { message: `${declared.name} fails on an example of ${from?.type ?? ''}: ${failed}`, at: declared.at };
   if (runs.length === 0) {
@@ -197,23 +195,6 @@ function* unknownFields(
       hint: didYouMean(field, known),
       related: [facts.type(of)?.at ?? declared.at],
     };
-  }
-}
-
-/** Reports a field that the projection reads and exactly one example lacks: it was forgotten, or is optional. */
-function* lackedByOne(facts: Facts, declared: Declared, model: Model, read: Trace['read']): Iterable<RuleResult> {
-  for (const { of, path: field } of read) {
-    const all = examplesOf(model, of);
-    const lacking = all.filter((example) => example[field] === undefined);
-    const [only] = lacking;
-    if (only && lacking.length === 1 && all.length > 1)
-      yield {
-        severity: 'information',
-        message: `One example of ${of.container} (${of.type}) lacks ${field}, which ${declared.name} reads`,
-        at: facts.example(only, facts.type(of)?.at ?? declared.at),
-        hint: 'Add the field. If it is optional, remove it from a second example.',
-        related: [declared.at],
-      };
   }
 }
 

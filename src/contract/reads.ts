@@ -4,15 +4,15 @@ import { type Model, examplesOf } from '../model/model.ts';
 import { attempt } from '../definition/watched.ts';
 import { typeRules } from '../definition/discriminator.ts';
 import type { DerivedSpec, Doc, EmbedSpec, Pipeline } from '../definition/specs.ts';
-import { Watcher } from './watcher.ts';
+import { type Read, Watcher } from './watcher.ts';
 
-/** Fields that the functions of such a declaration read; `unknown` are those that no example has. */
-export function readElsewhere(spec: DerivedSpec, model: Model, pipeline: Pipeline): Pick<Watcher, 'read' | 'unknown'> {
+/** Fields that the functions of such a declaration read and that no example has. */
+export function readElsewhere(spec: DerivedSpec, model: Model, pipeline: Pipeline): readonly Read[] {
   const watcher = new Watcher(model);
-  if (spec.kind === 'custom') return watcher;
+  if (spec.kind === 'custom') return [];
   const { upcast, deleted } = typeRules(pipeline.sources, spec.from);
   // A document after `upcast` has other fields than the examples.
-  if (upcast) return watcher;
+  if (upcast) return [];
   for (const example of examplesOf(model, spec.from)) {
     if (attempt(() => deleted?.(example)) === true) continue;
     const doc = watcher.watch(example, spec.from);
@@ -21,7 +21,7 @@ export function readElsewhere(spec: DerivedSpec, model: Model, pipeline: Pipelin
     if ('where' in spec) attempt(() => spec.where?.(doc));
     if (spec.kind === 'send' || spec.kind === 'publish') attempt(() => spec.map?.(doc));
   }
-  return watcher;
+  return watcher.unknown;
 }
 
 function readByEmbed(spec: EmbedSpec, parent: Doc, model: Model, watcher: Watcher): void {

@@ -16,8 +16,6 @@ export interface Run {
 
 export interface Trace {
   readonly runs: readonly Run[];
-  /** Every known field that was read. */
-  readonly read: readonly Read[];
   /** Fields that were read and that no example has. */
   readonly unknown: readonly Read[];
   /** A function threw on an example. */
@@ -68,7 +66,7 @@ export function trace(spec: Whole, model: Model, pipeline: Pipeline): Trace {
       failed ??= messageOf(cause);
     }
   }
-  return { runs, read: watcher.read, unknown: watcher.unknown, failed };
+  return { runs, unknown: watcher.unknown, failed };
 }
 
 /** The sink documents of one source document; for an aggregate, its groups with the measures' values of one row. */

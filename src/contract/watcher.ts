@@ -1,4 +1,4 @@
-// Records which fields of the examples a declaration's functions read, including fields of list elements.
+// Records which fields a declaration's functions read that no example has, including fields of list elements.
 import { isObject } from '../base/json.ts';
 import { type Model, examplesOf } from '../model/model.ts';
 import type { Doc, SourceRef } from '../definition/specs.ts';
@@ -13,16 +13,10 @@ export interface Read {
 
 export class Watcher {
   readonly #model: Model;
-  readonly #read = new Map<string, Read>();
   readonly #unknown = new Map<string, Read>();
 
   constructor(model: Model) {
     this.#model = model;
-  }
-
-  /** Fields of documents that were read and that examples have. */
-  get read(): readonly Read[] {
-    return [...this.#read.values()].filter(({ path }) => !path.includes('.'));
   }
 
   /** Fields that were read and that no example has. */
@@ -43,8 +37,7 @@ export class Watcher {
         // Every document may have `ttl` and the service's own fields.
         if (typeof field !== 'string' || field === 'ttl' || field.startsWith('_') || field === 'toJSON') return value;
         const path = `${before}${field}`;
-        const list = known.has(field) ? this.#read : this.#unknown;
-        list.set(`${of.container} ${of.type} ${path}`, { of, path, known: [...known] });
+        if (!known.has(field)) this.#unknown.set(`${of.container} ${of.type} ${path}`, { of, path, known: [...known] });
         if (!Array.isArray(value)) return value;
         const items = samples.flatMap((sample) => sample[field]).filter(isObject);
         return value.map((item: unknown) => (isObject(item) ? this.#watched(item, of, `${path}.`, items) : item));

@@ -25,8 +25,6 @@ export interface Prose extends Text {
 export interface Rate {
   readonly peak?: number;
   readonly average?: number;
-  /** True for an upper bound with `<` or `<<`; its number counts as the rate. */
-  readonly bound: boolean;
   readonly per?: string;
 }
 
@@ -70,22 +68,15 @@ export interface Pair {
   readonly both?: number;
   readonly decision: Decision | undefined;
   readonly naturalParent: boolean;
-  readonly unbounded: boolean;
   readonly bounded: boolean;
   readonly independent: boolean;
-  /** Bytes, if the size constraint is written as count × size or as a maximum. */
-  readonly maxBytes?: number;
-  readonly decisionText: string;
-  readonly justification: string;
   readonly identifying?: {
     readonly childIndependent?: boolean;
     readonly parentKnown?: boolean;
     readonly crossPartition?: boolean;
   };
   readonly at: Place;
-  readonly places: Readonly<
-    Partial<Record<'correlation' | 'size' | 'decision' | 'justification' | 'identifying', Place>>
-  >;
+  readonly places: Readonly<Partial<Record<'correlation' | 'decision' | 'identifying', Place>>>;
 }
 
 /** `section`: its known name, or that of the nearest section above with a known name. */

@@ -145,7 +145,6 @@ export function rate(text: string): Rate | undefined {
   return {
     ...(peak && { peak: peak.high }),
     ...(average && { average: average.high }),
-    bound: numbers.some(({ comparator }) => comparator === '<'),
     ...(per !== undefined && { per }),
   };
 }

@@ -125,7 +125,6 @@ function relationship({ label, text, at }: Text & { readonly label?: string }): 
 
 const UNBOUNDED =
   /unbounded|without (a )?bound|no (upper )?(bound|limit)|unlimited|grows? (forever|without)|无界|无限/i;
-const NOT_UNBOUNDED = /\bnot? unbounded|never unbounded/i;
 
 function decisionOf(text: string): Decision | undefined {
   if (/\bsplit\b|\bseparate|独立容器|分开|单独/i.test(text)) return 'separate';
@@ -139,18 +138,8 @@ function decisionOf(text: string): Decision | undefined {
 
 const percent = (text: string): number | undefined => quantities(text).find(({ unit }) => unit === '%')?.high;
 
-/** A product `200 lines × 0.2 KB`, or the largest stated size. */
-function maxBytes(text: string): number | undefined {
-  const product = /([\d.,]+k?)\s*[^×x*;,]{0,24}[×x*]\s*~?([\d.,]+)\s*(KB|MB|B)\b/i.exec(text);
-  if (product) {
-    const [count] = quantities(product[1] ?? '');
-    const [size] = quantities(`${product[2]} ${product[3]}`);
-    const bytes = size && bytesOf(size);
-    if (count && bytes !== undefined) return count.high * bytes;
-  }
-  const sizes = quantities(text).flatMap((quantity) => bytesOf(quantity) ?? []);
-  return sizes.length > 0 ? Math.max(...sizes) : undefined;
-}
+/** `200 lines × 0.2 KB`, or a largest size. */
+const isSized = (text: string): boolean => quantities(text).some((quantity) => bytesOf(quantity) !== undefined);
 
 function consolidation(row: Row): Pair {
   const cell = (...names: string[]): string => column(row, names) ?? '';
@@ -167,11 +156,8 @@ function consolidation(row: Row): Pair {
       decisionOf(decisionText) ??
       (/❌/.test(decisionText) ? 'separate' : /✅/.test(decisionText) ? 'multi' : undefined),
     naturalParent: /1\s*:\s*(M|N|Many|1)|parent|一对多/i.test(relation),
-    unbounded: UNBOUNDED.test(all) && !NOT_UNBOUNDED.test(all),
     bounded: /\bbounded/i.test(all) && !UNBOUNDED.test(all),
     independent: INDEPENDENT.test(all),
-    decisionText,
-    justification,
     at: row.at,
     places: {},
   };
@@ -221,9 +207,8 @@ function analyses(
     const decisionText = piece('decision')?.text ?? '';
     const justification = piece('justification')?.text ?? '';
     const words = `${sizeText} ${piece('update')?.text ?? ''} ${decisionText} ${justification}`;
-    const size = maxBytes(sizeText);
-    const places: Partial<Record<'correlation' | 'size' | 'decision' | 'justification' | 'identifying', Place>> = {};
-    for (const name of ['correlation', 'size', 'decision', 'justification'] as const) {
+    const places: Partial<Record<'correlation' | 'decision' | 'identifying', Place>> = {};
+    for (const name of ['correlation', 'decision'] as const) {
       const at = piece(name)?.at;
       if (at) places[name] = at;
     }
@@ -248,12 +233,8 @@ function analyses(
       ...(both !== undefined && { both }),
       decision: decisionOf(decisionText),
       naturalParent: true,
-      unbounded: UNBOUNDED.test(words) && !NOT_UNBOUNDED.test(words),
-      bounded: !UNBOUNDED.test(words) && (/\bbounded/i.test(words) || size !== undefined),
+      bounded: !UNBOUNDED.test(words) && (/\bbounded/i.test(words) || isSized(sizeText)),
       independent: INDEPENDENT.test(words),
-      ...(size !== undefined && { maxBytes: size }),
-      decisionText,
-      justification,
       ...(childIndependence && {
         identifying: {
           ...(independent !== undefined && { childIndependent: independent }),

@@ -21,7 +21,6 @@ const TOOLS = [
   'dead_letters_show',
   'doctor',
   'leases_list',
-  'model_annotate',
   'model_check',
   'model_cost',
   'model_prove',

@@ -54,6 +54,12 @@ describe.each(Object.entries(OFFERS))('%s completes', (shell, offers) => {
     expect(offers(['millrace', 'archive', 've'])).toEqual(['verify']);
   });
 
+  it.skipIf(absent)('a noun of a noun, its verbs and their flags', () => {
+    expect(offers(['millrace', 'shards', 'ke'])).toEqual(['keys']);
+    expect(offers(['millrace', 'shards', 'keys', 'lo'])).toEqual(['lock']);
+    expect(offers(['millrace', 'shards', 'keys', 'lock', 'tenants', '--ow'])).toEqual(['--owner']);
+  });
+
   it.skipIf(absent)('the flags of a verb, also behind its argument and another flag', () => {
     expect(offers(['millrace', 'archive', 'verify', '--sa'])).toEqual(['--sample']);
     expect(offers(['millrace', 'archive', 'verify', 'orders-cold', '--json', '--sa'])).toEqual(['--sample']);

@@ -69,6 +69,12 @@ describe('operations over HTTP', () => {
     ],
     ['a mistyped container', () => post('migrate', '', '{"name":"Ordrs","into":"Days"}'), 404, 'Ordrs'],
     ['GET of what changes', () => get('archive', 'sweep'), 405, 'changes something'],
+    [
+      'GET of what changes by a field alone',
+      () => get('shards', 'moves', { map: 'tenants', cancel: '1f0c' }),
+      405,
+      'changes something',
+    ],
     ['a body that is no JSON', () => post('status', '', '{"a":'), 400, 'not JSON'],
     ['a body that is no object', () => post('status', '', '[1]'), 400, 'not an object'],
     [

@@ -25,6 +25,16 @@ const start = (env: Readonly<Record<string, string>>): Millrace =>
     env: { ...env, MILLRACE_PIPELINE: SHOP, JOBS_URL: '', STORAGE: '' },
   });
 
+it('lists the functions with --list, and starts nothing', async () => {
+  await using stage = await openStage();
+  await using listed = millrace(['functions', 'start', '--list', '--app', app], {
+    bin: SOURCES,
+    env: { ...stage.env, MILLRACE_PIPELINE: SHOP, JOBS_URL: '', STORAGE: '' },
+  });
+  await listed.until(/feed-Orders +cosmosDBTrigger +Orders[^]*\d+ functions/);
+  expect(await listed.ended).toEqual({ code: 0, signal: null });
+});
+
 // Less than it took, twice 34 s: leases can't be given back to an account that is gone, and each was waited for in turn.
 // A busy machine takes up to 34 s.
 it('ends when it is asked to, though its account is gone', { timeout: 60_000 }, async () => {

@@ -14,12 +14,6 @@ import type { Archive, ArchiveFault, ArchivedDocument, Selection } from './types
 type Months = Exclude<Selection, { documents: unknown }>;
 type Named = Extract<Selection, { documents: unknown }>['documents'];
 
-/** Whether a time of change, or the times of a blob's documents, lie within those of a selection. */
-export const isChangedWithin = (
-  { from, to }: { readonly from: number; readonly to: number },
-  { changedFrom = -Infinity, changedTo = Infinity }: Months,
-): boolean => to >= changedFrom && from <= changedTo;
-
 /** The manifests of a selection of months, by their places. */
 export const selected = (
   { store, spec }: Pick<Archive, 'store' | 'spec'>,
@@ -63,7 +57,6 @@ export async function eachArchived(
     }
     return selection.documents.length - known.length;
   }
-  const isWanted = ({ at }: ArchivedDocument): boolean => isChangedWithin({ from: at, to: at }, selection);
   const met = new Set<string>();
   const unreadable = new Set<string>();
   for await (const listed of selected(archive, selection)) {
@@ -75,8 +68,7 @@ export async function eachArchived(
     for (const { name } of listed.manifest.blobs) met.add(name);
     // A compaction leaves its old blobs listed for a time.
     const given = new Identities();
-    const blobs = listed.manifest.blobs.filter((record) => isChangedWithin(record, selection));
-    const manifest = { name: manifestName(listed.place), read: { ...listed.manifest, blobs } };
+    const manifest = { name: manifestName(listed.place), read: listed.manifest };
     for await (const { name, read } of blobsOf(archive.store, (blob) => entries.name(blob, access), manifest)) {
       met.add(name);
       signal.throwIfAborted();
@@ -86,9 +78,7 @@ export async function eachArchived(
         // Other lines are not the newest version of their document.
         const current = documents.flatMap((document, line) => {
           const entry = known[line];
-          return isWanted(document) && isEntryOf(entry, document) && given.add(document)
-            ? [asEntered(entry!, document)]
-            : [];
+          return isEntryOf(entry, document) && given.add(document) ? [asEntered(entry!, document)] : [];
         });
         await take(current);
       });
@@ -98,7 +88,7 @@ export async function eachArchived(
     if (unreadable.has(manifestBeside(name))) continue;
     signal.throwIfAborted();
     await unlessDamaged(async () => {
-      const lines = (await unmetLines(archive.store, entries, name, access)).filter(isWanted);
+      const lines = await unmetLines(archive.store, entries, name, access);
       if (lines.length > 0) await take(lines);
     });
   }

@@ -191,9 +191,6 @@ export type Selection =
       /** First and last period, `yyyy-mm` or `yyyy`. */
       readonly from?: string;
       readonly to?: string;
-      /** Only documents whose last change lies between these times, both included, milliseconds since 1970. */
-      readonly changedFrom?: number;
-      readonly changedTo?: number;
     }
   | { readonly documents: readonly Pick<Identity, 'key' | 'id'>[] };
 

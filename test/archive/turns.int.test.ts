@@ -1,7 +1,6 @@
 // Sweeps with a time limit, beside others and within a budget: ARC-H52 to ARC-H54.
 import { expect, it } from 'vitest';
 import { dueDocuments } from '../../src/archive/due-pages.ts';
-import { limitedStore } from '../../src/archive/limited-store.ts';
 import { Sweeper } from '../../src/archive/sweepers.ts';
 import { type TenantValue, Turns, readTurns } from '../../src/archive/turns.ts';
 import { Meter } from '../../src/cosmos/meter.ts';
@@ -10,7 +9,7 @@ import { ManualClock } from '../support/clock.ts';
 import { Random } from '../support/random.ts';
 import { suiteSeed } from '../support/seed.ts';
 import { MemoryBlobStore } from './memory-blob-store.ts';
-import { type ArchiveStage, NOW, SIGNAL, SPEC, archiveStage, collect, order } from './stage.ts';
+import { type ArchiveStage, NOW, SIGNAL, SPEC, archiveStage, order } from './stage.ts';
 
 const SEED = suiteSeed();
 
@@ -143,29 +142,4 @@ it('within a budget it waits before it looks up more, with nothing in hand', asy
   expect(limited.archived).toBeLessThanOrEqual(250);
   expect(await stage.sweep({ ruPerSecond: 1e9 }, more)).toMatchObject({ complete: true });
   expect(await stage.hot()).toEqual([]);
-});
-
-it('no more bytes a second go to the storage account and come from it than are allowed', async () => {
-  const clock = new ManualClock();
-  const store = new MemoryBlobStore();
-  const limited = limitedStore(store, 1_000, clock);
-  expect(await limited.put('a', Buffer.alloc(3_000), null)).toBe(true);
-  let read = false;
-  const reading = limited.read('a').then((blob) => {
-    read = true;
-    return blob;
-  });
-  const pass = async (ms: number): Promise<void> => {
-    for (let at = 0; at < ms; at += 50) {
-      clock.advance(50);
-      await new Promise(setImmediate);
-      await new Promise(setImmediate);
-    }
-  };
-  await pass(1_500);
-  expect(read).toBe(false);
-  await pass(1_500);
-  expect((await reading)?.bytes).toHaveLength(3_000);
-  expect(await collect(limited.list(''))).toEqual(['a']);
-  expect(await limited.remove('a')).toBe('removed');
 });

@@ -2,7 +2,6 @@
 import { z } from 'zod';
 import { unknownOf } from '../../archive/restore.ts';
 import type { Archive, Selection } from '../../archive/types.ts';
-import { parseDate } from '../../definition/date.ts';
 import type { LoadedPipeline } from '../../runtime/workspace.ts';
 import { operationsError } from '../errors.ts';
 import { assertArchivedTenant } from './of-tenant.ts';
@@ -13,7 +12,7 @@ const period = z
   .regex(/^\d{4}(-(0[1-9]|1[0-2]))?$/, 'must be a month such as 2001-01, or a year')
   .optional();
 
-export const monthsInput = {
+const monthsInput = {
   from: period.describe('only documents from this month or year on, such as 2001-01'),
   to: period.describe('only documents up to the end of this month or year'),
 };
@@ -29,16 +28,7 @@ export const selectionInput = {
   id: z.array(z.string().min(1)).min(1).optional().describe('only the document with this id; repeatable; needs --key'),
 };
 
-const time = z.string().refine((text) => parseDate(text) !== undefined, 'must be a time such as 2026-06-03T12:00:00Z');
-
-export const changedInput = {
-  changedFrom: time
-    .optional()
-    .describe('only documents whose last change (_ts) is not before this time; manifests say which blobs have any'),
-  changedTo: time.optional().describe('only documents whose last change (_ts) is not after this time'),
-};
-
-export type SelectionInput = Partial<z.output<z.ZodObject<typeof selectionInput & typeof changedInput>>>;
+export type SelectionInput = Partial<z.output<z.ZodObject<typeof selectionInput>>>;
 
 export interface Chosen {
   readonly archive: OpenedArchive;
@@ -76,20 +66,14 @@ async function assertDocuments(chosen: readonly Chosen[], signal: AbortSignal): 
 }
 
 function selectionOf(given: SelectionInput, { source }: Archive): Selection {
-  const { tenant, from, to, changedFrom, changedTo, key, id } = given;
+  const { tenant, from, to, key, id } = given;
   if ((key === undefined) !== (id === undefined)) {
     throw operationsError('input-invalid', '--key and --id name documents together, and one of them is missing', {
       hint: `Give both: --key '${JSON.stringify(source.keyPaths.map((path) => path.join('.')))}' --id ID.`,
     });
   }
   if (key !== undefined && id !== undefined) {
-    const chosen = {
-      '--tenant': tenant,
-      '--from': from,
-      '--to': to,
-      '--changed-from': changedFrom,
-      '--changed-to': changedTo,
-    };
+    const chosen = { '--tenant': tenant, '--from': from, '--to': to };
     const [other] = Object.entries(chosen).flatMap(([name, value]) => (value === undefined ? [] : name));
     if (other !== undefined)
       throw operationsError('input-invalid', `--key and --id name documents, and ${other} chooses among all`, {
@@ -102,14 +86,7 @@ function selectionOf(given: SelectionInput, { source }: Archive): Selection {
     ...(tenant === undefined ? {} : { tenant }),
     ...(from === undefined ? {} : { from }),
     ...(to === undefined ? {} : { to }),
-    ...timeOf('changedFrom', changedFrom),
-    ...timeOf('changedTo', changedTo),
   };
-}
-
-function timeOf(name: 'changedFrom' | 'changedTo', text: string | undefined): { readonly [name: string]: number } {
-  const at = text === undefined ? undefined : parseDate(text);
-  return at === undefined ? {} : { [name]: at };
 }
 
 function keyOf(text: string, { name, keyPaths }: Archive['source']): (string | number | boolean | null)[] {

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { ArchiveDamaged } from '../../archive/blob.ts';
 import { copyArchive } from '../../archive/copy-out.ts';
 import { restoreArchive } from '../../archive/restore.ts';
-import { extentOf, isChangedWithin, selected, unmetBlobs, unmetLines } from '../../archive/selected.ts';
+import { extentOf, selected, unmetBlobs, unmetLines } from '../../archive/selected.ts';
 import type { ArchiveFault, BlobRecord, CopyResult, RestoreResult } from '../../archive/types.ts';
 import { resourceName } from '../../base/settings.ts';
 import { untilStopped } from '../../feed/tenure/fences.ts';
@@ -17,11 +17,10 @@ import { openArchives } from './open.ts';
 import { sum } from './list.operation.ts';
 import { foreignKeys } from './foreign-keys.ts';
 import { operationsError } from '../errors.ts';
-import { type Chosen, assertKnown, changedInput, chooseDocuments, selectionInput } from './chosen.ts';
+import { type Chosen, assertKnown, chooseDocuments, selectionInput } from './chosen.ts';
 
 const input = z.object({
   ...selectionInput,
-  ...changedInput,
   into: resourceName('A container name')
     .optional()
     .describe('copy them into this container of the model, and leave them in the archive'),
@@ -73,9 +72,8 @@ async function stepsOf({ archive, selection }: Chosen, given: RestoreInput, sign
         if (!(error instanceof ArchiveDamaged)) throw error;
         skip(error.fault);
       });
-    const blobs = listedBlobs.filter((record) => isChangedWithin(record, selection));
-    const documents = sum(blobs.map((blob) => blob.documents));
-    extent = { documents, blobs: blobs.length, bytes: sum(blobs.map(({ bytes }) => bytes)) };
+    const documents = sum(listedBlobs.map((blob) => blob.documents));
+    extent = { documents, blobs: listedBlobs.length, bytes: sum(listedBlobs.map(({ bytes }) => bytes)) };
   }
   if (extent.blobs === 0) return steps;
   const read = `read ${plural(extent.blobs, 'blob')} (${extent.bytes === undefined ? 'size unknown' : size(extent.bytes)})`;
@@ -91,7 +89,6 @@ export const archiveRestore = defineOperation({
     'millrace archive restore flights-cold --from 2001-01 --to 2001-01',
     'millrace archive restore orders-cold --tenant store-1 --dry-run',
     'millrace archive restore orders-cold --from 2025 --skip-damaged',
-    'millrace archive restore orders-cold --changed-from 2025-06-01 --changed-to 2025-06-02T12:00:00Z --dry-run',
     'millrace archive restore orders-cold --key \'["store-1","order-7"]\' --id order-7',
     'millrace archive restore orders-cold --key \'["store-1"]\' --id order-7 --id order-8',
     'millrace archive restore orders-cold --tenant store-1 --from 2025 --to 2025 --into OrdersOf2025',

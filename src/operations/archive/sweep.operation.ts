@@ -14,11 +14,10 @@ interface SweepInput {
   readonly tenant?: string | undefined;
   readonly within?: number | undefined;
   readonly ruPerSecond?: number | undefined;
-  readonly mbPerSecond?: number | undefined;
 }
 
 const run = async (
-  { name: only, now, tenant, within, ruPerSecond, mbPerSecond }: SweepInput,
+  { name: only, now, tenant, within, ruPerSecond }: SweepInput,
   context: Context,
   dryRun: boolean,
 ): Promise<SweepResult[]> =>
@@ -30,7 +29,6 @@ const run = async (
     now: dateOf(now),
     dryRun,
     ruPerSecond,
-    bytesPerSecond: mbPerSecond === undefined ? undefined : mbPerSecond * 1e6,
     withinMs: within === undefined ? undefined : within * 1_000,
   });
 
@@ -42,7 +40,7 @@ export const archiveSweep = defineOperation({
     'millrace archive sweep --dry-run',
     'millrace archive sweep orders-cold --env production',
     'millrace archive sweep --within 200',
-    'millrace archive sweep --ru-per-second 500 --mb-per-second 2',
+    'millrace archive sweep --ru-per-second 500',
     'millrace archive sweep --now 2026-06-03 --json',
   ],
   effect: 'changes',
@@ -59,11 +57,6 @@ export const archiveSweep = defineOperation({
       .optional()
       .describe('stop after this many seconds; the next sweep goes on (default: sweep all that is due)'),
     ...rateInput,
-    mbPerSecond: z.coerce
-      .number()
-      .min(0.5)
-      .optional()
-      .describe('most megabytes a second to and from the storage account (default: no limit)'),
   }),
   plan: async (input, context): Promise<Plan> => {
     const results = await run(input, context, true);

@@ -1,4 +1,3 @@
-import { limitedStore } from '../../archive/limited-store.ts';
 import { Sweeper } from '../../archive/sweepers.ts';
 import { readTurns } from '../../archive/turns.ts';
 import { sweepArchive } from '../../archive/sweep.ts';
@@ -20,9 +19,8 @@ export interface Sweeping extends Parts {
   /** Milliseconds since 1970; default: now. */
   readonly now?: number | undefined;
   readonly dryRun?: boolean;
-  /** Request units a second on average, and bytes a second to and from the storage account. Absent: no limit. */
+  /** Request units a second on average. Absent: no limit. */
   readonly ruPerSecond?: number | undefined;
-  readonly bytesPerSecond?: number | undefined;
   /** For all archives together. */
   readonly withinMs?: number | undefined;
   /** Only the documents of this tenant. */
@@ -37,11 +35,9 @@ export async function sweep(options: Sweeping): Promise<SweepResult[]> {
   assertByTenant(archives, options.tenant);
   const began = systemClock.monotonic();
   for (const archive of archives) {
-    const { withinMs, bytesPerSecond } = options;
+    const { withinMs } = options;
     const left = withinMs === undefined ? undefined : began + withinMs - systemClock.monotonic();
-    const limited =
-      bytesPerSecond === undefined ? archive : { ...archive, store: limitedStore(archive.store, bytesPerSecond) };
-    results.push(await sweepOne(limited, { ...options, now, dryRun, withinMs: left }));
+    results.push(await sweepOne(archive, { ...options, now, dryRun, withinMs: left }));
   }
   return results;
 }

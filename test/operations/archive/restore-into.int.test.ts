@@ -82,31 +82,6 @@ it('several ids of a key come back', async () => {
   expect(await ids('Orders')).toEqual(['o1', 'o5']);
 });
 
-it('documents of a time of change come back, and only the blobs that manifests say may have them are read', async () => {
-  // A second blob of a month, with a change of another second.
-  const change = async (): Promise<number> =>
-    Number((await stage.container('Orders').items.upsert<Doc>({ ...order(1), id: 'late' })).resource?.['_ts']) * 1_000;
-  const first = await change();
-  let at = first;
-  while (at === first) at = await change();
-  await derived();
-  expect((await cli(['archive', 'sweep'])).code).toBe(0);
-  const ask = ['--tenant', 's1', '--changed-from', new Date(at).toISOString()];
-  expect((await restore(...ask, '--dry-run')).value).toMatchObject({
-    steps: [expect.stringMatching(/^orders-cold: read 1 blob \(\d+ B\), write up to 1 document back to Orders$/)],
-  });
-  expect(await restore(...ask)).toMatchObject({ code: 0, value: [{ restored: 1 }] });
-  expect(await ids('Orders')).toEqual(['late']);
-  const before = ['--changed-to', new Date(at - 1_000).toISOString(), '--from', '2025-12', '--to', '2025-12'];
-  expect(await restore(...before)).toMatchObject({ code: 0, value: [{ restored: 4 }] });
-  expect(await ids('Orders')).toEqual(['late', 'o0', 'o1', 'o2', 'o3']);
-  const wrong = [
-    ['--changed-to', 'yesterday'],
-    ['--changed-to', '2026-01-01', '--key', '["s1"]', '--id', 'o1'],
-  ];
-  for (const args of wrong) expect(await cli(['archive', 'restore', ...args])).toMatchObject({ code: 2 });
-});
-
 it('a tenant and a range go into another container, the archive stays, and what stands there is kept', async () => {
   await stage.container('Customers').items.create({ ...order(3), cents: 1 });
   const ask = ['--tenant', 's1', '--from', '2025', '--to', '2025-12', '--into', 'Customers'];

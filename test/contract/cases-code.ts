@@ -115,12 +115,6 @@ export const CODE_CASES: readonly Case[] = [
     says: 'Key 7 has two shards',
   },
   {
-    rule: 'G9',
-    edits: [['| 1 | Read an order (source', '| 1 | Read an order placed more than 365 days ago (source']],
-    at: '| orders-cold |',
-    says: 'archives after 400 d, but pattern 1 reads there what is older than 365 days',
-  },
-  {
     rule: 'G17',
     edits: [
       ['- **Included Paths**: `/customerId/?`, `/placedAt/?`', '- **Included Paths**: `/customerId/?`'],

@@ -4,7 +4,7 @@ import type { Container } from '../model.ts';
 import { type Facts, examplesIn, fieldsIn, isOfId, namesKey, otherCase, sum, valueAt } from './facts.ts';
 import { declaredOf } from './declared.ts';
 import type { Field } from './fields.ts';
-import { type Found, type Need, type Rule, DESIGN, SOURCES, more, n, quoted } from './rule.ts';
+import { type Found, type Rule, DESIGN, SOURCES, more, n, quoted } from './rule.ts';
 
 const LIMITS = SOURCES.microsoft('Azure Cosmos DB service quotas');
 const HPK = SOURCES.microsoft('Hierarchical partition keys in Azure Cosmos DB');
@@ -21,12 +21,6 @@ const claimed = (facts: Facts): ContainerDetail[] =>
         facts.keyText(detail)?.text ?? '',
       ),
   );
-const HIERARCHICAL: Need = {
-  what: 'a hierarchical key',
-  whole: false,
-  there: (facts) => hierarchical(facts).length + claimed(facts).length > 0,
-};
-
 /** The key's paths as written, because the reader takes each of them once. */
 function pathTwice(facts: Facts, detail: ContainerDetail): string | undefined {
   const [head = ''] = facts.keyText(detail)?.text.split(/ [-–—] /) ?? [];
@@ -102,7 +96,7 @@ export const IDENTITY: readonly Rule[] = [
     source: `${SOURCES.seed}; ${HPK}`,
     why: 'A query without the first level reads every partition, and one that names a prefix reads every logical partition below it. The service accepts only the kind MultiHash with version 2. The limit of 20 GB then applies to the full key.',
     hint: 'Filter by the first level, or put the level first that queries know.',
-    needs: [DESIGN, HIERARCHICAL],
+    needs: [DESIGN],
     *check(facts) {
       for (const detail of claimed(facts))
         yield {

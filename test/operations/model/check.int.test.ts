@@ -38,18 +38,9 @@ describe('model check', () => {
     expect(code).toBe(0);
     const listed = (await check(path, '--unchecked')).stdout;
     expect(listed).toMatch(/Not checked, because this is missing\n/);
-    expect(listed).toMatch(/a shard map .*: I1 I2 I3 I4 I5/);
+    expect(listed).toMatch(/pipeline\.ts: G1 /);
+    expect(listed).not.toMatch(/a shard map|a hierarchical key/);
     expect(listed).not.toContain('--unchecked');
-  });
-
-  it('says of a report without warnings what was not there to check', async () => {
-    const table = '# Shop\n| Container | Partition Key |\n|---|---|\n| `orders` | `/storeId` |\n| `stores` | `/id` |\n';
-    const { code, stdout } = await check(await folder({ 'cosmosdb_data_model.md': table }));
-    expect(stdout).toContain(
-      'Without warnings, but little could be checked: Millrace read no example of orders, stores and no query here.',
-    );
-    expect(code).toBe(0);
-    expect((await check(await pair())).stdout).not.toContain('little could be checked');
   });
 
   it('names the rules that lack a whole document without being asked', async () => {
@@ -102,7 +93,7 @@ describe('model check', () => {
 
   it('takes one document of the two, and names the other as missing', async () => {
     const { code, stdout } = await check(await folder({ 'cosmosdb_data_model.md': DESIGN }));
-    expect(stdout).toMatch(/the access patterns \(cosmosdb_requirements\.md\): A1/);
+    expect(stdout).toMatch(/the access patterns \(cosmosdb_requirements\.md\): A2/);
     expect(code).toBe(0);
   });
 
@@ -155,7 +146,7 @@ describe('model check', () => {
         WRONG,
         [
           '## Hot Partition Analysis\n',
-          '## Hot Partition Analysis\n<!-- millrace-ignore C4 until 2999-01: sharded -->\n\n',
+          '## Hot Partition Analysis\n<!-- millrace-ignore C3 until 2999-01: sharded -->\n\n',
         ],
         ['2 MB in one key, 1 % of the load', '2 MB in one key, 12,000 RU/s'],
       ]),
@@ -182,7 +173,7 @@ describe('model check', () => {
       expect(locations[0]?.physicalLocation.region.startLine).toBeGreaterThan(0);
     }
     expect(run?.results.map(({ ruleId }) => ruleId)).toContain('A3');
-    expect(run?.results.find(({ ruleId }) => ruleId === 'C4')?.suppressions).toHaveLength(1);
+    expect(run?.results.find(({ ruleId }) => ruleId === 'C3')?.suppressions).toHaveLength(1);
   });
 
   it('writes a report that needs nothing else', async () => {
@@ -322,8 +313,7 @@ describe('model explain, cost and format', () => {
     const one = await cli(['model', 'explain', 'b11']);
     expect(one.stdout).toMatch(/^B11 {2}/);
     for (const part of ['How to fix it', 'Source', '70 %']) expect(one.stdout).toContain(part);
-    expect((await cli(['model', 'explain'])).stdout.split('\n')).toHaveLength(310);
-    expect((await cli(['model', 'explain', 'A10'])).stdout).toContain('withdrawn');
+    expect((await cli(['model', 'explain'])).stdout).toMatch(/^C31 {2}/m);
     expect(await cli(['model', 'explain', 'B111'])).toMatchObject({
       code: 2,
       stderr: expect.stringContaining('did you mean B1'),

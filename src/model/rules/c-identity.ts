@@ -94,7 +94,7 @@ export const IDENTITY: readonly Rule[] = [
     title: 'A hierarchical key has two or three different levels, and every query filters by the first',
     severity: 'error',
     source: `${SOURCES.seed}; ${HPK}`,
-    why: 'A query without the first level reads every partition, and one that names a prefix reads every logical partition below it. The service accepts only the kind MultiHash with version 2. The limit of 20 GB then applies to the full key.',
+    why: 'A query without the first level reads every partition, and one that names a prefix reads every logical partition below it. The service accepts only the kind MultiHash with version 2. The limit of 20 GB then applies to the full key (ASM-E136).',
     hint: 'Filter by the first level, or put the level first that queries know.',
     needs: [DESIGN],
     *check(facts) {
@@ -220,7 +220,7 @@ export const IDENTITY: readonly Rule[] = [
     title: 'The design relies only on uniqueness that Cosmos DB can enforce',
     severity: 'error',
     source: `${SOURCES.seed}; ${SOURCES.microsoft('Unique key constraints in Azure Cosmos DB')}`,
-    why: 'Id and partition key together are unique. A unique key policy (the prompt says that there is none) makes values unique within one logical partition. It is fixed when the container is created, counts a missing value as null, and has at most 10 constraints and 16 paths. Cosmos DB enforces no uniqueness across partitions, so a unique key under the partition key /id has no effect. A word enforces nothing: the rule warns about a field that a table, a declaration or the bullet Attributes calls unique, if no unique key, no key and no id holds it.',
+    why: 'Id and partition key together are unique (ASM-E135). A unique key policy (the prompt says that there is none) makes values unique within one logical partition. It is fixed when the container is created, counts a missing value as null, and has at most 10 constraints and 16 paths. Cosmos DB enforces no uniqueness across partitions, so a unique key under the partition key /id has no effect. A word enforces nothing: the rule warns about a field that a table, a declaration or the bullet Attributes calls unique, if no unique key, no key and no id holds it.',
     hint: 'Reserve the value: first write a document whose partition key and id are the value.',
     needs: [DESIGN],
     *check(facts) {

@@ -217,7 +217,7 @@ export const BELIEFS_OF_SERVICE: readonly Rule[] = [
     title: 'What the document says of partitions, transactions, joins, the feed and TTL is true of Cosmos DB',
     severity: 'warning',
     source: SOURCES.microsoft('Partitioning and horizontal scaling in Azure Cosmos DB'),
-    why: 'A design that rests on a false sentence fails when it is built: a JOIN over documents is refused, a transaction over partitions too, and a logical partition is full at 20 GB (ASM-E121, ASM-E130, ASM-E132). Others cost more than was planned: the change feed takes RU, and so does deletion by TTL (ASM-E112). The rule has a table of false beliefs, and reads single sentences. It passes over a sentence that denies the belief, quotes it, tells of the past, or supposes.',
+    why: 'A design that rests on a false sentence fails when it is built: a JOIN over documents is refused, a transaction over partitions too, and a logical partition is full at 20 GB (ASM-E121, ASM-E130, ASM-E132). Others cost more than was planned: the change feed takes RU (ASM-E143), and so does deletion by TTL (ASM-E112). A serverless container guarantees no latency (ASM-E110). The rule has a table of false beliefs, and reads single sentences. It passes over a sentence that denies the belief, quotes it, tells of the past, or supposes.',
     hint: 'Correct the sentence, and what rests on it.',
     needs: [DESIGN],
     *check({ design }) {

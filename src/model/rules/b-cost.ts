@@ -156,6 +156,8 @@ export const COST: readonly Rule[] = [
     needs: [DESIGN, MAPPING],
     *check(facts) {
       for (const { row, detail, peak } of facts.crossing) {
+        // Of a query that doesn't say so, C13 or C8 speaks.
+        if (!row.operations.includes('cross-partition')) continue;
         const partitions = facts.partitions(detail);
         if (partitions < 2 && peak !== undefined && peak >= facts.settings.frequent && !detail.data)
           yield {

@@ -4,7 +4,7 @@ import type { Container } from '../model.ts';
 import { type Facts, examplesIn, fieldsIn, isOfId, namesKey, otherCase, sum, valueAt } from './facts.ts';
 import { declaredOf } from './declared.ts';
 import type { Field } from './fields.ts';
-import { type Found, type Need, type Rule, DESIGN, SOURCES, more, n, quoted } from './rule.ts';
+import { type Found, type Rule, DESIGN, SOURCES, more, n, quoted } from './rule.ts';
 
 const LIMITS = SOURCES.microsoft('Azure Cosmos DB service quotas');
 const HPK = SOURCES.microsoft('Hierarchical partition keys in Azure Cosmos DB');
@@ -21,12 +21,6 @@ const claimed = (facts: Facts): ContainerDetail[] =>
         facts.keyText(detail)?.text ?? '',
       ),
   );
-const HIERARCHICAL: Need = {
-  what: 'a hierarchical key',
-  whole: false,
-  there: (facts) => hierarchical(facts).length + claimed(facts).length > 0,
-};
-
 /** The key's paths as written, because the reader takes each of them once. */
 function pathTwice(facts: Facts, detail: ContainerDetail): string | undefined {
   const [head = ''] = facts.keyText(detail)?.text.split(/ [-–—] /) ?? [];
@@ -100,9 +94,9 @@ export const IDENTITY: readonly Rule[] = [
     title: 'A hierarchical key has two or three different levels, and every query filters by the first',
     severity: 'error',
     source: `${SOURCES.seed}; ${HPK}`,
-    why: 'A query without the first level reads every partition, and one that names a prefix reads every logical partition below it. The service accepts only the kind MultiHash with version 2. The limit of 20 GB then applies to the full key.',
+    why: 'A query without the first level reads every partition, and one that names a prefix reads every logical partition below it. The service accepts only the kind MultiHash with version 2. The limit of 20 GB then applies to the full key (ASM-E136).',
     hint: 'Filter by the first level, or put the level first that queries know.',
-    needs: [DESIGN, HIERARCHICAL],
+    needs: [DESIGN],
     *check(facts) {
       for (const detail of claimed(facts))
         yield {
@@ -226,7 +220,7 @@ export const IDENTITY: readonly Rule[] = [
     title: 'The design relies only on uniqueness that Cosmos DB can enforce',
     severity: 'error',
     source: `${SOURCES.seed}; ${SOURCES.microsoft('Unique key constraints in Azure Cosmos DB')}`,
-    why: 'Id and partition key together are unique. A unique key policy (the prompt says that there is none) makes values unique within one logical partition. It is fixed when the container is created, counts a missing value as null, and has at most 10 constraints and 16 paths. Cosmos DB enforces no uniqueness across partitions, so a unique key under the partition key /id has no effect. A word enforces nothing: the rule warns about a field that a table, a declaration or the bullet Attributes calls unique, if no unique key, no key and no id holds it.',
+    why: 'Id and partition key together are unique (ASM-E135). A unique key policy (the prompt says that there is none) makes values unique within one logical partition. It is fixed when the container is created, counts a missing value as null, and has at most 10 constraints and 16 paths. Cosmos DB enforces no uniqueness across partitions, so a unique key under the partition key /id has no effect. A word enforces nothing: the rule warns about a field that a table, a declaration or the bullet Attributes calls unique, if no unique key, no key and no id holds it.',
     hint: 'Reserve the value: first write a document whose partition key and id are the value.',
     needs: [DESIGN],
     *check(facts) {

@@ -113,7 +113,7 @@ export const REQUESTS: readonly Rule[] = [
     title: 'A point read or write names the id and the partition key',
     severity: 'error',
     source: SOURCES.microsoft('Read an item in Azure Cosmos DB for NoSQL'),
-    why: 'Id and partition key together identify a document, so a request needs both. With the key alone it is a query. With the id alone, Cosmos DB can’t find the partition. An upsert by another field than the id creates a second document. The rule reads what the text names in backticks, and accepts a field whose value is the id in every example. It also finds SQL that a comment above it calls a point read, and a query that sets the id and the whole key equal to a value: a point read costs less.',
+    why: 'Id and partition key together identify a document, so a request needs both (ASM-E133). With the key alone it is a query. With the id alone, Cosmos DB can’t find the partition. An upsert by another field than the id creates a second document. The rule reads what the text names in backticks, and accepts a field whose value is the id in every example. It also finds SQL that a comment above it calls a point read, and a query that sets the id and the whole key equal to a value: a point read costs less.',
     hint: 'Name both: "Point read by `id` and `storeId`". Or let the id be the value that requests know.',
     needs: [DESIGN],
     *check(facts) {

@@ -56,13 +56,20 @@ export function* mixed(facts: Facts): Iterable<Found> {
 /** Kinds whose sinks have documents of Millrace's own beside what readers want. */
 const WITH_STATE: ReadonlySet<string> = new Set(['copy', 'aggregate', 'reference']);
 
+/** Whether the conditions hold for a document that has the key and a type alone. */
+function returnsState({ partitionKey }: Container, { text, filters, equal }: Query): boolean {
+  const key = partitionKey.map((path) => path.slice(1).replaceAll('/', '.'));
+  const lacking = new Set([...text.matchAll(/\bNOT\s+IS_DEFINED\(\s*\w+\.([\w.]+)/gi)].map((match) => match[1]));
+  return !equal.includes('id') && filters.every((path) => key.includes(path) || lacking.has(path));
+}
+
 export const UNTYPED: readonly Rule[] = [
   {
     id: 'D22',
     title: 'A query of a container that projections write names the type',
     severity: 'warning',
     source: SOURCES.ours,
-    why: 'Beside the documents that readers want, a projection keeps documents of its own in the sink: `millrace.tombstone`, `millrace.contribution`, `millrace.pending` and `millrace.locator`. They have the key and the type, so a query with the key alone returns them too. The rule looks at the queries of the mapping whose container a projection writes.',
+    why: 'Beside the documents that readers want, a projection keeps documents of its own in the sink: `millrace.tombstone`, `millrace.contribution`, `millrace.pending` and `millrace.locator`. They have the key and a type of their own, so a query by the key alone returns them too. The rule looks at the queries of the mapping whose container a projection writes.',
     hint: "Add `AND c.type = '…'` with the type of the sink to the query.",
     needs: [DESIGN],
     *check(facts) {
@@ -70,11 +77,7 @@ export const UNTYPED: readonly Rule[] = [
         const into = facts.into(detail.container.name).filter(({ kind }) => WITH_STATE.has(kind));
         const open = facts
           .asked(detail)
-          .filter(
-            ({ mapped, queries }) =>
-              mapped &&
-              queries.some(({ filters, equal }) => !equal.includes('id') && !filters.some((path) => TYPE.test(path))),
-          );
+          .filter(({ mapped, queries }) => mapped && queries.some((query) => returnsState(detail.container, query)));
         if (into.length === 0) continue;
         yield* together(
           open,

@@ -239,7 +239,7 @@ export const INDEXES: readonly Rule[] = [
     title: 'Index paths are legal: /[]/ for elements of an array, an ending /? or /*, and none in a composite index',
     severity: 'error',
     source: POLICY,
-    why: '`/a/*/b/?` isn’t a valid path. The path of array elements is `/a/[]/b/?`. The service refuses a path without an ending. `/name/*` also works for a scalar, but indexes everything below it too. A composite index has two to eight paths, which have no ending and lead to scalars.',
+    why: '`/a/*/b/?` isn’t a valid path. The path of array elements is `/a/[]/b/?`. The service refuses a path without an ending. `/name/*` also works for a scalar, but indexes everything below it too. A composite index has two to eight paths, which have no ending and lead to scalars (ASM-E102).',
     hint: 'Write `[]` for the elements of an array.',
     needs: [DESIGN],
     *check(facts) {

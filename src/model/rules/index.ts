@@ -121,7 +121,7 @@ export function checkDocuments(
       ...[...lacking].map((what) => ({
         rule: rule.id,
         missing: what,
-        ...(absent && absent.whole !== false && { whole: true as const }),
+        ...(absent && { whole: true as const }),
       })),
     );
   }

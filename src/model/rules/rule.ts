@@ -33,8 +33,6 @@ export type RuleResult = Found | Missing;
 /** An input that a rule needs, by the name that the documents use. */
 export interface Need {
   readonly what: string;
-  /** False: many a good document hasn't it, so a report names it only when asked. */
-  readonly whole?: false;
   there(facts: Facts): boolean;
 }
 

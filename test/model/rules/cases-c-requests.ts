@@ -120,7 +120,7 @@ export const C_REQUESTS: readonly Case[] = [
       ],
       [
         '| 6 | Rename a customer | Customers |',
-        '| 7 | Customers of a tier | Customers | Query: `SELECT * FROM c WHERE c.tier = @t` | 20 RU |\n| 6 | Rename a customer | Customers |',
+        '| 7 | Customers of a tier | Customers | Query, cross-partition: `SELECT * FROM c WHERE c.tier = @t` | 20 RU |\n| 6 | Rename a customer | Customers |',
       ],
       ['- **Purpose**: customers\n', '- **Purpose**: customers\n- **Size**: 1 GB\n'],
     ],

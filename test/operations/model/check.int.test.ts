@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { cli } from '../../cli/cli.ts';
-import { DESIGN, REQUIREMENTS, type Edit, edited } from '../../model/rules/base.ts';
+import { DESIGN, type Edit, edited } from '../../model/rules/base.ts';
 
 let root: string;
 let count = 0;
@@ -175,28 +175,6 @@ describe('model check', () => {
     expect(run?.results.map(({ ruleId }) => ruleId)).toContain('A3');
     expect(run?.results.find(({ ruleId }) => ruleId === 'C3')?.suppressions).toHaveLength(1);
   });
-
-  it('writes a report that needs nothing else', async () => {
-    const path = await pair([WRONG, ['- **Purpose**: orders\n', '- **Purpose**: orders <script>alert(1)</script>\n']]);
-    await check(path, '--html', join(path, 'report.html'), '--price', '0.012');
-    const html = await readFile(join(path, 'report.html'), 'utf8');
-    expect(html).toContain('prefers-color-scheme: dark');
-    // Each finding is folded, with the caret of the text output, a link to its rule, and marked in the drawing.
-    expect(html).toMatch(/<details class="f" id="finding-1">/);
-    expect(html).toMatch(/<b class="caret \w+">\^+<\/b>/);
-    const linked = [...html.matchAll(/href="#([\w-]+)"/g)].map(([, id]) => id);
-    expect(linked.length).toBeGreaterThan(1);
-    expect(linked.filter((id) => !html.includes(`id="${id}"`))).toEqual([]);
-    expect(html.match(/<svg /g)?.length).toBeGreaterThanOrEqual(3);
-    expect(html).not.toMatch(/<script|https?:|<link|src=/);
-    // What rules look for is folded, as it is long.
-    expect(html).toMatch(/<details class="card small"><summary>\d+ facts that rules look for<\/summary>/);
-    for (const part of ['RU/s by container', 'RU/s by pattern', 'Cost of a month', 'Ordrs'])
-      expect(html).toContain(part);
-    const lost = await check(path, '--html', join(path, 'no', 'report.html'));
-    expect(lost.code).toBe(2);
-    expect(lost.stderr).toContain("can't be written");
-  });
 });
 
 describe('a pipeline beside the documents', () => {
@@ -243,17 +221,25 @@ describe('a pipeline beside the documents', () => {
     expect(code).toBe(1);
   });
 
+  it('--fix writes the section of projections from it; --dry-run shows the lines', async () => {
+    const path = await beside(unready(days('({ day }) => ({ day })')));
+    const text = () => readFile(join(path, 'cosmosdb_data_model.md'), 'utf8');
+    const before = await text();
+    const dry = await check(path, '--fix', '--dry-run');
+    expect(dry.stdout).toContain('+ | days | aggregate | Orders (order) | Days (day) |');
+    expect(await text()).toBe(before);
+    expect((await check(path, '--fix')).stdout).toContain('+ | days | aggregate');
+    expect(await text()).toContain('| days | aggregate | Orders (order) | Days (day) |');
+    expect((await check(path, '--fix')).stdout).not.toContain('Fixed');
+  });
+
   it('one that can’t be loaded keeps the verbs from running that need it, and the others not', async () => {
     const path = await beside('throw new Error("no such setting");');
     expect((await cli(['model', 'cost', path], { directory: root })).code).toBe(0);
-    for (const verb of [
-      ['model', 'format', path, '--projections'],
-      ['plan', '--pipeline', path],
-    ])
-      expect(await cli(verb, { directory: root })).toMatchObject({
-        code: 2,
-        stderr: expect.stringContaining('no such setting'),
-      });
+    expect(await cli(['plan', '--pipeline', path], { directory: root })).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('no such setting'),
+    });
   });
 });
 
@@ -308,13 +294,12 @@ describe('what is no pair of documents', () => {
   });
 });
 
-describe('model explain, cost and format', () => {
-  it('explains a rule, lists all, and asks what was meant', async () => {
-    const one = await cli(['model', 'explain', 'b11']);
-    expect(one.stdout).toMatch(/^B11 {2}/);
+describe('--explain, and model cost', () => {
+  it('explains a rule, and asks what was meant', async () => {
+    const one = await cli(['model', 'check', '--explain', 'b11']);
+    expect(one).toMatchObject({ code: 0, stdout: expect.stringMatching(/^B11 {2}/) });
     for (const part of ['How to fix it', 'Source', '70 %']) expect(one.stdout).toContain(part);
-    expect((await cli(['model', 'explain'])).stdout).toMatch(/^C31 {2}/m);
-    expect(await cli(['model', 'explain', 'B111'])).toMatchObject({
+    expect(await cli(['model', 'check', '--explain', 'B111'])).toMatchObject({
       code: 2,
       stderr: expect.stringContaining('did you mean B1'),
     });
@@ -344,17 +329,5 @@ describe('model explain, cost and format', () => {
     const hours = new Map(profiles[0]?.containers.map(({ name, hours: of }) => [name, of]));
     expect(hours.get('Customers')).toEqual({ expected: 4 * 720, most: 4 * 720 });
     expect(hours.get('Orders')).toEqual({ expected: 4 * 720, most: 40 * 720 });
-  });
-
-  it('format needs a pipeline, and to be told what', async () => {
-    const path = await folder({ 'cosmosdb_data_model.md': DESIGN, 'cosmosdb_requirements.md': REQUIREMENTS });
-    expect(await cli(['model', 'format', path])).toMatchObject({
-      code: 2,
-      stderr: expect.stringContaining('--projections'),
-    });
-    expect(await cli(['model', 'format', path, '--projections'])).toMatchObject({
-      code: 2,
-      stderr: expect.stringContaining('pipeline.ts'),
-    });
   });
 });

@@ -46,7 +46,6 @@ const chunks = [
       'src/cli/main.ts',
       'src/cli/mcp/call.ts',
       'src/emulator/thread.ts',
-      'src/feed/processor/handler-thread.ts',
       'src/host/local-host/worker.ts',
       ...globSync('examples/*/{pipeline,workload,input}.ts', { cwd: root }),
     ],

@@ -16,7 +16,6 @@ const FLIGHTS = join(import.meta.dirname, '../../../examples/flights');
 
 const TOOLS = [
   'archive_list',
-  'archive_stats',
   'dead_letters_list',
   'dead_letters_show',
   'doctor',

@@ -66,8 +66,8 @@ it('refuses what a kind can’t do, with the command that can', async () => {
   expect(await answer('rebuild', 'boards')).toMatch(/declares no reset.*\n.*projections replay boards/);
   expect((await projections('rebuild', 'notes', '--dry-run')).stdout).toContain('call reset of notes@1');
   expect((await projections('rebuild', 'notes')).stdout).toContain('nothing to promote');
-  expect((await projections('react', 'out', '--key', '["a"]', '--ids', 'b')).code).toBe(2);
-  expect((await projections('react', 'out', '--key', '["a"]', '--ids', 'b', '--yes')).stderr).toContain(
+  expect((await projections('rerun', 'out', '--key', '["a"]', '--ids', 'b')).code).toBe(2);
+  expect((await projections('rerun', 'out', '--key', '["a"]', '--ids', 'b', '--yes')).stderr).toContain(
     'not a reaction',
   );
   expect(await answer('replay', 'search', '--to', 'hub', '--dry-run')).toContain('is no publish');
@@ -79,15 +79,15 @@ it('refuses what a kind can’t do, with the command that can', async () => {
 
 it('runs a reaction again only for a list, and only when that is confirmed', async () => {
   const key = '["s1"]';
-  expect((await projections('react', 'mail', '--dry-run')).stderr).toContain('The documents are not listed');
-  expect((await projections('react', 'mail', '--key', '[]', '--ids', 'a', '--dry-run')).code).toBe(2);
-  expect((await projections('react', 'mail', '--key', key, '--ids', 'a')).code).toBe(2);
-  expect((await projections('react', 'mail', '--key', key, '--ids', 'a,b', '--dry-run')).stdout).toContain(
+  expect((await projections('rerun', 'mail', '--dry-run')).stderr).toContain('The documents are not listed');
+  expect((await projections('rerun', 'mail', '--key', '[]', '--ids', 'a', '--dry-run')).code).toBe(2);
+  expect((await projections('rerun', 'mail', '--key', key, '--ids', 'a')).code).toBe(2);
+  expect((await projections('rerun', 'mail', '--key', key, '--ids', 'a,b', '--dry-run')).stdout).toContain(
     'read 2 documents',
   );
   const file = join(await mkdtemp(join(tmpdir(), 'react-')), 'list.jsonl');
   await writeFile(file, `{"key":${key},"id":"o1"}\n\n{"key":${key},"id":"o9"}\n{"key":${key},"id":"o1"}\n`);
-  const ran = await projections('react', 'mail', '--input', file, '--yes', '--json');
+  const ran = await projections('rerun', 'mail', '--input', file, '--yes', '--json');
   expect({ code: ran.code, value: JSON.parse(ran.stdout) as unknown }).toMatchObject({
     code: 1,
     value: [
@@ -96,5 +96,5 @@ it('runs a reaction again only for a list, and only when that is confirmed', asy
     ],
   });
   await writeFile(file, 'a\n');
-  expect((await projections('react', 'mail', '--input', file, '--dry-run')).stderr).toContain('Line 1 of --input');
+  expect((await projections('rerun', 'mail', '--input', file, '--dry-run')).stderr).toContain('Line 1 of --input');
 }, 60_000);

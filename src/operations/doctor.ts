@@ -20,7 +20,7 @@ import { STUCK_MS, leaseRows } from './leases/lease-rows.ts';
 import { faultsOf, readArchiveVerified, sayArchiveVerified } from './archive/verified.ts';
 import { VERIFIED_KINDS, readVerified, verifiedName } from './projections/verified.ts';
 import { planModel } from './model/apply.ts';
-import type { Context } from './operation.ts';
+import type { Context } from './context.ts';
 import { plural } from './table.ts';
 import { highestFormats, sayFormat } from '../runtime/stored-formats.ts';
 import type { LoadedPipeline, Services } from '../runtime/workspace.ts';

@@ -15,7 +15,7 @@ import { controlFormats } from '../runtime/stored-formats.ts';
 import { readInProgress } from './in-progress.ts';
 import { selectLetters } from './dead-letters/select.ts';
 import { readArchiveVerified } from './archive/verified.ts';
-import type { Context } from './operation.ts';
+import type { Context } from './context.ts';
 import { readVerified, verifiedName } from './projections/verified.ts';
 import { stateOf, stateWithoutVersions } from './projections/projection-rows.ts';
 import { askedTenant } from './tenants/asked.ts';

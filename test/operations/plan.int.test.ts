@@ -5,7 +5,7 @@ import type { AggregateSpec, EmbedSpec, Pipeline } from '../../src/definition/sp
 import { plan } from '../../src/operations/plan.operation.ts';
 import { againstDeployed, sayDeployed } from '../../src/operations/plan-deployed.ts';
 import { declaredPipeline } from '../../src/runtime/load-pipeline.ts';
-import type { Context } from '../../src/operations/operation.ts';
+import type { Context } from '../../src/operations/context.ts';
 import { openWorkspace } from '../../src/runtime/open-workspace.ts';
 import { SPREAD } from '../support/spread-stage.ts';
 import { SHOP, type Stage, openStage } from '../support/stage.ts';

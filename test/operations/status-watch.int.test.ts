@@ -1,6 +1,6 @@
 import { afterEach, expect, it, vi } from 'vitest';
 import { status } from '../../src/operations/status.operation.ts';
-import type { Interim } from '../../src/operations/operation.ts';
+import type { Interim } from '../../src/operations/context.ts';
 import { openWorkspace } from '../../src/runtime/open-workspace.ts';
 import { cli } from '../cli/cli.ts';
 import { SHOP } from '../support/stage.ts';

@@ -8,7 +8,7 @@ import { Speed, sayRate } from '../../base/speed.ts';
 import { splitPath } from '../../cosmos/paths.ts';
 import { planStorage } from '../../operations/archive/open.ts';
 import { planModel } from '../../operations/model/apply.ts';
-import type { Context } from '../../operations/operation.ts';
+import type { Context } from '../../operations/context.ts';
 import { type Verification, verify } from '../../operations/projections/verify.ts';
 import { migrateTables } from '../../operations/sql/migrate.ts';
 import { ageText, plural } from '../../operations/table.ts';

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import type { Settings } from '../../base/settings.ts';
 import type { PublishedEvent } from '../../emulator/index.ts';
 import type { Jobs } from '../../jobs/jobs.ts';
-import type { Context } from '../../operations/operation.ts';
+import type { Context } from '../../operations/context.ts';
 import type { Registry } from '../../operations/registry.ts';
 import type { LoadedPipeline, Services, Workspace } from '../../runtime/workspace.ts';
 import { importOnce } from '../../runtime/fresh-import.ts';

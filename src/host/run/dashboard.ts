@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { packageVersion } from '../../base/package.ts';
 import { type Dashboard, startDashboard } from '../../dashboard/server.ts';
-import type { Context } from '../../operations/operation.ts';
+import type { Context } from '../../operations/context.ts';
 import type { Registry } from '../../operations/registry.ts';
 import type { Workspace } from '../../runtime/workspace.ts';
 

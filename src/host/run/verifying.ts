@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { messageOf } from '../../base/errors.ts';
 import { operationPlaces } from '../../operations/at-places.ts';
-import type { Context } from '../../operations/operation.ts';
+import type { Context } from '../../operations/context.ts';
 import { sayDue, verifyDue } from '../../operations/projections/verify-due.ts';
 import type { Workspace } from '../../runtime/workspace.ts';
 

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { type CompactResult, SMALL, compactArchive } from '../../archive/compact.ts';
 import { watchErasures } from '../../runtime/open-engine.ts';
-import { type Context, type Plan, defineOperation, partsOf } from '../operation.ts';
+import { type Context, type Plan, partsOf } from '../context.ts';
+import { defineOperation } from '../operation.ts';
 import { plural, size, table } from '../table.ts';
 import { tenantInput } from '../tenants/asked.ts';
 import { faultLines } from './faults.ts';

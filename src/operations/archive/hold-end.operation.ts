@@ -5,7 +5,8 @@ import type { HoldingStore } from '../../archive/blob-store.ts';
 import { type ErasureRecord, ErasureRecords } from '../../engine/erasures/record.ts';
 import { openStore } from '../../runtime/archives.ts';
 import { audited } from '../audit/record.ts';
-import { type Context, defineOperation } from '../operation.ts';
+import type { Context } from '../context.ts';
+import { defineOperation } from '../operation.ts';
 import { plural } from '../table.ts';
 import { askedTenant } from '../tenants/asked.ts';
 

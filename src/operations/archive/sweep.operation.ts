@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import type { SweepResult } from '../../archive/types.ts';
 import { parseDate } from '../../definition/date.ts';
-import { type Context, type Plan, defineOperation, partsOf } from '../operation.ts';
+import { type Context, type Plan, partsOf } from '../context.ts';
+import { defineOperation } from '../operation.ts';
 import { plural } from '../table.ts';
 import { sweep, formatSweep } from './sweep.ts';
 import { rateInput } from '../projections/estimate.ts';

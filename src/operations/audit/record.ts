@@ -3,7 +3,7 @@ import { MillraceError, messageOf } from '../../base/errors.ts';
 import { formatOf } from '../../base/format.ts';
 import { withRetry } from '../../cosmos/retry.ts';
 import { throwMissing } from '../../cosmos/container-missing.ts';
-import type { Context } from '../operation.ts';
+import type { Context } from '../context.ts';
 
 /** Who ran which verb by hand, when, and with which result; a document of the state container. */
 export interface AuditRecord {

@@ -2,7 +2,8 @@ import { z } from 'zod';
 import { failureOf } from '../../cosmos/failure.ts';
 import { withRetry } from '../../cosmos/retry.ts';
 import { audited } from '../audit/record.ts';
-import { type Plan, defineOperation } from '../operation.ts';
+import type { Plan } from '../context.ts';
+import { defineOperation } from '../operation.ts';
 import { checkpointName, readCheckpoint } from './store.ts';
 
 export const checkpointsDelete = defineOperation({

@@ -14,7 +14,8 @@ import {
   whileStopped,
 } from '../leases/move.ts';
 import { chooseLeases, notCovered, rangeOf, savedFor } from '../leases/targets.ts';
-import { type Context, type Plan, defineOperation } from '../operation.ts';
+import type { Context, Plan } from '../context.ts';
+import { defineOperation } from '../operation.ts';
 import { plural } from '../table.ts';
 import { checkpointName, comparedSets } from './store.ts';
 

@@ -3,7 +3,7 @@ import { feedModeOf } from '../../definition/all-versions.ts';
 import { removeBacklog, storedBacklogs } from '../../engine/backlog/stored.ts';
 import { sourceContainers } from '../../engine/runners.ts';
 import { suggestion } from '../../base/near.ts';
-import type { Context } from '../operation.ts';
+import type { Context } from '../context.ts';
 import { backlogError } from './errors.ts';
 
 /** @throws UsageError `backlog-none`, `backlog-drained` */

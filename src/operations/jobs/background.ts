@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { canonical } from '../../base/json.ts';
-import type { Context } from '../operation.ts';
+import type { Context } from '../context.ts';
 
 /** For the input of an operation that may take long. */
 export const backgroundInput = {

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { sayRange } from '../../cosmos/ranges.ts';
 import { audited } from '../audit/record.ts';
-import { type Plan, defineOperation } from '../operation.ts';
+import type { Plan } from '../context.ts';
+import { defineOperation } from '../operation.ts';
 import { plural } from '../table.ts';
 import { type Counterparts, counterparts } from './counterpart.ts';
 import { openLeases } from './groups.ts';

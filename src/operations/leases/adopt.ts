@@ -2,7 +2,7 @@ import { sayRange } from '../../cosmos/ranges.ts';
 import { parseDate } from '../../definition/date.ts';
 import { CosmosLeaseStore } from '../../feed/leases/cosmos-lease-store.ts';
 import { positionIn } from '../../feed/reading/position.ts';
-import type { Context } from '../operation.ts';
+import type { Context } from '../context.ts';
 import { type Counterparts, counterparts, positionsOf } from './counterpart.ts';
 import { type LeaseGroup, openLeases } from './groups.ts';
 import { type Move, moveLeases, raiseEpochs } from './move.ts';

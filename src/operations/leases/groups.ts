@@ -14,7 +14,7 @@ import type { FeedMode } from '../../feed/reading/source.ts';
 import { Partitions } from '../../feed/leases/partitions.ts';
 import { throwMissing } from '../../cosmos/container-missing.ts';
 import { suggestion } from '../../base/near.ts';
-import type { Context } from '../operation.ts';
+import type { Context } from '../context.ts';
 import { leaseNameOf } from '../../runtime/processor-name.ts';
 import { operationsError } from '../errors.ts';
 import { pipelineIfAny } from '../pipeline-if-any.ts';

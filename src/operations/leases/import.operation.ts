@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import { z } from 'zod';
-import { type Context, type Plan, defineOperation } from '../operation.ts';
+import type { Context, Plan } from '../context.ts';
+import { defineOperation } from '../operation.ts';
 import { plural } from '../table.ts';
 import { FILE_DIALECTS, type FileDialect, type FiledLease, prefixIn, readLeaseFile, translate } from './file.ts';
 import { type LeaseGroup, type LeaseInventory, type StoredLease, openLeases } from './groups.ts';

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { checkLeases } from './check.ts';
 import { operationsError } from '../errors.ts';
-import { type Context, defineOperation } from '../operation.ts';
+import type { Context } from '../context.ts';
+import { defineOperation } from '../operation.ts';
 import { catchUpText, plural, table } from '../table.ts';
 import { chooseGroups, openLeases } from './groups.ts';
 import { expiration } from './inputs.ts';

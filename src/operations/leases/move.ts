@@ -4,7 +4,7 @@ import type { LeaseDocument } from '../../feed/leases/dialects/dialect.ts';
 import { javaState } from '../../feed/leases/dialects/java-token.ts';
 import type { LeaseContainer } from '../../feed/leases/lease-container.ts';
 import { lsnOf } from '../../feed/reading/position.ts';
-import type { Context } from '../operation.ts';
+import type { Context } from '../context.ts';
 import type { LeaseGroup, StoredLease } from './groups.ts';
 import { looksDuring, untilQuiet } from './quiet.ts';
 import { createDocument, deleteLease, deleteMarker, replaceLease } from './write.ts';

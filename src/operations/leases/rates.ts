@@ -1,6 +1,6 @@
 import { MillraceError } from '../../base/errors.ts';
 import { type HostStatus, readHostStatuses } from '../host-status.ts';
-import type { Context } from '../operation.ts';
+import type { Context } from '../context.ts';
 import type { LeaseGroup } from './groups.ts';
 import type { LeaseRow } from './lease-rows.ts';
 

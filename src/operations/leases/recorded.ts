@@ -1,7 +1,7 @@
 import { failureOf } from '../../cosmos/failure.ts';
 import { ridOf } from '../../cosmos/rid.ts';
 import { audited } from '../audit/record.ts';
-import type { Context } from '../operation.ts';
+import type { Context } from '../context.ts';
 import type { LeaseInventory } from './groups.ts';
 
 /** With a record of it; without one where there is neither a pipeline nor a state container to keep it. */

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { type Context, type Plan, defineOperation } from '../operation.ts';
+import type { Context, Plan } from '../context.ts';
+import { defineOperation } from '../operation.ts';
 import { plural } from '../table.ts';
 import { type LeaseGroup, type LeaseInventory, chooseGroups, openLeases } from './groups.ts';
 import { expiration } from './inputs.ts';

@@ -1,6 +1,6 @@
 import { backlogOf } from '../../engine/backlog/registered.ts';
 import { backlogError } from '../dead-letters/errors.ts';
-import type { Context } from '../operation.ts';
+import type { Context } from '../context.ts';
 import { plural } from '../table.ts';
 
 /**

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { withRetry } from '../../cosmos/retry.ts';
-import { type Context, defineOperation } from '../operation.ts';
+import type { Context } from '../context.ts';
+import { defineOperation } from '../operation.ts';
 import { plural } from '../table.ts';
 import { planStorage } from '../archive/open.ts';
 import { pipelineDirectory } from './settings.ts';

@@ -1,7 +1,7 @@
 // How the containers and sampled documents of the account differ from the data model.
 import { containerDefinitions, diffContainer } from '../../model/apply.ts';
 import { type Drift, driftOf } from '../../model/drift.ts';
-import type { Context } from '../operation.ts';
+import type { Context } from '../context.ts';
 import { operationsError } from '../errors.ts';
 import { plural, table } from '../table.ts';
 import { modelContainers } from './apply.ts';

@@ -7,7 +7,8 @@ import { RETIRE_MS, type Retirable, leasesOf, retirable, retire } from './retire
 import { projectionId } from '../../definition/specs.ts';
 import { Views } from '../../engine/views/views.ts';
 import { audited } from '../audit/record.ts';
-import { defineOperation, partsOf } from '../operation.ts';
+import { partsOf } from '../context.ts';
+import { defineOperation } from '../operation.ts';
 import { secondsToWrite } from '../seconds.ts';
 import { suggestion } from '../../base/near.ts';
 import { plural } from '../table.ts';

@@ -6,7 +6,7 @@ import type { Parts } from '../../runtime/open-feed.ts';
 import { openShardMap } from '../../runtime/shard-map.ts';
 import { shownLocation } from '../../shards/map/documents.ts';
 import { shardHere } from '../archive/foreign-keys.ts';
-import type { Context } from '../operation.ts';
+import type { Context } from '../context.ts';
 import { plural } from '../table.ts';
 import { type MoveDocument, isFlipped } from '../shards/moving/record.ts';
 import type { AskedTenant } from '../tenants/asked.ts';

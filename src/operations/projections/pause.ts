@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { Views } from '../../engine/views/views.ts';
-import type { Context } from '../operation.ts';
+import type { Context } from '../context.ts';
 import { chooseDeclared } from './choose.ts';
 
 export const input = z.object({

@@ -21,7 +21,7 @@ import {
 } from '../archive/verified.ts';
 import { verifyArchives } from '../archive/verify-archives.ts';
 import { whileLocked } from '../lock.ts';
-import type { Context } from '../operation.ts';
+import type { Context } from '../context.ts';
 import { whileNoted } from '../running.ts';
 import { plural } from '../table.ts';
 import { leftMeanwhile } from './moved-meanwhile.ts';

@@ -14,7 +14,7 @@ import { type LeaseInventory, openLeases } from '../leases/groups.ts';
 import { rangeOf } from '../leases/targets.ts';
 import { planModel } from '../model/apply.ts';
 import type { Step } from '../model/step.ts';
-import type { Context } from '../operation.ts';
+import type { Context } from '../context.ts';
 import { plural } from '../table.ts';
 import { processorName } from '../../runtime/processor-name.ts';
 import { findBacklogs } from './backlogs.ts';

@@ -1,7 +1,7 @@
 import { UsageError } from '../../base/errors.ts';
 import { isObject } from '../../base/json.ts';
 import type { JobRow } from '../../jobs/jobs.ts';
-import type { Context } from '../operation.ts';
+import type { Context } from '../context.ts';
 import { plural } from '../table.ts';
 import type { Finding } from './finding.ts';
 

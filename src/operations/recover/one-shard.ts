@@ -7,7 +7,7 @@ import type { Parts } from '../../runtime/open-feed.ts';
 import { mappedLevel, openShardMap } from '../../runtime/shard-map.ts';
 import { keysNotHere, mapHere, shardHere } from '../archive/foreign-keys.ts';
 import { operationsError } from '../errors.ts';
-import type { Context } from '../operation.ts';
+import type { Context } from '../context.ts';
 import { refusedOverShards } from '../refused-over-shards.ts';
 import { shardVerbsError } from '../shards/errors.ts';
 import { isUnfinished } from '../shards/moving/record.ts';

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { expiration } from '../leases/inputs.ts';
-import { type Plan, defineOperation } from '../operation.ts';
+import type { Plan } from '../context.ts';
+import { defineOperation } from '../operation.ts';
 import { formatVerification } from '../projections/verify.ts';
 import { plural } from '../table.ts';
 import { examine } from './examine.ts';

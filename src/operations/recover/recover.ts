@@ -17,7 +17,7 @@ import { type Move, moveLeases, movedRows, whileStopped } from '../leases/move.t
 import { type Target, chooseLeases, movesBack, parseTarget } from '../leases/targets.ts';
 import { planState } from '../model/apply.ts';
 import type { Step } from '../model/step.ts';
-import type { Context } from '../operation.ts';
+import type { Context } from '../context.ts';
 import { type Verification, verify } from '../projections/verify.ts';
 import { removeBacklogs } from './backlogs.ts';
 import { makeEntries } from './entries.ts';

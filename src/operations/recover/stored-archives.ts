@@ -3,7 +3,7 @@ import { Meter } from '../../cosmos/meter.ts';
 import { openStore } from '../../runtime/archives.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 import { CosmosAccess } from '../../sinks/cosmos-access.ts';
-import type { Context } from '../operation.ts';
+import type { Context } from '../context.ts';
 
 /** An archive without its source's feed: opening a feed may store an epoch, and a look must write nothing (REC-S3). */
 export type StoredArchive = Omit<Archive, 'feed' | 'source' | 'mode'>;

@@ -4,7 +4,8 @@ import { digest } from '../../base/json.ts';
 import { shardsError } from '../../shards/errors.ts';
 import type { ChangeOptions, Inspection, LoggedOperation, ShardMap, ShardsAndMappings } from '../../shards/index.ts';
 import { audited } from '../audit/record.ts';
-import { type Context, type Operation, type Plan, defineOperation } from '../operation.ts';
+import type { Context, Plan } from '../context.ts';
+import { type Operation, defineOperation } from '../operation.ts';
 import { healMap, mapNamed, openManager } from './open.ts';
 import { type MappingRow, type ShardRow, rowsOf } from './rows.ts';
 

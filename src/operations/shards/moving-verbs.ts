@@ -12,7 +12,7 @@ import { MAP_CONTAINER, shownLocation } from '../../shards/map/documents.ts';
 import { span } from '../../shards/map/values.ts';
 import { openStore } from '../../runtime/archives.ts';
 import { recoveriesUnderWay } from '../lock.ts';
-import type { Context, Plan } from '../operation.ts';
+import type { Context, Plan } from '../context.ts';
 import { secondsToWrite } from '../seconds.ts';
 import { plural } from '../table.ts';
 import { shardVerbsError } from './errors.ts';

@@ -5,7 +5,7 @@ import { requireShardMaps } from '../../base/settings.ts';
 import { shardsError } from '../../shards/errors.ts';
 import { type Inspection, type ShardLocation, ShardMapManager, type ShardMap } from '../../shards/index.ts';
 import { MAP_CONTAINER } from '../../shards/map/documents.ts';
-import type { Context } from '../operation.ts';
+import type { Context } from '../context.ts';
 import { type LeftMove, bringBack, leftMoves } from './moving/heal.ts';
 import { movesOf } from './moving/record.ts';
 

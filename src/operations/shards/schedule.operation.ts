@@ -4,7 +4,8 @@ import { type Period, type ShardSchedule, ensureScheduled } from '../../shards/i
 import { shownLocation } from '../../shards/map/documents.ts';
 import { assertSchedule, periodsOf } from '../../shards/map/schedule.ts';
 import { audited } from '../audit/record.ts';
-import { type Context, defineOperation } from '../operation.ts';
+import type { Context } from '../context.ts';
+import { defineOperation } from '../operation.ts';
 import { table } from '../table.ts';
 import { address, mapInput } from './inputs.ts';
 import { healMap, mapNamed, openManager } from './open.ts';

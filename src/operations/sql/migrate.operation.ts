@@ -3,7 +3,8 @@ import { layoutsOf } from '../../runtime/tables.ts';
 import { failure } from '../../postgres/failure.ts';
 import { type MigrationStep, planMigration } from '../../sinks/tables/migration.ts';
 import { audited } from '../audit/record.ts';
-import { type Context, defineOperation } from '../operation.ts';
+import type { Context } from '../context.ts';
+import { defineOperation } from '../operation.ts';
 import { plural } from '../table.ts';
 import { migrateTables } from './migrate.ts';
 

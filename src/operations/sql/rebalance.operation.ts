@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { messageOf } from '../../base/errors.ts';
 import { audited } from '../audit/record.ts';
-import { type Context, defineOperation } from '../operation.ts';
+import type { Context } from '../context.ts';
+import { defineOperation } from '../operation.ts';
 import { plural, size, table as columns } from '../table.ts';
 import { sqlVerbsError } from './errors.ts';
 import { type Cluster, grow, measured } from './grow.ts';

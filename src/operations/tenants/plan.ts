@@ -2,7 +2,7 @@ import { withRetry } from '../../cosmos/retry.ts';
 import { feedReaders, sourcesOf } from '../../definition/pipeline.ts';
 import { type DerivedSpec, projectionId } from '../../definition/specs.ts';
 import { startOf } from '../../definition/start.ts';
-import type { Plan } from '../operation.ts';
+import type { Plan } from '../context.ts';
 import { secondsToWrite } from '../seconds.ts';
 import { plural } from '../table.ts';
 import { Lacking } from './lacking.ts';

@@ -4,7 +4,7 @@ import { withRetry } from '../../cosmos/retry.ts';
 import type { Identity } from '../../feed/reading/change.ts';
 import { openLeases } from '../leases/groups.ts';
 import { type LeaseRow, STUCK_MS, leaseRows } from '../leases/lease-rows.ts';
-import type { Context } from '../operation.ts';
+import type { Context } from '../context.ts';
 import { plural } from '../table.ts';
 
 /** How far the pipeline's hosts have read the part of the feed where a document's changes are. */

@@ -10,7 +10,7 @@ import { Views, type ViewsByName, pausedBy } from '../../engine/views/views.ts';
 import type { Identity, Key, Version } from '../../feed/reading/change.ts';
 import { type LocatorDocument, locatorAt } from '../../projections/locator.ts';
 import { projectionDatabase } from '../../runtime/place-containers.ts';
-import { type Context, partsOf } from '../operation.ts';
+import { type Context, partsOf } from '../context.ts';
 import { DocumentsOf } from '../projections/documents-of.ts';
 import { stateOf } from '../projections/projection-rows.ts';
 import { type TracedRange, tracedRange } from './range.ts';

@@ -1,5 +1,5 @@
 import { CHECKPOINT_MS } from '../src/runtime/source-reading.ts';
-import type { Runner } from '../src/projections/runner.ts';
+import type { Runner } from '../src/kinds/runner.ts';
 import { type Benchmark, type Figure, atLeast, plain, ratios, seconds } from './support/measure.ts';
 import { pull } from './support/pull.ts';
 import { readAll } from './support/reader.ts';

@@ -1,12 +1,12 @@
 import { randomInt } from 'node:crypto';
-import type { CopySpec } from '../src/definition/specs.ts';
-import { Budget } from '../src/cosmos/budget.ts';
-import { Meter } from '../src/cosmos/meter.ts';
-import { Spending } from '../src/cosmos/spending.ts';
+import type { CopySpec } from '../src/pipeline/specs.ts';
+import { Budget } from '../src/cosmos/budget/limit.ts';
+import { Meter } from '../src/cosmos/budget/charge-meter.ts';
+import { Spending } from '../src/cosmos/budget/meter.ts';
 import type { Change } from '../src/feed/reading/change.ts';
-import { copyRunner } from '../src/projections/copy/copy-runner.ts';
+import { copyRunner } from '../src/kinds/copy/copy-runner.ts';
 import { untilStopped } from '../src/feed/tenure/fences.ts';
-import { CosmosAccess } from '../src/sinks/cosmos-access.ts';
+import { CosmosAccess } from '../src/access/cosmos-access.ts';
 import { type Benchmark, atMost, plain } from './support/measure.ts';
 import { openStage } from './support/stage.ts';
 

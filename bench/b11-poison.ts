@@ -1,6 +1,6 @@
-import type { AggregateSpec, Doc } from '../src/definition/specs.ts';
+import type { AggregateSpec, Doc } from '../src/pipeline/specs.ts';
 import { applyIsolating } from '../src/engine/isolate.ts';
-import { aggregateRunner } from '../src/projections/aggregate/aggregate-runner.ts';
+import { aggregateRunner } from '../src/kinds/aggregate/aggregate-runner.ts';
 import { type Benchmark, type Figure, atLeast, atMost, plain, ratios, seconds } from './support/measure.ts';
 import { readAll } from './support/reader.ts';
 import { type Stage, fill, openStage } from './support/stage.ts';

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { contractRules } from '../src/contract/contract-rules.ts';
-import { modelPath } from '../src/definition/model-ref.ts';
+import { modelPath } from '../src/pipeline/model-ref.ts';
 import { readDesign } from '../src/model/reader/design.ts';
 import { readRequirements } from '../src/model/reader/requirements.ts';
 import { MODEL_RULES, checkDocuments } from '../src/model/rules/index.ts';

@@ -10,16 +10,16 @@ import {
 } from '@azure/event-hubs';
 import pMap from 'p-map';
 import { partitionOf } from '../src/base/partition-hash.ts';
-import type { IngestSpec, PublishSpec } from '../src/definition/specs.ts';
+import type { IngestSpec, PublishSpec } from '../src/pipeline/specs.ts';
 import { DeadLetters } from '../src/engine/dead-letters/dead-letters.ts';
 import type { Change } from '../src/feed/reading/change.ts';
 import { Ingestor } from '../src/ingest/ingestor.ts';
 import { databaseSink } from '../src/ingest/sink.ts';
-import { messageOf } from '../src/projections/publish/event.ts';
-import { publishRunner } from '../src/projections/publish/publish-runner.ts';
-import { CosmosAccess } from '../src/sinks/cosmos-access.ts';
-import { EventHubSink } from '../src/sinks/event-hub.ts';
-import { Meter } from '../src/cosmos/meter.ts';
+import { messageOf } from '../src/kinds/publish/event.ts';
+import { publishRunner } from '../src/kinds/publish/publish-runner.ts';
+import { CosmosAccess } from '../src/access/cosmos-access.ts';
+import { EventHubSink } from '../src/access/event-hub.ts';
+import { Meter } from '../src/cosmos/budget/charge-meter.ts';
 import { type Benchmark, plain, ratios, seconds } from './support/measure.ts';
 import { openStage } from './support/stage.ts';
 

@@ -1,13 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { bulkMarks, connect } from '../src/cosmos/connect.ts';
-import { Meter } from '../src/cosmos/meter.ts';
-import type { CopySpec } from '../src/definition/specs.ts';
+import { Meter } from '../src/cosmos/budget/charge-meter.ts';
+import type { CopySpec } from '../src/pipeline/specs.ts';
 import { DeadLetters } from '../src/engine/dead-letters/dead-letters.ts';
 import { Engine } from '../src/engine/engine.ts';
 import type { Change } from '../src/feed/reading/change.ts';
 import { untilStopped } from '../src/feed/tenure/fences.ts';
-import { copyRunner } from '../src/projections/copy/copy-runner.ts';
-import { CosmosAccess } from '../src/sinks/cosmos-access.ts';
+import { copyRunner } from '../src/kinds/copy/copy-runner.ts';
+import { CosmosAccess } from '../src/access/cosmos-access.ts';
 import { openHost } from './support/host.ts';
 import { type Benchmark, atMost, median, plain } from './support/measure.ts';
 import { fill, openStage } from './support/stage.ts';

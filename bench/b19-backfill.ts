@@ -1,8 +1,8 @@
-import type { Pipeline } from '../src/definition/specs.ts';
+import type { Pipeline } from '../src/pipeline/specs.ts';
 import { readChanges } from '../src/feed/processor/read-changes.ts';
 import type { Model } from '../src/model/model.ts';
-import { backfill } from '../src/operations/tenants/backfill.ts';
-import { positionsNow } from '../src/operations/positions-now.ts';
+import { backfill } from '../src/procedures/backfill/backfill.ts';
+import { positionsNow } from '../src/procedures/positions-now.ts';
 import type { Services } from '../src/runtime/workspace.ts';
 import { servicesOn } from '../src/testing/test-pipeline.ts';
 import { type Benchmark, plain, seconds } from './support/measure.ts';

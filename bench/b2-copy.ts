@@ -1,7 +1,7 @@
 import { ChangeFeedStartFrom, type Container } from '@azure/cosmos';
 import pMap from 'p-map';
-import type { CopySpec, Doc } from '../src/definition/specs.ts';
-import { copyRunner } from '../src/projections/copy/copy-runner.ts';
+import type { CopySpec, Doc } from '../src/pipeline/specs.ts';
+import { copyRunner } from '../src/kinds/copy/copy-runner.ts';
 import { type Benchmark, type Figure, atLeast, plain, ratios, seconds } from './support/measure.ts';
 import { readAll } from './support/reader.ts';
 import { fill, openStage, type Stage } from './support/stage.ts';

@@ -2,11 +2,11 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout as delay } from 'node:timers/promises';
 import { connect } from '../src/cosmos/connect.ts';
-import { limitSpending } from '../src/cosmos/spending.ts';
-import type { CopySpec } from '../src/definition/specs.ts';
+import { limitSpending } from '../src/cosmos/budget/meter.ts';
+import type { CopySpec } from '../src/pipeline/specs.ts';
 import { DeadLetters } from '../src/engine/dead-letters/dead-letters.ts';
 import { Engine } from '../src/engine/engine.ts';
-import { copyRunner } from '../src/projections/copy/copy-runner.ts';
+import { copyRunner } from '../src/kinds/copy/copy-runner.ts';
 import type { Parts } from '../src/runtime/open-feed.ts';
 import { openReading } from '../src/runtime/source-reading.ts';
 import { FLOODING, type Seen, type Setup } from './b20-fair-turns.ts';

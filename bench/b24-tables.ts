@@ -2,16 +2,16 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { Client } from 'pg';
-import { entryId } from '../src/definition/sink-id.ts';
-import type { Doc, TableEntry } from '../src/definition/specs.ts';
-import { table } from '../src/definition/builders/table.ts';
-import { model } from '../src/definition/model-ref.ts';
-import { withRows } from '../src/definition/tables/bind.ts';
-import { layoutOf } from '../src/definition/tables/layout.ts';
+import { entryId } from '../src/pipeline/sink-id.ts';
+import type { Doc, TableEntry } from '../src/pipeline/specs.ts';
+import { table } from '../src/pipeline/builders/table.ts';
+import { model } from '../src/pipeline/model-ref.ts';
+import { withRows } from '../src/pipeline/tables/bind.ts';
+import { layoutOf } from '../src/pipeline/tables/layout.ts';
 import type { Model } from '../src/model/model.ts';
-import { migrateTables } from '../src/operations/sql/migrate.ts';
+import { migrateTables } from '../src/procedures/sql/migrate.ts';
 import { openDatabase } from '../src/postgres/database.ts';
-import { tableSink } from '../src/sinks/tables/table-sink.ts';
+import { tableSink } from '../src/access/tables/table-sink.ts';
 import { NO_POSTGRES, startPostgres } from '../test/support/postgres.ts';
 import { type Benchmark, type Figure, plain } from './support/measure.ts';
 

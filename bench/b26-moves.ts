@@ -1,4 +1,4 @@
-import { MoveStage, TenantWriters } from '../test/operations/shards/move-stage.ts';
+import { MoveStage, TenantWriters } from '../test/procedures/move/move-stage.ts';
 import type { Benchmark } from './support/measure.ts';
 
 /** There and back, so many times. */

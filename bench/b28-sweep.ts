@@ -1,8 +1,8 @@
 // A sweep of as many due documents, out of ever more that are stored. Processor time is compared, not the time that
 // passes: other work on the machine doesn't count then.
-import { Meter } from '../src/cosmos/meter.ts';
+import { Meter } from '../src/cosmos/budget/charge-meter.ts';
 import { openArchive } from '../src/archive/open.ts';
-import { sweepArchive } from '../src/archive/sweep.ts';
+import { sweepArchive } from '../src/archive/sweep/sweep.ts';
 import { COLD, LOADED } from './b13-archive.ts';
 import { type Benchmark, type Figure, atMost, median, plain } from './support/measure.ts';
 import { type Stage, fill, openStage } from './support/stage.ts';

@@ -1,14 +1,14 @@
 import type { Container, Database } from '@azure/cosmos';
 import { FULL_RANGE } from '../src/cosmos/ranges.ts';
-import { Meter } from '../src/cosmos/meter.ts';
-import type { AggregateSpec, Doc } from '../src/definition/specs.ts';
+import { Meter } from '../src/cosmos/budget/charge-meter.ts';
+import type { AggregateSpec, Doc } from '../src/pipeline/specs.ts';
 import type { Change } from '../src/feed/reading/change.ts';
 import { openSource } from '../src/feed/reading/open-source.ts';
 import { untilStopped } from '../src/feed/tenure/fences.ts';
-import { aggregateRunner } from '../src/projections/aggregate/aggregate-runner.ts';
-import type { Runner } from '../src/projections/runner.ts';
-import { CosmosAccess } from '../src/sinks/cosmos-access.ts';
-import type { DocumentAccess } from '../src/sinks/document-access.ts';
+import { aggregateRunner } from '../src/kinds/aggregate/aggregate-runner.ts';
+import type { Runner } from '../src/kinds/runner.ts';
+import { CosmosAccess } from '../src/access/cosmos-access.ts';
+import type { DocumentAccess } from '../src/access/document-access.ts';
 import { type Benchmark, type Figure, atMost, plain } from './support/measure.ts';
 import { fill, openStage } from './support/stage.ts';
 

@@ -2,14 +2,14 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { BlobServiceClient } from '@azure/storage-blob';
-import { AzureBlobStore } from '../src/archive/azure-blob-store.ts';
+import { AzureBlobStore } from '../src/archive/blobs/azure-blob-store.ts';
 import { compactArchive } from '../src/archive/compact.ts';
 import { openArchive } from '../src/archive/open.ts';
 import { restoreArchive } from '../src/archive/restore.ts';
-import { sweepArchive } from '../src/archive/sweep.ts';
+import { sweepArchive } from '../src/archive/sweep/sweep.ts';
 import type { Archive } from '../src/archive/types.ts';
 import { listArchive, verifyArchive } from '../src/archive/verify.ts';
-import { Meter } from '../src/cosmos/meter.ts';
+import { Meter } from '../src/cosmos/budget/charge-meter.ts';
 import { startAzurite } from '../src/host/dev/storage.ts';
 import { COLD, LOADED } from './b13-archive.ts';
 import { type Benchmark, type Figure, atMost, plain, seconds } from './support/measure.ts';

@@ -1,7 +1,7 @@
 // The codecs of the archive on what a sweep's blob and a compaction's blob hold.
-import { lineOf } from '../src/archive/blob.ts';
-import { compress, decompress } from '../src/archive/codec.ts';
-import type { ArchiveCodec } from '../src/definition/specs.ts';
+import { lineOf } from '../src/archive/blobs/blob.ts';
+import { compress, decompress } from '../src/archive/blobs/codec.ts';
+import type { ArchiveCodec } from '../src/pipeline/specs.ts';
 import { type Benchmark, type Figure, atLeast, plain, ratios, seconds } from './support/measure.ts';
 import { things } from './support/things.ts';
 

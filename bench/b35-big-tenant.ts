@@ -3,7 +3,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import type { Database } from '@azure/cosmos';
 import { connect } from '../src/cosmos/connect.ts';
-import { moveMapping } from '../src/operations/shards/moving/move.ts';
+import { moveMapping } from '../src/procedures/move/move.ts';
 import { ShardMapManager, type ShardLocation } from '../src/shards/index.ts';
 import { type Benchmark, type Figure, atMost, plain, seconds } from './support/measure.ts';
 import { fill, openStage } from './support/stage.ts';

@@ -1,6 +1,6 @@
 import { DeadLetters } from '../src/engine/dead-letters/dead-letters.ts';
 import { Engine } from '../src/engine/engine.ts';
-import type { Runner } from '../src/projections/runner.ts';
+import type { Runner } from '../src/kinds/runner.ts';
 import { openHost } from './support/host.ts';
 import { type Benchmark, type Figure, atMost, median, plain, seconds } from './support/measure.ts';
 import { fill, openStage } from './support/stage.ts';

@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { CopySpec } from '../src/definition/specs.ts';
+import type { CopySpec } from '../src/pipeline/specs.ts';
 import { DeadLetters } from '../src/engine/dead-letters/dead-letters.ts';
 import { Engine } from '../src/engine/engine.ts';
-import { copyRunner } from '../src/projections/copy/copy-runner.ts';
+import { copyRunner } from '../src/kinds/copy/copy-runner.ts';
 import { openHost } from './support/host.ts';
 import { type Benchmark, atMost, median, plain, seconds } from './support/measure.ts';
 import { fill, openStage } from './support/stage.ts';

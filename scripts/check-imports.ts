@@ -12,13 +12,14 @@ const ORDER = [
   'testing',
   'host',
   'dashboard',
-  'operations',
+  'verbs',
+  'procedures',
   'runtime',
   'archive',
   'ingest',
   'engine',
-  'projections',
-  'sinks',
+  'kinds',
+  'access',
   'feed',
   'shards',
   'client',
@@ -31,16 +32,16 @@ const ORDER = [
 /** Pure rooms: what each of them may import; every room but base may import them. */
 const PURE: Readonly<Record<string, readonly string[]>> = {
   model: ['sql-check', 'base'],
-  definition: ['model', 'sql-check', 'base'],
-  contract: ['definition', 'model', 'sql-check', 'base'],
+  pipeline: ['model', 'sql-check', 'base'],
+  contract: ['pipeline', 'model', 'sql-check', 'base'],
   'sql-check': ['base'],
 };
 /** Inside big rooms, from the ground up: a floor may import those before it, and files beside the floors may import any. */
 const FLOORS: Readonly<Record<string, readonly string[]>> = {
   'src/feed': ['reading', 'leases', 'tenure', 'sharing', 'processor'],
   'src/shards': ['keys', 'gate', 'map', 'places', 'query', 'routing'],
-  'src/engine': ['views', 'erasures', 'dead-letters', 'backlog'],
-  'src/emulator/cosmos': ['wire', 'physics', 'storage', 'feed', 'query', 'items', 'resources', 'server'],
+  'src/engine': ['views', 'erasures', 'dead-letters', 'deferred'],
+  'src/emulator/cosmos': ['wire', 'time-and-charge', 'storage', 'feed', 'query', 'items', 'resources', 'server'],
 };
 const EMULATOR_MAY = ['src/cosmos/epk.ts', 'src/cosmos/murmur.ts', 'src/cosmos/ranges.ts'];
 const STARTS_EMULATOR = /^src\/(host\/dev|cli\/|testing\/)/;

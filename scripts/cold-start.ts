@@ -50,8 +50,8 @@ async function measure(runs: number): Promise<void> {
 /** Makes the containers of the app's pipeline; answers with an order as its document has one. */
 async function prepare(env: NodeJS.ProcessEnv): Promise<unknown> {
   const { openServices } = await import('../src/runtime/services.ts');
-  const { loadPipeline } = await import('../src/runtime/load-pipeline.ts');
-  const { planModel } = await import('../src/operations/model/apply.ts');
+  const { loadPipeline } = await import('../src/runtime/pipeline/load-pipeline.ts');
+  const { planModel } = await import('../src/procedures/apply/apply.ts');
   const services = await openServices(loadSettings({ processEnv: env }));
   const loaded = await loadPipeline(join(root, 'examples/storefront'));
   for (const step of await planModel(loaded, services)) await step.apply();

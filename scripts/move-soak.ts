@@ -2,9 +2,9 @@
 // are killed (test/operations/shards/world). Usage: npm run soak:moves -- [--moves 200] [--kills 30]. Exit code 1 where
 // something is wrong.
 import { parseArgs } from 'node:util';
-import { PAUSE_PARTS } from '../src/operations/shards/moving/pause.ts';
-import { STEPS, type Step } from '../test/operations/shards/mover.ts';
-import { type WorldReport, faultsOf, runWorld } from '../test/operations/shards/world/run.ts';
+import { PAUSE_PARTS } from '../src/procedures/move/switch/pause.ts';
+import { STEPS, type Step } from '../test/verbs/shards/mover.ts';
+import { type WorldReport, faultsOf, runWorld } from '../test/procedures/move/run.ts';
 
 const HELP = `npm run soak:moves -- [options]
 

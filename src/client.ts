@@ -2,9 +2,9 @@
 // pipeline.
 export { openViews } from './engine/views/view-reader.ts';
 export type { CurrentView, ViewReader, ViewReaderOptions } from './engine/views/view-reader.ts';
-export { BlobOffline } from './archive/blob-offline.ts';
-export { openHistory } from './archive/history-reader.ts';
-export type { BlobContainer, BlobHandle, BlobPage, ListedBlob } from './archive/blob-container.ts';
+export { BlobOffline } from './archive/blobs/blob-offline.ts';
+export { openHistory } from './archive/read/history-reader.ts';
+export type { BlobContainer, BlobHandle, BlobPage, ListedBlob } from './archive/blobs/blob-container.ts';
 export type {
   ColdDocument,
   ColdSelection,
@@ -12,7 +12,7 @@ export type {
   HistoryReader,
   HistoryReaderOptions,
   ReadDocument,
-} from './archive/history-reader.ts';
+} from './archive/read/history-reader.ts';
 export { forTenant } from './client/tenant-reader.ts';
 export type { TenantOptions, TenantQueryOptions, TenantReader } from './client/tenant-reader.ts';
 export type { TenantPage, TenantQuery } from './client/tenant-query.ts';

@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Container } from '@azure/cosmos';
-import { Meter } from '../../src/cosmos/meter.ts';
+import { Meter } from '../../src/cosmos/budget/charge-meter.ts';
 import type { Change } from '../../src/feed/reading/change.ts';
 import { CosmosLeaseStore } from '../../src/feed/leases/cosmos-lease-store.ts';
 import { FeedHost, type Timings } from '../../src/feed/sharing/feed-host.ts';
 import { openSource } from '../../src/feed/reading/open-source.ts';
-import type { Handle } from '../../src/feed/tenure/handle.ts';
+import type { Handle } from '../../src/feed/tenure/page-handler.ts';
 
 export interface HostOptions {
   readonly source: Container;

@@ -5,7 +5,7 @@ import { Engine } from '../../src/engine/engine.ts';
 import { CosmosLeaseStore } from '../../src/feed/leases/cosmos-lease-store.ts';
 import { FeedHost } from '../../src/feed/sharing/feed-host.ts';
 import { openSource } from '../../src/feed/reading/open-source.ts';
-import type { Runner } from '../../src/projections/runner.ts';
+import type { Runner } from '../../src/kinds/runner.ts';
 import { drained } from './host.ts';
 
 export interface Read {

@@ -7,8 +7,8 @@ import { CosmosClient } from '@azure/cosmos';
 import { z } from 'zod';
 import type { Emulator } from '../../src/emulator/index.ts';
 import { ChangeFeedProcessor } from '../../src/feed/index.ts';
-import { loadPipeline } from '../../src/runtime/load-pipeline.ts';
-import { processorName } from '../../src/runtime/processor-name.ts';
+import { loadPipeline } from '../../src/runtime/pipeline/load-pipeline.ts';
+import { processorName } from '../../src/runtime/hosts/processor-name.ts';
 import { keyLines } from './keys.ts';
 import type { Request } from './verdict.ts';
 

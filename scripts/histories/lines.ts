@@ -11,15 +11,15 @@ export interface Line {
   readonly histories: number;
 }
 
-const AGGREGATES = { kind: 'aggregate', file: 'test/projections/aggregates.model.test.ts', histories: 5_000 };
-const COPIES = { kind: 'copy', file: 'test/projections/copies.model.test.ts', histories: 5_000 };
-const EMBEDS = { kind: 'embed', file: 'test/projections/embeds.model.test.ts', histories: 5_000 };
-const REFERENCES = { kind: 'reference', file: 'test/projections/references.model.test.ts', histories: 5_000 };
-const PUBLISHES = { kind: 'publish', file: 'test/projections/publishes.model.test.ts', histories: 5_000 };
-const TABLES = { kind: 'table', file: 'test/projections/tables.model.test.ts', histories: 5_000 };
+const AGGREGATES = { kind: 'aggregate', file: 'test/kinds/aggregates.model.test.ts', histories: 5_000 };
+const COPIES = { kind: 'copy', file: 'test/kinds/copies.model.test.ts', histories: 5_000 };
+const EMBEDS = { kind: 'embed', file: 'test/kinds/embeds.model.test.ts', histories: 5_000 };
+const REFERENCES = { kind: 'reference', file: 'test/kinds/references.model.test.ts', histories: 5_000 };
+const PUBLISHES = { kind: 'publish', file: 'test/kinds/publishes.model.test.ts', histories: 5_000 };
+const TABLES = { kind: 'table', file: 'test/kinds/tables.model.test.ts', histories: 5_000 };
 const SIMULATION = { kind: 'processor', file: 'test/feed/processor.sim.model.test.ts', histories: 2_000 };
 const OPERATIONS = 'test/operations/projections';
-const EFFECTS = { file: 'test/projections/effects.model.test.ts', histories: 5_000 };
+const EFFECTS = { file: 'test/kinds/effects.model.test.ts', histories: 5_000 };
 
 export const LIST: readonly Line[] = [
   {
@@ -40,7 +40,7 @@ export const LIST: readonly Line[] = [
   {
     kind: 'aggregate',
     mode: 'of all shards, while keys move',
-    file: 'test/projections/shards.model.test.ts',
+    file: 'test/kinds/shards.model.test.ts',
     test: 'counts each document once',
     histories: 5_000,
   },
@@ -67,7 +67,7 @@ export const LIST: readonly Line[] = [
   {
     kind: 'publish',
     mode: '22,000 changes, broken links',
-    file: 'test/projections/publish-feed.int.test.ts',
+    file: 'test/kinds/publish-feed.int.test.ts',
     test: 'while links break at random',
     histories: 5,
   },
@@ -83,7 +83,7 @@ export const LIST: readonly Line[] = [
         .concat({
           ...TABLES,
           mode: 'of all shards, while keys move',
-          file: 'test/projections/shards-tables.model.test.ts',
+          file: 'test/kinds/shards-tables.model.test.ts',
           test: 'at every moment while keys move',
           histories: 1_000,
         })
@@ -200,36 +200,36 @@ export const LIST: readonly Line[] = [
   {
     kind: 'shard move',
     mode: 'a protocol of its own',
-    file: 'test/operations/shards/move-protocol.model.test.ts',
+    file: 'test/verbs/shards/move-protocol.model.test.ts',
     test: 'counted once',
     histories: 5_000,
   },
   {
     kind: 'shard move',
     mode: 'documents that are deleted without a trace',
-    file: 'test/operations/shards/move-protocol.model.test.ts',
+    file: 'test/verbs/shards/move-protocol.model.test.ts',
     test: 'come to life by a move',
     histories: 15_000,
   },
   {
     kind: 'shard move',
     mode: 'beside erasures, sweeps and restores, in virtual time',
-    file: 'test/operations/shards/move-erase.model.test.ts',
+    file: 'test/verbs/shards/move-erase.model.test.ts',
     test: 'nothing of a tenant is left',
     histories: 5_000,
   },
   {
     kind: 'shard move',
     mode: 'real moves under writes',
-    file: 'test/operations/shards/move.int.test.ts',
+    file: 'test/procedures/move/move.int.test.ts',
     test: 'there and back',
     histories: 40,
   },
-  { kind: 'shard move', mode: 'SIGKILL', file: 'test/operations/shards/move-kill.e2e.test.ts', histories: 10 },
+  { kind: 'shard move', mode: 'SIGKILL', file: 'test/procedures/move/move-kill.e2e.test.ts', histories: 10 },
   {
     kind: 'shard move',
     mode: 'SIGKILL, beside a host of all shards',
-    file: 'test/operations/shards/move-world-kill.e2e.test.ts',
+    file: 'test/verbs/shards/move-world-kill.e2e.test.ts',
     histories: 3,
   },
   { kind: 'write gate', mode: 'in virtual time', file: 'test/shards/write-gate.model.test.ts', histories: 200 },
@@ -240,7 +240,7 @@ export const LIST: readonly Line[] = [
     test: `of kind ${kind} do what`,
     histories: 5_000,
   })),
-  { kind: 'budget', mode: 'shares in virtual time', file: 'test/cosmos/shares.model.test.ts', histories: 1_000 },
+  { kind: 'budget', mode: 'shares in virtual time', file: 'test/cosmos/budget/split.model.test.ts', histories: 1_000 },
   {
     kind: 'tenant',
     mode: 'queries',
@@ -254,15 +254,15 @@ export const LIST: readonly Line[] = [
   {
     kind: 'operation',
     mode: 'recovery of a shard, cut off',
-    file: 'test/operations/recover/restored-shard.int.test.ts',
+    file: 'test/verbs/recover/restored-shard.int.test.ts',
     test: 'died at any request',
     histories: 40,
   },
-  { kind: 'operation', mode: 'SIGKILL', file: 'test/operations/kill/kill.e2e.test.ts', histories: 50 },
+  { kind: 'operation', mode: 'SIGKILL', file: 'test/procedures/drop/kill.e2e.test.ts', histories: 50 },
   {
     kind: 'operation',
     mode: 'backfills',
-    file: 'test/operations/tenants/tenants-backfill.model.test.ts',
+    file: 'test/verbs/tenants/tenants-backfill.model.test.ts',
     histories: 100,
   },
   { kind: 'ingest', mode: 'SIGKILL', file: 'test/ingest/kill.e2e.test.ts', histories: 25 },

@@ -2,7 +2,7 @@
 import { buildProgram, everyCommand, wordsOf } from '../../src/cli/program.ts';
 import { everyOperation } from '../../src/cli/registry.ts';
 import { offered } from '../../src/host/http/offered.ts';
-import { type Operation, kebab, operationName } from '../../src/operations/operation.ts';
+import { type Operation, kebab, operationName } from '../../src/verbs/operation.ts';
 import { code, table, written } from './text.ts';
 
 const program = buildProgram(everyOperation, '0.0.0', async () => {});

@@ -14,9 +14,9 @@ interface Builder {
   readonly more: string;
 }
 
-const BUILDERS = 'src/definition/builders';
+const BUILDERS = 'src/pipeline/builders';
 /** Where the interfaces are that options extend. */
-const SHARED = ['src/definition/types.ts', 'src/definition/builders/embed.ts'];
+const SHARED = ['src/pipeline/types.ts', 'src/pipeline/builders/embed.ts'];
 
 const KINDS: readonly Builder[] = [
   { name: 'copy', file: `${BUILDERS}/copy.ts`, options: 'CopyOptions', more: '../projections.md#copy' },
@@ -36,7 +36,7 @@ const KINDS: readonly Builder[] = [
   { name: 'send', file: `${BUILDERS}/send.ts`, options: 'SendOptions', more: '../projections.md#send' },
   {
     name: 'custom',
-    file: 'src/projections/custom/custom-runner.ts',
+    file: 'src/kinds/custom/custom-runner.ts',
     options: 'CustomOptions',
     more: '../projections.md#custom',
   },
@@ -46,18 +46,18 @@ const KINDS: readonly Builder[] = [
 const PARTS: readonly Builder[] = [
   {
     name: 'definePipeline',
-    file: 'src/definition/pipeline.ts',
+    file: 'src/pipeline/pipeline.ts',
     options: 'PipelineOptions',
     more: '../projections.md#sources',
   },
-  { name: 'source', file: 'src/definition/pipeline.ts', options: 'SourceOptions', more: '../projections.md#sources' },
-  { name: 'model', file: 'src/definition/model-ref.ts', more: '../model.md' },
-  { name: 'timeWindow', file: 'src/definition/time-window.ts', more: 'measures.md#windows' },
+  { name: 'source', file: 'src/pipeline/pipeline.ts', options: 'SourceOptions', more: '../projections.md#sources' },
+  { name: 'model', file: 'src/pipeline/model-ref.ts', more: '../model.md' },
+  { name: 'timeWindow', file: 'src/pipeline/time-window.ts', more: 'measures.md#windows' },
   { name: 'shardMap', file: `${BUILDERS}/shards.ts`, more: '../shards.md' },
   { name: 'global', file: `${BUILDERS}/shards.ts`, more: '../shards.md' },
-  { name: 'untilDone', file: 'src/projections/conflict.ts', more: '../projections.md#custom' },
+  { name: 'untilDone', file: 'src/kinds/conflict.ts', more: '../projections.md#custom' },
   { name: 'compareVersions', file: 'src/feed/reading/change.ts', more: '../projections.md#custom' },
-  { name: 'Poison', file: 'src/projections/runner.ts', more: '../projections.md#custom' },
+  { name: 'Poison', file: 'src/kinds/runner.ts', more: '../projections.md#custom' },
   { name: 'SinkRefusal', file: `${BUILDERS}/send.ts`, more: '../projections.md#send' },
   { name: 'MillraceError', file: 'src/base/errors.ts', more: '../errors.md' },
 ];

@@ -1,15 +1,15 @@
 // docs/reference/measures.md: every measure with its call and its value, which the oracle computes, and every window.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Doc } from '../../src/definition/specs.ts';
-import { type WindowUnit, timeWindow } from '../../src/definition/time-window.ts';
-import { recompute } from '../../src/definition/oracle/recompute.ts';
+import type { Doc } from '../../src/pipeline/specs.ts';
+import { type WindowUnit, timeWindow } from '../../src/pipeline/time-window.ts';
+import { recompute } from '../../src/pipeline/oracle/recompute.ts';
 import { docOf, membersOf } from './declarations.ts';
 import pipeline from './examples/measures.ts';
 import { code, table, written } from './text.ts';
 
 const EXAMPLE = readFileSync(join(import.meta.dirname, 'examples/measures.ts'), 'utf8');
-const MEASURES = 'src/definition/builders/measures.ts';
+const MEASURES = 'src/pipeline/builders/measures.ts';
 
 const order = (id: string, customerId: string, placedAt: string, cents: number): Doc => ({
   id,
@@ -66,7 +66,7 @@ A field of \`measures\` is a field of the sink's type, so the compiler checks it
 \`each\` makes several rows of a document, and each counts in its group: the lines of an order by product. \`groupBy\` and the measures then take a line, and \`groupBy\` gets the order too. \`examples/storefront/pipeline.ts\` has it (\`product-days\`), and an aggregate of an aggregate (\`store-months\`).
 
 ## Windows
-${docOf('src/definition/time-window.ts', 'timeWindow')}
+${docOf('src/pipeline/time-window.ts', 'timeWindow')}
 
 ${table(
   ['moment', ...UNITS.map((unit) => code(`timeWindow(at, '${unit}', '${ZONE}')`))],

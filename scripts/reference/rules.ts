@@ -1,8 +1,8 @@
 // docs/rules.md: every rule of `millrace model check`, from the code.
 import { compareIds } from '../../src/model/rules/index.ts';
 import type { Rule } from '../../src/model/rules/rule.ts';
-import { GROUPS } from '../../src/operations/model/check-text.ts';
-import { everyRule } from '../../src/operations/model/pair.ts';
+import { GROUPS } from '../../src/verbs/model/check-text.ts';
+import { everyRule } from '../../src/verbs/model/pair.ts';
 import { written } from './text.ts';
 
 export function rulesPage(): string {

@@ -25,10 +25,10 @@ interface Declared {
 const root = join(import.meta.dirname, '../..');
 
 /** Every change of a shard map has this result; `changing` makes its `run`. */
-const CHANGE = { file: 'src/operations/shards/change.ts', name: 'interface ChangeResult' };
+const CHANGE = { file: 'src/verbs/shards/change.ts', name: 'interface ChangeResult' };
 
 /** Where these functions themselves are. */
-const DEFINES = new Set(['src/operations/operation.ts', CHANGE.file]);
+const DEFINES = new Set(['src/verbs/operation.ts', CHANGE.file]);
 
 /** The declarations of operations in a file. */
 function declaredIn(file: string): Declared[] {

@@ -2,23 +2,23 @@
 import { WRITE_GRACE_MS } from '../base/bounds.ts';
 import { systemClock } from '../base/clock.ts';
 import { mapSettled } from '../base/map-settled.ts';
-import { projectionId } from '../definition/specs.ts';
+import { projectionId } from '../pipeline/specs.ts';
 import { type Key, compareVersions } from '../feed/reading/change.ts';
 import { untilStopped, whileFresh } from '../feed/tenure/fences.ts';
-import { Entries, type StoredEntry, forEach } from '../projections/archive/entries.ts';
-import { untilDone } from '../projections/conflict.ts';
-import type { DocumentAccess } from '../sinks/document-access.ts';
-import { ArchiveDamaged, bytesOf, documentOf, linesIn, unlessDamaged } from './blob.ts';
-import { BlobOffline } from './blob-offline.ts';
-import type { ErasableStore, HoldingStore } from './blob-store.ts';
-import { isOfErased } from './eligibility.ts';
-import { isEntryOf } from './find.ts';
+import { Entries, type StoredEntry, forEach } from '../kinds/archive/entries.ts';
+import { untilDone } from '../kinds/conflict.ts';
+import type { DocumentAccess } from '../access/document-access.ts';
+import { ArchiveDamaged, bytesOf, documentOf, linesIn, unlessDamaged } from './blobs/blob.ts';
+import { BlobOffline } from './blobs/blob-offline.ts';
+import type { ErasableStore, HoldingStore } from './blobs/blob-store.ts';
+import { isOfErased } from './sweep/eligibility.ts';
+import { isEntryOf } from './read/archived-line.ts';
 import { holdNew } from './holds.ts';
-import { type Period, isShared, isTenant, manifestBeside, prefixOf } from './layout.ts';
-import { writeBlob } from './leave.ts';
-import { delist, enlist, readManifest } from './manifests.ts';
-import { retainNew } from './retention.ts';
-import { foldersOf } from './stored-blobs.ts';
+import { type Period, isShared, isTenant, manifestBeside, prefixOf } from './blobs/layout.ts';
+import { writeBlob } from './sweep/leave-by-ttl.ts';
+import { delist, enlist, readManifest } from './blobs/manifests.ts';
+import { retainNew } from './sweep/retention.ts';
+import { foldersOf } from './blobs/stored-blobs.ts';
 import type { Archive, ArchiveFault, ArchivedDocument, BlobRecord, ReadErased } from './types.ts';
 
 /** A blob of fewer stored bytes is small. */

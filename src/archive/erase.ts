@@ -1,15 +1,15 @@
 // Removes the documents of one tenant from the archive, for good (docs/SPEC-erase.md).
 import type { Clock } from '../base/clock.ts';
-import type { SourceRef } from '../definition/specs.ts';
-import { Entries, forEach } from '../projections/archive/entries.ts';
-import { untilDone } from '../projections/conflict.ts';
-import type { DocumentAccess } from '../sinks/document-access.ts';
-import { ArchiveDamaged, unlessDamaged, unpack } from './blob.ts';
-import type { ErasableStore } from './blob-store.ts';
-import { codecOf } from './codec.ts';
-import { isBlob, isManifest, isShared, isTenant, manifestBeside, mayHold, placeOf } from './layout.ts';
-import { writeBlob } from './leave.ts';
-import { delist, enlist } from './manifests.ts';
+import type { SourceRef } from '../pipeline/specs.ts';
+import { Entries, forEach } from '../kinds/archive/entries.ts';
+import { untilDone } from '../kinds/conflict.ts';
+import type { DocumentAccess } from '../access/document-access.ts';
+import { ArchiveDamaged, unlessDamaged, unpack } from './blobs/blob.ts';
+import type { ErasableStore } from './blobs/blob-store.ts';
+import { codecOf } from './blobs/codec.ts';
+import { isBlob, isManifest, isShared, isTenant, manifestBeside, mayHold, placeOf } from './blobs/layout.ts';
+import { writeBlob } from './sweep/leave-by-ttl.ts';
+import { delist, enlist } from './blobs/manifests.ts';
 import type { ArchiveFault, ArchivedDocument } from './types.ts';
 
 export interface EraseOptions {

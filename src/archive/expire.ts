@@ -2,18 +2,18 @@
 import { TOMBSTONE_TTL_S, WRITE_GRACE_MS } from '../base/bounds.ts';
 import { systemClock } from '../base/clock.ts';
 import { canonical } from '../base/json.ts';
-import { type ArchiveSpec, projectionId } from '../definition/specs.ts';
+import { type ArchiveSpec, projectionId } from '../pipeline/specs.ts';
 import { RESTORING } from '../feed/reading/mapper.ts';
 import { untilStopped } from '../feed/tenure/fences.ts';
-import { Entries, type StoredEntry, forEach } from '../projections/archive/entries.ts';
-import { untilDone } from '../projections/conflict.ts';
-import type { DocumentAccess } from '../sinks/document-access.ts';
+import { Entries, type StoredEntry, forEach } from '../kinds/archive/entries.ts';
+import { untilDone } from '../kinds/conflict.ts';
+import type { DocumentAccess } from '../access/document-access.ts';
 import type { MovingKeys } from './compact.ts';
-import { bytesOf, recordOf, unlessDamaged, unpack } from './blob.ts';
-import type { ErasableStore } from './blob-store.ts';
-import { type Period, isShared, isTenant, prefixOf } from './layout.ts';
-import { delist, enlist, markExpired, readManifest } from './manifests.ts';
-import { foldersOf } from './stored-blobs.ts';
+import { bytesOf, recordOf, unlessDamaged, unpack } from './blobs/blob.ts';
+import type { ErasableStore } from './blobs/blob-store.ts';
+import { type Period, isShared, isTenant, prefixOf } from './blobs/layout.ts';
+import { delist, enlist, markExpired, readManifest } from './blobs/manifests.ts';
+import { foldersOf } from './blobs/stored-blobs.ts';
 import type { Archive, ArchiveFault, ArchivedDocument, BlobRecord } from './types.ts';
 
 export interface ExpireOptions {

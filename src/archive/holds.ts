@@ -5,10 +5,10 @@ import type { Clock } from '../base/clock.ts';
 import { formatOf } from '../base/format.ts';
 import { fetchAll } from '../cosmos/fetch-all.ts';
 import { readItem } from '../cosmos/read-item.ts';
-import { rewrite } from '../cosmos/rewrite.ts';
-import type { BlobStore, HoldingStore } from './blob-store.ts';
+import { rewrite } from '../cosmos/compare-and-swap.ts';
+import type { BlobStore, HoldingStore } from './blobs/blob-store.ts';
 import { archiveError } from './errors.ts';
-import { type Period, isBlob, isShared, isTenant, placeOf } from './layout.ts';
+import { type Period, isBlob, isShared, isTenant, placeOf } from './blobs/layout.ts';
 
 /** Why and since when a tenant is under a hold. Unlike records of erasures it has the tenant's name: it must be found. */
 export interface Hold {

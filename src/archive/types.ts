@@ -1,17 +1,17 @@
 import type { Container } from '@azure/cosmos';
-import type { Meter } from '../cosmos/meter.ts';
+import type { Meter } from '../cosmos/budget/charge-meter.ts';
 import type { FeedRange } from '../cosmos/ranges.ts';
-import type { ArchiveSpec, SourceRef } from '../definition/specs.ts';
+import type { ArchiveSpec, SourceRef } from '../pipeline/specs.ts';
 import type { Erased } from '../engine/erasures/watch.ts';
 import type { SourceContainer } from '../feed/reading/mapper.ts';
 import type { Change, Identity, Key, Version } from '../feed/reading/change.ts';
 import type { Fence } from '../feed/tenure/fence.ts';
 import type { FeedMode, KeyedSource } from '../feed/reading/source.ts';
-import type { DocumentAccess } from '../sinks/document-access.ts';
-import type { BlobStore, HoldingStore } from './blob-store.ts';
+import type { DocumentAccess } from '../access/document-access.ts';
+import type { BlobStore, HoldingStore } from './blobs/blob-store.ts';
 import type { Holds } from './holds.ts';
-import type { Sweeper } from './sweepers.ts';
-import type { Turns } from './turns.ts';
+import type { Sweeper } from './sweep/sweepers.ts';
+import type { Turns } from './sweep/tenant-turns.ts';
 
 /** The feed of a source container, for reads from the beginning without leases. */
 export interface SourceFeed {

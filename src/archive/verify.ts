@@ -1,14 +1,14 @@
-import { projectionId } from '../definition/specs.ts';
-import { Entries, type StoredEntry } from '../projections/archive/entries.ts';
-import { ArchiveDamaged, bytesOf, recordOf, unpack } from './blob.ts';
-import type { BlobStore } from './blob-store.ts';
-import { BlobOffline } from './blob-offline.ts';
-import { drawBlobs } from './draw-blobs.ts';
-import { isLineOf } from './find.ts';
-import { identityOf } from './identities.ts';
-import { isBlob, isManifest, isTenant, manifestBeside, placeOf, prefixOf } from './layout.ts';
-import { type ListedManifest, manifests, readManifest } from './manifests.ts';
-import { ownBlobs, ownOf } from './own-blobs.ts';
+import { projectionId } from '../pipeline/specs.ts';
+import { Entries, type StoredEntry } from '../kinds/archive/entries.ts';
+import { ArchiveDamaged, bytesOf, recordOf, unpack } from './blobs/blob.ts';
+import type { BlobStore } from './blobs/blob-store.ts';
+import { BlobOffline } from './blobs/blob-offline.ts';
+import { drawBlobs } from './blobs/draw-blobs.ts';
+import { isLineOf } from './read/archived-line.ts';
+import { identityOf } from './read/identities.ts';
+import { isBlob, isManifest, isTenant, manifestBeside, placeOf, prefixOf } from './blobs/layout.ts';
+import { type ListedManifest, manifests, readManifest } from './blobs/manifests.ts';
+import { ownBlobs, ownOf } from './blobs/own-blobs.ts';
 import { untilStopped } from '../feed/tenure/fences.ts';
 import type { Archive, ArchiveFault, ArchiveVerification, ArchivedDocument, BlobRecord } from './types.ts';
 

@@ -1,6 +1,6 @@
 import { Option } from 'commander';
 import { z } from 'zod';
-import { type Operation, kebab } from '../operations/operation.ts';
+import { type Operation, kebab } from '../verbs/operation.ts';
 
 interface Property {
   readonly type?: string;

@@ -1,6 +1,6 @@
 import { Command, Option } from 'commander';
-import { type Operation, operationName } from '../operations/operation.ts';
-import type { Registry } from '../operations/registry.ts';
+import { type Operation, operationName } from '../verbs/operation.ts';
+import type { Registry } from '../verbs/registry.ts';
 import { completionOf } from './completion.ts';
 import { type Flag, flagsOf, optionOf } from './flags.ts';
 

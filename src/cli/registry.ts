@@ -1,5 +1,5 @@
 import { verbs } from '../host/registry.ts';
-import { Registry } from '../operations/registry.ts';
+import { Registry } from '../verbs/registry.ts';
 import { modelProve } from '../testing/prove/operation.ts';
 import { mcp } from './mcp/mcp.operation.ts';
 import { schema } from './schema/schema.operation.ts';

@@ -1,8 +1,8 @@
 import type { WriteStream } from 'node:tty';
 import type { Writable } from 'node:stream';
 import { Speed, sayRate } from '../base/speed.ts';
-import type { Screen } from '../operations/screen.ts';
-import { ageText } from '../operations/table.ts';
+import type { Screen } from '../procedures/screen.ts';
+import { ageText } from '../procedures/table.ts';
 import { fit, widthOf } from './fit.ts';
 
 const PLAIN_INTERVAL_MS = 5_000;

@@ -2,7 +2,7 @@ import type { Container, FeedOptions, Resource, SqlParameter, SqlQuerySpec } fro
 import { isObject } from '../base/json.ts';
 import { type KeyPath, valueAt } from '../cosmos/paths.ts';
 import { withRetry } from '../cosmos/retry.ts';
-import type { Type } from '../definition/types.ts';
+import type { Type } from '../pipeline/types.ts';
 import { clientError } from './errors.ts';
 import { property, readQuery, withConditions } from './query-text.ts';
 import { type KeyLevel, type Tenant, checkedTenant, fullKeyOf, pathText, tenantPaths } from './tenant-key.ts';

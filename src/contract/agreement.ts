@@ -1,5 +1,5 @@
 // G14, G16, G17 and G20: the tenant, the words of the section, the date of an archive, and the hubs of events.
-import { isUnindexed, unindexed } from '../definition/archive-index.ts';
+import { isUnindexed, unindexed } from '../pipeline/archive-index.ts';
 import { type Rule, SOURCES, missing, noDesign } from '../model/rules/rule.ts';
 import { differencesOf } from './columns.ts';
 import type { Contract } from './declared.ts';

@@ -1,10 +1,10 @@
 // A row of the section "Change Feed Projections" against the code, column by column. `model check` reports each difference
 // under the rule of its column; `model check --fix` writes a row anew that has one.
-import { parseDate } from '../definition/date.ts';
-import { startOf } from '../definition/start.ts';
-import type { ArchiveSpec, EmbedSpec, PublishSpec, SourceRef } from '../definition/specs.ts';
+import { parseDate } from '../pipeline/date.ts';
+import { startOf } from '../pipeline/start.ts';
+import type { ArchiveSpec, EmbedSpec, PublishSpec, SourceRef } from '../pipeline/specs.ts';
 import type { ProjectionRow, Reference } from '../model/documents.ts';
-import { bytesOf, duration, quantities } from '../model/reader/quantity.ts';
+import { bytesOf, duration, quantities } from '../model/reader/text/quantity.ts';
 import type { Facts } from '../model/rules/facts.ts';
 import { type RuleResult, n } from '../model/rules/rule.ts';
 import { type Contract, writing } from './declared.ts';

@@ -1,7 +1,7 @@
 // Groups G, H and I: compare the code with the document, in both directions.
 import type { Rule } from '../model/rules/rule.ts';
 import { compareIds } from '../model/rules/index.ts';
-import type { Pipeline } from '../definition/specs.ts';
+import type { Pipeline } from '../pipeline/specs.ts';
 import { Contract, type PipelineSource, type Unloadable } from './declared.ts';
 import { agreement } from './agreement.ts';
 import { constants } from './constants.ts';

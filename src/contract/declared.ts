@@ -1,8 +1,8 @@
 // All declarations of a pipeline in one form, each with its line in pipeline.ts.
 import type { ProjectionRow } from '../model/documents.ts';
 import type { Place } from '../model/model.ts';
-import type { DerivedSpec, Pipeline, SourceRef } from '../definition/specs.ts';
-import { feedReaders } from '../definition/pipeline.ts';
+import type { DerivedSpec, Pipeline, SourceRef } from '../pipeline/specs.ts';
+import { feedReaders } from '../pipeline/pipeline.ts';
 
 /** The text of pipeline.ts, to find lines in. */
 export interface PipelineSource {

@@ -1,5 +1,5 @@
 // The fields that a row lists, against those that the code writes, and what each is derived from.
-import type { Doc } from '../definition/specs.ts';
+import type { Doc } from '../pipeline/specs.ts';
 import { didYouMean } from '../model/rules/facts.ts';
 import type { Compared, Said } from './compared.ts';
 import { writing } from './declared.ts';

@@ -2,9 +2,9 @@
 import { canonical, isObject } from '../base/json.ts';
 import type { Facts } from '../model/rules/facts.ts';
 import type { RuleResult } from '../model/rules/rule.ts';
-import { attempt } from '../definition/watched.ts';
-import { typeRules } from '../definition/discriminator.ts';
-import type { Doc, EmbedSpec, Pipeline } from '../definition/specs.ts';
+import { attempt } from '../pipeline/watched.ts';
+import { typeRules } from '../pipeline/discriminator.ts';
+import type { Doc, EmbedSpec, Pipeline } from '../pipeline/specs.ts';
 import { type Model, examplesOf } from '../model/model.ts';
 import type { Contract, Declared } from './declared.ts';
 import { jsonTypes } from './trace.ts';

@@ -2,9 +2,9 @@
 import type { ProjectionRow } from '../model/documents.ts';
 import { type Facts, didYouMean } from '../model/rules/facts.ts';
 import { type Rule, type RuleResult, SOURCES, missing } from '../model/rules/rule.ts';
-import { same } from '../definition/declaration.ts';
-import type { Doc, Pipeline, ProjectionSpec, SourceRef } from '../definition/specs.ts';
-import { rowKey, visible } from '../definition/oracle/recompute.ts';
+import { same } from '../pipeline/declaration.ts';
+import type { Doc, Pipeline, ProjectionSpec, SourceRef } from '../pipeline/specs.ts';
+import { rowKey, visible } from '../pipeline/oracle/recompute.ts';
 import { differencesOf } from './columns.ts';
 import { type Contract, type Declared, writing } from './declared.ts';
 import { embeddedFields } from './embeds.ts';

@@ -2,9 +2,9 @@
 // error. What the code does and the words don't say is a warning.
 import { isObject } from '../base/json.ts';
 import { examplesOf } from '../model/model.ts';
-import { typeRules } from '../definition/discriminator.ts';
-import type { DerivedSpec, Doc } from '../definition/specs.ts';
-import { attempt } from '../definition/watched.ts';
+import { typeRules } from '../pipeline/discriminator.ts';
+import type { DerivedSpec, Doc } from '../pipeline/specs.ts';
+import { attempt } from '../pipeline/watched.ts';
 import type { Compared, Said } from './compared.ts';
 
 /** The words beside the source: what is left without the references, and what they say. */

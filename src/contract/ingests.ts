@@ -2,9 +2,9 @@
 import { canonical } from '../base/json.ts';
 import { type Model, containerOf, examplesOf, valueAt } from '../model/model.ts';
 import { type Rule, type RuleResult, SOURCES, noDesign } from '../model/rules/rule.ts';
-import { parseDate } from '../definition/date.ts';
-import type { ArchiveSpec, Doc, IngestSpec } from '../definition/specs.ts';
-import { attempt, watched } from '../definition/watched.ts';
+import { parseDate } from '../pipeline/date.ts';
+import type { ArchiveSpec, Doc, IngestSpec } from '../pipeline/specs.ts';
+import { attempt, watched } from '../pipeline/watched.ts';
 import type { Contract } from './declared.ts';
 import { noPipeline } from './existence.ts';
 

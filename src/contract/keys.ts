@@ -2,10 +2,10 @@
 import { canonical } from '../base/json.ts';
 import type { Facts } from '../model/rules/facts.ts';
 import { type Rule, type RuleResult, SOURCES, missing, noDesign } from '../model/rules/rule.ts';
-import { typeRules } from '../definition/discriminator.ts';
-import { attempt } from '../definition/watched.ts';
-import { aggregateId } from '../definition/sink-id.ts';
-import type { Doc } from '../definition/specs.ts';
+import { typeRules } from '../pipeline/discriminator.ts';
+import { attempt } from '../pipeline/watched.ts';
+import { aggregateId } from '../pipeline/sink-id.ts';
+import type { Doc } from '../pipeline/specs.ts';
 import { differencesOf } from './columns.ts';
 import { type Contract, type Declared, writing } from './declared.ts';
 import { anyProjection } from './existence.ts';

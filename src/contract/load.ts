@@ -1,5 +1,5 @@
 // G4 and G10: the largest cost of keeping a projection fresh, and its lag.
-import { fanOuts } from '../definition/fan-outs.ts';
+import { fanOuts } from '../pipeline/fan-outs.ts';
 import { type Rule, SOURCES, missing, n } from '../model/rules/rule.ts';
 import { differencesOf } from './columns.ts';
 import type { Contract } from './declared.ts';

@@ -2,9 +2,9 @@
 import { isObject } from '../base/json.ts';
 import { didYouMean, valueAt } from '../model/rules/facts.ts';
 import { examplesOf } from '../model/model.ts';
-import { typeRules } from '../definition/discriminator.ts';
-import type { AggregateSpec, Doc, MeasureSpec, Pipeline } from '../definition/specs.ts';
-import { attempt } from '../definition/watched.ts';
+import { typeRules } from '../pipeline/discriminator.ts';
+import type { AggregateSpec, Doc, MeasureSpec, Pipeline } from '../pipeline/specs.ts';
+import { attempt } from '../pipeline/watched.ts';
 import type { Compared, Said } from './compared.ts';
 import { writing } from './declared.ts';
 import { type Expression, expressionOf } from './expression.ts';

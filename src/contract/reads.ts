@@ -1,9 +1,9 @@
 // Finds the fields that embeds, reactions, `send` and `publish` read. The examples don't show the results of these functions.
 import { isObject } from '../base/json.ts';
 import { type Model, examplesOf } from '../model/model.ts';
-import { attempt } from '../definition/watched.ts';
-import { typeRules } from '../definition/discriminator.ts';
-import type { DerivedSpec, Doc, EmbedSpec, Pipeline } from '../definition/specs.ts';
+import { attempt } from '../pipeline/watched.ts';
+import { typeRules } from '../pipeline/discriminator.ts';
+import type { DerivedSpec, Doc, EmbedSpec, Pipeline } from '../pipeline/specs.ts';
 import { type Read, Watcher } from './watcher.ts';
 
 /** Fields that the functions of such a declaration read and that no example has. */

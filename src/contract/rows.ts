@@ -4,9 +4,9 @@ import type { DocumentType, Model } from '../model/model.ts';
 import { containerOf, examplesOf } from '../model/model.ts';
 import type { Facts } from '../model/rules/facts.ts';
 import { type Rule, type RuleResult, SOURCES, missing, more, noDesign } from '../model/rules/rule.ts';
-import { recompute, rowKey, visible } from '../definition/oracle/recompute.ts';
-import type { Doc, Pipeline, ProjectionSpec } from '../definition/specs.ts';
-import { attempt } from '../definition/watched.ts';
+import { recompute, rowKey, visible } from '../pipeline/oracle/recompute.ts';
+import type { Doc, Pipeline, ProjectionSpec } from '../pipeline/specs.ts';
+import { attempt } from '../pipeline/watched.ts';
 import { type Contract, writing } from './declared.ts';
 import { unmatched } from './embeds.ts';
 

@@ -3,12 +3,12 @@ import type { Design, ProjectionRow } from '../model/documents.ts';
 import { factsOf } from '../model/rules/index.ts';
 import { keyPathsOf } from '../model/model.ts';
 import { hasName } from '../model/reader/names.ts';
-import { type TableSpan, tableSpans } from '../model/reader/spans.ts';
-import type { ArchiveSpec, DerivedSpec, Doc, Pipeline } from '../definition/specs.ts';
+import { type TableSpan, tableSpans } from '../model/reader/text/spans.ts';
+import type { ArchiveSpec, DerivedSpec, Doc, Pipeline } from '../pipeline/specs.ts';
 import { differences, startIn } from './columns.ts';
 import type { Compared } from './compared.ts';
 import { Contract, type Declared } from './declared.ts';
-import { startOf } from '../definition/start.ts';
+import { startOf } from '../pipeline/start.ts';
 import { type Run, type Whole, depends, groupOf, isWhole, outputsOf, trace } from './trace.ts';
 
 const HEADERS = [

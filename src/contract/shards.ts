@@ -1,5 +1,5 @@
 // I1 to I3: the document's shard map against the pipeline's `shards`, its containers and its own rows.
-import { shardedContainers } from '../definition/places.ts';
+import { shardedContainers } from '../pipeline/places.ts';
 import type { DocumentedMap } from '../model/documents.ts';
 import { namedContainers } from '../model/reader/shard-maps.ts';
 import type { Facts } from '../model/rules/facts.ts';

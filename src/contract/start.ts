@@ -1,6 +1,6 @@
 // G13: pipelines that a host refuses to start.
 import { type Rule, SOURCES, missing, noDesign } from '../model/rules/rule.ts';
-import { checkPipeline } from '../definition/check/check-pipeline.ts';
+import { checkPipeline } from '../pipeline/check/check-pipeline.ts';
 import type { Contract } from './declared.ts';
 
 /** The default names of Millrace's own containers, with the settings that change them. */

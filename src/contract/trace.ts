@@ -2,8 +2,8 @@
 import { canonical } from '../base/json.ts';
 import { messageOf } from '../base/errors.ts';
 import { type Model, examplesOf } from '../model/model.ts';
-import type { AggregateSpec, CopySpec, Doc, Pipeline, ReferenceSpec } from '../definition/specs.ts';
-import { typeRules } from '../definition/discriminator.ts';
+import type { AggregateSpec, CopySpec, Doc, Pipeline, ReferenceSpec } from '../pipeline/specs.ts';
+import { typeRules } from '../pipeline/discriminator.ts';
 import type { Declared } from './declared.ts';
 import { type Read, Watcher } from './watcher.ts';
 

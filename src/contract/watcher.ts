@@ -1,7 +1,7 @@
 // Records which fields a declaration's functions read that no example has, including fields of list elements.
 import { isObject } from '../base/json.ts';
 import { type Model, examplesOf } from '../model/model.ts';
-import type { Doc, SourceRef } from '../definition/specs.ts';
+import type { Doc, SourceRef } from '../pipeline/specs.ts';
 
 export interface Read {
   readonly of: SourceRef;

@@ -5,7 +5,7 @@ import { once } from '../base/once.ts';
 import type { AccountSettings } from '../base/accounts.ts';
 import { cosmosError } from './errors.ts';
 import { failureOf } from './failure.ts';
-import { REQUEST_TIMEOUT_MS } from './landing.ts';
+import { REQUEST_TIMEOUT_MS } from './request-timeout.ts';
 import { requestSpans } from './request-spans.ts';
 
 /**

@@ -1,8 +1,8 @@
 import type { Container, FeedOptions, SqlQuerySpec } from '@azure/cosmos';
 import { assertReadable } from '../base/format.ts';
-import type { Meter } from './meter.ts';
+import type { Meter } from './budget/charge-meter.ts';
 import { QueryPages, type QueryPagesOptions } from './query-pages.ts';
-import { spendingOf } from './spending.ts';
+import { spendingOf } from './budget/meter.ts';
 
 /**
  * Yields every result of a query, page by page. A client with a budget spends it in the bulk lane. With `anyFormat` the

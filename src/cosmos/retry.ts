@@ -2,7 +2,7 @@ import { MillraceError, abortReason, messageOf } from '../base/errors.ts';
 import { type Clock, systemClock } from '../base/clock.ts';
 import { type Failure, failureOf } from './failure.ts';
 import { COSMOS_ERRORS } from './errors.ts';
-import type { Meter } from './meter.ts';
+import type { Meter } from './budget/charge-meter.ts';
 import { sharedError } from '../base/shared-errors.ts';
 
 export interface RetryOptions {

@@ -1,5 +1,5 @@
 import { isObject } from '../base/json.ts';
-import { type Effect, type Operation, effectOf, operationName } from '../operations/operation.ts';
+import { type Effect, type Operation, effectOf, operationName } from '../verbs/operation.ts';
 import { dashboardError } from './errors.ts';
 
 /**

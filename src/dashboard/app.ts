@@ -9,8 +9,8 @@ import { type Allowed, type Asked, askedOf } from './allowed.ts';
 import { dashboardError } from './errors.ts';
 import type { PageFile } from './files.ts';
 import type { Live } from './live.ts';
-import type { Context } from '../operations/context.ts';
-import { type OperationResult, operationName } from '../operations/operation.ts';
+import type { Context } from '../procedures/context.ts';
+import { type OperationResult, operationName } from '../verbs/operation.ts';
 import { shown } from './shown.ts';
 
 /** Who asks. */

@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { canonical } from '../base/json.ts';
 import { messageOf } from '../base/errors.ts';
 import { withoutSecrets } from '../base/secrets.ts';
-import type { Context } from '../operations/context.ts';
-import type { OperationResult } from '../operations/operation.ts';
-import type { Screen } from '../operations/screen.ts';
+import type { Context } from '../procedures/context.ts';
+import type { OperationResult } from '../verbs/operation.ts';
+import type { Screen } from '../procedures/screen.ts';
 import type { Asked } from './allowed.ts';
 import { dashboardError } from './errors.ts';
 

@@ -5,7 +5,7 @@ import { createAdaptorServer } from '@hono/node-server';
 import { getCookie, setCookie } from 'hono/cookie';
 import { messageOf } from '../base/errors.ts';
 import { once } from '../base/once.ts';
-import type { Operation } from '../operations/operation.ts';
+import type { Operation } from '../verbs/operation.ts';
 import type { Workspace } from '../runtime/workspace.ts';
 import { Access, type Tokens, assertClosed, isLoopback } from './access.ts';
 import { allowedOf } from './allowed.ts';

@@ -2,7 +2,7 @@ import { timingSafeEqual } from 'node:crypto';
 import { z } from 'zod';
 import { UsageError } from '../base/errors.ts';
 import type { Controls } from './controls.ts';
-import type { Faults } from './cosmos/physics/faults.ts';
+import type { Faults } from './cosmos/time-and-charge/faults.ts';
 import type { EmulatorStats } from './cosmos/server/stats.ts';
 import { badRequest, header, parseObject, WireError } from './cosmos/wire/wire.ts';
 import type { Call, Reply } from './cosmos/wire/wire.ts';

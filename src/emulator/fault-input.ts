@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Faults } from './cosmos/physics/faults.ts';
+import type { Faults } from './cosmos/time-and-charge/faults.ts';
 import { isKind, KINDS } from './cosmos/wire/kind.ts';
 import { emulatorError } from './errors.ts';
 

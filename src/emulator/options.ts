@@ -1,5 +1,5 @@
 import type { UsageError } from '../base/errors.ts';
-import type { Faults } from './cosmos/physics/faults.ts';
+import type { Faults } from './cosmos/time-and-charge/faults.ts';
 import { checkPrincipals } from './entra/access.ts';
 import type { Principals } from './entra/access.ts';
 import { faultsOf } from './fault-input.ts';

@@ -5,16 +5,11 @@ import { formatOf } from '../base/format.ts';
 import { canonical } from '../base/json.ts';
 import { once } from '../base/once.ts';
 import { readItem } from '../cosmos/read-item.ts';
-import { rewrite } from '../cosmos/rewrite.ts';
-import {
-  type Fingerprint,
-  type FingerprintedSpec,
-  fingerprintOf,
-  incompatibilities,
-} from '../definition/fingerprint.ts';
-import { type Pipeline, projectionId } from '../definition/specs.ts';
+import { rewrite } from '../cosmos/compare-and-swap.ts';
+import { type Fingerprint, type FingerprintedSpec, fingerprintOf, incompatibilities } from '../pipeline/fingerprint.ts';
+import { type Pipeline, projectionId } from '../pipeline/specs.ts';
 import type { Model } from '../model/model.ts';
-import { Poison, type Runner } from '../projections/runner.ts';
+import { Poison, type Runner } from '../kinds/runner.ts';
 import { engineError } from './errors.ts';
 
 interface Stored extends Fingerprint {

@@ -1,6 +1,6 @@
 import { type Change, compareVersions } from '../feed/reading/change.ts';
-import { Poison, type Refusal, type Runner, asRefusal } from '../projections/runner.ts';
-import type { DocumentAccess } from '../sinks/document-access.ts';
+import { Poison, type Refusal, type Runner, asRefusal } from '../kinds/runner.ts';
+import type { DocumentAccess } from '../access/document-access.ts';
 import type { DeadLetters } from './dead-letters/dead-letters.ts';
 import type { Erased } from './erasures/watch.ts';
 import { type Applied, isInfrastructure } from './isolate.ts';

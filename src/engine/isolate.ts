@@ -1,8 +1,8 @@
 import { MillraceError } from '../base/errors.ts';
 import { type FailureKind, failureOf } from '../cosmos/failure.ts';
 import type { Change } from '../feed/reading/change.ts';
-import { Poison, type Refusal, type Runner, asRefusal } from '../projections/runner.ts';
-import type { DocumentAccess } from '../sinks/document-access.ts';
+import { Poison, type Refusal, type Runner, asRefusal } from '../kinds/runner.ts';
+import type { DocumentAccess } from '../access/document-access.ts';
 
 /** The result of a runner's changes. */
 export interface Applied {

@@ -2,10 +2,10 @@ import { CLOCK_SKEW_MS } from '../base/bounds.ts';
 import { systemClock } from '../base/clock.ts';
 import type { Change, Identity, Version } from '../feed/reading/change.ts';
 import { type SourceContainer, toChange } from '../feed/reading/mapper.ts';
-import type { ColdRead } from '../projections/archive/cold-read.ts';
-import { hasLeft } from '../projections/moved.ts';
-import { asArchived } from '../projections/archive/leaving.ts';
-import type { DocumentAccess } from '../sinks/document-access.ts';
+import type { ColdRead } from '../kinds/archive/cold-read.ts';
+import { hasLeft } from '../kinds/moved.ts';
+import { asArchived } from '../kinds/archive/leaving.ts';
+import type { DocumentAccess } from '../access/document-access.ts';
 
 /** What stands for a change whose document is read from its source again: a dead letter, or a change that is set aside. */
 export interface Remembered extends Identity {

@@ -20,7 +20,7 @@ export { DEFAULT_TIMINGS } from './sharing/feed-host.ts';
 export type { LeaseStatus, Timings } from './sharing/feed-host.ts';
 export { LeaseDeleted, LeaseLost, LeaseStalled } from './leases/lease.ts';
 export { LeaseInDoubt, PageTooOld } from './tenure/lease-tenure.ts';
-export { Halt, HandlerTimeout } from './tenure/handle.ts';
+export { Halt, HandlerTimeout } from './tenure/page-handler.ts';
 export { CosmosLeaseStore, leasePrefix } from './leases/cosmos-lease-store.ts';
 export type { CosmosLeaseStoreOptions } from './leases/cosmos-lease-store.ts';
 export { ensureLeaseContainer } from './leases/ensure-lease-container.ts';

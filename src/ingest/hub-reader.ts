@@ -6,7 +6,7 @@ import type {
   Subscription,
 } from '@azure/event-hubs';
 import { type Clock, systemClock } from '../base/clock.ts';
-import type { HubClients, HubConsumer } from '../sinks/hub-clients.ts';
+import type { HubClients, HubConsumer } from '../access/hub-clients.ts';
 import { sharedError } from '../base/shared-errors.ts';
 
 export interface HubReaderOptions {

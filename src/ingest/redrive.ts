@@ -1,4 +1,4 @@
-import { projectionId, type IngestSpec } from '../definition/specs.ts';
+import { projectionId, type IngestSpec } from '../pipeline/specs.ts';
 import type { DeadLetter, DeadLetters } from '../engine/dead-letters/dead-letters.ts';
 import { LetterBodyDamaged } from '../engine/dead-letters/letter-bodies.ts';
 import type { Erased } from '../engine/erasures/watch.ts';

@@ -1,11 +1,11 @@
 // How the documents of events are stored.
 import type { Database } from '@azure/cosmos';
-import type { Meter } from '../cosmos/meter.ts';
-import { spendingOf } from '../cosmos/spending.ts';
+import type { Meter } from '../cosmos/budget/charge-meter.ts';
+import { spendingOf } from '../cosmos/budget/meter.ts';
 import type { Key } from '../feed/reading/change.ts';
 import type { Fence } from '../feed/tenure/fence.ts';
-import { CosmosAccess } from '../sinks/cosmos-access.ts';
-import type { DocumentAccess } from '../sinks/document-access.ts';
+import { CosmosAccess } from '../access/cosmos-access.ts';
+import type { DocumentAccess } from '../access/document-access.ts';
 
 export interface IngestAccess extends Pick<DocumentAccess, 'read'> {
   /** Creates a document. A conflict: it may exist, or the answer was lost. */

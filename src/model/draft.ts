@@ -1,6 +1,6 @@
 // Drafts the two documents from a live account, and names what is still to be written.
 import { isObject } from '../base/json.ts';
-import type { ContainerDefinition } from './apply.ts';
+import type { ContainerDefinition } from './container-definitions.ts';
 import { type Doc, shapeOf, typeNameOf } from './drift.ts';
 
 /** RPS of one container, from the account's metrics. */

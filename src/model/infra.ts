@@ -1,5 +1,5 @@
 // Writes the containers of a pipeline as Bicep, which is reviewed and deployed like the rest of infra/.
-import type { ContainerDefinition } from './apply.ts';
+import type { ContainerDefinition } from './container-definitions.ts';
 
 /** A JSON value as a literal of Bicep. */
 function literal(value: unknown, indent: string): string {

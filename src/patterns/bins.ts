@@ -4,8 +4,8 @@ import { assertFormat, formatOf } from '../base/format.ts';
 import { failureOf } from '../cosmos/failure.ts';
 import { AmbiguousOutcome, withRetry } from '../cosmos/retry.ts';
 import { Refused, transact } from '../cosmos/transact.ts';
-import { parseDate } from '../definition/date.ts';
-import { type WindowUnit, timeWindow } from '../definition/time-window.ts';
+import { parseDate } from '../pipeline/date.ts';
+import { type WindowUnit, timeWindow } from '../pipeline/time-window.ts';
 import { patternsError } from './errors.ts';
 
 export interface BinOptions {

@@ -1,11 +1,11 @@
-import { AzureBlobStore } from '../archive/azure-blob-store.ts';
-import type { BlobStore, HoldingStore } from '../archive/blob-store.ts';
+import { AzureBlobStore } from '../archive/blobs/azure-blob-store.ts';
+import type { BlobStore, HoldingStore } from '../archive/blobs/blob-store.ts';
 import { historyOf } from '../archive/open.ts';
 import type { History } from '../archive/types.ts';
 import { UsageError } from '../base/errors.ts';
 import { fetchAll } from '../cosmos/fetch-all.ts';
-import { asStored } from '../definition/discriminator.ts';
-import { ENTRY } from '../projections/archive/entries.ts';
+import { asStored } from '../pipeline/discriminator.ts';
+import { ENTRY } from '../kinds/archive/entries.ts';
 import { sourcePlace } from './place-containers.ts';
 import type { LoadedPipeline, Place, Services } from './workspace.ts';
 

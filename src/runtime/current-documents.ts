@@ -3,7 +3,7 @@ import { type Clock, systemClock } from '../base/clock.ts';
 import { isObject } from '../base/json.ts';
 import { type KeyPath, fullKey, valueAt } from '../cosmos/paths.ts';
 import type { SourceContainer } from '../feed/reading/mapper.ts';
-import type { DocumentAccess, SinkDocument } from '../sinks/document-access.ts';
+import type { DocumentAccess, SinkDocument } from '../access/document-access.ts';
 
 type Raw = Record<string, unknown>;
 

@@ -7,9 +7,9 @@ import type {
 import { UsageError, messageOf } from '../base/errors.ts';
 import { once } from '../base/once.ts';
 import { type Settings, requireEventHubs } from '../base/settings.ts';
-import { hubFailure } from '../sinks/event-hub.ts';
-import { checkGroup } from '../sinks/consumer-group.ts';
-import type { HubClients } from '../sinks/hub-clients.ts';
+import { hubFailure } from '../access/event-hub.ts';
+import { checkGroup } from '../access/consumer-group.ts';
+import type { HubClients } from '../access/hub-clients.ts';
 import { blobContainer } from './blob-container.ts';
 import { runtimeError } from './errors.ts';
 

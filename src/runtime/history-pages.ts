@@ -1,6 +1,6 @@
 import { systemClock } from '../base/clock.ts';
-import type { DerivedSpec } from '../definition/specs.ts';
-import { sourcesOf } from '../definition/pipeline.ts';
+import type { DerivedSpec } from '../pipeline/specs.ts';
+import { sourcesOf } from '../pipeline/pipeline.ts';
 import type { Engine } from '../engine/engine.ts';
 import { sourceContainers } from '../engine/runners.ts';
 import type { Change } from '../feed/reading/change.ts';

@@ -1,11 +1,11 @@
 import type { Settings } from '../base/settings.ts';
 import { ridOf } from '../cosmos/rid.ts';
-import { feedModeOf } from '../definition/all-versions.ts';
+import { feedModeOf } from '../pipeline/all-versions.ts';
 import { CosmosLeaseStore, leasePrefix } from '../feed/leases/cosmos-lease-store.ts';
 import type { SourceContainer } from '../feed/reading/mapper.ts';
 import { type OpenSource, type OpenSourceOptions, openSource } from '../feed/reading/open-source.ts';
 import { sourcePlace } from './place-containers.ts';
-import { apartOf, leaseNameOf } from './processor-name.ts';
+import { apartOf, leaseNameOf } from './hosts/processor-name.ts';
 import type { LoadedPipeline, Services } from './workspace.ts';
 
 /** The parts that feeds and engines are made of. */

@@ -1,4 +1,4 @@
-import type { Pipeline } from '../definition/specs.ts';
+import type { Pipeline } from '../pipeline/specs.ts';
 import type { Jobs } from '../jobs/jobs.ts';
 
 /** Opens the queue of a pipeline's background jobs. Each pipeline has one. */

@@ -1,7 +1,7 @@
 // Which database a container of a pipeline's part is in. A part of a shard reads and writes the global place too.
 import type { Database } from '@azure/cosmos';
-import { joinsShards } from '../definition/places.ts';
-import { type Pipeline, projectionId } from '../definition/specs.ts';
+import { joinsShards } from '../pipeline/places.ts';
+import { type Pipeline, projectionId } from '../pipeline/specs.ts';
 import type { Place, Services } from './workspace.ts';
 
 type At = Pick<Services, 'place' | 'global'>;

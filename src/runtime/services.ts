@@ -3,11 +3,11 @@ import type { AccountSettings } from '../base/accounts.ts';
 import type { Settings } from '../base/settings.ts';
 import { once } from '../base/once.ts';
 import { bulkMarks, checkAccount, connect } from '../cosmos/connect.ts';
-import { limitSpending, shareSpending } from '../cosmos/spending.ts';
+import { limitSpending, shareSpending } from '../cosmos/budget/meter.ts';
 import type { ShardLocation } from '../shards/map/documents.ts';
 import { Places } from '../shards/places/places.ts';
 import { blobContainer } from './blob-container.ts';
-import { Budgets } from './budgets.ts';
+import { Budgets } from './hosts/budgets.ts';
 import { eventHubs } from './event-hubs.ts';
 import type { Global, Place, Services } from './workspace.ts';
 

@@ -1,8 +1,8 @@
 // The stored shard map of a pipeline, and its shards as places.
 import { type Settings, requireShardMaps } from '../base/settings.ts';
 import { splitPath } from '../cosmos/paths.ts';
-import { partOf, placeOf, shardedContainers } from '../definition/places.ts';
-import type { DerivedSpec } from '../definition/specs.ts';
+import { partOf, placeOf, shardedContainers } from '../pipeline/places.ts';
+import type { DerivedSpec } from '../pipeline/specs.ts';
 import { type Shard, type ShardMap, ShardMapManager } from '../shards/index.ts';
 import { type ShardLocation, addressOf, shownLocation } from '../shards/map/documents.ts';
 import { type Router, openRouter } from '../shards/routing/router.ts';

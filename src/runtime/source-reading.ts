@@ -1,10 +1,10 @@
-import { Meter } from '../cosmos/meter.ts';
-import { spendingOf } from '../cosmos/spending.ts';
-import { projectionId } from '../definition/specs.ts';
-import { feedReaders, sourcesOf } from '../definition/pipeline.ts';
-import { tenantFollowsFromKey, tenantRuleOf } from '../definition/tenant.ts';
-import { type Registered, backlogOf } from '../engine/backlog/registered.ts';
-import { openAside } from '../engine/open-aside.ts';
+import { Meter } from '../cosmos/budget/charge-meter.ts';
+import { spendingOf } from '../cosmos/budget/meter.ts';
+import { projectionId } from '../pipeline/specs.ts';
+import { feedReaders, sourcesOf } from '../pipeline/pipeline.ts';
+import { tenantFollowsFromKey, tenantRuleOf } from '../pipeline/tenant.ts';
+import { type Registered, backlogOf } from '../engine/deferred/registered.ts';
+import { openAside } from '../engine/open-deferred.ts';
 import type { LeaseStore } from '../feed/leases/lease.ts';
 import { LagEstimator } from '../feed/processor/estimator.ts';
 import type { LeaseLag } from '../feed/processor/telemetry.ts';

@@ -1,11 +1,11 @@
 // Binds the tables of a pipeline to its model and to a database.
 import type { Settings } from '../base/settings.ts';
 import { requirePostgresUrl } from '../base/settings.ts';
-import type { Pipeline } from '../definition/specs.ts';
-import { withRows } from '../definition/tables/bind.ts';
-import { type TableLayout, layoutOf } from '../definition/tables/layout.ts';
+import type { Pipeline } from '../pipeline/specs.ts';
+import { withRows } from '../pipeline/tables/bind.ts';
+import { type TableLayout, layoutOf } from '../pipeline/tables/layout.ts';
 import { type Database, openDatabase } from '../postgres/database.ts';
-import { tableSink } from '../sinks/tables/table-sink.ts';
+import { tableSink } from '../access/tables/table-sink.ts';
 import type { LoadedPipeline } from './workspace.ts';
 
 /** The database of the settings. It connects with the first transaction, so a pipeline without tables needs none. */

@@ -3,13 +3,13 @@ import type { ContainerClient } from '@azure/storage-blob';
 import type { UsageError } from '../base/errors.ts';
 import type { Settings } from '../base/settings.ts';
 import type { PipelineSource } from '../contract/declared.ts';
-import type { Pipeline } from '../definition/specs.ts';
+import type { Pipeline } from '../pipeline/specs.ts';
 import type { Jobs } from '../jobs/jobs.ts';
 import type { Model } from '../model/model.ts';
 import type { ShardLocation } from '../shards/map/documents.ts';
 import type { Database as TablesDatabase } from '../postgres/database.ts';
 import type { Places } from '../shards/places/places.ts';
-import type { HubClients } from '../sinks/hub-clients.ts';
+import type { HubClients } from '../access/hub-clients.ts';
 
 /** A loaded pipeline folder. */
 export interface LoadedPipeline {

@@ -1,6 +1,6 @@
 import { isObject } from '../base/json.ts';
-import { parseDate } from '../definition/date.ts';
-import type { Doc } from '../definition/specs.ts';
+import { parseDate } from '../pipeline/date.ts';
+import type { Doc } from '../pipeline/specs.ts';
 import type { Container, DocumentType } from '../model/model.ts';
 import { Dice } from './dice.ts';
 

@@ -1,5 +1,5 @@
-import type { Doc } from '../definition/specs.ts';
-import { ownFields } from '../definition/oracle/recompute.ts';
+import type { Doc } from '../pipeline/specs.ts';
+import { ownFields } from '../pipeline/oracle/recompute.ts';
 import { canonical } from '../base/json.ts';
 
 /** Documents by container, each with its `id` and `type`. */

@@ -1,6 +1,6 @@
 // The database of a pipeline's tables, for scenarios one after the other: PGlite has one session.
-import type { TableLayout } from '../definition/tables/layout.ts';
-import { migrateTables } from '../operations/sql/migrate.ts';
+import type { TableLayout } from '../pipeline/tables/layout.ts';
+import { migrateTables } from '../procedures/sql/migrate.ts';
 import { type Database, openDatabase } from '../postgres/database.ts';
 import { startPglite } from '../postgres/pglite.ts';
 

@@ -1,10 +1,10 @@
 import { CosmosClient } from '@azure/cosmos';
 import type { Model } from '../model/model.ts';
-import type { Doc, Pipeline } from '../definition/specs.ts';
-import { loadPipeline } from '../runtime/load-pipeline.ts';
+import type { Doc, Pipeline } from '../pipeline/specs.ts';
+import { loadPipeline } from '../runtime/pipeline/load-pipeline.ts';
 import { layoutsOf, withTables } from '../runtime/tables.ts';
 import { openTables } from './tables.ts';
-import { planModel } from '../operations/model/apply.ts';
+import { planModel } from '../procedures/apply/apply.ts';
 import type { ShardLocation } from '../shards/map/documents.ts';
 import type { Services } from '../runtime/workspace.ts';
 import { Scenario } from './scenario.ts';

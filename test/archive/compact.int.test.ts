@@ -1,14 +1,14 @@
 // A compaction of small blobs, step by step: ARC-H30 to ARC-H32.
 import { expect, it } from 'vitest';
-import { BlobOffline } from '../../src/archive/blob-offline.ts';
+import { BlobOffline } from '../../src/archive/blobs/blob-offline.ts';
 import { type CompactOptions, type CompactResult, compactArchive } from '../../src/archive/compact.ts';
 import { Holds, holdBlobs, releaseBlobs } from '../../src/archive/holds.ts';
-import { manifestBeside } from '../../src/archive/layout.ts';
-import { delist } from '../../src/archive/manifests.ts';
+import { manifestBeside } from '../../src/archive/blobs/layout.ts';
+import { delist } from '../../src/archive/blobs/manifests.ts';
 import { restoreArchive } from '../../src/archive/restore.ts';
 import { verifyArchive } from '../../src/archive/verify.ts';
 import { systemClock } from '../../src/base/clock.ts';
-import type { DocumentAccess } from '../../src/sinks/document-access.ts';
+import type { DocumentAccess } from '../../src/access/document-access.ts';
 import { MemoryBlobStore } from './memory-blob-store.ts';
 import { type ArchiveStage, SIGNAL, archiveStage, order } from './stage.ts';
 

@@ -1,12 +1,12 @@
 // What archiving costs in request units, by the embedded server's measure: the figures of docs/SPEC-archive.md.
 import { expect, it } from 'vitest';
-import { archiveAgain } from '../../src/archive/again.ts';
-import { sweepArchive } from '../../src/archive/sweep.ts';
-import { Meter } from '../../src/cosmos/meter.ts';
-import { archiveRunner } from '../../src/projections/archive/archive-runner.ts';
-import { liveHalf } from '../../src/projections/archive/live-half.ts';
-import { CosmosAccess } from '../../src/sinks/cosmos-access.ts';
-import { UNFENCED } from '../projections/history.ts';
+import { archiveAgain } from '../../src/archive/sweep/re-archive.ts';
+import { sweepArchive } from '../../src/archive/sweep/sweep.ts';
+import { Meter } from '../../src/cosmos/budget/charge-meter.ts';
+import { archiveRunner } from '../../src/kinds/archive/archive-runner.ts';
+import { liveHalf } from '../../src/kinds/archive/live-half.ts';
+import { CosmosAccess } from '../../src/access/cosmos-access.ts';
+import { UNFENCED } from '../kinds/history.ts';
 import { MemoryBlobStore } from './memory-blob-store.ts';
 import { NOW, OPEN, SIGNAL, SPEC, archiveStage, order } from './stage.ts';
 

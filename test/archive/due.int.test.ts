@@ -1,10 +1,10 @@
 // How a sweep finds what is due: by an index of the source, with the versions from the feed of each key (ARC-H22).
 import { expect, it, test } from 'vitest';
-import { duePages } from '../../src/archive/due-pages.ts';
-import { sweepArchive } from '../../src/archive/sweep.ts';
+import { duePages } from '../../src/archive/sweep/due-pages.ts';
+import { sweepArchive } from '../../src/archive/sweep/sweep.ts';
 import type { Archive } from '../../src/archive/types.ts';
-import { parseDate } from '../../src/definition/date.ts';
-import type { ArchiveRule, Doc } from '../../src/definition/specs.ts';
+import { parseDate } from '../../src/pipeline/date.ts';
+import type { ArchiveRule, Doc } from '../../src/pipeline/specs.ts';
 import type { KeyedSource } from '../../src/feed/reading/source.ts';
 import { MemoryBlobStore } from './memory-blob-store.ts';
 import { Random } from '../support/random.ts';

@@ -2,14 +2,14 @@
 import { expect, it } from 'vitest';
 import { type ExpireOptions, type ExpireResult, expireArchive, isOver } from '../../src/archive/expire.ts';
 import { Holds, holdBlobs, releaseBlobs } from '../../src/archive/holds.ts';
-import { manifestBeside } from '../../src/archive/layout.ts';
-import { delist } from '../../src/archive/manifests.ts';
+import { manifestBeside } from '../../src/archive/blobs/layout.ts';
+import { delist } from '../../src/archive/blobs/manifests.ts';
 import { restoreArchive } from '../../src/archive/restore.ts';
 import { verifyArchive } from '../../src/archive/verify.ts';
 import { WRITE_GRACE_MS } from '../../src/base/bounds.ts';
 import { systemClock } from '../../src/base/clock.ts';
 import type { Archive } from '../../src/archive/types.ts';
-import type { DocumentAccess } from '../../src/sinks/document-access.ts';
+import type { DocumentAccess } from '../../src/access/document-access.ts';
 import { MemoryBlobStore } from './memory-blob-store.ts';
 import { type ArchiveStage, NOW, SIGNAL, SPEC, archiveStage, order } from './stage.ts';
 

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { BlobServiceClient } from '@azure/storage-blob';
 import { expect, it, onTestFinished } from 'vitest';
-import { AzureBlobStore } from '../../src/archive/azure-blob-store.ts';
+import { AzureBlobStore } from '../../src/archive/blobs/azure-blob-store.ts';
 import { Holds, holdBlobs, releaseBlobs, removeReleased } from '../../src/archive/holds.ts';
 import { systemClock } from '../../src/base/clock.ts';
 import { MemoryBlobStore } from './memory-blob-store.ts';

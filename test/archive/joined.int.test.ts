@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
 import { UsageError } from '../../src/base/errors.ts';
-import type { BlobStore } from '../../src/archive/blob-store.ts';
-import { coldReader } from '../../src/archive/cold-reader.ts';
-import type { CopySpec } from '../../src/definition/specs.ts';
+import type { BlobStore } from '../../src/archive/blobs/blob-store.ts';
+import { coldReader } from '../../src/archive/read/cold-reader.ts';
+import type { CopySpec } from '../../src/pipeline/specs.ts';
 import type { Change } from '../../src/feed/reading/change.ts';
-import { copyRunner } from '../../src/projections/copy/copy-runner.ts';
-import type { DocumentAccess } from '../../src/sinks/document-access.ts';
+import { copyRunner } from '../../src/kinds/copy/copy-runner.ts';
+import type { DocumentAccess } from '../../src/access/document-access.ts';
 import { MemoryBlobStore } from './memory-blob-store.ts';
 import { archiveStage, order } from './stage.ts';
 

@@ -1,12 +1,12 @@
 // What the live half of an archive does when a read of an entry is old, or a sweeper comes late.
 import { expect, it, vi } from 'vitest';
-import { archiveAgain } from '../../src/archive/again.ts';
+import { archiveAgain } from '../../src/archive/sweep/re-archive.ts';
 import { restoreArchive } from '../../src/archive/restore.ts';
 import type { Change } from '../../src/feed/reading/change.ts';
 import { RESTORING } from '../../src/feed/reading/mapper.ts';
-import { Entries } from '../../src/projections/archive/entries.ts';
-import { liveHalf } from '../../src/projections/archive/live-half.ts';
-import type { DocumentAccess, SinkDocument } from '../../src/sinks/document-access.ts';
+import { Entries } from '../../src/kinds/archive/entries.ts';
+import { liveHalf } from '../../src/kinds/archive/live-half.ts';
+import type { DocumentAccess, SinkDocument } from '../../src/access/document-access.ts';
 import { MemoryBlobStore } from './memory-blob-store.ts';
 import { type ArchiveStage, SIGNAL, SPEC, archiveStage, order } from './stage.ts';
 

@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import type { ErasableStore, HoldingStore, StoredBlob } from '../../src/archive/blob-store.ts';
-import { Crash, type Zombies } from '../projections/history.ts';
+import type { ErasableStore, HoldingStore, StoredBlob } from '../../src/archive/blobs/blob-store.ts';
+import { Crash, type Zombies } from '../kinds/history.ts';
 import type { Random } from '../support/random.ts';
 
 /** Blobs in memory, as consistent as Blob Storage is. */

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { compactArchive } from '../../src/archive/compact.ts';
 import { everyOperation } from '../../src/cli/registry.ts';
 import { runCli } from '../../src/cli/run.ts';
-import { openArchives } from '../../src/operations/archive/open.ts';
+import { openArchives } from '../../src/procedures/archive/open.ts';
 import { openWorkspace } from '../../src/runtime/open-workspace.ts';
 
 /** What the parent asks for. */

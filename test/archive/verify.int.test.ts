@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { pack } from '../../src/archive/blob.ts';
-import type { BlobStore } from '../../src/archive/blob-store.ts';
-import { BlobOffline } from '../../src/archive/blob-offline.ts';
+import { pack } from '../../src/archive/blobs/blob.ts';
+import type { BlobStore } from '../../src/archive/blobs/blob-store.ts';
+import { BlobOffline } from '../../src/archive/blobs/blob-offline.ts';
 import { restoreArchive } from '../../src/archive/restore.ts';
 import type { ArchiveFault } from '../../src/archive/types.ts';
 import { listArchive, verifyArchive } from '../../src/archive/verify.ts';

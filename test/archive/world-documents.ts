@@ -1,7 +1,7 @@
 // The documents of a random life, as its application knows them.
-import { visible } from '../../src/definition/oracle/recompute.ts';
-import type { Doc } from '../../src/definition/specs.ts';
-import { LEAVING_TTL_S } from '../../src/projections/archive/leaving.ts';
+import { visible } from '../../src/pipeline/oracle/recompute.ts';
+import type { Doc } from '../../src/pipeline/specs.ts';
+import { LEAVING_TTL_S } from '../../src/kinds/archive/leaving.ts';
 
 /** As the application means it: without what the archive added. */
 export function plain(doc: Doc): Doc {

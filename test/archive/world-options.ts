@@ -1,9 +1,9 @@
 import type { Database } from '@azure/cosmos';
-import type { ErasableStore } from '../../src/archive/blob-store.ts';
-import type { ArchiveSpec } from '../../src/definition/specs.ts';
+import type { ErasableStore } from '../../src/archive/blobs/blob-store.ts';
+import type { ArchiveSpec } from '../../src/pipeline/specs.ts';
 import type { SourceContainer } from '../../src/feed/reading/mapper.ts';
-import type { Sift } from '../../src/projections/archive/live-half.ts';
-import type { Runner } from '../../src/projections/runner.ts';
+import type { Sift } from '../../src/kinds/archive/live-half.ts';
+import type { Runner } from '../../src/kinds/runner.ts';
 import type { Random } from '../support/random.ts';
 
 export interface WorldOptions {

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { CLOCK_SKEW_MS, LANDING_BOUND_MS, TOMBSTONE_TTL_S, WRITE_BOUND_MS } from '../../src/base/bounds.ts';
 import { systemClock } from '../../src/base/clock.ts';
-import { REQUEST_TIMEOUT_MS } from '../../src/cosmos/landing.ts';
+import { REQUEST_TIMEOUT_MS } from '../../src/cosmos/request-timeout.ts';
 
 it('tombstones outlive every write that could undo them (PROC-L13a)', () => {
   expect(TOMBSTONE_TTL_S * 1_000).toBeGreaterThan(WRITE_BOUND_MS + LANDING_BOUND_MS + CLOCK_SKEW_MS);

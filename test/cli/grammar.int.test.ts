@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { everyOperation } from '../../src/cli/registry.ts';
-import { operationName } from '../../src/operations/operation.ts';
+import { operationName } from '../../src/verbs/operation.ts';
 import { SHOP } from '../support/stage.ts';
 import { cli } from './cli.ts';
 

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { everyOperation } from '../../src/cli/registry.ts';
-import { operationName } from '../../src/operations/operation.ts';
+import { operationName } from '../../src/verbs/operation.ts';
 import { cli } from './cli.ts';
 
 const nouns = [...new Set(everyOperation.all().flatMap(({ noun }) => noun ?? []))].map((noun) => noun.split(' '));

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { outputSchemas } from '../../scripts/reference/schemas.ts';
 import { everyOperation } from '../../src/cli/registry.ts';
-import { operationName } from '../../src/operations/operation.ts';
+import { operationName } from '../../src/verbs/operation.ts';
 import { SHOP, openStage } from '../support/stage.ts';
 import { cli } from './cli.ts';
 import { misprinted } from './printed.ts';

@@ -1,5 +1,5 @@
 // Cases of what only the code shows: sweeps without an index, constants, ingests and hubs (G17 to G20), and of what the pipeline declares of tenants and shards (H1, I1 to I3).
-import type { EmbedSpec, IngestEvent, IngestSpec, PublishSpec } from '../../src/definition/specs.ts';
+import type { EmbedSpec, IngestEvent, IngestSpec, PublishSpec } from '../../src/pipeline/specs.ts';
 import type { Edit } from '../model/rules/base.ts';
 import { CUSTOMER, type Code, ORDER, SUMMARY, cold, days, summaries } from './shop.ts';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { CopySpec, Doc } from '../../src/definition/specs.ts';
+import type { CopySpec, Doc } from '../../src/pipeline/specs.ts';
 import { OUT, constantTier, ordersIn, ordersOut } from './cases-code.ts';
 import { type Code, check, cold, days, summaries } from './shop.ts';
 

@@ -8,7 +8,7 @@ import type {
   Doc,
   EmbedSpec,
   ReactSpec,
-} from '../../src/definition/specs.ts';
+} from '../../src/pipeline/specs.ts';
 import { checkDocuments } from '../../src/model/rules/index.ts';
 import { type Edit, documentsOf, edited } from '../model/rules/base.ts';
 import { CODE_CASES, type Case } from './cases-code.ts';

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { withProjections } from '../../src/contract/section.ts';
 import { contractRules } from '../../src/contract/contract-rules.ts';
-import type { Pipeline } from '../../src/definition/specs.ts';
+import type { Pipeline } from '../../src/pipeline/specs.ts';
 import { parseDesign } from '../../src/model/reader/design.ts';
 import { checkDocuments } from '../../src/model/rules/index.ts';
 import { pipelineOf, textsOf } from '../model/example-texts.ts';

@@ -9,9 +9,9 @@ import type {
   IngestSpec,
   ShardsSpec,
   SourceRules,
-} from '../../src/definition/specs.ts';
-import { model } from '../../src/definition/model-ref.ts';
-import { definePipeline } from '../../src/definition/pipeline.ts';
+} from '../../src/pipeline/specs.ts';
+import { model } from '../../src/pipeline/model-ref.ts';
+import { definePipeline } from '../../src/pipeline/pipeline.ts';
 import { type Report, checkDocuments } from '../../src/model/rules/index.ts';
 import { type Edit, documentsOf, edited } from '../model/rules/base.ts';
 

@@ -1,7 +1,7 @@
 // G13: what a host refuses at its start is found by `model check`, at the line of the declaration.
 import { expect, test } from 'vitest';
 import { aggregate, archive, copy, definePipeline, model, source, type PipelineOptions } from 'millrace';
-import { checkPipeline } from '../../src/definition/check/check-pipeline.ts';
+import { checkPipeline } from '../../src/pipeline/check/check-pipeline.ts';
 import { contractRules } from '../../src/contract/contract-rules.ts';
 import { checkDocuments } from '../../src/model/rules/index.ts';
 import { type Edit, documentsOf, edited } from '../model/rules/base.ts';

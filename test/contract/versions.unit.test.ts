@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { CopySpec } from '../../src/definition/specs.ts';
+import type { CopySpec } from '../../src/pipeline/specs.ts';
 import { type Edit, edited } from '../model/rules/base.ts';
 import { type Code, check, cold, days, summaries } from './shop.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
-import { Meter } from '../../src/cosmos/meter.ts';
+import { Meter } from '../../src/cosmos/budget/charge-meter.ts';
 import { AmbiguousOutcome, Unavailable, withRetry } from '../../src/cosmos/retry.ts';
 import { ManualClock } from '../support/clock.ts';
 

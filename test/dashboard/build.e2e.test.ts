@@ -1,6 +1,6 @@
 // A version's way in a browser: built, promoted, and compared with its sources. It waits for the read lag of the verbs.
 import { expect, it, onTestFinished } from 'vitest';
-import { VERSIONS } from '../operations/projections/versions.ts';
+import { VERSIONS } from '../verbs/projections/versions.ts';
 import { openStage } from '../support/stage.ts';
 import { CHROMIUM } from './chromium.ts';
 import { openPage } from './opened.ts';

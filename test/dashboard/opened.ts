@@ -1,7 +1,7 @@
 import { type Page, chromium } from 'playwright-core';
 import { onTestFinished } from 'vitest';
-import { live } from '../operations/projections/versions.ts';
-import type { App } from '../../src/runtime/processor-host.ts';
+import { live } from '../verbs/projections/versions.ts';
+import type { App } from '../../src/runtime/hosts/processor-host.ts';
 import type { Stage } from '../support/stage.ts';
 import { CHROMIUM } from './chromium.ts';
 import { serve } from './served.ts';

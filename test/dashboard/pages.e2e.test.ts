@@ -5,7 +5,7 @@ import { type Browser, type BrowserContext, type Page, chromium } from 'playwrig
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { Dashboard } from '../../src/dashboard/server.ts';
 import type { Workspace } from '../../src/runtime/workspace.ts';
-import { type App, compose } from '../../src/runtime/processor-host.ts';
+import { type App, compose } from '../../src/runtime/hosts/processor-host.ts';
 import { Rates } from '../../src/feed/processor/rates.ts';
 import { startStatusWriter } from '../../src/host/run/status-writer.ts';
 import { type Stage, openStage } from '../support/stage.ts';

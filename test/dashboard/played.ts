@@ -1,6 +1,6 @@
 // A recorded status, played as if its hosts applied as many changes a second as one likes.
 import { z } from 'zod';
-import { type Operation, defineOperation } from '../../src/operations/operation.ts';
+import { type Operation, defineOperation } from '../../src/verbs/operation.ts';
 import recorded from './recorded-status.json' with { type: 'json' };
 
 /** Hosts that the status shows, each with the ranges of the recorded one. */

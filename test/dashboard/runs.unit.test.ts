@@ -2,8 +2,8 @@ import { expect, it, vi } from 'vitest';
 import { z } from 'zod';
 import type { Asked } from '../../src/dashboard/allowed.ts';
 import { Runs } from '../../src/dashboard/runs.ts';
-import type { Context } from '../../src/operations/context.ts';
-import { defineOperation } from '../../src/operations/operation.ts';
+import type { Context } from '../../src/procedures/context.ts';
+import { defineOperation } from '../../src/verbs/operation.ts';
 
 function stage() {
   const waiting: ((error?: Error) => void)[] = [];

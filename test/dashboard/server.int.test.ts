@@ -3,7 +3,7 @@ import { gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { pageFiles } from '../../src/dashboard/files.ts';
 import type { Dashboard } from '../../src/dashboard/server.ts';
-import { compose } from '../../src/runtime/processor-host.ts';
+import { compose } from '../../src/runtime/hosts/processor-host.ts';
 import { type Stage, openStage } from '../support/stage.ts';
 import { OWN, code, post, serve } from './served.ts';
 

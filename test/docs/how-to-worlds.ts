@@ -2,11 +2,11 @@
 import { vi } from 'vitest';
 import { type Clock, systemClock } from '../../src/base/clock.ts';
 import { leasePrefix } from '../../src/feed/leases/cosmos-lease-store.ts';
-import { compose } from '../../src/runtime/processor-host.ts';
+import { compose } from '../../src/runtime/hosts/processor-host.ts';
 import { cli } from '../cli/cli.ts';
 import { clientInside } from '../emulator/emulate.ts';
-import { VERSIONS, fast, live } from '../operations/projections/versions.ts';
-import { VerbStage } from '../operations/shards/shards-stage.ts';
+import { VERSIONS, fast, live } from '../verbs/projections/versions.ts';
+import { VerbStage } from '../verbs/shards/shards-stage.ts';
 import { startAzurite } from '../support/azurite.ts';
 import { ForeignHost } from '../support/foreign-host.ts';
 import { COLD, SHOP, type Stage, openStage } from '../support/stage.ts';

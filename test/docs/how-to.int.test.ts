@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, test, vi } from 'vitest';
 import { cli } from '../cli/cli.ts';
-import { SteppingClock } from '../operations/leases/lease-world.ts';
+import { SteppingClock } from '../verbs/leases/lease-world.ts';
 import { type HowToWorld, WORLDS } from './how-to-worlds.ts';
 
 const FOLDER = join(import.meta.dirname, '../../docs/how-to');

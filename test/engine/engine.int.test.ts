@@ -9,8 +9,8 @@ import type { Change } from '../../src/feed/reading/change.ts';
 import type { Fence } from '../../src/feed/tenure/fence.ts';
 import { whileFresh } from '../../src/feed/tenure/fences.ts';
 import { LeaseLost } from '../../src/feed/leases/lease.ts';
-import { evaluate, type Runner } from '../../src/projections/runner.ts';
-import type { DocumentAccess, Write } from '../../src/sinks/document-access.ts';
+import { evaluate, type Runner } from '../../src/kinds/runner.ts';
+import type { DocumentAccess, Write } from '../../src/access/document-access.ts';
 import { clientOf, emulate } from '../emulator/emulate.ts';
 
 const fence = (assert: () => void = () => undefined): Fence => ({

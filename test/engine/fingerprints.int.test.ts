@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Pipeline, ProjectionSpec } from '../../src/definition/specs.ts';
+import type { Pipeline, ProjectionSpec } from '../../src/pipeline/specs.ts';
 import { Fingerprints } from '../../src/engine/fingerprints.ts';
 import { openEngine } from '../../src/runtime/open-engine.ts';
 import { openStage } from '../support/stage.ts';

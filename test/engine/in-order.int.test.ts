@@ -1,12 +1,12 @@
 import { expect, it } from 'vitest';
 import { MillraceError } from '../../src/base/errors.ts';
-import { Meter } from '../../src/cosmos/meter.ts';
+import { Meter } from '../../src/cosmos/budget/charge-meter.ts';
 import { DeadLetters } from '../../src/engine/dead-letters/dead-letters.ts';
 import { applyOrdered } from '../../src/engine/in-order.ts';
 import type { Change } from '../../src/feed/reading/change.ts';
 import { untilStopped } from '../../src/feed/tenure/fences.ts';
-import type { Runner } from '../../src/projections/runner.ts';
-import { CosmosAccess } from '../../src/sinks/cosmos-access.ts';
+import type { Runner } from '../../src/kinds/runner.ts';
+import { CosmosAccess } from '../../src/access/cosmos-access.ts';
 import { clientOf, emulate } from '../emulator/emulate.ts';
 
 const P = 'out@1';

@@ -4,7 +4,7 @@ import type { Parked } from '../../src/engine/dead-letters/dead-letters.ts';
 import { applyInOrder, merged, reopened } from '../../src/engine/in-order.ts';
 import { letterId, orderOf } from '../../src/engine/dead-letters/letter-document.ts';
 import type { Change } from '../../src/feed/reading/change.ts';
-import { Poison } from '../../src/projections/runner.ts';
+import { Poison } from '../../src/kinds/runner.ts';
 import { Random } from '../support/random.ts';
 import { suiteSeed } from '../support/seed.ts';
 

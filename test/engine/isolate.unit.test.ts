@@ -6,7 +6,7 @@ import { applyIsolating, isInfrastructure } from '../../src/engine/isolate.ts';
 import type { Change } from '../../src/feed/reading/change.ts';
 import { LeaseLost } from '../../src/feed/leases/lease.ts';
 import { PageTooOld } from '../../src/feed/tenure/lease-tenure.ts';
-import { Poison } from '../../src/projections/runner.ts';
+import { Poison } from '../../src/kinds/runner.ts';
 
 const change = (n: number): Change => ({
   container: 'c',

@@ -10,7 +10,7 @@ import type { Change } from '../../src/feed/reading/change.ts';
 import { CosmosLeaseStore } from '../../src/feed/leases/cosmos-lease-store.ts';
 import { FeedHost } from '../../src/feed/sharing/feed-host.ts';
 import { CosmosChangeSource } from '../../src/feed/reading/source.ts';
-import { type Runner, evaluate } from '../../src/projections/runner.ts';
+import { type Runner, evaluate } from '../../src/kinds/runner.ts';
 import { type Request, VirtualTime } from '../support/virtual-time.ts';
 
 const POISONED = 5_000;

@@ -7,8 +7,8 @@ import { type Container, CosmosClient, type OperationInput } from '@azure/cosmos
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { readAirports, readFlights } from '../../examples/flights/input.ts';
 import pipeline from '../../examples/flights/pipeline.ts';
-import type { Doc } from '../../src/definition/specs.ts';
-import { recompute } from '../../src/definition/oracle/recompute.ts';
+import type { Doc } from '../../src/pipeline/specs.ts';
+import { recompute } from '../../src/pipeline/oracle/recompute.ts';
 import { type Emulator, startEmulator } from '../../src/emulator/index.ts';
 import { type Azurite, startAzurite } from '../support/azurite.ts';
 

@@ -3,12 +3,12 @@ import { readFile } from 'node:fs/promises';
 import { expect, it } from 'vitest';
 import { cli } from '../cli/cli.ts';
 import pipeline from '../../examples/tables/pipeline.ts';
-import { entryId } from '../../src/definition/sink-id.ts';
-import type { TableEntry } from '../../src/definition/specs.ts';
+import { entryId } from '../../src/pipeline/sink-id.ts';
+import type { TableEntry } from '../../src/pipeline/specs.ts';
 import { usePglite } from '../support/pglite-stage.ts';
 import { examplesOf, keyPathsOf, valueAt } from '../../src/model/model.ts';
-import { migrateTables } from '../../src/operations/sql/migrate.ts';
-import { loadPipeline } from '../../src/runtime/load-pipeline.ts';
+import { migrateTables } from '../../src/procedures/sql/migrate.ts';
+import { loadPipeline } from '../../src/runtime/pipeline/load-pipeline.ts';
 import { layoutsOf, withTables } from '../../src/runtime/tables.ts';
 
 const FOLDER = new URL('../../examples/tables', import.meta.url).pathname;

@@ -3,8 +3,8 @@ import { ChangeFeedMode, ChangeFeedStartFrom, type Container } from '@azure/cosm
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { cosmosTriggers, runCosmosTrigger } from '../../src/host/local-host/cosmos-triggers.ts';
 import { leasePrefix } from '../../src/feed/leases/cosmos-lease-store.ts';
-import { compose } from '../../src/runtime/processor-host.ts';
-import { visible } from '../../src/definition/oracle/recompute.ts';
+import { compose } from '../../src/runtime/hosts/processor-host.ts';
+import { visible } from '../../src/pipeline/oracle/recompute.ts';
 import { ALL_VERSIONS, type Stage, openStage } from '../support/stage.ts';
 import { type FunctionsHost, indexApp } from './host.ts';
 

@@ -1,7 +1,7 @@
 import type { Container } from '@azure/cosmos';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { visible } from '../../src/definition/oracle/recompute.ts';
-import { compose } from '../../src/runtime/processor-host.ts';
+import { visible } from '../../src/pipeline/oracle/recompute.ts';
+import { compose } from '../../src/runtime/hosts/processor-host.ts';
 import { rewriteDates } from '../../src/host/local-host/host-json.ts';
 import { SHOP, type Stage, openStage } from '../support/stage.ts';
 import { indexApp } from './host.ts';

@@ -5,8 +5,8 @@ import { appendFileSync, readFileSync, rmSync, utimesSync, writeFileSync } from 
 import { delimiter, dirname, join } from 'node:path';
 import type { Container } from '@azure/cosmos';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { visible } from '../../src/definition/oracle/recompute.ts';
-import { compose } from '../../src/runtime/processor-host.ts';
+import { visible } from '../../src/pipeline/oracle/recompute.ts';
+import { compose } from '../../src/runtime/hosts/processor-host.ts';
 import { type DeployedApp, buildDeployedApp } from '../support/deployed-app.ts';
 import { type Millrace, millrace } from '../support/process.ts';
 import { type Stage, openStage } from '../support/stage.ts';

@@ -147,7 +147,7 @@ describe('operations over HTTP', () => {
   it('asks before it destroys', async () => {
     const { registry } = await import('../../src/host/registry.ts');
     const { offered } = await import('../../src/host/http/offered.ts');
-    const { operationName } = await import('../../src/operations/operation.ts');
+    const { operationName } = await import('../../src/verbs/operation.ts');
     const asked = ([noun = '', verb = '', more = '']: string[], body?: string) => post(noun, verb, body, {}, more);
     for (const operation of offered(registry)) {
       const path = operationName(operation).split(' ');

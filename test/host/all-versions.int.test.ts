@@ -1,7 +1,7 @@
 import { ChangeFeedPolicy, ChangeFeedRetentionTimeSpan, type Container } from '@azure/cosmos';
 import { expect, test } from 'vitest';
-import type { Pipeline } from '../../src/definition/specs.ts';
-import { compose } from '../../src/runtime/processor-host.ts';
+import type { Pipeline } from '../../src/pipeline/specs.ts';
+import { compose } from '../../src/runtime/hosts/processor-host.ts';
 import { type Stage, openStage } from '../support/stage.ts';
 
 const ORDER = { storeId: 's1', customerId: 'c1', placedAt: '2026-01-01T10:00:00Z', cents: 5 };

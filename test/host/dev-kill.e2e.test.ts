@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { CosmosClient } from '@azure/cosmos';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import type { DevSummary } from '../../src/host/dev/play.ts';
-import type { LeaseRow } from '../../src/operations/leases/lease-rows.ts';
+import type { LeaseRow } from '../../src/procedures/leases/lease-rows.ts';
 import { type Millrace, millrace } from '../support/process.ts';
 import { Random } from '../support/random.ts';
 import { suiteSeed } from '../support/seed.ts';

@@ -5,8 +5,8 @@ import { chmodSync, cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { loadPipeline } from '../../src/runtime/load-pipeline.ts';
-import { filesOf } from '../../src/operations/model/infra.ts';
+import { loadPipeline } from '../../src/runtime/pipeline/load-pipeline.ts';
+import { filesOf } from '../../src/procedures/apply/infra.ts';
 import { ALL_VERSIONS } from '../support/stage.ts';
 
 const ACCOUNT = { AZURE_SUBSCRIPTION_ID: 'sub', AZURE_RESOURCE_GROUP: 'rg-shop', COSMOS_ACCOUNT_NAME: 'cosmos-shop' };

@@ -3,7 +3,7 @@ import { EventHubProducerClient } from '@azure/event-hubs';
 import { expect, it } from 'vitest';
 import { load } from '../../examples/telemetry/workload.ts';
 import { startEventHubs } from '../../src/emulator/eventhubs/index.ts';
-import { verify } from '../../src/operations/projections/verify.ts';
+import { verify } from '../../src/procedures/verify/verify.ts';
 import { startAzurite } from '../support/azurite.ts';
 import { millrace } from '../support/process.ts';
 import { Random } from '../support/random.ts';

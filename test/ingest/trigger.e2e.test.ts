@@ -4,7 +4,7 @@ import { join, relative } from 'node:path';
 import { EventHubProducerClient, type EventData } from '@azure/event-hubs';
 import { expect, it } from 'vitest';
 import { load } from '../../examples/telemetry/workload.ts';
-import { visible } from '../../src/definition/oracle/recompute.ts';
+import { visible } from '../../src/pipeline/oracle/recompute.ts';
 import { startEventHubs } from '../../src/emulator/eventhubs/index.ts';
 import { DeadLetters } from '../../src/engine/dead-letters/dead-letters.ts';
 import { startAzurite } from '../support/azurite.ts';

@@ -1,17 +1,17 @@
 // Jobs of a pipeline over shards: operations, and reactions of a shard's documents.
 import { type TestContext, expect, it, vi } from 'vitest';
-import type { ReactSpec } from '../../src/definition/specs.ts';
+import type { ReactSpec } from '../../src/pipeline/specs.ts';
 import { DeadLetters } from '../../src/engine/dead-letters/dead-letters.ts';
 import { Views } from '../../src/engine/views/views.ts';
 import { startEmbeddedJobs } from '../../src/host/dev/jobs-embedded.ts';
 import { registry } from '../../src/host/registry.ts';
 import { jobHandlers } from '../../src/host/run/jobs.ts';
 import { openWorkspace } from '../../src/runtime/open-workspace.ts';
-import { compose } from '../../src/runtime/processor-host.ts';
+import { compose } from '../../src/runtime/hosts/processor-host.ts';
 import { changedWorkspace } from '../../src/runtime/workspace.ts';
 import { cli } from '../cli/cli.ts';
-import { SPREAD_VERSIONS, totalsOf } from '../operations/projections/spread-versions.ts';
-import { fast } from '../operations/projections/versions.ts';
+import { SPREAD_VERSIONS, totalsOf } from '../verbs/projections/spread-versions.ts';
+import { fast } from '../verbs/projections/versions.ts';
 import { given } from '../runtime/spread-world.ts';
 
 const { signal } = new AbortController();

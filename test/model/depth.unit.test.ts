@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { parseDesign } from '../../src/model/reader/design.ts';
-import { tooDeepAt } from '../../src/model/reader/depth.ts';
+import { tooDeepAt } from '../../src/model/reader/text/depth.ts';
 
 const json = (depth: number): string => `\`\`\`json\n${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}\n\`\`\``;
 const indented = (levels: number): string =>

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { stripTypeScriptTypes } from 'node:module';
 import { compileFunction } from 'node:vm';
 import * as millrace from '../../src/index.ts';
-import type { Pipeline } from '../../src/definition/specs.ts';
+import type { Pipeline } from '../../src/pipeline/specs.ts';
 
 export type FileName = 'requirements' | 'design' | 'pipeline';
 export type Texts = Readonly<Record<FileName, string>>;

@@ -7,9 +7,9 @@ import { gfmFromMarkdown } from 'mdast-util-gfm';
 import { toString as textOf } from 'mdast-util-to-string';
 import { gfm } from 'micromark-extension-gfm';
 import { expect, test } from 'vitest';
-import { parseMarkdown } from '../../src/model/reader/markdown.ts';
-import { plainBlock } from '../../src/model/reader/plain-blocks.ts';
-import { linesOf } from '../../src/model/reader/plain-lines.ts';
+import { parseMarkdown } from '../../src/model/reader/text/markdown.ts';
+import { plainBlock } from '../../src/model/reader/text/plain-blocks.ts';
+import { linesOf } from '../../src/model/reader/text/plain-lines.ts';
 import { suiteSeed } from '../support/seed.ts';
 
 const byParser = (text: string): Nodes[] =>

@@ -3,19 +3,19 @@ import { setImmediate as turn, setTimeout as delay } from 'node:timers/promises'
 import type { CosmosClient, CosmosClientOptions } from '@azure/cosmos';
 import { type TestContext, expect, it } from 'vitest';
 import { openArchive } from '../../src/archive/open.ts';
-import { sweepArchive } from '../../src/archive/sweep.ts';
+import { sweepArchive } from '../../src/archive/sweep/sweep.ts';
 import type { Clock } from '../../src/base/clock.ts';
 import { connect } from '../../src/cosmos/connect.ts';
-import { limitSpending } from '../../src/cosmos/spending.ts';
+import { limitSpending } from '../../src/cosmos/budget/meter.ts';
 import { DeadLetters } from '../../src/engine/dead-letters/dead-letters.ts';
-import { migrate } from '../../src/operations/containers/migrate.ts';
-import { redrive } from '../../src/operations/dead-letters/redrive.ts';
-import { rebuild } from '../../src/operations/projections/rebuild.ts';
-import { replay } from '../../src/operations/projections/replay.ts';
-import { verify } from '../../src/operations/projections/verify.ts';
-import { compose } from '../../src/runtime/processor-host.ts';
+import { migrate } from '../../src/procedures/migrate/migrate.ts';
+import { redrive } from '../../src/procedures/dead-letters/redrive.ts';
+import { rebuild } from '../../src/procedures/rebuild/rebuild.ts';
+import { replay } from '../../src/procedures/replay/replay.ts';
+import { verify } from '../../src/procedures/verify/verify.ts';
+import { compose } from '../../src/runtime/hosts/processor-host.ts';
 import { MemoryBlobStore } from '../archive/memory-blob-store.ts';
-import { VERSIONS, fast, options } from '../operations/projections/versions.ts';
+import { VERSIONS, fast, options } from '../verbs/projections/versions.ts';
 import { Sleepers } from '../support/sleepers.ts';
 import { COLD, type Stage, openStage } from '../support/stage.ts';
 

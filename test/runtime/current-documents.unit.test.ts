@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Clock } from '../../src/base/clock.ts';
 import { currentDocuments, mayBeRewritten } from '../../src/runtime/current-documents.ts';
-import type { SinkDocument, DocumentAccess } from '../../src/sinks/document-access.ts';
+import type { SinkDocument, DocumentAccess } from '../../src/access/document-access.ts';
 
 /** Time passes only while somebody sleeps. */
 const steppingClock = (): Clock => {

@@ -1,9 +1,9 @@
 // A custom projection of a pipeline over shards reads the global place.
 import { expect, it } from 'vitest';
 import { custom } from 'millrace';
-import type { CustomSpec } from '../../src/definition/specs.ts';
-import { compose } from '../../src/runtime/processor-host.ts';
-import { fast } from '../operations/projections/versions.ts';
+import type { CustomSpec } from '../../src/pipeline/specs.ts';
+import { compose } from '../../src/runtime/hosts/processor-host.ts';
+import { fast } from '../verbs/projections/versions.ts';
 import { given } from './spread-world.ts';
 
 const { signal } = new AbortController();

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import type { Settings } from '../../src/base/settings.ts';
 import { eventHubs } from '../../src/runtime/event-hubs.ts';
-import { checkGroup } from '../../src/sinks/consumer-group.ts';
+import { checkGroup } from '../../src/access/consumer-group.ts';
 import { openHubs } from '../emulator/hubs.ts';
 
 it('asks for hubs and consumer groups before anything starts', async () => {

@@ -3,10 +3,10 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { ClientRequest } from 'node:http';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { registry } from '../../src/host/registry.ts';
-import { operationName } from '../../src/operations/operation.ts';
+import { operationName } from '../../src/verbs/operation.ts';
 import { openWorkspace } from '../../src/runtime/open-workspace.ts';
 import { openServices } from '../../src/runtime/services.ts';
-import { VERSIONS, live } from '../operations/projections/versions.ts';
+import { VERSIONS, live } from '../verbs/projections/versions.ts';
 import { type Stage, openStage } from '../support/stage.ts';
 
 /** The marks of the requests on documents of each container, as `priority bucket`. */

@@ -1,6 +1,6 @@
 // The stacks are Node's own, of a pipeline that is broken in each of these ways.
 import { expect, it } from 'vitest';
-import { placeIn } from '../../src/runtime/load-pipeline.ts';
+import { placeIn } from '../../src/runtime/pipeline/load-pipeline.ts';
 
 const INSIDE = '    at parseTypeScript (node:internal/modules/typescript:72:36)';
 

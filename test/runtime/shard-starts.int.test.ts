@@ -1,6 +1,6 @@
 // What one shard more costs a host when it starts, by counted requests: time depends on the machine.
 import { expect, it, vi } from 'vitest';
-import { compose } from '../../src/runtime/processor-host.ts';
+import { compose } from '../../src/runtime/hosts/processor-host.ts';
 import { type SpreadStage, openSpread } from '../support/spread-stage.ts';
 
 const [FEW, MORE] = [2, 8];

@@ -1,7 +1,7 @@
 // Hosts of a pipeline over shards that are killed, against what the application wrote.
 import { it } from 'vitest';
-import { compose } from '../../src/runtime/processor-host.ts';
-import { fast } from '../operations/projections/versions.ts';
+import { compose } from '../../src/runtime/hosts/processor-host.ts';
+import { fast } from '../verbs/projections/versions.ts';
 import { type Millrace, millrace } from '../support/process.ts';
 import { SPREAD } from '../support/spread-stage.ts';
 import { assertExact, given } from './spread-world.ts';

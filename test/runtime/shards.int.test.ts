@@ -6,9 +6,9 @@ import type { Container } from '@azure/cosmos';
 import { expect, it, vi } from 'vitest';
 import { startEmulator } from '../../src/emulator/index.ts';
 import { DeadLetters } from '../../src/engine/dead-letters/dead-letters.ts';
-import { compose } from '../../src/runtime/processor-host.ts';
+import { compose } from '../../src/runtime/hosts/processor-host.ts';
 import { openServices } from '../../src/runtime/services.ts';
-import { fast } from '../operations/projections/versions.ts';
+import { fast } from '../verbs/projections/versions.ts';
 import { rows } from './application.ts';
 import { Application, assertExact, given } from './spread-world.ts';
 

@@ -6,9 +6,9 @@ import { type Attributes, SpanKind, SpanStatusCode, trace } from '@opentelemetry
 import { afterEach, beforeEach, expect, it, onTestFinished } from 'vitest';
 import { startTracing, traced } from '../../src/base/opentelemetry.ts';
 import { inChildSpan } from '../../src/base/spans.ts';
-import { compose } from '../../src/runtime/processor-host.ts';
-import { triggerConsumer } from '../../src/runtime/trigger-host.ts';
-import { fast } from '../operations/projections/versions.ts';
+import { compose } from '../../src/runtime/hosts/processor-host.ts';
+import { triggerConsumer } from '../../src/runtime/hosts/trigger-host.ts';
+import { fast } from '../verbs/projections/versions.ts';
 import { recordedSpans } from '../support/spans.ts';
 import { type Stage, openStage } from '../support/stage.ts';
 

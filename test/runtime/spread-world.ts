@@ -1,7 +1,7 @@
 // A pipeline over shards, the writes of its application, and what must follow from them alone.
 import { type TestContext, expect } from 'vitest';
-import { type App, compose } from '../../src/runtime/processor-host.ts';
-import { fast } from '../operations/projections/versions.ts';
+import { type App, compose } from '../../src/runtime/hosts/processor-host.ts';
+import { fast } from '../verbs/projections/versions.ts';
 import { type SpreadStage, openSpread } from '../support/spread-stage.ts';
 import { type Order, Orders, derivedIn, orderOf } from './application.ts';
 

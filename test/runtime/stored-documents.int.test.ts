@@ -3,9 +3,9 @@ import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { load } from '../../examples/storefront/workload.ts';
-import { compose } from '../../src/runtime/processor-host.ts';
+import { compose } from '../../src/runtime/hosts/processor-host.ts';
 import { openStage } from '../support/stage.ts';
-import { fast } from '../operations/projections/versions.ts';
+import { fast } from '../verbs/projections/versions.ts';
 
 const STOREFRONT = join(import.meta.dirname, '../../examples/storefront');
 const STORE = 'store-1';

@@ -8,7 +8,7 @@ import { DeadLetters } from '../../src/engine/dead-letters/dead-letters.ts';
 import { watchTroubles } from '../../src/host/run/watch.ts';
 import { assertControlReadable, untilControlReadable } from '../../src/runtime/stored-formats.ts';
 import { cli } from '../cli/cli.ts';
-import { VERSIONS, compare, live, writeAny } from '../operations/projections/versions.ts';
+import { VERSIONS, compare, live, writeAny } from '../verbs/projections/versions.ts';
 import { Random } from '../support/random.ts';
 import { suiteSeed } from '../support/seed.ts';
 import { type Stage, openStage } from '../support/stage.ts';

@@ -3,16 +3,16 @@
 // as they run: in the end every projection is what the oracle says, and nothing is set aside.
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { Views } from '../../src/engine/views/views.ts';
-import { backlogOf } from '../../src/engine/backlog/registered.ts';
-import { promote } from '../../src/operations/projections/promote.ts';
-import { promoteBack } from '../../src/operations/projections/promote-back.ts';
-import { rebuild } from '../../src/operations/projections/rebuild.ts';
-import { compose } from '../../src/runtime/processor-host.ts';
+import { backlogOf } from '../../src/engine/deferred/registered.ts';
+import { promote } from '../../src/procedures/promote/promote.ts';
+import { promoteBack } from '../../src/procedures/promote/promote-back.ts';
+import { rebuild } from '../../src/procedures/rebuild/rebuild.ts';
+import { compose } from '../../src/runtime/hosts/processor-host.ts';
 import { Random } from '../support/random.ts';
 import { suiteSeed } from '../support/seed.ts';
 import { type Stage, openStage } from '../support/stage.ts';
-import { type Work, dies } from '../operations/projections/dies.ts';
-import { VERSIONS, compare, options, writeAny } from '../operations/projections/versions.ts';
+import { type Work, dies } from '../verbs/projections/dies.ts';
+import { VERSIONS, compare, options, writeAny } from '../verbs/projections/versions.ts';
 
 const SEED = suiteSeed();
 const HISTORIES = Number(process.env['MILLRACE_HISTORIES'] ?? 3);

@@ -4,12 +4,12 @@ import { DeadLetters } from '../../src/engine/dead-letters/dead-letters.ts';
 import { ridOf } from '../../src/cosmos/rid.ts';
 import { Views } from '../../src/engine/views/views.ts';
 import { currentEpoch, raiseEpoch } from '../../src/feed/reading/epochs.ts';
-import { planModel } from '../../src/operations/model/apply.ts';
-import { compose } from '../../src/runtime/processor-host.ts';
+import { planModel } from '../../src/procedures/apply/apply.ts';
+import { compose } from '../../src/runtime/hosts/processor-host.ts';
 import type { Place } from '../../src/runtime/workspace.ts';
 import { decideGate, gateTarget } from '../../src/shards/gate/write-gate.ts';
 import { type Stage, openStage } from '../support/stage.ts';
-import { compare, fast } from '../operations/projections/versions.ts';
+import { compare, fast } from '../verbs/projections/versions.ts';
 
 const { signal } = new AbortController();
 const order = (id: string, cents: number, more: Readonly<Record<string, unknown>> = {}) => ({

@@ -132,8 +132,8 @@ it('tells the shortest circle of each group', () => {
     'src/feed/a.ts': `import './b.ts';`,
     'src/feed/b.ts': `import './c.ts';`,
     'src/feed/c.ts': `import './b.ts';\nimport './a.ts';`,
-    'src/sinks/a.ts': `import './b.ts';\nimport '../feed/a.ts';`,
-    'src/sinks/b.ts': `import './a.ts';`,
+    'src/access/a.ts': `import './b.ts';\nimport '../feed/a.ts';`,
+    'src/access/b.ts': `import './a.ts';`,
   });
   expect(errors.toSorted()).toEqual([
     expect.stringMatching(

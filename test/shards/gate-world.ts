@@ -1,7 +1,7 @@
 import { CosmosClient, type Database } from '@azure/cosmos';
 import { type Emulator, startEmulator } from '../../src/emulator/index.ts';
 import { type GateDocument, type WriteGate, gatePartition, openWriteGate } from '../../src/shards/gate/write-gate.ts';
-import { type MigrateOptions, type Migrated, migrate } from '../../src/operations/containers/migrate.ts';
+import { type MigrateOptions, type Migrated, migrate } from '../../src/procedures/migrate/migrate.ts';
 import { type Answer, type Request, VirtualProcess, VirtualTime, answerOf } from '../support/virtual-time.ts';
 
 export const SOURCE = 'Orders';

@@ -18,7 +18,14 @@ import { shardsError } from '../../src/shards/errors.ts';
 import type { Drain } from '../../src/shards/map/draining.ts';
 import type { SetFences } from '../../src/shards/map/fences.ts';
 import { ShardMap } from '../../src/shards/map/shard-map.ts';
-import { type Commit, EMPTY_DIGEST, Sheet, type SheetStore, type Whole, digestOf } from '../../src/shards/map/sheet.ts';
+import {
+  type Commit,
+  EMPTY_DIGEST,
+  Sheet,
+  type SheetStore,
+  type Whole,
+  digestOf,
+} from '../../src/shards/map/header-guarded-partition.ts';
 import type { Random } from '../support/random.ts';
 
 /**

@@ -11,7 +11,7 @@ import {
   isMapping,
   isShard,
 } from '../../src/shards/map/documents.ts';
-import type { Whole } from '../../src/shards/map/sheet.ts';
+import type { Whole } from '../../src/shards/map/header-guarded-partition.ts';
 import { type CachedMapping, KnownShard, type Local } from '../../src/shards/routing/known-shard.ts';
 import { type Lookups, Routes } from '../../src/shards/routing/routes.ts';
 import type { Random } from '../support/random.ts';

@@ -16,7 +16,7 @@ import {
   isMapping,
   isShard,
 } from '../../src/shards/map/documents.ts';
-import { Sheet } from '../../src/shards/map/sheet.ts';
+import { Sheet } from '../../src/shards/map/header-guarded-partition.ts';
 import type { Random } from '../support/random.ts';
 import { Sleepers } from '../support/sleepers.ts';
 import { VirtualProcess } from '../support/virtual-time.ts';

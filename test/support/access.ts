@@ -1,4 +1,4 @@
-import type { DocumentAccess } from '../../src/sinks/document-access.ts';
+import type { DocumentAccess } from '../../src/access/document-access.ts';
 
 /** An access to spread into one that does some things otherwise: `{ ...bound(access), commit: … }`. */
 export const bound = (access: DocumentAccess): DocumentAccess => ({

@@ -2,10 +2,10 @@ import { join } from 'node:path';
 import type { Container } from '@azure/cosmos';
 import type { Settings, StorageSettings } from '../../src/base/settings.ts';
 import { startEmulator, type Emulator, type EmulatorOptions } from '../../src/emulator/index.ts';
-import { loadPipeline } from '../../src/runtime/load-pipeline.ts';
+import { loadPipeline } from '../../src/runtime/pipeline/load-pipeline.ts';
 import { type OpenServices, openServices } from '../../src/runtime/services.ts';
-import { planStorage } from '../../src/operations/archive/open.ts';
-import { planModel } from '../../src/operations/model/apply.ts';
+import { planStorage } from '../../src/procedures/archive/open.ts';
+import { planModel } from '../../src/procedures/apply/apply.ts';
 import type { LoadedPipeline } from '../../src/runtime/workspace.ts';
 import { reachInProcess } from './transports.ts';
 

@@ -1,7 +1,7 @@
 import { beforeAll, expect, test } from 'vitest';
 import { parseDesign } from '../../src/model/reader/design.ts';
 import { queryOf } from '../../src/model/reader/sql.ts';
-import type { Doc } from '../../src/definition/specs.ts';
+import type { Doc } from '../../src/pipeline/specs.ts';
 import { type Evaluate, Meant, evaluator } from '../../src/testing/prove/meaning.ts';
 
 let evaluate: Evaluate;

@@ -1,12 +1,12 @@
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { runCli } from '../../src/cli/run.ts';
-import { Registry } from '../../src/operations/registry.ts';
+import { Registry } from '../../src/verbs/registry.ts';
 import { differenceOf } from '../../src/testing/prove/difference.ts';
 import { modelProve } from '../../src/testing/prove/operation.ts';
-import type { Doc } from '../../src/definition/specs.ts';
-import { readPair } from '../../src/operations/model/pair.ts';
-import { loadPipeline } from '../../src/runtime/load-pipeline.ts';
+import type { Doc } from '../../src/pipeline/specs.ts';
+import { readPair } from '../../src/verbs/model/pair.ts';
+import { loadPipeline } from '../../src/runtime/pipeline/load-pipeline.ts';
 import { openWorkspace } from '../../src/runtime/open-workspace.ts';
 import { type PatternProof, type Proof, prove } from '../../src/testing/prove/prove.ts';
 import { bind } from '../../src/testing/prove/question.ts';

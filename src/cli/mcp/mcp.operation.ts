@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { packageVersion } from '../../base/package.ts';
-import { type Operation, defineOperation } from '../../operations/operation.ts';
-import type { Registry } from '../../operations/registry.ts';
+import { type Operation, defineOperation } from '../../verbs/operation.ts';
+import type { Registry } from '../../verbs/registry.ts';
 import { callInThread } from './call-in-thread.ts';
 import { toolsOf } from './tools.ts';
 

@@ -1,5 +1,5 @@
 import { type CallToolResult, Server } from '@modelcontextprotocol/server';
-import { operationName } from '../../operations/operation.ts';
+import { operationName } from '../../verbs/operation.ts';
 import { type DescribedError, describeError } from '../describe-error.ts';
 import type { Answer, Call } from './call-in-thread.ts';
 import { type Tool, refuseUnknown, toolNamed } from './tools.ts';

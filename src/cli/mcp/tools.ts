@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { near } from '../../base/near.ts';
-import { type Operation, operationName } from '../../operations/operation.ts';
-import type { Registry } from '../../operations/registry.ts';
+import { type Operation, operationName } from '../../verbs/operation.ts';
+import type { Registry } from '../../verbs/registry.ts';
 import { cliError } from '../errors.ts';
 
 /**

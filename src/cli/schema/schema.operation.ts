@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import { packageRoot } from '../../base/package.ts';
 import { suggestion } from '../../base/near.ts';
-import { defineOperation } from '../../operations/operation.ts';
+import { defineOperation } from '../../verbs/operation.ts';
 import { cliError } from '../errors.ts';
 
 /** `npm run reference` writes them from the types of the results. */

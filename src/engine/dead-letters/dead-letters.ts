@@ -5,7 +5,7 @@ import { readItem } from '../../cosmos/read-item.ts';
 import { type RetryOptions, withRetry } from '../../cosmos/retry.ts';
 import { type Change, type Identity, type Version, compareVersions } from '../../feed/reading/change.ts';
 import type { Fence } from '../../feed/tenure/fence.ts';
-import type { Refusal } from '../../projections/runner.ts';
+import type { Refusal } from '../../kinds/runner.ts';
 import { scrub } from './scrub.ts';
 import { type Kept, KeptChanges } from './kept-changes.ts';
 import { type LetterBodies, LetterBodyDamaged } from './letter-bodies.ts';
@@ -25,7 +25,7 @@ import {
 import { listLetters } from './letter-queries.ts';
 import { bySize, inBatches, isOfOne, removal, write } from './letter-writes.ts';
 import { transact } from '../../cosmos/transact.ts';
-import { rewrite } from '../../cosmos/rewrite.ts';
+import { rewrite } from '../../cosmos/compare-and-swap.ts';
 
 export type { DeadLetter, Parked } from './letter-document.ts';
 

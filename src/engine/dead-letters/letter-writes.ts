@@ -2,7 +2,7 @@ import type { OperationInput } from '@azure/cosmos';
 import { mapSettled } from '../../base/map-settled.ts';
 import { failureOf } from '../../cosmos/failure.ts';
 import { AmbiguousOutcome } from '../../cosmos/retry.ts';
-import { MAX_BATCH, MAX_BATCH_BYTES } from '../../sinks/document-access.ts';
+import { MAX_BATCH, MAX_BATCH_BYTES } from '../../access/document-access.ts';
 import type { LetterDocument, StoredLetter } from './letter-document.ts';
 
 /** Batches of one projection's letters at the same time. They are in one logical partition. */

@@ -4,7 +4,7 @@ import { formatOf } from '../../base/format.ts';
 import { canonical } from '../../base/json.ts';
 import { fetchAll } from '../../cosmos/fetch-all.ts';
 import { readItem } from '../../cosmos/read-item.ts';
-import { rewrite } from '../../cosmos/rewrite.ts';
+import { rewrite } from '../../cosmos/compare-and-swap.ts';
 import { engineError } from '../errors.ts';
 
 /** One tenant that is being erased, or was erased. It never has the tenant's id. */

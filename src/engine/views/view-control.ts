@@ -1,5 +1,5 @@
 import { type Clock, systemClock } from '../../base/clock.ts';
-import { type ProjectionSpec, projectionId } from '../../definition/specs.ts';
+import { type ProjectionSpec, projectionId } from '../../pipeline/specs.ts';
 import type { Page } from '../../feed/reading/change.ts';
 import type { Fence } from '../../feed/tenure/fence.ts';
 import { endKept, isApplied } from './kept.ts';

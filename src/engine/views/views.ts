@@ -3,9 +3,9 @@ import { MillraceError } from '../../base/errors.ts';
 import { formatOf } from '../../base/format.ts';
 import { readItem } from '../../cosmos/read-item.ts';
 import { withRetry } from '../../cosmos/retry.ts';
-import { rewrite } from '../../cosmos/rewrite.ts';
-import { type ProjectionSpec, type SourceRef, projectionId } from '../../definition/specs.ts';
-import { sourcesOf } from '../../definition/pipeline.ts';
+import { rewrite } from '../../cosmos/compare-and-swap.ts';
+import { type ProjectionSpec, type SourceRef, projectionId } from '../../pipeline/specs.ts';
+import { sourcesOf } from '../../pipeline/pipeline.ts';
 import { ENGINE_ERRORS } from '../errors.ts';
 
 /** One version of a projection: the container and type of its documents, and its sources. */

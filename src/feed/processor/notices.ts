@@ -4,7 +4,7 @@ import { type FailureKind, failureOf } from '../../cosmos/failure.ts';
 import { FULL_RANGE, type FeedRange } from '../../cosmos/ranges.ts';
 import { type Lease, LeaseStalled } from '../leases/lease.ts';
 import type { Change, Page } from '../reading/change.ts';
-import { Halt } from '../tenure/handle.ts';
+import { Halt } from '../tenure/page-handler.ts';
 import type { TenureListener } from '../tenure/listener.ts';
 import type { Terminal } from '../tenure/states.ts';
 

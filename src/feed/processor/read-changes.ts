@@ -2,7 +2,7 @@ import type { Container } from '@azure/cosmos';
 import { type Clock, systemClock } from '../../base/clock.ts';
 import { type FeedRange, rangeId } from '../../cosmos/ranges.ts';
 import { physicalRanges } from '../../cosmos/physical-ranges.ts';
-import { spendingOf } from '../../cosmos/spending.ts';
+import { spendingOf } from '../../cosmos/budget/meter.ts';
 import { type RangePosition, intersection, lsnOf } from '../reading/position.ts';
 import type { Change, VersionChange } from './handed-change.ts';
 import type { StartOption, VersionsStartOption } from './processor-options.ts';

@@ -5,7 +5,7 @@ import { fetchAll } from '../../cosmos/fetch-all.ts';
 import { failureOf } from '../../cosmos/failure.ts';
 import { readItem } from '../../cosmos/read-item.ts';
 import { withRetry } from '../../cosmos/retry.ts';
-import { rewrite } from '../../cosmos/rewrite.ts';
+import { rewrite } from '../../cosmos/compare-and-swap.ts';
 import { withoutSystemFields } from '../../cosmos/system-fields.ts';
 import { feedError } from '../errors.ts';
 

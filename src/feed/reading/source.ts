@@ -8,8 +8,8 @@ import {
 import { MillraceError } from '../../base/errors.ts';
 import { type Clock, systemClock } from '../../base/clock.ts';
 import { failureOf } from '../../cosmos/failure.ts';
-import type { Grant } from '../../cosmos/budget.ts';
-import type { Meter } from '../../cosmos/meter.ts';
+import type { Grant } from '../../cosmos/budget/limit.ts';
+import type { Meter } from '../../cosmos/budget/charge-meter.ts';
 import { type FeedRange, rangeId, sayRange } from '../../cosmos/ranges.ts';
 import { withRetry } from '../../cosmos/retry.ts';
 import type { Change, Key, Page } from './change.ts';

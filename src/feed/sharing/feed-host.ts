@@ -15,7 +15,7 @@ import type { Terminal } from '../tenure/states.ts';
 import type { Decision, Sighting } from './decisions.ts';
 import { Sightings } from './sightings.ts';
 import { gapsOf, isHalfSplit, lastSeen, splitLease } from './split.ts';
-import { Halt } from '../tenure/handle.ts';
+import { Halt } from '../tenure/page-handler.ts';
 import { LEAVING_MS, Supervisor, type SupervisorOptions, type SupervisorStatus } from '../tenure/supervisor.ts';
 import { until } from '../../base/until.ts';
 import { feedError } from '../errors.ts';

@@ -4,7 +4,7 @@ import { type EndedSpan, type SpanCarrier, endedSpan } from '../../base/spans.ts
 import { until } from '../../base/until.ts';
 import type { Page } from '../reading/change.ts';
 import { type ChangeSource, type Start, anchor } from '../reading/source.ts';
-import type { TakeForReading } from './handle.ts';
+import type { TakeForReading } from './page-handler.ts';
 import type { LeaseTenure } from './lease-tenure.ts';
 import type { RangeMemory } from './range-memory.ts';
 

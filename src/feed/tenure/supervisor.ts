@@ -9,13 +9,13 @@ import { lsnOf } from '../reading/position.ts';
 import { RangeGone } from '../reading/source.ts';
 import { Checkpointing } from './checkpointing.ts';
 import type { Fence } from './fence.ts';
-import { Halt } from './handle.ts';
-import { Handling, type HandlingOptions } from './handling.ts';
+import { Halt } from './page-handler.ts';
+import { Handling, type HandlingOptions } from './lease-watch.ts';
 import type { LeaseTenure } from './lease-tenure.ts';
 import type { TenureListener } from './listener.ts';
 import type { Rejection } from './range-memory.ts';
 import { Reader, type ReaderOptions } from './reader.ts';
-import { type OpenAside, WindowAside } from './set-aside.ts';
+import { type OpenAside, WindowAside } from './deferred.ts';
 import { type Event, type State, type Terminal, isTerminal, nextState } from './states.ts';
 import { Window } from './window.ts';
 

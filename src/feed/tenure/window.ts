@@ -1,6 +1,6 @@
 import { type Change, type Page, feedLsnOf, onlyTenant } from '../reading/change.ts';
 import { lsnOf, positionAt } from '../reading/position.ts';
-import { Turns } from './turns.ts';
+import { Turns } from './round-robin.ts';
 
 /** Fewer unacknowledged changes are no flood, however many pages have them. */
 const LEAST = 500;

@@ -1,5 +1,5 @@
 import { type KeyPath, fullKey } from '../../cosmos/paths.ts';
-import type { Step } from '../../definition/workload.ts';
+import type { Step } from '../../pipeline/workload.ts';
 import type { Key } from '../../feed/reading/change.ts';
 
 /** Bytes of UTF-8 that a document may have in Cosmos DB (service quotas: maximum size of an item). */

@@ -1,10 +1,10 @@
 import { messageOf } from '../../base/errors.ts';
-import { type ProjectionSpec, projectionId } from '../../definition/specs.ts';
+import { type ProjectionSpec, projectionId } from '../../pipeline/specs.ts';
 import { Views } from '../../engine/views/views.ts';
-import { promote } from '../../operations/projections/promote.ts';
-import { type RebuildOptions, rebuild } from '../../operations/projections/rebuild.ts';
-import type { Screen } from '../../operations/screen.ts';
-import { plural } from '../../operations/table.ts';
+import { promote } from '../../procedures/promote/promote.ts';
+import { type RebuildOptions, rebuild } from '../../procedures/rebuild/rebuild.ts';
+import type { Screen } from '../../procedures/screen.ts';
+import { plural } from '../../procedures/table.ts';
 
 /**
  * Builds and promotes the projections that were added to data that is there: no live host gives them what was before

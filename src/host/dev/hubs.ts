@@ -1,9 +1,9 @@
 import type { EventHubs } from '../../emulator/index.ts';
-import type { EventStep } from '../../definition/workload.ts';
-import type { Pipeline } from '../../definition/specs.ts';
+import type { EventStep } from '../../pipeline/workload.ts';
+import type { Pipeline } from '../../pipeline/specs.ts';
 import { untilStopped } from '../../feed/tenure/fences.ts';
-import { EventHubSink } from '../../sinks/event-hub.ts';
-import type { HubClients } from '../../sinks/hub-clients.ts';
+import { EventHubSink } from '../../access/event-hub.ts';
+import type { HubClients } from '../../access/hub-clients.ts';
 
 /** Starts a stand-in with the event hubs of a pipeline: of its publishes and its ingests. Undefined if it has none. */
 export async function startHubs(

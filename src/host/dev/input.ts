@@ -5,9 +5,9 @@ import { createInterface } from 'node:readline';
 import { pathToFileURL } from 'node:url';
 import { messageOf } from '../../base/errors.ts';
 import { isObject } from '../../base/json.ts';
-import { parseDate } from '../../definition/date.ts';
-import type { SourceRef } from '../../definition/specs.ts';
-import type { EventStep, Load, Step, WhileMoving } from '../../definition/workload.ts';
+import { parseDate } from '../../pipeline/date.ts';
+import type { SourceRef } from '../../pipeline/specs.ts';
+import type { EventStep, Load, Step, WhileMoving } from '../../pipeline/workload.ts';
 import { hostError } from '../errors.ts';
 
 /** One piece of input. `at` counts from 1: the line of a file, the step of a workload. */

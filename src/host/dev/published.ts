@@ -1,10 +1,10 @@
 import type { Database } from '@azure/cosmos';
 import { canonical, isObject } from '../../base/json.ts';
-import { type Doc, type Pipeline, type PublishSpec, projectionId } from '../../definition/specs.ts';
-import { visible } from '../../definition/oracle/recompute.ts';
+import { type Doc, type Pipeline, type PublishSpec, projectionId } from '../../pipeline/specs.ts';
+import { visible } from '../../pipeline/oracle/recompute.ts';
 import type { PublishedEvent } from '../../emulator/index.ts';
 import { fetchAll } from '../../cosmos/fetch-all.ts';
-import { plural, table } from '../../operations/table.ts';
+import { plural, table } from '../../procedures/table.ts';
 
 /** The events of a hub, compared with the documents that they were published from. */
 export interface PublishedCheck {

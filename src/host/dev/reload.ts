@@ -2,12 +2,12 @@
 import { messageOf } from '../../base/errors.ts';
 import { isObject } from '../../base/json.ts';
 import type { Settings } from '../../base/settings.ts';
-import { type Pipeline, projectionId } from '../../definition/specs.ts';
+import { type Pipeline, projectionId } from '../../pipeline/specs.ts';
 import { Fingerprints, fingerprinted } from '../../engine/fingerprints.ts';
 import { Views } from '../../engine/views/views.ts';
 import { checkDocuments } from '../../model/rules/index.ts';
-import { readPair } from '../../operations/model/pair.ts';
-import { plural } from '../../operations/table.ts';
+import { readPair } from '../../verbs/model/pair.ts';
+import { plural } from '../../procedures/table.ts';
 import { pipelinePlaces } from '../../runtime/shard-map.ts';
 import type { LoadedPipeline, Services, Workspace } from '../../runtime/workspace.ts';
 import { hostError } from '../errors.ts';

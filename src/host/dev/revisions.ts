@@ -1,6 +1,6 @@
 import { MillraceError, messageOf } from '../../base/errors.ts';
-import type { Screen } from '../../operations/screen.ts';
-import { declaredPipeline } from '../../runtime/load-pipeline.ts';
+import type { Screen } from '../../procedures/screen.ts';
+import { declaredPipeline } from '../../runtime/pipeline/load-pipeline.ts';
 import { type LoadedPipeline, changedWorkspace } from '../../runtime/workspace.ts';
 import { assertReloadable, sayReloaded } from './reload.ts';
 import type { Stage } from './stage.ts';

@@ -2,10 +2,10 @@
 import type { Database } from '@azure/cosmos';
 import type { Settings } from '../../base/settings.ts';
 import { once } from '../../base/once.ts';
-import { partOf, shardedContainers } from '../../definition/places.ts';
-import { planModel } from '../../operations/model/apply.ts';
-import { withShards } from '../../operations/at-places.ts';
-import { type Verification, verify } from '../../operations/projections/verify.ts';
+import { partOf, shardedContainers } from '../../pipeline/places.ts';
+import { planModel } from '../../procedures/apply/apply.ts';
+import { withShards } from '../../verbs/at-places.ts';
+import { type Verification, verify } from '../../procedures/verify/verify.ts';
 import { type ShardMap, ShardMapManager } from '../../shards/index.ts';
 import { openShardMap, pipelinePlaces, useManager } from '../../runtime/shard-map.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';

@@ -1,5 +1,5 @@
 import type { SweepResult } from '../../archive/types.ts';
-import { type Sweeping, sweep } from '../../operations/archive/sweep.ts';
+import { type Sweeping, sweep } from '../../procedures/archive/sweep.ts';
 import { pipelinePlaces } from '../../runtime/shard-map.ts';
 
 /** Sweeps in every place of a pipeline; of an archive in the shards, the figures of all shards are added up. */

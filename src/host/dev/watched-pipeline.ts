@@ -1,6 +1,6 @@
 import { basename, dirname } from 'node:path';
-import { type Importer, freshImporter } from '../../runtime/fresh-import.ts';
-import { loadPipeline } from '../../runtime/load-pipeline.ts';
+import { type Importer, freshImporter } from '../../runtime/pipeline/fresh-import.ts';
+import { loadPipeline } from '../../runtime/pipeline/load-pipeline.ts';
 import type { LoadedPipeline } from '../../runtime/workspace.ts';
 import { ChangedFiles } from './changed-files.ts';
 

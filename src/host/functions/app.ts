@@ -2,9 +2,9 @@ import { app } from '@azure/functions';
 import { messageOf } from '../../base/errors.ts';
 import { startTracing, traced } from '../../base/opentelemetry.ts';
 import type { Settings } from '../../base/settings.ts';
-import { feedModeOf, refuseTriggers } from '../../definition/all-versions.ts';
-import type { Pipeline } from '../../definition/specs.ts';
-import { apartOf, leaseNameOf } from '../../runtime/processor-name.ts';
+import { feedModeOf, refuseTriggers } from '../../pipeline/all-versions.ts';
+import type { Pipeline } from '../../pipeline/specs.ts';
+import { apartOf, leaseNameOf } from '../../runtime/hosts/processor-name.ts';
 import type { Workspace } from '../../runtime/workspace.ts';
 import { Drain } from './drain.ts';
 import { registerHttp } from './http.ts';
@@ -15,7 +15,7 @@ import { registerTimers } from './timers.ts';
 import { type FeedTrigger, registerTrigger, triggerOptions } from './triggers.ts';
 import { compareDeployed } from '../http/readiness.ts';
 import { feedContainers, refuseRenamedPrefix } from '../../runtime/renamed-prefix.ts';
-import { type Consume, triggerConsumer } from '../../runtime/trigger-host.ts';
+import { type Consume, triggerConsumer } from '../../runtime/hosts/trigger-host.ts';
 
 /** While a projection is held, the app compares it with its deployment again after this time. */
 const RECHECK_MS = 30_000;

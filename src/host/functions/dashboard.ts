@@ -6,7 +6,7 @@ import { allowedOf } from '../../dashboard/allowed.ts';
 import { type AppOptions, type Caller, dashboardApp } from '../../dashboard/app.ts';
 import { pageFiles } from '../../dashboard/files.ts';
 import { Runs } from '../../dashboard/runs.ts';
-import type { Registry } from '../../operations/registry.ts';
+import type { Registry } from '../../verbs/registry.ts';
 import type { Workspace } from '../../runtime/workspace.ts';
 import { hostError } from '../errors.ts';
 import { record } from '../http/audit.ts';

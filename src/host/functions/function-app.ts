@@ -2,7 +2,7 @@ import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { existsSync } from 'node:fs';
 import { registerFunctions } from './app.ts';
-import { pipelineFolder } from '../../runtime/pipeline-folder.ts';
+import { pipelineFolder } from '../../runtime/pipeline/pipeline-folder.ts';
 import { openWorkspace } from '../../runtime/open-workspace.ts';
 
 export interface FunctionAppOptions {

@@ -1,4 +1,4 @@
-import type { Registry } from '../../operations/registry.ts';
+import type { Registry } from '../../verbs/registry.ts';
 import { hostError } from '../errors.ts';
 
 /** All operations. The first timer or request loads them, so that the cold start of a trigger doesn't wait for them. */

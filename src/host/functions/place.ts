@@ -2,8 +2,8 @@
 import type { UsageError } from '../../base/errors.ts';
 import { requireShard } from '../../base/settings.ts';
 import { ridOf } from '../../cosmos/rid.ts';
-import { partOf } from '../../definition/places.ts';
-import type { Pipeline } from '../../definition/specs.ts';
+import { partOf } from '../../pipeline/places.ts';
+import type { Pipeline } from '../../pipeline/specs.ts';
 import { feedContainers } from '../../runtime/renamed-prefix.ts';
 import { type ShardPlace, openShardMap, shardPlaces } from '../../runtime/shard-map.ts';
 import { type LoadedPipeline, type Services, type Workspace, changedWorkspace } from '../../runtime/workspace.ts';

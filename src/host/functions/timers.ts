@@ -1,7 +1,7 @@
 import { type InvocationContext, type Timer, app } from '@azure/functions';
 import { messageOf } from '../../base/errors.ts';
-import { wholeOf } from '../../definition/places.ts';
-import type { Pipeline } from '../../definition/specs.ts';
+import { wholeOf } from '../../pipeline/places.ts';
+import type { Pipeline } from '../../pipeline/specs.ts';
 import type { Workspace } from '../../runtime/workspace.ts';
 import type { Drain } from './drain.ts';
 import { lateRegistry } from './late.ts';

@@ -1,7 +1,7 @@
 import { type CosmosDBChangeFeedItem, CosmosDBChangeFeedMode, type InvocationContext, app } from '@azure/functions';
 import { MillraceError } from '../../base/errors.ts';
 import type { FeedMode } from '../../feed/reading/source.ts';
-import type { Batch } from '../../runtime/trigger-host.ts';
+import type { Batch } from '../../runtime/hosts/trigger-host.ts';
 import type { Drain } from './drain.ts';
 
 /** Most documents a batch. It limits the work that is repeated after a crash. */

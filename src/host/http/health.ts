@@ -3,7 +3,7 @@ import { UsageError } from '../../base/errors.ts';
 import { FormatUnreadable } from '../../base/format.ts';
 import { type Binding, missingSettings } from '../functions/app-settings.ts';
 import { type Comparison, type Difference, compareDeployed, problemOf, tablesThatDiffer } from './readiness.ts';
-import { recordStarts } from '../../runtime/trigger-host.ts';
+import { recordStarts } from '../../runtime/hosts/trigger-host.ts';
 import { assertControlReadable } from '../../runtime/stored-formats.ts';
 import { loadLate } from '../functions/late.ts';
 import { type Answer, answer } from './answer.ts';

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { UsageError } from '../../base/errors.ts';
 import { isObject } from '../../base/json.ts';
 import { near } from '../../base/near.ts';
-import { type Operation, operationName } from '../../operations/operation.ts';
+import { type Operation, operationName } from '../../verbs/operation.ts';
 import type { ErrorCatalogue } from '../../base/error-catalogue.ts';
 import { HOST_ERRORS, type HostErrorCode } from '../errors.ts';
 

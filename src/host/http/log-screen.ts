@@ -1,4 +1,4 @@
-import type { Screen } from '../../operations/screen.ts';
+import type { Screen } from '../../procedures/screen.ts';
 
 /** Writes what an operation reports while it runs to a function's log. */
 export const logScreen = (context: { log(text: string): void }): Screen => ({

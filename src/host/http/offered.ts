@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { near } from '../../base/near.ts';
-import { type Operation, operationName } from '../../operations/operation.ts';
-import type { Registry } from '../../operations/registry.ts';
+import { type Operation, operationName } from '../../verbs/operation.ts';
+import type { Registry } from '../../verbs/registry.ts';
 
 /** Nouns of the operations that make sense in a running app; the others work on the machine of the person who types them. */
 const NOUNS = new Set(['archive', 'checkpoints', 'dead-letters', 'jobs', 'leases', 'projections', 'shards', 'tenants']);

@@ -1,7 +1,7 @@
 import { type HttpRequest, type InvocationContext } from '@azure/functions';
 import { z } from 'zod';
-import { type Effect, type Operation, effectOf, operationName } from '../../operations/operation.ts';
-import type { Registry } from '../../operations/registry.ts';
+import { type Effect, type Operation, effectOf, operationName } from '../../verbs/operation.ts';
+import type { Registry } from '../../verbs/registry.ts';
 import type { Workspace } from '../../runtime/workspace.ts';
 import { type Answer, answer, failed } from './answer.ts';
 import { record } from './audit.ts';

@@ -2,13 +2,13 @@ import { ChangeFeedMode, ChangeFeedStartFrom, type ContainerDefinition as Contai
 import { MillraceError, messageOf } from '../../base/errors.ts';
 import { failureOf } from '../../cosmos/failure.ts';
 import { withRetry } from '../../cosmos/retry.ts';
-import { allVersionsContainers } from '../../definition/all-versions.ts';
-import { indexNeeds } from '../../definition/index-needs.ts';
-import { projectionId } from '../../definition/specs.ts';
-import { feedReaders, sourcesOf } from '../../definition/pipeline.ts';
+import { allVersionsContainers } from '../../pipeline/all-versions.ts';
+import { indexNeeds } from '../../pipeline/index-needs.ts';
+import { projectionId } from '../../pipeline/specs.ts';
+import { feedReaders, sourcesOf } from '../../pipeline/pipeline.ts';
 import { Fingerprints, fingerprinted } from '../../engine/fingerprints.ts';
-import { type ContainerDefinition, diffContainer } from '../../model/apply.ts';
-import { wantedContainers } from '../../operations/model/apply.ts';
+import { type ContainerDefinition, diffContainer } from '../../model/container-definitions.ts';
+import { wantedContainers } from '../../procedures/apply/apply.ts';
 import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
 import { existingContainers } from '../../runtime/existing-containers.ts';
 

@@ -1,16 +1,16 @@
 // The parts of a project that follow from somebody's own modelling documents.
 import { readFile, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { model as modelAt } from '../../definition/model-ref.ts';
-import { definePipeline } from '../../definition/pipeline.ts';
+import { model as modelAt } from '../../pipeline/model-ref.ts';
+import { definePipeline } from '../../pipeline/pipeline.ts';
 import type { ProjectionRow } from '../../model/documents.ts';
 import { type Model, examplesOf } from '../../model/model.ts';
 import { readDesign } from '../../model/reader/design.ts';
 import { factsOf } from '../../model/rules/index.ts';
 import { generateTypes, modelName } from '../../model/types/generate.ts';
-import { filesOf } from '../../operations/model/infra.ts';
-import { DESIGN, REQUIREMENTS } from '../../operations/model/pair.ts';
-import { loadModel } from '../../runtime/load-pipeline.ts';
+import { filesOf } from '../../procedures/apply/infra.ts';
+import { DESIGN, REQUIREMENTS } from '../../verbs/model/pair.ts';
+import { loadModel } from '../../runtime/pipeline/load-pipeline.ts';
 import { hostError } from '../errors.ts';
 
 /** A file of the new project. */

@@ -4,7 +4,7 @@ import { cpSync, existsSync, mkdirSync, readFileSync, readdirSync, statSync, wri
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import { z } from 'zod';
 import { UsageError, messageOf } from '../../base/errors.ts';
-import { defineOperation } from '../../operations/operation.ts';
+import { defineOperation } from '../../verbs/operation.ts';
 import { hostError } from '../errors.ts';
 import { DEFAULT_DIRECTORY, ask } from './ask.ts';
 import { PARTS } from './files.ts';

@@ -11,7 +11,7 @@ import { FeedHost } from '../../feed/sharing/feed-host.ts';
 import { openSource } from '../../feed/reading/open-source.ts';
 import type { Change } from '../../feed/reading/change.ts';
 import type { FeedMode, Start } from '../../feed/reading/source.ts';
-import { plural } from '../../operations/table.ts';
+import { plural } from '../../procedures/table.ts';
 import { openAccount } from '../../runtime/services.ts';
 import type { FunctionMetadata, RetryOptions } from './core.ts';
 import { resolveNames } from './names.ts';

@@ -2,7 +2,7 @@ import { hostname } from 'node:os';
 import { UsageError } from '../../base/errors.ts';
 import { type Settings, loadSettings } from '../../base/settings.ts';
 import { HubReader, type HubReaderOptions } from '../../ingest/hub-reader.ts';
-import { hubFailure } from '../../sinks/event-hub.ts';
+import { hubFailure } from '../../access/event-hub.ts';
 import { eventHubs } from '../../runtime/event-hubs.ts';
 import type { HubHostSettings } from './app-files.ts';
 import type { RunningTrigger } from './cosmos-triggers.ts';

@@ -1,9 +1,9 @@
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import { UsageError } from '../../base/errors.ts';
-import { defineOperation } from '../../operations/operation.ts';
-import type { Screen } from '../../operations/screen.ts';
-import { plural, table } from '../../operations/table.ts';
+import { defineOperation } from '../../verbs/operation.ts';
+import type { Screen } from '../../procedures/screen.ts';
+import { plural, table } from '../../procedures/table.ts';
 import type { Binding } from '../functions/app-settings.ts';
 import { readAppFiles } from './app-files.ts';
 import { watchFiles } from './watch-files.ts';

@@ -2,7 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { extname } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { Screen } from '../../operations/screen.ts';
+import type { Screen } from '../../procedures/screen.ts';
 import type { WorkerAnswer, WorkerInput } from './worker.ts';
 import { hostError } from '../errors.ts';
 

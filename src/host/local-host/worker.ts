@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { MillraceError, messageOf } from '../../base/errors.ts';
-import { plural } from '../../operations/table.ts';
+import { plural } from '../../procedures/table.ts';
 import { missingSettings } from '../functions/app-settings.ts';
 import { indexApp, readAppFiles } from './app-files.ts';
 import { type FunctionMetadata, type FunctionsCore, type Invocation, installCore } from './core.ts';

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { packageVersion } from '../../base/package.ts';
 import { type Dashboard, startDashboard } from '../../dashboard/server.ts';
-import type { Context } from '../../operations/context.ts';
-import type { Registry } from '../../operations/registry.ts';
+import type { Context } from '../../procedures/context.ts';
+import type { Registry } from '../../verbs/registry.ts';
 import type { Workspace } from '../../runtime/workspace.ts';
 
 const WRONG = 'must be a port, 0 to 65535';

@@ -3,11 +3,11 @@ import { UsageError, messageOf } from '../../base/errors.ts';
 import type { Handlers, JobKinds } from '../../jobs/job-kinds.ts';
 import type { JobRow, Jobs, WorkOptions } from '../../jobs/jobs.ts';
 import type { Redriven } from '../../engine/redrive-letter.ts';
-import { redrive } from '../../operations/dead-letters/redrive.ts';
-import { defineOperation } from '../../operations/operation.ts';
-import type { Registry } from '../../operations/registry.ts';
-import type { Screen } from '../../operations/screen.ts';
-import { plural } from '../../operations/table.ts';
+import { redrive } from '../../procedures/dead-letters/redrive.ts';
+import { defineOperation } from '../../verbs/operation.ts';
+import type { Registry } from '../../verbs/registry.ts';
+import type { Screen } from '../../procedures/screen.ts';
+import { plural } from '../../procedures/table.ts';
 import { pipelinePlaces } from '../../runtime/shard-map.ts';
 import type { Workspace } from '../../runtime/workspace.ts';
 import { dashboardBeside, dashboardFlag, portOf } from './dashboard.ts';
@@ -16,7 +16,7 @@ import { probesFlag, startProbes } from './probes.ts';
 import { runQueued } from './queued.ts';
 import { untilAborted } from './until-aborted.ts';
 import { hostError } from '../errors.ts';
-import { projectionsError } from '../../projections/errors.ts';
+import { projectionsError } from '../../kinds/errors.ts';
 
 /** Runs each kind of job. A job of an operation runs it as the command line would. */
 export function jobHandlers(registry: Registry, workspace: Workspace): Handlers<JobKinds> {

@@ -1,10 +1,10 @@
 import { type BatchObservableResult, type MeterProvider, metrics } from '@opentelemetry/api';
 import { gauge } from '../../base/metrics.ts';
 import { SCOPE } from '../../base/opentelemetry.ts';
-import { feedReaders } from '../../definition/pipeline.ts';
-import { projectionId } from '../../definition/specs.ts';
+import { feedReaders } from '../../pipeline/pipeline.ts';
+import { projectionId } from '../../pipeline/specs.ts';
 import { countLetters } from '../../engine/dead-letters/dead-letter-counts.ts';
-import type { WorkedOn } from '../../runtime/place-host.ts';
+import type { WorkedOn } from '../../runtime/hosts/place-host.ts';
 
 export interface LetterMetricsOptions {
   /** Default: the globally registered one. Without one the state container is not read. */

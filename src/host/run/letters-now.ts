@@ -1,6 +1,6 @@
 import { type Clock, systemClock } from '../../base/clock.ts';
 import { numberOfLetters } from '../../engine/dead-letters/dead-letter-counts.ts';
-import type { App } from '../../runtime/processor-host.ts';
+import type { App } from '../../runtime/hosts/processor-host.ts';
 
 export interface LettersNow {
   /** How many changes of the pipeline are parked now; undefined until they were counted. */

@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { metrics } from '@opentelemetry/api';
 import { messageOf } from '../../base/errors.ts';
-import type { Screen } from '../../operations/screen.ts';
+import type { Screen } from '../../procedures/screen.ts';
 import { portFlag } from './dashboard.ts';
 import { hostError } from '../errors.ts';
 

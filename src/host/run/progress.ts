@@ -1,7 +1,7 @@
 import { sayRate } from '../../base/speed.ts';
-import { plural, table } from '../../operations/table.ts';
+import { plural, table } from '../../procedures/table.ts';
 import { type Clock, systemClock } from '../../base/clock.ts';
-import type { App } from '../../runtime/processor-host.ts';
+import type { App } from '../../runtime/hosts/processor-host.ts';
 import type { SourceStatus } from '../../runtime/source-reading.ts';
 
 export interface ProjectionProgress {

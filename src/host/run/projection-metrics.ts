@@ -1,7 +1,7 @@
 import { type BatchObservableResult, type MeterProvider, metrics } from '@opentelemetry/api';
 import { observedCounter } from '../../base/metrics.ts';
 import { SCOPE } from '../../base/opentelemetry.ts';
-import type { App } from '../../runtime/processor-host.ts';
+import type { App } from '../../runtime/hosts/processor-host.ts';
 
 /**
  * Reports to OpenTelemetry what each projection did on this host since it started, over all shards. Add it over hosts.

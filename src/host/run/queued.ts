@@ -1,8 +1,8 @@
 // Operations that waited as jobs, while keys may have moved to another shard.
 import { MillraceError } from '../../base/errors.ts';
-import { joinPlaces, operationPlaces } from '../../operations/at-places.ts';
-import type { Context } from '../../operations/context.ts';
-import { type Operation, operationName } from '../../operations/operation.ts';
+import { joinPlaces, operationPlaces } from '../../verbs/at-places.ts';
+import type { Context } from '../../procedures/context.ts';
+import { type Operation, operationName } from '../../verbs/operation.ts';
 
 type Input = Readonly<Record<string, unknown>>;
 

@@ -1,8 +1,8 @@
 import type { Clock } from '../../base/clock.ts';
 import { MillraceError, messageOf } from '../../base/errors.ts';
 import type { RangeRates, Rates } from '../../feed/processor/rates.ts';
-import type { HostStatus } from '../../operations/host-status.ts';
-import type { App } from '../../runtime/processor-host.ts';
+import type { HostStatus } from '../../procedures/status/host-status.ts';
+import type { App } from '../../runtime/hosts/processor-host.ts';
 
 type Ranges = NonNullable<HostStatus['ranges']>;
 

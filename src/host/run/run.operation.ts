@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import { z } from 'zod';
-import { defineOperation } from '../../operations/operation.ts';
-import type { Registry } from '../../operations/registry.ts';
+import { defineOperation } from '../../verbs/operation.ts';
+import type { Registry } from '../../verbs/registry.ts';
 import { tablesThatDiffer } from '../http/readiness.ts';
 import { LOOK_MS, dashboardBeside, dashboardFlag, portOf } from './dashboard.ts';
 import { progressTable } from './progress.ts';

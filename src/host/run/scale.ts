@@ -1,7 +1,7 @@
-import { operationPlaces } from '../../operations/at-places.ts';
-import { openLeases, ownGroups } from '../../operations/leases/groups.ts';
-import { STUCK_MS, leaseRows } from '../../operations/leases/lease-rows.ts';
-import type { Context } from '../../operations/context.ts';
+import { operationPlaces } from '../../verbs/at-places.ts';
+import { openLeases, ownGroups } from '../../procedures/leases/groups.ts';
+import { STUCK_MS, leaseRows } from '../../procedures/leases/lease-rows.ts';
+import type { Context } from '../../procedures/context.ts';
 
 /**
  * `ranges` of all feeds of the pipeline over all places, and those `withWork`: changes that no host has acknowledged, or a

@@ -1,9 +1,9 @@
 import { systemClock } from '../../base/clock.ts';
 import type { Rates } from '../../feed/processor/rates.ts';
 import { startTelemetry } from '../../feed/processor/telemetry.ts';
-import { waitingTenants } from '../../operations/tenants/waiting.ts';
-import type { App, ComposeOptions } from '../../runtime/processor-host.ts';
-import { startBacklogMetrics } from './backlog-metrics.ts';
+import { waitingTenants } from '../../procedures/tenants/waiting.ts';
+import type { App, ComposeOptions } from '../../runtime/hosts/processor-host.ts';
+import { startBacklogMetrics } from './deferred-metrics.ts';
 import { startLetterMetrics } from './letter-metrics.ts';
 import { startProjectionMetrics } from './projection-metrics.ts';
 import { rangesOf } from './ranges.ts';

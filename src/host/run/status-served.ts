@@ -1,7 +1,7 @@
-import type { Operation } from '../../operations/operation.ts';
-import { operationsError } from '../../operations/errors.ts';
-import type { Registry } from '../../operations/registry.ts';
-import { status } from '../../operations/status.operation.ts';
+import type { Operation } from '../../verbs/operation.ts';
+import { operationsError } from '../../procedures/errors.ts';
+import type { Registry } from '../../verbs/registry.ts';
+import { status } from '../../verbs/status.operation.ts';
 import { LOOK_MS, openDashboard, portFlag, portOf } from './dashboard.ts';
 import { untilAborted } from './until-aborted.ts';
 

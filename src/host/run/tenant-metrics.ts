@@ -1,7 +1,7 @@
 import { type BatchObservableResult, type MeterProvider, metrics } from '@opentelemetry/api';
 import { gauge } from '../../base/metrics.ts';
 import { SCOPE } from '../../base/opentelemetry.ts';
-import type { App } from '../../runtime/processor-host.ts';
+import type { App } from '../../runtime/hosts/processor-host.ts';
 
 /** Stands for all tenants that are not among the costliest. */
 export const OTHER_TENANTS = '(others)';

@@ -2,9 +2,9 @@ import { type BatchObservableResult, type MeterProvider, metrics } from '@opente
 import { gauge } from '../../base/metrics.ts';
 import { SCOPE } from '../../base/opentelemetry.ts';
 import { OTHER_TENANTS } from './tenant-metrics.ts';
-import { readCounted } from '../../operations/tenants/counted.ts';
-import { lettersByTenant } from '../../operations/tenants/shown.ts';
-import type { WorkedOn } from '../../runtime/place-host.ts';
+import { readCounted } from '../../procedures/tenants/tenant-counts.ts';
+import { lettersByTenant } from '../../procedures/tenants/tenant-table.ts';
+import type { WorkedOn } from '../../runtime/hosts/place-host.ts';
 
 export interface TenantRecordMetricsOptions {
   /** Default: the globally registered one. Without one the state container is not read. */

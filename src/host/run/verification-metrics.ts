@@ -2,8 +2,8 @@ import { type BatchObservableResult, type MeterProvider, metrics } from '@opente
 import { gauge } from '../../base/metrics.ts';
 import { SCOPE } from '../../base/opentelemetry.ts';
 import type { Container } from '@azure/cosmos';
-import { VERIFIED_KINDS, readVerified, verifiedName } from '../../operations/projections/verified.ts';
-import type { WorkedOn } from '../../runtime/place-host.ts';
+import { VERIFIED_KINDS, readVerified, verifiedName } from '../../procedures/verify/verified.ts';
+import type { WorkedOn } from '../../runtime/hosts/place-host.ts';
 
 export interface VerificationMetricsOptions {
   /** Default: the globally registered one. Without one the state container is not read. */

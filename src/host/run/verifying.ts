@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { messageOf } from '../../base/errors.ts';
-import { operationPlaces } from '../../operations/at-places.ts';
-import type { Context } from '../../operations/context.ts';
-import { sayDue, verifyDue } from '../../operations/projections/verify-due.ts';
+import { operationPlaces } from '../../verbs/at-places.ts';
+import type { Context } from '../../procedures/context.ts';
+import { sayDue, verifyDue } from '../../procedures/verify/verify-due.ts';
 import type { Workspace } from '../../runtime/workspace.ts';
 
 /** How often a host looks whether a verification is due. A look reads three documents. */

@@ -1,10 +1,10 @@
 // What `model propose` works from: the entities, and what each access pattern asks for, in a fixed grammar.
 import type { Relationship, Requirements } from '../documents.ts';
 import { outlineOf } from '../reader/common.ts';
-import { within } from '../reader/outline.ts';
-import { bytesOf, duration, quantities } from '../reader/quantity.ts';
+import { within } from '../reader/text/outline.ts';
+import { bytesOf, duration, quantities } from '../reader/text/quantity.ts';
 import { parseRequirements } from '../reader/requirements.ts';
-import { column, hasColumns, tablesOf } from '../reader/tables.ts';
+import { column, hasColumns, tablesOf } from '../reader/text/tables.ts';
 import { words } from '../relations.ts';
 
 export interface Field {

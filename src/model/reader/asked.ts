@@ -3,12 +3,12 @@ import type { Nodes } from 'mdast';
 import type { Asked } from '../documents.ts';
 import type { Query } from '../query.ts';
 import type { Container } from '../model.ts';
-import { normalised } from './labels.ts';
-import { type Section, lineOf, sourceOf, within } from './outline.ts';
-import { MEANING } from './prose.ts';
+import { normalised } from './text/labels.ts';
+import { type Section, lineOf, sourceOf, within } from './text/outline.ts';
+import { MEANING } from './text/prose.ts';
 import { namedLike, onlyOne } from './owners.ts';
 import { queryOf } from './sql.ts';
-import { plainText } from './tables.ts';
+import { plainText } from './text/tables.ts';
 
 /** The text says that a request reads several partitions, and doesn't deny it. */
 export const saysCrossing = (text: string): boolean => CROSSES.test(text) && !DENIED.test(text);

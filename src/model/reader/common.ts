@@ -1,9 +1,9 @@
 // The parts that both documents have: prose, checks, waivers, a shard map.
 import type { UsageError } from '../../base/errors.ts';
 import type { ModelFinding } from '../model.ts';
-import { tooDeepAt } from './depth.ts';
-import { type Section, outline } from './outline.ts';
-import { piecesOf } from './prose.ts';
+import { tooDeepAt } from './text/depth.ts';
+import { type Section, outline } from './text/outline.ts';
+import { piecesOf } from './text/prose.ts';
 import { shardMapsOf } from './shard-maps.ts';
 import type { Waiver } from '../documents.ts';
 import { waiversOf } from './waivers.ts';

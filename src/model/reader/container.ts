@@ -2,14 +2,14 @@
 import { isObject } from '../../base/json.ts';
 import type { Container, ContainerFact, DocumentType, Place } from '../model.ts';
 import { type Fact, labelledFacts } from './labelled-facts.ts';
-import { contentOf, type Content } from './fences.ts';
+import { contentOf, type Content } from './text/fences.ts';
 import type { Findings } from './findings.ts';
 import { IndexingDraft } from './indexing.ts';
-import type { LabelName } from './labels.ts';
+import type { LabelName } from './text/labels.ts';
 import { type Group, linesOf } from './stated.ts';
 import { keyInHeading } from './key-in-heading.ts';
-import { type Section, within } from './outline.ts';
-import { partitionKey, throughput, ttl, uniqueKeys } from './values.ts';
+import { type Section, within } from './text/outline.ts';
+import { partitionKey, throughput, ttl, uniqueKeys } from './text/values.ts';
 
 /** Facts whose fences `IndexingDraft` reads. */
 const INDEXING = new Set<LabelName | undefined>([

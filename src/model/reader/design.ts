@@ -5,12 +5,12 @@ import { askedOf } from './asked.ts';
 import { commonOf } from './common.ts';
 import { detailOf } from './detail.ts';
 import { isMapping, mappingRow } from './mapping.ts';
-import { type Section, within } from './outline.ts';
+import { type Section, within } from './text/outline.ts';
 import { isProjections, projectionDerivedFrom, projectionFromBullets, projectionOf } from './projections.ts';
 import { readDrafts } from './read.ts';
-import { sectionNameOf, sectionsNamed } from './sections.ts';
-import { parsed, plainLines, readDocument } from './source.ts';
-import { tablesOf } from './tables.ts';
+import { sectionNameOf, sectionsNamed } from './text/sections.ts';
+import { parsed, plainLines, readDocument } from './text/source.ts';
+import { tablesOf } from './text/tables.ts';
 
 /** Throws the errors of `readDocument` and `parseModel`. `known`: the pattern ids for "all patterns". */
 export const readDesign = async (path: string, known: readonly string[] = []): Promise<Design> =>

@@ -3,7 +3,7 @@ import type { ContainerDetail, Design, ProjectionRow, Prose, StatedIndex } from 
 import type { Container, Place } from '../model.ts';
 import { hasName } from './names.ts';
 import { patternIds } from './pattern-ids.ts';
-import { bytesOf, quantities, sizeOf } from './quantity.ts';
+import { bytesOf, quantities, sizeOf } from './text/quantity.ts';
 
 const CARDINALITY =
   /(?:distinct|different|unique|values|keys|cardinality|users|customers|tenants|stores|devices|products|accounts|orders|items|partitions)\b|个|值/i;

@@ -1,12 +1,12 @@
 // Examples and policies that stand outside the section of their container, and which sections are of one.
 import { isObject } from '../../base/json.ts';
-import { sourceOf, within, lineOf, type Section } from './outline.ts';
+import { sourceOf, within, lineOf, type Section } from './text/outline.ts';
 import type { ContainerDraft } from './container.ts';
-import { contentOf } from './fences.ts';
+import { contentOf } from './text/fences.ts';
 import { Findings } from './findings.ts';
 import { type Fence, labelledFacts } from './labelled-facts.ts';
 import { namedLike, onlyOne } from './owners.ts';
-import { sectionName } from './sections.ts';
+import { sectionName } from './text/sections.ts';
 
 export const isOfContainer = ({ line }: Section, drafts: readonly ContainerDraft[]): boolean =>
   drafts.some((draft) => draft.line === line);

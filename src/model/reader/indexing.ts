@@ -2,9 +2,9 @@ import { isObject } from '../../base/json.ts';
 import type { StatedIndex } from '../documents.ts';
 import type { IndexingPolicy, Place } from '../model.ts';
 import type { Fact } from './labelled-facts.ts';
-import { contentOf, type Content } from './fences.ts';
+import { contentOf, type Content } from './text/fences.ts';
 import type { Findings } from './findings.ts';
-import { composites, indexPaths, statedPaths } from './values.ts';
+import { composites, indexPaths, statedPaths } from './text/values.ts';
 
 type Stated = { json: boolean } & {
   readonly [K in Exclude<keyof StatedIndex, 'json'>]: StatedIndex[K][number][];

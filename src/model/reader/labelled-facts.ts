@@ -1,8 +1,8 @@
 // A container's labelled facts: `- **Partition Key**: …` with its nested values, in all forms that occur.
 import type { Code, ListItem, Paragraph, RootContent, Table } from 'mdast';
-import { type LabelName, labelName } from './labels.ts';
-import { lineOf, partsOf, sourceOf } from './outline.ts';
-import { cut } from './tables.ts';
+import { type LabelName, labelName } from './text/labels.ts';
+import { lineOf, partsOf, sourceOf } from './text/outline.ts';
+import { cut } from './text/tables.ts';
 
 export interface Fence {
   readonly text: string;

@@ -2,9 +2,9 @@
 import type { Mapping, Operation } from '../documents.ts';
 import { hasName } from './names.ts';
 import { patternIds } from './pattern-ids.ts';
-import { quantities } from './quantity.ts';
+import { quantities } from './text/quantity.ts';
 import { queriesIn, saysCrossing } from './asked.ts';
-import { type Row, type Table, column, hasColumns } from './tables.ts';
+import { type Row, type Table, column, hasColumns } from './text/tables.ts';
 
 /** Sections whose tables say how much is done, whatever their columns are called. */
 const ABOUT_LOAD = new Set(['hotPartitions', 'tradeOffs', 'distribution', 'validation']);

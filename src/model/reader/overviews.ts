@@ -1,9 +1,9 @@
 // Tables that state containers by rows: `| Container | Partition Key | TTL |`, under many names of the columns.
 import type { Fact } from './labelled-facts.ts';
-import type { LabelName } from './labels.ts';
-import type { Section } from './outline.ts';
-import { type Table, column, hasColumns, tablesOf } from './tables.ts';
-import { partitionKey, throughput, ttl, uniqueKeys } from './values.ts';
+import type { LabelName } from './text/labels.ts';
+import type { Section } from './text/outline.ts';
+import { type Table, column, hasColumns, tablesOf } from './text/tables.ts';
+import { partitionKey, throughput, ttl, uniqueKeys } from './text/values.ts';
 
 const CONTAINER_COLUMN = [
   'container',

@@ -1,5 +1,5 @@
 // To which container a text belongs that names it by a type, or not at all.
-import { normalised } from './labels.ts';
+import { normalised } from './text/labels.ts';
 import { remembered } from './remembered.ts';
 
 const ENVIRONMENT = /\b(dev|development|test|qa|stage|staging|prod|production|local)\b/g;

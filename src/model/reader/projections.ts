@@ -2,8 +2,8 @@
 import type { ProjectionRow, Prose, Reference } from '../documents.ts';
 import type { Place } from '../model.ts';
 import { patternIds } from './pattern-ids.ts';
-import { duration } from './quantity.ts';
-import { type Row, type Table, column, hasColumns } from './tables.ts';
+import { duration } from './text/quantity.ts';
+import { type Row, type Table, column, hasColumns } from './text/tables.ts';
 
 export const isProjections = (table: Table): boolean =>
   hasColumns(table, ['projection', 'name', '投影'], ['source', 'source type', '来源', '源']);

@@ -5,21 +5,21 @@ import { ContainerDraft, containerName, isNamed, isPhrase } from './container.ts
 import { type Fact, labelledFacts } from './labelled-facts.ts';
 import { contentElsewhere, insideOf, isOfContainer, onlyIn } from './elsewhere.ts';
 import { namedLike } from './owners.ts';
-import { contentOf } from './fences.ts';
+import { contentOf } from './text/fences.ts';
 import { Findings } from './findings.ts';
-import { headed } from './headed.ts';
+import { headed } from './text/headed.ts';
 import { isSame } from './names.ts';
-import { normalised } from './labels.ts';
-import { type Section, lineOf, sourceOf, within } from './outline.ts';
-import { piecesOf } from './prose.ts';
+import { normalised } from './text/labels.ts';
+import { type Section, lineOf, sourceOf, within } from './text/outline.ts';
+import { piecesOf } from './text/prose.ts';
 import { shardMapsOf, shardedContainersOf } from './shard-maps.ts';
-import { parsed, plainLines, readDocument } from './source.ts';
-import { sectionName, sectionNameOf } from './sections.ts';
+import { parsed, plainLines, readDocument } from './text/source.ts';
+import { sectionName, sectionNameOf } from './text/sections.ts';
 import { type Group, groupsOf, linesOf, commentedKey } from './stated.ts';
 import { type Overview, overviews } from './overviews.ts';
 import { keyInHeading } from './key-in-heading.ts';
 import { typesInTables } from './typed.ts';
-import { partitionKey } from './values.ts';
+import { partitionKey } from './text/values.ts';
 import { modelError } from '../errors.ts';
 
 /** Reads `cosmosdb_data_model.md`. Throws the errors of `readDocument` and `parseModel`. */

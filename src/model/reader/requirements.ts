@@ -1,12 +1,12 @@
 import type { Decision, Pair, Pattern, Relationship, Requirements, Text } from '../documents.ts';
 import type { ModelFinding, Place } from '../model.ts';
 import { commonOf, outlineOf, skippedSections } from './common.ts';
-import { type Section, within } from './outline.ts';
+import { type Section, within } from './text/outline.ts';
 import { patternId } from './pattern-ids.ts';
-import { bytesOf, numberAt, quantities, rate } from './quantity.ts';
-import { requirementsSection, sectionNameOf } from './sections.ts';
-import { parsed, plainLines, readDocument } from './source.ts';
-import { type Row, column, hasColumns, tablesOf } from './tables.ts';
+import { bytesOf, numberAt, quantities, rate } from './text/quantity.ts';
+import { requirementsSection, sectionNameOf } from './text/sections.ts';
+import { parsed, plainLines, readDocument } from './text/source.ts';
+import { type Row, column, hasColumns, tablesOf } from './text/tables.ts';
 import { modelError } from '../errors.ts';
 
 /** Reads `cosmosdb_requirements.md`. Throws the errors of `readDocument` and `parseRequirements`. */

@@ -2,7 +2,7 @@
 // classes of Java with annotations, and entities of EF Core.
 import { isObject } from '../../base/json.ts';
 import type { Fence } from './labelled-facts.ts';
-import { literalOf } from './literals.ts';
+import { literalOf } from './text/literals.ts';
 
 export interface Resource {
   readonly name: string;

@@ -1,9 +1,9 @@
 // Shard maps: a table `Key | Shard location` for each map.
 import type { DocumentedMap, Prose, ShardMapping, Text } from '../documents.ts';
 import type { ShardedContainers } from '../model.ts';
-import { normalised } from './labels.ts';
-import { type Section, within } from './outline.ts';
-import { column, hasColumns, tablesOf } from './tables.ts';
+import { normalised } from './text/labels.ts';
+import { type Section, within } from './text/outline.ts';
+import { column, hasColumns, tablesOf } from './text/tables.ts';
 
 const KEYS = ['key', 'key range', '键'];
 const SHARDS = ['shard location', 'shard', '分片', '分片位置'];

@@ -2,10 +2,10 @@
 // key: /id`), the lines of a text fence, a list such as `events` (partition key: `/userId`), and calls that create them.
 import type { RootContent } from 'mdast';
 import { type Fact, type Fence, labelledFacts } from './labelled-facts.ts';
-import { labelName } from './labels.ts';
+import { labelName } from './text/labels.ts';
 import { resourcesIn } from './resources.ts';
-import { type Section, lineOf, sourceOf } from './outline.ts';
-import { partitionKey } from './values.ts';
+import { type Section, lineOf, sourceOf } from './text/outline.ts';
+import { partitionKey } from './text/values.ts';
 
 export interface Group {
   readonly name: string;

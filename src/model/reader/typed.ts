@@ -1,10 +1,10 @@
 // Types of documents that tables name: in an overview of containers, and beside the value of the key that each has.
 import type { ContainerDraft } from './container.ts';
 import { isSame } from './names.ts';
-import { type Section, within } from './outline.ts';
+import { type Section, within } from './text/outline.ts';
 import type { Overview } from './overviews.ts';
 import { onlyOne } from './owners.ts';
-import { type Table, tablesOf } from './tables.ts';
+import { type Table, tablesOf } from './text/tables.ts';
 
 const TYPE = /^(?:document|item|entity|doc|record)?\s*types?$|^entit(?:y|ies)$/i;
 /** `pk value`, and `Partition key` with values below it. */

@@ -2,7 +2,7 @@
 import type { Nodes } from 'mdast';
 import type { Waiver } from '../documents.ts';
 import type { ModelFinding } from '../model.ts';
-import { type Section, lineOf, within } from './outline.ts';
+import { type Section, lineOf, within } from './text/outline.ts';
 
 const COMMENT = /<!--\s*millrace-ignore\b([^]*?)-->/g;
 const FORM =

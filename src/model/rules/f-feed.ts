@@ -1,7 +1,7 @@
 // F: the guarantees of the change feed, against the assumptions of the projections.
 import type { Design, ProjectionRow, Reference } from '../documents.ts';
 import type { Place } from '../model.ts';
-import { duration } from '../reader/quantity.ts';
+import { duration } from '../reader/text/quantity.ts';
 import type { Facts } from './facts.ts';
 import { fencedIn } from './fenced.ts';
 import { type Found, type Need, type Rule, DESIGN, SOURCES, missing, n, part, together } from './rule.ts';

@@ -6,7 +6,7 @@ import { throwMissing } from '../../cosmos/container-missing.ts';
 import { failureOf } from '../../cosmos/failure.ts';
 import { QueryPages } from '../../cosmos/query-pages.ts';
 import { AmbiguousOutcome, withRetry } from '../../cosmos/retry.ts';
-import { rewrite } from '../../cosmos/rewrite.ts';
+import { rewrite } from '../../cosmos/compare-and-swap.ts';
 import { transact } from '../../cosmos/transact.ts';
 import { EXPIRY_MS } from './times.ts';
 

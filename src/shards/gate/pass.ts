@@ -1,5 +1,5 @@
 import type { Clock } from '../../base/clock.ts';
-import { REQUEST_TIMEOUT_MS } from '../../cosmos/landing.ts';
+import { REQUEST_TIMEOUT_MS } from '../../cosmos/request-timeout.ts';
 
 /** Permission for one write. It is among those under way until it is disposed of. */
 export class GatePass<P extends GatePass<P>> implements Disposable {

@@ -4,7 +4,7 @@ import { assertReadable, formatOf } from '../../base/format.ts';
 import { canonical } from '../../base/json.ts';
 import { withRetry } from '../../cosmos/retry.ts';
 import { readItem } from '../../cosmos/read-item.ts';
-import { rewrite } from '../../cosmos/rewrite.ts';
+import { rewrite } from '../../cosmos/compare-and-swap.ts';
 import { shardsError } from '../errors.ts';
 import { type Gate, type GateStore, type Member, cosmosGate } from './gate-store.ts';
 import { type GateRules, Membership } from './membership.ts';

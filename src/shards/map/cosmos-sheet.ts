@@ -10,7 +10,7 @@ import { withoutSystemFields } from '../../cosmos/system-fields.ts';
 import { Refused, transact } from '../../cosmos/transact.ts';
 import { shardsError } from '../errors.ts';
 import { type SheetDocument, HEADER_ID, type Header, type OperationDocument } from './documents.ts';
-import type { Commit, SheetStore } from './sheet.ts';
+import type { Commit, SheetStore } from './header-guarded-partition.ts';
 
 export interface CosmosSheetOptions {
   readonly clock: Clock;

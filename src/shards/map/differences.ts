@@ -3,7 +3,7 @@ import { type LocalHeader, type MapHeader, type MappingDocument, type ShardDocum
 import { assertDrained } from './draining.ts';
 import type { Plan } from './operations.ts';
 import { mappingsOf, refuseOverlap } from './plans.ts';
-import type { Whole } from './sheet.ts';
+import type { Whole } from './header-guarded-partition.ts';
 import { type Mapping, mappingOf } from './values.ts';
 
 /** A mapping of one shard that the map and the shard's local map don't have alike. */

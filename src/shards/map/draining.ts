@@ -13,7 +13,7 @@ import {
   isShard,
 } from './documents.ts';
 import type { Asked, Operations, Plan } from './operations.ts';
-import type { Whole } from './sheet.ts';
+import type { Whole } from './header-guarded-partition.ts';
 
 /** Whether to wait until all routers of a shard have stopped. */
 export interface StopOptions {

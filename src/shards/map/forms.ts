@@ -11,7 +11,7 @@ import {
   isMapping,
   shownLocation,
 } from './documents.ts';
-import type { Whole } from './sheet.ts';
+import type { Whole } from './header-guarded-partition.ts';
 
 /** @throws MillraceError `local-map-unfit` unless this is the local map of a shard of this map, with whole mappings. */
 export function assertLocalForm(

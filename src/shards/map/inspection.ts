@@ -9,7 +9,7 @@ import {
 } from './documents.ts';
 import { operationsOf } from './operations.ts';
 import { mappingsOf, shardsOf } from './plans.ts';
-import type { Whole } from './sheet.ts';
+import type { Whole } from './header-guarded-partition.ts';
 import { type Mapping, type Shard, mappingOf, shardOf } from './values.ts';
 
 export interface InspectedMapping extends Mapping {

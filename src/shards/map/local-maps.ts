@@ -14,7 +14,7 @@ import {
   shownLocation,
 } from './documents.ts';
 import { type SetFences, fencedKeys } from './fences.ts';
-import type { Edit, Sheet, StoredHeader, Whole } from './sheet.ts';
+import type { Edit, Sheet, StoredHeader, Whole } from './header-guarded-partition.ts';
 import { reversed, straysAfter } from './strays.ts';
 
 /** Opens the local map of a shard, whether it exists or not. */

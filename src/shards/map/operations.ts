@@ -16,7 +16,7 @@ import {
   shownLocation,
 } from './documents.ts';
 import { type LocalMaps, Overtaken, type ReadAhead } from './local-maps.ts';
-import type { Edit, Sheet, Whole } from './sheet.ts';
+import type { Edit, Sheet, Whole } from './header-guarded-partition.ts';
 
 // The operations on one map. Each is logged in the map first, then made in the local maps, then shown in the map. A
 // process that meets a pending operation finishes it at once, and doesn't ask whether its process is alive: every step

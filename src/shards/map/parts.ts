@@ -5,7 +5,7 @@ import type { LocalHeader, MapHeader, ShardLocation, ShardSchema } from './docum
 import type { Drain } from './draining.ts';
 import type { SetFences } from './fences.ts';
 import type { OpenLocal } from './local-maps.ts';
-import type { Sheet } from './sheet.ts';
+import type { Sheet } from './header-guarded-partition.ts';
 
 export interface ShardMapParts {
   readonly header: MapHeader;

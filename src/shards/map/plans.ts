@@ -18,7 +18,7 @@ import {
 } from './documents.ts';
 import { assertDrained, drainingOf } from './draining.ts';
 import type { Plan } from './operations.ts';
-import type { Whole } from './sheet.ts';
+import type { Whole } from './header-guarded-partition.ts';
 import { type Span, covers, overlaps } from '../keys/spans.ts';
 import { type Mapping, type Shard, span } from './values.ts';
 

@@ -7,7 +7,7 @@ import { orContainerMissing } from '../../cosmos/container-missing.ts';
 import { failureOf } from '../../cosmos/failure.ts';
 import { readItem } from '../../cosmos/read-item.ts';
 import { withRetry } from '../../cosmos/retry.ts';
-import { rewrite } from '../../cosmos/rewrite.ts';
+import { rewrite } from '../../cosmos/compare-and-swap.ts';
 import { shardsError } from '../errors.ts';
 import { ROUTERS_CONTAINER, shardGateStore } from '../gate/shard-gate-store.ts';
 import { type Closed, ShardGates } from '../gate/shard-gates.ts';
@@ -31,7 +31,7 @@ import { fenceSetter } from './fences.ts';
 import { isSameFacts } from './forms.ts';
 import { operationsOf } from './operations.ts';
 import { shardsOf } from './plans.ts';
-import { EMPTY_DIGEST, Sheet } from './sheet.ts';
+import { EMPTY_DIGEST, Sheet } from './header-guarded-partition.ts';
 import { ShardMap } from './shard-map.ts';
 
 export interface ShardMapManagerOptions {

@@ -25,7 +25,7 @@ import type { ChangeOptions, MappingFilter, NewMapping, OperationOptions, StrayK
 import type { ShardMapParts } from './parts.ts';
 import * as plans from './plans.ts';
 import { type RepairChoice, type RepairOptions, type Repaired, repairAll, repairInTurn } from './repair.ts';
-import type { Whole } from './sheet.ts';
+import type { Whole } from './header-guarded-partition.ts';
 import { NO_KEYS, type Span, covers, overlaps } from '../keys/spans.ts';
 import { type Keys, type Mapping, type Shard, keysOf, mappingOf, shardOf } from './values.ts';
 

@@ -4,7 +4,7 @@ import { QueryPages } from '../../cosmos/query-pages.ts';
 import { readItem } from '../../cosmos/read-item.ts';
 import { type CosmosSheetOptions, cosmosSheet } from '../map/cosmos-sheet.ts';
 import { HEADER_ID, LOCAL_CONTAINER, type LocalHeader, type SheetDocument, localPartition } from '../map/documents.ts';
-import { Sheet, type Whole } from '../map/sheet.ts';
+import { Sheet, type Whole } from '../map/header-guarded-partition.ts';
 import { throwDenied } from './denied.ts';
 
 /** A local map's header, and which of the wanted mappings it had at that moment. */

@@ -3,9 +3,9 @@ import type { Container as Live, Database, PartitionKey, SqlQuerySpec } from '@a
 import { canonical } from '../../base/json.ts';
 import { failureOf } from '../../cosmos/failure.ts';
 import { withRetry } from '../../cosmos/retry.ts';
-import { isEmptied } from '../../definition/emptied.ts';
-import { ownFields } from '../../definition/oracle/recompute.ts';
-import type { Doc } from '../../definition/specs.ts';
+import { isEmptied } from '../../pipeline/emptied.ts';
+import { ownFields } from '../../pipeline/oracle/recompute.ts';
+import type { Doc } from '../../pipeline/specs.ts';
 import type { Container } from '../../model/model.ts';
 import type { Query } from '../../model/query.ts';
 import { valueAt } from '../../model/rules/facts.ts';

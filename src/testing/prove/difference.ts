@@ -1,6 +1,6 @@
 // Compares the rows of two answers to one query.
 import { canonical, isObject } from '../../base/json.ts';
-import { ownFields } from '../../definition/oracle/recompute.ts';
+import { ownFields } from '../../pipeline/oracle/recompute.ts';
 import type { Query } from '../../model/query.ts';
 import { valueAt } from '../../model/rules/facts.ts';
 

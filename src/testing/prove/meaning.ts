@@ -2,7 +2,7 @@
 // the documents are those that applications wrote, and the embedded server's SQL evaluates the query in memory.
 import { messageOf } from '../../base/errors.ts';
 import { isObject } from '../../base/json.ts';
-import type { Doc } from '../../definition/specs.ts';
+import type { Doc } from '../../pipeline/specs.ts';
 import type { Meaning } from '../../model/documents.ts';
 import type { Query } from '../../model/query.ts';
 import { queryOf } from '../../model/reader/sql.ts';

@@ -1,14 +1,14 @@
 // `millrace model prove`. It is beside the test kit that it uses, above the other operations. Only the command line
 // registers it: a deployment doesn't need it.
 import { z } from 'zod';
-import { defineOperation } from '../../operations/operation.ts';
-import { readPair, shortPath } from '../../operations/model/pair.ts';
-import { ruleFlags } from '../../operations/model/settings.ts';
-import { inOnePlace } from '../../definition/places.ts';
+import { defineOperation } from '../../verbs/operation.ts';
+import { readPair, shortPath } from '../../verbs/model/pair.ts';
+import { ruleFlags } from '../../verbs/model/settings.ts';
+import { inOnePlace } from '../../pipeline/places.ts';
 import { suggestion } from '../../base/near.ts';
-import { plural } from '../../operations/table.ts';
+import { plural } from '../../procedures/table.ts';
 import { type PatternProof, type Proof, prove } from './prove.ts';
-import { operationsError } from '../../operations/errors.ts';
+import { operationsError } from '../../procedures/errors.ts';
 import { testingError } from '../errors.ts';
 
 export const modelProve = defineOperation({

@@ -3,7 +3,7 @@ import { valueAt } from '../../model/rules/facts.ts';
 import type { Mapping, ProjectionRow } from '../../model/documents.ts';
 import type { Query } from '../../model/query.ts';
 import type { Container, Model } from '../../model/model.ts';
-import type { Doc } from '../../definition/specs.ts';
+import type { Doc } from '../../pipeline/specs.ts';
 
 export type Question =
   | { readonly kind: 'query'; readonly container: Container; readonly query: Query }

@@ -2,9 +2,9 @@
 import type { Container } from '@azure/cosmos';
 import { FULL_RANGE } from '../../../src/cosmos/ranges.ts';
 import { effectivePartitionKey } from '../../../src/cosmos/epk.ts';
-import { Meter } from '../../../src/cosmos/meter.ts';
-import { Backlog } from '../../../src/engine/backlog/backlog.ts';
-import { CosmosBacklogStore } from '../../../src/engine/backlog/cosmos-store.ts';
+import { Meter } from '../../../src/cosmos/budget/charge-meter.ts';
+import { Backlog } from '../../../src/engine/deferred/deferred.ts';
+import { CosmosBacklogStore } from '../../../src/engine/deferred/cosmos-store.ts';
 import type { Change } from '../../../src/feed/reading/change.ts';
 import { untilStopped } from '../../../src/feed/tenure/fences.ts';
 

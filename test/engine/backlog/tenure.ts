@@ -1,8 +1,8 @@
 // One window of one tenure in the world of sim.ts, with the real backlog. Variants take a part of the protocol out.
-import { Backlog } from '../../../src/engine/backlog/backlog.ts';
-import type { Register, SetAside } from '../../../src/engine/backlog/documents.ts';
-import { drainNext } from '../../../src/engine/backlog/drain.ts';
-import type { BacklogStore, Stored, Write } from '../../../src/engine/backlog/store.ts';
+import { Backlog } from '../../../src/engine/deferred/deferred.ts';
+import type { Register, SetAside } from '../../../src/engine/deferred/documents.ts';
+import { drainNext } from '../../../src/engine/deferred/drain.ts';
+import type { BacklogStore, Stored, Write } from '../../../src/engine/deferred/store.ts';
 import type { Change, Key } from '../../../src/feed/reading/change.ts';
 import { type Actor, HASHES, type Lease, type World, changeOf, isAfter } from './sim.ts';
 

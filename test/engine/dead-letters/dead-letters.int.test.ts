@@ -4,7 +4,7 @@ import { MillraceError } from '../../../src/base/errors.ts';
 import { DeadLetters } from '../../../src/engine/dead-letters/dead-letters.ts';
 import type { Change, Version } from '../../../src/feed/reading/change.ts';
 import type { Fence } from '../../../src/feed/tenure/fence.ts';
-import type { Refusal } from '../../../src/projections/runner.ts';
+import type { Refusal } from '../../../src/kinds/runner.ts';
 import { clientOf, emulate } from '../../emulator/emulate.ts';
 
 const P = 'copy@1';

@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { MillraceError } from '../../../src/base/errors.ts';
 import { FULL_RANGE } from '../../../src/cosmos/ranges.ts';
-import { Meter } from '../../../src/cosmos/meter.ts';
-import type { Doc } from '../../../src/definition/specs.ts';
+import { Meter } from '../../../src/cosmos/budget/charge-meter.ts';
+import type { Doc } from '../../../src/pipeline/specs.ts';
 import { DeadLetters } from '../../../src/engine/dead-letters/dead-letters.ts';
 import { Engine } from '../../../src/engine/engine.ts';
 import { ErasureRecords } from '../../../src/engine/erasures/record.ts';
@@ -13,11 +13,11 @@ import { sourceContainers } from '../../../src/engine/runners.ts';
 import type { Change, Page } from '../../../src/feed/reading/change.ts';
 import { openSource } from '../../../src/feed/reading/open-source.ts';
 import { untilStopped } from '../../../src/feed/tenure/fences.ts';
-import { Poison, type Runner } from '../../../src/projections/runner.ts';
+import { Poison, type Runner } from '../../../src/kinds/runner.ts';
 import { type Purpose, openEngine } from '../../../src/runtime/open-engine.ts';
-import { compose } from '../../../src/runtime/processor-host.ts';
-import { triggerConsumer } from '../../../src/runtime/trigger-host.ts';
-import { CosmosAccess } from '../../../src/sinks/cosmos-access.ts';
+import { compose } from '../../../src/runtime/hosts/processor-host.ts';
+import { triggerConsumer } from '../../../src/runtime/hosts/trigger-host.ts';
+import { CosmosAccess } from '../../../src/access/cosmos-access.ts';
 import { type Stage, openStage } from '../../support/stage.ts';
 
 const NEVER = new AbortController().signal;

@@ -13,12 +13,12 @@ import { untilStopped } from '../../../src/feed/tenure/fences.ts';
 import { sourceContainers } from '../../../src/engine/runners.ts';
 import { physicalRanges } from '../../../src/cosmos/physical-ranges.ts';
 import { FULL_RANGE } from '../../../src/cosmos/ranges.ts';
-import type { DerivedSpec } from '../../../src/definition/specs.ts';
+import type { DerivedSpec } from '../../../src/pipeline/specs.ts';
 import type { EmulatorOptions } from '../../../src/emulator/index.ts';
 import { MillraceError } from '../../../src/base/errors.ts';
-import { compose } from '../../../src/runtime/processor-host.ts';
+import { compose } from '../../../src/runtime/hosts/processor-host.ts';
 import { type Purpose, openEngine } from '../../../src/runtime/open-engine.ts';
-import { recordStarts, triggerConsumer } from '../../../src/runtime/trigger-host.ts';
+import { recordStarts, triggerConsumer } from '../../../src/runtime/hosts/trigger-host.ts';
 import type { Shop } from '../../fixtures/shop/model.types.ts';
 import { openStage } from '../../support/stage.ts';
 

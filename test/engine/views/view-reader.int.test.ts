@@ -4,7 +4,7 @@ import { afterAll, beforeEach, expect, test } from 'vitest';
 import { Views, versionOf } from '../../../src/engine/views/views.ts';
 import { openViews } from '../../../src/client.ts';
 import { type Emulator, startEmulator } from '../../../src/emulator/index.ts';
-import { COPY } from '../../projections/exactness.ts';
+import { COPY } from '../../kinds/exactness.ts';
 
 let emulator: Emulator | undefined;
 let state: Container;

@@ -10,8 +10,8 @@ import {
   raiseEpoch,
   renumber,
 } from '../../../src/feed/reading/epochs.ts';
-import { compose } from '../../../src/runtime/processor-host.ts';
-import { triggerConsumer } from '../../../src/runtime/trigger-host.ts';
+import { compose } from '../../../src/runtime/hosts/processor-host.ts';
+import { triggerConsumer } from '../../../src/runtime/hosts/trigger-host.ts';
 import { clientOf, emulate } from '../../emulator/emulate.ts';
 import { openStage } from '../../support/stage.ts';
 

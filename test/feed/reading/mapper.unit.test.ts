@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { type SourceContainer, toChange, toDocument } from '../../../src/feed/reading/mapper.ts';
 import { type TypeRules, toVersion } from '../../../src/feed/reading/mapper.ts';
-import { tenantOf } from '../../../src/definition/tenant.ts';
+import { tenantOf } from '../../../src/pipeline/tenant.ts';
 
 const source = (rules: TypeRules = {}, keyPaths: string[][] = [['tenant']]): SourceContainer => ({
   name: 'Orders',

@@ -1,6 +1,6 @@
 import type { Container, OperationInput } from '@azure/cosmos';
 import { describe, expect, it, test, vi } from 'vitest';
-import { Meter } from '../../../src/cosmos/meter.ts';
+import { Meter } from '../../../src/cosmos/budget/charge-meter.ts';
 import type { FeedRange } from '../../../src/cosmos/ranges.ts';
 import type { Change } from '../../../src/feed/reading/change.ts';
 import type { SourceContainer } from '../../../src/feed/reading/mapper.ts';

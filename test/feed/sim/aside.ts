@@ -1,10 +1,10 @@
-import { Backlog } from '../../../src/engine/backlog/backlog.ts';
-import { drainNext } from '../../../src/engine/backlog/drain.ts';
-import type { BacklogStore, Stored, Write } from '../../../src/engine/backlog/store.ts';
+import { Backlog } from '../../../src/engine/deferred/deferred.ts';
+import { drainNext } from '../../../src/engine/deferred/drain.ts';
+import type { BacklogStore, Stored, Write } from '../../../src/engine/deferred/store.ts';
 import type { FeedRange } from '../../../src/cosmos/ranges.ts';
 import type { Change } from '../../../src/feed/reading/change.ts';
 import type { Fence } from '../../../src/feed/tenure/fence.ts';
-import type { OpenAside } from '../../../src/feed/tenure/set-aside.ts';
+import type { OpenAside } from '../../../src/feed/tenure/deferred.ts';
 import { type Container, changeOf, hashOf } from './feed.ts';
 import { type Faults, type Process, remote } from './world.ts';
 

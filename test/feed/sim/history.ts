@@ -4,13 +4,13 @@ import type { Change, Page } from '../../../src/feed/reading/change.ts';
 import { FeedHost, type Timings } from '../../../src/feed/sharing/feed-host.ts';
 import type { Fence } from '../../../src/feed/tenure/fence.ts';
 import type { LeaseStore } from '../../../src/feed/leases/lease.ts';
-import type { Tenure } from '../../../src/feed/tenure/handle.ts';
+import type { Tenure } from '../../../src/feed/tenure/page-handler.ts';
 import { Random } from '../../support/random.ts';
 import { Container, SimSource } from './feed.ts';
 import { overlaps } from '../../../src/feed/reading/position.ts';
 import { SimBacklog, simAside } from './aside.ts';
 import { Leases } from './leases.ts';
-import type { OpenAside } from '../../../src/feed/tenure/set-aside.ts';
+import type { OpenAside } from '../../../src/feed/tenure/deferred.ts';
 import { Oracle } from './oracle.ts';
 import { type Faults, NO_FAULTS, Process, World, remote } from './world.ts';
 

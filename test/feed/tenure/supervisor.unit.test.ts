@@ -6,7 +6,7 @@ import { LeaseTenure } from '../../../src/feed/tenure/lease-tenure.ts';
 import { lsnOf } from '../../../src/feed/reading/position.ts';
 import { RangeMemory } from '../../../src/feed/tenure/range-memory.ts';
 import type { ChangeSource } from '../../../src/feed/reading/source.ts';
-import type { Handle } from '../../../src/feed/tenure/handle.ts';
+import type { Handle } from '../../../src/feed/tenure/page-handler.ts';
 import { Supervisor, type SupervisorOptions } from '../../../src/feed/tenure/supervisor.ts';
 import { ManualClock } from '../../support/clock.ts';
 

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { cli } from '../../cli/cli.ts';
-import { VERSIONS } from '../../operations/projections/versions.ts';
+import { VERSIONS } from '../../verbs/projections/versions.ts';
 import { millrace } from '../../support/process.ts';
 
 it('a development run works on jobs that another terminal leaves to it, and starts nothing for them before', async () => {

@@ -2,10 +2,10 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import type { Step } from '../../../src/definition/workload.ts';
+import type { Step } from '../../../src/pipeline/workload.ts';
 import type { Input } from '../../../src/host/dev/input.ts';
 import { load } from '../../../src/host/dev/loader.ts';
-import { visible } from '../../../src/definition/oracle/recompute.ts';
+import { visible } from '../../../src/pipeline/oracle/recompute.ts';
 import { type Stage, openStage } from '../../support/stage.ts';
 
 const SEED = 20_261;

@@ -1,6 +1,6 @@
 // The move that `dev --shards --once` makes, without hosts.
 import { type TestContext, expect, it } from 'vitest';
-import type { WhileMoving } from '../../../src/definition/workload.ts';
+import type { WhileMoving } from '../../../src/pipeline/workload.ts';
 import { type MovingOptions, formatMoves, isWhole, moveThereAndBack } from '../../../src/host/dev/moves.ts';
 import { openShardMap } from '../../../src/runtime/shard-map.ts';
 import { given } from '../../runtime/spread-world.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Pipeline } from '../../../src/definition/specs.ts';
+import type { Pipeline } from '../../../src/pipeline/specs.ts';
 import { Fingerprints, fingerprinted } from '../../../src/engine/fingerprints.ts';
 import { Views } from '../../../src/engine/views/views.ts';
 import { assertReloadable, sayReloaded } from '../../../src/host/dev/reload.ts';

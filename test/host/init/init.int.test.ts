@@ -2,10 +2,10 @@ import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, symlinkSync,
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { declaredPipeline, loadPipeline } from '../../../src/runtime/load-pipeline.ts';
+import { declaredPipeline, loadPipeline } from '../../../src/runtime/pipeline/load-pipeline.ts';
 import { generateTypes } from '../../../src/model/types/generate.ts';
 import { type Entity, accessOf, needsOf } from '../../../src/model/propose/needs.ts';
-import { filesOf } from '../../../src/operations/model/infra.ts';
+import { filesOf } from '../../../src/procedures/apply/infra.ts';
 import { cli } from '../../cli/cli.ts';
 import { millrace } from '../../support/process.ts';
 import { SHOP } from '../../support/stage.ts';

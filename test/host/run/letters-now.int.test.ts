@@ -1,7 +1,7 @@
 // What the line of a run says of parked changes: how many there are now, not how many the run has parked.
 import { expect, it } from 'vitest';
 import { runPipeline } from '../../../src/host/run/run-pipeline.ts';
-import type { Screen } from '../../../src/operations/screen.ts';
+import type { Screen } from '../../../src/procedures/screen.ts';
 import { openStage } from '../../support/stage.ts';
 
 const ORDER = { type: 'order', storeId: 's1', customerId: 'c1', cents: 100 };

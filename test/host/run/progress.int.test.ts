@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest';
 import { Views } from '../../../src/engine/views/views.ts';
 import type { LeaseStatus } from '../../../src/feed/sharing/feed-host.ts';
-import type { App } from '../../../src/runtime/processor-host.ts';
+import type { App } from '../../../src/runtime/hosts/processor-host.ts';
 import {
   type ProjectionProgress,
   progressLine,
@@ -10,8 +10,8 @@ import {
   progressTable,
   withBefore,
 } from '../../../src/host/run/progress.ts';
-import { Meter } from '../../../src/cosmos/meter.ts';
-import { VERSIONS, live } from '../../operations/projections/versions.ts';
+import { Meter } from '../../../src/cosmos/budget/charge-meter.ts';
+import { VERSIONS, live } from '../../verbs/projections/versions.ts';
 import { openStage } from '../../support/stage.ts';
 
 const NOW = 10_000_000;

@@ -1,15 +1,15 @@
 import { expect, it, vi } from 'vitest';
-import { Meter } from '../../../src/cosmos/meter.ts';
+import { Meter } from '../../../src/cosmos/budget/charge-meter.ts';
 import { startStatusWriter } from '../../../src/host/run/status-writer.ts';
 import { Rates } from '../../../src/feed/processor/rates.ts';
-import { readHostStatuses } from '../../../src/operations/host-status.ts';
-import { status } from '../../../src/operations/status.operation.ts';
+import { readHostStatuses } from '../../../src/procedures/status/host-status.ts';
+import { status } from '../../../src/verbs/status.operation.ts';
 import { MillraceError } from '../../../src/base/errors.ts';
 import { DeadLetters } from '../../../src/engine/dead-letters/dead-letters.ts';
-import type { Refusal } from '../../../src/projections/runner.ts';
+import type { Refusal } from '../../../src/kinds/runner.ts';
 import { ManualClock } from '../../support/clock.ts';
-import type { ShownTenants } from '../../../src/operations/tenants/shown.ts';
-import { leaseWorld } from '../../operations/leases/lease-world.ts';
+import type { ShownTenants } from '../../../src/procedures/tenants/tenant-table.ts';
+import { leaseWorld } from '../../verbs/leases/lease-world.ts';
 
 const signal = new AbortController().signal;
 const NONE = { tenants: [], others: null };

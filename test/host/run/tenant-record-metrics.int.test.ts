@@ -7,7 +7,7 @@ import {
 } from '@opentelemetry/sdk-metrics';
 import { expect, test } from 'vitest';
 import { startTenantRecordMetrics } from '../../../src/host/run/tenant-record-metrics.ts';
-import { recordCounted } from '../../../src/operations/tenants/counted.ts';
+import { recordCounted } from '../../../src/procedures/tenants/tenant-counts.ts';
 import { openStage } from '../../support/stage.ts';
 
 test('the tenants with the most documents and dead letters are reported by name, and the others together', async () => {

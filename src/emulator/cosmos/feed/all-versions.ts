@@ -1,6 +1,6 @@
 import { first } from '../../search.ts';
 import type { Account } from '../storage/account.ts';
-import { feedCharge } from '../physics/charge.ts';
+import { feedCharge } from '../time-and-charge/charge.ts';
 import { listOf } from '../wire/bytes.ts';
 import { forgetOld } from './changes.ts';
 import type { Container } from '../storage/container.ts';

@@ -1,7 +1,7 @@
 import { shuffle } from '../../random.ts';
 import type { Account } from '../storage/account.ts';
 import { allVersions } from './all-versions.ts';
-import { feedCharge } from '../physics/charge.ts';
+import { feedCharge } from '../time-and-charge/charge.ts';
 import { bytesOf } from '../wire/bytes.ts';
 import type { Container } from '../storage/container.ts';
 import type { WireKey } from '../storage/keys.ts';

@@ -1,6 +1,6 @@
 import type { Account } from '../storage/account.ts';
 import { forgetOld } from '../feed/changes.ts';
-import { deleteCharge } from '../physics/charge.ts';
+import { deleteCharge } from '../time-and-charge/charge.ts';
 import type { Container } from '../storage/container.ts';
 import { expiry } from '../storage/logical-partition.ts';
 import { left, shareOf, spend } from '../storage/budget.ts';

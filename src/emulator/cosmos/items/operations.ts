@@ -1,5 +1,12 @@
 import { conditionHolds } from '../query/condition.ts';
-import { createCharge, deleteCharge, patchCharge, readCharge, REFUSED, replaceCharge } from '../physics/charge.ts';
+import {
+  createCharge,
+  deleteCharge,
+  patchCharge,
+  readCharge,
+  REFUSED,
+  replaceCharge,
+} from '../time-and-charge/charge.ts';
 import type { Version } from '../storage/logical-partition.ts';
 import { keyText } from '../storage/keys.ts';
 import { applyPatch, parsePatch } from './patch.ts';

@@ -10,7 +10,7 @@ import type { Position } from '../../sql/walk.ts';
 import type { Account } from '../storage/account.ts';
 import { listOf } from '../wire/bytes.ts';
 import { LARGE, candidates } from './candidates.ts';
-import { queryCharge } from '../physics/charge.ts';
+import { queryCharge } from '../time-and-charge/charge.ts';
 import { asWire } from './condition.ts';
 import { continuation, readContinuation } from './continuation.ts';
 import type { Container } from '../storage/container.ts';

@@ -1,5 +1,5 @@
 import type { Account } from '../storage/account.ts';
-import { deleteCharge } from '../physics/charge.ts';
+import { deleteCharge } from '../time-and-charge/charge.ts';
 import type { Container } from '../storage/container.ts';
 import { itemHeaders, reply } from '../wire/reply.ts';
 import { covers, demanded, targetOf } from '../storage/target.ts';

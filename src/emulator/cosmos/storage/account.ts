@@ -1,6 +1,6 @@
-import { Clock } from '../physics/clock.ts';
+import { Clock } from '../time-and-charge/clock.ts';
 import type { Container } from './container.ts';
-import type { Faults } from '../physics/faults.ts';
+import type { Faults } from '../time-and-charge/faults.ts';
 import type { Holdings, Throughput } from './holdings.ts';
 import type { Journal } from './journal.ts';
 

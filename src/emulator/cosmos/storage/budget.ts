@@ -1,6 +1,6 @@
 import type { Account } from './account.ts';
 import type { Container } from './container.ts';
-import { tooManyRequests } from '../physics/faults.ts';
+import { tooManyRequests } from '../time-and-charge/faults.ts';
 import type { PhysicalPartition, Saved } from './physical-partition.ts';
 import { targetOf } from './target.ts';
 import { throughputFor } from './throughput.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { defineOperation } from '../../../operations/operation.ts';
+import { defineOperation } from '../../../verbs/operation.ts';
 import { command, serverInput } from './command.ts';
 
 const container = z.string().describe('as database/container');

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { defineOperation } from '../../../operations/operation.ts';
+import { defineOperation } from '../../../verbs/operation.ts';
 import { command, serverInput } from './command.ts';
-import { operationsError } from '../../../operations/errors.ts';
+import { operationsError } from '../../../procedures/errors.ts';
 
 export const emulatorThrottle = defineOperation({
   noun: 'emulator',

@@ -3,13 +3,13 @@ import { join, resolve } from 'node:path';
 import { z } from 'zod';
 import { messageOf } from '../../../base/errors.ts';
 import type { EmulatorOptions, EventHubs, HubOptions, Principals } from '../../../emulator/index.ts';
-import { hubFindings } from '../../../definition/builders/hub-name.ts';
-import { defineOperation } from '../../../operations/operation.ts';
+import { hubFindings } from '../../../pipeline/builders/hub-name.ts';
+import { defineOperation } from '../../../verbs/operation.ts';
 import { untilAborted } from '../../run/until-aborted.ts';
 import { embeddedInput, startEmbedded } from '../embedded.ts';
 import { exportLine } from './export-line.ts';
 import { sharedError } from '../../../base/shared-errors.ts';
-import { operationsError } from '../../../operations/errors.ts';
+import { operationsError } from '../../../procedures/errors.ts';
 
 export const emulatorStart = defineOperation({
   noun: 'emulator',

@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { defineOperation } from '../../../operations/operation.ts';
-import { plural } from '../../../operations/table.ts';
+import { defineOperation } from '../../../verbs/operation.ts';
+import { plural } from '../../../procedures/table.ts';
 import { command, serverInput } from './command.ts';
-import { operationsError } from '../../../operations/errors.ts';
+import { operationsError } from '../../../procedures/errors.ts';
 
 const container = z.string().describe('as database/container');
 const seconds = z.number().min(0);

@@ -1,0 +1,98 @@
+import { systemClock } from '../../base/clock.ts';
+import { mapSettled } from '../../base/map-settled.ts';
+import { type CopySpec, projectionId } from '../../pipeline/specs.ts';
+import { OWN_TYPE, type SourceContainer, tenantOf, toDocument } from '../../feed/reading/mapper.ts';
+import type { Change } from '../../feed/reading/change.ts';
+import type { DocumentAccess } from '../../access/document-access.ts';
+import type { ColdRead } from '../archive/cold-read.ts';
+import { asArchived } from '../archive/leaving.ts';
+import { lastOfEach } from '../runner.ts';
+import type { SinkContainer } from '../sink-container.ts';
+import { type CopyDocument, isOlderUse } from './documents.ts';
+import type { JoinState } from './joins.ts';
+
+/** A joined document whose content changed: copies made with its former content must be made again. */
+export interface Refresh {
+  readonly join: string;
+  readonly state: JoinState;
+}
+
+export interface FanOut {
+  readonly spec: CopySpec;
+  readonly sink: SinkContainer;
+  /** The copied type's container. */
+  readonly source: SourceContainer;
+  /** How old a read may be, milliseconds (ASM-A3). */
+  readonly readLagMs: number;
+  /** Finds a copied document that has left its container. */
+  readonly cold?: ColdRead | undefined;
+  /** Applies changes of the copied documents in the same way as for their own feed. */
+  readonly reapply: (changes: readonly Change[], access: DocumentAccess) => Promise<void>;
+}
+
+/**
+ * Makes every copy again that was made with an older state of the joined documents. The query for them may be stale: it
+ * is repeated until a query that began 2 × the read lag after the states were written finds nothing. If a copy is
+ * written later with the old state, its confirmation fails and its own writer makes it again (COPY-J1).
+ */
+export async function refreshCopies(fan: FanOut, due: readonly Refresh[], access: DocumentAccess): Promise<void> {
+  if (due.length === 0) return;
+  const settledAt = systemClock.monotonic() + 2 * fan.readLagMs;
+  for (;;) {
+    const last = systemClock.monotonic() >= settledAt;
+    const found = (await mapSettled(due, (one) => outdated(fan, one, access), { concurrency: 8 })).flat();
+    const changes = (await mapSettled(found, (copy) => changeOf(fan, copy, access), { concurrency: 128 })).filter(
+      (change) => change !== undefined,
+    );
+    // If two joined documents of one copy have changed, the copy is made again once, with both.
+    if (changes.length > 0) await fan.reapply(lastOfEach(changes), access);
+    else if (last) return;
+    else await systemClock.sleep(Math.max(1, settledAt - systemClock.monotonic()));
+  }
+}
+
+async function outdated(
+  { spec, sink }: FanOut,
+  { join, state }: Refresh,
+  access: DocumentAccess,
+): Promise<CopyDocument[]> {
+  const use = `c._mr.joins[${JSON.stringify(join)}]`;
+  const sql = `SELECT * FROM c WHERE c._mr["by"] = @by AND ${use}.ref = @ref AND ${use}.mark != @mark`;
+  const found = await access.query<CopyDocument>(sink.name, sql, {
+    by: projectionId(spec),
+    ref: state.ref,
+    mark: state.mark,
+  });
+  // A copy made with a newer state is left to the host that handles the newer change.
+  return found.filter(({ _mr }) => _mr.joins?.[join] && isOlderUse(_mr.joins[join], state));
+}
+
+/**
+ * The version of the source that the copy was made from, read from the source container or the archive. Undefined: the
+ * source has a newer version (its feed delivers it), or the read was too old (the next query finds the copy again).
+ */
+async function changeOf(
+  { spec, source, cold }: FanOut,
+  copy: CopyDocument,
+  access: DocumentAccess,
+): Promise<Change | undefined> {
+  const { pk: key, id, ...version } = copy._src;
+  const [hot] = await access.read(source.name, key, [id]);
+  const gone = !hot || String(hot['type']).startsWith(OWN_TYPE);
+  const raw = gone ? await cold?.({ container: source.name, key, id, version }, access) : asArchived(hot);
+  if (!raw || raw['_etag'] !== version.etag) return undefined;
+  const doc = toDocument(source, raw);
+  return doc
+    ? {
+        container: source.name,
+        type: spec.from.type,
+        key,
+        id,
+        version,
+        ...tenantOf(source, doc),
+        at: Number(raw['_ts']) * 1000,
+        op: 'upsert',
+        doc,
+      }
+    : undefined;
+}

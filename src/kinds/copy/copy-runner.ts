@@ -1,0 +1,164 @@
+import { mapSettled } from '../../base/map-settled.ts';
+import { type CopySpec, projectionId } from '../../pipeline/specs.ts';
+import type { SourceContainer } from '../../feed/reading/mapper.ts';
+import type { Change } from '../../feed/reading/change.ts';
+import type { DocumentAccess } from '../../access/document-access.ts';
+import type { ColdRead } from '../archive/cold-read.ts';
+import { untilDone } from '../conflict.ts';
+import { type FitOptions, fitOf } from '../sink-type.ts';
+import { Guess } from '../create-first.ts';
+import { Locators, hasLeft } from '../locator.ts';
+import { type Runner, evaluate, wantedChanges } from '../runner.ts';
+import type { SinkContainer } from '../sink-container.ts';
+import { type Refresh, refreshCopies } from './copy-fan-out.ts';
+import { type JoinState, JoinStates } from './joins.ts';
+import { type Placed, place } from './place.ts';
+import { writeCopies } from './write.ts';
+
+export interface CopyOptions extends FitOptions {
+  readonly stateContainer: string;
+  /** Containers of the copied and the joined types, by name. */
+  readonly sources: ReadonlyMap<string, SourceContainer>;
+  /** How old a read may be, milliseconds (ASM-A3). */
+  readonly readLagMs: number;
+  /** Finds a copied document that has left its container for the archive; without it only the container is read. */
+  readonly cold?: ColdRead | undefined;
+}
+
+/** Denormalised copies under the version guard (COPY-C1), with joined documents from either side (COPY-J1). */
+export function copyRunner(spec: CopySpec, sink: SinkContainer, options: CopyOptions): Runner {
+  const id = projectionId(spec);
+  const containerOf = (name: string): SourceContainer =>
+    options.sources.get(name) ?? { name, keyPaths: [], types: new Map() };
+  const target = { spec, sink, guess: new Guess() };
+  const locators = new Locators(options.stateContainer, id);
+  const joins = spec.joins.map(
+    (join) => new JoinStates(join, options.stateContainer, id, containerOf(join.of.container)),
+  );
+
+  const apply = async (changes: readonly Change[], access: DocumentAccess): Promise<void> => {
+    evaluate(changes, (change) => change);
+    const due = await advanceJoins(joins, changes, access);
+    const own = changes.filter(({ container, type }) => container === spec.from.container && type === spec.from.type);
+    await applyOwn(wantedChanges(own, spec), access);
+    const fan = {
+      spec,
+      sink,
+      source: containerOf(spec.from.container),
+      readLagMs: options.readLagMs,
+      cold: options.cold,
+      reapply: applyOwn,
+    };
+    await refreshCopies(fan, due, access);
+  };
+
+  /** Makes copies again whose joined state is no longer the current one, until all copies are confirmed. */
+  const applyOwn = async (changes: readonly Change[], access: DocumentAccess): Promise<void> => {
+    let rest = changes;
+    await untilDone(`A joined document of ${id}`, async () => {
+      rest = rest.length > 0 ? await applyOnce(rest, access) : rest;
+      return rest.length === 0;
+    });
+  };
+
+  const applyOnce = async (changes: readonly Change[], access: DocumentAccess): Promise<Change[]> => {
+    const joined = await joinedStates(joins, changes, access);
+    const fit = fitOf(id, options);
+    const placed = evaluate(changes, (change) => {
+      const at = place(spec, sink, change, joined.get(change) ?? {});
+      if (at?.body && !at.waits) fit(change, at.body);
+      return { change, at };
+    });
+    if (spec.stable) {
+      const { settled, staleJoins } = await writeCopies(
+        target,
+        placed.flatMap(({ at }) => at ?? []),
+        access,
+      );
+      return unconfirmed(joins, settled, staleJoins, access);
+    }
+    const targeted = placed.map(({ change, at }) => ({ change, places: at ? [at] : [] }));
+    const located = await locators.advance(targeted, access);
+    const copies = located.flatMap(({ change, places, departed }): Placed[] => [
+      ...places,
+      ...departed.map((left) => ({ ...left, change, body: null, joins: {}, waits: false })),
+    ]);
+    const { settled, staleJoins } = await writeCopies(target, copies, access);
+    const again = await unconfirmed(joins, settled, staleJoins, access);
+    const open = new Set(again);
+    await locators.prune(
+      located.filter((one) => hasLeft(one) && !open.has(one.change)),
+      access,
+    );
+    return again;
+  };
+
+  const joined = spec.joins.map(({ of }) => of);
+  return { id, order: 'document', sources: [spec.from, ...joined], apply };
+}
+
+/** Takes the changes of joined documents into their states. Returns those whose copies must be made again. */
+async function advanceJoins(
+  joins: readonly JoinStates[],
+  changes: readonly Change[],
+  access: DocumentAccess,
+): Promise<Refresh[]> {
+  const work = joins.flatMap((states) => {
+    const { container, type } = states.join.of;
+    return wantedChanges(
+      changes.filter((change) => change.container === container && change.type === type),
+      { onDelete: 'remove' },
+    ).map((change) => ({ states, change }));
+  });
+  const advanced = await mapSettled(
+    work,
+    async ({ states, change }) => ({ join: states.join.name, ...(await states.advance(change, access)) }),
+    { concurrency: 128 },
+  );
+  return advanced.filter(({ changed }) => changed);
+}
+
+async function joinedStates(
+  joins: readonly JoinStates[],
+  changes: readonly Change[],
+  access: DocumentAccess,
+): Promise<Map<Change, Record<string, JoinState>>> {
+  const result = new Map<Change, Record<string, JoinState>>();
+  for (const states of joins) {
+    for (const [change, state] of await states.currentOf(changes, access)) {
+      result.set(change, { ...result.get(change), [states.join.name]: state });
+    }
+  }
+  return result;
+}
+
+/** The changes whose copies must be made again, since the joined state that they used has been replaced. */
+async function unconfirmed(
+  joins: readonly JoinStates[],
+  settled: readonly Placed[],
+  staleJoins: readonly Placed[],
+  access: DocumentAccess,
+): Promise<Change[]> {
+  const again = new Set<Change>();
+  for (const states of joins) {
+    const { name } = states.join;
+    for (const { joins: used, change } of staleJoins) {
+      if (used[name]) states.forget(used[name]);
+      again.add(change);
+    }
+    const used = new Map(
+      settled.flatMap(({ joins: own, body }) =>
+        own[name] && body !== null ? [[`${own[name].pk} ${own[name].mark}`, own[name]] as const] : [],
+      ),
+    );
+    const failed = new Set<string>();
+    const confirm = async ([key, state]: readonly [string, JoinState]): Promise<void> => {
+      if (!(await states.confirm(state, access))) failed.add(key);
+    };
+    await mapSettled(used, confirm, { concurrency: 128 });
+    if (failed.size === 0) continue;
+    for (const { joins: own, change } of settled)
+      if (own[name] && failed.has(`${own[name].pk} ${own[name].mark}`)) again.add(change);
+  }
+  return [...again];
+}

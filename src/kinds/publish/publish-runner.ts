@@ -1,0 +1,89 @@
+import type { MillraceError } from '../../base/errors.ts';
+import { type PublishSpec, projectionId } from '../../pipeline/specs.ts';
+import type { Change } from '../../feed/reading/change.ts';
+import type { EventHubSink } from '../../access/event-hub.ts';
+import type { DocumentAccess } from '../../access/document-access.ts';
+import { Poison, type Runner, evaluate, ifNoThrow } from '../runner.ts';
+import { messageOf } from './event.ts';
+import { LastPublished } from './published.ts';
+import { projectionsError } from '../errors.ts';
+
+export interface PublishRunnerOptions {
+  readonly sink: EventHubSink;
+  /** Whether a projection writes into the published type, so that its writes come back as changes. */
+  readonly echoes: boolean;
+  readonly stateContainer: string;
+  /**
+   * Every document that comes is published, for a replay: under the id that it had when its content was published last.
+   * The record of what was published last stays as it is.
+   */
+  readonly again?: boolean;
+}
+
+/**
+ * Publishes changes in their order. It ends only when the hub has the whole page, so at most one page of a range is in
+ * flight. It leaves out documents that moved to or from the archive or to another shard or were backfilled, and deletions
+ * of documents whose type is unknown.
+ */
+export function publishRunner(
+  spec: PublishSpec,
+  { sink, echoes, stateContainer, again = false }: PublishRunnerOptions,
+): Runner {
+  const id = projectionId(spec);
+  const last = echoes ? new LastPublished(stateContainer, projectionId(spec.idsOf ?? spec)) : undefined;
+  const apply = async (changes: readonly Change[], access: DocumentAccess): Promise<void> => {
+    const relevant = changes.filter((change) => isPublished(again ? asEvent(change) : change));
+    const before = again ? await last?.versions(relevant, access) : undefined;
+    const messages = evaluate(relevant, (change) =>
+      messageOf(spec, { ...change, version: before?.get(change) ?? change.version }),
+    );
+    const meant = relevant.filter((_, index) => messages[index] !== undefined);
+    const changed = new Set(last && !again ? await last.changed(meant, access) : meant);
+    const going = relevant.flatMap((change, index) => {
+      const message = messages[index];
+      return message && changed.has(change) ? [{ change, message }] : [];
+    });
+    if (going.length === 0) return;
+    const oversized = await sink.publish(
+      going.map(({ message }) => message),
+      access.fence,
+    );
+    const refusals = going.flatMap(({ change }, index) => {
+      const size = oversized.get(index);
+      return size ? [{ change, error: tooLarge(sink.hub, size) }] : [];
+    });
+    if (refusals.length > 0) throw new Poison(refusals);
+    if (!again) await last?.note([...changed], access);
+  };
+  /** What was there before the start, was backfilled or moved counts as published: a write that leaves its content is no event. */
+  const passOver = async (changes: readonly Change[], access: DocumentAccess): Promise<void> =>
+    last?.note(
+      changes.filter(
+        ifNoThrow(
+          (change) =>
+            isPublished({ ...change, backfilled: false, moved: change.gone === true }) &&
+            messageOf(spec, change) !== undefined,
+        ),
+      ),
+      access,
+    );
+  // A replay publishes what is there, whoever wrote it.
+  return { id, order: spec.order, sources: [spec.from], ...(!again && { isEvent }), apply, ...(last && { passOver }) };
+}
+
+const isEvent = ({ restored, backfilled, moved }: Change): boolean =>
+  restored !== true && backfilled !== true && moved !== true;
+
+const isPublished = (change: Change): boolean => isEvent(change) && !change.typeUnknown;
+
+/** For a replay, which publishes each document that is there. */
+const asEvent = (change: Change): Change =>
+  change.gone ? change : { ...change, restored: false, backfilled: false, moved: false };
+
+function tooLarge(hub: string, { bytes, limit }: { bytes: number; limit: number }): MillraceError {
+  const say = (count: number): string => count.toLocaleString('en-US');
+  return projectionsError(
+    'event-too-large',
+    `The event has ${say(bytes)} bytes; event hub ${hub} accepts ${say(limit)}`,
+  );
+}

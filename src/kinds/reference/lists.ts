@@ -1,0 +1,148 @@
+import { TOMBSTONE_TTL_S } from '../../base/bounds.ts';
+import { formatOf } from '../../base/format.ts';
+import { canonical, digest } from '../../base/json.ts';
+import type { Doc } from '../../pipeline/specs.ts';
+import type { Change, Identity, Version } from '../../feed/reading/change.ts';
+import type { SinkDocument, DocumentAccess } from '../../access/document-access.ts';
+import { untilDone } from '../conflict.ts';
+import { standing } from '../stamp.ts';
+import { projectionsError } from '../errors.ts';
+
+/** One document of a list: a piece of reference data, or a tenant. */
+export interface Listed {
+  readonly id: string;
+  readonly pk: string;
+  readonly type: 'millrace.listed';
+  readonly projection: string;
+  readonly of: Identity;
+  readonly version: Version;
+  /** The content of its copies; of a deleted one, the content that they had. null: never known. */
+  readonly part: Doc | null;
+  readonly present: boolean;
+  /** Every pair with it is written. */
+  readonly settled: boolean;
+  readonly ttl?: number;
+}
+
+/** A list entry as this host wrote it, which now has to write its pairs. */
+export interface Due {
+  readonly change: Change;
+  readonly listed: Listed;
+  readonly etag: string;
+}
+
+/**
+ * The reference data, or the tenants, of one projection: one partition of the state container, written before any copy
+ * and never set back to an older version. Both sides have a list, since each may change while the other is copied.
+ */
+export class List {
+  readonly #container: string;
+  readonly #projection: string;
+  readonly #pk: string;
+  readonly #again: boolean;
+
+  /** With `again`, an entry whose pairs are written is due too: one of them may have been lost since. */
+  constructor(
+    stateContainer: string,
+    projection: string,
+    side: 'data' | 'tenants',
+    { again = false }: { readonly again?: boolean | undefined } = {},
+  ) {
+    this.#again = again;
+    this.#container = stateContainer;
+    this.#projection = projection;
+    this.#pk = `reference|${projection}|${side}`;
+  }
+
+  /**
+   * Takes a change into the list. Undefined: the change is older than the entry, or all its pairs were written.
+   * `part`: null if the document has no copies. `assertSame` throws if the copies would move to another place.
+   */
+  async advance(
+    change: Change,
+    part: Doc | null,
+    assertSame: (before: Doc, now: Doc) => void,
+    access: DocumentAccess,
+  ): Promise<Due | undefined> {
+    const of = { container: change.container, key: change.key, id: change.id };
+    const id = digest([of.container, of.key, of.id]);
+    let due: Due | undefined;
+    await untilDone(`The list entry of ${change.id}`, async () => {
+      const [found] = await access.read(this.#container, [this.#pk], [id]);
+      const stored = found as (SinkDocument & Listed) | undefined;
+      const order = stored ? await standing(change, stored.version, access) : 'newer';
+      due = undefined;
+      if (order === 'older') return true;
+      if (stored && order === 'same' && (stored.settled || isSame(stored, part))) {
+        if (!stored.settled || this.#again) due = { change, listed: stored, etag: stored._etag };
+        return true;
+      }
+      if (stored?.part && part) assertSame(stored.part, part);
+      const known = part ?? stored?.part ?? null;
+      const unchanged = stored !== undefined && isSame(stored, part);
+      const listed: Listed = {
+        id,
+        pk: this.#pk,
+        type: 'millrace.listed',
+        ...formatOf('listed'),
+        projection: this.#projection,
+        of,
+        version: change.version,
+        part: known,
+        present: part !== null,
+        settled: unchanged && stored.settled,
+      };
+      const result = await access.commit(
+        this.#container,
+        [this.#pk],
+        [
+          stored
+            ? { op: 'replace', id, body: settledForm(listed), ifMatch: stored._etag }
+            : { op: 'create', id, body: listed },
+        ],
+      );
+      if (result.kind === 'refused')
+        throw projectionsError('state-refused', `The state container refused a list entry: ${result.why}`);
+      if (result.kind === 'conflict') return false;
+      if (!listed.settled) due = { change, listed, etag: result.etags[0] ?? '' };
+      return true;
+    });
+    return due;
+  }
+
+  /** The whole list, with deleted documents for as long as a late writer may still know them. May be stale. */
+  all(access: DocumentAccess): Promise<Listed[]> {
+    const sql = `SELECT * FROM c WHERE c.type = 'millrace.listed'`;
+    return access.query<Listed>(this.#container, sql, {}, [this.#pk]);
+  }
+
+  /** Marks an entry so that the next delivery of its version writes its pairs again. A repair needs this. */
+  async reopen(of: Identity, access: DocumentAccess): Promise<void> {
+    const id = digest([of.container, of.key, of.id]);
+    await untilDone(`The list entry of ${of.id}`, async () => {
+      const [found] = await access.read(this.#container, [this.#pk], [id]);
+      const stored = found as (SinkDocument & Listed) | undefined;
+      if (!stored?.settled) return true;
+      const { pk, type, projection, version, part, present } = stored;
+      const kept = { id, pk, type, ...formatOf('listed'), projection, of: stored.of, version, part, present };
+      const body: Listed = { ...kept, settled: false };
+      const write = { op: 'replace', id, body, ifMatch: stored._etag } as const;
+      return (await access.commit(this.#container, [this.#pk], [write])).kind === 'done';
+    });
+  }
+
+  /** Stores that all pairs are written. If a newer change has advanced the entry, nothing happens. */
+  async settle({ listed, etag }: Due, access: DocumentAccess): Promise<void> {
+    if (listed.settled) return;
+    const body = settledForm({ ...listed, ...formatOf('listed'), settled: true });
+    await access.commit(this.#container, [this.#pk], [{ op: 'replace', id: listed.id, body, ifMatch: etag }]);
+  }
+}
+
+/** Whether an entry already has this content; the entry of a deleted document keeps its last content. */
+const isSame = (stored: Listed, part: Doc | null): boolean =>
+  stored.present === (part !== null) && canonical(stored.part) === canonical(part ?? stored.part);
+
+/** The entry of a deleted document expires when its copies are gone and no late writer can write them again. */
+const settledForm = (listed: Listed): Listed =>
+  listed.settled && !listed.present ? { ...listed, ttl: TOMBSTONE_TTL_S } : listed;

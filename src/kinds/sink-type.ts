@@ -1,0 +1,143 @@
+// Checks what a projection is about to store: it must be JSON, and of the type that the model gives the sink's documents.
+import type { MillraceError } from '../base/errors.ts';
+import { isObject, shown } from '../base/json.ts';
+import type { SourceRef } from '../pipeline/specs.ts';
+import { type TenantRule, crossing } from '../pipeline/tenant.ts';
+import type { Change } from '../feed/reading/change.ts';
+import type { Model } from '../model/model.ts';
+import { type ObjectShape, type Shape, seeObject } from '../model/types/shape.ts';
+import { projectionsError } from './errors.ts';
+
+/** A value in a document that its type doesn't allow. */
+export interface Misfit {
+  /** A JSON pointer. */
+  readonly path: string;
+  readonly why: string;
+}
+
+/** `never`: JSON can't hold the value, or a field that every document has is missing. `type`: it is of another type. */
+export interface Misfits {
+  readonly never?: Misfit;
+  readonly type?: Misfit;
+}
+
+/** The union of the examples of a type; undefined where the model has none. */
+export function shapeOf(model: Model, { container, type }: SourceRef): ObjectShape | undefined {
+  const found = model.containers.find(({ name }) => name === container)?.types.find(({ name }) => name === type);
+  if (!found || found.examples.length === 0) return undefined;
+  const shape: ObjectShape = { seen: 0, fields: new Map() };
+  for (const example of found.examples) seeObject(shape, example);
+  return shape;
+}
+
+/** The first misfit of each kind. `except`: fields that are added later. */
+export function misfitsOf(document: object, shape: ObjectShape | undefined, except?: ReadonlySet<string>): Misfits {
+  const found: { never?: Misfit; type?: Misfit } = {};
+  const look: Look = {
+    never: (path, why) => void (found.never ??= { path, why }),
+    type: (path, why) => void (found.type ??= { path, why }),
+  };
+  fields(document as Record<string, unknown>, shape, '', look, [], except);
+  return found;
+}
+
+export interface FitOptions {
+  /** The shape that the model gives the sink's documents. */
+  readonly shape?: ObjectShape | undefined;
+  /** How a document states its tenant, which must be its source's. Absent: the projection writes across tenants. */
+  readonly tenant?: TenantRule | undefined;
+}
+
+/** Checks a document before it is stored. @throws MillraceError `value-not-storable`, `value-of-other-type`, `tenant-crossed` */
+export type Fit = (change: Change, document: object, except?: ReadonlySet<string>) => void;
+
+export const fitOf =
+  (projection: string, { shape, tenant: rule }: FitOptions): Fit =>
+  ({ tenant }, document, except) => {
+    const crossed = rule && tenant !== undefined ? crossing(rule, tenant, projection, document) : undefined;
+    if (crossed) throw crossed;
+    const { never, type } = misfitsOf(document, shape, except);
+    if (never) throw notStorable(projection, never);
+    if (type) throw notOfType(projection, type);
+  };
+
+/**
+ * Checks a value that has no known type: JSON must hold it, and must not change it silently.
+ * @throws MillraceError `value-not-storable`
+ */
+export function assertStorable(value: unknown, what: string, path = ''): void {
+  const found: { never?: Misfit } = {};
+  const look: Look = { never: (at, why) => void (found.never ??= { path: at, why }), type: () => undefined };
+  visit(value, undefined, path, look, []);
+  if (found.never) throw notStorable(what, found.never);
+}
+
+const notStorable = (what: string, { path, why }: Misfit): MillraceError =>
+  projectionsError('value-not-storable', `${what}: ${path === '' ? 'the value' : path} ${why}`);
+
+const notOfType = (what: string, { path, why }: Misfit): MillraceError =>
+  projectionsError('value-of-other-type', `${what}: ${path} ${why}`);
+
+interface Look {
+  never(path: string, why: string): void;
+  type(path: string, why: string): void;
+}
+
+type Holders = readonly unknown[];
+
+function visit(given: unknown, shape: Shape | undefined, path: string, look: Look, holders: Holders): void {
+  const value = asJson(given);
+  if (typeof value === 'number' && !Number.isFinite(value))
+    return look.never(path, `is ${value}, which JSON can't hold`);
+  if (given instanceof Date && value === null) return look.never(path, "is an invalid date, which JSON can't hold");
+  if (typeof value === 'bigint') return look.never(path, `is the BigInt ${value}, which JSON can't hold`);
+  if (isObject(value) || Array.isArray(value)) {
+    if (holders.includes(value)) return look.never(path, "contains itself, which JSON can't hold");
+    const within = [...holders, value];
+    if (Array.isArray(value)) {
+      if (shape && !shape.list) look.type(path, `is a list, not ${said(shape)}`);
+      for (const [at, element] of value.entries())
+        visit(element ?? null, shape?.elements, `${path}/${at}`, look, within);
+    } else {
+      if (shape && !shape.object && isKnown(shape)) look.type(path, `is an object, not ${said(shape)}`);
+      fields(value, shape?.object, path, look, within);
+    }
+    return;
+  }
+  const kind = value === null ? 'null' : typeof value;
+  if (shape && isKnown(shape) && !shape.scalars.has(kind)) look.type(path, `is ${shown(value)}, not ${said(shape)}`);
+}
+
+function fields(
+  value: Readonly<Record<string, unknown>>,
+  shape: ObjectShape | undefined,
+  path: string,
+  look: Look,
+  holders: Holders,
+  except?: ReadonlySet<string>,
+): void {
+  for (const [name, { seen }] of shape?.fields ?? [])
+    if (seen === shape?.seen && !except?.has(name) && isLeftOut(value[name]))
+      look.never(pointer(path, name), 'is undefined, but every document of the type has it');
+  for (const [name, member] of Object.entries(value))
+    if (!isLeftOut(member)) visit(member, shape?.fields.get(name)?.shape, pointer(path, name), look, holders);
+}
+
+/** As JSON.stringify sees it. */
+function asJson(value: unknown): unknown {
+  const { toJSON } = isObject(value) ? value : {};
+  return typeof toJSON === 'function' ? (toJSON.call(value, '') as unknown) : value;
+}
+
+const isLeftOut = (value: unknown): boolean =>
+  value === undefined || typeof value === 'function' || typeof value === 'symbol';
+
+/** False for a shape that no example filled: nothing is known about it. */
+const isKnown = (shape: Shape): boolean => shape.scalars.size > 0 || shape.list || shape.object !== undefined;
+
+function said(shape: Shape): string {
+  const kinds = [...shape.scalars].map((kind) => (kind === 'null' ? 'null' : `a ${kind}`));
+  return [...kinds, ...(shape.list ? ['a list'] : []), ...(shape.object ? ['an object'] : [])].join(' or ');
+}
+
+const pointer = (path: string, name: string): string => `${path}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`;

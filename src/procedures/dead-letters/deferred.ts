@@ -1,0 +1,38 @@
+// What is set aside of a container that the pipeline no longer reads: no host drains it.
+import { feedModeOf } from '../../pipeline/all-versions.ts';
+import { removeBacklog, storedBacklogs } from '../../engine/deferred/stored.ts';
+import { sourceContainers } from '../../engine/runners.ts';
+import { suggestion } from '../../base/near.ts';
+import type { Context } from '../context.ts';
+import { backlogError } from './errors.ts';
+
+/** @throws UsageError `backlog-none`, `backlog-drained` */
+export async function deferredOf(
+  container: string,
+  { workspace, signal }: Pick<Context, 'workspace' | 'signal'>,
+): Promise<{ readonly queues: number }> {
+  const { pipeline, model } = await workspace.pipeline();
+  const { state } = (await workspace.services()).place;
+  const stored = await storedBacklogs(state, pipeline.name, signal);
+  const found = stored.find(({ source }) => source === container);
+  if (!found) {
+    const known = stored.map(({ source }) => source);
+    throw backlogError('backlog-none', `Nothing of ${container} is set aside${suggestion(container, known)}`);
+  }
+  if (sourceContainers(pipeline, model).has(container) && feedModeOf(pipeline, container) === 'latest-version')
+    throw backlogError('backlog-drained', `The pipeline reads ${container}, and its hosts drain what is set aside`);
+  return found;
+}
+
+/** Removes it: the changes are never applied. */
+export async function discardDeferred(
+  container: string,
+  { workspace, signal }: Pick<Context, 'workspace' | 'signal'>,
+): Promise<{ readonly container: string; readonly documents: number }> {
+  const { state } = (await workspace.services()).place;
+  const { pipeline } = await workspace.pipeline();
+  return {
+    container,
+    documents: await removeBacklog(state, { pipeline: pipeline.name, source: container }, signal),
+  };
+}

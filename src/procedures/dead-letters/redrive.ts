@@ -1,0 +1,101 @@
+import { untilStopped } from '../../feed/tenure/fences.ts';
+import { Meter } from '../../cosmos/budget/charge-meter.ts';
+import { type IngestSpec, projectionId } from '../../pipeline/specs.ts';
+import { type DeadLetter, DeadLetters } from '../../engine/dead-letters/dead-letters.ts';
+import { orderOf } from '../../engine/dead-letters/letter-document.ts';
+import { letterBodies } from '../../engine/dead-letters/letter-bodies.ts';
+import { type Redriven, redrive as redriveLetters } from '../../engine/redrive-letter.ts';
+import { sourceContainers } from '../../engine/runners.ts';
+import { targetOf } from '../../ingest/take.ts';
+import { redriveEvents } from '../../ingest/redrive.ts';
+import { CosmosAccess } from '../../access/cosmos-access.ts';
+import { ingestSink } from '../../runtime/hosts/ingest-sink.ts';
+import { openEngine } from '../../runtime/open-engine.ts';
+import type { Parts } from '../../runtime/open-feed.ts';
+import { type LetterSelection, type LetterSources, selectLetters } from './select.ts';
+
+export interface TriedSelection extends LetterSelection {
+  /** Only so many, the oldest. Absent: all. */
+  readonly sample?: number | undefined;
+}
+
+export interface RedriveOptions extends TriedSelection, Parts {
+  readonly signal: AbortSignal;
+  /** How old a read may be, milliseconds (ASM-A3). Default 5,000. */
+  readonly readLagMs?: number;
+  readonly progress?: (done: number, of: number) => void;
+}
+
+/** Dead letters that are redriven together. Progress is reported after each group; an interruption loses at most one. */
+const AT_ONCE = 100;
+
+/** Applies parked changes again; those that still can't be applied stay parked. */
+export async function redrive(options: RedriveOptions): Promise<Redriven[]> {
+  const { services, loaded, signal, readLagMs = 5_000, progress } = options;
+  const here = { services: async () => services, pipeline: async () => loaded };
+  const letters = await triedLetters(here, options);
+  const { engine, cold } = openEngine(options, 'redrive');
+  const known = new Set(engine.stats.map(({ id }) => id));
+  const ingests = new Map<string, IngestSpec>(loaded.pipeline.ingests.map((spec) => [projectionId(spec), spec]));
+  const results: Redriven[] = [];
+  const fence = () => untilStopped(signal);
+  for (const some of together(letters)) {
+    const unknown = some.filter(({ projection }) => !known.has(projection) && !ingests.has(projection));
+    for (const [projection, spec] of ingests) {
+      const own = some.filter((letter) => letter.projection === projection);
+      if (own.length === 0) continue;
+      const target = targetOf(spec, loaded.pipeline, loaded.model);
+      const sink = ingestSink(options, spec, target);
+      const deadLetters = new DeadLetters(services.place.state, letterBodies(services));
+      try {
+        const access = await sink.open(fence(), new Meter());
+        results.push(
+          ...(await redriveEvents(own, { spec, target, deadLetters, access, isErased: await engine.erased() })),
+        );
+      } finally {
+        await sink.close();
+      }
+    }
+    results.push(
+      ...unknown.map(({ projection, container, id }) => ({
+        projection,
+        container,
+        id,
+        outcome: 'refused' as const,
+        message: `The pipeline declares no projection ${projection}`,
+      })),
+      ...(await redriveLetters(
+        some.filter(({ projection }) => known.has(projection)),
+        {
+          engine,
+          deadLetters: new DeadLetters(services.place.state, letterBodies(services)),
+          sources: sourceContainers(loaded.pipeline, loaded.model),
+          access: new CosmosAccess(services.place.database, fence(), new Meter()),
+          cold,
+          readLagMs,
+          signal,
+          fence,
+        },
+      )),
+    );
+    progress?.(results.length, letters.length);
+  }
+  return results;
+}
+
+/** The letters that a redrive tries itself. Changes that wait behind one of them follow it. */
+export async function triedLetters(from: LetterSources, asked: TriedSelection): Promise<DeadLetter[]> {
+  const letters = await selectLetters(from, asked);
+  return letters.filter(({ waits }) => !waits).slice(0, asked.sample);
+}
+
+/** Keeps all dead letters of a key together: a projection in the order of its keys can't apply one without the others. */
+function together(letters: readonly DeadLetter[]): DeadLetter[][] {
+  const groups: DeadLetter[][] = [];
+  for (const group of Map.groupBy(letters, (letter) => `${letter.projection} ${orderOf(letter)}`).values()) {
+    const last = groups.at(-1);
+    if (last && last.length + group.length <= AT_ONCE) last.push(...group);
+    else groups.push([...group]);
+  }
+  return groups;
+}

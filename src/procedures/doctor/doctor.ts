@@ -1,0 +1,376 @@
+import { randomUUID } from 'node:crypto';
+import { CLOCK_SKEW_MS } from '../../base/bounds.ts';
+import { MillraceError } from '../../base/errors.ts';
+import { GIVE_DATA_ROLE, failureOf } from '../../cosmos/failure.ts';
+import { withRetry } from '../../cosmos/retry.ts';
+import { wholeOf } from '../../pipeline/places.ts';
+import { projectionId } from '../../pipeline/specs.ts';
+import { sourceContainers } from '../../engine/runners.ts';
+import { type View, Views } from '../../engine/views/views.ts';
+import { planStorage } from '../archive/open.ts';
+import { movedSources } from '../migrate/moved.ts';
+import { readDeadLetters } from '../dead-letters/read.ts';
+import { archiveIndexes, manifestFormats } from './doctor-archives.ts';
+import { containerRights } from './doctor-rights.ts';
+import { fairTurns } from './doctor-deferred.ts';
+import { type Finding, bad, doubtful, failed, good } from './finding.ts';
+import { readHostStatuses } from '../status/host-status.ts';
+import { chooseGroups, openLeases } from '../leases/groups.ts';
+import { STUCK_MS, leaseRows } from '../leases/lease-rows.ts';
+import { faultsOf, readArchiveVerified, sayArchiveVerified } from '../archive/verified.ts';
+import { VERIFIED_KINDS, readVerified, verifiedName } from '../verify/verified.ts';
+import { planModel } from '../apply/apply.ts';
+import type { Context } from '../context.ts';
+import { plural } from '../table.ts';
+import { highestFormats, sayFormat } from '../../runtime/stored-formats.ts';
+import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
+
+const NODE = { major: 22, minor: 18 };
+/** A rebuild that takes longer than this was probably forgotten. */
+const FORGOTTEN_MS = 86_400_000;
+/** Four times the interval at which a host writes its status. */
+const SILENT_MS = 120_000;
+
+/** Checks everything that a pipeline needs to run, each thing after those that it depends on. */
+export async function examine(context: Context, expirationMs: number): Promise<Finding[]> {
+  const { workspace } = context;
+  const findings: Finding[] = [nodeVersion(process.versions.node)];
+  const attempt = async <T>(
+    check: string,
+    ask: () => Promise<T> | T,
+    say: (found: T) => string,
+  ): Promise<T | undefined> => {
+    try {
+      const found = await ask();
+      findings.push(good(check, say(found)));
+      return found;
+    } catch (error) {
+      findings.push(failed(check, error));
+      return undefined;
+    }
+  };
+  const loaded = await attempt(
+    'pipeline',
+    () => workspace.pipeline(),
+    ({ pipeline: { name, projections, embeds, effects, publishes } }) => {
+      const declared = [...projections, ...embeds, ...effects, ...publishes].length;
+      return `${name}: ${plural(declared, 'projection')}, in agreement with the model`;
+    },
+  );
+  const settings = await attempt(
+    'settings',
+    () => workspace.settings(),
+    ({ database }) => `database ${database}`,
+  );
+  if (!settings) return findings;
+  const services = await attempt(
+    'account',
+    () => workspace.services(),
+    ({ place }) => `${new URL(place.endpoint).host} answers, with one write region`,
+  );
+  if (!services || !loaded) return findings;
+  const parts: readonly (readonly [check: string, look: () => Promise<Finding[]>])[] = [
+    ['containers', () => containers(loaded, services)],
+    ['rights', () => rightsAndClock(services)],
+    ['rights', () => containerRights(loaded, services)],
+    ['migrations', () => migrations(loaded, services)],
+    ['formats', () => formats(services, context)],
+    ['formats', () => manifestFormats(services, context.signal)],
+    ['storage', () => storage(loaded, services, context)],
+    ['tables', () => tables(loaded, context)],
+    ['views', () => views(loaded, services)],
+    ['leases', () => leases(context, expirationMs)],
+    ['hosts', () => hosts(services, context)],
+    ['dead letters', () => letters(services)],
+    ['fair turns', () => fairTurns(loaded, services, context.signal)],
+    ['verification', () => verification(services, loaded)],
+    ['archive', () => archiveVerification(services, loaded)],
+    ['archive', () => archiveIndexes(loaded, services)],
+    ['jobs', () => jobs(context)],
+  ];
+  for (const [check, look] of parts) {
+    try {
+      findings.push(...(await look()));
+    } catch (error) {
+      // The check `containers` has reported it.
+      if (error instanceof MillraceError && error.code.endsWith('container-missing')) continue;
+      findings.push(failed(check, error));
+    }
+  }
+  return findings;
+}
+
+function nodeVersion(version: string): Finding {
+  const [major = 0, minor = 0] = version.split('.').map(Number);
+  const enough = major > NODE.major || (major === NODE.major && minor >= NODE.minor);
+  if (enough) return good('node', `Node ${version}`);
+  return bad(
+    'node',
+    `Node ${version} is too old`,
+    `Install Node ${NODE.major}.${NODE.minor} or later; 24 is the current LTS.`,
+  );
+}
+
+async function containers(loaded: LoadedPipeline, services: Services): Promise<Finding[]> {
+  const steps = await planModel(loaded, services);
+  if (steps.length === 0) return [good('containers', 'all exist, as the model and Millrace need them')];
+  return steps.map(({ say }) =>
+    bad('containers', `to do: ${say}`, 'Run `millrace model apply`; with `--dry-run` it shows all steps first.'),
+  );
+}
+
+/** Writes and removes a document in Millrace's own containers; the answer also shows the service's time. */
+async function rightsAndClock({ place, global }: Services): Promise<Finding[]> {
+  const findings: Finding[] = [];
+  const id = `doctor-${randomUUID()}`;
+  for (const [container, pk] of [
+    ...[...new Set([place.state, global.state])].map((state) => [state, 'pk'] as const),
+    [global.leases, 'id'] as const,
+  ]) {
+    try {
+      const before = Date.now();
+      const { resource } = await withRetry(
+        () => container.items.create<{ _ts?: number }>({ id, [pk]: id, ttl: 60 } as never),
+        { reads: false },
+      );
+      const after = Date.now();
+      await withRetry(() => container.item(id, id).delete(), { reads: true });
+      findings.push(good('rights', `this identity may read, write and delete in ${container.id}`));
+      if (pk === 'pk') findings.push(clock(before, (Number(resource?._ts) + 0.5) * 1_000, after));
+    } catch (error) {
+      const { kind } = failureOf(error);
+      if (kind === 'not-found') continue;
+      findings.push(
+        kind === 'denied'
+          ? bad('rights', `this identity may not write in ${container.id}`, GIVE_DATA_ROLE)
+          : failed('rights', error),
+      );
+    }
+  }
+  return findings;
+}
+
+/** The service's time is in whole seconds. */
+function clock(before: number, service: number, after: number): Finding {
+  const offMs = service < before - 1_000 ? service - before : service > after + 1_000 ? service - after : 0;
+  const off = Math.round(Math.abs(offMs) / 1_000);
+  const hint = 'Synchronise the clock of this machine (NTP). Leases and promotions tolerate 90 s.';
+  if (Math.abs(offMs) > CLOCK_SKEW_MS) return bad('clock', `this machine's clock is off by ${off} s`, hint);
+  return off > 5
+    ? doubtful('clock', `this machine's clock is off by ${off} s`, hint)
+    : good('clock', "within a second of the service's");
+}
+
+/** The pipeline must read the containers that writers write. */
+async function migrations(
+  { pipeline, model }: LoadedPipeline,
+  { place: { endpoint, database, state } }: Services,
+): Promise<Finding[]> {
+  const read = new Set(sourceContainers(pipeline, model).keys());
+  const moved = await movedSources(read, { state, database: database.id, endpoint });
+  return moved.map(({ container, target, where }) =>
+    bad(
+      'migrations',
+      `${container} was migrated: its writers write to ${where}, but the pipeline still reads ${container} and sees no new changes`,
+      target.container === container
+        ? 'Deploy the pipeline with the settings of that account and database.'
+        : `Name ${target.container} instead of ${container} in the data-model document and the pipeline, and deploy both. Or go back with \`millrace migrate ${container} --into ${target.container} --rollback\`.`,
+    ),
+  );
+}
+
+/** Which forms of documents other versions have left, and whether this one reads them. */
+async function formats(services: Services, { signal }: Context): Promise<Finding[]> {
+  const above = await highestFormats(services, signal);
+  if (above.length === 0) return [good('formats', 'every document has format 1, as this version writes and reads it')];
+  const hint = 'Upgrade this host to the version that wrote the document: see docs/upgrading.md.';
+  return above.map((one) => (one.readable ? good('formats', sayFormat(one)) : bad('formats', sayFormat(one), hint)));
+}
+
+async function storage(loaded: LoadedPipeline, services: Services, { signal }: Context): Promise<Finding[]> {
+  // All places share the container, so the global place looks at it.
+  if (loaded.pipeline.part?.place === 'shard' || wholeOf(loaded.pipeline).archives.length === 0) return [];
+  const steps = await planStorage(loaded, services, signal).catch((error: unknown) => error);
+  if (!Array.isArray(steps)) return [failed('storage', steps)];
+  if (steps.length > 0)
+    return [bad('storage', 'the archive’s blob container does not exist', 'Create it with `millrace model apply`.')];
+  return [good('storage', 'the archive’s blob container exists')];
+}
+
+async function tables({ pipeline }: LoadedPipeline, { signal }: Context): Promise<Finding[]> {
+  // All shards have one database, so the global place looks at it.
+  if (pipeline.part?.place === 'shard') return [];
+  const specs = wholeOf(pipeline).effects.filter((spec) => spec.kind === 'table');
+  const found: Finding[] = [];
+  for (const spec of specs)
+    for (const { what, hint } of (await spec.to.faults?.(signal)) ?? [])
+      found.push(bad('tables', `${projectionId(spec)}: ${what}`, hint));
+  if (specs.length === 0 || found.length > 0) return found;
+  return [
+    good('tables', `those of ${specs.map(projectionId).join(', ')} match the pipeline, and this role may write them`),
+  ];
+}
+
+async function views({ pipeline: part }: LoadedPipeline, { global: { state } }: Services): Promise<Finding[]> {
+  const pipeline = wholeOf(part);
+  const all = await new Views(state, pipeline.name).read();
+  if (!all)
+    return [
+      doubtful(
+        'views',
+        'no version is current yet, because no host has read a change',
+        'Start `millrace run`, or deploy the function app. The first host that reads a change makes the lowest version of each projection current.',
+      ),
+    ];
+  const declared = new Set(pipeline.projections.map(projectionId));
+  const names = new Set([...Object.keys(all), ...pipeline.projections.map(({ name }) => name)]);
+  const findings = [...names].flatMap((name) => viewFindings(name, all[name], declared));
+  return findings.length > 0 ? findings : [good('views', `${plural(names.size, 'projection')} with a current version`)];
+}
+
+function viewFindings(name: string, view: View | undefined, declared: ReadonlySet<string>): Finding[] {
+  if (!view?.current)
+    return [
+      doubtful(
+        'views',
+        `${name} was added to a running pipeline and never built`,
+        `Run \`millrace projections rebuild ${name}\`, then \`millrace projections promote ${name}\`.`,
+      ),
+    ];
+  const findings: Finding[] = [];
+  const current = projectionId({ name, version: view.current.version });
+  if (!declared.has(current))
+    findings.push(
+      bad(
+        'views',
+        `${current} is current, but the pipeline does not declare it: its sources wait`,
+        `Put it back into pipeline.ts, or promote a version that is there.`,
+      ),
+    );
+  if (view.paused)
+    findings.push(
+      doubtful(
+        'views',
+        `${view.paused.by} paused ${name} at ${view.paused.since}`,
+        `Run \`millrace projections resume ${name}\`.`,
+      ),
+    );
+  const { staged } = view;
+  if (staged?.phase === 'frozen' && Date.parse(staged.frozenUntil ?? '') < Date.now())
+    findings.push(
+      doubtful(
+        'views',
+        `a promotion of ${name}@${staged.version} was interrupted; hosts continued with ${current}`,
+        `Run \`millrace projections promote ${name}\` again.`,
+      ),
+    );
+  else if (staged && Date.now() - Date.parse(staged.since) > FORGOTTEN_MS)
+    findings.push(
+      doubtful(
+        'views',
+        `${name}@${staged.version} has been in a rebuild since ${staged.since}; no document is archived meanwhile`,
+        `Resume it with \`millrace projections rebuild ${name}\`, or drop it.`,
+      ),
+    );
+  return findings;
+}
+
+async function leases(context: Context, expirationMs: number): Promise<Finding[]> {
+  const inventory = await openLeases(context);
+  if (!inventory.groups.some(({ own }) => own))
+    return [doubtful('leases', 'the pipeline has none yet', 'Start a host: it creates them.')];
+  const rows = await leaseRows(chooseGroups(inventory), { expirationMs, stuckMs: STUCK_MS });
+  const findings = rows
+    .filter(({ state }) => state !== 'owned' && state !== 'split')
+    .map(({ container, token, state, why }) =>
+      (state === 'free' ? doubtful : bad)(
+        'leases',
+        `${container ?? ''} ${token}: ${state}: ${why}`,
+        'Run `millrace leases list --check` to see what to do.',
+      ),
+    );
+  return findings.length > 0 ? findings : [good('leases', `${plural(rows.length, 'lease')}, all owned by hosts`)];
+}
+
+/** What running hosts report of themselves. */
+async function hosts(services: Services, { signal }: Context): Promise<Finding[]> {
+  const findings = (await readHostStatuses(services, signal)).flatMap(({ id, at, sources }) =>
+    sources.flatMap(({ container, failure }) => {
+      if (failure === undefined) return [];
+      const what = `${id} can't continue with ${container}: ${failure}`;
+      if (Date.now() - Date.parse(at) < SILENT_MS) return [bad('hosts', what)];
+      return [doubtful('hosts', `no report since ${at}: ${what}`, 'Start a host, if none is running.')];
+    }),
+  );
+  return findings;
+}
+
+/** Verify each week; a day is left for it to run. */
+const UNVERIFIED_MS = 8 * 86_400_000;
+
+async function verification({ place, global: { state } }: Services, { pipeline }: LoadedPipeline): Promise<Finding[]> {
+  const [whole, sample] = await Promise.all(
+    VERIFIED_KINDS.map(async (kind) => readVerified(state, verifiedName(pipeline, place), kind)),
+  );
+  const remedy = 'Run `millrace projections verify`, each week for example.';
+  if (!whole && !sample) return [doubtful('verification', 'the projections have not been verified yet', remedy)];
+  const wrong = [whole, sample].flatMap((of) => (of && of.different > 0 ? [of] : []));
+  if (wrong.length > 0)
+    return wrong.map(({ at, different, differences }) =>
+      bad(
+        'verification',
+        `${plural(different, 'difference')} at ${at}, in ${Object.keys(differences).join(', ')}`,
+        'Run `millrace projections verify` to see them, and add `--repair` to correct them.',
+      ),
+    );
+  if (!whole)
+    return [
+      doubtful(
+        'verification',
+        `a sample had no difference at ${sample?.at}; all documents have not been verified yet`,
+        remedy,
+      ),
+    ];
+  if (Date.now() - Date.parse(whole.at) > UNVERIFIED_MS)
+    return [doubtful('verification', `the last one ended at ${whole.at}, more than a week ago`, remedy)];
+  return [good('verification', `no difference at ${whole.at}`)];
+}
+
+async function archiveVerification(
+  { place, global: { state } }: Services,
+  { pipeline }: LoadedPipeline,
+): Promise<Finding[]> {
+  const last = await readArchiveVerified(state, verifiedName(pipeline, place));
+  if (pipeline.archives.length === 0 || !last) return [];
+  if (faultsOf(last) === 0) return [good('archive', `no fault at ${last.at}`)];
+  return [bad('archive', sayArchiveVerified(last), 'Run `millrace archive verify` to see every fault.')];
+}
+
+async function letters(services: Services): Promise<Finding[]> {
+  const all = await readDeadLetters(services);
+  const [oldest] = all;
+  if (!oldest) return [good('dead letters', 'none')];
+  return [
+    doubtful(
+      'dead letters',
+      `${plural(all.length, 'change')} parked, the first at ${oldest.firstAt}`,
+      'See `millrace dead-letters list`. Fix the cause and run `millrace dead-letters redrive`, or discard them.',
+    ),
+  ];
+}
+
+async function jobs({ workspace }: Context): Promise<Finding[]> {
+  const { jobsUrl } = workspace.settings();
+  const inAzure = process.env['WEBSITE_INSTANCE_ID'] ?? process.env['FUNCTIONS_WORKER_RUNTIME'];
+  if (jobsUrl === undefined && inAzure === undefined) return [];
+  try {
+    const { failed: lost, waiting } = await (await workspace.jobs()).counts();
+    if (lost > 0)
+      return [
+        doubtful('jobs', `${plural(lost, 'job')} failed after all retries`, 'Run `millrace jobs list` to see why.'),
+      ];
+    return [good('jobs', `their datastore answers; ${waiting} waiting`)];
+  } catch (error) {
+    return [failed('jobs', error)];
+  }
+}

@@ -1,0 +1,97 @@
+import type { Container, PartitionKey, SqlQuerySpec } from '@azure/cosmos';
+import { failureOf } from '../../cosmos/failure.ts';
+import { fetchAll } from '../../cosmos/fetch-all.ts';
+import { type KeyPath, fullKey, valueAt } from '../../cosmos/paths.ts';
+import { withRetry } from '../../cosmos/retry.ts';
+import { forEach } from '../../kinds/archive/entries.ts';
+import type { SinkDocument } from '../../access/document-access.ts';
+import type { PlaceParts, Removed } from './erase-options.ts';
+
+/** Documents that are removed at the same time; the access sends many of them in one request. */
+const CHUNK = 256;
+
+/** Passes of a query, until each found document is gone. */
+const MOST_TRIES = 5;
+
+interface Within {
+  readonly partitionKey?: PartitionKey;
+  readonly gone?: (document: SinkDocument) => void;
+}
+
+export interface From {
+  readonly container: Container;
+  readonly keyPaths: readonly KeyPath[];
+}
+
+/**
+ * Removes the documents of a query that `goes` chooses. A document that is written again and again stays for the next
+ * round. `gone` gets each that is gone.
+ */
+export async function removeFrom(
+  from: From,
+  query: string | SqlQuerySpec,
+  goes: (document: SinkDocument) => boolean,
+  options: Pick<PlaceParts, 'access' | 'signal'>,
+  within: Within = {},
+): Promise<Removed> {
+  let removed = 0;
+  for (let tries = 1; ; tries++) {
+    const pass = await removePass(from, query, goes, options, within);
+    removed += pass.removed;
+    const left = pass.found - pass.removed;
+    if (left === 0 || tries === MOST_TRIES) return { found: removed + left, removed };
+  }
+}
+
+async function removePass(
+  from: From,
+  query: string | SqlQuerySpec,
+  goes: (document: SinkDocument) => boolean,
+  options: Pick<PlaceParts, 'access' | 'signal'>,
+  { gone, ...within }: Within,
+): Promise<Removed> {
+  let [found, removed] = [0, 0];
+  let some: SinkDocument[] = [];
+  const flush = async (): Promise<void> => {
+    const all = some;
+    some = [];
+    await forEach(all, async (document) => {
+      if (!(await removeOne(from, document, options))) return;
+      removed += 1;
+      gone?.(document);
+    });
+  };
+  const documents = fetchAll<SinkDocument>(from.container, query, options.signal, { ...within, anyFormat: true });
+  for await (const document of documents) {
+    if (!goes(document)) continue;
+    found += 1;
+    some.push(document);
+    if (some.length === CHUNK) await flush();
+  }
+  await flush();
+  return { found, removed };
+}
+
+/** False: it is gone, or was written since it was read. */
+async function removeOne(
+  { container, keyPaths }: From,
+  document: SinkDocument,
+  { access, signal }: Pick<PlaceParts, 'access' | 'signal'>,
+): Promise<boolean> {
+  const { id, _etag: etag } = document;
+  const keyed = fullKey(document, keyPaths);
+  if ('key' in keyed) {
+    const answer = await access.commit(container.id, keyed.key, [{ op: 'delete', id, ifMatch: etag }]);
+    return answer.kind === 'done';
+  }
+  // The service's form of a level without a value, which the access has no words for.
+  const key = keyPaths.map((path) => valueAt(document, path) ?? {}) as PartitionKey;
+  const accessCondition = { type: 'IfMatch', condition: etag };
+  try {
+    await withRetry(() => container.item(id, key).delete({ accessCondition }), { reads: true, signal });
+    return true;
+  } catch (error) {
+    if (['not-found', 'precondition'].includes(failureOf(error).kind)) return false;
+    throw error;
+  }
+}

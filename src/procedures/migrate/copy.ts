@@ -1,0 +1,172 @@
+import { isObject } from '../../base/json.ts';
+import { mapSettled } from '../../base/map-settled.ts';
+import { type KeyPath, fullKey } from '../../cosmos/paths.ts';
+import { withoutSystemFields } from '../../cosmos/system-fields.ts';
+import type { Change, Key } from '../../feed/reading/change.ts';
+import { withoutSystemFields as contentOf } from '../../feed/reading/mapper.ts';
+import { movedMarkOf, movedOwn } from '../../kinds/moved.ts';
+import { withoutGuards } from '../../kinds/embed/fields.ts';
+import { Guess } from '../../kinds/create-first.ts';
+import { untilDone } from '../../kinds/conflict.ts';
+import type { SinkDocument, DocumentAccess } from '../../access/document-access.ts';
+import { operationsError } from '../errors.ts';
+
+/** One side of a migration. */
+export interface Side {
+  readonly container: string;
+  readonly keyPaths: readonly KeyPath[];
+  /** Seconds; undefined: documents don't expire. */
+  readonly defaultTtl: number | undefined;
+  /** The container's `_rid`. */
+  readonly rid: string;
+}
+
+/** Of `_mr.moved` of a migrated document: the container, identity and version that it was copied from. */
+export interface Moved {
+  readonly rid: string;
+  readonly pk: Key;
+  readonly id: string;
+  readonly lsn: number;
+  readonly etag: string;
+}
+
+export interface CopyRules {
+  /**
+   * The copies count as versions of this epoch of the source until the map gives their keys to the target, and replace no
+   * document but copies. Absent: they have versions of their own, and replace what is there.
+   */
+  readonly epoch?: number;
+  /** They are copies of archived documents, which leave again. */
+  readonly cold?: true;
+}
+
+export const movedOf = (document: Readonly<Record<string, unknown>>, rid: string): Moved | undefined => {
+  const own = document['_mr'];
+  const moved = isObject(own) ? own['moved'] : undefined;
+  return isObject(moved) && moved['rid'] === rid ? (moved as unknown as Moved) : undefined;
+};
+
+/** Whether a document is in the source, as far as a possibly stale read can show. */
+export type Exists = (document: Pick<Moved, 'pk' | 'id'>) => Promise<boolean>;
+
+/** Copies raw changes of one container into another. It never replaces a newer version by an older one. */
+export class Copier {
+  readonly #from: Side;
+  readonly #into: Side;
+  readonly #access: DocumentAccess;
+  readonly #exists: Exists;
+  readonly #rules: CopyRules;
+  readonly #guess = new Guess();
+
+  /** `access` is one to the target's database; `exists` asks the source. */
+  constructor(from: Side, into: Side, access: DocumentAccess, exists: Exists, rules: CopyRules = {}) {
+    this.#from = from;
+    this.#into = into;
+    this.#access = access;
+    this.#exists = exists;
+    this.#rules = rules;
+  }
+
+  /** Resolves with the number of documents written. */
+  async copy(changes: readonly Change[], now = Date.now()): Promise<number> {
+    const written = await mapSettled(changes, (change) => this.#copyOne(change, now), { concurrency: 128 });
+    return written.filter(Boolean).length;
+  }
+
+  /** The key and id that a document of the source has in the target. */
+  placeOf(document: Readonly<Record<string, unknown>>): { readonly key: Key; readonly id: string } {
+    const keyed = fullKey(document, this.#into.keyPaths);
+    const id = String(document['id']);
+    if ('key' in keyed) return { key: keyed.key, id };
+    throw operationsError(
+      'target-key-missing',
+      `${this.#from.container}/${id} has no value at ${keyed.missing}, which is part of the key of ${this.#into.container}`,
+    );
+  }
+
+  /**
+   * Copies changes that the source's feed delivers after the switch, if the target's document is still the copied one.
+   * Otherwise the application has written the target's document since; resolves with the identities of these.
+   */
+  async copyLate(changes: readonly Change[]): Promise<string[]> {
+    const left: string[] = [];
+    for (const change of changes) {
+      const place = this.placeOf(change.doc ?? {});
+      const [found] = await this.#access.read(this.#into.container, place.key, [place.id]);
+      const before = found && movedOf(found, this.#from.rid);
+      if (before?.etag === change.version.etag) continue;
+      if (before && isAsCopied(found)) await this.#copyOne(change, Date.now());
+      else left.push(JSON.stringify([change.key, change.id]));
+    }
+    return left;
+  }
+
+  async #copyOne({ key: pk, id, version, doc = {} }: Change, now: number): Promise<boolean> {
+    const place = this.placeOf(doc);
+    const ttl = remainingTtl(doc, this.#from.defaultTtl, now);
+    // It has expired: no reader of the source sees it any more.
+    if (ttl === 0) return false;
+    const { epoch, cold } = this.#rules;
+    const moved: Moved = { rid: this.#from.rid, pk, id, lsn: version.lsn, etag: version.etag };
+    const { ttl: _, _mr: own, ...rest } = withoutSystemFields(doc);
+    const left = { ...rest, ...(ttl === undefined ? {} : { ttl }) };
+    const body = {
+      ...left,
+      _mr: movedOwn(
+        epoch === undefined ? own : withoutGuards(own),
+        {
+          ...moved,
+          ...(epoch !== undefined && { epoch, ahead: true as const }),
+          ...(cold && { cold }),
+        },
+        contentOf(left),
+      ),
+    };
+    let written = false;
+    await untilDone(`Document ${this.#into.container}/${id}`, async (first) => {
+      const found = await this.#guess.read(
+        first,
+        async () => (await this.#access.read(this.#into.container, place.key, [id]))[0],
+      );
+      if (found && !(await this.#mayReplace(found, moved))) return true;
+      const write = found
+        ? ({ op: 'replace', id, body, ifMatch: found._etag } as const)
+        : ({ op: 'create', id, body } as const);
+      const answer = await this.#access.commit(this.#into.container, place.key, [write]);
+      if (answer.kind === 'refused')
+        throw operationsError('target-refused', `${this.#into.container} refused ${id}: ${answer.why}`);
+      written = answer.kind === 'done';
+      return written;
+    });
+    return written;
+  }
+
+  /** Whether the target's document may be replaced. A document of a migration in the other direction is always older. */
+  async #mayReplace(found: SinkDocument, moved: Moved): Promise<boolean> {
+    const before = movedOf(found, this.#from.rid);
+    if (!before) return this.#rules.epoch === undefined;
+    if (this.#rules.epoch !== undefined && !isAsCopied(found)) return false;
+    if (before.id === moved.id && JSON.stringify(before.pk) === JSON.stringify(moved.pk)) return before.lsn < moved.lsn;
+    // Another document of the source with the same place: a collision, unless it was deleted and created under another key.
+    if (!(await this.#exists(before))) return true;
+    throw operationsError(
+      'target-collision',
+      `${this.#into.container} would have two documents ${moved.id} under one key, from ${JSON.stringify(before.pk)} and ${JSON.stringify(moved.pk)}`,
+    );
+  }
+}
+
+/** False: the document was written since. */
+const isAsCopied = (found: SinkDocument): boolean => movedMarkOf(found, contentOf(found)) !== undefined;
+
+/** Seconds until a document expires, by its own `ttl` or its container's; 0: it has expired; undefined: it never does. */
+export function remainingTtl(
+  doc: Readonly<Record<string, unknown>>,
+  defaultTtl: number | undefined,
+  now: number,
+): number | undefined {
+  if (defaultTtl === undefined) return undefined;
+  const own = typeof doc['ttl'] === 'number' ? doc['ttl'] : defaultTtl;
+  if (own <= 0) return undefined;
+  return Math.max(0, Math.ceil(Number(doc['_ts']) + own - now / 1_000));
+}

@@ -1,0 +1,215 @@
+import { randomUUID } from 'node:crypto';
+import type { Container } from '@azure/cosmos';
+import { type Clock, systemClock } from '../../base/clock.ts';
+import { formatOf } from '../../base/format.ts';
+import { fetchAll } from '../../cosmos/fetch-all.ts';
+import { rewrite } from '../../cosmos/compare-and-swap.ts';
+import type { Identity } from '../../feed/reading/change.ts';
+import type { RangePosition } from '../../feed/reading/position.ts';
+import { type Span, overlaps } from '../../shards/keys/spans.ts';
+import { shardVerbsError } from '../shards/errors.ts';
+
+/**
+ * - `copying`: the map gives the keys to the source. Until the flip the move can be cancelled
+ * - `flipped`: the map gives the keys to the target; the source is followed until the grace ends
+ * - `clearing`: the source's documents are removed
+ * - `cancelling`: the target's documents are removed
+ */
+export type MoveStep = 'copying' | 'flipped' | 'clearing' | 'done' | 'cancelling' | 'cancelled';
+
+/** How far a container is moved. */
+export interface ContainerProgress {
+  /** Positions in the source's feed up to which it was copied; at most as far as that. */
+  positions: RangePosition[];
+  /** The epoch of the source, in which its hosts read. Null: no host has read a container of the source. */
+  epoch: number | null;
+  /** Documents up to these positions were copied by a move that was cancelled: copies of them need a later version. */
+  renews: RangePosition[];
+  /** Where the source's feed ended when the move was cancelled: it has copied nothing after that. */
+  cancelledAt?: RangePosition[];
+}
+
+/** A move of keys from one shard to another; a document beside the maps. */
+export interface MoveDocument extends Span {
+  readonly id: string;
+  readonly pk: string;
+  readonly type: 'millrace.move';
+  readonly map: string;
+  /** The keys, for people. */
+  readonly keys: string;
+  /** Ids of shards. */
+  readonly from: string;
+  readonly to: string;
+  readonly step: MoveStep;
+  /** The process that works on it; another one may take it over. */
+  readonly worker: string;
+  /** ISO 8601 UTC. When the process last stored progress. */
+  readonly aliveAt: string;
+  readonly startedAt: string;
+  readonly flippedAt?: string;
+  readonly endedAt?: string;
+  readonly containers: Readonly<Record<string, ContainerProgress>>;
+  /** Documents that were written to the source after the flip, while the target had them in a version of its own. */
+  readonly parked: readonly Identity[];
+  /** The range of which it is a batch, and how many keys its documents had when it began. */
+  readonly range?: BatchOf;
+}
+
+export interface BatchOf {
+  readonly id: string;
+  readonly keys: number;
+}
+
+export const isUnfinished = ({ step }: MoveDocument): boolean => step !== 'done' && step !== 'cancelled';
+
+/** Whether the map gives the keys to the target. */
+export const isFlipped = ({ step }: MoveDocument): boolean =>
+  step === 'flipped' || step === 'clearing' || step === 'done';
+
+/** The token of the lock that a move has on its mapping. */
+export const ownerOf = ({ id }: Pick<MoveDocument, 'id'>): string => `move-${id}`;
+
+/** Whether the lock of a mapping is a move's. */
+export const isOfMove = (owner: string | undefined): boolean => owner?.startsWith(ownerOf({ id: '' })) === true;
+
+/** The name by which a move holds epochs. */
+export const heldBy = ({ map, id }: Pick<MoveDocument, 'map' | 'id'>): string => `${map}/${id}`;
+
+/** A process that has stored nothing for this long has died, or is cut off. It can't save when it comes back. */
+const SILENT_MS = 30_000;
+/** A process that has stored nothing for this long stores what it has. */
+const SAVED_MS = 5_000;
+
+export const isSilentSince = (aliveAt: string, now: number): boolean => now - Date.parse(aliveAt) >= SILENT_MS;
+export const isSilent = ({ aliveAt }: MoveDocument, now: number): boolean => isSilentSince(aliveAt, now);
+
+const partitionOf = (map: string): string => `moves|${map.toLowerCase()}`;
+
+/** The moves of a map, the oldest first. */
+export async function movesOf(maps: Container, map: string, signal: AbortSignal): Promise<MoveDocument[]> {
+  const found: MoveDocument[] = [];
+  const partitionKey = partitionOf(map);
+  for await (const one of fetchAll<MoveDocument>(maps, 'SELECT * FROM c', signal, { partitionKey })) found.push(one);
+  return found.toSorted((a, b) => (a.startedAt < b.startedAt ? -1 : 1));
+}
+
+/** The stored record of one move, as one process changes it. */
+export class MoveRecord {
+  readonly #maps: Container;
+  readonly #clock: Clock;
+  readonly #worker = randomUUID();
+  /** Containers are copied side by side, and each stores how far it is. */
+  #saving: Promise<unknown> = Promise.resolve();
+  /** What the next save stores too. */
+  #unsaved: MoveDocument['containers'] = {};
+  /** By the monotonic clock. */
+  #savedAt = -Infinity;
+  now: MoveDocument;
+
+  private constructor(maps: Container, now: MoveDocument, clock: Clock) {
+    this.#maps = maps;
+    this.#clock = clock;
+    this.now = now;
+  }
+
+  static async begin(
+    maps: Container,
+    facts: Pick<MoveDocument, 'map' | 'keys' | 'low' | 'high' | 'from' | 'to' | 'containers' | 'range'>,
+    clock: Clock = systemClock,
+  ): Promise<MoveRecord> {
+    const at = new Date(clock.now()).toISOString();
+    const document: MoveDocument = {
+      ...facts,
+      id: randomUUID().slice(0, 8),
+      pk: partitionOf(facts.map),
+      type: 'millrace.move',
+      ...formatOf('move'),
+      step: 'copying',
+      worker: '',
+      aliveAt: at,
+      startedAt: at,
+      parked: [],
+    };
+    const record = new MoveRecord(maps, document, clock);
+    const first = { ...document, worker: record.#worker };
+    await rewrite(maps, document, (stored?: MoveDocument) => stored ?? first);
+    record.now = first;
+    return record;
+  }
+
+  /** To look at a move: this process is not the one that works on it, and can't save. */
+  static asRead(maps: Container, found: MoveDocument): MoveRecord {
+    return new MoveRecord(maps, found, systemClock);
+  }
+
+  /** Goes on with a move whose process has died. @throws MillraceError `move-under-way` if it has stored progress lately */
+  static async resume(
+    maps: Container,
+    found: MoveDocument,
+    { clock = systemClock, force = false }: { readonly clock?: Clock; readonly force?: boolean } = {},
+  ): Promise<MoveRecord> {
+    const record = new MoveRecord(maps, found, clock);
+    record.now = await record.#rewrite((stored) => {
+      if (!force && !isSilent(stored, clock.now())) throw underWay(stored);
+      return { ...stored, worker: record.#worker };
+    });
+    return record;
+  }
+
+  /**
+   * The process of the move has stored nothing for a while, and can't any more: whoever calls next goes on at once. False:
+   * the process lives, or another one has taken the move over.
+   */
+  static async abandon(maps: Container, found: MoveDocument, clock: Clock = systemClock): Promise<boolean> {
+    const { after } = await rewrite(maps, found, (stored?: MoveDocument): MoveDocument | undefined =>
+      stored?.worker === found.worker && isSilent(stored, clock.now()) ? { ...stored, worker: '' } : stored,
+    );
+    return after?.worker === '';
+  }
+
+  /**
+   * Stores progress, with `containers` only those that have some.
+   * @throws MillraceError `move-taken` if another process has taken the move over
+   */
+  save(change: Partial<Pick<MoveDocument, 'step' | 'flippedAt' | 'endedAt' | 'containers' | 'parked'>> = {}) {
+    const saved = this.#saving.then(() => this.#save(change));
+    this.#saving = saved.catch(() => undefined);
+    return saved;
+  }
+
+  /** Progress that is stored with the next save; at once if the last one was so long ago that the process may seem silent. */
+  async saveSoon(containers: MoveDocument['containers']): Promise<void> {
+    this.#unsaved = { ...this.#unsaved, ...containers };
+    this.now = { ...this.now, containers: { ...this.now.containers, ...containers } };
+    if (this.#clock.monotonic() - this.#savedAt > SAVED_MS) await this.save();
+  }
+
+  async #save({ containers, ...change }: Partial<MoveDocument>): Promise<void> {
+    const unsaved = this.#unsaved;
+    const at = this.#clock.monotonic();
+    const now = await this.#rewrite((stored) => {
+      if (stored.worker !== this.#worker)
+        throw shardVerbsError('move-taken', `Another process goes on with the move ${stored.id} of ${stored.keys}`);
+      return { ...stored, ...change, containers: { ...stored.containers, ...unsaved, ...containers } };
+    });
+    this.#savedAt = at;
+    // There may be more meanwhile.
+    if (this.#unsaved === unsaved) this.#unsaved = {};
+    this.now = { ...now, containers: { ...now.containers, ...this.#unsaved } };
+  }
+
+  async #rewrite(change: (stored: MoveDocument) => MoveDocument): Promise<MoveDocument> {
+    const { id, pk } = this.now;
+    const { after } = await rewrite(this.#maps, { id, pk }, (stored?: MoveDocument): MoveDocument => {
+      if (!stored) throw shardVerbsError('move-unknown', `The record of the move ${id} was removed`);
+      return { ...change(stored), aliveAt: new Date(this.#clock.now()).toISOString() };
+    });
+    return after;
+  }
+}
+
+export const underWay = ({ id, keys, step }: MoveDocument): Error =>
+  shardVerbsError('move-under-way', `The move ${id} of ${keys} is under way: ${step}`);
+
+export const ofKeys = (moves: readonly MoveDocument[], span: Span): MoveDocument[] =>
+  moves.filter((one) => overlaps(one, span));

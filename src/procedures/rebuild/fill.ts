@@ -1,0 +1,29 @@
+import type { StagedHosts } from '../../runtime/hosts/staged-hosts.ts';
+
+export interface FillOptions {
+  /** Applies the archived documents too. */
+  readonly cold: boolean;
+  readonly signal: AbortSignal;
+  readonly progress?: ((changes: number) => void) | undefined;
+}
+
+/**
+ * Applies the feeds to their end, the documents of those that have no beginning, the archive, and what the feeds got
+ * meanwhile. A shard that is added meanwhile is filled too.
+ */
+export async function fill(staged: StagedHosts, { cold, signal, progress }: FillOptions): Promise<void> {
+  const report = (): void => progress?.(staged.progress().changes);
+  const reporting = setInterval(report, 250);
+  try {
+    do {
+      await staged.drained(signal);
+      await staged.fill(signal);
+      // Where a version is built, nothing more is archived since its beginning, so the archive is complete now.
+      if (cold) await staged.applyCold(signal);
+      await staged.drained(signal);
+    } while (!(await staged.follow()));
+  } finally {
+    clearInterval(reporting);
+  }
+  report();
+}

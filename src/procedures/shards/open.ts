@@ -1,0 +1,70 @@
+import type { Database } from '@azure/cosmos';
+import { systemClock } from '../../base/clock.ts';
+import { suggestion } from '../../base/near.ts';
+import { requireShardMaps } from '../../base/settings.ts';
+import { shardsError } from '../../shards/errors.ts';
+import { type Inspection, type ShardLocation, ShardMapManager, type ShardMap } from '../../shards/index.ts';
+import { MAP_CONTAINER } from '../../shards/map/documents.ts';
+import type { Context } from '../context.ts';
+import { type LeftMove, bringBack, leftMoves } from '../move/heal.ts';
+import { movesOf } from '../move/record.ts';
+
+type Opening = Pick<Context, 'workspace'>;
+
+/** The database of the shard maps, and the databases of shards. */
+export interface MapPlaces {
+  readonly database: Database;
+  readonly connect: (location: ShardLocation) => Database;
+}
+
+/** A location without an endpoint is in the account of the maps. @throws UsageError `setting-missing` */
+export async function openPlaces({ workspace }: Opening): Promise<MapPlaces> {
+  const maps = requireShardMaps(workspace.settings());
+  const { places } = await workspace.services();
+  const connect = ({ database, endpoint = maps.endpoint }: ShardLocation): Database =>
+    places.connect({ database, endpoint }, { purpose: 'administration' });
+  return { database: connect(maps), connect };
+}
+
+/** The moves of a map whose processes have died. Changes nothing. */
+export async function leftIn(context: Context, map: ShardMap, now: Inspection): Promise<readonly LeftMove[]> {
+  const { database } = await openPlaces(context);
+  const { signal, clock = systemClock } = context;
+  return leftMoves(await movesOf(database.container(MAP_CONTAINER), map.name, signal), now, clock.now());
+}
+
+/**
+ * Before a verb changes a map: keys that a mover left offline when it died are brought online where they were. The screen
+ * says so.
+ */
+export async function healMap(context: Context, map: ShardMap): Promise<readonly string[]> {
+  const { database } = await openPlaces(context);
+  const { signal, clock, screen } = context;
+  const healed = await bringBack({ map, maps: database.container(MAP_CONTAINER), signal, clock });
+  for (const { id, keys } of healed)
+    screen.line(`The process of the move ${id} has died while ${keys} was offline. It is online again where it was.`);
+  return healed.map(({ keys }) => keys);
+}
+
+/** @throws UsageError `setting-missing`; MillraceError `shard-map-store-missing` */
+export async function openManager(context: Opening): Promise<ShardMapManager> {
+  const places = await openPlaces(context);
+  const manager = await ShardMapManager.tryGet({ ...places, brief: true });
+  if (manager) return manager;
+  throw shardsError('shard-map-store-missing', `Database ${places.database.id} has no store of shard maps`, {
+    hint: 'Check `SHARD_MAPS_DATABASE`, or create the store with `millrace shards init`.',
+  });
+}
+
+/** @throws MillraceError `shard-map-missing` */
+export async function mapNamed(manager: ShardMapManager, name: string): Promise<ShardMap> {
+  const map = await manager.tryGetMap(name);
+  if (map) return map;
+  const known = (await manager.maps()).map((one) => one.name);
+  throw shardsError('shard-map-missing', `There is no shard map ${name}${suggestion(name, known)}`, {
+    hint:
+      known.length === 0
+        ? 'There is none yet: create it with `millrace shards map create`.'
+        : `The maps are: ${known.join(', ')}. \`millrace shards list\` shows their shards.`,
+  });
+}

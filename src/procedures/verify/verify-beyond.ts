@@ -1,0 +1,61 @@
+import type { UsageError } from '../../base/errors.ts';
+import { type OutsideSpec, type Pipeline, isOutside, projectionId } from '../../pipeline/specs.ts';
+import { tenantRuleOf } from '../../pipeline/tenant.ts';
+import type { LoadedPipeline } from '../../runtime/workspace.ts';
+import { operationsError } from '../errors.ts';
+
+/** A declared projection that can't be verified, and why. */
+export interface Beyond {
+  readonly name: string;
+  readonly version: number;
+  readonly why: string;
+}
+
+const REASONS = {
+  publish: 'not compared: an event hub keeps events only for its retention',
+  ingest: 'not compared: its documents may have changed since, and its events may be deleted',
+  react: 'not compared: a call leaves no data to read',
+  custom: 'not compared: Millrace does not know what its runner writes',
+  send: 'not compared: its sink does not declare `rows`, so Millrace can’t read its content',
+  table: 'not compared: no database is opened',
+  archive: 'compared by `millrace archive verify`',
+} as const;
+
+/** The projections that can't be recomputed and compared. */
+export const beyondOf = ({ effects, publishes, ingests, archives }: Pipeline): Beyond[] => {
+  const unreadable = effects.filter((spec) => !isOutside(spec) || spec.to.rows === undefined);
+  return [...unreadable, ...publishes, ...ingests, ...archives].map(({ kind, name, version }) => ({
+    name,
+    version,
+    why: REASONS[kind],
+  }));
+};
+
+export const notVerifiable = ({ name, version, why }: Beyond): UsageError =>
+  operationsError('not-verifiable', `${projectionId({ name, version })} can't be verified: ${why}`);
+
+/** Why a sink outside the account is left out where not all documents are compared. Undefined: it isn't. */
+export function notInPart(
+  spec: OutsideSpec,
+  ofTenant: boolean,
+  { pipeline, model }: Pick<LoadedPipeline, 'pipeline' | 'model'>,
+): Beyond | undefined {
+  const { name, version } = spec;
+  if (spec.kind === 'send')
+    return {
+      name,
+      version,
+      why: ofTenant
+        ? 'not compared: its rows name no tenant; verify without --tenant compares it'
+        : 'not sampled: its sink lists its whole content or nothing; verify without --sample compares it',
+    };
+  if (!ofTenant || tenantRuleOf(pipeline, model, spec.from.container)) return undefined;
+  return { name, version, why: 'not compared: its rows belong to no tenant; verify without --tenant compares it' };
+}
+
+/** Its sink has the rows of all shards. */
+export const notByShard = ({ name, version }: Pick<Beyond, 'name' | 'version'>): Beyond => ({
+  name,
+  version,
+  why: 'not compared: its sink has the rows of all shards',
+});

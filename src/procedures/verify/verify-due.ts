@@ -1,0 +1,299 @@
+// Verification by the clock: which one is due, and one host alone that does it.
+import { randomUUID } from 'node:crypto';
+import type { Container } from '@azure/cosmos';
+import { Cron } from 'croner';
+import { systemClock } from '../../base/clock.ts';
+import { messageOf } from '../../base/errors.ts';
+import { formatOf } from '../../base/format.ts';
+import type { Settings } from '../../base/settings.ts';
+import { readItem } from '../../cosmos/read-item.ts';
+import { rewrite } from '../../cosmos/compare-and-swap.ts';
+import { projectionId } from '../../pipeline/specs.ts';
+import { Views } from '../../engine/views/views.ts';
+import { bulkWorkspace } from '../../runtime/workspace.ts';
+import {
+  type ArchiveVerified,
+  archiveVerifiedOf,
+  faultsOf,
+  readArchiveVerified,
+  recordArchiveVerified,
+  sayArchiveVerified,
+} from '../archive/verified.ts';
+import { verifyArchives } from '../archive/verify-archives.ts';
+import { whileLocked } from '../lock.ts';
+import type { Context } from '../context.ts';
+import { whileNoted } from '../running.ts';
+import { plural } from '../table.ts';
+import { leftMeanwhile } from './moved-meanwhile.ts';
+import { comparedHere } from '../projections/over-shards.ts';
+import { beyondOf } from './verify-beyond.ts';
+import { type Pages, NO_PAGES, verifyPages } from './verify-pages.ts';
+import { othersOf } from './verify-others.ts';
+import {
+  VERIFICATION_KEY,
+  VERIFIED_KINDS,
+  type Verified,
+  type VerifiedKind,
+  countBy,
+  examplesOf,
+  movedLeft,
+  readVerified,
+  recordVerified,
+  verifiedName,
+  verifiedOf,
+} from './verified.ts';
+import { verify } from './verify.ts';
+
+/** Documents of each type in a sample. */
+const SAMPLE = '1000';
+
+/** Blobs of each archive in a sample. */
+const BLOBS = 50;
+
+type DueKind = VerifiedKind | 'archive';
+/** From the last to the first: damage of the archive ends the others with an error, and all documents may take all the time. */
+const DUE_KINDS: readonly DueKind[] = [...VERIFIED_KINDS, 'archive'];
+
+type Schedule = NonNullable<Settings['verify']> & { readonly archive?: string };
+
+/** What a look found due and did. `result` absent: its time was up; the next look continues. */
+export type Due =
+  | { readonly kind: VerifiedKind; readonly result?: Verified }
+  | { readonly kind: 'archive'; readonly result: ArchiveVerified };
+
+/** Stored beside the results. */
+interface DueDocument {
+  readonly id: string;
+  readonly pk: string;
+  readonly type: 'millrace.verification-due';
+  /** When the schedule was first looked at: nothing is due for a time before. ISO 8601 UTC. */
+  readonly since: string;
+  /** A verification of all documents that has begun. */
+  readonly began?: string;
+  /** Milliseconds that it worked. */
+  readonly worked?: number;
+  readonly pages?: Pages;
+}
+
+/** The verifications that are due now; none while a projection is paused. */
+export async function dueNow(
+  state: Container,
+  pipeline: string,
+  schedule: Schedule,
+  now: number,
+  /** Of a shard: the name of its results. */
+  own = pipeline,
+): Promise<DueKind[]> {
+  if (schedule.sample === undefined && schedule.whole === undefined) return [];
+  // A paused feed stands still: what waits in it would look like differences.
+  const views = await new Views(state, pipeline).read();
+  if (Object.values(views ?? {}).some(({ paused }) => paused)) return [];
+  const { since, pages } = await scheduleOf(state, own, now);
+  const due: DueKind[] = [];
+  for (const kind of DUE_KINDS) {
+    const pattern = schedule[kind];
+    if (pattern === undefined) continue;
+    const ended = kind === 'archive' ? readArchiveVerified(state, own) : readVerified(state, own, kind);
+    const last = (await ended)?.at ?? since;
+    const from = new Date(Math.max(Date.parse(last), Date.parse(since)));
+    const next = new Cron(pattern, { paused: true, timezone: 'Etc/UTC' }).nextRun(from);
+    if ((kind === 'whole' && pages) || (next && next.getTime() <= now)) due.push(kind);
+  }
+  return due;
+}
+
+const placeOf = (pipeline: string): { id: string; pk: string } => ({ id: `${pipeline}~due`, pk: VERIFICATION_KEY });
+
+const dueDocument = (pipeline: string, since: string): DueDocument => ({
+  ...placeOf(pipeline),
+  type: 'millrace.verification-due',
+  ...formatOf('verification'),
+  since,
+});
+
+/** Stores the time of the first look, so that a new deployment doesn't begin with a verification. */
+async function scheduleOf(state: Container, pipeline: string, now: number): Promise<DueDocument> {
+  const at = placeOf(pipeline);
+  const known = await readItem<DueDocument>(state.item(at.id, at.pk));
+  if (known) return known;
+  const first = dueDocument(pipeline, new Date(now).toISOString());
+  const { after } = await rewrite(state, at, (stored: DueDocument | undefined) => stored ?? first);
+  return after;
+}
+
+/**
+ * Does what the schedule says is due, in this process alone: another host that looks meanwhile does nothing. A sample
+ * ends in one go. A verification of all documents goes page by page, stores each, and continues at the next look where
+ * this one ended, in whichever host. `withinMs`: after this time it ends.
+ */
+export async function verifyDue(context: Context, withinMs = Infinity): Promise<Due[]> {
+  const { actor, signal, clock = systemClock } = context;
+  const workspace = bulkWorkspace(context.workspace);
+  const [{ pipeline }, { global, place }] = await Promise.all([workspace.pipeline(), workspace.services()]);
+  const { verify: declared = {} } = workspace.settings();
+  const schedule: Schedule = {
+    ...declared,
+    ...(pipeline.archives.length > 0 && declared.sample !== undefined && { archive: declared.sample }),
+  };
+  const { state } = global;
+  const { name } = pipeline;
+  const own = verifiedName(pipeline, place);
+  const due = (): Promise<DueKind[]> => dueNow(state, name, schedule, clock.now(), own);
+  if ((await due()).length === 0) return [];
+  const until = clock.monotonic() + withinMs;
+  const lock = {
+    kind: 'verifying',
+    of: own,
+    actor,
+    holder: randomUUID(),
+    refusal: () => new Busy(),
+    format: formatOf('verifying'),
+  } as const;
+  const work = async (locked: AbortSignal): Promise<Due[]> => {
+    const done: Due[] = [];
+    const held = { ...context, workspace, signal: locked };
+    // Another host may have done it between.
+    for (const kind of (await due()).toReversed()) {
+      const verb = kind === 'archive' ? 'archive verify' : 'projections verify';
+      const of = { verb, arguments: { schedule: kind }, actor };
+      done.push(await whileNoted(state, of, async () => works[kind](held, until)));
+    }
+    return done;
+  };
+  return whileLocked(state, { ...lock, clock, signal }, work).catch((error: unknown) => {
+    if (error instanceof Busy) return [];
+    throw error;
+  });
+}
+
+/** Another process has the lock. */
+class Busy extends Error {}
+
+async function sample({ workspace, actor, signal, screen, clock = systemClock }: Context): Promise<Due> {
+  const [loaded, services] = await Promise.all([workspace.pipeline(), workspace.services()]);
+  const began = clock.monotonic();
+  const settings = workspace.settings();
+  const gone = await leftMeanwhile({ loaded, services, settings }, undefined, { signal });
+  const found = await verify(loaded, services, { signal, screen, sample: SAMPLE, settings });
+  const seconds = Math.round((clock.monotonic() - began) / 1_000);
+  const large = found.sampled?.largeGroups ?? 0;
+  const result = {
+    ...verifiedOf(found, { at: new Date(clock.now()).toISOString(), actor, seconds }),
+    left: [
+      ...found.beyond.map((of) => `${projectionId(of)}: ${of.why}`),
+      ...largeLeft(large),
+      ...movingLeft(found.moving + (found.setAside ?? 0)),
+      ...movedLeft(await gone()),
+    ],
+  };
+  await recordVerified(services.global.state, verifiedName(loaded.pipeline, services.place), 'sample', result);
+  return { kind: 'sample', result };
+}
+
+/** A failure is a finding: tried again each minute, it would hide what else is due. */
+async function archive({ workspace, actor, signal, screen, clock = systemClock }: Context): Promise<Due> {
+  const [loaded, services] = await Promise.all([workspace.pipeline(), workspace.services()]);
+  const began = clock.monotonic();
+  const ended = () => ({
+    at: new Date(clock.now()).toISOString(),
+    actor,
+    seconds: Math.round((clock.monotonic() - began) / 1_000),
+    sample: BLOBS,
+  });
+  const result = await verifyArchives(loaded, services, { sample: BLOBS, signal, screen }).then(
+    (found) => archiveVerifiedOf(found, ended()),
+    (error: unknown) => {
+      signal.throwIfAborted();
+      return { ...archiveVerifiedOf([], ended()), failed: messageOf(error) };
+    },
+  );
+  await recordArchiveVerified(services.global.state, verifiedName(loaded.pipeline, services.place), result);
+  return { kind: 'archive', result };
+}
+
+async function whole({ workspace, actor, signal, screen, clock = systemClock }: Context, until: number): Promise<Due> {
+  const [loaded, services] = await Promise.all([workspace.pipeline(), workspace.services()]);
+  const { state } = services.global;
+  const own = verifiedName(loaded.pipeline, services.place);
+  const pipeline = comparedHere(loaded.pipeline);
+  const stored = await scheduleOf(state, own, clock.now());
+  const began = clock.monotonic();
+  const worked = (): number => (stored.worked ?? 0) + clock.monotonic() - began;
+  const note = async (pages: Pages | undefined): Promise<void> => {
+    const first = stored.began ?? new Date(clock.now()).toISOString();
+    const going = pages && { began: first, worked: worked(), pages };
+    await rewrite(state, placeOf(own), () => ({ ...dueDocument(own, stored.since), ...going }));
+  };
+  const timeUp = new AbortController();
+  const save = async (pages: Pages): Promise<void> => {
+    await note(pages);
+    if (clock.monotonic() >= until) timeUp.abort();
+  };
+  try {
+    const from = stored.pages ?? NO_PAGES;
+    const settings = workspace.settings();
+    const askedAt = Date.parse(stored.began ?? new Date(clock.now()).toISOString());
+    const gone = await leftMeanwhile({ loaded, services, settings }, undefined, { signal, askedAt });
+    const options = { signal: AbortSignal.any([signal, timeUp.signal]), screen, settings };
+    const pages = await verifyPages(loaded, services, { ...options, from, save });
+    const result: Verified = {
+      at: new Date(clock.now()).toISOString(),
+      actor,
+      seconds: Math.round(worked() / 1_000),
+      sources: pages.sources,
+      compared: pages.compared,
+      different: Object.keys(pages.differences).length,
+      differences: countBy(Object.values(pages.differences).flat()),
+      ...examplesOf(Object.keys(pages.differences)),
+      left: [
+        ...beyondOf(pipeline).map((of) => `${projectionId(of)}: ${of.why}`),
+        ...othersOf(pipeline)
+          .filter(({ kind }) => kind === 'send')
+          .map((of) => `${projectionId(of)}: ${SENDS}`),
+        ...largeLeft(pages.largeGroups),
+        ...movingLeft(pages.moving),
+        ...movedLeft(await gone()),
+      ],
+    };
+    await recordVerified(state, own, 'whole', result);
+    await note(undefined);
+    return { kind: 'whole', result };
+  } catch (error) {
+    if (timeUp.signal.aborted && !signal.aborted) return { kind: 'whole' };
+    throw error;
+  }
+}
+
+const works: Readonly<Record<DueKind, (context: Context, until: number) => Promise<Due>>> = { sample, whole, archive };
+
+const SENDS = 'not compared by the schedule: its sink lists its whole content or nothing';
+const largeLeft = (groups: number): string[] =>
+  groups === 0 ? [] : [`${plural(groups, 'group')} with many source documents: only contributions were compared`];
+const movingLeft = (documents: number): string[] =>
+  documents === 0
+    ? []
+    : [
+        `${plural(documents, 'document')}: not judged, because hosts are behind, have set changes aside, or write all the time`,
+      ];
+
+/** False: it found differences, or faults of the archive. */
+export const isDueRight = (due: Due): boolean =>
+  (due.kind === 'archive' ? faultsOf(due.result) : (due.result?.different ?? 0)) === 0;
+
+export const sayAllDue = (done: readonly Due[]): string =>
+  done.length === 0 ? 'No verification is due, or another host does it.' : done.map(sayDue).join('\n');
+
+export function sayDue(due: Due): string {
+  if (due.kind === 'archive') return sayArchiveVerified(due.result);
+  const { kind, result } = due;
+  const what = kind === 'sample' ? 'a sample' : 'all documents';
+  if (!result) return `Verified a part of ${what}; the next look continues.`;
+  const { different, differences, compared, examples = [], left = [] } = result;
+  const where =
+    different === 0 ? 'no difference' : `${plural(different, 'difference')} in ${Object.keys(differences).join(', ')}`;
+  return [
+    `Verified ${what}, ${plural(compared, 'sink document')}: ${where}.`,
+    ...examples.map((each) => `  differs: ${each}`),
+    ...left.map((each) => `  ${each}`),
+  ].join('\n');
+}

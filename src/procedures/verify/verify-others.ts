@@ -1,0 +1,204 @@
+// Verifies the kinds that don't write whole documents of a container: embeds, and sinks outside the account.
+import type { Container, Database } from '@azure/cosmos';
+import { canonical, digest } from '../../base/json.ts';
+import { isOfType, typeRules } from '../../pipeline/discriminator.ts';
+import {
+  type Doc,
+  type EmbedSpec,
+  type OutsideSpec,
+  type Pipeline,
+  type SourceRef,
+  type TableRow,
+  isOutside,
+  projectionId,
+} from '../../pipeline/specs.ts';
+import { recomputeEmbeds } from '../../pipeline/oracle/recompute-embeds.ts';
+import { recomputeRows } from '../../pipeline/oracle/recompute-rows.ts';
+import { rowKey } from '../../pipeline/oracle/recompute.ts';
+import { entryId } from '../../pipeline/sink-id.ts';
+import { tenantRuleOf } from '../../pipeline/tenant.ts';
+import { expectedFrom, readStarts } from '../../engine/views/starts.ts';
+import type { Model } from '../../model/model.ts';
+import { fetchAll } from '../../cosmos/fetch-all.ts';
+import { type ParkedDocument, identityOf, parkedOf } from './parked.ts';
+import type { Candidate, Difference } from './difference.ts';
+import type { AskedTenant } from '../tenants/tenant-flag.ts';
+import type { TenantReads } from './tenant-reads.ts';
+
+export type OtherSpec = EmbedSpec | OutsideSpec;
+
+export interface OthersContext {
+  readonly pipeline: Pipeline;
+  readonly model: Model;
+  /** The current documents of a source type. */
+  readonly documentsOf: (of: SourceRef) => readonly Doc[];
+  /** The container with the dead letters of embeds. */
+  readonly state: Container;
+  /** Those with the dead letters of a sink outside. */
+  readonly statesOf: (spec: OutsideSpec) => Promise<readonly Container[]>;
+  readonly database: Database;
+  readonly reads: TenantReads;
+  readonly signal: AbortSignal;
+  /** Absent: of all tenants. */
+  readonly ofTenant?: AskedTenant | undefined;
+}
+
+export interface OtherComparison {
+  readonly id: string;
+  readonly expected: number;
+  readonly refused: number;
+  readonly found: number;
+  readonly differences: readonly Candidate[];
+  readonly parked: readonly ParkedDocument[];
+}
+
+/** The specs of a pipeline that this file verifies: embeds, and outside sinks that declare `rows`. */
+export const othersOf = ({ embeds, effects }: Pipeline): OtherSpec[] => [
+  ...embeds,
+  ...effects.filter(isOutside).filter(({ to }) => to.rows !== undefined),
+];
+
+export async function* checkOthers(
+  specs: readonly OtherSpec[],
+  context: OthersContext,
+): AsyncGenerator<OtherComparison> {
+  const embeds = specs.filter((spec) => spec.kind === 'embed');
+  for (const [, some] of Map.groupBy(embeds, ({ into }) => `${into.container}/${into.type}`))
+    yield* checkEmbeds(context, some);
+  for (const spec of specs) if (isOutside(spec)) yield await checkSend(context, spec);
+}
+
+/** Compares the children's embedded fields, for each embed separately; the fields of other embeds count as found. */
+async function* checkEmbeds(context: OthersContext, specs: readonly EmbedSpec[]): AsyncGenerator<OtherComparison> {
+  const { pipeline, database, reads, signal } = context;
+  const [{ into } = { into: undefined }] = specs;
+  if (!into) return;
+  const rules = typeRules(pipeline.sources, into);
+  const children: Doc[] = [];
+  const { query, options } = reads.of(into.container);
+  for await (const doc of fetchAll<Doc>(database.container(into.container), query, signal, options))
+    if (isOfType(into.type, rules, doc)) children.push(doc);
+  yield* checkChildren(context, specs, into, children);
+}
+
+/** Compares the embedded fields of some children of a type. */
+export async function* checkChildren(
+  { pipeline, model, documentsOf, state }: Omit<OthersContext, 'database' | 'reads' | 'signal' | 'statesOf'>,
+  specs: readonly EmbedSpec[],
+  into: SourceRef,
+  children: readonly Doc[],
+): AsyncGenerator<OtherComparison> {
+  const keyPathsOf = (container: string): readonly string[] =>
+    model.containers.find(({ name }) => name === container)?.partitionKey ?? [];
+  const keyPaths = keyPathsOf(into.container);
+  for (const spec of specs) {
+    let refused = 0;
+    const all = (ref: SourceRef): readonly Doc[] => (same(ref, into) ? children : documentsOf(ref));
+    const sources = [spec.from, into].map((ref) => ({ docs: all(ref), of: ref, keyPaths: keyPathsOf(ref.container) }));
+    const letters = await parkedOf([state], projectionId(spec), sources);
+    // The fields of a parked parent are unknown, so the stored ones count as expected.
+    const of = (ref: SourceRef): readonly Doc[] => (same(ref, into) ? children : letters.without(ref, all(ref)));
+    const differences: Candidate[] = [];
+    for (const { raw, found, expected } of recomputeEmbeds([spec], of, pipeline.sources, () => (refused += 1))) {
+      const fields = differing(expected, found);
+      if (fields.length === 0 || letters.has(identityOf(into.container, keyPaths, raw))) continue;
+      const at = { projections: [projectionId(spec)], container: into.container, document: rowKey(found, keyPaths) };
+      const evidence = digest([expected, raw['_etag']]);
+      differences.push({ ...at, kind: 'different', fields, expected, found, evidence });
+    }
+    const counted = { expected: children.length, refused, found: children.length };
+    yield { id: projectionId(spec), ...counted, differences, parked: letters.documents };
+  }
+}
+
+async function checkSend({ ofTenant, ...context }: OthersContext, spec: OutsideSpec): Promise<OtherComparison> {
+  const docs = context.documentsOf(spec.from);
+  if (!ofTenant || spec.kind !== 'table')
+    return checkRows(context, spec, docs, spec.to.rows?.(context.signal) ?? nothing());
+  const own = docs.filter((doc) => ofTenant.owns(spec.from.container, doc));
+  return checkRows(context, spec, own, spec.to.part?.({ tenant: ofTenant.tenant }, context.signal) ?? nothing());
+}
+
+async function* nothing(): AsyncGenerator<never> {
+  // A sink that lists nothing isn't compared.
+}
+
+/** Compares stored rows with those that source documents give. */
+export async function checkRows(
+  { pipeline, model, state, statesOf }: Pick<OthersContext, 'pipeline' | 'model' | 'state' | 'statesOf'>,
+  spec: OutsideSpec,
+  docs: readonly Doc[],
+  stored: AsyncIterable<StoredRow>,
+): Promise<OtherComparison> {
+  let refused = 0;
+  const { container } = spec.from;
+  const keyPaths = model.containers.find(({ name }) => name === container)?.partitionKey ?? [];
+  const letters = await parkedOf(await statesOf(spec), projectionId(spec), [{ of: spec.from, docs, keyPaths }]);
+  const parked = new Set(letters.documents.map(({ key, id }) => entryId(key, id)));
+  const expected = recomputeRows(spec, letters.without(spec.from, docs), pipeline.sources, {
+    keyPaths,
+    refused: () => (refused += 1),
+  });
+  const tenants = tenantsOf(spec, docs, { pipeline, model, keyPaths });
+  const left = new Map(expected);
+  const differences: Candidate[] = [];
+  const report = (document: string, kind: Difference['kind'], fields: string[], more: Partial<Candidate>): void => {
+    const evidence = digest([more.expected, more.found]);
+    const at = { projections: [projectionId(spec)], container: spec.name, document };
+    differences.push({ ...at, kind, fields, ...more, evidence });
+  };
+  let found = 0;
+  for await (const one of stored) {
+    const { id, row, version } = one;
+    found += 1;
+    const tenant = tenants?.(id, one.place?.tenant);
+    // A document that moved may have rows that someone left with another tenant.
+    const isThere = tenant?.tenant === tenants?.(id).tenant;
+    const wanted = isThere ? left.get(id) : undefined;
+    if (isThere) left.delete(id);
+    if (parked.has(id)) continue;
+    // The rows of tables say where they are, for a repair that has no document to go by.
+    const place = 'place' in one && { place: one.place };
+    const own = { row, ...(version !== undefined && { version }), ...place };
+    if (wanted === undefined) report(id, 'unexpected', [], { found: own, ...tenant });
+    else if (canonical(wanted) !== canonical(row))
+      report(id, 'different', ['row'], { expected: { row: wanted }, found: own, ...tenant });
+  }
+  const from = expectedFrom((await readStarts(state, pipeline.name))?.[projectionId(spec)]);
+  for (const doc of docs) {
+    const who = Number(doc['_ts']) * 1_000 >= from ? undefined : identityOf(container, keyPaths, doc);
+    if (who) left.delete(entryId(who.key, who.id));
+  }
+  for (const [id, row] of left) report(id, 'missing', [], { expected: { row }, ...tenants?.(id) });
+  const counted = { expected: expected.size, refused, found };
+  return { id: projectionId(spec), ...counted, differences, parked: letters.documents };
+}
+
+type StoredRow = Pick<TableRow, 'id' | 'row'> & Partial<Pick<TableRow, 'version' | 'place'>>;
+
+/** Whose the rows of a table are: as the row states it, else by the source document. Undefined: rows name no tenant. */
+function tenantsOf(
+  spec: OutsideSpec,
+  docs: readonly Doc[],
+  { pipeline, model, keyPaths }: Pick<OthersContext, 'pipeline' | 'model'> & { readonly keyPaths: readonly string[] },
+): ((id: string, stated?: unknown) => { tenant?: string }) | undefined {
+  const rule = spec.kind === 'table' ? tenantRuleOf(pipeline, model, spec.from.container) : undefined;
+  if (!rule) return undefined;
+  const by = new Map<string, string>();
+  for (const doc of docs) {
+    const who = identityOf(spec.from.container, keyPaths, doc);
+    const value = doc[rule.field];
+    if (who && typeof value === rule.kind) by.set(entryId(who.key, who.id), String(value));
+  }
+  return (id, stated) => {
+    const tenant = stated === undefined || stated === null ? by.get(id) : textOf(stated);
+    return tenant === undefined ? {} : { tenant };
+  };
+}
+
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
+
+const differing = (a: Doc, b: Doc): string[] =>
+  [...new Set([...Object.keys(a), ...Object.keys(b)])].filter((field) => canonical(a[field]) !== canonical(b[field]));
+
+const same = (a: SourceRef, b: SourceRef): boolean => a.container === b.container && a.type === b.type;

@@ -1,0 +1,35 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { z } from 'zod';
+import { runtimeError } from '../errors.ts';
+
+const packageJson = z.object({ millrace: z.object({ pipeline: z.string() }).partial().optional() });
+
+/**
+ * The folder of the pipeline: `asked`, else MILLRACE_PIPELINE, else "millrace".pipeline of the nearest package.json that
+ * has it, else `pipeline/`.
+ */
+export function pipelineFolder(directory: string, asked?: string): string {
+  const wanted = asked ?? process.env['MILLRACE_PIPELINE'];
+  if (wanted) return resolve(directory, wanted);
+  for (let at = resolve(directory); ; at = dirname(at)) {
+    const configured = configuredIn(join(at, 'package.json'));
+    if (configured !== undefined) return resolve(at, configured);
+    if (dirname(at) === at) return resolve(directory, 'pipeline');
+  }
+}
+
+function configuredIn(file: string): string | undefined {
+  if (!existsSync(file)) return undefined;
+  let content: unknown;
+  try {
+    content = JSON.parse(readFileSync(file, 'utf8'));
+  } catch (error) {
+    throw runtimeError('package-unreadable', `${file} is not valid JSON`, { cause: error });
+  }
+  const parsed = packageJson.safeParse(content);
+  if (parsed.success) return parsed.data.millrace?.pipeline;
+  throw runtimeError('package-unreadable', `"millrace".pipeline in ${file} is not a string`, {
+    hint: 'Write "millrace": { "pipeline": "pipeline" }.',
+  });
+}

@@ -1,0 +1,85 @@
+import { z } from 'zod';
+import type { SweepResult } from '../../archive/types.ts';
+import { parseDate } from '../../pipeline/date.ts';
+import { type Context, type Plan, partsOf } from '../../procedures/context.ts';
+import { defineOperation } from '../operation.ts';
+import { plural } from '../../procedures/table.ts';
+import { sweep, formatSweep } from '../../procedures/archive/sweep.ts';
+import { rateInput } from '../../procedures/projections/estimate.ts';
+import { tenantInput } from '../../procedures/tenants/tenant-flag.ts';
+import { operationsError } from '../../procedures/errors.ts';
+
+interface SweepInput {
+  readonly name?: string | undefined;
+  readonly now?: string | undefined;
+  readonly tenant?: string | undefined;
+  readonly within?: number | undefined;
+  readonly ruPerSecond?: number | undefined;
+}
+
+const run = async (
+  { name: only, now, tenant, within, ruPerSecond }: SweepInput,
+  context: Context,
+  dryRun: boolean,
+): Promise<SweepResult[]> =>
+  sweep({
+    ...(await partsOf(context)),
+    screen: context.screen,
+    only,
+    tenant,
+    now: dateOf(now),
+    dryRun,
+    ruPerSecond,
+    withinMs: within === undefined ? undefined : within * 1_000,
+  });
+
+export const archiveSweep = defineOperation({
+  noun: 'archive',
+  verb: 'sweep',
+  summary: 'Move the documents that an archive’s rule selects from their container to Blob Storage',
+  examples: [
+    'millrace archive sweep --dry-run',
+    'millrace archive sweep orders-cold --env production',
+    'millrace archive sweep --within 200',
+    'millrace archive sweep --ru-per-second 500',
+    'millrace archive sweep --now 2026-06-03 --json',
+  ],
+  effect: 'changes',
+  shards: 'every',
+  bulk: true,
+  argument: 'name',
+  input: z.object({
+    name: z.string().optional().describe('one archive (default: all)'),
+    ...tenantInput,
+    now: z.string().optional().describe('the date from which rules by age count back (default: now)'),
+    within: z.coerce
+      .number()
+      .positive()
+      .optional()
+      .describe('stop after this many seconds; the next sweep goes on (default: sweep all that is due)'),
+    ...rateInput,
+  }),
+  plan: async (input, context): Promise<Plan> => {
+    const results = await run(input, context, true);
+    return { steps: results.flatMap(planned), ru: 0 };
+  },
+  run: (input, context) => run(input, context, false),
+  format: formatSweep,
+  ok: (results) => results.every(({ faults }) => faults.length === 0),
+});
+
+/** A dry run counts as archived what a real run would archive. */
+const planned = ({ projection, archived, held, stayed }: SweepResult): string[] => [
+  ...(archived > 0 ? [`${projection}: archive ${plural(archived, 'document')}`] : []),
+  ...(held > 0 ? [`${projection}: leave ${plural(held, 'document')} until every projection has applied them`] : []),
+  ...stayed.map((line) => `${projection}: leave ${line}`),
+];
+
+function dateOf(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  const date = parseDate(text);
+  if (date !== undefined) return date;
+  throw operationsError('input-invalid', `--now ${JSON.stringify(text)} is not a date`, {
+    hint: 'Write it as 2026-06-03 or 2026-06-03T12:00:00Z.',
+  });
+}

@@ -1,0 +1,67 @@
+// How the containers and sampled documents of the account differ from the data model.
+import { containerDefinitions, diffContainer } from '../../model/container-definitions.ts';
+import { type Drift, driftOf } from '../../model/drift.ts';
+import type { Context } from '../../procedures/context.ts';
+import { operationsError } from '../../procedures/errors.ts';
+import { plural, table } from '../../procedures/table.ts';
+import { modelContainers } from '../../procedures/apply/apply.ts';
+import { liveContainers, sample } from '../../procedures/apply/live.ts';
+import type { Pair } from './pair.ts';
+
+export interface Account {
+  /** How many documents were read, and of how many containers. */
+  readonly sampled: number;
+  readonly containers: number;
+  readonly drifts: readonly Drift[];
+}
+
+/** @throws UsageError if there is no data model, and why the pipeline can't be loaded */
+export async function compareAccount(
+  { documents: { design }, pipeline, unloadable }: Pair,
+  count: number,
+  { workspace, screen, signal }: Context,
+): Promise<Account> {
+  if (unloadable) throw unloadable;
+  if (!design) throw operationsError('model-missing', 'There is no data model to compare with');
+  const services = await workspace.services();
+  const live = await liveContainers(services, signal);
+  const { model } = design;
+  const wanted = pipeline ? modelContainers({ pipeline, model }) : containerDefinitions(model, new Map());
+  const drifts: Drift[] = live
+    .filter(({ id }) => !wanted.some((of) => of.id === id))
+    .map(({ id }) => ({ container: id, kind: 'container-extra', what: 'is in the account and not in the model' }));
+  let sampled = 0;
+  for (const [at, definition] of wanted.entries()) {
+    signal.throwIfAborted();
+    const { id } = definition;
+    screen.progress(`containers, now ${id}`, at, wanted.length);
+    const there = live.find((of) => of.id === id);
+    if (!there) {
+      drifts.push({ container: id, kind: 'container-missing', what: 'is in the model and not in the account' });
+      continue;
+    }
+    for (const { what, from, to } of diffContainer(there, definition)) {
+      const kind = what === 'partitionKey' ? 'key' : what === 'defaultTtl' ? 'ttl' : 'policy';
+      drifts.push({ container: id, kind, what: `${what} is ${say(from)}; the model says ${say(to)}` });
+    }
+    // No defaultTtl in the model means off; the comparison above reports it only if the model states one.
+    if (definition.defaultTtl === undefined && there.defaultTtl !== undefined)
+      drifts.push({ container: id, kind: 'ttl', what: `defaultTtl is ${there.defaultTtl}; the model states none` });
+    const detail = design.containers.find(({ container }) => container.name === id);
+    if (!detail) continue;
+    const types = detail.container.types.map(({ name }) => name);
+    const found = await sample(services.place.database.container(id), there, { count, types, signal });
+    sampled += found.length;
+    drifts.push(...driftOf(detail, found));
+  }
+  return { sampled, containers: wanted.length, drifts };
+}
+
+export function accountText({ sampled, containers, drifts }: Account): string {
+  const read = `${plural(sampled, 'document')} of ${plural(containers, 'container')} read`;
+  if (drifts.length === 0) return `${read}: no drift.`;
+  const rows = drifts.map(({ container, type = '', kind, what }) => [container, type, kind, what]);
+  return `${table(['container', 'type', 'drift', 'what'], rows)}\n\n${read}, ${plural(drifts.length, 'drift')}.`;
+}
+
+const say = (value: unknown): string => (value === undefined ? 'absent' : JSON.stringify(value));

@@ -1,0 +1,64 @@
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { dirname, join, relative } from 'node:path';
+import { z } from 'zod';
+import { messageOf } from '../../base/errors.ts';
+import { defineOperation } from '../operation.ts';
+import { pipelineDirectory } from './settings.ts';
+import { type OutputFile, filesOf } from '../../procedures/apply/infra.ts';
+import { operationsError } from '../../procedures/errors.ts';
+
+export const modelInfra = defineOperation({
+  shards: 'itself',
+  noun: 'model',
+  verb: 'infra',
+  summary: 'Write the files of infra/ that follow from model and pipeline: containers, event hubs, needed parts',
+  examples: ['millrace model infra', 'millrace model infra --check', 'millrace model infra --out deploy/infra'],
+  effect: 'changes',
+  argument: 'directory',
+  input: z.object({
+    directory: pipelineDirectory,
+    check: z.boolean().default(false).describe('write nothing; exit code 1 if a file is stale'),
+    out: z.string().default('infra').describe('folder of main.bicep'),
+    leases: z.string().default('leases').describe('name of the lease container (LEASES_CONTAINER)'),
+    state: z
+      .string()
+      .default('millrace')
+      .describe('name of the container for Millrace’s own documents (STATE_CONTAINER)'),
+  }),
+  plan: async ({ directory, out, leases, state }, { workspace }) => {
+    const stale = await staleFiles(
+      await filesOf(await workspace.at(directory).pipeline(), { leases, state }),
+      join(workspace.directory, out),
+    );
+    return { steps: stale.map(({ file }) => `write ${relative('.', file)}`), ru: 0 };
+  },
+  run: async ({ directory, check, out, leases, state }, { workspace }) => {
+    const folder = join(workspace.directory, out);
+    const loaded = await workspace.at(directory).pipeline();
+    const stale = await staleFiles(await filesOf(loaded, { leases, state }), folder);
+    if (!check) for (const { file, text } of stale) await write(file, text);
+    return { stale: stale.map(({ file }) => relative('.', file)), written: !check };
+  },
+  format: ({ stale, written }) => {
+    if (stale.length === 0) return 'Everything is up to date.';
+    return written ? `${stale.join(', ')} written.` : `${stale.join(', ')} is stale: run \`millrace model infra\`.`;
+  },
+  ok: ({ stale, written }) => written || stale.length === 0,
+});
+
+async function staleFiles(files: readonly OutputFile[], folder: string): Promise<OutputFile[]> {
+  const placed = files.map(({ file, text }) => ({ file: join(folder, file), text }));
+  const current = await Promise.all(placed.map(({ file }) => readFile(file, 'utf8').catch(() => '')));
+  return placed.filter(({ text }, at) => current[at] !== text);
+}
+
+async function write(file: string, text: string): Promise<void> {
+  try {
+    await mkdir(dirname(file), { recursive: true });
+    await writeFile(file, text);
+  } catch (cause) {
+    throw operationsError('infra-unwritable', `${file} can't be written: ${messageOf(cause)}`, {
+      cause,
+    });
+  }
+}

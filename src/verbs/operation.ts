@@ -1,0 +1,264 @@
+import type { z } from 'zod';
+import { MillraceError, UsageError, messageOf } from '../base/errors.ts';
+import { failureOf } from '../cosmos/failure.ts';
+import { withRetry } from '../cosmos/retry.ts';
+import { isObject } from '../base/json.ts';
+import { suggestion } from '../base/near.ts';
+import { inSpan } from '../base/spans.ts';
+import { withSettingsHint } from '../runtime/settings-hint.ts';
+import { type Workspace, bulkWorkspace } from '../runtime/workspace.ts';
+import {
+  type OperationPlace,
+  type OverShards,
+  failedAt,
+  joinPlaces,
+  joinPlans,
+  onOnePlace,
+  operationPlaces,
+  planAt,
+  withPlaceInput,
+} from './at-places.ts';
+import type { Context, Plan } from '../procedures/context.ts';
+import { operationsError } from '../procedures/errors.ts';
+import { whileNoted } from '../procedures/running.ts';
+import { sharedError } from '../base/shared-errors.ts';
+
+/** Reads no property: the signal of a command line ends the process until it is first read. */
+const withWorkspace = (context: Context, workspace: Workspace, place?: string): Context =>
+  Object.defineProperties({} as Context, {
+    ...Object.getOwnPropertyDescriptors(context),
+    workspace: { value: workspace, enumerable: true },
+    ...(place !== undefined && { place: { value: place, enumerable: true } }),
+  });
+
+/** The result of an operation. `ok: false` means findings or differences: exit code 1. */
+export interface OperationResult {
+  readonly value: unknown;
+  readonly text: string;
+  readonly ok: boolean;
+}
+
+export type Effect = 'reads' | 'changes' | 'destroys';
+
+interface Description {
+  /** How it works on a pipeline over shards. Absent: it is refused. */
+  readonly shards?: OverShards;
+  /** Absent: a verb without a noun, such as `dev`. A noun of a noun has both words: `shards keys`. */
+  readonly noun?: string;
+  readonly verb: string;
+  /** One line that starts with a verb in the imperative. */
+  readonly summary: string;
+  /** Whole command lines. */
+  readonly examples: readonly string[];
+  /** More of `--help`, below the examples. */
+  readonly help?: string;
+  /** An operation with a plan has `--dry-run`; one that `destroys` needs `--yes`. */
+  readonly effect: Effect;
+  /** Fields of the input with which it does more than its `effect`, such as `repair` of one that reads. */
+  readonly effects?: Readonly<Record<string, Effect>>;
+  /** True: works through whole containers, so that the account throttles its requests before those of live work. */
+  readonly bulk?: true;
+  /** The input field that is given by position: `dead-letters show ID`. */
+  readonly argument?: string;
+  /** Several input fields that are given by position, in the order of the schema: `trace CONTAINER KEY ID`. */
+  readonly arguments?: readonly string[];
+  /** True: it may run until someone ends it, so no span surrounds it. */
+  readonly lasting?: true;
+  /** True: no record may keep the input, because it names what is erased. */
+  readonly withheld?: true;
+  /**
+   * Of a verb that works in one place: whether an input names keys, so that a job of it looks in the other shards too. They
+   * may have moved while it waited.
+   */
+  readonly namesKeys?: (input: Readonly<Record<string, unknown>>) => boolean;
+}
+
+/** The declaration of an operation. The fields of its input become flags and HTTP parameters. */
+export interface OperationSpec<S extends z.ZodObject, R> extends Description {
+  readonly input: S;
+  readonly argument?: keyof z.output<S> & string;
+  readonly plan?: (input: z.output<S>, context: Context) => Promise<Plan>;
+  readonly run: (input: z.output<S>, context: Context) => Promise<R>;
+  /** The result for people, without a final newline. */
+  readonly format: (result: R, input: z.output<S>) => string;
+  /** False: findings or differences. Default: always true. */
+  readonly ok?: (result: R) => boolean;
+}
+
+/** A registered operation: the CLI verb and the HTTP route are generated from it. */
+export interface Operation extends Description {
+  readonly input: z.ZodObject;
+  readonly plan?: (input: unknown, context: Context) => Promise<Plan>;
+  /** @throws UsageError `input-invalid` if the schema does not accept the input */
+  readonly run: (input: unknown, context: Context) => Promise<OperationResult>;
+}
+
+export function defineOperation<S extends z.ZodObject, R>(spec: OperationSpec<S, R>): Operation {
+  const { input: own, plan, run, format, ok, ...description } = spec;
+  const { noun, shards: how } = description;
+  const name = operationName(description);
+  const schema = withPlaceInput(own, how);
+  const accept = (input: unknown): { accepted: z.output<S>; shard: string | undefined } => {
+    const { shard, ...rest } = parse(schema, input, description) as z.output<S> & { shard?: string };
+    const alone = how === 'every' || how === 'one';
+    return {
+      accepted: (alone ? rest : parse(own, input, description)) as z.output<S>,
+      shard: alone ? shard : undefined,
+    };
+  };
+  const inLane = (context: Context): Context =>
+    description.bulk ? withWorkspace(context, bulkWorkspace(context.workspace)) : context;
+  /** Verbs of shards know places by themselves. */
+  const guarded = (context: Context): Context =>
+    how === 'itself' || noun?.split(' ')[0] === 'shards'
+      ? context
+      : withWorkspace(context, onOnePlace(context.workspace, name));
+  const placesOf = async ({ workspace }: Context, shard: string | undefined): Promise<OperationPlace[] | undefined> =>
+    how === 'every' || how === 'one' ? operationPlaces(workspace, name, how, shard) : undefined;
+  const perform = async (accepted: z.output<S>, context: Context): Promise<OperationResult> => {
+    const working = () => run(accepted, inLane(guarded(context)));
+    const value = await (description.bulk ? noted(context, description, accepted, working) : working()).catch(
+      explain(context),
+    );
+    return { value, text: format(value, accepted), ok: ok?.(value) ?? true };
+  };
+  const runAt = async (input: unknown, context: Context): Promise<OperationResult> => {
+    const { accepted, shard } = accept(input);
+    const places = await placesOf(context, shard);
+    const [only, ...more] = places ?? [];
+    if (!only) return perform(accepted, context);
+    if (more.length === 0) return perform(accepted, withWorkspace(context, only.workspace, only.name));
+    const results = [];
+    const between = new Map<string, unknown>();
+    for (const place of [only, ...more]) {
+      try {
+        // Interim results are those of one place.
+        const { show: _, ...rest } = context;
+        const result = await perform(accepted, { ...rest, workspace: place.workspace, place: place.name, between });
+        results.push({ place: place.name, global: place.global, ...result });
+      } catch (error) {
+        if (context.signal.aborted) throw error;
+        // A shard that doesn't answer hides nothing of the others.
+        results.push(failedAt(place, error));
+      }
+    }
+    return joinPlaces(results);
+  };
+  return {
+    ...description,
+    input: schema,
+    ...(plan && {
+      plan: async (input: unknown, context: Context) => {
+        const { accepted, shard } = accept(input);
+        const places = (await placesOf(context, shard)) ?? [undefined];
+        const plans = [];
+        for (const place of places) {
+          const at = place ? withWorkspace(context, place.workspace) : context;
+          const planned = await plan(accepted, inLane(guarded(at))).catch(explain(at));
+          plans.push(place ? planAt(place, planned) : planned);
+        }
+        return joinPlans(plans);
+      },
+    }),
+    run: (input, context) =>
+      description.lasting
+        ? runAt(input, context)
+        : inSpan(
+            () => ({ name: 'millrace.operation', attributes: { 'millrace.operation': name } }),
+            () => runAt(input, context),
+          ),
+  };
+}
+
+/** Bulk operations are long ones, so `status` shows them while they run. */
+async function noted<R>(
+  { workspace, actor, clock }: Context,
+  description: Description,
+  given: object,
+  work: () => Promise<R>,
+): Promise<R> {
+  const services = await workspace.services().catch(() => undefined);
+  if (!services) return work();
+  const of = { verb: operationName(description), arguments: description.withheld ? {} : { ...given }, actor };
+  return whileNoted(services.global.state, { ...of, ...(clock && { clock }) }, work);
+}
+
+/** Throws an error as users should see it: with the missing database or container, or the missing rights. */
+const explain =
+  ({ workspace }: Context) =>
+  async (raw: unknown): Promise<never> => {
+    const error = raw instanceof MillraceError ? raw : asUsageError(raw);
+    const missing = error instanceof UsageError && MISSING.test(error.code);
+    throw (missing && (await missingDatabase(workspace, error))) || (await withSettingsHint(error, workspace));
+  };
+
+const MISSING = /^(lease-)?container-missing$|^account-unprepared$/;
+
+/** An error if the whole database of the settings is missing, not only a container of it. */
+async function missingDatabase(workspace: Workspace, cause: unknown): Promise<UsageError | undefined> {
+  const { database } = (await workspace.services()).place;
+  const databases = await withRetry(() => database.client.databases.readAll().fetchAll(), { reads: true }).catch(
+    () => undefined,
+  );
+  const known = databases?.resources.map(({ id }) => id);
+  if (!known || known.includes(database.id)) return undefined;
+  return sharedError('database-missing', `There is no database ${database.id}${suggestion(database.id, known)}`, {
+    cause,
+    hint: 'Check `COSMOS_DATABASE`, or create the database with `millrace model apply`.',
+  });
+}
+
+/** Errors of the service that an operator can fix, as errors of Millrace. */
+function asUsageError(cause: unknown): unknown {
+  const { kind } = failureOf(cause);
+  if (kind === 'not-found') {
+    return operationsError('account-unprepared', 'A container that this command needs does not exist', { cause });
+  }
+  if (kind !== 'denied') return cause;
+  return operationsError(
+    'rights-missing',
+    `This identity has no right to do that: ${messageOf(cause).split('\n')[0] ?? ''}`,
+    {
+      cause,
+    },
+  );
+}
+
+/** What an operation does with an input. */
+export const effectOf = (
+  { effect, effects = {} }: Pick<Description, 'effect' | 'effects'>,
+  input: Readonly<Record<string, unknown>>,
+): Effect =>
+  Object.entries(effects).find(([field]) => input[field] !== undefined && input[field] !== false)?.[1] ?? effect;
+
+/** `noun verb`, as on the command line. */
+export const operationName = ({ noun, verb }: Pick<Description, 'noun' | 'verb'>): string =>
+  noun ? `${noun} ${verb}` : verb;
+
+function parse<S extends z.ZodObject>(schema: S, input: unknown, of: Pick<Description, 'noun' | 'verb'>): z.output<S> {
+  const parsed = schema.safeParse(input);
+  if (parsed.success) return parsed.data;
+  const issue = parsed.error.issues[0];
+  const field = issue?.path.join('.') ?? '';
+  throw operationsError(
+    'input-invalid',
+    `${field === '' ? 'The input' : `--${kebab(field)}`}: ${issue ? numberIssue(issue, input) : 'is wrong'}`,
+    { hint: `Run \`millrace ${operationName(of)} --help\`.` },
+  );
+}
+
+/** zod's message, or what is wrong with a number, which is said with the value that was given. */
+function numberIssue(issue: z.core.$ZodIssue, input: unknown): string {
+  const [name = ''] = issue.path;
+  const value = isObject(input) ? input[String(name)] : undefined;
+  if (issue.path.length !== 1 || (typeof value !== 'string' && typeof value !== 'number')) return issue.message;
+  if (issue.code === 'invalid_type' && issue.expected === 'number') return `${value} is not a number`;
+  if (issue.code === 'invalid_type' && issue.expected === 'int') return `${value} is not a whole number`;
+  if (issue.code === 'too_big' && issue.origin !== 'string')
+    return `${value} is not ${issue.inclusive ? 'at most' : 'less than'} ${issue.maximum}`;
+  if (issue.code === 'too_small' && issue.origin !== 'string')
+    return `${value} is not ${issue.inclusive ? 'at least' : 'more than'} ${issue.minimum}`;
+  return issue.message;
+}
+
+export const kebab = (name: string): string => name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);

@@ -1,0 +1,137 @@
+import { z } from 'zod';
+import { isOutside, projectionId } from '../../pipeline/specs.ts';
+import { sourcesOf } from '../../pipeline/pipeline.ts';
+import { Views } from '../../engine/views/views.ts';
+import { audited } from '../../procedures/audit/record.ts';
+import { type Enqueued, backgroundInput, enqueue, isEnqueued, sayEnqueued } from '../jobs/background.ts';
+import { partsOf } from '../../procedures/context.ts';
+import { defineOperation } from '../operation.ts';
+import { secondsToWrite } from '../../procedures/seconds.ts';
+import { plural } from '../../procedures/table.ts';
+import { type RebuiltSpec, chooseRebuilt, targetOf } from '../../procedures/projections/choose.ts';
+import { rateInput } from '../../procedures/projections/estimate.ts';
+import { estimateIn, placesOf } from '../../procedures/projections/in-places.ts';
+import { rebuildCustom } from '../../procedures/rebuild/rebuild-custom.ts';
+import { rebuildSink } from '../../procedures/rebuild/rebuild-sink.ts';
+import {
+  type Rebuilt,
+  type RebuildOptions,
+  rebuild,
+  rebuildInPlace,
+  refuseVersion,
+} from '../../procedures/rebuild/rebuild.ts';
+
+/** Twice the read lag of an operation. */
+const SETTLE_S = 10;
+
+/** What a rebuild does, without the cost; `resumes`: one was begun. */
+function stepsOf(spec: RebuiltSpec, documents: number, resumes: boolean): string[] {
+  const id = projectionId(spec);
+  const read = `read ${plural(documents, 'document')} of ${sourcesOf(spec)
+    .map(({ container, type }) => `${container}/${type}`)
+    .join(', ')}`;
+  const resuming = resumes ? ', resuming where it stopped' : '';
+  if (spec.kind === 'embed')
+    return [
+      `read the parents among ${plural(documents, 'document')} of ${spec.from.container}/${spec.from.type} and ${spec.into.container}/${spec.into.type}`,
+      `write the fields of ${id} into their children in ${spec.into.container}, where they differ`,
+    ];
+  if (isOutside(spec)) return [read, `fill another content of ${targetOf(spec)}${resuming}`];
+  if (spec.kind === 'custom')
+    return [
+      ...(resumes ? [] : [`call reset of ${id}, which removes what it derived`]),
+      read,
+      `apply all of it to ${id} again${resuming}`,
+    ];
+  return [read, `fill ${spec.into.container} with ${id}${resuming}`];
+}
+
+const runRebuild = (spec: RebuiltSpec, options: Omit<RebuildOptions, 'spec'>): Promise<Rebuilt> => {
+  if (spec.kind === 'embed') return rebuildInPlace({ ...options, spec });
+  if (isOutside(spec)) return rebuildSink({ ...options, spec });
+  return spec.kind === 'custom' ? rebuildCustom({ ...options, spec }) : rebuild({ ...options, spec });
+};
+
+const input = z.object({
+  name: z
+    .string()
+    .describe(
+      'the projection, as name (its highest version) or name@version; an embed and a custom projection are filled in place',
+    ),
+  wholeHistory: z
+    .boolean()
+    .default(false)
+    .describe('of a send or a custom projection with a start: also documents that were last written before it'),
+  ...rateInput,
+  ...backgroundInput,
+});
+
+export const projectionsRebuild = defineOperation({
+  noun: 'projections',
+  verb: 'rebuild',
+  summary:
+    'Rebuild a projection: fill a new version, or another content of a sink, from history beside the current one',
+  examples: [
+    'millrace projections rebuild summaries --dry-run',
+    'millrace projections rebuild summaries@2 --ru-per-second 2000',
+    'millrace projections rebuild product-search',
+    'millrace projections rebuild summaries@2 --background --env production',
+  ],
+  shards: 'itself',
+  effect: 'changes',
+  bulk: true,
+  argument: 'name',
+  input,
+  plan: async ({ name, ruPerSecond }, context) => {
+    const parts = await partsOf(context);
+    const { services, loaded } = parts;
+    const { pipeline } = loaded;
+    const spec = chooseRebuilt(pipeline, name);
+    const view = (await new Views(services.global.state, pipeline.name).read())?.[spec.name];
+    if (view && spec.kind !== 'embed' && !isOutside(spec) && spec.kind !== 'custom') refuseVersion(view, spec);
+    const { documents, ru } = await estimateIn(spec, await placesOf(parts, spec), pipeline.sources);
+    return {
+      steps: stepsOf(spec, documents, view?.staged != null && view.staged.phase !== 'resetting'),
+      ru,
+      // New children of an embed are searched again after twice the read lag.
+      seconds: (spec.kind === 'embed' ? SETTLE_S : 0) + secondsToWrite(documents, ru, ruPerSecond),
+    };
+  },
+  run: async (asked, context): Promise<Rebuilt | Enqueued> => {
+    const loaded = await context.workspace.pipeline();
+    const spec = chooseRebuilt(loaded.pipeline, asked.name);
+    if (asked.background) return enqueue('projections rebuild', asked, context);
+    const parts = await partsOf(context);
+    return audited(context, 'projections rebuild', asked, async () => {
+      const { documents } = await estimateIn(spec, await placesOf(parts, spec), loaded.pipeline.sources);
+      const options = {
+        ...parts,
+        ruPerSecond: asked.ruPerSecond,
+        wholeHistory: asked.wholeHistory,
+        progress: (changes: number) =>
+          context.screen.progress(`${projectionId(spec)}: changes applied`, changes, Math.max(documents, changes)),
+      };
+      return runRebuild(spec, options);
+    });
+  },
+  format: (result) =>
+    isEnqueued(result)
+      ? sayEnqueued(result)
+      : [
+          `${result.projection} is filled${result.resumed ? ' (resumed)' : ''}: ${plural(result.changes, 'change')} into ${result.container}, ${Math.round(result.charge).toLocaleString('en-US')} RU.`,
+          ...(result.startedOver === undefined ? [] : [`It began again from nothing: ${result.startedOver}.`]),
+          ...(result.begins === undefined
+            ? []
+            : [
+                `It begins at ${result.begins}: documents that were last written before are left out. --whole-history fills them in too.`,
+              ]),
+          ...(result.parked > 0
+            ? [
+                `${plural(result.parked, 'change')} parked: see \`millrace dead-letters list --only ${result.projection}\`.`,
+              ]
+            : []),
+          result.inPlace
+            ? 'It was filled in place: there is nothing to promote.'
+            : `Promote it with \`millrace projections promote ${result.projection.split('@')[0]}\`.`,
+        ].join('\n'),
+});

@@ -1,0 +1,287 @@
+import { z } from 'zod';
+import type { UsageError } from '../../base/errors.ts';
+import { mapSettled } from '../../base/map-settled.ts';
+import { ridOf } from '../../cosmos/rid.ts';
+import { parseDate } from '../../pipeline/date.ts';
+import {
+  type Pipeline,
+  type ProjectionSpec,
+  type PublishSpec,
+  type ReplayedSpec,
+  projectionId,
+} from '../../pipeline/specs.ts';
+import { sourcesOf } from '../../pipeline/pipeline.ts';
+import { Views } from '../../engine/views/views.ts';
+import { parseContinuation } from '../../feed/reading/position.ts';
+import type { Start } from '../../feed/reading/source.ts';
+import type { Model } from '../../model/model.ts';
+import { audited } from '../../procedures/audit/record.ts';
+import { comparedSets, renumbered } from '../../procedures/checkpoints/store.ts';
+import { assertSideContainer } from '../../procedures/migrate/side-container.ts';
+import { type Enqueued, backgroundInput, enqueue, isEnqueued, sayEnqueued } from '../jobs/background.ts';
+import type { Context } from '../../procedures/context.ts';
+import { defineOperation } from '../operation.ts';
+import { secondsToWrite } from '../../procedures/seconds.ts';
+import { plural } from '../../procedures/table.ts';
+import { sourcePlace } from '../../runtime/place-containers.ts';
+import { placesRunning, shardOf } from '../../runtime/shard-map.ts';
+import type { Parts } from '../../runtime/open-feed.ts';
+import type { LoadedPipeline, Services } from '../../runtime/workspace.ts';
+import { chooseReplayed, targetOf } from '../../procedures/projections/choose.ts';
+import { countChanges } from '../../procedures/replay/count.ts';
+import { RU_A_DOCUMENT, RU_A_READ, rateInput } from '../../procedures/projections/estimate.ts';
+import { type MovedKeys, movedMeanwhile, sayMoved } from '../../procedures/verify/moved-meanwhile.ts';
+import { currentOf } from '../../procedures/verify/verify.ts';
+import { askedTenant, tenantInput } from '../../procedures/tenants/tenant-flag.ts';
+import { assertStill } from '../../procedures/tenants/tenant-moves.ts';
+import { type Replayed, type ReplayOptions, replay } from '../../procedures/replay/replay.ts';
+import { operationsError } from '../../procedures/errors.ts';
+
+type StartOf = (container: string, rid: string) => Start;
+
+const input = z.object({
+  name: z.string().describe('the projection, as name (its current version) or name@version'),
+  from: z.string().default('beginning').describe('beginning (archive included), or a time: 2026-06-03T12:00:00Z'),
+  checkpoint: z.string().optional().describe('instead of --from: a checkpoint of `millrace checkpoints save`'),
+  continuation: z
+    .string()
+    .optional()
+    .describe(
+      'instead of --from: a continuation token of the SDK, for one source container; over shards, of the one shard that it is of',
+    ),
+  into: z
+    .string()
+    .optional()
+    .describe('write into another container of the model with the same key; the live sink does not change'),
+  to: z.string().optional().describe('a publish: publish to another event hub; what was published last stays noted'),
+  ...tenantInput,
+  ...rateInput,
+  ...backgroundInput,
+});
+type ReplayInput = z.output<typeof input>;
+
+export const projectionsReplay = defineOperation({
+  noun: 'projections',
+  verb: 'replay',
+  summary: 'Replay the changes of a projection’s sources from a point in time; live leases do not move',
+  examples: [
+    'millrace projections replay summaries --from 2026-06-03T12:00:00Z --dry-run',
+    'millrace projections replay summaries --checkpoint before-deploy',
+    'millrace projections replay summaries --tenant store-1',
+    'millrace projections replay summaries --into SummariesCheck --ru-per-second 500',
+    'millrace projections replay orders-out --from 2026-06-03 --to orders-backfill',
+  ],
+  shards: 'itself',
+  effect: 'changes',
+  bulk: true,
+  argument: 'name',
+  input,
+  plan: async (asked, context) => {
+    const { options } = await prepare(asked, context);
+    const { changes } = await countChanges(options);
+    const ru = Math.ceil(changes * (RU_A_DOCUMENT[options.spec.kind] + RU_A_READ));
+    return {
+      steps: [
+        `apply ${plural(changes, 'change')} to ${projectionId(options.spec)} in ${targetOf(options.spec)} again${asked.tenant === undefined ? '' : `, but only those of tenant ${asked.tenant}`}`,
+      ],
+      ru,
+      seconds: secondsToWrite(changes, ru, asked.ruPerSecond),
+    };
+  },
+  run: async (asked, context): Promise<ReplayedResult | Enqueued> => {
+    const { options } = await prepare(asked, context);
+    if (asked.background) return enqueue('projections replay', asked, context);
+    const { screen, signal } = context;
+    return audited(context, 'projections replay', asked, async () => {
+      const { tenant } = asked;
+      // What moves meanwhile would be read in neither shard, or as a copy of what was applied.
+      const assertUnmoved =
+        tenant === undefined ? undefined : await assertStill(options, askedTenant(options.loaded, tenant), signal);
+      const progress = (changes: number): void => screen.progress(`${projectionId(options.spec)}: replayed`, changes);
+      const movedSince =
+        tenant === undefined && (await readsShards(options)) ? await movedMeanwhile(options, signal) : undefined;
+      const replayed = await replay({ ...options, progress });
+      await assertUnmoved?.();
+      const moved = (await movedSince?.()) ?? [];
+      return { ...replayed, ...(moved.length > 0 && { moved }) };
+    });
+  },
+  format: (result) =>
+    isEnqueued(result)
+      ? sayEnqueued(result)
+      : [
+          `${plural(result.changes, 'change')} of ${result.projection} replayed into ${result.container}: ${Math.round(result.charge).toLocaleString('en-US')} RU, ${result.parked.toLocaleString('en-US')} parked.`,
+          ...sayMoved(result.moved ?? [], () => 'the same command again when no key moves'),
+        ].join('\n'),
+  ok: (result) => isEnqueued(result) || result.moved === undefined,
+});
+
+interface ReplayedResult extends Replayed {
+  /** Keys that moved to another shard meanwhile: perhaps their documents were read in none. Absent: none. */
+  readonly moved?: readonly MovedKeys[];
+}
+
+const readsShards = async (options: ReplayOptions): Promise<boolean> =>
+  (await placesRunning(options, options.spec)).some(({ shard }) => shard !== undefined);
+
+async function prepare(asked: ReplayInput, { workspace, signal }: Context): Promise<{ options: ReplayOptions }> {
+  const loaded = await workspace.pipeline();
+  const asking = asked.tenant === undefined ? undefined : askedTenant(loaded, asked.tenant);
+  const services = await workspace.services();
+  const settings = workspace.settings();
+  const { continuation, checkpoint } = asked;
+  const alone = asking && loaded.pipeline.shards && (await shardOf({ settings, services, loaded }, asking.value));
+  const views = await new Views(services.global.state, loaded.pipeline.name).read();
+  const { projections } = loaded.pipeline;
+  const live =
+    currentOf(projections, views).find(({ name }) => name === asked.name) ??
+    chooseReplayed(loaded.pipeline, asked.name);
+  const side = asked.into === undefined ? undefined : sideSpec(live, asked.into, loaded.model);
+  const spec = side ?? (asked.to === undefined ? live : sideHub(live, asked.to));
+  const pipeline: Pipeline = side ? { ...loaded.pipeline, projections: [...projections, side] } : loaded.pipeline;
+  const startOf = await startsOf(asked, services, signal);
+  const start = asked.checkpoint ?? asked.continuation ?? asked.from;
+  const parts = { settings, services, loaded };
+  const shards =
+    loaded.pipeline.shards && continuation !== undefined
+      ? await shardsWith(continuation, live, parts, signal)
+      : undefined;
+  if (shards && alone !== undefined && !shards.has(alone))
+    throw operationsError('input-invalid', `The continuation is of another shard than that of tenant ${asked.tenant}`, {
+      hint: 'Leave out one of them.',
+    });
+  return {
+    options: {
+      settings,
+      services,
+      loaded: { ...loaded, pipeline } satisfies Pick<LoadedPipeline, 'pipeline' | 'model'>,
+      spec,
+      startOf,
+      ...(loaded.pipeline.shards && checkpoint !== undefined && { startsIn: startsAt(checkpoint, signal) }),
+      from: start,
+      cold: start === 'beginning',
+      ruPerSecond: asked.ruPerSecond,
+      tenant: asking?.tenant,
+      shards: alone === undefined ? shards : new Set([alone]),
+      signal,
+    },
+  };
+}
+
+/** The same projection into another container, under its own name, so that it also has its own state documents. */
+function sideSpec(spec: ReplayedSpec, container: string, model: Model): ProjectionSpec {
+  if (!('into' in spec)) {
+    throw operationsError(
+      'input-invalid',
+      `--into names a container, and ${projectionId(spec)} writes to ${targetOf(spec)}`,
+      {
+        hint: `Leave out --into${spec.kind === 'publish' ? ', or name an event hub: --to HUB' : ''}.`,
+      },
+    );
+  }
+  if (spec.kind === 'embed') {
+    throw operationsError('projection-in-place', `${projectionId(spec)} is an embed: it only writes in place`, {
+      hint: 'Leave out --into. `millrace projections verify` shows what would change.',
+    });
+  }
+  assertSideContainer(container, spec.into.container, model);
+  return { ...spec, name: `${spec.name}-side`, into: { ...spec.into, container }, typedAs: spec.into };
+}
+
+/** The same publish to another hub, under its own name, so that it has its own dead letters. Its events keep their ids. */
+function sideHub(spec: ReplayedSpec, hub: string): PublishSpec {
+  if (spec.kind !== 'publish') {
+    throw operationsError('input-invalid', `--to names an event hub, and ${projectionId(spec)} is no publish`, {
+      hint: 'Leave out --to. --into names another container.',
+    });
+  }
+  const { name, version } = spec;
+  return { ...spec, name: `${name}-side`, to: hub, idsOf: { name, version } };
+}
+
+async function startsOf(
+  { from, checkpoint, continuation }: ReplayInput,
+  services: Services,
+  signal: AbortSignal,
+): Promise<StartOf> {
+  if (checkpoint !== undefined) {
+    const sets = await comparedSets(services, checkpoint, signal);
+    return (container, rid) => {
+      const set = sets.find((of) => of.rid === rid);
+      if (set?.renumbered) throw renumbered(checkpoint, container);
+      if (set) return set.positions;
+      const other = sets.some((of) => of.container === container);
+      throw foreign(
+        `Checkpoint ${checkpoint}`,
+        container,
+        other ? 'an earlier container of that name' : sets.map((of) => of.container).join(', '),
+      );
+    };
+  }
+  if (continuation !== undefined) {
+    const { rid: of, positions } = parseContinuation(continuation);
+    return (container, rid) => {
+      if (of === undefined || of === rid) return positions;
+      throw foreign('The continuation', container, 'another container');
+    };
+  }
+  if (from === 'beginning') return () => 'beginning';
+  const time = parseDate(from);
+  if (time !== undefined) return () => new Date(time);
+  throw operationsError('input-invalid', `--from ${JSON.stringify(from)} is neither beginning nor a time`, {
+    hint: 'Write it as 2026-06-03 or 2026-06-03T12:00:00Z.',
+  });
+}
+
+/**
+ * In one place. A container that the checkpoint doesn't know is that of a shard that was added since: all of it is later. One
+ * of the global place that several shards read has positions of each of them.
+ */
+const startsAt =
+  (checkpoint: string, signal: AbortSignal) =>
+  async ({ services }: Pick<Parts, 'services'>): Promise<StartOf> => {
+    const sets = await comparedSets(services, checkpoint, signal);
+    return (container, rid) => {
+      const [set, ...others] = sets.filter((of) => of.rid === rid && of.container === container);
+      if (set?.renumbered) throw renumbered(checkpoint, container);
+      return set && others.length === 0 ? set.positions : 'beginning';
+    };
+  };
+
+/** The shards whose hosts read the container of a continuation. Undefined: the projection runs in the global place. */
+async function shardsWith(
+  continuation: string,
+  spec: ReplayedSpec,
+  parts: Parts,
+  signal: AbortSignal,
+): Promise<ReadonlySet<string> | undefined> {
+  const { rid: of } = parseContinuation(continuation);
+  const reading = (await placesRunning(parts, spec)).filter(({ shard }) => shard !== undefined);
+  if (reading.length === 0) return undefined;
+  if (of === undefined)
+    throw operationsError('position-foreign', 'The continuation has no `rid`, so nothing says of which shard it is', {
+      hint: 'Give the `continuationToken` of an iterator over the whole container as the SDK returned it, or a checkpoint.',
+    });
+  const sources = sourcesOf(spec).map(({ container }) => container);
+  const found = await mapSettled(
+    reading,
+    async ({ key, loaded, open }) => {
+      const services = await open();
+      const rids = sources.map((name) =>
+        ridOf(sourcePlace(loaded.pipeline, services, name).database.container(name), signal),
+      );
+      return (await Promise.all(rids)).includes(of) ? [key] : [];
+    },
+    { concurrency: 8 },
+  );
+  const keys = new Set(found.flat());
+  if (keys.size === 0)
+    throw foreign('The continuation', sources.join(', '), 'another container than those of the shards');
+  return keys;
+}
+
+const foreign = (what: string, container: string, of: string): UsageError =>
+  operationsError(
+    'position-foreign',
+    `${what} belongs to ${of}, but the projection reads ${container}: positions have no meaning in another container`,
+  );

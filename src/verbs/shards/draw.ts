@@ -1,0 +1,78 @@
+// A shard map on a terminal: a strip of its mappings in the order of their keys, then a table that names the gaps.
+import type { Inspection, ShardMap } from '../../shards/index.ts';
+import { shownRange } from '../../shards/map/values.ts';
+import { plural, table } from '../../procedures/table.ts';
+import type { MappingRow } from './rows.ts';
+
+/** A mapping, or keys of a range map that no mapping has. */
+export type Line = MappingRow | { readonly keys: string; readonly gap: true };
+
+/** The mappings in the order of their keys, with the gaps between them. Keys have one form, so equal bounds are equal. */
+export function withGaps(map: Pick<ShardMap, 'keyType'>, mappings: readonly MappingRow[]): Line[] {
+  const lines: Line[] = [];
+  let end: MappingRow['high'];
+  for (const mapping of mappings) {
+    if (mapping.low !== end) lines.push({ keys: shownRange(map, { low: end, high: mapping.low }), gap: true });
+    lines.push(mapping);
+    end = mapping.high;
+  }
+  if (end !== undefined) lines.push({ keys: shownRange(map, { low: end, high: undefined }), gap: true });
+  return lines;
+}
+
+const WIDE = 100;
+const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ';
+
+/** One letter a mapping: the same letter is the same shard, a small one is offline, a dot is a gap. */
+export function strip(lines: readonly Line[]): string[] {
+  const shards = [...new Set(lines.flatMap((line) => ('gap' in line ? [] : [line.shard])))];
+  if (shards.length === 0 || shards.length > LETTERS.length) return [];
+  const signs = lines.map((line) => {
+    if ('gap' in line) return '·';
+    const letter = LETTERS[shards.indexOf(line.shard)] ?? '';
+    return line.status === 'online' ? letter : letter.toLowerCase();
+  });
+  const rows = Array.from({ length: Math.ceil(signs.length / WIDE) }, (_, row) =>
+    signs.slice(row * WIDE, (row + 1) * WIDE).join(''),
+  );
+  const legend = shards.map((shard, at) => `${LETTERS[at]} ${shard}`);
+  const marks = [
+    signs.some((sign) => /[a-z]/.test(sign)) ? 'small: offline' : '',
+    signs.includes('·') ? '· no shard' : '',
+  ];
+  return [...rows, [...legend, ...marks.filter(Boolean)].join(', ')];
+}
+
+export function tableOf(lines: readonly Line[], most: number): string[] {
+  const shown = lines.slice(0, most);
+  return [
+    table(
+      ['keys', 'shard', 'status', 'lock'],
+      shown.map((line) =>
+        'gap' in line
+          ? [line.keys, '(no shard)', '', '']
+          : [line.keys, line.shard, line.draining ? `${line.status}, draining` : line.status, line.owner ?? ''],
+      ),
+    ),
+    ...(lines.length > most ? [`${plural(lines.length - most, 'more line')}: \`--most N\` shows more.`] : []),
+  ];
+}
+
+export interface Pending {
+  readonly operation: string;
+  readonly verb: string;
+  readonly state: 'pending' | 'undoing';
+  readonly reason?: string;
+}
+
+export const pendingOf = ({ operations }: Inspection): Pending[] =>
+  operations.flatMap(({ id, verb, state, reason }) =>
+    state === 'pending' || state === 'undoing'
+      ? [{ operation: id, verb, state, ...(reason !== undefined && { reason }) }]
+      : [],
+  );
+
+export const sayPending = ({ verb, state, reason }: Pending): string =>
+  state === 'pending'
+    ? `pending: ${verb}. The next change of the map finishes it, or \`millrace shards recover\` does.`
+    : `not undone in every shard yet: ${verb}. ${reason ?? ''}`;

@@ -1,0 +1,63 @@
+import { z } from 'zod';
+import { encodeKey } from '../../shards/keys/key-type.ts';
+import type { Span } from '../../shards/keys/spans.ts';
+import { audited } from '../../procedures/audit/record.ts';
+import { operationsError } from '../../procedures/errors.ts';
+import { defineOperation } from '../operation.ts';
+import { type KeysInput, keysInput, mapInput } from './inputs.ts';
+import { keyOf } from '../../procedures/shards/keys.ts';
+import { type Moved, moveMapping, planMove } from '../../procedures/move/move.ts';
+import type { MoveOptions } from '../../procedures/move/options.ts';
+import { formatMoved, moveBatches, moveInput, moveOptions, planOfRange, stepsOf, targetOf } from './moving-verbs.ts';
+import { healMap } from '../../procedures/shards/open.ts';
+import { mappingNamed } from './select.ts';
+
+/** The range of the flags, on a range map; undefined: a single mapping moves. */
+function rangeOf({ kind, keyType }: MoveOptions['map'], { key, low, high }: KeysInput): Span | undefined {
+  if (kind !== 'range' || key !== undefined || (low === undefined && high === undefined)) return undefined;
+  const code = (flag: string, text: string): string => encodeKey(keyType, keyOf(keyType, flag, text));
+  const range: Span = {
+    low: low === undefined ? '' : code('low', low),
+    ...(high !== undefined && { high: code('high', high) }),
+  };
+  // The move would split a mapping before it found out.
+  if (range.high !== undefined && range.high <= range.low)
+    throw operationsError('input-invalid', `--low ${low} is not below --high ${high}`, {
+      hint: '--high is the first key after the range.',
+    });
+  return range;
+}
+
+const mappingOf = async ({ map }: MoveOptions, given: KeysInput) => mappingNamed(map, await map.inspect(), given);
+
+export const shardsMove = defineOperation({
+  noun: 'shards',
+  verb: 'move',
+  summary: 'Move the keys of a mapping with their documents to another shard while applications write them',
+  examples: [
+    'millrace shards move tenants --key 4711 --to east --dry-run',
+    'millrace shards move tenants --key 4711 --to east',
+    'millrace shards move tenants --low 0 --high 1000 --to east --grace 300',
+  ],
+  effect: 'changes',
+  bulk: true,
+  argument: 'map',
+  input: z.object({ ...mapInput, ...keysInput, ...moveInput }),
+  plan: async (given, context) => {
+    const options = await moveOptions(context, given.map, given);
+    const range = rangeOf(options.map, given);
+    if (range) return stepsOf(await planOfRange(options, given, range), given);
+    const mapping = await mappingOf(options, given);
+    return stepsOf(await planMove(options, mapping, await targetOf(options, given)), given);
+  },
+  run: async (given, context): Promise<Moved> => {
+    const options = await moveOptions(context, given.map, given);
+    await healMap(context, options.map);
+    const range = rangeOf(options.map, given);
+    if (range) return audited(context, 'shards move', given, () => moveBatches(options, given, range));
+    const [mapping, shard] = [await mappingOf(options, given), await targetOf(options, given)];
+    return audited(context, 'shards move', given, () => moveMapping(options, mapping, shard));
+  },
+  format: formatMoved,
+  ok: ({ parked }) => parked.length === 0,
+});

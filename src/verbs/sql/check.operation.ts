@@ -1,0 +1,110 @@
+import { z } from 'zod';
+import type { CheckedStatement } from '../../sql-check/report.ts';
+import { defineOperation } from '../operation.ts';
+import { clip, plural } from '../../procedures/table.ts';
+import { ownTables } from '../../procedures/sql/own-tables.ts';
+import { readSql } from '../../procedures/sql/read-sql.ts';
+
+const VERDICTS = { safe: 'safe', leaks: 'LEAKS', unknown: 'I don’t know' } as const;
+
+export const sqlCheck = defineOperation({
+  noun: 'sql',
+  verb: 'check',
+  summary: 'Check which queries of SQL files can see another tenant’s rows, and where Citus runs them',
+  examples: [
+    'millrace sql check queries.sql --ddl schema.sql',
+    'millrace sql check db/*.sql --ddl schema.sql --tenant store_id --strict',
+    'millrace sql check queries.sql --pipeline examples/tables',
+    'millrace sql check queries.sql --ddl schema.sql --json',
+    'millrace sql check queries.sql --explain --ddl schema.sql --line 12',
+  ],
+  shards: 'itself',
+  effect: 'reads',
+  argument: 'files',
+  input: z.object({
+    files: z.array(z.string()).min(1).describe('files with queries; tables that they create count as DDL'),
+    ddl: z
+      .string()
+      .optional()
+      .describe(
+        'file with CREATE TABLE, CREATE VIEW, create_distributed_table(…), create_reference_table(…) (default: the tables of the pipeline)',
+      ),
+    tenant: z
+      .string()
+      .optional()
+      .describe('the tenant column (default: the commonest distribution column; of the pipeline’s tables its tenant)'),
+    strict: z.boolean().default(false).describe('exit with 1 too if the check doesn’t know whether a query is safe'),
+    quiet: z.boolean().default(false).describe('leave out the queries that are safe'),
+    explain: z
+      .boolean()
+      .default(false)
+      .describe('say what restricts each table of each query, and by what Citus finds its shards'),
+    line: z.int().min(1).optional().describe('only the statement that begins at this line or is the last before it'),
+  }),
+  run: async ({ files, ddl, tenant, strict, line }, { workspace }) => {
+    const { directory } = workspace;
+    // Loaded late: a function app has these operations in its registry and never runs them.
+    const checks = await import('../../sql-check/index.ts');
+    const parser = await checks.loadParser();
+    const texts = await Promise.all(files.map((file) => readSql(directory, file)));
+    const schema = ddl === undefined ? [] : [await readSql(directory, ddl)];
+    const given = checks.readDdl(parser, [...schema, ...texts.filter(({ file }) => file !== ddl)], tenant);
+    const own = ddl === undefined && given.catalog.relations.size === 0 ? await ownTables(workspace) : undefined;
+    const declared = own ? checks.readDdl(parser, [own], tenant ?? own.tenant) : given;
+    // Queries are not DDL, so only what the DDL's own file has can be unknown.
+    const skipped = ddl === undefined ? [] : declared.skipped.filter((each) => each.startsWith(`${ddl}:`));
+    const statements = texts.flatMap((text) => {
+      const all = checks.checkFile(parser, declared.catalog, text);
+      return line === undefined ? all : all.filter((one) => one.line <= line).slice(-1);
+    });
+    const judged = statements.filter(({ allowed }) => allowed === undefined);
+    const count = (verdict: CheckedStatement['rows']): number => judged.filter(({ rows }) => rows === verdict).length;
+    const counts = {
+      safe: count('safe'),
+      leaks: count('leaks'),
+      unknown: count('unknown'),
+      allowed: statements.length - judged.length,
+    };
+    return {
+      tenant: declared.catalog.tenant,
+      tables: declared.catalog.relations.size,
+      counts,
+      statements,
+      skipped,
+      passes: counts.leaks === 0 && !(strict && counts.unknown > 0),
+    };
+  },
+  ok: ({ passes }) => passes,
+  format: ({ tenant, tables, counts, statements, skipped }, { quiet, strict, explain }) =>
+    [
+      ...statements
+        .filter(({ rows, allowed }) => !quiet || (rows !== 'safe' && allowed === undefined))
+        .flatMap((one) => [say(one), ...(explain ? explained(one) : [])]),
+      ...skipped.map((each) => `${each}: the check doesn’t read this statement of the DDL`),
+      ...(tables === 0
+        ? ['The DDL has no tables: name its file with `--ddl`, or a pipeline with tables by `--pipeline`.']
+        : []),
+      `${plural(statements.length, 'statement')} by ${tenant}: ${counts.safe} safe, ${counts.leaks} leak, ${counts.unknown} not known${strict || counts.unknown === 0 ? '' : ' (`--strict` counts them)'}${counts.allowed === 0 ? '' : `, ${counts.allowed} allowed for all tenants`}.`,
+    ].join('\n'),
+});
+
+function say({ file, line, sql, rows, why, tables, runs, because, allowed }: CheckedStatement): string {
+  const verdict = allowed === undefined ? VERDICTS[rows] : `${VERDICTS[rows]}, allowed (${allowed})`;
+  const places = tables.map(({ table, line: at, column }) => `${table} ${file}:${at}:${column}`).join(', ');
+  return [
+    `${file}:${line}  ${clip(sql, 120)}`,
+    `  rows: ${verdict}: ${why}${places === '' ? '' : ` (${places})`}`,
+    `  runs: ${runs === 'unknown' ? 'I don’t know' : runs}: ${because}`,
+  ].join('\n');
+}
+
+function explained({ file, uses, doubts }: CheckedStatement): string[] {
+  return [
+    ...uses.map(({ table, alias, through, line, column, says }) => {
+      const name = alias === '' || alias === table ? table : `${table} (${alias})`;
+      const place = line === undefined ? `in the view ${through ?? ''}` : `${file}:${line}:${column}`;
+      return `  ${name} ${place}: ${says.join('; ')}`;
+    }),
+    ...doubts.map((doubt) => `  not understood: it ${doubt}`),
+  ];
+}

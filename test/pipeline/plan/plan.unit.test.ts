@@ -1,0 +1,106 @@
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { aggregate, copy, definePipeline, model } from 'millrace';
+import type { Pipeline } from '../../../src/pipeline/specs.ts';
+import { planOf } from '../../../src/pipeline/plan/plan.ts';
+import { readDesign } from '../../../src/model/reader/design.ts';
+import { readRequirements } from '../../../src/model/reader/requirements.ts';
+import { factsOf } from '../../../src/model/rules/index.ts';
+import type { Storefront } from '../../../examples/storefront/model.types.ts';
+
+const FOLDER = join(import.meta.dirname, '../../../examples/storefront');
+const m = model<Storefront>('./cosmosdb_data_model.md');
+
+const plan = (...projections: Parameters<typeof definePipeline>[0]['projections']) =>
+  planAll(definePipeline({ model: m, projections }));
+
+async function planAll(pipeline: Pipeline) {
+  const requirements = await readRequirements(join(FOLDER, 'cosmosdb_requirements.md'));
+  const design = await readDesign(join(FOLDER, 'cosmosdb_data_model.md'));
+  return planOf(pipeline, design.model, factsOf({ requirements, design }));
+}
+
+const days = (stable: boolean) =>
+  aggregate('days', {
+    from: m.Orders.order,
+    into: m.Sales.storeDay,
+    stable,
+    groupBy: (order) => ({ storeId: order.storeId, day: order.placedAt.slice(0, 10) }),
+    measures: { orders: (q) => q.count() },
+  });
+
+test('a group that could change is kept with a locator, and the plan says what would spare it', async () => {
+  const { projections } = await plan(days(false));
+  expect(projections).toMatchObject([
+    {
+      id: 'days@1',
+      mode: 'contribution with locator',
+      reason: 'Its group depends on storeId, placedAt, so a locator stores where the document was before',
+      cheaper: expect.stringMatching(/if the data model says that placedAt never changes; saves 11 RU/),
+      ru: { each: 22 },
+    },
+  ]);
+});
+
+test('what is declared stable names the fields that it relies on', async () => {
+  const { projections } = await plan(days(true));
+  expect(projections[0]).toMatchObject({
+    mode: 'contribution, no locator',
+    reason: 'Its group depends on storeId, placedAt, and you declared that placedAt never changes (stable)',
+    cheaper: undefined,
+    ru: { each: 11 },
+  });
+});
+
+test('a place made of key and id can’t change, whatever a field is called', async () => {
+  const { projections } = await plan(
+    copy('orders', {
+      from: m.Orders.order,
+      into: m.CustomerOrders.orderSummary,
+      map: ({ id, storeId }) => ({
+        id: `${storeId} ${id}`,
+        storeId,
+        customerId: storeId,
+        customerName: null,
+        countryName: null,
+        status: 'x',
+        placedAt: '',
+        lineCount: 0,
+        totalCents: 0,
+      }),
+    }),
+  );
+  expect(projections[0]?.cheaper).toMatch(/^`stable: true`: id, storeId can’t change in a document’s life/);
+});
+
+test('a join is read, confirmed, fanned out at its largest, and needs its indexes', async () => {
+  const pipeline = await import('../../../examples/storefront/pipeline.ts');
+  const { projections, circles } = await plan(...pipeline.default.projections);
+  const summaries = projections.find(({ id }) => id.startsWith('order-summaries'));
+  expect(summaries?.steps.map(({ what }) => what)).toEqual(
+    expect.arrayContaining(['read customer', 'confirm the joined documents']),
+  );
+  expect(summaries?.fanOut[0]).toMatch(/^a change of customer: up to 2,400 copies, [\d,]+ RU/);
+  expect(summaries?.indexes).toContain('/_mr/joins/customer/ref/?');
+  expect(circles).toEqual([]);
+});
+
+test('an embed is kept with the page or by a job, by the largest number of children that the documents state', async () => {
+  const pipeline = await import('../../../examples/storefront/pipeline.ts');
+  const { projections } = await plan(...pipeline.default.embeds);
+  const [currencies, shelves] = projections;
+  expect(currencies?.mode).toBe('fields in place, by a resumable job');
+  expect(currencies?.reason).toContain('up to 60,000 children (variant)');
+  expect(currencies?.fanOut[0]).toMatch(/^a change of store: up to 60,000 children \(variant\), [\d,]+ RU$/);
+  expect(shelves?.fanOut[0]).toMatch(/^a change of variant: up to 900 children \(order\), /);
+  expect(currencies?.notes.join(' ')).toContain('millrace projections rebuild variant-currencies');
+});
+
+test('stable is not advised where the feed shows deletions without their documents', async () => {
+  const pipeline = await import('../../../examples/storefront/pipeline.ts');
+  const open = pipeline.default.projections.find(({ name }) => name === 'open-orders');
+  if (!open) throw new Error('The storefront has open-orders');
+  const sources = [{ ...open.from, feed: 'all-versions' as const }];
+  const { projections } = await planAll({ ...pipeline.default, sources, projections: [open], embeds: [] });
+  expect(projections[0]).toMatchObject({ mode: 'copy with locator', cheaper: undefined });
+});

@@ -1,0 +1,191 @@
+import { Rates } from '../../../src/feed/processor/rates.ts';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { Views } from '../../../src/engine/views/views.ts';
+import { cli } from '../../cli/cli.ts';
+import { type Stage, openStage } from '../../support/stage.ts';
+import { startStatusWriter } from '../../../src/host/run/status-writer.ts';
+import { VERSIONS, live, writeAny } from '../../verbs/projections/versions.ts';
+import { Random } from '../../support/random.ts';
+
+let stage: Stage;
+const { signal } = new AbortController();
+beforeEach(async () => {
+  stage = await openStage({}, VERSIONS);
+  for (const [name, value] of Object.entries(stage.env)) vi.stubEnv(name, value);
+});
+afterEach(async () => {
+  vi.unstubAllEnvs();
+  await stage[Symbol.asyncDispose]();
+});
+
+interface Finding {
+  readonly check: string;
+  readonly verdict: string;
+  readonly what: string;
+  readonly hint?: string;
+}
+async function doctor(): Promise<{ code: number; of: (check: string) => Finding[] }> {
+  const { code, stdout } = await cli(['doctor', '--pipeline', VERSIONS, '--json']);
+  const findings = JSON.parse(stdout) as Finding[];
+  return { code, of: (check) => findings.filter((finding) => finding.check === check) };
+}
+
+describe('doctor', () => {
+  it('finds nothing wrong where a host runs, and looks at everything', async () => {
+    const app = await live(stage);
+    await writeAny(stage, new Random(1));
+    await app.drained(signal);
+    const { code, of } = await doctor();
+    expect(code).toBe(0);
+    for (const check of [
+      'node',
+      'pipeline',
+      'settings',
+      'account',
+      'containers',
+      'rights',
+      'clock',
+      'views',
+      'leases',
+      'dead letters',
+    ])
+      expect(of(check)).toContainEqual(expect.objectContaining({ check, verdict: 'good' }));
+    await app.stop();
+    expect((await doctor()).of('leases')).toContainEqual(expect.objectContaining({ verdict: 'doubtful' }));
+  });
+
+  it('says what is missing and how to make it', async () => {
+    await stage.container('Days').delete();
+    await stage.services.global.leases.delete();
+    const { code, of } = await doctor();
+    expect(code).toBe(1);
+    expect(of('containers').map(({ what }) => what)).toEqual(
+      expect.arrayContaining([expect.stringContaining('Days'), expect.stringContaining('leases')]),
+    );
+    expect(of('containers')[0]?.hint).toContain('model apply');
+    // Not once more for each part that would have looked into it.
+    expect([...of('leases'), ...of('account').filter(({ verdict }) => verdict === 'bad')]).toEqual([]);
+    const { stdout } = await cli(['doctor', '--pipeline', VERSIONS]);
+    expect(stdout.match(/Run `millrace model apply`/g)).toHaveLength(1);
+  });
+
+  it('says of a host that waits for the first change what it waits for', async () => {
+    const app = await live(stage);
+    await app.drained(signal);
+    expect((await doctor()).of('views')).toMatchObject([
+      { verdict: 'doubtful', what: expect.stringContaining('no host has read a change') as string },
+    ]);
+    await app.stop();
+  });
+
+  it('says what is wrong with the settings, and stops there', async () => {
+    vi.stubEnv('COSMOS', 'AccountEndpoint=http://127.0.0.1:1/;AccountKey=bm9uZQ==;');
+    const { code, of } = await doctor();
+    expect(code).toBe(1);
+    expect(of('account')).toMatchObject([{ verdict: 'bad', hint: expect.stringContaining('COSMOS') as string }]);
+    vi.stubEnv('COSMOS', 'nonsense');
+    expect((await doctor()).of('settings')).toMatchObject([{ verdict: 'bad' }]);
+  });
+
+  it('and every verb say what an identity may not do, and which role it lacks', async () => {
+    const denied = ['create', 'upsert', 'replace'].map((operation) => ({ operation, status: 403 }) as const);
+    stage.emulator.faults({ rules: denied });
+    for (const verb of [
+      ['projections', 'pause', 'days'],
+      ['projections', 'rebuild', 'summaries@2'],
+      ['dead-letters', 'redrive'],
+    ]) {
+      const { code, stderr } = await cli([...verb, '--pipeline', VERSIONS]);
+      expect({ verb, code }).toEqual({ verb, code: 2 });
+      expect(stderr).toMatch(/This identity has no right to do that[^]*Cosmos DB Built-in Data Contributor/);
+    }
+    const { code, stdout } = await cli(['doctor', '--pipeline', VERSIONS]);
+    expect(code).toBe(1);
+    expect(stdout).toContain('may not write in millrace');
+  });
+
+  it('names the sink that an identity may not write, and so does status, by what its host says', async () => {
+    const app = await live(stage);
+    await writeAny(stage, new Random(1));
+    await app.drained(signal);
+    stage.emulator.faults({
+      rules: [{ container: 'Days', operation: ['create', 'upsert', 'replace', 'delete', 'batch'], status: 403 }],
+    });
+    const ROLE = 'role "Cosmos DB Built-in Data Contributor"';
+    expect((await doctor()).of('rights')).toContainEqual({
+      check: 'rights',
+      verdict: 'bad',
+      what: 'this identity may not write in Days; days@1 must',
+      hint: expect.stringContaining(ROLE),
+    });
+    // A host that meets it says it in its next words.
+    await stage
+      .container('Orders')
+      .items.create({ id: 'new', type: 'order', storeId: 's1', customerId: 'c1', placedAt: '2026-01-01', cents: 1 });
+    await vi.waitFor(
+      () =>
+        expect(app.sources().flatMap(({ leases }) => leases.map(({ failure }) => failure))).toContainEqual(
+          expect.objectContaining({ code: 'container-denied' }),
+        ),
+      30_000,
+    );
+    const end = startStatusWriter({ services: stage.services, host: 'live', app, rates: new Rates() });
+    const said = new RegExp(
+      `This identity may not (read|write) in container Days: Failed by rule with 403. Give the identity the ${ROLE}`,
+    );
+    await vi.waitFor(
+      async () =>
+        expect((await doctor()).of('hosts')).toMatchObject([
+          {
+            verdict: 'bad',
+            what: expect.stringMatching(new RegExp(`^live can't continue with Orders: ${said.source}`)),
+          },
+        ]),
+      30_000,
+    );
+    expect((await cli(['status', '--pipeline', VERSIONS])).stdout).toMatch(said);
+    await end();
+    stage.emulator.faults({});
+    await app.drained(signal);
+    await app.stop();
+  });
+
+  it('names the source that an identity may not read', async () => {
+    stage.emulator.faults({ rules: [{ container: 'Customers', operation: 'read', status: 403 }] });
+    expect((await doctor()).of('rights')).toContainEqual(
+      expect.objectContaining({
+        verdict: 'bad',
+        what: 'this identity may not read in Customers; summaries@1, summaries@2 must',
+      }),
+    );
+  });
+
+  it('sees what somebody left half done', async () => {
+    const app = await live(stage);
+    await writeAny(stage, new Random(1));
+    await app.drained(signal);
+    await app.stop();
+    const views = new Views(stage.services.place.state, 'versions');
+    const staged = { version: 2, container: 'DaysTwo', type: 'day', reads: [], since: '2020-01-01T00:00:00.000Z' };
+    await views.change('days', (view) => ({
+      ...view,
+      staged: { ...staged, phase: 'frozen', frozenUntil: '2020-01-01T00:00:00.000Z' },
+    }));
+    await views.change('summaries', (view) => ({
+      ...view,
+      paused: { since: 'yesterday', by: 'me', reason: '' },
+      current: { ...staged, version: 9 },
+    }));
+    const { code, of } = await doctor();
+    expect(code).toBe(1);
+    expect(of('views').map(({ what }) => what)).toEqual([
+      expect.stringContaining('summaries@9 is current, but the pipeline does not declare it'),
+      'me paused summaries at yesterday',
+      expect.stringContaining('a promotion of days@2 was interrupted'),
+    ]);
+    const { stdout } = await cli(['status', '--pipeline', VERSIONS]);
+    expect(stdout).toContain('me paused summaries at yesterday');
+    expect(stdout).toMatch(/days@1 +current/);
+    expect(stdout).toMatch(/days@2 +frozen/);
+  });
+});

@@ -1,0 +1,40 @@
+import { expect, it } from 'vitest';
+import { doctor } from '../../../src/verbs/doctor.operation.ts';
+import type { Finding } from '../../../src/procedures/doctor/finding.ts';
+import { recordVerified } from '../../../src/procedures/verify/verified.ts';
+import { projectionsVerify } from '../../../src/verbs/projections/verify.operation.ts';
+import { status } from '../../../src/verbs/status.operation.ts';
+import { leaseWorld } from '../../verbs/leases/lease-world.ts';
+
+it('status and doctor know when all projections were last verified, and what was found', async () => {
+  const world = await leaseWorld(1);
+  const { state } = world.stage.services.place;
+  const verified = async () => ((await world.run(status)).value as { verified: unknown }).verified;
+  const findings = async () =>
+    ((await world.run(doctor)).value as Finding[]).filter(({ check }) => check === 'verification');
+  expect(await verified()).toBeNull();
+  expect(await findings()).toMatchObject([{ verdict: 'doubtful', what: expect.stringContaining('not been verified') }]);
+
+  // One projection alone is not all of them.
+  await world.run(projectionsVerify, { name: 'summaries' });
+  expect(await verified()).toBeNull();
+
+  await world.run(projectionsVerify);
+  expect(await verified()).toMatchObject({ different: 0, compared: 0, differences: {} });
+  expect((await world.run(status)).text).toMatch(/Last verified \S+Z: 0 differences in 0 sink documents\./);
+  expect(await findings()).toMatchObject([{ verdict: 'good' }]);
+
+  const wrong = { id: 'x', type: 'summary', storeId: 's1', cents: 5 };
+  await world.stage.container('Summaries').items.create(wrong);
+  await world.run(projectionsVerify);
+  expect(await verified()).toMatchObject({ different: 1, compared: 1, differences: { 'summaries@1': 1 } });
+  expect(await findings()).toMatchObject([{ verdict: 'bad', what: expect.stringContaining('1 difference at') }]);
+
+  const old = new Date(Date.now() - 9 * 86_400_000).toISOString();
+  const none = { actor: 'a', seconds: 1, sources: 3, compared: 3, different: 0, differences: {} };
+  await recordVerified(state, world.stage.loaded.pipeline.name, 'whole', { at: old, ...none });
+  expect(await findings()).toMatchObject([{ verdict: 'doubtful', what: expect.stringContaining('more than a week') }]);
+
+  await state.items.upsert({ id: world.stage.loaded.pipeline.name, pk: 'verification', at: 5, format: 1 });
+  expect(await verified()).toBeNull();
+});

@@ -1,9 +1,9 @@
 // The long run of moves between shards: stores move there and back in use, while their movers and the hosts of all shards
-// are killed (test/operations/shards/world). Usage: npm run soak:moves -- [--moves 200] [--kills 30]. Exit code 1 where
+// are killed (test/procedures/move/world). Usage: npm run soak:moves -- [--moves 200] [--kills 30]. Exit code 1 where
 // something is wrong.
 import { parseArgs } from 'node:util';
 import { PAUSE_PARTS } from '../src/procedures/move/switch/pause.ts';
-import { STEPS, type Step } from '../test/verbs/shards/mover.ts';
+import { STEPS, type Step } from '../test/procedures/move/protocol/mover.ts';
 import { type WorldReport, faultsOf, runWorld } from '../test/procedures/move/run.ts';
 
 const HELP = `npm run soak:moves -- [options]

@@ -18,7 +18,6 @@ const REFERENCES = { kind: 'reference', file: 'test/kinds/references.model.test.
 const PUBLISHES = { kind: 'publish', file: 'test/kinds/publishes.model.test.ts', histories: 5_000 };
 const TABLES = { kind: 'table', file: 'test/kinds/tables.model.test.ts', histories: 5_000 };
 const SIMULATION = { kind: 'processor', file: 'test/feed/processor.sim.model.test.ts', histories: 2_000 };
-const OPERATIONS = 'test/operations/projections';
 const EFFECTS = { file: 'test/kinds/effects.model.test.ts', histories: 5_000 };
 
 export const LIST: readonly Line[] = [
@@ -91,7 +90,7 @@ export const LIST: readonly Line[] = [
   {
     kind: 'backlog',
     mode: 'set aside and drained',
-    file: 'test/engine/backlog/protocol.model.test.ts',
+    file: 'test/engine/deferred/protocol.model.test.ts',
     test: 'what is set aside is applied',
     histories: 5_000,
   },
@@ -200,21 +199,21 @@ export const LIST: readonly Line[] = [
   {
     kind: 'shard move',
     mode: 'a protocol of its own',
-    file: 'test/verbs/shards/move-protocol.model.test.ts',
+    file: 'test/procedures/move/move-protocol.model.test.ts',
     test: 'counted once',
     histories: 5_000,
   },
   {
     kind: 'shard move',
     mode: 'documents that are deleted without a trace',
-    file: 'test/verbs/shards/move-protocol.model.test.ts',
+    file: 'test/procedures/move/move-protocol.model.test.ts',
     test: 'come to life by a move',
     histories: 15_000,
   },
   {
     kind: 'shard move',
     mode: 'beside erasures, sweeps and restores, in virtual time',
-    file: 'test/verbs/shards/move-erase.model.test.ts',
+    file: 'test/procedures/move/move-erase.model.test.ts',
     test: 'nothing of a tenant is left',
     histories: 5_000,
   },
@@ -229,7 +228,7 @@ export const LIST: readonly Line[] = [
   {
     kind: 'shard move',
     mode: 'SIGKILL, beside a host of all shards',
-    file: 'test/verbs/shards/move-world-kill.e2e.test.ts',
+    file: 'test/procedures/move/move-world-kill.e2e.test.ts',
     histories: 3,
   },
   { kind: 'write gate', mode: 'in virtual time', file: 'test/shards/write-gate.model.test.ts', histories: 200 },
@@ -249,20 +248,30 @@ export const LIST: readonly Line[] = [
     histories: 3_000,
   },
   { kind: 'server', mode: 'splits and merges', file: 'test/emulator/repartition.model.test.ts', histories: 30 },
-  { kind: 'operation', mode: 'cut off at requests', file: `${OPERATIONS}/crash.model.test.ts`, histories: 100 },
-  { kind: 'operation', mode: 'over shards, cut off', file: `${OPERATIONS}/over-shards.model.test.ts`, histories: 40 },
+  {
+    kind: 'operation',
+    mode: 'cut off at requests',
+    file: 'test/procedures/rebuild/crash.model.test.ts',
+    histories: 100,
+  },
+  {
+    kind: 'operation',
+    mode: 'over shards, cut off',
+    file: 'test/procedures/verify/over-shards.model.test.ts',
+    histories: 40,
+  },
   {
     kind: 'operation',
     mode: 'recovery of a shard, cut off',
-    file: 'test/verbs/recover/restored-shard.int.test.ts',
+    file: 'test/procedures/recover/restored-shard.int.test.ts',
     test: 'died at any request',
     histories: 40,
   },
-  { kind: 'operation', mode: 'SIGKILL', file: 'test/procedures/drop/kill.e2e.test.ts', histories: 50 },
+  { kind: 'operation', mode: 'SIGKILL', file: 'test/procedures/rebuild/kill.e2e.test.ts', histories: 50 },
   {
     kind: 'operation',
     mode: 'backfills',
-    file: 'test/verbs/tenants/tenants-backfill.model.test.ts',
+    file: 'test/procedures/backfill/tenants-backfill.model.test.ts',
     histories: 100,
   },
   { kind: 'ingest', mode: 'SIGKILL', file: 'test/ingest/kill.e2e.test.ts', histories: 25 },

@@ -76,7 +76,7 @@ export function kindsPage(): string {
   const missing = Object.keys(millrace).filter((name) => !shown.some((builder) => builder.name === name));
   if (missing.length > 0)
     throw new Error(`scripts/reference/kinds.ts leaves out what src/index.ts exports: ${missing.join(', ')}`);
-  return `${written('the builders in src/definition')}# Kinds
+  return `${written('the builders in src/pipeline')}# Kinds
 
 Everything that \`import { … } from 'millrace'\` gives to a \`pipeline.ts\`. Types are written as a pipeline sees them: \`m.Container.type\` is a type of the model, S the documents that are read, T those that are written. What isn't marked as needed is optional.
 

@@ -37,7 +37,7 @@ export function measuresPage(): string {
   const groups = [...recompute(spec, () => ORDERS, []).values()];
   const [group] = groups;
   if (!group || groups.length > 1) throw new Error('the orders of the example are not one group');
-  return `${written('src/definition and scripts/reference/examples')}# Measures and windows
+  return `${written('src/pipeline and scripts/reference/examples')}# Measures and windows
 
 An [aggregate](kinds.md#aggregate) has one document for each group. \`groupBy\` names the group, and each field of \`measures\` says what is counted. How they stay exact: [SPEC-aggregates](../SPEC-aggregates.md).
 

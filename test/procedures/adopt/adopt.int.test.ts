@@ -4,7 +4,7 @@ import { leasesExport } from '../../../src/verbs/leases/export.operation.ts';
 import { leasesHandback } from '../../../src/verbs/leases/handback.operation.ts';
 import { writeDocument } from '../../../src/feed/leases/dialects/write.ts';
 import { readDocument } from '../../../src/feed/leases/dialects/read.ts';
-import { changesOf, openBacklog } from '../../engine/backlog/set-aside.ts';
+import { changesOf, openBacklog } from '../../engine/deferred/set-aside.ts';
 import { type LeaseWorld, type Stored, leaseWorld } from '../../verbs/leases/lease-world.ts';
 
 const positions = (documents: readonly Stored[]) => documents.map(({ ContinuationToken }) => ContinuationToken);

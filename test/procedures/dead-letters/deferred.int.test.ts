@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest';
 import { deadLettersDiscard } from '../../../src/verbs/dead-letters/discard.operation.ts';
 import { doctor } from '../../../src/verbs/doctor.operation.ts';
-import { changesOf, openBacklog } from '../../engine/backlog/set-aside.ts';
+import { changesOf, openBacklog } from '../../engine/deferred/set-aside.ts';
 import { leaseWorld } from '../../verbs/leases/lease-world.ts';
 
 const ASKED = { deferred: 'Gone', reason: 'it was removed' };

@@ -12,7 +12,7 @@ import { startProxy } from '../../support/proxy.ts';
 import { Random } from '../../support/random.ts';
 import { suiteSeed } from '../../support/seed.ts';
 import { SHOP, type Stage, openStage } from '../../support/stage.ts';
-import { Writers, stored } from '../../verbs/containers/writers.ts';
+import { Writers, stored } from './writers.ts';
 
 const SEED = suiteSeed();
 const { signal } = new AbortController();

@@ -8,7 +8,7 @@ import { ShardMapManager } from '../../../src/shards/index.ts';
 import { currentEpoch } from '../../../src/feed/reading/epochs.ts';
 import { ridOf } from '../../../src/cosmos/rid.ts';
 import { type Stage, openStage } from '../../support/stage.ts';
-import { setAside } from '../../verbs/shards/set-aside.ts';
+import { setAside } from './protocol/set-aside.ts';
 import { rebuild } from '../../../src/procedures/rebuild/rebuild.ts';
 import { VERSIONS, compare, fast, options } from '../../verbs/projections/versions.ts';
 

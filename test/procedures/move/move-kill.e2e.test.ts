@@ -4,7 +4,7 @@ import { movesOf } from '../../../src/procedures/move/record.ts';
 import { Random } from '../../support/random.ts';
 import { suiteSeed } from '../../support/seed.ts';
 import { MoveStage, TenantWriters } from './move-stage.ts';
-import { Mover } from '../../verbs/shards/mover.ts';
+import { Mover } from './protocol/mover.ts';
 
 const SEED = suiteSeed();
 const KILLS = Number(process.env['MILLRACE_HISTORIES'] ?? 4);

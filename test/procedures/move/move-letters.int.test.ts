@@ -11,7 +11,7 @@ import { movesOf } from '../../../src/procedures/move/record.ts';
 import { openWorkspace } from '../../../src/runtime/open-workspace.ts';
 import { cli } from '../../cli/cli.ts';
 import { rows } from '../../runtime/application.ts';
-import { setAside } from '../../verbs/shards/set-aside.ts';
+import { setAside } from './protocol/set-aside.ts';
 import { given } from '../../runtime/spread-world.ts';
 
 const FOLDER = join(import.meta.dirname, '../../fixtures/moving-letters');

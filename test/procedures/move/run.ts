@@ -9,10 +9,10 @@ import type { PauseParts } from '../../../src/procedures/move/switch/pause.ts';
 import { Orders, orderOf } from '../../runtime/application.ts';
 import { Random } from '../../support/random.ts';
 import { type SpreadStage, openSpread } from '../../support/spread-stage.ts';
-import { type Death, Mover, STEPS, type Step } from '../../verbs/shards/mover.ts';
-import { WorldHosts, WorldWriters } from '../../verbs/shards/world/children.ts';
-import { type Verdict, judge } from '../../verbs/shards/world/judge.ts';
-import type { WriterReport } from '../../verbs/shards/world/writer-process.ts';
+import { type Death, Mover, STEPS, type Step } from './protocol/mover.ts';
+import { WorldHosts, WorldWriters } from './world/children.ts';
+import { type Verdict, judge } from './world/judge.ts';
+import type { WriterReport } from './world/writer-process.ts';
 
 export interface WorldOptions {
   readonly moves: number;

@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { waitingTenants } from '../../../src/procedures/tenants/waiting.ts';
 import { cli } from '../../cli/cli.ts';
-import { changesOf, openBacklog } from '../../engine/backlog/set-aside.ts';
+import { changesOf, openBacklog } from '../../engine/deferred/set-aside.ts';
 import { type Stage, openStage } from '../../support/stage.ts';
 import { TENANTS } from '../backfill/shop.ts';
 

@@ -3,8 +3,8 @@
 // archive, the letters or what is set aside, and of the other tenant nothing is lost, twice, or on both sides. ERASE-P61, ERASE-P65.
 import { expect, it } from 'vitest';
 import { suiteSeed } from '../../support/seed.ts';
-import { neverSeen, runHistory } from './move-history.ts';
-import { ERASE_MISTAKES, isSeen, type MoveMistake } from './move-mistakes.ts';
+import { neverSeen, runHistory } from './protocol/move-history.ts';
+import { ERASE_MISTAKES, isSeen, type MoveMistake } from './protocol/move-mistakes.ts';
 
 const SEED = suiteSeed();
 const HISTORIES = Number(process.env['MILLRACE_HISTORIES'] ?? 200);

@@ -1,6 +1,6 @@
 // A state that is older than the leases, while changes are set aside. docs/SPEC-recover.md, REC-B1, REC-B2.
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { changesOf, openBacklog } from '../../engine/backlog/set-aside.ts';
+import { changesOf, openBacklog } from '../../engine/deferred/set-aside.ts';
 import { type Stage, openStage } from '../../support/stage.ts';
 import { Shelves, declaring, search } from '../../verbs/projections/shelves.ts';
 import { VERSIONS, compare } from '../../verbs/projections/versions.ts';

@@ -3,8 +3,8 @@ import { afterEach, expect, it } from 'vitest';
 import { Views } from '../../../src/engine/views/views.ts';
 import type { Doc, ReactSpec } from '../../../src/pipeline/specs.ts';
 import { type Stage, SHOP, openStage } from '../../support/stage.ts';
-import { VERSIONS, compare } from '../projections/versions.ts';
-import { afresh, derive, newRun, recoverOn } from '../../procedures/recover/recovery.ts';
+import { VERSIONS, compare } from '../../verbs/projections/versions.ts';
+import { afresh, derive, newRun, recoverOn } from './recovery.ts';
 
 const HOUR = 3_600_000;
 

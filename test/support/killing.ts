@@ -1,9 +1,9 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { startProxy } from '../../support/proxy.ts';
-import type { Random } from '../../support/random.ts';
-import type { Stage } from '../../support/stage.ts';
+import { startProxy } from './proxy.ts';
+import type { Random } from './random.ts';
+import type { Stage } from './stage.ts';
 
 export type Verb = 'rebuild' | 'promote' | 'replay' | 'redrive' | 'migrate' | 'rollback';
 

@@ -4,9 +4,9 @@ import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { PublishSpec, SendSpec, Sink } from '../../../src/pipeline/specs.ts';
 import { openHubs } from '../../emulator/hubs.ts';
 import { type Stage, openStage } from '../../support/stage.ts';
-import { Shelves, asText, declaring, rowsOf, search } from '../projections/shelves.ts';
-import { VERSIONS } from '../projections/versions.ts';
-import { afresh, derive, newRun, recoverOn } from '../../procedures/recover/recovery.ts';
+import { Shelves, asText, declaring, rowsOf, search } from '../../verbs/projections/shelves.ts';
+import { VERSIONS } from '../../verbs/projections/versions.ts';
+import { afresh, derive, newRun, recoverOn } from './recovery.ts';
 
 const HOUR = 3_600_000;
 

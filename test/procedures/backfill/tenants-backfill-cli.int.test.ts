@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { readInProgress } from '../../../src/procedures/status/in-progress.ts';
 import { cli } from '../../cli/cli.ts';
 import { type Stage, openStage } from '../../support/stage.ts';
-import { TENANTS, addCustomers, order, stored } from '../../procedures/backfill/shop.ts';
+import { TENANTS, addCustomers, order, stored } from './shop.ts';
 
 let stage: Stage;
 beforeEach(async () => {

@@ -5,14 +5,14 @@ import { recover } from '../../../src/verbs/recover/recover.operation.ts';
 import { openWorkspace } from '../../../src/runtime/open-workspace.ts';
 import { Random } from '../../support/random.ts';
 import { suiteSeed } from '../../support/seed.ts';
-import { SteppingClock } from '../leases/lease-world.ts';
-import { type Work, dies } from '../projections/dies.ts';
+import { SteppingClock } from '../../verbs/leases/lease-world.ts';
+import { type Work, dies } from '../../verbs/projections/dies.ts';
 import { Views } from '../../../src/engine/views/views.ts';
 import { openServices } from '../../../src/runtime/services.ts';
 import { cli } from '../../cli/cli.ts';
 import { assertExact, given } from '../../runtime/spread-world.ts';
 import { orderOf } from '../../runtime/application.ts';
-import { fast } from '../projections/versions.ts';
+import { fast } from '../../verbs/projections/versions.ts';
 import { compose } from '../../../src/runtime/hosts/processor-host.ts';
 import { SPREAD, type SpreadStage } from '../../support/spread-stage.ts';
 

@@ -2,7 +2,7 @@
 // takes some seconds, so it runs with those of `npm run check:histories`, or with MILLRACE_HISTORIES as the number of kills.
 import { expect, it } from 'vitest';
 import { suiteSeed } from '../../support/seed.ts';
-import { faultsOf, runWorld } from '../../procedures/move/run.ts';
+import { faultsOf, runWorld } from './run.ts';
 
 const SEED = suiteSeed();
 const KILLS = Number(process.env['MILLRACE_HISTORIES'] ?? 0);

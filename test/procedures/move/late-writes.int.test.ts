@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { cli } from '../../cli/cli.ts';
-import { MoveStage, type Order } from '../../procedures/move/move-stage.ts';
+import { MoveStage, type Order } from './move-stage.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'late-'));
 let stage: MoveStage;

@@ -7,9 +7,9 @@ import { drop } from '../../../src/procedures/drop/drop.ts';
 import { Random } from '../../support/random.ts';
 import { suiteSeed } from '../../support/seed.ts';
 import { type Stage, SHOP, openStage } from '../../support/stage.ts';
-import { Writers, stored } from '../../verbs/containers/writers.ts';
+import { Writers, stored } from '../migrate/writers.ts';
 import { VERSIONS, compare, keepWriting, live, options, writeAny } from '../../verbs/projections/versions.ts';
-import { Killing } from '../../verbs/kill/killing.ts';
+import { Killing } from '../../support/killing.ts';
 
 const SEED = suiteSeed();
 /** MILLRACE_HISTORIES says how often a process is killed, over all five verbs. */

@@ -1,7 +1,7 @@
 // The protocol of moving keys between two shards, as a world in memory: two shards whose lsns and epochs are their own, the
 // hosts of each with a sink of the shard and one of all shards, routers that check and send, and a mover that may die
 // between any two steps. It knows nothing of Cosmos DB. docs/SPEC-moves.md says what each step is for.
-import { Random } from '../../support/random.ts';
+import { Random } from '../../../support/random.ts';
 import { clear } from './move-clearing.ts';
 import { isDrained } from './move-aside.ts';
 import { takeCold } from './move-cold.ts';

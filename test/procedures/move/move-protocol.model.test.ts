@@ -3,8 +3,8 @@
 // twice and begin new tenures. The world is a model of its own (move-protocol.ts). MOVE-V1 to MOVE-V9, MOVE-V40.
 import { expect, it } from 'vitest';
 import { suiteSeed } from '../../support/seed.ts';
-import { neverSeen, runHistory } from './move-history.ts';
-import { DELETE_MISTAKES, isSeen, MOVE_MISTAKES, type MoveMistake } from './move-mistakes.ts';
+import { neverSeen, runHistory } from './protocol/move-history.ts';
+import { DELETE_MISTAKES, isSeen, MOVE_MISTAKES, type MoveMistake } from './protocol/move-mistakes.ts';
 
 const SEED = suiteSeed();
 const HISTORIES = Number(process.env['MILLRACE_HISTORIES'] ?? 300);

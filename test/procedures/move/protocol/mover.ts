@@ -1,9 +1,9 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import type { Emulator } from '../../../src/emulator/index.ts';
-import { type Proxy, startProxy } from '../../support/proxy.ts';
-import type { MoveAnswer, MoveOrder, MoverWork } from '../../procedures/move/move-worker.ts';
+import type { Emulator } from '../../../../src/emulator/index.ts';
+import { type Proxy, startProxy } from '../../../support/proxy.ts';
+import type { MoveAnswer, MoveOrder, MoverWork } from '../move-worker.ts';
 
 /** How the steps begin, as the mover reports them. */
 export const STEPS = [

@@ -7,7 +7,7 @@ import { leasesRewind } from '../../../src/verbs/leases/rewind.operation.ts';
 import type { Operation } from '../../../src/verbs/operation.ts';
 import { projectionsReplay } from '../../../src/verbs/projections/replay.operation.ts';
 import { type Stage, SHOP, openStage } from '../../support/stage.ts';
-import { afresh, derive, newRun, operateOn, recoverOn } from '../../procedures/recover/recovery.ts';
+import { afresh, derive, newRun, operateOn, recoverOn } from './recovery.ts';
 
 const HOUR = 3_600_000;
 

@@ -9,8 +9,8 @@ import { type Doc, projectionId } from '../../../src/pipeline/specs.ts';
 import { ABANDONED_MS } from '../../../src/procedures/lock.ts';
 import { Random } from '../../support/random.ts';
 import { suiteSeed } from '../../support/seed.ts';
-import { dies } from '../projections/dies.ts';
-import { type Shop, addCustomers, openShop, order, run, stored } from '../../procedures/backfill/shop.ts';
+import { dies } from '../../verbs/projections/dies.ts';
+import { type Shop, addCustomers, openShop, order, run, stored } from './shop.ts';
 
 const SEED = suiteSeed();
 const HISTORIES = Number(process.env['MILLRACE_HISTORIES'] ?? 2);

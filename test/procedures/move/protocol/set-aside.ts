@@ -1,10 +1,10 @@
 import type { Container } from '@azure/cosmos';
-import { effectivePartitionKey } from '../../../src/cosmos/epk.ts';
-import { Meter } from '../../../src/cosmos/budget/charge-meter.ts';
-import { FULL_RANGE } from '../../../src/cosmos/ranges.ts';
-import { Backlog } from '../../../src/engine/deferred/deferred.ts';
-import { CosmosBacklogStore } from '../../../src/engine/deferred/cosmos-store.ts';
-import { readChanges } from '../../../src/feed/processor/read-changes.ts';
+import { effectivePartitionKey } from '../../../../src/cosmos/epk.ts';
+import { Meter } from '../../../../src/cosmos/budget/charge-meter.ts';
+import { FULL_RANGE } from '../../../../src/cosmos/ranges.ts';
+import { Backlog } from '../../../../src/engine/deferred/deferred.ts';
+import { CosmosBacklogStore } from '../../../../src/engine/deferred/cosmos-store.ts';
+import { readChanges } from '../../../../src/feed/processor/read-changes.ts';
 
 /** Sets the orders of a store aside, as a host does with changes of a tenant that is over its share. */
 export async function setAside(
